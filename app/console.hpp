@@ -1,0 +1,19 @@
+// Where a command reads from and writes to. Commands get one, so that tests need no process.
+#pragma once
+
+#include <atomic>
+#include <istream>
+#include <ostream>
+
+namespace pipesim::app {
+
+struct Console {
+  std::istream& in;
+  std::ostream& out;
+  std::ostream& err;
+  bool out_colour = false;  // colours on `out` are welcome
+  bool err_colour = false;
+  const std::atomic<bool>* interrupted = nullptr;  // set by SIGINT
+};
+
+}  // namespace pipesim::app

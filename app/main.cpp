@@ -1,0 +1,40 @@
+// The process around the command: arguments, terminal, Ctrl-C.
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "app/command_line.hpp"
+
+namespace {
+
+std::atomic<bool> interrupted{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
+
+// The first Ctrl-C ends the run with a report of the state reached, a second one the process.
+extern "C" void on_interrupt(int /*signal*/) {
+  if (interrupted.exchange(true)) std::_Exit(130);
+}
+
+bool wants_colour(int descriptor) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  if (no_colour != nullptr && *no_colour != '\0') return false;
+  const char* terminal = std::getenv("TERM");
+  if (terminal == nullptr || std::strcmp(terminal, "dumb") == 0) return false;
+  return ::isatty(descriptor) == 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  std::signal(SIGINT, on_interrupt);
+  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  return pipesim::app::run_command_line(
+      arguments, {std::cin, std::cout, std::cerr, wants_colour(STDOUT_FILENO),
+                  wants_colour(STDERR_FILENO), &interrupted});
+}

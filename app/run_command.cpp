@@ -1,0 +1,102 @@
+#include "app/run_command.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/exit_codes.hpp"
+#include "app/files.hpp"
+#include "models/remedies.hpp"
+#include "models/simulation.hpp"
+#include "viz/diagnostic_text.hpp"
+#include "viz/json_report.hpp"
+#include "viz/table.hpp"
+#include "viz/text_report.hpp"
+#include "viz/wait_for_dot.hpp"
+
+namespace pipesim::app {
+namespace {
+
+using models::Simulation;
+
+std::string shown_path(const std::string& path) { return path == "-" ? "standard input" : path; }
+
+std::string parameter_table(const formats::Scenario& scenario) {
+  if (scenario.parameters.empty()) return "The scenario has no parameters.\n";
+  viz::Table table({"parameter", "value", "can be", "what it is"});
+  for (const formats::Parameter& parameter : scenario.parameters) {
+    std::string can_be(formats::type_name(parameter.value.type));
+    if (!parameter.options.empty()) can_be = fmt::format("{}", fmt::join(parameter.options, ", "));
+    table.add({parameter.name, formats::to_text(parameter.value), can_be, parameter.about});
+  }
+  return table.text();
+}
+
+int exit_code(const models::Explanation& explanation) {
+  if (explanation.cause == models::Cause::kInterrupted) return kExitInterrupted;
+  switch (explanation.verdict) {
+    case sim::Verdict::kCompleted:
+      return kExitGood;
+    case sim::Verdict::kLimit:
+      return kExitUndecided;
+    case sim::Verdict::kDeadlock:
+    case sim::Verdict::kStarved:
+    case sim::Verdict::kMismatch:
+    case sim::Verdict::kCrashed:
+      break;
+  }
+  return kExitBad;
+}
+
+std::vector<models::Wait> all_waits(const models::TaskGraph& graph, const Simulation& simulation) {
+  std::vector<models::Wait> waits;
+  waits.reserve(simulation.waits.edges.size());
+  for (const sim::WaitEdge& edge : simulation.waits.edges) {
+    waits.push_back(models::describe_wait(graph, simulation.lowered, simulation.outcome.state,
+                                          simulation.waits, edge));
+  }
+  return waits;
+}
+
+}  // namespace
+
+int run_run(const RunCommand& command, const Console& console) {
+  const std::string text = read_file(command.path, console.in);
+  models::Diagnostics diagnostics;
+  const auto complain = [&] {
+    console.err << viz::diagnostic_text(diagnostics, shown_path(command.path), text,
+                                        console.err_colour);
+    return kExitUsage;
+  };
+  const std::optional<formats::Scenario> scenario =
+      formats::read_scenario(text, command.settings, diagnostics);
+  if (!scenario) return complain();
+  if (command.list_parameters) {
+    console.out << parameter_table(*scenario);
+    return kExitGood;
+  }
+  sim::RunOptions options;
+  options.stop = console.interrupted;
+  const std::optional<Simulation> simulation =
+      models::simulate(scenario->graph, diagnostics, options);
+  if (!simulation) return complain();
+  const models::Explanation& explanation = simulation->explanation;
+
+  viz::Report report{scenario->graph, explanation, {}, {}, {}};
+  report.misplacements = models::find_misplacements(scenario->graph, explanation);
+  report.remedies = models::find_remedies(scenario->graph, explanation);
+  if (command.all) report.all_waits = all_waits(scenario->graph, *simulation);
+  // The picture first: if it cannot be written, that is all there is to say.
+  if (command.dot_path) {
+    const std::string title = fmt::format("{}: who waits for whom", scenario->graph.name);
+    write_file(*command.dot_path,
+               viz::wait_for_dot({title, explanation.cycle, all_waits(scenario->graph, *simulation),
+                                  !command.all}));
+  }
+  console.out << (command.json ? viz::json_report(report)
+                               : viz::text_report(report, {console.out_colour}));
+  return exit_code(explanation);
+}
+
+}  // namespace pipesim::app

@@ -1,0 +1,27 @@
+# Third-party packages, as imported targets: their headers are system headers, so our warnings do
+# not look into them. tools/setup has the Debian packages that they come from.
+
+find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
+find_package(fmt 9 REQUIRED)
+find_package(nlohmann_json 3.11 REQUIRED)
+find_package(yaml-cpp 0.7 REQUIRED)
+# 0.7 calls its target yaml-cpp, 0.8 yaml-cpp::yaml-cpp.
+if(NOT TARGET yaml-cpp::yaml-cpp)
+  add_library(yaml-cpp::yaml-cpp INTERFACE IMPORTED)
+  target_link_libraries(yaml-cpp::yaml-cpp INTERFACE yaml-cpp)
+endif()
+
+if(PIPESIM_WITH_GRAPHVIZ)
+  # Graphviz has no CMake package; it has pkg-config files.
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(cgraph REQUIRED IMPORTED_TARGET libcgraph)
+endif()
+
+if(PIPESIM_BUILD_TESTS)
+  find_package(Catch2 REQUIRED) # 2.13 or 3: a version given here would rule out one of them
+  find_package(Python3 REQUIRED COMPONENTS Interpreter)
+endif()
+
+if(PIPESIM_BUILD_BENCH)
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,29 @@
+# pipesim_add_library(<module> SOURCES <file>... HEADERS <file>...
+#                     [PUBLIC_DEPS <target>...] [PRIVATE_DEPS <target>...])
+#
+# One folder, one library: the target pipesim_<module> and the alias pipesim::<module>.
+# Files are listed, not globbed, so that a build knows when the list changes. The headers are a file
+# set: the target all_verify_interface_header_sets compiles each of them alone.
+function(pipesim_add_library module)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;PUBLIC_DEPS;PRIVATE_DEPS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "pipesim_add_library(${module}): unknown: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+
+  set(target pipesim_${module})
+  if(arg_SOURCES)
+    add_library(${target} STATIC ${arg_SOURCES})
+    target_link_libraries(${target} PUBLIC ${arg_PUBLIC_DEPS} PRIVATE ${arg_PRIVATE_DEPS})
+    target_compile_features(${target} PUBLIC cxx_std_20)
+    target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES
+                                    ${arg_HEADERS})
+    pipesim_use_flags(${target})
+  else() # headers only, or a folder that waits for its first file
+    add_library(${target} INTERFACE)
+    target_link_libraries(${target} INTERFACE ${arg_PUBLIC_DEPS})
+    target_compile_features(${target} INTERFACE cxx_std_20)
+    target_sources(${target} INTERFACE FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES
+                                       ${arg_HEADERS})
+  endif()
+  add_library(pipesim::${module} ALIAS ${target})
+endfunction()

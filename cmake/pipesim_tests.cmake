@@ -1,0 +1,72 @@
+# How tests become known to CTest.
+
+# How a test program lists its test cases differs between Catch2 2 and 3.
+if(Catch2_VERSION VERSION_GREATER_EQUAL 3)
+  set(pipesim_catch2_list_names --list-tests --verbosity quiet)
+else()
+  set(pipesim_catch2_list_names --list-test-names-only)
+endif()
+
+# How a test skips itself: it prints a line that begins so, and says why. A test that needs ../shared
+# must not do so where that folder is: there it fails instead.
+set(pipesim_skip_pattern "(^|\n)SKIPPED: ")
+
+# pipesim_add_tests(<name> SOURCES <file>... [DEPS <target>...] LABELS <label>... [TIMEOUT <s>])
+#
+# Makes the program <name>_tests. Each of its test cases is one test of CTest, called
+# "<name>: <test case>", with the labels given. A test case with the tag [shared] also has the label
+# `shared`: it needs ../shared, and skips itself where that is not.
+function(pipesim_add_tests name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPS;LABELS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "pipesim_add_tests(${name}): unknown: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+
+  set(target ${name}_tests)
+  add_executable(${target} ${arg_SOURCES})
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${target} PRIVATE ${arg_DEPS} Catch2::Catch2WithMain)
+  pipesim_use_flags(${target})
+
+  # CTest runs this file each time it looks for tests (Catch2's own catch_discover_tests of version
+  # 2 runs the program as part of the build, and cannot give a list of labels).
+  set(discovery "${CMAKE_CURRENT_BINARY_DIR}/${target}_discovery.cmake")
+  file(
+    GENERATE
+    OUTPUT "${discovery}"
+    CONTENT
+      "set(name [==[${name}]==])
+set(program [==[$<TARGET_FILE:${target}>]==])
+set(list_names ${pipesim_catch2_list_names})
+set(working_directory [==[${PROJECT_SOURCE_DIR}]==])
+set(labels ${arg_LABELS})
+set(timeout ${arg_TIMEOUT})
+set(skip_pattern [==[${pipesim_skip_pattern}]==])
+include([==[${PROJECT_SOURCE_DIR}/cmake/discover_tests.cmake]==])
+")
+  set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES "${discovery}")
+endfunction()
+
+# pipesim_add_script_test(<name> COMMAND <command>... LABELS <label>... [TIMEOUT <s>])
+#
+# A test that is a script and not a test case of Catch2. It runs at the root of the sources; labels
+# and skipping are as above.
+function(pipesim_add_script_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "COMMAND;LABELS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "pipesim_add_script_test(${name}): unknown: ${arg_UNPARSED_ARGUMENTS}")
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 300)
+  endif()
+  set(on_skip SKIP_REGULAR_EXPRESSION)
+  if("shared" IN_LIST arg_LABELS AND EXISTS "${PROJECT_SOURCE_DIR}/../shared")
+    set(on_skip FAIL_REGULAR_EXPRESSION)
+  endif()
+  add_test(NAME "${name}" COMMAND ${arg_COMMAND} WORKING_DIRECTORY "${PROJECT_SOURCE_DIR}")
+  set_tests_properties("${name}" PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT}
+                                            ${on_skip} "${pipesim_skip_pattern}")
+endfunction()

@@ -1,0 +1,459 @@
+// A recursive-descent parser with one function per level of precedence.
+#include "formats/expression.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace pipesim::formats {
+namespace {
+
+using models::Diagnostics;
+using models::Expr;
+
+struct Unit {
+  std::string_view name;
+  ValueType type;
+  std::int64_t factor;
+};
+
+constexpr std::array kUnits = {
+    Unit{"ns", ValueType::kTime, 1},
+    Unit{"us", ValueType::kTime, 1'000},
+    Unit{"ms", ValueType::kTime, 1'000'000},
+    Unit{"s", ValueType::kTime, 1'000'000'000},
+    Unit{"min", ValueType::kTime, 60'000'000'000},
+    Unit{"B", ValueType::kBytes, 1},
+    Unit{"kB", ValueType::kBytes, 1'000},
+    Unit{"MB", ValueType::kBytes, 1'000'000},
+    Unit{"GB", ValueType::kBytes, 1'000'000'000},
+    Unit{"KiB", ValueType::kBytes, 1 << 10},
+    Unit{"MiB", ValueType::kBytes, 1 << 20},
+    Unit{"GiB", ValueType::kBytes, 1 << 30},
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+class Parser {
+ public:
+  Parser(std::string_view text, const TextPlace& place, const Scope& scope,
+         Diagnostics& diagnostics)
+      : text_(text), place_(place), scope_(scope), diagnostics_(diagnostics) {}
+
+  std::optional<Value> run() {
+    std::optional<Value> result = parse_or();
+    skip_space();
+    if (result && at_ < text_.size()) {
+      fail(at_, fmt::format("did not expect '{}' here", text_.substr(at_, 20)));
+      return std::nullopt;
+    }
+    return result;
+  }
+
+ private:
+  using Result = std::optional<Value>;
+  using Op = Expr::Op;
+
+  Result parse_or();
+  Result parse_and();
+  Result parse_not();
+  Result parse_comparison();
+  Result parse_sum();
+  Result parse_product();
+  Result parse_sign();
+  Result parse_primary();
+  Result parse_number();
+  Result parse_name();
+  Result parse_call(std::string_view name, std::size_t start);
+  Result unknown_name(std::string_view name, std::size_t start);
+  Result with_unit(std::size_t start, std::int64_t digits, std::int64_t scale);
+
+  Result compared(Op op, const Value& left, const Value& right, std::size_t at);
+  Result combined(Op op, const Value& left, const Value& right, std::size_t at);
+  Result truth(Op op, const Value& left, const Value& right, std::size_t at);
+
+  void skip_space() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+  }
+  bool take(std::string_view symbol) {
+    skip_space();
+    if (text_.substr(at_, symbol.size()) != symbol) return false;
+    at_ += symbol.size();
+    return true;
+  }
+  bool take_word(std::string_view word) {
+    skip_space();
+    const std::size_t end = at_ + word.size();
+    if (text_.substr(at_, word.size()) != word) return false;
+    if (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) return false;
+    at_ = end;
+    return true;
+  }
+  Result fail(std::size_t at, std::string message) {
+    diagnostics_.error(place_.at(at), std::move(message));
+    return std::nullopt;
+  }
+
+  std::string_view text_;
+  TextPlace place_;
+  const Scope& scope_;
+  Diagnostics& diagnostics_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+};
+
+std::optional<Value> Parser::parse_or() {
+  constexpr int kDeepest = 100;
+  if (++depth_ > kDeepest) return fail(at_, "too many parentheses");
+  Result left = parse_and();
+  while (left) {
+    const std::size_t at = at_;
+    if (!take_word("or")) break;
+    const Result right = parse_and();
+    left = right ? truth(Op::kOr, *left, *right, at) : std::nullopt;
+  }
+  --depth_;
+  return left;
+}
+
+std::optional<Value> Parser::parse_and() {
+  Result left = parse_not();
+  while (left) {
+    const std::size_t at = at_;
+    if (!take_word("and")) break;
+    const Result right = parse_not();
+    left = right ? truth(Op::kAnd, *left, *right, at) : std::nullopt;
+  }
+  return left;
+}
+
+std::optional<Value> Parser::parse_not() {
+  bool negated = false;
+  const std::size_t at = at_;
+  while (take_word("not")) negated = !negated;
+  Result operand = parse_comparison();
+  if (!operand || !negated) return operand;
+  if (operand->type != ValueType::kTruth) {
+    return fail(at, fmt::format("'not' needs on or off, found {}", type_name(operand->type)));
+  }
+  return Value{ValueType::kTruth, Expr::unary(Op::kNot, operand->expr), {}};
+}
+
+std::optional<Value> Parser::parse_comparison() {
+  Result left = parse_sum();
+  if (!left) return left;
+  static constexpr std::array<std::pair<std::string_view, Op>, 6> kOperators = {{
+      {"==", Op::kEqual},
+      {"!=", Op::kNotEqual},
+      {"<=", Op::kLessEqual},
+      {">=", Op::kGreaterEqual},
+      {"<", Op::kLess},
+      {">", Op::kGreater},
+  }};
+  const std::size_t at = at_;
+  for (const auto& [symbol, op] : kOperators) {
+    if (!take(symbol)) continue;
+    const Result right = parse_sum();
+    return right ? compared(op, *left, *right, at) : std::nullopt;
+  }
+  return left;
+}
+
+std::optional<Value> Parser::parse_sum() {
+  Result left = parse_product();
+  while (left) {
+    const std::size_t at = at_;
+    const bool plus = take("+");
+    if (!plus && !take("-")) break;
+    const Result right = parse_product();
+    left = right ? combined(plus ? Op::kAdd : Op::kSubtract, *left, *right, at) : std::nullopt;
+  }
+  return left;
+}
+
+std::optional<Value> Parser::parse_product() {
+  Result left = parse_sign();
+  while (left) {
+    const std::size_t at = at_;
+    Op op = Op::kMultiply;
+    if (take("/")) {
+      op = Op::kDivide;
+    } else if (take("%")) {
+      op = Op::kModulo;
+    } else if (!take("*")) {
+      break;
+    }
+    const Result right = parse_sign();
+    left = right ? combined(op, *left, *right, at) : std::nullopt;
+  }
+  return left;
+}
+
+std::optional<Value> Parser::parse_sign() {
+  const std::size_t at = at_;
+  bool negative = false;
+  while (take("-")) negative = !negative;
+  Result operand = parse_primary();
+  if (!operand || !negative) return operand;
+  if (operand->type == ValueType::kTruth || operand->type == ValueType::kWord) {
+    return fail(at, fmt::format("'-' needs a number, found {}", type_name(operand->type)));
+  }
+  operand->expr = Expr::unary(Op::kNegate, operand->expr);
+  return operand;
+}
+
+std::optional<Value> Parser::parse_primary() {
+  skip_space();
+  if (at_ >= text_.size()) return fail(at_, "expected a value here");
+  const char c = text_[at_];
+  if (is_digit(c)) return parse_number();
+  if (is_letter(c)) return parse_name();
+  if (take("(")) {
+    Result inner = parse_or();
+    if (inner && !take(")")) return fail(at_, "expected ')' here");
+    return inner;
+  }
+  if (c == '\'') {
+    const std::size_t end = text_.find('\'', at_ + 1);
+    if (end == std::string_view::npos) return fail(at_, "this quote is not closed");
+    Value word;
+    word.type = ValueType::kWord;
+    word.word = text_.substr(at_ + 1, end - at_ - 1);
+    at_ = end + 1;
+    return word;
+  }
+  return fail(at_, fmt::format("expected a number, a name or '(' here, found '{}'", c));
+}
+
+std::optional<Value> Parser::parse_number() {
+  const std::size_t start = at_;
+  std::int64_t digits = 0;
+  std::int64_t scale = 1;
+  bool fraction = false;
+  for (; at_ < text_.size(); ++at_) {
+    const char c = text_[at_];
+    if (c == '.' && !fraction && at_ + 1 < text_.size() && is_digit(text_[at_ + 1])) {
+      fraction = true;
+      continue;
+    }
+    if (c == '_' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1])) continue;
+    if (!is_digit(c)) break;
+    const bool overflow = __builtin_mul_overflow(digits, 10, &digits) ||
+                          __builtin_add_overflow(digits, c - '0', &digits) ||
+                          (fraction && __builtin_mul_overflow(scale, 10, &scale));
+    if (overflow) return fail(start, "number out of range");
+  }
+  return with_unit(start, digits, scale);
+}
+
+// `digits` / `scale` with the unit that follows, if any. What is no whole number of nanoseconds or
+// bytes is refused: rounding would be a silent change of what the user said.
+std::optional<Value> Parser::with_unit(std::size_t start, std::int64_t digits, std::int64_t scale) {
+  const std::size_t number_end = at_;
+  std::size_t unit_start = at_;
+  while (unit_start < text_.size() && text_[unit_start] == ' ') ++unit_start;
+  std::size_t unit_end = unit_start;
+  while (unit_end < text_.size() && is_letter(text_[unit_end])) ++unit_end;
+  const std::string_view name = text_.substr(unit_start, unit_end - unit_start);
+  Unit unit{"", ValueType::kNumber, 1};
+  if (!name.empty() && name != "and" && name != "or") {
+    const auto found = std::find_if(kUnits.begin(), kUnits.end(),
+                                    [&](const Unit& known) { return known.name == name; });
+    if (found == kUnits.end()) {
+      fail(unit_start, fmt::format("'{}' is no unit; times are in ns, us, ms, s, min, sizes in B, "
+                                   "kB, MB, GB, KiB, MiB, GiB",
+                                   name));
+      return std::nullopt;
+    }
+    unit = *found;
+    at_ = unit_end;
+  }
+  std::int64_t value = 0;
+  if (__builtin_mul_overflow(digits, unit.factor, &value)) {
+    return fail(start, "number out of range");
+  }
+  if (value % scale != 0) {
+    const std::string number(text_.substr(start, number_end - start));
+    if (unit.name.empty()) return fail(start, fmt::format("'{}' is not a whole number", number));
+    return fail(start, fmt::format("'{}{}' is not a whole number of {}", number, unit.name,
+                                   unit.type == ValueType::kTime ? "nanoseconds" : "bytes"));
+  }
+  return Value{unit.type, Expr::constant(value / scale), {}};
+}
+
+std::optional<Value> Parser::parse_name() {
+  const std::size_t start = at_;
+  while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
+  const std::string_view name = text_.substr(start, at_ - start);
+  if (name == "on" || name == "true") return Value{ValueType::kTruth, Expr::constant(1), {}};
+  if (name == "off" || name == "false") return Value{ValueType::kTruth, Expr::constant(0), {}};
+  if (name == "min" || name == "max") return parse_call(name, start);
+  if (name == "rank") {
+    if (!scope_.rank)
+      return fail(start, "'rank' has no meaning here: this is the same on all ranks");
+    return Value{ValueType::kNumber, Expr::rank(), {}};
+  }
+  if (name == "ranks" && scope_.ranks) return Value::number(*scope_.ranks);
+  if (const Parameter* parameter = scope_.find(name)) return parameter->value;
+  return unknown_name(name, start);
+}
+
+std::optional<Value> Parser::unknown_name(std::string_view name, std::size_t start) {
+  std::vector<std::string> known;
+  if (scope_.rank) known.emplace_back("rank");
+  if (scope_.ranks) known.emplace_back("ranks");
+  if (scope_.parameters != nullptr) {
+    for (const Parameter& parameter : *scope_.parameters) known.push_back(parameter.name);
+  }
+  models::Diagnostic& error =
+      diagnostics_.error(place_.at(start), fmt::format("there is no parameter '{}'", name));
+  models::suggest_name(error, name, known);
+  return std::nullopt;
+}
+
+std::optional<Value> Parser::parse_call(std::string_view name, std::size_t start) {
+  if (!take("(")) return fail(at_, fmt::format("expected '(' after '{}'", name));
+  Result result = parse_or();
+  while (result && take(",")) {
+    const Result next = parse_or();
+    const Op op = name == "min" ? Op::kMinimum : Op::kMaximum;
+    if (!next) return next;
+    if (next->type != result->type || next->type == ValueType::kWord) {
+      return fail(start, fmt::format("'{}' of {} and {}", name, type_name(result->type),
+                                     type_name(next->type)));
+    }
+    result->expr = Expr::binary(op, result->expr, next->expr);
+  }
+  if (result && !take(")")) return fail(at_, "expected ')' here");
+  return result;
+}
+
+std::optional<Value> Parser::truth(Op op, const Value& left, const Value& right, std::size_t at) {
+  if (left.type != ValueType::kTruth || right.type != ValueType::kTruth) {
+    const Value& wrong = left.type != ValueType::kTruth ? left : right;
+    return fail(at, fmt::format("'{}' joins on and off, found {}", op == Op::kAnd ? "and" : "or",
+                                type_name(wrong.type)));
+  }
+  return Value{ValueType::kTruth, Expr::binary(op, left.expr, right.expr), {}};
+}
+
+std::optional<Value> Parser::compared(Op op, const Value& left, const Value& right,
+                                      std::size_t at) {
+  if (left.type != right.type) {
+    return fail(
+        at, fmt::format("cannot compare {} with {}", type_name(left.type), type_name(right.type)));
+  }
+  if (left.type == ValueType::kWord) {
+    if (op != Op::kEqual && op != Op::kNotEqual) {
+      return fail(at, "words can be compared with == and != only");
+    }
+    const bool equal = left.word == right.word;
+    return Value{ValueType::kTruth, Expr::constant(equal == (op == Op::kEqual) ? 1 : 0), {}};
+  }
+  return Value{ValueType::kTruth, Expr::binary(op, left.expr, right.expr), {}};
+}
+
+// Sums and remainders need two of a kind; products one number at least; a quotient of two of a
+// kind is a number.
+std::optional<Value> Parser::combined(Op op, const Value& left, const Value& right,
+                                      std::size_t at) {
+  const auto counts = [](const Value& value) {
+    return value.type != ValueType::kTruth && value.type != ValueType::kWord;
+  };
+  const bool left_number = left.type == ValueType::kNumber;
+  const bool right_number = right.type == ValueType::kNumber;
+  ValueType type = left.type;
+  bool fits = counts(left) && counts(right);
+  if (op == Op::kMultiply) {
+    fits = fits && (left_number || right_number);
+    type = left_number ? right.type : left.type;
+  } else if (op == Op::kDivide) {
+    fits = fits && (right_number || left.type == right.type);
+    type = right_number ? left.type : ValueType::kNumber;
+  } else {
+    fits = fits && left.type == right.type;
+  }
+  if (!fits) {
+    static constexpr std::string_view kSymbols = "+-*/%";
+    const auto index = static_cast<std::size_t>(op) - static_cast<std::size_t>(Op::kAdd);
+    return fail(at, fmt::format("cannot compute {} {} {}", type_name(left.type), kSymbols[index],
+                                type_name(right.type)));
+  }
+  return Value{type, Expr::binary(op, left.expr, right.expr), {}};
+}
+
+}  // namespace
+
+std::string_view type_name(ValueType type) {
+  switch (type) {
+    case ValueType::kNumber:
+      return "a number";
+    case ValueType::kTime:
+      return "a time";
+    case ValueType::kBytes:
+      return "a size";
+    case ValueType::kTruth:
+      return "on or off";
+    case ValueType::kWord:
+      break;
+  }
+  return "a word";
+}
+
+void suggest_unit(models::Diagnostic& diagnostic, ValueType found, ValueType wanted) {
+  if (found != ValueType::kNumber) return;
+  if (wanted == ValueType::kTime) {
+    diagnostic.notes.emplace_back("a time needs a unit: ns, us, ms, s or min");
+  } else if (wanted == ValueType::kBytes) {
+    diagnostic.notes.emplace_back("a size needs a unit: B, KiB, MiB, GiB, kB, MB or GB");
+  }
+}
+
+std::string to_text(const Value& value) {
+  if (value.type == ValueType::kWord) return value.word;
+  const std::int64_t number = value.expr.value(0).value_or(0);
+  if (value.type == ValueType::kTruth) return number != 0 ? "on" : "off";
+  if (value.type == ValueType::kNumber) return std::to_string(number);
+  const Unit* best = nullptr;
+  for (const Unit& unit : kUnits) {
+    if (unit.type != value.type || (number != 0 && number % unit.factor != 0)) continue;
+    if (best == nullptr || unit.factor > best->factor) best = &unit;
+  }
+  if (value.type == ValueType::kTime) {
+    // Three digits behind the point read better than a thousand of a smaller unit.
+    for (const Unit& unit : kUnits) {
+      const bool reads_well = unit.type == ValueType::kTime && unit.factor > 1 &&
+                              unit.name != "min" && number >= unit.factor &&
+                              number % (unit.factor / 1000) == 0;
+      if (reads_well && unit.factor > best->factor) best = &unit;
+    }
+    if (best->name == "min") best = &kUnits[3];
+    std::string text = fmt::format("{}", number / best->factor);
+    std::int64_t rest = number % best->factor;
+    if (rest != 0) {
+      std::string decimals = fmt::format("{:03}", rest * 1000 / best->factor);
+      decimals.erase(decimals.find_last_not_of('0') + 1);
+      text += "." + decimals;
+    }
+    return number == 0 ? "0s" : text + std::string(best->name);
+  }
+  return number == 0 ? "0B" : fmt::format("{}{}", number / best->factor, best->name);
+}
+
+const Parameter* Scope::find(std::string_view name) const {
+  if (parameters == nullptr) return nullptr;
+  const auto found = std::find_if(parameters->begin(), parameters->end(),
+                                  [&](const Parameter& known) { return known.name == name; });
+  return found == parameters->end() ? nullptr : &*found;
+}
+
+std::optional<Value> parse_expression(std::string_view text, const TextPlace& place,
+                                      const Scope& scope, Diagnostics& diagnostics) {
+  return Parser(text, place, scope, diagnostics).run();
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,200 @@
+#include "formats/parameters.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "formats/map_reader.hpp"
+
+namespace pipesim::formats {
+
+using models::Diagnostics;
+
+namespace {
+
+constexpr std::array<std::string_view, 11> kReserved = {
+    "rank", "ranks", "on", "off", "true", "false", "and", "or", "not", "min", "max"};
+
+class ParameterReader {
+ public:
+  ParameterReader(const std::vector<Setting>& settings, Diagnostics& diagnostics)
+      : settings_(settings), diagnostics_(diagnostics) {
+    scope_.parameters = &parameters_;
+  }
+
+  std::vector<Parameter> run(const YamlValue& value) {
+    for (const YamlValue::Entry& entry : named_entries(value, "'params'", diagnostics_)) {
+      read(entry);
+    }
+    return std::move(parameters_);
+  }
+
+ private:
+  void read(const YamlValue::Entry& entry);
+  bool read_default(const YamlValue& value, Parameter& parameter);
+  bool apply_setting(Parameter& parameter);
+  bool check(const Parameter& parameter, models::Place place, const std::string& source);
+
+  const std::vector<Setting>& settings_;
+  Diagnostics& diagnostics_;
+  std::vector<Parameter> parameters_;
+  Scope scope_;
+};
+
+bool is_parameter_name(std::string_view name) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  const auto good = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
+  return !name.empty() && letter(name.front()) && std::all_of(name.begin(), name.end(), good) &&
+         std::find(kReserved.begin(), kReserved.end(), name) == kReserved.end();
+}
+
+void ParameterReader::read(const YamlValue::Entry& entry) {
+  Parameter parameter;
+  parameter.name = entry.key.text();
+  parameter.place = entry.key.place();
+  if (!is_parameter_name(parameter.name)) {
+    diagnostics_
+        .error(parameter.place,
+               fmt::format("'{}' cannot be the name of a parameter", parameter.name))
+        .notes.emplace_back("a name is letters, digits and _, and no word that expressions use");
+    return;
+  }
+  YamlValue value = entry.value;
+  if (entry.value.is_map()) {
+    MapReader map(entry.value, "a parameter", diagnostics_);
+    if (const auto about = map.take("about")) parameter.about = about->text();
+    if (const auto options = map.take("one_of")) {
+      for (const YamlValue& option : options->items())
+        parameter.options.emplace_back(option.text());
+    }
+    const auto at_least = map.take("at_least");
+    const auto given = map.require("default");
+    map.finish();
+    if (!given) return;
+    value = *given;
+    if (at_least) {
+      const TextPlace place{at_least->place(), at_least->quoted()};
+      const auto least = parse_expression(at_least->text(), place, scope_, diagnostics_);
+      if (!least) return;
+      parameter.at_least = least->expr.value(0);
+    }
+  }
+  if (!read_default(value, parameter) || !apply_setting(parameter)) {
+    // It stays known, so that what uses it is not a second mistake.
+    parameters_.push_back(std::move(parameter));
+    return;
+  }
+  parameters_.push_back(std::move(parameter));
+}
+
+bool ParameterReader::read_default(const YamlValue& value, Parameter& parameter) {
+  if (!value.is_scalar()) {
+    diagnostics_.error(value.place(), fmt::format("a parameter has a number, a time, a size, on or "
+                                                  "off, or one of some words, found {}",
+                                                  value.described()));
+    return false;
+  }
+  parameter.default_text = value.text();
+  if (!parameter.options.empty()) {
+    parameter.value.type = ValueType::kWord;
+    parameter.value.word = value.text();
+  } else {
+    const TextPlace place{value.place(), value.quoted()};
+    const std::optional<Value> found = parse_expression(value.text(), place, scope_, diagnostics_);
+    if (!found) return false;
+    parameter.value = *found;
+  }
+  return check(parameter, value.place(), "the default");
+}
+
+bool ParameterReader::apply_setting(Parameter& parameter) {
+  const std::string* text = nullptr;
+  for (const auto& [name, value] : settings_) {
+    if (name == parameter.name) text = &value;
+  }
+  if (text == nullptr) return true;
+  const std::string source = fmt::format("--set {}={}", parameter.name, *text);
+  // A value that is refused leaves the default, so that what follows makes no second mistake of it.
+  const Value before = parameter.value;
+  const auto accepted = [&] {
+    const bool good = check(parameter, {}, source);
+    if (!good) parameter.value = before;
+    return good;
+  };
+  if (parameter.value.type == ValueType::kWord) {
+    parameter.value.word = *text;
+    return accepted();
+  }
+  Diagnostics problems;
+  const std::optional<Value> found = parse_expression(*text, {}, scope_, problems);
+  if (!found) {
+    diagnostics_.error({}, fmt::format("{}: {}", source, problems.sorted().front().message));
+    return false;
+  }
+  const bool zero_time = found->type == ValueType::kNumber && found->expr.value(0) == 0;
+  if (found->type != parameter.value.type && !zero_time) {
+    models::Diagnostic& error = diagnostics_.error(
+        {}, fmt::format("{}: expected {}, found {}", source, type_name(parameter.value.type),
+                        type_name(found->type)));
+    suggest_unit(error, found->type, parameter.value.type);
+    return false;
+  }
+  parameter.value.expr = found->expr;
+  return accepted();
+}
+
+bool ParameterReader::check(const Parameter& parameter, models::Place place,
+                            const std::string& source) {
+  const auto& options = parameter.options;
+  if (!options.empty() &&
+      std::find(options.begin(), options.end(), parameter.value.word) == options.end()) {
+    models::Diagnostic& error =
+        diagnostics_.error(place, fmt::format("{}: '{}' is not one of {}", source,
+                                              parameter.value.word, fmt::join(options, ", ")));
+    const std::string nearest = models::nearest_name(parameter.value.word, options);
+    if (!nearest.empty()) error.notes.push_back(fmt::format("did you mean '{}'?", nearest));
+    return false;
+  }
+  if (parameter.value.type == ValueType::kWord) return true;
+  std::string why;
+  const std::optional<std::int64_t> value = parameter.value.expr.value(0, &why);
+  if (!value) {
+    diagnostics_.error(place, fmt::format("{}: {}", source, why));
+    return false;
+  }
+  const std::int64_t least =
+      parameter.at_least.value_or(parameter.value.type == ValueType::kNumber ? *value : 0);
+  if (*value >= least) return true;
+  Value limit = parameter.value;
+  limit.expr = models::Expr::constant(least);
+  diagnostics_.error(place, fmt::format("{}: must be at least {}", source, to_text(limit)));
+  return false;
+}
+
+}  // namespace
+
+std::vector<Parameter> read_parameters(const YamlValue& value, const std::vector<Setting>& settings,
+                                       Diagnostics& diagnostics) {
+  return ParameterReader(settings, diagnostics).run(value);
+}
+
+void check_settings(const std::vector<Parameter>& parameters, const std::vector<Setting>& settings,
+                    Diagnostics& diagnostics) {
+  std::vector<std::string> known;
+  for (const Parameter& parameter : parameters) known.push_back(parameter.name);
+  for (const auto& [name, value] : settings) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    models::Diagnostic& error = diagnostics.error(
+        {}, known.empty() ? fmt::format("--set {}={}: the scenario has no parameters", name, value)
+                          : fmt::format("--set {}={}: there is no such parameter", name, value));
+    models::suggest_name(error, name, known);
+  }
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,22 @@
+// The `params:` of a scenario, and what `--set` makes of them.
+#pragma once
+
+#include <vector>
+
+#include "formats/expression.hpp"
+#include "formats/scenario.hpp"
+#include "formats/yaml_document.hpp"
+#include "models/diagnostics.hpp"
+
+namespace pipesim::formats {
+
+/// The parameters of `value` (the map below `params:`) with their values: those of `settings`, or
+/// their defaults, which may use the parameters before them.
+std::vector<Parameter> read_parameters(const YamlValue& value, const std::vector<Setting>& settings,
+                                       models::Diagnostics& diagnostics);
+
+/// Reports the settings whose name no parameter has.
+void check_settings(const std::vector<Parameter>& parameters, const std::vector<Setting>& settings,
+                    models::Diagnostics& diagnostics);
+
+}  // namespace pipesim::formats

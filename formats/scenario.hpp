@@ -1,0 +1,34 @@
+// The scenario: the YAML form of a task graph with parameters and expectations.
+// docs/scenario-format.md describes every key.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "formats/expression.hpp"
+#include "models/diagnostics.hpp"
+#include "models/expectation.hpp"
+#include "models/task_graph.hpp"
+
+namespace pipesim::formats {
+
+/// A scenario with its parameters put in.
+struct Scenario {
+  models::TaskGraph graph;
+  std::string about;
+  std::vector<Parameter> parameters;
+  std::vector<models::Expectation> expectations;
+};
+
+/// A parameter that is set from outside: name and value, as text.
+using Setting = std::pair<std::string, std::string>;
+
+/// The scenario in `text`, with `settings` in place of its defaults (the last of a name counts).
+/// Nothing where it has mistakes; `diagnostics` then has all that could be found. Mistakes in
+/// settings have no place.
+std::optional<Scenario> read_scenario(const std::string& text, const std::vector<Setting>& settings,
+                                      models::Diagnostics& diagnostics);
+
+}  // namespace pipesim::formats

@@ -1,0 +1,498 @@
+// The scenario reader: the top of the file here, `actors:` in actor_reader.cpp.
+//
+// Keys are read in the order in which their meaning builds up, not in that of the file: parameters,
+// ranks, sets and groups, threads and streams, actors, programs, expectations.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "formats/actor_reader.hpp"
+#include "formats/map_reader.hpp"
+#include "formats/parameters.hpp"
+#include "formats/scenario.hpp"
+#include "formats/value_reader.hpp"
+#include "formats/yaml_document.hpp"
+
+namespace pipesim::formats {
+
+using models::Diagnostics;
+using models::Expr;
+using models::kNoIndex;
+using models::RankSet;
+
+namespace {
+
+constexpr std::int64_t kMostRanks = 1 << 20;
+constexpr std::int64_t kMostBlockTimes = std::numeric_limits<std::uint32_t>::max();
+
+class ScenarioReader {
+ public:
+  ScenarioReader(const std::vector<Setting>& settings, Diagnostics& diagnostics)
+      : settings_(settings), diagnostics_(diagnostics), values_(scope_, sets_, diagnostics) {
+    scope_.parameters = &scenario_.parameters;
+  }
+
+  std::optional<Scenario> run(const YamlValue& root);
+
+ private:
+  bool check_schema(MapReader& map);
+  void read_parameters(MapReader& map);
+  void read_sizes(MapReader& map);
+  void read_sets(const YamlValue& value);
+  void read_groups(const YamlValue& value);
+  void read_group_lists(const YamlValue& value, models::Group& group);
+  void read_regular_group(const YamlValue& value, models::Group& group);
+  void check_group(const YamlValue& value, models::Group& group);
+  void read_threads(const YamlValue& value);
+  void read_streams(const YamlValue& value);
+  void read_stream(const std::string& name, models::Place place, const YamlValue* fields);
+  void read_communicators(const YamlValue& value);
+  void read_creation(MapReader& map, models::CreationRule& rule);
+  void read_defaults(const YamlValue& value);
+  void read_programs();
+  std::vector<models::ProgramStep> read_program(const YamlValue& value, std::uint32_t thread);
+  std::optional<models::ProgramStep> read_step(const YamlValue& value, std::uint32_t thread);
+  void read_expectations(const YamlValue& value);
+  void read_expectation(const YamlValue& value);
+  void read_expected_cycle(MapReader& map, models::Expectation& expectation);
+
+  const std::vector<Setting>& settings_;
+  Diagnostics& diagnostics_;
+  Scenario scenario_;
+  models::TaskGraph& graph_ = scenario_.graph;
+  Scope scope_;
+  std::map<std::string, RankSet, std::less<>> sets_;
+  ValueReader values_;
+  ActorDefaults defaults_;
+  Expr launch_queue_ = Expr::constant(1024);
+  std::map<std::uint32_t, YamlValue> programs_;  // by thread, to be read when actors are known
+};
+
+std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
+  MapReader map(root, "a scenario", diagnostics_);
+  if (diagnostics_.has_errors() || !check_schema(map)) return std::nullopt;
+  if (const auto name = map.take("name")) graph_.name = values_.word(*name).value_or("");
+  if (const auto about = map.take("about")) scenario_.about = about->text();
+  read_parameters(map);
+  read_sizes(map);
+  if (const auto sets = map.take("sets")) read_sets(*sets);
+  if (const auto groups = map.take("groups")) read_groups(*groups);
+  if (const auto defaults = map.take("defaults")) read_defaults(*defaults);
+  if (const auto threads = map.take("threads")) read_threads(*threads);
+  const std::optional<YamlValue> streams = map.take("streams");
+  if (streams) read_streams(*streams);
+  if (const auto value = map.take("communicators")) read_communicators(*value);
+  if (const auto actors = map.require("actors")) {
+    ActorReader reader(values_, defaults_, !streams, graph_);
+    reader.read(*actors);
+  }
+  read_programs();
+  if (const auto expect = map.take("expect")) read_expectations(*expect);
+  map.finish();
+  if (diagnostics_.has_errors()) return std::nullopt;
+  return std::move(scenario_);
+}
+
+bool ScenarioReader::check_schema(MapReader& map) {
+  const std::optional<YamlValue> schema = map.take("schema");
+  if (!schema) {
+    diagnostics_.error(map.place(), "a scenario begins with 'schema: 1'");
+    return false;
+  }
+  if (schema->is_scalar() && schema->text() == "1") return true;
+  diagnostics_.error(schema->place(),
+                     fmt::format("this pipesim reads schema 1, found {}", schema->described()));
+  return false;
+}
+
+void ScenarioReader::read_parameters(MapReader& map) {
+  if (const auto params = map.take("params")) {
+    scenario_.parameters = formats::read_parameters(*params, settings_, diagnostics_);
+  }
+  check_settings(scenario_.parameters, settings_, diagnostics_);
+}
+
+void ScenarioReader::read_sizes(MapReader& map) {
+  if (const auto ranks = map.take("ranks")) {
+    const std::int64_t count = values_.constant(*ranks, ValueType::kNumber).value_or(1);
+    if (count < 1 || count > kMostRanks) {
+      diagnostics_.error(ranks->place(),
+                         fmt::format("a job has 1 to {} ranks, found {}", kMostRanks, count));
+    } else {
+      graph_.ranks = static_cast<std::uint32_t>(count);
+    }
+  }
+  scope_.ranks = graph_.ranks;
+  scope_.rank = true;
+  if (const auto value = map.take("micro_batches")) {
+    graph_.micro_batches = values_.constant(*value, ValueType::kNumber).value_or(0);
+  }
+}
+
+void ScenarioReader::read_sets(const YamlValue& value) {
+  for (const YamlValue::Entry& entry : named_entries(value, "'sets'", diagnostics_)) {
+    const std::optional<RankSet> ranks = values_.rank_set(entry.value);
+    // A set that is no set stays known, so that its uses are not mistakes too.
+    sets_.emplace(entry.key.text(), ranks.value_or(RankSet()));
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Groups
+
+void ScenarioReader::read_groups(const YamlValue& value) {
+  for (const YamlValue::Entry& entry : named_entries(value, "'groups'", diagnostics_)) {
+    models::Group group;
+    group.name = entry.key.text();
+    group.place = entry.key.place();
+    const std::optional<YamlValue> lists = values_.resolved(entry.value);
+    if (lists && lists->is_map()) {
+      read_regular_group(*lists, group);
+    } else if (lists) {
+      read_group_lists(*lists, group);
+    }
+    group.index(graph_.ranks);
+    graph_.groups.push_back(std::move(group));
+  }
+}
+
+// [[0, 1], [2, 3]], or [0, 1] for the only list, or `all`, or a set.
+void ScenarioReader::read_group_lists(const YamlValue& value, models::Group& group) {
+  std::vector<YamlValue> lists = {value};
+  if (value.is_list() && !value.items().empty() && value.items().front().is_list()) {
+    lists = value.items();
+  }
+  for (const YamlValue& list : lists) {
+    std::vector<std::uint32_t> members;
+    // The order of a list is the order of its members, so it is kept.
+    for (const YamlValue& item : list.is_list() ? list.items() : std::vector<YamlValue>{list}) {
+      const std::optional<RankSet> ranks = values_.rank_set(item);
+      if (ranks) members.insert(members.end(), ranks->begin(), ranks->end());
+    }
+    group.lists.push_back(std::move(members));
+  }
+  check_group(value, group);
+}
+
+// {size: N, stride: S}: ranks r, r + S, ..., r + (N - 1) S.
+void ScenarioReader::read_regular_group(const YamlValue& value, models::Group& group) {
+  MapReader map(value, "a group", diagnostics_);
+  const auto number = [&](const char* key, std::int64_t otherwise) {
+    const std::optional<YamlValue> field = map.take(key);
+    if (!field) return otherwise;
+    const std::int64_t found = values_.constant(*field, ValueType::kNumber).value_or(1);
+    if (found >= 1) return found;
+    diagnostics_.error(field->place(), fmt::format("'{}' must be at least 1", key));
+    return std::int64_t{1};
+  };
+  const std::int64_t size = number("size", graph_.ranks);
+  const std::int64_t stride = number("stride", 1);
+  map.finish();
+  if (size > graph_.ranks || stride > graph_.ranks || graph_.ranks % (size * stride) != 0) {
+    diagnostics_.error(value.place(),
+                       fmt::format("{} ranks cannot be divided into groups of {} ranks that are {} "
+                                   "apart",
+                                   graph_.ranks, size, stride));
+    return;
+  }
+  for (std::int64_t first = 0; first < graph_.ranks; ++first) {
+    if (first / stride % size != 0) continue;
+    std::vector<std::uint32_t> members;
+    for (std::int64_t i = 0; i < size; ++i) {
+      members.push_back(static_cast<std::uint32_t>(first + i * stride));
+    }
+    group.lists.push_back(std::move(members));
+  }
+}
+
+void ScenarioReader::check_group(const YamlValue& value, models::Group& group) {
+  std::vector<std::uint8_t> seen(graph_.ranks, 0);
+  for (std::vector<std::uint32_t>& list : group.lists) {
+    for (const std::uint32_t rank : list) {
+      if (seen[rank]++ == 0) continue;
+      diagnostics_.error(value.place(),
+                         fmt::format("rank {} is twice in group '{}'", rank, group.name));
+      group.lists.clear();
+      return;
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Threads, streams, communicators, defaults
+
+void ScenarioReader::read_threads(const YamlValue& value) {
+  for (const YamlValue::Entry& entry : named_entries(value, "'threads'", diagnostics_)) {
+    models::HostThread thread;
+    thread.name = entry.key.text();
+    thread.place = entry.key.place();
+    if (!entry.value.is_null()) {
+      MapReader map(entry.value, "a thread", diagnostics_);
+      map.take("about");
+      const std::optional<YamlValue> order = map.take("order");
+      const std::optional<YamlValue> program = map.take("program");
+      map.finish();
+      if (order) {
+        const auto name = values_.one_of(*order, {"arrival", "program"});
+        if (name == "program") thread.order = sim::ThreadOrder::kProgram;
+      }
+      if (program) {
+        programs_.emplace(static_cast<std::uint32_t>(graph_.threads.size()), *program);
+        thread.order = sim::ThreadOrder::kProgram;
+      } else if (thread.order == sim::ThreadOrder::kProgram) {
+        diagnostics_.error(thread.place,
+                           fmt::format("thread '{}' needs its 'program'", thread.name));
+      }
+    }
+    graph_.threads.push_back(std::move(thread));
+  }
+}
+
+void ScenarioReader::read_streams(const YamlValue& value) {
+  if (value.is_list()) {
+    for (const YamlValue& item : value.items()) {
+      const std::optional<std::string> name = values_.word(item);
+      if (name) read_stream(*name, item.place(), nullptr);
+    }
+    return;
+  }
+  for (const YamlValue::Entry& entry : named_entries(value, "'streams'", diagnostics_)) {
+    read_stream(std::string(entry.key.text()), entry.key.place(),
+                entry.value.is_null() ? nullptr : &entry.value);
+  }
+}
+
+// Without a thread of its choice a stream has one of its own name, as in actor runtimes.
+void ScenarioReader::read_stream(const std::string& name, models::Place place,
+                                 const YamlValue* fields) {
+  models::StreamTemplate stream;
+  stream.name = name;
+  stream.place = place;
+  stream.launch_queue = launch_queue_;
+  std::string thread = name;
+  bool named_thread = false;
+  if (fields != nullptr) {
+    MapReader map(*fields, "a stream", diagnostics_);
+    map.take("about");
+    if (const auto queue = map.take("launch_queue")) {
+      stream.launch_queue = values_.expr(*queue, ValueType::kNumber).value_or(launch_queue_);
+    }
+    if (const auto value = map.take("thread")) {
+      thread = values_.word(*value).value_or(name);
+      named_thread = true;
+    }
+    map.finish();
+  }
+  const auto known = std::find_if(graph_.threads.begin(), graph_.threads.end(),
+                                  [&](const models::HostThread& t) { return t.name == thread; });
+  stream.thread = static_cast<std::uint32_t>(known - graph_.threads.begin());
+  if (known == graph_.threads.end()) {
+    if (named_thread && !programs_.empty()) {
+      std::vector<std::string> names;
+      for (const models::HostThread& t : graph_.threads) names.push_back(t.name);
+      models::Diagnostic& error =
+          diagnostics_.error(place, fmt::format("there is no host thread '{}'", thread));
+      models::suggest_name(error, thread, names);
+    }
+    models::HostThread own;
+    own.name = thread;
+    own.place = place;
+    graph_.threads.push_back(std::move(own));
+  }
+  graph_.streams.push_back(std::move(stream));
+}
+
+void ScenarioReader::read_creation(MapReader& map, models::CreationRule& rule) {
+  if (const auto creation = map.take("creation")) {
+    const auto when = values_.one_of(*creation, {"start", "first_use"});
+    if (when) rule.at_first_use = *when == "first_use";
+  }
+  if (const auto waits = map.take("waits_for_device")) {
+    rule.waits_for_device = values_.truth(*waits).value_or(false);
+  }
+}
+
+void ScenarioReader::read_communicators(const YamlValue& value) {
+  MapReader map(value, "'communicators'", diagnostics_);
+  read_creation(map, graph_.creation);
+  if (const auto named = map.take("named")) {
+    for (const YamlValue::Entry& entry : named_entries(*named, "'named'", diagnostics_)) {
+      models::CommunicatorTemplate communicator;
+      communicator.name = entry.key.text();
+      communicator.place = entry.key.place();
+      communicator.creation = graph_.creation;
+      MapReader fields(entry.value, "a communicator", diagnostics_);
+      read_creation(fields, communicator.creation);
+      if (const auto group = fields.require("group")) {
+        const std::optional<std::string> name = values_.word(*group);
+        for (std::uint32_t i = 0; name && i < graph_.groups.size(); ++i) {
+          if (graph_.groups[i].name == *name) communicator.group = i;
+        }
+        if (name && communicator.group == kNoIndex) {
+          diagnostics_.error(group->place(), fmt::format("there is no group '{}'", *name));
+        }
+      }
+      fields.finish();
+      graph_.communicators.push_back(std::move(communicator));
+    }
+  }
+  map.finish();
+}
+
+void ScenarioReader::read_defaults(const YamlValue& value) {
+  MapReader map(value, "'defaults'", diagnostics_);
+  if (const auto field = map.take("launch_overhead")) {
+    defaults_.launch_overhead = values_.expr(*field, ValueType::kTime).value_or(Expr());
+  }
+  if (const auto field = map.take("launch_queue")) {
+    launch_queue_ = values_.expr(*field, ValueType::kNumber).value_or(launch_queue_);
+  }
+  if (const auto field = map.take("blocking")) defaults_.blocking = values_.truth(*field);
+  if (const auto field = map.take("messages")) {
+    const auto when = values_.one_of(*field, {"immediate", "gated"});
+    if (when) defaults_.immediate = *when == "immediate";
+  }
+  map.finish();
+}
+
+// ---------------------------------------------------------------------------------------------
+// Programs
+
+void ScenarioReader::read_programs() {
+  for (const auto& [thread, value] : programs_) {
+    graph_.threads[thread].program = read_program(value, thread);
+  }
+}
+
+std::vector<models::ProgramStep> ScenarioReader::read_program(const YamlValue& value,
+                                                              std::uint32_t thread) {
+  std::vector<models::ProgramStep> steps;
+  if (!value.is_list()) {
+    diagnostics_.error(value.place(),
+                       fmt::format("a program is a list of steps, found {}", value.described()));
+    return steps;
+  }
+  for (const YamlValue& item : value.items()) {
+    std::optional<models::ProgramStep> step = read_step(item, thread);
+    if (step) steps.push_back(std::move(*step));
+  }
+  return steps;
+}
+
+std::optional<models::ProgramStep> ScenarioReader::read_step(const YamlValue& value,
+                                                             std::uint32_t thread) {
+  const std::optional<YamlValue> picked = values_.resolved(value);
+  if (!picked || picked->is_null()) return std::nullopt;
+  models::ProgramStep step;
+  step.place = picked->place();
+  if (picked->is_map()) {
+    MapReader map(*picked, "a step", diagnostics_);
+    if (const auto times = map.require("repeat")) {
+      step.times = values_.constant(*times, ValueType::kNumber).value_or(1);
+      if (step.times < 0 || step.times > kMostBlockTimes) {
+        diagnostics_.error(times->place(), fmt::format("a block is done 0 to {} times, found {}",
+                                                       kMostBlockTimes, step.times));
+        step.times = 1;
+      }
+    }
+    if (const auto block = map.require("do")) step.block = read_program(*block, thread);
+    map.finish();
+    return step;
+  }
+  const std::optional<std::string> name = values_.word(*picked);
+  if (!name) return std::nullopt;
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < graph_.actors.size(); ++i) {
+    const models::ActorTemplate& actor = graph_.actors[i];
+    const std::uint32_t own = actor.thread != kNoIndex   ? actor.thread
+                              : actor.stream != kNoIndex ? graph_.streams[actor.stream].thread
+                                                         : kNoIndex;
+    if (own != thread) continue;
+    if (actor.name == *name) step.actor = i;
+    names.push_back(actor.name);
+  }
+  if (step.actor != kNoIndex) return step;
+  models::Diagnostic& error = diagnostics_.error(
+      picked->place(),
+      fmt::format("thread '{}' has no actor '{}'", graph_.threads[thread].name, *name));
+  models::suggest_name(error, *name, names);
+  return std::nullopt;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Expectations
+
+void ScenarioReader::read_expectations(const YamlValue& value) {
+  if (!value.is_list()) {
+    read_expectation(value);
+    return;
+  }
+  for (const YamlValue& item : value.items()) read_expectation(item);
+}
+
+void ScenarioReader::read_expectation(const YamlValue& value) {
+  MapReader map(value, "an expectation", diagnostics_);
+  models::Expectation expectation;
+  expectation.place = value.place();
+  if (const auto with = map.take("with")) {
+    for (const YamlValue::Entry& entry : named_entries(*with, "'with'", diagnostics_)) {
+      const std::string name(entry.key.text());
+      if (scope_.find(name) == nullptr) {
+        std::vector<std::string> names;
+        for (const Parameter& parameter : scenario_.parameters) names.push_back(parameter.name);
+        models::Diagnostic& error =
+            diagnostics_.error(entry.key.place(), fmt::format("there is no parameter '{}'", name));
+        models::suggest_name(error, name, names);
+      } else if (!entry.value.is_scalar()) {
+        diagnostics_.error(entry.value.place(),
+                           fmt::format("expected a value, found {}", entry.value.described()));
+      } else {
+        expectation.with.emplace_back(name, entry.value.text());
+      }
+    }
+  }
+  if (const auto verdict = map.take("verdict")) {
+    const auto name = values_.one_of(
+        *verdict, {"completed", "deadlock", "starved", "mismatch", "crashed", "limit"});
+    if (name) expectation.verdict = models::find_verdict(*name);
+  }
+  if (const auto time = map.take("time")) {
+    expectation.time_ns = values_.constant(*time, ValueType::kTime);
+  }
+  read_expected_cycle(map, expectation);
+  map.finish();
+  scenario_.expectations.push_back(std::move(expectation));
+}
+
+void ScenarioReader::read_expected_cycle(MapReader& map, models::Expectation& expectation) {
+  if (const auto length = map.take("cycle_length")) {
+    expectation.cycle_length = values_.constant(*length, ValueType::kNumber);
+  }
+  const std::optional<YamlValue> through = map.take("cycle_through");
+  if (!through) return;
+  if (!through->is_list()) {
+    diagnostics_.error(
+        through->place(),
+        fmt::format("'cycle_through' is a list of actors, found {}", through->described()));
+    return;
+  }
+  // With other parameters an actor may be there or not, so that a name is known is not asked here.
+  for (const YamlValue& item : through->items()) {
+    const std::optional<std::string> name = values_.word(item);
+    if (name) expectation.cycle_through.push_back(*name);
+  }
+}
+
+}  // namespace
+
+std::optional<Scenario> read_scenario(const std::string& text, const std::vector<Setting>& settings,
+                                      Diagnostics& diagnostics) {
+  const std::optional<YamlDocument> document = YamlDocument::parse(text, diagnostics);
+  if (!document) return std::nullopt;
+  return ScenarioReader(settings, diagnostics).run(document->root());
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,93 @@
+// A YAML document as a flat array of nodes with their places.
+//
+// Built from yaml-cpp's events instead of its node graph: a tenth of the memory, the style of each
+// scalar (a quoted "4" is not a number), and repeated keys, which the node graph hides.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/diagnostics.hpp"
+
+namespace pipesim::formats {
+
+class YamlDocument;
+
+/// One value of a document, which must outlive it.
+class YamlValue {
+ public:
+  enum class Kind : std::uint8_t { kNull, kScalar, kList, kMap, kAlias };
+
+  YamlValue() = default;
+  YamlValue(const YamlDocument* document, std::uint32_t index)
+      : document_(document), index_(index) {}
+
+  Kind kind() const;
+  bool is_null() const { return kind() == Kind::kNull; }
+  bool is_scalar() const { return kind() == Kind::kScalar; }
+  bool is_list() const { return kind() == Kind::kList; }
+  bool is_map() const { return kind() == Kind::kMap; }
+
+  models::Place place() const;
+
+  /// The text of a scalar.
+  std::string_view text() const;
+
+  /// True if a scalar was written in quotes.
+  bool quoted() const;
+
+  /// The items of a list.
+  std::vector<YamlValue> items() const;
+
+  struct Entry;
+  /// The entries of a map, in the order of the file.
+  std::vector<Entry> entries() const;
+
+  /// "a list", "a map", "nothing" or the scalar in quotes, for messages.
+  std::string described() const;
+
+ private:
+  const YamlDocument* document_ = nullptr;
+  std::uint32_t index_ = 0;
+};
+
+struct YamlValue::Entry {
+  YamlValue key;
+  YamlValue value;
+};
+
+class YamlDocument {
+ public:
+  /// The one document of `text`. Nothing where it is no YAML, nests deeper than 100, or holds none
+  /// or several documents; `diagnostics` says why.
+  static std::optional<YamlDocument> parse(const std::string& text,
+                                           models::Diagnostics& diagnostics);
+
+  YamlValue root() const { return {this, 0}; }
+
+ private:
+  friend class YamlValue;
+  friend class YamlBuilder;
+
+  struct Node {
+    YamlValue::Kind kind = YamlValue::Kind::kNull;
+    bool quoted = false;
+    models::Place place;
+    std::uint32_t first = 0;  // scalar: in text_; list and map: the first child; alias: its target
+    std::uint32_t size = 0;   // scalar: length; list and map: children (of a map keys and values)
+    std::uint32_t next = 0;   // the next child of the same parent
+  };
+
+  const Node& resolved(std::uint32_t index) const {
+    const Node& node = nodes_[index];
+    return node.kind == YamlValue::Kind::kAlias ? nodes_[node.first] : node;
+  }
+
+  std::vector<Node> nodes_;
+  std::string text_;
+};
+
+}  // namespace pipesim::formats

@@ -1,0 +1,79 @@
+#include "models/diagnostics.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace pipesim::models {
+namespace {
+
+// Edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`; stops counting
+// above `limit`. Three rows of the usual table are enough.
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
+  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > limit) return limit + 1;
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replace = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({replace, last[j] + 1, row[j - 1] + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+Diagnostic& Diagnostics::error(Place place, std::string message) {
+  ++error_count_;
+  items_.push_back({Severity::kError, place, std::move(message), {}});
+  return items_.back();
+}
+
+Diagnostic& Diagnostics::warning(Place place, std::string message) {
+  items_.push_back({Severity::kWarning, place, std::move(message), {}});
+  return items_.back();
+}
+
+std::vector<Diagnostic> Diagnostics::sorted() const {
+  std::vector<Diagnostic> result = items_;
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Diagnostic& a, const Diagnostic& b) { return a.place < b.place; });
+  return result;
+}
+
+std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
+  // A name of a megabyte is nobody's misspelling.
+  if (name.size() > 200) return {};
+  std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
+  std::string result;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = edit_distance(name, candidate, best);
+    if (distance >= best) continue;
+    best = distance;
+    result = candidate;
+  }
+  return result;
+}
+
+void suggest_name(Diagnostic& diagnostic, std::string_view name,
+                  const std::vector<std::string>& known) {
+  constexpr std::size_t kShortList = 12;
+  const std::string nearest = nearest_name(name, known);
+  if (!nearest.empty()) {
+    diagnostic.notes.push_back("did you mean '" + nearest + "'?");
+  } else if (!known.empty() && known.size() <= kShortList) {
+    std::string list = "known here:";
+    for (const std::string& candidate : known)
+      list += (&candidate == &known[0] ? " " : ", ") + candidate;
+    diagnostic.notes.push_back(list);
+  }
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,56 @@
+// A user's mistakes: collected with their places, so that all of a phase are shown at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pipesim::models {
+
+/// A place in the file that the task graph came from. Lines and columns count from 1, columns in
+/// bytes. Line 0: no place (a graph that was built in code).
+struct Place {
+  std::uint32_t line = 0;
+  std::uint32_t column = 0;
+
+  friend constexpr auto operator<=>(const Place&, const Place&) = default;
+};
+
+enum class Severity : std::uint8_t { kError, kWarning };
+
+struct Diagnostic {
+  Severity severity = Severity::kError;
+  Place place;
+  std::string message;             // lower case, no full stop, names in 'quotes'
+  std::vector<std::string> notes;  // what to do, and other places
+};
+
+/// Collects. What follows a phase with errors does not run.
+class Diagnostics {
+ public:
+  /// Adds an error; the result stays valid until the next call and takes notes.
+  Diagnostic& error(Place place, std::string message);
+  Diagnostic& warning(Place place, std::string message);
+
+  bool has_errors() const { return error_count_ > 0; }
+  std::size_t error_count() const { return error_count_; }
+
+  /// In the order of places; those of one place in the order they were found.
+  std::vector<Diagnostic> sorted() const;
+
+ private:
+  std::vector<Diagnostic> items_;
+  std::size_t error_count_ = 0;
+};
+
+/// The one of `known` that `name` was probably meant to be, or an empty string: the first with the
+/// smallest edit distance, if that is at most a third of the length.
+std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
+
+/// Adds "did you mean 'x'?" where nearest_name finds one, else the list where it is short.
+void suggest_name(Diagnostic& diagnostic, std::string_view name,
+                  const std::vector<std::string>& known);
+
+}  // namespace pipesim::models

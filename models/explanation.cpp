@@ -1,0 +1,294 @@
+#include "models/explanation.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/names.hpp"
+#include "models/wait_cycle.hpp"
+#include "sim/check.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using sim::ActorId;
+using sim::WaitEdge;
+using sim::WaitGraph;
+using sim::WaitNode;
+using sim::WaitNodeKind;
+
+class Explainer {
+ public:
+  Explainer(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
+            const WaitGraph& waits)
+      : graph_(graph),
+        lowered_(lowered),
+        plan_(lowered.plan),
+        outcome_(outcome),
+        state_(outcome.state),
+        waits_(waits),
+        names_(graph, lowered) {}
+
+  Explanation run();
+
+ private:
+  void decide();
+  void explain_cycle(const WaitCycle& cycle);
+  void explain_roots();
+  void report_ranks();
+  void report_actor(RankReport& report, ActorId actor);
+  Progress phase_progress(std::uint32_t phase, const std::vector<ActorId>& actors) const;
+  void add_phases(RankReport& report, const std::vector<ActorId>& actors) const;
+  void add_streams(RankReport& report, const std::vector<ActorId>& actors) const;
+  std::optional<Wait> first_wait(ActorId actor, std::uint32_t k) const;
+  Wait wait(const WaitEdge& edge) const {
+    return describe_wait(graph_, lowered_, state_, waits_, edge);
+  }
+
+  const TaskGraph& graph_;
+  const Lowered& lowered_;
+  const sim::Plan& plan_;
+  const sim::Outcome& outcome_;
+  const sim::State& state_;
+  const WaitGraph& waits_;
+  Names names_;
+  Explanation result_;
+};
+
+Explanation Explainer::run() {
+  result_.time_ns = outcome_.last_progress.ns;
+  result_.acts_done = outcome_.acts_done;
+  result_.acts_expected = plan_.act_count;
+  for (const WaitNode& node : waits_.nodes) {
+    if (node.kind == WaitNodeKind::kAct) ++result_.stuck;
+  }
+  decide();
+  result_.fingerprint = outcome_.fingerprint.value(result_.verdict);
+  report_ranks();
+  return std::move(result_);
+}
+
+void Explainer::decide() {
+  switch (outcome_.end) {
+    case sim::RunEnd::kCompleted:
+      return;
+    case sim::RunEnd::kTimeLimit:
+      result_.verdict = sim::Verdict::kLimit;
+      result_.cause = Cause::kLimit;
+      return;
+    case sim::RunEnd::kInterrupted:
+      result_.verdict = sim::Verdict::kLimit;
+      result_.cause = Cause::kInterrupted;
+      return;
+    case sim::RunEnd::kStuck:
+      break;
+  }
+  const WaitCycle cycle = find_cycle(waits_);
+  explain_roots();
+  if (!cycle.edges.empty()) {
+    result_.verdict = sim::Verdict::kDeadlock;
+    result_.cause = Cause::kCycle;
+    explain_cycle(cycle);
+    return;
+  }
+  // Every chain of waits of a run at rest ends somewhere: in a circle, or at a root.
+  PIPESIM_CHECK(!result_.roots.empty(), {"stuck", result_.stuck});
+  result_.verdict = sim::Verdict::kStarved;
+  result_.cause = result_.roots.front().party.kind == WaitNodeKind::kRank ? Cause::kAbsentMember
+                                                                          : Cause::kOutsideInput;
+  result_.collateral = result_.stuck;
+}
+
+void Explainer::explain_cycle(const WaitCycle& cycle) {
+  std::vector<std::uint32_t> on_cycle;
+  for (const std::uint32_t edge : cycle.edges) {
+    result_.cycle.push_back(wait(waits_.edges[edge]));
+    on_cycle.push_back(waits_.edges[edge].from);
+  }
+  result_.cycle_is_shortest = cycle.shortest;
+  result_.cycle_groups = cycle.components;
+  result_.collateral = result_.stuck - static_cast<std::uint32_t>(on_cycle.size());
+  const std::vector<std::uint32_t> distances = distances_to(waits_, on_cycle);
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    const std::uint32_t distance = distances[i];
+    if (distance == 0 || distance == kNoIndex || waits_.nodes[i].kind != WaitNodeKind::kAct)
+      continue;
+    if (result_.collateral_by_distance.size() < distance) {
+      result_.collateral_by_distance.resize(distance, 0);
+    }
+    ++result_.collateral_by_distance[distance - 1];
+  }
+}
+
+// Ranks come before the outside among the nodes, and so do they as roots.
+void Explainer::explain_roots() {
+  for (std::uint32_t node = 0; node < waits_.nodes.size(); ++node) {
+    if (waits_.nodes[node].kind == WaitNodeKind::kAct) continue;
+    Root root;
+    const auto first = std::find_if(waits_.edges.begin(), waits_.edges.end(),
+                                    [&](const WaitEdge& edge) { return edge.to == node; });
+    root.first = wait(*first);
+    root.party = root.first.to;
+    for (const std::uint32_t distance : distances_to(waits_, {node})) {
+      if (distance != 0 && distance != kNoIndex) ++root.waiting;
+    }
+    result_.roots.push_back(std::move(root));
+  }
+}
+
+void Explainer::report_ranks() {
+  std::vector<std::vector<ActorId>> actors(plan_.rank_count);
+  for (const ActorId id : ids_of(plan_.actors)) {
+    actors[plan_.actors[id].rank.value].push_back(id);
+  }
+  for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
+    RankReport report;
+    report.rank = rank;
+    for (const ActorId actor : actors[rank]) report_actor(report, actor);
+    add_phases(report, actors[rank]);
+    if (report.progress.empty()) add_streams(report, actors[rank]);
+    result_.ranks.push_back(std::move(report));
+  }
+}
+
+void Explainer::report_actor(RankReport& report, ActorId actor) {
+  ActorCounts counts;
+  counts.name = names_.op(actor);
+  counts.entered = state_.entered(plan_, actor);
+  counts.launched = state_.actors[actor].launched;
+  counts.started = state_.started(plan_, actor);
+  counts.done = state_.actors[actor].done;
+  counts.expected = plan_.actors[actor].acts;
+  // At the end of a run nothing runs any more: what has started and is not done waits for peers.
+  if (counts.started > counts.done && outcome_.end == sim::RunEnd::kStuck) report.spins = true;
+  report.actors.push_back(std::move(counts));
+}
+
+void Explainer::add_phases(RankReport& report, const std::vector<ActorId>& actors) const {
+  for (std::uint32_t phase = 0; phase < graph_.phases.size(); ++phase) {
+    std::vector<ActorId> members;
+    for (const ActorId actor : actors) {
+      if (names_.actor(actor).phase == phase) members.push_back(actor);
+    }
+    if (!members.empty()) report.progress.push_back(phase_progress(phase, members));
+  }
+}
+
+Progress Explainer::phase_progress(std::uint32_t phase, const std::vector<ActorId>& actors) const {
+  Progress progress;
+  progress.what = graph_.phases[phase];
+  progress.done = kNoIndex;
+  for (const ActorId actor : actors) {
+    progress.done = std::min(progress.done, state_.actors[actor].done);
+    progress.expected = std::max(progress.expected, plan_.actors[actor].acts);
+  }
+  for (const ActorId actor : actors) {
+    const bool has_round = progress.done < plan_.actors[actor].acts;
+    if (!has_round || state_.actors[actor].done > progress.done) continue;
+    progress.stuck = describe_act(graph_, lowered_, state_, actor, progress.done);
+    progress.wait = first_wait(actor, progress.done);
+    break;
+  }
+  return progress;
+}
+
+// Where no phases are named, streams have to do: people count in acts then.
+void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& actors) const {
+  std::vector<std::pair<sim::StreamId, Progress>> streams;
+  for (const ActorId actor : actors) {
+    const sim::StreamId stream = plan_.actors[actor].stream;
+    auto found = std::find_if(streams.begin(), streams.end(),
+                              [&](const auto& known) { return known.first == stream; });
+    if (found == streams.end()) {
+      streams.emplace_back(stream, Progress());
+      found = streams.end() - 1;
+      found->second.what = names_.stream(stream);
+    }
+    Progress& progress = found->second;
+    const std::uint32_t done = state_.actors[actor].done;
+    progress.done += done;
+    progress.expected += plan_.actors[actor].acts;
+    const bool started = state_.started(plan_, actor) > done;
+    if (done == plan_.actors[actor].acts || (progress.stuck && !started)) continue;
+    progress.stuck = describe_act(graph_, lowered_, state_, actor, done);
+    progress.wait = first_wait(actor, done);
+  }
+  for (auto& [stream, progress] : streams) report.progress.push_back(std::move(progress));
+}
+
+std::optional<Wait> Explainer::first_wait(ActorId actor, std::uint32_t k) const {
+  const WaitNode node{WaitNodeKind::kAct, actor, k, plan_.actors[actor].rank};
+  const auto before = [](const WaitNode& a, const WaitNode& b) {
+    return a.kind != b.kind ? a.kind < b.kind : std::pair(a.actor, a.k) < std::pair(b.actor, b.k);
+  };
+  const auto found = std::lower_bound(waits_.nodes.begin(), waits_.nodes.end(), node, before);
+  if (found == waits_.nodes.end() || before(node, *found)) return std::nullopt;
+  const auto index = static_cast<std::uint32_t>(found - waits_.nodes.begin());
+  const auto edge = std::lower_bound(waits_.edges.begin(), waits_.edges.end(), index,
+                                     [](const WaitEdge& e, std::uint32_t n) { return e.from < n; });
+  if (edge == waits_.edges.end() || edge->from != index) return std::nullopt;
+  return wait(*edge);
+}
+
+}  // namespace
+
+ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
+                     ActorId actor, std::uint32_t k) {
+  const Names names(graph, lowered);
+  const sim::Actor& from = lowered.plan.actors[actor];
+  ActInfo info;
+  info.actor = actor;
+  info.rank = from.rank.value;
+  info.op = names.op(actor);
+  info.act = k + 1;
+  info.micro_batch = names.micro_batch(actor, k);
+  info.stream = names.stream(from.stream);
+  info.thread = names.thread(from.thread);
+  info.collective = from.collective.valid();
+  if (k < state.actors[actor].done) {
+    info.stage = ActStage::kDone;
+  } else if (k < state.started(lowered.plan, actor)) {
+    info.stage = ActStage::kStarted;
+  } else if (k < state.actors[actor].launched) {
+    info.stage = ActStage::kLaunched;
+  } else if (k < state.entered(lowered.plan, actor)) {
+    info.stage = ActStage::kEntered;
+    info.step = state.threads[from.thread].step;
+  }
+  return info;
+}
+
+Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
+                   const WaitGraph& waits, const WaitEdge& edge) {
+  const auto party = [&](const WaitNode& node) {
+    WaitParty result;
+    result.kind = node.kind;
+    result.rank = node.rank.value;
+    if (node.kind == WaitNodeKind::kAct) {
+      result.act = describe_act(graph, lowered, state, node.actor, node.k);
+    }
+    return result;
+  };
+  Wait wait;
+  wait.from = party(waits.nodes[edge.from]);
+  wait.to = party(waits.nodes[edge.to]);
+  wait.kind = edge.kind;
+  wait.any = edge.any_set != 0;
+  if (edge.reg.valid()) {
+    wait.reg = Names(graph, lowered).reg(edge.reg);
+    wait.control = lowered.plan.registers[edge.reg].control;
+  }
+  const WaitNode& to = waits.nodes[edge.to];
+  const bool stands_for = to.kind == WaitNodeKind::kAct && edge.needed_actor.valid() &&
+                          (to.actor != edge.needed_actor || to.k != edge.needed_k);
+  if (stands_for) {
+    wait.needed = describe_act(graph, lowered, state, edge.needed_actor, edge.needed_k);
+  }
+  return wait;
+}
+
+Explanation explain(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
+                    const WaitGraph& waits) {
+  return Explainer(graph, lowered, outcome, waits).run();
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,123 @@
+// Why a run ended as it did, in the terms of the task graph: what every report shows.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/lowering.hpp"
+#include "models/task_graph.hpp"
+#include "sim/engine.hpp"
+#include "sim/wait_graph.hpp"
+
+namespace pipesim::models {
+
+/// How far an act has come. `Step` says more of one that was entered.
+enum class ActStage : std::uint8_t { kNotEntered, kEntered, kLaunched, kStarted, kDone };
+
+/// One act, as reports name it.
+struct ActInfo {
+  sim::ActorId actor;
+  std::uint32_t rank = 0;
+  std::string op;
+  std::uint32_t act = 0;          // from 1
+  std::uint32_t micro_batch = 0;  // from 1; 0: none
+  std::string stream;
+  std::string thread;
+  bool collective = false;
+  ActStage stage = ActStage::kNotEntered;
+  sim::Step step = sim::Step::kNone;  // kEntered: what its thread is blocked in
+};
+
+/// One end of a wait.
+struct WaitParty {
+  sim::WaitNodeKind kind = sim::WaitNodeKind::kAct;
+  ActInfo act;             // kAct
+  std::uint32_t rank = 0;  // kAct and kRank
+};
+
+/// `from` waits for `to`.
+struct Wait {
+  WaitParty from;
+  WaitParty to;
+  sim::WaitKind kind = sim::WaitKind::kData;
+  std::string reg;                // the register of a data or credit wait
+  bool control = false;           // that register carries only order
+  std::optional<ActInfo> needed;  // the act that must happen, where `to` only stands before it
+  bool any = false;               // one of several, of which one suffices
+};
+
+/// Where a chain of waits ends that closes no cycle.
+struct Root {
+  WaitParty party;            // a rank that never comes, or the outside
+  Wait first;                 // the first of the waits that lead straight to it
+  std::uint32_t waiting = 0;  // acts that wait for it, straight or through others
+};
+
+/// How far a rank came in one of the phases that its actors name, or in one of its streams.
+struct Progress {
+  std::string what;        // the phase or the stream
+  std::uint32_t done = 0;  // phases: rounds in which every actor is done; streams: acts
+  std::uint32_t expected = 0;
+  std::optional<ActInfo> stuck;  // phases: the first act of the next round that is not done
+  std::optional<Wait> wait;      // and what it waits for first
+};
+
+struct ActorCounts {
+  std::string name;
+  std::uint32_t entered = 0;
+  std::uint32_t launched = 0;
+  std::uint32_t started = 0;
+  std::uint32_t done = 0;
+  std::uint32_t expected = 0;
+};
+
+struct RankReport {
+  std::uint32_t rank = 0;
+  bool spins = false;  // a started collective waits for its peers: the device looks 100 % busy
+  std::vector<Progress> progress;
+  std::vector<ActorCounts> actors;
+};
+
+/// What decided the verdict.
+enum class Cause : std::uint8_t {
+  kNone,
+  kCycle,
+  kAbsentMember,
+  kOutsideInput,
+  kLimit,
+  kInterrupted
+};
+
+struct Explanation {
+  sim::Verdict verdict = sim::Verdict::kCompleted;
+  Cause cause = Cause::kNone;
+  std::int64_t time_ns = 0;  // the last progress
+  std::uint64_t acts_done = 0;
+  std::uint64_t acts_expected = 0;
+  std::uint64_t fingerprint = 0;
+  std::vector<Wait> cycle;  // each one's `to` is the next one's `from`
+  bool cycle_is_shortest = true;
+  std::uint32_t cycle_groups = 0;  // groups of acts that wait for each other in circles
+  std::vector<Root> roots;
+  std::uint32_t stuck = 0;                            // acts in the wait-for graph
+  std::uint32_t collateral = 0;                       // those that are not on the cycle
+  std::vector<std::uint32_t> collateral_by_distance;  // [d]: d + 1 waits away from the cycle
+  std::vector<RankReport> ranks;
+};
+
+/// Explains the end of a run of `lowered`, made from `graph`. `waits` is the wait-for graph of that
+/// end, empty if the run completed.
+Explanation explain(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
+                    const sim::WaitGraph& waits);
+
+/// The act of a node of kind kAct, as reports name it.
+ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
+                     sim::ActorId actor, std::uint32_t k);
+
+/// An edge of the wait-for graph, as reports tell it.
+Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
+                   const sim::WaitGraph& waits, const sim::WaitEdge& edge);
+
+}  // namespace pipesim::models

@@ -1,0 +1,169 @@
+#include "models/expr.hpp"
+
+#include <algorithm>
+
+namespace pipesim::models {
+namespace {
+
+using Op = Expr::Op;
+using Value = std::optional<std::int64_t>;
+
+Value fail(std::string* why, const char* reason) {
+  if (why != nullptr) *why = reason;
+  return std::nullopt;
+}
+
+Value divided(Op op, std::int64_t a, std::int64_t b, std::string* why) {
+  if (b == 0) return fail(why, "division by zero");
+  if (b == -1) {  // the one quotient that can overflow
+    std::int64_t negated = 0;
+    if (__builtin_sub_overflow(std::int64_t{0}, a, &negated))
+      return fail(why, "number out of range");
+    return op == Op::kDivide ? negated : 0;
+  }
+  const std::int64_t remainder = a % b;
+  const bool rounds_up = remainder != 0 && (remainder < 0) != (b < 0);
+  if (op == Op::kDivide) return a / b - (rounds_up ? 1 : 0);
+  return rounds_up ? remainder + b : remainder;
+}
+
+Value applied(Op op, std::int64_t a, std::int64_t b, std::string* why) {
+  std::int64_t result = 0;
+  bool overflow = false;
+  switch (op) {
+    case Op::kAdd:
+      overflow = __builtin_add_overflow(a, b, &result);
+      break;
+    case Op::kSubtract:
+      overflow = __builtin_sub_overflow(a, b, &result);
+      break;
+    case Op::kMultiply:
+      overflow = __builtin_mul_overflow(a, b, &result);
+      break;
+    case Op::kDivide:
+    case Op::kModulo:
+      return divided(op, a, b, why);
+    case Op::kMinimum:
+      return std::min(a, b);
+    case Op::kMaximum:
+      return std::max(a, b);
+    case Op::kEqual:
+      return a == b;
+    case Op::kNotEqual:
+      return a != b;
+    case Op::kLess:
+      return a < b;
+    case Op::kLessEqual:
+      return a <= b;
+    case Op::kGreater:
+      return a > b;
+    case Op::kGreaterEqual:
+      return a >= b;
+    case Op::kAnd:
+      return a != 0 && b != 0;
+    case Op::kOr:
+      return a != 0 || b != 0;
+    case Op::kConstant:
+    case Op::kRank:
+    case Op::kNot:
+    case Op::kNegate:
+    case Op::kSelect:
+      break;
+  }
+  if (overflow) return fail(why, "number out of range");
+  return result;
+}
+
+}  // namespace
+
+Expr Expr::constant(std::int64_t value) {
+  Expr result;
+  result.steps_ = {{Op::kConstant, value}};
+  return result;
+}
+
+Expr Expr::rank() {
+  Expr result;
+  result.steps_ = {{Op::kRank, 0}};
+  return result;
+}
+
+Expr Expr::unary(Op op, const Expr& operand) {
+  Expr result = operand;
+  if (result.steps_.empty()) result = constant(0);
+  result.steps_.push_back({op, 0});
+  return folded(result);
+}
+
+Expr Expr::binary(Op op, const Expr& left, const Expr& right) {
+  Expr result = left.steps_.empty() ? constant(0) : left;
+  const Expr second = right.steps_.empty() ? constant(0) : right;
+  result.steps_.insert(result.steps_.end(), second.steps_.begin(), second.steps_.end());
+  result.steps_.push_back({op, 0});
+  return folded(result);
+}
+
+Expr Expr::select(const Expr& condition, const Expr& then, const Expr& otherwise) {
+  if (condition.is_constant()) return *condition.value(0) != 0 ? then : otherwise;
+  Expr result = condition;
+  for (const Expr* part : {&then, &otherwise}) {
+    const Expr operand = part->steps_.empty() ? constant(0) : *part;
+    result.steps_.insert(result.steps_.end(), operand.steps_.begin(), operand.steps_.end());
+  }
+  result.steps_.push_back({Op::kSelect, 0});
+  return result;
+}
+
+// What does not depend on the rank becomes a constant, unless it fails: that is told when used.
+Expr Expr::folded(Expr expr) {
+  const bool depends = std::any_of(expr.steps_.begin(), expr.steps_.end(),
+                                   [](const Step& step) { return step.op == Op::kRank; });
+  if (depends) return expr;
+  const Value value = expr.value(0);
+  return value ? constant(*value) : expr;
+}
+
+std::optional<std::int64_t> Expr::value(std::uint32_t rank, std::string* why) const {
+  if (steps_.empty()) return 0;
+  if (steps_.size() == 1 && steps_[0].op == Op::kConstant) return steps_[0].constant;
+  std::vector<std::int64_t> stack;
+  const auto pop = [&stack] {
+    const std::int64_t top = stack.back();
+    stack.pop_back();
+    return top;
+  };
+  for (const Step& step : steps_) {
+    switch (step.op) {
+      case Op::kConstant:
+        stack.push_back(step.constant);
+        break;
+      case Op::kRank:
+        stack.push_back(rank);
+        break;
+      case Op::kNot:
+        stack.back() = stack.back() == 0;
+        break;
+      case Op::kNegate: {
+        const Value negated = applied(Op::kSubtract, 0, pop(), why);
+        if (!negated) return std::nullopt;
+        stack.push_back(*negated);
+        break;
+      }
+      case Op::kSelect: {
+        const std::int64_t otherwise = pop();
+        const std::int64_t then = pop();
+        stack.back() = stack.back() != 0 ? then : otherwise;
+        break;
+      }
+      default: {
+        const std::int64_t right = pop();
+        const Value result = applied(step.op, pop(), right, why);
+        if (!result) return std::nullopt;
+        stack.push_back(*result);
+      }
+    }
+  }
+  return stack.back();
+}
+
+}  // namespace pipesim::models

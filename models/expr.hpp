@@ -1,0 +1,66 @@
+// Integer expressions over the rank: what a template leaves open until it stands on a rank.
+//
+// Parameters are gone by then (the reader puts their values in), so `rank` is the only variable.
+// Times are nanoseconds and sizes are bytes; whoever builds an expression sees to the units.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace pipesim::models {
+
+/// A small program in postfix order. A constant is one step.
+class Expr {
+ public:
+  enum class Op : std::uint8_t {
+    kConstant,
+    kRank,
+    kAdd,
+    kSubtract,
+    kMultiply,
+    kDivide,
+    kModulo,
+    kMinimum,
+    kMaximum,
+    kEqual,
+    kNotEqual,
+    kLess,
+    kLessEqual,
+    kGreater,
+    kGreaterEqual,
+    kAnd,
+    kOr,
+    kNot,
+    kNegate,
+    kSelect,  // condition, then, else
+  };
+
+  Expr() = default;  // the constant 0
+  static Expr constant(std::int64_t value);
+  static Expr rank();
+  static Expr unary(Op op, const Expr& operand);
+  static Expr binary(Op op, const Expr& left, const Expr& right);
+  static Expr select(const Expr& condition, const Expr& then, const Expr& otherwise);
+
+  bool is_constant() const {
+    return steps_.empty() || (steps_.size() == 1 && steps_[0].op == Op::kConstant);
+  }
+
+  /// The value on `rank`. Nothing where it divides by zero or leaves 64 bits; `why` then says so.
+  /// Division rounds down, and the modulo has the sign of the divisor.
+  std::optional<std::int64_t> value(std::uint32_t rank, std::string* why = nullptr) const;
+
+ private:
+  struct Step {
+    Op op;
+    std::int64_t constant;
+  };
+
+  static Expr folded(Expr expr);
+
+  std::vector<Step> steps_;
+};
+
+}  // namespace pipesim::models

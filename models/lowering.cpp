@@ -1,0 +1,513 @@
+// Lowering in five passes: place the actors, find the two ends of every read, balance the rates,
+// check the programs, build. What fails stops the passes after it; all mistakes of a pass are told.
+#include "models/lowering.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "models/balance.hpp"
+#include "sim/check.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using sim::ActorId;
+using sim::RankId;
+
+constexpr std::int64_t kMost32 = std::numeric_limits<std::uint32_t>::max() - 1;
+constexpr std::int64_t kMostNs = std::numeric_limits<std::int64_t>::max();
+
+std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank); }
+
+class Lowering {
+ public:
+  Lowering(const TaskGraph& graph, Diagnostics& diagnostics)
+      : graph_(graph), diagnostics_(diagnostics), builder_(graph.ranks) {}
+
+  std::optional<Lowered> run();
+
+ private:
+  struct Placed {
+    std::uint32_t actor_template;
+    std::uint32_t rank;
+  };
+
+  void place_actors();
+  void connect_reads();
+  void connect_read(std::uint32_t consumer, const ReadTemplate& read);
+  void connect(std::uint32_t consumer, const ReadTemplate& read, std::int64_t rank);
+  void balance_rates();
+  void tell(const BalanceError& error);
+  void check_programs();
+  void make_threads_and_streams();
+  void make_actors();
+  void make_registers();
+  void make_edges();
+  void make_collectives();
+  void make_programs();
+
+  std::uint32_t find(std::uint32_t actor_template, std::uint32_t rank) const;
+  std::int64_t number(const Expr& expr, std::uint32_t rank, std::int64_t least, std::int64_t most,
+                      Place place, const char* what);
+  Diagnostic* error_once(Place place, std::string message);
+  const ActorTemplate& actor(std::uint32_t placed) const {
+    return graph_.actors[placed_[placed].actor_template];
+  }
+  std::uint32_t rank_of(std::uint32_t placed) const { return placed_[placed].rank; }
+  std::uint32_t thread_index(const ActorTemplate& actor) const {
+    if (actor.thread != kNoIndex) return actor.thread;
+    return actor.stream == kNoIndex ? kNoIndex : graph_.streams[actor.stream].thread;
+  }
+  static void flatten(const std::vector<ProgramStep>& steps,
+                      std::map<std::uint32_t, std::int64_t>& counts, std::int64_t times);
+  void expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
+              std::vector<ActorId>& acts) const;
+
+  const TaskGraph& graph_;
+  Diagnostics& diagnostics_;
+  sim::PlanBuilder builder_;
+  Lowered lowered_;
+  std::vector<Placed> placed_;                          // by actor id
+  std::vector<std::vector<std::uint32_t>> placed_ids_;  // by template, beside its ranks
+  std::vector<RatedEdge> edges_;
+  std::vector<const ReadTemplate*> edge_reads_;      // beside edges_
+  std::vector<std::int64_t> acts_;                   // by actor id
+  std::vector<std::vector<sim::ThreadId>> threads_;  // by rank, then thread template
+  std::vector<std::vector<sim::StreamId>> streams_;
+  std::vector<std::vector<sim::PlanBuilder::Output>> outputs_;  // by actor id, then register
+  std::set<std::pair<Place, std::string>> told_;                // one rank's word is enough
+};
+
+std::optional<Lowered> Lowering::run() {
+  place_actors();
+  connect_reads();
+  if (diagnostics_.has_errors()) return std::nullopt;
+  balance_rates();
+  if (diagnostics_.has_errors()) return std::nullopt;
+  check_programs();
+  make_threads_and_streams();
+  make_actors();
+  if (diagnostics_.has_errors()) return std::nullopt;
+  make_registers();
+  if (diagnostics_.has_errors()) return std::nullopt;
+  make_edges();
+  make_collectives();
+  if (diagnostics_.has_errors()) return std::nullopt;
+  make_programs();
+  lowered_.plan = builder_.build();
+  lowered_.register_template =
+      sim::IdVector<sim::RegisterId, std::uint32_t>(lowered_.plan.registers.size());
+  for (const ActorId id : ids_of(lowered_.plan.actors)) {
+    std::uint32_t index = 0;
+    for (const sim::RegisterId reg : lowered_.plan.registers_of(id)) {
+      lowered_.register_template[reg] = index++;
+    }
+  }
+  return std::move(lowered_);
+}
+
+Diagnostic* Lowering::error_once(Place place, std::string message) {
+  // The key leaves the numbers out: rank 3's and rank 4's form of one mistake are one.
+  std::string key;
+  for (const char c : message) {
+    if (c < '0' || c > '9') key += c;
+  }
+  if (!told_.emplace(place, key).second) return nullptr;
+  return &diagnostics_.error(place, std::move(message));
+}
+
+std::int64_t Lowering::number(const Expr& expr, std::uint32_t rank, std::int64_t least,
+                              std::int64_t most, Place place, const char* what) {
+  std::string why;
+  const std::optional<std::int64_t> value = expr.value(rank, &why);
+  if (!value) {
+    error_once(place, std::string(what) + " on " + rank_text(rank) + ": " + why);
+    return least;
+  }
+  if (*value < least || *value > most) {
+    const std::string limit =
+        *value < least ? "at least " + std::to_string(least) : "at most " + std::to_string(most);
+    error_once(place, std::string(what) + " is " + std::to_string(*value) + " on " +
+                          rank_text(rank) + ", but must be " + limit);
+    return least;
+  }
+  return *value;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Placing and connecting
+
+void Lowering::place_actors() {
+  std::vector<std::vector<std::uint32_t>> templates_on(graph_.ranks);
+  placed_ids_.resize(graph_.actors.size());
+  for (std::uint32_t t = 0; t < graph_.actors.size(); ++t) {
+    placed_ids_[t].resize(graph_.actors[t].on.size());
+    for (const std::uint32_t rank : graph_.actors[t].on) templates_on[rank].push_back(t);
+  }
+  std::vector<std::size_t> next(graph_.actors.size(), 0);
+  for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+    for (const std::uint32_t t : templates_on[rank]) {
+      placed_ids_[t][next[t]++] = static_cast<std::uint32_t>(placed_.size());
+      placed_.push_back({t, rank});
+    }
+  }
+}
+
+std::uint32_t Lowering::find(std::uint32_t actor_template, std::uint32_t rank) const {
+  const RankSet& on = graph_.actors[actor_template].on;
+  const auto found = std::lower_bound(on.begin(), on.end(), rank);
+  if (found == on.end() || *found != rank) return kNoIndex;
+  return placed_ids_[actor_template][static_cast<std::size_t>(found - on.begin())];
+}
+
+void Lowering::connect_reads() {
+  for (std::uint32_t id = 0; id < placed_.size(); ++id) {
+    for (const ReadTemplate& read : actor(id).reads) {
+      if (read.on.contains(rank_of(id))) connect_read(id, read);
+    }
+  }
+}
+
+void Lowering::connect_read(std::uint32_t consumer, const ReadTemplate& read) {
+  const std::uint32_t rank = rank_of(consumer);
+  if (read.group != kNoIndex) {
+    const Group& group = graph_.groups[read.group];
+    const std::uint32_t list = group.list_of(rank);
+    if (list == kNoIndex) {
+      error_once(read.place, rank_text(rank) + " is not in group '" + group.name + "'");
+      return;
+    }
+    for (const std::uint32_t member : group.lists[list]) connect(consumer, read, member);
+    return;
+  }
+  if (!read.rank) {
+    connect(consumer, read, rank);
+    return;
+  }
+  std::string why;
+  const std::optional<std::int64_t> other = read.rank->value(rank, &why);
+  if (!other) {
+    error_once(read.place, "the rank to read from, on " + rank_text(rank) + ": " + why);
+  } else {
+    connect(consumer, read, *other);
+  }
+}
+
+void Lowering::connect(std::uint32_t consumer, const ReadTemplate& read, std::int64_t rank) {
+  const ActorTemplate& from = graph_.actors[read.actor];
+  const std::uint32_t here = rank_of(consumer);
+  const bool exists = rank >= 0 && rank < graph_.ranks;
+  const std::uint32_t producer =
+      exists ? find(read.actor, static_cast<std::uint32_t>(rank)) : kNoIndex;
+  if (producer == kNoIndex) {
+    Diagnostic* error = error_once(
+        read.place, "'" + actor(consumer).name + "' on " + rank_text(here) + " reads '" +
+                        from.name + "' of rank " + std::to_string(rank) +
+                        (exists ? ", which has no such actor" : ", which does not exist"));
+    if (error == nullptr) return;
+    if (exists && !read.rank && read.group == kNoIndex) {
+      error->notes.push_back("say which rank it reads from: {from: " + from.name +
+                             ", rank: rank - 1}, or on which ranks it reads: {from: " + from.name +
+                             ", on: ...}");
+    }
+    return;
+  }
+  RatedEdge edge;
+  edge.producer = producer;
+  edge.consumer = consumer;
+  const RegisterTemplate& reg = from.registers[read.reg];
+  edge.acts_per_fill = static_cast<std::uint32_t>(
+      number(reg.acts_per_slot, rank_of(producer), 1, kMost32, reg.place, "the acts per slot"));
+  edge.acts_per_take = static_cast<std::uint32_t>(
+      number(read.acts_per_slot, here, 1, kMost32, read.place, "the acts per slot"));
+  edges_.push_back(edge);
+  edge_reads_.push_back(&read);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Rates
+
+void Lowering::balance_rates() {
+  std::vector<std::int64_t> given(placed_.size(), -1);
+  for (std::uint32_t id = 0; id < placed_.size(); ++id) {
+    if (!actor(id).acts) continue;
+    given[id] =
+        number(*actor(id).acts, rank_of(id), 0, kMost32, actor(id).place, "the number of acts");
+  }
+  std::vector<BalanceError> errors;
+  acts_ = balance(given, edges_, errors);
+  for (const BalanceError& error : errors) tell(error);
+}
+
+void Lowering::tell(const BalanceError& error) {
+  const std::string name = "'" + actor(error.actor).name + "'";
+  const std::string where = " on " + rank_text(rank_of(error.actor));
+  if (error.kind == BalanceError::Kind::kUnknown) {
+    Diagnostic* told =
+        error_once(actor(error.actor).place, "nothing says how often " + name + " acts" + where);
+    if (told != nullptr) {
+      told->notes.push_back("it is not fed by a source: add 'source: N' to it or to one before it");
+    }
+    return;
+  }
+  const RatedEdge& edge = edges_[error.edge];
+  const std::string ends =
+      "'" + actor(edge.producer).name + "' to '" + actor(edge.consumer).name + "'";
+  const std::string count = std::to_string(error.found);
+  std::string message = "the rates from " + ends + " do not balance: ";
+  switch (error.kind) {
+    case BalanceError::Kind::kUneven:
+      message += name + where + " acts " + count + " times, which is no multiple of " +
+                 std::to_string(error.wanted);
+      break;
+    case BalanceError::Kind::kContradiction:
+      message += name + where + " acts " + count + " times, but here it would have to act " +
+                 std::to_string(error.wanted) + " times";
+      break;
+    case BalanceError::Kind::kTooMany:
+      message += name + where + " would act more than " + std::to_string(kMost32) + " times";
+      break;
+    case BalanceError::Kind::kUnknown:
+      break;
+  }
+  error_once(edge_reads_[error.edge]->place, message);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Programs
+
+void Lowering::flatten(const std::vector<ProgramStep>& steps,
+                       std::map<std::uint32_t, std::int64_t>& counts, std::int64_t times) {
+  for (const ProgramStep& step : steps) {
+    if (step.actor != kNoIndex) {
+      counts[step.actor] += times;
+    } else {
+      std::int64_t all = 0;
+      if (__builtin_mul_overflow(times, step.times, &all)) all = kMostNs;
+      flatten(step.block, counts, std::min(all, kMost32));
+    }
+  }
+}
+
+void Lowering::check_programs() {
+  for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
+    const HostThread& thread = graph_.threads[t];
+    if (thread.order != sim::ThreadOrder::kProgram) continue;
+    std::map<std::uint32_t, std::int64_t> counts;
+    flatten(thread.program, counts, 1);
+    for (std::uint32_t id = 0; id < placed_.size(); ++id) {
+      if (thread_index(actor(id)) != t) continue;
+      const auto listed = counts.find(placed_[id].actor_template);
+      const std::int64_t found = listed == counts.end() ? 0 : listed->second;
+      if (found == acts_[id]) continue;
+      error_once(thread.place, "the program of thread '" + thread.name + "' has '" +
+                                   actor(id).name + "' " + std::to_string(found) +
+                                   " times, but it acts " + std::to_string(acts_[id]) +
+                                   " times on " + rank_text(rank_of(id)));
+    }
+  }
+}
+
+void Lowering::expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
+                      std::vector<ActorId>& acts) const {
+  for (const ProgramStep& step : steps) {
+    if (step.actor != kNoIndex) {
+      const std::uint32_t id = find(step.actor, rank);
+      if (id != kNoIndex) acts.push_back(ActorId{id});
+      continue;
+    }
+    for (std::int64_t i = 0; i < step.times; ++i) expand(step.block, rank, acts);
+  }
+}
+
+void Lowering::make_programs() {
+  for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+    for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
+      if (graph_.threads[t].order != sim::ThreadOrder::kProgram) continue;
+      if (!threads_[rank][t].valid()) continue;
+      std::vector<ActorId> acts;
+      expand(graph_.threads[t].program, rank, acts);
+      builder_.set_program(threads_[rank][t], std::move(acts));
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Building
+
+// Those that some actor of the rank uses, rank by rank, in the order of the file.
+void Lowering::make_threads_and_streams() {
+  threads_.assign(graph_.ranks, std::vector<sim::ThreadId>(graph_.threads.size()));
+  streams_.assign(graph_.ranks, std::vector<sim::StreamId>(graph_.streams.size()));
+  std::vector<std::set<std::uint32_t>> used_threads(graph_.ranks);
+  std::vector<std::set<std::uint32_t>> used_streams(graph_.ranks);
+  for (std::uint32_t id = 0; id < placed_.size(); ++id) {
+    const std::uint32_t thread = thread_index(actor(id));
+    if (thread != kNoIndex) used_threads[rank_of(id)].insert(thread);
+    if (actor(id).stream != kNoIndex) used_streams[rank_of(id)].insert(actor(id).stream);
+  }
+  for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+    for (const std::uint32_t t : used_threads[rank]) {
+      threads_[rank][t] = builder_.add_thread(RankId{rank}, graph_.threads[t].order);
+      lowered_.thread_template.push_back(t);
+      lowered_.thread_owner.push_back(kNoIndex);
+    }
+    for (const std::uint32_t s : used_streams[rank]) {
+      const StreamTemplate& stream = graph_.streams[s];
+      const std::int64_t queue =
+          number(stream.launch_queue, rank, 1, kMost32, stream.place, "the launch queue");
+      streams_[rank][s] = builder_.add_stream(RankId{rank}, static_cast<std::uint32_t>(queue));
+      lowered_.stream_template.push_back(s);
+      lowered_.stream_owner.push_back(kNoIndex);
+    }
+  }
+}
+
+void Lowering::make_actors() {
+  for (std::uint32_t id = 0; id < placed_.size(); ++id) {
+    const ActorTemplate& from = actor(id);
+    const std::uint32_t rank = rank_of(id);
+    const std::uint32_t thread = thread_index(from);
+    sim::ActorSpec spec;
+    if (thread == kNoIndex) {
+      spec.thread = builder_.add_thread(RankId{rank}, sim::ThreadOrder::kArrival);
+      lowered_.thread_template.push_back(kNoIndex);
+      lowered_.thread_owner.push_back(placed_[id].actor_template);
+    } else {
+      spec.thread = threads_[rank][thread];
+    }
+    if (from.stream == kNoIndex) {
+      spec.stream = builder_.add_stream(RankId{rank}, 1024);
+      lowered_.stream_template.push_back(kNoIndex);
+      lowered_.stream_owner.push_back(placed_[id].actor_template);
+    } else {
+      spec.stream = streams_[rank][from.stream];
+    }
+    spec.takes = {number(from.takes, rank, 0, kMostNs, from.place, "the time it takes")};
+    spec.launch_overhead = {
+        number(from.launch_overhead, rank, 0, kMostNs, from.place, "the launch overhead")};
+    spec.acts = static_cast<std::uint32_t>(acts_[id]);
+    spec.immediate = from.immediate;
+    spec.blocking = from.blocking;
+    if (from.input) {
+      spec.input.waits = true;
+      spec.input.items = static_cast<std::uint32_t>(
+          number(from.input->items, rank, 0, acts_[id], from.place, "the number of inputs"));
+      spec.input.first = {
+          number(from.input->first, rank, 0, kMostNs, from.place, "the time of the first input")};
+      spec.input.every = {
+          number(from.input->every, rank, 0, kMostNs, from.place, "the time between inputs")};
+    }
+    builder_.add_actor(spec);
+    lowered_.actor_template.push_back(placed_[id].actor_template);
+  }
+}
+
+void Lowering::make_registers() {
+  outputs_.resize(placed_.size());
+  for (std::uint32_t id = 0; id < placed_.size(); ++id) {
+    for (const RegisterTemplate& reg : actor(id).registers) {
+      sim::RegisterSpec spec;
+      const auto value = [&](const Expr& expr, std::int64_t least, const char* what) {
+        return static_cast<std::uint32_t>(
+            number(expr, rank_of(id), least, kMost32, reg.place, what));
+      };
+      spec.slots = value(reg.slots, 1, "the number of slots");
+      spec.acts_per_slot = value(reg.acts_per_slot, 1, "the acts per slot");
+      spec.drain_every = value(reg.drain_every, 0, "the acts per drain");
+      spec.control = reg.control;
+      if (spec.drain_every % spec.acts_per_slot != 0) {
+        error_once(reg.place, "register '" + reg.name + "' of '" + actor(id).name +
+                                  "' is filled every " + std::to_string(spec.acts_per_slot) +
+                                  " acts, which does not divide the " +
+                                  std::to_string(spec.drain_every) + " that it repeats");
+        continue;
+      }
+      outputs_[id].push_back(builder_.add_register(ActorId{id}, spec));
+    }
+  }
+}
+
+void Lowering::make_edges() {
+  std::vector<std::uint8_t> has_data(placed_.size(), 0);
+  for (std::size_t i = 0; i < edges_.size(); ++i) {
+    const RatedEdge& edge = edges_[i];
+    builder_.add_consumer(outputs_[edge.producer][edge_reads_[i]->reg], ActorId{edge.consumer},
+                          edge.acts_per_take);
+    const bool control = actor(edge.producer).registers[edge_reads_[i]->reg].control;
+    if (control || has_data[edge.consumer] != 0) continue;
+    has_data[edge.consumer] = 1;
+    if (!actor(edge.consumer).in_place) continue;
+    const Expr& fills = actor(edge.consumer).registers.front().acts_per_slot;
+    if (edge.acts_per_take != 1 || fills.value(rank_of(edge.consumer)) != 1) {
+      error_once(actor(edge.consumer).place, "'" + actor(edge.consumer).name +
+                                                 "' cannot work in place: it has not one output "
+                                                 "per input");
+      continue;
+    }
+    builder_.set_in_place(outputs_[edge.consumer].front());
+  }
+}
+
+// One for each list of its group that has a member with the actor. The communicator is the
+// collective's own or, where named, that of the list.
+void Lowering::make_collectives() {
+  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::CommunicatorId> shared;
+  for (std::uint32_t t = 0; t < graph_.actors.size(); ++t) {
+    const ActorTemplate& from = graph_.actors[t];
+    if (!from.collective) continue;
+    const Group& group = graph_.groups[from.collective->group];
+    for (std::uint32_t list = 0; list < group.lists.size(); ++list) {
+      std::vector<RankId> ranks;
+      std::vector<sim::Member> members;
+      bool anyone = false;
+      for (const std::uint32_t rank : group.lists[list]) {
+        const std::uint32_t id = find(t, rank);
+        anyone = anyone || id != kNoIndex;
+        ranks.push_back(RankId{rank});
+        members.push_back({RankId{rank}, id == kNoIndex ? ActorId() : ActorId{id}});
+      }
+      if (!anyone) continue;
+      const std::uint32_t named = from.collective->communicator;
+      const CreationRule& rule =
+          named == kNoIndex ? graph_.creation : graph_.communicators[named].creation;
+      sim::CommunicatorId communicator;
+      const auto known = shared.find({named, list});
+      if (named != kNoIndex && known != shared.end()) {
+        communicator = known->second;
+      } else {
+        communicator =
+            builder_.add_communicator(std::move(ranks), rule.at_first_use, rule.waits_for_device);
+        if (named != kNoIndex) shared.emplace(std::pair(named, list), communicator);
+      }
+      builder_.add_collective(communicator, std::move(members));
+    }
+  }
+  for (std::uint32_t id = 0; id < placed_.size(); ++id) {
+    if (!actor(id).collective) continue;
+    const Group& group = graph_.groups[actor(id).collective->group];
+    if (group.list_of(rank_of(id)) != kNoIndex) continue;
+    error_once(actor(id).collective->place, "'" + actor(id).name + "' is on " +
+                                                rank_text(rank_of(id)) +
+                                                ", which is not in group '" + group.name + "'");
+  }
+}
+
+}  // namespace
+
+void Group::index(std::uint32_t rank_count) {
+  list_of_rank_.assign(rank_count, kNoIndex);
+  for (std::uint32_t list = 0; list < lists.size(); ++list) {
+    for (const std::uint32_t rank : lists[list]) list_of_rank_[rank] = list;
+  }
+}
+
+std::optional<Lowered> lower(const TaskGraph& graph, Diagnostics& diagnostics) {
+  return Lowering(graph, diagnostics).run();
+}
+
+}  // namespace pipesim::models

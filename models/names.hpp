@@ -1,0 +1,54 @@
+// The names of what a plan only numbers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "models/lowering.hpp"
+#include "models/task_graph.hpp"
+#include "sim/ids.hpp"
+
+namespace pipesim::models {
+
+/// Looks names up in the task graph that a plan was made from. Both must outlive it.
+class Names {
+ public:
+  Names(const TaskGraph& graph, const Lowered& lowered) : graph_(graph), lowered_(lowered) {}
+
+  const ActorTemplate& actor(sim::ActorId id) const {
+    return graph_.actors[lowered_.actor_template[id]];
+  }
+
+  const std::string& op(sim::ActorId id) const { return actor(id).name; }
+
+  /// An unnamed stream (or thread) of an actor is called like the actor.
+  const std::string& stream(sim::StreamId id) const {
+    const std::uint32_t index = lowered_.stream_template[id];
+    return index == kNoIndex ? graph_.actors[lowered_.stream_owner[id]].name
+                             : graph_.streams[index].name;
+  }
+
+  const std::string& thread(sim::ThreadId id) const {
+    const std::uint32_t index = lowered_.thread_template[id];
+    return index == kNoIndex ? graph_.actors[lowered_.thread_owner[id]].name
+                             : graph_.threads[index].name;
+  }
+
+  const std::string& reg(sim::RegisterId id) const {
+    const sim::ActorId producer = lowered_.plan.registers[id].producer;
+    return actor(producer).registers[lowered_.register_template[id]].name;
+  }
+
+  /// The micro-batch of act `k` (from 0), counted from 1; 0 if the actor has none.
+  std::uint32_t micro_batch(sim::ActorId id, std::uint32_t k) const {
+    const bool has =
+        graph_.micro_batches > 0 && lowered_.plan.actors[id].acts == graph_.micro_batches;
+    return has ? k + 1 : 0;
+  }
+
+ private:
+  const TaskGraph& graph_;
+  const Lowered& lowered_;
+};
+
+}  // namespace pipesim::models

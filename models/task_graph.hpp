@@ -1,0 +1,150 @@
+// The task graph: the symbolic form that people write and passes rewrite.
+//
+// Everything here is a template: an actor stands once, with its name and its place in the file,
+// for all ranks that it is on and all acts that it does. Lowering turns it into a plan.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/diagnostics.hpp"
+#include "models/expr.hpp"
+#include "models/rank_set.hpp"
+#include "sim/plan.hpp"
+
+namespace pipesim::models {
+
+/// What refers to nothing.
+inline constexpr std::uint32_t kNoIndex = 0xffffffff;
+
+/// Ranks that communicate: one or more disjoint lists. Where a template says the group's name, the
+/// list that contains its own rank is meant.
+struct Group {
+  std::string name;
+  Place place;
+  std::vector<std::vector<std::uint32_t>> lists;  // each in the order of the members
+
+  /// The list that contains `rank`, or kNoIndex. Needs index().
+  std::uint32_t list_of(std::uint32_t rank) const {
+    return rank < list_of_rank_.size() ? list_of_rank_[rank] : kNoIndex;
+  }
+
+  /// Prepares list_of(): call once when the lists are complete.
+  void index(std::uint32_t rank_count);
+
+ private:
+  std::vector<std::uint32_t> list_of_rank_;
+};
+
+/// One act, or a block of acts, of a host program.
+struct ProgramStep {
+  Place place;
+  std::uint32_t actor = kNoIndex;  // index in TaskGraph::actors, or kNoIndex for a block
+  std::int64_t times = 1;          // of a block
+  std::vector<ProgramStep> block;
+};
+
+/// A host thread. Each rank that has an actor on it has one.
+struct HostThread {
+  std::string name;
+  Place place;
+  sim::ThreadOrder order = sim::ThreadOrder::kArrival;
+  std::vector<ProgramStep> program;
+};
+
+/// A stream. Each rank that has an actor on it has one.
+struct StreamTemplate {
+  std::string name;
+  Place place;
+  std::uint32_t thread = kNoIndex;  // that launches what says nothing else
+  Expr launch_queue = Expr::constant(1024);
+};
+
+/// An output of an actor.
+struct RegisterTemplate {
+  std::string name = "out";
+  Place place;
+  Expr slots = Expr::constant(1);
+  Expr acts_per_slot = Expr::constant(1);  // it is filled once per so many acts
+  Expr drain_every = Expr::constant(0);    // see sim::Register
+  bool control = false;
+};
+
+/// A register that an actor consumes.
+struct ReadTemplate {
+  Place place;
+  std::uint32_t actor = kNoIndex;          // the producer
+  std::uint32_t reg = 0;                   // index in its registers
+  RankSet on;                              // only on these ranks of the consumer
+  std::optional<Expr> rank;                // of the producer; its own where nothing is said
+  std::uint32_t group = kNoIndex;          // or all members of its list of this group
+  Expr acts_per_slot = Expr::constant(1);  // it takes a slot per so many acts
+};
+
+/// That an actor is a collective, and which.
+struct CollectiveTemplate {
+  Place place;
+  std::string operation;   // all_gather, all_reduce, ...
+  std::int64_t bytes = 0;  // what one rank gives; for reports, time is ActorTemplate::takes
+  std::uint32_t group = kNoIndex;
+  std::uint32_t communicator = kNoIndex;  // kNoIndex: one of its own
+};
+
+/// Outside input of a source, see sim::OutsideInput.
+struct OutsideInputTemplate {
+  Expr items;
+  Expr first;  // ns
+  Expr every;  // ns
+};
+
+/// When communicators come into being.
+struct CreationRule {
+  bool at_first_use = false;
+  bool waits_for_device = false;
+};
+
+/// A communicator that several collectives share, one for each list of its group.
+struct CommunicatorTemplate {
+  std::string name;
+  Place place;
+  std::uint32_t group = kNoIndex;
+  CreationRule creation;
+};
+
+struct ActorTemplate {
+  std::string name;
+  Place place;
+  std::string kind;  // a name of actor_kinds(), or empty
+  RankSet on;
+  std::uint32_t stream = kNoIndex;  // kNoIndex: one of its own
+  std::uint32_t thread = kNoIndex;  // kNoIndex: that of the stream
+  Expr takes;                       // ns
+  Expr launch_overhead;             // ns
+  std::optional<Expr> acts;         // how often, of a source; of others it follows
+  bool immediate = true;
+  bool blocking = false;
+  bool in_place = false;  // its first output reuses the memory of its first data input
+  std::optional<OutsideInputTemplate> input;
+  std::optional<CollectiveTemplate> collective;
+  std::uint32_t phase = kNoIndex;  // index in TaskGraph::phases
+  std::vector<RegisterTemplate> registers;
+  std::vector<ReadTemplate> reads;  // data and control, in order
+};
+
+/// See the head of this file. Order is that of the file, and decides all ties.
+struct TaskGraph {
+  std::string name;
+  std::uint32_t ranks = 1;
+  std::int64_t micro_batches = 0;  // acts of actors that act so often have a micro-batch; 0: none
+  CreationRule creation;           // of communicators without an own rule
+  std::vector<Group> groups;
+  std::vector<HostThread> threads;
+  std::vector<StreamTemplate> streams;
+  std::vector<CommunicatorTemplate> communicators;
+  std::vector<std::string> phases;  // what people count a rank's progress in: forward, backward
+  std::vector<ActorTemplate> actors;
+};
+
+}  // namespace pipesim::models

@@ -1,0 +1,36 @@
+// Cycles of the wait-for graph: the one to show, and how far everything else is from it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/wait_graph.hpp"
+
+namespace pipesim::models {
+
+/// A closed chain of waits: edge i leads from the node of edge i to that of edge i + 1, the last
+/// back to the first.
+struct WaitCycle {
+  std::vector<std::uint32_t> edges;  // indices in WaitGraph::edges; empty: there is no cycle
+  bool shortest = true;              // false: only one that cannot be shortened
+  std::uint32_t components = 0;      // groups of nodes that wait for each other in a circle
+};
+
+/// The largest strong component in which the shortest cycle is searched for without limits.
+inline constexpr std::uint32_t kLargestExactComponent = 20'000;
+
+/// The shortest cycle of `graph`. Of several, the first when each is read from its smallest node on
+/// and compared node by node; nodes are ordered by rank, place in the file and act. In a component
+/// larger than `exact_limit`, a cycle without chords through its smallest node on a cycle.
+///
+/// Cost: strong components (Tarjan, by Boost.Graph) in linear time, then one search per node of a
+/// component, which looks no deeper than the best cycle so far.
+WaitCycle find_cycle(const sim::WaitGraph& graph,
+                     std::uint32_t exact_limit = kLargestExactComponent);
+
+/// For each node the smallest number of waits that lead from it to one of `targets`; kNoIndex
+/// (0xffffffff) where none does.
+std::vector<std::uint32_t> distances_to(const sim::WaitGraph& graph,
+                                        const std::vector<std::uint32_t>& targets);
+
+}  // namespace pipesim::models

@@ -1,0 +1,129 @@
+// The pending events of a run, in the order (time, priority, sequence).
+//
+// Events of the future lie in a 4-ary heap of plain 24-byte records: fewer levels than a binary
+// heap, and the four children of a node share one or two cache lines. Events of the present
+// instant, the most frequent case, need no heap: they join one queue per priority, in which the
+// order of arrival is the order of the sequence numbers. An event of the heap was made earlier
+// than any of the present that has its time and priority, and so goes first.
+// Tested against a sorted list by tests/unit/sim/event_queue_test.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "sim/check.hpp"
+#include "sim/ring.hpp"
+#include "sim/time.hpp"
+
+namespace pipesim::sim {
+
+enum class EventKind : std::uint32_t {
+  kOpEnds,          // target: the stream whose head has run its time
+  kCollectiveEnds,  // target: the collective
+  kThreadWakes,     // target: the thread
+};
+
+/// Smaller goes first among the events of an instant.
+enum class Priority : std::uint32_t {
+  kDevice = 0,  // what devices finish is known before any host thread looks
+  kHost = 1,
+};
+
+struct Event {
+  EventKind kind = EventKind::kOpEnds;
+  std::uint32_t target = 0;
+};
+
+class EventQueue {
+ public:
+  /// The time of the last event that was taken.
+  Time now() const { return now_; }
+
+  bool empty() const { return heap_.empty() && present_[0].empty() && present_[1].empty(); }
+
+  /// Adds an event at `time`, which is not before now().
+  void push(Time time, Priority priority, Event event) {
+    PIPESIM_DCHECK(time >= now_, {"time", time.ns}, {"now", now_.ns});
+    if (time == now_) {
+      present_[static_cast<std::size_t>(priority)].push(event);
+      return;
+    }
+    const std::uint64_t order = (static_cast<std::uint64_t>(priority) << 56) | sequence_++;
+    heap_.push_back({time, order, event});
+    sift_up(heap_.size() - 1);
+  }
+
+  /// The time of the next event. Only where the queue is not empty.
+  Time next_time() const {
+    return present_[0].empty() && present_[1].empty() ? heap_.front().time : now_;
+  }
+
+  /// Takes the next event and moves now() to its time.
+  Event pop() {
+    PIPESIM_DCHECK(!empty());
+    if (!heap_.empty()) {
+      const Pending& top = heap_.front();
+      const bool none_present = present_[0].empty() && present_[1].empty();
+      const bool first_now = top.time == now_ && (top.order >> 56 == 0 || present_[0].empty());
+      if (none_present || first_now) return pop_heap();
+    }
+    return present_[0].empty() ? present_[1].pop() : present_[0].pop();
+  }
+
+ private:
+  struct Pending {
+    Time time;
+    std::uint64_t order;  // priority in the top byte, then the sequence number
+    Event event;
+
+    bool before(const Pending& other) const {
+      return time != other.time ? time < other.time : order < other.order;
+    }
+  };
+  static_assert(sizeof(Pending) == 24);
+
+  Event pop_heap() {
+    const Event event = heap_.front().event;
+    now_ = heap_.front().time;
+    const Pending last = heap_.back();
+    heap_.pop_back();
+    if (!heap_.empty()) sift_down(last);
+    return event;
+  }
+
+  void sift_up(std::size_t at) {
+    const Pending item = heap_[at];
+    while (at > 0) {
+      const std::size_t parent = (at - 1) / 4;
+      if (!item.before(heap_[parent])) break;
+      heap_[at] = heap_[parent];
+      at = parent;
+    }
+    heap_[at] = item;
+  }
+
+  // Fills the hole at the top with `item`, which was the last.
+  void sift_down(const Pending& item) {
+    const std::size_t size = heap_.size();
+    std::size_t at = 0;
+    for (std::size_t child = 1; child < size; child = 4 * at + 1) {
+      const std::size_t end = child + 4 < size ? child + 4 : size;
+      std::size_t best = child;
+      for (std::size_t i = child + 1; i < end; ++i) {
+        if (heap_[i].before(heap_[best])) best = i;
+      }
+      if (!heap_[best].before(item)) break;
+      heap_[at] = heap_[best];
+      at = best;
+    }
+    heap_[at] = item;
+  }
+
+  Time now_{0};
+  std::uint64_t sequence_ = 0;
+  std::vector<Pending> heap_;
+  Ring<Event> present_[2];  // by priority
+};
+
+}  // namespace pipesim::sim

@@ -1,0 +1,217 @@
+// The plan: the frozen, flat form of a task graph that the engine runs.
+//
+// Everything is an index into an array; adjacency is stored as ranges (CSR). A plan holds nothing
+// per act, so ten million acts of a thousand actors cost no more than a thousand acts. It is made
+// once by a PlanBuilder, never changes, and may be shared by any number of runs.
+//
+// What the fields mean when the plan runs is docs/rules.md; the numbers in brackets point there.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/ids.hpp"
+#include "sim/time.hpp"
+
+namespace pipesim::sim {
+
+/// In which order a host thread takes up its work [2].
+enum class ThreadOrder : std::uint8_t {
+  kArrival,  // one first-in-first-out inbox of messages
+  kProgram,  // a fixed list of acts
+};
+
+/// Outside input for a source that waits for it [3.2]: item i (from 0) arrives at first + i *
+/// every.
+struct OutsideInput {
+  bool waits = false;       // false: the actor needs no outside input
+  std::uint32_t items = 0;  // how many ever arrive; at most Actor::acts
+  Duration first;
+  Duration every;
+};
+
+struct Actor {
+  RankId rank;
+  ThreadId thread;
+  StreamId stream;
+  Duration takes;            // on the stream
+  Duration launch_overhead;  // on the host thread, before each launch
+  std::uint32_t acts = 0;    // how often it acts
+  bool immediate = false;    // its messages to its own thread leave at launch, not at the end [5]
+  bool blocking = false;     // its thread stays in the launch until the act is done [3.5]
+  OutsideInput input;
+  CollectiveId collective;      // not valid: an ordinary op
+  std::uint32_t member = 0;     // which member of the collective it is
+  std::uint32_t registers = 0;  // range in Plan::registers: [registers, registers_end)
+  std::uint32_t registers_end = 0;
+  std::uint32_t inputs = 0;  // range in Plan::inputs: [inputs, inputs_end)
+  std::uint32_t inputs_end = 0;
+};
+
+/// An output of an actor: `slots` credits, filled once per `acts_per_slot` acts [4].
+struct Register {
+  ActorId producer;
+  std::uint32_t slots = 1;
+  std::uint32_t acts_per_slot = 1;
+  std::uint32_t drain_every = 0;  // every so many acts all slots must have come back; 0: never
+  bool control = false;           // carries no data, only order
+  EdgeId in_place;                // the input whose memory this output reuses, if any [4.4]
+  std::uint32_t edges = 0;        // range in Plan::edges: [edges, edges_end)
+  std::uint32_t edges_end = 0;
+};
+
+/// One consumer of a register, which takes one slot per `acts_per_slot` of its acts.
+struct Edge {
+  RegisterId source;
+  ActorId consumer;
+  std::uint32_t acts_per_slot = 1;
+  bool data_at_launch = false;  // the message to the consumer leaves when the producer launches
+  bool ack_at_launch = false;   // the acknowledgement leaves when the consumer launches
+  RegisterId in_place;          // the consumer's output that keeps this slot, if any [4.4]
+};
+
+struct Stream {
+  RankId rank;
+  std::uint32_t launch_queue = 1024;  // acts launched and not done before a launch blocks [3.4]
+};
+
+struct Thread {
+  RankId rank;
+  ThreadOrder order = ThreadOrder::kArrival;
+  std::uint32_t program = 0;  // range in Plan::program: [program, program_end)
+  std::uint32_t program_end = 0;
+};
+
+/// A member of a collective: its rank and, unless it never comes, the actor that stands for it.
+struct Member {
+  RankId rank;
+  ActorId actor;
+};
+
+struct Collective {
+  CommunicatorId communicator;
+  Duration takes;             // the longest of its members
+  std::uint32_t members = 0;  // range in Plan::members: [members, members_end)
+  std::uint32_t members_end = 0;
+};
+
+struct Communicator {
+  bool at_first_use = false;      // else it exists from the start [3.3]
+  bool waits_for_device = false;  // creation also waits for what the members' devices have queued
+  std::uint32_t ranks = 0;  // range in Plan::communicator_ranks: [ranks, ranks_end), ascending
+  std::uint32_t ranks_end = 0;
+  std::uint32_t users = 0;  // range in Plan::communicator_users: its actors, ascending
+  std::uint32_t users_end = 0;
+};
+
+/// See the head of this file. All members are ranges of ids or plain numbers.
+struct Plan {
+  std::uint32_t rank_count = 0;
+  IdVector<ThreadId, Thread> threads;
+  IdVector<StreamId, Stream> streams;
+  IdVector<ActorId, Actor> actors;
+  IdVector<RegisterId, Register> registers;  // grouped by producer
+  IdVector<EdgeId, Edge> edges;              // grouped by register
+  IdVector<CollectiveId, Collective> collectives;
+  IdVector<CommunicatorId, Communicator> communicators;
+  std::vector<EdgeId> inputs;               // grouped by consumer
+  std::vector<ActorId> program;             // grouped by thread
+  std::vector<Member> members;              // grouped by collective
+  std::vector<RankId> communicator_ranks;   // grouped by communicator
+  std::vector<ActorId> communicator_users;  // grouped by communicator
+  std::uint64_t act_count = 0;              // of all actors together
+
+  IdRange<RegisterId> registers_of(ActorId actor) const {
+    return {actors[actor].registers, actors[actor].registers_end};
+  }
+  IdRange<EdgeId> edges_of(RegisterId reg) const {
+    return {registers[reg].edges, registers[reg].edges_end};
+  }
+};
+
+/// What a caller says of an actor; the builder works out the rest.
+struct ActorSpec {
+  ThreadId thread;
+  StreamId stream;
+  Duration takes;
+  Duration launch_overhead;
+  std::uint32_t acts = 1;
+  bool immediate = true;
+  bool blocking = false;
+  OutsideInput input;
+};
+
+struct RegisterSpec {
+  std::uint32_t slots = 1;
+  std::uint32_t acts_per_slot = 1;
+  std::uint32_t drain_every = 0;
+  bool control = false;
+};
+
+/// Makes plans. What it is given must already make sense (lowering has answered the user's
+/// mistakes); what does not is a bug of the caller and ends the program with a failed check.
+/// Ids of threads, streams, actors, collectives and communicators are given in the order of the
+/// calls. Registers and edges get their ids in build(), grouped and otherwise in that same order.
+class PlanBuilder {
+ public:
+  /// An output of an actor as the builder knows it before build().
+  struct Output {
+    std::uint32_t index = 0;
+  };
+
+  explicit PlanBuilder(std::uint32_t rank_count);
+
+  ThreadId add_thread(RankId rank, ThreadOrder order);
+  StreamId add_stream(RankId rank, std::uint32_t launch_queue);
+
+  /// Thread and stream must be of one rank, which becomes the actor's.
+  ActorId add_actor(const ActorSpec& spec);
+
+  /// `slots`, `acts_per_slot` at least 1.
+  Output add_register(ActorId producer, const RegisterSpec& spec);
+
+  /// Registers of one actor keep the order of the add_register calls, consumers of one register
+  /// and inputs of one actor the order of the add_consumer calls.
+  void add_consumer(Output output, ActorId consumer, std::uint32_t acts_per_slot);
+
+  /// The last input that was added to the producer of `output` lends it its memory [4.4]. Both
+  /// must have one slot per act.
+  void set_in_place(Output output);
+
+  CommunicatorId add_communicator(std::vector<RankId> ranks, bool at_first_use,
+                                  bool waits_for_device);
+
+  /// Members in the order of the group. An actor may be a member of one collective.
+  CollectiveId add_collective(CommunicatorId communicator, std::vector<Member> members);
+
+  /// The acts of a thread of order kProgram, in order: each of its actors as often as it acts.
+  void set_program(ThreadId thread, std::vector<ActorId> acts);
+
+  /// The plan. The builder is empty afterwards.
+  Plan build();
+
+ private:
+  struct PendingRegister {
+    ActorId producer;
+    RegisterSpec spec;
+    std::uint32_t in_place = kNone;  // index of a pending consumer
+  };
+  struct PendingConsumer {
+    std::uint32_t output;
+    ActorId consumer;
+    std::uint32_t acts_per_slot;
+  };
+  static constexpr std::uint32_t kNone = 0xffffffff;
+
+  std::vector<RegisterId> lay_out_registers();
+  std::vector<EdgeId> lay_out_edges(const std::vector<RegisterId>& register_ids);
+  void lay_out_inputs(const std::vector<EdgeId>& edge_ids);
+  void lay_out_users();
+  void check_programs() const;
+
+  Plan plan_;
+  std::vector<PendingRegister> registers_;
+  std::vector<PendingConsumer> consumers_;
+};
+
+}  // namespace pipesim::sim

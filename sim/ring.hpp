@@ -1,0 +1,62 @@
+// A first-in-first-out queue in one block of memory, which it keeps: a queue that has reached the
+// size that a run needs allocates nothing any more.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "sim/check.hpp"
+
+namespace pipesim::sim {
+
+template <typename T>
+class Ring {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  bool empty() const { return size_ == 0; }
+  std::uint32_t size() const { return size_; }
+
+  const T& front() const {
+    PIPESIM_DCHECK(size_ > 0);
+    return items_[first_];
+  }
+
+  /// Item `i` from the front, i < size().
+  const T& operator[](std::uint32_t i) const {
+    PIPESIM_DCHECK(i < size_, {"i", i}, {"size", size_});
+    return items_[(first_ + i) & (capacity() - 1)];
+  }
+
+  void push(const T& item) {
+    if (size_ == capacity()) grow();
+    items_[(first_ + size_) & (capacity() - 1)] = item;
+    ++size_;
+  }
+
+  T pop() {
+    PIPESIM_DCHECK(size_ > 0);
+    const T item = items_[first_];
+    first_ = (first_ + 1) & (capacity() - 1);
+    --size_;
+    return item;
+  }
+
+ private:
+  // Always a power of two, or 0.
+  std::uint32_t capacity() const { return static_cast<std::uint32_t>(items_.size()); }
+
+  void grow() {
+    std::vector<T> larger(capacity() == 0 ? 4 : 2 * std::size_t{capacity()});
+    for (std::uint32_t i = 0; i < size_; ++i) larger[i] = (*this)[i];
+    items_.swap(larger);
+    first_ = 0;
+  }
+
+  std::vector<T> items_;
+  std::uint32_t first_ = 0;
+  std::uint32_t size_ = 0;
+};
+
+}  // namespace pipesim::sim

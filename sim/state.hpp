@@ -1,0 +1,178 @@
+// Everything that changes during a run, in flat arrays beside those of the plan.
+//
+// A State is plain data: copying it copies the run. Times of pending events are not in it; the
+// engine holds those. What is here is enough to say, at any moment, who waits for whom.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/ids.hpp"
+#include "sim/plan.hpp"
+#include "sim/ring.hpp"
+#include "sim/time.hpp"
+
+namespace pipesim::sim {
+
+/// What an act is doing between being ready and being launched, in this order (docs/rules.md, 3.2).
+/// A thread that is blocked is blocked in one of these.
+enum class Step : std::uint8_t {
+  kNone,  // not blocked
+  kOutsideInput,
+  kCreation,
+  kOverhead,
+  kLaunchQueue,
+  kCompletion,  // launched, and blocking until it is done
+};
+
+/// What a thread is about.
+enum class ThreadMode : std::uint8_t {
+  kIdle,     // nothing to read
+  kWaking,   // a wake is pending
+  kRunning,  // being run right now
+  kBlocked,  // in an act, at a step; a wake may be pending once that is over
+};
+
+/// A message in an inbox: an id of what it is about, tagged with its kind in the two top bits.
+class Message {
+ public:
+  enum class Kind : std::uint32_t { kStart, kData, kAck };
+
+  Message() = default;
+  static Message start(ActorId actor) { return Message(Kind::kStart, actor.value); }
+  static Message data(EdgeId edge) { return Message(Kind::kData, edge.value); }
+  static Message ack(EdgeId edge) { return Message(Kind::kAck, edge.value); }
+
+  Kind kind() const { return static_cast<Kind>(bits_ >> 30); }
+  ActorId actor() const { return ActorId{bits_ & kIdMask}; }  // of a start message
+  EdgeId edge() const { return EdgeId{bits_ & kIdMask}; }     // of the two others
+
+ private:
+  static constexpr std::uint32_t kIdMask = (1u << 30) - 1;
+  Message(Kind kind, std::uint32_t id) : bits_((static_cast<std::uint32_t>(kind) << 30) | id) {}
+
+  std::uint32_t bits_ = 0;
+};
+
+/// What stands in a stream: an act with its launch time, or a mark.
+class StreamItem {
+ public:
+  enum class Kind : std::uint32_t { kAct, kAckMark, kCreationMark };
+
+  StreamItem() = default;
+  static StreamItem act(ActorId actor, Time launch) {
+    return StreamItem(Kind::kAct, actor.value, launch);
+  }
+  static StreamItem ack_mark(EdgeId edge) { return StreamItem(Kind::kAckMark, edge.value, kNever); }
+  static StreamItem creation_mark(CommunicatorId communicator) {
+    return StreamItem(Kind::kCreationMark, communicator.value, kNever);
+  }
+
+  Kind kind() const { return static_cast<Kind>(bits_ >> 30); }
+  ActorId actor() const { return ActorId{bits_ & kIdMask}; }
+  EdgeId edge() const { return EdgeId{bits_ & kIdMask}; }
+  CommunicatorId communicator() const { return CommunicatorId{bits_ & kIdMask}; }
+  Time launch() const { return launch_; }
+
+ private:
+  static constexpr std::uint32_t kIdMask = (1u << 30) - 1;
+  StreamItem(Kind kind, std::uint32_t id, Time launch)
+      : launch_(launch), bits_((static_cast<std::uint32_t>(kind) << 30) | id) {}
+
+  Time launch_ = kNever;
+  std::uint32_t bits_ = 0;
+};
+
+/// A first-in-first-out line of threads, linked through ThreadState::next_in_line: a thread stands
+/// in at most one.
+struct ThreadLine {
+  ThreadId first;
+  ThreadId last;
+
+  bool empty() const { return !first.valid(); }
+};
+
+struct ActorState {
+  std::uint32_t launched = 0;
+  std::uint32_t done = 0;
+  std::uint32_t missing = 0;  // conditions of readiness that the next act lacks
+};
+
+struct RegisterState {
+  std::uint32_t free = 0;      // credits
+  std::uint32_t returned = 0;  // slots that every edge has acknowledged
+  std::uint32_t at_least = 0;  // how many edges have acknowledged just `returned` slots
+};
+
+struct EdgeState {
+  std::uint32_t available = 0;     // slots for the consumer, counted
+  std::uint32_t acknowledged = 0;  // slots, as the producer has counted
+};
+
+struct StreamState {
+  Ring<StreamItem> items;        // the head first; an act at the head has started
+  Time head_start = kNever;      // of the act at the head
+  std::uint32_t unfinished = 0;  // acts launched and not done, and places kept for threads
+  ThreadLine waiting;            // for a place in the launch queue
+};
+
+struct ThreadState {
+  Ring<Message> inbox;
+  ActorId at;  // the actor that it is at, or is blocked in
+  ThreadMode mode = ThreadMode::kIdle;
+  Step step = Step::kNone;
+  std::uint32_t next_act = 0;  // of a program: index from its begin
+  ThreadId next_in_line;
+};
+
+struct CommunicatorState {
+  bool exists = false;
+  std::uint32_t ranks_arrived = 0;
+  std::uint32_t marks = 0;  // of a creation that waits for devices, still in streams
+  ThreadLine blocked;       // in its creation
+};
+
+/// See the head of this file.
+class State {
+ public:
+  IdVector<ActorId, ActorState> actors;
+  IdVector<RegisterId, RegisterState> registers;
+  IdVector<EdgeId, EdgeState> edges;
+  IdVector<StreamId, StreamState> streams;
+  IdVector<ThreadId, ThreadState> threads;
+  IdVector<CollectiveId, std::uint32_t> members_started;  // of the instance that is under way
+  IdVector<CommunicatorId, CommunicatorState> communicators;
+  std::vector<std::uint8_t> arrived;  // beside Plan::communicator_ranks
+
+  /// The state before anything has happened.
+  static State initial(const Plan& plan);
+
+  /// True if the thread is in the launch of the next act of `actor`, which is not launched yet.
+  bool in_launch(const Plan& plan, ActorId actor) const {
+    const ThreadState& thread = threads[plan.actors[actor].thread];
+    return thread.mode == ThreadMode::kBlocked && thread.step != Step::kCompletion &&
+           thread.at == actor;
+  }
+
+  /// How many acts its host thread has begun to launch.
+  std::uint32_t entered(const Plan& plan, ActorId actor) const {
+    return actors[actor].launched + (in_launch(plan, actor) ? 1 : 0);
+  }
+
+  /// How many acts have come to the head of their stream.
+  std::uint32_t started(const Plan& plan, ActorId actor) const {
+    const Ring<StreamItem>& items = streams[plan.actors[actor].stream].items;
+    const bool head = !items.empty() && items.front().kind() == StreamItem::Kind::kAct &&
+                      items.front().actor() == actor;
+    return actors[actor].done + (head ? 1 : 0);
+  }
+
+  /// True if the register's side of readiness holds for act `k` of its producer.
+  static bool register_allows(const Register& reg, const RegisterState& state, std::uint32_t k) {
+    if (k % reg.acts_per_slot != 0) return true;  // the group holds its credit already
+    if (reg.drain_every > 0 && k % reg.drain_every == 0) return state.free == reg.slots;
+    return state.free > 0;
+  }
+};
+
+}  // namespace pipesim::sim

@@ -1,0 +1,406 @@
+// The wait-for graph of a state at rest: docs/rules.md, section 7, in the same order.
+//
+// Nodes are numbered by arithmetic while edges are made: the acts of an actor that can be nodes
+// (launched and not done, and the next one) are consecutive, so act k of actor a has the number
+// first_node(a) + k - done(a); then come all ranks, then the outside. A last pass keeps the
+// nodes that exist or are waited for. Memory and time are linear in acts stuck plus edges.
+//
+// Tested by tests/twin on random plans.
+#include "sim/wait_graph.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "sim/check.hpp"
+#include "sim/state.hpp"
+
+namespace pipesim::sim {
+namespace {
+
+class Builder {
+ public:
+  Builder(const Plan& plan, const State& state) : plan_(plan), state_(state) {}
+
+  WaitGraph build();
+
+ private:
+  void number_nodes();
+  void add_launched_edges(StreamId stream);
+  void add_peers(ActorId actor, std::uint32_t k);
+  void add_next_edges(ActorId actor);
+  void add_launch_edges(ActorId actor, Step step);
+  void add_creation_edges(ActorId actor);
+  void add_unmet_edges(ActorId actor, std::uint32_t k);
+  void add_input_edge(ActorId actor, EdgeId edge, std::uint32_t k);
+  void add_register_edges(RegisterId reg, std::uint32_t k);
+  void add_unacknowledged(RegisterId reg, std::uint32_t slot, WaitKind kind);
+  void add_acknowledgement(EdgeId edge, std::uint32_t slot, WaitKind kind);
+  bool is_mark(EdgeId edge, std::uint32_t slot) const;
+  WaitGraph compact();
+
+  // Adds edges of node from_, and with end_node() drops those that say the same twice.
+  void begin_node(ActorId actor, std::uint32_t k);
+  void add(WaitKind kind, std::uint32_t to, RegisterId reg = {});
+  void add_act(WaitKind kind, ActorId actor, std::uint32_t k, RegisterId reg = {});
+  void add_blocker(ThreadId thread);
+  void add_head(WaitKind kind, StreamId stream);
+  void end_node();
+
+  std::uint32_t node_of(ActorId actor, std::uint32_t k) const;
+  ActorId next_actor(ActorId actor) const;
+  bool has_next_node(ActorId actor) const;
+  bool program(ThreadId thread) const {
+    return plan_.threads[thread].order == ThreadOrder::kProgram;
+  }
+
+  const Plan& plan_;
+  const State& state_;
+  IdVector<ActorId, std::uint32_t> first_node_;
+  std::uint32_t act_nodes_ = 0;
+  std::uint32_t from_ = 0;
+  std::size_t first_edge_ = 0;  // of from_
+  std::uint32_t any_sets_ = 0;
+  std::vector<WaitEdge> edges_;
+};
+
+WaitGraph Builder::build() {
+  number_nodes();
+  for (const StreamId stream : ids_of(plan_.streams)) add_launched_edges(stream);
+  for (const ActorId actor : ids_of(plan_.actors)) {
+    const ActorState& state = state_.actors[actor];
+    const bool beyond = state.launched == plan_.actors[actor].acts;
+    if (has_next_node(actor) && (!beyond || state_.in_launch(plan_, actor))) add_next_edges(actor);
+  }
+  return compact();
+}
+
+void Builder::number_nodes() {
+  first_node_ = IdVector<ActorId, std::uint32_t>(plan_.actors.size());
+  for (const ActorId actor : ids_of(plan_.actors)) {
+    const ActorState& state = state_.actors[actor];
+    first_node_[actor] = act_nodes_;
+    act_nodes_ += state.launched - state.done + 1;  // the last: the next act, if that is a node
+  }
+}
+
+// Whether the next act of `actor` stands for itself: not behind another of the same program. The
+// act for which a source waits beyond its work counts.
+bool Builder::has_next_node(ActorId id) const {
+  const Actor& actor = plan_.actors[id];
+  const ActorState& state = state_.actors[id];
+  if (state.launched == actor.acts) return actor.input.waits && state_.in_launch(plan_, id);
+  return !program(actor.thread) || next_actor(id) == id;
+}
+
+// The actor whose next act is what `actor` comes to next: its own, or that of its program.
+ActorId Builder::next_actor(ActorId actor) const {
+  const ThreadId id = plan_.actors[actor].thread;
+  const Thread& thread = plan_.threads[id];
+  if (thread.order == ThreadOrder::kArrival) return actor;
+  return plan_.program[thread.program + state_.threads[id].next_act];
+}
+
+std::uint32_t Builder::node_of(ActorId id, std::uint32_t k) const {
+  const ActorState& state = state_.actors[id];
+  if (k < state.launched) return first_node_[id] + k - state.done;
+  if (k >= plan_.actors[id].acts) return act_nodes_ + plan_.actors[id].rank.value;
+  const ActorId next = next_actor(id);
+  return first_node_[next] + state_.actors[next].launched - state_.actors[next].done;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Edges
+
+void Builder::begin_node(ActorId actor, std::uint32_t k) {
+  from_ = first_node_[actor] + k - state_.actors[actor].done;
+  first_edge_ = edges_.size();
+}
+
+void Builder::add(WaitKind kind, std::uint32_t to, RegisterId reg) {
+  WaitEdge edge;
+  edge.from = from_;
+  edge.to = to;
+  edge.kind = kind;
+  edge.reg = reg;
+  edges_.push_back(edge);
+}
+
+void Builder::add_act(WaitKind kind, ActorId actor, std::uint32_t k, RegisterId reg) {
+  add(kind, node_of(actor, k), reg);
+  edges_.back().needed_actor = actor;
+  edges_.back().needed_k = k;
+}
+
+void Builder::add_blocker(ThreadId thread) {
+  const ThreadState& state = state_.threads[thread];
+  PIPESIM_CHECK(state.mode == ThreadMode::kBlocked, {"thread", thread.value});
+  const ActorState& actor = state_.actors[state.at];
+  const std::uint32_t k = actor.launched - (state.step == Step::kCompletion ? 1 : 0);
+  add(WaitKind::kHostWait, first_node_[state.at] + k - actor.done);
+  edges_.back().needed_actor = state.at;
+  edges_.back().needed_k = k;
+}
+
+void Builder::add_head(WaitKind kind, StreamId stream) {
+  const StreamItem& head = state_.streams[stream].items.front();
+  PIPESIM_CHECK(head.kind() == StreamItem::Kind::kAct, {"stream", stream.value});
+  add_act(kind, head.actor(), state_.actors[head.actor()].done);
+}
+
+// The first of each kind and target stays.
+void Builder::end_node() {
+  const auto begin = edges_.begin() + static_cast<std::ptrdiff_t>(first_edge_);
+  if (edges_.end() - begin < 2) return;
+  const auto what = [](const WaitEdge& edge) { return std::tie(edge.to, edge.kind); };
+  std::vector<std::uint32_t> order(static_cast<std::size_t>(edges_.end() - begin));
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return what(begin[a]) < what(begin[b]);
+  });
+  const auto same = [&](std::uint32_t a, std::uint32_t b) {
+    return what(begin[a]) == what(begin[b]);
+  };
+  const auto unique_end = std::unique(order.begin(), order.end(), same);
+  if (unique_end == order.end()) return;
+  order.erase(unique_end, order.end());
+  std::sort(order.begin(), order.end());
+  for (std::uint32_t i = 0; i < order.size(); ++i) begin[i] = begin[order[i]];
+  edges_.erase(begin + static_cast<std::ptrdiff_t>(order.size()), edges_.end());
+}
+
+// 7.1 and 7.2: what stands in a stream.
+void Builder::add_launched_edges(StreamId id) {
+  const Ring<StreamItem>& items = state_.streams[id].items;
+  if (items.empty()) return;
+  const ActorId head = items.front().actor();
+  const std::uint32_t head_k = state_.actors[head].done;
+  if (plan_.actors[head].collective.valid()) {
+    begin_node(head, head_k);
+    add_peers(head, head_k);
+  }
+  // The acts of one actor stand in its stream in order: the i-th that is met is done + i.
+  std::vector<std::pair<ActorId, std::uint32_t>> behind;
+  for (std::uint32_t i = 1; i < items.size(); ++i) {
+    if (items[i].kind() == StreamItem::Kind::kAct) behind.emplace_back(items[i].actor(), i);
+  }
+  std::sort(behind.begin(), behind.end());
+  std::uint32_t k = 0;
+  for (std::size_t i = 0; i < behind.size(); ++i) {
+    const ActorId actor = behind[i].first;
+    const bool same = i > 0 && behind[i - 1].first == actor;
+    k = same ? k + 1 : state_.actors[actor].done + (actor == head ? 1 : 0);
+    begin_node(actor, k);
+    add_head(WaitKind::kStreamOrder, id);
+  }
+}
+
+void Builder::add_peers(ActorId actor, std::uint32_t k) {
+  const Collective& collective = plan_.collectives[plan_.actors[actor].collective];
+  for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
+    const Member& member = plan_.members[i];
+    if (!member.actor.valid()) {
+      add(WaitKind::kPeerOfCollective, act_nodes_ + member.rank.value);
+    } else if (state_.started(plan_, member.actor) <= k) {
+      add_act(WaitKind::kPeerOfCollective, member.actor, k);
+    }
+  }
+  end_node();
+}
+
+// 7.3 and 7.4: the next act of an actor or of a program.
+void Builder::add_next_edges(ActorId actor) {
+  const std::uint32_t k = state_.actors[actor].launched;
+  begin_node(actor, k);
+  const ThreadId thread = plan_.actors[actor].thread;
+  if (state_.in_launch(plan_, actor)) {
+    add_launch_edges(actor, state_.threads[thread].step);
+  } else {
+    add_unmet_edges(actor, k);
+    if (edges_.size() == first_edge_ && !program(thread)) add_blocker(thread);
+    if (program(thread) && state_.threads[thread].mode == ThreadMode::kBlocked) {
+      add_blocker(thread);
+    }
+  }
+  end_node();
+}
+
+void Builder::add_launch_edges(ActorId actor, Step step) {
+  switch (step) {
+    case Step::kOutsideInput:
+      add(WaitKind::kOutsideInput, act_nodes_ + plan_.rank_count);
+      break;
+    case Step::kCreation:
+      add_creation_edges(actor);
+      break;
+    case Step::kLaunchQueue:
+      add_head(WaitKind::kLaunchQueue, plan_.actors[actor].stream);
+      break;
+    case Step::kNone:
+    case Step::kOverhead:
+    case Step::kCompletion:
+      break;  // these end by themselves, or are not a launch
+  }
+}
+
+void Builder::add_creation_edges(ActorId actor) {
+  const CommunicatorId id = plan_.collectives[plan_.actors[actor].collective].communicator;
+  const Communicator& communicator = plan_.communicators[id];
+  if (state_.communicators[id].ranks_arrived == communicator.ranks_end - communicator.ranks) {
+    for (const StreamId stream : ids_of(plan_.streams)) {
+      const Ring<StreamItem>& items = state_.streams[stream].items;
+      for (std::uint32_t i = 0; i < items.size(); ++i) {
+        if (items[i].kind() == StreamItem::Kind::kCreationMark && items[i].communicator() == id) {
+          add_head(WaitKind::kCommunicatorCreation, stream);
+          break;
+        }
+      }
+    }
+    return;
+  }
+  for (std::uint32_t r = communicator.ranks; r < communicator.ranks_end; ++r) {
+    if (state_.arrived[r] != 0) continue;
+    const RankId rank = plan_.communicator_ranks[r];
+    const std::size_t before = edges_.size();
+    for (std::uint32_t u = communicator.users; u < communicator.users_end; ++u) {
+      const ActorId user = plan_.communicator_users[u];
+      const std::uint32_t next = state_.actors[user].launched;
+      if (plan_.actors[user].rank != rank || next == plan_.actors[user].acts) continue;
+      add_act(WaitKind::kCommunicatorCreation, user, next);
+    }
+    if (edges_.size() == before) {
+      add(WaitKind::kCommunicatorCreation, act_nodes_ + rank.value);
+      continue;
+    }
+    // Users behind one act of a program are one alternative, and one is no choice.
+    const std::uint32_t first = edges_[before].to;
+    const auto elsewhere = [&](const WaitEdge& edge) { return edge.to != first; };
+    const auto begin = edges_.begin() + static_cast<std::ptrdiff_t>(before);
+    if (std::none_of(begin, edges_.end(), elsewhere)) continue;
+    ++any_sets_;
+    for (auto edge = begin; edge != edges_.end(); ++edge) edge->any_set = any_sets_;
+  }
+}
+
+void Builder::add_unmet_edges(ActorId id, std::uint32_t k) {
+  const Actor& actor = plan_.actors[id];
+  for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
+    if (state_.edges[plan_.inputs[i]].available == 0) add_input_edge(id, plan_.inputs[i], k);
+  }
+  for (const RegisterId reg : plan_.registers_of(id)) {
+    if (plan_.edges_of(reg).empty()) continue;
+    if (!State::register_allows(plan_.registers[reg], state_.registers[reg], k)) {
+      add_register_edges(reg, k);
+    }
+  }
+}
+
+void Builder::add_input_edge(ActorId actor, EdgeId edge_id, std::uint32_t k) {
+  const Edge& edge = plan_.edges[edge_id];
+  const Register& reg = plan_.registers[edge.source];
+  const std::uint32_t fills = (k / edge.acts_per_slot + 1) * reg.acts_per_slot - 1;
+  const ActorState& producer = state_.actors[reg.producer];
+  const bool sent = fills < (edge.data_at_launch ? producer.launched : producer.done);
+  if (sent) {
+    add_blocker(plan_.actors[actor].thread);
+  } else {
+    add_act(WaitKind::kData, reg.producer, fills, edge.source);
+  }
+}
+
+void Builder::add_register_edges(RegisterId id, std::uint32_t k) {
+  const Register& reg = plan_.registers[id];
+  const WaitKind kind = reg.control ? WaitKind::kCreditControl : WaitKind::kCreditData;
+  const bool drains = reg.drain_every > 0 && k % reg.drain_every == 0;
+  const std::uint32_t slot = k / reg.acts_per_slot - (drains ? 1 : reg.slots);
+  add_unacknowledged(id, slot, kind);
+}
+
+// The edges of `reg` that have not acknowledged `slot`, as far as its producer's thread counted.
+void Builder::add_unacknowledged(RegisterId reg, std::uint32_t slot, WaitKind kind) {
+  for (const EdgeId edge : plan_.edges_of(reg)) {
+    if (state_.edges[edge].acknowledged <= slot) add_acknowledgement(edge, slot, kind);
+  }
+}
+
+void Builder::add_acknowledgement(EdgeId edge_id, std::uint32_t slot, WaitKind kind) {
+  const Edge& edge = plan_.edges[edge_id];
+  const ActorState& consumer = state_.actors[edge.consumer];
+  const std::uint32_t releases = (slot + 1) * edge.acts_per_slot - 1;
+  if (consumer.launched <= releases) {
+    add_act(kind, edge.consumer, releases, edge.source);
+    return;
+  }
+  if (edge.in_place.valid()) {
+    const std::size_t before = edges_.size();
+    add_unacknowledged(edge.in_place, slot, kind);
+    if (edges_.size() != before) return;
+    if (is_mark(edge_id, slot)) {
+      add_head(WaitKind::kStreamOrder, plan_.actors[edge.consumer].stream);
+      return;
+    }
+  } else if (!edge.ack_at_launch && consumer.done <= releases) {
+    add_act(kind, edge.consumer, releases, edge.source);
+    return;
+  }
+  add_blocker(plan_.actors[plan_.registers[edge.source].producer].thread);
+}
+
+// Whether the acknowledgement of `slot` still stands in its sender's stream. Those that were sent
+// along the edge are, in order: counted, in an inbox, in the stream.
+bool Builder::is_mark(EdgeId edge_id, std::uint32_t slot) const {
+  const Edge& edge = plan_.edges[edge_id];
+  const Ring<StreamItem>& items = state_.streams[plan_.actors[edge.consumer].stream].items;
+  std::uint32_t marks = 0;
+  for (std::uint32_t i = 0; i < items.size(); ++i) {
+    if (items[i].kind() == StreamItem::Kind::kAckMark && items[i].edge() == edge_id) ++marks;
+  }
+  return slot + marks >= state_.registers[edge.in_place].returned;
+}
+
+// ---------------------------------------------------------------------------------------------
+
+WaitGraph Builder::compact() {
+  const std::uint32_t outside = act_nodes_ + plan_.rank_count;
+  std::vector<std::uint8_t> used(outside + 1, 0);
+  for (const WaitEdge& edge : edges_) used[edge.to] = 1;
+  for (const ActorId actor : ids_of(plan_.actors)) {
+    const ActorState& state = state_.actors[actor];
+    const std::uint32_t next = first_node_[actor] + state.launched - state.done;
+    for (std::uint32_t node = first_node_[actor]; node < next; ++node) used[node] = 1;
+    const bool work_left = state.launched < plan_.actors[actor].acts;
+    if (work_left && has_next_node(actor)) used[next] = 1;
+  }
+  WaitGraph graph;
+  std::vector<std::uint32_t> index(outside + 1, 0);
+  const auto keep = [&](std::uint32_t node, const WaitNode& what) {
+    if (used[node] == 0) return;
+    index[node] = static_cast<std::uint32_t>(graph.nodes.size());
+    graph.nodes.push_back(what);
+  };
+  for (const ActorId actor : ids_of(plan_.actors)) {
+    const ActorState& state = state_.actors[actor];
+    for (std::uint32_t k = state.done; k <= state.launched; ++k) {
+      keep(first_node_[actor] + k - state.done,
+           {WaitNodeKind::kAct, actor, k, plan_.actors[actor].rank});
+    }
+  }
+  for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
+    keep(act_nodes_ + rank, {WaitNodeKind::kRank, ActorId(), 0, RankId{rank}});
+  }
+  keep(outside, {WaitNodeKind::kOutside, ActorId(), 0, RankId()});
+  for (WaitEdge& edge : edges_) {
+    if (used[edge.from] == 0) continue;  // a source beyond its work that nothing waits for
+    edge.from = index[edge.from];
+    edge.to = index[edge.to];
+    graph.edges.push_back(edge);
+  }
+  std::stable_sort(graph.edges.begin(), graph.edges.end(),
+                   [](const WaitEdge& a, const WaitEdge& b) { return a.from < b.from; });
+  return graph;
+}
+
+}  // namespace
+
+WaitGraph wait_graph(const Plan& plan, const State& state) { return Builder(plan, state).build(); }
+
+}  // namespace pipesim::sim

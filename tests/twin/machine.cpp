@@ -1,0 +1,474 @@
+// See machine.hpp. The numbers in brackets are sections of docs/rules.md; functions stand in the
+// order of those sections.
+#include "tests/twin/machine.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+namespace pipesim::twin {
+namespace {
+
+template <typename T>
+T& change(std::vector<T>& items, int number) {
+  return items.at(static_cast<std::size_t>(number));
+}
+
+template <typename T>
+std::vector<T> of_size(int count) {
+  return std::vector<T>(static_cast<std::size_t>(count));
+}
+
+bool first_of_group(int k, int group) { return k % group == 0; }
+bool last_of_group(int k, int group) { return (k + 1) % group == 0; }
+
+}  // namespace
+
+void must(bool condition, const std::string& text) {
+  if (!condition) throw std::logic_error("twin: " + text);
+}
+
+Machine::Machine(const Spec& plan) : spec(plan) {
+  for (int a = 0; a < count_of(spec.actors); ++a) {
+    registers_of_actor.push_back(registers_of(spec, a));
+    inputs_of_actor.push_back(inputs_of(spec, a));
+  }
+  for (int r = 0; r < count_of(spec.registers); ++r) {
+    edges_of_register.push_back(edges_of(spec, r));
+  }
+  launched.assign(spec.actors.size(), 0);
+  done.assign(spec.actors.size(), 0);
+  threads = of_size<ThreadState>(count_of(spec.threads));
+  streams = of_size<StreamState>(count_of(spec.streams));
+  for (const Communicator& communicator : spec.communicators) {
+    CommunicatorState state;
+    state.exists = !communicator.at_first_use;
+    communicators.push_back(state);
+  }
+  available = of_size<std::set<int>>(count_of(spec.edges));
+  slots_out = of_size<std::map<int, std::set<int>>>(count_of(spec.registers));
+}
+
+// [2] Events and their order ----------------------------------------------------------------------
+
+void Machine::run() {
+  send_start_messages();
+  while (!events_.empty()) {
+    const EventKey key = events_.begin()->first;
+    const Event event = events_.begin()->second;
+    events_.erase(events_.begin());
+    must(key.time >= now, "time runs backwards");
+    now = key.time;
+    if (event.wakes >= 0) wake(event.wakes);
+    for (const Act& act : event.ends) end(act);
+  }
+}
+
+void Machine::send_start_messages() {
+  for (int a = 0; a < count_of(spec.actors); ++a) {
+    bool has_data_input = false;
+    for (int e : at(inputs_of_actor, a)) {
+      if (!reg(edge(e).reg).control) has_data_input = true;
+    }
+    if (!has_data_input) deliver({MessageKind::kStart, a, -1, -1});
+  }
+}
+
+void Machine::add_wake(std::int64_t time, int thread) {
+  must(!thread_state(thread).wake_is_due, "a thread is woken twice");
+  thread_state(thread).wake_is_due = true;
+  events_[{time, 1, next_sequence_++}] = Event{{}, thread};
+}
+
+// [3.1] Readiness ---------------------------------------------------------------------------------
+
+bool Machine::waits_beyond_its_work(int a) const { return actor(a).outside.waits; }
+
+bool Machine::has_edges(int r) const { return !at(edges_of_register, r).empty(); }
+
+int Machine::credits_free(int r) const {
+  return reg(r).slots - static_cast<int>(at(slots_out, r).size());
+}
+
+bool Machine::ready(int a) const {
+  const int k = at(launched, a);
+  const int acts = actor(a).acts + (waits_beyond_its_work(a) ? 1 : 0);
+  if (k >= acts) return false;
+  for (int e : at(inputs_of_actor, a)) {
+    if (!at(available, e).contains(k / edge(e).acts_per_slot)) return false;
+  }
+  for (int r : at(registers_of_actor, a)) {
+    if (!has_edges(r)) continue;
+    if (first_of_group(k, reg(r).acts_per_slot) && credits_free(r) < 1) return false;
+    const int drain = reg(r).drain_every;
+    if (drain > 0 && k % drain == 0 && credits_free(r) < reg(r).slots) return false;
+  }
+  return true;
+}
+
+// [3.2] The woken thread --------------------------------------------------------------------------
+
+std::optional<int> Machine::next_in_program(int t) const {
+  const std::vector<int>& list = at(spec.threads, t).list;
+  const int position = at(threads, t).position;
+  if (position >= count_of(list)) return std::nullopt;
+  return at(list, position);
+}
+
+void Machine::wake(int t) {
+  ThreadState& thread = thread_state(t);
+  thread.wake_is_due = false;
+  thread.running = true;
+  if (!resume(t)) {
+    if (at(spec.threads, t).program) {
+      run_program(t);
+    } else {
+      run_arrival(t);
+    }
+  }
+  thread.running = false;
+}
+
+void Machine::run_arrival(int t) {
+  ThreadState& thread = thread_state(t);
+  while (true) {
+    while (thread.at >= 0 && ready(thread.at)) {
+      const Act next{thread.at, at(launched, thread.at)};
+      if (enter(t, next, Step::kOutsideInput)) return;
+    }
+    if (thread.inbox.empty()) return;
+    const Message message = thread.inbox.front();
+    thread.inbox.pop_front();
+    count(message);
+    thread.at = message.to;
+  }
+}
+
+void Machine::run_program(int t) {
+  while (true) {
+    const std::optional<int> next = next_in_program(t);
+    if (!next || !ready(*next)) return;
+    if (enter(t, {*next, at(launched, *next)}, Step::kOutsideInput)) return;
+  }
+}
+
+bool Machine::enter(int t, Act act, Step first) {
+  if (first <= Step::kOutsideInput && blocks_for_outside_input(t, act)) return true;
+  if (first <= Step::kCreation && blocks_for_creation(t, act)) return true;
+  if (first <= Step::kOverhead && blocks_for_overhead(t, act)) return true;
+  if (first <= Step::kLaunchQueue && blocks_for_launch_queue(t, act)) return true;
+  launch(t, act);
+  if (!actor(act.actor).blocking) return false;
+  thread_state(t).blocked = Blocked{act, Step::kBlocking};
+  return true;
+}
+
+/// Goes on where the thread was blocked, if it was. Returns whether it is blocked again.
+bool Machine::resume(int t) {
+  if (!thread_state(t).blocked) return false;
+  const Blocked blocked = *thread_state(t).blocked;
+  thread_state(t).blocked.reset();
+  switch (blocked.step) {
+    case Step::kOutsideInput:
+      return enter(t, blocked.act, Step::kCreation);
+    case Step::kCreation:
+      return enter(t, blocked.act, Step::kOverhead);
+    case Step::kOverhead:
+      return enter(t, blocked.act, Step::kLaunchQueue);
+    case Step::kLaunchQueue:
+      must(stream_state(actor(blocked.act.actor).stream).place_kept.erase(t) == 1,
+           "the launch queue freed a thread without a place");
+      return enter(t, blocked.act, Step::kBlocking);
+    case Step::kBlocking:
+      return false;
+  }
+  return false;
+}
+
+bool Machine::blocks_for_outside_input(int t, Act act) {
+  const OutsideInput& outside = actor(act.actor).outside;
+  if (!outside.waits) return false;
+  if (act.k >= outside.items) {
+    thread_state(t).blocked = Blocked{act, Step::kOutsideInput};
+    return true;
+  }
+  const std::int64_t arrives = outside.first + act.k * outside.every;
+  if (arrives <= now) return false;
+  thread_state(t).blocked = Blocked{act, Step::kOutsideInput};
+  add_wake(arrives, t);
+  return true;
+}
+
+// [3.3] Communicator creation ---------------------------------------------------------------------
+
+bool Machine::all_arrived(int c) const {
+  return at(communicators, c).arrived.size() == at(spec.communicators, c).ranks.size();
+}
+
+bool Machine::blocks_for_creation(int t, Act act) {
+  if (actor(act.actor).collective < 0) return false;
+  const int c = at(spec.collectives, actor(act.actor).collective).communicator;
+  CommunicatorState& communicator = communicator_state(c);
+  if (communicator.exists) return false;
+  last_progress = now;
+  const bool is_first_of_its_rank = communicator.arrived.insert(at(spec.threads, t).rank).second;
+  if (!is_first_of_its_rank) branches.insert("3.3 second thread of a rank");
+  if (is_first_of_its_rank && all_arrived(c)) complete_arrivals(c);
+  if (communicator.exists) return false;
+  communicator.blocked.push_back(t);
+  thread_state(t).blocked = Blocked{act, Step::kCreation};
+  return true;
+}
+
+/// The last rank has arrived: the communicator exists, or marks are put on the streams.
+void Machine::complete_arrivals(int c) {
+  const std::vector<int>& ranks = at(spec.communicators, c).ranks;
+  CommunicatorState& communicator = communicator_state(c);
+  if (at(spec.communicators, c).waits_for_device) {
+    for (int s = 0; s < count_of(spec.streams); ++s) {
+      const bool is_of_it =
+          std::find(ranks.begin(), ranks.end(), at(spec.streams, s).rank) != ranks.end();
+      if (!is_of_it || !first_act(s)) continue;
+      Entry mark;
+      mark.communicator = c;
+      stream_state(s).entries.push_back(mark);
+      communicator.streams_marked.insert(s);
+    }
+    branches.insert(communicator.streams_marked.empty() ? "3.3 no device to wait for"
+                                                        : "3.3 waits for devices");
+  }
+  if (communicator.streams_marked.empty()) finish_creation(c);
+}
+
+void Machine::finish_creation(int c) {
+  CommunicatorState& communicator = communicator_state(c);
+  communicator.exists = true;
+  for (int t : communicator.blocked) add_wake(now, t);
+  communicator.blocked.clear();
+}
+
+// [3.4] Launch overhead and launch queue ----------------------------------------------------------
+
+bool Machine::blocks_for_overhead(int t, Act act) {
+  const std::int64_t overhead = actor(act.actor).launch_overhead;
+  if (overhead == 0) return false;
+  thread_state(t).blocked = Blocked{act, Step::kOverhead};
+  add_wake(now + overhead, t);
+  return true;
+}
+
+bool Machine::blocks_for_launch_queue(int t, Act act) {
+  const int s = actor(act.actor).stream;
+  StreamState& stream = stream_state(s);
+  const auto is_act = [](const Entry& entry) { return entry.act.has_value(); };
+  const auto acts = std::count_if(stream.entries.begin(), stream.entries.end(), is_act);
+  const auto taken = acts + static_cast<std::ptrdiff_t>(stream.place_kept.size());
+  if (taken < at(spec.streams, s).launch_queue && stream.waiters.empty()) return false;
+  if (acts < at(spec.streams, s).launch_queue)
+    branches.insert("3.4 blocked by a place that is kept");
+  stream.waiters.push_back(t);
+  thread_state(t).blocked = Blocked{act, Step::kLaunchQueue};
+  return true;
+}
+
+// [3.5] Launch ------------------------------------------------------------------------------------
+
+bool Machine::was_launched(Act act) const { return times.contains(act); }
+
+void Machine::launch(int t, Act act) {
+  must(act.k == at(launched, act.actor) && ready(act.actor), "an act is launched out of turn");
+  times[act].launch = now;
+  last_progress = now;
+  ++change(launched, act.actor);
+  if (at(spec.threads, t).program) ++thread_state(t).position;
+
+  for (int e : at(inputs_of_actor, act.actor)) {
+    const int group = edge(e).acts_per_slot;
+    if (last_of_group(act.k, group)) change(available, e).erase(act.k / group);
+  }
+  for (int r : at(registers_of_actor, act.actor)) {
+    const int group = reg(r).acts_per_slot;
+    if (has_edges(r) && first_of_group(act.k, group)) change(slots_out, r)[act.k / group] = {};
+  }
+  for (const Message& message : messages_of(act)) {
+    if (leaves_at_launch(message)) deliver(message);
+  }
+  StreamState& stream = stream_state(actor(act.actor).stream);
+  const bool was_empty = stream.entries.empty();
+  Entry entry;
+  entry.act = act;
+  stream.entries.push_back(entry);
+  if (was_empty) start(act);
+}
+
+// [4] Registers -----------------------------------------------------------------------------------
+
+/// All messages of an act, in the order of [5.1].
+std::vector<Message> Machine::messages_of(Act act) const {
+  std::vector<Message> messages;
+  for (int r : at(registers_of_actor, act.actor)) {
+    const int group = reg(r).acts_per_slot;
+    if (!last_of_group(act.k, group)) continue;
+    for (int e : at(edges_of_register, r)) {
+      messages.push_back({MessageKind::kData, edge(e).consumer, e, act.k / group});
+    }
+  }
+  for (int e : at(inputs_of_actor, act.actor)) {
+    const int group = edge(e).acts_per_slot;
+    if (!last_of_group(act.k, group) || reused_by(e) >= 0) continue;
+    messages.push_back({MessageKind::kAcknowledgement, producer_of(e), e, act.k / group});
+  }
+  return messages;
+}
+
+/// [4.3]
+void Machine::count(const Message& message) {
+  if (message.kind == MessageKind::kData) {
+    const bool is_new = change(available, message.edge).insert(message.slot).second;
+    must(is_new, "a slot arrives twice");
+  }
+  if (message.kind == MessageKind::kAcknowledgement) count_acknowledgement(message);
+}
+
+/// [4.2]
+void Machine::count_acknowledgement(const Message& message) {
+  const int r = edge(message.edge).reg;
+  std::map<int, std::set<int>>& out = change(slots_out, r);
+  must(out.contains(message.slot), "an acknowledgement of a slot that is not out");
+  for (const auto& [slot, edges] : out) {
+    must(slot >= message.slot || edges.contains(message.edge), "acknowledged out of order");
+  }
+  std::set<int>& acknowledged = out[message.slot];
+  acknowledged.insert(message.edge);
+  if (acknowledged.size() < at(edges_of_register, r).size()) return;
+  out.erase(message.slot);
+  if (reg(r).in_place >= 0) acknowledge_in_place(r, message.slot);
+}
+
+/// [4.4]
+int Machine::reused_by(int e) const {
+  for (int r : at(registers_of_actor, edge(e).consumer)) {
+    if (has_edges(r) && in_place_edge(spec, r) == e) return r;
+  }
+  return -1;
+}
+
+void Machine::acknowledge_in_place(int r, int slot) {
+  const int e = in_place_edge(spec, r);
+  const Message message{MessageKind::kAcknowledgement, producer_of(e), e, slot};
+  if (leaves_at_launch(message)) {
+    branches.insert("4.4 in place: inbox of its own thread");
+    deliver(message);
+    return;
+  }
+  StreamState& stream = stream_state(actor(reg(r).producer).stream);
+  if (stream.entries.empty()) {
+    branches.insert("4.4 in place: stream is empty");
+    deliver(message);
+    return;
+  }
+  branches.insert("4.4 in place: mark");
+  Entry mark;
+  mark.acknowledgement = message;
+  stream.entries.push_back(mark);
+}
+
+// [5.1] When a message leaves ---------------------------------------------------------------------
+
+bool Machine::leaves_at_launch(int sender, int receiver) const {
+  return actor(sender).immediate && actor(sender).thread == actor(receiver).thread;
+}
+
+bool Machine::leaves_at_launch(const Message& message) const {
+  const int sender =
+      message.kind == MessageKind::kData ? producer_of(message.edge) : edge(message.edge).consumer;
+  return leaves_at_launch(sender, message.to);
+}
+
+void Machine::deliver(const Message& message) {
+  const int t = actor(message.to).thread;
+  ThreadState& thread = thread_state(t);
+  if (!at(spec.threads, t).program) {
+    thread.inbox.push_back(message);
+    if (thread.idle()) add_wake(now, t);
+    return;
+  }
+  count(message);
+  const std::optional<int> next = next_in_program(t);
+  if (thread.idle() && next && ready(*next)) add_wake(now, t);
+}
+
+// [5.2] Streams -----------------------------------------------------------------------------------
+
+bool Machine::is_done(Act act) const { return was_launched(act) && times.at(act).end >= 0; }
+
+std::optional<Act> Machine::first_act(int s) const {
+  for (const Entry& entry : at(streams, s).entries) {
+    if (entry.act) return entry.act;
+  }
+  return std::nullopt;
+}
+
+/// The act has become the head of its stream.
+void Machine::start(Act act) {
+  times[act].start = now;
+  last_progress = now;
+  std::vector<Act> together{act};
+  std::int64_t takes = actor(act.actor).takes;
+  if (actor(act.actor).collective >= 0) {
+    together.clear();
+    for (const Member& member : at(spec.collectives, actor(act.actor).collective).members) {
+      const Act its_act{member.actor, act.k};
+      if (member.actor < 0 || !was_launched(its_act) || times[its_act].start < 0) return;
+      together.push_back(its_act);
+      takes = std::max(takes, actor(member.actor).takes);
+    }
+  }
+  must(takes <= std::numeric_limits<std::int64_t>::max() - now, "the end of time");
+  events_[{now + takes, 0, next_sequence_++}] = Event{together, -1};
+}
+
+/// Lets marks at the head leave, and starts the act behind them.
+void Machine::start_head(int s) {
+  StreamState& stream = stream_state(s);
+  while (!stream.entries.empty()) {
+    const Entry head = stream.entries.front();
+    if (head.act) {
+      start(*head.act);
+      return;
+    }
+    stream.entries.pop_front();
+    if (head.acknowledgement) {
+      deliver(*head.acknowledgement);
+    } else {
+      CommunicatorState& communicator = communicator_state(head.communicator);
+      communicator.streams_marked.erase(s);
+      if (communicator.streams_marked.empty()) finish_creation(head.communicator);
+    }
+  }
+}
+
+void Machine::end(Act act) {
+  times[act].end = now;
+  last_progress = now;
+  ++change(done, act.actor);
+  const int s = actor(act.actor).stream;
+  StreamState& stream = stream_state(s);
+  must(!stream.entries.empty() && stream.entries.front().act == act, "ends without being head");
+  stream.entries.pop_front();
+  for (const Message& message : messages_of(act)) {
+    if (!leaves_at_launch(message)) deliver(message);
+  }
+  if (!stream.waiters.empty()) {
+    const int freed = stream.waiters.front();
+    stream.waiters.pop_front();
+    stream.place_kept.insert(freed);
+    add_wake(now, freed);
+  }
+  const int t = actor(act.actor).thread;
+  const std::optional<Blocked>& blocked = thread_state(t).blocked;
+  if (blocked && blocked->step == Step::kBlocking && blocked->act == act) add_wake(now, t);
+  start_head(s);
+}
+
+}  // namespace pipesim::twin

@@ -1,0 +1,397 @@
+// Actors are added one after the other. Each draws a kind, and where it needs data, a register of
+// those that stand already; from the slots that register fills in the whole run (acts of its
+// producer / Np) follow the acts that the new actor can have. So rates balance by construction.
+// Rings come last: an edge from a later actor to an earlier one, where the rates allow it.
+#include "tests/twin/random_spec.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pipesim::twin {
+namespace {
+
+constexpr int kMostActors = 14;
+constexpr int kMostActs = 12;
+
+/// splitmix64 (Steele, Lea, Flood 2014): unlike the distributions of <random> the same everywhere.
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+
+  /// One of 0 .. count - 1.
+  int below(int count) {
+    state_ += 0x9e3779b97f4a7c15ULL;
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+    z = z ^ (z >> 31);
+    return static_cast<int>(z % static_cast<std::uint64_t>(count));
+  }
+
+  int between(int least, int most) { return least + below(most - least + 1); }
+
+  bool chance(int percent) { return below(100) < percent; }
+
+  template <typename T>
+  T pick(const std::vector<T>& items) {
+    return at(items, below(count_of(items)));
+  }
+
+  template <typename T>
+  void shuffle(std::vector<T>& items) {
+    for (int i = count_of(items) - 1; i > 0; --i) {
+      std::swap(items[static_cast<std::size_t>(i)], items[static_cast<std::size_t>(below(i + 1))]);
+    }
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed) {}
+
+  Spec make() {
+    // A plan has a temper, so that rare features come in crowds as well as alone.
+    base_acts_ = random_.between(1, 4);
+    rate_ = random_.between(2, 3);
+    gated_percent_ = random_.pick<int>({0, 20, 80});
+    blocking_percent_ = random_.pick<int>({0, 0, 10, 30});
+    overhead_percent_ = random_.pick<int>({0, 20, 70});
+    collective_percent_ = random_.pick<int>({0, 10, 20, 50});
+    program_percent_ = random_.pick<int>({0, 30, 100});
+    add_hosts();
+    const int target = random_.between(2, kMostActors);
+    while (count_of(spec_.actors) < target) add_something(target);
+    for (int i = random_.below(3); i > 0; --i) add_extra_edge();
+    if (random_.chance(7)) add_ring();
+    for (int t = 0; t < count_of(spec_.threads); ++t) make_program(t);
+    return std::move(spec_);
+  }
+
+ private:
+  // Hosts -----------------------------------------------------------------------------------------
+
+  void add_hosts() {
+    spec_.ranks = random_.between(1, 4);
+    const bool short_queues = random_.chance(40);
+    for (int rank = 0; rank < spec_.ranks; ++rank) {
+      const int threads = random_.between(1, 3);
+      const int streams = random_.chance(70) ? threads : random_.between(1, 3);
+      for (int i = 0; i < threads; ++i) {
+        spec_.threads.push_back({rank, random_.chance(program_percent_), {}});
+      }
+      for (int i = 0; i < streams; ++i) {
+        const int limit = short_queues && random_.chance(60) ? random_.between(1, 3) : 1024;
+        spec_.streams.push_back({rank, limit});
+      }
+    }
+  }
+
+  template <typename T>
+  static std::vector<int> of_rank(const std::vector<T>& items, int rank) {
+    std::vector<int> found;
+    for (int i = 0; i < count_of(items); ++i) {
+      if (at(items, i).rank == rank) found.push_back(i);
+    }
+    return found;
+  }
+
+  int rank_of(int actor) const { return at(spec_.threads, at(spec_.actors, actor).thread).rank; }
+
+  // Actors ----------------------------------------------------------------------------------------
+
+  /// Few different times, so that much happens at once.
+  std::int64_t some_time() {
+    return random_.chance(60) ? 10 : random_.pick<std::int64_t>({0, 0, 5, 20, 30, 7});
+  }
+
+  int add_actor(const std::string& kind, int rank, int acts) {
+    const std::vector<int> threads = of_rank(spec_.threads, rank);
+    const std::vector<int> streams = of_rank(spec_.streams, rank);
+    const int place = random_.below(count_of(threads));
+    const bool own = place < count_of(streams) && random_.chance(80);
+    Actor actor;
+    actor.kind = kind;
+    actor.thread = at(threads, place);
+    actor.stream = own ? at(streams, place) : random_.pick(streams);
+    actor.takes = some_time();
+    if (random_.chance(overhead_percent_)) actor.launch_overhead = random_.pick<int>({3, 5, 10});
+    actor.acts = acts;
+    actor.immediate = !random_.chance(gated_percent_);
+    actor.blocking = random_.chance(blocking_percent_);
+    spec_.actors.push_back(actor);
+    return count_of(spec_.actors) - 1;
+  }
+
+  int some_acts() { return base_acts_ * (random_.chance(35) ? rate_ : 1); }
+
+  /// How many slots of a register are filled in the whole run.
+  int slots_filled(int reg) const {
+    const Register& output = at(spec_.registers, reg);
+    return at(spec_.actors, output.producer).acts / output.acts_per_slot;
+  }
+
+  bool fits(int reg, int acts) const { return acts % slots_filled(reg) == 0; }
+
+  int add_register(int producer, int slots, int acts_per_slot, bool control = false) {
+    Register output;
+    output.producer = producer;
+    output.slots = slots;
+    output.acts_per_slot = acts_per_slot;
+    output.control = control;
+    if (random_.chance(5)) output.drain_every = acts_per_slot * random_.between(1, 3);
+    spec_.registers.push_back(output);
+    return count_of(spec_.registers) - 1;
+  }
+
+  void consume(int reg, int consumer) {
+    const int acts = at(spec_.actors, consumer).acts;
+    spec_.edges.push_back({reg, consumer, acts / slots_filled(reg)});
+  }
+
+  void add_outputs(int actor) {
+    const int count = random_.chance(80) ? 1 : random_.pick<int>({0, 2});
+    for (int i = 0; i < count; ++i) add_register(actor, random_.pick<int>({1, 1, 2, 3}), 1);
+  }
+
+  /// A data register that a new actor can read, mostly of rank `rank` (-1: any).
+  std::optional<int> some_data(int rank) {
+    std::vector<int> near;
+    std::vector<int> all;
+    for (int r = 0; r < count_of(spec_.registers); ++r) {
+      if (at(spec_.registers, r).control) continue;
+      all.push_back(r);
+      if (rank_of(at(spec_.registers, r).producer) == rank) near.push_back(r);
+    }
+    if (all.empty()) return std::nullopt;
+    return !near.empty() && random_.chance(85) ? random_.pick(near) : random_.pick(all);
+  }
+
+  /// A control input from a random actor, if there is another one.
+  void add_control_input(int consumer) {
+    const int acts = at(spec_.actors, consumer).acts;
+    const int producer = random_.below(count_of(spec_.actors));
+    if (producer >= consumer) return;
+    std::vector<int> groups;
+    for (int slots = 1; slots <= acts; ++slots) {
+      const int produced = at(spec_.actors, producer).acts;
+      if (acts % slots == 0 && produced % slots == 0) groups.push_back(produced / slots);
+    }
+    const int group = random_.chance(70) ? groups.back() : random_.pick(groups);
+    consume(add_register(producer, random_.between(1, 2), group, true), consumer);
+  }
+
+  void add_source(const std::string& kind) {
+    const int actor = add_actor(kind, random_.below(spec_.ranks), some_acts());
+    add_outputs(actor);
+    if (kind == "zeros" && actor > 0) add_control_input(actor);
+    if (kind == "outside") add_outside(actor);
+  }
+
+  void add_outside(int actor) {
+    Actor& source = spec_.actors[static_cast<std::size_t>(actor)];
+    source.outside.waits = true;
+    source.outside.items = random_.chance(75) ? source.acts : random_.between(0, source.acts);
+    source.outside.first = random_.pick<int>({0, 0, 10, 45});
+    source.outside.every = random_.pick<int>({0, 10, 25});
+    if (random_.chance(20)) {
+      const int other = add_actor("plain", rank_of(actor), at(spec_.actors, actor).acts);
+      spec_.actors.back().thread = at(spec_.actors, actor).thread;
+      if (random_.chance(50)) consume(add_register(actor, 2, 1), other);
+      add_outputs(other);
+    }
+  }
+
+  void add_reader(const std::string& kind) {
+    const std::optional<int> input = some_data(random_.below(spec_.ranks));
+    if (!input) return add_source("source");
+    const int filled = slots_filled(*input);
+    const int from = rank_of(at(spec_.registers, *input).producer);
+    const bool more = kind == "repeat" || kind == "unpack";
+    if (more && filled * rate_ > kMostActs) return;
+    const bool moves = kind == "copy" || random_.chance(7);
+    const int rank = moves && spec_.ranks > 1
+                         ? (from + random_.between(1, spec_.ranks - 1)) % spec_.ranks
+                         : from;
+    if (kind == "copy" && rank == from) return;
+    const int actor = add_actor(kind, rank, more ? filled * rate_ : filled);
+    consume(*input, actor);
+    add_reader_outputs(kind, actor, filled);
+    if (random_.chance(20)) add_second_input(actor);
+    if (random_.chance(12)) add_control_input(actor);
+    if (random_.chance(2)) add_outside(actor);
+  }
+
+  void add_reader_outputs(const std::string& kind, int actor, int filled) {
+    if (kind == "repeat") {
+      const int reg =
+          add_register(actor, random_.chance(70) ? rate_ : random_.between(1, rate_), 1);
+      spec_.registers.back().drain_every = rate_;
+      if (random_.chance(30)) add_register(actor, 1, rate_, true);
+      if (random_.chance(50)) add_plain_reader(reg);
+    } else if (kind == "accumulate" && filled % rate_ == 0) {
+      add_register(actor, random_.between(1, 2), rate_);
+    } else if (kind == "buffer") {
+      add_register(actor, random_.between(2, 6), 1);
+    } else if (kind == "in place") {
+      const int reg = add_register(actor, random_.between(1, 3), 1);
+      spec_.registers.back().in_place = 0;
+      if (random_.chance(75)) add_plain_reader(reg);
+      if (random_.chance(20)) add_outputs(actor);
+    } else {
+      add_outputs(actor);
+    }
+  }
+
+  /// Makes sure that a register has a consumer.
+  void add_plain_reader(int reg) {
+    if (count_of(spec_.actors) >= kMostActors) return;
+    const int actor =
+        add_actor("plain", rank_of(at(spec_.registers, reg).producer), slots_filled(reg));
+    consume(reg, actor);
+    add_outputs(actor);
+  }
+
+  /// Another register that an actor reads; perhaps this output reuses it instead of the first.
+  void add_second_input(int actor) {
+    const std::optional<int> reg = some_data(rank_of(actor));
+    const int acts = at(spec_.actors, actor).acts;
+    if (!reg || at(spec_.registers, *reg).producer >= actor || !fits(*reg, acts)) return;
+    consume(*reg, actor);
+    if (spec_.edges.back().acts_per_slot != 1 || !random_.chance(30)) return;
+    const int last_input = count_of(inputs_of(spec_, actor)) - 1;
+    const int output = add_register(actor, random_.between(1, 2), 1);
+    spec_.registers.back().in_place = last_input;
+    add_plain_reader(output);
+  }
+
+  // Collectives -----------------------------------------------------------------------------------
+
+  int some_communicator() {
+    if (!spec_.communicators.empty() && random_.chance(55)) {
+      return random_.below(count_of(spec_.communicators));
+    }
+    std::vector<int> ranks;
+    for (int rank = 0; rank < spec_.ranks; ++rank) ranks.push_back(rank);
+    random_.shuffle(ranks);
+    ranks.resize(static_cast<std::size_t>(random_.between(2, spec_.ranks)));
+    std::sort(ranks.begin(), ranks.end());
+    const bool at_first_use = random_.chance(60);
+    spec_.communicators.push_back({ranks, at_first_use, at_first_use && random_.chance(50)});
+    return count_of(spec_.communicators) - 1;
+  }
+
+  void add_collective() {
+    if (spec_.ranks < 2) return;
+    const int communicator = some_communicator();
+    std::vector<int> ranks = at(spec_.communicators, communicator).ranks;
+    if (count_of(spec_.actors) + count_of(ranks) > kMostActors) return;
+    random_.shuffle(ranks);
+    const int number = count_of(spec_.collectives);
+    const int acts = some_acts();
+    Collective collective{communicator, {}};
+    for (int rank : ranks) {
+      const bool absent = random_.chance(3) && rank != ranks.front();
+      const int member = absent ? -1 : add_member(number, rank, acts);
+      collective.members.push_back({rank, member});
+    }
+    random_.shuffle(collective.members);
+    spec_.collectives.push_back(collective);
+  }
+
+  int add_member(int collective, int rank, int acts) {
+    const bool fewer = acts > 1 && random_.chance(3);
+    const int actor = add_actor("collective", rank, fewer ? random_.between(1, acts - 1) : acts);
+    spec_.actors.back().collective = collective;
+    const std::optional<int> input = some_data(rank);
+    if (input && fits(*input, at(spec_.actors, actor).acts) && random_.chance(75)) {
+      consume(*input, actor);
+    }
+    if (random_.chance(8)) add_control_input(actor);
+    add_outputs(actor);
+    if (random_.chance(6)) add_outside(actor);
+    return actor;
+  }
+
+  // The whole -------------------------------------------------------------------------------------
+
+  void add_something(int target) {
+    static const std::vector<std::string> kKinds = {
+        "plain",      "plain",  "plain", "plain",  "source", "outside",  "repeat",
+        "accumulate", "unpack", "zeros", "buffer", "copy",   "in place", "in place"};
+    const std::string kind = spec_.actors.empty() ? "source" : random_.pick(kKinds);
+    if (random_.chance(collective_percent_) && count_of(spec_.actors) + 2 <= target) {
+      add_collective();
+    } else if (kind == "source" || kind == "outside" || kind == "zeros") {
+      add_source(kind);
+    } else {
+      add_reader(kind);
+    }
+  }
+
+  /// One more consumer of a register, or one more control edge; never backwards.
+  void add_extra_edge() {
+    const int consumer = random_.below(count_of(spec_.actors));
+    if (random_.chance(40)) return add_control_input(consumer);
+    add_any_edge(consumer, [&](int producer) { return producer < consumer; });
+  }
+
+  /// An edge that may close a ring, once in a while from an actor to itself.
+  void add_ring() {
+    const int consumer = random_.below(count_of(spec_.actors));
+    const bool itself = random_.chance(10);
+    add_any_edge(consumer, [&](int producer) {
+      return producer > consumer || (itself && producer == consumer);
+    });
+  }
+
+  template <typename Accepts>
+  void add_any_edge(int consumer, Accepts accepts) {
+    std::vector<int> fitting;
+    for (int r = 0; r < count_of(spec_.registers); ++r) {
+      if (accepts(at(spec_.registers, r).producer) && fits(r, at(spec_.actors, consumer).acts)) {
+        fitting.push_back(r);
+      }
+    }
+    if (!fitting.empty()) consume(random_.pick(fitting), consumer);
+  }
+
+  /// A program is each act once, sorted by a rank among its acts: by progress (as a pipeline is
+  /// served), by actor (one after the other), or by chance.
+  void make_program(int t) {
+    Thread& thread = spec_.threads[static_cast<std::size_t>(t)];
+    if (!thread.program) return;
+    const int manner = random_.below(100);
+    std::vector<std::pair<int, int>> acts;  // (place, actor)
+    for (int a = 0; a < count_of(spec_.actors); ++a) {
+      const Actor& actor = at(spec_.actors, a);
+      for (int k = 0; k < actor.acts && actor.thread == t; ++k) {
+        const int progress = (k + 1) * 1000 / actor.acts;
+        acts.emplace_back(manner < 65 ? progress : manner < 80 ? a : random_.below(1000), a);
+      }
+    }
+    std::stable_sort(acts.begin(), acts.end());
+    for (const auto& [place, actor] : acts) thread.list.push_back(actor);
+  }
+
+  Random random_;
+  Spec spec_;
+  int base_acts_ = 1;
+  int rate_ = 2;
+  int gated_percent_ = 0;
+  int blocking_percent_ = 0;
+  int overhead_percent_ = 0;
+  int collective_percent_ = 0;
+  int program_percent_ = 0;
+};
+
+}  // namespace
+
+Spec random_spec(std::uint64_t seed) { return Generator(seed).make(); }
+
+}  // namespace pipesim::twin

@@ -1,0 +1,114 @@
+#include "tests/twin/spec.hpp"
+
+#include <sstream>
+
+namespace pipesim::twin {
+namespace {
+
+void write_hosts(std::ostream& out, const Spec& spec) {
+  for (int t = 0; t < count_of(spec.threads); ++t) {
+    const Thread& thread = at(spec.threads, t);
+    out << "thread " << t << ": rank " << thread.rank;
+    if (thread.program) {
+      out << ", program";
+      for (int actor : thread.list) out << ' ' << actor;
+    }
+    out << '\n';
+  }
+  for (int s = 0; s < count_of(spec.streams); ++s) {
+    out << "stream " << s << ": rank " << at(spec.streams, s).rank << ", launch queue "
+        << at(spec.streams, s).launch_queue << '\n';
+  }
+}
+
+void write_actor(std::ostream& out, const Spec& spec, int a) {
+  const Actor& actor = at(spec.actors, a);
+  out << "actor " << a << " (" << actor.kind << "): thread " << actor.thread << ", stream "
+      << actor.stream << ", takes " << actor.takes << ", acts " << actor.acts;
+  if (actor.launch_overhead > 0) out << ", overhead " << actor.launch_overhead;
+  if (!actor.immediate) out << ", gated";
+  if (actor.blocking) out << ", blocking";
+  if (actor.outside.waits) {
+    out << ", " << actor.outside.items << " items from " << actor.outside.first << " every "
+        << actor.outside.every;
+  }
+  if (actor.collective >= 0) out << ", collective " << actor.collective;
+  out << '\n';
+}
+
+void write_register(std::ostream& out, const Spec& spec, int r) {
+  const Register& reg = at(spec.registers, r);
+  out << "register " << r << " of actor " << reg.producer << ": slots " << reg.slots << ", Np "
+      << reg.acts_per_slot;
+  if (reg.drain_every > 0) out << ", drain every " << reg.drain_every;
+  if (reg.control) out << ", control";
+  if (reg.in_place >= 0) out << ", in place of edge " << in_place_edge(spec, r);
+  out << '\n';
+}
+
+void write_groups(std::ostream& out, const Spec& spec) {
+  for (int c = 0; c < count_of(spec.collectives); ++c) {
+    out << "collective " << c << ": communicator " << at(spec.collectives, c).communicator
+        << ", members";
+    for (const Member& member : at(spec.collectives, c).members) {
+      out << " (rank " << member.rank << ", actor " << member.actor << ')';
+    }
+    out << '\n';
+  }
+  for (int c = 0; c < count_of(spec.communicators); ++c) {
+    out << "communicator " << c << ": ranks";
+    for (int rank : at(spec.communicators, c).ranks) out << ' ' << rank;
+    if (at(spec.communicators, c).at_first_use) out << ", at first use";
+    if (at(spec.communicators, c).waits_for_device) out << ", waits for device";
+    out << '\n';
+  }
+}
+
+}  // namespace
+
+std::vector<int> registers_of(const Spec& spec, int actor) {
+  std::vector<int> found;
+  for (int r = 0; r < count_of(spec.registers); ++r) {
+    if (at(spec.registers, r).producer == actor) found.push_back(r);
+  }
+  return found;
+}
+
+std::vector<int> edges_of(const Spec& spec, int reg) {
+  std::vector<int> found;
+  for (int e = 0; e < count_of(spec.edges); ++e) {
+    if (at(spec.edges, e).reg == reg) found.push_back(e);
+  }
+  return found;
+}
+
+std::vector<int> inputs_of(const Spec& spec, int actor) {
+  std::vector<int> found;
+  for (int e = 0; e < count_of(spec.edges); ++e) {
+    if (at(spec.edges, e).consumer == actor) found.push_back(e);
+  }
+  return found;
+}
+
+int in_place_edge(const Spec& spec, int reg) {
+  const Register& output = at(spec.registers, reg);
+  return output.in_place < 0 ? -1 : at(inputs_of(spec, output.producer), output.in_place);
+}
+
+std::string text(const Spec& spec) {
+  std::ostringstream out;
+  out << "ranks " << spec.ranks << '\n';
+  write_hosts(out, spec);
+  for (int a = 0; a < count_of(spec.actors); ++a) write_actor(out, spec, a);
+  for (int r = 0; r < count_of(spec.registers); ++r) write_register(out, spec, r);
+  for (int e = 0; e < count_of(spec.edges); ++e) {
+    const Edge& edge = at(spec.edges, e);
+    out << "edge " << e << ": register " << edge.reg << " (actor "
+        << at(spec.registers, edge.reg).producer << ") to actor " << edge.consumer << ", Nc "
+        << edge.acts_per_slot << '\n';
+  }
+  write_groups(out, spec);
+  return out.str();
+}
+
+}  // namespace pipesim::twin

@@ -1,0 +1,112 @@
+// A plan in plain words, for the twin: what docs/rules.md, section 1, says a plan is, and no more.
+//
+// It shares nothing with sim/, so that a mistake in sim/plan.cpp cannot hide from the comparison.
+// Everything is numbered by its place in its vector; -1 names nothing. Times are nanoseconds.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace pipesim::twin {
+
+struct Thread {
+  int rank = 0;
+  bool program = false;   // false: order arrival
+  std::vector<int> list;  // program: the actors of its acts, in order
+};
+
+struct Stream {
+  int rank = 0;
+  int launch_queue = 1024;
+};
+
+/// Item i (from 0) arrives at first + i * every; `items` of them ever do.
+struct OutsideInput {
+  bool waits = false;
+  int items = 0;
+  std::int64_t first = 0;
+  std::int64_t every = 0;
+};
+
+struct Actor {
+  int thread = 0;
+  int stream = 0;
+  std::int64_t takes = 0;
+  std::int64_t launch_overhead = 0;
+  int acts = 1;
+  bool immediate = true;
+  bool blocking = false;
+  OutsideInput outside;
+  int collective = -1;
+  std::string kind;  // why the generator made it; only statistics and dumps look at it
+};
+
+/// The registers of an actor are ordered as they stand in Spec::registers.
+struct Register {
+  int producer = 0;
+  int slots = 1;
+  int acts_per_slot = 1;  // Np
+  int drain_every = 0;    // 0: never
+  bool control = false;
+  int in_place = -1;  // which input of the producer it reuses, counted in inputs_of()
+};
+
+/// The edges of a register and the inputs of an actor are ordered as they stand in Spec::edges.
+struct Edge {
+  int reg = 0;
+  int consumer = 0;
+  int acts_per_slot = 1;  // Nc
+};
+
+struct Member {
+  int rank = 0;
+  int actor = -1;  // -1: never comes
+};
+
+struct Collective {
+  int communicator = 0;
+  std::vector<Member> members;
+};
+
+struct Communicator {
+  std::vector<int> ranks;  // ascending
+  bool at_first_use = false;
+  bool waits_for_device = false;
+};
+
+struct Spec {
+  int ranks = 1;
+  std::vector<Thread> threads;
+  std::vector<Stream> streams;
+  std::vector<Actor> actors;
+  std::vector<Register> registers;
+  std::vector<Edge> edges;
+  std::vector<Collective> collectives;
+  std::vector<Communicator> communicators;
+};
+
+/// The item of that number. Numbers are plain ints here, and out of range throws.
+template <typename T>
+const T& at(const std::vector<T>& items, int number) {
+  return items.at(static_cast<std::size_t>(number));
+}
+
+template <typename T>
+int count_of(const std::vector<T>& items) {
+  return static_cast<int>(items.size());
+}
+
+/// The registers of an actor, the edges of a register, the input edges of an actor: in order.
+std::vector<int> registers_of(const Spec& spec, int actor);
+std::vector<int> edges_of(const Spec& spec, int reg);
+std::vector<int> inputs_of(const Spec& spec, int actor);
+
+/// The input edge that a register reuses [4.4], or -1.
+int in_place_edge(const Spec& spec, int reg);
+
+/// The whole plan as text, one thing per line.
+std::string text(const Spec& spec);
+
+}  // namespace pipesim::twin

@@ -1,0 +1,57 @@
+#include "tests/twin/twin.hpp"
+
+namespace pipesim::twin {
+namespace {
+
+/// [8]
+std::uint64_t fingerprint(const std::map<Act, Times>& all, Verdict verdict) {
+  constexpr std::uint64_t kFactor = 0xff51afd7ed558ccdULL;
+  std::uint64_t sum = 0;
+  for (const auto& [act, times] : all) {
+    std::uint64_t h = 0x9e3779b97f4a7c15ULL;
+    for (std::int64_t word :
+         {std::int64_t{act.actor}, std::int64_t{act.k}, times.launch, times.start, times.end}) {
+      h = (h ^ static_cast<std::uint64_t>(word)) * kFactor;
+      h = h ^ (h >> 32);
+    }
+    sum += h;
+  }
+  const std::uint64_t f = (sum ^ static_cast<std::uint64_t>(verdict)) * kFactor;
+  return f ^ (f >> 32);
+}
+
+/// [6]
+bool is_completed(const Machine& machine) {
+  for (int a = 0; a < count_of(machine.spec.actors); ++a) {
+    if (at(machine.done, a) < machine.actor(a).acts) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Result simulate(const Spec& spec) {
+  Machine machine(spec);
+  machine.run();
+  Result result;
+  if (is_completed(machine)) {
+    result.end = End::kCompleted;
+    result.verdict = Verdict::kCompleted;
+  } else {
+    result.waits = wait_edges(machine);
+    result.verdict = has_cycle(result.waits) ? Verdict::kDeadlock : Verdict::kStarved;
+  }
+  result.last_progress = machine.last_progress;
+  for (int count : machine.done) result.acts_done += count;
+  result.times = machine.times;
+  result.fingerprint = fingerprint(machine.times, result.verdict);
+  result.branches = machine.branches;
+  return result;
+}
+
+Times times_of(const Result& result, Act act) {
+  const auto found = result.times.find(act);
+  return found == result.times.end() ? Times{} : found->second;
+}
+
+}  // namespace pipesim::twin

@@ -1,0 +1,43 @@
+// The twin: a second, slow and obvious implementation of docs/rules.md, written from that text
+// alone, against which the engine is held. It shares no code with sim/.
+//
+// spec.hpp     what a plan says           section 1
+// machine.hpp  how it runs                sections 2 to 6
+// waits.hpp    who waits for whom         section 7
+// here         the verdict and the print  sections 6 to 8
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+
+#include "tests/twin/machine.hpp"
+#include "tests/twin/spec.hpp"
+#include "tests/twin/waits.hpp"
+
+namespace pipesim::twin {
+
+enum class End { kCompleted, kStuck };
+
+/// With the numbers of section 8.
+enum class Verdict { kCompleted = 0, kDeadlock = 1, kStarved = 2 };
+
+struct Result {
+  End end = End::kStuck;
+  Verdict verdict = Verdict::kStarved;
+  std::int64_t last_progress = 0;
+  std::int64_t acts_done = 0;
+  std::map<Act, Times> times;  // of the acts that were launched
+  WaitEdges waits;             // kStuck
+  std::uint64_t fingerprint = 0;
+  std::set<std::string> branches;  // rare ways of the rules that were taken
+};
+
+/// Runs a plan by the rules. The verdict "limit" is not covered: it throws std::logic_error.
+Result simulate(const Spec& spec);
+
+/// The times of an act, also of one that was not launched.
+Times times_of(const Result& result, Act act);
+
+}  // namespace pipesim::twin

@@ -1,0 +1,306 @@
+// The twin against answers that were worked out by hand from docs/rules.md, so that a comparison
+// with the engine compares with something. Needs nothing of sim/.
+#include <initializer_list>
+#include <set>
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/twin/twin.hpp"
+
+namespace pipesim::twin {
+namespace {
+
+/// A plan under construction; each add_ returns the number of what it added.
+struct Sketch {
+  Spec spec;
+
+  int add_thread(int rank = 0) {
+    spec.threads.push_back({rank, false, {}});
+    return count_of(spec.threads) - 1;
+  }
+  int add_stream(int rank = 0, int launch_queue = 1024) {
+    spec.streams.push_back({rank, launch_queue});
+    return count_of(spec.streams) - 1;
+  }
+  int add_actor(int thread, int stream, std::int64_t takes, int acts) {
+    Actor actor;
+    actor.thread = thread;
+    actor.stream = stream;
+    actor.takes = takes;
+    actor.acts = acts;
+    spec.actors.push_back(actor);
+    return count_of(spec.actors) - 1;
+  }
+  int add_register(int producer, int slots, int acts_per_slot = 1) {
+    Register reg;
+    reg.producer = producer;
+    reg.slots = slots;
+    reg.acts_per_slot = acts_per_slot;
+    spec.registers.push_back(reg);
+    return count_of(spec.registers) - 1;
+  }
+  void add_edge(int reg, int consumer, int acts_per_slot = 1) {
+    spec.edges.push_back({reg, consumer, acts_per_slot});
+  }
+  Actor& actor(int a) { return spec.actors.at(static_cast<std::size_t>(a)); }
+};
+
+std::set<std::string> waits_of(const Result& result) {
+  std::set<std::string> lines;
+  for (const auto& [edge, any] : result.waits) lines.insert(text(edge) + (any ? " (any)" : ""));
+  return lines;
+}
+
+using Lines = std::set<std::string>;
+
+}  // namespace
+
+// Two stages on their own threads and streams, which take 10 and 20. A message between threads
+// leaves at the end of an act. With one slot the producer waits for the acknowledgement:
+// A0 0-10, B0 10-30, A1 30-40, B1 40-60. With two slots A1 starts as soon as its stream is free
+// (both were launched at 0), and B1, launched when A1 ended at 20, waits on its stream until 30.
+TEST_CASE("twin by hand: a second slot lets two stages overlap", "[twin]") {
+  Sketch sketch;
+  const int a = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 10, 2);
+  const int b = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 20, 2);
+  sketch.add_edge(sketch.add_register(a, 1), b);
+
+  const Result one_slot = simulate(sketch.spec);
+  CHECK(one_slot.verdict == Verdict::kCompleted);
+  CHECK(times_of(one_slot, {a, 0}) == Times{0, 0, 10});
+  CHECK(times_of(one_slot, {b, 0}) == Times{10, 10, 30});
+  CHECK(times_of(one_slot, {a, 1}) == Times{30, 30, 40});
+  CHECK(times_of(one_slot, {b, 1}) == Times{40, 40, 60});
+  CHECK(one_slot.last_progress == 60);
+  CHECK(one_slot.acts_done == 4);
+
+  sketch.spec.registers.front().slots = 2;
+  const Result two_slots = simulate(sketch.spec);
+  CHECK(times_of(two_slots, {a, 1}) == Times{0, 10, 20});
+  CHECK(times_of(two_slots, {b, 1}) == Times{20, 30, 50});
+}
+
+// Each of two actors wants the data of the other: neither gets a start message, nothing happens.
+TEST_CASE("twin by hand: a ring without tokens is a deadlock on data", "[twin]") {
+  Sketch sketch;
+  const int thread = sketch.add_thread();
+  const int stream = sketch.add_stream();
+  const int a = sketch.add_actor(thread, stream, 10, 1);
+  const int b = sketch.add_actor(thread, stream, 10, 1);
+  sketch.add_edge(sketch.add_register(a, 1), b);
+  sketch.add_edge(sketch.add_register(b, 1), a);
+
+  const Result result = simulate(sketch.spec);
+  CHECK(result.end == End::kStuck);
+  CHECK(result.verdict == Verdict::kDeadlock);
+  CHECK(result.last_progress == 0);
+  CHECK(result.times.empty());
+  CHECK(waits_of(result) == Lines{"act 0#0 -> act 1#0: data", "act 1#0 -> act 0#0: data"});
+}
+
+// Two collectives over two ranks, which launch them in opposite orders on one stream each. Actor
+// 0 and 1 stand for collective 0, 2 and 3 for collective 1. The heads 0#0 and 3#0 wait for their
+// peers, which stand behind the other head.
+TEST_CASE("twin by hand: collectives in opposite orders deadlock", "[twin]") {
+  Sketch sketch;
+  sketch.spec.ranks = 2;
+  for (int rank : {0, 1}) {
+    sketch.spec.threads.push_back({rank, true, {}});
+    sketch.add_stream(rank);
+  }
+  for (int collective : {0, 1}) {
+    for (int rank : {0, 1}) {
+      sketch.actor(sketch.add_actor(rank, rank, 5, 1)).collective = collective;
+    }
+  }
+  sketch.spec.threads[0].list = {0, 2};
+  sketch.spec.threads[1].list = {3, 1};
+  sketch.spec.communicators.push_back({{0, 1}, false, false});
+  sketch.spec.collectives.push_back({0, {{0, 0}, {1, 1}}});
+  sketch.spec.collectives.push_back({0, {{0, 2}, {1, 3}}});
+
+  const Result result = simulate(sketch.spec);
+  CHECK(result.verdict == Verdict::kDeadlock);
+  CHECK(times_of(result, {0, 0}) == Times{0, 0, -1});
+  CHECK(times_of(result, {1, 0}) == Times{0, -1, -1});
+  CHECK(waits_of(result) ==
+        Lines{"act 0#0 -> act 1#0: peer of a collective", "act 2#0 -> act 0#0: stream order",
+              "act 3#0 -> act 2#0: peer of a collective", "act 1#0 -> act 3#0: stream order"});
+}
+
+// Item 0 arrives at 7, item 1 never does. The thread is blocked in the source's act 1 when act 0
+// ends at 17, so that the message to the consumer on the same thread, which leaves at the end,
+// stays unread.
+TEST_CASE("twin by hand: a source without items starves who shares its thread", "[twin]") {
+  Sketch sketch;
+  const int thread = sketch.add_thread();
+  const int stream = sketch.add_stream();
+  const int source = sketch.add_actor(thread, stream, 10, 2);
+  sketch.actor(source).outside = {true, 1, 7, 100};
+  sketch.actor(source).immediate = false;
+  sketch.add_edge(sketch.add_register(source, 2), sketch.add_actor(thread, stream, 10, 2));
+
+  const Result result = simulate(sketch.spec);
+  CHECK(result.verdict == Verdict::kStarved);
+  CHECK(times_of(result, {source, 0}) == Times{7, 7, 17});
+  CHECK(result.last_progress == 17);
+  CHECK(waits_of(result) ==
+        Lines{"act 0#1 -> outside: outside input", "act 1#0 -> act 0#1: host wait"});
+
+  // With both items the thread still blocks, in an act beyond the work: act 2 of the source.
+  sketch.actor(source).outside.items = 2;
+  const Result beyond = simulate(sketch.spec);
+  CHECK(times_of(beyond, {source, 1}) == Times{107, 107, 117});
+  CHECK(times_of(beyond, {1, 0}) == Times{107, 117, 127});
+  CHECK(beyond.verdict == Verdict::kStarved);
+  CHECK(waits_of(beyond) ==
+        Lines{"act 0#2 -> outside: outside input", "act 1#1 -> act 0#2: host wait"});
+}
+
+// One thread, three acts with overhead 3 on a stream with queue limit 2, which take 10. Launches at
+// 3 and 6; the third is through its overhead at 9 and waits for the end of the first at 13. A
+// second actor on the thread, whose start message is unread until then, blocks the thread from its
+// own launch at 13 to its end, 13-15 on its own stream.
+TEST_CASE("twin by hand: overhead, launch queue and blocking hold the thread", "[twin]") {
+  Sketch sketch;
+  const int thread = sketch.add_thread();
+  const int a = sketch.add_actor(thread, sketch.add_stream(0, 2), 10, 3);
+  sketch.actor(a).launch_overhead = 3;
+  const int b = sketch.add_actor(thread, sketch.add_stream(), 2, 2);
+  sketch.actor(b).blocking = true;
+
+  const Result result = simulate(sketch.spec);
+  CHECK(result.verdict == Verdict::kCompleted);
+  CHECK(times_of(result, {a, 0}) == Times{3, 3, 13});
+  CHECK(times_of(result, {a, 1}) == Times{6, 13, 23});
+  CHECK(times_of(result, {a, 2}) == Times{13, 23, 33});
+  CHECK(times_of(result, {b, 0}) == Times{13, 13, 15});
+  CHECK(times_of(result, {b, 1}) == Times{15, 15, 17});
+}
+
+// A source (takes 4) feeds a repeat, which acts twice per slot (takes 1) and drains its two slots
+// every two acts; a pack (takes 2) fills its slot every second act; the end (takes 1) takes it.
+// All have their own thread and stream; S has one slot.
+// S0 0-4. R0 R1 launched at 4: 4-5, 5-6; R1 acknowledges at 6: S1 6-10. P0 5-7, P1 launched at 6:
+// 7-9. R2 is at a multiple of two: it waits until both slots are back at 9, and for S1 at 10.
+// E0 9-10. R2 10-11, R3 11-12, P2 11-13, P3 13-15, E1 15-16.
+TEST_CASE("twin by hand: repeat drains, pack fills a slot every second act", "[twin]") {
+  Sketch sketch;
+  const int s = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 4, 2);
+  const int r = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 1, 4);
+  const int p = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 2, 4);
+  const int e = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 1, 2);
+  sketch.add_edge(sketch.add_register(s, 1), r, 2);
+  const int repeated = sketch.add_register(r, 2);
+  sketch.spec.registers.back().drain_every = 2;
+  sketch.add_edge(repeated, p);
+  sketch.add_edge(sketch.add_register(p, 1, 2), e);
+
+  const Result result = simulate(sketch.spec);
+  CHECK(result.verdict == Verdict::kCompleted);
+  CHECK(times_of(result, {s, 1}) == Times{6, 6, 10});
+  CHECK(times_of(result, {r, 1}) == Times{4, 5, 6});
+  CHECK(times_of(result, {p, 1}) == Times{6, 7, 9});
+  CHECK(times_of(result, {e, 0}) == Times{9, 9, 10});
+  CHECK(times_of(result, {r, 2}) == Times{10, 10, 11});
+  CHECK(times_of(result, {r, 3}) == Times{10, 11, 12});
+  CHECK(times_of(result, {p, 3}) == Times{12, 13, 15});
+  CHECK(times_of(result, {e, 1}) == Times{15, 15, 16});
+}
+
+// A (takes 1) -> B in place (takes 1) -> C (takes 5), one slot each, own threads and streams. B0
+// 1-2 keeps A's slot until C0 has acknowledged at 7; then B acknowledges for A at once, its stream
+// being empty: A1 7-8, B1 8-9, C1 9-14. Without in place A1 would start at 2.
+// Then a second consumer D of B (by another register) on B's thread and stream, which takes 20: D0
+// is launched with B0 at 1 and runs 2-22. The acknowledgement becomes a mark behind it: A1 22-23.
+TEST_CASE("twin by hand: an output in place holds the input back", "[twin]") {
+  Sketch sketch;
+  const int a = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 1, 2);
+  const int b = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 1, 2);
+  const int c = sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 5, 2);
+  sketch.add_edge(sketch.add_register(a, 1), b);
+  sketch.add_edge(sketch.add_register(b, 1), c);
+  sketch.spec.registers.back().in_place = 0;
+
+  const Result empty = simulate(sketch.spec);
+  CHECK(empty.verdict == Verdict::kCompleted);
+  CHECK(times_of(empty, {c, 0}) == Times{2, 2, 7});
+  CHECK(times_of(empty, {a, 1}) == Times{7, 7, 8});
+  CHECK(times_of(empty, {b, 1}) == Times{8, 8, 9});
+  CHECK(times_of(empty, {c, 1}) == Times{9, 9, 14});
+
+  const int d = sketch.add_actor(1, 1, 20, 2);
+  sketch.add_edge(sketch.add_register(b, 1), d);
+  const Result mark = simulate(sketch.spec);
+  CHECK(times_of(mark, {d, 0}) == Times{1, 2, 22});
+  CHECK(times_of(mark, {a, 1}) == Times{22, 22, 23});
+}
+
+// Rank 0 arrives at 0. Rank 1 arrives at 2, when the data of its source X (0-2) is there. By then a
+// long act L (0-50) runs on another stream of rank 0: creation waits for it, and both members are
+// launched at 50. They take 3 and 4, together 4.
+TEST_CASE("twin by hand: creation waits for all ranks and for their devices", "[twin]") {
+  Sketch sketch;
+  sketch.spec.ranks = 2;
+  const int stream0 = sketch.add_stream(0);
+  const int stream1 = sketch.add_stream(1);
+  const int other0 = sketch.add_stream(0);
+  const int first = sketch.add_actor(sketch.add_thread(0), stream0, 3, 1);
+  const int thread1 = sketch.add_thread(1);
+  const int second = sketch.add_actor(thread1, stream1, 4, 1);
+  const int x = sketch.add_actor(thread1, stream1, 2, 1);
+  sketch.actor(x).immediate = false;
+  sketch.add_edge(sketch.add_register(x, 1), second);
+  sketch.add_actor(sketch.add_thread(0), other0, 50, 1);
+  sketch.actor(first).collective = 0;
+  sketch.actor(second).collective = 0;
+  sketch.spec.communicators.push_back({{0, 1}, true, true});
+  sketch.spec.collectives.push_back({0, {{0, first}, {1, second}}});
+
+  const Result waits = simulate(sketch.spec);
+  CHECK(waits.verdict == Verdict::kCompleted);
+  CHECK(times_of(waits, {first, 0}) == Times{50, 50, 54});
+  CHECK(times_of(waits, {second, 0}) == Times{50, 50, 54});
+
+  sketch.spec.communicators.front().waits_for_device = false;
+  const Result does_not = simulate(sketch.spec);
+  CHECK(times_of(does_not, {first, 0}) == Times{2, 2, 6});
+
+  // A rank that never comes: rank 0 arrives at 0, which is its last progress, and L runs to 50.
+  sketch.spec.collectives.front().members[1].actor = -1;
+  sketch.actor(second).collective = -1;
+  const Result never = simulate(sketch.spec);
+  CHECK(never.verdict == Verdict::kStarved);
+  CHECK(never.last_progress == 50);
+  CHECK(waits_of(never) == Lines{"act 0#0 -> rank 1: communicator creation"});
+}
+
+// A program that wants its producer twice before the consumer frees the only slot waits for itself:
+// the act that must come next is the one that waits.
+TEST_CASE("twin by hand: a program can wait for its own next act", "[twin]") {
+  Sketch sketch;
+  sketch.spec.threads.push_back({0, true, {0, 0, 1, 1}});
+  const int stream = sketch.add_stream();
+  const int a = sketch.add_actor(0, stream, 10, 2);
+  const int b = sketch.add_actor(0, stream, 10, 2);
+  sketch.add_edge(sketch.add_register(a, 1), b);
+
+  const Result result = simulate(sketch.spec);
+  CHECK(result.verdict == Verdict::kDeadlock);
+  CHECK(waits_of(result) == Lines{"act 0#1 -> act 0#1: credit (data)"});
+
+  sketch.spec.threads.front().list = {0, 1, 0, 1};
+  const Result other = simulate(sketch.spec);
+  // Immediate on one thread: all is launched at 0, the stream orders it.
+  CHECK(other.verdict == Verdict::kCompleted);
+  CHECK(times_of(other, {b, 1}) == Times{0, 30, 40});
+}
+
+// The number of section 8 for one act (0, 0, 0, 0, 10), worked out with other tools.
+TEST_CASE("twin by hand: the fingerprint is that of section 8", "[twin]") {
+  Sketch sketch;
+  sketch.add_actor(sketch.add_thread(), sketch.add_stream(), 10, 1);
+  CHECK(simulate(sketch.spec).fingerprint == 0xb6b64a449e552669ULL);
+}
+
+}  // namespace pipesim::twin

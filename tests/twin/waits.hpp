@@ -1,0 +1,62 @@
+// The twin's wait-for graph: docs/rules.md, section 7.
+#pragma once
+
+#include <compare>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "tests/twin/machine.hpp"
+
+namespace pipesim::twin {
+
+enum class NodeKind { kAct, kRank, kOutside };
+
+struct Node {
+  NodeKind kind = NodeKind::kAct;
+  Act act;       // kAct
+  int rank = 0;  // kRank
+
+  friend auto operator<=>(const Node&, const Node&) = default;
+};
+
+Node act_node(Act act);
+Node rank_node(int rank);
+Node outside_node();
+
+enum class Wait {
+  kStreamOrder,
+  kData,
+  kCreditData,
+  kCreditControl,
+  kPeerOfCollective,
+  kCommunicatorCreation,
+  kLaunchQueue,
+  kHostWait,
+  kOutsideInput,
+};
+
+/// `from` waits for `to`.
+struct WaitEdge {
+  Node from;
+  Node to;
+  Wait kind = Wait::kData;
+
+  friend auto operator<=>(const WaitEdge&, const WaitEdge&) = default;
+};
+
+/// Each edge once, and whether it belongs to an ANY set.
+using WaitEdges = std::map<WaitEdge, bool>;
+
+/// The wait-for graph of a machine that has come to rest with work left. Throws std::logic_error
+/// where the rules leave a wait without an explanation. Notes rare ways in machine.branches.
+WaitEdges wait_edges(Machine& machine);
+
+/// Whether a node can be reached from itself; ANY sets count like other edges.
+bool has_cycle(const WaitEdges& edges);
+
+/// "act 3#0" is the first act of actor 3.
+std::string text(const Node& node);
+std::string text(const WaitEdge& edge);
+
+}  // namespace pipesim::twin

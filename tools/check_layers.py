@@ -1,0 +1,199 @@
+#!/usr/bin/env python3
+"""Checks that the sources keep to the layers of the design.
+
+    app --> viz, formats --> models --> sim --> (C++ standard library only)
+
+    tools/check_layers.py [--root DIR]
+
+Reads the #include lines of the C++ sources; one line for each mistake, exit code 1 if there is any.
+What it holds the sources to:
+
+* A folder includes itself and the folders that an arrow leads to. viz and formats do not see each
+  other.
+* Our headers are included by their path from the root, in quotes, and they exist.
+* No third-party header in a header of ours; in sources only where USES names it.
+* sim has no floating point, no input or output, no clock of the host, no random numbers of the
+  standard library.
+* tests/twin shares no code with what it tests, except where the two are compared.
+"""
+
+import argparse
+import pathlib
+import re
+import sys
+
+# Which folders a folder may include besides itself.
+MAY_INCLUDE = {
+    "sim": (),
+    "models": ("sim",),
+    "formats": ("models", "sim"),
+    "viz": ("models", "sim"),
+    "app": ("formats", "viz", "models", "sim"),
+    "include/pipesim": (),
+}
+
+# Third-party headers, by regular expression, that the sources (never the headers) of a folder use.
+USES = {
+    "models": (r"boost/",),
+    "formats": (r"yaml-cpp/", r"fmt/"),
+    "viz": (r"fmt/", r"nlohmann/", r"(graphviz/)?(cgraph|gvc)\.h$"),
+    "app": (r"boost/program_options", r"fmt/", r"unistd\.h$", r"sys/ioctl\.h$"),
+}
+
+# Folders that are looked at for how they include, not for what.
+OTHER_FOLDERS = ("tests", "bench")
+
+# The files of tests/twin that put the two implementations side by side.
+TWIN_SEES_SIM = re.compile(r"tests/twin/(to_plan\.[ch]pp|.*_test\.cpp)$")
+
+STANDARD_HEADERS = frozenset(
+    """
+    algorithm any array atomic barrier bit bitset charconv chrono codecvt compare complex concepts
+    condition_variable coroutine deque exception execution filesystem format forward_list fstream
+    functional future initializer_list iomanip ios iosfwd iostream istream iterator latch limits
+    list locale map memory memory_resource mutex new numbers numeric optional ostream queue random
+    ranges ratio regex scoped_allocator semaphore set shared_mutex source_location span sstream
+    stack stdexcept stop_token streambuf string string_view strstream syncstream system_error thread
+    tuple type_traits typeindex typeinfo unordered_map unordered_set utility valarray variant vector
+    version
+    cassert cctype cerrno cfenv cfloat cinttypes climits clocale cmath csetjmp csignal cstdarg
+    cstddef cstdint cstdio cstdlib cstring ctime cuchar cwchar cwctype
+    """.split()
+)
+
+# What the engine has no use for: input and output, the host's clock and locale, floating point.
+NOT_IN_SIM = frozenset(
+    """
+    chrono ctime clocale cmath cfloat complex filesystem fstream iomanip ios iostream istream locale
+    ostream random regex sstream valarray
+    """.split()
+)
+
+# Comments, string and character literals; a literal may hold what looks like a comment.
+COMMENT_OR_LITERAL = re.compile(
+    r"""
+      (?P<comment> //[^\n]* | /\*.*?\*/ )
+    | R"(?P<end>[^()\s\\]{0,16})\(.*?\)(?P=end)"
+    | "(?:[^"\\\n]|\\.)*"
+    | (?<![0-9a-fA-F])'(?:[^'\\\n]|\\.)+'
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?P<form>[<"])(?P<path>[^>"]*)[>"]', re.MULTILINE)
+FLOATING_POINT = re.compile(r"\b(?:double|float)\b|(?<![\w.])\d[\d']*\.\d")
+
+
+def blank(text):
+    """The same text with everything but line ends replaced by spaces, so that lines keep numbers."""
+    return re.sub(r"[^\n]", " ", text)
+
+
+def without_comments(text):
+    return COMMENT_OR_LITERAL.sub(
+        lambda found: blank(found[0]) if found["comment"] else found[0], text
+    )
+
+
+def without_comments_and_literals(text):
+    return COMMENT_OR_LITERAL.sub(lambda found: blank(found[0]), text)
+
+
+def folder_of(path, folders):
+    """The folder that a path from the root lies in, or None."""
+    for folder in folders:
+        if path.startswith(folder + "/"):
+            return folder
+    return None
+
+
+class Checker:
+    def __init__(self, root):
+        self.root = root
+        self.errors = []
+
+    def error(self, path, line, message):
+        self.errors.append((path, line, message))
+
+    def check_tree(self):
+        """Looks at every source below the root; returns how many there were."""
+        paths = sorted(
+            path
+            for folder in (*MAY_INCLUDE, *OTHER_FOLDERS)
+            for ending in ("*.hpp", "*.cpp", "*.h", "*.cc")
+            for path in (self.root / folder).rglob(ending)
+        )
+        for path in paths:
+            self.check_file(path.relative_to(self.root).as_posix(), path.read_text("utf-8"))
+        return len(paths)
+
+    def check_file(self, path, text):
+        if not path.endswith((".hpp", ".cpp")):
+            self.error(path, 1, "sources end in .cpp and headers in .hpp")
+        code = without_comments(text)
+        for found in INCLUDE.finditer(code):
+            line = code.count("\n", 0, found.start("path")) + 1
+            self.check_include(path, line, found["form"], found["path"])
+        if path.startswith("sim/"):
+            bare = without_comments_and_literals(text)
+            for found in FLOATING_POINT.finditer(bare):
+                line = bare.count("\n", 0, found.start()) + 1
+                self.error(path, line, f"floating point in sim: '{found[0]}'")
+
+    def check_include(self, path, line, form, included):
+        if included.startswith(("./", "../", "/")) or "/../" in included:
+            self.error(path, line, f"'{included}' is not a path from the root")
+        elif form == '"':
+            self.check_ours(path, line, included)
+        elif folder_of(included, (*MAY_INCLUDE, *OTHER_FOLDERS)):
+            self.error(path, line, f"<{included}> is ours: write it in quotes")
+        elif folder := folder_of(path, MAY_INCLUDE):
+            self.check_foreign(path, line, folder, included)
+
+    def check_ours(self, path, line, included):
+        # The public headers are used as "pipesim/...", from include/.
+        included = re.sub(r"^pipesim/", "include/pipesim/", included)
+        if not (self.root / included).is_file():
+            self.error(path, line, f"'{included}' is not a file below the root")
+            return
+        source = folder_of(path, MAY_INCLUDE)
+        target = folder_of(included, MAY_INCLUDE)
+        if source is None:
+            if path.startswith("tests/twin/") and not TWIN_SEES_SIM.match(path):
+                if not included.startswith("tests/twin/"):
+                    self.error(path, line, f"the twin shares no code: '{included}'")
+        elif target is None:
+            self.error(path, line, f"{source} must not include '{included}'")
+        elif target != source and target not in MAY_INCLUDE[source]:
+            allowed = ", ".join(MAY_INCLUDE[source]) or "nothing of ours"
+            self.error(
+                path, line, f"{source} must not include '{included}': it may use {allowed}"
+            )
+
+    def check_foreign(self, path, line, folder, included):
+        if included in STANDARD_HEADERS:
+            if folder == "sim" and included in NOT_IN_SIM:
+                self.error(path, line, f"sim has no use for <{included}>")
+        elif included.endswith(".h") and "c" + included[:-2] in STANDARD_HEADERS:
+            self.error(path, line, f"<{included}>: write <c{included[:-2]}>")
+        elif path.endswith(".hpp"):
+            self.error(path, line, f"third-party header <{included}> in a header of ours")
+        elif not any(re.match(pattern, included) for pattern in USES.get(folder, ())):
+            self.error(path, line, f"{folder} must not use <{included}>")
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    default_root = pathlib.Path(__file__).resolve().parent.parent
+    parser.add_argument("--root", type=pathlib.Path, default=default_root, metavar="DIR")
+    checker = Checker(parser.parse_args(arguments).root)
+    count = checker.check_tree()
+    for path, line, message in sorted(checker.errors):
+        print(f"{path}:{line}: error: {message}")
+    if count == 0:
+        print(f"{checker.root}: error: no sources found")
+        return 1
+    return 1 if checker.errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

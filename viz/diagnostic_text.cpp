@@ -1,0 +1,96 @@
+#include "viz/diagnostic_text.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace pipesim::viz {
+namespace {
+
+using models::Diagnostic;
+using models::Severity;
+
+// What is shown of a long line, in bytes: enough before the caret to recognise the place.
+constexpr std::size_t kLineWidth = 96;
+constexpr std::size_t kBeforeCaret = 48;
+
+class Source {
+ public:
+  explicit Source(std::string_view text) {
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      lines_.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+
+  /// The line and, below it, a caret. Tabs count as one space, and what no terminal should see
+  /// (control characters) as '?'.
+  std::string excerpt(models::Place place) const {
+    if (place.line == 0 || place.line > lines_.size()) return {};
+    std::string_view line = lines_[place.line - 1];
+    std::size_t column =
+        std::min<std::size_t>(place.column > 0 ? place.column - 1 : 0, line.size());
+    std::string before;
+    if (line.size() > kLineWidth && column > kBeforeCaret) {
+      std::size_t cut = column - kBeforeCaret;
+      while (cut < column && continues(line[cut])) ++cut;  // not inside a character
+      line.remove_prefix(cut);
+      column -= cut;
+      before = "...";
+    }
+    std::string after;
+    if (line.size() > kLineWidth) {
+      std::size_t cut = kLineWidth;
+      while (cut > 0 && continues(line[cut])) --cut;
+      line = line.substr(0, cut);
+      after = "...";
+    }
+    std::string shown;
+    for (const char c : line) {
+      const auto byte = static_cast<unsigned char>(c);
+      shown += c == '\t' || c == '\r' ? ' ' : byte < 0x20 || byte == 0x7f ? '?' : c;
+    }
+    std::string caret(before.size(), ' ');
+    for (std::size_t i = 0; i < std::min(column, shown.size()); ++i) {
+      if (!continues(shown[i])) caret += ' ';
+    }
+    return fmt::format("  {}{}{}\n  {}^\n", before, shown, after, caret);
+  }
+
+ private:
+  static bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; }
+
+  std::vector<std::string_view> lines_;
+};
+
+std::string rendered(const Diagnostic& item, std::string_view path, const Source& source,
+                     bool colour) {
+  const bool error = item.severity == Severity::kError;
+  const char* word = error ? "error" : "warning";
+  const std::string label = colour
+                                ? fmt::format("\033[{}m{}:\033[0m", error ? "31;1" : "33;1", word)
+                                : fmt::format("{}:", word);
+  std::string text = item.place.line == 0 ? fmt::format("{}: {} {}\n", path, label, item.message)
+                                          : fmt::format("{}:{}:{}: {} {}\n", path, item.place.line,
+                                                        item.place.column, label, item.message);
+  text += source.excerpt(item.place);
+  for (const std::string& note : item.notes) text += fmt::format("  help: {}\n", note);
+  return text;
+}
+
+}  // namespace
+
+std::string diagnostic_text(const models::Diagnostics& diagnostics, std::string_view path,
+                            std::string_view text, bool colour) {
+  const Source source(text);
+  const std::vector<Diagnostic> items = diagnostics.sorted();
+  std::string result;
+  const std::size_t shown = std::min(items.size(), kMostDiagnostics);
+  for (std::size_t i = 0; i < shown; ++i) result += rendered(items[i], path, source, colour);
+  if (items.size() > shown) result += fmt::format("and {} more\n", items.size() - shown);
+  return result;
+}
+
+}  // namespace pipesim::viz

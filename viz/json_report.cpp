@@ -1,0 +1,142 @@
+#include "viz/json_report.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "models/expectation.hpp"
+#include "viz/words.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using models::ActInfo;
+using models::Explanation;
+using models::Wait;
+using models::WaitParty;
+using sim::WaitNodeKind;
+
+// Raised when a key changes its meaning or goes; new keys may come without.
+constexpr int kSchema = 1;
+
+Json act_json(const ActInfo& act) {
+  Json json = {{"rank", act.rank}, {"op", act.op}, {"act", act.act}};
+  if (act.micro_batch > 0) json["micro_batch"] = act.micro_batch;
+  json["stream"] = act.stream;
+  json["thread"] = act.thread;
+  json["state"] = stage_name(act.stage);
+  if (act.stage == models::ActStage::kEntered) json["blocked"] = stage_text(act);
+  return json;
+}
+
+Json party_json(const WaitParty& party) {
+  switch (party.kind) {
+    case WaitNodeKind::kAct:
+      return {{"rank", party.rank}, {"op", party.act.op}, {"act", party.act.act}};
+    case WaitNodeKind::kRank:
+      return {{"rank", party.rank}};
+    case WaitNodeKind::kOutside:
+      break;
+  }
+  return {{"outside", true}};
+}
+
+Json wait_json(const Wait& wait) {
+  Json json = act_json(wait.from.act);
+  json["waits"] = kind_name(wait.kind);
+  if (!wait.reg.empty()) {
+    json["register"] = wait.reg;
+    json["control"] = wait.control;
+  }
+  if (wait.any) json["any"] = true;
+  json["for"] = party_json(wait.to);
+  if (wait.needed) {
+    json["needs"] = {
+        {"rank", wait.needed->rank}, {"op", wait.needed->op}, {"act", wait.needed->act}};
+  }
+  return json;
+}
+
+Json rank_json(const models::RankReport& rank, bool completed) {
+  Json json = {{"rank", rank.rank},
+               {"device", completed    ? "done"
+                          : rank.spins ? "spinning"
+                                       : "idle"}};
+  json["progress"] = Json::array();
+  for (const models::Progress& progress : rank.progress) {
+    Json item = {{"what", progress.what}, {"done", progress.done}, {"expected", progress.expected}};
+    if (progress.stuck) item["at"] = act_json(*progress.stuck);
+    json["progress"].push_back(std::move(item));
+  }
+  json["actors"] = Json::array();
+  for (const models::ActorCounts& actor : rank.actors) {
+    json["actors"].push_back({{"name", actor.name},
+                              {"entered", actor.entered},
+                              {"launched", actor.launched},
+                              {"started", actor.started},
+                              {"done", actor.done},
+                              {"expected", actor.expected}});
+  }
+  return json;
+}
+
+Json root_json(const models::Root& root) {
+  Json json = party_json(root.party);
+  json["kind"] = root.party.kind == WaitNodeKind::kRank ? "absent member" : "outside input";
+  json["waiting_acts"] = root.waiting;
+  json["first"] = wait_json(root.first);
+  return json;
+}
+
+Json remedy_json(const models::Remedy& remedy) {
+  if (remedy.kind == models::Remedy::Kind::kStream) {
+    return {{"change", "stream"},
+            {"op", remedy.op},
+            {"from", remedy.from_stream},
+            {"to", remedy.to_stream}};
+  }
+  return {{"change", "slots"},
+          {"op", remedy.op},
+          {"register", remedy.reg},
+          {"from", remedy.slots_before},
+          {"to", remedy.slots}};
+}
+
+}  // namespace
+
+std::string json_report(const Report& report) {
+  const Explanation& explanation = report.explanation;
+  const bool completed = explanation.verdict == sim::Verdict::kCompleted;
+  Json json = {
+      {"schema", kSchema},
+      {"scenario", report.graph.name},
+      {"verdict", models::verdict_name(explanation.verdict)},
+      {"cause", cause_name(explanation.cause)},
+      {"time_ns", explanation.time_ns},
+      {"fingerprint", fingerprint_text(explanation.fingerprint)},
+      {"acts", {{"done", explanation.acts_done}, {"expected", explanation.acts_expected}}}};
+  json["cycle"] = Json::array();
+  for (const Wait& wait : explanation.cycle) json["cycle"].push_back(wait_json(wait));
+  json["cycle_is_shortest"] = explanation.cycle_is_shortest;
+  json["cycle_groups"] = explanation.cycle_groups;
+  json["roots"] = Json::array();
+  for (const models::Root& root : explanation.roots) json["roots"].push_back(root_json(root));
+  json["mismatches"] = Json::array();
+  json["collateral"] = {{"acts", explanation.collateral},
+                        {"by_distance", explanation.collateral_by_distance}};
+  json["remedies"] = Json::array();
+  for (const models::Remedy& remedy : report.remedies) {
+    json["remedies"].push_back(remedy_json(remedy));
+  }
+  json["ranks"] = Json::array();
+  for (const models::RankReport& rank : explanation.ranks) {
+    json["ranks"].push_back(rank_json(rank, completed));
+  }
+  if (!report.all_waits.empty()) {
+    json["waits"] = Json::array();
+    for (const Wait& wait : report.all_waits) json["waits"].push_back(wait_json(wait));
+  }
+  // A name from a file may be no UTF-8; a report is not the place to fail on it.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace pipesim::viz

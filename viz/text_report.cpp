@@ -1,0 +1,274 @@
+#include "viz/text_report.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "models/expectation.hpp"
+#include "viz/table.hpp"
+#include "viz/words.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+using models::ActInfo;
+using models::Explanation;
+using models::Progress;
+using models::RankReport;
+using models::Wait;
+using sim::Verdict;
+using sim::WaitNodeKind;
+
+constexpr const char* kRed = "31;1";
+constexpr const char* kGreen = "32;1";
+constexpr const char* kYellow = "33;1";
+constexpr const char* kBold = "1";
+constexpr const char* kDim = "2";
+
+class TextReport {
+ public:
+  TextReport(const Report& report, const TextOptions& options)
+      : report_(report), explanation_(report.explanation), options_(options) {}
+
+  std::string run() {
+    add_verdict();
+    if (!explanation_.cycle.empty()) add_cycle();
+    if (!explanation_.roots.empty()) add_roots();
+    if (!report_.misplacements.empty() || !report_.remedies.empty()) add_hints();
+    add_ranks();
+    if (explanation_.stuck > 0) add_collateral();
+    if (!report_.all_waits.empty()) add_all_waits();
+    text_ += styled(kDim, "fingerprint " + fingerprint_text(explanation_.fingerprint)) + "\n";
+    return std::move(text_);
+  }
+
+ private:
+  void add_verdict();
+  void add_cycle();
+  void add_roots();
+  void add_hints();
+  void add_ranks();
+  void add_collateral();
+  void add_all_waits();
+  void add_heading(const std::string& text) { text_ += fmt::format("\n{}\n", styled(kBold, text)); }
+  std::vector<std::string> cycle_row(const std::string& number, const ActInfo& act) const;
+  std::string progress_text(const Progress& progress) const;
+  std::string device_text(const RankReport& rank) const;
+  std::string micro_batch(const ActInfo& act) const {
+    return act.micro_batch == 0 ? "" : fmt::format("micro-batch {}", act.micro_batch);
+  }
+  std::string styled(const char* style, const std::string& text) const {
+    return options_.colour ? fmt::format("\033[{}m{}\033[0m", style, text) : text;
+  }
+
+  const Report& report_;
+  const Explanation& explanation_;
+  const TextOptions& options_;
+  std::string text_;
+};
+
+void TextReport::add_verdict() {
+  std::string verdict = models::verdict_name(explanation_.verdict);
+  std::transform(verdict.begin(), verdict.end(), verdict.begin(),
+                 [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+  const char* colour = explanation_.verdict == Verdict::kCompleted ? kGreen
+                       : explanation_.verdict == Verdict::kLimit   ? kYellow
+                                                                   : kRed;
+  const std::string why = explanation_.verdict == Verdict::kLimit
+                              ? fmt::format(" ({})", cause_name(explanation_.cause))
+                              : "";
+  text_ += fmt::format("{}{}{}{} at {}   {}, {} of {} done\n",
+                       report_.graph.name.empty() ? "" : styled(kBold, report_.graph.name),
+                       report_.graph.name.empty() ? "" : "  ", styled(colour, verdict), why,
+                       time_text(explanation_.time_ns), counted(report_.graph.ranks, "rank"),
+                       explanation_.acts_done, counted(explanation_.acts_expected, "act"));
+}
+
+std::vector<std::string> TextReport::cycle_row(const std::string& number,
+                                               const ActInfo& act) const {
+  return {number, fmt::format("rank {}", act.rank), act.stream, styled(kBold, act_text(act)),
+          micro_batch(act)};
+}
+
+void TextReport::add_cycle() {
+  std::set<std::uint32_t> ranks;
+  std::set<std::uint32_t> micro_batches;
+  for (const Wait& wait : explanation_.cycle) {
+    ranks.insert(wait.from.rank);
+    if (wait.from.act.micro_batch > 0) micro_batches.insert(wait.from.act.micro_batch);
+  }
+  const auto listed = [](const char* what, const std::set<std::uint32_t>& numbers) {
+    return fmt::format("{}{} {}", what, numbers.size() == 1 ? "" : "s",
+                       ranges({numbers.begin(), numbers.end()}));
+  };
+  std::string heading = fmt::format("The cycle: {}, {}", counted(explanation_.cycle.size(), "wait"),
+                                    listed("rank", ranks));
+  if (!micro_batches.empty()) heading += ", " + listed("micro-batch", micro_batches);
+  if (micro_batches.size() > 1) heading.replace(heading.rfind("batchs"), 6, "batches");
+  if (!explanation_.cycle_is_shortest) heading += " (there may be a shorter one)";
+  add_heading(heading);
+  Table table;
+  std::size_t number = 0;
+  for (const Wait& wait : explanation_.cycle) {
+    std::vector<std::string> row = cycle_row(std::to_string(++number), wait.from.act);
+    row.push_back(stage_text(wait.from.act));
+    row.push_back(wait_text(wait) + (number == explanation_.cycle.size() ? " 1" : ""));
+    row.push_back(
+        styled(kDim, fmt::format("[{}{}]", kind_name(wait.kind), wait.any ? ", any" : "")));
+    table.add(std::move(row));
+  }
+  text_ += table.text(2, true);
+  if (explanation_.cycle_groups > 1) {
+    text_ += fmt::format(
+        "  There are {} groups of acts that wait for each other in circles; this is "
+        "the shortest circle.\n",
+        explanation_.cycle_groups);
+  }
+}
+
+void TextReport::add_roots() {
+  add_heading(explanation_.cycle.empty() ? "No cycle. What everything waits for in the end:"
+                                         : "Beside the cycle, waits that end elsewhere:");
+  for (const models::Root& root : explanation_.roots) {
+    const std::string waiting = fmt::format("{} behind it", counted(root.waiting, "act"));
+    const Wait& first = root.first;
+    if (root.party.kind == WaitNodeKind::kRank) {
+      text_ += fmt::format("  rank {} never comes to {}, for which {} waits first ({}); {}\n",
+                           root.party.rank, act_text(first.from.act), party_text(first.from),
+                           stage_text(first.from.act), waiting);
+    } else {
+      text_ += fmt::format("  {} waits for input from outside that never comes; {}\n",
+                           party_text(first.from), waiting);
+    }
+  }
+}
+
+void TextReport::add_hints() {
+  add_heading("What to look at");
+  for (const models::Misplacement& found : report_.misplacements) {
+    text_ += fmt::format(
+        "  {} feeds stream '{}' but runs on '{}', where {}{} stands in front of it.\n",
+        found.act.op, found.feeds_stream, found.act.stream, found.behind.op,
+        found.behind.micro_batch == 0 ? std::string() : " of " + micro_batch(found.behind));
+  }
+  if (report_.remedies.empty()) return;
+  text_ += "  Each of these changes alone lets this run complete (tried):\n";
+  for (const models::Remedy& remedy : report_.remedies) {
+    text_ += remedy.kind == models::Remedy::Kind::kStream
+                 ? fmt::format("    {} on stream '{}' instead of '{}'\n", remedy.op,
+                               remedy.to_stream, remedy.from_stream)
+                 : fmt::format("    {} slots instead of {} in register '{}' of {}\n", remedy.slots,
+                               remedy.slots_before, remedy.reg, remedy.op);
+  }
+}
+
+std::string TextReport::device_text(const RankReport& rank) const {
+  if (explanation_.verdict == Verdict::kCompleted) return "done";
+  return rank.spins ? styled(kRed, "100 % (spins)") : "idle";
+}
+
+// "2 done, 3rd at nccl-1998 (started, spins)": as people tell it.
+std::string TextReport::progress_text(const Progress& progress) const {
+  std::string text = fmt::format("{} of {} done", progress.done, progress.expected);
+  if (!progress.stuck) return text;
+  text += fmt::format(", {} at {}", ordinal(progress.stuck->act), progress.stuck->op);
+  const bool waits = progress.stuck->stage == models::ActStage::kNotEntered ||
+                     progress.stuck->stage == models::ActStage::kLaunched;
+  if (waits && progress.wait) {
+    const std::string other = progress.wait->to.kind == WaitNodeKind::kAct
+                                  ? act_text(progress.wait->to.act)
+                                  : party_text(progress.wait->to);
+    const bool launched = progress.stuck->stage == models::ActStage::kLaunched;
+    text += fmt::format(" ({}{} {})", launched ? "launched, " : "",
+                        launched ? "behind" : wait_text(*progress.wait), other);
+  } else {
+    text += fmt::format(" ({})", stage_text(*progress.stuck));
+  }
+  return text;
+}
+
+// Ranks in a row that say the same are told once.
+void TextReport::add_ranks() {
+  if (explanation_.verdict == Verdict::kCompleted) return;
+  std::vector<std::string> columns;
+  for (const RankReport& rank : explanation_.ranks) {
+    for (const Progress& progress : rank.progress) {
+      if (std::find(columns.begin(), columns.end(), progress.what) == columns.end()) {
+        columns.push_back(progress.what);
+      }
+    }
+  }
+  text_ += "\n";
+  std::vector<std::string> header = {styled(kBold, "rank"), styled(kBold, "device")};
+  for (const std::string& column : columns) header.push_back(styled(kBold, column));
+  Table table(header);
+  std::vector<std::string> last;
+  std::uint32_t first = 0;
+  const auto flush = [&](std::uint32_t end) {
+    if (last.empty()) return;
+    last.front() = end - first == 1 ? std::to_string(first) : fmt::format("{}-{}", first, end - 1);
+    table.add(last);
+  };
+  for (const RankReport& rank : explanation_.ranks) {
+    std::vector<std::string> row(header.size());
+    row[1] = device_text(rank);
+    for (const Progress& progress : rank.progress) {
+      const auto column = std::find(columns.begin(), columns.end(), progress.what);
+      row[2 + static_cast<std::size_t>(column - columns.begin())] = progress_text(progress);
+    }
+    if (!last.empty() && std::equal(row.begin() + 1, row.end(), last.begin() + 1)) continue;
+    flush(rank.rank);
+    first = rank.rank;
+    last = std::move(row);
+  }
+  flush(report_.graph.ranks);
+  text_ += table.text();
+}
+
+void TextReport::add_collateral() {
+  text_ += "\n";
+  if (explanation_.cycle.empty()) {
+    text_ += fmt::format("Stuck: {}.\n", counted(explanation_.stuck, "act"));
+    return;
+  }
+  text_ += fmt::format("Behind the cycle: {}", counted(explanation_.collateral, "more act"));
+  std::string distances;
+  constexpr std::size_t kMostDistances = 4;
+  std::uint32_t told = 0;
+  for (std::size_t i = 0; i < explanation_.collateral_by_distance.size(); ++i) {
+    if (i == kMostDistances) break;
+    const std::uint32_t count = explanation_.collateral_by_distance[i];
+    told += count;
+    distances +=
+        fmt::format("{}{} at {}", distances.empty() ? "" : ", ", count, counted(i + 1, "wait"));
+  }
+  if (!distances.empty()) {
+    if (told < explanation_.collateral) {
+      distances += fmt::format(", {} farther", explanation_.collateral - told);
+    }
+    text_ += fmt::format(" ({})", distances);
+  }
+  text_ += report_.all_waits.empty() ? "; --all lists them.\n" : ".\n";
+}
+
+void TextReport::add_all_waits() {
+  add_heading("All waits");
+  Table table;
+  for (const Wait& wait : report_.all_waits) {
+    std::string to = party_text(wait.to);
+    if (wait.needed) to += fmt::format(", which comes before {}", act_text(*wait.needed));
+    table.add({party_text(wait.from), wait.from.act.stream, stage_text(wait.from.act),
+               fmt::format("{} {}", wait_text(wait), to),
+               fmt::format("[{}]", kind_name(wait.kind))});
+  }
+  text_ += table.text(2);
+}
+
+}  // namespace
+
+std::string text_report(const Report& report, const TextOptions& options) {
+  return TextReport(report, options).run();
+}
+
+}  // namespace pipesim::viz

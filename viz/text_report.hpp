@@ -1,0 +1,29 @@
+// The report of a run as text for people.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/explanation.hpp"
+#include "models/remedies.hpp"
+#include "models/task_graph.hpp"
+
+namespace pipesim::viz {
+
+/// What a report is made from. The text, the JSON and the pictures show the same.
+struct Report {
+  const models::TaskGraph& graph;
+  const models::Explanation& explanation;
+  std::vector<models::Misplacement> misplacements;
+  std::vector<models::Remedy> remedies;
+  std::vector<models::Wait> all_waits;  // the whole wait-for graph; only where asked for
+};
+
+struct TextOptions {
+  bool colour = false;  // ANSI codes
+};
+
+/// Verdict, cycle edge by edge, roots, what to look at, each rank's progress, what else is stuck.
+std::string text_report(const Report& report, const TextOptions& options);
+
+}  // namespace pipesim::viz

@@ -1,0 +1,196 @@
+#include "viz/words.hpp"
+
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace pipesim::viz {
+
+using models::ActInfo;
+using models::ActStage;
+using models::Cause;
+using models::Wait;
+using models::WaitParty;
+using sim::Step;
+using sim::WaitKind;
+using sim::WaitNodeKind;
+
+std::string time_text(std::int64_t ns) {
+  static constexpr std::array<std::pair<std::int64_t, const char*>, 3> kUnits = {
+      {{1'000'000'000, "s"}, {1'000'000, "ms"}, {1'000, "us"}}};
+  for (const auto& [factor, unit] : kUnits) {
+    if (ns < factor) continue;
+    std::string decimals = fmt::format("{:09}", ns % factor * (1'000'000'000 / factor));
+    decimals.erase(decimals.find_last_not_of('0') + 1);
+    return fmt::format("{}{}{} {}", ns / factor, decimals.empty() ? "" : ".", decimals, unit);
+  }
+  return fmt::format("{} ns", ns);
+}
+
+std::string ordinal(std::uint32_t number) {
+  const std::uint32_t tens = number % 100;
+  const char* ending = "th";
+  if (tens < 11 || tens > 13) {
+    if (number % 10 == 1) ending = "st";
+    if (number % 10 == 2) ending = "nd";
+    if (number % 10 == 3) ending = "rd";
+  }
+  return fmt::format("{}{}", number, ending);
+}
+
+std::string counted(std::uint64_t count, std::string_view singular) {
+  return fmt::format("{} {}{}", count, singular, count == 1 ? "" : "s");
+}
+
+std::string ranges(const std::vector<std::uint32_t>& numbers) {
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i + 1;
+    while (end < numbers.size() && numbers[end] == numbers[end - 1] + 1) ++end;
+    if (end - i >= 3) {
+      parts.push_back(fmt::format("{} to {}", numbers[i], numbers[end - 1]));
+      i = end;
+    } else {
+      parts.push_back(std::to_string(numbers[i++]));
+    }
+  }
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (i > 0) text += i + 1 == parts.size() ? " and " : ", ";
+    text += parts[i];
+  }
+  return text;
+}
+
+std::string_view kind_name(WaitKind kind) {
+  switch (kind) {
+    case WaitKind::kStreamOrder:
+      return "stream order";
+    case WaitKind::kData:
+      return "data";
+    case WaitKind::kCreditData:
+      return "credit (data)";
+    case WaitKind::kCreditControl:
+      return "credit (control)";
+    case WaitKind::kPeerOfCollective:
+      return "peer of a collective";
+    case WaitKind::kCommunicatorCreation:
+      return "communicator creation";
+    case WaitKind::kLaunchQueue:
+      return "launch queue";
+    case WaitKind::kHostWait:
+      return "host wait";
+    case WaitKind::kOutsideInput:
+      break;
+  }
+  return "outside input";
+}
+
+std::string_view stage_name(ActStage stage) {
+  switch (stage) {
+    case ActStage::kNotEntered:
+      return "not entered";
+    case ActStage::kEntered:
+      return "entered";
+    case ActStage::kLaunched:
+      return "launched";
+    case ActStage::kStarted:
+      return "started";
+    case ActStage::kDone:
+      break;
+  }
+  return "done";
+}
+
+std::string_view cause_name(Cause cause) {
+  switch (cause) {
+    case Cause::kNone:
+      return "none";
+    case Cause::kCycle:
+      return "cycle";
+    case Cause::kAbsentMember:
+      return "absent member";
+    case Cause::kOutsideInput:
+      return "outside input";
+    case Cause::kLimit:
+      return "end of simulated time";
+    case Cause::kInterrupted:
+      break;
+  }
+  return "interrupted";
+}
+
+std::string fingerprint_text(std::uint64_t fingerprint) {
+  return fmt::format("{:016x}", fingerprint);
+}
+
+std::string act_text(const ActInfo& act) { return fmt::format("{}#{}", act.op, act.act); }
+
+std::string party_text(const WaitParty& party) {
+  switch (party.kind) {
+    case WaitNodeKind::kAct:
+      return fmt::format("rank {} {}", party.rank, act_text(party.act));
+    case WaitNodeKind::kRank:
+      return fmt::format("rank {}", party.rank);
+    case WaitNodeKind::kOutside:
+      break;
+  }
+  return "the outside";
+}
+
+std::string stage_text(const ActInfo& act) {
+  switch (act.stage) {
+    case ActStage::kNotEntered:
+      return "not launched";
+    case ActStage::kEntered:
+      switch (act.step) {
+        case Step::kOutsideInput:
+          return "in its launch, waiting for input";
+        case Step::kCreation:
+          return "in its launch, creating the communicator";
+        case Step::kLaunchQueue:
+          return "in its launch, which the full queue blocks";
+        case Step::kNone:
+        case Step::kOverhead:
+        case Step::kCompletion:
+          break;
+      }
+      return "in its launch";
+    case ActStage::kLaunched:
+      return "launched";
+    case ActStage::kStarted:
+      return act.collective ? "started, spins" : "started";
+    case ActStage::kDone:
+      break;
+  }
+  return "done";
+}
+
+std::string wait_text(const Wait& wait) {
+  switch (wait.kind) {
+    case WaitKind::kStreamOrder:
+      return "stands in its stream behind";
+    case WaitKind::kData:
+      return wait.control ? fmt::format("needs the signal '{}' from", wait.reg) : "needs data from";
+    case WaitKind::kCreditData:
+    case WaitKind::kCreditControl:
+      return fmt::format("needs a slot of its '{}' back from", wait.reg);
+    case WaitKind::kPeerOfCollective:
+      return wait.to.kind == WaitNodeKind::kRank ? "waits for a peer that never comes,"
+                                                 : "waits for its peer";
+    case WaitKind::kCommunicatorCreation:
+      if (wait.to.kind == WaitNodeKind::kRank) return "waits for a member that never comes,";
+      return wait.to.act.stage >= ActStage::kLaunched ? "waits for the device to finish"
+                                                      : "waits for the arrival of";
+    case WaitKind::kLaunchQueue:
+      return "waits for a place in the queue behind";
+    case WaitKind::kHostWait:
+      return "is unread or behind, since its host thread is blocked in";
+    case WaitKind::kOutsideInput:
+      break;
+  }
+  return "waits for input from";
+}
+
+}  // namespace pipesim::viz

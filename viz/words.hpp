@@ -1,0 +1,49 @@
+// The words that all reports share, so that text, JSON and pictures say the same.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/explanation.hpp"
+
+namespace pipesim::viz {
+
+/// "43.6 us": the largest unit that leaves at least 1, exact to the nanosecond.
+std::string time_text(std::int64_t ns);
+
+/// "1st", "2nd", "3rd", "4th".
+std::string ordinal(std::uint32_t number);
+
+/// "3 acts", "1 act".
+std::string counted(std::uint64_t count, std::string_view singular);
+
+/// "0 to 3, 5 and 7" for ascending numbers.
+std::string ranges(const std::vector<std::uint32_t>& numbers);
+
+/// "credit (control)": the name of a kind of wait, as in JSON.
+std::string_view kind_name(sim::WaitKind kind);
+
+/// "started": the name of a stage, as in JSON.
+std::string_view stage_name(models::ActStage stage);
+
+/// "absent member": the name of a cause, as in JSON.
+std::string_view cause_name(models::Cause cause);
+
+/// "16 digits": the fingerprint as reports show it.
+std::string fingerprint_text(std::uint64_t fingerprint);
+
+/// "nccl-1998#3".
+std::string act_text(const models::ActInfo& act);
+
+/// "rank 1 nccl-1998#3", "rank 3", "the outside".
+std::string party_text(const models::WaitParty& party);
+
+/// How far an act is, and what of: "started, spins", "in its launch: creating the communicator".
+std::string stage_text(const models::ActInfo& act);
+
+/// What a wait is for, up to but without the other end: "needs data from".
+std::string wait_text(const models::Wait& wait);
+
+}  // namespace pipesim::viz
