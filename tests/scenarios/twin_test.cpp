@@ -1,0 +1,49 @@
+// The shipped scenarios in the twin: their times, end states and fingerprints come out the same by
+// an implementation of the rules that shares no code with the engine.
+#include "tests/twin/twin.hpp"
+
+#include <string>
+
+#include "models/simulation.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/scenario.hpp"
+#include "tests/twin/from_plan.hpp"
+
+using namespace pipesim;
+
+namespace {
+
+void compare(const std::string& path, const testing::Settings& settings) {
+  const models::Simulation ours =
+      testing::simulate(testing::load(path, settings).graph, {.keep_act_times = true});
+  const twin::Result twins = twin::simulate(twin::from_plan(ours.lowered.plan));
+  CHECK(static_cast<int>(twins.verdict) == static_cast<int>(ours.explanation.verdict));
+  CHECK(twins.last_progress == ours.explanation.time_ns);
+  CHECK(twins.fingerprint == ours.explanation.fingerprint);
+  CHECK(twins.waits.size() == ours.waits.edges.size());
+  for (const sim::ActorId actor : ids_of(ours.lowered.plan.actors)) {
+    for (std::uint32_t k = 0; k < ours.lowered.plan.actors[actor].acts; ++k) {
+      const sim::ActTimes& times = ours.outcome.act_times[ours.outcome.first_act[actor] + k];
+      const twin::Times expected =
+          twin::times_of(twins, {static_cast<int>(actor.value), static_cast<int>(k)});
+      if (times.launch.ns == expected.launch && times.start.ns == expected.start &&
+          times.end.ns == expected.end) {
+        continue;
+      }
+      FAIL_CHECK("act " << k << " of actor " << actor.value << " has other times");
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the twin finds the same in every scenario and setting", "[scenarios][twin]") {
+  for (const std::string& path : testing::scenario_paths()) {
+    INFO(path);
+    compare(path, {});
+    for (const models::Expectation& expectation : testing::load(path).expectations) {
+      INFO("the expectation in line " << expectation.place.line);
+      compare(path, expectation.with);
+    }
+  }
+}

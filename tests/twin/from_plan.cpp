@@ -1,0 +1,102 @@
+#include "tests/twin/from_plan.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace pipesim::twin {
+namespace {
+
+template <typename Id>
+int number(Id id) {
+  return id.valid() ? static_cast<int>(id.value) : -1;
+}
+
+Actor actor_of(const sim::Actor& from) {
+  Actor actor;
+  actor.thread = number(from.thread);
+  actor.stream = number(from.stream);
+  actor.takes = from.takes.ns;
+  actor.launch_overhead = from.launch_overhead.ns;
+  actor.acts = static_cast<int>(from.acts);
+  actor.immediate = from.immediate;
+  actor.blocking = from.blocking;
+  actor.outside = {from.input.waits, static_cast<int>(from.input.items), from.input.first.ns,
+                   from.input.every.ns};
+  actor.collective = number(from.collective);
+  return actor;
+}
+
+void add_hosts(const sim::Plan& plan, Spec& spec) {
+  for (const sim::Thread& from : plan.threads) {
+    Thread thread{number(from.rank), from.order == sim::ThreadOrder::kProgram, {}};
+    for (std::uint32_t i = from.program; i < from.program_end; ++i) {
+      thread.list.push_back(number(plan.program[i]));
+    }
+    spec.threads.push_back(std::move(thread));
+  }
+  for (const sim::Stream& from : plan.streams) {
+    spec.streams.push_back({number(from.rank), static_cast<int>(from.launch_queue)});
+  }
+}
+
+void add_groups(const sim::Plan& plan, Spec& spec) {
+  for (const sim::Collective& from : plan.collectives) {
+    Collective collective{number(from.communicator), {}};
+    for (std::uint32_t i = from.members; i < from.members_end; ++i) {
+      collective.members.push_back({number(plan.members[i].rank), number(plan.members[i].actor)});
+    }
+    spec.collectives.push_back(std::move(collective));
+  }
+  for (const sim::Communicator& from : plan.communicators) {
+    Communicator communicator{{}, from.at_first_use, from.waits_for_device};
+    for (std::uint32_t i = from.ranks; i < from.ranks_end; ++i) {
+      communicator.ranks.push_back(number(plan.communicator_ranks[i]));
+    }
+    spec.communicators.push_back(std::move(communicator));
+  }
+}
+
+// The twin has one list of edges in the order in which both registers and actors see theirs. The
+// plan has two orders; lowering adds edges consumer by consumer, so that order serves both.
+std::vector<sim::EdgeId> edges_in_order(const sim::Plan& plan) {
+  std::vector<sim::EdgeId> order;
+  for (const sim::ActorId id : ids_of(plan.actors)) {
+    const sim::Actor& actor = plan.actors[id];
+    for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) order.push_back(plan.inputs[i]);
+  }
+  return order;
+}
+
+}  // namespace
+
+Spec from_plan(const sim::Plan& plan) {
+  Spec spec;
+  spec.ranks = static_cast<int>(plan.rank_count);
+  add_hosts(plan, spec);
+  for (const sim::Actor& actor : plan.actors) spec.actors.push_back(actor_of(actor));
+  for (const sim::Register& from : plan.registers) {
+    Register reg{number(from.producer),
+                 static_cast<int>(from.slots),
+                 static_cast<int>(from.acts_per_slot),
+                 static_cast<int>(from.drain_every),
+                 from.control,
+                 -1};
+    const sim::Actor& producer = plan.actors[from.producer];
+    for (std::uint32_t i = producer.inputs; i < producer.inputs_end; ++i) {
+      if (from.in_place.valid() && plan.inputs[i] == from.in_place) {
+        reg.in_place = static_cast<int>(i - producer.inputs);
+      }
+    }
+    spec.registers.push_back(reg);
+  }
+  for (const sim::EdgeId id : edges_in_order(plan)) {
+    const sim::Edge& edge = plan.edges[id];
+    spec.edges.push_back(
+        {number(edge.source), number(edge.consumer), static_cast<int>(edge.acts_per_slot)});
+  }
+  add_groups(plan, spec);
+  return spec;
+}
+
+}  // namespace pipesim::twin
