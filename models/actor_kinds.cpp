@@ -6,7 +6,7 @@ namespace pipesim::models {
 
 const std::vector<ActorKind>& actor_kinds() {
   // name, about, rate, slots, drains, waits_for_input, control_only, immediate, blocking
-  static const std::vector<ActorKind> kinds = {
+  static const std::vector<ActorKind> kKinds = {
       {.name = "compute", .about = "one act per input: kernels, boxing, casts (naive_actor.cpp)"},
       {.name = "buffer", .about = "an identity op with as many slots as `slots` says"},
       {.name = "repeat",
@@ -55,7 +55,7 @@ const std::vector<ActorKind>& actor_kinds() {
        .about = "a collective of the boxing executor; messages leave when it is done",
        .immediate = false},
   };
-  return kinds;
+  return kKinds;
 }
 
 const ActorKind* find_actor_kind(std::string_view name) {

@@ -1,6 +1,7 @@
 #include "models/balance.hpp"
 
 #include <limits>
+#include <utility>
 
 namespace pipesim::models {
 namespace {
@@ -28,65 +29,80 @@ struct Neighbours {
   }
 };
 
+class Balance {
+ public:
+  Balance(const std::vector<std::int64_t>& given, const std::vector<RatedEdge>& edges,
+          std::vector<BalanceError>& errors)
+      : edges_(edges), errors_(errors), acts_(given), blamed_(edges.size(), 0) {}
+
+  std::vector<std::int64_t> run() {
+    const Neighbours neighbours(acts_.size(), edges_);
+    for (std::uint32_t actor = 0; actor < acts_.size(); ++actor) {
+      if (acts_[actor] >= 0) queue_.push_back(actor);
+    }
+    for (std::size_t at = 0; at < queue_.size(); ++at) {
+      const std::uint32_t actor = queue_[at];
+      for (std::size_t i = neighbours.begin[actor]; i < neighbours.begin[actor + 1]; ++i) {
+        follow(neighbours.edges[i], actor);
+      }
+    }
+    if (errors_.empty()) find_unknown();
+    return std::move(acts_);
+  }
+
+ private:
+  void follow(std::uint32_t index, std::uint32_t actor);
+  void find_unknown();
+  void blame(BalanceError::Kind kind, std::uint32_t index, std::uint32_t actor, std::int64_t found,
+             std::int64_t wanted) {
+    blamed_[index] = 1;
+    errors_.push_back({kind, index, actor, found, wanted});
+  }
+
+  const std::vector<RatedEdge>& edges_;
+  std::vector<BalanceError>& errors_;
+  std::vector<std::int64_t> acts_;
+  std::vector<std::uint8_t> blamed_;  // an edge is seen from both ends and told once
+  std::vector<std::uint32_t> queue_;  // actors whose number is known
+};
+
+// What the acts of `actor` ask of the other end of an edge.
+void Balance::follow(std::uint32_t index, std::uint32_t actor) {
+  if (blamed_[index] != 0) return;
+  const RatedEdge& edge = edges_[index];
+  const bool forward = edge.producer == actor;
+  const std::uint32_t other = forward ? edge.consumer : edge.producer;
+  const std::int64_t here = forward ? edge.acts_per_fill : edge.acts_per_take;
+  const std::int64_t there = forward ? edge.acts_per_take : edge.acts_per_fill;
+  if (acts_[actor] % here != 0) {
+    blame(BalanceError::Kind::kUneven, index, actor, acts_[actor], here);
+    return;
+  }
+  const std::int64_t groups = acts_[actor] / here;
+  if (groups > kMostActs / there) {
+    blame(BalanceError::Kind::kTooMany, index, other, acts_[actor], kMostActs);
+    return;
+  }
+  if (acts_[other] < 0) {
+    acts_[other] = groups * there;
+    queue_.push_back(other);
+  } else if (acts_[other] != groups * there) {
+    blame(BalanceError::Kind::kContradiction, index, other, acts_[other], groups * there);
+  }
+}
+
+void Balance::find_unknown() {
+  for (std::uint32_t actor = 0; actor < acts_.size(); ++actor) {
+    if (acts_[actor] < 0) errors_.push_back({BalanceError::Kind::kUnknown, 0, actor, 0, 0});
+  }
+}
+
 }  // namespace
 
 std::vector<std::int64_t> balance(const std::vector<std::int64_t>& given,
                                   const std::vector<RatedEdge>& edges,
                                   std::vector<BalanceError>& errors) {
-  std::vector<std::int64_t> acts = given;
-  const Neighbours neighbours(given.size(), edges);
-  std::vector<std::uint8_t> blamed(edges.size(), 0);
-  std::vector<std::uint32_t> queue;
-  for (std::uint32_t actor = 0; actor < given.size(); ++actor) {
-    if (given[actor] >= 0) queue.push_back(actor);
-  }
-  for (std::size_t at = 0; at < queue.size(); ++at) {
-    const std::uint32_t actor = queue[at];
-    for (std::size_t i = neighbours.begin[actor]; i < neighbours.begin[actor + 1]; ++i) {
-      const std::uint32_t index = neighbours.edges[i];
-      const RatedEdge& edge = edges[index];
-      const bool forward = edge.producer == actor;
-      const std::uint32_t other = forward ? edge.consumer : edge.producer;
-      const std::int64_t here = forward ? edge.acts_per_fill : edge.acts_per_take;
-      const std::int64_t there = forward ? edge.acts_per_take : edge.acts_per_fill;
-      if (blamed[index] != 0) continue;
-      BalanceError error;
-      error.edge = index;
-      error.actor = other;
-      error.found = acts[actor];
-      if (acts[actor] % here != 0) {
-        blamed[index] = 1;
-        error.kind = BalanceError::Kind::kUneven;
-        error.actor = actor;
-        error.wanted = here;
-        errors.push_back(error);
-        continue;
-      }
-      const std::int64_t groups = acts[actor] / here;
-      if (groups > kMostActs / there) {
-        blamed[index] = 1;
-        error.kind = BalanceError::Kind::kTooMany;
-        errors.push_back(error);
-      } else if (acts[other] < 0) {
-        acts[other] = groups * there;
-        queue.push_back(other);
-      } else if (acts[other] != groups * there) {
-        blamed[index] = 1;
-        error.kind = BalanceError::Kind::kContradiction;
-        error.found = acts[other];
-        error.wanted = groups * there;
-        errors.push_back(error);
-      }
-    }
-  }
-  if (!errors.empty()) return acts;
-  for (std::uint32_t actor = 0; actor < acts.size(); ++actor) {
-    if (acts[actor] >= 0) continue;
-    BalanceError error;
-    error.actor = actor;
-    errors.push_back(error);
-  }
-  return acts;
+  return Balance(given, edges, errors).run();
 }
 
 }  // namespace pipesim::models

@@ -34,8 +34,10 @@ class Engine {
   // Host threads (rules 3).
   void send_start_messages();
   void run_thread(ThreadId id);
+  bool run_program(ThreadId id);
+  bool run_inbox(ThreadId id);
   bool run_from(ThreadId id, Step step);
-  bool ready(ActorId actor) const;
+  bool ready(ActorId id) const;
   bool wait_for_input(ThreadId id);
   bool create_communicator(ThreadId id);
   bool await_launch_queue(ThreadId id);
@@ -152,25 +154,34 @@ void Engine::run_thread(ThreadId id) {
   state.step = Step::kNone;
   const bool in_launch = step != Step::kNone && step != Step::kCompletion;
   if (in_launch && !run_from(id, after(step))) return;
-  if (thread.order == ThreadOrder::kProgram) {
-    const std::uint32_t length = thread.program_end - thread.program;
-    while (state.next_act < length) {
-      state.at = plan_.program[thread.program + state.next_act];
-      if (!ready(state.at)) break;
-      if (!run_from(id, Step::kOutsideInput)) return;
-    }
-  } else {
-    for (;;) {
-      while (state.at.valid() && ready(state.at)) {
-        if (!run_from(id, Step::kOutsideInput)) return;
-      }
-      if (state.inbox.empty()) break;
-      const Message message = state.inbox.pop();
-      state.at = receiver(message);
-      count(message);
-    }
+  const bool free = thread.order == ThreadOrder::kProgram ? run_program(id) : run_inbox(id);
+  if (free) state.mode = ThreadMode::kIdle;
+}
+
+// Both do all that the thread can do, and return false where it is blocked in an act.
+bool Engine::run_program(ThreadId id) {
+  const Thread& thread = plan_.threads[id];
+  ThreadState& state = state_.threads[id];
+  const std::uint32_t length = thread.program_end - thread.program;
+  while (state.next_act < length) {
+    state.at = plan_.program[thread.program + state.next_act];
+    if (!ready(state.at)) break;
+    if (!run_from(id, Step::kOutsideInput)) return false;
   }
-  state.mode = ThreadMode::kIdle;
+  return true;
+}
+
+bool Engine::run_inbox(ThreadId id) {
+  ThreadState& state = state_.threads[id];
+  for (;;) {
+    while (state.at.valid() && ready(state.at)) {
+      if (!run_from(id, Step::kOutsideInput)) return false;
+    }
+    if (state.inbox.empty()) return true;
+    const Message message = state.inbox.pop();
+    state.at = receiver(message);
+    count(message);
+  }
 }
 
 // Takes the act that the thread is at from `step` on to its launch and beyond. False where the

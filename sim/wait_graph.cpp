@@ -25,14 +25,15 @@ class Builder {
 
  private:
   void number_nodes();
-  void add_launched_edges(StreamId stream);
+  void add_launched_edges(StreamId id);
   void add_peers(ActorId actor, std::uint32_t k);
   void add_next_edges(ActorId actor);
   void add_launch_edges(ActorId actor, Step step);
+  void add_marked_streams(CommunicatorId id);
   void add_creation_edges(ActorId actor);
-  void add_unmet_edges(ActorId actor, std::uint32_t k);
+  void add_unmet_edges(ActorId id, std::uint32_t k);
   void add_input_edge(ActorId actor, EdgeId edge, std::uint32_t k);
-  void add_register_edges(RegisterId reg, std::uint32_t k);
+  void add_register_edges(RegisterId id, std::uint32_t k);
   void add_unacknowledged(RegisterId reg, std::uint32_t slot, WaitKind kind);
   void add_acknowledgement(EdgeId edge, std::uint32_t slot, WaitKind kind);
   bool is_mark(EdgeId edge, std::uint32_t slot) const;
@@ -46,9 +47,9 @@ class Builder {
   void add_head(WaitKind kind, StreamId stream);
   void end_node();
 
-  std::uint32_t node_of(ActorId actor, std::uint32_t k) const;
+  std::uint32_t node_of(ActorId id, std::uint32_t k) const;
   ActorId next_actor(ActorId actor) const;
-  bool has_next_node(ActorId actor) const;
+  bool has_next_node(ActorId id) const;
   bool program(ThreadId thread) const {
     return plan_.threads[thread].order == ThreadOrder::kProgram;
   }
@@ -242,19 +243,25 @@ void Builder::add_launch_edges(ActorId actor, Step step) {
   }
 }
 
+// The streams that a creation waits for, each by what stands in front of its mark.
+void Builder::add_marked_streams(CommunicatorId id) {
+  for (const StreamId stream : ids_of(plan_.streams)) {
+    const Ring<StreamItem>& items = state_.streams[stream].items;
+    for (std::uint32_t i = 0; i < items.size(); ++i) {
+      if (items[i].kind() != StreamItem::Kind::kCreationMark || items[i].communicator() != id) {
+        continue;
+      }
+      add_head(WaitKind::kCommunicatorCreation, stream);
+      break;
+    }
+  }
+}
+
 void Builder::add_creation_edges(ActorId actor) {
   const CommunicatorId id = plan_.collectives[plan_.actors[actor].collective].communicator;
   const Communicator& communicator = plan_.communicators[id];
   if (state_.communicators[id].ranks_arrived == communicator.ranks_end - communicator.ranks) {
-    for (const StreamId stream : ids_of(plan_.streams)) {
-      const Ring<StreamItem>& items = state_.streams[stream].items;
-      for (std::uint32_t i = 0; i < items.size(); ++i) {
-        if (items[i].kind() == StreamItem::Kind::kCreationMark && items[i].communicator() == id) {
-          add_head(WaitKind::kCommunicatorCreation, stream);
-          break;
-        }
-      }
-    }
+    add_marked_streams(id);
     return;
   }
   for (std::uint32_t r = communicator.ranks; r < communicator.ranks_end; ++r) {

@@ -1,0 +1,61 @@
+"""The documentation and the code name the same things, and links lead somewhere."""
+
+import pathlib
+import re
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def read(path):
+    return (ROOT / path).read_text(encoding="utf-8")
+
+
+def keys_of_reader():
+    """What the scenario reader asks for: every key of every map."""
+    keys = set()
+    calls = re.compile(r'\b(?:take|require|number|take_expr|take_truth|read_reads)\((?:\w+, )?"(\w+)"')
+    for path in (ROOT / "formats").glob("*.cpp"):
+        keys |= set(calls.findall(path.read_text(encoding="utf-8")))
+    return keys
+
+
+def keys_of_page():
+    """What stands in the first column of a table of docs/scenario-format.md, in backquotes."""
+    keys = set()
+    for line in read("docs/scenario-format.md").splitlines():
+        if line.startswith("| `"):
+            keys |= set(re.findall(r"`(\w+)`", line.split("|")[1]))
+    return keys
+
+
+class Docs(unittest.TestCase):
+    def test_every_key_of_the_reader_is_on_the_page(self):
+        page = set(re.findall(r"\w+", read("docs/scenario-format.md")))
+        self.assertEqual(set(), keys_of_reader() - page)
+
+    def test_every_key_of_the_page_is_read(self):
+        forms = {"all"}  # a form of a group, not a key
+        self.assertEqual(set(), keys_of_page() - keys_of_reader() - forms)
+
+    def test_every_kind_of_actor_is_on_its_page(self):
+        kinds = set(re.findall(r'\.name = "(\w+)"', read("models/actor_kinds.cpp")))
+        self.assertTrue(kinds)
+        page = set(re.findall(r"`(\w+)`", read("docs/models.md")))
+        self.assertEqual(set(), kinds - page)
+
+    def test_every_key_of_the_json_report_is_on_its_page(self):
+        keys = set(re.findall(r'\{"(\w+)",|json\["(\w+)"\]', read("viz/json_report.cpp")))
+        names = {name for pair in keys for name in pair if name}
+        page = set(re.findall(r"\w+", read("docs/json.md")))
+        self.assertEqual(set(), names - page)
+
+    def test_links_lead_somewhere(self):
+        for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
+            for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
+                with self.subTest(page=path.name, link=link):
+                    self.assertTrue((path.parent / link).exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
