@@ -48,6 +48,8 @@ class Lowering {
   void make_registers();
   void make_edges();
   void make_collectives();
+  void make_collective(std::uint32_t actor_template, std::uint32_t list);
+  sim::CommunicatorId communicator_of(const CollectiveTemplate& from, std::uint32_t list);
   void make_programs();
 
   std::uint32_t find(std::uint32_t actor_template, std::uint32_t rank) const;
@@ -79,7 +81,9 @@ class Lowering {
   std::vector<std::vector<sim::ThreadId>> threads_;  // by rank, then thread template
   std::vector<std::vector<sim::StreamId>> streams_;
   std::vector<std::vector<sim::PlanBuilder::Output>> outputs_;  // by actor id, then register
-  std::set<std::pair<Place, std::string>> told_;                // one rank's word is enough
+  // By named communicator and list of its group.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::CommunicatorId> shared_communicators_;
+  std::set<std::pair<Place, std::string>> told_;  // one rank's word is enough
 };
 
 std::optional<Lowered> Lowering::run() {
@@ -250,7 +254,7 @@ void Lowering::tell(const BalanceError& error) {
     Diagnostic* told =
         error_once(actor(error.actor).place, "nothing says how often " + name + " acts" + where);
     if (told != nullptr) {
-      told->notes.push_back("it is not fed by a source: add 'source: N' to it or to one before it");
+      told->notes.emplace_back("it is not fed by a source: add 'source: N' to it or to one before it");
     }
     return;
   }
@@ -453,48 +457,48 @@ void Lowering::make_edges() {
   }
 }
 
-// One for each list of its group that has a member with the actor. The communicator is the
-// collective's own or, where named, that of the list.
+// One for each list of its group that has a member with the actor.
 void Lowering::make_collectives() {
-  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::CommunicatorId> shared;
   for (std::uint32_t t = 0; t < graph_.actors.size(); ++t) {
-    const ActorTemplate& from = graph_.actors[t];
-    if (!from.collective) continue;
-    const Group& group = graph_.groups[from.collective->group];
-    for (std::uint32_t list = 0; list < group.lists.size(); ++list) {
-      std::vector<RankId> ranks;
-      std::vector<sim::Member> members;
-      bool anyone = false;
-      for (const std::uint32_t rank : group.lists[list]) {
-        const std::uint32_t id = find(t, rank);
-        anyone = anyone || id != kNoIndex;
-        ranks.push_back(RankId{rank});
-        members.push_back({RankId{rank}, id == kNoIndex ? ActorId() : ActorId{id}});
-      }
-      if (!anyone) continue;
-      const std::uint32_t named = from.collective->communicator;
-      const CreationRule& rule =
-          named == kNoIndex ? graph_.creation : graph_.communicators[named].creation;
-      sim::CommunicatorId communicator;
-      const auto known = shared.find({named, list});
-      if (named != kNoIndex && known != shared.end()) {
-        communicator = known->second;
-      } else {
-        communicator =
-            builder_.add_communicator(std::move(ranks), rule.at_first_use, rule.waits_for_device);
-        if (named != kNoIndex) shared.emplace(std::pair(named, list), communicator);
-      }
-      builder_.add_collective(communicator, std::move(members));
+    if (!graph_.actors[t].collective) continue;
+    const Group& group = graph_.groups[graph_.actors[t].collective->group];
+    for (std::uint32_t list = 0; list < group.lists.size(); ++list) make_collective(t, list);
+    for (const std::uint32_t rank : graph_.actors[t].on) {
+      if (group.list_of(rank) != kNoIndex) continue;
+      error_once(graph_.actors[t].collective->place,
+                 "'" + graph_.actors[t].name + "' is on " + rank_text(rank) +
+                     ", which is not in group '" + group.name + "'");
     }
   }
-  for (std::uint32_t id = 0; id < placed_.size(); ++id) {
-    if (!actor(id).collective) continue;
-    const Group& group = graph_.groups[actor(id).collective->group];
-    if (group.list_of(rank_of(id)) != kNoIndex) continue;
-    error_once(actor(id).collective->place, "'" + actor(id).name + "' is on " +
-                                                rank_text(rank_of(id)) +
-                                                ", which is not in group '" + group.name + "'");
+}
+
+void Lowering::make_collective(std::uint32_t actor_template, std::uint32_t list) {
+  const CollectiveTemplate& from = *graph_.actors[actor_template].collective;
+  std::vector<sim::Member> members;
+  bool anyone = false;
+  for (const std::uint32_t rank : graph_.groups[from.group].lists[list]) {
+    const std::uint32_t id = find(actor_template, rank);
+    anyone = anyone || id != kNoIndex;
+    members.push_back({RankId{rank}, id == kNoIndex ? ActorId() : ActorId{id}});
   }
+  if (anyone) builder_.add_collective(communicator_of(from, list), std::move(members));
+}
+
+// The collective's own communicator or, where it names one, that of the list.
+sim::CommunicatorId Lowering::communicator_of(const CollectiveTemplate& from, std::uint32_t list) {
+  const bool named = from.communicator != kNoIndex;
+  const auto known = shared_communicators_.find({from.communicator, list});
+  if (named && known != shared_communicators_.end()) return known->second;
+  const CreationRule& rule =
+      named ? graph_.communicators[from.communicator].creation : graph_.creation;
+  std::vector<RankId> ranks;
+  for (const std::uint32_t rank : graph_.groups[from.group].lists[list]) {
+    ranks.push_back(RankId{rank});
+  }
+  const sim::CommunicatorId id =
+      builder_.add_communicator(std::move(ranks), rule.at_first_use, rule.waits_for_device);
+  if (named) shared_communicators_.emplace(std::pair(from.communicator, list), id);
+  return id;
 }
 
 }  // namespace
