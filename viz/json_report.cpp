@@ -56,11 +56,14 @@ Json wait_json(const Wait& wait) {
   return json;
 }
 
-Json rank_json(const models::RankReport& rank, bool completed) {
-  Json json = {{"rank", rank.rank},
-               {"device", completed    ? "done"
-                          : rank.spins ? "spinning"
-                                       : "idle"}};
+const char* device_name(const models::RankReport& rank, sim::Verdict verdict) {
+  if (verdict == sim::Verdict::kCompleted) return "done";
+  if (verdict == sim::Verdict::kLimit) return "not at rest";
+  return rank.spins ? "spinning" : "idle";
+}
+
+Json rank_json(const models::RankReport& rank, sim::Verdict verdict) {
+  Json json = {{"rank", rank.rank}, {"device", device_name(rank, verdict)}};
   json["progress"] = Json::array();
   for (const models::Progress& progress : rank.progress) {
     Json item = {{"what", progress.what}, {"done", progress.done}, {"expected", progress.expected}};
@@ -105,7 +108,6 @@ Json remedy_json(const models::Remedy& remedy) {
 
 std::string json_report(const Report& report) {
   const Explanation& explanation = report.explanation;
-  const bool completed = explanation.verdict == sim::Verdict::kCompleted;
   Json json = {
       {"schema", kSchema},
       {"scenario", report.graph.name},
@@ -129,7 +131,7 @@ std::string json_report(const Report& report) {
   }
   json["ranks"] = Json::array();
   for (const models::RankReport& rank : explanation.ranks) {
-    json["ranks"].push_back(rank_json(rank, completed));
+    json["ranks"].push_back(rank_json(rank, explanation.verdict));
   }
   if (!report.all_waits.empty()) {
     json["waits"] = Json::array();

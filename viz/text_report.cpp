@@ -164,7 +164,7 @@ void TextReport::add_hints() {
 }
 
 std::string TextReport::device_text(const RankReport& rank) const {
-  if (explanation_.verdict == Verdict::kCompleted) return "done";
+  if (explanation_.verdict == Verdict::kLimit) return "not at rest";
   return rank.spins ? styled(kRed, "100 % (spins)") : "idle";
 }
 
