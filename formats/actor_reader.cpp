@@ -23,10 +23,10 @@ namespace {
 
 // NCCL's, by PyTorch's names.
 const std::vector<std::string>& operations() {
-  static const std::vector<std::string> names = {"all_gather", "all_reduce",     "all_to_all",
-                                                 "barrier",    "broadcast",      "gather",
-                                                 "reduce",     "reduce_scatter", "scatter"};
-  return names;
+  static const std::vector<std::string> kNames = {"all_gather", "all_reduce",     "all_to_all",
+                                                  "barrier",    "broadcast",      "gather",
+                                                  "reduce",     "reduce_scatter", "scatter"};
+  return kNames;
 }
 
 template <typename Items>

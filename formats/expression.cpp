@@ -20,6 +20,7 @@ struct Unit {
   std::int64_t factor;
 };
 
+// Times first, from small to large: time_text counts on it.
 constexpr std::array kUnits = {
     Unit{"ns", ValueType::kTime, 1},
     Unit{"us", ValueType::kTime, 1'000},
@@ -321,7 +322,7 @@ std::optional<Value> Parser::parse_call(std::string_view name, std::size_t start
   while (result && take(",")) {
     const Result next = parse_or();
     const Op op = name == "min" ? Op::kMinimum : Op::kMaximum;
-    if (!next) return next;
+    if (!next) return std::nullopt;
     if (next->type != result->type || next->type == ValueType::kWord) {
       return fail(start, fmt::format("'{}' of {} and {}", name, type_name(result->type),
                                      type_name(next->type)));
@@ -386,6 +387,30 @@ std::optional<Value> Parser::combined(Op op, const Value& left, const Value& rig
   return Value{type, Expr::binary(op, left.expr, right.expr), {}};
 }
 
+// With the largest unit of which it is at least one and a whole number of thousandths.
+std::string time_text(std::int64_t ns) {
+  if (ns == 0) return "0s";
+  for (const Unit* unit = &kUnits[3]; unit != &kUnits[0]; --unit) {
+    const std::int64_t thousandth = unit->factor / 1000;
+    if (ns < unit->factor || ns % thousandth != 0) continue;
+    std::string decimals = fmt::format(".{:03}", ns % unit->factor / thousandth);
+    decimals.erase(decimals.find_last_not_of('0') + 1);
+    return fmt::format("{}{}{}", ns / unit->factor, decimals == "." ? "" : decimals, unit->name);
+  }
+  return fmt::format("{}ns", ns);
+}
+
+// With the largest unit that leaves a whole number.
+std::string bytes_text(std::int64_t bytes) {
+  const Unit* best = nullptr;
+  for (const Unit& unit : kUnits) {
+    if (unit.type != ValueType::kBytes || bytes % unit.factor != 0) continue;
+    if (bytes == 0 || best == nullptr || unit.factor > best->factor) best = &unit;
+    if (bytes == 0) break;
+  }
+  return fmt::format("{}{}", bytes / best->factor, best->name);
+}
+
 }  // namespace
 
 std::string_view type_name(ValueType type) {
@@ -416,32 +441,18 @@ void suggest_unit(models::Diagnostic& diagnostic, ValueType found, ValueType wan
 std::string to_text(const Value& value) {
   if (value.type == ValueType::kWord) return value.word;
   const std::int64_t number = value.expr.value(0).value_or(0);
-  if (value.type == ValueType::kTruth) return number != 0 ? "on" : "off";
-  if (value.type == ValueType::kNumber) return std::to_string(number);
-  const Unit* best = nullptr;
-  for (const Unit& unit : kUnits) {
-    if (unit.type != value.type || (number != 0 && number % unit.factor != 0)) continue;
-    if (best == nullptr || unit.factor > best->factor) best = &unit;
+  switch (value.type) {
+    case ValueType::kTruth:
+      return number != 0 ? "on" : "off";
+    case ValueType::kTime:
+      return time_text(number);
+    case ValueType::kBytes:
+      return bytes_text(number);
+    case ValueType::kNumber:
+    case ValueType::kWord:
+      break;
   }
-  if (value.type == ValueType::kTime) {
-    // Three digits behind the point read better than a thousand of a smaller unit.
-    for (const Unit& unit : kUnits) {
-      const bool reads_well = unit.type == ValueType::kTime && unit.factor > 1 &&
-                              unit.name != "min" && number >= unit.factor &&
-                              number % (unit.factor / 1000) == 0;
-      if (reads_well && unit.factor > best->factor) best = &unit;
-    }
-    if (best->name == "min") best = &kUnits[3];
-    std::string text = fmt::format("{}", number / best->factor);
-    std::int64_t rest = number % best->factor;
-    if (rest != 0) {
-      std::string decimals = fmt::format("{:03}", rest * 1000 / best->factor);
-      decimals.erase(decimals.find_last_not_of('0') + 1);
-      text += "." + decimals;
-    }
-    return number == 0 ? "0s" : text + std::string(best->name);
-  }
-  return number == 0 ? "0B" : fmt::format("{}{}", number / best->factor, best->name);
+  return std::to_string(number);
 }
 
 const Parameter* Scope::find(std::string_view name) const {

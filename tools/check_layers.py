@@ -44,7 +44,7 @@ USES = {
 OTHER_FOLDERS = ("tests", "bench")
 
 # The files of tests/twin that put the two implementations side by side.
-TWIN_SEES_SIM = re.compile(r"tests/twin/(to_plan\.[ch]pp|.*_test\.cpp)$")
+TWIN_SEES_SIM = re.compile(r"tests/twin/((to|from)_plan\.[ch]pp|.*_test\.cpp)$")
 
 STANDARD_HEADERS = frozenset(
     """
