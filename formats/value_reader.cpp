@@ -10,7 +10,6 @@
 
 namespace pipesim::formats {
 
-using models::Diagnostics;
 using models::Expr;
 using models::RankSet;
 
@@ -84,7 +83,7 @@ std::optional<Value> ValueReader::option_value(const YamlValue& key, ValueType t
     value.word = key.text();
     return value;
   }
-  const std::optional<Value> value = scalar(key, scope_);
+  std::optional<Value> value = scalar(key, scope_);
   if (!value) return std::nullopt;
   if (value->type == type) return value;
   diagnostics_.error(key.place(), fmt::format("the choice is by {}, but this option is {}",

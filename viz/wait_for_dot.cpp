@@ -165,7 +165,7 @@ void Drawing::count_folded() {
 }
 
 std::string Drawing::node_name(const WaitParty& party) const {
-  const std::string own = party_text(party);
+  std::string own = party_text(party);
   if (!picture_.fold || party.kind != WaitNodeKind::kAct || strong_.count(own) > 0) return own;
   return ranks_ > kMostFoldedRanks ? "the rest" : fmt::format("rank {} the rest", party.rank);
 }
