@@ -11,17 +11,11 @@ if(NOT TARGET yaml-cpp::yaml-cpp)
   target_link_libraries(yaml-cpp::yaml-cpp INTERFACE yaml-cpp)
 endif()
 
-if(PIPESIM_WITH_GRAPHVIZ)
-  # Graphviz has no CMake package; it has pkg-config files.
-  find_package(PkgConfig REQUIRED)
-  pkg_check_modules(cgraph REQUIRED IMPORTED_TARGET libcgraph)
-endif()
+# Graphviz has no CMake package; it has pkg-config files.
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(cgraph REQUIRED IMPORTED_TARGET libcgraph)
 
 if(PIPESIM_BUILD_TESTS)
   find_package(Catch2 REQUIRED) # 2.13 or 3: a version given here would rule out one of them
   find_package(Python3 REQUIRED COMPONENTS Interpreter)
-endif()
-
-if(PIPESIM_BUILD_BENCH)
-  find_package(benchmark REQUIRED)
 endif()

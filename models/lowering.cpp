@@ -254,7 +254,8 @@ void Lowering::tell(const BalanceError& error) {
     Diagnostic* told =
         error_once(actor(error.actor).place, "nothing says how often " + name + " acts" + where);
     if (told != nullptr) {
-      told->notes.emplace_back("it is not fed by a source: add 'source: N' to it or to one before it");
+      told->notes.emplace_back(
+          "it is not fed by a source: add 'source: N' to it or to one before it");
     }
     return;
   }
