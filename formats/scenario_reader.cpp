@@ -390,7 +390,10 @@ std::optional<models::ProgramStep> ScenarioReader::read_step(const YamlValue& va
   step.place = picked->place();
   if (picked->is_map()) {
     MapReader map(*picked, "a step", diagnostics_);
-    if (const auto times = map.require("repeat")) {
+    const std::optional<YamlValue> on = map.take("on");
+    if (on) step.on = values_.rank_set(*on);
+    // A block that is neither repeated nor for some ranks only says nothing.
+    if (const auto times = on ? map.take("repeat") : map.require("repeat")) {
       step.times = values_.constant(*times, ValueType::kNumber).value_or(1);
       if (step.times < 0 || step.times > kMostBlockTimes) {
         diagnostics_.error(times->place(), fmt::format("a block is done 0 to {} times, found {}",

@@ -200,8 +200,10 @@ std::optional<std::string> ValueReader::one_of(const YamlValue& value,
   if (!found) return found;
   if (std::find(options.begin(), options.end(), *found) != options.end()) return found;
   models::Diagnostic& error = diagnostics_.error(
-      value.place(), fmt::format("expected {}, found '{}'", fmt::join(options, " or "), *found));
-  if (options.size() > 2) models::suggest_name(error, *found, options);
+      value.place(),
+      fmt::format("expected one of {}, found '{}'", fmt::join(options, ", "), *found));
+  const std::string nearest = models::nearest_name(*found, options);
+  if (!nearest.empty()) error.notes.push_back(fmt::format("did you mean '{}'?", nearest));
   return std::nullopt;
 }
 

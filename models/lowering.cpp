@@ -64,8 +64,8 @@ class Lowering {
     if (actor.thread != kNoIndex) return actor.thread;
     return actor.stream == kNoIndex ? kNoIndex : graph_.streams[actor.stream].thread;
   }
-  static void flatten(const std::vector<ProgramStep>& steps,
-                      std::map<std::uint32_t, std::int64_t>& counts, std::int64_t times);
+  static void count_steps(const std::vector<ProgramStep>& steps, std::uint32_t rank,
+                          std::int64_t times, std::map<std::uint32_t, std::int64_t>& counts);
   void expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
               std::vector<ActorId>& acts) const;
 
@@ -285,15 +285,16 @@ void Lowering::tell(const BalanceError& error) {
 // ---------------------------------------------------------------------------------------------
 // Programs
 
-void Lowering::flatten(const std::vector<ProgramStep>& steps,
-                       std::map<std::uint32_t, std::int64_t>& counts, std::int64_t times) {
+// How often each actor template stands in the program as `rank` does it.
+void Lowering::count_steps(const std::vector<ProgramStep>& steps, std::uint32_t rank,
+                           std::int64_t times, std::map<std::uint32_t, std::int64_t>& counts) {
   for (const ProgramStep& step : steps) {
     if (step.actor != kNoIndex) {
       counts[step.actor] += times;
-    } else {
+    } else if (!step.on || step.on->contains(rank)) {
       std::int64_t all = 0;
       if (__builtin_mul_overflow(times, step.times, &all)) all = kMostNs;
-      flatten(step.block, counts, std::min(all, kMost32));
+      count_steps(step.block, rank, std::min(all, kMost32), counts);
     }
   }
 }
@@ -303,11 +304,15 @@ void Lowering::check_programs() {
     const HostThread& thread = graph_.threads[t];
     if (thread.order != sim::ThreadOrder::kProgram) continue;
     std::map<std::uint32_t, std::int64_t> counts;
-    flatten(thread.program, counts, 1);
+    std::uint32_t counted_rank = kNoIndex;
     for (std::uint32_t id = 0; id < placed_.size(); ++id) {
       if (thread_index(actor(id)) != t) continue;
-      const auto listed = counts.find(placed_[id].actor_template);
-      const std::int64_t found = listed == counts.end() ? 0 : listed->second;
+      if (counted_rank != rank_of(id)) {
+        counted_rank = rank_of(id);
+        counts.clear();
+        count_steps(thread.program, counted_rank, 1, counts);
+      }
+      const std::int64_t found = counts[placed_[id].actor_template];
       if (found == acts_[id]) continue;
       error_once(thread.place, "the program of thread '" + thread.name + "' has '" +
                                    actor(id).name + "' " + std::to_string(found) +
@@ -325,6 +330,7 @@ void Lowering::expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
       if (id != kNoIndex) acts.push_back(ActorId{id});
       continue;
     }
+    if (step.on && !step.on->contains(rank)) continue;
     for (std::int64_t i = 0; i < step.times; ++i) expand(step.block, rank, acts);
   }
 }

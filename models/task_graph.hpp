@@ -43,6 +43,7 @@ struct ProgramStep {
   Place place;
   std::uint32_t actor = kNoIndex;  // index in TaskGraph::actors, or kNoIndex for a block
   std::int64_t times = 1;          // of a block
+  std::optional<RankSet> on;       // of a block: only on these ranks
   std::vector<ProgramStep> block;
 };
 

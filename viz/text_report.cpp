@@ -232,6 +232,10 @@ void TextReport::add_collateral() {
     text_ += fmt::format("Stuck: {}.\n", counted(explanation_.stuck, "act"));
     return;
   }
+  if (explanation_.collateral == 0) {
+    text_ += "Nothing else is stuck.\n";
+    return;
+  }
   text_ += fmt::format("Behind the cycle: {}", counted(explanation_.collateral, "more act"));
   std::string distances;
   constexpr std::size_t kMostDistances = 4;
@@ -256,8 +260,7 @@ void TextReport::add_all_waits() {
   add_heading("All waits");
   Table table;
   for (const Wait& wait : report_.all_waits) {
-    std::string to = party_text(wait.to);
-    if (wait.needed) to += fmt::format(", which comes before {}", act_text(*wait.needed));
+    const std::string to = party_text(wait.to);
     table.add({party_text(wait.from), wait.from.act.stream, stage_text(wait.from.act),
                fmt::format("{} {}", wait_text(wait), to),
                fmt::format("[{}]", kind_name(wait.kind))});

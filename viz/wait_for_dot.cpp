@@ -26,14 +26,18 @@ constexpr const char* kStrong = "#c1121f";
 constexpr const char* kGrey = "#8d99ae";
 constexpr const char* kGreyText = "#5c677d";
 
-/// Names to ids and back, for one graph. cgraph calls these.
+/// Names to ids and back, for one graph. cgraph calls these. Names must be strings of cgraph's own
+/// (agstrdup): it looks at what stands before them in memory.
 struct Ids {
+  Agraph_t* graph = nullptr;
   std::map<std::pair<int, std::string>, IDTYPE> by_name;
-  std::map<std::pair<int, IDTYPE>, std::string> names;
+  std::map<std::pair<int, IDTYPE>, char*> names;
   IDTYPE next = 2;
 
-  static void* open(Agraph_t* /*graph*/, Agdisc_t* discipline) {
-    return reinterpret_cast<Discipline*>(discipline)->ids;  // NOLINT: a C interface
+  static void* open(Agraph_t* graph, Agdisc_t* discipline) {
+    Ids* ids = reinterpret_cast<Discipline*>(discipline)->ids;  // NOLINT: a C interface
+    ids->graph = graph;
+    return ids;
   }
   static long map(void* state, int type, char* name, IDTYPE* id, int create) {
     Ids& ids = *static_cast<Ids*>(state);
@@ -52,7 +56,7 @@ struct Ids {
     *id = ids.next;
     ids.next += 2;
     ids.by_name.emplace(key, *id);
-    ids.names.emplace(std::pair(type, *id), name);
+    ids.names.emplace(std::pair(type, *id), agstrdup(ids.graph, name));
     return 1;
   }
   static long alloc(void* /*state*/, int /*type*/, IDTYPE /*id*/) { return 0; }
@@ -60,7 +64,7 @@ struct Ids {
   static char* print(void* state, int type, IDTYPE id) {
     Ids& ids = *static_cast<Ids*>(state);
     const auto known = ids.names.find({type, id});
-    return known == ids.names.end() ? nullptr : known->second.data();
+    return known == ids.names.end() ? nullptr : known->second;
   }
   static void close(void* /*state*/) {}
   static void idregister(void* /*state*/, int /*type*/, void* /*object*/) {}

@@ -167,7 +167,9 @@ std::string stage_text(const ActInfo& act) {
   return "done";
 }
 
-std::string wait_text(const Wait& wait) {
+namespace {
+
+std::string reason_text(const Wait& wait) {
   switch (wait.kind) {
     case WaitKind::kStreamOrder:
       return "stands in its stream behind";
@@ -191,6 +193,13 @@ std::string wait_text(const Wait& wait) {
       break;
   }
   return "waits for input from";
+}
+
+}  // namespace
+
+std::string wait_text(const Wait& wait) {
+  if (!wait.needed) return reason_text(wait);
+  return fmt::format("{} {}, which comes after", reason_text(wait), act_text(*wait.needed));
 }
 
 }  // namespace pipesim::viz

@@ -43,7 +43,8 @@ std::string party_text(const models::WaitParty& party);
 /// How far an act is, and what of: "started, spins", "in its launch: creating the communicator".
 std::string stage_text(const models::ActInfo& act);
 
-/// What a wait is for, up to but without the other end: "needs data from".
+/// What a wait is for, up to but without the other end: "needs data from". Where the other end only
+/// stands before what is needed in a program, "needs data from x#2, which comes after".
 std::string wait_text(const models::Wait& wait);
 
 }  // namespace pipesim::viz
