@@ -80,6 +80,11 @@ class Parser {
   void skip_space() {
     while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
   }
+  // The place of what comes next.
+  std::size_t next() {
+    skip_space();
+    return at_;
+  }
   bool take(std::string_view symbol) {
     skip_space();
     if (text_.substr(at_, symbol.size()) != symbol) return false;
@@ -112,7 +117,7 @@ std::optional<Value> Parser::parse_or() {
   if (++depth_ > kDeepest) return fail(at_, "too many parentheses");
   Result left = parse_and();
   while (left) {
-    const std::size_t at = at_;
+    const std::size_t at = next();
     if (!take_word("or")) break;
     const Result right = parse_and();
     left = right ? truth(Op::kOr, *left, *right, at) : std::nullopt;
@@ -124,7 +129,7 @@ std::optional<Value> Parser::parse_or() {
 std::optional<Value> Parser::parse_and() {
   Result left = parse_not();
   while (left) {
-    const std::size_t at = at_;
+    const std::size_t at = next();
     if (!take_word("and")) break;
     const Result right = parse_not();
     left = right ? truth(Op::kAnd, *left, *right, at) : std::nullopt;
@@ -134,7 +139,7 @@ std::optional<Value> Parser::parse_and() {
 
 std::optional<Value> Parser::parse_not() {
   bool negated = false;
-  const std::size_t at = at_;
+  const std::size_t at = next();
   while (take_word("not")) negated = !negated;
   Result operand = parse_comparison();
   if (!operand || !negated) return operand;
@@ -155,7 +160,7 @@ std::optional<Value> Parser::parse_comparison() {
       {"<", Op::kLess},
       {">", Op::kGreater},
   }};
-  const std::size_t at = at_;
+  const std::size_t at = next();
   for (const auto& [symbol, op] : kOperators) {
     if (!take(symbol)) continue;
     const Result right = parse_sum();
@@ -167,7 +172,7 @@ std::optional<Value> Parser::parse_comparison() {
 std::optional<Value> Parser::parse_sum() {
   Result left = parse_product();
   while (left) {
-    const std::size_t at = at_;
+    const std::size_t at = next();
     const bool plus = take("+");
     if (!plus && !take("-")) break;
     const Result right = parse_product();
@@ -179,7 +184,7 @@ std::optional<Value> Parser::parse_sum() {
 std::optional<Value> Parser::parse_product() {
   Result left = parse_sign();
   while (left) {
-    const std::size_t at = at_;
+    const std::size_t at = next();
     Op op = Op::kMultiply;
     if (take("/")) {
       op = Op::kDivide;
@@ -195,7 +200,7 @@ std::optional<Value> Parser::parse_product() {
 }
 
 std::optional<Value> Parser::parse_sign() {
-  const std::size_t at = at_;
+  const std::size_t at = next();
   bool negative = false;
   while (take("-")) negative = !negative;
   Result operand = parse_primary();

@@ -5,6 +5,9 @@
 // that find_cycle promises. A later v wins only with a strictly shorter cycle, so no search needs
 // to go deeper than the best length so far.
 //
+// In a component beyond the limit one search is made, from its smallest node, and the cycle is then
+// shortened by its chords until it has none.
+//
 // Tested by tests/unit/models/wait_cycle_test.cpp against all cycles of random small graphs.
 #include "models/wait_cycle.hpp"
 
@@ -47,6 +50,8 @@ class CycleSearch {
   void find_components();
   std::uint32_t search_back(std::uint32_t start, bool smaller_nodes_too, std::uint32_t limit);
   void walk(std::uint32_t start);
+  void cut_chords();
+  bool cut_shortest_chord();
   std::uint32_t first_edge(std::uint32_t node) const;
   bool inside(const sim::WaitEdge& edge) const {
     return component_[edge.from] == component_[edge.to];
@@ -131,6 +136,50 @@ void CycleSearch::walk(std::uint32_t start) {
   } while (node != start);
 }
 
+// An edge from one node of the cycle to another that is not its next closes a shorter cycle. Takes
+// the shortest of those, and turns it so that its smallest node comes first.
+bool CycleSearch::cut_shortest_chord() {
+  const auto length = static_cast<std::uint32_t>(result_.edges.size());
+  for (const std::uint32_t node : queue_) distance_[node] = kNoIndex;
+  queue_.clear();
+  // For the moment a node's "distance" is its place on the cycle.
+  for (std::uint32_t i = 0; i < length; ++i) {
+    queue_.push_back(graph_.edges[result_.edges[i]].from);
+    distance_[queue_.back()] = i;
+  }
+  std::uint32_t best_length = length;
+  std::uint32_t best = kNoIndex;
+  for (const std::uint32_t node : queue_) {
+    for (std::uint32_t i = first_edge(node);
+         i < graph_.edges.size() && graph_.edges[i].from == node; ++i) {
+      const std::uint32_t to = distance_[graph_.edges[i].to];
+      if (to == kNoIndex) continue;
+      const std::uint32_t closed = (distance_[node] + length - to) % length + 1;
+      if (closed >= best_length) continue;
+      best_length = closed;
+      best = i;
+    }
+  }
+  if (best == kNoIndex) return false;
+  std::vector<std::uint32_t> edges;
+  for (std::uint32_t i = 0; i + 1 < best_length; ++i) {
+    edges.push_back(result_.edges[(distance_[graph_.edges[best].to] + i) % length]);
+  }
+  edges.push_back(best);
+  const auto smallest =
+      std::min_element(edges.begin(), edges.end(), [&](std::uint32_t a, std::uint32_t b) {
+        return graph_.edges[a].from < graph_.edges[b].from;
+      });
+  std::rotate(edges.begin(), smallest, edges.end());
+  result_.edges = std::move(edges);
+  return true;
+}
+
+void CycleSearch::cut_chords() {
+  while (cut_shortest_chord()) {
+  }
+}
+
 WaitCycle CycleSearch::run() {
   find_components();
   distance_.assign(graph_.nodes.size(), kNoIndex);
@@ -143,9 +192,10 @@ WaitCycle CycleSearch::run() {
     if (!exact) done[component] = 1;
     const std::uint32_t length = search_back(node, !exact, best == kNoIndex ? kNoIndex : best - 1);
     if (length == kNoIndex || length >= best) continue;
-    best = length;
     result_.shortest = exact;
     walk(node);
+    if (!exact) cut_chords();
+    best = static_cast<std::uint32_t>(result_.edges.size());
   }
   return result_;
 }
