@@ -13,7 +13,7 @@
 namespace pipesim::twin {
 namespace {
 
-constexpr int kMostActors = 14;
+constexpr int kMostActors = 20;
 constexpr int kMostActs = 12;
 
 /// splitmix64 (Steele, Lea, Flood 2014): unlike the distributions of <random> the same everywhere.
@@ -56,16 +56,11 @@ class Generator {
   explicit Generator(std::uint64_t seed) : random_(seed) {}
 
   Spec make() {
-    // A plan has a temper, so that rare features come in crowds as well as alone.
-    base_acts_ = random_.between(1, 4);
-    rate_ = random_.between(2, 3);
-    gated_percent_ = random_.pick<int>({0, 20, 80});
-    blocking_percent_ = random_.pick<int>({0, 0, 10, 30});
-    overhead_percent_ = random_.pick<int>({0, 20, 70});
-    collective_percent_ = random_.pick<int>({0, 10, 20, 50});
-    program_percent_ = random_.pick<int>({0, 30, 100});
+    draw_temper();
     add_hosts();
-    const int target = random_.between(2, kMostActors);
+    if (random_.chance(10)) add_lent_slots();
+    if (random_.chance(6)) add_waiting_creations();
+    const int target = random_.chance(50) ? random_.between(2, 9) : random_.between(8, kMostActors);
     while (count_of(spec_.actors) < target) add_something(target);
     for (int i = random_.below(3); i > 0; --i) add_extra_edge();
     if (random_.chance(7)) add_ring();
@@ -76,12 +71,33 @@ class Generator {
  private:
   // Hosts -----------------------------------------------------------------------------------------
 
+  /// A plan has a temper, so that rare features come in crowds as well as alone.
+  void draw_temper() {
+    base_acts_ = random_.between(1, 4);
+    rate_ = random_.between(2, 3);
+    instant_percent_ = random_.pick<int>({0, 0, 0, 60});
+    gated_percent_ = random_.pick<int>({0, 20, 80});
+    blocking_percent_ = random_.pick<int>({0, 0, 10, 30});
+    overhead_percent_ = random_.pick<int>({0, 20, 70});
+    collective_percent_ = random_.pick<int>({0, 10, 20, 50});
+    shared_communicator_percent_ = random_.pick<int>({20, 50, 80});
+    first_use_percent_ = random_.pick<int>({40, 60, 80});
+    waits_for_device_percent_ = random_.pick<int>({20, 50, 100});
+    late_member_percent_ = random_.pick<int>({3, 3, 30});
+    absent_percent_ = random_.pick<int>({2, 2, 20});
+    absent_at_creation_percent_ = random_.pick<int>({2, 2, 10});
+    few_streams_ = random_.chance(25);
+    program_percent_ = random_.pick<int>({0, 30, 100});
+    if (random_.chance(20)) favourite_ = random_.pick(kinds());
+  }
+
   void add_hosts() {
     spec_.ranks = random_.between(1, 4);
     const bool short_queues = random_.chance(40);
     for (int rank = 0; rank < spec_.ranks; ++rank) {
-      const int threads = random_.between(1, 3);
-      const int streams = random_.chance(70) ? threads : random_.between(1, 3);
+      const int threads = few_streams_ ? random_.between(2, 3) : random_.between(1, 3);
+      const int own = random_.chance(70) ? threads : random_.between(1, 3);
+      const int streams = few_streams_ ? 1 : own;
       for (int i = 0; i < threads; ++i) {
         spec_.threads.push_back({rank, random_.chance(program_percent_), {}});
       }
@@ -107,6 +123,7 @@ class Generator {
 
   /// Few different times, so that much happens at once.
   std::int64_t some_time() {
+    if (random_.chance(instant_percent_)) return 0;
     return random_.chance(60) ? 10 : random_.pick<std::int64_t>({0, 0, 5, 20, 30, 7});
   }
 
@@ -136,7 +153,7 @@ class Generator {
     return at(spec_.actors, output.producer).acts / output.acts_per_slot;
   }
 
-  bool fits(int reg, int acts) const { return acts % slots_filled(reg) == 0; }
+  bool fits(int reg, int acts) const { return acts > 0 && acts % slots_filled(reg) == 0; }
 
   int add_register(int producer, int slots, int acts_per_slot, bool control = false) {
     Register output;
@@ -176,7 +193,7 @@ class Generator {
   void add_control_input(int consumer) {
     const int acts = at(spec_.actors, consumer).acts;
     const int producer = random_.below(count_of(spec_.actors));
-    if (producer >= consumer) return;
+    if (producer >= consumer || acts == 0 || at(spec_.actors, producer).acts == 0) return;
     std::vector<int> groups;
     for (int slots = 1; slots <= acts; ++slots) {
       const int produced = at(spec_.actors, producer).acts;
@@ -221,13 +238,14 @@ class Generator {
     if (kind == "copy" && rank == from) return;
     const int actor = add_actor(kind, rank, more ? filled * rate_ : filled);
     consume(*input, actor);
-    add_reader_outputs(kind, actor, filled);
+    add_reader_outputs(kind, actor, *input);
     if (random_.chance(20)) add_second_input(actor);
     if (random_.chance(12)) add_control_input(actor);
     if (random_.chance(2)) add_outside(actor);
   }
 
-  void add_reader_outputs(const std::string& kind, int actor, int filled) {
+  void add_reader_outputs(const std::string& kind, int actor, int input) {
+    const int filled = slots_filled(input);
     if (kind == "repeat") {
       const int reg =
           add_register(actor, random_.chance(70) ? rate_ : random_.between(1, rate_), 1);
@@ -239,6 +257,7 @@ class Generator {
     } else if (kind == "buffer") {
       add_register(actor, random_.between(2, 6), 1);
     } else if (kind == "in place") {
+      if (random_.chance(40)) ++spec_.registers[static_cast<std::size_t>(input)].slots;
       const int reg = add_register(actor, random_.between(1, 3), 1);
       spec_.registers.back().in_place = 0;
       if (random_.chance(75)) add_plain_reader(reg);
@@ -251,9 +270,11 @@ class Generator {
   /// Makes sure that a register has a consumer.
   void add_plain_reader(int reg) {
     if (count_of(spec_.actors) >= kMostActors) return;
-    const int actor =
-        add_actor("plain", rank_of(at(spec_.registers, reg).producer), slots_filled(reg));
+    const int producer = at(spec_.registers, reg).producer;
+    const int actor = add_actor("plain", rank_of(producer), slots_filled(reg));
+    if (random_.chance(40)) spec_.actors.back().stream = at(spec_.actors, producer).stream;
     consume(reg, actor);
+    if (random_.chance(25)) add_second_input(actor);
     add_outputs(actor);
   }
 
@@ -272,17 +293,23 @@ class Generator {
 
   // Collectives -----------------------------------------------------------------------------------
 
-  int some_communicator() {
-    if (!spec_.communicators.empty() && random_.chance(55)) {
-      return random_.below(count_of(spec_.communicators));
-    }
+  std::vector<int> some_ranks(int count) {
     std::vector<int> ranks;
     for (int rank = 0; rank < spec_.ranks; ++rank) ranks.push_back(rank);
     random_.shuffle(ranks);
-    ranks.resize(static_cast<std::size_t>(random_.between(2, spec_.ranks)));
+    ranks.resize(static_cast<std::size_t>(count));
     std::sort(ranks.begin(), ranks.end());
-    const bool at_first_use = random_.chance(60);
-    spec_.communicators.push_back({ranks, at_first_use, at_first_use && random_.chance(50)});
+    return ranks;
+  }
+
+  int some_communicator() {
+    if (!spec_.communicators.empty() && random_.chance(shared_communicator_percent_)) {
+      return random_.below(count_of(spec_.communicators));
+    }
+    const std::vector<int> ranks = some_ranks(random_.between(2, spec_.ranks));
+    const bool at_first_use = random_.chance(first_use_percent_);
+    const bool waits_for_device = at_first_use && random_.chance(waits_for_device_percent_);
+    spec_.communicators.push_back({ranks, at_first_use, waits_for_device});
     return count_of(spec_.communicators) - 1;
   }
 
@@ -294,9 +321,11 @@ class Generator {
     random_.shuffle(ranks);
     const int number = count_of(spec_.collectives);
     const int acts = some_acts();
+    const bool exists = !at(spec_.communicators, communicator).at_first_use;
+    const int absent_percent = exists ? absent_percent_ : absent_at_creation_percent_;
     Collective collective{communicator, {}};
     for (int rank : ranks) {
-      const bool absent = random_.chance(3) && rank != ranks.front();
+      const bool absent = random_.chance(absent_percent) && rank != ranks.front();
       const int member = absent ? -1 : add_member(number, rank, acts);
       collective.members.push_back({rank, member});
     }
@@ -306,25 +335,130 @@ class Generator {
 
   int add_member(int collective, int rank, int acts) {
     const bool fewer = acts > 1 && random_.chance(3);
-    const int actor = add_actor("collective", rank, fewer ? random_.between(1, acts - 1) : acts);
+    const int actor = add_actor("collective", rank, fewer ? random_.between(0, acts - 1) : acts);
     spec_.actors.back().collective = collective;
+    if (fewer && at(spec_.actors, actor).acts == 0) return actor;
     const std::optional<int> input = some_data(rank);
     if (input && fits(*input, at(spec_.actors, actor).acts) && random_.chance(75)) {
       consume(*input, actor);
     }
     if (random_.chance(8)) add_control_input(actor);
     add_outputs(actor);
-    if (random_.chance(6)) add_outside(actor);
+    if (random_.chance(late_member_percent_)) add_outside(actor);
     return actor;
+  }
+
+  // What takes several rare things at once --------------------------------------------------------
+
+  /// Ops whose peer never comes: they stop their streams when they are the first there.
+  void stop_streams() {
+    if (spec_.ranks < 2) return;
+    const std::vector<int> ranks = some_ranks(2);
+    for (int i = random_.between(1, 3); i > 0; --i) {
+      const int who = random_.below(2);
+      add_stop(at(ranks, who), at(ranks, 1 - who));
+    }
+  }
+
+  /// It may wait for some of the acts of another actor, if it has as many itself.
+  void add_stop(int rank, int other_rank) {
+    const bool first = spec_.actors.empty();
+    const int acts = first ? 1 : std::max(1, random_.pick(spec_.actors).acts);
+    const int actor = add_actor("collective", rank, acts);
+    spec_.actors.back().collective = count_of(spec_.collectives);
+    if (random_.chance(85)) add_control_input(actor);
+    const int communicator = count_of(spec_.communicators);
+    spec_.communicators.push_back(
+        {{std::min(rank, other_rank), std::max(rank, other_rank)}, false, false});
+    spec_.collectives.push_back({communicator, {{rank, actor}, {other_rank, -1}}});
+  }
+
+  /// Two communicators whose creation waits for devices, some of which have stopped. Perhaps a rank
+  /// does not come to the first, and another comes twice.
+  void add_waiting_creations() {
+    if (spec_.ranks < 2) return;
+    stop_streams();
+    stop_streams();
+    for (int i = 0; i < 2; ++i) {
+      const int communicator = count_of(spec_.communicators);
+      const std::vector<int> ranks = some_ranks(2);
+      spec_.communicators.push_back({ranks, true, true});
+      const bool never = i == 0 && random_.chance(30);
+      add_users(communicator, {ranks.front(), never ? -1 : ranks.back()});
+      if (never) {
+        add_users(communicator, {ranks.front()});
+        add_outside(count_of(spec_.actors) - 1);
+      }
+    }
+  }
+
+  /// A collective of one act, with a member on each rank that is given; -1 stands for none.
+  void add_users(int communicator, const std::vector<int>& ranks) {
+    const int number = count_of(spec_.collectives);
+    spec_.collectives.push_back({communicator, {}});
+    for (int rank : ranks) {
+      if (rank < 0) continue;
+      const int actor = add_actor("collective", rank, 1);
+      spec_.actors.back().collective = number;
+      if (random_.chance(30)) add_control_input(actor);
+      spec_.collectives.back().members.push_back({rank, actor});
+    }
+  }
+
+  /// Slots that their consumer lends to a third actor, where the thread to which they come back and
+  /// the stream by which they come may stop.
+  void add_lent_slots() {
+    const int rank = random_.below(spec_.ranks);
+    const int acts = random_.between(2, kMostActs);
+    const std::vector<int> threads = of_rank(spec_.threads, rank);
+    const int owner = add_actor("source", rank, acts);
+    spec_.actors.back().thread = threads.front();
+    const int slots = add_register(owner, random_.between(2, 3), 1);
+    if (random_.chance(60)) {
+      const int outside = add_actor("outside", rank, 1);
+      spec_.actors.back().thread = threads.front();
+      add_outside(outside);
+    }
+    const int lender = add_actor("in place", rank, acts);
+    spec_.actors.back().thread = threads.back();
+    consume(slots, lender);
+    const int lent = add_register(lender, random_.pick<int>({1, 1, 2, 3}), 1);
+    spec_.registers.back().in_place = 0;
+    const int reader = add_actor("plain", rank, acts);
+    if (random_.chance(60)) spec_.actors.back().thread = threads.back();
+    if (random_.chance(60)) spec_.actors.back().stream = at(spec_.actors, lender).stream;
+    consume(lent, reader);
+    const bool calm = random_.chance(50);
+    if (calm) set_calm({lender, reader});
+    if (!calm && random_.chance(40)) spec_.actors.back().blocking = true;
+    if (spec_.ranks < 2 || random_.chance(30)) return;
+    add_stop(rank, (rank + 1) % spec_.ranks);
+    spec_.actors.back().stream = at(spec_.actors, lender).stream;
+  }
+
+  /// Actors whose launches take no time and whose messages leave at launch where they can.
+  void set_calm(const std::vector<int>& actors) {
+    for (int a : actors) {
+      Actor& actor = spec_.actors[static_cast<std::size_t>(a)];
+      actor.launch_overhead = 0;
+      actor.immediate = true;
+      actor.blocking = false;
+    }
   }
 
   // The whole -------------------------------------------------------------------------------------
 
-  void add_something(int target) {
+  static const std::vector<std::string>& kinds() {
     static const std::vector<std::string> kKinds = {
         "plain",      "plain",  "plain", "plain",  "source", "outside",  "repeat",
         "accumulate", "unpack", "zeros", "buffer", "copy",   "in place", "in place"};
-    const std::string kind = spec_.actors.empty() ? "source" : random_.pick(kKinds);
+    return kKinds;
+  }
+
+  void add_something(int target) {
+    std::string kind = random_.pick(kinds());
+    if (!favourite_.empty() && random_.chance(50)) kind = favourite_;
+    if (spec_.actors.empty()) kind = "source";
     if (random_.chance(collective_percent_) && count_of(spec_.actors) + 2 <= target) {
       add_collective();
     } else if (kind == "source" || kind == "outside" || kind == "zeros") {
@@ -383,10 +517,19 @@ class Generator {
   Spec spec_;
   int base_acts_ = 1;
   int rate_ = 2;
+  int instant_percent_ = 0;
   int gated_percent_ = 0;
   int blocking_percent_ = 0;
   int overhead_percent_ = 0;
   int collective_percent_ = 0;
+  int shared_communicator_percent_ = 0;
+  int first_use_percent_ = 0;
+  int waits_for_device_percent_ = 0;
+  int late_member_percent_ = 0;
+  int absent_percent_ = 0;
+  int absent_at_creation_percent_ = 0;
+  bool few_streams_ = false;
+  std::string favourite_;  // the kind of every second actor; empty: none
   int program_percent_ = 0;
 };
 

@@ -1,0 +1,50 @@
+// Scenarios that stand in a test as text: read, lower, run, or list their mistakes.
+#pragma once
+
+#include <optional>
+#include <stdexcept>
+#include <string>
+
+#include "formats/scenario.hpp"
+#include "models/diagnostics.hpp"
+#include "models/lowering.hpp"
+#include "models/simulation.hpp"
+#include "tests/support/scenario.hpp"
+
+namespace pipesim::testing {
+
+/// The scenario in `text`; a mistake in it is one of the test.
+inline formats::Scenario scenario_of(const std::string& text, const Settings& settings = {}) {
+  models::Diagnostics diagnostics;
+  auto scenario = formats::read_scenario(text, settings, diagnostics);
+  if (!scenario) throw std::runtime_error(text_of(diagnostics));
+  return std::move(*scenario);
+}
+
+inline models::Lowered lowered_of(const std::string& text, const Settings& settings = {}) {
+  models::Diagnostics diagnostics;
+  auto lowered = models::lower(scenario_of(text, settings).graph, diagnostics);
+  if (!lowered) throw std::runtime_error(text_of(diagnostics));
+  return std::move(*lowered);
+}
+
+inline models::Explanation explanation_of(const std::string& text, const Settings& settings = {}) {
+  return simulate(scenario_of(text, settings).graph).explanation;
+}
+
+/// All mistakes with their places and notes, a line each, in the order of places: those of reading
+/// or, if there are none, those of lowering.
+inline std::string mistakes_in(const std::string& text, const Settings& settings = {}) {
+  models::Diagnostics diagnostics;
+  const auto scenario = formats::read_scenario(text, settings, diagnostics);
+  if (scenario) models::lower(scenario->graph, diagnostics);
+  std::string result;
+  for (const models::Diagnostic& item : diagnostics.sorted()) {
+    result += std::to_string(item.place.line) + ":" + std::to_string(item.place.column) + ": " +
+              item.message + "\n";
+    for (const std::string& note : item.notes) result += "  " + note + "\n";
+  }
+  return result;
+}
+
+}  // namespace pipesim::testing
