@@ -21,7 +21,8 @@ inline constexpr std::uint32_t kLargestExactComponent = 20'000;
 
 /// The shortest cycle of `graph`. Of several, the first when each is read from its smallest node on
 /// and compared node by node; nodes are ordered by rank, place in the file and act. In a component
-/// larger than `exact_limit`, one without chords: it cannot be shortened by an edge between its nodes.
+/// larger than `exact_limit`, one without chords: it cannot be shortened by an edge between its
+/// nodes.
 ///
 /// Cost: strong components (Tarjan, by Boost.Graph) in linear time, then one search per node of a
 /// component, which looks no deeper than the best cycle so far.

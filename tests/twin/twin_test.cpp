@@ -23,7 +23,7 @@
 namespace pipesim::twin {
 namespace {
 
-constexpr std::uint64_t kPlans = 10000;
+constexpr std::uint64_t kPlans = 50000;
 constexpr std::uint64_t kFirstSeed = 1;
 constexpr std::size_t kDifferencesShown = 12;
 

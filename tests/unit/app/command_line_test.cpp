@@ -105,7 +105,7 @@ TEST_CASE("colour is there only where it is asked for", "[app][command_line]") {
   CHECK(contains(command({"run", file, "--color", "always"}).out, "\033[31;1mDEADLOCK"));
 }
 
-TEST_CASE("--params lists what --set can set", "[app][command_line]") {
+TEST_CASE("the option params lists what --set can set", "[app][command_line]") {
   const Result result = command({"run", "scenarios/swin_2x2x2.yaml", "--params"});
   CHECK(result.code == 0);
   CHECK(contains(result.out, "bwd_dst_buffer"));

@@ -17,8 +17,8 @@ TEST_CASE("mistakes are sorted by place, those of one place in the order they we
   diagnostics.error({}, "without a place");
   std::vector<std::string> messages;
   for (const Diagnostic& item : diagnostics.sorted()) messages.push_back(item.message);
-  CHECK(messages == std::vector<std::string>{"without a place", "first", "second", "third",
-                                             "fourth"});
+  CHECK(messages ==
+        std::vector<std::string>{"without a place", "first", "second", "third", "fourth"});
 }
 
 TEST_CASE("only errors stop what follows", "[models][diagnostics]") {
