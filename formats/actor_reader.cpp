@@ -88,7 +88,7 @@ void ActorReader::read_actor(std::uint32_t index) {
   ActorTemplate& actor = graph_.actors[index];
   Pending& pending = pending_[index];
   MapReader& map = pending.map;
-  map.take("about");  // for the reader of the file
+  map.take_text("about");  // for the reader of the file
   actor.on = models::RankSet::range(0, graph_.ranks);
   if (const auto on = map.take("on")) actor.on = values_.rank_set(*on).value_or(actor.on);
   RegisterTemplate out;

@@ -14,6 +14,9 @@ namespace {
 using models::Diagnostics;
 using models::Expr;
 
+// Nobody writes longer ones, and none of this size can hurt.
+constexpr std::size_t kLongest = 10'000;
+
 struct Unit {
   std::string_view name;
   ValueType type;
@@ -46,6 +49,10 @@ class Parser {
       : text_(text), place_(place), scope_(scope), diagnostics_(diagnostics) {}
 
   std::optional<Value> run() {
+    if (text_.size() > kLongest) {
+      fail(0, fmt::format("an expression has at most {} characters", kLongest));
+      return std::nullopt;
+    }
     std::optional<Value> result = parse_or();
     skip_space();
     if (result && at_ < text_.size()) {

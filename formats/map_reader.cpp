@@ -33,6 +33,15 @@ std::optional<YamlValue> MapReader::require(std::string_view key) {
   return value;
 }
 
+std::string MapReader::take_text(std::string_view key) {
+  const std::optional<YamlValue> value = take(key);
+  if (!value || value->is_null()) return {};
+  if (value->is_scalar()) return std::string(value->text());
+  diagnostics_.error(value->place(),
+                     fmt::format("'{}' is a text, found {}", key, value->described()));
+  return {};
+}
+
 void MapReader::finish() {
   for (const Entry& entry : entries_) {
     if (entry.taken) continue;

@@ -24,6 +24,9 @@ class MapReader {
   /// As take(); a missing key is reported.
   std::optional<YamlValue> require(std::string_view key);
 
+  /// As take(), for text that only people read: `about`. A list or a map is reported.
+  std::string take_text(std::string_view key);
+
   /// Reports what was never asked for.
   void finish();
 

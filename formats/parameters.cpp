@@ -13,6 +13,7 @@
 namespace pipesim::formats {
 
 using models::Diagnostics;
+using models::Expr;
 
 namespace {
 
@@ -35,6 +36,8 @@ class ParameterReader {
 
  private:
   void read(const YamlValue::Entry& entry);
+  bool read_fields(const YamlValue& value, Parameter& parameter);
+  bool read_options(const YamlValue& value, Parameter& parameter);
   bool read_default(const YamlValue& value, Parameter& parameter);
   bool apply_setting(Parameter& parameter);
   bool check(const Parameter& parameter, models::Place place, const std::string& source);
@@ -65,32 +68,43 @@ void ParameterReader::read(const YamlValue::Entry& entry) {
         .notes.emplace_back("a name is letters, digits and _, and no word that expressions use");
     return;
   }
-  YamlValue value = entry.value;
-  if (entry.value.is_map()) {
-    MapReader map(entry.value, "a parameter", diagnostics_);
-    if (const auto about = map.take("about")) parameter.about = about->text();
-    if (const auto options = map.take("one_of")) {
-      for (const YamlValue& option : options->items())
-        parameter.options.emplace_back(option.text());
-    }
-    const auto at_least = map.take("at_least");
-    const auto given = map.require("default");
-    map.finish();
-    if (!given) return;
-    value = *given;
-    if (at_least) {
-      const TextPlace place{at_least->place(), at_least->quoted()};
-      const auto least = parse_expression(at_least->text(), place, scope_, diagnostics_);
-      if (!least) return;
-      parameter.at_least = least->expr.value(0);
-    }
-  }
-  if (!read_default(value, parameter) || !apply_setting(parameter)) {
-    // It stays known, so that what uses it is not a second mistake.
-    parameters_.push_back(std::move(parameter));
-    return;
+  // One that is wrong stays known, so that what uses it is not a second mistake.
+  if (!read_fields(entry.value, parameter)) {
+    parameter.value.expr = Expr::constant(0);
+  } else {
+    apply_setting(parameter);
   }
   parameters_.push_back(std::move(parameter));
+}
+
+bool ParameterReader::read_fields(const YamlValue& value, Parameter& parameter) {
+  if (!value.is_map()) return read_default(value, parameter);
+  MapReader map(value, "a parameter", diagnostics_);
+  parameter.about = map.take_text("about");
+  const auto options = map.take("one_of");
+  const auto at_least = map.take("at_least");
+  const auto given = map.require("default");
+  map.finish();
+  if (!given || (options && !read_options(*options, parameter))) return false;
+  if (at_least) {
+    const TextPlace place{at_least->place(), at_least->quoted()};
+    const auto least = parse_expression(at_least->text(), place, scope_, diagnostics_);
+    if (!least) return false;
+    parameter.at_least = least->expr.value(0);
+  }
+  return read_default(*given, parameter);
+}
+
+bool ParameterReader::read_options(const YamlValue& value, Parameter& parameter) {
+  const std::vector<YamlValue> options = value.items();
+  const bool words = std::all_of(options.begin(), options.end(),
+                                 [](const YamlValue& option) { return option.is_scalar(); });
+  if (!value.is_list() || options.empty() || !words) {
+    diagnostics_.error(value.place(), "'one_of' is a list of words");
+    return false;
+  }
+  for (const YamlValue& option : options) parameter.options.emplace_back(option.text());
+  return true;
 }
 
 bool ParameterReader::read_default(const YamlValue& value, Parameter& parameter) {
@@ -172,7 +186,7 @@ bool ParameterReader::check(const Parameter& parameter, models::Place place,
       parameter.at_least.value_or(parameter.value.type == ValueType::kNumber ? *value : 0);
   if (*value >= least) return true;
   Value limit = parameter.value;
-  limit.expr = models::Expr::constant(least);
+  limit.expr = Expr::constant(least);
   diagnostics_.error(place, fmt::format("{}: must be at least {}", source, to_text(limit)));
   return false;
 }

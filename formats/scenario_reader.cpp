@@ -75,7 +75,7 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   MapReader map(root, "a scenario", diagnostics_);
   if (diagnostics_.has_errors() || !check_schema(map)) return std::nullopt;
   if (const auto name = map.take("name")) graph_.name = values_.word(*name).value_or("");
-  if (const auto about = map.take("about")) scenario_.about = about->text();
+  scenario_.about = map.take_text("about");
   read_parameters(map);
   read_sizes(map);
   if (const auto sets = map.take("sets")) read_sets(*sets);
@@ -231,7 +231,7 @@ void ScenarioReader::read_threads(const YamlValue& value) {
     thread.place = entry.key.place();
     if (!entry.value.is_null()) {
       MapReader map(entry.value, "a thread", diagnostics_);
-      map.take("about");
+      map.take_text("about");
       const std::optional<YamlValue> order = map.take("order");
       const std::optional<YamlValue> program = map.take("program");
       map.finish();
@@ -276,7 +276,7 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
   bool named_thread = false;
   if (fields != nullptr) {
     MapReader map(*fields, "a stream", diagnostics_);
-    map.take("about");
+    map.take_text("about");
     if (const auto queue = map.take("launch_queue")) {
       stream.launch_queue = values_.expr(*queue, ValueType::kNumber).value_or(launch_queue_);
     }

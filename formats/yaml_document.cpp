@@ -19,6 +19,9 @@ namespace {
 
 constexpr std::size_t kDeepest = 100;
 
+// Values, each alias counted with all it stands for: what a reader may come to walk through.
+constexpr std::uint64_t kMostValues = 10'000'000;
+
 // Thrown inside yaml-cpp's callbacks and caught where it is called, in this file only.
 struct Stop {
   Place place;
@@ -55,7 +58,8 @@ class YamlBuilder : public YAML::EventHandler {
     const auto target = anchors_.find(anchor);
     if (target == anchors_.end())
       throw Stop{place_of(mark), "an alias of something that is not complete"};
-    document_.nodes_[add(Kind::kAlias, mark, 0)].first = target->second;
+    document_.nodes_[add(Kind::kAlias, mark, 0)].first = target->second.node;
+    count(mark, target->second.values - 1);
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
@@ -81,6 +85,12 @@ class YamlBuilder : public YAML::EventHandler {
     std::uint32_t node;
     std::uint32_t last_child;
     YAML::anchor_t anchor;
+    std::uint64_t values_before;
+  };
+
+  struct Anchored {
+    std::uint32_t node = 0;
+    std::uint64_t values = 0;  // in it, itself among them
   };
 
   std::uint32_t add(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
@@ -99,26 +109,38 @@ class YamlBuilder : public YAML::EventHandler {
       }
       parent.last_child = index;
     }
-    if (anchor != 0 && kind != Kind::kList && kind != Kind::kMap) anchors_[anchor] = index;
+    count(mark, 1);
+    if (anchor != 0 && kind != Kind::kList && kind != Kind::kMap) anchors_[anchor] = {index, 1};
     return index;
+  }
+
+  void count(const YAML::Mark& mark, std::uint64_t values) {
+    values_ += values;
+    if (values_ > kMostValues) {
+      throw Stop{place_of(mark), "a scenario has at most " + std::to_string(kMostValues) +
+                                     " values, each alias counted with all it stands for"};
+    }
   }
 
   void open(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
     if (open_.size() >= kDeepest) {
       throw Stop{place_of(mark), "nested more than " + std::to_string(kDeepest) + " deep"};
     }
-    open_.push_back({add(kind, mark, anchor), 0, anchor});
+    const std::uint64_t before = values_;
+    open_.push_back({add(kind, mark, anchor), 0, anchor, before});
   }
 
   // An anchor counts once its value is complete, so that nothing can contain itself.
   void close() {
-    if (open_.back().anchor != 0) anchors_[open_.back().anchor] = open_.back().node;
+    const Open& last = open_.back();
+    if (last.anchor != 0) anchors_[last.anchor] = {last.node, values_ - last.values_before};
     open_.pop_back();
   }
 
   YamlDocument& document_;
   std::vector<Open> open_;
-  std::map<YAML::anchor_t, std::uint32_t> anchors_;
+  std::map<YAML::anchor_t, Anchored> anchors_;
+  std::uint64_t values_ = 0;
 };
 
 std::optional<YamlDocument> YamlDocument::parse(const std::string& text, Diagnostics& diagnostics) {
@@ -156,6 +178,7 @@ Place YamlValue::place() const { return document_->nodes_[index_].place; }
 
 std::string_view YamlValue::text() const {
   const YamlDocument::Node& node = document_->resolved(index_);
+  if (node.kind != Kind::kScalar) return {};
   return std::string_view(document_->text_).substr(node.first, node.size);
 }
 
@@ -164,6 +187,7 @@ bool YamlValue::quoted() const { return document_->resolved(index_).quoted; }
 std::vector<YamlValue> YamlValue::items() const {
   const YamlDocument::Node& node = document_->resolved(index_);
   std::vector<YamlValue> result;
+  if (node.kind != Kind::kList && node.kind != Kind::kMap) return result;
   result.reserve(node.size);
   std::uint32_t child = node.first;
   for (std::uint32_t i = 0; i < node.size; ++i) {
@@ -174,8 +198,9 @@ std::vector<YamlValue> YamlValue::items() const {
 }
 
 std::vector<YamlValue::Entry> YamlValue::entries() const {
-  const std::vector<YamlValue> children = items();
   std::vector<Entry> result;
+  if (!is_map()) return result;
+  const std::vector<YamlValue> children = items();
   result.reserve(children.size() / 2);
   for (std::size_t i = 0; i + 1 < children.size(); i += 2) {
     result.push_back({children[i], children[i + 1]});

@@ -33,17 +33,17 @@ class YamlValue {
 
   models::Place place() const;
 
-  /// The text of a scalar.
+  /// The text of a scalar; of anything else empty.
   std::string_view text() const;
 
   /// True if a scalar was written in quotes.
   bool quoted() const;
 
-  /// The items of a list.
+  /// The items of a list, and keys and values of a map in turn; of anything else none.
   std::vector<YamlValue> items() const;
 
   struct Entry;
-  /// The entries of a map, in the order of the file.
+  /// The entries of a map, in the order of the file; of anything else none.
   std::vector<Entry> entries() const;
 
   /// "a list", "a map", "nothing" or the scalar in quotes, for messages.

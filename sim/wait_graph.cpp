@@ -369,13 +369,18 @@ bool Builder::is_mark(EdgeId edge_id, std::uint32_t slot) const {
 WaitGraph Builder::compact() {
   const std::uint32_t outside = act_nodes_ + plan_.rank_count;
   std::vector<std::uint8_t> used(outside + 1, 0);
-  for (const WaitEdge& edge : edges_) used[edge.to] = 1;
   for (const ActorId actor : ids_of(plan_.actors)) {
     const ActorState& state = state_.actors[actor];
     const std::uint32_t next = first_node_[actor] + state.launched - state.done;
     for (std::uint32_t node = first_node_[actor]; node < next; ++node) used[node] = 1;
     const bool work_left = state.launched < plan_.actors[actor].acts;
     if (work_left && has_next_node(actor)) used[next] = 1;
+  }
+  // Twice: what waits for a source beyond its work makes that a node, and then what it waits for.
+  for (int round = 0; round < 2; ++round) {
+    for (const WaitEdge& edge : edges_) {
+      if (used[edge.from] != 0) used[edge.to] = 1;
+    }
   }
   WaitGraph graph;
   std::vector<std::uint32_t> index(outside + 1, 0);

@@ -15,6 +15,18 @@ using models::Severity;
 constexpr std::size_t kLineWidth = 96;
 constexpr std::size_t kBeforeCaret = 48;
 
+// Names come from the user, and may be of any length.
+constexpr std::size_t kMessageWidth = 500;
+
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; }
+
+std::string shortened(const std::string& text) {
+  if (text.size() <= kMessageWidth) return text;
+  std::size_t cut = kMessageWidth;
+  while (cut > 0 && continues(text[cut])) --cut;
+  return text.substr(0, cut) + "...";
+}
+
 class Source {
  public:
   explicit Source(std::string_view text) {
@@ -60,8 +72,6 @@ class Source {
   }
 
  private:
-  static bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; }
-
   std::vector<std::string_view> lines_;
 };
 
@@ -72,11 +82,12 @@ std::string rendered(const Diagnostic& item, std::string_view path, const Source
   const std::string label = colour
                                 ? fmt::format("\033[{}m{}:\033[0m", error ? "31;1" : "33;1", word)
                                 : fmt::format("{}:", word);
-  std::string text = item.place.line == 0 ? fmt::format("{}: {} {}\n", path, label, item.message)
+  const std::string message = shortened(item.message);
+  std::string text = item.place.line == 0 ? fmt::format("{}: {} {}\n", path, label, message)
                                           : fmt::format("{}:{}:{}: {} {}\n", path, item.place.line,
-                                                        item.place.column, label, item.message);
+                                                        item.place.column, label, message);
   text += source.excerpt(item.place);
-  for (const std::string& note : item.notes) text += fmt::format("  help: {}\n", note);
+  for (const std::string& note : item.notes) text += fmt::format("  help: {}\n", shortened(note));
   return text;
 }
 

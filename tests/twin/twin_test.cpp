@@ -6,6 +6,7 @@
 // one: PIPESIM_TWIN_FIRST_SEED=123 PIPESIM_TWIN_PLANS=1.
 #include "tests/twin/twin.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
@@ -87,11 +88,14 @@ struct Answer {
 
 WaitEdges waits_of(const sim::WaitGraph& graph, std::vector<WaitEdge>& repeated) {
   WaitEdges waits;
+  std::vector<bool> has_edge(graph.nodes.size());
   for (const sim::WaitEdge& edge : graph.edges) {
+    has_edge.at(edge.from) = has_edge.at(edge.to) = true;
     const WaitEdge in_words{node_of(graph.nodes.at(edge.from)), node_of(graph.nodes.at(edge.to)),
                             kind_of(edge.kind)};
     if (!waits.emplace(in_words, edge.any_set != 0).second) repeated.push_back(in_words);
   }
+  CHECK(std::find(has_edge.begin(), has_edge.end(), false) == has_edge.end());
   return waits;
 }
 
