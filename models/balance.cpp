@@ -40,6 +40,7 @@ class Balance {
     for (std::uint32_t actor = 0; actor < acts_.size(); ++actor) {
       if (acts_[actor] >= 0) queue_.push_back(actor);
     }
+    // It grows on the way, so no range-based loop. NOLINTNEXTLINE(modernize-loop-convert)
     for (std::size_t at = 0; at < queue_.size(); ++at) {
       const std::uint32_t actor = queue_[at];
       for (std::size_t i = neighbours.begin[actor]; i < neighbours.begin[actor + 1]; ++i) {

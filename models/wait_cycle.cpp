@@ -19,6 +19,7 @@
 #include <boost/graph/strong_components.hpp>
 
 #include "models/task_graph.hpp"
+#include "sim/check.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -142,6 +143,7 @@ bool CycleSearch::cut_shortest_chord() {
   const auto length = static_cast<std::uint32_t>(result_.edges.size());
   for (const std::uint32_t node : queue_) distance_[node] = kNoIndex;
   queue_.clear();
+  PIPESIM_CHECK(length > 0);
   // For the moment a node's "distance" is its place on the cycle.
   for (std::uint32_t i = 0; i < length; ++i) {
     queue_.push_back(graph_.edges[result_.edges[i]].from);

@@ -19,7 +19,8 @@ namespace {
 std::string key_of(const testing::Settings& settings) {
   std::string key;
   for (const auto& [name, value] : settings) {
-    key += (key.empty() ? "" : " ") + name + "=" + value;
+    if (!key.empty()) key += ' ';
+    key.append(name).append("=").append(value);
   }
   return key.empty() ? "-" : key;
 }
