@@ -16,7 +16,7 @@ std::atomic<bool> interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
 
 // The first Ctrl-C ends the run with a report of the state reached, a second one the process.
-extern "C" void on_interrupt(int /*signal*/) {
+void on_interrupt(int /*signal*/) {
   if (interrupted.exchange(true)) std::_Exit(130);
 }
 

@@ -77,10 +77,18 @@ long allocations_of_a_run(const Plan& plan) {
 // NOLINTBEGIN(readability-inconsistent-declaration-parameter-name): the library's names vary
 void* operator new(std::size_t size) { return counted(size); }
 void* operator new[](std::size_t size) { return counted(size); }
+void* operator new(std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return counted(size);
+}
+void* operator new[](std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
+  return counted(size);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
+#ifdef __cpp_sized_deallocation
 void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
+#endif
 // NOLINTEND(readability-inconsistent-declaration-parameter-name)
 
 TEST_CASE("ten times the acts need no allocation more", "[sim][engine]") {
