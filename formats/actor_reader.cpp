@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/lookup.hpp"
 #include "models/actor_kinds.hpp"
 
 namespace pipesim::formats {
@@ -18,32 +19,6 @@ using models::kNoIndex;
 using models::Place;
 using models::ReadTemplate;
 using models::RegisterTemplate;
-
-namespace {
-
-// NCCL's, by PyTorch's names.
-const std::vector<std::string>& operations() {
-  static const std::vector<std::string> kNames = {"all_gather", "all_reduce",     "all_to_all",
-                                                  "barrier",    "broadcast",      "gather",
-                                                  "reduce",     "reduce_scatter", "scatter"};
-  return kNames;
-}
-
-template <typename Items>
-std::vector<std::string> names_of(const Items& items) {
-  std::vector<std::string> names;
-  for (const auto& item : items) names.push_back(item.name);
-  return names;
-}
-
-template <typename Items>
-std::uint32_t index_of(const Items& items, std::string_view name) {
-  const auto found =
-      std::find_if(items.begin(), items.end(), [&](const auto& item) { return item.name == name; });
-  return found == items.end() ? kNoIndex : static_cast<std::uint32_t>(found - items.begin());
-}
-
-}  // namespace
 
 void ActorReader::read(const YamlValue& actors) {
   for (const YamlValue::Entry& entry : named_entries(actors, "'actors'", diagnostics())) {
@@ -175,6 +150,7 @@ void ActorReader::read_stream(MapReader& map, ActorTemplate& actor) {
       models::StreamTemplate stream;
       stream.name = *name;
       stream.place = value->place();
+      stream.launch_queue = graph_.launch_queue;
       stream.thread = index_of(graph_.threads, *name);
       if (stream.thread == kNoIndex) {
         stream.thread = static_cast<std::uint32_t>(graph_.threads.size());

@@ -10,8 +10,10 @@
 #include <fmt/format.h>
 
 #include "formats/actor_reader.hpp"
+#include "formats/lookup.hpp"
 #include "formats/map_reader.hpp"
 #include "formats/parameters.hpp"
+#include "formats/program_reader.hpp"
 #include "formats/scenario.hpp"
 #include "formats/value_reader.hpp"
 #include "formats/yaml_document.hpp"
@@ -39,6 +41,8 @@ class ScenarioReader {
 
  private:
   bool check_schema(MapReader& map);
+  void read_work(MapReader& map, bool open_streams);
+  void read_device(const YamlValue& value);
   void read_parameters(MapReader& map);
   void read_sizes(MapReader& map);
   void read_sets(const YamlValue& value);
@@ -51,6 +55,7 @@ class ScenarioReader {
   void read_stream(const std::string& name, models::Place place, const YamlValue* fields);
   void read_communicators(const YamlValue& value);
   void read_creation(MapReader& map, models::CreationRule& rule);
+  void read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator);
   void read_defaults(const YamlValue& value);
   void read_programs();
   std::vector<models::ProgramStep> read_program(const YamlValue& value, std::uint32_t thread);
@@ -67,7 +72,6 @@ class ScenarioReader {
   std::map<std::string, RankSet, std::less<>> sets_;
   ValueReader values_;
   ActorDefaults defaults_;
-  Expr launch_queue_ = Expr::constant(1024);
   std::map<std::uint32_t, YamlValue> programs_;  // by thread, to be read when actors are known
 };
 
@@ -85,15 +89,44 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   const std::optional<YamlValue> streams = map.take("streams");
   if (streams) read_streams(*streams);
   if (const auto value = map.take("communicators")) read_communicators(*value);
-  if (const auto actors = map.require("actors")) {
-    ActorReader reader(values_, defaults_, !streams, graph_);
-    reader.read(*actors);
-  }
+  if (const auto device = map.take("device")) read_device(*device);
+  read_work(map, !streams);
   read_programs();
   if (const auto expect = map.take("expect")) read_expectations(*expect);
   map.finish();
   if (diagnostics_.has_errors()) return std::nullopt;
   return std::move(scenario_);
+}
+
+// What there is to do: actors, host programs, or both.
+void ScenarioReader::read_work(MapReader& map, bool open_streams) {
+  const auto actors = map.take("actors");
+  const auto blocks = map.take("blocks");
+  const auto programs = map.take("programs");
+  if (actors) ActorReader(values_, defaults_, open_streams, graph_).read(*actors);
+  if (programs) {
+    ProgramReader reader(values_, defaults_, open_streams, graph_);
+    if (blocks) reader.read_blocks(*blocks);
+    reader.read(*programs);
+  }
+  if (!actors && !programs) {
+    diagnostics_.error(map.place(), "a scenario needs the key 'actors' or 'programs'");
+  }
+}
+
+// The room of each device.
+void ScenarioReader::read_device(const YamlValue& value) {
+  MapReader map(value, "'device'", diagnostics_);
+  if (const auto queues = map.take("hardware_queues")) {
+    graph_.device.hardware_queues = values_.expr(*queues, ValueType::kNumber).value_or(Expr());
+  }
+  if (const auto resident = map.take("resident")) {
+    graph_.device.resident = values_.expr(*resident, ValueType::kNumber).value_or(Expr());
+  }
+  if (const auto order = map.take("launch_order")) {
+    graph_.device.implicit_order = values_.one_of(*order, {"none", "implicit"}) == "implicit";
+  }
+  map.finish();
 }
 
 bool ScenarioReader::check_schema(MapReader& map) {
@@ -271,14 +304,18 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
   models::StreamTemplate stream;
   stream.name = name;
   stream.place = place;
-  stream.launch_queue = launch_queue_;
+  stream.launch_queue = graph_.launch_queue;
   std::string thread = name;
   bool named_thread = false;
   if (fields != nullptr) {
     MapReader map(*fields, "a stream", diagnostics_);
     map.take_text("about");
+    if (const auto device = map.take("device")) {
+      const std::int64_t index = values_.constant(*device, ValueType::kNumber).value_or(0);
+      stream.device = static_cast<std::uint32_t>(std::clamp<std::int64_t>(index, 0, kMostRanks));
+    }
     if (const auto queue = map.take("launch_queue")) {
-      stream.launch_queue = values_.expr(*queue, ValueType::kNumber).value_or(launch_queue_);
+      stream.launch_queue = values_.expr(*queue, ValueType::kNumber).value_or(graph_.launch_queue);
     }
     if (const auto value = map.take("thread")) {
       thread = values_.word(*value).value_or(name);
@@ -335,11 +372,34 @@ void ScenarioReader::read_communicators(const YamlValue& value) {
           diagnostics_.error(group->place(), fmt::format("there is no group '{}'", *name));
         }
       }
+      read_calls_of(fields, communicator);
       fields.finish();
       graph_.communicators.push_back(std::move(communicator));
     }
   }
   map.finish();
+}
+
+// What matters to the calls of programs only.
+void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator) {
+  if (const auto eager = map.take("eager")) {
+    communicator.eager_bytes = values_.constant(*eager, ValueType::kBytes);
+  }
+  if (const auto host = map.take("host")) {
+    communicator.on_host = values_.truth(*host).value_or(false);
+  }
+  const auto stream = map.take("stream");
+  const std::optional<std::string> name = stream ? values_.word(*stream) : std::nullopt;
+  if (!name) return;
+  communicator.stream = index_of(graph_.streams, *name);
+  if (communicator.stream != kNoIndex) return;
+  models::StreamTemplate made;
+  made.name = *name;
+  made.place = stream->place();
+  made.launch_queue = graph_.launch_queue;
+  made.on_host = communicator.on_host;
+  communicator.stream = static_cast<std::uint32_t>(graph_.streams.size());
+  graph_.streams.push_back(std::move(made));
 }
 
 void ScenarioReader::read_defaults(const YamlValue& value) {
@@ -348,7 +408,7 @@ void ScenarioReader::read_defaults(const YamlValue& value) {
     defaults_.launch_overhead = values_.expr(*field, ValueType::kTime).value_or(Expr());
   }
   if (const auto field = map.take("launch_queue")) {
-    launch_queue_ = values_.expr(*field, ValueType::kNumber).value_or(launch_queue_);
+    graph_.launch_queue = values_.expr(*field, ValueType::kNumber).value_or(graph_.launch_queue);
   }
   if (const auto field = map.take("blocking")) defaults_.blocking = values_.truth(*field);
   if (const auto field = map.take("messages")) {

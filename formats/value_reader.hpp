@@ -51,6 +51,7 @@ class ValueReader {
 
   models::Diagnostics& diagnostics() const { return diagnostics_; }
   const Scope& scope() const { return scope_; }
+  const std::map<std::string, models::RankSet, std::less<>>& sets() const { return sets_; }
 
  private:
   struct Choice;

@@ -16,6 +16,8 @@ using sim::WaitGraph;
 using sim::WaitNode;
 using sim::WaitNodeKind;
 
+bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id);
+
 class Explainer {
  public:
   Explainer(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
@@ -34,11 +36,14 @@ class Explainer {
   void decide();
   void explain_cycle(const WaitCycle& cycle);
   void explain_roots();
+  void explain_mismatches();
   void report_ranks();
   void report_actor(RankReport& report, ActorId actor);
   Progress phase_progress(std::uint32_t phase, const std::vector<ActorId>& actors) const;
   void add_phases(RankReport& report, const std::vector<ActorId>& actors) const;
+  void add_programs(RankReport& report, const std::vector<ActorId>& actors) const;
   void add_streams(RankReport& report, const std::vector<ActorId>& actors) const;
+  const CallTemplate& call_template(sim::CallId id) const;
   std::optional<Wait> first_wait(ActorId actor, std::uint32_t k) const;
   Wait wait(const WaitEdge& edge) const {
     return describe_wait(graph_, lowered_, state_, waits_, edge);
@@ -68,8 +73,14 @@ Explanation Explainer::run() {
 }
 
 void Explainer::decide() {
+  explain_mismatches();
+  const bool mismatch = !result_.mismatches.empty();
   switch (outcome_.end) {
     case sim::RunEnd::kCompleted:
+      if (mismatch) {
+        result_.verdict = sim::Verdict::kMismatch;
+        result_.cause = Cause::kMismatch;
+      }
       return;
     case sim::RunEnd::kTimeLimit:
       result_.verdict = sim::Verdict::kLimit;
@@ -82,8 +93,14 @@ void Explainer::decide() {
     case sim::RunEnd::kStuck:
       break;
   }
-  const WaitCycle cycle = find_cycle(waits_);
   explain_roots();
+  if (mismatch) {
+    result_.verdict = sim::Verdict::kMismatch;
+    result_.cause = Cause::kMismatch;
+    result_.collateral = result_.stuck;
+    return;
+  }
+  const WaitCycle cycle = find_cycle(waits_);
   if (!cycle.edges.empty()) {
     result_.verdict = sim::Verdict::kDeadlock;
     result_.cause = Cause::kCycle;
@@ -135,6 +152,50 @@ void Explainer::explain_roots() {
   }
 }
 
+void Explainer::explain_mismatches() {
+  for (const sim::Mismatch& found : outcome_.mismatches) {
+    Misfit misfit;
+    misfit.message = found.message;
+    misfit.first = describe_act(graph_, lowered_, state_, found.first, found.first_k);
+    misfit.second = describe_act(graph_, lowered_, state_, found.second, found.second_k);
+    const CallTemplate& first = call_template(found.first_call);
+    const CallTemplate& second = call_template(found.second_call);
+    const sim::Signature& a = plan_.calls[found.first_call].signature;
+    const sim::Signature& b = plan_.calls[found.second_call].signature;
+    const auto differ = [&](bool differs, const std::string& x, const std::string& y) {
+      if (differs) misfit.differences.push_back(std::string(x).append(" and ").append(y));
+    };
+    const auto or_none = [](const std::string& text) { return text.empty() ? "none" : text; };
+    if (!found.message) {
+      differ(a.operation != b.operation, first.operation, second.operation);
+      differ(a.root != b.root, "root " + std::to_string(a.root), "root " + std::to_string(b.root));
+    }
+    differ(a.count != b.count, std::to_string(a.count) + " B", std::to_string(b.count) + " B");
+    differ(a.type != b.type, "type " + or_none(first.type), "type " + or_none(second.type));
+    if (found.message) {
+      differ(first.tag != second.tag, "tag " + or_none(first.tag), "tag " + or_none(second.tag));
+    }
+    misfit.ranks = {misfit.second.rank};
+    // Ranks that differ alike from one and the same act are one mismatch.
+    const auto alike = [&](const Misfit& other) {
+      return !misfit.message && !other.message && other.first.actor == misfit.first.actor &&
+             other.first.act == misfit.first.act && other.second.op == misfit.second.op &&
+             other.differences == misfit.differences;
+    };
+    const auto known = std::find_if(result_.mismatches.begin(), result_.mismatches.end(), alike);
+    if (known != result_.mismatches.end()) {
+      known->ranks.push_back(misfit.second.rank);
+    } else {
+      result_.mismatches.push_back(std::move(misfit));
+    }
+  }
+}
+
+const CallTemplate& Explainer::call_template(sim::CallId id) const {
+  const ActorId actor = plan_.calls[id].actor;
+  return names_.actor(actor).step->calls[id.value - plan_.actors[actor].calls];
+}
+
 void Explainer::report_ranks() {
   std::vector<std::vector<ActorId>> actors(plan_.rank_count);
   for (const ActorId id : ids_of(plan_.actors)) {
@@ -145,7 +206,10 @@ void Explainer::report_ranks() {
     report.rank = rank;
     for (const ActorId actor : actors[rank]) report_actor(report, actor);
     add_phases(report, actors[rank]);
-    if (report.progress.empty()) add_streams(report, actors[rank]);
+    if (report.progress.empty()) {
+      add_programs(report, actors[rank]);
+      add_streams(report, actors[rank]);
+    }
     result_.ranks.push_back(std::move(report));
   }
 }
@@ -159,7 +223,8 @@ void Explainer::report_actor(RankReport& report, ActorId actor) {
   counts.done = state_.actors[actor].done;
   counts.expected = plan_.actors[actor].acts;
   // At the end of a run nothing runs any more: what has started and is not done waits for peers.
-  if (counts.started > counts.done && outcome_.end == sim::RunEnd::kStuck) report.spins = true;
+  const bool started = counts.started > counts.done && outcome_.end == sim::RunEnd::kStuck;
+  if (started && spins(graph_, lowered_, actor)) report.spins = true;
   report.actors.push_back(std::move(counts));
 }
 
@@ -191,11 +256,40 @@ Progress Explainer::phase_progress(std::uint32_t phase, const std::vector<ActorI
   return progress;
 }
 
+// Of a thread that runs a host program: how many of its steps it has behind it.
+void Explainer::add_programs(RankReport& report, const std::vector<ActorId>& actors) const {
+  std::vector<sim::ThreadId> threads;
+  for (const ActorId actor : actors) {
+    const sim::ThreadId thread = plan_.actors[actor].thread;
+    const bool known = std::find(threads.begin(), threads.end(), thread) != threads.end();
+    if (names_.actor(actor).step && !known) threads.push_back(thread);
+  }
+  for (const sim::ThreadId id : threads) {
+    const sim::Thread& thread = plan_.threads[id];
+    const sim::ThreadState& state = state_.threads[id];
+    Progress progress;
+    progress.what = names_.thread(id);
+    progress.program = true;
+    progress.done = state.next_act;
+    progress.expected = thread.program_end - thread.program;
+    const bool completing = state.step == sim::Step::kCompletion;
+    if (completing) --progress.done;
+    if (progress.done < progress.expected) {
+      const ActorId at = plan_.program[thread.program + progress.done];
+      const std::uint32_t k = state_.actors[at].launched - (completing ? 1 : 0);
+      progress.stuck = describe_act(graph_, lowered_, state_, at, k);
+      progress.wait = first_wait(at, k);
+    }
+    report.progress.push_back(std::move(progress));
+  }
+}
+
 // Where no phases are named, streams have to do: people count in acts then.
 void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& actors) const {
   std::vector<std::pair<sim::StreamId, Progress>> streams;
   for (const ActorId actor : actors) {
     const sim::StreamId stream = plan_.actors[actor].stream;
+    if (!stream.valid()) continue;
     auto found = std::find_if(streams.begin(), streams.end(),
                               [&](const auto& known) { return known.first == stream; });
     if (found == streams.end()) {
@@ -229,6 +323,16 @@ std::optional<Wait> Explainer::first_wait(ActorId actor, std::uint32_t k) const 
   return wait(*edge);
 }
 
+// Whether a device looks busy while `actor` waits for its peers: nothing on the host polls a
+// device.
+bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id) {
+  const sim::Actor& actor = lowered.plan.actors[id];
+  if (actor.role == sim::Role::kOp) return actor.collective.valid();
+  if (actor.role != sim::Role::kCalls) return false;
+  const std::uint32_t stream = lowered.stream_template[actor.stream];
+  return stream == kNoIndex || !graph.streams[stream].on_host;
+}
+
 }  // namespace
 
 ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
@@ -241,9 +345,11 @@ ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::
   info.op = names.op(actor);
   info.act = k + 1;
   info.micro_batch = names.micro_batch(actor, k);
-  info.stream = names.stream(from.stream);
+  info.stream = names.stream_of(actor);
   info.thread = names.thread(from.thread);
-  info.collective = from.collective.valid();
+  info.in_program = lowered.plan.threads[from.thread].order == sim::ThreadOrder::kProgram;
+  if (names.actor(actor).step) info.at = names.actor(actor).step->at;
+  info.collective = spins(graph, lowered, actor);
   if (k < state.actors[actor].done) {
     info.stage = ActStage::kDone;
   } else if (k < state.started(lowered.plan, actor)) {

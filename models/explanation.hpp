@@ -23,9 +23,11 @@ struct ActInfo {
   std::string op;
   std::uint32_t act = 0;          // from 1
   std::uint32_t micro_batch = 0;  // from 1; 0: none
-  std::string stream;
+  std::string stream;             // of a step of the host: its thread
   std::string thread;
-  bool collective = false;
+  std::string at;           // where it stands in the user's program, if that is known
+  bool in_program = false;  // its thread does a fixed list of acts
+  bool collective = false;  // its device waits for peers by polling
   ActStage stage = ActStage::kNotEntered;
   sim::Step step = sim::Step::kNone;  // kEntered: what its thread is blocked in
 };
@@ -48,6 +50,15 @@ struct Wait {
   bool any = false;               // one of several, of which one suffices
 };
 
+/// Two acts that met and do not fit together.
+struct Misfit {
+  bool message = false;  // a send and a receive; else two collective calls
+  ActInfo first;
+  ActInfo second;
+  std::vector<std::uint32_t> ranks;      // all whose act differs in the same way, second's first
+  std::vector<std::string> differences;  // "all_reduce and broadcast", "8 B and 4 B"
+};
+
 /// Where a chain of waits ends that closes no cycle.
 struct Root {
   WaitParty party;            // a rank that never comes, or the outside
@@ -57,8 +68,9 @@ struct Root {
 
 /// How far a rank came in one of the phases that its actors name, or in one of its streams.
 struct Progress {
-  std::string what;        // the phase or the stream
-  std::uint32_t done = 0;  // phases: rounds in which every actor is done; streams: acts
+  std::string what;  // the phase, the thread of a program, or the stream
+  bool program = false;
+  std::uint32_t done = 0;  // phases: rounds in which every actor is done; else steps or acts
   std::uint32_t expected = 0;
   std::optional<ActInfo> stuck;  // phases: the first act of the next round that is not done
   std::optional<Wait> wait;      // and what it waits for first
@@ -83,6 +95,7 @@ struct RankReport {
 /// What decided the verdict.
 enum class Cause : std::uint8_t {
   kNone,
+  kMismatch,
   kCycle,
   kAbsentMember,
   kOutsideInput,
@@ -101,6 +114,7 @@ struct Explanation {
   bool cycle_is_shortest = true;
   std::uint32_t cycle_groups = 0;  // groups of acts that wait for each other in circles
   std::vector<Root> roots;
+  std::vector<Misfit> mismatches;                     // in the order in which they were found
   std::uint32_t stuck = 0;                            // acts in the wait-for graph
   std::uint32_t collateral = 0;                       // those that are not on the cycle
   std::vector<std::uint32_t> collateral_by_distance;  // [d]: d + 1 waits away from the cycle

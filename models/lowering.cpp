@@ -47,9 +47,20 @@ class Lowering {
   void make_actors();
   void make_registers();
   void make_edges();
+  void make_devices();
+  void make_step(std::uint32_t id, sim::ThreadId thread);
+  void make_calls(std::uint32_t id, sim::StreamId stream);
+  void make_call(std::uint32_t id, const CallTemplate& from, sim::StreamId stream);
+  void set_peer(std::uint32_t id, const CallTemplate& from, std::uint32_t list,
+                sim::CallSpec& spec);
+  std::uint32_t list_of(std::uint32_t id, std::uint32_t communicator, Place place);
+  sim::SignalId signal_of(std::uint32_t id);
+  void check_record(std::uint32_t id, const sim::StepSpec& spec);
   void make_collectives();
   void make_collective(std::uint32_t actor_template, std::uint32_t list);
-  sim::CommunicatorId communicator_of(const CollectiveTemplate& from, std::uint32_t list);
+  sim::CommunicatorId communicator_of(std::uint32_t communicator, std::uint32_t list,
+                                      std::uint32_t group);
+  std::uint32_t number_of(const std::string& name);
   void make_programs();
 
   std::uint32_t find(std::uint32_t actor_template, std::uint32_t rank) const;
@@ -68,6 +79,8 @@ class Lowering {
                           std::int64_t times, std::map<std::uint32_t, std::int64_t>& counts);
   void expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
               std::vector<ActorId>& acts) const;
+  void check_locks(std::uint32_t rank, const std::vector<ActorId>& acts);
+  std::int64_t count_in_program(std::uint32_t id);
 
   const TaskGraph& graph_;
   Diagnostics& diagnostics_;
@@ -83,6 +96,14 @@ class Lowering {
   std::vector<std::vector<sim::PlanBuilder::Output>> outputs_;  // by actor id, then register
   // By named communicator and list of its group.
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::CommunicatorId> shared_communicators_;
+  // What steps refer to, made when a step first does. Keys that all ranks share have rank kNoIndex.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::SignalId> signals_;  // event, rank
+  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::LockId> locks_;      // lock, rank
+  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::StreamId> call_streams_;
+  std::map<std::uint32_t, sim::StreamId> record_streams_;  // by signal
+  std::map<std::string, std::uint32_t> numbers_;           // of operations, types and tags
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::map<std::uint32_t, std::int64_t>>
+      program_counts_;  // by thread template and rank, then by actor template
   std::set<std::pair<Place, std::string>> told_;  // one rank's word is enough
 };
 
@@ -94,6 +115,7 @@ std::optional<Lowered> Lowering::run() {
   if (diagnostics_.has_errors()) return std::nullopt;
   check_programs();
   make_threads_and_streams();
+  make_devices();
   make_actors();
   if (diagnostics_.has_errors()) return std::nullopt;
   make_registers();
@@ -102,6 +124,7 @@ std::optional<Lowered> Lowering::run() {
   make_collectives();
   if (diagnostics_.has_errors()) return std::nullopt;
   make_programs();
+  if (diagnostics_.has_errors()) return std::nullopt;
   lowered_.plan = builder_.build();
   lowered_.register_template =
       sim::IdVector<sim::RegisterId, std::uint32_t>(lowered_.plan.registers.size());
@@ -238,6 +261,7 @@ void Lowering::connect(std::uint32_t consumer, const ReadTemplate& read, std::in
 void Lowering::balance_rates() {
   std::vector<std::int64_t> given(placed_.size(), -1);
   for (std::uint32_t id = 0; id < placed_.size(); ++id) {
+    if (actor(id).step) given[id] = count_in_program(id);
     if (!actor(id).acts) continue;
     given[id] =
         number(*actor(id).acts, rank_of(id), 0, kMost32, actor(id).place, "the number of acts");
@@ -299,6 +323,18 @@ void Lowering::count_steps(const std::vector<ProgramStep>& steps, std::uint32_t 
   }
 }
 
+// How often a step acts: as often as it stands in its program.
+std::int64_t Lowering::count_in_program(std::uint32_t id) {
+  const std::uint32_t thread = actor(id).thread;
+  const auto [found, is_new] = program_counts_.try_emplace({thread, rank_of(id)});
+  if (is_new) count_steps(graph_.threads[thread].program, rank_of(id), 1, found->second);
+  const std::int64_t count = found->second[placed_[id].actor_template];
+  if (count < kMost32) return count;
+  error_once(actor(id).place,
+             "'" + actor(id).name + "' would act more than " + std::to_string(kMost32) + " times");
+  return 0;
+}
+
 void Lowering::check_programs() {
   for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
     const HostThread& thread = graph_.threads[t];
@@ -335,6 +371,22 @@ void Lowering::expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
   }
 }
 
+// Only who holds a lock can unlock it.
+void Lowering::check_locks(std::uint32_t rank, const std::vector<ActorId>& acts) {
+  if (graph_.locks.empty()) return;
+  std::vector<std::uint8_t> held(graph_.locks.size(), 0);
+  for (const ActorId id : acts) {
+    const auto& step = actor(id.value).step;
+    if (!step || step->lock == kNoIndex) continue;
+    if (step->role == sim::Role::kUnlock && held[step->lock] == 0) {
+      error_once(actor(id.value).place,
+                 "'" + graph_.locks[step->lock] +
+                     "' is unlocked by a thread that has not locked it, on " + rank_text(rank));
+    }
+    held[step->lock] = step->role == sim::Role::kLock ? 1 : 0;
+  }
+}
+
 void Lowering::make_programs() {
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
     for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
@@ -342,6 +394,7 @@ void Lowering::make_programs() {
       if (!threads_[rank][t].valid()) continue;
       std::vector<ActorId> acts;
       expand(graph_.threads[t].program, rank, acts);
+      check_locks(rank, acts);
       builder_.set_program(threads_[rank][t], std::move(acts));
     }
   }
@@ -378,11 +431,38 @@ void Lowering::make_threads_and_streams() {
   }
 }
 
+// Only devices with limited room have to be told from others.
+void Lowering::make_devices() {
+  std::vector<std::map<std::uint32_t, sim::DeviceId>> devices(graph_.ranks);
+  for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+    const auto limit = [&](const Expr& expr, const char* what) {
+      return static_cast<std::uint32_t>(number(expr, rank, 0, kMost32, Place(), what));
+    };
+    const std::uint32_t queues =
+        limit(graph_.device.hardware_queues, "the number of hardware queues");
+    const std::uint32_t resident = limit(graph_.device.resident, "the number of resident kernels");
+    if (queues == 0 && resident == 0 && !graph_.device.implicit_order) continue;
+    for (std::uint32_t s = 0; s < graph_.streams.size(); ++s) {
+      if (!streams_[rank][s].valid() || graph_.streams[s].on_host) continue;
+      const auto [device, is_new] = devices[rank].try_emplace(graph_.streams[s].device);
+      if (is_new) {
+        device->second =
+            builder_.add_device(RankId{rank}, queues, resident, graph_.device.implicit_order);
+      }
+      builder_.put_on_device(streams_[rank][s], device->second);
+    }
+  }
+}
+
 void Lowering::make_actors() {
   for (std::uint32_t id = 0; id < placed_.size(); ++id) {
     const ActorTemplate& from = actor(id);
     const std::uint32_t rank = rank_of(id);
     const std::uint32_t thread = thread_index(from);
+    if (from.step && from.step->role != sim::Role::kOp) {
+      make_step(id, threads_[rank][thread]);
+      continue;
+    }
     sim::ActorSpec spec;
     if (thread == kNoIndex) {
       spec.thread = builder_.add_thread(RankId{rank}, sim::ThreadOrder::kArrival);
@@ -392,7 +472,9 @@ void Lowering::make_actors() {
       spec.thread = threads_[rank][thread];
     }
     if (from.stream == kNoIndex) {
-      spec.stream = builder_.add_stream(RankId{rank}, 1024);
+      const std::int64_t queue =
+          number(graph_.launch_queue, rank, 1, kMost32, from.place, "the launch queue");
+      spec.stream = builder_.add_stream(RankId{rank}, static_cast<std::uint32_t>(queue));
       lowered_.stream_template.push_back(kNoIndex);
       lowered_.stream_owner.push_back(placed_[id].actor_template);
     } else {
@@ -417,6 +499,143 @@ void Lowering::make_actors() {
     lowered_.actor_template.push_back(placed_[id].actor_template);
   }
 }
+
+// ---------------------------------------------------------------------------------------------
+// Steps
+
+void Lowering::make_step(std::uint32_t id, sim::ThreadId thread) {
+  const ActorTemplate& from = actor(id);
+  const StepTemplate& step = *from.step;
+  const std::uint32_t rank = rank_of(id);
+  sim::StepSpec spec;
+  spec.role = step.role;
+  spec.thread = thread;
+  if (!on_host(step.role)) spec.stream = streams_[rank][from.stream];
+  spec.launch_overhead = {
+      number(from.launch_overhead, rank, 0, kMostNs, from.place, "the time it takes")};
+  spec.acts = static_cast<std::uint32_t>(acts_[id]);
+  spec.blocking = from.blocking;
+  spec.times = static_cast<std::uint32_t>(step.times);
+  if (from.input) {
+    spec.input.waits = true;
+    spec.input.items = static_cast<std::uint32_t>(
+        number(from.input->items, rank, 0, acts_[id], from.place, "the number of inputs"));
+    spec.input.first = {
+        number(from.input->first, rank, 0, kMostNs, from.place, "the time of the first input")};
+    spec.input.every = {
+        number(from.input->every, rank, 0, kMostNs, from.place, "the time between inputs")};
+  }
+  if (step.event != kNoIndex) spec.signal = signal_of(id);
+  if (step.role == sim::Role::kRecord) check_record(id, spec);
+  if (step.lock != kNoIndex) {
+    const auto [lock, is_new] = locks_.try_emplace({step.lock, rank});
+    if (is_new) lock->second = builder_.add_lock(RankId{rank});
+    spec.lock = lock->second;
+  }
+  if (step.communicator != kNoIndex) {
+    const std::uint32_t list = list_of(id, step.communicator, from.place);
+    if (list == kNoIndex) return;
+    spec.communicator =
+        communicator_of(step.communicator, list, graph_.communicators[step.communicator].group);
+  }
+  if (diagnostics_.has_errors()) return;  // what follows would stand on what is not there
+  builder_.add_step(spec);
+  lowered_.actor_template.push_back(placed_[id].actor_template);
+  if (step.role == sim::Role::kSynchronize) {
+    std::vector<sim::StreamId> streams;
+    for (std::uint32_t s = 0; s < graph_.streams.size(); ++s) {
+      const bool meant = step.streams.empty() ? !graph_.streams[s].on_host
+                                              : std::find(step.streams.begin(), step.streams.end(),
+                                                          s) != step.streams.end();
+      if (meant && streams_[rank][s].valid()) streams.push_back(streams_[rank][s]);
+    }
+    builder_.set_synchronized(std::move(streams));
+  }
+  make_calls(id, spec.stream);
+}
+
+sim::SignalId Lowering::signal_of(std::uint32_t id) {
+  const std::uint32_t event = actor(id).step->event;
+  const std::uint32_t rank = graph_.events[event].shared ? kNoIndex : rank_of(id);
+  const auto [signal, is_new] = signals_.try_emplace({event, rank});
+  if (is_new) signal->second = builder_.add_signal();
+  return signal->second;
+}
+
+// Which of two streams recorded last would depend on the order of their work.
+void Lowering::check_record(std::uint32_t id, const sim::StepSpec& spec) {
+  const auto [known, is_new] = record_streams_.try_emplace(spec.signal.value, spec.stream);
+  if (is_new || known->second == spec.stream) return;
+  error_once(actor(id).place, "event '" + graph_.events[actor(id).step->event].name +
+                                  "' is recorded on two streams of " + rank_text(rank_of(id)));
+}
+
+void Lowering::make_calls(std::uint32_t id, sim::StreamId stream) {
+  for (const CallTemplate& call : actor(id).step->calls) make_call(id, call, stream);
+}
+
+std::uint32_t Lowering::list_of(std::uint32_t id, std::uint32_t communicator, Place place) {
+  const CommunicatorTemplate& from = graph_.communicators[communicator];
+  const std::uint32_t list = graph_.groups[from.group].list_of(rank_of(id));
+  if (list == kNoIndex) {
+    error_once(place, "'" + actor(id).name + "' is on " + rank_text(rank_of(id)) +
+                          ", which is not in group '" + graph_.groups[from.group].name + "'");
+  }
+  return list;
+}
+
+std::uint32_t Lowering::number_of(const std::string& name) {
+  return numbers_.emplace(name, static_cast<std::uint32_t>(numbers_.size())).first->second;
+}
+
+void Lowering::make_call(std::uint32_t id, const CallTemplate& from, sim::StreamId stream) {
+  const std::uint32_t list = list_of(id, from.communicator, from.place);
+  if (list == kNoIndex) return;
+  const CommunicatorTemplate& communicator = graph_.communicators[from.communicator];
+  sim::CallSpec spec;
+  spec.communicator = communicator_of(from.communicator, list, communicator.group);
+  const auto [used, is_new] =
+      call_streams_.try_emplace({spec.communicator.value, rank_of(id)}, stream);
+  if (!is_new && used->second != stream) {
+    Diagnostic* error =
+        error_once(from.place, "communicator '" + communicator.name +
+                                   "' is used on two streams of " + rank_text(rank_of(id)));
+    if (error != nullptr) {
+      error->notes.emplace_back("its calls run one after the other: give them one stream");
+    }
+    return;
+  }
+  const std::uint32_t rank = rank_of(id);
+  spec.kind = from.kind;
+  spec.signature.operation = number_of(from.operation);
+  spec.signature.type = number_of(from.type);
+  spec.signature.count = number(from.bytes, rank, 0, kMostNs, from.place, "the size");
+  spec.tag = number_of(from.tag);
+  spec.takes = {number(from.takes, rank, 0, kMostNs, from.place, "the time it takes")};
+  spec.eager = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
+  set_peer(id, from, list, spec);
+  if (!diagnostics_.has_errors()) builder_.add_call(spec);
+}
+
+void Lowering::set_peer(std::uint32_t id, const CallTemplate& from, std::uint32_t list,
+                        sim::CallSpec& spec) {
+  if (!from.peer) return;
+  const std::uint32_t rank = rank_of(id);
+  const std::int64_t peer =
+      number(*from.peer, rank, 0, graph_.ranks - 1, from.place, "the other rank");
+  const Group& group = graph_.groups[graph_.communicators[from.communicator].group];
+  const auto& members = group.lists[list];
+  if (std::find(members.begin(), members.end(), peer) == members.end()) {
+    error_once(from.place, rank_text(static_cast<std::uint32_t>(peer)) +
+                               " is not in the list of group '" + group.name + "' that " +
+                               rank_text(rank) + " is in");
+    return;
+  }
+  spec.peer = RankId{static_cast<std::uint32_t>(peer)};
+  spec.signature.root = static_cast<std::uint32_t>(peer);
+}
+
+// ---------------------------------------------------------------------------------------------
 
 void Lowering::make_registers() {
   outputs_.resize(placed_.size());
@@ -488,23 +707,22 @@ void Lowering::make_collective(std::uint32_t actor_template, std::uint32_t list)
     anyone = anyone || id != kNoIndex;
     members.push_back({RankId{rank}, id == kNoIndex ? ActorId() : ActorId{id}});
   }
-  if (anyone) builder_.add_collective(communicator_of(from, list), std::move(members));
+  if (!anyone) return;
+  builder_.add_collective(communicator_of(from.communicator, list, from.group), std::move(members));
 }
 
-// The collective's own communicator or, where it names one, that of the list.
-sim::CommunicatorId Lowering::communicator_of(const CollectiveTemplate& from, std::uint32_t list) {
-  const bool named = from.communicator != kNoIndex;
-  const auto known = shared_communicators_.find({from.communicator, list});
+// One of its own for a collective that names none, else that of the list.
+sim::CommunicatorId Lowering::communicator_of(std::uint32_t communicator, std::uint32_t list,
+                                              std::uint32_t group) {
+  const bool named = communicator != kNoIndex;
+  const auto known = shared_communicators_.find({communicator, list});
   if (named && known != shared_communicators_.end()) return known->second;
-  const CreationRule& rule =
-      named ? graph_.communicators[from.communicator].creation : graph_.creation;
+  const CreationRule& rule = named ? graph_.communicators[communicator].creation : graph_.creation;
   std::vector<RankId> ranks;
-  for (const std::uint32_t rank : graph_.groups[from.group].lists[list]) {
-    ranks.push_back(RankId{rank});
-  }
+  for (const std::uint32_t rank : graph_.groups[group].lists[list]) ranks.push_back(RankId{rank});
   const sim::CommunicatorId id =
       builder_.add_communicator(std::move(ranks), rule.at_first_use, rule.waits_for_device);
-  if (named) shared_communicators_.emplace(std::pair(from.communicator, list), id);
+  if (named) shared_communicators_.emplace(std::pair(communicator, list), id);
   return id;
 }
 

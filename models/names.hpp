@@ -21,7 +21,13 @@ class Names {
 
   const std::string& op(sim::ActorId id) const { return actor(id).name; }
 
-  /// An unnamed stream (or thread) of an actor is called like the actor.
+  /// An unnamed stream (or thread) of an actor is called like the actor. A step of the host, which
+  /// has no stream, is told by its thread.
+  const std::string& stream_of(sim::ActorId id) const {
+    const sim::Actor& of = lowered_.plan.actors[id];
+    return of.stream.valid() ? stream(of.stream) : thread(of.thread);
+  }
+
   const std::string& stream(sim::StreamId id) const {
     const std::uint32_t index = lowered_.stream_template[id];
     return index == kNoIndex ? graph_.actors[lowered_.stream_owner[id]].name

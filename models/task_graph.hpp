@@ -61,6 +61,15 @@ struct StreamTemplate {
   Place place;
   std::uint32_t thread = kNoIndex;  // that launches what says nothing else
   Expr launch_queue = Expr::constant(1024);
+  std::uint32_t device = 0;  // of its rank
+  bool on_host = false;      // what runs here is done by the host: no device is busy with it
+};
+
+/// The room of each device, see sim::Device. 0: no limit.
+struct DeviceRule {
+  Expr hardware_queues;
+  Expr resident;
+  bool implicit_order = false;
 };
 
 /// An output of an actor.
@@ -112,6 +121,41 @@ struct CommunicatorTemplate {
   Place place;
   std::uint32_t group = kNoIndex;
   CreationRule creation;
+  std::uint32_t stream = kNoIndex;          // of its calls in programs, where those name none
+  bool on_host = false;                     // its calls are done by the host
+  std::optional<std::int64_t> eager_bytes;  // sends of at most so many bytes do not wait
+};
+
+/// A call on a communicator in a host program, see sim::Call.
+struct CallTemplate {
+  Place place;
+  sim::CallKind kind = sim::CallKind::kCollective;
+  std::string operation;  // all_reduce, send, ...
+  std::uint32_t communicator = kNoIndex;
+  std::optional<Expr> peer;  // a rank: whom to send to, whom to receive from, the root
+  Expr bytes;
+  std::string type;  // of the elements; empty: not said
+  std::string tag;   // what a message is for; empty: not said
+  Expr takes;        // ns
+};
+
+/// What a step of a host program does beside being an actor.
+struct StepTemplate {
+  sim::Role role = sim::Role::kOp;
+  std::string at;                   // where it stands in the user's program
+  std::vector<CallTemplate> calls;  // kCalls
+  std::uint32_t event = kNoIndex;   // kRecord, kWait, kAwait, kSet: index in TaskGraph::events
+  std::int64_t times = 1;           // kAwait of a key
+  std::uint32_t lock = kNoIndex;    // kLock, kUnlock: index in TaskGraph::locks
+  std::uint32_t communicator = kNoIndex;  // kCreate
+  std::vector<std::uint32_t> streams;     // kSynchronize; none: all of the rank's devices
+};
+
+/// An event of streams, which each rank has for itself, or a key that all ranks share.
+struct EventTemplate {
+  std::string name;
+  Place place;
+  bool shared = false;
 };
 
 struct ActorTemplate {
@@ -129,7 +173,8 @@ struct ActorTemplate {
   bool in_place = false;  // its first output reuses the memory of its first data input
   std::optional<OutsideInputTemplate> input;
   std::optional<CollectiveTemplate> collective;
-  std::uint32_t phase = kNoIndex;  // index in TaskGraph::phases
+  std::optional<StepTemplate> step;  // of a host program, which says how often it acts
+  std::uint32_t phase = kNoIndex;    // index in TaskGraph::phases
   std::vector<RegisterTemplate> registers;
   std::vector<ReadTemplate> reads;  // data and control, in order
 };
@@ -144,6 +189,10 @@ struct TaskGraph {
   std::vector<HostThread> threads;
   std::vector<StreamTemplate> streams;
   std::vector<CommunicatorTemplate> communicators;
+  DeviceRule device;
+  Expr launch_queue = Expr::constant(1024);  // of streams that say nothing else
+  std::vector<EventTemplate> events;
+  std::vector<std::string> locks;   // each rank has them for itself
   std::vector<std::string> phases;  // what people count a rank's progress in: forward, backward
   std::vector<ActorTemplate> actors;
 };

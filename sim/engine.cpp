@@ -18,8 +18,11 @@
 namespace pipesim::sim {
 namespace {
 
-/// What comes when `step` is over.
-Step after(Step step) { return static_cast<Step>(static_cast<int>(step) + 1); }
+/// What comes when `step` is over. A communicator that now exists may be one of several that an act
+/// needs.
+Step after(Step step) {
+  return step == Step::kCreation ? step : static_cast<Step>(static_cast<int>(step) + 1);
+}
 
 class Engine {
  public:
@@ -39,7 +42,14 @@ class Engine {
   bool run_from(ThreadId id, Step step);
   bool ready(ActorId id) const;
   bool wait_for_input(ThreadId id);
-  bool create_communicator(ThreadId id);
+  bool create_communicators(ThreadId id);
+  bool create_communicator(ThreadId id, CommunicatorId communicator);
+  bool do_host_step(ThreadId id);
+  void finish_host_step(ThreadId id);
+  bool synchronize(ThreadId id);
+  bool await(ThreadId id);
+  bool lock(ThreadId id);
+  void unlock(LockId id);
   bool await_launch_queue(ThreadId id);
   void launch(ActorId id);
   void take_inputs(ActorId id, std::uint32_t k, std::uint32_t& missing);
@@ -47,6 +57,7 @@ class Engine {
   void wake(ThreadId id);
   void wake_line(ThreadLine& line);
   void join(ThreadLine& line, ThreadId id);
+  void join(StreamLine& line, StreamId id);
   ThreadId leave(ThreadLine& line);
 
   // Messages (rules 4 and 5.1).
@@ -65,6 +76,31 @@ class Engine {
   void end_collective(CollectiveId id);
   void finish_creation(CommunicatorId id);
 
+  // Room (rules 5.3).
+  void join_queues(StreamId id);
+  bool may_start(const Device& device, const DeviceState& room, StreamId id) const;
+  void dispatch(DeviceId id);
+  void free_room(StreamId id, Role role);
+  bool limited(DeviceId id) const { return id.valid() && plan_.devices[id].limited(); }
+
+  // Signals and calls (rules 9.2 to 9.5).
+  void fire(SignalId id);
+  void op_ends_now(StreamId id);
+  void start_wait(StreamId id, SignalId signal);
+  void start_calls(ActorId id);
+  void activate(CallId id);
+  void arrive(CallId id);
+  void send(CallId id);
+  void receive(CallId id);
+  void take_message(ChannelId id, CallId receiver);
+  void meet(ChannelId id);
+  void end_round(CommunicatorId id);
+  void end_pair(ChannelId id);
+  void end_call(CallId id);
+  void finish_call(CallId id);
+  void check_pair(const Sent& sent, CallId receiver);
+  std::uint32_t act_of(CallId id) const { return state_.actors[plan_.calls[id].actor].done; }
+
   void progress() { last_progress_ = queue_.now(); }
   void reserve_act_times();
   void keep_times(ActorId actor, std::uint32_t k, const ActTimes& times);
@@ -78,6 +114,7 @@ class Engine {
   std::uint64_t acts_done_ = 0;
   std::uint64_t events_ = 0;
   Fingerprint fingerprint_;
+  std::vector<Mismatch> mismatches_;
   std::vector<ActTimes> act_times_;
   IdVector<ActorId, std::uint64_t> first_act_;
 };
@@ -105,6 +142,15 @@ Outcome Engine::run() {
       case EventKind::kCollectiveEnds:
         end_collective(CollectiveId{event.target});
         break;
+      case EventKind::kRoundEnds:
+        end_round(CommunicatorId{event.target});
+        break;
+      case EventKind::kPairEnds:
+        end_pair(ChannelId{event.target});
+        break;
+      case EventKind::kCallEnds:
+        end_call(CallId{event.target});
+        break;
       case EventKind::kThreadWakes:
         run_thread(ThreadId{event.target});
         break;
@@ -118,6 +164,7 @@ Outcome Engine::run() {
   outcome.acts_done = acts_done_;
   outcome.events = events_;
   outcome.fingerprint = fingerprint_;
+  outcome.mismatches = std::move(mismatches_);
   outcome.state = std::move(state_);
   outcome.act_times = std::move(act_times_);
   outcome.first_act = std::move(first_act_);
@@ -152,8 +199,11 @@ void Engine::run_thread(ThreadId id) {
   const Step step = state.step;
   state.mode = ThreadMode::kRunning;
   state.step = Step::kNone;
-  const bool in_launch = step != Step::kNone && step != Step::kCompletion;
-  if (in_launch && !run_from(id, after(step))) return;
+  if (step == Step::kHostStep) {
+    finish_host_step(id);
+  } else if (step != Step::kNone && step != Step::kCompletion) {
+    if (!run_from(id, after(step))) return;
+  }
   const bool free = thread.order == ThreadOrder::kProgram ? run_program(id) : run_inbox(id);
   if (free) state.mode = ThreadMode::kIdle;
 }
@@ -200,13 +250,22 @@ bool Engine::run_from(ThreadId id, Step step) {
       if (actor.input.waits && !wait_for_input(id)) return block(Step::kOutsideInput);
       [[fallthrough]];
     case Step::kCreation:
-      if (actor.collective.valid() && !create_communicator(id)) return block(Step::kCreation);
+      if ((actor.collective.valid() || actor.role != Role::kOp) && !create_communicators(id)) {
+        return block(Step::kCreation);
+      }
       [[fallthrough]];
     case Step::kOverhead:
       if (actor.launch_overhead.ns > 0) {
         queue_.push(later(queue_.now(), actor.launch_overhead), Priority::kHost,
                     {EventKind::kThreadWakes, id.value});
         return block(Step::kOverhead);
+      }
+      [[fallthrough]];
+    case Step::kHostStep:
+      if (on_host(actor.role)) {
+        if (!do_host_step(id)) return block(Step::kHostStep);
+        finish_host_step(id);
+        return true;
       }
       [[fallthrough]];
     case Step::kLaunchQueue:
@@ -234,9 +293,22 @@ bool Engine::wait_for_input(ThreadId id) {
   return false;
 }
 
-bool Engine::create_communicator(ThreadId id) {
+// All that the act of the thread needs, one after the other. False where one keeps it blocked.
+bool Engine::create_communicators(ThreadId id) {
+  const ActorId actor_id = state_.threads[id].at;
+  const Actor& actor = plan_.actors[actor_id];
+  if (actor.collective.valid()) {
+    return create_communicator(id, plan_.collectives[actor.collective].communicator);
+  }
+  if (actor.communicator.valid()) return create_communicator(id, actor.communicator);
+  for (const CallId call : plan_.calls_of(actor_id)) {
+    if (!create_communicator(id, plan_.calls[call].communicator)) return false;
+  }
+  return true;
+}
+
+bool Engine::create_communicator(ThreadId id, CommunicatorId communicator) {
   const Actor& actor = plan_.actors[state_.threads[id].at];
-  const CommunicatorId communicator = plan_.collectives[actor.collective].communicator;
   CommunicatorState& state = state_.communicators[communicator];
   if (state.exists) return true;
   const Communicator& creation = plan_.communicators[communicator];
@@ -275,6 +347,88 @@ void Engine::finish_creation(CommunicatorId id) {
   wake_line(state_.communicators[id].blocked);
 }
 
+// ---------------------------------------------------------------------------------------------
+// Steps of the host
+
+// False where the step has to wait; what it waits for wakes the thread.
+bool Engine::do_host_step(ThreadId id) {
+  const Actor& actor = plan_.actors[state_.threads[id].at];
+  switch (actor.role) {
+    case Role::kSynchronize:
+      return synchronize(id);
+    case Role::kAwait:
+      return await(id);
+    case Role::kLock:
+      return lock(id);
+    case Role::kSet:
+      fire(actor.signal);
+      return true;
+    case Role::kUnlock:
+      unlock(actor.lock);
+      return true;
+    case Role::kWork:
+    case Role::kCreate:
+    case Role::kOp:
+    case Role::kCalls:
+    case Role::kRecord:
+    case Role::kWait:
+      break;
+  }
+  return true;
+}
+
+void Engine::finish_host_step(ThreadId id) {
+  ThreadState& thread = state_.threads[id];
+  ActorState& actor = state_.actors[thread.at];
+  const std::uint32_t k = actor.done++;
+  ++actor.launched;
+  ++acts_done_;
+  ++thread.next_act;
+  progress();
+  keep_times(thread.at, k, {queue_.now(), queue_.now(), queue_.now()});
+}
+
+bool Engine::synchronize(ThreadId id) {
+  ThreadState& thread = state_.threads[id];
+  const Actor& actor = plan_.actors[thread.at];
+  for (std::uint32_t i = actor.streams; i < actor.streams_end; ++i) {
+    Ring<StreamItem>& items = state_.streams[plan_.synchronized[i]].items;
+    if (items.empty()) continue;
+    items.push(StreamItem::synchronize_mark(id));
+    ++thread.marks;
+  }
+  return thread.marks == 0;
+}
+
+bool Engine::await(ThreadId id) {
+  ThreadState& thread = state_.threads[id];
+  const Actor& actor = plan_.actors[thread.at];
+  SignalState& signal = state_.signals[actor.signal];
+  thread.needed = plan_.signals[actor.signal].recorded() ? signal.recorded : actor.times;
+  if (signal.fired >= thread.needed) return true;
+  join(signal.threads, id);
+  return false;
+}
+
+bool Engine::lock(ThreadId id) {
+  LockState& lock = state_.locks[plan_.actors[state_.threads[id].at].lock];
+  if (!lock.holder.valid()) {
+    lock.holder = id;
+    return true;
+  }
+  join(lock.waiting, id);
+  return false;
+}
+
+void Engine::unlock(LockId id) {
+  LockState& lock = state_.locks[id];
+  lock.holder = lock.waiting.empty() ? ThreadId() : leave(lock.waiting);
+  if (lock.holder.valid()) wake(lock.holder);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Launches
+
 bool Engine::await_launch_queue(ThreadId id) {
   const StreamId stream = plan_.actors[state_.threads[id].at].stream;
   StreamState& state = state_.streams[stream];
@@ -297,9 +451,18 @@ void Engine::launch(ActorId id) {
   state.missing = missing;
   progress();
   send_messages(id, k, true);
+  if (actor.role == Role::kRecord) ++state_.signals[actor.signal].recorded;
+  const std::uint32_t needed =
+      actor.role == Role::kWait ? state_.signals[actor.signal].recorded : 0;
   StreamState& stream = state_.streams[actor.stream];
-  stream.items.push(StreamItem::act(id, queue_.now()));
-  if (stream.items.size() == 1) start(actor.stream, id);
+  stream.items.push(StreamItem::act(id, queue_.now(), needed));
+  const DeviceId device = plan_.streams[actor.stream].device;
+  if (limited(device)) {
+    join_queues(actor.stream);
+    dispatch(device);
+  } else if (stream.items.size() == 1) {
+    start(actor.stream, id);
+  }
 }
 
 // Uses up what act `k` takes from its inputs, and counts what act k + 1 lacks.
@@ -338,6 +501,16 @@ void Engine::join(ThreadLine& line, ThreadId id) {
     line.first = id;
   } else {
     state_.threads[line.last].next_in_line = id;
+  }
+  line.last = id;
+}
+
+void Engine::join(StreamLine& line, StreamId id) {
+  state_.streams[id].next_in_line = StreamId();
+  if (line.empty()) {
+    line.first = id;
+  } else {
+    state_.streams[line.last].next_in_line = id;
   }
   line.last = id;
 }
@@ -451,7 +624,8 @@ void Engine::advance(StreamId id) {
     const StreamItem head = items.front();
     switch (head.kind()) {
       case StreamItem::Kind::kAct:
-        start(id, head.actor());
+        // On a limited device dispatch() starts what may start.
+        if (!limited(plan_.streams[id].device)) start(id, head.actor());
         return;
       case StreamItem::Kind::kAckMark:
         items.pop();
@@ -463,6 +637,10 @@ void Engine::advance(StreamId id) {
           finish_creation(head.communicator());
         }
         break;
+      case StreamItem::Kind::kSynchronizeMark:
+        items.pop();
+        if (--state_.threads[head.thread()].marks == 0) wake(head.thread());
+        break;
     }
   }
 }
@@ -471,6 +649,8 @@ void Engine::start(StreamId id, ActorId actor_id) {
   const Actor& actor = plan_.actors[actor_id];
   state_.streams[id].head_start = queue_.now();
   progress();
+  if (actor.role == Role::kWait) return start_wait(id, actor.signal);
+  if (actor.role == Role::kCalls) return start_calls(actor_id);
   if (!actor.collective.valid()) {
     queue_.push(later(queue_.now(), actor.takes), Priority::kDevice,
                 {EventKind::kOpEnds, id.value});
@@ -500,7 +680,11 @@ void Engine::end_act(StreamId id) {
   ++acts_done_;
   progress();
   keep_times(actor_id, k, {item.launch(), stream.head_start, queue_.now()});
+  stream.head_start = kNever;
+  const DeviceId device = plan_.streams[id].device;
+  if (limited(device)) free_room(id, actor.role);
   send_messages(actor_id, k, false);
+  if (actor.role == Role::kRecord) fire(actor.signal);
   --stream.unfinished;
   if (!stream.waiting.empty()) {
     ++stream.unfinished;  // the place is kept until the thread runs
@@ -511,6 +695,240 @@ void Engine::end_act(StreamId id) {
     wake(actor.thread);
   }
   advance(id);
+  if (limited(device)) dispatch(device);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Room
+
+// What was just launched on the stream stands in the queues of its device.
+void Engine::join_queues(StreamId id) {
+  const Stream& stream = plan_.streams[id];
+  const Device& device = plan_.devices[stream.device];
+  DeviceState& room = state_.devices[stream.device];
+  if (device.hardware_queues > 0) room.hardware_queues[stream.hardware_queue].push(id);
+  const Ring<StreamItem>& items = state_.streams[id].items;
+  const Role role = plan_.actors[items[items.size() - 1].actor()].role;
+  if (device.implicit_order && role == Role::kCalls) room.launch_order.push(id);
+}
+
+bool Engine::may_start(const Device& device, const DeviceState& room, StreamId id) const {
+  const StreamState& stream = state_.streams[id];
+  if (stream.items.empty() || stream.head_start != kNever) return false;
+  const Role role = plan_.actors[stream.items.front().actor()].role;
+  if (device.hardware_queues > 0 &&
+      room.hardware_queues[plan_.streams[id].hardware_queue].front() != id) {
+    return false;
+  }
+  if (device.implicit_order && role == Role::kCalls && room.launch_order.front() != id)
+    return false;
+  return device.resident == 0 || !needs_slot(role) || room.resident < device.resident;
+}
+
+void Engine::dispatch(DeviceId id) {
+  const Device& device = plan_.devices[id];
+  DeviceState& room = state_.devices[id];
+  for (;;) {
+    StreamId best;
+    for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
+      const StreamId stream = plan_.device_streams[i];
+      if (!may_start(device, room, stream)) continue;
+      const Time launch = state_.streams[stream].items.front().launch();
+      if (!best.valid() || launch < state_.streams[best].items.front().launch()) best = stream;
+    }
+    if (!best.valid()) return;
+    const ActorId actor = state_.streams[best].items.front().actor();
+    const Role role = plan_.actors[actor].role;
+    if (needs_slot(role)) {
+      ++room.resident;
+      // Records and waits hold their queue up until they are done.
+      if (device.hardware_queues > 0) {
+        room.hardware_queues[plan_.streams[best].hardware_queue].pop();
+      }
+    }
+    if (device.implicit_order && role == Role::kCalls) room.launch_order.pop();
+    start(best, actor);
+  }
+}
+
+// Gives back what an act of this role, which has left the stream, held.
+void Engine::free_room(StreamId id, Role role) {
+  const DeviceId device = plan_.streams[id].device;
+  DeviceState& room = state_.devices[device];
+  if (needs_slot(role)) {
+    --room.resident;
+  } else if (plan_.devices[device].hardware_queues > 0) {
+    room.hardware_queues[plan_.streams[id].hardware_queue].pop();
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Signals
+
+// Those whose need is met go on, in the order in which they came; the others stay in line.
+void Engine::fire(SignalId id) {
+  SignalState& signal = state_.signals[id];
+  ++signal.fired;
+  ThreadLine threads = std::exchange(signal.threads, ThreadLine());
+  while (!threads.empty()) {
+    const ThreadId thread = leave(threads);
+    if (state_.threads[thread].needed <= signal.fired) {
+      wake(thread);
+    } else {
+      join(signal.threads, thread);
+    }
+  }
+  StreamId stream = std::exchange(signal.streams, StreamLine()).first;
+  while (stream.valid()) {
+    const StreamId next = state_.streams[stream].next_in_line;
+    if (state_.streams[stream].items.front().needed() <= signal.fired) {
+      op_ends_now(stream);
+    } else {
+      join(signal.streams, stream);
+    }
+    stream = next;
+  }
+}
+
+void Engine::op_ends_now(StreamId id) {
+  queue_.push(queue_.now(), Priority::kDevice, {EventKind::kOpEnds, id.value});
+}
+
+void Engine::start_wait(StreamId id, SignalId signal) {
+  if (state_.streams[id].items.front().needed() <= state_.signals[signal].fired) {
+    op_ends_now(id);
+  } else {
+    join(state_.signals[signal].streams, id);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Calls
+
+void Engine::start_calls(ActorId id) {
+  state_.actors[id].calls_left = plan_.calls_of(id).size();
+  for (const CallId call : plan_.calls_of(id)) state_.calls[call] = CallStage::kInactive;
+  for (const CallId call : plan_.calls_of(id)) {
+    if (!plan_.calls[call].after.valid()) activate(call);
+  }
+}
+
+void Engine::activate(CallId id) {
+  state_.calls[id] = CallStage::kActive;
+  switch (plan_.calls[id].kind) {
+    case CallKind::kCollective:
+      return arrive(id);
+    case CallKind::kSend:
+      return send(id);
+    case CallKind::kReceive:
+      return receive(id);
+  }
+}
+
+void Engine::arrive(CallId id) {
+  const Call& call = plan_.calls[id];
+  const Communicator& communicator = plan_.communicators[call.communicator];
+  CommunicatorState& round = state_.communicators[call.communicator];
+  if (round.in_round == 0) round.first = id;
+  if (call.signature != plan_.calls[round.first].signature) {
+    round.mismatched = true;
+    const ActorId first = plan_.calls[round.first].actor;
+    mismatches_.push_back(
+        {false, first, act_of(round.first), call.actor, act_of(id), round.first, id});
+  }
+  state_.in_round[call.member] = id;
+  if (++round.in_round < communicator.ranks_end - communicator.ranks || round.mismatched) return;
+  Duration takes;
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    state_.calls[state_.in_round[i]] = CallStage::kRunning;
+    takes = std::max(takes, plan_.calls[state_.in_round[i]].takes);
+  }
+  queue_.push(later(queue_.now(), takes), Priority::kDevice,
+              {EventKind::kRoundEnds, call.communicator.value});
+}
+
+void Engine::end_round(CommunicatorId id) {
+  const Communicator& communicator = plan_.communicators[id];
+  CommunicatorState& round = state_.communicators[id];
+  round.in_round = 0;
+  round.first = CallId();
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    finish_call(std::exchange(state_.in_round[i], CallId()));
+  }
+}
+
+void Engine::send(CallId id) {
+  const Call& call = plan_.calls[id];
+  if (call.eager) {
+    state_.calls[id] = CallStage::kRunning;
+    queue_.push(later(queue_.now(), call.takes), Priority::kDevice,
+                {EventKind::kCallEnds, id.value});
+    return;
+  }
+  state_.channels[call.channel].sender = id;
+  if (state_.channels[call.channel].receiver.valid()) meet(call.channel);
+}
+
+void Engine::receive(CallId id) {
+  const ChannelId channel_id = plan_.calls[id].channel;
+  ChannelState& channel = state_.channels[channel_id];
+  if (!channel.messages.empty()) return take_message(channel_id, id);
+  channel.receiver = id;
+  if (channel.sender.valid()) meet(channel_id);
+}
+
+void Engine::take_message(ChannelId id, CallId receiver) {
+  check_pair(state_.channels[id].messages.pop(), receiver);
+  state_.calls[receiver] = CallStage::kRunning;
+  queue_.push(later(queue_.now(), plan_.calls[receiver].takes), Priority::kDevice,
+              {EventKind::kCallEnds, receiver.value});
+}
+
+// A send that waits for its receive, and that receive.
+void Engine::meet(ChannelId id) {
+  const ChannelState& channel = state_.channels[id];
+  check_pair({channel.sender, act_of(channel.sender)}, channel.receiver);
+  state_.calls[channel.sender] = CallStage::kRunning;
+  state_.calls[channel.receiver] = CallStage::kRunning;
+  const Duration takes =
+      std::max(plan_.calls[channel.sender].takes, plan_.calls[channel.receiver].takes);
+  queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kPairEnds, id.value});
+}
+
+void Engine::check_pair(const Sent& sent, CallId receiver) {
+  const Call& from = plan_.calls[sent.call];
+  const Call& to = plan_.calls[receiver];
+  const bool fits = from.signature.count == to.signature.count &&
+                    from.signature.type == to.signature.type && from.tag == to.tag;
+  if (fits) return;
+  mismatches_.push_back(
+      {true, from.actor, sent.k, to.actor, act_of(receiver), sent.call, receiver});
+}
+
+void Engine::end_pair(ChannelId id) {
+  const CallId sender = std::exchange(state_.channels[id].sender, CallId());
+  const CallId receiver = std::exchange(state_.channels[id].receiver, CallId());
+  finish_call(sender);
+  finish_call(receiver);
+}
+
+void Engine::end_call(CallId id) {
+  const Call& call = plan_.calls[id];
+  if (call.kind == CallKind::kSend) {
+    ChannelState& channel = state_.channels[call.channel];
+    channel.messages.push({id, act_of(id)});
+    const CallId receiver = std::exchange(channel.receiver, CallId());
+    if (receiver.valid()) take_message(call.channel, receiver);
+  }
+  finish_call(id);
+}
+
+void Engine::finish_call(CallId id) {
+  const Call& call = plan_.calls[id];
+  state_.calls[id] = CallStage::kDone;
+  progress();
+  if (call.before.valid()) activate(call.before);
+  if (--state_.actors[call.actor].calls_left == 0) end_act(plan_.actors[call.actor].stream);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -555,7 +973,16 @@ State State::initial(const Plan& plan) {
   state.threads = IdVector<ThreadId, ThreadState>(plan.threads.size());
   state.members_started = IdVector<CollectiveId, std::uint32_t>(plan.collectives.size(), 0);
   state.communicators = IdVector<CommunicatorId, CommunicatorState>(plan.communicators.size());
+  state.signals = IdVector<SignalId, SignalState>(plan.signals.size());
+  state.locks = IdVector<LockId, LockState>(plan.locks.size());
+  state.devices = IdVector<DeviceId, DeviceState>(plan.devices.size());
+  state.calls = IdVector<CallId, CallStage>(plan.calls.size(), CallStage::kInactive);
+  state.channels = IdVector<ChannelId, ChannelState>(plan.channels.size());
   state.arrived.assign(plan.communicator_ranks.size(), 0);
+  state.in_round.assign(plan.communicator_ranks.size(), CallId());
+  for (const DeviceId id : ids_of(plan.devices)) {
+    state.devices[id].hardware_queues.resize(plan.devices[id].hardware_queues);
+  }
   for (const RegisterId id : ids_of(plan.registers)) {
     state.registers[id].free = plan.registers[id].slots;
     state.registers[id].at_least = plan.edges_of(id).size();

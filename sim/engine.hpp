@@ -36,14 +36,29 @@ enum class RunEnd : std::uint8_t {
   kInterrupted,  // RunOptions::stop
 };
 
+/// Two acts that met and do not fit: in a round of collective calls the first that arrived and one
+/// that differs, or a send and the receive that got its message.
+struct Mismatch {
+  bool message = false;
+  ActorId first;
+  std::uint32_t first_k = 0;
+  ActorId second;
+  std::uint32_t second_k = 0;
+  CallId first_call;
+  CallId second_call;
+
+  friend constexpr bool operator==(const Mismatch&, const Mismatch&) = default;
+};
+
 struct Outcome {
   RunEnd end = RunEnd::kStuck;
   Time last_progress{0};  // the latest launch, start, end or arrival at a creation
   std::uint64_t acts_done = 0;
   std::uint64_t events = 0;  // how many events were handled: a measure of work, not a result
   Fingerprint fingerprint;
-  State state;                      // how everything stood at the end
-  std::vector<ActTimes> act_times;  // of act k of actor a: [first_act(a) + k]
+  std::vector<Mismatch> mismatches;  // in the order in which they were found
+  State state;                       // how everything stood at the end
+  std::vector<ActTimes> act_times;   // of act k of actor a: [first_act(a) + k]
   IdVector<ActorId, std::uint64_t> first_act;
 };
 

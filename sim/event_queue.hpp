@@ -21,6 +21,9 @@ namespace pipesim::sim {
 enum class EventKind : std::uint32_t {
   kOpEnds,          // target: the stream whose head has run its time
   kCollectiveEnds,  // target: the collective
+  kRoundEnds,       // target: the communicator whose round of collective calls has run its time
+  kPairEnds,        // target: the channel on which a send and a receive have met
+  kCallEnds,        // target: the call, an eager send or a receive with its message
   kThreadWakes,     // target: the thread
 };
 

@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -30,6 +31,11 @@ using RegisterId = Id<struct RegisterTag>;
 using EdgeId = Id<struct EdgeTag>;
 using CollectiveId = Id<struct CollectiveTag>;
 using CommunicatorId = Id<struct CommunicatorTag>;
+using DeviceId = Id<struct DeviceTag>;
+using CallId = Id<struct CallTag>;
+using ChannelId = Id<struct ChannelTag>;
+using SignalId = Id<struct SignalTag>;
+using LockId = Id<struct LockTag>;
 
 /// A vector that is indexed by ids of one kind.
 template <typename IdType, typename T>
@@ -66,12 +72,19 @@ class IdRange {
  public:
   class Iterator {
    public:
+    using iterator_category = std::input_iterator_tag;
+    using value_type = IdType;
+    using difference_type = std::ptrdiff_t;
+    using pointer = const IdType*;
+    using reference = IdType;
+
     explicit Iterator(std::uint32_t value) : value_(value) {}
     IdType operator*() const { return IdType{value_}; }
     Iterator& operator++() {
       ++value_;
       return *this;
     }
+    bool operator==(const Iterator& other) const { return value_ == other.value_; }
     bool operator!=(const Iterator& other) const { return value_ != other.value_; }
 
    private:

@@ -3,6 +3,7 @@
 #include "sim/plan.hpp"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "sim/check.hpp"
@@ -44,7 +45,10 @@ ThreadId PlanBuilder::add_thread(RankId rank, ThreadOrder order) {
 StreamId PlanBuilder::add_stream(RankId rank, std::uint32_t launch_queue) {
   PIPESIM_CHECK(rank.value < plan_.rank_count, {"rank", rank.value});
   PIPESIM_CHECK(launch_queue > 0);
-  return plan_.streams.push_back(Stream{rank, launch_queue});
+  Stream stream;
+  stream.rank = rank;
+  stream.launch_queue = launch_queue;
+  return plan_.streams.push_back(stream);
 }
 
 ActorId PlanBuilder::add_actor(const ActorSpec& spec) {
@@ -65,6 +69,97 @@ ActorId PlanBuilder::add_actor(const ActorSpec& spec) {
   actor.blocking = spec.blocking;
   actor.input = spec.input;
   return plan_.actors.push_back(actor);
+}
+
+DeviceId PlanBuilder::add_device(RankId rank, std::uint32_t hardware_queues, std::uint32_t resident,
+                                 bool implicit_order) {
+  PIPESIM_CHECK(rank.value < plan_.rank_count, {"rank", rank.value});
+  Device device;
+  device.rank = rank;
+  device.hardware_queues = hardware_queues;
+  device.resident = resident;
+  device.implicit_order = implicit_order;
+  return plan_.devices.push_back(device);
+}
+
+void PlanBuilder::put_on_device(StreamId stream, DeviceId device) {
+  PIPESIM_CHECK(plan_.streams[stream].rank == plan_.devices[device].rank);
+  PIPESIM_CHECK(!plan_.streams[stream].device.valid(), {"stream", stream.value});
+  plan_.streams[stream].device = device;
+  Device& target = plan_.devices[device];
+  const std::uint32_t index = target.streams_end++;  // a count until build()
+  plan_.streams[stream].hardware_queue =
+      target.hardware_queues == 0 ? 0 : index % target.hardware_queues;
+}
+
+SignalId PlanBuilder::add_signal() { return plan_.signals.push_back(Signal()); }
+
+LockId PlanBuilder::add_lock(RankId rank) { return plan_.locks.push_back(rank); }
+
+ActorId PlanBuilder::add_step(const StepSpec& spec) {
+  PIPESIM_CHECK(spec.role != Role::kOp);
+  PIPESIM_CHECK(spec.thread.value < plan_.threads.size(), {"thread", spec.thread.value});
+  PIPESIM_CHECK(plan_.threads[spec.thread].order == ThreadOrder::kProgram);
+  PIPESIM_CHECK(on_host(spec.role) != spec.stream.valid());
+  PIPESIM_CHECK(!spec.input.waits || spec.input.items <= spec.acts);
+  Actor actor;
+  actor.role = spec.role;
+  actor.rank = plan_.threads[spec.thread].rank;
+  actor.thread = spec.thread;
+  actor.stream = spec.stream;
+  actor.launch_overhead = spec.launch_overhead;
+  actor.acts = spec.acts;
+  actor.immediate = true;
+  actor.blocking = spec.blocking && spec.stream.valid();
+  actor.input = spec.input;
+  actor.signal = spec.signal;
+  actor.lock = spec.lock;
+  actor.communicator = spec.communicator;
+  actor.times = spec.times;
+  actor.calls = actor.calls_end = plan_.calls.size();
+  actor.streams = actor.streams_end = static_cast<std::uint32_t>(plan_.synchronized.size());
+  if (spec.stream.valid()) PIPESIM_CHECK(plan_.streams[spec.stream].rank == actor.rank);
+  if (spec.role == Role::kRecord) {
+    StreamId& recorded_on = plan_.signals[spec.signal].stream;
+    PIPESIM_CHECK(!recorded_on.valid() || recorded_on == spec.stream);
+    recorded_on = spec.stream;
+  }
+  return plan_.actors.push_back(actor);
+}
+
+void PlanBuilder::add_call(const CallSpec& spec) {
+  const ActorId id{plan_.actors.size() - 1};
+  Actor& actor = plan_.actors[id];
+  PIPESIM_CHECK(actor.role == Role::kCalls, {"actor", id.value});
+  Call call;
+  call.actor = id;
+  call.communicator = spec.communicator;
+  call.kind = spec.kind;
+  call.eager = spec.eager && spec.kind == CallKind::kSend;
+  call.member = member_of(spec.communicator, actor.rank);
+  call.signature = spec.signature;
+  call.tag = spec.tag;
+  call.takes = spec.takes;
+  if (spec.kind != CallKind::kCollective) call.peer = member_of(spec.communicator, spec.peer);
+  plan_.calls.push_back(call);
+  actor.calls_end = plan_.calls.size();
+}
+
+std::uint32_t PlanBuilder::member_of(CommunicatorId id, RankId rank) const {
+  const Communicator& communicator = plan_.communicators[id];
+  const auto ranks = plan_.communicator_ranks.begin();
+  const auto found =
+      std::lower_bound(ranks + communicator.ranks, ranks + communicator.ranks_end, rank);
+  PIPESIM_CHECK(found != ranks + communicator.ranks_end && *found == rank, {"rank", rank.value});
+  return static_cast<std::uint32_t>(found - ranks);
+}
+
+void PlanBuilder::set_synchronized(std::vector<StreamId> streams) {
+  Actor& actor = plan_.actors[ActorId{plan_.actors.size() - 1}];
+  PIPESIM_CHECK(actor.role == Role::kSynchronize);
+  std::sort(streams.begin(), streams.end());
+  plan_.synchronized.insert(plan_.synchronized.end(), streams.begin(), streams.end());
+  actor.streams_end = static_cast<std::uint32_t>(plan_.synchronized.size());
 }
 
 PlanBuilder::Output PlanBuilder::add_register(ActorId producer, const RegisterSpec& spec) {
@@ -140,6 +235,9 @@ Plan PlanBuilder::build() {
   const std::vector<EdgeId> edge_ids = lay_out_edges(register_ids);
   lay_out_inputs(edge_ids);
   lay_out_users();
+  lay_out_devices();
+  lay_out_channels();
+  chain_calls();
   for (const Actor& actor : plan_.actors) plan_.act_count += actor.acts;
   PIPESIM_CHECK(plan_.actors.size() < kMostIds && plan_.edges.size() < kMostIds);
   PIPESIM_CHECK(plan_.communicators.size() < kMostIds);
@@ -220,10 +318,21 @@ void PlanBuilder::lay_out_inputs(const std::vector<EdgeId>& edge_ids) {
 void PlanBuilder::lay_out_users() {
   std::vector<std::pair<std::uint32_t, ActorId>> users;
   for (const ActorId id : ids_of(plan_.actors)) {
-    const CollectiveId collective = plan_.actors[id].collective;
-    if (!collective.valid()) continue;
-    users.emplace_back(plan_.collectives[collective].communicator.value, id);
+    const Actor& actor = plan_.actors[id];
+    if (actor.collective.valid()) {
+      users.emplace_back(plan_.collectives[actor.collective].communicator.value, id);
+    }
+    if (actor.communicator.valid()) users.emplace_back(actor.communicator.value, id);
+    const std::size_t first = users.size();
+    for (const CallId call : plan_.calls_of(id)) {
+      const std::pair<std::uint32_t, ActorId> user(plan_.calls[call].communicator.value, id);
+      const auto begin = users.begin() + static_cast<std::ptrdiff_t>(first);
+      if (std::find(begin, users.end(), user) == users.end()) users.push_back(user);
+    }
   }
+  std::stable_sort(users.begin(), users.end(), [&](const auto& a, const auto& b) {
+    return plan_.actors[a.second].rank < plan_.actors[b.second].rank;
+  });
   const std::vector<std::uint32_t> positions = grouped_positions(
       users.size(), plan_.communicators.size(), [&](std::size_t i) { return users[i].first; },
       [&](std::uint32_t communicator, std::uint32_t begin, std::uint32_t end) {
@@ -233,6 +342,69 @@ void PlanBuilder::lay_out_users() {
   plan_.communicator_users.resize(users.size());
   for (std::size_t i = 0; i < users.size(); ++i) {
     plan_.communicator_users[positions[i]] = users[i].second;
+  }
+}
+
+void PlanBuilder::lay_out_devices() {
+  std::vector<StreamId> placed;
+  for (const StreamId id : ids_of(plan_.streams)) {
+    if (plan_.streams[id].device.valid()) placed.push_back(id);
+  }
+  const std::vector<std::uint32_t> positions = grouped_positions(
+      placed.size(), plan_.devices.size(),
+      [&](std::size_t i) { return plan_.streams[placed[i]].device.value; },
+      [&](std::uint32_t device, std::uint32_t begin, std::uint32_t end) {
+        plan_.devices[DeviceId{device}].streams = begin;
+        plan_.devices[DeviceId{device}].streams_end = end;
+      });
+  plan_.device_streams.resize(placed.size());
+  for (std::size_t i = 0; i < placed.size(); ++i) plan_.device_streams[positions[i]] = placed[i];
+}
+
+// One for each communicator, sender and receiver that calls name, in that order.
+void PlanBuilder::lay_out_channels() {
+  const auto ends_of = [](const Call& call) {
+    return call.kind == CallKind::kSend ? std::pair(call.member, call.peer)
+                                        : std::pair(call.peer, call.member);
+  };
+  using Ends = std::pair<std::uint32_t, std::uint32_t>;
+  std::vector<Ends> known;
+  for (const Call& call : plan_.calls) {
+    if (call.kind != CallKind::kCollective) known.push_back(ends_of(call));
+  }
+  std::sort(known.begin(), known.end());
+  known.erase(std::unique(known.begin(), known.end()), known.end());
+  plan_.channels = IdVector<ChannelId, Channel>(known.size());
+  for (Call& call : plan_.calls) {
+    if (call.kind == CallKind::kCollective) continue;
+    const Ends ends = ends_of(call);
+    const auto found = std::lower_bound(known.begin(), known.end(), ends);
+    call.channel = ChannelId{static_cast<std::uint32_t>(found - known.begin())};
+    plan_.channels[call.channel] = {call.communicator, ends.first, ends.second};
+  }
+}
+
+// Collective calls of one act on one communicator, and its sends to (or receives from) one rank,
+// are done one after the other.
+void PlanBuilder::chain_calls() {
+  using Key = std::tuple<CommunicatorId, CallKind, std::uint32_t, CallId>;
+  std::vector<Key> keys;
+  for (const ActorId actor : ids_of(plan_.actors)) {
+    keys.clear();
+    for (const CallId id : plan_.calls_of(actor)) {
+      const Call& call = plan_.calls[id];
+      keys.emplace_back(call.communicator, call.kind, call.peer, id);
+    }
+    std::sort(keys.begin(), keys.end());
+    for (std::size_t i = 1; i < keys.size(); ++i) {
+      const auto& [communicator, kind, peer, id] = keys[i];
+      const auto& [last_communicator, last_kind, last_peer, last] = keys[i - 1];
+      if (std::tie(communicator, kind, peer) != std::tie(last_communicator, last_kind, last_peer)) {
+        continue;
+      }
+      plan_.calls[id].after = last;
+      plan_.calls[last].before = id;
+    }
   }
 }
 

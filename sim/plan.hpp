@@ -21,6 +21,28 @@ enum class ThreadOrder : std::uint8_t {
   kProgram,  // a fixed list of acts
 };
 
+/// What an act does. All but kOp are steps of host programs [9].
+enum class Role : std::uint8_t {
+  kOp,      // runs on its stream, alone or as a member of a named collective
+  kCalls,   // on its stream: calls on communicators, which progress together [9.3]
+  kRecord,  // on its stream: fires an event when it gets there [9.2]
+  kWait,    // on its stream: holds it up until an event has fired
+  // On the host, without a stream [9.1]:
+  kWork,
+  kSynchronize,  // until some streams have done what they were given
+  kAwait,        // until an event has fired
+  kSet,
+  kLock,
+  kUnlock,
+  kCreate,  // of a communicator
+};
+
+/// True for the steps that are not put on a stream.
+constexpr bool on_host(Role role) { return role >= Role::kWork; }
+
+/// True for the acts that hold one of the slots for what is resident on a device [5.3].
+constexpr bool needs_slot(Role role) { return role == Role::kOp || role == Role::kCalls; }
+
 /// Outside input for a source that waits for it [3.2]: item i (from 0) arrives at first + i *
 /// every.
 struct OutsideInput {
@@ -39,7 +61,16 @@ struct Actor {
   std::uint32_t acts = 0;    // how often it acts
   bool immediate = false;    // its messages to its own thread leave at launch, not at the end [5]
   bool blocking = false;     // its thread stays in the launch until the act is done [3.5]
+  Role role = Role::kOp;
   OutsideInput input;
+  SignalId signal;              // kRecord, kWait, kAwait, kSet
+  LockId lock;                  // kLock, kUnlock
+  CommunicatorId communicator;  // kCreate
+  std::uint32_t times = 0;      // kAwait of a signal that hosts set: how often it must have fired
+  std::uint32_t calls = 0;      // kCalls: range in Plan::calls: [calls, calls_end)
+  std::uint32_t calls_end = 0;
+  std::uint32_t streams = 0;  // kSynchronize: range in Plan::synchronized, ascending
+  std::uint32_t streams_end = 0;
   CollectiveId collective;      // not valid: an ordinary op
   std::uint32_t member = 0;     // which member of the collective it is
   std::uint32_t registers = 0;  // range in Plan::registers: [registers, registers_end)
@@ -73,6 +104,63 @@ struct Edge {
 struct Stream {
   RankId rank;
   std::uint32_t launch_queue = 1024;  // acts launched and not done before a launch blocks [3.4]
+  DeviceId device;                    // not valid: what runs here is done by the host
+  std::uint32_t hardware_queue = 0;   // of its device, if that has a limited number of them
+};
+
+/// A device and the room that it has [5.3]. 0: no limit.
+struct Device {
+  RankId rank;
+  std::uint32_t hardware_queues = 0;
+  std::uint32_t resident = 0;   // acts that can run at the same time
+  bool implicit_order = false;  // calls start in the order in which hosts launched them
+  std::uint32_t streams = 0;    // range in Plan::device_streams: [streams, streams_end), ascending
+  std::uint32_t streams_end = 0;
+
+  bool limited() const { return hardware_queues > 0 || resident > 0 || implicit_order; }
+};
+
+/// An event.
+struct Signal {
+  StreamId stream;  // on which it is recorded; not valid: hosts set it
+
+  bool recorded() const { return stream.valid(); }
+};
+
+/// What all ranks must agree about in a collective call [9.4]. The numbers mean what the caller of
+/// the builder likes.
+struct Signature {
+  std::uint32_t operation = 0;
+  std::uint32_t root = 0;
+  std::uint32_t type = 0;
+  std::int64_t count = 0;
+
+  friend constexpr bool operator==(const Signature&, const Signature&) = default;
+};
+
+enum class CallKind : std::uint8_t { kCollective, kSend, kReceive };
+
+/// A call on a communicator [9.3]. Sends and receives use count and type of the signature only.
+struct Call {
+  ActorId actor;
+  CommunicatorId communicator;
+  CallKind kind = CallKind::kCollective;
+  bool eager = false;        // of a send
+  std::uint32_t member = 0;  // its own rank: index in Plan::communicator_ranks
+  std::uint32_t peer = 0;    // of a send or receive: likewise
+  ChannelId channel;         // of a send or receive
+  CallId after;              // of its act: holds this one back until it is done
+  CallId before;             // the one that this one holds back
+  Signature signature;
+  std::uint32_t tag = 0;  // of a send or receive
+  Duration takes;
+};
+
+/// Carries the messages of one rank to one other (or itself) on a communicator [9.5].
+struct Channel {
+  CommunicatorId communicator;
+  std::uint32_t from = 0;  // indices in Plan::communicator_ranks
+  std::uint32_t to = 0;
 };
 
 struct Thread {
@@ -100,7 +188,7 @@ struct Communicator {
   bool waits_for_device = false;  // creation also waits for what the members' devices have queued
   std::uint32_t ranks = 0;  // range in Plan::communicator_ranks: [ranks, ranks_end), ascending
   std::uint32_t ranks_end = 0;
-  std::uint32_t users = 0;  // range in Plan::communicator_users: its actors, ascending
+  std::uint32_t users = 0;  // range in Plan::communicator_users: its actors, by rank and id
   std::uint32_t users_end = 0;
 };
 
@@ -114,11 +202,18 @@ struct Plan {
   IdVector<EdgeId, Edge> edges;              // grouped by register
   IdVector<CollectiveId, Collective> collectives;
   IdVector<CommunicatorId, Communicator> communicators;
+  IdVector<DeviceId, Device> devices;
+  IdVector<SignalId, Signal> signals;
+  IdVector<LockId, RankId> locks;
+  IdVector<CallId, Call> calls;             // grouped by actor
+  IdVector<ChannelId, Channel> channels;    // those that calls use
   std::vector<EdgeId> inputs;               // grouped by consumer
   std::vector<ActorId> program;             // grouped by thread
   std::vector<Member> members;              // grouped by collective
   std::vector<RankId> communicator_ranks;   // grouped by communicator
   std::vector<ActorId> communicator_users;  // grouped by communicator
+  std::vector<StreamId> device_streams;     // grouped by device
+  std::vector<StreamId> synchronized;       // grouped by actor
   std::uint64_t act_count = 0;              // of all actors together
 
   IdRange<RegisterId> registers_of(ActorId actor) const {
@@ -126,6 +221,9 @@ struct Plan {
   }
   IdRange<EdgeId> edges_of(RegisterId reg) const {
     return {registers[reg].edges, registers[reg].edges_end};
+  }
+  IdRange<CallId> calls_of(ActorId actor) const {
+    return {actors[actor].calls, actors[actor].calls_end};
   }
 };
 
@@ -139,6 +237,31 @@ struct ActorSpec {
   bool immediate = true;
   bool blocking = false;
   OutsideInput input;
+};
+
+/// A step of a host program, see Role.
+struct StepSpec {
+  Role role = Role::kWork;
+  ThreadId thread;
+  StreamId stream;  // of the roles that have one
+  Duration launch_overhead;
+  std::uint32_t acts = 1;
+  bool blocking = false;  // of the roles that have a stream
+  OutsideInput input;
+  SignalId signal;
+  LockId lock;
+  CommunicatorId communicator;
+  std::uint32_t times = 0;
+};
+
+struct CallSpec {
+  CommunicatorId communicator;
+  CallKind kind = CallKind::kCollective;
+  RankId peer;  // of a send or receive
+  bool eager = false;
+  Signature signature;
+  std::uint32_t tag = 0;
+  Duration takes;
 };
 
 struct RegisterSpec {
@@ -164,8 +287,27 @@ class PlanBuilder {
   ThreadId add_thread(RankId rank, ThreadOrder order);
   StreamId add_stream(RankId rank, std::uint32_t launch_queue);
 
+  /// Streams are put on devices in the order of the calls, which is their index there.
+  DeviceId add_device(RankId rank, std::uint32_t hardware_queues, std::uint32_t resident,
+                      bool implicit_order);
+  void put_on_device(StreamId stream, DeviceId device);
+
+  SignalId add_signal();
+  LockId add_lock(RankId rank);
+
   /// Thread and stream must be of one rank, which becomes the actor's.
   ActorId add_actor(const ActorSpec& spec);
+
+  /// A step. One of role kCalls gets its calls by add_call. The `record`s of a signal must be on
+  /// one stream, and a signal is either recorded or set.
+  ActorId add_step(const StepSpec& spec);
+
+  /// Appends a call to the last step that was added. All calls of a rank on one communicator must
+  /// be on one stream.
+  void add_call(const CallSpec& spec);
+
+  /// The streams that the last step that was added synchronizes, in any order.
+  void set_synchronized(std::vector<StreamId> streams);
 
   /// `slots`, `acts_per_slot` at least 1.
   Output add_register(ActorId producer, const RegisterSpec& spec);
@@ -207,6 +349,10 @@ class PlanBuilder {
   std::vector<EdgeId> lay_out_edges(const std::vector<RegisterId>& register_ids);
   void lay_out_inputs(const std::vector<EdgeId>& edge_ids);
   void lay_out_users();
+  std::uint32_t member_of(CommunicatorId id, RankId rank) const;
+  void lay_out_devices();
+  void lay_out_channels();
+  void chain_calls();
   void check_programs() const;
 
   Plan plan_;

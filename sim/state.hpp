@@ -21,6 +21,7 @@ enum class Step : std::uint8_t {
   kOutsideInput,
   kCreation,
   kOverhead,
+  kHostStep,  // what a step of the host waits for (9.1)
   kLaunchQueue,
   kCompletion,  // launched, and blocking until it is done
 };
@@ -57,22 +58,31 @@ class Message {
 /// What stands in a stream: an act with its launch time, or a mark.
 class StreamItem {
  public:
-  enum class Kind : std::uint32_t { kAct, kAckMark, kCreationMark };
+  enum class Kind : std::uint32_t { kAct, kAckMark, kCreationMark, kSynchronizeMark };
 
   StreamItem() = default;
-  static StreamItem act(ActorId actor, Time launch) {
-    return StreamItem(Kind::kAct, actor.value, launch);
+  /// `needed`, of a wait: how often its signal must have fired.
+  static StreamItem act(ActorId actor, Time launch, std::uint32_t needed = 0) {
+    StreamItem item(Kind::kAct, actor.value, launch);
+    item.needed_ = needed;
+    return item;
   }
   static StreamItem ack_mark(EdgeId edge) { return StreamItem(Kind::kAckMark, edge.value, kNever); }
   static StreamItem creation_mark(CommunicatorId communicator) {
     return StreamItem(Kind::kCreationMark, communicator.value, kNever);
+  }
+  static StreamItem synchronize_mark(ThreadId thread) {
+    return StreamItem(Kind::kSynchronizeMark, thread.value, kNever);
   }
 
   Kind kind() const { return static_cast<Kind>(bits_ >> 30); }
   ActorId actor() const { return ActorId{bits_ & kIdMask}; }
   EdgeId edge() const { return EdgeId{bits_ & kIdMask}; }
   CommunicatorId communicator() const { return CommunicatorId{bits_ & kIdMask}; }
+  ThreadId thread() const { return ThreadId{bits_ & kIdMask}; }
+  bool same_mark(const StreamItem& mark) const { return bits_ == mark.bits_; }
   Time launch() const { return launch_; }
+  std::uint32_t needed() const { return needed_; }
 
  private:
   static constexpr std::uint32_t kIdMask = (1u << 30) - 1;
@@ -81,7 +91,9 @@ class StreamItem {
 
   Time launch_ = kNever;
   std::uint32_t bits_ = 0;
+  std::uint32_t needed_ = 0;
 };
+static_assert(sizeof(StreamItem) == 16);
 
 /// A first-in-first-out line of threads, linked through ThreadState::next_in_line: a thread stands
 /// in at most one.
@@ -92,10 +104,19 @@ struct ThreadLine {
   bool empty() const { return !first.valid(); }
 };
 
+/// Likewise of streams, through StreamState::next_in_line.
+struct StreamLine {
+  StreamId first;
+  StreamId last;
+
+  bool empty() const { return !first.valid(); }
+};
+
 struct ActorState {
   std::uint32_t launched = 0;
   std::uint32_t done = 0;
-  std::uint32_t missing = 0;  // conditions of readiness that the next act lacks
+  std::uint32_t missing = 0;     // conditions of readiness that the next act lacks
+  std::uint32_t calls_left = 0;  // of the act that has started: calls that are not done
 };
 
 struct RegisterState {
@@ -110,10 +131,11 @@ struct EdgeState {
 };
 
 struct StreamState {
-  Ring<StreamItem> items;        // the head first; an act at the head has started
-  Time head_start = kNever;      // of the act at the head
+  Ring<StreamItem> items;        // the head first
+  Time head_start = kNever;      // of the act at the head; kNever while its device has no room
   std::uint32_t unfinished = 0;  // acts launched and not done, and places kept for threads
   ThreadLine waiting;            // for a place in the launch queue
+  StreamId next_in_line;         // of a signal for which the wait at its head waits
 };
 
 struct ThreadState {
@@ -122,6 +144,8 @@ struct ThreadState {
   ThreadMode mode = ThreadMode::kIdle;
   Step step = Step::kNone;
   std::uint32_t next_act = 0;  // of a program: index from its begin
+  std::uint32_t needed = 0;    // kAwait: how often the signal must have fired
+  std::uint32_t marks = 0;     // kSynchronize: those still in streams
   ThreadId next_in_line;
 };
 
@@ -130,6 +154,48 @@ struct CommunicatorState {
   std::uint32_t ranks_arrived = 0;
   std::uint32_t marks = 0;  // of a creation that waits for devices, still in streams
   ThreadLine blocked;       // in its creation
+  // The round of collective calls that is under way (9.4):
+  std::uint32_t in_round = 0;  // members that have arrived
+  bool mismatched = false;
+  CallId first;  // that arrived
+};
+
+struct SignalState {
+  std::uint32_t recorded = 0;  // launches of its records
+  std::uint32_t fired = 0;
+  ThreadLine threads;  // that await it
+  StreamLine streams;  // that a wait at their head holds up
+};
+
+struct LockState {
+  ThreadId holder;
+  ThreadLine waiting;
+};
+
+/// The room of a limited device. Queues hold a stream for each act, in the order of launches.
+struct DeviceState {
+  std::vector<Ring<StreamId>> hardware_queues;
+  Ring<StreamId> launch_order;
+  std::uint32_t resident = 0;  // acts that hold a slot
+};
+
+enum class CallStage : std::uint8_t {
+  kInactive,  // its act has not started, or another call of the act holds it back
+  kActive,    // waits for peers
+  kRunning,
+  kDone,  // until its act is done
+};
+
+/// A message that a receive has not taken yet.
+struct Sent {
+  CallId call;
+  std::uint32_t k = 0;  // the act that sent it
+};
+
+struct ChannelState {
+  Ring<Sent> messages;
+  CallId sender;    // active and not eager
+  CallId receiver;  // active, without a message
 };
 
 /// See the head of this file.
@@ -142,7 +208,13 @@ class State {
   IdVector<ThreadId, ThreadState> threads;
   IdVector<CollectiveId, std::uint32_t> members_started;  // of the instance that is under way
   IdVector<CommunicatorId, CommunicatorState> communicators;
+  IdVector<SignalId, SignalState> signals;
+  IdVector<LockId, LockState> locks;
+  IdVector<DeviceId, DeviceState> devices;
+  IdVector<CallId, CallStage> calls;
+  IdVector<ChannelId, ChannelState> channels;
   std::vector<std::uint8_t> arrived;  // beside Plan::communicator_ranks
+  std::vector<CallId> in_round;       // likewise: the call that has arrived in the round
 
   /// The state before anything has happened.
   static State initial(const Plan& plan);
@@ -159,11 +231,14 @@ class State {
     return actors[actor].launched + (in_launch(plan, actor) ? 1 : 0);
   }
 
-  /// How many acts have come to the head of their stream.
+  /// How many acts have come to the head of their stream and found room there.
   std::uint32_t started(const Plan& plan, ActorId actor) const {
-    const Ring<StreamItem>& items = streams[plan.actors[actor].stream].items;
-    const bool head = !items.empty() && items.front().kind() == StreamItem::Kind::kAct &&
-                      items.front().actor() == actor;
+    const StreamId id = plan.actors[actor].stream;
+    if (!id.valid()) return actors[actor].done;
+    const StreamState& stream = streams[id];
+    const bool head = !stream.items.empty() && stream.head_start != kNever &&
+                      stream.items.front().kind() == StreamItem::Kind::kAct &&
+                      stream.items.front().actor() == actor;
     return actors[actor].done + (head ? 1 : 0);
   }
 

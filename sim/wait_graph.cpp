@@ -27,9 +27,20 @@ class Builder {
   void number_nodes();
   void add_launched_edges(StreamId id);
   void add_peers(ActorId actor, std::uint32_t k);
+  void add_head_edges(StreamId id);
+  void add_room_edges(StreamId id);
+  void add_calls(ActorId actor);
+  void add_round(CallId id);
+  void add_coming(WaitKind kind, std::uint32_t member, const Call& sort);
+  bool add_coming_launched(WaitKind kind, StreamId stream, const Call& sort);
+  void add_record(WaitKind kind, SignalId id, std::uint32_t needed);
+  void add_host_step_edges(ActorId id);
+  void add_setters(SignalId id);
+  void add_holder(LockId id);
   void add_next_edges(ActorId actor);
   void add_launch_edges(ActorId actor, Step step);
-  void add_marked_streams(CommunicatorId id);
+  void add_marked_streams(WaitKind kind, StreamItem mark);
+  CommunicatorId missing_communicator(ActorId id) const;
   void add_creation_edges(ActorId actor);
   void add_unmet_edges(ActorId id, std::uint32_t k);
   void add_input_edge(ActorId actor, EdgeId edge, std::uint32_t k);
@@ -45,6 +56,9 @@ class Builder {
   void add_act(WaitKind kind, ActorId actor, std::uint32_t k, RegisterId reg = {});
   void add_blocker(ThreadId thread);
   void add_head(WaitKind kind, StreamId stream);
+  void add_item(WaitKind kind, StreamId stream, std::uint32_t index);
+  void make_any_set(std::size_t before);
+  std::pair<std::uint32_t, std::uint32_t> users_of(CommunicatorId id, RankId rank) const;
   void end_node();
 
   std::uint32_t node_of(ActorId id, std::uint32_t k) const;
@@ -148,6 +162,41 @@ void Builder::add_head(WaitKind kind, StreamId stream) {
   add_act(kind, head.actor(), state_.actors[head.actor()].done);
 }
 
+// The act that is the item `index` of its stream.
+void Builder::add_item(WaitKind kind, StreamId stream, std::uint32_t index) {
+  const Ring<StreamItem>& items = state_.streams[stream].items;
+  const ActorId actor = items[index].actor();
+  std::uint32_t k = state_.actors[actor].done;
+  for (std::uint32_t i = 0; i < index; ++i) {
+    if (items[i].kind() == StreamItem::Kind::kAct && items[i].actor() == actor) ++k;
+  }
+  add_act(kind, actor, k);
+}
+
+// Of the edges from number `before` on one suffices. Those behind one act of a program are one
+// alternative, and one is no choice.
+void Builder::make_any_set(std::size_t before) {
+  if (edges_.size() == before) return;
+  const std::uint32_t first = edges_[before].to;
+  const auto elsewhere = [&](const WaitEdge& edge) { return edge.to != first; };
+  const auto begin = edges_.begin() + static_cast<std::ptrdiff_t>(before);
+  if (std::none_of(begin, edges_.end(), elsewhere)) return;
+  ++any_sets_;
+  for (auto edge = begin; edge != edges_.end(); ++edge) edge->any_set = any_sets_;
+}
+
+// The actors of a rank that use a communicator.
+std::pair<std::uint32_t, std::uint32_t> Builder::users_of(CommunicatorId id, RankId rank) const {
+  const Communicator& communicator = plan_.communicators[id];
+  const auto all = plan_.communicator_users.begin();
+  const auto rank_of = [&](ActorId user) { return plan_.actors[user].rank; };
+  const auto first = std::partition_point(all + communicator.users, all + communicator.users_end,
+                                          [&](ActorId user) { return rank_of(user) < rank; });
+  const auto last = std::partition_point(first, all + communicator.users_end,
+                                         [&](ActorId user) { return rank_of(user) == rank; });
+  return {static_cast<std::uint32_t>(first - all), static_cast<std::uint32_t>(last - all)};
+}
+
 // The first of each kind and target stays.
 void Builder::end_node() {
   const auto begin = edges_.begin() + static_cast<std::ptrdiff_t>(first_edge_);
@@ -174,11 +223,9 @@ void Builder::add_launched_edges(StreamId id) {
   const Ring<StreamItem>& items = state_.streams[id].items;
   if (items.empty()) return;
   const ActorId head = items.front().actor();
-  const std::uint32_t head_k = state_.actors[head].done;
-  if (plan_.actors[head].collective.valid()) {
-    begin_node(head, head_k);
-    add_peers(head, head_k);
-  }
+  begin_node(head, state_.actors[head].done);
+  add_head_edges(id);
+  end_node();
   // The acts of one actor stand in its stream in order: the i-th that is met is done + i.
   std::vector<std::pair<ActorId, std::uint32_t>> behind;
   for (std::uint32_t i = 1; i < items.size(); ++i) {
@@ -195,6 +242,20 @@ void Builder::add_launched_edges(StreamId id) {
   }
 }
 
+void Builder::add_head_edges(StreamId id) {
+  const StreamState& stream = state_.streams[id];
+  if (stream.head_start == kNever) return add_room_edges(id);
+  const ActorId head = stream.items.front().actor();
+  const Actor& actor = plan_.actors[head];
+  if (actor.role == Role::kWait) {
+    add_record(WaitKind::kStreamOrder, actor.signal, stream.items.front().needed());
+  } else if (actor.role == Role::kCalls) {
+    add_calls(head);
+  } else if (actor.collective.valid()) {
+    add_peers(head, state_.actors[head].done);
+  }
+}
+
 void Builder::add_peers(ActorId actor, std::uint32_t k) {
   const Collective& collective = plan_.collectives[plan_.actors[actor].collective];
   for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
@@ -205,7 +266,172 @@ void Builder::add_peers(ActorId actor, std::uint32_t k) {
       add_act(WaitKind::kPeerOfCollective, member.actor, k);
     }
   }
-  end_node();
+}
+
+// 9.6.1: the first of a stream, for which there is no room.
+void Builder::add_room_edges(StreamId id) {
+  const Stream& stream = plan_.streams[id];
+  const Device& device = plan_.devices[stream.device];
+  const DeviceState& room = state_.devices[stream.device];
+  const Role role = plan_.actors[state_.streams[id].items.front().actor()].role;
+  // The first act of stream `other` that has not left a queue in which acts of any role stand, or
+  // only those of role kCalls.
+  const auto add_first = [&](StreamId other, bool calls_only) {
+    if (other == id) return;
+    const StreamState& front = state_.streams[other];
+    for (std::uint32_t i = 0; i < front.items.size(); ++i) {
+      if (front.items[i].kind() != StreamItem::Kind::kAct) continue;
+      const Role its = plan_.actors[front.items[i].actor()].role;
+      const bool left = i == 0 && front.head_start != kNever && needs_slot(its);
+      if (left || (calls_only && its != Role::kCalls)) continue;
+      return add_item(WaitKind::kDeviceRoom, other, i);
+    }
+  };
+  if (device.hardware_queues > 0) {
+    add_first(room.hardware_queues[stream.hardware_queue].front(), false);
+  }
+  if (device.implicit_order && role == Role::kCalls) add_first(room.launch_order.front(), true);
+  if (device.resident == 0 || !needs_slot(role) || room.resident < device.resident) return;
+  const std::size_t before = edges_.size();
+  for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
+    const StreamState& other = state_.streams[plan_.device_streams[i]];
+    if (other.items.empty() || other.head_start == kNever) continue;
+    if (!needs_slot(plan_.actors[other.items.front().actor()].role)) continue;
+    add_head(WaitKind::kDeviceRoom, plan_.device_streams[i]);
+  }
+  make_any_set(before);
+}
+
+// 9.6.3
+void Builder::add_calls(ActorId actor) {
+  for (const CallId id : plan_.calls_of(actor)) {
+    if (state_.calls[id] != CallStage::kActive) continue;
+    const Call& call = plan_.calls[id];
+    if (call.kind == CallKind::kCollective) {
+      add_round(id);
+      continue;
+    }
+    Call wanted = call;
+    wanted.kind = call.kind == CallKind::kSend ? CallKind::kReceive : CallKind::kSend;
+    wanted.peer = call.member;
+    add_coming(WaitKind::kPeerOfMessage, call.peer, wanted);
+  }
+}
+
+void Builder::add_round(CallId id) {
+  const Call& call = plan_.calls[id];
+  const Communicator& communicator = plan_.communicators[call.communicator];
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    if (!state_.in_round[i].valid()) add_coming(WaitKind::kPeerOfCollective, i, call);
+  }
+  if (!state_.communicators[call.communicator].mismatched) return;
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    const CallId other = state_.in_round[i];
+    if (!other.valid() || plan_.calls[other].signature == call.signature) continue;
+    const ActorId actor = plan_.calls[other].actor;
+    add_act(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
+  }
+}
+
+bool same_sort(const Call& a, const Call& b) {
+  return a.communicator == b.communicator && a.kind == b.kind &&
+         (a.kind == CallKind::kCollective || a.peer == b.peer);
+}
+
+// Where a member will come from with a call of the same sort as `sort`.
+void Builder::add_coming(WaitKind kind, std::uint32_t member, const Call& sort) {
+  const RankId rank = plan_.communicator_ranks[member];
+  const auto [first, last] = users_of(sort.communicator, rank);
+  const std::size_t before = edges_.size();
+  for (std::uint32_t u = first; u < last; ++u) {
+    const ActorId user = plan_.communicator_users[u];
+    const IdRange<CallId> calls = plan_.calls_of(user);
+    const bool fits = std::any_of(calls.begin(), calls.end(),
+                                  [&](CallId call) { return same_sort(plan_.calls[call], sort); });
+    if (!fits) continue;
+    // All of them are on this stream.
+    if (add_coming_launched(kind, plan_.actors[user].stream, sort)) return;
+    const std::uint32_t next = state_.actors[user].launched;
+    if (next < plan_.actors[user].acts) add_act(kind, user, next);
+  }
+  if (edges_.size() == before) add(kind, act_nodes_ + rank.value);
+  make_any_set(before);
+}
+
+bool Builder::add_coming_launched(WaitKind kind, StreamId stream, const Call& sort) {
+  const StreamState& state = state_.streams[stream];
+  for (std::uint32_t i = 0; i < state.items.size(); ++i) {
+    if (state.items[i].kind() != StreamItem::Kind::kAct) continue;
+    const bool started = i == 0 && state.head_start != kNever;
+    for (const CallId call : plan_.calls_of(state.items[i].actor())) {
+      if (!same_sort(plan_.calls[call], sort)) continue;
+      if (started && state_.calls[call] == CallStage::kDone) continue;
+      add_item(kind, stream, i);
+      return true;
+    }
+  }
+  return false;
+}
+
+// The record with which the signal will have fired `needed` times: it is launched and not done.
+void Builder::add_record(WaitKind kind, SignalId id, std::uint32_t needed) {
+  const StreamId stream = plan_.signals[id].stream;
+  const Ring<StreamItem>& items = state_.streams[stream].items;
+  std::uint32_t missing = needed - state_.signals[id].fired;
+  for (std::uint32_t i = 0; i < items.size(); ++i) {
+    if (items[i].kind() != StreamItem::Kind::kAct) continue;
+    const Actor& actor = plan_.actors[items[i].actor()];
+    if (actor.role != Role::kRecord || actor.signal != id || --missing > 0) continue;
+    return add_item(kind, stream, i);
+  }
+  PIPESIM_CHECK(false, {"signal", id.value});
+}
+
+// 9.6.4
+void Builder::add_host_step_edges(ActorId id) {
+  const Actor& actor = plan_.actors[id];
+  switch (actor.role) {
+    case Role::kSynchronize:
+      return add_marked_streams(WaitKind::kHostWait, StreamItem::synchronize_mark(actor.thread));
+    case Role::kAwait:
+      if (!plan_.signals[actor.signal].recorded()) return add_setters(actor.signal);
+      return add_record(WaitKind::kHostWait, actor.signal, state_.threads[actor.thread].needed);
+    case Role::kLock:
+      return add_holder(actor.lock);
+    case Role::kOp:
+    case Role::kCalls:
+    case Role::kRecord:
+    case Role::kWait:
+    case Role::kWork:
+    case Role::kSet:
+    case Role::kUnlock:
+    case Role::kCreate:
+      break;  // none of these waits at this step
+  }
+}
+
+void Builder::add_setters(SignalId id) {
+  const std::size_t before = edges_.size();
+  for (const ActorId setter : ids_of(plan_.actors)) {
+    const Actor& actor = plan_.actors[setter];
+    if (actor.role != Role::kSet || actor.signal != id) continue;
+    const std::uint32_t next = state_.actors[setter].launched;
+    if (next < actor.acts) add_act(WaitKind::kHostWait, setter, next);
+  }
+  if (edges_.size() == before) add(WaitKind::kHostWait, act_nodes_ + plan_.rank_count);
+  make_any_set(before);
+}
+
+void Builder::add_holder(LockId id) {
+  const ThreadId holder = state_.locks[id].holder;
+  const Thread& thread = plan_.threads[holder];
+  const std::uint32_t next = thread.program + state_.threads[holder].next_act;
+  if (next == thread.program_end) {
+    add(WaitKind::kLock, act_nodes_ + thread.rank.value);
+  } else {
+    const ActorId actor = plan_.program[next];
+    add_act(WaitKind::kLock, actor, state_.actors[actor].launched);
+  }
 }
 
 // 7.3 and 7.4: the next act of an actor or of a program.
@@ -233,6 +459,9 @@ void Builder::add_launch_edges(ActorId actor, Step step) {
     case Step::kCreation:
       add_creation_edges(actor);
       break;
+    case Step::kHostStep:
+      add_host_step_edges(actor);
+      break;
     case Step::kLaunchQueue:
       add_head(WaitKind::kLaunchQueue, plan_.actors[actor].stream);
       break;
@@ -243,48 +472,49 @@ void Builder::add_launch_edges(ActorId actor, Step step) {
   }
 }
 
-// The streams that a creation waits for, each by what stands in front of its mark.
-void Builder::add_marked_streams(CommunicatorId id) {
+// The streams that hold a mark like `mark`, each by what stands in front of it.
+void Builder::add_marked_streams(WaitKind kind, StreamItem mark) {
   for (const StreamId stream : ids_of(plan_.streams)) {
     const Ring<StreamItem>& items = state_.streams[stream].items;
     for (std::uint32_t i = 0; i < items.size(); ++i) {
-      if (items[i].kind() != StreamItem::Kind::kCreationMark || items[i].communicator() != id) {
-        continue;
-      }
-      add_head(WaitKind::kCommunicatorCreation, stream);
+      if (!items[i].same_mark(mark)) continue;
+      add_head(kind, stream);
       break;
     }
   }
 }
 
+// The first that the act needs and that does not exist.
+CommunicatorId Builder::missing_communicator(ActorId id) const {
+  const Actor& actor = plan_.actors[id];
+  if (actor.collective.valid()) return plan_.collectives[actor.collective].communicator;
+  for (const CallId call : plan_.calls_of(id)) {
+    const CommunicatorId communicator = plan_.calls[call].communicator;
+    if (!state_.communicators[communicator].exists) return communicator;
+  }
+  return actor.communicator;
+}
+
 void Builder::add_creation_edges(ActorId actor) {
-  const CommunicatorId id = plan_.collectives[plan_.actors[actor].collective].communicator;
+  const CommunicatorId id = missing_communicator(actor);
   const Communicator& communicator = plan_.communicators[id];
   if (state_.communicators[id].ranks_arrived == communicator.ranks_end - communicator.ranks) {
-    add_marked_streams(id);
+    add_marked_streams(WaitKind::kCommunicatorCreation, StreamItem::creation_mark(id));
     return;
   }
   for (std::uint32_t r = communicator.ranks; r < communicator.ranks_end; ++r) {
     if (state_.arrived[r] != 0) continue;
     const RankId rank = plan_.communicator_ranks[r];
     const std::size_t before = edges_.size();
-    for (std::uint32_t u = communicator.users; u < communicator.users_end; ++u) {
+    const auto [first, last] = users_of(id, rank);
+    for (std::uint32_t u = first; u < last; ++u) {
       const ActorId user = plan_.communicator_users[u];
       const std::uint32_t next = state_.actors[user].launched;
-      if (plan_.actors[user].rank != rank || next == plan_.actors[user].acts) continue;
+      if (next == plan_.actors[user].acts) continue;
       add_act(WaitKind::kCommunicatorCreation, user, next);
     }
-    if (edges_.size() == before) {
-      add(WaitKind::kCommunicatorCreation, act_nodes_ + rank.value);
-      continue;
-    }
-    // Users behind one act of a program are one alternative, and one is no choice.
-    const std::uint32_t first = edges_[before].to;
-    const auto elsewhere = [&](const WaitEdge& edge) { return edge.to != first; };
-    const auto begin = edges_.begin() + static_cast<std::ptrdiff_t>(before);
-    if (std::none_of(begin, edges_.end(), elsewhere)) continue;
-    ++any_sets_;
-    for (auto edge = begin; edge != edges_.end(); ++edge) edge->any_set = any_sets_;
+    if (edges_.size() == before) add(WaitKind::kCommunicatorCreation, act_nodes_ + rank.value);
+    make_any_set(before);
   }
 }
 

@@ -22,8 +22,11 @@ enum class WaitKind : std::uint8_t {
   kLaunchQueue,
   kHostWait,
   kOutsideInput,
+  kDeviceRoom,
+  kPeerOfMessage,
+  kLock,
 };
-inline constexpr int kWaitKindCount = 9;
+inline constexpr int kWaitKindCount = 12;
 
 /// What can wait or be waited for.
 enum class WaitNodeKind : std::uint8_t { kAct, kRank, kOutside };

@@ -23,6 +23,7 @@ Json act_json(const ActInfo& act) {
   if (act.micro_batch > 0) json["micro_batch"] = act.micro_batch;
   json["stream"] = act.stream;
   json["thread"] = act.thread;
+  if (!act.at.empty()) json["at"] = act.at;
   json["state"] = stage_name(act.stage);
   if (act.stage == models::ActStage::kEntered) json["blocked"] = stage_text(act);
   return json;
@@ -123,6 +124,13 @@ std::string json_report(const Report& report) {
   json["roots"] = Json::array();
   for (const models::Root& root : explanation.roots) json["roots"].push_back(root_json(root));
   json["mismatches"] = Json::array();
+  for (const models::Misfit& misfit : explanation.mismatches) {
+    json["mismatches"].push_back({{"kind", misfit.message ? "message" : "collective"},
+                                  {"first", act_json(misfit.first)},
+                                  {"second", act_json(misfit.second)},
+                                  {"ranks", misfit.ranks},
+                                  {"differences", misfit.differences}});
+  }
   json["collateral"] = {{"acts", explanation.collateral},
                         {"by_distance", explanation.collateral_by_distance}};
   json["remedies"] = Json::array();

@@ -33,6 +33,7 @@ class TextReport {
 
   std::string run() {
     add_verdict();
+    if (!explanation_.mismatches.empty()) add_mismatches();
     if (!explanation_.cycle.empty()) add_cycle();
     if (!explanation_.roots.empty()) add_roots();
     if (!report_.misplacements.empty() || !report_.remedies.empty()) add_hints();
@@ -45,6 +46,7 @@ class TextReport {
 
  private:
   void add_verdict();
+  void add_mismatches();
   void add_cycle();
   void add_roots();
   void add_hints();
@@ -127,9 +129,31 @@ void TextReport::add_cycle() {
   }
 }
 
+void TextReport::add_mismatches() {
+  constexpr std::size_t kMost = 20;
+  add_heading("What met and does not fit");
+  const std::size_t shown = std::min(kMost, explanation_.mismatches.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const models::Misfit& misfit = explanation_.mismatches[i];
+    const auto side = [&](const std::vector<std::uint32_t>& ranks, const ActInfo& act) {
+      return fmt::format("rank{} {} {}{}", ranks.size() == 1 ? "" : "s", viz::ranges(ranks),
+                         act_text(act), act.at.empty() ? "" : fmt::format(" ({})", act.at));
+    };
+    std::vector<std::uint32_t> ranks = misfit.ranks;
+    std::sort(ranks.begin(), ranks.end());
+    text_ += fmt::format("  {} {} {}: {}\n", side({misfit.first.rank}, misfit.first),
+                         misfit.message ? "was received by" : "met", side(ranks, misfit.second),
+                         fmt::join(misfit.differences, ", "));
+  }
+  if (shown < explanation_.mismatches.size()) {
+    text_ += fmt::format("  and {} more\n", explanation_.mismatches.size() - shown);
+  }
+}
+
 void TextReport::add_roots() {
-  add_heading(explanation_.cycle.empty() ? "No cycle. What everything waits for in the end:"
-                                         : "Beside the cycle, waits that end elsewhere:");
+  add_heading(explanation_.verdict == Verdict::kMismatch ? "Waits that end elsewhere:"
+              : explanation_.cycle.empty() ? "No cycle. What everything waits for in the end:"
+                                           : "Beside the cycle, waits that end elsewhere:");
   for (const models::Root& root : explanation_.roots) {
     const std::string waiting = fmt::format("{} behind it", counted(root.waiting, "act"));
     const Wait& first = root.first;
@@ -172,7 +196,12 @@ std::string TextReport::device_text(const RankReport& rank) const {
 std::string TextReport::progress_text(const Progress& progress) const {
   std::string text = fmt::format("{} of {} done", progress.done, progress.expected);
   if (!progress.stuck) return text;
-  text += fmt::format(", {} at {}", ordinal(progress.stuck->act), progress.stuck->op);
+  if (progress.program) {
+    text += fmt::format(", at {}", act_text(*progress.stuck));
+    if (!progress.stuck->at.empty()) text += fmt::format(", {}", progress.stuck->at);
+  } else {
+    text += fmt::format(", {} at {}", ordinal(progress.stuck->act), progress.stuck->op);
+  }
   const bool waits = progress.stuck->stage == models::ActStage::kNotEntered ||
                      progress.stuck->stage == models::ActStage::kLaunched;
   if (waits && progress.wait) {

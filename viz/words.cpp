@@ -81,6 +81,12 @@ std::string_view kind_name(WaitKind kind) {
       return "launch queue";
     case WaitKind::kHostWait:
       return "host wait";
+    case WaitKind::kDeviceRoom:
+      return "device room";
+    case WaitKind::kPeerOfMessage:
+      return "peer of a message";
+    case WaitKind::kLock:
+      return "lock";
     case WaitKind::kOutsideInput:
       break;
   }
@@ -107,6 +113,8 @@ std::string_view cause_name(Cause cause) {
   switch (cause) {
     case Cause::kNone:
       return "none";
+    case Cause::kMismatch:
+      return "mismatch";
     case Cause::kCycle:
       return "cycle";
     case Cause::kAbsentMember:
@@ -149,6 +157,8 @@ std::string stage_text(const ActInfo& act) {
           return "in its launch, waiting for input";
         case Step::kCreation:
           return "in its launch, creating the communicator";
+        case Step::kHostStep:
+          return "waiting on the host";
         case Step::kLaunchQueue:
           return "in its launch, which the full queue blocks";
         case Step::kNone:
@@ -172,7 +182,8 @@ namespace {
 std::string reason_text(const Wait& wait) {
   switch (wait.kind) {
     case WaitKind::kStreamOrder:
-      return "stands in its stream behind";
+      return wait.from.act.stage == ActStage::kStarted ? "holds its stream up until"
+                                                       : "stands in its stream behind";
     case WaitKind::kData:
       return wait.control ? fmt::format("needs the signal '{}' from", wait.reg) : "needs data from";
     case WaitKind::kCreditData:
@@ -188,7 +199,16 @@ std::string reason_text(const Wait& wait) {
     case WaitKind::kLaunchQueue:
       return "waits for a place in the queue behind";
     case WaitKind::kHostWait:
-      return "is unread or behind, since its host thread is blocked in";
+      if (wait.from.act.step == Step::kHostStep) return "waits on the host for";
+      return wait.from.act.in_program ? "comes later in its program, which is blocked in"
+                                      : "is unread or behind, since its host thread is blocked in";
+    case WaitKind::kDeviceRoom:
+      return "finds no room on the device beside";
+    case WaitKind::kPeerOfMessage:
+      return wait.to.kind == WaitNodeKind::kRank ? "waits for a message call that never comes,"
+                                                 : "waits for the other end of its message,";
+    case WaitKind::kLock:
+      return "waits for the lock that is held before";
     case WaitKind::kOutsideInput:
       break;
   }

@@ -17,6 +17,11 @@ def keys_of_reader():
     calls = re.compile(r'\b(?:take|take_text|require|number|take_expr|take_truth|read_reads)\((?:\w+, )?"(\w+)"')
     for path in (ROOT / "formats").glob("*.cpp"):
         keys |= set(calls.findall(path.read_text(encoding="utf-8")))
+    # Words that stand in tables: those with which a step of a program begins.
+    lists = {"formats/program_reader.cpp": "step_words() {", "formats/lookup.hpp": "operations() {"}
+    for path, function in lists.items():
+        body = read(path).split(function)[1].split(";")[0]
+        keys |= set(re.findall(r'"(\w+)"', body))
     return keys
 
 

@@ -12,7 +12,51 @@ int number(Id id) {
   return id.valid() ? static_cast<int>(id.value) : -1;
 }
 
-Actor actor_of(const sim::Actor& from) {
+Role role_of(sim::Role role) {
+  switch (role) {
+    case sim::Role::kOp:
+      break;
+    case sim::Role::kCalls:
+      return Role::kCalls;
+    case sim::Role::kRecord:
+      return Role::kRecord;
+    case sim::Role::kWait:
+      return Role::kWait;
+    case sim::Role::kWork:
+      return Role::kWork;
+    case sim::Role::kSynchronize:
+      return Role::kSynchronize;
+    case sim::Role::kAwait:
+      return Role::kAwait;
+    case sim::Role::kSet:
+      return Role::kSet;
+    case sim::Role::kLock:
+      return Role::kLock;
+    case sim::Role::kUnlock:
+      return Role::kUnlock;
+    case sim::Role::kCreate:
+      return Role::kCreate;
+  }
+  return Role::kOp;
+}
+
+Call call_of(const sim::Plan& plan, const sim::Call& from) {
+  Call call;
+  call.communicator = number(from.communicator);
+  if (from.kind != sim::CallKind::kCollective) {
+    call.kind = from.kind == sim::CallKind::kSend ? CallKind::kSend : CallKind::kReceive;
+    call.peer = number(plan.communicator_ranks[from.peer]);
+  }
+  call.eager = from.eager;
+  call.signature = {static_cast<int>(from.signature.operation),
+                    static_cast<int>(from.signature.root), from.signature.count,
+                    static_cast<int>(from.signature.type)};
+  call.tag = static_cast<int>(from.tag);
+  call.takes = from.takes.ns;
+  return call;
+}
+
+Actor actor_of(const sim::Plan& plan, const sim::Actor& from) {
   Actor actor;
   actor.thread = number(from.thread);
   actor.stream = number(from.stream);
@@ -24,6 +68,17 @@ Actor actor_of(const sim::Actor& from) {
   actor.outside = {from.input.waits, static_cast<int>(from.input.items), from.input.first.ns,
                    from.input.every.ns};
   actor.collective = number(from.collective);
+  actor.role = role_of(from.role);
+  actor.signal = number(from.signal);
+  actor.times = static_cast<int>(from.times);
+  actor.lock = number(from.lock);
+  actor.communicator = number(from.communicator);
+  for (const sim::CallId call : sim::IdRange<sim::CallId>(from.calls, from.calls_end)) {
+    actor.calls.push_back(call_of(plan, plan.calls[call]));
+  }
+  for (std::uint32_t i = from.streams; i < from.streams_end; ++i) {
+    actor.synchronized.push_back(number(plan.synchronized[i]));
+  }
   return actor;
 }
 
@@ -36,8 +91,15 @@ void add_hosts(const sim::Plan& plan, Spec& spec) {
     spec.threads.push_back(std::move(thread));
   }
   for (const sim::Stream& from : plan.streams) {
-    spec.streams.push_back({number(from.rank), static_cast<int>(from.launch_queue)});
+    spec.streams.push_back({number(from.rank), static_cast<int>(from.launch_queue),
+                            number(from.device), static_cast<int>(from.hardware_queue)});
   }
+  for (const sim::Device& from : plan.devices) {
+    spec.devices.push_back({number(from.rank), static_cast<int>(from.hardware_queues),
+                            static_cast<int>(from.resident), from.implicit_order});
+  }
+  for (const sim::Signal& from : plan.signals) spec.signals.push_back({from.recorded()});
+  for (const sim::RankId rank : plan.locks) spec.locks.push_back({number(rank)});
 }
 
 void add_groups(const sim::Plan& plan, Spec& spec) {
@@ -74,7 +136,7 @@ Spec from_plan(const sim::Plan& plan) {
   Spec spec;
   spec.ranks = static_cast<int>(plan.rank_count);
   add_hosts(plan, spec);
-  for (const sim::Actor& actor : plan.actors) spec.actors.push_back(actor_of(actor));
+  for (const sim::Actor& actor : plan.actors) spec.actors.push_back(actor_of(plan, actor));
   for (const sim::Register& from : plan.registers) {
     Register reg{number(from.producer),
                  static_cast<int>(from.slots),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <stdexcept>
+#include <utility>
 
 namespace pipesim::twin {
 namespace {
@@ -47,6 +48,10 @@ Machine::Machine(const Spec& plan) : spec(plan) {
   }
   available = of_size<std::set<int>>(count_of(spec.edges));
   slots_out = of_size<std::map<int, std::set<int>>>(count_of(spec.registers));
+  devices = of_size<DeviceState>(count_of(spec.devices));
+  signals = of_size<SignalState>(count_of(spec.signals));
+  locks = of_size<LockState>(count_of(spec.locks));
+  rounds = of_size<RoundState>(count_of(spec.communicators));
 }
 
 // [2] Events and their order ----------------------------------------------------------------------
@@ -61,6 +66,8 @@ void Machine::run() {
     now = key.time;
     if (event.wakes >= 0) wake(event.wakes);
     for (const Act& act : event.ends) end(act);
+    if (event.round_of >= 0) round_state(event.round_of) = RoundState();
+    for (const CallRef& ref : event.calls) end_call(ref);
   }
 }
 
@@ -77,7 +84,7 @@ void Machine::send_start_messages() {
 void Machine::add_wake(std::int64_t time, int thread) {
   must(!thread_state(thread).wake_is_due, "a thread is woken twice");
   thread_state(thread).wake_is_due = true;
-  events_[{time, 1, next_sequence_++}] = Event{{}, thread};
+  events_[{time, 1, next_sequence_++}] = Event{{}, thread, {}, -1};
 }
 
 // [3.1] Readiness ---------------------------------------------------------------------------------
@@ -156,9 +163,13 @@ bool Machine::enter(int t, Act act, Step first) {
   if (first <= Step::kOutsideInput && blocks_for_outside_input(t, act)) return true;
   if (first <= Step::kCreation && blocks_for_creation(t, act)) return true;
   if (first <= Step::kOverhead && blocks_for_overhead(t, act)) return true;
-  if (first <= Step::kLaunchQueue && blocks_for_launch_queue(t, act)) return true;
+  const bool host = on_host(actor(act.actor).role);
+  if (first <= Step::kLaunchQueue &&
+      (host ? blocks_on_host(t, act) : blocks_for_launch_queue(t, act))) {
+    return true;
+  }
   launch(t, act);
-  if (!actor(act.actor).blocking) return false;
+  if (host || !actor(act.actor).blocking) return false;
   thread_state(t).blocked = Blocked{act, Step::kBlocking};
   return true;
 }
@@ -170,14 +181,15 @@ bool Machine::resume(int t) {
   thread_state(t).blocked.reset();
   switch (blocked.step) {
     case Step::kOutsideInput:
+    case Step::kCreation:  // a group may need another communicator
       return enter(t, blocked.act, Step::kCreation);
-    case Step::kCreation:
-      return enter(t, blocked.act, Step::kOverhead);
     case Step::kOverhead:
       return enter(t, blocked.act, Step::kLaunchQueue);
     case Step::kLaunchQueue:
       must(stream_state(actor(blocked.act.actor).stream).place_kept.erase(t) == 1,
            "the launch queue freed a thread without a place");
+      [[fallthrough]];
+    case Step::kHost:
       return enter(t, blocked.act, Step::kBlocking);
     case Step::kBlocking:
       return false;
@@ -205,11 +217,30 @@ bool Machine::all_arrived(int c) const {
   return at(communicators, c).arrived.size() == at(spec.communicators, c).ranks.size();
 }
 
+/// Also of [9.1] and [9.3].
+std::optional<int> Machine::missing_communicator(Act act) const {
+  std::vector<int> needed;
+  const Actor& its_actor = actor(act.actor);
+  if (its_actor.collective >= 0) {
+    needed.push_back(at(spec.collectives, its_actor.collective).communicator);
+  }
+  if (its_actor.role == Role::kCreate) needed.push_back(its_actor.communicator);
+  for (const Call& call : its_actor.calls) needed.push_back(call.communicator);
+  for (int c : needed) {
+    if (!at(communicators, c).exists) return c;
+  }
+  return std::nullopt;
+}
+
 bool Machine::blocks_for_creation(int t, Act act) {
-  if (actor(act.actor).collective < 0) return false;
-  const int c = at(spec.collectives, actor(act.actor).collective).communicator;
+  while (const std::optional<int> missing = missing_communicator(act)) {
+    if (blocks_for_communicator(t, act, *missing)) return true;
+  }
+  return false;
+}
+
+bool Machine::blocks_for_communicator(int t, Act act, int c) {
   CommunicatorState& communicator = communicator_state(c);
-  if (communicator.exists) return false;
   last_progress = now;
   const bool is_first_of_its_rank = communicator.arrived.insert(at(spec.threads, t).rank).second;
   if (!is_first_of_its_rank) branches.insert("3.3 second thread of a rank");
@@ -293,12 +324,28 @@ void Machine::launch(int t, Act act) {
   for (const Message& message : messages_of(act)) {
     if (leaves_at_launch(message)) deliver(message);
   }
-  StreamState& stream = stream_state(actor(act.actor).stream);
+  note_launch(act);
+  if (on_host(actor(act.actor).role)) {
+    times[act].start = times[act].end = now;
+    ++change(done, act.actor);
+  } else {
+    put_on_stream(act);
+  }
+}
+
+void Machine::put_on_stream(Act act) {
+  const int s = actor(act.actor).stream;
+  StreamState& stream = stream_state(s);
   const bool was_empty = stream.entries.empty();
   Entry entry;
   entry.act = act;
   stream.entries.push_back(entry);
-  if (was_empty) start(act);
+  if (has_room(s)) {
+    join_device(act);
+    start_on_device(s);
+  } else if (was_empty) {
+    start(act);
+  }
 }
 
 // [4] Registers -----------------------------------------------------------------------------------
@@ -409,10 +456,26 @@ std::optional<Act> Machine::first_act(int s) const {
   return std::nullopt;
 }
 
-/// The act has become the head of its stream.
+/// The act has become the head of its stream, and may start there.
 void Machine::start(Act act) {
   times[act].start = now;
   last_progress = now;
+  if (has_room(actor(act.actor).stream)) take_room(act);
+  switch (actor(act.actor).role) {
+    case Role::kOp:
+      return start_op(act);
+    case Role::kCalls:
+      return start_calls(act);
+    case Role::kRecord:
+      return run_for(0, Event{{act}, -1, {}, -1});
+    case Role::kWait:
+      return start_wait(act);
+    default:
+      must(false, "a step of the host is on a stream");
+  }
+}
+
+void Machine::start_op(Act act) {
   std::vector<Act> together{act};
   std::int64_t takes = actor(act.actor).takes;
   if (actor(act.actor).collective >= 0) {
@@ -424,27 +487,39 @@ void Machine::start(Act act) {
       takes = std::max(takes, actor(member.actor).takes);
     }
   }
-  must(takes <= std::numeric_limits<std::int64_t>::max() - now, "the end of time");
-  events_[{now + takes, 0, next_sequence_++}] = Event{together, -1};
+  run_for(takes, Event{together, -1, {}, -1});
 }
 
-/// Lets marks at the head leave, and starts the act behind them.
+void Machine::run_for(std::int64_t duration, Event event) {
+  must(duration <= std::numeric_limits<std::int64_t>::max() - now, "the end of time");
+  events_[{now + duration, 0, next_sequence_++}] = std::move(event);
+}
+
+/// Lets marks at the head leave, and starts the act behind them, unless it has to wait for room.
 void Machine::start_head(int s) {
   StreamState& stream = stream_state(s);
   while (!stream.entries.empty()) {
     const Entry head = stream.entries.front();
     if (head.act) {
-      start(*head.act);
+      if (!has_room(s)) start(*head.act);
       return;
     }
     stream.entries.pop_front();
-    if (head.acknowledgement) {
-      deliver(*head.acknowledgement);
-    } else {
-      CommunicatorState& communicator = communicator_state(head.communicator);
-      communicator.streams_marked.erase(s);
-      if (communicator.streams_marked.empty()) finish_creation(head.communicator);
-    }
+    leave(head, s);
+  }
+}
+
+void Machine::leave(const Entry& mark, int s) {
+  if (mark.acknowledgement) {
+    deliver(*mark.acknowledgement);
+  } else if (mark.communicator >= 0) {
+    CommunicatorState& communicator = communicator_state(mark.communicator);
+    communicator.streams_marked.erase(s);
+    if (communicator.streams_marked.empty()) finish_creation(mark.communicator);
+  } else {
+    ThreadState& thread = thread_state(mark.synchronizes);
+    thread.streams_marked.erase(s);
+    if (thread.streams_marked.empty()) add_wake(now, mark.synchronizes);
   }
 }
 
@@ -459,6 +534,7 @@ void Machine::end(Act act) {
   for (const Message& message : messages_of(act)) {
     if (!leaves_at_launch(message)) deliver(message);
   }
+  if (actor(act.actor).role == Role::kRecord) fire(actor(act.actor).signal);
   if (!stream.waiters.empty()) {
     const int freed = stream.waiters.front();
     stream.waiters.pop_front();
@@ -469,6 +545,10 @@ void Machine::end(Act act) {
   const std::optional<Blocked>& blocked = thread_state(t).blocked;
   if (blocked && blocked->step == Step::kBlocking && blocked->act == act) add_wake(now, t);
   start_head(s);
+  if (has_room(s)) {
+    give_room_back(act);
+    start_on_device(s);
+  }
 }
 
 }  // namespace pipesim::twin

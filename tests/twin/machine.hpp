@@ -1,4 +1,4 @@
-// The twin's machine: docs/rules.md, sections 2 to 6, as plainly as they can be written down.
+// The twin's machine: docs/rules.md, sections 2 to 6 and 9, as plainly as they can be written down.
 //
 // It counts nothing that can be kept as a thing: messages are objects with a slot number, a credit
 // that is out is an object with the edges that have acknowledged it, a wake is an entry in a sorted
@@ -44,15 +44,17 @@ struct Message {
   int slot = -1;
 };
 
-/// What stands in a stream [5.2]: an act, or one of two kinds of marks.
+/// What stands in a stream [5.2]: an act, or one of three kinds of marks.
 struct Entry {
   std::optional<Act> act;
   std::optional<Message> acknowledgement;  // of an input that is used in place [4.4]
   int communicator = -1;                   // whose creation waits for the devices [3.3]
+  int synchronizes = -1;                   // the thread that waits for it [9.1]
 };
 
 /// The steps of entering an act, in order [3.2].
-enum class Step { kOutsideInput, kCreation, kOverhead, kLaunchQueue, kBlocking };
+/// The launch queue is of steps on streams, the host of the others.
+enum class Step { kOutsideInput, kCreation, kOverhead, kLaunchQueue, kHost, kBlocking };
 
 /// In which act, and at which step of it, a thread is blocked.
 struct Blocked {
@@ -64,9 +66,10 @@ struct ThreadState {
   bool wake_is_due = false;  // a wake is in the event list
   bool running = false;      // within its wake
   std::optional<Blocked> blocked;
-  std::deque<Message> inbox;  // order arrival
-  int at = -1;                // order arrival: the actor it is at
-  int position = 0;           // order program: its next act in the list
+  std::deque<Message> inbox;     // order arrival
+  int at = -1;                   // order arrival: the actor it is at
+  int position = 0;              // order program: its next act in the list
+  std::set<int> streams_marked;  // that it synchronizes and whose mark has not left [9.1]
 
   bool idle() const { return !wake_is_due && !running && !blocked; }
 };
@@ -84,6 +87,77 @@ struct CommunicatorState {
   std::set<int> streams_marked;  // whose mark has not left
 };
 
+/// Only of devices with room [5.3].
+struct DeviceState {
+  std::map<int, std::deque<Act>> hardware_queues;
+  std::deque<Act> launch_order;
+  std::set<Act> holds_slot;
+};
+
+/// Who waits for an event to have fired `need` times [9.1, 9.2].
+struct Waiter {
+  int need = 0;
+  int thread = -1;          // of an await
+  std::optional<Act> wait;  // or a wait on its stream
+};
+
+struct SignalState {
+  int fired = 0;
+  std::vector<Act> records;  // launched, in order: fired[i] comes from records[i]
+  std::vector<Waiter> threads;
+  std::vector<Waiter> streams;
+};
+
+struct LockState {
+  std::optional<int> holder;  // a thread
+  std::deque<int> line;
+};
+
+/// Call number `call` of an act.
+struct CallRef {
+  Act act;
+  int call = 0;
+
+  friend auto operator<=>(const CallRef&, const CallRef&) = default;
+};
+
+struct CallState {
+  bool active = false;
+  bool running = false;
+  bool done = false;
+};
+
+/// Of a communicator [9.4].
+struct RoundState {
+  std::vector<CallRef> arrived;
+  bool mismatched = false;
+};
+
+/// From a rank to a rank on a communicator [9.5].
+struct ChannelKey {
+  int communicator = 0;
+  int from = 0;
+  int to = 0;
+
+  friend auto operator<=>(const ChannelKey&, const ChannelKey&) = default;
+};
+
+/// A message is the send that it comes from. At most one send and one receive are active at a time.
+struct ChannelState {
+  std::deque<CallRef> messages;
+  std::optional<CallRef> send;     // not eager, and has not met a receive
+  std::optional<CallRef> receive;  // has neither a message nor met a send
+};
+
+/// Two acts with calls that do not fit [9.4, 9.5].
+struct Mismatch {
+  bool message = false;  // else of a collective
+  Act first;             // the first of the round, or the send
+  Act second;            // the one that differs, or the receive
+
+  friend auto operator<=>(const Mismatch&, const Mismatch&) = default;
+};
+
 /// The place of an event in the list [2].
 struct EventKey {
   std::int64_t time = 0;
@@ -93,15 +167,18 @@ struct EventKey {
   friend auto operator<=>(const EventKey&, const EventKey&) = default;
 };
 
-/// Either the end of an act (or of all members of a collective), or the wake of a thread.
+/// The end of an act (or of all members of a collective), the wake of a thread, or the end of
+/// calls.
 struct Event {
   std::vector<Act> ends;
   int wakes = -1;
+  std::vector<CallRef> calls;
+  int round_of = -1;  // the calls end a round of this communicator
 };
 
 class Machine {
  public:
-  explicit Machine(const Spec& spec);
+  explicit Machine(const Spec& plan);
 
   /// Runs until there is no event left. Throws std::logic_error where the rules contradict
   /// themselves (an acknowledgement out of order, a wait that cannot be).
@@ -119,11 +196,20 @@ class Machine {
   std::optional<Act> first_act(int stream) const;
   std::optional<int> next_in_program(int thread) const;  // an actor
   bool all_arrived(int communicator) const;
+  std::optional<int> missing_communicator(Act act) const;  // the first that it has to create
+  bool has_room(int stream) const;                         // on a limited device [5.3]
+  bool needs_slot(Act act) const;
+  bool in_launch_order(Act act) const;
+  bool slot_is_free(int device) const;
+  bool was_started(Act act) const { return was_launched(act) && times.at(act).start >= 0; }
+  CallState call_state(CallRef ref) const;
 
   const Actor& actor(int a) const { return at(spec.actors, a); }
   const Register& reg(int r) const { return at(spec.registers, r); }
   const Edge& edge(int e) const { return at(spec.edges, e); }
   int producer_of(int e) const { return reg(edge(e).reg).producer; }
+  int rank_of(int a) const { return at(spec.threads, actor(a).thread).rank; }
+  const Call& call_of(CallRef ref) const { return at(actor(ref.act.actor).calls, ref.call); }
 
   const Spec& spec;
   std::vector<std::vector<int>> registers_of_actor;
@@ -141,6 +227,14 @@ class Machine {
   std::vector<std::set<int>> available;  // of each edge: the slots that its consumer may use
   /// Of each register: the slots that hold a credit, with the edges that have acknowledged them.
   std::vector<std::map<int, std::set<int>>> slots_out;
+  std::vector<DeviceState> devices;
+  std::vector<SignalState> signals;
+  std::vector<LockState> locks;
+  std::vector<RoundState> rounds;  // of each communicator
+  std::map<ChannelKey, ChannelState> channels;
+  std::map<Act, std::vector<CallState>> calls;  // of the acts that have started
+  std::map<Act, int> needs;                     // of each `wait`: how often its event must fire
+  std::vector<Mismatch> mismatches;
   /// Which rare ways of the rules this run took, for the statistics of the tests.
   std::set<std::string> branches;
 
@@ -156,9 +250,11 @@ class Machine {
   bool resume(int thread);
   bool blocks_for_outside_input(int thread, Act act);
   bool blocks_for_creation(int thread, Act act);
+  bool blocks_for_communicator(int thread, Act act, int communicator);
   bool blocks_for_overhead(int thread, Act act);
   bool blocks_for_launch_queue(int thread, Act act);
   void launch(int thread, Act act);
+  void put_on_stream(Act act);
 
   void complete_arrivals(int communicator);
   void finish_creation(int communicator);
@@ -171,13 +267,52 @@ class Machine {
   void acknowledge_in_place(int reg, int slot);
 
   void start(Act act);
+  void start_op(Act act);
   void start_head(int stream);
+  void leave(const Entry& mark, int stream);
   void end(Act act);
+  void run_for(std::int64_t duration, Event event);
+
+  // Room on a device. These are in machine_steps.cpp, as are all that follow.
+  void join_device(Act act);
+  void take_room(Act act);
+  void give_room_back(Act act);
+  bool may_start(Act act) const;
+  std::optional<Act> next_on_device(int device) const;
+  void start_on_device(int stream);
+
+  // Host programs.
+  bool blocks_on_host(int thread, Act act);
+  bool blocks_for_streams(int thread, Act act);
+  bool blocks_for_signal(int thread, Act act);
+  bool blocks_for_lock(int thread, int lock);
+  void unlock(int lock);
+  void note_launch(Act act);
+  void start_wait(Act act);
+  void fire(int signal);
+  void start_calls(Act act);
+  bool is_held_back(CallRef ref) const;
+  void activate_calls(Act act);
+  void activate(CallRef ref);
+  void run_calls(const std::vector<CallRef>& together, int round_of);
+  void end_call(CallRef ref);
+  void arrive(CallRef ref);
+  ChannelState& channel_of(CallRef ref);
+  void activate_send(CallRef ref);
+  void activate_receive(CallRef ref);
+  void put_message(CallRef ref);
+  void compare(CallRef send, CallRef receive);
 
   ThreadState& thread_state(int t) { return threads.at(static_cast<std::size_t>(t)); }
   StreamState& stream_state(int s) { return streams.at(static_cast<std::size_t>(s)); }
   CommunicatorState& communicator_state(int c) {
     return communicators.at(static_cast<std::size_t>(c));
+  }
+  SignalState& signal_state(int s) { return signals.at(static_cast<std::size_t>(s)); }
+  LockState& lock_state(int l) { return locks.at(static_cast<std::size_t>(l)); }
+  RoundState& round_state(int c) { return rounds.at(static_cast<std::size_t>(c)); }
+  CallState& change_call(CallRef ref) {
+    return calls.at(ref.act).at(static_cast<std::size_t>(ref.call));
   }
 
   std::map<EventKey, Event> events_;

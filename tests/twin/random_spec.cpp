@@ -10,46 +10,14 @@
 #include <utility>
 #include <vector>
 
+#include "tests/twin/random.hpp"
+#include "tests/twin/random_program.hpp"
+
 namespace pipesim::twin {
 namespace {
 
 constexpr int kMostActors = 20;
 constexpr int kMostActs = 12;
-
-/// splitmix64 (Steele, Lea, Flood 2014): unlike the distributions of <random> the same everywhere.
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : state_(seed) {}
-
-  /// One of 0 .. count - 1.
-  int below(int count) {
-    state_ += 0x9e3779b97f4a7c15ULL;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-    z = z ^ (z >> 31);
-    return static_cast<int>(z % static_cast<std::uint64_t>(count));
-  }
-
-  int between(int least, int most) { return least + below(most - least + 1); }
-
-  bool chance(int percent) { return below(100) < percent; }
-
-  template <typename T>
-  T pick(const std::vector<T>& items) {
-    return at(items, below(count_of(items)));
-  }
-
-  template <typename T>
-  void shuffle(std::vector<T>& items) {
-    for (int i = count_of(items) - 1; i > 0; --i) {
-      std::swap(items[static_cast<std::size_t>(i)], items[static_cast<std::size_t>(below(i + 1))]);
-    }
-  }
-
- private:
-  std::uint64_t state_;
-};
 
 class Generator {
  public:
@@ -65,6 +33,19 @@ class Generator {
     for (int i = random_.below(3); i > 0; --i) add_extra_edge();
     if (random_.chance(7)) add_ring();
     for (int t = 0; t < count_of(spec_.threads); ++t) make_program(t);
+    return std::move(spec_);
+  }
+
+  /// Instead of the above: host programs, alone or beside a few actors.
+  Spec make_with_programs() {
+    if (random_.chance(30)) {
+      draw_temper();
+      add_hosts();
+      const int target = random_.between(2, 6);
+      while (count_of(spec_.actors) < target) add_something(target);
+      for (int t = 0; t < count_of(spec_.threads); ++t) make_program(t);
+    }
+    add_random_programs(spec_, random_);
     return std::move(spec_);
   }
 
@@ -535,6 +516,9 @@ class Generator {
 
 }  // namespace
 
-Spec random_spec(std::uint64_t seed) { return Generator(seed).make(); }
+Spec random_spec(std::uint64_t seed) {
+  Generator generator(seed);
+  return seed % 3 == 2 ? generator.make_with_programs() : generator.make();
+}
 
 }  // namespace pipesim::twin

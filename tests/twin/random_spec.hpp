@@ -10,7 +10,8 @@ namespace pipesim::twin {
 /// The plan of a seed, the same everywhere. What balances by construction: an actor that consumes a
 /// register acts a whole number of times per slot. What may hang: credits, streams that are shared,
 /// programs and collectives in different orders, members that never come, too few outside items,
-/// and, rarely, an edge that closes a ring.
+/// and, rarely, an edge that closes a ring. Every third seed gives host programs
+/// [random_program.hpp].
 Spec random_spec(std::uint64_t seed);
 
 }  // namespace pipesim::twin

@@ -17,8 +17,48 @@ void write_hosts(std::ostream& out, const Spec& spec) {
   }
   for (int s = 0; s < count_of(spec.streams); ++s) {
     out << "stream " << s << ": rank " << at(spec.streams, s).rank << ", launch queue "
-        << at(spec.streams, s).launch_queue << '\n';
+        << at(spec.streams, s).launch_queue;
+    if (at(spec.streams, s).device >= 0) {
+      out << ", device " << at(spec.streams, s).device << ", hardware queue "
+          << at(spec.streams, s).hardware_queue;
+    }
+    out << '\n';
   }
+  for (int d = 0; d < count_of(spec.devices); ++d) {
+    const Device& device = at(spec.devices, d);
+    out << "device " << d << ": rank " << device.rank << ", hardware queues "
+        << device.hardware_queues << ", resident " << device.resident
+        << (device.implicit_order ? ", implicit order" : "") << '\n';
+  }
+  for (int l = 0; l < count_of(spec.locks); ++l) {
+    out << "lock " << l << ": rank " << at(spec.locks, l).rank << '\n';
+  }
+  for (int s = 0; s < count_of(spec.signals); ++s) {
+    out << "event " << s << (at(spec.signals, s).recorded ? ": recorded" : ": set by hosts")
+        << '\n';
+  }
+}
+
+void write_call(std::ostream& out, const Call& call) {
+  const Signature& signature = call.signature;
+  out << "  communicator " << call.communicator;
+  if (call.kind == CallKind::kCollective) {
+    out << ": collective, operation " << signature.operation << ", root " << signature.root;
+  } else {
+    out << (call.kind == CallKind::kSend ? ": send to " : ": receive from ") << call.peer
+        << ", tag " << call.tag << (call.eager ? ", eager" : "");
+  }
+  out << ", count " << signature.count << ", type " << signature.type << ", takes " << call.takes
+      << '\n';
+}
+
+void write_step(std::ostream& out, const Actor& actor) {
+  out << ", " << text(actor.role);
+  if (actor.signal >= 0) out << " of event " << actor.signal;
+  if (actor.times > 0) out << ' ' << actor.times << " times";
+  if (actor.lock >= 0) out << ' ' << actor.lock;
+  if (actor.communicator >= 0) out << " communicator " << actor.communicator;
+  for (int stream : actor.synchronized) out << ' ' << stream;
 }
 
 void write_actor(std::ostream& out, const Spec& spec, int a) {
@@ -33,7 +73,9 @@ void write_actor(std::ostream& out, const Spec& spec, int a) {
         << actor.outside.every;
   }
   if (actor.collective >= 0) out << ", collective " << actor.collective;
+  if (actor.role != Role::kOp) write_step(out, actor);
   out << '\n';
+  for (const Call& call : actor.calls) write_call(out, call);
 }
 
 void write_register(std::ostream& out, const Spec& spec, int r) {
@@ -93,6 +135,15 @@ std::vector<int> inputs_of(const Spec& spec, int actor) {
 int in_place_edge(const Spec& spec, int reg) {
   const Register& output = at(spec.registers, reg);
   return output.in_place < 0 ? -1 : at(inputs_of(spec, output.producer), output.in_place);
+}
+
+bool on_host(Role role) { return role >= Role::kWork; }
+
+std::string text(Role role) {
+  static const std::vector<std::string> kNames = {"op",   "calls",       "record", "wait",
+                                                  "work", "synchronize", "await",  "set",
+                                                  "lock", "unlock",      "create"};
+  return at(kNames, static_cast<int>(role));
 }
 
 std::string text(const Spec& spec) {

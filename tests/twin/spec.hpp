@@ -20,6 +20,25 @@ struct Thread {
 struct Stream {
   int rank = 0;
   int launch_queue = 1024;
+  int device = -1;
+  int hardware_queue = 0;  // which one of its device
+};
+
+/// 0: no limit [5.3].
+struct Device {
+  int rank = 0;
+  int hardware_queues = 0;
+  int resident = 0;
+  bool implicit_order = false;
+};
+
+/// What section 9 calls an event; the machine has events of its own [2].
+struct Signal {
+  bool recorded = false;  // false: set by hosts
+};
+
+struct Lock {
+  int rank = 0;
 };
 
 /// Item i (from 0) arrives at first + i * every; `items` of them ever do.
@@ -30,9 +49,49 @@ struct OutsideInput {
   std::int64_t every = 0;
 };
 
+enum class Role {
+  kOp,
+  kCalls,
+  kRecord,
+  kWait,
+  kWork,
+  kSynchronize,
+  kAwait,
+  kSet,
+  kLock,
+  kUnlock,
+  kCreate,
+};
+
+/// Whether a step is not put on a stream [9.1].
+bool on_host(Role role);
+
+enum class CallKind { kCollective, kSend, kReceive };
+
+/// Of a send or receive only count and type.
+struct Signature {
+  int operation = 0;
+  int root = 0;
+  std::int64_t count = 0;
+  int type = 0;
+
+  friend bool operator==(const Signature&, const Signature&) = default;
+};
+
+/// One call on a communicator [9.3].
+struct Call {
+  int communicator = 0;
+  CallKind kind = CallKind::kCollective;
+  int peer = -1;  // rank, of a send or receive
+  bool eager = false;
+  Signature signature;
+  int tag = 0;
+  std::int64_t takes = 0;
+};
+
 struct Actor {
   int thread = 0;
-  int stream = 0;
+  int stream = 0;  // -1: a step on the host
   std::int64_t takes = 0;
   std::int64_t launch_overhead = 0;
   int acts = 1;
@@ -40,7 +99,14 @@ struct Actor {
   bool blocking = false;
   OutsideInput outside;
   int collective = -1;
-  std::string kind;  // why the generator made it; only statistics and dumps look at it
+  Role role = Role::kOp;
+  int signal = -1;                // kRecord, kWait, kAwait, kSet
+  int times = 0;                  // kAwait of a signal that hosts set
+  int lock = -1;                  // kLock, kUnlock
+  int communicator = -1;          // kCreate
+  std::vector<Call> calls;        // kCalls
+  std::vector<int> synchronized;  // kSynchronize: streams, ascending
+  std::string kind;               // why the generator made it; only statistics and dumps look at it
 };
 
 /// The registers of an actor are ordered as they stand in Spec::registers.
@@ -85,6 +151,9 @@ struct Spec {
   std::vector<Edge> edges;
   std::vector<Collective> collectives;
   std::vector<Communicator> communicators;
+  std::vector<Device> devices;
+  std::vector<Signal> signals;
+  std::vector<Lock> locks;
 };
 
 /// The item of that number. Numbers are plain ints here, and out of range throws.
@@ -105,6 +174,9 @@ std::vector<int> inputs_of(const Spec& spec, int actor);
 
 /// The input edge that a register reuses [4.4], or -1.
 int in_place_edge(const Spec& spec, int reg);
+
+/// "calls", "record" and so on.
+std::string text(Role role);
 
 /// The whole plan as text, one thing per line.
 std::string text(const Spec& spec);

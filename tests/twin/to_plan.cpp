@@ -32,6 +32,104 @@ void add_hosts(const Spec& spec, sim::PlanBuilder& builder) {
   for (const Stream& stream : spec.streams) {
     builder.add_stream(sim::RankId{number(stream.rank)}, number(stream.launch_queue));
   }
+  for (const Signal& signal : spec.signals) {
+    (void)signal;  // whether it is recorded follows from its records
+    builder.add_signal();
+  }
+  for (const Lock& lock : spec.locks) builder.add_lock(sim::RankId{number(lock.rank)});
+}
+
+void add_devices(const Spec& spec, sim::PlanBuilder& builder) {
+  for (const Device& device : spec.devices) {
+    builder.add_device(sim::RankId{number(device.rank)}, number(device.hardware_queues),
+                       number(device.resident), device.implicit_order);
+  }
+  for (int s = 0; s < count_of(spec.streams); ++s) {
+    const int device = at(spec.streams, s).device;
+    if (device < 0) continue;
+    builder.put_on_device(sim::StreamId{number(s)}, sim::DeviceId{number(device)});
+  }
+}
+
+template <typename Id>
+Id id_of(int value) {
+  return value < 0 ? Id{} : Id{number(value)};
+}
+
+sim::Role role_of(Role role) {
+  switch (role) {
+    case Role::kOp:
+      break;
+    case Role::kCalls:
+      return sim::Role::kCalls;
+    case Role::kRecord:
+      return sim::Role::kRecord;
+    case Role::kWait:
+      return sim::Role::kWait;
+    case Role::kWork:
+      return sim::Role::kWork;
+    case Role::kSynchronize:
+      return sim::Role::kSynchronize;
+    case Role::kAwait:
+      return sim::Role::kAwait;
+    case Role::kSet:
+      return sim::Role::kSet;
+    case Role::kLock:
+      return sim::Role::kLock;
+    case Role::kUnlock:
+      return sim::Role::kUnlock;
+    case Role::kCreate:
+      return sim::Role::kCreate;
+  }
+  return sim::Role::kOp;
+}
+
+sim::CallSpec call_spec(const Call& call) {
+  sim::CallSpec spec;
+  spec.communicator = sim::CommunicatorId{number(call.communicator)};
+  if (call.kind == CallKind::kSend) spec.kind = sim::CallKind::kSend;
+  if (call.kind == CallKind::kReceive) spec.kind = sim::CallKind::kReceive;
+  spec.peer = id_of<sim::RankId>(call.peer);
+  spec.eager = call.eager;
+  spec.signature.operation = number(call.signature.operation);
+  spec.signature.root = number(call.signature.root);
+  spec.signature.type = number(call.signature.type);
+  spec.signature.count = call.signature.count;
+  spec.tag = number(call.tag);
+  spec.takes = sim::Duration{call.takes};
+  return spec;
+}
+
+void add_step(const Actor& actor, sim::PlanBuilder& builder) {
+  const sim::ActorSpec common = actor_spec(actor);
+  sim::StepSpec spec;
+  spec.role = role_of(actor.role);
+  spec.thread = common.thread;
+  spec.stream = id_of<sim::StreamId>(actor.stream);
+  spec.launch_overhead = common.launch_overhead;
+  spec.acts = common.acts;
+  spec.blocking = common.blocking;
+  spec.input = common.input;
+  spec.signal = id_of<sim::SignalId>(actor.signal);
+  spec.lock = id_of<sim::LockId>(actor.lock);
+  spec.communicator = id_of<sim::CommunicatorId>(actor.communicator);
+  spec.times = number(actor.times);
+  builder.add_step(spec);
+  for (const Call& call : actor.calls) builder.add_call(call_spec(call));
+  if (actor.role != Role::kSynchronize) return;
+  std::vector<sim::StreamId> streams;
+  for (int stream : actor.synchronized) streams.push_back(sim::StreamId{number(stream)});
+  builder.set_synchronized(streams);
+}
+
+void add_actors(const Spec& spec, sim::PlanBuilder& builder) {
+  for (const Actor& actor : spec.actors) {
+    if (actor.role == Role::kOp) {
+      builder.add_actor(actor_spec(actor));
+    } else {
+      add_step(actor, builder);
+    }
+  }
 }
 
 /// An output can be set in place only right after the edge that it reuses was added.
@@ -55,12 +153,15 @@ void add_edges(const Spec& spec, sim::PlanBuilder& builder) {
   }
 }
 
-void add_groups(const Spec& spec, sim::PlanBuilder& builder) {
+void add_communicators(const Spec& spec, sim::PlanBuilder& builder) {
   for (const Communicator& communicator : spec.communicators) {
     std::vector<sim::RankId> ranks;
     for (int rank : communicator.ranks) ranks.push_back(sim::RankId{number(rank)});
     builder.add_communicator(ranks, communicator.at_first_use, communicator.waits_for_device);
   }
+}
+
+void add_collectives(const Spec& spec, sim::PlanBuilder& builder) {
   for (const Collective& collective : spec.collectives) {
     std::vector<sim::Member> members;
     for (const Member& member : collective.members) {
@@ -87,9 +188,11 @@ void add_programs(const Spec& spec, sim::PlanBuilder& builder) {
 sim::Plan to_plan(const Spec& spec) {
   sim::PlanBuilder builder(number(spec.ranks));
   add_hosts(spec, builder);
-  for (const Actor& actor : spec.actors) builder.add_actor(actor_spec(actor));
+  add_devices(spec, builder);
+  add_communicators(spec, builder);
+  add_actors(spec, builder);
   add_edges(spec, builder);
-  add_groups(spec, builder);
+  add_collectives(spec, builder);
   add_programs(spec, builder);
   return builder.build();
 }

@@ -6,8 +6,9 @@
 
 namespace pipesim::twin {
 
-/// The same plan, made with a sim::PlanBuilder. Threads, streams, actors, collectives and
-/// communicators keep their numbers.
+/// The same plan, made with a sim::PlanBuilder. Threads, streams, actors, collectives,
+/// communicators, devices, events and locks keep their numbers. The streams of a device must have
+/// its hardware queues in turn, as the builder gives them.
 sim::Plan to_plan(const Spec& spec);
 
 }  // namespace pipesim::twin

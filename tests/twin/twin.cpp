@@ -41,6 +41,8 @@ Result simulate(const Spec& spec) {
     result.waits = wait_edges(machine);
     result.verdict = has_cycle(result.waits) ? Verdict::kDeadlock : Verdict::kStarved;
   }
+  result.mismatches = machine.mismatches;
+  if (!machine.mismatches.empty()) result.verdict = Verdict::kMismatch;
   result.last_progress = machine.last_progress;
   for (int count : machine.done) result.acts_done += count;
   result.times = machine.times;

@@ -2,8 +2,8 @@
 // alone, against which the engine is held. It shares no code with sim/.
 //
 // spec.hpp     what a plan says           section 1
-// machine.hpp  how it runs                sections 2 to 6
-// waits.hpp    who waits for whom         section 7
+// machine.hpp  how it runs                sections 2 to 6, 9.1 to 9.5
+// waits.hpp    who waits for whom         sections 7, 9.6
 // here         the verdict and the print  sections 6 to 8
 #pragma once
 
@@ -11,6 +11,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tests/twin/machine.hpp"
 #include "tests/twin/spec.hpp"
@@ -21,15 +22,16 @@ namespace pipesim::twin {
 enum class End { kCompleted, kStuck };
 
 /// With the numbers of section 8.
-enum class Verdict { kCompleted = 0, kDeadlock = 1, kStarved = 2 };
+enum class Verdict { kCompleted = 0, kDeadlock = 1, kStarved = 2, kMismatch = 3 };
 
 struct Result {
   End end = End::kStuck;
   Verdict verdict = Verdict::kStarved;
   std::int64_t last_progress = 0;
   std::int64_t acts_done = 0;
-  std::map<Act, Times> times;  // of the acts that were launched
-  WaitEdges waits;             // kStuck
+  std::map<Act, Times> times;        // of the acts that were launched
+  WaitEdges waits;                   // kStuck
+  std::vector<Mismatch> mismatches;  // in the order in which they were recorded
   std::uint64_t fingerprint = 0;
   std::set<std::string> branches;  // rare ways of the rules that were taken
 };

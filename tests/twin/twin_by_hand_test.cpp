@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tests/support/catch.hpp"
 #include "tests/twin/twin.hpp"
@@ -42,6 +43,51 @@ struct Sketch {
   void add_edge(int reg, int consumer, int acts_per_slot = 1) {
     spec.edges.push_back({reg, consumer, acts_per_slot});
   }
+  int add_program(int rank = 0) {
+    spec.threads.push_back({rank, true, {}});
+    return count_of(spec.threads) - 1;
+  }
+  /// One act of it, at the end of the program.
+  int add_step(Role role, int thread, int stream = -1) {
+    const int step = add_actor(thread, stream, 0, 1);
+    actor(step).role = role;
+    spec.threads.at(static_cast<std::size_t>(thread)).list.push_back(step);
+    return step;
+  }
+  int add_kernel(int thread, int stream, std::int64_t takes) {
+    const int step = add_step(Role::kOp, thread, stream);
+    actor(step).takes = takes;
+    return step;
+  }
+  int add_work(int thread, std::int64_t overhead) {
+    const int step = add_step(Role::kWork, thread);
+    actor(step).launch_overhead = overhead;
+    return step;
+  }
+  void add_lock_step(Role role, int thread, int lock) { actor(add_step(role, thread)).lock = lock; }
+  int add_signal_step(Role role, int thread, int signal, int stream = -1) {
+    const int step = add_step(role, thread, stream);
+    actor(step).signal = signal;
+    return step;
+  }
+  int add_calls(int thread, int stream, const std::vector<Call>& calls) {
+    const int step = add_step(Role::kCalls, thread, stream);
+    actor(step).calls = calls;
+    return step;
+  }
+  /// Takes the last step out of its program.
+  void drop_last_step() {
+    spec.threads.at(static_cast<std::size_t>(spec.actors.back().thread)).list.pop_back();
+    spec.actors.back().acts = 0;
+  }
+  void add_device(int rank, const std::vector<int>& streams, int hardware_queues, int resident,
+                  bool implicit_order) {
+    spec.devices.push_back({rank, hardware_queues, resident, implicit_order});
+    for (int s : streams) {
+      spec.streams.at(static_cast<std::size_t>(s)).device = count_of(spec.devices) - 1;
+    }
+  }
+  Call& call(int a) { return actor(a).calls.front(); }
   Actor& actor(int a) { return spec.actors.at(static_cast<std::size_t>(a)); }
 };
 
@@ -52,6 +98,35 @@ std::set<std::string> waits_of(const Result& result) {
 }
 
 using Lines = std::set<std::string>;
+
+Call collective_call(int communicator, int operation, std::int64_t takes) {
+  Call call;
+  call.communicator = communicator;
+  call.signature.operation = operation;
+  call.takes = takes;
+  return call;
+}
+
+Call message_call(CallKind kind, int peer, std::int64_t takes, bool eager = false) {
+  Call call;
+  call.kind = kind;
+  call.peer = peer;
+  call.takes = takes;
+  call.eager = eager;
+  return call;
+}
+
+/// Ranks 0 and 1, each with a program and a stream of its number, and communicator 0 of both.
+Sketch two_ranks() {
+  Sketch sketch;
+  sketch.spec.ranks = 2;
+  for (int rank : {0, 1}) {
+    sketch.add_program(rank);
+    sketch.add_stream(rank);
+  }
+  sketch.spec.communicators.push_back({{0, 1}, false, false});
+  return sketch;
+}
 
 }  // namespace
 
@@ -294,6 +369,314 @@ TEST_CASE("twin by hand: a program can wait for its own next act", "[twin]") {
   // Immediate on one thread: all is launched at 0, the stream orders it.
   CHECK(other.verdict == Verdict::kCompleted);
   CHECK(times_of(other, {b, 1}) == Times{0, 30, 40});
+}
+
+// Rank 1 arrives after a kernel of 7. Round 1 runs for the longer time, 5: 7-12. Round 2: 12-18.
+// With the operations of rank 1 in the other order the first round does not match, and never ends.
+TEST_CASE("twin by hand: collective calls match by the order of issue", "[twin]") {
+  Sketch sketch = two_ranks();
+  const int a = sketch.add_calls(0, 0, {collective_call(0, 1, 5)});
+  const int b = sketch.add_calls(0, 0, {collective_call(0, 2, 3)});
+  sketch.add_kernel(1, 1, 7);
+  const int c = sketch.add_calls(1, 1, {collective_call(0, 1, 4)});
+  const int d = sketch.add_calls(1, 1, {collective_call(0, 2, 6)});
+
+  const Result matches = simulate(sketch.spec);
+  CHECK(matches.verdict == Verdict::kCompleted);
+  CHECK(times_of(matches, {a, 0}) == Times{0, 0, 12});
+  CHECK(times_of(matches, {c, 0}) == Times{0, 7, 12});
+  CHECK(times_of(matches, {b, 0}) == Times{0, 12, 18});
+  CHECK(times_of(matches, {d, 0}) == Times{0, 12, 18});
+
+  sketch.call(c).signature.operation = 2;
+  sketch.call(d).signature.operation = 1;
+  const Result differs = simulate(sketch.spec);
+  CHECK(differs.end == End::kStuck);
+  CHECK(differs.verdict == Verdict::kMismatch);
+  CHECK(differs.mismatches == std::vector<Mismatch>{{false, {a, 0}, {c, 0}}});
+  CHECK(times_of(differs, {c, 0}) == Times{0, 7, -1});
+  CHECK(differs.last_progress == 7);
+  CHECK(waits_of(differs) == Lines{"act 0#0 -> act 3#0: peer of a collective",
+                                   "act 3#0 -> act 0#0: peer of a collective",
+                                   "act 1#0 -> act 0#0: stream order",
+                                   "act 4#0 -> act 3#0: stream order"});
+}
+
+// The receive starts at 10, after a kernel. A send that is not eager meets it there, and both run
+// for 6. An eager one runs 0-6 and frees its stream; the receive then takes its own 4: 10-14. With
+// a kernel of 3 it is the receive that waits, 3-6, and runs 6-10. A tag that differs is noted; all
+// the rest stays. Without the receive the send waits for a rank that never comes.
+TEST_CASE("twin by hand: a send waits for its receive unless it is eager", "[twin]") {
+  Sketch sketch = two_ranks();
+  const int send = sketch.add_calls(0, 0, {message_call(CallKind::kSend, 1, 6)});
+  const int behind = sketch.add_kernel(0, 0, 1);
+  const int before = sketch.add_kernel(1, 1, 10);
+  const int receive = sketch.add_calls(1, 1, {message_call(CallKind::kReceive, 0, 4)});
+
+  const Result meets = simulate(sketch.spec);
+  CHECK(times_of(meets, {send, 0}) == Times{0, 0, 16});
+  CHECK(times_of(meets, {behind, 0}) == Times{0, 16, 17});
+  CHECK(times_of(meets, {receive, 0}) == Times{0, 10, 16});
+
+  sketch.call(send).eager = true;
+  const Result eager = simulate(sketch.spec);
+  CHECK(times_of(eager, {send, 0}) == Times{0, 0, 6});
+  CHECK(times_of(eager, {behind, 0}) == Times{0, 6, 7});
+  CHECK(times_of(eager, {receive, 0}) == Times{0, 10, 14});
+
+  sketch.actor(before).takes = 3;
+  sketch.call(receive).tag = 1;
+  const Result early = simulate(sketch.spec);
+  CHECK(times_of(early, {receive, 0}) == Times{0, 3, 10});
+  CHECK(early.end == End::kCompleted);
+  CHECK(early.verdict == Verdict::kMismatch);
+  CHECK(early.mismatches == std::vector<Mismatch>{{true, {send, 0}, {receive, 0}}});
+
+  sketch.call(send).eager = false;
+  sketch.drop_last_step();
+  const Result never = simulate(sketch.spec);
+  CHECK(never.verdict == Verdict::kStarved);
+  CHECK(waits_of(never) ==
+        Lines{"act 0#0 -> rank 1: peer of a message", "act 1#0 -> act 0#0: stream order"});
+}
+
+// Two groups. Rank 0: eager sends x (5) and y (2) to rank 1, and a receive r (1). Rank 1: receives
+// p (3) and q (1), with an eager send s (4) between them. y is held back by x, q by p.
+// x 0-5, s 0-4, r 4-5, p 5-8, y 5-7, which ends the group of rank 0, q 8-9.
+TEST_CASE("twin by hand: calls of a group to one peer go one after the other", "[twin]") {
+  Sketch sketch = two_ranks();
+  const int first = sketch.add_calls(
+      0, 0,
+      {message_call(CallKind::kSend, 1, 5, true), message_call(CallKind::kSend, 1, 2, true),
+       message_call(CallKind::kReceive, 1, 1)});
+  const int second = sketch.add_calls(
+      1, 1,
+      {message_call(CallKind::kReceive, 0, 3), message_call(CallKind::kSend, 0, 4, true),
+       message_call(CallKind::kReceive, 0, 1)});
+
+  const Result result = simulate(sketch.spec);
+  CHECK(result.verdict == Verdict::kCompleted);
+  CHECK(times_of(result, {first, 0}) == Times{0, 0, 7});
+  CHECK(times_of(result, {second, 0}) == Times{0, 0, 9});
+}
+
+// Stream 0: a kernel 0-10 and a record, at 10. Stream 1: a wait, which is the head from 0 to 10,
+// and a kernel 10-15. The host awaits the event until 10, and works until 12. A wait that is
+// launched before the record waits for nothing. If the kernel never ends, all of them wait for the
+// record.
+TEST_CASE("twin by hand: streams and hosts wait for an event that is recorded", "[twin]") {
+  Sketch sketch = two_ranks();
+  const int other = sketch.add_stream();
+  sketch.spec.signals.push_back({true});
+  const int kernel = sketch.add_kernel(0, 0, 10);
+  const int record = sketch.add_signal_step(Role::kRecord, 0, 0, 0);
+  const int wait = sketch.add_signal_step(Role::kWait, 0, 0, other);
+  const int behind = sketch.add_kernel(0, other, 5);
+  const int await = sketch.add_signal_step(Role::kAwait, 0, 0);
+  const int work = sketch.add_work(0, 2);
+
+  const Result result = simulate(sketch.spec);
+  CHECK(times_of(result, {record, 0}) == Times{0, 10, 10});
+  CHECK(times_of(result, {wait, 0}) == Times{0, 0, 10});
+  CHECK(times_of(result, {behind, 0}) == Times{0, 10, 15});
+  CHECK(times_of(result, {await, 0}) == Times{10, 10, 10});
+  CHECK(times_of(result, {work, 0}) == Times{12, 12, 12});
+
+  sketch.actor(kernel).role = Role::kCalls;
+  sketch.actor(kernel).calls = {collective_call(0, 1, 1)};
+  const Result stuck = simulate(sketch.spec);
+  CHECK(stuck.verdict == Verdict::kStarved);
+  CHECK(waits_of(stuck) ==
+        Lines{"act 0#0 -> rank 1: peer of a collective", "act 1#0 -> act 0#0: stream order",
+              "act 2#0 -> act 1#0: stream order", "act 3#0 -> act 2#0: stream order",
+              "act 4#0 -> act 1#0: host wait"});
+
+  sketch.actor(kernel).role = Role::kOp;
+  sketch.actor(kernel).calls.clear();
+  sketch.spec.threads[0].list = {kernel, wait, behind, record, await, work};
+  const Result too_early = simulate(sketch.spec);
+  CHECK(times_of(too_early, {wait, 0}) == Times{0, 0, 0});
+  CHECK(times_of(too_early, {behind, 0}) == Times{0, 0, 5});
+  CHECK(times_of(too_early, {await, 0}) == Times{10, 10, 10});
+}
+
+// Rank 0 sets at 5 and 10. Rank 1 needs two, or one more than ever comes.
+TEST_CASE("twin by hand: a host awaits what another sets", "[twin]") {
+  Sketch sketch = two_ranks();
+  sketch.spec.signals.push_back({false});
+  for (int i = 0; i < 2; ++i) {
+    sketch.add_work(0, 5);
+    sketch.add_signal_step(Role::kSet, 0, 0);
+  }
+  const int await = sketch.add_signal_step(Role::kAwait, 1, 0);
+  sketch.actor(await).times = 2;
+  CHECK(times_of(simulate(sketch.spec), {await, 0}) == Times{10, 10, 10});
+
+  sketch.actor(await).times = 3;
+  const Result never = simulate(sketch.spec);
+  CHECK(never.verdict == Verdict::kStarved);
+  CHECK(waits_of(never) == Lines{"act 4#0 -> outside: host wait"});
+}
+
+// The first thread has the lock from 0 to 10, then the second one until 14. Where the first never
+// unlocks, the second waits for a program that has ended. Two locks in opposite orders deadlock.
+TEST_CASE("twin by hand: threads stand in the line of a lock", "[twin]") {
+  Sketch sketch;
+  sketch.spec.locks = {{0}, {0}};
+  for (int thread : {0, 1}) {
+    sketch.add_program();
+    sketch.add_lock_step(Role::kLock, thread, 0);
+    sketch.add_work(thread, thread == 0 ? 10 : 4);
+    sketch.add_lock_step(Role::kUnlock, thread, 0);
+  }
+  const Result result = simulate(sketch.spec);
+  CHECK(times_of(result, {0, 0}) == Times{0, 0, 0});
+  CHECK(times_of(result, {2, 0}) == Times{10, 10, 10});
+  CHECK(times_of(result, {3, 0}) == Times{10, 10, 10});
+  CHECK(times_of(result, {5, 0}) == Times{14, 14, 14});
+
+  Sketch kept = sketch;
+  kept.spec.threads[0].list.pop_back();
+  kept.actor(2).acts = 0;
+  const Result never = simulate(kept.spec);
+  CHECK(never.verdict == Verdict::kStarved);
+  CHECK(waits_of(never) == Lines{"act 3#0 -> rank 0: lock"});
+
+  sketch.actor(2).role = sketch.actor(5).role = Role::kLock;
+  sketch.actor(2).lock = sketch.actor(3).lock = 1;
+  const Result cycle = simulate(sketch.spec);
+  CHECK(cycle.verdict == Verdict::kDeadlock);
+  CHECK(waits_of(cycle) == Lines{"act 2#0 -> act 5#0: lock", "act 5#0 -> act 2#0: lock"});
+}
+
+// Kernels 0-10 and 0-4 on two streams; a third stream is empty, and is not waited for.
+TEST_CASE("twin by hand: synchronize waits for the streams it names", "[twin]") {
+  Sketch sketch = two_ranks();
+  const int other = sketch.add_stream();
+  const int empty = sketch.add_stream();
+  const int kernel = sketch.add_kernel(0, 0, 10);
+  sketch.add_kernel(0, other, 4);
+  const int synchronize = sketch.add_step(Role::kSynchronize, 0);
+  sketch.actor(synchronize).synchronized = {0, other, empty};
+  CHECK(times_of(simulate(sketch.spec), {synchronize, 0}) == Times{10, 10, 10});
+  sketch.actor(synchronize).synchronized = {other};
+  CHECK(times_of(simulate(sketch.spec), {synchronize, 0}) == Times{4, 4, 4});
+  sketch.actor(synchronize).synchronized = {empty};
+  CHECK(times_of(simulate(sketch.spec), {synchronize, 0}) == Times{0, 0, 0});
+
+  sketch.actor(synchronize).synchronized = {0, other};
+  sketch.actor(kernel).role = Role::kCalls;
+  sketch.actor(kernel).calls = {collective_call(0, 1, 1)};
+  CHECK(waits_of(simulate(sketch.spec)) ==
+        Lines{"act 0#0 -> rank 1: peer of a collective", "act 2#0 -> act 0#0: host wait"});
+}
+
+// Two communicators on two streams of each rank, which the ranks launch in opposite orders. With
+// one slot each rank runs what it launched first, and the other one has no room.
+TEST_CASE("twin by hand: room for one of two communicators deadlocks", "[twin]") {
+  Sketch sketch = two_ranks();
+  sketch.spec.communicators.push_back({{0, 1}, false, false});
+  const int other0 = sketch.add_stream(0);
+  const int other1 = sketch.add_stream(1);
+  sketch.add_calls(0, 0, {collective_call(0, 1, 5)});
+  sketch.add_calls(0, other0, {collective_call(1, 1, 5)});
+  sketch.add_calls(1, other1, {collective_call(1, 1, 5)});
+  sketch.add_calls(1, 1, {collective_call(0, 1, 5)});
+  sketch.add_device(0, {0, other0}, 0, 1, false);
+  sketch.add_device(1, {1, other1}, 0, 1, false);
+
+  const Result one = simulate(sketch.spec);
+  CHECK(one.verdict == Verdict::kDeadlock);
+  CHECK(times_of(one, {1, 0}) == Times{0, -1, -1});
+  CHECK(waits_of(one) ==
+        Lines{"act 0#0 -> act 3#0: peer of a collective", "act 3#0 -> act 2#0: device room",
+              "act 2#0 -> act 1#0: peer of a collective", "act 1#0 -> act 0#0: device room"});
+
+  for (Device& device : sketch.spec.devices) device.resident = 2;
+  const Result two = simulate(sketch.spec);
+  CHECK(two.verdict == Verdict::kCompleted);
+  for (int actor : {0, 1, 2, 3}) CHECK(times_of(two, {actor, 0}) == Times{0, 0, 5});
+}
+
+// Stream 0: a kernel 0-10, then a call of 3. Stream 1: a call of 2, launched after that one. A
+// kernel of 1 on a third stream starts at once. Calls are of communicators of one rank.
+TEST_CASE("twin by hand: with an implicit order calls start as they were launched", "[twin]") {
+  Sketch sketch;
+  sketch.add_program();
+  for (int i = 0; i < 3; ++i) sketch.add_stream();
+  for (int i = 0; i < 2; ++i) sketch.spec.communicators.push_back({{0}, false, false});
+  sketch.add_kernel(0, 0, 10);
+  const int first = sketch.add_calls(0, 0, {collective_call(0, 1, 3)});
+  const int second = sketch.add_calls(0, 1, {collective_call(1, 1, 2)});
+  const int kernel = sketch.add_kernel(0, 2, 1);
+  sketch.add_device(0, {0, 1, 2}, 0, 0, false);
+  CHECK(times_of(simulate(sketch.spec), {second, 0}) == Times{0, 0, 2});
+
+  sketch.spec.devices[0].implicit_order = true;
+  const Result result = simulate(sketch.spec);
+  CHECK(times_of(result, {first, 0}) == Times{0, 10, 13});
+  CHECK(times_of(result, {second, 0}) == Times{0, 10, 12});
+  CHECK(times_of(result, {kernel, 0}) == Times{0, 0, 1});
+}
+
+// Stream 0: kernels of 10 and 1. Stream 1: a kernel of 2, which in one hardware queue stands behind
+// the kernel of 1, and that one behind its stream until 10. If the first act never ends, both wait.
+TEST_CASE("twin by hand: one hardware queue holds up what could run", "[twin]") {
+  Sketch sketch = two_ranks();
+  const int other = sketch.add_stream(0);
+  const int first = sketch.add_kernel(0, 0, 10);
+  sketch.add_kernel(0, 0, 1);
+  const int last = sketch.add_kernel(0, other, 2);
+  sketch.add_device(0, {0, other}, 0, 0, false);
+  CHECK(times_of(simulate(sketch.spec), {last, 0}) == Times{0, 0, 2});
+
+  sketch.spec.devices[0].hardware_queues = 1;
+  CHECK(times_of(simulate(sketch.spec), {last, 0}) == Times{0, 10, 12});
+
+  sketch.actor(first).role = Role::kCalls;
+  sketch.actor(first).calls = {collective_call(0, 1, 1)};
+  CHECK(waits_of(simulate(sketch.spec)) == Lines{"act 0#0 -> rank 1: peer of a collective",
+                                                 "act 1#0 -> act 0#0: stream order",
+                                                 "act 2#0 -> act 1#0: device room"});
+}
+
+// A wait is in its hardware queue until the event fires at 20: the kernel behind it runs 20-22.
+TEST_CASE("twin by hand: a wait stays in its hardware queue", "[twin]") {
+  Sketch sketch;
+  sketch.add_program();
+  for (int i = 0; i < 3; ++i) sketch.add_stream();
+  sketch.spec.signals.push_back({true});
+  sketch.add_kernel(0, 0, 20);
+  sketch.add_signal_step(Role::kRecord, 0, 0, 0);
+  const int wait = sketch.add_signal_step(Role::kWait, 0, 0, 1);
+  const int behind = sketch.add_kernel(0, 2, 2);
+  sketch.add_device(0, {1, 2}, 1, 0, false);
+  const Result result = simulate(sketch.spec);
+  CHECK(times_of(result, {wait, 0}) == Times{0, 0, 20});
+  CHECK(times_of(result, {behind, 0}) == Times{0, 20, 22});
+}
+
+// Rank 0 has a group on two communicators, and is blocked in the creation of the first. Rank 1
+// creates the second one first. In the other order both exist at once.
+TEST_CASE("twin by hand: communicators that are created in opposite orders deadlock", "[twin]") {
+  Sketch sketch = two_ranks();
+  sketch.spec.communicators = {{{0, 1}, true, false}, {{0, 1}, true, false}};
+  const std::vector<Call> group = {collective_call(0, 1, 5), collective_call(1, 1, 3)};
+  const int first = sketch.add_calls(0, 0, group);
+  for (int communicator : {1, 0}) {
+    sketch.actor(sketch.add_step(Role::kCreate, 1)).communicator = communicator;
+  }
+  const int second = sketch.add_calls(1, 1, group);
+
+  const Result result = simulate(sketch.spec);
+  CHECK(result.verdict == Verdict::kDeadlock);
+  CHECK(waits_of(result) == Lines{"act 0#0 -> act 1#0: communicator creation",
+                                  "act 1#0 -> act 0#0: communicator creation"});
+
+  sketch.spec.threads[1].list = {2, 1, second};
+  const Result other = simulate(sketch.spec);
+  CHECK(times_of(other, {first, 0}) == Times{0, 0, 5});
+  CHECK(times_of(other, {second, 0}) == Times{0, 0, 5});
 }
 
 // The number of section 8 for one act (0, 0, 0, 0, 10), worked out with other tools.

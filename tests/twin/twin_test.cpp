@@ -3,7 +3,7 @@
 // the twin can be trusted.
 //
 // PIPESIM_TWIN_PLANS and PIPESIM_TWIN_FIRST_SEED choose other plans, for a long run or to repeat
-// one: PIPESIM_TWIN_FIRST_SEED=123 PIPESIM_TWIN_PLANS=1.
+// one: PIPESIM_TWIN_FIRST_SEED=123 PIPESIM_TWIN_PLANS=1. The address sanitizer sees 10,000 of them.
 #include "tests/twin/twin.hpp"
 
 #include <algorithm>
@@ -18,6 +18,7 @@
 #include "sim/engine.hpp"
 #include "sim/wait_graph.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/twin/from_plan.hpp"
 #include "tests/twin/random_spec.hpp"
 #include "tests/twin/to_plan.hpp"
 
@@ -67,6 +68,12 @@ Wait kind_of(sim::WaitKind kind) {
       return Wait::kLaunchQueue;
     case sim::WaitKind::kHostWait:
       return Wait::kHostWait;
+    case sim::WaitKind::kDeviceRoom:
+      return Wait::kDeviceRoom;
+    case sim::WaitKind::kPeerOfMessage:
+      return Wait::kPeerOfMessage;
+    case sim::WaitKind::kLock:
+      return Wait::kLock;
     case sim::WaitKind::kOutsideInput:
       break;
   }
@@ -111,6 +118,12 @@ Answer answer_of_engine(const Spec& spec) {
     result.waits = waits_of(sim::wait_graph(plan, outcome.state), answer.repeated);
     result.verdict = has_cycle(result.waits) ? Verdict::kDeadlock : Verdict::kStarved;
   }
+  for (const sim::Mismatch& mismatch : outcome.mismatches) {
+    result.mismatches.push_back({mismatch.message,
+                                 {number(mismatch.first.value), number(mismatch.first_k)},
+                                 {number(mismatch.second.value), number(mismatch.second_k)}});
+  }
+  if (!result.mismatches.empty()) result.verdict = Verdict::kMismatch;
   result.last_progress = outcome.last_progress.ns;
   result.acts_done = static_cast<std::int64_t>(outcome.acts_done);
   for (int a = 0; a < count_of(spec.actors); ++a) {
@@ -156,6 +169,15 @@ std::string text(const Times& times) {
          std::to_string(times.end);
 }
 
+std::string text(const std::vector<Mismatch>& mismatches) {
+  std::string all;
+  for (const Mismatch& mismatch : mismatches) {
+    all += mismatch.message ? " message " : " collective ";
+    all += text(act_node(mismatch.first)) + " and " + text(act_node(mismatch.second)) + ';';
+  }
+  return all;
+}
+
 void compare_waits(const WaitEdges& engine, const WaitEdges& twin, Differences& differences) {
   for (const auto& [edge, any] : twin) {
     const auto found = engine.find(edge);
@@ -185,6 +207,7 @@ Differences differences_of(const Spec& spec, const Answer& answer, const Result&
                           text(times_of(twin, act)));
     }
   }
+  differences.compare("mismatches", text(engine.mismatches), text(twin.mismatches));
   compare_waits(engine.waits, twin.waits, differences);
   for (const WaitEdge& edge : answer.repeated) {
     differences.note("the engine repeats " + text(edge));
@@ -195,20 +218,75 @@ Differences differences_of(const Spec& spec, const Answer& answer, const Result&
 
 // Statistics --------------------------------------------------------------------------------------
 
-/// What a plan and its run contain, of the things that must not be missing among the plans.
-std::set<std::string> features_of(const Spec& spec, const Result& result) {
+std::set<std::string> features_of(const Spec& spec, const Actor& actor) {
   std::set<std::string> found;
-  for (const Actor& actor : spec.actors) {
-    found.insert("actor: " + actor.kind);
-    if (actor.blocking) found.insert("blocking");
-    if (!actor.immediate) found.insert("gated");
-    if (actor.launch_overhead > 0) found.insert("launch overhead");
-    if (actor.outside.waits) found.insert("outside input");
-    if (actor.outside.waits && actor.outside.items < actor.acts) found.insert("too few items");
-    if (actor.takes == 0) found.insert("takes no time");
-    found.insert(at(spec.threads, actor.thread).program ? "order program" : "order arrival");
-    if (at(spec.streams, actor.stream).launch_queue <= 3) found.insert("launch queue");
+  found.insert("actor: " + actor.kind);
+  if (actor.blocking) found.insert("blocking");
+  if (!actor.immediate) found.insert("gated");
+  if (actor.launch_overhead > 0) found.insert("launch overhead");
+  if (actor.outside.waits) found.insert("outside input");
+  if (actor.outside.waits && actor.outside.items < actor.acts) found.insert("too few items");
+  if (actor.takes == 0) found.insert("takes no time");
+  found.insert(at(spec.threads, actor.thread).program ? "order program" : "order arrival");
+  if (actor.stream >= 0 && at(spec.streams, actor.stream).launch_queue <= 3) {
+    found.insert("launch queue");
   }
+  return found;
+}
+
+std::set<std::string> features_of(const Spec& spec, const Call& call) {
+  std::set<std::string> found;
+  switch (call.kind) {
+    case CallKind::kCollective:
+      found.insert("call: collective");
+      break;
+    case CallKind::kSend:
+      found.insert(call.eager ? "call: eager" : "call: rendezvous");
+      break;
+    case CallKind::kReceive:
+      found.insert("call: receive");
+      break;
+  }
+  const Communicator& communicator = at(spec.communicators, call.communicator);
+  if (communicator.at_first_use) found.insert("call: creation at first use");
+  if (communicator.waits_for_device) found.insert("call: creation waits for devices");
+  if (communicator.ranks.size() == 1) found.insert("call: communicator of one rank");
+  return found;
+}
+
+/// Those of host programs [9].
+std::set<std::string> features_of_step(const Spec& spec, const Actor& step) {
+  std::set<std::string> found;
+  if (step.role == Role::kOp) return found;
+  if (step.blocking) found.insert("step: blocking");
+  if (step.launch_overhead > 0) found.insert("step: launch overhead");
+  if (step.outside.waits) found.insert("step: outside input");
+  if (step.acts > 1) found.insert("step: several acts");
+  if (step.calls.size() > 1) found.insert("group of calls");
+  for (const Call& call : step.calls) {
+    const Call& first = step.calls.front();
+    if (call.communicator != first.communicator) found.insert("group on two communicators");
+    if (call.kind != first.kind) found.insert("group of several sorts");
+    if (call.peer == at(spec.threads, step.thread).rank) found.insert("call: to itself");
+    found.merge(features_of(spec, call));
+  }
+  return found;
+}
+
+std::set<std::string> features_of_devices(const Spec& spec) {
+  std::set<std::string> found;
+  for (const Device& device : spec.devices) {
+    if (device.hardware_queues == 1) found.insert("device: one hardware queue");
+    if (device.hardware_queues > 1) found.insert("device: several hardware queues");
+    if (device.resident == 1) found.insert("device: resident 1");
+    if (device.resident > 1) found.insert("device: resident 2");
+    if (device.implicit_order) found.insert("device: implicit order");
+  }
+  return found;
+}
+
+std::set<std::string> features_of_registers(const Spec& spec) {
+  std::set<std::string> found;
   for (const Register& reg : spec.registers) {
     if (reg.in_place >= 0) found.insert("in place");
     if (reg.acts_per_slot > 1) found.insert("several acts fill a slot");
@@ -218,6 +296,11 @@ std::set<std::string> features_of(const Spec& spec, const Result& result) {
   for (const Edge& edge : spec.edges) {
     if (edge.acts_per_slot > 1) found.insert("several acts take a slot");
   }
+  return found;
+}
+
+std::set<std::string> features_of_groups(const Spec& spec) {
+  std::set<std::string> found;
   for (const Communicator& communicator : spec.communicators) {
     if (communicator.at_first_use) found.insert("creation at first use");
     if (communicator.waits_for_device) found.insert("creation waits for devices");
@@ -227,11 +310,37 @@ std::set<std::string> features_of(const Spec& spec, const Result& result) {
       if (member.actor < 0) found.insert("member that never comes");
     }
   }
+  return found;
+}
+
+/// Those of how it ended.
+std::set<std::string> features_of(const Result& result) {
+  std::set<std::string> found;
+  if (result.end == End::kCompleted && !result.mismatches.empty()) {
+    found.insert("mismatch: all work is done");
+  }
+  for (const Mismatch& mismatch : result.mismatches) {
+    found.insert(mismatch.message ? "mismatch: message" : "mismatch: collective");
+  }
   for (const auto& [edge, any] : result.waits) {
     const std::string line = twin::text(edge);
     found.insert("wait:" + line.substr(line.rfind(':') + 1));
-    if (any) found.insert("any set");
+    if (any) found.insert("any set:" + line.substr(line.rfind(':') + 1));
   }
+  return found;
+}
+
+/// What a plan and its run contain, of the things that must not be missing among the plans.
+std::set<std::string> features_of(const Spec& spec, const Result& result) {
+  std::set<std::string> found;
+  for (const Actor& actor : spec.actors) {
+    found.merge(features_of(spec, actor));
+    found.merge(features_of_step(spec, actor));
+  }
+  found.merge(features_of_devices(spec));
+  found.merge(features_of_registers(spec));
+  found.merge(features_of_groups(spec));
+  found.merge(features_of(result));
   return found;
 }
 
@@ -273,11 +382,62 @@ const std::vector<std::string> kFrequent = {
     "wait: launch queue",
     "wait: host wait",
     "wait: outside input",
+    "actor: calls",
+    "actor: record",
+    "actor: wait",
+    "actor: work",
+    "actor: synchronize",
+    "actor: await",
+    "actor: set",
+    "actor: lock",
+    "actor: unlock",
+    "actor: create",
+    "actor: kernel",
+    "step: blocking",
+    "step: launch overhead",
+    "step: outside input",
+    "step: several acts",
+    "group of calls",
+    "group on two communicators",
+    "group of several sorts",
+    "call: collective",
+    "call: receive",
+    "call: eager",
+    "call: rendezvous",
+    "call: to itself",
+    "call: creation at first use",
+    "call: creation waits for devices",
+    "call: communicator of one rank",
+    "device: one hardware queue",
+    "device: several hardware queues",
+    "device: resident 1",
+    "device: resident 2",
+    "device: implicit order",
+    "mismatch: collective",
+    "mismatch: message",
+    "mismatch: all work is done",
+    "wait: device room",
+    "wait: peer of a message",
+    "wait: lock",
+    "9.1 synchronizes",
+    "9.1 awaits a stream",
+    "9.1 awaits hosts",
+    "9.1 line of a lock",
+    "9.2 wait has to wait",
+    "9.3 call is held back",
+    "9.5 receive waits for a send",
+    "9.5 send waits for a receive",
+    "9.5 message waits for a receive",
+    "9.5 receive waits for a message",
 };
 
 /// Rare ways of the rules, which a few plans must take all the same.
 const std::vector<std::string> kRare = {
-    "any set",
+    "any set: communicator creation",
+    "any set: device room",
+    "any set: host wait",
+    "any set: peer of a collective",
+    "any set: peer of a message",
     "3.3 second thread of a rank",
     "3.3 no device to wait for",
     "3.3 waits for devices",
@@ -294,6 +454,19 @@ const std::vector<std::string> kRare = {
     "7 in place: mark stands in the stream",
     "7 in place: unread",
     "7 program blocked in another act",
+    "9.1 nothing to synchronize",
+    "9.2 wait of a later record",
+    "9.5 message goes before a send that waits",
+    "9.6 behind in a hardware queue",
+    "9.6 behind in the launch order",
+    "9.6 no slot is free",
+    "9.6 coming call is launched",
+    "9.6 coming call of several threads",
+    "9.6 call that never comes",
+    "9.6 lock stays locked",
+    "9.6 one of several sets",
+    "9.6 set that never comes",
+    "9.6 duplicate in an ANY set",
 };
 
 }  // namespace
@@ -310,6 +483,24 @@ TEST_CASE("the engine and the twin agree on random plans", "[twin]") {
     }
   }
   SUCCEED();
+}
+
+// Of plans with registers the way back keeps one of two orders of edges only, so they are left out.
+TEST_CASE("a plan of host programs is the same after a way through the engine's form", "[twin]") {
+  int compared = 0;
+  for (std::uint64_t seed = kFirstSeed; seed < kFirstSeed + kPlans; ++seed) {
+    Spec spec = random_spec(seed);
+    const auto is_step = [](const Actor& actor) { return actor.role != Role::kOp; };
+    if (!spec.registers.empty() || std::none_of(spec.actors.begin(), spec.actors.end(), is_step)) {
+      continue;
+    }
+    for (Actor& actor : spec.actors) actor.kind.clear();
+    INFO("seed " << seed);
+    const std::string back = text(from_plan(to_plan(spec)));
+    if (back != text(spec)) FAIL(text(spec) << "\n" << back);
+    ++compared;
+  }
+  CHECK(compared > 1000);
 }
 
 TEST_CASE("the random plans hang often, and in every way there is", "[twin]") {

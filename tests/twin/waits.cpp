@@ -1,8 +1,9 @@
-// The rules of section 7, one function per rule. Nodes are visited from a list that starts with
-// the acts the section names; the act for which a source waits beyond its work joins it when
+// The rules of sections 7 and 9.6, one function per rule. Nodes are visited from a list that starts
+// with the acts the section names; the act for which a source waits beyond its work joins it when
 // something turns out to wait for it.
 #include "tests/twin/waits.hpp"
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -93,8 +94,26 @@ class Waits {
     return act_node(*first);
   }
 
+  /// Of duplicates the first one counts.
   void add(Act from, Node to, Wait kind, bool any = false) {
-    found_[{act_node(from), to, kind}] = any;
+    const auto [found, is_new] = found_.emplace(WaitEdge{act_node(from), to, kind}, any);
+    if (!is_new && found->second != any) m_.branches.insert("9.6 duplicate in an ANY set");
+  }
+
+  /// Edges of which one suffices, if they are several; to `otherwise` if there is none.
+  void add_any(Act from, const std::set<Node>& to, Wait kind, Node otherwise) {
+    for (const Node& node : to) add(from, node, kind, to.size() > 1);
+    if (to.empty()) add(from, otherwise, kind);
+  }
+
+  /// The nodes of the next acts of those actors that have work left.
+  template <typename Accepts>
+  std::set<Node> next_acts(Accepts accepts) const {
+    std::set<Node> nodes;
+    for (int a = 0; a < count_of(m_.spec.actors); ++a) {
+      if (work_left(a) && accepts(a)) nodes.insert(node_of(next_act(a)));
+    }
+    return nodes;
   }
 
   // Edges of an act -------------------------------------------------------------------------------
@@ -117,13 +136,27 @@ class Waits {
       add(act, first, Wait::kStreamOrder);
       return;
     }
+    if (!m_.was_started(act)) return visit_room(act);
+    switch (m_.actor(act.actor).role) {
+      case Role::kOp:
+        return visit_op(act);
+      case Role::kCalls:
+        return visit_calls(act);
+      case Role::kWait:
+        return visit_record(act, m_.needs.at(act), Wait::kStreamOrder);
+      default:
+        must(false, "a record runs for ever");
+    }
+  }
+
+  void visit_op(Act act) {
     const int collective = m_.actor(act.actor).collective;
     must(collective >= 0, "an ordinary op runs for ever");
     for (const Member& member : at(m_.spec.collectives, collective).members) {
       const Act its_act{member.actor, act.k};
       if (member.actor < 0) {
         add(act, rank_node(member.rank), Wait::kPeerOfCollective);
-      } else if (!m_.was_launched(its_act) || m_.times.at(its_act).start < 0) {
+      } else if (!m_.was_started(its_act)) {
         add(act, node_of(its_act), Wait::kPeerOfCollective);
       }
     }
@@ -131,16 +164,18 @@ class Waits {
 
   /// Rule 3.
   void visit_blocked_thread(Act act, Step step) {
-    const int collective = m_.actor(act.actor).collective;
     switch (step) {
       case Step::kOutsideInput:
         add(act, outside_node(), Wait::kOutsideInput);
         return;
       case Step::kCreation:
-        visit_creation(act, at(m_.spec.collectives, collective).communicator);
+        visit_creation(act, m_.missing_communicator(act).value());
         return;
       case Step::kLaunchQueue:
         add(act, first_act_of(m_.actor(act.actor).stream), Wait::kLaunchQueue);
+        return;
+      case Step::kHost:
+        visit_host(act);
         return;
       case Step::kOverhead:
       case Step::kBlocking:
@@ -158,23 +193,20 @@ class Waits {
     }
     for (int rank : at(m_.spec.communicators, communicator).ranks) {
       if (at(m_.communicators, communicator).arrived.contains(rank)) continue;
-      const std::set<Node> users = users_with_work(communicator, rank);
-      for (const Node& user : users) {
-        add(act, user, Wait::kCommunicatorCreation, users.size() > 1);
-      }
-      if (users.empty()) add(act, rank_node(rank), Wait::kCommunicatorCreation);
+      const std::set<Node> users =
+          next_acts([&](int a) { return m_.rank_of(a) == rank && uses(a, communicator); });
+      add_any(act, users, Wait::kCommunicatorCreation, rank_node(rank));
     }
   }
 
-  std::set<Node> users_with_work(int communicator, int rank) const {
-    std::set<Node> users;
-    for (int a = 0; a < count_of(m_.spec.actors); ++a) {
-      const int collective = m_.actor(a).collective;
-      if (collective < 0 || !work_left(a)) continue;
-      if (at(m_.spec.collectives, collective).communicator != communicator) continue;
-      if (at(m_.spec.threads, m_.actor(a).thread).rank == rank) users.insert(node_of(next_act(a)));
+  bool uses(int a, int communicator) const {
+    const Actor& actor = m_.actor(a);
+    if (actor.role == Role::kCreate) return actor.communicator == communicator;
+    if (actor.collective >= 0) {
+      return at(m_.spec.collectives, actor.collective).communicator == communicator;
     }
-    return users;
+    return std::any_of(actor.calls.begin(), actor.calls.end(),
+                       [&](const Call& call) { return call.communicator == communicator; });
   }
 
   /// Rule 4.
@@ -271,6 +303,150 @@ class Waits {
     return false;
   }
 
+  // Steps [9.6] -----------------------------------------------------------------------------------
+
+  /// Rule 1.
+  void visit_room(Act act) {
+    const int stream = m_.actor(act.actor).stream;
+    const int d = at(m_.spec.streams, stream).device;
+    must(d >= 0, "the head of a stream has not started");
+    const DeviceState& device = at(m_.devices, d);
+    if (at(m_.spec.devices, d).hardware_queues > 0) {
+      const Act first =
+          device.hardware_queues.at(at(m_.spec.streams, stream).hardware_queue).front();
+      if (first != act) {
+        m_.branches.insert("9.6 behind in a hardware queue");
+        add(act, act_node(first), Wait::kDeviceRoom);
+      }
+    }
+    if (m_.in_launch_order(act) && device.launch_order.front() != act) {
+      m_.branches.insert("9.6 behind in the launch order");
+      add(act, act_node(device.launch_order.front()), Wait::kDeviceRoom);
+    }
+    if (!m_.needs_slot(act) || m_.slot_is_free(d)) return;
+    m_.branches.insert("9.6 no slot is free");
+    std::set<Node> holders;
+    for (const Act& holder : device.holds_slot) holders.insert(act_node(holder));
+    add_any(act, holders, Wait::kDeviceRoom, outside_node());
+  }
+
+  /// Rule 2, and part of rule 4: what is done when the event has fired `need` times.
+  void visit_record(Act act, int need, Wait kind) {
+    const SignalState& signal = at(m_.signals, m_.actor(act.actor).signal);
+    must(signal.fired < need, "a wait for an event that has fired");
+    add(act, act_node(at(signal.records, need - 1)), kind);
+  }
+
+  /// Rule 3.
+  void visit_calls(Act act) {
+    for (int i = 0; i < count_of(m_.actor(act.actor).calls); ++i) {
+      const CallState state = m_.call_state({act, i});
+      if (!state.active || state.done) continue;
+      must(!state.running, "a call runs for ever");
+      if (m_.call_of({act, i}).kind == CallKind::kCollective) {
+        visit_round({act, i});
+      } else {
+        visit_message({act, i});
+      }
+    }
+  }
+
+  void visit_round(CallRef ref) {
+    const Call& call = m_.call_of(ref);
+    const RoundState& round = at(m_.rounds, call.communicator);
+    for (int rank : at(m_.spec.communicators, call.communicator).ranks) {
+      const auto is_of_rank = [&](const CallRef& other) {
+        return m_.rank_of(other.act.actor) == rank;
+      };
+      if (std::any_of(round.arrived.begin(), round.arrived.end(), is_of_rank)) continue;
+      add_coming(ref.act, rank, call.communicator, CallKind::kCollective, -1);
+    }
+    for (const CallRef& other : round.arrived) {
+      if (m_.call_of(other).signature == call.signature) continue;
+      must(round.mismatched, "a difference is not recorded");
+      add(ref.act, act_node(other.act), Wait::kPeerOfCollective);
+    }
+  }
+
+  void visit_message(CallRef ref) {
+    const Call& call = m_.call_of(ref);
+    const CallKind other = call.kind == CallKind::kSend ? CallKind::kReceive : CallKind::kSend;
+    add_coming(ref.act, call.peer, call.communicator, other, m_.rank_of(ref.act.actor));
+  }
+
+  /// An edge to the coming call of a rank.
+  void add_coming(Act act, int rank, int communicator, CallKind kind, int peer) {
+    const Wait wait =
+        kind == CallKind::kCollective ? Wait::kPeerOfCollective : Wait::kPeerOfMessage;
+    const auto is_of_sort = [&](const Call& call) {
+      return call.communicator == communicator && call.kind == kind &&
+             (kind == CallKind::kCollective || call.peer == peer);
+    };
+    if (const std::optional<Act> coming = launched_call(rank, is_of_sort)) {
+      m_.branches.insert("9.6 coming call is launched");
+      must(*coming != act, "a call comes, but is active");
+      return add(act, act_node(*coming), wait);
+    }
+    const std::set<Node> nodes = next_acts([&](int a) {
+      const std::vector<Call>& calls = m_.actor(a).calls;
+      return m_.rank_of(a) == rank && std::any_of(calls.begin(), calls.end(), is_of_sort);
+    });
+    if (nodes.size() > 1) m_.branches.insert("9.6 coming call of several threads");
+    if (nodes.empty()) m_.branches.insert("9.6 call that never comes");
+    add_any(act, nodes, wait, rank_node(rank));
+  }
+
+  /// All calls of a rank on a communicator are on one stream, so that there is a first.
+  template <typename IsOfSort>
+  std::optional<Act> launched_call(int rank, IsOfSort is_of_sort) const {
+    for (int s = 0; s < count_of(m_.spec.streams); ++s) {
+      if (at(m_.spec.streams, s).rank != rank) continue;
+      for (const Entry& entry : at(m_.streams, s).entries) {
+        if (!entry.act) continue;
+        for (int i = 0; i < count_of(m_.actor(entry.act->actor).calls); ++i) {
+          const CallRef ref{*entry.act, i};
+          if (is_of_sort(m_.call_of(ref)) && !m_.call_state(ref).done) return entry.act;
+        }
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Rule 4. Creation is above.
+  void visit_host(Act act) {
+    const Actor& step = m_.actor(act.actor);
+    if (step.role == Role::kSynchronize) {
+      for (int s : at(m_.threads, step.thread).streams_marked) {
+        add(act, first_act_of(s), Wait::kHostWait);
+      }
+    } else if (step.role == Role::kAwait) {
+      visit_await(act);
+    } else {
+      must(step.role == Role::kLock, "a step that never waits is blocked");
+      const int holder = at(m_.locks, step.lock).holder.value();
+      const std::optional<int> next = m_.next_in_program(holder);
+      if (!next) m_.branches.insert("9.6 lock stays locked");
+      add(act, next ? act_node(next_act(*next)) : rank_node(at(m_.spec.threads, holder).rank),
+          Wait::kLock);
+    }
+  }
+
+  void visit_await(Act act) {
+    const Actor& step = m_.actor(act.actor);
+    const SignalState& signal = at(m_.signals, step.signal);
+    if (at(m_.spec.signals, step.signal).recorded) {
+      for (const Waiter& waiter : signal.threads) {
+        if (waiter.thread == step.thread) visit_record(act, waiter.need, Wait::kHostWait);
+      }
+      return;
+    }
+    const std::set<Node> setters = next_acts(
+        [&](int a) { return m_.actor(a).role == Role::kSet && m_.actor(a).signal == step.signal; });
+    if (setters.size() > 1) m_.branches.insert("9.6 one of several sets");
+    if (setters.empty()) m_.branches.insert("9.6 set that never comes");
+    add_any(act, setters, Wait::kHostWait, outside_node());
+  }
+
   Machine& m_;
   WaitEdges found_;  // of the act that is visited
   WaitEdges edges_;
@@ -321,7 +497,8 @@ std::string text(const WaitEdge& edge) {
                                                   "credit (data)",        "credit (control)",
                                                   "peer of a collective", "communicator creation",
                                                   "launch queue",         "host wait",
-                                                  "outside input"};
+                                                  "outside input",        "device room",
+                                                  "peer of a message",    "lock"};
   return text(edge.from) + " -> " + text(edge.to) + ": " + at(kNames, static_cast<int>(edge.kind));
 }
 

@@ -1,4 +1,4 @@
-// The twin's wait-for graph: docs/rules.md, section 7.
+// The twin's wait-for graph: docs/rules.md, sections 7 and 9.6.
 #pragma once
 
 #include <compare>
@@ -34,6 +34,9 @@ enum class Wait {
   kLaunchQueue,
   kHostWait,
   kOutsideInput,
+  kDeviceRoom,
+  kPeerOfMessage,
+  kLock,
 };
 
 /// `from` waits for `to`.

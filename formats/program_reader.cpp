@@ -1,0 +1,621 @@
+// A step is a map whose first word says what it does: `{compute: qkv, takes: 3us}`.
+#include "formats/program_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "formats/lookup.hpp"
+
+namespace pipesim::formats {
+
+using models::ActorTemplate;
+using models::CallTemplate;
+using models::Expr;
+using models::kNoIndex;
+using models::Place;
+using models::ProgramStep;
+using models::RankSet;
+using models::StepTemplate;
+using sim::CallKind;
+using sim::Role;
+
+namespace {
+
+// What a loop with an index or a chain of blocks may come to.
+constexpr std::int64_t kMostCopies = 100'000;
+constexpr std::size_t kDeepestBlocks = 50;
+constexpr std::size_t kMostActors = 5'000'000;
+
+RankSet intersection(const RankSet& a, const RankSet& b) {
+  std::vector<std::uint32_t> ranks;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(ranks));
+  return RankSet(std::move(ranks));
+}
+
+bool has_root(const std::string& operation) {
+  return operation == "broadcast" || operation == "reduce" || operation == "gather" ||
+         operation == "scatter";
+}
+
+// Every word that a step can begin with, for messages.
+std::vector<std::string> step_words() {
+  std::vector<std::string> words = {"compute", "send",    "recv",       "group", "record", "wait",
+                                    "host",    "await",   "set",        "get",   "lock",   "unlock",
+                                    "create",  "destroy", "split",      "input", "repeat", "call",
+                                    "on",      "do",      "synchronize"};
+  words.insert(words.end(), operations().begin(), operations().end());
+  return words;
+}
+
+}  // namespace
+
+ProgramReader::ProgramReader(const ValueReader& values, const ActorDefaults& defaults,
+                             bool open_streams, models::TaskGraph& graph)
+    : parameters_(*values.scope().parameters),
+      scope_(values.scope()),
+      values_(scope_, values.sets(), values.diagnostics()),
+      defaults_(defaults),
+      open_streams_(open_streams),
+      graph_(graph) {
+  scope_.parameters = &parameters_;
+  for (const ActorTemplate& actor : graph.actors) actor_names_.insert(actor.name);
+}
+
+void ProgramReader::read_blocks(const YamlValue& blocks) {
+  for (const YamlValue::Entry& entry : named_entries(blocks, "'blocks'", diagnostics())) {
+    blocks_.emplace(std::string(entry.key.text()), entry.value);
+  }
+}
+
+void ProgramReader::read(const YamlValue& programs) {
+  if (programs.is_list()) {
+    for (const YamlValue& program : programs.items()) read_program(program);
+  } else {
+    read_program(programs);
+  }
+}
+
+// One program: on these ranks, by this host thread. Several programs of one thread are for
+// different ranks, or follow each other.
+void ProgramReader::read_program(const YamlValue& value) {
+  MapReader map(value, "a program", diagnostics());
+  map.take_text("about");
+  Context context;
+  context.on = RankSet::range(0, graph_.ranks);
+  if (const auto on = map.take("on")) context.on = values_.rank_set(*on).value_or(context.on);
+  std::string name = "main";
+  if (const auto thread = map.take("thread")) name = values_.word(*thread).value_or(name);
+  context.thread = index_of(graph_.threads, name);
+  if (context.thread == kNoIndex) {
+    context.thread = static_cast<std::uint32_t>(graph_.threads.size());
+    models::HostThread thread;
+    thread.name = name;
+    thread.place = value.place();
+    thread.order = sim::ThreadOrder::kProgram;
+    graph_.threads.push_back(std::move(thread));
+  } else if (graph_.threads[context.thread].order != sim::ThreadOrder::kProgram) {
+    diagnostics().error(
+        value.place(),
+        fmt::format("thread '{}' takes its work up by arrival, so it has no program", name));
+    return;
+  }
+  const auto steps = map.require("do");
+  map.finish();
+  if (!steps) return;
+  ProgramStep block;
+  block.place = value.place();
+  block.on = context.on;
+  read_steps(*steps, context, block.block);
+  graph_.threads[context.thread].program.push_back(std::move(block));
+}
+
+void ProgramReader::read_steps(const YamlValue& value, const Context& context, Steps& steps) {
+  if (!value.is_list()) {
+    diagnostics().error(value.place(),
+                        fmt::format("'do' is a list of steps, found {}", value.described()));
+    return;
+  }
+  for (const YamlValue& item : value.items()) read_step(item, context, steps);
+}
+
+void ProgramReader::read_step(const YamlValue& value, const Context& context, Steps& steps) {
+  const std::optional<YamlValue> picked = values_.resolved(value);
+  if (!picked || picked->is_null()) return;
+  MapReader map(*picked, "a step", diagnostics());
+  if (!picked->is_map()) return;
+  const std::optional<YamlValue> when = map.take("when");
+  const bool exists = !when || values_.truth(*when).value_or(true);
+  Context inner = context;
+  if (const auto on = map.take("on")) {
+    inner.on = intersection(context.on, values_.rank_set(*on).value_or(context.on));
+  }
+  if (!exists) return;
+  if (read_block(map, inner, steps) || read_call_of_block(map, inner, steps)) {
+    map.finish();
+    return;
+  }
+  ActorTemplate actor;
+  actor.place = picked->place();
+  actor.step.emplace();
+  actor.launch_overhead = defaults_.launch_overhead;
+  const bool known = read_device_step(map, actor) || read_host_step(map, actor);
+  if (!known) {
+    models::Diagnostic& error = diagnostics().error(picked->place(), "this step does nothing");
+    const std::vector<YamlValue::Entry> entries = picked->entries();
+    if (!entries.empty()) {
+      models::suggest_name(error, std::string(entries.front().key.text()), step_words());
+    }
+    error.notes.push_back(
+        fmt::format("a step begins with one of {}", fmt::join(step_words(), ", ")));
+    return;
+  }
+  if (!read_common(map, actor)) return;
+  read_after(map, actor, inner, steps);
+  map.finish();
+  add_step(std::move(actor), inner, steps);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Blocks
+
+bool ProgramReader::read_block(MapReader& map, const Context& context, Steps& steps) {
+  if (const auto times = map.take("repeat")) {
+    read_repeat(map, *times, context, steps);
+    return true;
+  }
+  const auto block = map.take("do");
+  if (!block) return false;
+  ProgramStep step;
+  step.place = block->place();
+  step.on = context.on;
+  read_steps(*block, context, step.block);
+  steps.push_back(std::move(step));
+  return true;
+}
+
+// With an index each round may differ, so it has steps of its own.
+void ProgramReader::read_repeat(MapReader& map, const YamlValue& times, const Context& context,
+                                Steps& steps) {
+  const std::int64_t count = values_.constant(times, ValueType::kNumber).value_or(1);
+  const auto index = map.take("index");
+  const auto block = map.require("do");
+  const std::int64_t most = index ? kMostCopies : std::numeric_limits<std::uint32_t>::max();
+  if (count < 0 || count > most) {
+    diagnostics().error(times.place(),
+                        fmt::format("a block is done 0 to {} times{}, found {}", most,
+                                    index ? " where it has an index" : "", count));
+    return;
+  }
+  if (!block) return;
+  ProgramStep step;
+  step.place = times.place();
+  step.on = context.on;
+  if (!index) {
+    step.times = count;
+    read_steps(*block, context, step.block);
+  } else if (const std::optional<std::string> name = values_.word(*index)) {
+    for (std::int64_t i = 0; i < count && !diagnostics().has_errors(); ++i) {
+      Parameter parameter;
+      parameter.name = *name;
+      parameter.value = Value::number(i);
+      parameters_.insert(parameters_.begin(), std::move(parameter));
+      read_steps(*block, context, step.block);
+      parameters_.erase(parameters_.begin());
+    }
+  }
+  steps.push_back(std::move(step));
+}
+
+// {call: BLOCK, with: {name: value}}: the steps of the block, where `name` is `value`.
+bool ProgramReader::read_call_of_block(MapReader& map, const Context& context, Steps& steps) {
+  const auto called = map.take("call");
+  if (!called) return false;
+  const std::optional<std::string> name = values_.word(*called);
+  if (!name) return true;
+  const auto block = blocks_.find(*name);
+  if (block == blocks_.end()) {
+    std::vector<std::string> names;
+    for (const auto& [known, value] : blocks_) names.push_back(known);
+    models::Diagnostic& error =
+        diagnostics().error(called->place(), fmt::format("there is no block '{}'", *name));
+    models::suggest_name(error, *name, names);
+    return true;
+  }
+  const bool calls_itself =
+      std::find(open_blocks_.begin(), open_blocks_.end(), *name) != open_blocks_.end();
+  if (calls_itself || open_blocks_.size() >= kDeepestBlocks) {
+    diagnostics().error(called->place(), fmt::format("block '{}' calls itself", *name));
+    return true;
+  }
+  std::vector<Parameter> given;
+  if (const auto with = map.take("with")) {
+    for (const YamlValue::Entry& entry : named_entries(*with, "'with'", diagnostics())) {
+      const TextPlace place{entry.value.place(), entry.value.quoted()};
+      const auto value = parse_expression(entry.value.text(), place, scope_, diagnostics());
+      if (!value) continue;
+      Parameter parameter;
+      parameter.name = entry.key.text();
+      parameter.value = *value;
+      given.push_back(std::move(parameter));
+    }
+  }
+  const std::size_t count = given.size();
+  parameters_.insert(parameters_.begin(), given.begin(), given.end());
+  open_blocks_.push_back(*name);
+  read_steps(block->second, context, steps);
+  open_blocks_.pop_back();
+  parameters_.erase(parameters_.begin(), parameters_.begin() + static_cast<std::ptrdiff_t>(count));
+  return true;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Steps
+
+bool ProgramReader::read_device_step(MapReader& map, ActorTemplate& actor) {
+  StepTemplate& step = *actor.step;
+  if (const auto name = map.take("compute")) {
+    step.role = Role::kOp;
+    actor.name = values_.word(*name).value_or("compute");
+    actor.stream = stream("compute", name->place());
+    take_expr(map, "takes", ValueType::kTime, actor.takes);
+    return true;
+  }
+  if (const auto name = map.take("record")) {
+    step.role = Role::kRecord;
+    step.event = event(*name, false);
+    actor.name = fmt::format("record {}", values_.word(*name).value_or(""));
+    actor.stream = stream("compute", name->place());
+    return true;
+  }
+  if (const auto name = map.take("wait")) {
+    step.role = Role::kWait;
+    step.event = event(*name, false);
+    actor.name = fmt::format("wait {}", values_.word(*name).value_or(""));
+    actor.stream = stream("compute", name->place());
+    return true;
+  }
+  return read_calls(map, actor);
+}
+
+bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor) {
+  StepTemplate& step = *actor.step;
+  if (const auto group = map.take("group")) {
+    step.role = Role::kCalls;
+    actor.name = "group";
+    if (!group->is_list() || group->items().empty()) {
+      diagnostics().error(group->place(),
+                          fmt::format("'group' is a list of calls, found {}", group->described()));
+      return true;
+    }
+    for (const YamlValue& item : group->items()) {
+      const std::optional<YamlValue> picked = values_.resolved(item);
+      if (!picked || picked->is_null()) continue;
+      MapReader fields(*picked, "a call", diagnostics());
+      CallTemplate call;
+      call.place = picked->place();
+      if (read_one_call(fields, call, true)) {
+        step.calls.push_back(std::move(call));
+      } else {
+        diagnostics().error(picked->place(), "a group holds collectives, send and recv only");
+      }
+      fields.finish();
+    }
+  } else {
+    CallTemplate call;
+    call.place = actor.place;
+    if (!read_one_call(map, call, false)) return false;
+    step.role = Role::kCalls;
+    step.calls.push_back(std::move(call));
+  }
+  if (step.calls.empty() || step.calls.front().communicator == kNoIndex) return true;
+  const CallTemplate& first = step.calls.front();
+  const models::CommunicatorTemplate& used = graph_.communicators[first.communicator];
+  if (actor.name.empty()) actor.name = fmt::format("{} {}", first.operation, used.name);
+  actor.stream = stream_of_calls(first);
+  // What the host does itself it does before it goes on; so does torch's barrier, and NCCL where
+  // it splits and destroys.
+  const bool waits = graph_.streams[actor.stream].on_host || first.operation == "barrier" ||
+                     first.operation == "split" || first.operation == "destroy";
+  actor.blocking = waits || defaults_.blocking.value_or(false);
+  return true;
+}
+
+bool ProgramReader::read_one_call(MapReader& map, CallTemplate& call, bool in_group) {
+  std::vector<std::string> words = operations();
+  words.insert(words.end(), {"send", "recv"});
+  if (!in_group) words.insert(words.end(), {"split", "destroy"});
+  for (const std::string& word : words) {
+    const auto value = map.take(word);
+    if (!value) continue;
+    call.operation = word;
+    if (word == "send") call.kind = CallKind::kSend;
+    if (word == "recv") call.kind = CallKind::kReceive;
+    call.communicator = communicator(*value, word == "barrier");
+    read_call_fields(map, call);
+    return true;
+  }
+  return false;
+}
+
+void ProgramReader::read_call_fields(MapReader& map, CallTemplate& call) {
+  const char* peer = call.kind == CallKind::kSend      ? "to"
+                     : call.kind == CallKind::kReceive ? "from"
+                     : has_root(call.operation)        ? "root"
+                                                       : nullptr;
+  if (peer != nullptr) {
+    if (const auto value = map.require(peer)) {
+      call.peer = values_.expr(*value, ValueType::kNumber).value_or(Expr());
+    }
+  }
+  take_expr(map, "bytes", ValueType::kBytes, call.bytes);
+  take_expr(map, "takes", ValueType::kTime, call.takes);
+  if (const auto type = map.take("type")) call.type = values_.word(*type).value_or("");
+  if (call.kind == CallKind::kCollective) return;
+  const auto tag = map.take("tag");
+  if (!tag) return;
+  // A tag may count: of what depends on nothing but parameters the value is the tag.
+  call.tag = std::string(tag->text());
+  models::Diagnostics unheard;
+  const TextPlace place{tag->place(), tag->quoted()};
+  const auto value = parse_expression(tag->text(), place, scope_, unheard);
+  if (!value) return;
+  if (value->type == ValueType::kWord) {
+    call.tag = value->word;
+  } else if (const auto number = value->expr.value(0); number && value->expr.is_constant()) {
+    call.tag = std::to_string(*number);
+  }
+}
+
+bool ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
+  StepTemplate& step = *actor.step;
+  const auto named = [&](const char* word, Role role) -> std::optional<YamlValue> {
+    const auto value = map.take(word);
+    if (!value) return std::nullopt;
+    step.role = role;
+    actor.name = fmt::format("{} {}", word, value->is_scalar() ? value->text() : "");
+    return value;
+  };
+  if (const auto value = named("host", Role::kWork)) {
+    actor.name = values_.word(*value).value_or("host");
+    actor.launch_overhead = Expr();
+    take_expr(map, "takes", ValueType::kTime, actor.launch_overhead);
+  } else if (const auto streams = named("synchronize", Role::kSynchronize)) {
+    read_synchronize(*streams, actor);
+  } else if (const auto recorded = named("await", Role::kAwait)) {
+    step.event = event(*recorded, false);
+  } else if (const auto key = named("get", Role::kAwait)) {
+    step.event = event(*key, true);
+    if (const auto times = map.take("times")) {
+      step.times = values_.constant(*times, ValueType::kNumber).value_or(1);
+      if (step.times < 0 || step.times > std::numeric_limits<std::uint32_t>::max()) {
+        diagnostics().error(times->place(), "a key is set 0 to 4294967295 times");
+        step.times = 1;
+      }
+    }
+  } else if (const auto set = named("set", Role::kSet)) {
+    step.event = event(*set, true);
+  } else if (const auto locked = named("lock", Role::kLock)) {
+    step.lock = lock(*locked);
+  } else if (const auto unlocked = named("unlock", Role::kUnlock)) {
+    step.lock = lock(*unlocked);
+  } else if (const auto created = named("create", Role::kCreate)) {
+    step.communicator = communicator(*created, false);
+    // What a program creates is not there from the start.
+    if (step.communicator != kNoIndex) {
+      graph_.communicators[step.communicator].creation.at_first_use = true;
+    }
+  } else if (named("input", Role::kWork)) {
+    read_input(map, actor);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// `device` is all streams of the rank's devices.
+void ProgramReader::read_synchronize(const YamlValue& value, ActorTemplate& actor) {
+  const std::vector<YamlValue> names =
+      value.is_list() ? value.items() : std::vector<YamlValue>{value};
+  if (value.is_list()) actor.name = "synchronize";
+  for (const YamlValue& item : names) {
+    const std::optional<std::string> name = values_.word(item);
+    if (!name || *name == "device") continue;
+    actor.step->streams.push_back(stream(*name, item.place()));
+  }
+}
+
+void ProgramReader::read_input(MapReader& map, ActorTemplate& actor) {
+  actor.input.emplace();
+  if (const auto items = map.require("items")) {
+    actor.input->items = values_.expr(*items, ValueType::kNumber).value_or(Expr());
+  }
+  take_expr(map, "first", ValueType::kTime, actor.input->first);
+  take_expr(map, "every", ValueType::kTime, actor.input->every);
+}
+
+// What every step may say.
+bool ProgramReader::read_common(MapReader& map, ActorTemplate& actor) {
+  map.take_text("about");
+  actor.step->at = map.take_text("at");
+  if (const auto name = map.take("name")) actor.name = values_.word(*name).value_or(actor.name);
+  if (const auto phase = map.take("phase")) {
+    const std::optional<std::string> name = values_.word(*phase);
+    if (!name) return false;
+    const auto found = std::find(graph_.phases.begin(), graph_.phases.end(), *name);
+    actor.phase = static_cast<std::uint32_t>(found - graph_.phases.begin());
+    if (found == graph_.phases.end()) graph_.phases.push_back(*name);
+  }
+  if (on_host(actor.step->role)) return true;
+  take_expr(map, "launch_overhead", ValueType::kTime, actor.launch_overhead);
+  if (actor.step->role == Role::kOp && defaults_.blocking) actor.blocking = *defaults_.blocking;
+  if (const auto blocking = map.take("blocking")) {
+    actor.blocking = values_.truth(*blocking).value_or(actor.blocking);
+  }
+  if (const auto value = map.take("stream")) {
+    const std::optional<std::string> name = values_.word(*value);
+    if (!name) return false;
+    actor.stream = stream(*name, value->place());
+  }
+  return true;
+}
+
+// `after: [S]`: the step's stream first waits for what stream S has been given, as
+// cudaStreamWaitEvent after cudaEventRecord does.
+void ProgramReader::read_after(MapReader& map, const ActorTemplate& actor, const Context& context,
+                               Steps& steps) {
+  if (on_host(actor.step->role)) return;
+  const auto after = map.take("after");
+  if (!after) return;
+  for (const YamlValue& item : after->is_list() ? after->items() : std::vector<YamlValue>{*after}) {
+    const std::optional<std::string> name = values_.word(item);
+    if (!name) continue;
+    const std::uint32_t awaited = stream(*name, item.place());
+    models::EventTemplate event;
+    event.name = unique_name(fmt::format("{} before {}", *name, actor.name), context.on);
+    event.place = item.place();
+    const auto index = static_cast<std::uint32_t>(graph_.events.size());
+    graph_.events.push_back(event);
+    for (const Role role : {Role::kRecord, Role::kWait}) {
+      ActorTemplate part;
+      part.place = item.place();
+      part.name = fmt::format("{} {}", role == Role::kRecord ? "record" : "wait for", event.name);
+      part.stream = role == Role::kRecord ? awaited : actor.stream;
+      part.step.emplace();
+      part.step->role = role;
+      part.step->event = index;
+      part.step->at = actor.step->at;
+      add_step(std::move(part), context, steps);
+    }
+  }
+}
+
+void ProgramReader::take_expr(MapReader& map, const char* key, ValueType type, Expr& target) {
+  const std::optional<YamlValue> value = map.take(key);
+  if (!value) return;
+  if (std::optional<Expr> found = values_.expr(*value, type)) target = std::move(*found);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Names
+
+void ProgramReader::add_step(ActorTemplate actor, const Context& context, Steps& steps) {
+  if (graph_.actors.size() >= kMostActors) {
+    diagnostics().error(actor.place, fmt::format("more than {} steps", kMostActors));
+    return;
+  }
+  actor.name = unique_name(actor.name, context.on);
+  actor.thread = context.thread;
+  actor.on = context.on;
+  ProgramStep step;
+  step.place = actor.place;
+  step.actor = static_cast<std::uint32_t>(graph_.actors.size());
+  graph_.actors.push_back(std::move(actor));
+  steps.push_back(std::move(step));
+}
+
+// The second of a name on a rank is called "name.2". Steps of different ranks may share one.
+std::string ProgramReader::unique_name(const std::string& name, const RankSet& on) {
+  std::vector<std::uint32_t>& copies = copies_[name];
+  copies.resize(graph_.ranks, actor_names_.count(name) > 0 ? 1 : 0);
+  std::uint32_t copy = 0;
+  for (const std::uint32_t rank : on) copy = std::max(copy, copies[rank] + 1);
+  for (const std::uint32_t rank : on) copies[rank] = copy;
+  return copy <= 1 ? name : fmt::format("{}.{}", name, copy);
+}
+
+std::uint32_t ProgramReader::stream(const std::string& name, Place place) {
+  const std::uint32_t known = index_of(graph_.streams, name);
+  if (known != kNoIndex) return known;
+  if (!open_streams_ && name != "compute") {
+    models::Diagnostic& error =
+        diagnostics().error(place, fmt::format("there is no stream '{}'", name));
+    models::suggest_name(error, name, names_of(graph_.streams));
+    error.notes.emplace_back("the scenario lists its streams under 'streams'");
+  }
+  models::StreamTemplate stream;
+  stream.name = name;
+  stream.place = place;
+  stream.launch_queue = graph_.launch_queue;
+  graph_.streams.push_back(std::move(stream));
+  return static_cast<std::uint32_t>(graph_.streams.size() - 1);
+}
+
+// A communicator has a stream of its own, unless it or the step says otherwise, as in PyTorch.
+std::uint32_t ProgramReader::stream_of_calls(const CallTemplate& call) {
+  models::CommunicatorTemplate& used = graph_.communicators[call.communicator];
+  if (used.stream != kNoIndex) return used.stream;
+  const std::string name = used.on_host ? used.name : "nccl " + used.name;
+  used.stream = index_of(graph_.streams, name);
+  if (used.stream == kNoIndex) {
+    models::StreamTemplate stream;
+    stream.name = name;
+    stream.place = used.place;
+    stream.launch_queue = graph_.launch_queue;
+    stream.on_host = used.on_host;
+    used.stream = static_cast<std::uint32_t>(graph_.streams.size());
+    graph_.streams.push_back(std::move(stream));
+  }
+  return used.stream;
+}
+
+// A named communicator, or the one that all steps share which name the group. A barrier over a
+// group is one of the hosts.
+std::uint32_t ProgramReader::communicator(const YamlValue& value, bool host_barrier) {
+  const std::optional<std::string> name = values_.word(value);
+  if (!name) return kNoIndex;
+  const std::uint32_t group = index_of(graph_.groups, *name);
+  const std::uint32_t named = index_of(graph_.communicators, *name);
+  const std::string wanted = host_barrier && named == kNoIndex ? "hosts of " + *name : *name;
+  const std::uint32_t known = index_of(graph_.communicators, wanted);
+  if (known != kNoIndex) return known;
+  if (group == kNoIndex) {
+    std::vector<std::string> names = names_of(graph_.communicators);
+    for (const std::string& other : names_of(graph_.groups)) names.push_back(other);
+    models::Diagnostic& error = diagnostics().error(
+        value.place(), fmt::format("there is no communicator and no group '{}'", *name));
+    models::suggest_name(error, *name, names);
+    return kNoIndex;
+  }
+  models::CommunicatorTemplate communicator;
+  communicator.name = wanted;
+  communicator.place = value.place();
+  communicator.group = group;
+  communicator.on_host = wanted != *name;
+  if (!communicator.on_host) communicator.creation = graph_.creation;
+  graph_.communicators.push_back(std::move(communicator));
+  return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
+}
+
+std::uint32_t ProgramReader::event(const YamlValue& value, bool shared) {
+  const std::optional<std::string> name = values_.word(value);
+  if (!name) return kNoIndex;
+  const std::uint32_t known = index_of(graph_.events, *name);
+  if (known != kNoIndex) {
+    if (graph_.events[known].shared == shared) return known;
+    diagnostics().error(value.place(),
+                        fmt::format("'{}' is {} elsewhere", *name,
+                                    shared ? "an event of streams" : "a key that hosts set"));
+    return known;
+  }
+  models::EventTemplate event;
+  event.name = *name;
+  event.place = value.place();
+  event.shared = shared;
+  graph_.events.push_back(std::move(event));
+  return static_cast<std::uint32_t>(graph_.events.size() - 1);
+}
+
+std::uint32_t ProgramReader::lock(const YamlValue& value) {
+  const std::optional<std::string> name = values_.word(value);
+  if (!name) return kNoIndex;
+  const auto found = std::find(graph_.locks.begin(), graph_.locks.end(), *name);
+  const auto index = static_cast<std::uint32_t>(found - graph_.locks.begin());
+  if (found == graph_.locks.end()) graph_.locks.push_back(*name);
+  return index;
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,78 @@
+// The `programs:` of a scenario, and the `blocks:` that they call.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "formats/actor_reader.hpp"
+#include "formats/map_reader.hpp"
+#include "formats/value_reader.hpp"
+#include "formats/yaml_document.hpp"
+#include "models/task_graph.hpp"
+
+namespace pipesim::formats {
+
+/// Reads host programs into `graph`, whose ranks, groups, streams and communicators are there. A
+/// step becomes an actor of the program's thread, and a place in that thread's program. Events,
+/// keys, locks and threads come into being where they are first named, and so do streams where
+/// `open_streams` is set.
+class ProgramReader {
+ public:
+  ProgramReader(const ValueReader& values, const ActorDefaults& defaults, bool open_streams,
+                models::TaskGraph& graph);
+
+  void read_blocks(const YamlValue& blocks);
+  void read(const YamlValue& programs);
+
+ private:
+  using Steps = std::vector<models::ProgramStep>;
+
+  // What the steps being read stand in.
+  struct Context {
+    std::uint32_t thread = 0;
+    models::RankSet on;
+  };
+
+  void read_program(const YamlValue& value);
+  void read_steps(const YamlValue& value, const Context& context, Steps& steps);
+  void read_step(const YamlValue& value, const Context& context, Steps& steps);
+  bool read_block(MapReader& map, const Context& context, Steps& steps);
+  void read_repeat(MapReader& map, const YamlValue& times, const Context& context, Steps& steps);
+  bool read_call_of_block(MapReader& map, const Context& context, Steps& steps);
+  bool read_device_step(MapReader& map, models::ActorTemplate& actor);
+  bool read_host_step(MapReader& map, models::ActorTemplate& actor);
+  bool read_calls(MapReader& map, models::ActorTemplate& actor);
+  bool read_one_call(MapReader& map, models::CallTemplate& call, bool in_group);
+  void read_call_fields(MapReader& map, models::CallTemplate& call);
+  bool read_common(MapReader& map, models::ActorTemplate& actor);
+  void read_after(MapReader& map, const models::ActorTemplate& actor, const Context& context,
+                  Steps& steps);
+  void read_synchronize(const YamlValue& value, models::ActorTemplate& actor);
+  void read_input(MapReader& map, models::ActorTemplate& actor);
+  void take_expr(MapReader& map, const char* key, ValueType type, models::Expr& target);
+
+  void add_step(models::ActorTemplate actor, const Context& context, Steps& steps);
+  std::string unique_name(const std::string& name, const models::RankSet& on);
+  std::uint32_t stream(const std::string& name, models::Place place);
+  std::uint32_t stream_of_calls(const models::CallTemplate& call);
+  std::uint32_t communicator(const YamlValue& value, bool host_barrier);
+  std::uint32_t event(const YamlValue& value, bool shared);
+  std::uint32_t lock(const YamlValue& value);
+  models::Diagnostics& diagnostics() const { return values_.diagnostics(); }
+
+  std::vector<Parameter> parameters_;  // the scenario's, then those of the blocks that are open
+  Scope scope_;
+  ValueReader values_;
+  const ActorDefaults& defaults_;
+  bool open_streams_;
+  models::TaskGraph& graph_;
+  std::map<std::string, YamlValue, std::less<>> blocks_;
+  std::vector<std::string> open_blocks_;
+  std::map<std::string, std::vector<std::uint32_t>> copies_;  // of a name, on each rank
+  std::set<std::string> actor_names_;
+};
+
+}  // namespace pipesim::formats

@@ -1,0 +1,372 @@
+// The rest of machine.hpp: room on devices [5.3] and host programs [9]. Functions stand in the
+// order of those sections.
+#include <algorithm>
+#include <utility>
+
+#include "tests/twin/machine.hpp"
+
+namespace pipesim::twin {
+
+// [5.3] Room on a device --------------------------------------------------------------------------
+
+bool Machine::has_room(int s) const {
+  const int d = at(spec.streams, s).device;
+  if (d < 0) return false;
+  const Device& device = at(spec.devices, d);
+  return device.hardware_queues > 0 || device.resident > 0 || device.implicit_order;
+}
+
+bool Machine::needs_slot(Act act) const {
+  const Role role = actor(act.actor).role;
+  const int d = at(spec.streams, actor(act.actor).stream).device;
+  return at(spec.devices, d).resident > 0 && (role == Role::kOp || role == Role::kCalls);
+}
+
+bool Machine::in_launch_order(Act act) const {
+  const int d = at(spec.streams, actor(act.actor).stream).device;
+  return at(spec.devices, d).implicit_order && actor(act.actor).role == Role::kCalls;
+}
+
+bool Machine::slot_is_free(int d) const {
+  return static_cast<int>(at(devices, d).holds_slot.size()) < at(spec.devices, d).resident;
+}
+
+void Machine::join_device(Act act) {
+  const Stream& stream = at(spec.streams, actor(act.actor).stream);
+  DeviceState& device = devices.at(static_cast<std::size_t>(stream.device));
+  if (at(spec.devices, stream.device).hardware_queues > 0) {
+    device.hardware_queues[stream.hardware_queue].push_back(act);
+  }
+  if (in_launch_order(act)) device.launch_order.push_back(act);
+}
+
+/// What the start of an act takes and leaves.
+void Machine::take_room(Act act) {
+  const Stream& stream = at(spec.streams, actor(act.actor).stream);
+  const Role role = actor(act.actor).role;
+  DeviceState& device = devices.at(static_cast<std::size_t>(stream.device));
+  const bool leaves = role != Role::kRecord && role != Role::kWait;
+  if (leaves && at(spec.devices, stream.device).hardware_queues > 0) {
+    device.hardware_queues[stream.hardware_queue].pop_front();
+  }
+  if (in_launch_order(act)) device.launch_order.pop_front();
+  if (needs_slot(act)) device.holds_slot.insert(act);
+}
+
+/// What the end of an act leaves.
+void Machine::give_room_back(Act act) {
+  const Stream& stream = at(spec.streams, actor(act.actor).stream);
+  const Role role = actor(act.actor).role;
+  DeviceState& device = devices.at(static_cast<std::size_t>(stream.device));
+  device.holds_slot.erase(act);
+  const bool leaves = role == Role::kRecord || role == Role::kWait;
+  if (leaves && at(spec.devices, stream.device).hardware_queues > 0) {
+    std::deque<Act>& queue = device.hardware_queues[stream.hardware_queue];
+    must(queue.front() == act, "ends without being the first of its hardware queue");
+    queue.pop_front();
+  }
+}
+
+bool Machine::may_start(Act act) const {
+  const Stream& stream = at(spec.streams, actor(act.actor).stream);
+  const DeviceState& device = at(devices, stream.device);
+  if (at(spec.devices, stream.device).hardware_queues > 0 &&
+      device.hardware_queues.at(stream.hardware_queue).front() != act) {
+    return false;
+  }
+  if (in_launch_order(act) && device.launch_order.front() != act) return false;
+  return !needs_slot(act) || slot_is_free(stream.device);
+}
+
+std::optional<Act> Machine::next_on_device(int d) const {
+  std::optional<Act> best;
+  for (int s = 0; s < count_of(spec.streams); ++s) {
+    const std::deque<Entry>& entries = at(streams, s).entries;
+    if (at(spec.streams, s).device != d || entries.empty()) continue;
+    must(entries.front().act.has_value(), "a mark waits at the head of a stream");
+    const Act head = *entries.front().act;
+    if (was_started(head) || !may_start(head)) continue;
+    if (!best || times.at(head).launch < times.at(*best).launch) best = head;
+  }
+  return best;
+}
+
+void Machine::start_on_device(int s) {
+  const int d = at(spec.streams, s).device;
+  while (const std::optional<Act> next = next_on_device(d)) start(*next);
+}
+
+// [9.1] Steps of the host -------------------------------------------------------------------------
+
+/// What a step does on the host, after its launch overhead.
+bool Machine::blocks_on_host(int t, Act act) {
+  const Actor& step = actor(act.actor);
+  bool blocks = false;
+  switch (step.role) {
+    case Role::kSynchronize:
+      blocks = blocks_for_streams(t, act);
+      break;
+    case Role::kAwait:
+      blocks = blocks_for_signal(t, act);
+      break;
+    case Role::kSet:
+      fire(step.signal);
+      break;
+    case Role::kLock:
+      blocks = blocks_for_lock(t, step.lock);
+      break;
+    case Role::kUnlock:
+      unlock(step.lock);
+      break;
+    default:
+      break;
+  }
+  if (blocks) thread_state(t).blocked = Blocked{act, Step::kHost};
+  return blocks;
+}
+
+bool Machine::blocks_for_streams(int t, Act act) {
+  for (int s : actor(act.actor).synchronized) {
+    StreamState& stream = stream_state(s);
+    if (stream.entries.empty()) continue;
+    Entry mark;
+    mark.synchronizes = t;
+    stream.entries.push_back(mark);
+    thread_state(t).streams_marked.insert(s);
+  }
+  branches.insert(thread_state(t).streams_marked.empty() ? "9.1 nothing to synchronize"
+                                                         : "9.1 synchronizes");
+  return !thread_state(t).streams_marked.empty();
+}
+
+bool Machine::blocks_for_signal(int t, Act act) {
+  const Actor& step = actor(act.actor);
+  SignalState& signal = signal_state(step.signal);
+  const bool recorded = at(spec.signals, step.signal).recorded;
+  const int need = recorded ? count_of(signal.records) : step.times;
+  if (signal.fired >= need) return false;
+  branches.insert(recorded ? "9.1 awaits a stream" : "9.1 awaits hosts");
+  signal.threads.push_back({need, t, std::nullopt});
+  return true;
+}
+
+bool Machine::blocks_for_lock(int t, int l) {
+  LockState& lock = lock_state(l);
+  if (lock.holder) {
+    branches.insert("9.1 line of a lock");
+    lock.line.push_back(t);
+    return true;
+  }
+  lock.holder = t;
+  return false;
+}
+
+void Machine::unlock(int l) {
+  LockState& lock = lock_state(l);
+  lock.holder.reset();
+  if (lock.line.empty()) return;
+  lock.holder = lock.line.front();
+  lock.line.pop_front();
+  add_wake(now, *lock.holder);
+}
+
+// [9.2] Events of streams -------------------------------------------------------------------------
+
+void Machine::note_launch(Act act) {
+  const Actor& step = actor(act.actor);
+  if (step.role == Role::kRecord) signal_state(step.signal).records.push_back(act);
+  if (step.role == Role::kWait) needs[act] = count_of(signal_state(step.signal).records);
+}
+
+void Machine::start_wait(Act act) {
+  SignalState& signal = signal_state(actor(act.actor).signal);
+  if (signal.fired >= needs.at(act)) return run_for(0, Event{{act}, -1, {}, -1});
+  branches.insert("9.2 wait has to wait");
+  signal.streams.push_back({needs.at(act), -1, act});
+}
+
+void Machine::fire(int s) {
+  SignalState& signal = signal_state(s);
+  ++signal.fired;
+  std::vector<Waiter> remaining;
+  for (const Waiter& waiter : std::exchange(signal.threads, {})) {
+    if (waiter.need > signal.fired) {
+      remaining.push_back(waiter);
+    } else {
+      add_wake(now, waiter.thread);
+    }
+  }
+  signal.threads = std::exchange(remaining, {});
+  for (const Waiter& waiter : std::exchange(signal.streams, {})) {
+    if (waiter.need > signal.fired) {
+      branches.insert("9.2 wait of a later record");
+      remaining.push_back(waiter);
+    } else {
+      run_for(0, Event{{*waiter.wait}, -1, {}, -1});
+    }
+  }
+  signal.streams = remaining;
+}
+
+// [9.3] Calls on communicators --------------------------------------------------------------------
+
+CallState Machine::call_state(CallRef ref) const {
+  const auto found = calls.find(ref.act);
+  return found == calls.end() ? CallState() : at(found->second, ref.call);
+}
+
+void Machine::start_calls(Act act) {
+  calls[act] = std::vector<CallState>(actor(act.actor).calls.size());
+  activate_calls(act);
+}
+
+bool Machine::is_held_back(CallRef ref) const {
+  const Call& call = call_of(ref);
+  for (int i = 0; i < ref.call; ++i) {
+    const Call& earlier = call_of({ref.act, i});
+    const bool same_sort = call.communicator == earlier.communicator && call.kind == earlier.kind &&
+                           (call.kind == CallKind::kCollective || call.peer == earlier.peer);
+    if (same_sort && !call_state({ref.act, i}).done) return true;
+  }
+  return false;
+}
+
+void Machine::activate_calls(Act act) {
+  for (int i = 0; i < count_of(actor(act.actor).calls); ++i) {
+    const CallRef ref{act, i};
+    if (call_state(ref).active) continue;
+    if (is_held_back(ref)) {
+      branches.insert("9.3 call is held back");
+      continue;
+    }
+    change_call(ref).active = true;
+    activate(ref);
+  }
+}
+
+void Machine::activate(CallRef ref) {
+  switch (call_of(ref).kind) {
+    case CallKind::kCollective:
+      return arrive(ref);
+    case CallKind::kSend:
+      return activate_send(ref);
+    case CallKind::kReceive:
+      return activate_receive(ref);
+  }
+}
+
+/// Together, for the longest of them; they are done in the order that is given.
+void Machine::run_calls(const std::vector<CallRef>& together, int round_of) {
+  std::int64_t takes = 0;
+  for (const CallRef& ref : together) {
+    takes = std::max(takes, call_of(ref).takes);
+    change_call(ref).running = true;
+  }
+  run_for(takes, Event{{}, -1, together, round_of});
+}
+
+/// Its run is over.
+void Machine::end_call(CallRef ref) {
+  const Call& call = call_of(ref);
+  if (call.kind == CallKind::kSend && call.eager) put_message(ref);
+  change_call(ref).running = false;
+  change_call(ref).done = true;
+  last_progress = now;
+  activate_calls(ref.act);
+  const std::vector<CallState>& all = calls.at(ref.act);
+  if (std::all_of(all.begin(), all.end(), [](const CallState& state) { return state.done; })) {
+    end(ref.act);
+  }
+}
+
+// [9.4] Collective calls match by order -----------------------------------------------------------
+
+void Machine::arrive(CallRef ref) {
+  const int c = call_of(ref).communicator;
+  RoundState& round = round_state(c);
+  for (const CallRef& other : round.arrived) {
+    must(rank_of(other.act.actor) != rank_of(ref.act.actor), "a rank arrives twice in a round");
+  }
+  round.arrived.push_back(ref);
+  const CallRef first = round.arrived.front();
+  if (call_of(ref).signature != call_of(first).signature) {
+    round.mismatched = true;
+    mismatches.push_back({false, first.act, ref.act});
+  }
+  if (round.mismatched || round.arrived.size() < at(spec.communicators, c).ranks.size()) return;
+  std::vector<CallRef> all = round.arrived;
+  std::sort(all.begin(), all.end(), [this](const CallRef& left, const CallRef& right) {
+    return rank_of(left.act.actor) < rank_of(right.act.actor);
+  });
+  run_calls(all, c);
+}
+
+// [9.5] Sends and receives match by order ---------------------------------------------------------
+
+ChannelState& Machine::channel_of(CallRef ref) {
+  const Call& call = call_of(ref);
+  const int own = rank_of(ref.act.actor);
+  return call.kind == CallKind::kSend ? channels[{call.communicator, own, call.peer}]
+                                      : channels[{call.communicator, call.peer, own}];
+}
+
+void Machine::activate_send(CallRef ref) {
+  ChannelState& channel = channel_of(ref);
+  must(!channel.send, "two sends of a channel are active");
+  if (call_of(ref).eager) {
+    run_calls({ref}, -1);
+  } else if (channel.receive) {
+    branches.insert("9.5 receive waits for a send");
+    const CallRef receive = *std::exchange(channel.receive, std::nullopt);
+    compare(ref, receive);
+    run_calls({ref, receive}, -1);
+  } else {
+    channel.send = ref;
+  }
+}
+
+void Machine::activate_receive(CallRef ref) {
+  ChannelState& channel = channel_of(ref);
+  must(!channel.receive, "two receives of a channel are active");
+  if (!channel.messages.empty()) {
+    branches.insert("9.5 message waits for a receive");
+    if (channel.send) branches.insert("9.5 message goes before a send that waits");
+    const CallRef send = channel.messages.front();
+    channel.messages.pop_front();
+    compare(send, ref);
+    run_calls({ref}, -1);
+  } else if (channel.send) {
+    branches.insert("9.5 send waits for a receive");
+    const CallRef send = *std::exchange(channel.send, std::nullopt);
+    compare(send, ref);
+    run_calls({send, ref}, -1);
+  } else {
+    channel.receive = ref;
+  }
+}
+
+/// Of an eager send that ends.
+void Machine::put_message(CallRef ref) {
+  ChannelState& channel = channel_of(ref);
+  if (!channel.receive) {
+    channel.messages.push_back(ref);
+    return;
+  }
+  branches.insert("9.5 receive waits for a message");
+  must(channel.messages.empty(), "a receive waits though there is a message");
+  const CallRef receive = *std::exchange(channel.receive, std::nullopt);
+  compare(ref, receive);
+  run_calls({receive}, -1);
+}
+
+void Machine::compare(CallRef send, CallRef receive) {
+  const Call& sent = call_of(send);
+  const Call& wanted = call_of(receive);
+  if (sent.signature.count == wanted.signature.count &&
+      sent.signature.type == wanted.signature.type && sent.tag == wanted.tag) {
+    return;
+  }
+  mismatches.push_back({true, send.act, receive.act});
+}
+
+}  // namespace pipesim::twin
