@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
 #include <sstream>
 #include <string_view>
 
@@ -14,6 +16,7 @@
 #include "app/files.hpp"
 #include "app/run_command.hpp"
 #include "app/version.hpp"
+#include "formats/expression.hpp"
 #include "models/diagnostics.hpp"
 
 namespace pipesim::app {
@@ -43,6 +46,9 @@ po::options_description run_options() {
   add("params", "list the parameters of the scenario and stop");
   add("json", "print the report as JSON (docs/json.md)");
   add("dot", po::value<std::string>()->value_name("FILE"), "write the wait-for graph for Graphviz");
+  add("stacks", "print where every host thread stands, as py-spy dumps a real job, instead");
+  add("until", po::value<std::string>()->value_name("WHEN"),
+      "stop there and report the state: a time (12ms), or the launch of an act (rank0:gather#3)");
   add("all", "list and draw every wait, not only those of the cycle");
   add("color", po::value<std::string>()->value_name("WHEN"),
       "auto (the default), always or never; NO_COLOR is respected");
@@ -61,6 +67,8 @@ constexpr std::string_view kRunHelp =
     "  pipesim run scenarios/swin_2x2x2.yaml --set acc=2 --set bwd_dst_buffer=backward\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --dot hang.dot && dot -Tsvg hang.dot -o hang.svg\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --json | jq .cycle\n"
+    "  pipesim run scenarios/swin_2x2x2.yaml --until rank1:nccl-1998#2\n"
+    "  pipesim run scenarios/deepspeed_loss_broadcast.yaml --stacks\n"
     "\n"
     "Exit code: 0 it completes, 1 it hangs, 2 bad input or usage, 3 a limit was reached first,\n"
     "74 a file could not be read or written, 130 interrupted.\n"
@@ -135,6 +143,37 @@ Console coloured(const Console& console, const po::variables_map& values) {
   return result;
 }
 
+// "12ms", or "rank0:all_gather#3".
+Until until(const std::string& text) {
+  const auto refuse = [&]() -> UsageError {
+    return UsageError(
+        fmt::format("--until needs a time (12ms) or an act (rank0:gather#3), found '{}'", text));
+  };
+  const std::size_t colon = text.find(':');
+  const std::size_t hash = text.rfind('#');
+  Until result;
+  if (text.substr(0, 4) == "rank" && colon != std::string::npos && hash != std::string::npos) {
+    const auto number = [&](std::size_t begin, std::size_t end, std::uint32_t& value) {
+      const char* last = text.data() + end;
+      const auto [stop, problem] = std::from_chars(text.data() + begin, last, value);
+      if (problem != std::errc() || stop != last) throw refuse();
+    };
+    if (hash < colon) throw refuse();
+    number(4, colon, result.rank);
+    number(hash + 1, text.size(), result.act);
+    result.op = text.substr(colon + 1, hash - colon - 1);
+    if (result.op.empty() || result.act == 0) throw refuse();
+    return result;
+  }
+  models::Diagnostics problems;
+  const auto value = formats::parse_expression(text, {}, formats::Scope(), problems);
+  if (!value || value->type != formats::ValueType::kTime) throw refuse();
+  const std::optional<std::int64_t> time = value->expr.value(0);
+  if (!time || *time < 0) throw refuse();
+  result.time = sim::Time{*time};
+  return result;
+}
+
 int command_run(const Arguments& arguments, const Console& console) {
   const po::variables_map values = parse(arguments, run_options());
   if (values.count("help") > 0) {
@@ -144,6 +183,9 @@ int command_run(const Arguments& arguments, const Console& console) {
   RunCommand command;
   command.path = one_file(values, "run");
   command.json = values.count("json") > 0;
+  command.stacks = values.count("stacks") > 0;
+  if (command.json && command.stacks) throw UsageError("--json and --stacks exclude each other");
+  if (values.count("until") > 0) command.until = until(values["until"].as<std::string>());
   command.all = values.count("all") > 0;
   command.list_parameters = values.count("params") > 0;
   if (values.count("dot") > 0) command.dot_path = values["dot"].as<std::string>();

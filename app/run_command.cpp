@@ -11,6 +11,7 @@
 #include "models/simulation.hpp"
 #include "viz/diagnostic_text.hpp"
 #include "viz/json_report.hpp"
+#include "viz/stack_dump.hpp"
 #include "viz/table.hpp"
 #include "viz/text_report.hpp"
 #include "viz/wait_for_dot.hpp"
@@ -59,6 +60,43 @@ std::vector<models::Wait> all_waits(const models::TaskGraph& graph, const Simula
   return waits;
 }
 
+// The time of the launch of an act is known from a run before. False, with a reason, where it never
+// happens.
+bool set_until(const Until& until, const models::TaskGraph& graph, models::Diagnostics& diagnostics,
+               sim::RunOptions& options) {
+  if (until.time) {
+    options.until = *until.time;
+    return true;
+  }
+  sim::RunOptions keep = options;
+  keep.keep_act_times = true;
+  const std::optional<Simulation> before = models::simulate(graph, diagnostics, keep);
+  if (!before) return false;
+  const sim::Plan& plan = before->lowered.plan;
+  const std::string name = fmt::format("rank {} {}#{}", until.rank, until.op, until.act);
+  for (const sim::ActorId id : ids_of(plan.actors)) {
+    if (plan.actors[id].rank.value != until.rank) continue;
+    if (graph.actors[before->lowered.actor_template[id]].name != until.op) continue;
+    if (until.act > plan.actors[id].acts) {
+      diagnostics.error({}, fmt::format("--until: rank {} {} acts {} times, so there is no #{}",
+                                        until.rank, until.op, plan.actors[id].acts, until.act));
+      return false;
+    }
+    const auto index = before->outcome.first_act[id] + until.act - 1;
+    options.until = before->outcome.act_times[index].launch;
+    if (options.until != sim::kNever) return true;
+    diagnostics.error({}, fmt::format("--until: {} is never launched", name));
+    return false;
+  }
+  models::Diagnostic& error = diagnostics.error({}, fmt::format("--until: there is no {}", name));
+  std::vector<std::string> names;
+  for (const models::ActorTemplate& actor : graph.actors) {
+    if (actor.on.contains(until.rank)) names.push_back(actor.name);
+  }
+  models::suggest_name(error, until.op, names);
+  return false;
+}
+
 }  // namespace
 
 int run_run(const RunCommand& command, const Console& console) {
@@ -78,6 +116,9 @@ int run_run(const RunCommand& command, const Console& console) {
   }
   sim::RunOptions options;
   options.stop = console.interrupted;
+  if (command.until && !set_until(*command.until, scenario->graph, diagnostics, options)) {
+    return complain();
+  }
   const std::optional<Simulation> simulation =
       models::simulate(scenario->graph, diagnostics, options);
   if (!simulation) return complain();
@@ -93,6 +134,10 @@ int run_run(const RunCommand& command, const Console& console) {
     write_file(*command.dot_path,
                viz::wait_for_dot({title, explanation.cycle, all_waits(scenario->graph, *simulation),
                                   !command.all}));
+  }
+  if (command.stacks) {
+    console.out << viz::stack_dump(explanation, shown_path(command.path));
+    return exit_code(explanation);
   }
   console.out << (command.json ? viz::json_report(report)
                                : viz::text_report(report, {console.out_colour}));

@@ -39,6 +39,7 @@ class Explainer {
   void explain_mismatches();
   void report_ranks();
   void report_actor(RankReport& report, ActorId actor);
+  void report_thread(RankReport& report, sim::ThreadId id);
   Progress phase_progress(std::uint32_t phase, const std::vector<ActorId>& actors) const;
   void add_phases(RankReport& report, const std::vector<ActorId>& actors) const;
   void add_programs(RankReport& report, const std::vector<ActorId>& actors) const;
@@ -85,6 +86,10 @@ void Explainer::decide() {
     case sim::RunEnd::kTimeLimit:
       result_.verdict = sim::Verdict::kLimit;
       result_.cause = Cause::kLimit;
+      return;
+    case sim::RunEnd::kUntil:
+      result_.verdict = sim::Verdict::kLimit;
+      result_.cause = Cause::kUntil;
       return;
     case sim::RunEnd::kInterrupted:
       result_.verdict = sim::Verdict::kLimit;
@@ -201,10 +206,15 @@ void Explainer::report_ranks() {
   for (const ActorId id : ids_of(plan_.actors)) {
     actors[plan_.actors[id].rank.value].push_back(id);
   }
+  std::vector<std::vector<sim::ThreadId>> threads(plan_.rank_count);
+  for (const sim::ThreadId id : ids_of(plan_.threads)) {
+    threads[plan_.threads[id].rank.value].push_back(id);
+  }
   for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
     RankReport report;
     report.rank = rank;
     for (const ActorId actor : actors[rank]) report_actor(report, actor);
+    for (const sim::ThreadId thread : threads[rank]) report_thread(report, thread);
     add_phases(report, actors[rank]);
     if (report.progress.empty()) {
       add_programs(report, actors[rank]);
@@ -226,6 +236,28 @@ void Explainer::report_actor(RankReport& report, ActorId actor) {
   const bool started = counts.started > counts.done && outcome_.end == sim::RunEnd::kStuck;
   if (started && spins(graph_, lowered_, actor)) report.spins = true;
   report.actors.push_back(std::move(counts));
+}
+
+void Explainer::report_thread(RankReport& report, sim::ThreadId id) {
+  const sim::Thread& thread = plan_.threads[id];
+  const sim::ThreadState& state = state_.threads[id];
+  ThreadReport result;
+  result.name = names_.thread(id);
+  result.blocked = state.mode == sim::ThreadMode::kBlocked;
+  ActorId at;
+  if (result.blocked) {
+    at = state.at;
+  } else if (thread.order == sim::ThreadOrder::kProgram) {
+    const std::uint32_t next = thread.program + state.next_act;
+    result.finished = next == thread.program_end;
+    if (!result.finished) at = plan_.program[next];
+  }
+  if (at.valid()) {
+    const bool launched = state.step == sim::Step::kCompletion;
+    result.at =
+        describe_act(graph_, lowered_, state_, at, state_.actors[at].launched - (launched ? 1 : 0));
+  }
+  report.threads.push_back(std::move(result));
 }
 
 void Explainer::add_phases(RankReport& report, const std::vector<ActorId>& actors) const {

@@ -85,10 +85,19 @@ struct ActorCounts {
   std::uint32_t expected = 0;
 };
 
+/// Where a host thread stands.
+struct ThreadReport {
+  std::string name;
+  bool finished = false;      // it has no work left
+  bool blocked = false;       // it can do nothing until something else happens
+  std::optional<ActInfo> at;  // the act that it is in or comes to next; none: it waits for messages
+};
+
 struct RankReport {
   std::uint32_t rank = 0;
   bool spins = false;  // a started collective waits for its peers: the device looks 100 % busy
   std::vector<Progress> progress;
+  std::vector<ThreadReport> threads;
   std::vector<ActorCounts> actors;
 };
 
@@ -100,6 +109,7 @@ enum class Cause : std::uint8_t {
   kAbsentMember,
   kOutsideInput,
   kLimit,
+  kUntil,
   kInterrupted
 };
 

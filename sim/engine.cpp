@@ -122,11 +122,12 @@ class Engine {
 Outcome Engine::run() {
   // How many events pass between two looks at the stop flag: about a millisecond.
   constexpr std::uint64_t kStopInterval = 1 << 14;
+  const Time end_of_run = later(options_.until, Duration{1});
   RunEnd end = RunEnd::kStuck;
   send_start_messages();
   while (!queue_.empty()) {
-    if (queue_.next_time() == kEndOfTime) {
-      end = RunEnd::kTimeLimit;
+    if (queue_.next_time() >= end_of_run) {
+      end = end_of_run == kEndOfTime ? RunEnd::kTimeLimit : RunEnd::kUntil;
       break;
     }
     if (++events_ % kStopInterval == 0 && options_.stop != nullptr &&

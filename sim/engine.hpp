@@ -17,6 +17,7 @@ namespace pipesim::sim {
 struct RunOptions {
   bool keep_act_times = false;              // fill Outcome::act_times (24 bytes per act)
   const std::atomic<bool>* stop = nullptr;  // looked at now and then; true ends the run
+  Time until = kEndOfTime;                  // what would happen later does not
 };
 
 /// When an act was launched, started and ended; kNever for what has not happened.
@@ -33,6 +34,7 @@ enum class RunEnd : std::uint8_t {
   kCompleted,    // every actor did all its acts
   kStuck,        // nothing can happen any more, and work is missing
   kTimeLimit,    // the next event lies beyond the end of simulated time
+  kUntil,        // or beyond RunOptions::until
   kInterrupted,  // RunOptions::stop
 };
 

@@ -71,6 +71,12 @@ Json rank_json(const models::RankReport& rank, sim::Verdict verdict) {
     if (progress.stuck) item["at"] = act_json(*progress.stuck);
     json["progress"].push_back(std::move(item));
   }
+  json["threads"] = Json::array();
+  for (const models::ThreadReport& thread : rank.threads) {
+    Json item = {{"name", thread.name}, {"finished", thread.finished}, {"blocked", thread.blocked}};
+    if (thread.at) item["at"] = act_json(*thread.at);
+    json["threads"].push_back(std::move(item));
+  }
   json["actors"] = Json::array();
   for (const models::ActorCounts& actor : rank.actors) {
     json["actors"].push_back({{"name", actor.name},

@@ -123,6 +123,8 @@ std::string_view cause_name(Cause cause) {
       return "outside input";
     case Cause::kLimit:
       return "end of simulated time";
+    case Cause::kUntil:
+      return "until";
     case Cause::kInterrupted:
       break;
   }

@@ -113,6 +113,47 @@ TEST_CASE("the option params lists what --set can set", "[app][command_line]") {
   CHECK(contains(command({"run", "-", "--params"}, kSmall).out, "no parameters"));
 }
 
+TEST_CASE("a run can be stopped at a time or at the launch of an act", "[app][command_line]") {
+  // a#1 is launched at 0, a#2 too (its launch does not wait), each runs for 1 us: at 1 us, one is
+  // done.
+  const std::string scenario = "schema: 1\nactors: {a: {source: 4, slots: 2, takes: 1us}}\n";
+  const auto until = [&](const std::string& when) {
+    return command({"run", "-", "--until", when}, scenario);
+  };
+  CHECK(until("1us").code == 3);
+  CHECK(contains(until("1us").out, "LIMIT (until) at 1 us   1 rank, 1 of 4 acts done"));
+  CHECK(contains(until("1999ns").out, "1 of 4 acts done"));
+  CHECK(contains(until("rank0:a#1").out, "LIMIT (until) at 0 ns   1 rank, 0 of 4 acts done"));
+  // What comes after the end of the run does not stop it.
+  CHECK(contains(until("1s").out, "COMPLETED at 4 us"));
+  CHECK(until("rank0:a#5").code == 2);
+  CHECK(contains(until("rank0:a#5").err, "rank 0 a acts 4 times, so there is no #5"));
+  CHECK(contains(until("rank0:b#1").err, "there is no rank 0 b#1"));
+  for (const char* nonsense : {"12", "rank0", "rank0:a", "rankx:a#1", "rank0:a#0", "-1us", ""}) {
+    INFO(nonsense);
+    CHECK(until(nonsense).code == 2);
+    CHECK(contains(until(nonsense).err, "--until needs a time"));
+  }
+  const std::string stuck =
+      "schema: 1\nactors: {a: {kind: wait_and_send_ids, source: 1, "
+      "waits_for_input: {items: 0}}, b: {reads: [a]}}\n";
+  CHECK(contains(command({"run", "-", "--until", "rank0:b#1"}, stuck).err, "is never launched"));
+}
+
+TEST_CASE("stacks show where each thread stands, as py-spy does", "[app][command_line]") {
+  const std::string scenario =
+      "schema: 1\nranks: 2\ngroups: {g: all}\nprograms:\n  - {on: 0, do: [{barrier: g, at: "
+      "\"train.py:7 main\"}]}\n  - {on: 1, thread: io, do: [{host: read}]}\n";
+  const Result result = command({"run", "-", "--stacks"}, scenario);
+  CHECK(result.code == 1);
+  CHECK(result.out ==
+        "Process 0: rank 0 of standard input\n\nThread 1 (idle): \"main\"\n"
+        "    barrier hosts of g#1 (started) (pipesim)\n    main (train.py:7)\n\n"
+        "Process 1: rank 1 of standard input\n\nThread 1 (idle): \"io\"\n"
+        "    <finished> (pipesim)\n");
+  CHECK(command({"run", "-", "--stacks", "--json"}, scenario).code == 2);
+}
+
 TEST_CASE("an interrupted run reports the state reached and exits with 130",
           "[app][command_line]") {
   std::istringstream in("schema: 1\nactors: {a: {source: 1000000, takes: 1us}}\n");
