@@ -119,6 +119,8 @@ ActorId PlanBuilder::add_step(const StepSpec& spec) {
   actor.calls = actor.calls_end = plan_.calls.size();
   actor.streams = actor.streams_end = static_cast<std::uint32_t>(plan_.synchronized.size());
   if (spec.stream.valid()) PIPESIM_CHECK(plan_.streams[spec.stream].rank == actor.rank);
+  if (spec.lock.valid()) PIPESIM_CHECK(plan_.locks[spec.lock] == actor.rank);
+  if (spec.communicator.valid()) member_of(spec.communicator, actor.rank);  // it must be one
   if (spec.role == Role::kRecord) {
     StreamId& recorded_on = plan_.signals[spec.signal].stream;
     PIPESIM_CHECK(!recorded_on.valid() || recorded_on == spec.stream);
@@ -141,6 +143,7 @@ void PlanBuilder::add_call(const CallSpec& spec) {
   call.tag = spec.tag;
   call.takes = spec.takes;
   if (spec.kind != CallKind::kCollective) call.peer = member_of(spec.communicator, spec.peer);
+  PIPESIM_CHECK(spec.takes.ns >= 0);
   plan_.calls.push_back(call);
   actor.calls_end = plan_.calls.size();
 }
@@ -158,6 +161,10 @@ void PlanBuilder::set_synchronized(std::vector<StreamId> streams) {
   Actor& actor = plan_.actors[ActorId{plan_.actors.size() - 1}];
   PIPESIM_CHECK(actor.role == Role::kSynchronize);
   std::sort(streams.begin(), streams.end());
+  PIPESIM_CHECK(std::adjacent_find(streams.begin(), streams.end()) == streams.end());
+  for (const StreamId stream : streams) {
+    PIPESIM_CHECK(plan_.streams[stream].rank == actor.rank, {"stream", stream.value});
+  }
   plan_.synchronized.insert(plan_.synchronized.end(), streams.begin(), streams.end());
   actor.streams_end = static_cast<std::uint32_t>(plan_.synchronized.size());
 }

@@ -75,6 +75,7 @@ class Builder {
   std::uint32_t from_ = 0;
   std::size_t first_edge_ = 0;  // of from_
   std::uint32_t any_sets_ = 0;
+  std::vector<std::pair<SignalId, ActorId>> setters_;  // of each signal; made when first needed
   std::vector<WaitEdge> edges_;
 };
 
@@ -343,14 +344,16 @@ void Builder::add_coming(WaitKind kind, std::uint32_t member, const Call& sort) 
   const RankId rank = plan_.communicator_ranks[member];
   const auto [first, last] = users_of(sort.communicator, rank);
   const std::size_t before = edges_.size();
+  bool looked_at_stream = false;
   for (std::uint32_t u = first; u < last; ++u) {
     const ActorId user = plan_.communicator_users[u];
     const IdRange<CallId> calls = plan_.calls_of(user);
     const bool fits = std::any_of(calls.begin(), calls.end(),
                                   [&](CallId call) { return same_sort(plan_.calls[call], sort); });
     if (!fits) continue;
-    // All of them are on this stream.
-    if (add_coming_launched(kind, plan_.actors[user].stream, sort)) return;
+    // All of them are on one stream.
+    if (!looked_at_stream && add_coming_launched(kind, plan_.actors[user].stream, sort)) return;
+    looked_at_stream = true;
     const std::uint32_t next = state_.actors[user].launched;
     if (next < plan_.actors[user].acts) add_act(kind, user, next);
   }
@@ -411,12 +414,20 @@ void Builder::add_host_step_edges(ActorId id) {
 }
 
 void Builder::add_setters(SignalId id) {
+  if (setters_.empty()) {
+    for (const ActorId actor : ids_of(plan_.actors)) {
+      if (plan_.actors[actor].role == Role::kSet) {
+        setters_.emplace_back(plan_.actors[actor].signal, actor);
+      }
+    }
+    std::sort(setters_.begin(), setters_.end());
+  }
   const std::size_t before = edges_.size();
-  for (const ActorId setter : ids_of(plan_.actors)) {
-    const Actor& actor = plan_.actors[setter];
-    if (actor.role != Role::kSet || actor.signal != id) continue;
-    const std::uint32_t next = state_.actors[setter].launched;
-    if (next < actor.acts) add_act(WaitKind::kHostWait, setter, next);
+  auto setter = std::lower_bound(setters_.begin(), setters_.end(), std::pair(id, ActorId{0}));
+  for (; setter != setters_.end() && setter->first == id; ++setter) {
+    const std::uint32_t next = state_.actors[setter->second].launched;
+    if (next == plan_.actors[setter->second].acts) continue;
+    add_act(WaitKind::kHostWait, setter->second, next);
   }
   if (edges_.size() == before) add(WaitKind::kHostWait, act_nodes_ + plan_.rank_count);
   make_any_set(before);
