@@ -10,10 +10,12 @@
 #include "sim/engine.hpp"
 
 #include <algorithm>
+#include <initializer_list>
 #include <utility>
 
 #include "sim/check.hpp"
 #include "sim/event_queue.hpp"
+#include "sim/timer_queue.hpp"
 
 namespace pipesim::sim {
 namespace {
@@ -44,6 +46,7 @@ class Engine {
   bool wait_for_input(ThreadId id);
   bool create_communicators(ThreadId id);
   bool create_communicator(ThreadId id, CommunicatorId communicator);
+  bool arrive_at_creation(ThreadId id, CommunicatorId communicator);
   bool do_host_step(ThreadId id);
   void finish_host_step(ThreadId id);
   bool synchronize(ThreadId id);
@@ -101,6 +104,33 @@ class Engine {
   void check_pair(const Sent& sent, CallId receiver);
   std::uint32_t act_of(CallId id) const { return state_.actors[plan_.calls[id].actor].done; }
 
+  // Faults and guards (rules 10).
+  void set_timers_of_plan();
+  void fire(Timer timer);
+  void aftermath();
+  void die(RankId rank, Time at, DeathCause cause, ActorId actor = ActorId(), std::uint32_t k = 0);
+  void die_in(ThreadId thread, DeathCause cause);
+  void end_host(RankId dead, Time at);
+  void fail(ActorId actor);
+  bool dies_now(ThreadId id);
+  bool surfaces(ThreadId id) const;
+  bool dead(RankId rank) const { return state_.health[rank] == Health::kDead; }
+  bool moves(RankId rank) const { return state_.health[rank] == Health::kSound; }
+  bool any_dead(CommunicatorId id) const;
+  bool stopped_op(StreamId id);
+  bool stopped_collective(CollectiveId id);
+  bool stopped_round(CommunicatorId id);
+  bool stopped_calls(std::initializer_list<CallId> calls);
+  bool hangs(LinkId link, Duration takes) const;
+  void set_link_error(LinkId link, StreamId stream);
+  void hang(CallId id, LinkId link);
+  void watch(StreamId id);
+  void watchdog_looks(StreamId id, Time at);
+  Time due(const StreamItem& item) const;
+  Time polled(Time time) const;
+  void set_step_timeout(ThreadId id);
+  void set_creation_timeout(ThreadId id, CommunicatorId communicator);
+
   void progress() { last_progress_ = queue_.now(); }
   void reserve_act_times();
   void keep_times(ActorId actor, std::uint32_t k, const ActTimes& times);
@@ -115,6 +145,10 @@ class Engine {
   std::uint64_t events_ = 0;
   Fingerprint fingerprint_;
   std::vector<Mismatch> mismatches_;
+  TimerQueue timers_;
+  bool at_rest_ = false;
+  std::vector<DeviceError> device_errors_;
+  std::vector<RankDeath> deaths_;
   std::vector<ActTimes> act_times_;
   IdVector<ActorId, std::uint64_t> first_act_;
 };
@@ -124,8 +158,13 @@ Outcome Engine::run() {
   constexpr std::uint64_t kStopInterval = 1 << 14;
   const Time end_of_run = later(options_.until, Duration{1});
   RunEnd end = RunEnd::kStuck;
+  if (plan_.faulty) set_timers_of_plan();
   send_start_messages();
   while (!queue_.empty()) {
+    if (timers_.next_time() < std::min(queue_.next_time(), end_of_run)) {
+      fire(timers_.pop());
+      continue;
+    }
     if (queue_.next_time() >= end_of_run) {
       end = end_of_run == kEndOfTime ? RunEnd::kTimeLimit : RunEnd::kUntil;
       break;
@@ -138,13 +177,14 @@ Outcome Engine::run() {
     const Event event = queue_.pop();
     switch (event.kind) {
       case EventKind::kOpEnds:
-        end_act(StreamId{event.target});
+        if (!stopped_op(StreamId{event.target})) end_act(StreamId{event.target});
         break;
       case EventKind::kCollectiveEnds:
+        if (stopped_collective(CollectiveId{event.target})) break;
         end_collective(CollectiveId{event.target});
         break;
       case EventKind::kRoundEnds:
-        end_round(CommunicatorId{event.target});
+        if (!stopped_round(CommunicatorId{event.target})) end_round(CommunicatorId{event.target});
         break;
       case EventKind::kPairEnds:
         end_pair(ChannelId{event.target});
@@ -166,7 +206,14 @@ Outcome Engine::run() {
   outcome.events = events_;
   outcome.fingerprint = fingerprint_;
   outcome.mismatches = std::move(mismatches_);
-  outcome.state = std::move(state_);
+  if (end == RunEnd::kStuck && !timers_.empty()) {
+    outcome.state = state_;
+    aftermath();
+  } else {
+    outcome.state = std::move(state_);
+  }
+  outcome.device_errors = std::move(device_errors_);
+  outcome.deaths = std::move(deaths_);
   outcome.act_times = std::move(act_times_);
   outcome.first_act = std::move(first_act_);
   return outcome;
@@ -197,8 +244,10 @@ bool Engine::ready(ActorId id) const {
 void Engine::run_thread(ThreadId id) {
   const Thread& thread = plan_.threads[id];
   ThreadState& state = state_.threads[id];
+  if (dead(thread.rank)) return;
   const Step step = state.step;
   state.mode = ThreadMode::kRunning;
+  state.creation_timeout = kNever;
   state.step = Step::kNone;
   if (step == Step::kHostStep) {
     finish_host_step(id);
@@ -243,6 +292,7 @@ bool Engine::run_from(ThreadId id, Step step) {
   const auto block = [&](Step at) {
     thread.mode = ThreadMode::kBlocked;
     thread.step = at;
+    if (actor.timeout.ns > 0 && thread.step_timeout == kNever) set_step_timeout(id);
     return false;
   };
   switch (step) {
@@ -264,17 +314,23 @@ bool Engine::run_from(ThreadId id, Step step) {
       [[fallthrough]];
     case Step::kHostStep:
       if (on_host(actor.role)) {
+        if (plan_.faulty && dies_now(id)) return block(Step::kHostStep);
         if (!do_host_step(id)) return block(Step::kHostStep);
         finish_host_step(id);
         return true;
       }
       [[fallthrough]];
     case Step::kLaunchQueue:
+      if (plan_.faulty && surfaces(id)) {
+        die_in(id, DeathCause::kDeviceError);
+        return block(Step::kLaunchQueue);
+      }
       if (!await_launch_queue(id)) return block(Step::kLaunchQueue);
       [[fallthrough]];
     case Step::kCompletion:
       break;
   }
+  if (plan_.faulty && dies_now(id)) return block(Step::kLaunchQueue);
   launch(thread.at);
   if (plan_.threads[id].order == ThreadOrder::kProgram) ++thread.next_act;
   return actor.blocking ? block(Step::kCompletion) : true;
@@ -309,18 +365,29 @@ bool Engine::create_communicators(ThreadId id) {
 }
 
 bool Engine::create_communicator(ThreadId id, CommunicatorId communicator) {
+  if (state_.communicators[communicator].exists || arrive_at_creation(id, communicator)) {
+    return true;
+  }
+  if (plan_.communicators[communicator].creation_timeout.ns > 0) {
+    set_creation_timeout(id, communicator);
+  }
+  return false;
+}
+
+bool Engine::arrive_at_creation(ThreadId id, CommunicatorId communicator) {
   const Actor& actor = plan_.actors[state_.threads[id].at];
   CommunicatorState& state = state_.communicators[communicator];
-  if (state.exists) return true;
   const Communicator& creation = plan_.communicators[communicator];
   const auto begin = plan_.communicator_ranks.begin();
   const auto rank =
       std::lower_bound(begin + creation.ranks, begin + creation.ranks_end, actor.rank);
   std::uint8_t& arrived = state_.arrived[static_cast<std::size_t>(rank - begin)];
+  const LinkId link = plan_.arrival_links[static_cast<std::size_t>(rank - begin)];
+  if (link.valid() && plan_.links[link].down <= queue_.now()) return false;
   progress();
   const bool last = arrived == 0 && ++state.ranks_arrived == creation.ranks_end - creation.ranks;
   arrived = 1;
-  if (!last) {
+  if (!last || (plan_.faulty && any_dead(communicator))) {
     join(state.blocked, id);
     return false;
   }
@@ -344,6 +411,7 @@ bool Engine::create_communicator(ThreadId id, CommunicatorId communicator) {
 }
 
 void Engine::finish_creation(CommunicatorId id) {
+  if (plan_.faulty && any_dead(id)) return;
   state_.communicators[id].exists = true;
   wake_line(state_.communicators[id].blocked);
 }
@@ -385,6 +453,7 @@ void Engine::finish_host_step(ThreadId id) {
   ++actor.launched;
   ++acts_done_;
   ++thread.next_act;
+  thread.step_timeout = kNever;
   progress();
   keep_times(thread.at, k, {queue_.now(), queue_.now(), queue_.now()});
 }
@@ -464,6 +533,7 @@ void Engine::launch(ActorId id) {
   } else if (stream.items.size() == 1) {
     start(actor.stream, id);
   }
+  if (actor.watchdog.ns > 0) watch(actor.stream);
 }
 
 // Uses up what act `k` takes from its inputs, and counts what act k + 1 lacks.
@@ -558,6 +628,7 @@ void Engine::deliver(Message message) {
   const ThreadId id = plan_.actors[receiver(message)].thread;
   const Thread& thread = plan_.threads[id];
   ThreadState& state = state_.threads[id];
+  if (dead(thread.rank)) return;
   if (thread.order == ThreadOrder::kArrival) {
     state.inbox.push(message);
     if (state.mode != ThreadMode::kIdle) return;
@@ -661,6 +732,14 @@ void Engine::start(StreamId id, ActorId actor_id) {
   std::uint32_t& started = state_.members_started[actor.collective];
   if (++started < collective.members_end - collective.members) return;
   started = 0;
+  const LinkId link = plan_.communicators[collective.communicator].link;
+  if (hangs(link, collective.takes)) {
+    state_.hangs[actor.collective] = 1;
+    for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
+      set_link_error(link, plan_.actors[plan_.members[i].actor].stream);
+    }
+    return;
+  }
   queue_.push(later(queue_.now(), collective.takes), Priority::kDevice,
               {EventKind::kCollectiveEnds, actor.collective.value});
 }
@@ -844,6 +923,12 @@ void Engine::arrive(CallId id) {
     state_.calls[state_.in_round[i]] = CallStage::kRunning;
     takes = std::max(takes, plan_.calls[state_.in_round[i]].takes);
   }
+  if (hangs(communicator.link, takes)) {
+    for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+      hang(state_.in_round[i], communicator.link);
+    }
+    return;
+  }
   queue_.push(later(queue_.now(), takes), Priority::kDevice,
               {EventKind::kRoundEnds, call.communicator.value});
 }
@@ -862,6 +947,7 @@ void Engine::send(CallId id) {
   const Call& call = plan_.calls[id];
   if (call.eager) {
     state_.calls[id] = CallStage::kRunning;
+    if (hangs(call.link, call.takes)) return hang(id, call.link);
     queue_.push(later(queue_.now(), call.takes), Priority::kDevice,
                 {EventKind::kCallEnds, id.value});
     return;
@@ -893,6 +979,13 @@ void Engine::meet(ChannelId id) {
   state_.calls[channel.receiver] = CallStage::kRunning;
   const Duration takes =
       std::max(plan_.calls[channel.sender].takes, plan_.calls[channel.receiver].takes);
+  const LinkId link =
+      plan_.calls[plan_.calls[channel.sender].link.valid() ? channel.sender : channel.receiver]
+          .link;
+  if (hangs(link, takes)) {
+    hang(channel.sender, link);
+    return hang(channel.receiver, link);
+  }
   queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kPairEnds, id.value});
 }
 
@@ -907,6 +1000,7 @@ void Engine::check_pair(const Sent& sent, CallId receiver) {
 }
 
 void Engine::end_pair(ChannelId id) {
+  if (stopped_calls({state_.channels[id].sender, state_.channels[id].receiver})) return;
   const CallId sender = std::exchange(state_.channels[id].sender, CallId());
   const CallId receiver = std::exchange(state_.channels[id].receiver, CallId());
   finish_call(sender);
@@ -914,6 +1008,7 @@ void Engine::end_pair(ChannelId id) {
 }
 
 void Engine::end_call(CallId id) {
+  if (stopped_calls({id})) return;
   const Call& call = plan_.calls[id];
   if (call.kind == CallKind::kSend) {
     ChannelState& channel = state_.channels[call.channel];
@@ -930,6 +1025,253 @@ void Engine::finish_call(CallId id) {
   progress();
   if (call.before.valid()) activate(call.before);
   if (--state_.actors[call.actor].calls_left == 0) end_act(plan_.actors[call.actor].stream);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Faults
+
+void Engine::set_timers_of_plan() {
+  for (std::uint32_t i = 0; i < plan_.deaths.size(); ++i) {
+    timers_.push({plan_.deaths[i].at, TimerKind::kDeath, i});
+  }
+}
+
+// A rank dies but once.
+void Engine::die(RankId rank, Time at, DeathCause cause, ActorId actor, std::uint32_t k) {
+  if (dead(rank)) return;
+  state_.health[rank] = Health::kDead;
+  deaths_.push_back({rank, at, cause, at_rest_, actor, k});
+  if (plan_.guards.launcher.ns > 0 && cause != DeathCause::kLauncher) {
+    timers_.push({later(at, plan_.guards.launcher), TimerKind::kLauncher, rank.value});
+  }
+}
+
+// In the act that the thread is in.
+void Engine::die_in(ThreadId id, DeathCause cause) {
+  const ThreadState& thread = state_.threads[id];
+  const std::uint32_t launched = state_.actors[thread.at].launched;
+  const bool completing = thread.mode == ThreadMode::kBlocked && thread.step == Step::kCompletion;
+  die(plan_.threads[id].rank, queue_.now(), cause, thread.at, launched - (completing ? 1 : 0));
+}
+
+// The thread is about to launch, or to do a step of the host.
+bool Engine::dies_now(ThreadId id) {
+  const ActorId actor = state_.threads[id].at;
+  if (state_.actors[actor].launched == plan_.actors[actor].dies_at) {
+    die_in(id, DeathCause::kAtAct);
+  } else if (surfaces(id)) {
+    die_in(id, DeathCause::kDeviceError);
+  }
+  return dead(plan_.threads[id].rank);
+}
+
+// Whether an error of the device shows in what the thread is about to do, or is blocked in.
+bool Engine::surfaces(ThreadId id) const {
+  const Actor& actor = plan_.actors[state_.threads[id].at];
+  if (state_.health[actor.rank] != Health::kFailed) return false;
+  if (!on_host(actor.role) || actor.role == Role::kSynchronize) return true;
+  return actor.role == Role::kAwait && plan_.signals[actor.signal].recorded();
+}
+
+// The act that would end is the one that ends in an error.
+void Engine::fail(ActorId actor) {
+  const RankId rank = plan_.actors[actor].rank;
+  state_.health[rank] = Health::kFailed;
+  device_errors_.push_back({rank, queue_.now(), actor, state_.actors[actor].done});
+  for (const ThreadId id : ids_of(plan_.threads)) {
+    if (plan_.threads[id].rank != rank) continue;
+    const ThreadState& thread = state_.threads[id];
+    const bool waits = thread.mode == ThreadMode::kBlocked &&
+                       (thread.step == Step::kLaunchQueue || thread.step == Step::kHostStep ||
+                        thread.step == Step::kCompletion);
+    if (waits && surfaces(id)) return die_in(id, DeathCause::kDeviceError);
+  }
+}
+
+bool Engine::any_dead(CommunicatorId id) const {
+  const Communicator& communicator = plan_.communicators[id];
+  const auto ranks = plan_.communicator_ranks.begin();
+  return std::any_of(ranks + communicator.ranks, ranks + communicator.ranks_end,
+                     [&](RankId rank) { return dead(rank); });
+}
+
+// These four: whether the event that would end something does not, because of a fault.
+bool Engine::stopped_op(StreamId id) {
+  if (!plan_.faulty) return false;
+  if (!moves(plan_.streams[id].rank)) return true;
+  const ActorId actor = state_.streams[id].items.front().actor();
+  if (state_.actors[actor].done != plan_.actors[actor].fails_at) return false;
+  fail(actor);
+  return true;
+}
+
+bool Engine::stopped_collective(CollectiveId id) {
+  if (!plan_.faulty) return false;
+  const Collective& collective = plan_.collectives[id];
+  const auto begin = plan_.members.begin() + collective.members;
+  const auto end = plan_.members.begin() + collective.members_end;
+  if (std::any_of(begin, end, [&](const Member& member) { return !moves(member.rank); })) {
+    return true;
+  }
+  const auto errs = [&](const Member& member) {
+    return state_.actors[member.actor].done == plan_.actors[member.actor].fails_at;
+  };
+  const bool any = std::any_of(begin, end, errs);
+  for (auto member = begin; any && member != end; ++member) {
+    if (errs(*member)) fail(member->actor);
+  }
+  return any;
+}
+
+bool Engine::stopped_round(CommunicatorId id) {
+  if (!plan_.faulty) return false;
+  const Communicator& communicator = plan_.communicators[id];
+  bool fatal = false;
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    if (!moves(plan_.communicator_ranks[i])) return true;
+    fatal = fatal || plan_.calls[state_.in_round[i]].fatal;
+  }
+  for (std::uint32_t i = communicator.ranks; fatal && i < communicator.ranks_end; ++i) {
+    const CallId call = state_.in_round[i];
+    if (!plan_.calls[call].fatal) continue;
+    die(plan_.communicator_ranks[i], queue_.now(), DeathCause::kFatalCall, plan_.calls[call].actor,
+        act_of(call));
+  }
+  return fatal;
+}
+
+bool Engine::stopped_calls(std::initializer_list<CallId> calls) {
+  if (!plan_.faulty) return false;
+  bool fatal = false;
+  for (const CallId id : calls) {
+    if (!moves(plan_.actors[plan_.calls[id].actor].rank)) return true;
+    fatal = fatal || plan_.calls[id].fatal;
+  }
+  if (!fatal) return false;
+  for (const CallId id : calls) {
+    if (!plan_.calls[id].fatal) continue;
+    const ActorId actor = plan_.calls[id].actor;
+    die(plan_.actors[actor].rank, queue_.now(), DeathCause::kFatalCall, actor, act_of(id));
+  }
+  return true;
+}
+
+bool Engine::hangs(LinkId link, Duration takes) const {
+  return link.valid() && later(queue_.now(), takes) >= plan_.links[link].down;
+}
+
+void Engine::hang(CallId id, LinkId link) {
+  state_.calls[id] = CallStage::kHangs;
+  set_link_error(link, plan_.actors[plan_.calls[id].actor].stream);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Guards
+
+void Engine::fire(Timer timer) {
+  switch (timer.kind) {
+    case TimerKind::kDeath:
+      die(plan_.deaths[timer.target].rank, timer.time, DeathCause::kAtTime);
+      break;
+    case TimerKind::kLinkError: {
+      const StreamId stream{timer.target};
+      const ActorId head = state_.streams[stream].items.front().actor();
+      die(plan_.streams[stream].rank, timer.time, DeathCause::kLinkError, head,
+          state_.actors[head].done);
+      break;
+    }
+    case TimerKind::kWatchdog:
+      watchdog_looks(StreamId{timer.target}, timer.time);
+      break;
+    case TimerKind::kThread: {
+      const ThreadState& thread = state_.threads[ThreadId{timer.target}];
+      if (timer.time != thread.step_timeout && timer.time != thread.creation_timeout) break;
+      die(plan_.threads[ThreadId{timer.target}].rank, timer.time, DeathCause::kTimeout, thread.at,
+          state_.actors[thread.at].launched);
+      break;
+    }
+    case TimerKind::kLauncher:
+      end_host(RankId{timer.target}, timer.time);
+      break;
+  }
+}
+
+// What the guards do when nothing else can happen any more.
+void Engine::aftermath() {
+  at_rest_ = true;
+  const Time end_of_run = later(options_.until, Duration{1});
+  while (timers_.next_time() < end_of_run) fire(timers_.pop());
+}
+
+void Engine::end_host(RankId dead, Time at) {
+  const std::vector<std::uint32_t>& host = plan_.guards.host;
+  for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
+    if (host[rank] == host[dead.value]) die(RankId{rank}, at, DeathCause::kLauncher);
+  }
+}
+
+// The head of the stream hangs on the link, and will for ever.
+void Engine::set_link_error(LinkId id, StreamId stream) {
+  const Link& link = plan_.links[id];
+  if (link.retry.ns == 0) return;
+  timers_.push({polled(later(queue_.now(), link.retry)), TimerKind::kLinkError, stream.value});
+}
+
+Time Engine::polled(Time time) const {
+  const std::int64_t poll = plan_.guards.poll.ns;
+  if (poll == 0 || time.ns % poll == 0) return time;
+  return later(time, Duration{poll - time.ns % poll});
+}
+
+// When the watchdog has waited long enough for what stands in a stream.
+Time Engine::due(const StreamItem& item) const {
+  if (item.kind() != StreamItem::Kind::kAct) return kEndOfTime;
+  const Duration timeout = plan_.actors[item.actor()].watchdog;
+  return timeout.ns == 0 ? kEndOfTime : polled(later(item.launch(), timeout));
+}
+
+// One timer per stream has to be set: for the act of it that is due first.
+void Engine::watch(StreamId id) {
+  StreamState& stream = state_.streams[id];
+  if (stream.items.empty()) return;
+  const Time time = due(stream.items[stream.items.size() - 1]);
+  if (stream.watchdog != kNever && stream.watchdog <= time) return;
+  stream.watchdog = time;
+  timers_.push({time, TimerKind::kWatchdog, id.value});
+}
+
+void Engine::watchdog_looks(StreamId id, Time at) {
+  StreamState& stream = state_.streams[id];
+  if (stream.watchdog != at || dead(plan_.streams[id].rank)) return;
+  stream.watchdog = kNever;
+  Time next = kEndOfTime;
+  for (std::uint32_t i = 0; i < stream.items.size(); ++i) {
+    const Time time = due(stream.items[i]);
+    next = std::min(next, time);
+    if (time > at) continue;
+    const ActorId actor = stream.items[i].actor();
+    std::uint32_t k = state_.actors[actor].done;
+    for (std::uint32_t j = 0; j < i; ++j) {
+      const StreamItem& item = stream.items[j];
+      if (item.kind() == StreamItem::Kind::kAct && item.actor() == actor) ++k;
+    }
+    return die(plan_.streams[id].rank, at, DeathCause::kWatchdog, actor, k);
+  }
+  if (next == kEndOfTime) return;
+  stream.watchdog = next;
+  timers_.push({next, TimerKind::kWatchdog, id.value});
+}
+
+void Engine::set_step_timeout(ThreadId id) {
+  ThreadState& thread = state_.threads[id];
+  thread.step_timeout = later(queue_.now(), plan_.actors[thread.at].timeout);
+  timers_.push({thread.step_timeout, TimerKind::kThread, id.value});
+}
+
+void Engine::set_creation_timeout(ThreadId id, CommunicatorId communicator) {
+  ThreadState& thread = state_.threads[id];
+  thread.creation_timeout = later(queue_.now(), plan_.communicators[communicator].creation_timeout);
+  timers_.push({thread.creation_timeout, TimerKind::kThread, id.value});
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -973,6 +1315,8 @@ State State::initial(const Plan& plan) {
   state.streams = IdVector<StreamId, StreamState>(plan.streams.size());
   state.threads = IdVector<ThreadId, ThreadState>(plan.threads.size());
   state.members_started = IdVector<CollectiveId, std::uint32_t>(plan.collectives.size(), 0);
+  state.hangs = IdVector<CollectiveId, std::uint8_t>(plan.collectives.size(), 0);
+  state.health = IdVector<RankId, Health>(plan.rank_count, Health::kSound);
   state.communicators = IdVector<CommunicatorId, CommunicatorState>(plan.communicators.size());
   state.signals = IdVector<SignalId, SignalState>(plan.signals.size());
   state.locks = IdVector<LockId, LockState>(plan.locks.size());

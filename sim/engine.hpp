@@ -52,6 +52,39 @@ struct Mismatch {
   friend constexpr bool operator==(const Mismatch&, const Mismatch&) = default;
 };
 
+/// Why a rank died (docs/rules.md, 10.2 and 10.5).
+enum class DeathCause : std::uint8_t {
+  kAtTime,
+  kAtAct,
+  kFatalCall,
+  kDeviceError,  // an error of its device surfaced
+  kLinkError,
+  kWatchdog,
+  kTimeout,
+  kLauncher,
+};
+
+struct RankDeath {
+  RankId rank;
+  Time at;
+  DeathCause cause = DeathCause::kAtTime;
+  bool after_rest = false;  // nothing but timers could happen any more
+  ActorId actor;            // in which act, if in one
+  std::uint32_t k = 0;
+
+  friend constexpr bool operator==(const RankDeath&, const RankDeath&) = default;
+};
+
+/// An act ended in an error of its device.
+struct DeviceError {
+  RankId rank;
+  Time at;
+  ActorId actor;
+  std::uint32_t k = 0;
+
+  friend constexpr bool operator==(const DeviceError&, const DeviceError&) = default;
+};
+
 struct Outcome {
   RunEnd end = RunEnd::kStuck;
   Time last_progress{0};  // the latest launch, start, end or arrival at a creation
@@ -59,8 +92,10 @@ struct Outcome {
   std::uint64_t events = 0;  // how many events were handled: a measure of work, not a result
   Fingerprint fingerprint;
   std::vector<Mismatch> mismatches;  // in the order in which they were found
-  State state;                       // how everything stood at the end
-  std::vector<ActTimes> act_times;   // of act k of actor a: [first_act(a) + k]
+  std::vector<DeviceError> device_errors;
+  std::vector<RankDeath> deaths;    // in their order; those after the rest are the aftermath
+  State state;                      // how everything stood at the end, before the aftermath
+  std::vector<ActTimes> act_times;  // of act k of actor a: [first_act(a) + k]
   IdVector<ActorId, std::uint64_t> first_act;
 };
 

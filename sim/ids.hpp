@@ -36,6 +36,7 @@ using CallId = Id<struct CallTag>;
 using ChannelId = Id<struct ChannelTag>;
 using SignalId = Id<struct SignalTag>;
 using LockId = Id<struct LockTag>;
+using LinkId = Id<struct LinkTag>;
 
 /// A vector that is indexed by ids of one kind.
 template <typename IdType, typename T>

@@ -116,9 +116,11 @@ ActorId PlanBuilder::add_step(const StepSpec& spec) {
   actor.lock = spec.lock;
   actor.communicator = spec.communicator;
   actor.times = spec.times;
+  actor.timeout = spec.timeout;
   actor.calls = actor.calls_end = plan_.calls.size();
   actor.streams = actor.streams_end = static_cast<std::uint32_t>(plan_.synchronized.size());
   if (spec.stream.valid()) PIPESIM_CHECK(plan_.streams[spec.stream].rank == actor.rank);
+  PIPESIM_CHECK(spec.timeout.ns == 0 || (spec.timeout.ns > 0 && on_host(spec.role)));
   if (spec.lock.valid()) PIPESIM_CHECK(plan_.locks[spec.lock] == actor.rank);
   if (spec.communicator.valid()) member_of(spec.communicator, actor.rank);  // it must be one
   if (spec.role == Role::kRecord) {
@@ -142,6 +144,9 @@ void PlanBuilder::add_call(const CallSpec& spec) {
   call.signature = spec.signature;
   call.tag = spec.tag;
   call.takes = spec.takes;
+  call.link = spec.link;
+  call.fatal = spec.fatal;
+  PIPESIM_CHECK(!spec.link.valid() || spec.kind != CallKind::kCollective);
   if (spec.kind != CallKind::kCollective) call.peer = member_of(spec.communicator, spec.peer);
   PIPESIM_CHECK(spec.takes.ns >= 0);
   plan_.calls.push_back(call);
@@ -202,7 +207,48 @@ CommunicatorId PlanBuilder::add_communicator(std::vector<RankId> ranks, bool at_
   communicator.ranks = static_cast<std::uint32_t>(plan_.communicator_ranks.size());
   plan_.communicator_ranks.insert(plan_.communicator_ranks.end(), ranks.begin(), ranks.end());
   communicator.ranks_end = static_cast<std::uint32_t>(plan_.communicator_ranks.size());
+  plan_.arrival_links.resize(plan_.communicator_ranks.size());
   return plan_.communicators.push_back(communicator);
+}
+
+LinkId PlanBuilder::add_link(const Link& link) {
+  PIPESIM_CHECK(link.first.value < plan_.rank_count && link.second.value < plan_.rank_count);
+  PIPESIM_CHECK(link.first != link.second && link.down.ns >= 0 && link.retry.ns >= 0);
+  return plan_.links.push_back(link);
+}
+
+void PlanBuilder::set_communicator_faults(CommunicatorId id, const CommunicatorFaults& faults) {
+  Communicator& communicator = plan_.communicators[id];
+  PIPESIM_CHECK(faults.timeout.ns >= 0 && faults.creation_timeout.ns >= 0);
+  communicator.link = faults.link;
+  communicator.timeout = faults.timeout;
+  communicator.creation_timeout = faults.creation_timeout;
+  if (faults.arrival_links.empty()) return;
+  PIPESIM_CHECK(faults.arrival_links.size() == communicator.ranks_end - communicator.ranks);
+  std::copy(faults.arrival_links.begin(), faults.arrival_links.end(),
+            plan_.arrival_links.begin() + communicator.ranks);
+}
+
+void PlanBuilder::add_death(RankId rank, Time at) {
+  PIPESIM_CHECK(rank.value < plan_.rank_count && at.ns >= 0, {"rank", rank.value});
+  plan_.deaths.push_back({rank, at});
+}
+
+void PlanBuilder::set_dies_at(ActorId actor, std::uint32_t act) {
+  PIPESIM_CHECK(act < plan_.actors[actor].acts, {"actor", actor.value}, {"act", act});
+  plan_.actors[actor].dies_at = act;
+}
+
+void PlanBuilder::set_fails_at(ActorId actor, std::uint32_t act) {
+  PIPESIM_CHECK(act < plan_.actors[actor].acts, {"actor", actor.value}, {"act", act});
+  PIPESIM_CHECK(plan_.actors[actor].role == Role::kOp, {"actor", actor.value});
+  plan_.actors[actor].fails_at = act;
+}
+
+void PlanBuilder::set_guards(Guards guards) {
+  PIPESIM_CHECK(guards.poll.ns >= 0 && guards.launcher.ns >= 0);
+  PIPESIM_CHECK(guards.launcher.ns == 0 || guards.host.size() == plan_.rank_count);
+  plan_.guards = std::move(guards);
 }
 
 CollectiveId PlanBuilder::add_collective(CommunicatorId communicator, std::vector<Member> members) {
@@ -245,6 +291,7 @@ Plan PlanBuilder::build() {
   lay_out_devices();
   lay_out_channels();
   chain_calls();
+  set_watchdogs();
   for (const Actor& actor : plan_.actors) plan_.act_count += actor.acts;
   PIPESIM_CHECK(plan_.actors.size() < kMostIds && plan_.edges.size() < kMostIds);
   PIPESIM_CHECK(plan_.communicators.size() < kMostIds);
@@ -411,6 +458,30 @@ void PlanBuilder::chain_calls() {
       }
       plan_.calls[id].after = last;
       plan_.calls[last].before = id;
+    }
+  }
+}
+
+// And notes whether anything of docs/rules.md, 10, can happen at all.
+void PlanBuilder::set_watchdogs() {
+  const auto use = [&](Actor& actor, CommunicatorId id) {
+    const Duration timeout = plan_.communicators[id].timeout;
+    if (timeout.ns == 0) return;
+    if (actor.watchdog.ns == 0 || timeout < actor.watchdog) actor.watchdog = timeout;
+  };
+  const auto is_fatal = [](const Call& call) { return call.fatal; };
+  const auto can_time_out = [](const Communicator& communicator) {
+    return communicator.timeout.ns > 0 || communicator.creation_timeout.ns > 0;
+  };
+  plan_.faulty = !plan_.deaths.empty() || !plan_.links.empty() ||
+                 std::any_of(plan_.calls.begin(), plan_.calls.end(), is_fatal) ||
+                 std::any_of(plan_.communicators.begin(), plan_.communicators.end(), can_time_out);
+  for (const ActorId id : ids_of(plan_.actors)) {
+    Actor& actor = plan_.actors[id];
+    if (actor.collective.valid()) use(actor, plan_.collectives[actor.collective].communicator);
+    for (const CallId call : plan_.calls_of(id)) use(actor, plan_.calls[call].communicator);
+    if (actor.dies_at != kNoAct || actor.fails_at != kNoAct || actor.timeout.ns > 0) {
+      plan_.faulty = true;
     }
   }
 }

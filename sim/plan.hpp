@@ -52,6 +52,9 @@ struct OutsideInput {
   Duration every;
 };
 
+/// The act that does not come.
+inline constexpr std::uint32_t kNoAct = 0xffffffff;
+
 struct Actor {
   RankId rank;
   ThreadId thread;
@@ -71,9 +74,13 @@ struct Actor {
   std::uint32_t calls_end = 0;
   std::uint32_t streams = 0;  // kSynchronize: range in Plan::synchronized, ascending
   std::uint32_t streams_end = 0;
-  CollectiveId collective;      // not valid: an ordinary op
-  std::uint32_t member = 0;     // which member of the collective it is
-  std::uint32_t registers = 0;  // range in Plan::registers: [registers, registers_end)
+  std::uint32_t dies_at = kNoAct;   // its rank dies instead of the launch of this act [10.2]
+  std::uint32_t fails_at = kNoAct;  // kOp: this act ends in an error of the device [10.3]
+  Duration timeout;                 // of a step of the host; 0: none [10.5]
+  Duration watchdog;                // the shortest timeout of the communicators that it uses
+  CollectiveId collective;          // not valid: an ordinary op
+  std::uint32_t member = 0;         // which member of the collective it is
+  std::uint32_t registers = 0;      // range in Plan::registers: [registers, registers_end)
   std::uint32_t registers_end = 0;
   std::uint32_t inputs = 0;  // range in Plan::inputs: [inputs, inputs_end)
   std::uint32_t inputs_end = 0;
@@ -154,6 +161,8 @@ struct Call {
   Signature signature;
   std::uint32_t tag = 0;  // of a send or receive
   Duration takes;
+  LinkId link;         // of a send or receive: what its message goes over, if that can be down
+  bool fatal = false;  // its rank dies when it would be done [10.2]
 };
 
 /// Carries the messages of one rank to one other (or itself) on a communicator [9.5].
@@ -186,10 +195,34 @@ struct Collective {
 struct Communicator {
   bool at_first_use = false;      // else it exists from the start [3.3]
   bool waits_for_device = false;  // creation also waits for what the members' devices have queued
+  LinkId link;                    // what its collectives run over, if that can be down [10.4]
+  Duration timeout;               // of acts that use it: the watchdog's [10.5]; 0: none
+  Duration creation_timeout;
   std::uint32_t ranks = 0;  // range in Plan::communicator_ranks: [ranks, ranks_end), ascending
   std::uint32_t ranks_end = 0;
   std::uint32_t users = 0;  // range in Plan::communicator_users: its actors, by rank and id
   std::uint32_t users_end = 0;
+};
+
+/// What two ranks talk over, and that it stops working [10.4].
+struct Link {
+  RankId first;
+  RankId second;
+  Time down;       // from then on
+  Duration retry;  // after which whoever uses it has an error; 0: never
+};
+
+/// A rank dies at a time [10.2].
+struct Death {
+  RankId rank;
+  Time at;
+};
+
+/// The timers of a runtime [10.5].
+struct Guards {
+  Duration poll;                    // the watchdog looks at multiples of it; 0: at any time
+  Duration launcher;                // so long after a death it ends the host's ranks; 0: never
+  std::vector<std::uint32_t> host;  // of each rank; needed with a launcher
 };
 
 /// See the head of this file. All members are ranges of ids or plain numbers.
@@ -207,14 +240,19 @@ struct Plan {
   IdVector<LockId, RankId> locks;
   IdVector<CallId, Call> calls;             // grouped by actor
   IdVector<ChannelId, Channel> channels;    // those that calls use
+  IdVector<LinkId, Link> links;             // that can be down
   std::vector<EdgeId> inputs;               // grouped by consumer
   std::vector<ActorId> program;             // grouped by thread
   std::vector<Member> members;              // grouped by collective
   std::vector<RankId> communicator_ranks;   // grouped by communicator
+  std::vector<LinkId> arrival_links;        // beside communicator_ranks: over it a rank arrives
   std::vector<ActorId> communicator_users;  // grouped by communicator
   std::vector<StreamId> device_streams;     // grouped by device
   std::vector<StreamId> synchronized;       // grouped by actor
-  std::uint64_t act_count = 0;              // of all actors together
+  std::vector<Death> deaths;
+  Guards guards;
+  bool faulty = false;          // something of docs/rules.md, 10, can happen
+  std::uint64_t act_count = 0;  // of all actors together
 
   IdRange<RegisterId> registers_of(ActorId actor) const {
     return {actors[actor].registers, actors[actor].registers_end};
@@ -252,6 +290,7 @@ struct StepSpec {
   LockId lock;
   CommunicatorId communicator;
   std::uint32_t times = 0;
+  Duration timeout;  // of a step of the host
 };
 
 struct CallSpec {
@@ -262,6 +301,16 @@ struct CallSpec {
   Signature signature;
   std::uint32_t tag = 0;
   Duration takes;
+  LinkId link;  // of a send or receive
+  bool fatal = false;
+};
+
+/// What can go wrong with a communicator, see Communicator.
+struct CommunicatorFaults {
+  LinkId link;
+  Duration timeout;
+  Duration creation_timeout;
+  std::vector<LinkId> arrival_links;  // of its ranks, ascending; may be empty
 };
 
 struct RegisterSpec {
@@ -323,6 +372,15 @@ class PlanBuilder {
   CommunicatorId add_communicator(std::vector<RankId> ranks, bool at_first_use,
                                   bool waits_for_device);
 
+  LinkId add_link(const Link& link);
+  void set_communicator_faults(CommunicatorId id, const CommunicatorFaults& faults);
+  void add_death(RankId rank, Time at);
+
+  /// The act, from 0, at which the actor's rank dies; or which ends in an error, of an op.
+  void set_dies_at(ActorId actor, std::uint32_t act);
+  void set_fails_at(ActorId actor, std::uint32_t act);
+  void set_guards(Guards guards);
+
   /// Members in the order of the group. An actor may be a member of one collective.
   CollectiveId add_collective(CommunicatorId communicator, std::vector<Member> members);
 
@@ -353,6 +411,7 @@ class PlanBuilder {
   void lay_out_devices();
   void lay_out_channels();
   void chain_calls();
+  void set_watchdogs();
   void check_programs() const;
 
   Plan plan_;

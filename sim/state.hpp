@@ -136,6 +136,9 @@ struct StreamState {
   std::uint32_t unfinished = 0;  // acts launched and not done, and places kept for threads
   ThreadLine waiting;            // for a place in the launch queue
   StreamId next_in_line;         // of a signal for which the wait at its head waits
+  // Timers (10.5); kNever: none is set.
+  Time watchdog = kNever;
+  Time link_error = kNever;
 };
 
 struct ThreadState {
@@ -147,6 +150,9 @@ struct ThreadState {
   std::uint32_t needed = 0;    // kAwait: how often the signal must have fired
   std::uint32_t marks = 0;     // kSynchronize: those still in streams
   ThreadId next_in_line;
+  // Timers (10.5): of the step of the host that it is in, and of the creation that blocks it.
+  Time step_timeout = kNever;
+  Time creation_timeout = kNever;
 };
 
 struct CommunicatorState {
@@ -183,7 +189,15 @@ enum class CallStage : std::uint8_t {
   kInactive,  // its act has not started, or another call of the act holds it back
   kActive,    // waits for peers
   kRunning,
-  kDone,  // until its act is done
+  kHangs,  // on a link that is down: it runs for ever (10.4)
+  kDone,   // until its act is done
+};
+
+/// How a rank is (10.2, 10.3).
+enum class Health : std::uint8_t {
+  kSound,
+  kFailed,  // nothing moves on its streams any more
+  kDead,
 };
 
 /// A message that a receive has not taken yet.
@@ -207,6 +221,7 @@ class State {
   IdVector<StreamId, StreamState> streams;
   IdVector<ThreadId, ThreadState> threads;
   IdVector<CollectiveId, std::uint32_t> members_started;  // of the instance that is under way
+  IdVector<CollectiveId, std::uint8_t> hangs;             // on a link that is down (10.4)
   IdVector<CommunicatorId, CommunicatorState> communicators;
   IdVector<SignalId, SignalState> signals;
   IdVector<LockId, LockState> locks;
@@ -215,6 +230,7 @@ class State {
   IdVector<ChannelId, ChannelState> channels;
   std::vector<std::uint8_t> arrived;  // beside Plan::communicator_ranks
   std::vector<CallId> in_round;       // likewise: the call that has arrived in the round
+  IdVector<RankId, Health> health;
 
   /// The state before anything has happened.
   static State initial(const Plan& plan);

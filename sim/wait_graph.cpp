@@ -27,6 +27,8 @@ class Builder {
   void number_nodes();
   void add_launched_edges(StreamId id);
   void add_peers(ActorId actor, std::uint32_t k);
+  void add_met(CallId id);
+  void add_link(LinkId id);
   void add_head_edges(StreamId id);
   void add_room_edges(StreamId id);
   void add_calls(ActorId actor);
@@ -53,6 +55,7 @@ class Builder {
   // Adds edges of node from_, and with end_node() drops those that say the same twice.
   void begin_node(ActorId actor, std::uint32_t k);
   void add(WaitKind kind, std::uint32_t to, RegisterId reg = {});
+  void add_rank(WaitKind kind, RankId rank);
   void add_act(WaitKind kind, ActorId actor, std::uint32_t k, RegisterId reg = {});
   void add_blocker(ThreadId thread);
   void add_head(WaitKind kind, StreamId stream);
@@ -64,6 +67,8 @@ class Builder {
   std::uint32_t node_of(ActorId id, std::uint32_t k) const;
   ActorId next_actor(ActorId actor) const;
   bool has_next_node(ActorId id) const;
+  bool dead(RankId rank) const { return state_.health[rank] == Health::kDead; }
+  bool moves(RankId rank) const { return state_.health[rank] == Health::kSound; }
   bool program(ThreadId thread) const {
     return plan_.threads[thread].order == ThreadOrder::kProgram;
   }
@@ -73,6 +78,7 @@ class Builder {
   IdVector<ActorId, std::uint32_t> first_node_;
   std::uint32_t act_nodes_ = 0;
   std::uint32_t from_ = 0;
+  RankId from_rank_;
   std::size_t first_edge_ = 0;  // of from_
   std::uint32_t any_sets_ = 0;
   std::vector<std::pair<SignalId, ActorId>> setters_;  // of each signal; made when first needed
@@ -81,8 +87,11 @@ class Builder {
 
 WaitGraph Builder::build() {
   number_nodes();
-  for (const StreamId stream : ids_of(plan_.streams)) add_launched_edges(stream);
+  for (const StreamId stream : ids_of(plan_.streams)) {
+    if (!dead(plan_.streams[stream].rank)) add_launched_edges(stream);
+  }
   for (const ActorId actor : ids_of(plan_.actors)) {
+    if (dead(plan_.actors[actor].rank)) continue;
     const ActorState& state = state_.actors[actor];
     const bool beyond = state.launched == plan_.actors[actor].acts;
     if (has_next_node(actor) && (!beyond || state_.in_launch(plan_, actor))) add_next_edges(actor);
@@ -129,6 +138,7 @@ std::uint32_t Builder::node_of(ActorId id, std::uint32_t k) const {
 
 void Builder::begin_node(ActorId actor, std::uint32_t k) {
   from_ = first_node_[actor] + k - state_.actors[actor].done;
+  from_rank_ = plan_.actors[actor].rank;
   first_edge_ = edges_.size();
 }
 
@@ -141,7 +151,12 @@ void Builder::add(WaitKind kind, std::uint32_t to, RegisterId reg) {
   edges_.push_back(edge);
 }
 
+void Builder::add_rank(WaitKind kind, RankId rank) {
+  add(dead(rank) ? WaitKind::kDeadRank : kind, act_nodes_ + rank.value);
+}
+
 void Builder::add_act(WaitKind kind, ActorId actor, std::uint32_t k, RegisterId reg) {
+  if (dead(plan_.actors[actor].rank)) return add_rank(kind, plan_.actors[actor].rank);
   add(kind, node_of(actor, k), reg);
   edges_.back().needed_actor = actor;
   edges_.back().needed_k = k;
@@ -245,6 +260,9 @@ void Builder::add_launched_edges(StreamId id) {
 
 void Builder::add_head_edges(StreamId id) {
   const StreamState& stream = state_.streams[id];
+  if (!moves(plan_.streams[id].rank)) {
+    return add(WaitKind::kDeadRank, act_nodes_ + plan_.streams[id].rank.value);
+  }
   if (stream.head_start == kNever) return add_room_edges(id);
   const ActorId head = stream.items.front().actor();
   const Actor& actor = plan_.actors[head];
@@ -262,11 +280,21 @@ void Builder::add_peers(ActorId actor, std::uint32_t k) {
   for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
     const Member& member = plan_.members[i];
     if (!member.actor.valid()) {
-      add(WaitKind::kPeerOfCollective, act_nodes_ + member.rank.value);
-    } else if (state_.started(plan_, member.actor) <= k) {
+      add_rank(WaitKind::kPeerOfCollective, member.rank);
+    } else if (state_.started(plan_, member.actor) <= k || !moves(member.rank)) {
       add_act(WaitKind::kPeerOfCollective, member.actor, k);
     }
   }
+  if (state_.hangs[plan_.actors[actor].collective] != 0) {
+    add_link(plan_.communicators[collective.communicator].link);
+  }
+}
+
+// 10.6: to the other end of the link.
+void Builder::add_link(LinkId id) {
+  const Link& link = plan_.links[id];
+  const RankId other = link.second == from_rank_ ? link.first : link.second;
+  add(WaitKind::kFailedLink, act_nodes_ + other.value);
 }
 
 // 9.6.1: the first of a stream, for which there is no room.
@@ -306,10 +334,15 @@ void Builder::add_room_edges(StreamId id) {
 // 9.6.3
 void Builder::add_calls(ActorId actor) {
   for (const CallId id : plan_.calls_of(actor)) {
-    if (state_.calls[id] != CallStage::kActive) continue;
+    const CallStage stage = state_.calls[id];
+    if (stage == CallStage::kInactive || stage == CallStage::kDone) continue;
     const Call& call = plan_.calls[id];
     if (call.kind == CallKind::kCollective) {
       add_round(id);
+      continue;
+    }
+    if (stage != CallStage::kActive) {
+      add_met(id);
       continue;
     }
     Call wanted = call;
@@ -319,12 +352,33 @@ void Builder::add_calls(ActorId actor) {
   }
 }
 
+// A send or receive that runs and never ends.
+void Builder::add_met(CallId id) {
+  const Call& call = plan_.calls[id];
+  const ChannelState& channel = state_.channels[call.channel];
+  const CallId other = call.kind == CallKind::kSend ? channel.receiver : channel.sender;
+  const ActorId actor = other.valid() ? plan_.calls[other].actor : ActorId();
+  if (actor.valid() && !call.eager && !moves(plan_.actors[actor].rank)) {
+    add_act(WaitKind::kPeerOfMessage, actor, state_.actors[actor].done);
+  }
+  if (state_.calls[id] != CallStage::kHangs) return;
+  const CallId sender = call.kind == CallKind::kSend ? id : other;
+  add_link(plan_.calls[plan_.calls[sender].link.valid() ? sender : channel.receiver].link);
+}
+
 void Builder::add_round(CallId id) {
   const Call& call = plan_.calls[id];
   const Communicator& communicator = plan_.communicators[call.communicator];
   for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
-    if (!state_.in_round[i].valid()) add_coming(WaitKind::kPeerOfCollective, i, call);
+    const RankId rank = plan_.communicator_ranks[i];
+    if (!state_.in_round[i].valid()) {
+      add_coming(WaitKind::kPeerOfCollective, i, call);
+    } else if (!moves(rank)) {
+      const ActorId actor = plan_.calls[state_.in_round[i]].actor;
+      add_act(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
+    }
   }
+  if (state_.calls[id] == CallStage::kHangs) add_link(communicator.link);
   if (!state_.communicators[call.communicator].mismatched) return;
   for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
     const CallId other = state_.in_round[i];
@@ -342,6 +396,7 @@ bool same_sort(const Call& a, const Call& b) {
 // Where a member will come from with a call of the same sort as `sort`.
 void Builder::add_coming(WaitKind kind, std::uint32_t member, const Call& sort) {
   const RankId rank = plan_.communicator_ranks[member];
+  if (dead(rank)) return add_rank(kind, rank);
   const auto [first, last] = users_of(sort.communicator, rank);
   const std::size_t before = edges_.size();
   bool looked_at_stream = false;
@@ -509,13 +564,27 @@ CommunicatorId Builder::missing_communicator(ActorId id) const {
 void Builder::add_creation_edges(ActorId actor) {
   const CommunicatorId id = missing_communicator(actor);
   const Communicator& communicator = plan_.communicators[id];
-  if (state_.communicators[id].ranks_arrived == communicator.ranks_end - communicator.ranks) {
+  const auto ranks = plan_.communicator_ranks.begin();
+  const auto own =
+      std::lower_bound(ranks + communicator.ranks, ranks + communicator.ranks_end, from_rank_) -
+      ranks;
+  if (state_.arrived[static_cast<std::size_t>(own)] == 0) {
+    return add_link(plan_.arrival_links[static_cast<std::size_t>(own)]);
+  }
+  const bool any_dead = std::any_of(ranks + communicator.ranks, ranks + communicator.ranks_end,
+                                    [&](RankId rank) { return dead(rank); });
+  const std::uint32_t size = communicator.ranks_end - communicator.ranks;
+  if (state_.communicators[id].ranks_arrived == size && !any_dead) {
     add_marked_streams(WaitKind::kCommunicatorCreation, StreamItem::creation_mark(id));
     return;
   }
   for (std::uint32_t r = communicator.ranks; r < communicator.ranks_end; ++r) {
-    if (state_.arrived[r] != 0) continue;
     const RankId rank = plan_.communicator_ranks[r];
+    if (dead(rank)) {
+      add_rank(WaitKind::kCommunicatorCreation, rank);
+      continue;
+    }
+    if (state_.arrived[r] != 0) continue;
     const std::size_t before = edges_.size();
     const auto [first, last] = users_of(id, rank);
     for (std::uint32_t u = first; u < last; ++u) {
@@ -565,8 +634,11 @@ void Builder::add_register_edges(RegisterId id, std::uint32_t k) {
 
 // The edges of `reg` that have not acknowledged `slot`, as far as its producer's thread counted.
 void Builder::add_unacknowledged(RegisterId reg, std::uint32_t slot, WaitKind kind) {
+  const RankId rank = plan_.actors[plan_.registers[reg].producer].rank;
   for (const EdgeId edge : plan_.edges_of(reg)) {
-    if (state_.edges[edge].acknowledged <= slot) add_acknowledgement(edge, slot, kind);
+    if (state_.edges[edge].acknowledged > slot) continue;
+    if (dead(rank)) return add_rank(kind, rank);  // it passes nothing on any more
+    add_acknowledgement(edge, slot, kind);
   }
 }
 
@@ -613,6 +685,7 @@ WaitGraph Builder::compact() {
   for (const ActorId actor : ids_of(plan_.actors)) {
     const ActorState& state = state_.actors[actor];
     const std::uint32_t next = first_node_[actor] + state.launched - state.done;
+    if (dead(plan_.actors[actor].rank)) continue;
     for (std::uint32_t node = first_node_[actor]; node < next; ++node) used[node] = 1;
     const bool work_left = state.launched < plan_.actors[actor].acts;
     if (work_left && has_next_node(actor)) used[next] = 1;

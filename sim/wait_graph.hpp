@@ -25,8 +25,10 @@ enum class WaitKind : std::uint8_t {
   kDeviceRoom,
   kPeerOfMessage,
   kLock,
+  kDeadRank,
+  kFailedLink,
 };
-inline constexpr int kWaitKindCount = 12;
+inline constexpr int kWaitKindCount = 14;
 
 /// What can wait or be waited for.
 enum class WaitNodeKind : std::uint8_t { kAct, kRank, kOutside };

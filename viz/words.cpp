@@ -87,6 +87,10 @@ std::string_view kind_name(WaitKind kind) {
       return "peer of a message";
     case WaitKind::kLock:
       return "lock";
+    case WaitKind::kDeadRank:
+      return "dead rank";
+    case WaitKind::kFailedLink:
+      return "failed link";
     case WaitKind::kOutsideInput:
       break;
   }
@@ -211,6 +215,10 @@ std::string reason_text(const Wait& wait) {
                                                  : "waits for the other end of its message,";
     case WaitKind::kLock:
       return "waits for the lock that is held before";
+    case WaitKind::kDeadRank:
+      return "waits in vain for the dead";
+    case WaitKind::kFailedLink:
+      return "cannot reach";
     case WaitKind::kOutsideInput:
       break;
   }
