@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/cluster_reader.hpp"
 #include "formats/lookup.hpp"
 #include "models/actor_kinds.hpp"
 
@@ -177,7 +178,10 @@ void ActorReader::read_stream(MapReader& map, ActorTemplate& actor) {
 }
 
 void ActorReader::read_behaviour(MapReader& map, ActorTemplate& actor) {
-  take_expr(map, "takes", ValueType::kTime, actor.takes);
+  if (const auto takes = map.take("takes")) {
+    actor.takes = values_.expr(*takes, ValueType::kTime).value_or(actor.takes);
+    if (actor.collective) actor.collective->timed = false;
+  }
   actor.launch_overhead = defaults_.launch_overhead;
   take_expr(map, "launch_overhead", ValueType::kTime, actor.launch_overhead);
   if (const auto source = map.take("source"))
@@ -243,6 +247,11 @@ void ActorReader::read_collective(const YamlValue& value, ActorTemplate& actor) 
   }
   if (const auto bytes = map.take("bytes")) {
     collective.bytes = values_.constant(*bytes, ValueType::kBytes).value_or(0);
+    collective.timed = graph_.cluster.has_value();
+  }
+  if (collective.operation == "barrier") collective.timed = graph_.cluster.has_value();
+  if (const auto algorithm = map.take("algorithm")) {
+    collective.algorithm = read_algorithm(*algorithm, values_);
   }
   if (const auto name = map.take("communicator")) {
     const std::optional<std::string> word = values_.word(*name);

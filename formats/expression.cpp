@@ -37,9 +37,36 @@ constexpr std::array kUnits = {
     Unit{"KiB", ValueType::kBytes, 1 << 10},
     Unit{"MiB", ValueType::kBytes, 1 << 20},
     Unit{"GiB", ValueType::kBytes, 1 << 30},
+    Unit{"B/s", ValueType::kBandwidth, 1},
+    Unit{"kB/s", ValueType::kBandwidth, 1'000},
+    Unit{"MB/s", ValueType::kBandwidth, 1'000'000},
+    Unit{"GB/s", ValueType::kBandwidth, 1'000'000'000},
+    Unit{"KiB/s", ValueType::kBandwidth, 1 << 10},
+    Unit{"MiB/s", ValueType::kBandwidth, 1 << 20},
+    Unit{"GiB/s", ValueType::kBandwidth, 1 << 30},
+    // Networks are sold by the bit.
+    Unit{"Mb/s", ValueType::kBandwidth, 1'000'000 / 8},
+    Unit{"Gb/s", ValueType::kBandwidth, 1'000'000'000 / 8},
 };
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
+const Unit* find_unit(std::string_view name) {
+  const auto found = std::find_if(kUnits.begin(), kUnits.end(),
+                                  [&](const Unit& known) { return known.name == name; });
+  return found == kUnits.end() ? nullptr : &*found;
+}
+
+const char* whole(ValueType type) {
+  switch (type) {
+    case ValueType::kTime:
+      return "nanoseconds";
+    case ValueType::kBandwidth:
+      return "bytes per second";
+    default:
+      return "bytes";
+  }
+}
+
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
 class Parser {
@@ -263,22 +290,29 @@ std::optional<Value> Parser::parse_number() {
   return with_unit(start, digits, scale);
 }
 
-// `digits` / `scale` with the unit that follows, if any. What is no whole number of nanoseconds or
-// bytes is refused: rounding would be a silent change of what the user said.
+// `digits` / `scale` with the unit that follows, if any. What is no whole number of nanoseconds,
+// bytes or bytes per second is refused: rounding would be a silent change of what the user said.
 std::optional<Value> Parser::with_unit(std::size_t start, std::int64_t digits, std::int64_t scale) {
   const std::size_t number_end = at_;
   std::size_t unit_start = at_;
   while (unit_start < text_.size() && text_[unit_start] == ' ') ++unit_start;
   std::size_t unit_end = unit_start;
   while (unit_end < text_.size() && is_letter(text_[unit_end])) ++unit_end;
+  // "GB/s" is one unit, unless more letters follow: "8GiB/slices" is a quotient.
+  const bool per_second = text_.substr(unit_end, 2) == "/s" &&
+                          (unit_end + 2 >= text_.size() ||
+                           (!is_letter(text_[unit_end + 2]) && !is_digit(text_[unit_end + 2])));
+  if (per_second && find_unit(text_.substr(unit_start, unit_end + 2 - unit_start)) != nullptr) {
+    unit_end += 2;
+  }
   const std::string_view name = text_.substr(unit_start, unit_end - unit_start);
   Unit unit{"", ValueType::kNumber, 1};
   if (!name.empty() && name != "and" && name != "or") {
-    const auto found = std::find_if(kUnits.begin(), kUnits.end(),
-                                    [&](const Unit& known) { return known.name == name; });
-    if (found == kUnits.end()) {
+    const Unit* found = find_unit(name);
+    if (found == nullptr) {
       fail(unit_start, fmt::format("'{}' is no unit; times are in ns, us, ms, s, min, sizes in B, "
-                                   "kB, MB, GB, KiB, MiB, GiB",
+                                   "kB, MB, GB, KiB, MiB, GiB, bandwidths in those per second "
+                                   "(GB/s) or in Mb/s, Gb/s",
                                    name));
       return std::nullopt;
     }
@@ -293,7 +327,7 @@ std::optional<Value> Parser::with_unit(std::size_t start, std::int64_t digits, s
     const std::string number(text_.substr(start, number_end - start));
     if (unit.name.empty()) return fail(start, fmt::format("'{}' is not a whole number", number));
     return fail(start, fmt::format("'{}{}' is not a whole number of {}", number, unit.name,
-                                   unit.type == ValueType::kTime ? "nanoseconds" : "bytes"));
+                                   whole(unit.type)));
   }
   return Value{unit.type, Expr::constant(value / scale), {}};
 }
@@ -412,11 +446,11 @@ std::string time_text(std::int64_t ns) {
   return fmt::format("{}ns", ns);
 }
 
-// With the largest unit that leaves a whole number.
-std::string bytes_text(std::int64_t bytes) {
+// With the largest unit that leaves a whole number. Bits are for reading only.
+std::string bytes_text(std::int64_t bytes, ValueType type) {
   const Unit* best = nullptr;
   for (const Unit& unit : kUnits) {
-    if (unit.type != ValueType::kBytes || bytes % unit.factor != 0) continue;
+    if (unit.type != type || bytes % unit.factor != 0 || unit.name.substr(1) == "b/s") continue;
     if (bytes == 0 || best == nullptr || unit.factor > best->factor) best = &unit;
     if (bytes == 0) break;
   }
@@ -433,6 +467,8 @@ std::string_view type_name(ValueType type) {
       return "a time";
     case ValueType::kBytes:
       return "a size";
+    case ValueType::kBandwidth:
+      return "a bandwidth";
     case ValueType::kTruth:
       return "on or off";
     case ValueType::kWord:
@@ -442,11 +478,16 @@ std::string_view type_name(ValueType type) {
 }
 
 void suggest_unit(models::Diagnostic& diagnostic, ValueType found, ValueType wanted) {
+  if (found == ValueType::kBytes && wanted == ValueType::kBandwidth) {
+    diagnostic.notes.emplace_back("a bandwidth is a size per second: 300GB/s");
+  }
   if (found != ValueType::kNumber) return;
   if (wanted == ValueType::kTime) {
     diagnostic.notes.emplace_back("a time needs a unit: ns, us, ms, s or min");
   } else if (wanted == ValueType::kBytes) {
     diagnostic.notes.emplace_back("a size needs a unit: B, KiB, MiB, GiB, kB, MB or GB");
+  } else if (wanted == ValueType::kBandwidth) {
+    diagnostic.notes.emplace_back("a bandwidth needs a unit: GB/s, MB/s, GiB/s, MiB/s or Gb/s");
   }
 }
 
@@ -459,7 +500,8 @@ std::string to_text(const Value& value) {
     case ValueType::kTime:
       return time_text(number);
     case ValueType::kBytes:
-      return bytes_text(number);
+    case ValueType::kBandwidth:
+      return bytes_text(number, value.type);
     case ValueType::kNumber:
     case ValueType::kWord:
       break;

@@ -1,7 +1,7 @@
-// Expressions in scenarios: numbers, times and sizes with units, parameters, the rank.
+// Expressions in scenarios: numbers, times, sizes and bandwidths with units, parameters, the rank.
 //
 //   or, and, not, == != < <= > >=, + - * / %, min(a, b), max(a, b), parentheses
-//   10us, 0.3 ms, 4MiB, 7, on, off, 'a word', acc, rank, ranks
+//   10us, 0.3 ms, 4MiB, 300GB/s, 7, on, off, 'a word', acc, rank, ranks
 //
 // Everything is checked for its type: a time and a number do not add up.
 #pragma once
@@ -17,15 +17,17 @@
 
 namespace pipesim::formats {
 
-enum class ValueType : std::uint8_t { kNumber, kTime, kBytes, kTruth, kWord };
+enum class ValueType : std::uint8_t { kNumber, kTime, kBytes, kBandwidth, kTruth, kWord };
 
 /// "a number", "a time", ... for messages.
 std::string_view type_name(ValueType type);
 
-/// Adds what to do where a number stands and a time or a size is wanted.
+/// Adds what to do where a time, a size or a bandwidth is wanted and its unit is missing or
+/// another.
 void suggest_unit(models::Diagnostic& diagnostic, ValueType found, ValueType wanted);
 
-/// A value with its type. Times are nanoseconds, sizes bytes, truths 0 or 1.
+/// A value with its type. Times are nanoseconds, sizes bytes, bandwidths bytes per second, truths 0
+/// or 1.
 struct Value {
   ValueType type = ValueType::kNumber;
   models::Expr expr;  // all but words
@@ -36,8 +38,8 @@ struct Value {
   }
 };
 
-/// A value in the words of the file: "43600ns" as "43.6us", bytes with the largest unit that
-/// leaves a whole number, truths as on and off. Only of what does not depend on the rank.
+/// A value in the words of the file: "43600ns" as "43.6us", bytes and bandwidths with the largest
+/// unit that leaves a whole number, truths as on and off. Only of what does not depend on the rank.
 std::string to_text(const Value& value);
 
 /// What a user can set from outside, and may use in expressions.

@@ -27,6 +27,11 @@ std::optional<YamlValue> MapReader::take(std::string_view key) {
   return std::nullopt;
 }
 
+bool MapReader::has(std::string_view key) const {
+  return std::any_of(entries_.begin(), entries_.end(),
+                     [&](const Entry& entry) { return entry.entry.key.text() == key; });
+}
+
 std::optional<YamlValue> MapReader::require(std::string_view key) {
   std::optional<YamlValue> value = take(key);
   if (!value) diagnostics_.error(place_, fmt::format("{} needs the key '{}'", what_, key));

@@ -21,6 +21,9 @@ class MapReader {
   /// The value of `key`, or nothing where the map has none.
   std::optional<YamlValue> take(std::string_view key);
 
+  /// Whether the map has `key`. That alone does not make it a known one.
+  bool has(std::string_view key) const;
+
   /// As take(); a missing key is reported.
   std::optional<YamlValue> require(std::string_view key);
 

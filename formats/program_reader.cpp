@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/cluster_reader.hpp"
 #include "formats/lookup.hpp"
 
 namespace pipesim::formats {
@@ -351,10 +352,16 @@ void ProgramReader::read_call_fields(MapReader& map, CallTemplate& call) {
       call.peer = values_.expr(*value, ValueType::kNumber).value_or(Expr());
     }
   }
+  call.timed =
+      graph_.cluster && !map.has("takes") && (map.has("bytes") || call.operation == "barrier");
   take_expr(map, "bytes", ValueType::kBytes, call.bytes);
   take_expr(map, "takes", ValueType::kTime, call.takes);
   if (const auto type = map.take("type")) call.type = values_.word(*type).value_or("");
-  if (call.kind == CallKind::kCollective) return;
+  if (call.kind == CallKind::kCollective) {
+    const auto algorithm = map.take("algorithm");
+    if (algorithm) call.algorithm = read_algorithm(*algorithm, values_);
+    return;
+  }
   const auto tag = map.take("tag");
   if (!tag) return;
   // A tag may count: of what depends on nothing but parameters the value is the tag.

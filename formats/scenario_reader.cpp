@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "formats/actor_reader.hpp"
+#include "formats/cluster_reader.hpp"
 #include "formats/lookup.hpp"
 #include "formats/map_reader.hpp"
 #include "formats/parameters.hpp"
@@ -84,6 +85,9 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   read_sizes(map);
   if (const auto sets = map.take("sets")) read_sets(*sets);
   if (const auto groups = map.take("groups")) read_groups(*groups);
+  if (const auto cluster = map.take("cluster")) {
+    graph_.cluster = read_cluster(*cluster, values_, graph_.ranks);
+  }
   if (const auto defaults = map.take("defaults")) read_defaults(*defaults);
   if (const auto threads = map.take("threads")) read_threads(*threads);
   const std::optional<YamlValue> streams = map.take("streams");
@@ -387,6 +391,12 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
   }
   if (const auto host = map.take("host")) {
     communicator.on_host = values_.truth(*host).value_or(false);
+  }
+  if (const auto algorithm = map.take("algorithm")) {
+    communicator.algorithm = read_algorithm(*algorithm, values_);
+  }
+  if (const auto over = map.take("over")) {
+    communicator.over = read_links_of(*over, values_, graph_.cluster ? &*graph_.cluster : nullptr);
   }
   const auto stream = map.take("stream");
   const std::optional<std::string> name = stream ? values_.word(*stream) : std::nullopt;

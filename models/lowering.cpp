@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "models/balance.hpp"
+#include "models/call_times.hpp"
 #include "sim/check.hpp"
 
 namespace pipesim::models {
@@ -26,7 +27,7 @@ std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank
 class Lowering {
  public:
   Lowering(const TaskGraph& graph, Diagnostics& diagnostics)
-      : graph_(graph), diagnostics_(diagnostics), builder_(graph.ranks) {}
+      : graph_(graph), diagnostics_(diagnostics), builder_(graph.ranks), call_times_(graph) {}
 
   std::optional<Lowered> run();
 
@@ -53,6 +54,8 @@ class Lowering {
   void make_call(std::uint32_t id, const CallTemplate& from, sim::StreamId stream);
   void set_peer(std::uint32_t id, const CallTemplate& from, std::uint32_t list,
                 sim::CallSpec& spec);
+  void set_time(std::uint32_t id, const CallTemplate& from, sim::CallSpec& spec);
+  std::int64_t time_of(std::uint32_t id, const CollectiveTemplate& from);
   std::uint32_t list_of(std::uint32_t id, std::uint32_t communicator, Place place);
   sim::SignalId signal_of(std::uint32_t id);
   void check_record(std::uint32_t id, const sim::StepSpec& spec);
@@ -85,6 +88,7 @@ class Lowering {
   const TaskGraph& graph_;
   Diagnostics& diagnostics_;
   sim::PlanBuilder builder_;
+  CallTimes call_times_;
   Lowered lowered_;
   std::vector<Placed> placed_;                          // by actor id
   std::vector<std::vector<std::uint32_t>> placed_ids_;  // by template, beside its ranks
@@ -483,6 +487,7 @@ void Lowering::make_actors() {
     spec.takes = {number(from.takes, rank, 0, kMostNs, from.place, "the time it takes")};
     spec.launch_overhead = {
         number(from.launch_overhead, rank, 0, kMostNs, from.place, "the launch overhead")};
+    if (from.collective && from.collective->timed) spec.takes = {time_of(id, *from.collective)};
     spec.acts = static_cast<std::uint32_t>(acts_[id]);
     spec.immediate = from.immediate;
     spec.blocking = from.blocking;
@@ -614,6 +619,7 @@ void Lowering::make_call(std::uint32_t id, const CallTemplate& from, sim::Stream
   spec.takes = {number(from.takes, rank, 0, kMostNs, from.place, "the time it takes")};
   spec.eager = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
   set_peer(id, from, list, spec);
+  if (from.timed) set_time(id, from, spec);
   if (!diagnostics_.has_errors()) builder_.add_call(spec);
 }
 
@@ -633,6 +639,24 @@ void Lowering::set_peer(std::uint32_t id, const CallTemplate& from, std::uint32_
   }
   spec.peer = RankId{static_cast<std::uint32_t>(peer)};
   spec.signature.root = static_cast<std::uint32_t>(peer);
+}
+
+// From what it moves and the cluster.
+void Lowering::set_time(std::uint32_t id, const CallTemplate& from, sim::CallSpec& spec) {
+  if (diagnostics_.has_errors()) return;  // its peer or size may be what is wrong
+  std::string why;
+  const auto time = call_times_.of(from, rank_of(id), spec, &why);
+  if (!time) error_once(from.place, "the time of '" + actor(id).name + "': " + why);
+  spec.takes = {time.value_or(0)};
+}
+
+std::int64_t Lowering::time_of(std::uint32_t id, const CollectiveTemplate& from) {
+  // That a rank is not in the group is told where the collectives are made.
+  if (graph_.groups[from.group].list_of(rank_of(id)) == kNoIndex) return 0;
+  std::string why;
+  const auto time = call_times_.of(from, rank_of(id), &why);
+  if (!time) error_once(from.place, "the time of '" + actor(id).name + "': " + why);
+  return time.value_or(0);
 }
 
 // ---------------------------------------------------------------------------------------------

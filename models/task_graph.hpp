@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/cluster.hpp"
 #include "models/diagnostics.hpp"
 #include "models/expr.hpp"
 #include "models/rank_set.hpp"
@@ -97,9 +98,11 @@ struct ReadTemplate {
 struct CollectiveTemplate {
   Place place;
   std::string operation;   // all_gather, all_reduce, ...
-  std::int64_t bytes = 0;  // what one rank gives; for reports, time is ActorTemplate::takes
+  std::int64_t bytes = 0;  // what one rank gives, see models/cost.hpp
   std::uint32_t group = kNoIndex;
   std::uint32_t communicator = kNoIndex;  // kNoIndex: one of its own
+  std::optional<Algorithm> algorithm;     // that of the communicator where nothing is said
+  bool timed = false;  // its time follows from bytes and cluster, and not from ActorTemplate::takes
 };
 
 /// Outside input of a source, see sim::OutsideInput.
@@ -124,6 +127,8 @@ struct CommunicatorTemplate {
   std::uint32_t stream = kNoIndex;          // of its calls in programs, where those name none
   bool on_host = false;                     // its calls are done by the host
   std::optional<std::int64_t> eager_bytes;  // sends of at most so many bytes do not wait
+  std::optional<Algorithm> algorithm;       // that of the cluster where nothing is said
+  std::vector<std::uint32_t> over;          // the only links of the cluster it uses; empty: all
 };
 
 /// A call on a communicator in a host program, see sim::Call.
@@ -134,9 +139,11 @@ struct CallTemplate {
   std::uint32_t communicator = kNoIndex;
   std::optional<Expr> peer;  // a rank: whom to send to, whom to receive from, the root
   Expr bytes;
-  std::string type;  // of the elements; empty: not said
-  std::string tag;   // what a message is for; empty: not said
-  Expr takes;        // ns
+  std::string type;                    // of the elements; empty: not said
+  std::string tag;                     // what a message is for; empty: not said
+  Expr takes;                          // ns
+  std::optional<Algorithm> algorithm;  // that of the communicator where nothing is said
+  bool timed = false;                  // its time follows from bytes and cluster, not from `takes`
 };
 
 /// What a step of a host program does beside being an actor.
@@ -190,6 +197,7 @@ struct TaskGraph {
   std::vector<StreamTemplate> streams;
   std::vector<CommunicatorTemplate> communicators;
   DeviceRule device;
+  std::optional<Cluster> cluster;            // without one only what is said takes time
   Expr launch_queue = Expr::constant(1024);  // of streams that say nothing else
   std::vector<EventTemplate> events;
   std::vector<std::string> locks;   // each rank has them for itself

@@ -59,6 +59,22 @@ TEST_CASE("numbers, times and sizes are exact whole numbers", "[formats][express
   CHECK(evaluated("'own'") == "a word own");
 }
 
+TEST_CASE("a bandwidth is a size per second", "[formats][expression]") {
+  CHECK(evaluated("300GB/s") == "a bandwidth 300000000000");
+  CHECK(evaluated("25 GiB/s") == "a bandwidth 26843545600");
+  CHECK(evaluated("1.2GB/s") == "a bandwidth 1200000000");
+  CHECK(evaluated("100Gb/s") == "a bandwidth 12500000000");  // bits: an eighth
+  CHECK(evaluated("1Mb/s") == "a bandwidth 125000");
+  CHECK(evaluated("2 * 25GB/s - 1B/s") == "a bandwidth 49999999999");
+  CHECK(evaluated("100GB/s / 4") == "a bandwidth 25000000000");
+  CHECK(evaluated("100GB/s/4") == "a bandwidth 25000000000");
+  CHECK(evaluated("100GB/s / 25GB/s") == "a number 4");
+  CHECK(evaluated("4MiB/slices") == "6: there is no parameter 'slices'");  // a quotient
+  CHECK(evaluated("1GB/s + 1GB") == "7: cannot compute a bandwidth + a size");
+  CHECK(evaluated("0.5B/s") == "1: '0.5B/s' is not a whole number of bytes per second");
+  CHECK(evaluated("1ms/s") == "5: there is no parameter 's'");
+}
+
 TEST_CASE("operators bind as people expect", "[formats][expression]") {
   CHECK(evaluated("2 + 3 * 4") == "a number 14");
   CHECK(evaluated("(2 + 3) * 4") == "a number 20");
@@ -115,4 +131,9 @@ TEST_CASE("values are written back in the largest unit that stays short", "[form
   CHECK(bytes(0) == "0B");
   CHECK(bytes(4194304) == "4MiB");
   CHECK(bytes(1500) == "1500B");
+  const auto bandwidth = [](std::int64_t count) {
+    return formats::to_text({ValueType::kBandwidth, models::Expr::constant(count), {}});
+  };
+  CHECK(bandwidth(300'000'000'000) == "300GB/s");
+  CHECK(bandwidth(1'250'000'000) == "1250MB/s");
 }
