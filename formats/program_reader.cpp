@@ -44,10 +44,10 @@ bool has_root(const std::string& operation) {
 
 // Every word that a step can begin with, for messages.
 std::vector<std::string> step_words() {
-  std::vector<std::string> words = {"compute", "send",    "recv",       "group", "record", "wait",
-                                    "host",    "await",   "set",        "get",   "lock",   "unlock",
-                                    "create",  "destroy", "split",      "input", "repeat", "call",
-                                    "on",      "do",      "synchronize"};
+  std::vector<std::string> words = {
+      "compute", "send", "recv", "group",  "record",      "wait",    "host",  "await",
+      "set",     "get",  "lock", "unlock", "create",      "destroy", "split", "input",
+      "repeat",  "call", "on",   "do",     "synchronize", "raise",   "exit"};
   words.insert(words.end(), operations().begin(), operations().end());
   return words;
 }
@@ -415,6 +415,12 @@ bool ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
     if (step.communicator != kNoIndex) {
       graph_.communicators[step.communicator].creation.at_first_use = true;
     }
+  } else if (const auto raised = named("raise", Role::kWork)) {
+    actor.name = "raise";
+    step.dies = raised->is_scalar() ? std::string(raised->text()) : "an exception";
+  } else if (const auto exits = named("exit", Role::kWork)) {
+    actor.name = "exit";
+    step.dies = exits->is_scalar() ? fmt::format("exit {}", exits->text()) : "exit";
   } else if (named("input", Role::kWork)) {
     read_input(map, actor);
   } else {
@@ -448,6 +454,13 @@ void ProgramReader::read_input(MapReader& map, ActorTemplate& actor) {
 bool ProgramReader::read_common(MapReader& map, ActorTemplate& actor) {
   map.take_text("about");
   actor.step->at = map.take_text("at");
+  if (const auto timeout = on_host(actor.step->role) ? map.take("timeout") : std::nullopt) {
+    actor.step->timeout_ns = values_.constant(*timeout, ValueType::kTime);
+    if (actor.step->timeout_ns.value_or(0) < 0) {
+      diagnostics().error(timeout->place(), "'timeout' is a time of at least 0; 0: none");
+      actor.step->timeout_ns = 0;
+    }
+  }
   if (const auto name = map.take("name")) actor.name = values_.word(*name).value_or(actor.name);
   if (const auto phase = map.take("phase")) {
     const std::optional<std::string> name = values_.word(*phase);

@@ -11,6 +11,7 @@
 
 #include "formats/actor_reader.hpp"
 #include "formats/cluster_reader.hpp"
+#include "formats/fault_reader.hpp"
 #include "formats/lookup.hpp"
 #include "formats/map_reader.hpp"
 #include "formats/parameters.hpp"
@@ -56,6 +57,7 @@ class ScenarioReader {
   void read_stream(const std::string& name, models::Place place, const YamlValue* fields);
   void read_communicators(const YamlValue& value);
   void read_creation(MapReader& map, models::CreationRule& rule);
+  void read_meeting(MapReader& map, std::uint32_t& interface);
   void read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator);
   void read_defaults(const YamlValue& value);
   void read_programs();
@@ -94,7 +96,9 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   if (streams) read_streams(*streams);
   if (const auto value = map.take("communicators")) read_communicators(*value);
   if (const auto device = map.take("device")) read_device(*device);
+  if (const auto guards = map.take("guards")) read_guards(*guards, values_, graph_);
   read_work(map, !streams);
+  if (const auto faults = map.take("faults")) read_faults(*faults, values_, graph_);
   read_programs();
   if (const auto expect = map.take("expect")) read_expectations(*expect);
   map.finish();
@@ -359,6 +363,7 @@ void ScenarioReader::read_creation(MapReader& map, models::CreationRule& rule) {
 void ScenarioReader::read_communicators(const YamlValue& value) {
   MapReader map(value, "'communicators'", diagnostics_);
   read_creation(map, graph_.creation);
+  read_meeting(map, graph_.interface);
   if (const auto named = map.take("named")) {
     for (const YamlValue::Entry& entry : named_entries(*named, "'named'", diagnostics_)) {
       models::CommunicatorTemplate communicator;
@@ -384,6 +389,23 @@ void ScenarioReader::read_communicators(const YamlValue& value) {
   map.finish();
 }
 
+// Over which network interface ranks find each other.
+void ScenarioReader::read_meeting(MapReader& map, std::uint32_t& interface) {
+  const auto value = map.take("interface");
+  if (!value) return;
+  const std::optional<std::string> name = values_.word(*value);
+  if (!name) return;
+  if (!graph_.cluster) {
+    diagnostics_.error(value->place(), "an interface is one of the 'cluster', which is missing");
+    return;
+  }
+  interface = index_of(graph_.cluster->interfaces, *name);
+  if (interface != kNoIndex) return;
+  models::Diagnostic& error =
+      diagnostics_.error(value->place(), fmt::format("there is no interface '{}'", *name));
+  models::suggest_name(error, *name, names_of(graph_.cluster->interfaces));
+}
+
 // What matters to the calls of programs only.
 void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator) {
   if (const auto eager = map.take("eager")) {
@@ -391,6 +413,20 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
   }
   if (const auto host = map.take("host")) {
     communicator.on_host = values_.truth(*host).value_or(false);
+  }
+  read_meeting(map, communicator.interface);
+  if (const auto port = map.take("port")) {
+    communicator.port = values_.constant(*port, ValueType::kNumber).value_or(1);
+    if (communicator.port < 1 || communicator.port > kMostPort) {
+      diagnostics_.error(port->place(), fmt::format("a port is a number from 1 to {}", kMostPort));
+    }
+  }
+  if (const auto timeout = map.take("timeout")) {
+    communicator.timeout_ns = values_.constant(*timeout, ValueType::kTime);
+    if (communicator.timeout_ns.value_or(0) < 0) {
+      diagnostics_.error(timeout->place(), "'timeout' is a time of at least 0; 0: none");
+      communicator.timeout_ns = 0;
+    }
   }
   if (const auto algorithm = map.take("algorithm")) {
     communicator.algorithm = read_algorithm(*algorithm, values_);

@@ -37,6 +37,9 @@ class Explainer {
   void explain_cycle(const WaitCycle& cycle);
   void explain_roots();
   void explain_mismatches();
+  void explain_deaths();
+  std::string what_killed(const sim::RankDeath& death) const;
+  std::string what_failed(const sim::DeviceError& error) const;
   void report_ranks();
   void report_actor(RankReport& report, ActorId actor);
   void report_thread(RankReport& report, sim::ThreadId id);
@@ -75,6 +78,7 @@ Explanation Explainer::run() {
 
 void Explainer::decide() {
   explain_mismatches();
+  explain_deaths();
   const bool mismatch = !result_.mismatches.empty();
   switch (outcome_.end) {
     case sim::RunEnd::kCompleted:
@@ -112,12 +116,19 @@ void Explainer::decide() {
     explain_cycle(cycle);
     return;
   }
+  result_.collateral = result_.stuck;
+  if (result_.stuck == 0) {
+    // What is missing is the work of the dead, and nobody waits for it.
+    PIPESIM_CHECK(!result_.deaths.empty());
+    result_.verdict = sim::Verdict::kCrashed;
+    result_.cause = Cause::kDeadRank;
+    return;
+  }
   // Every chain of waits of a run at rest ends somewhere: in a circle, or at a root.
   PIPESIM_CHECK(!result_.roots.empty(), {"stuck", result_.stuck});
   result_.verdict = sim::Verdict::kStarved;
-  result_.cause = result_.roots.front().party.kind == WaitNodeKind::kRank ? Cause::kAbsentMember
-                                                                          : Cause::kOutsideInput;
-  result_.collateral = result_.stuck;
+  result_.cause = Cause::kOutsideInput;
+  for (const Root& root : result_.roots) result_.cause = std::min(result_.cause, cause_of(root));
 }
 
 void Explainer::explain_cycle(const WaitCycle& cycle) {
@@ -196,6 +207,62 @@ void Explainer::explain_mismatches() {
   }
 }
 
+void Explainer::explain_deaths() {
+  for (const sim::DeviceError& error : outcome_.device_errors) {
+    result_.device_errors.push_back({error.rank.value, error.at.ns, what_failed(error),
+                                     describe_act(graph_, lowered_, state_, error.actor, error.k)});
+  }
+  for (const sim::RankDeath& death : outcome_.deaths) {
+    DeathReport report;
+    report.rank = death.rank.value;
+    report.time_ns = death.at.ns;
+    report.cause = death.cause;
+    report.after_rest = death.after_rest;
+    report.what = what_killed(death);
+    if (death.actor.valid()) {
+      report.in = describe_act(graph_, lowered_, state_, death.actor, death.k);
+    }
+    result_.deaths.push_back(std::move(report));
+  }
+}
+
+// In the scenario's words.
+std::string Explainer::what_killed(const sim::RankDeath& death) const {
+  const bool at_time = death.cause == sim::DeathCause::kAtTime;
+  const std::uint32_t actor = death.actor.valid() ? lowered_.actor_template[death.actor] : kNoIndex;
+  if (at_time || death.cause == sim::DeathCause::kAtAct) {
+    for (const RankFault& fault : graph_.faults.ranks) {
+      if (fault.device_error || !fault.ranks.contains(death.rank.value)) continue;
+      const bool meant = at_time ? fault.at && fault.at->value(death.rank.value) == death.at.ns
+                                 : !fault.at && fault.actor == actor && fault.act == death.k;
+      if (meant) return fault.what;
+    }
+    return graph_.actors[actor].step->dies;
+  }
+  if (death.cause == sim::DeathCause::kFatalCall) {
+    for (const DeniedFault& fault : graph_.faults.denied) {
+      for (const CallTemplate& call : graph_.actors[actor].step->calls) {
+        if (call.communicator == fault.communicator) return fault.what;
+      }
+    }
+  }
+  if (death.cause == sim::DeathCause::kDeviceError) {
+    for (const DeviceErrorReport& error : result_.device_errors) {
+      if (error.rank == death.rank.value) return error.what;
+    }
+  }
+  return "";
+}
+
+std::string Explainer::what_failed(const sim::DeviceError& error) const {
+  const std::uint32_t actor = lowered_.actor_template[error.actor];
+  for (const RankFault& fault : graph_.faults.ranks) {
+    const bool meant = fault.device_error && fault.actor == actor && fault.act == error.k;
+    if (meant && fault.ranks.contains(error.rank.value)) return fault.what;
+  }
+  return "";
+}
+
 const CallTemplate& Explainer::call_template(sim::CallId id) const {
   const ActorId actor = plan_.calls[id].actor;
   return names_.actor(actor).step->calls[id.value - plan_.actors[actor].calls];
@@ -213,6 +280,7 @@ void Explainer::report_ranks() {
   for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
     RankReport report;
     report.rank = rank;
+    report.dead = state_.health[sim::RankId{rank}] == sim::Health::kDead;
     for (const ActorId actor : actors[rank]) report_actor(report, actor);
     for (const sim::ThreadId thread : threads[rank]) report_thread(report, thread);
     add_phases(report, actors[rank]);
@@ -234,7 +302,7 @@ void Explainer::report_actor(RankReport& report, ActorId actor) {
   counts.expected = plan_.actors[actor].acts;
   // At the end of a run nothing runs any more: what has started and is not done waits for peers.
   const bool started = counts.started > counts.done && outcome_.end == sim::RunEnd::kStuck;
-  if (started && spins(graph_, lowered_, actor)) report.spins = true;
+  if (started && !report.dead && spins(graph_, lowered_, actor)) report.spins = true;
   report.actors.push_back(std::move(counts));
 }
 
@@ -367,6 +435,13 @@ bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id) {
 
 }  // namespace
 
+// Causes stand in the order in which they decide.
+Cause cause_of(const Root& root) {
+  if (root.party.kind == WaitNodeKind::kOutside) return Cause::kOutsideInput;
+  if (root.first.kind == sim::WaitKind::kDeadRank) return Cause::kDeadRank;
+  return root.first.kind == sim::WaitKind::kFailedLink ? Cause::kFailedLink : Cause::kAbsentMember;
+}
+
 ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
                      ActorId actor, std::uint32_t k) {
   const Names names(graph, lowered);
@@ -411,6 +486,7 @@ Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::St
   wait.to = party(waits.nodes[edge.to]);
   wait.kind = edge.kind;
   wait.any = edge.any_set != 0;
+  if (edge.link.valid()) wait.link = lowered.link_names[edge.link.value];
   if (edge.reg.valid()) {
     wait.reg = Names(graph, lowered).reg(edge.reg);
     wait.control = lowered.plan.registers[edge.reg].control;

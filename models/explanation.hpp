@@ -48,6 +48,7 @@ struct Wait {
   bool control = false;           // that register carries only order
   std::optional<ActInfo> needed;  // the act that must happen, where `to` only stands before it
   bool any = false;               // one of several, of which one suffices
+  std::string link;               // of a failed link: which, "infiniband between a and b"
 };
 
 /// Two acts that met and do not fit together.
@@ -57,6 +58,24 @@ struct Misfit {
   ActInfo second;
   std::vector<std::uint32_t> ranks;      // all whose act differs in the same way, second's first
   std::vector<std::string> differences;  // "all_reduce and broadcast", "8 B and 4 B"
+};
+
+/// That a rank died, and how people would tell it.
+struct DeathReport {
+  std::uint32_t rank = 0;
+  std::int64_t time_ns = 0;
+  sim::DeathCause cause = sim::DeathCause::kAtTime;
+  std::string what;           // "segfault", of what the scenario says; the link, of a link error
+  bool after_rest = false;    // a guard ended it when nothing else could happen any more
+  std::optional<ActInfo> in;  // the act that it died in
+};
+
+/// An act ended in an error of its device.
+struct DeviceErrorReport {
+  std::uint32_t rank = 0;
+  std::int64_t time_ns = 0;
+  std::string what;
+  ActInfo in;
 };
 
 /// Where a chain of waits ends that closes no cycle.
@@ -96,6 +115,7 @@ struct ThreadReport {
 struct RankReport {
   std::uint32_t rank = 0;
   bool spins = false;  // a started collective waits for its peers: the device looks 100 % busy
+  bool dead = false;   // when the run came to rest
   std::vector<Progress> progress;
   std::vector<ThreadReport> threads;
   std::vector<ActorCounts> actors;
@@ -106,12 +126,17 @@ enum class Cause : std::uint8_t {
   kNone,
   kMismatch,
   kCycle,
+  kDeadRank,
+  kFailedLink,
   kAbsentMember,
   kOutsideInput,
   kLimit,
   kUntil,
   kInterrupted
 };
+
+/// The cause that a root is, if it decides.
+Cause cause_of(const Root& root);
 
 struct Explanation {
   sim::Verdict verdict = sim::Verdict::kCompleted;
@@ -124,7 +149,9 @@ struct Explanation {
   bool cycle_is_shortest = true;
   std::uint32_t cycle_groups = 0;  // groups of acts that wait for each other in circles
   std::vector<Root> roots;
-  std::vector<Misfit> mismatches;                     // in the order in which they were found
+  std::vector<Misfit> mismatches;  // in the order in which they were found
+  std::vector<DeviceErrorReport> device_errors;
+  std::vector<DeathReport> deaths;                    // in their order
   std::uint32_t stuck = 0;                            // acts in the wait-for graph
   std::uint32_t collateral = 0;                       // those that are not on the cycle
   std::vector<std::uint32_t> collateral_by_distance;  // [d]: d + 1 waits away from the cycle

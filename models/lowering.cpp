@@ -11,6 +11,7 @@
 
 #include "models/balance.hpp"
 #include "models/call_times.hpp"
+#include "models/fault_lowering.hpp"
 #include "sim/check.hpp"
 
 namespace pipesim::models {
@@ -27,7 +28,11 @@ std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank
 class Lowering {
  public:
   Lowering(const TaskGraph& graph, Diagnostics& diagnostics)
-      : graph_(graph), diagnostics_(diagnostics), builder_(graph.ranks), call_times_(graph) {}
+      : graph_(graph),
+        diagnostics_(diagnostics),
+        builder_(graph.ranks),
+        call_times_(graph),
+        faults_(graph, builder_) {}
 
   std::optional<Lowered> run();
 
@@ -52,6 +57,9 @@ class Lowering {
   void make_step(std::uint32_t id, sim::ThreadId thread);
   void make_calls(std::uint32_t id, sim::StreamId stream);
   void make_call(std::uint32_t id, const CallTemplate& from, sim::StreamId stream);
+  void add_faults(std::uint32_t id, const CallTemplate& from, std::uint32_t list,
+                  sim::CallSpec& spec);
+  std::int64_t longer(std::int64_t takes, std::int64_t slower) const;
   void set_peer(std::uint32_t id, const CallTemplate& from, std::uint32_t list,
                 sim::CallSpec& spec);
   void set_time(std::uint32_t id, const CallTemplate& from, sim::CallSpec& spec);
@@ -65,6 +73,8 @@ class Lowering {
                                       std::uint32_t group);
   std::uint32_t number_of(const std::string& name);
   void make_programs();
+  void make_rank_faults();
+  void make_rank_fault(const RankFault& fault, std::uint32_t rank);
 
   std::uint32_t find(std::uint32_t actor_template, std::uint32_t rank) const;
   std::int64_t number(const Expr& expr, std::uint32_t rank, std::int64_t least, std::int64_t most,
@@ -89,6 +99,7 @@ class Lowering {
   Diagnostics& diagnostics_;
   sim::PlanBuilder builder_;
   CallTimes call_times_;
+  FaultLowering faults_;
   Lowered lowered_;
   std::vector<Placed> placed_;                          // by actor id
   std::vector<std::vector<std::uint32_t>> placed_ids_;  // by template, beside its ranks
@@ -128,7 +139,10 @@ std::optional<Lowered> Lowering::run() {
   make_collectives();
   if (diagnostics_.has_errors()) return std::nullopt;
   make_programs();
+  make_rank_faults();
   if (diagnostics_.has_errors()) return std::nullopt;
+  faults_.set_guards();
+  lowered_.link_names = faults_.take_link_names();
   lowered_.plan = builder_.build();
   lowered_.register_template =
       sim::IdVector<sim::RegisterId, std::uint32_t>(lowered_.plan.registers.size());
@@ -500,6 +514,14 @@ void Lowering::make_actors() {
       spec.input.every = {
           number(from.input->every, rank, 0, kMostNs, from.place, "the time between inputs")};
     }
+    if (from.collective) {
+      const Group& group = graph_.groups[from.collective->group];
+      const std::uint32_t list = group.list_of(rank);
+      const std::vector<std::uint32_t> none;
+      spec.takes.ns =
+          longer(spec.takes.ns, faults_.slower(from.collective->communicator,
+                                               list == kNoIndex ? none : group.lists[list]));
+    }
     builder_.add_actor(spec);
     lowered_.actor_template.push_back(placed_[id].actor_template);
   }
@@ -521,6 +543,10 @@ void Lowering::make_step(std::uint32_t id, sim::ThreadId thread) {
   spec.acts = static_cast<std::uint32_t>(acts_[id]);
   spec.blocking = from.blocking;
   spec.times = static_cast<std::uint32_t>(step.times);
+  if (on_host(step.role)) {
+    const bool reads_store = step.role == sim::Role::kAwait && graph_.events[step.event].shared;
+    spec.timeout = {step.timeout_ns.value_or(reads_store ? graph_.guards.store_ns : 0)};
+  }
   if (from.input) {
     spec.input.waits = true;
     spec.input.items = static_cast<std::uint32_t>(
@@ -544,7 +570,8 @@ void Lowering::make_step(std::uint32_t id, sim::ThreadId thread) {
         communicator_of(step.communicator, list, graph_.communicators[step.communicator].group);
   }
   if (diagnostics_.has_errors()) return;  // what follows would stand on what is not there
-  builder_.add_step(spec);
+  const ActorId added = builder_.add_step(spec);
+  if (!step.dies.empty() && spec.acts > 0) builder_.set_dies_at(added, 0);
   lowered_.actor_template.push_back(placed_[id].actor_template);
   if (step.role == sim::Role::kSynchronize) {
     std::vector<sim::StreamId> streams;
@@ -620,6 +647,7 @@ void Lowering::make_call(std::uint32_t id, const CallTemplate& from, sim::Stream
   spec.eager = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
   set_peer(id, from, list, spec);
   if (from.timed) set_time(id, from, spec);
+  add_faults(id, from, list, spec);
   if (!diagnostics_.has_errors()) builder_.add_call(spec);
 }
 
@@ -657,6 +685,63 @@ std::int64_t Lowering::time_of(std::uint32_t id, const CollectiveTemplate& from)
   const auto time = call_times_.of(from, rank_of(id), &why);
   if (!time) error_once(from.place, "the time of '" + actor(id).name + "': " + why);
   return time.value_or(0);
+}
+
+// What can go wrong with a call.
+void Lowering::add_faults(std::uint32_t id, const CallTemplate& from, std::uint32_t list,
+                          sim::CallSpec& spec) {
+  const std::uint32_t rank = rank_of(id);
+  const auto& members = graph_.groups[graph_.communicators[from.communicator].group].lists[list];
+  if (from.kind == sim::CallKind::kCollective) {
+    spec.takes.ns = longer(spec.takes.ns, faults_.slower(from.communicator, members));
+  } else if (spec.peer.valid()) {
+    const std::uint32_t peer = spec.peer.value;
+    const bool sends = from.kind == sim::CallKind::kSend;
+    spec.link =
+        faults_.link_of_message(from.communicator, sends ? rank : peer, sends ? peer : rank);
+    spec.takes.ns = longer(spec.takes.ns, faults_.slower(from.communicator, rank, peer));
+  }
+  spec.fatal = faults_.dies_reading(from, rank, members, spec);
+}
+
+std::int64_t Lowering::longer(std::int64_t takes, std::int64_t slower) const {
+  return takes > kMostNs / slower ? kMostNs : takes * slower;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Faults of ranks
+
+void Lowering::make_rank_faults() {
+  for (const RankFault& fault : graph_.faults.ranks) {
+    for (const std::uint32_t rank : fault.ranks) make_rank_fault(fault, rank);
+  }
+}
+
+void Lowering::make_rank_fault(const RankFault& fault, std::uint32_t rank) {
+  if (fault.at) {
+    const std::int64_t at = number(*fault.at, rank, 0, kMostNs, fault.place, "the time");
+    builder_.add_death(RankId{rank}, {at});
+    return;
+  }
+  const ActorTemplate& from = graph_.actors[fault.actor];
+  const std::uint32_t id = find(fault.actor, rank);
+  if (id == kNoIndex) {
+    error_once(fault.place, rank_text(rank) + " has no '" + from.name + "'");
+    return;
+  }
+  if (fault.act >= acts_[id]) {
+    error_once(fault.place, "'" + from.name + "' acts " + std::to_string(acts_[id]) + " times on " +
+                                rank_text(rank) + ", so there is no #" +
+                                std::to_string(fault.act + 1));
+    return;
+  }
+  if (!fault.device_error) {
+    builder_.set_dies_at(ActorId{id}, fault.act);
+  } else if (!from.step || from.step->role == sim::Role::kOp) {
+    builder_.set_fails_at(ActorId{id}, fault.act);
+  } else {
+    error_once(fault.place, "'" + from.name + "' is no kernel, so no error of the device ends it");
+  }
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -746,6 +831,7 @@ sim::CommunicatorId Lowering::communicator_of(std::uint32_t communicator, std::u
   for (const std::uint32_t rank : graph_.groups[group].lists[list]) ranks.push_back(RankId{rank});
   const sim::CommunicatorId id =
       builder_.add_communicator(std::move(ranks), rule.at_first_use, rule.waits_for_device);
+  faults_.set_up(id, communicator, graph_.groups[group].lists[list]);
   if (named) shared_communicators_.emplace(std::pair(communicator, list), id);
   return id;
 }

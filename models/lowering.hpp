@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "models/diagnostics.hpp"
@@ -21,6 +22,7 @@ struct Lowered {
   sim::IdVector<sim::ThreadId, std::uint32_t> thread_template;  // in threads, or kNoIndex: own
   sim::IdVector<sim::ThreadId, std::uint32_t> thread_owner;
   sim::IdVector<sim::RegisterId, std::uint32_t> register_template;  // in the producer's registers
+  std::vector<std::string> link_names;                              // by LinkId, see FaultLowering
 };
 
 /// Nothing where `graph` has mistakes: reads of what is not there, rates that do not balance,

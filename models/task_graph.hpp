@@ -12,6 +12,7 @@
 #include "models/cluster.hpp"
 #include "models/diagnostics.hpp"
 #include "models/expr.hpp"
+#include "models/faults.hpp"
 #include "models/rank_set.hpp"
 #include "sim/plan.hpp"
 
@@ -129,6 +130,9 @@ struct CommunicatorTemplate {
   std::optional<std::int64_t> eager_bytes;  // sends of at most so many bytes do not wait
   std::optional<Algorithm> algorithm;       // that of the cluster where nothing is said
   std::vector<std::uint32_t> over;          // the only links of the cluster it uses; empty: all
+  std::uint32_t interface = kNoIndex;       // in Cluster::interfaces: over which ranks meet
+  std::int64_t port = 0;                    // of the first member's host, at which they do
+  std::optional<std::int64_t> timeout_ns;   // of its calls and its creation
 };
 
 /// A call on a communicator in a host program, see sim::Call.
@@ -154,8 +158,10 @@ struct StepTemplate {
   std::uint32_t event = kNoIndex;   // kRecord, kWait, kAwait, kSet: index in TaskGraph::events
   std::int64_t times = 1;           // kAwait of a key
   std::uint32_t lock = kNoIndex;    // kLock, kUnlock: index in TaskGraph::locks
-  std::uint32_t communicator = kNoIndex;  // kCreate
-  std::vector<std::uint32_t> streams;     // kSynchronize; none: all of the rank's devices
+  std::uint32_t communicator = kNoIndex;   // kCreate
+  std::vector<std::uint32_t> streams;      // kSynchronize; none: all of the rank's devices
+  std::string dies;                        // kWork: not empty: its rank dies here, of this
+  std::optional<std::int64_t> timeout_ns;  // of a step of the host; 0: none
 };
 
 /// An event of streams, which each rank has for itself, or a key that all ranks share.
@@ -197,7 +203,10 @@ struct TaskGraph {
   std::vector<StreamTemplate> streams;
   std::vector<CommunicatorTemplate> communicators;
   DeviceRule device;
-  std::optional<Cluster> cluster;            // without one only what is said takes time
+  std::optional<Cluster> cluster;  // without one only what is said takes time
+  Faults faults;
+  GuardRules guards;
+  std::uint32_t interface = kNoIndex;        // of communicators that name none
   Expr launch_queue = Expr::constant(1024);  // of streams that say nothing else
   std::vector<EventTemplate> events;
   std::vector<std::string> locks;   // each rank has them for itself

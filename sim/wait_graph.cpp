@@ -295,6 +295,7 @@ void Builder::add_link(LinkId id) {
   const Link& link = plan_.links[id];
   const RankId other = link.second == from_rank_ ? link.first : link.second;
   add(WaitKind::kFailedLink, act_nodes_ + other.value);
+  edges_.back().link = id;
 }
 
 // 9.6.1: the first of a stream, for which there is no room.

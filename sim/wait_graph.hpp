@@ -50,6 +50,7 @@ struct WaitEdge {
   RegisterId reg;        // the register of a data or credit wait, else not valid
   ActorId needed_actor;  // the act that must happen, where an earlier act stands for it in `to`
   std::uint32_t needed_k = 0;
+  LinkId link;                // of a failed link
   std::uint32_t any_set = 0;  // edges of one node with the same number, not 0: one of them suffices
 };
 

@@ -49,6 +49,7 @@ Json wait_json(const Wait& wait) {
     json["control"] = wait.control;
   }
   if (wait.any) json["any"] = true;
+  if (!wait.link.empty()) json["link"] = wait.link;
   json["for"] = party_json(wait.to);
   if (wait.needed) {
     json["needs"] = {
@@ -58,6 +59,7 @@ Json wait_json(const Wait& wait) {
 }
 
 const char* device_name(const models::RankReport& rank, sim::Verdict verdict) {
+  if (rank.dead) return "dead";
   if (verdict == sim::Verdict::kCompleted) return "done";
   if (verdict == sim::Verdict::kLimit) return "not at rest";
   return rank.spins ? "spinning" : "idle";
@@ -91,9 +93,19 @@ Json rank_json(const models::RankReport& rank, sim::Verdict verdict) {
 
 Json root_json(const models::Root& root) {
   Json json = party_json(root.party);
-  json["kind"] = root.party.kind == WaitNodeKind::kRank ? "absent member" : "outside input";
+  json["kind"] = cause_name(models::cause_of(root));
   json["waiting_acts"] = root.waiting;
   json["first"] = wait_json(root.first);
+  return json;
+}
+
+Json death_json(const models::DeathReport& death) {
+  Json json = {{"rank", death.rank},
+               {"time_ns", death.time_ns},
+               {"cause", death_name(death.cause)},
+               {"after_rest", death.after_rest}};
+  if (!death.what.empty()) json["what"] = death.what;
+  if (death.in) json["in"] = act_json(*death.in);
   return json;
 }
 
@@ -136,6 +148,21 @@ std::string json_report(const Report& report) {
                                   {"second", act_json(misfit.second)},
                                   {"ranks", misfit.ranks},
                                   {"differences", misfit.differences}});
+  }
+  if (!explanation.device_errors.empty()) {
+    json["device_errors"] = Json::array();
+    for (const models::DeviceErrorReport& error : explanation.device_errors) {
+      json["device_errors"].push_back({{"rank", error.rank},
+                                       {"time_ns", error.time_ns},
+                                       {"what", error.what},
+                                       {"in", act_json(error.in)}});
+    }
+  }
+  if (!explanation.deaths.empty()) {
+    json["deaths"] = Json::array();
+    for (const models::DeathReport& death : explanation.deaths) {
+      json["deaths"].push_back(death_json(death));
+    }
   }
   json["collateral"] = {{"acts", explanation.collateral},
                         {"by_distance", explanation.collateral_by_distance}};

@@ -26,6 +26,36 @@ constexpr const char* kYellow = "33;1";
 constexpr const char* kBold = "1";
 constexpr const char* kDim = "2";
 
+// "ranks 1 to 3 were taken down at 600 s by the watchdog: all_reduce#2 (train.py:88) ...".
+std::string death_text(const models::DeathReport& death, const std::vector<std::uint32_t>& ranks) {
+  const bool one = ranks.size() == 1;
+  const std::string who = fmt::format("rank{} {}", one ? "" : "s", viz::ranges(ranks));
+  const std::string when = time_text(death.time_ns);
+  std::string act = death.in ? act_text(*death.in) : "";
+  if (death.in && !death.in->at.empty()) act += fmt::format(" ({})", death.in->at);
+  const std::string what = death.what.empty() ? "" : ": " + death.what;
+  switch (death.cause) {
+    case sim::DeathCause::kAtTime:
+      return fmt::format("{} died at {}{}", who, when, what);
+    case sim::DeathCause::kAtAct:
+    case sim::DeathCause::kFatalCall:
+      return fmt::format("{} died at {} in {}{}", who, when, act, what);
+    case sim::DeathCause::kDeviceError:
+      return fmt::format("{} died at {} in {}, where the error of the device surfaced{}", who, when,
+                         act, what);
+    case sim::DeathCause::kLinkError:
+      return fmt::format("{} died at {}: {} ended in an error, after all retries", who, when, act);
+    case sim::DeathCause::kWatchdog:
+      return fmt::format("{} {} taken down at {} by the watchdog: {} was not done in time", who,
+                         one ? "was" : "were", when, act);
+    case sim::DeathCause::kTimeout:
+      return fmt::format("{} gave up at {}: {} timed out", who, when, act);
+    case sim::DeathCause::kLauncher:
+      break;
+  }
+  return fmt::format("{} {} ended at {} by the launcher", who, one ? "was" : "were", when);
+}
+
 class TextReport {
  public:
   TextReport(const Report& report, const TextOptions& options)
@@ -33,12 +63,14 @@ class TextReport {
 
   std::string run() {
     add_verdict();
+    add_deaths(false);
     if (!explanation_.mismatches.empty()) add_mismatches();
     if (!explanation_.cycle.empty()) add_cycle();
     if (!explanation_.roots.empty()) add_roots();
     if (!report_.misplacements.empty() || !report_.remedies.empty()) add_hints();
     add_ranks();
     if (explanation_.stuck > 0) add_collateral();
+    add_deaths(true);
     if (!report_.all_waits.empty()) add_all_waits();
     text_ += styled(kDim, "fingerprint " + fingerprint_text(explanation_.fingerprint)) + "\n";
     return std::move(text_);
@@ -46,6 +78,7 @@ class TextReport {
 
  private:
   void add_verdict();
+  void add_deaths(bool after_rest);
   void add_mismatches();
   void add_cycle();
   void add_roots();
@@ -129,6 +162,38 @@ void TextReport::add_cycle() {
   }
 }
 
+// Ranks that died alike are told once.
+void TextReport::add_deaths(bool after_rest) {
+  std::vector<std::string> lines;
+  if (!after_rest) {
+    for (const models::DeviceErrorReport& error : explanation_.device_errors) {
+      lines.push_back(fmt::format("rank {} {} ended at {} in an error of the device: {}",
+                                  error.rank, act_text(error.in), time_text(error.time_ns),
+                                  error.what));
+    }
+  }
+  const std::vector<models::DeathReport>& deaths = explanation_.deaths;
+  const auto alike = [](const models::DeathReport& a, const models::DeathReport& b) {
+    const auto act = [](const models::DeathReport& death) {
+      return death.in ? act_text(*death.in) + death.in->at : "";
+    };
+    return a.after_rest == b.after_rest && a.time_ns == b.time_ns && a.cause == b.cause &&
+           a.what == b.what && act(a) == act(b);
+  };
+  for (std::size_t i = 0; i < deaths.size();) {
+    std::size_t end = i;
+    std::vector<std::uint32_t> ranks;
+    while (end < deaths.size() && alike(deaths[i], deaths[end]))
+      ranks.push_back(deaths[end++].rank);
+    std::sort(ranks.begin(), ranks.end());
+    if (deaths[i].after_rest == after_rest) lines.push_back(death_text(deaths[i], ranks));
+    i = end;
+  }
+  if (lines.empty()) return;
+  add_heading(after_rest ? "How the job ends" : "What broke");
+  for (const std::string& line : lines) text_ += fmt::format("  {}\n", line);
+}
+
 void TextReport::add_mismatches() {
   constexpr std::size_t kMost = 20;
   add_heading("What met and does not fit");
@@ -189,6 +254,7 @@ void TextReport::add_hints() {
 
 std::string TextReport::device_text(const RankReport& rank) const {
   if (explanation_.verdict == Verdict::kLimit) return "not at rest";
+  if (rank.dead) return styled(kRed, "dead");
   return rank.spins ? styled(kRed, "100 % (spins)") : "idle";
 }
 

@@ -12,6 +12,7 @@ using models::ActStage;
 using models::Cause;
 using models::Wait;
 using models::WaitParty;
+using sim::DeathCause;
 using sim::Step;
 using sim::WaitKind;
 using sim::WaitNodeKind;
@@ -121,6 +122,10 @@ std::string_view cause_name(Cause cause) {
       return "mismatch";
     case Cause::kCycle:
       return "cycle";
+    case Cause::kDeadRank:
+      return "dead rank";
+    case Cause::kFailedLink:
+      return "failed link";
     case Cause::kAbsentMember:
       return "absent member";
     case Cause::kOutsideInput:
@@ -133,6 +138,28 @@ std::string_view cause_name(Cause cause) {
       break;
   }
   return "interrupted";
+}
+
+std::string_view death_name(DeathCause cause) {
+  switch (cause) {
+    case DeathCause::kAtTime:
+      return "at a time";
+    case DeathCause::kAtAct:
+      return "at an act";
+    case DeathCause::kFatalCall:
+      return "denied";
+    case DeathCause::kDeviceError:
+      return "device error";
+    case DeathCause::kLinkError:
+      return "link error";
+    case DeathCause::kWatchdog:
+      return "watchdog";
+    case DeathCause::kTimeout:
+      return "timeout";
+    case DeathCause::kLauncher:
+      break;
+  }
+  return "launcher";
 }
 
 std::string fingerprint_text(std::uint64_t fingerprint) {
@@ -216,9 +243,10 @@ std::string reason_text(const Wait& wait) {
     case WaitKind::kLock:
       return "waits for the lock that is held before";
     case WaitKind::kDeadRank:
-      return "waits in vain for the dead";
+      return wait.to.rank == wait.from.rank ? "never ends, after an error of the device of"
+                                            : "waits for what died with";
     case WaitKind::kFailedLink:
-      return "cannot reach";
+      return fmt::format("hangs on {} to", wait.link);
     case WaitKind::kOutsideInput:
       break;
   }

@@ -31,6 +31,9 @@ std::string_view stage_name(models::ActStage stage);
 /// "absent member": the name of a cause, as in JSON.
 std::string_view cause_name(models::Cause cause);
 
+/// "watchdog": why a rank died, as in JSON.
+std::string_view death_name(sim::DeathCause cause);
+
 /// "16 digits": the fingerprint as reports show it.
 std::string fingerprint_text(std::uint64_t fingerprint);
 
