@@ -1,0 +1,318 @@
+// Faults and guards, rule by rule (docs/rules.md, 10), from the YAML to the verdict. What is
+// expected is derived by hand; the comments say how where it is not plain.
+#include <string>
+
+#include "models/explanation.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+
+using namespace pipesim;
+using models::Cause;
+using models::DeathReport;
+using models::Explanation;
+using sim::DeathCause;
+using sim::Verdict;
+using sim::WaitKind;
+using testing::explanation_of;
+using testing::mistakes_in;
+
+namespace {
+
+// Two ranks that do the same.
+std::string both(const std::string& steps, const std::string& top) {
+  return "schema: 1\nranks: 2\ngroups: {g: all}\n" + top + "programs:\n  do:\n" + steps;
+}
+
+std::string step(const std::string& fields) { return "    - {" + fields + "}\n"; }
+
+struct Expected {
+  std::uint32_t rank;
+  std::int64_t time_ns;
+  DeathCause cause;
+  bool after_rest;
+};
+
+void check_deaths(const Explanation& found, const std::vector<Expected>& expected) {
+  REQUIRE(found.deaths.size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CAPTURE(i);
+    CHECK(found.deaths[i].rank == expected[i].rank);
+    CHECK(found.deaths[i].time_ns == expected[i].time_ns);
+    CHECK(found.deaths[i].cause == expected[i].cause);
+    CHECK(found.deaths[i].after_rest == expected[i].after_rest);
+  }
+}
+
+void check_root(const Explanation& found, std::uint32_t rank, WaitKind kind) {
+  REQUIRE(found.roots.size() == 1);
+  CHECK(found.roots[0].party.rank == rank);
+  CHECK(found.roots[0].first.kind == kind);
+}
+
+}  // namespace
+
+TEST_CASE("a rank that dies at a time never comes, and is the cause", "[scenarios][faults]") {
+  // Rank 1 dies 2 us before its kernel ends, so it never gets to the all-reduce.
+  const Explanation found = explanation_of(
+      both(step("compute: work, takes: 5us") + step("all_reduce: g, after: [compute]"),
+           "faults: [{rank: 1, dies: segfault, at: 3us}]\n"));
+  CHECK(found.verdict == Verdict::kStarved);
+  CHECK(found.cause == Cause::kDeadRank);
+  check_deaths(found, {{1, 3'000, DeathCause::kAtTime, false}});
+  CHECK(found.deaths[0].what == "segfault");
+  check_root(found, 1, WaitKind::kDeadRank);
+  CHECK(found.time_ns == 5'000);
+  CHECK(found.ranks[1].dead);
+}
+
+TEST_CASE("a rank dies at an act instead of launching it", "[scenarios][faults]") {
+  // Launched at once; of the second act nothing is launched on rank 0.
+  const std::string steps = step("repeat: 3, do: [{host: load, takes: 1us}, {compute: work}]");
+  const Explanation found =
+      explanation_of(both(steps, "faults: [{rank: 0, dies: killed, act: work#2}]\n"));
+  // Nobody waits for rank 0: rank 1 is done.
+  CHECK(found.verdict == Verdict::kCrashed);
+  CHECK(found.cause == Cause::kDeadRank);
+  check_deaths(found, {{0, 2'000, DeathCause::kAtAct, false}});
+  CHECK(found.deaths[0].in->op == "work");
+  CHECK(found.deaths[0].in->act == 2);
+  CHECK(found.acts_done == 6 + 3);  // load, work, load on rank 0
+}
+
+TEST_CASE("a program can raise, and exit early", "[scenarios][faults]") {
+  for (const std::string end : {"raise: out of memory", "exit: 0"}) {
+    const Explanation found = explanation_of(
+        both(step("host: load, takes: 1us") + step(end + ", on: 1") + step("all_reduce: g"), ""));
+    CHECK(found.verdict == Verdict::kStarved);
+    CHECK(found.cause == Cause::kDeadRank);
+    check_deaths(found, {{1, 1'000, DeathCause::kAtAct, false}});
+    CHECK(found.deaths[0].what == (end == "exit: 0" ? "exit 0" : "out of memory"));
+  }
+}
+
+TEST_CASE("what a rank has sent stays sent, and death after all work is no matter",
+          "[scenarios][faults]") {
+  const std::string top = "communicators: {named: {c: {group: g, eager: 1KiB}}}\n";
+  const std::string steps = step("on: 0, do: [{send: c, to: 1, bytes: 8B, takes: 1us}]") +
+                            step(
+                                "on: 1, do: [{host: load, takes: 9us}, {recv: c, from: 0, bytes: "
+                                "8B}]");
+  const auto verdict = [&](const std::string& at) {
+    return explanation_of(both(steps, top + "faults: [{rank: 0, dies: killed, at: " + at + "}]\n"))
+        .verdict;
+  };
+  CHECK(verdict("5us") == Verdict::kCompleted);
+  CHECK(verdict("1us") == Verdict::kCompleted);  // an event comes before a timer of its time
+  CHECK(verdict("999ns") == Verdict::kStarved);  // the message was still under way
+}
+
+TEST_CASE("a collective during which a member dies never ends", "[scenarios][faults]") {
+  const auto found = [](const std::string& at) {
+    return explanation_of(both(step("all_reduce: g, takes: 10us") + step("synchronize: device"),
+                               "faults: [{rank: 1, dies: killed, at: " + at + "}]\n"));
+  };
+  CHECK(found("9999ns").verdict == Verdict::kStarved);
+  check_root(found("9999ns"), 1, WaitKind::kDeadRank);
+  // Done at 10 us, and rank 1 with its synchronize too.
+  CHECK(found("10us").verdict == Verdict::kCompleted);
+}
+
+TEST_CASE("a mismatch and a cycle decide before the dead", "[scenarios][faults]") {
+  const std::string top = "faults: [{rank: 2, dies: killed, at: 0s}]\n";
+  const auto cause = [&](const std::string& zero, const std::string& one) {
+    return explanation_of(
+               "schema: 1\nranks: 3\ngroups: {p: [0, 1], q: [0, 1], all: all}\n" + top +
+               "programs:\n  - on: 0\n    do: [" + zero + "]\n  - on: 1\n    do: [" + one +
+               "]\n  - on: all\n    thread: other\n    do: [{all_reduce: all, takes: 1us}]\n")
+        .cause;
+  };
+  CHECK(cause("{all_reduce: p}", "{all_reduce: p}") == Cause::kDeadRank);
+  CHECK(cause("{send: p, to: 1}, {recv: p, from: 1}", "{send: p, to: 0}, {recv: p, from: 0}") ==
+        Cause::kCycle);
+  CHECK(cause("{all_reduce: p}", "{all_gather: p}") == Cause::kMismatch);
+}
+
+TEST_CASE("the error of a device surfaces later, elsewhere", "[scenarios][faults]") {
+  // The kernel ends at 5 us. What comes next on the host is what dies.
+  const auto found = [](const std::string& next) {
+    return explanation_of(both(
+        step("compute: bad, takes: 5us") + step(next) + step("all_reduce: g") + step("host: end"),
+        "faults: [{rank: 1, fails: illegal address, act: bad}]\n"));
+  };
+  const Explanation launch = found("host: load, takes: 20us");
+  check_deaths(launch, {{1, 20'000, DeathCause::kDeviceError, false}});
+  CHECK(launch.deaths[0].in->op == "all_reduce g");
+  CHECK(launch.deaths[0].what == "illegal address");
+  REQUIRE(launch.device_errors.size() == 1);
+  CHECK(launch.device_errors[0].time_ns == 5'000);
+  CHECK(launch.device_errors[0].in.op == "bad");
+  CHECK(launch.verdict == Verdict::kStarved);
+  check_root(launch, 1, WaitKind::kDeadRank);
+  const Explanation blocked = found("synchronize: device");
+  check_deaths(blocked, {{1, 5'000, DeathCause::kDeviceError, false}});
+  CHECK(blocked.deaths[0].in->op == "synchronize device");
+  // All was launched before the error, and nothing on the host asks the device again.
+  const Explanation unseen = found("host: load");
+  CHECK(unseen.deaths.empty());
+  CHECK(unseen.verdict == Verdict::kStarved);
+}
+
+TEST_CASE("what would not end before its link is down hangs", "[scenarios][faults]") {
+  const std::string top =
+      "cluster: {hosts: 2, devices: 1, between_hosts: [infiniband]}\n"
+      "faults: [{link: infiniband, down: 10us}]\n";
+  const auto found = [&](const std::string& steps) { return explanation_of(both(steps, top)); };
+  CHECK(found(step("all_reduce: g, takes: 9999ns")).verdict == Verdict::kCompleted);
+  const Explanation hangs = found(step("all_reduce: g, takes: 10us"));
+  CHECK(hangs.verdict == Verdict::kStarved);
+  CHECK(hangs.cause == Cause::kFailedLink);
+  REQUIRE(hangs.roots.size() == 2);  // each cannot reach the other
+  CHECK(hangs.roots[0].first.kind == WaitKind::kFailedLink);
+  CHECK(hangs.roots[0].first.link == "infiniband between node0 and node1");
+  CHECK(hangs.deaths.empty());  // no retry, no guard
+  const std::string message =
+      step("on: 0, do: [{send: g, to: 1, takes: 10us}]") + step("on: 1, do: [{recv: g, from: 0}]");
+  CHECK(found(message).cause == Cause::kFailedLink);
+}
+
+TEST_CASE("a link that is slower makes everything over it longer", "[scenarios][faults]") {
+  const std::string top =
+      "cluster: {hosts: 2, devices: 1, between_hosts: [infiniband]}\n"
+      "faults: [{link: infiniband, hosts: [0, 1], slower: 7}]\n";
+  CHECK(explanation_of(both(step("all_reduce: g, takes: 10us"), top)).time_ns == 70'000);
+}
+
+TEST_CASE("after all retries both ends have an error, which is found at the next poll",
+          "[scenarios][faults]") {
+  // Started at 0; 7 us later, found at 8 us.
+  const Explanation found = explanation_of(
+      both(step("all_reduce: g, takes: 1us"),
+           "cluster: {hosts: 2, devices: 1, between_hosts: [infiniband]}\nguards: {poll: 4us}\n"
+           "faults: [{link: infiniband, down: 0s, retry: 7us}]\n"));
+  CHECK(found.cause == Cause::kFailedLink);
+  check_deaths(
+      found, {{0, 8'000, DeathCause::kLinkError, true}, {1, 8'000, DeathCause::kLinkError, true}});
+}
+
+TEST_CASE("the watchdog counts from the launch and looks at its polls", "[scenarios][faults]") {
+  // Rank 0 launches at 1 us, is due at 11 us and found at 12 us. Rank 1 never comes.
+  const std::string steps = step("on: 0, do: [{host: load, takes: 1us}, {all_reduce: g}]");
+  const Explanation found = explanation_of(both(steps, "guards: {watchdog: 10us, poll: 4us}\n"));
+  CHECK(found.verdict == Verdict::kStarved);
+  CHECK(found.cause == Cause::kAbsentMember);
+  check_deaths(found, {{0, 12'000, DeathCause::kWatchdog, true}});
+  CHECK(found.deaths[0].in->op == "all_reduce g");
+}
+
+TEST_CASE("a slow rank trips the watchdog of the others", "[scenarios][faults]") {
+  const std::string steps = step("host: breakpoint, on: 1, takes: 20us") + step("all_reduce: g");
+  const auto found = [&](const std::string& watchdog) {
+    return explanation_of(both(steps, "guards: {watchdog: " + watchdog + "}\n"));
+  };
+  const Explanation tripped = found("10us");
+  CHECK(tripped.verdict == Verdict::kStarved);
+  CHECK(tripped.cause == Cause::kDeadRank);
+  // Rank 1 waits for rank 0, which is gone, from 20 us to 30 us.
+  check_deaths(tripped, {{0, 10'000, DeathCause::kWatchdog, false},
+                         {1, 30'000, DeathCause::kWatchdog, true}});
+  check_root(tripped, 0, WaitKind::kDeadRank);
+  CHECK(found("20us").verdict == Verdict::kCompleted);  // what ends at that time is in time
+}
+
+TEST_CASE("keys, creations and calls of hosts have the time limit of the store",
+          "[scenarios][faults]") {
+  const auto found = [](const std::string& steps, const std::string& named = "") {
+    return explanation_of(both(step("host: start, takes: 1us") + steps,
+                               "communicators: {creation: first_use, named: {c: {group: g, host: "
+                               "on, creation: start" +
+                                   named +
+                                   "}, d: {group: g}}}\n"
+                                   "guards: {store: 10us}\n"));
+  };
+  check_deaths(found(step("get: key, on: 1")), {{1, 11'000, DeathCause::kTimeout, true}});
+  check_deaths(found(step("get: key, on: 1, timeout: 3us")),
+               {{1, 4'000, DeathCause::kTimeout, true}});
+  check_deaths(found(step("all_reduce: d, on: 1")), {{1, 11'000, DeathCause::kTimeout, true}});
+  check_deaths(found(step("all_reduce: c, on: 1")), {{1, 11'000, DeathCause::kWatchdog, true}});
+  check_deaths(found(step("all_reduce: c, on: 1"), ", timeout: 2us"),
+               {{1, 3'000, DeathCause::kWatchdog, true}});
+}
+
+TEST_CASE("the launcher ends the ranks of the host, or the job", "[scenarios][faults]") {
+  const auto found = [](const std::string& ends) {
+    return explanation_of(
+        "schema: 1\nranks: 4\ncluster: {hosts: 2, devices: 2}\n"
+        "guards: {launcher: 2us, launcher_ends: " +
+        ends +
+        "}\n"
+        "faults: [{rank: 1, dies: killed, at: 3us}]\n"
+        "programs:\n  do: [{host: work, takes: 9us}]\n");
+  };
+  check_deaths(found("host"),
+               {{1, 3'000, DeathCause::kAtTime, false}, {0, 5'000, DeathCause::kLauncher, false}});
+  CHECK(found("host").verdict == Verdict::kCrashed);
+  check_deaths(found("job"), {{1, 3'000, DeathCause::kAtTime, false},
+                              {0, 5'000, DeathCause::kLauncher, false},
+                              {2, 5'000, DeathCause::kLauncher, false},
+                              {3, 5'000, DeathCause::kLauncher, false}});
+}
+
+TEST_CASE("who may not read dies, or falls back to something slower", "[scenarios][faults]") {
+  const auto found = [](const std::string& call, const std::string& slower = "") {
+    return explanation_of(
+        "schema: 1\nranks: 4\ngroups: {g: all}\ncluster: {hosts: 2, devices: 2}\n"
+        "communicators: {named: {c: {group: g, host: on}}}\n"
+        "faults: [{communicator: c, denied: not permitted" +
+        slower +
+        "}]\n"
+        "programs:\n  do: [{" +
+        call + "}]\n");
+  };
+  // Ranks 0 and 1 share a host. Rank 1 reads what the root of its own host gives; ranks 2 and 3 get
+  // it over the network.
+  check_deaths(found("broadcast: c, root: 0, takes: 1us"),
+               {{1, 1'000, DeathCause::kFatalCall, false}});
+  check_deaths(found("reduce: c, root: 0, takes: 1us"),
+               {{0, 1'000, DeathCause::kFatalCall, false}});
+  CHECK(found("all_reduce: c, takes: 1us").deaths.size() == 4);
+  CHECK(found("barrier: c, takes: 1us").verdict == Verdict::kCompleted);
+  const Explanation slow = found("broadcast: c, root: 0, takes: 1us", ", slower: 3");
+  CHECK(slow.verdict == Verdict::kCompleted);
+  CHECK(slow.time_ns == 3'000);
+}
+
+TEST_CASE("a rank that cannot reach the others does not arrive", "[scenarios][faults]") {
+  const auto found = [](const std::string& interface, const std::string& faults) {
+    return explanation_of(
+        "schema: 1\nranks: 4\ngroups: {g: all}\n"
+        "cluster: {hosts: 2, devices: 2, interfaces: {eth0: ethernet, lo: nowhere}}\n"
+        "communicators: {named: {c: {group: g, port: 29500, interface: " +
+        interface + "}}}\n" + faults + "programs:\n  do: [{create: c}]\n");
+  };
+  CHECK(found("eth0", "").verdict == Verdict::kCompleted);
+  for (const Explanation& stuck :
+       {found("lo", ""), found("eth0", "faults: [{port: 29500, closed_on: 0}]\n")}) {
+    CHECK(stuck.verdict == Verdict::kStarved);
+    CHECK(stuck.cause == Cause::kFailedLink);
+    check_root(stuck, 0, WaitKind::kFailedLink);
+    CHECK(stuck.acts_done == 0);
+  }
+  // A port of another number, or of the other host, is none of its business.
+  CHECK(found("eth0", "faults: [{port: 29501, closed_on: 0}, {port: 29500, closed_on: 1}]\n")
+            .verdict == Verdict::kCompleted);
+}
+
+TEST_CASE("mistakes in faults and guards are told with their place", "[scenarios][faults]") {
+  const auto mistakes = [](const std::string& top) {
+    return mistakes_in(both(step("compute: work"), top));
+  };
+  CHECK(mistakes("faults: [{rank: 5, dies: x, at: 1s}]\n").find("rank") != std::string::npos);
+  CHECK(mistakes("faults: [{rank: 0, dies: x}]\n").find("say when it dies") != std::string::npos);
+  CHECK(mistakes("faults: [{rank: 0, dies: x, act: wrk#1}]\n").find("'work'") != std::string::npos);
+  CHECK(mistakes("faults: [{rank: 0, dies: x, act: work#2}]\n").find("there is no #2") !=
+        std::string::npos);
+  CHECK(mistakes("faults: [{link: infiniband, down: 0s}]\n").find("no 'cluster'") !=
+        std::string::npos);
+  CHECK(mistakes("guards: {watchdog: -1s}\n").find("at least 0") != std::string::npos);
+  CHECK(mistakes("faults: [{}]\n").find("a fault says where") != std::string::npos);
+}
