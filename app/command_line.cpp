@@ -196,7 +196,7 @@ std::optional<std::string> text_of(const po::variables_map& values, const char* 
 std::optional<Until> until(const po::variables_map& values) {
   const std::optional<std::string> text = text_of(values, "until");
   if (!text) return std::nullopt;
-  const std::optional<Until> result = parse_until(*text);
+  std::optional<Until> result = parse_until(*text);
   if (result) return result;
   throw UsageError(
       fmt::format("--until needs a time (12ms) or an act (rank0:gather#3), found '{}'", *text));

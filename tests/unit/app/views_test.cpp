@@ -92,11 +92,14 @@ TEST_CASE("a log is written for all ranks, for each, or printed", "[app][views]"
   std::map<std::string, std::string> by_rank;
   for (const std::string& line : lines_of(merged)) {
     const std::size_t colon = line.find(':');
-    by_rank[line.substr(colon + 1, line.find(']') - colon - 1)] += line + "\n";
+    std::string& lines = by_rank[line.substr(colon + 1, line.find(']') - colon - 1)];
+    lines += line;
+    lines += '\n';
   }
   CHECK(by_rank.size() == 8);
   for (const auto& [rank, lines] : by_rank) {
-    CHECK(testing::file_text(logs + "/rank_" + rank + ".log") == lines);
+    CHECK(testing::file_text(std::string(logs).append("/rank_").append(rank).append(".log")) ==
+          lines);
   }
   // "before" without "after", which is what hung: rank 1 in the creation of a communicator.
   CHECK(contains(by_rank["1"], "before: nccl-2108#1,"));
