@@ -4,19 +4,21 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstdint>
+#include <optional>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
 
 #include "app/exit_codes.hpp"
+#include "app/explain_command.hpp"
 #include "app/files.hpp"
 #include "app/run_command.hpp"
+#include "app/until.hpp"
 #include "app/version.hpp"
-#include "formats/expression.hpp"
+#include "app/views.hpp"
 #include "models/diagnostics.hpp"
 
 namespace pipesim::app {
@@ -38,21 +40,39 @@ struct Command {
   int (*run)(const Arguments& arguments, const Console& console);
 };
 
+// How the end of a run is looked at.
+void add_views(po::options_description& options) {
+  auto add = options.add_options();
+  const auto file = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  add("json", "print the report as JSON (docs/json.md)");
+  add("stacks", "print where every host thread stands, as py-spy dumps a real job, instead");
+  add("log", file("FILE"),
+      "write the log of all ranks, with a line before and after each launch; - prints it instead");
+  add("log-dir", file("DIR"), "write the log of each rank to DIR/rank_N.log");
+  add("dot", file("FILE"), "write the wait-for graph for Graphviz");
+  add("all", "list and draw every wait, not only those of the cycle");
+  add("color", file("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
+}
+
 po::options_description run_options() {
   po::options_description options("Options");
   auto add = options.add_options();
   add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
       "set a parameter of the scenario; may be given several times");
   add("params", "list the parameters of the scenario and stop");
-  add("json", "print the report as JSON (docs/json.md)");
-  add("dot", po::value<std::string>()->value_name("FILE"), "write the wait-for graph for Graphviz");
-  add("stacks", "print where every host thread stands, as py-spy dumps a real job, instead");
   add("until", po::value<std::string>()->value_name("WHEN"),
-      "stop there and report the state: a time (12ms), or the launch of an act (rank0:gather#3)");
-  add("all", "list and draw every wait, not only those of the cycle");
-  add("color", po::value<std::string>()->value_name("WHEN"),
-      "auto (the default), always or never; NO_COLOR is respected");
-  add("help,h", "print this help");
+      "stop all ranks there and report the state: a time (12ms), or the moment when a rank enters "
+      "an act (rank0:gather#3)");
+  add("save-state", po::value<std::string>()->value_name("FILE"),
+      "write the end state to a file for 'pipesim explain'; - prints it instead of the report");
+  add_views(options);
+  return options;
+}
+
+po::options_description explain_options() {
+  po::options_description options("Options");
+  add_views(options);
   return options;
 }
 
@@ -69,6 +89,8 @@ constexpr std::string_view kRunHelp =
     "  pipesim run scenarios/swin_2x2x2.yaml --json | jq .cycle\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --until rank1:nccl-1998#2\n"
     "  pipesim run scenarios/deepspeed_loss_broadcast.yaml --stacks\n"
+    "  pipesim run scenarios/swin_2x2x2.yaml --log - | grep 'node0:1' | tail\n"
+    "  pipesim run scenarios/swin_2x2x2.yaml --save-state hang.json\n"
     "\n"
     "Exit code: 0 it completes, 1 it hangs, 2 bad input or usage, 3 a limit was reached first,\n"
     "74 a file could not be read or written, 130 interrupted.\n"
@@ -77,6 +99,29 @@ constexpr std::string_view kRunHelp =
 std::string help_of_run() {
   std::ostringstream text;
   text << kRunHelp << run_options();
+  return text.str();
+}
+
+constexpr std::string_view kExplainHelp =
+    "Usage: pipesim explain FILE [options]\n"
+    "\n"
+    "Opens an end state that 'pipesim run --save-state' has written (- is standard input), on "
+    "this\n"
+    "machine or another, and reports as that run did. The scenario is in the file.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim explain hang.json\n"
+    "  pipesim explain hang.json --stacks\n"
+    "  pipesim run scenarios/swin_2x2x2.yaml --save-state - | pipesim explain - --json\n"
+    "\n"
+    "Exit code: that of the run (0 it completes, 1 it hangs, 3 a limit was reached first, 130\n"
+    "interrupted); 2 bad usage, no state file, or one that comes out otherwise here; 74 a file\n"
+    "could not be read or written.\n"
+    "\n";
+
+std::string help_of_explain() {
+  std::ostringstream text;
+  text << kExplainHelp << explain_options();
   return text.str();
 }
 
@@ -143,34 +188,41 @@ Console coloured(const Console& console, const po::variables_map& values) {
   return result;
 }
 
-// "12ms", or "rank0:all_gather#3".
-Until until(const std::string& text) {
-  const auto refuse = [&]() -> UsageError {
-    return UsageError(
-        fmt::format("--until needs a time (12ms) or an act (rank0:gather#3), found '{}'", text));
-  };
-  const std::size_t colon = text.find(':');
-  const std::size_t hash = text.rfind('#');
-  Until result;
-  if (text.substr(0, 4) == "rank" && colon != std::string::npos && hash != std::string::npos) {
-    const auto number = [&](std::size_t begin, std::size_t end, std::uint32_t& value) {
-      const char* last = text.data() + end;
-      const auto [stop, problem] = std::from_chars(text.data() + begin, last, value);
-      if (problem != std::errc() || stop != last) throw refuse();
-    };
-    if (hash < colon) throw refuse();
-    number(4, colon, result.rank);
-    number(hash + 1, text.size(), result.act);
-    result.op = text.substr(colon + 1, hash - colon - 1);
-    if (result.op.empty() || result.act == 0) throw refuse();
-    return result;
+std::optional<std::string> text_of(const po::variables_map& values, const char* option) {
+  if (values.count(option) == 0) return std::nullopt;
+  return values[option].as<std::string>();
+}
+
+std::optional<Until> until(const po::variables_map& values) {
+  const std::optional<std::string> text = text_of(values, "until");
+  if (!text) return std::nullopt;
+  std::optional<Until> result = parse_until(*text);
+  if (result) return result;
+  throw UsageError(
+      fmt::format("--until needs a time (12ms) or an act (rank0:gather#3), found '{}'", *text));
+}
+
+Views views(const po::variables_map& values, bool state_is_printed) {
+  Views result;
+  result.quiet = state_is_printed;
+  result.json = values.count("json") > 0;
+  result.stacks = values.count("stacks") > 0;
+  result.all = values.count("all") > 0;
+  result.dot_path = text_of(values, "dot");
+  result.log_path = text_of(values, "log");
+  result.log_folder = text_of(values, "log-dir");
+  const std::array<std::pair<bool, const char*>, 4> printed = {{{result.json, "--json"},
+                                                                {result.stacks, "--stacks"},
+                                                                {result.log_path == "-", "--log -"},
+                                                                {result.quiet, "--save-state -"}}};
+  const char* first = nullptr;
+  for (const auto& [asked, option] : printed) {
+    if (!asked) continue;
+    if (first != nullptr) {
+      throw UsageError(fmt::format("{} and {} exclude each other", first, option));
+    }
+    first = option;
   }
-  models::Diagnostics problems;
-  const auto value = formats::parse_expression(text, {}, formats::Scope(), problems);
-  if (!value || value->type != formats::ValueType::kTime) throw refuse();
-  const std::optional<std::int64_t> time = value->expr.value(0);
-  if (!time || *time < 0) throw refuse();
-  result.time = sim::Time{*time};
   return result;
 }
 
@@ -182,13 +234,10 @@ int command_run(const Arguments& arguments, const Console& console) {
   }
   RunCommand command;
   command.path = one_file(values, "run");
-  command.json = values.count("json") > 0;
-  command.stacks = values.count("stacks") > 0;
-  if (command.json && command.stacks) throw UsageError("--json and --stacks exclude each other");
-  if (values.count("until") > 0) command.until = until(values["until"].as<std::string>());
-  command.all = values.count("all") > 0;
+  command.until = until(values);
   command.list_parameters = values.count("params") > 0;
-  if (values.count("dot") > 0) command.dot_path = values["dot"].as<std::string>();
+  command.state_path = text_of(values, "save-state");
+  command.views = views(values, command.state_path == "-");
   if (values.count("set") > 0) {
     for (const std::string& text : values["set"].as<Arguments>()) {
       command.settings.push_back(setting(text));
@@ -197,10 +246,22 @@ int command_run(const Arguments& arguments, const Console& console) {
   return run_run(command, coloured(console, values));
 }
 
+int command_explain(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, explain_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_explain();
+    return kExitGood;
+  }
+  const ExplainCommand command{one_file(values, "explain"), views(values, false)};
+  return run_explain(command, coloured(console, values));
+}
+
 int command_help(const Arguments& arguments, const Console& console);
 
 constexpr std::array kCommands = {
     Command{"run", "simulate a scenario and say whether it hangs, and why", command_run},
+    Command{"explain", "open an end state that run has saved, and report as run did",
+            command_explain},
     Command{"help", "print this help, or that of a command", command_help},
 };
 
@@ -212,7 +273,7 @@ std::string main_help() {
       "\n"
       "Commands:\n";
   for (const Command& command : kCommands) {
-    text += fmt::format("  {:6} {}\n", command.name, command.about);
+    text += fmt::format("  {:8} {}\n", command.name, command.about);
   }
   text +=
       "\n"

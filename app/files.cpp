@@ -1,10 +1,11 @@
 #include "app/files.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -31,10 +32,21 @@ void write_stream(const std::string& path, const std::string& target, const std:
   }
 }
 
+std::string read_stream(std::istream& stream, std::size_t most) {
+  std::string text;
+  std::array<char, std::size_t{1} << 16> part{};
+  while (stream && text.size() <= most) {
+    const std::size_t wanted = std::min(part.size(), most - text.size() + 1);
+    stream.read(part.data(), static_cast<std::streamsize>(wanted));
+    text.append(part.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  return text;
+}
+
 }  // namespace
 
-std::string read_file(const std::string& path, std::istream& standard_input) {
-  if (path == "-") return {std::istreambuf_iterator<char>(standard_input), {}};
+std::string read_file(const std::string& path, std::istream& standard_input, std::size_t most) {
+  if (path == "-") return read_stream(standard_input, most);
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     errno = EISDIR;
@@ -43,7 +55,7 @@ std::string read_file(const std::string& path, std::istream& standard_input) {
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("read", path);
-  std::string text(std::istreambuf_iterator<char>(file), {});
+  std::string text = read_stream(file, most);
   if (file.bad()) fail("read", path);
   return text;
 }
@@ -68,6 +80,14 @@ void write_file(const std::string& path, const std::string& text) {
     errno = reason;
     fail("write", path);
   }
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (std::filesystem::is_directory(path)) return;
+  errno = error ? error.value() : ENOTDIR;
+  fail("make folder", path);
 }
 
 }  // namespace pipesim::app

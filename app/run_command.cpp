@@ -1,25 +1,16 @@
 #include "app/run_command.hpp"
 
-#include <algorithm>
-#include <utility>
-
 #include <fmt/format.h>
 
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
-#include "models/remedies.hpp"
-#include "models/simulation.hpp"
+#include "app/version.hpp"
+#include "formats/state_file.hpp"
 #include "viz/diagnostic_text.hpp"
-#include "viz/json_report.hpp"
-#include "viz/stack_dump.hpp"
 #include "viz/table.hpp"
-#include "viz/text_report.hpp"
-#include "viz/wait_for_dot.hpp"
 
 namespace pipesim::app {
 namespace {
-
-using models::Simulation;
 
 std::string shown_path(const std::string& path) { return path == "-" ? "standard input" : path; }
 
@@ -34,67 +25,19 @@ std::string parameter_table(const formats::Scenario& scenario) {
   return table.text();
 }
 
-int exit_code(const models::Explanation& explanation) {
-  if (explanation.cause == models::Cause::kInterrupted) return kExitInterrupted;
-  switch (explanation.verdict) {
-    case sim::Verdict::kCompleted:
-      return kExitGood;
-    case sim::Verdict::kLimit:
-      return kExitUndecided;
-    case sim::Verdict::kDeadlock:
-    case sim::Verdict::kStarved:
-    case sim::Verdict::kMismatch:
-    case sim::Verdict::kCrashed:
-      break;
-  }
-  return kExitBad;
-}
-
-std::vector<models::Wait> all_waits(const models::TaskGraph& graph, const Simulation& simulation) {
-  std::vector<models::Wait> waits;
-  waits.reserve(simulation.waits.edges.size());
-  for (const sim::WaitEdge& edge : simulation.waits.edges) {
-    waits.push_back(models::describe_wait(graph, simulation.lowered, simulation.outcome.state,
-                                          simulation.waits, edge));
-  }
-  return waits;
-}
-
-// The time of the launch of an act is known from a run before. False, with a reason, where it never
-// happens.
-bool set_until(const Until& until, const models::TaskGraph& graph, models::Diagnostics& diagnostics,
-               sim::RunOptions& options) {
-  if (until.time) {
-    options.until = *until.time;
-    return true;
-  }
-  sim::RunOptions keep = options;
-  keep.keep_act_times = true;
-  const std::optional<Simulation> before = models::simulate(graph, diagnostics, keep);
-  if (!before) return false;
-  const sim::Plan& plan = before->lowered.plan;
-  const std::string name = fmt::format("rank {} {}#{}", until.rank, until.op, until.act);
-  for (const sim::ActorId id : ids_of(plan.actors)) {
-    if (plan.actors[id].rank.value != until.rank) continue;
-    if (graph.actors[before->lowered.actor_template[id]].name != until.op) continue;
-    if (until.act > plan.actors[id].acts) {
-      diagnostics.error({}, fmt::format("--until: rank {} {} acts {} times, so there is no #{}",
-                                        until.rank, until.op, plan.actors[id].acts, until.act));
-      return false;
-    }
-    const auto index = before->outcome.first_act[id] + until.act - 1;
-    options.until = before->outcome.act_times[index].launch;
-    if (options.until != sim::kNever) return true;
-    diagnostics.error({}, fmt::format("--until: {} is never launched", name));
-    return false;
-  }
-  models::Diagnostic& error = diagnostics.error({}, fmt::format("--until: there is no {}", name));
-  std::vector<std::string> names;
-  for (const models::ActorTemplate& actor : graph.actors) {
-    if (actor.on.contains(until.rank)) names.push_back(actor.name);
-  }
-  models::suggest_name(error, until.op, names);
-  return false;
+formats::SavedState state_of(const RunCommand& command, const std::string& text,
+                             const models::Simulation& simulation) {
+  formats::SavedState state;
+  state.made_by = version();
+  state.path = shown_path(command.path);
+  state.scenario = text;
+  state.settings = command.settings;
+  if (command.until) state.until = command.until->text;
+  state.interrupted = simulation.outcome.end == sim::RunEnd::kInterrupted;
+  state.events = simulation.outcome.events;
+  state.verdict = simulation.explanation.verdict;
+  state.fingerprint = simulation.explanation.fingerprint;
+  return state;
 }
 
 }  // namespace
@@ -116,32 +59,24 @@ int run_run(const RunCommand& command, const Console& console) {
   }
   sim::RunOptions options;
   options.stop = console.interrupted;
-  if (command.until && !set_until(*command.until, scenario->graph, diagnostics, options)) {
-    return complain();
-  }
-  const std::optional<Simulation> simulation =
-      models::simulate(scenario->graph, diagnostics, options);
+  options.keep_log = command.views.need_log();
+  const std::optional<models::Simulation> simulation =
+      simulate_until(scenario->graph, command.until, options, diagnostics);
   if (!simulation) return complain();
-  const models::Explanation& explanation = simulation->explanation;
-
-  viz::Report report{scenario->graph, explanation, {}, {}, {}};
-  report.misplacements = models::find_misplacements(scenario->graph, explanation);
-  report.remedies = models::find_remedies(scenario->graph, explanation);
-  if (command.all) report.all_waits = all_waits(scenario->graph, *simulation);
-  // The picture first: if it cannot be written, that is all there is to say.
-  if (command.dot_path) {
-    const std::string title = fmt::format("{}: who waits for whom", scenario->graph.name);
-    write_file(*command.dot_path,
-               viz::wait_for_dot({title, explanation.cycle, all_waits(scenario->graph, *simulation),
-                                  !command.all}));
+  // What is left are warnings.
+  complain();
+  // Before all that takes time, so that a state is there whatever happens then.
+  if (command.state_path) {
+    diagnostics = models::Diagnostics();
+    const auto state = formats::write_state(state_of(command, text, *simulation), diagnostics);
+    if (!state) return complain();
+    if (*command.state_path == "-") {
+      console.out << *state;
+    } else {
+      write_file(*command.state_path, *state);
+    }
   }
-  if (command.stacks) {
-    console.out << viz::stack_dump(explanation, shown_path(command.path));
-    return exit_code(explanation);
-  }
-  console.out << (command.json ? viz::json_report(report)
-                               : viz::text_report(report, {console.out_colour}));
-  return exit_code(explanation);
+  return show(scenario->graph, *simulation, shown_path(command.path), command.views, console);
 }
 
 }  // namespace pipesim::app

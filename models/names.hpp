@@ -10,6 +10,11 @@
 
 namespace pipesim::models {
 
+/// The name of the host that a rank is on. Without a cluster all share one.
+inline std::string host_name(const TaskGraph& graph, std::uint32_t rank) {
+  return graph.cluster ? graph.cluster->host_name(graph.cluster->host_of_rank[rank]) : "node0";
+}
+
 /// Looks names up in the task graph that a plan was made from. Both must outlive it.
 class Names {
  public:

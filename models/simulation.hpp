@@ -20,6 +20,9 @@ struct Simulation {
   Explanation explanation;
 };
 
+/// Runs and explains `lowered`, made from `graph`.
+Simulation simulate(const TaskGraph& graph, Lowered lowered, const sim::RunOptions& options);
+
 /// Lowers, runs and explains. Nothing where `graph` has mistakes, which `diagnostics` then has.
 std::optional<Simulation> simulate(const TaskGraph& graph, Diagnostics& diagnostics,
                                    const sim::RunOptions& options = {});

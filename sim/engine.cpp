@@ -29,7 +29,10 @@ Step after(Step step) {
 class Engine {
  public:
   Engine(const Plan& plan, const RunOptions& options)
-      : plan_(plan), options_(options), state_(State::initial(plan)) {
+      : plan_(plan),
+        options_(options),
+        watches_enters_(options.keep_act_times || options.keep_log || options.until_actor.valid()),
+        state_(State::initial(plan)) {
     if (options.keep_act_times) reserve_act_times();
   }
 
@@ -132,14 +135,18 @@ class Engine {
   void set_creation_timeout(ThreadId id, CommunicatorId communicator);
 
   void progress() { last_progress_ = queue_.now(); }
+  void note_enter(ActorId id);
+  void note_return(ActorId id);
   void reserve_act_times();
   void keep_times(ActorId actor, std::uint32_t k, const ActTimes& times);
   void account_unfinished();
 
   const Plan& plan_;
   const RunOptions& options_;
+  const bool watches_enters_;
   State state_;
   EventQueue queue_;
+  Time end_of_run_ = kEndOfTime;  // what would happen then, or later, does not
   Time last_progress_{0};
   std::uint64_t acts_done_ = 0;
   std::uint64_t events_ = 0;
@@ -151,29 +158,32 @@ class Engine {
   std::vector<RankDeath> deaths_;
   std::vector<ActTimes> act_times_;
   IdVector<ActorId, std::uint64_t> first_act_;
+  std::vector<LogEntry> log_;
 };
 
 Outcome Engine::run() {
   // How many events pass between two looks at the stop flag: about a millisecond.
   constexpr std::uint64_t kStopInterval = 1 << 14;
-  const Time end_of_run = later(options_.until, Duration{1});
+  end_of_run_ = later(options_.until, Duration{1});
   RunEnd end = RunEnd::kStuck;
   if (plan_.faulty) set_timers_of_plan();
   send_start_messages();
   while (!queue_.empty()) {
-    if (timers_.next_time() < std::min(queue_.next_time(), end_of_run)) {
+    if (timers_.next_time() < std::min(queue_.next_time(), end_of_run_)) {
       fire(timers_.pop());
       continue;
     }
-    if (queue_.next_time() >= end_of_run) {
-      end = end_of_run == kEndOfTime ? RunEnd::kTimeLimit : RunEnd::kUntil;
+    if (queue_.next_time() >= end_of_run_) {
+      end = end_of_run_ == kEndOfTime ? RunEnd::kTimeLimit : RunEnd::kUntil;
       break;
     }
-    if (++events_ % kStopInterval == 0 && options_.stop != nullptr &&
-        options_.stop->load(std::memory_order_relaxed)) {
+    const bool look = events_ % kStopInterval == kStopInterval - 1 && options_.stop != nullptr;
+    if (events_ == options_.max_events ||
+        (look && options_.stop->load(std::memory_order_relaxed))) {
       end = RunEnd::kInterrupted;
       break;
     }
+    ++events_;
     const Event event = queue_.pop();
     switch (event.kind) {
       case EventKind::kOpEnds:
@@ -216,6 +226,7 @@ Outcome Engine::run() {
   outcome.deaths = std::move(deaths_);
   outcome.act_times = std::move(act_times_);
   outcome.first_act = std::move(first_act_);
+  outcome.log = std::move(log_);
   return outcome;
 }
 
@@ -251,7 +262,9 @@ void Engine::run_thread(ThreadId id) {
   state.step = Step::kNone;
   if (step == Step::kHostStep) {
     finish_host_step(id);
-  } else if (step != Step::kNone && step != Step::kCompletion) {
+  } else if (step == Step::kCompletion) {
+    note_return(state.at);
+  } else if (step != Step::kNone) {
     if (!run_from(id, after(step))) return;
   }
   const bool free = thread.order == ThreadOrder::kProgram ? run_program(id) : run_inbox(id);
@@ -298,6 +311,7 @@ bool Engine::run_from(ThreadId id, Step step) {
   switch (step) {
     case Step::kNone:
     case Step::kOutsideInput:
+      if (watches_enters_) note_enter(thread.at);
       if (actor.input.waits && !wait_for_input(id)) return block(Step::kOutsideInput);
       [[fallthrough]];
     case Step::kCreation:
@@ -333,7 +347,9 @@ bool Engine::run_from(ThreadId id, Step step) {
   if (plan_.faulty && dies_now(id)) return block(Step::kLaunchQueue);
   launch(thread.at);
   if (plan_.threads[id].order == ThreadOrder::kProgram) ++thread.next_act;
-  return actor.blocking ? block(Step::kCompletion) : true;
+  if (actor.blocking) return block(Step::kCompletion);
+  note_return(thread.at);
+  return true;
 }
 
 bool Engine::wait_for_input(ThreadId id) {
@@ -456,6 +472,7 @@ void Engine::finish_host_step(ThreadId id) {
   thread.step_timeout = kNever;
   progress();
   keep_times(thread.at, k, {queue_.now(), queue_.now(), queue_.now()});
+  note_return(thread.at);
 }
 
 bool Engine::synchronize(ThreadId id) {
@@ -1199,8 +1216,7 @@ void Engine::fire(Timer timer) {
 // What the guards do when nothing else can happen any more.
 void Engine::aftermath() {
   at_rest_ = true;
-  const Time end_of_run = later(options_.until, Duration{1});
-  while (timers_.next_time() < end_of_run) fire(timers_.pop());
+  while (timers_.next_time() < end_of_run_) fire(timers_.pop());
 }
 
 void Engine::end_host(RankId dead, Time at) {
@@ -1277,6 +1293,23 @@ void Engine::set_creation_timeout(ThreadId id, CommunicatorId communicator) {
 // ---------------------------------------------------------------------------------------------
 // Results
 
+// The thread of the actor enters its next act, which may be one beyond a source's work.
+void Engine::note_enter(ActorId id) {
+  const std::uint32_t k = state_.actors[id].launched;
+  if (id == options_.until_actor && k == options_.until_k) {
+    end_of_run_ = std::min(end_of_run_, later(queue_.now(), Duration{1}));
+  }
+  if (!act_times_.empty() && k < plan_.actors[id].acts) {
+    act_times_[first_act_[id] + k].enter = queue_.now();
+  }
+  if (options_.keep_log) log_.push_back({queue_.now(), id, k, false});
+}
+
+void Engine::note_return(ActorId id) {
+  if (!options_.keep_log) return;
+  log_.push_back({queue_.now(), id, state_.actors[id].launched - 1, true});
+}
+
 void Engine::reserve_act_times() {
   std::uint64_t count = 0;
   first_act_ = IdVector<ActorId, std::uint64_t>(plan_.actors.size());
@@ -1289,7 +1322,9 @@ void Engine::reserve_act_times() {
 
 void Engine::keep_times(ActorId actor, std::uint32_t k, const ActTimes& times) {
   fingerprint_.add(actor, k, times.launch, times.start, times.end);
-  if (!act_times_.empty()) act_times_[first_act_[actor] + k] = times;
+  if (act_times_.empty()) return;
+  ActTimes& kept = act_times_[first_act_[actor] + k];
+  kept = {times.launch, times.start, times.end, kept.enter};
 }
 
 // The acts that were launched and will not end count too.

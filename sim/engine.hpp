@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "sim/fingerprint.hpp"
@@ -15,18 +16,34 @@ namespace pipesim::sim {
 
 /// What a caller may ask of a run.
 struct RunOptions {
-  bool keep_act_times = false;              // fill Outcome::act_times (24 bytes per act)
+  bool keep_act_times = false;              // fill Outcome::act_times (32 bytes per act)
+  bool keep_log = false;                    // fill Outcome::log (48 bytes per act)
   const std::atomic<bool>* stop = nullptr;  // looked at now and then; true ends the run
-  Time until = kEndOfTime;                  // what would happen later does not
+  std::uint64_t max_events = std::numeric_limits<std::uint64_t>::max();  // so many, as by `stop`
+  Time until = kEndOfTime;    // what would happen later does not
+  ActorId until_actor{};      // likewise, later than the moment when this actor ...
+  std::uint32_t until_k = 0;  // ... enters this act
 };
 
-/// When an act was launched, started and ended; kNever for what has not happened.
+/// When an act was launched, started and ended, and when its thread entered it; kNever for what has
+/// not happened.
 struct ActTimes {
   Time launch = kNever;
   Time start = kNever;
   Time end = kNever;
+  Time enter = kNever;
 
   friend constexpr bool operator==(const ActTimes&, const ActTimes&) = default;
+};
+
+/// A host thread enters an act, or returns from it: rules 3.6.
+struct LogEntry {
+  Time time;
+  ActorId actor;
+  std::uint32_t k = 0;
+  bool after = false;  // it returns
+
+  friend constexpr bool operator==(const LogEntry&, const LogEntry&) = default;
 };
 
 /// How a run came to its end.
@@ -34,8 +51,8 @@ enum class RunEnd : std::uint8_t {
   kCompleted,    // every actor did all its acts
   kStuck,        // nothing can happen any more, and work is missing
   kTimeLimit,    // the next event lies beyond the end of simulated time
-  kUntil,        // or beyond RunOptions::until
-  kInterrupted,  // RunOptions::stop
+  kUntil,        // or beyond RunOptions::until, or the moment of until_actor
+  kInterrupted,  // RunOptions::stop or max_events
 };
 
 /// Two acts that met and do not fit: in a round of collective calls the first that arrived and one
@@ -97,6 +114,7 @@ struct Outcome {
   State state;                      // how everything stood at the end, before the aftermath
   std::vector<ActTimes> act_times;  // of act k of actor a: [first_act(a) + k]
   IdVector<ActorId, std::uint64_t> first_act;
+  std::vector<LogEntry> log;  // in the order in which it was written
 };
 
 /// Runs `plan` by the rules of docs/rules.md. Cost: O(log running ops) per act, and no allocation

@@ -35,7 +35,7 @@ MAY_INCLUDE = {
 # Third-party headers, by regular expression, that the sources (never the headers) of a folder use.
 USES = {
     "models": (r"boost/",),
-    "formats": (r"yaml-cpp/", r"fmt/"),
+    "formats": (r"yaml-cpp/", r"nlohmann/", r"fmt/"),
     "viz": (r"fmt/", r"nlohmann/", r"(graphviz/)?(cgraph|gvc)\.h$"),
     "app": (r"boost/program_options", r"fmt/", r"unistd\.h$", r"sys/ioctl\.h$"),
 }

@@ -160,6 +160,7 @@ void Machine::run_program(int t) {
 }
 
 bool Machine::enter(int t, Act act, Step first) {
+  if (first == Step::kOutsideInput) log.push_back({now, act, false});
   if (first <= Step::kOutsideInput && blocks_for_outside_input(t, act)) return true;
   if (first <= Step::kCreation && blocks_for_creation(t, act)) return true;
   if (first <= Step::kOverhead && blocks_for_overhead(t, act)) return true;
@@ -169,7 +170,10 @@ bool Machine::enter(int t, Act act, Step first) {
     return true;
   }
   launch(t, act);
-  if (host || !actor(act.actor).blocking) return false;
+  if (host || !actor(act.actor).blocking) {
+    log.push_back({now, act, true});
+    return false;
+  }
   thread_state(t).blocked = Blocked{act, Step::kBlocking};
   return true;
 }
@@ -192,6 +196,7 @@ bool Machine::resume(int t) {
     case Step::kHost:
       return enter(t, blocked.act, Step::kBlocking);
     case Step::kBlocking:
+      log.push_back({now, blocked.act, true});
       return false;
   }
   return false;

@@ -56,6 +56,15 @@ struct Entry {
 /// The launch queue is of steps on streams, the host of the others.
 enum class Step { kOutsideInput, kCreation, kOverhead, kLaunchQueue, kHost, kBlocking };
 
+/// A thread enters an act, or returns from it [3.6].
+struct LogLine {
+  std::int64_t time = 0;
+  Act act;
+  bool returns = false;
+
+  friend auto operator<=>(const LogLine&, const LogLine&) = default;
+};
+
 /// In which act, and at which step of it, a thread is blocked.
 struct Blocked {
   Act act;
@@ -235,6 +244,7 @@ class Machine {
   std::map<Act, std::vector<CallState>> calls;  // of the acts that have started
   std::map<Act, int> needs;                     // of each `wait`: how often its event must fire
   std::vector<Mismatch> mismatches;
+  std::vector<LogLine> log;
   /// Which rare ways of the rules this run took, for the statistics of the tests.
   std::set<std::string> branches;
 

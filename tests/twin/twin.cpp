@@ -46,6 +46,7 @@ Result simulate(const Spec& spec) {
   result.last_progress = machine.last_progress;
   for (int count : machine.done) result.acts_done += count;
   result.times = machine.times;
+  result.log = machine.log;
   result.fingerprint = fingerprint(machine.times, result.verdict);
   result.branches = machine.branches;
   return result;
@@ -54,6 +55,14 @@ Result simulate(const Spec& spec) {
 Times times_of(const Result& result, Act act) {
   const auto found = result.times.find(act);
   return found == result.times.end() ? Times{} : found->second;
+}
+
+std::map<Act, std::int64_t> enters_of(const Result& result) {
+  std::map<Act, std::int64_t> enters;
+  for (const LogLine& line : result.log) {
+    if (!line.returns) enters[line.act] = line.time;
+  }
+  return enters;
 }
 
 }  // namespace pipesim::twin

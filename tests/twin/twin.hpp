@@ -30,6 +30,7 @@ struct Result {
   std::int64_t last_progress = 0;
   std::int64_t acts_done = 0;
   std::map<Act, Times> times;        // of the acts that were launched
+  std::vector<LogLine> log;          // in the order in which it was written
   WaitEdges waits;                   // kStuck
   std::vector<Mismatch> mismatches;  // in the order in which they were recorded
   std::uint64_t fingerprint = 0;
@@ -41,5 +42,8 @@ Result simulate(const Spec& spec);
 
 /// The times of an act, also of one that was not launched.
 Times times_of(const Result& result, Act act);
+
+/// When the thread of each act entered it, by the log.
+std::map<Act, std::int64_t> enters_of(const Result& result);
 
 }  // namespace pipesim::twin

@@ -222,12 +222,19 @@ TEST_CASE("twin by hand: a source without items starves who shares its thread", 
   CHECK(waits_of(result) ==
         Lines{"act 0#1 -> outside: outside input", "act 1#0 -> act 0#1: host wait"});
 
+  // The log: in act 0 from 0 until item 0 comes, then in act 1 for ever.
+  CHECK(result.log == std::vector<LogLine>{{0, {source, 0}, false},
+                                           {7, {source, 0}, true},
+                                           {7, {source, 1}, false}});
+
   // With both items the thread still blocks, in an act beyond the work: act 2 of the source.
   sketch.actor(source).outside.items = 2;
   const Result beyond = simulate(sketch.spec);
   CHECK(times_of(beyond, {source, 1}) == Times{107, 107, 117});
   CHECK(times_of(beyond, {1, 0}) == Times{107, 117, 127});
   CHECK(beyond.verdict == Verdict::kStarved);
+  // The consumer acknowledged at its launch, so there was a slot.
+  CHECK(beyond.log.back() == LogLine{107, {source, 2}, false});
   CHECK(waits_of(beyond) ==
         Lines{"act 0#2 -> outside: outside input", "act 1#1 -> act 0#2: host wait"});
 }
@@ -251,6 +258,16 @@ TEST_CASE("twin by hand: overhead, launch queue and blocking hold the thread", "
   CHECK(times_of(result, {a, 2}) == Times{13, 23, 33});
   CHECK(times_of(result, {b, 0}) == Times{13, 13, 15});
   CHECK(times_of(result, {b, 1}) == Times{15, 15, 17});
+  CHECK(result.log == std::vector<LogLine>{{0, {a, 0}, false},
+                                           {3, {a, 0}, true},
+                                           {3, {a, 1}, false},
+                                           {6, {a, 1}, true},
+                                           {6, {a, 2}, false},
+                                           {13, {a, 2}, true},
+                                           {13, {b, 0}, false},
+                                           {15, {b, 0}, true},
+                                           {15, {b, 1}, false},
+                                           {17, {b, 1}, true}});
 }
 
 // A source (takes 4) feeds a repeat, which acts twice per slot (takes 1) and drains its two slots

@@ -87,9 +87,17 @@ Times times_of(const sim::Outcome& outcome, Act act) {
   return {times.launch.ns, times.start.ns, times.end.ns};
 }
 
-/// The engine's run, and the edges that it reports more than once.
+/// Likewise, -1 for an act that was not entered.
+std::int64_t enter_of(const sim::Outcome& outcome, Act act) {
+  const std::uint64_t first =
+      outcome.first_act[sim::ActorId{static_cast<std::uint32_t>(act.actor)}];
+  return outcome.act_times.at(first + static_cast<std::uint64_t>(act.k)).enter.ns;
+}
+
+/// The engine's run, when each act was entered, and the edges that it reports more than once.
 struct Answer {
   Result result;
+  std::map<Act, std::int64_t> enters;
   std::vector<WaitEdge> repeated;
 };
 
@@ -108,7 +116,7 @@ WaitEdges waits_of(const sim::WaitGraph& graph, std::vector<WaitEdge>& repeated)
 
 Answer answer_of_engine(const Spec& spec) {
   const sim::Plan plan = to_plan(spec);
-  const sim::Outcome outcome = sim::run(plan, {.keep_act_times = true});
+  const sim::Outcome outcome = sim::run(plan, {.keep_act_times = true, .keep_log = true});
   Answer answer;
   Result& result = answer.result;
   REQUIRE((outcome.end == sim::RunEnd::kCompleted || outcome.end == sim::RunEnd::kStuck));
@@ -129,7 +137,12 @@ Answer answer_of_engine(const Spec& spec) {
   for (int a = 0; a < count_of(spec.actors); ++a) {
     for (int k = 0; k < at(spec.actors, a).acts; ++k) {
       result.times[{a, k}] = times_of(outcome, {a, k});
+      answer.enters[{a, k}] = enter_of(outcome, {a, k});
     }
+  }
+  for (const sim::LogEntry& entry : outcome.log) {
+    result.log.push_back(
+        {entry.time.ns, {number(entry.actor.value), number(entry.k)}, entry.after});
   }
   result.fingerprint = outcome.fingerprint.value(static_cast<sim::Verdict>(result.verdict));
   return answer;
@@ -178,6 +191,18 @@ std::string text(const std::vector<Mismatch>& mismatches) {
   return all;
 }
 
+void compare_logs(const std::vector<LogLine>& engine, const std::vector<LogLine>& twin,
+                  Differences& differences) {
+  differences.compare("lines of the log", engine.size(), twin.size());
+  const auto text_of = [](const LogLine& line) {
+    return std::to_string(line.time) + (line.returns ? " returns from " : " enters ") +
+           text(act_node(line.act));
+  };
+  for (std::size_t i = 0; i < std::min(engine.size(), twin.size()); ++i) {
+    differences.compare("line of the log", text_of(engine[i]), text_of(twin[i]));
+  }
+}
+
 void compare_waits(const WaitEdges& engine, const WaitEdges& twin, Differences& differences) {
   for (const auto& [edge, any] : twin) {
     const auto found = engine.find(edge);
@@ -196,6 +221,7 @@ void compare_waits(const WaitEdges& engine, const WaitEdges& twin, Differences& 
 Differences differences_of(const Spec& spec, const Answer& answer, const Result& twin) {
   const Result& engine = answer.result;
   Differences differences;
+  std::map<Act, std::int64_t> enters = enters_of(twin);
   differences.compare("end", static_cast<int>(engine.end), static_cast<int>(twin.end));
   differences.compare("verdict", static_cast<int>(engine.verdict), static_cast<int>(twin.verdict));
   differences.compare("last progress", engine.last_progress, twin.last_progress);
@@ -205,9 +231,12 @@ Differences differences_of(const Spec& spec, const Answer& answer, const Result&
       const Act act{a, k};
       differences.compare("times of " + text(act_node(act)), text(times_of(engine, act)),
                           text(times_of(twin, act)));
+      differences.compare("entry of " + text(act_node(act)), answer.enters.at(act),
+                          enters.contains(act) ? enters.at(act) : -1);
     }
   }
   differences.compare("mismatches", text(engine.mismatches), text(twin.mismatches));
+  compare_logs(engine.log, twin.log, differences);
   compare_waits(engine.waits, twin.waits, differences);
   for (const WaitEdge& edge : answer.repeated) {
     differences.note("the engine repeats " + text(edge));

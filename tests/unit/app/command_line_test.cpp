@@ -7,31 +7,15 @@
 #include <vector>
 
 #include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
 
 using namespace pipesim;
+using testing::command;
+using testing::contains;
 
 namespace {
 
-struct Result {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Result command(const std::vector<std::string>& arguments, const std::string& input = {}) {
-  std::istringstream in(input);
-  std::ostringstream out;
-  std::ostringstream err;
-  Result result;
-  result.code = app::run_command_line(arguments, {in, out, err});
-  result.out = out.str();
-  result.err = err.str();
-  return result;
-}
-
-bool contains(const std::string& text, const std::string& part) {
-  return text.find(part) != std::string::npos;
-}
+using Result = testing::CommandResult;
 
 const std::string kSmall = "schema: 1\nactors: {a: {source: 1, takes: 1us}}\n";
 
@@ -113,7 +97,7 @@ TEST_CASE("the option params lists what --set can set", "[app][command_line]") {
   CHECK(contains(command({"run", "-", "--params"}, kSmall).out, "no parameters"));
 }
 
-TEST_CASE("a run can be stopped at a time or at the launch of an act", "[app][command_line]") {
+TEST_CASE("a run can be stopped at a time or when an act is entered", "[app][command_line]") {
   // a#1 is launched at 0, a#2 too (its launch does not wait), each runs for 1 us: at 1 us, one is
   // done.
   const std::string scenario = "schema: 1\nactors: {a: {source: 4, slots: 2, takes: 1us}}\n";
@@ -129,7 +113,11 @@ TEST_CASE("a run can be stopped at a time or at the launch of an act", "[app][co
   CHECK(until("rank0:a#5").code == 2);
   CHECK(contains(until("rank0:a#5").err, "rank 0 a acts 4 times, so there is no #5"));
   CHECK(contains(until("rank0:b#1").err, "there is no rank 0 b#1"));
-  for (const char* nonsense : {"12", "rank0", "rank0:a", "rankx:a#1", "rank0:a#0", "-1us", ""}) {
+  CHECK(contains(until("rank7:a#1").err, "there is no rank 7, only 0 to 0"));
+  // As reports write it.
+  CHECK(until("rank 0 a#1").out == until("rank0:a#1").out);
+  for (const char* nonsense : {"12", "rank0", "rank0:a", "rankx:a#1", "rank0:a#0", "rank0:#1",
+                               "rank 0", "rank", "-1us", ""}) {
     INFO(nonsense);
     CHECK(until(nonsense).code == 2);
     CHECK(contains(until(nonsense).err, "--until needs a time"));
@@ -137,7 +125,14 @@ TEST_CASE("a run can be stopped at a time or at the launch of an act", "[app][co
   const std::string stuck =
       "schema: 1\nactors: {a: {kind: wait_and_send_ids, source: 1, "
       "waits_for_input: {items: 0}}, b: {reads: [a]}}\n";
-  CHECK(contains(command({"run", "-", "--until", "rank0:b#1"}, stuck).err, "is never launched"));
+  const Result missed = command({"run", "-", "--until", "rank0:b#1"}, stuck);
+  CHECK(contains(missed.err, "rank 0 b#1 is never entered"));
+  CHECK(missed.code == 1);
+  CHECK(contains(missed.out, "STARVED"));
+  // The act that a rank hangs in is one to stop at.
+  const Result inside = command({"run", "-", "--until", "rank0:a#1"}, stuck);
+  CHECK(inside.err.empty());
+  CHECK(inside.out == command({"run", "-"}, stuck).out);
 }
 
 TEST_CASE("stacks show where each thread stands, as py-spy does", "[app][command_line]") {

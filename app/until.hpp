@@ -1,0 +1,36 @@
+// Where a run is to stop: --until.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "models/diagnostics.hpp"
+#include "models/simulation.hpp"
+#include "models/task_graph.hpp"
+#include "sim/engine.hpp"
+#include "sim/time.hpp"
+
+namespace pipesim::app {
+
+/// At a time, or when a host thread enters an act.
+struct Until {
+  std::string text;  // as it was given
+  std::optional<sim::Time> time;
+  std::uint32_t rank = 0;
+  std::string op;
+  std::uint32_t act = 0;  // from 1
+};
+
+/// "12ms", "rank0:all_gather#3", or, as reports write it, "rank 0 all_gather#3". Nothing where
+/// `text` is none of them.
+std::optional<Until> parse_until(const std::string& text);
+
+/// models::simulate(), at most until `until`, if that is given. `diagnostics` has an error where
+/// there is no such act, and a warning where the run ended before it came to that act.
+std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
+                                                 const std::optional<Until>& until,
+                                                 sim::RunOptions options,
+                                                 models::Diagnostics& diagnostics);
+
+}  // namespace pipesim::app

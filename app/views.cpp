@@ -1,0 +1,90 @@
+#include "app/views.hpp"
+
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/exit_codes.hpp"
+#include "app/files.hpp"
+#include "models/remedies.hpp"
+#include "viz/json_report.hpp"
+#include "viz/run_log.hpp"
+#include "viz/stack_dump.hpp"
+#include "viz/text_report.hpp"
+#include "viz/wait_for_dot.hpp"
+
+namespace pipesim::app {
+namespace {
+
+using models::Simulation;
+
+std::vector<models::Wait> all_waits(const models::TaskGraph& graph, const Simulation& simulation) {
+  std::vector<models::Wait> waits;
+  waits.reserve(simulation.waits.edges.size());
+  for (const sim::WaitEdge& edge : simulation.waits.edges) {
+    waits.push_back(models::describe_wait(graph, simulation.lowered, simulation.outcome.state,
+                                          simulation.waits, edge));
+  }
+  return waits;
+}
+
+void write_logs(const std::string& folder, const std::vector<std::string>& logs) {
+  make_folder(folder);
+  for (std::size_t rank = 0; rank < logs.size(); ++rank) {
+    write_file(fmt::format("{}/rank_{}.log", folder, rank), logs[rank]);
+  }
+}
+
+}  // namespace
+
+int exit_code(const models::Explanation& explanation) {
+  if (explanation.cause == models::Cause::kInterrupted) return kExitInterrupted;
+  switch (explanation.verdict) {
+    case sim::Verdict::kCompleted:
+      return kExitGood;
+    case sim::Verdict::kLimit:
+      return kExitUndecided;
+    case sim::Verdict::kDeadlock:
+    case sim::Verdict::kStarved:
+    case sim::Verdict::kMismatch:
+    case sim::Verdict::kCrashed:
+      break;
+  }
+  return kExitBad;
+}
+
+int show(const models::TaskGraph& graph, const Simulation& simulation,
+         const std::string& shown_path, const Views& views, const Console& console) {
+  const models::Explanation& explanation = simulation.explanation;
+  // Files first: if one cannot be written, that is all there is to say.
+  if (views.dot_path) {
+    const std::string title = fmt::format("{}: who waits for whom", graph.name);
+    write_file(*views.dot_path, viz::wait_for_dot({title, explanation.cycle,
+                                                   all_waits(graph, simulation), !views.all}));
+  }
+  if (views.log_folder) {
+    write_logs(*views.log_folder, viz::run_logs(graph, simulation.lowered, simulation.outcome));
+  }
+  if (views.log_path) {
+    const std::string log = viz::run_log(graph, simulation.lowered, simulation.outcome);
+    if (*views.log_path == "-") {
+      console.out << log;
+      return exit_code(explanation);
+    }
+    write_file(*views.log_path, log);
+  }
+  if (views.quiet) return exit_code(explanation);
+  if (views.stacks) {
+    console.out << viz::stack_dump(explanation, shown_path);
+    return exit_code(explanation);
+  }
+  viz::Report report{graph, explanation, {}, {}, {}};
+  report.misplacements = models::find_misplacements(graph, explanation);
+  report.remedies = models::find_remedies(graph, explanation);
+  if (views.all) report.all_waits = all_waits(graph, simulation);
+  console.out << (views.json ? viz::json_report(report)
+                             : viz::text_report(report, {console.out_colour}));
+  return exit_code(explanation);
+}
+
+}  // namespace pipesim::app

@@ -1,0 +1,35 @@
+// The ways to look at the end of a run, which all commands that simulate share.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "app/console.hpp"
+#include "models/simulation.hpp"
+#include "models/task_graph.hpp"
+
+namespace pipesim::app {
+
+/// What is asked for. A path `-` is standard output, where at most one thing goes; where nothing is
+/// said that is the report as text.
+struct Views {
+  bool quiet = false;   // something else goes to standard output
+  bool json = false;    // the report as data
+  bool stacks = false;  // where host threads stand
+  bool all = false;     // every wait, not only the cycle
+  std::optional<std::string> dot_path;
+  std::optional<std::string> log_path;    // the log of all ranks
+  std::optional<std::string> log_folder;  // a log for each rank
+
+  bool need_log() const { return log_path || log_folder; }
+};
+
+/// Writes what `views` asks for. `shown_path` is the file that the scenario came from. Returns the
+/// exit code of the run. Throws FileError.
+int show(const models::TaskGraph& graph, const models::Simulation& simulation,
+         const std::string& shown_path, const Views& views, const Console& console);
+
+/// The exit code that says how the run ended.
+int exit_code(const models::Explanation& explanation);
+
+}  // namespace pipesim::app

@@ -1,0 +1,36 @@
+// The command in tests: runs it without a process.
+#pragma once
+
+#include <atomic>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "app/command_line.hpp"
+
+namespace pipesim::testing {
+
+struct CommandResult {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+inline CommandResult command(const std::vector<std::string>& arguments,
+                             const std::string& input = {},
+                             const std::atomic<bool>* interrupted = nullptr) {
+  std::istringstream in(input);
+  std::ostringstream out;
+  std::ostringstream err;
+  CommandResult result;
+  result.code = app::run_command_line(arguments, {in, out, err, false, false, interrupted});
+  result.out = out.str();
+  result.err = err.str();
+  return result;
+}
+
+inline bool contains(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+}  // namespace pipesim::testing
