@@ -31,7 +31,7 @@ class FaultReader {
   void read_link_fault(MapReader& map, const YamlValue& link);
   void read_port_fault(MapReader& map, const YamlValue& port);
   void read_denied_fault(MapReader& map, const YamlValue& communicator);
-  std::int64_t time(MapReader& map, const char* key);
+  std::int64_t take_time(MapReader& map, const char* key);
   std::int64_t slower(MapReader& map);
   bool needs_cluster(models::Place place);
 
@@ -75,7 +75,7 @@ void FaultReader::read_fault(const YamlValue& value) {
   if (!happens) graph_.faults = std::move(kept);
 }
 
-std::int64_t FaultReader::time(MapReader& map, const char* key) {
+std::int64_t FaultReader::take_time(MapReader& map, const char* key) {
   const auto value = map.take(key);
   if (!value) return 0;
   const std::int64_t ns = values_.constant(*value, ValueType::kTime).value_or(0);
@@ -162,7 +162,7 @@ void FaultReader::read_link_fault(MapReader& map, const YamlValue& link) {
   const auto hosts = map.take("hosts");
   const auto down = map.take("down");
   fault.down_ns = down ? values_.constant(*down, ValueType::kTime).value_or(0) : 0;
-  fault.retry_ns = time(map, "retry");
+  fault.retry_ns = take_time(map, "retry");
   fault.slower = slower(map);
   if (fault.slower == 0 && !down) {
     diagnostics_.error(
@@ -237,7 +237,7 @@ void read_faults(const YamlValue& value, const ValueReader& values, models::Task
 void read_guards(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph) {
   models::Diagnostics& diagnostics = values.diagnostics();
   MapReader map(value, "'guards'", diagnostics);
-  const auto time = [&](const char* key) {
+  const auto take_time = [&](const char* key) {
     const auto field = map.take(key);
     if (!field) return std::int64_t{0};
     const std::int64_t ns = values.constant(*field, ValueType::kTime).value_or(0);
@@ -246,10 +246,10 @@ void read_guards(const YamlValue& value, const ValueReader& values, models::Task
     return std::int64_t{0};
   };
   map.take_text("about");
-  graph.guards.watchdog_ns = time("watchdog");
-  graph.guards.poll_ns = time("poll");
-  graph.guards.store_ns = time("store");
-  graph.guards.launcher_ns = time("launcher");
+  graph.guards.watchdog_ns = take_time("watchdog");
+  graph.guards.poll_ns = take_time("poll");
+  graph.guards.store_ns = take_time("store");
+  graph.guards.launcher_ns = take_time("launcher");
   if (const auto ends = map.take("launcher_ends")) {
     graph.guards.launcher_ends_job = values.one_of(*ends, {"host", "job"}) == "job";
   }
