@@ -127,12 +127,9 @@ void ProgramReader::read_step(const YamlValue& value, const Context& context, St
   if (!picked || picked->is_null()) return;
   MapReader map(*picked, "a step", diagnostics());
   if (!picked->is_map()) return;
-  const std::optional<YamlValue> when = map.take("when");
-  const bool exists = !when || values_.truth(*when).value_or(true);
+  const bool exists = read_when(map);
   Context inner = context;
-  if (const auto on = map.take("on")) {
-    inner.on = intersection(context.on, values_.rank_set(*on).value_or(context.on));
-  }
+  inner.on = read_on(map, context.on);
   if (!exists) return;
   if (read_block(map, inner, steps) || read_call_of_block(map, inner, steps)) {
     map.finish();
@@ -142,7 +139,7 @@ void ProgramReader::read_step(const YamlValue& value, const Context& context, St
   actor.place = picked->place();
   actor.step.emplace();
   actor.launch_overhead = defaults_.launch_overhead;
-  const bool known = read_device_step(map, actor) || read_host_step(map, actor);
+  const bool known = read_device_step(map, actor, inner) || read_host_step(map, actor);
   if (!known) {
     models::Diagnostic& error = diagnostics().error(picked->place(), "this step does nothing");
     const std::vector<YamlValue::Entry> entries = picked->entries();
@@ -154,9 +151,53 @@ void ProgramReader::read_step(const YamlValue& value, const Context& context, St
     return;
   }
   if (!read_common(map, actor)) return;
-  read_after(map, actor, inner, steps);
+  std::vector<Part> parts = parts_of(actor, inner.on);
+  read_after(map, actor, {inner.thread, ranks_of(parts)}, steps);
   map.finish();
-  add_step(std::move(actor), inner, steps);
+  for (Part& part : parts) {
+    ActorTemplate copy = actor;
+    copy.step->calls = std::move(part.calls);
+    add_step(std::move(copy), {inner.thread, std::move(part.on)}, steps);
+  }
+}
+
+bool ProgramReader::read_when(MapReader& map) {
+  const std::optional<YamlValue> when = map.take("when");
+  return !when || values_.truth(*when).value_or(true);
+}
+
+RankSet ProgramReader::read_on(MapReader& map, const RankSet& outer) {
+  const std::optional<YamlValue> on = map.take("on");
+  return on ? intersection(outer, values_.rank_set(*on).value_or(outer)) : outer;
+}
+
+// A group of which ranks have different calls is a step for each set of calls that some rank has.
+// Where a rank has none, it has no step.
+std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& actor,
+                                                         const RankSet& on) const {
+  const std::vector<CallTemplate>& calls = actor.step->calls;
+  if (actor.step->role != Role::kCalls) return {{on, {}}};
+  std::map<std::vector<std::size_t>, std::vector<std::uint32_t>> ranks;  // by what they call
+  for (const std::uint32_t rank : on) {
+    std::vector<std::size_t> own;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (calls_on_[i].contains(rank)) own.push_back(i);
+    }
+    if (!own.empty()) ranks[std::move(own)].push_back(rank);
+  }
+  std::vector<Part> parts;
+  for (auto& [own, of] : ranks) {
+    Part part{RankSet(std::move(of)), {}};
+    for (const std::size_t i : own) part.calls.push_back(calls[i]);
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+RankSet ProgramReader::ranks_of(const std::vector<Part>& parts) {
+  std::vector<std::uint32_t> ranks;
+  for (const Part& part : parts) ranks.insert(ranks.end(), part.on.begin(), part.on.end());
+  return RankSet(std::move(ranks));
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -255,7 +296,7 @@ bool ProgramReader::read_call_of_block(MapReader& map, const Context& context, S
 // ---------------------------------------------------------------------------------------------
 // Steps
 
-bool ProgramReader::read_device_step(MapReader& map, ActorTemplate& actor) {
+bool ProgramReader::read_device_step(MapReader& map, ActorTemplate& actor, const Context& context) {
   StepTemplate& step = *actor.step;
   if (const auto name = map.take("compute")) {
     step.role = Role::kOp;
@@ -278,39 +319,22 @@ bool ProgramReader::read_device_step(MapReader& map, ActorTemplate& actor) {
     actor.stream = stream("compute", name->place());
     return true;
   }
-  return read_calls(map, actor);
+  return read_calls(map, actor, context);
 }
 
-bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor) {
+bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Context& context) {
   StepTemplate& step = *actor.step;
   if (const auto group = map.take("group")) {
-    step.role = Role::kCalls;
     actor.name = "group";
-    if (!group->is_list() || group->items().empty()) {
-      diagnostics().error(group->place(),
-                          fmt::format("'group' is a list of calls, found {}", group->described()));
-      return true;
-    }
-    for (const YamlValue& item : group->items()) {
-      const std::optional<YamlValue> picked = values_.resolved(item);
-      if (!picked || picked->is_null()) continue;
-      MapReader fields(*picked, "a call", diagnostics());
-      CallTemplate call;
-      call.place = picked->place();
-      if (read_one_call(fields, call, true)) {
-        step.calls.push_back(std::move(call));
-      } else {
-        diagnostics().error(picked->place(), "a group holds collectives, send and recv only");
-      }
-      fields.finish();
-    }
+    read_group(*group, step, context);
   } else {
     CallTemplate call;
     call.place = actor.place;
     if (!read_one_call(map, call, false)) return false;
-    step.role = Role::kCalls;
     step.calls.push_back(std::move(call));
+    calls_on_ = {context.on};
   }
+  step.role = Role::kCalls;
   if (step.calls.empty() || step.calls.front().communicator == kNoIndex) return true;
   const CallTemplate& first = step.calls.front();
   const models::CommunicatorTemplate& used = graph_.communicators[first.communicator];
@@ -322,6 +346,37 @@ bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor) {
                      first.operation == "split" || first.operation == "destroy";
   actor.blocking = waits || defaults_.blocking.value_or(false);
   return true;
+}
+
+void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const Context& context) {
+  calls_on_.clear();
+  const std::optional<YamlValue> group = values_.resolved(value);
+  if (!group || group->is_null()) return;
+  if (!group->is_list()) {
+    diagnostics().error(group->place(),
+                        fmt::format("'group' is a list of calls, found {}", group->described()));
+    return;
+  }
+  const std::vector<YamlValue> items = group->items();
+  if (items.empty()) diagnostics().error(group->place(), "a group without calls");
+  for (const YamlValue& item : items) {
+    const std::optional<YamlValue> picked = values_.resolved(item);
+    if (!picked || picked->is_null()) continue;
+    MapReader fields(*picked, "a call", diagnostics());
+    if (!picked->is_map()) continue;
+    const bool exists = read_when(fields);
+    const RankSet on = read_on(fields, context.on);
+    if (!exists) continue;
+    CallTemplate call;
+    call.place = picked->place();
+    if (!read_one_call(fields, call, true)) {
+      diagnostics().error(picked->place(), "a group holds collectives, send and recv only");
+      continue;
+    }
+    fields.finish();
+    step.calls.push_back(std::move(call));
+    calls_on_.push_back(on);
+  }
 }
 
 bool ProgramReader::read_one_call(MapReader& map, CallTemplate& call, bool in_group) {

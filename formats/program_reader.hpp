@@ -36,15 +36,26 @@ class ProgramReader {
     models::RankSet on;
   };
 
+  // A step as some of its ranks have it.
+  struct Part {
+    models::RankSet on;
+    std::vector<models::CallTemplate> calls;
+  };
+
   void read_program(const YamlValue& value);
   void read_steps(const YamlValue& value, const Context& context, Steps& steps);
   void read_step(const YamlValue& value, const Context& context, Steps& steps);
   bool read_block(MapReader& map, const Context& context, Steps& steps);
   void read_repeat(MapReader& map, const YamlValue& times, const Context& context, Steps& steps);
   bool read_call_of_block(MapReader& map, const Context& context, Steps& steps);
-  bool read_device_step(MapReader& map, models::ActorTemplate& actor);
+  bool read_when(MapReader& map);
+  models::RankSet read_on(MapReader& map, const models::RankSet& outer);
+  std::vector<Part> parts_of(const models::ActorTemplate& actor, const models::RankSet& on) const;
+  static models::RankSet ranks_of(const std::vector<Part>& parts);
+  bool read_device_step(MapReader& map, models::ActorTemplate& actor, const Context& context);
   bool read_host_step(MapReader& map, models::ActorTemplate& actor);
-  bool read_calls(MapReader& map, models::ActorTemplate& actor);
+  bool read_calls(MapReader& map, models::ActorTemplate& actor, const Context& context);
+  void read_group(const YamlValue& value, models::StepTemplate& step, const Context& context);
   bool read_one_call(MapReader& map, models::CallTemplate& call, bool in_group);
   void read_call_fields(MapReader& map, models::CallTemplate& call);
   bool read_common(MapReader& map, models::ActorTemplate& actor);
@@ -71,6 +82,7 @@ class ProgramReader {
   models::TaskGraph& graph_;
   std::map<std::string, YamlValue, std::less<>> blocks_;
   std::vector<std::string> open_blocks_;
+  std::vector<models::RankSet> calls_on_;                     // beside the calls of the step
   std::map<std::string, std::vector<std::uint32_t>> copies_;  // of a name, on each rank
   std::set<std::string> actor_names_;
 };
