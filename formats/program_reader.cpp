@@ -25,10 +25,12 @@ using sim::Role;
 
 namespace {
 
-// What a loop with an index or a chain of blocks may come to.
+// What loops with an index and blocks that call each other may come to. Nobody writes so much, and
+// none of this size can hurt.
 constexpr std::int64_t kMostCopies = 100'000;
-constexpr std::size_t kDeepestBlocks = 50;
-constexpr std::size_t kMostActors = 5'000'000;
+constexpr std::size_t kMostVisits = 1'000'000;
+constexpr std::uint64_t kMostPlaced = 100'000'000;
+constexpr std::size_t kDeepest = 200;
 
 RankSet intersection(const RankSet& a, const RankSet& b) {
   std::vector<std::uint32_t> ranks;
@@ -119,7 +121,34 @@ void ProgramReader::read_steps(const YamlValue& value, const Context& context, S
                         fmt::format("'do' is a list of steps, found {}", value.described()));
     return;
   }
-  for (const YamlValue& item : value.items()) read_step(item, context, steps);
+  if (!count_visit(value.place())) return;
+  ++depth_;
+  for (const YamlValue& item : value.items()) {
+    if (!count_visit(item.place())) break;
+    read_step(item, context, steps);
+  }
+  --depth_;
+}
+
+// False where the programs come to more than can be read, which is told once.
+bool ProgramReader::count_visit(Place place) {
+  if (visits_ > kMostVisits) return false;
+  ++visits_;
+  if (depth_ > kDeepest) {
+    diagnostics().error(place, fmt::format("steps nest more than {} deep", kDeepest));
+    visits_ = kMostVisits + 1;
+  } else if (visits_ > kMostVisits || placed_ > kMostPlaced) {
+    const auto [most, what] =
+        visits_ > kMostVisits
+            ? std::pair<std::uint64_t, const char*>(kMostVisits, "steps to read")
+            : std::pair<std::uint64_t, const char*>(kMostPlaced, "steps of all ranks");
+    diagnostics()
+        .error(place, fmt::format("the programs come to more than {} {}", most, what))
+        .notes.emplace_back(
+            "a step counts for each call of its block, and for each round of a loop with an index");
+    visits_ = kMostVisits + 1;
+  }
+  return visits_ <= kMostVisits;
 }
 
 void ProgramReader::read_step(const YamlValue& value, const Context& context, Steps& steps) {
@@ -268,7 +297,7 @@ bool ProgramReader::read_call_of_block(MapReader& map, const Context& context, S
   }
   const bool calls_itself =
       std::find(open_blocks_.begin(), open_blocks_.end(), *name) != open_blocks_.end();
-  if (calls_itself || open_blocks_.size() >= kDeepestBlocks) {
+  if (calls_itself) {
     diagnostics().error(called->place(), fmt::format("block '{}' calls itself", *name));
     return true;
   }
@@ -360,6 +389,7 @@ void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const
   const std::vector<YamlValue> items = group->items();
   if (items.empty()) diagnostics().error(group->place(), "a group without calls");
   for (const YamlValue& item : items) {
+    if (!count_visit(item.place())) return;
     const std::optional<YamlValue> picked = values_.resolved(item);
     if (!picked || picked->is_null()) continue;
     MapReader fields(*picked, "a call", diagnostics());
@@ -477,6 +507,7 @@ void ProgramReader::read_synchronize(const YamlValue& value, ActorTemplate& acto
       value.is_list() ? value.items() : std::vector<YamlValue>{value};
   if (value.is_list()) actor.name = "synchronize";
   for (const YamlValue& item : names) {
+    if (!count_visit(item.place())) return;
     const std::optional<std::string> name = values_.word(item);
     if (!name || *name == "device") continue;
     actor.step->streams.push_back(stream(*name, item.place()));
@@ -558,10 +589,8 @@ void ProgramReader::take_expr(MapReader& map, const char* key, ValueType type, E
 // Names
 
 void ProgramReader::add_step(ActorTemplate actor, const Context& context, Steps& steps) {
-  if (graph_.actors.size() >= kMostActors) {
-    diagnostics().error(actor.place, fmt::format("more than {} steps", kMostActors));
-    return;
-  }
+  placed_ += context.on.size();
+  if (!count_visit(actor.place)) return;
   actor.name = unique_name(actor.name, context.on);
   actor.thread = context.thread;
   actor.on = context.on;

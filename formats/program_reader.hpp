@@ -44,6 +44,7 @@ class ProgramReader {
 
   void read_program(const YamlValue& value);
   void read_steps(const YamlValue& value, const Context& context, Steps& steps);
+  bool count_visit(models::Place place);
   void read_step(const YamlValue& value, const Context& context, Steps& steps);
   bool read_block(MapReader& map, const Context& context, Steps& steps);
   void read_repeat(MapReader& map, const YamlValue& times, const Context& context, Steps& steps);
@@ -82,6 +83,9 @@ class ProgramReader {
   models::TaskGraph& graph_;
   std::map<std::string, YamlValue, std::less<>> blocks_;
   std::vector<std::string> open_blocks_;
+  std::size_t visits_ = 0;    // of blocks, steps, calls, and what else loops repeat
+  std::uint64_t placed_ = 0;  // steps, each on each of its ranks
+  std::size_t depth_ = 0;
   std::vector<models::RankSet> calls_on_;                     // beside the calls of the step
   std::map<std::string, std::vector<std::uint32_t>> copies_;  // of a name, on each rank
   std::set<std::string> actor_names_;

@@ -19,6 +19,7 @@ using sim::ActorId;
 using sim::RankId;
 
 constexpr std::int64_t kMost32 = std::numeric_limits<std::uint32_t>::max() - 1;
+constexpr std::int64_t kMostProgramActs = 100'000'000;  // each takes 4 bytes of the plan
 constexpr std::int64_t kMostNs = std::numeric_limits<std::int64_t>::max();
 
 std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank); }
@@ -43,6 +44,7 @@ class Lowering {
   void balance_rates();
   void tell(const BalanceError& error);
   void check_programs();
+  void check_size();
   void make_threads_and_streams();
   void make_actors();
   void make_registers();
@@ -114,6 +116,8 @@ std::optional<Lowered> Lowering::run() {
   balance_rates();
   if (diagnostics_.has_errors()) return std::nullopt;
   check_programs();
+  check_size();
+  if (diagnostics_.has_errors()) return std::nullopt;
   make_threads_and_streams();
   make_devices();
   make_actors();
@@ -367,7 +371,31 @@ void Lowering::expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
       continue;
     }
     if (step.on && !step.on->contains(rank)) continue;
-    for (std::int64_t i = 0; i < step.times; ++i) expand(step.block, rank, acts);
+    if (step.times == 0) continue;
+    const std::size_t begin = acts.size();
+    expand(step.block, rank, acts);
+    const std::size_t round = acts.size() - begin;
+    acts.reserve(begin + round * static_cast<std::size_t>(step.times));
+    for (std::int64_t i = 1; i < step.times && round > 0; ++i) {
+      acts.insert(acts.end(), acts.begin() + static_cast<std::ptrdiff_t>(begin),
+                  acts.begin() + static_cast<std::ptrdiff_t>(begin + round));
+    }
+  }
+}
+
+// A program is laid out act by act.
+void Lowering::check_size() {
+  std::int64_t all = 0;
+  for (std::uint32_t id = 0; id < placed_.size(); ++id) {
+    const std::uint32_t thread = thread_index(actor(id));
+    if (thread == kNoIndex || graph_.threads[thread].order != sim::ThreadOrder::kProgram) continue;
+    all += acts_[id];
+    if (all <= kMostProgramActs) continue;
+    error_once(actor(id).place, "the programs have more than " + std::to_string(kMostProgramActs) +
+                                    " acts with this: '" + actor(id).name + "' acts " +
+                                    std::to_string(acts_[id]) + " times on " +
+                                    rank_text(rank_of(id)));
+    return;
   }
 }
 

@@ -43,3 +43,45 @@ TEST_CASE("a call of a group may be on some ranks only", "[formats][program_read
   CHECK(found.time_ns == 2'000);
   CHECK(found.ranks[2].actors.size() + 1 == found.ranks[0].actors.size());
 }
+
+TEST_CASE("loops and blocks that come to more than anybody writes are refused",
+          "[formats][program_reader]") {
+  const auto starts = [](const std::string& text, const std::string& start) {
+    INFO(text);
+    CHECK(text.rfind(start, 0) == 0);
+  };
+  // 100,000 times 100,000 rounds of nothing.
+  for (const char* body : {"", "{compute: a, when: off}"}) {
+    starts(
+        mistakes(std::string("{repeat: 100000, index: i, do: [{repeat: 100000, index: j, do: [") +
+                 body + "]}]}"),
+        "4:");
+  }
+  // Each of 40 blocks calls the next twice.
+  const auto chain = [](int length, const std::string& calls) {
+    std::string blocks = "blocks:\n";
+    for (int i = 0; i < length; ++i) {
+      std::string call = "{call: a" + std::to_string(i + 1) + "}";
+      if (calls == "twice") call += ", " + call;
+      blocks += "  a" + std::to_string(i) + ": [" + call + "]\n";
+    }
+    return blocks + "  a" + std::to_string(length) + ": [{compute: x}]\n";
+  };
+  CHECK(mistakes("{call: a0}", chain(40, "twice")).find("come to more than 1000000 steps") !=
+        std::string::npos);
+  CHECK(run("{call: a0}", chain(60, "once")).verdict == Verdict::kCompleted);
+  CHECK(mistakes("{call: a0}", chain(300, "once")).find("steps nest more than 200 deep") !=
+        std::string::npos);
+}
+
+TEST_CASE("a loop that would be laid out in gigabytes is refused", "[formats][program_reader]") {
+  CHECK(mistakes("{repeat: 1000000000, do: [{compute: a}]}") ==
+        "4:43: the programs have more than 100000000 acts with this: 'a' acts 1000000000 times on "
+        "rank 0\n");
+  // However often, nothing is nothing.
+  CHECK(run("{repeat: 4000000000, do: [{repeat: 4000000000, do: [{on: [], do: [{compute: a}]}]}]}, "
+            "{compute: b}")
+            .acts_expected == 2);
+  CHECK(run("{repeat: 2, do: [{compute: a}, {repeat: 3, do: [{compute: b}]}]}").acts_expected ==
+        2 * 2 * 4);
+}
