@@ -13,7 +13,10 @@ struct Console {
   std::ostream& err;
   bool out_colour = false;  // colours on `out` are welcome
   bool err_colour = false;
-  const std::atomic<bool>* interrupted = nullptr;  // set by SIGINT
+  // Set by SIGINT while `simulating`, which a command sets; at any other time SIGINT ends the
+  // process.
+  const std::atomic<bool>* interrupted = nullptr;
+  std::atomic<bool>* simulating = nullptr;
 };
 
 }  // namespace pipesim::app

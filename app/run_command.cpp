@@ -1,6 +1,7 @@
 #include "app/run_command.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include <fmt/format.h>
@@ -20,6 +21,22 @@ namespace pipesim::app {
 namespace {
 
 using models::Simulation;
+
+// While this lives, Ctrl-C is the simulation's.
+class Simulating {
+ public:
+  explicit Simulating(const Console& console) : flag_(console.simulating) {
+    if (flag_ != nullptr) *flag_ = true;
+  }
+  ~Simulating() {
+    if (flag_ != nullptr) *flag_ = false;
+  }
+  Simulating(const Simulating&) = delete;
+  Simulating& operator=(const Simulating&) = delete;
+
+ private:
+  std::atomic<bool>* flag_;
+};
 
 std::string shown_path(const std::string& path) { return path == "-" ? "standard input" : path; }
 
@@ -119,8 +136,10 @@ int run_run(const RunCommand& command, const Console& console) {
   if (command.until && !set_until(*command.until, scenario->graph, diagnostics, options)) {
     return complain();
   }
-  const std::optional<Simulation> simulation =
-      models::simulate(scenario->graph, diagnostics, options);
+  const std::optional<Simulation> simulation = [&] {
+    const Simulating now(console);
+    return models::simulate(scenario->graph, diagnostics, options);
+  }();
   if (!simulation) return complain();
   const models::Explanation& explanation = simulation->explanation;
 

@@ -46,16 +46,11 @@ TEST_CASE("a call of a group may be on some ranks only", "[formats][program_read
 
 TEST_CASE("loops and blocks that come to more than anybody writes are refused",
           "[formats][program_reader]") {
-  const auto starts = [](const std::string& text, const std::string& start) {
-    INFO(text);
-    CHECK(text.rfind(start, 0) == 0);
-  };
   // 100,000 times 100,000 rounds of nothing.
   for (const char* body : {"", "{compute: a, when: off}"}) {
-    starts(
-        mistakes(std::string("{repeat: 100000, index: i, do: [{repeat: 100000, index: j, do: [") +
-                 body + "]}]}"),
-        "4:");
+    CHECK(mistakes(std::string("{repeat: 100000, index: i, do: [{repeat: 100000, index: j, do: [") +
+                   body + "]}]}")
+              .find("the programs come to more than 1000000 steps to read") != std::string::npos);
   }
   // Each of 40 blocks calls the next twice.
   const auto chain = [](int length, const std::string& calls) {
