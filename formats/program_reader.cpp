@@ -32,6 +32,9 @@ constexpr std::size_t kMostVisits = 1'000'000;
 constexpr std::uint64_t kMostPlaced = 100'000'000;
 constexpr std::size_t kDeepest = 200;
 
+// The stream of a communicator's calls is called so, and like the communicator.
+constexpr std::string_view kCallsPrefix = "nccl ";
+
 RankSet intersection(const RankSet& a, const RankSet& b) {
   std::vector<std::uint32_t> ranks;
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(ranks));
@@ -53,6 +56,19 @@ std::vector<std::string> step_words() {
   return words;
 }
 
+// The words that stand as `key` anywhere in `value`, also where `when` is off or a choice takes
+// another.
+void collect_words(const YamlValue& value, std::string_view key,
+                   std::set<std::string, std::less<>>& words, bool below = false) {
+  if (below && value.is_scalar()) words.emplace(value.text());
+  if (value.is_list()) {
+    for (const YamlValue& item : value.items()) collect_words(item, key, words, below);
+  }
+  for (const YamlValue::Entry& entry : value.entries()) {
+    collect_words(entry.value, key, words, below || entry.key.text() == key);
+  }
+}
+
 }  // namespace
 
 ProgramReader::ProgramReader(const ValueReader& values, const ActorDefaults& defaults,
@@ -62,23 +78,30 @@ ProgramReader::ProgramReader(const ValueReader& values, const ActorDefaults& def
       values_(scope_, values.sets(), values.diagnostics()),
       defaults_(defaults),
       open_streams_(open_streams),
-      graph_(graph) {
+      graph_(graph),
+      declared_streams_(graph.streams.size()),
+      declared_communicators_(graph.communicators.size()) {
   scope_.parameters = &parameters_;
   for (const ActorTemplate& actor : graph.actors) actor_names_.insert(actor.name);
 }
 
 void ProgramReader::read_blocks(const YamlValue& blocks) {
+  collect_words(blocks, "stream", stream_words_);
+  collect_words(blocks, "record", record_words_);
   for (const YamlValue::Entry& entry : named_entries(blocks, "'blocks'", diagnostics())) {
     blocks_.emplace(std::string(entry.key.text()), entry.value);
   }
 }
 
 void ProgramReader::read(const YamlValue& programs) {
-  if (programs.is_list()) {
-    for (const YamlValue& program : programs.items()) read_program(program);
-  } else {
-    read_program(programs);
+  collect_words(programs, "stream", stream_words_);
+  collect_words(programs, "record", record_words_);
+  for (const YamlValue& program :
+       programs.is_list() ? programs.items() : std::vector<YamlValue>{programs}) {
+    read_program(program);
   }
+  check_streams();
+  check_events();
 }
 
 // One program: on these ranks, by this host thread. Several programs of one thread are for
@@ -510,7 +533,7 @@ void ProgramReader::read_synchronize(const YamlValue& value, ActorTemplate& acto
     if (!count_visit(item.place())) return;
     const std::optional<std::string> name = values_.word(item);
     if (!name || *name == "device") continue;
-    actor.step->streams.push_back(stream(*name, item.place()));
+    actor.step->streams.push_back(awaited_stream(*name, item));
   }
 }
 
@@ -544,6 +567,10 @@ bool ProgramReader::read_common(MapReader& map, ActorTemplate& actor) {
   if (const auto value = map.take("stream")) {
     const std::optional<std::string> name = values_.word(*value);
     if (!name) return false;
+    if (actor.stream != kNoIndex && graph_.streams[actor.stream].on_host) {
+      diagnostics().error(value->place(), "what the host does itself is on no stream");
+      return false;
+    }
     actor.stream = stream(*name, value->place());
   }
   return true;
@@ -559,7 +586,7 @@ void ProgramReader::read_after(MapReader& map, const ActorTemplate& actor, const
   for (const YamlValue& item : after->is_list() ? after->items() : std::vector<YamlValue>{*after}) {
     const std::optional<std::string> name = values_.word(item);
     if (!name) continue;
-    const std::uint32_t awaited = stream(*name, item.place());
+    const std::uint32_t awaited = awaited_stream(*name, item);
     models::EventTemplate event;
     event.name = unique_name(fmt::format("{} before {}", *name, actor.name), context.on);
     event.place = item.place();
@@ -571,6 +598,7 @@ void ProgramReader::read_after(MapReader& map, const ActorTemplate& actor, const
       part.name = fmt::format("{} {}", role == Role::kRecord ? "record" : "wait for", event.name);
       part.stream = role == Role::kRecord ? awaited : actor.stream;
       part.step.emplace();
+      part.step->implied = true;
       part.step->role = role;
       part.step->event = index;
       part.step->at = actor.step->at;
@@ -614,12 +642,33 @@ std::string ProgramReader::unique_name(const std::string& name, const RankSet& o
 std::uint32_t ProgramReader::stream(const std::string& name, Place place) {
   const std::uint32_t known = index_of(graph_.streams, name);
   if (known != kNoIndex) return known;
-  if (!open_streams_ && name != "compute") {
+  if (!open_streams_ && name != "compute" && !is_stream_of_calls(name)) {
     models::Diagnostic& error =
         diagnostics().error(place, fmt::format("there is no stream '{}'", name));
     models::suggest_name(error, name, names_of(graph_.streams));
     error.notes.emplace_back("the scenario lists its streams under 'streams'");
   }
+  return add_stream(name, place);
+}
+
+// A stream may be waited for before anything has been put on it, and where the steps that would are
+// left out this time. `item` is what names it.
+std::uint32_t ProgramReader::awaited_stream(const std::string& name, const YamlValue& item) {
+  const std::uint32_t index = stream(name, item.place());
+  const bool known = index < declared_streams_ || name == "compute" || is_stream_of_calls(name) ||
+                     stream_words_.count(name) > 0 || stream_words_.count(item.text()) > 0;
+  if (!known) awaited_.try_emplace(index, item.place());
+  return index;
+}
+
+// Whether `name` is the stream that the calls of a communicator have of their own.
+bool ProgramReader::is_stream_of_calls(const std::string& name) const {
+  if (name.rfind(kCallsPrefix, 0) != 0) return false;
+  const std::string of = name.substr(kCallsPrefix.size());
+  return index_of(graph_.groups, of) != kNoIndex || index_of(graph_.communicators, of) != kNoIndex;
+}
+
+std::uint32_t ProgramReader::add_stream(const std::string& name, Place place) {
   models::StreamTemplate stream;
   stream.name = name;
   stream.place = place;
@@ -632,28 +681,55 @@ std::uint32_t ProgramReader::stream(const std::string& name, Place place) {
 std::uint32_t ProgramReader::stream_of_calls(const CallTemplate& call) {
   models::CommunicatorTemplate& used = graph_.communicators[call.communicator];
   if (used.stream != kNoIndex) return used.stream;
-  const std::string name = used.on_host ? used.name : "nccl " + used.name;
+  const std::string name = used.on_host ? used.name : std::string(kCallsPrefix) + used.name;
   used.stream = index_of(graph_.streams, name);
-  if (used.stream == kNoIndex) {
-    models::StreamTemplate stream;
-    stream.name = name;
-    stream.place = used.place;
-    stream.launch_queue = graph_.launch_queue;
-    stream.on_host = used.on_host;
-    used.stream = static_cast<std::uint32_t>(graph_.streams.size());
-    graph_.streams.push_back(std::move(stream));
-  }
+  if (used.stream == kNoIndex) used.stream = add_stream(name, used.place);
+  if (used.on_host) graph_.streams[used.stream].on_host = true;
   return used.stream;
 }
 
+void ProgramReader::check_streams() {
+  std::set<std::uint32_t> used;
+  for (const ActorTemplate& actor : graph_.actors) {
+    if (!actor.step || !actor.step->implied) used.insert(actor.stream);
+  }
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < graph_.streams.size(); ++i) {
+    if (i < declared_streams_ || used.count(i) > 0) names.push_back(graph_.streams[i].name);
+  }
+  for (const auto& [index, place] : awaited_) {
+    if (used.count(index) > 0) continue;
+    const std::string& name = graph_.streams[index].name;
+    models::Diagnostic& error =
+        diagnostics().error(place, fmt::format("nothing is ever put on stream '{}'", name));
+    models::suggest_name(error, name, names);
+  }
+}
+
+void ProgramReader::check_events() {
+  std::set<std::uint32_t> recorded;
+  for (const ActorTemplate& actor : graph_.actors) {
+    if (actor.step && actor.step->role == Role::kRecord) recorded.insert(actor.step->event);
+  }
+  const std::vector<std::string> names(record_words_.begin(), record_words_.end());
+  for (const std::uint32_t index : awaited_events_) {
+    if (recorded.count(index) > 0) continue;
+    const models::EventTemplate& event = graph_.events[index];
+    models::Diagnostic& error =
+        diagnostics().error(event.place, fmt::format("event '{}' is recorded nowhere", event.name));
+    models::suggest_name(error, event.name, names);
+  }
+}
+
 // A named communicator, or the one that all steps share which name the group. A barrier over a
-// group is one of the hosts.
+// group is one of the hosts, also where other steps have made a communicator of its name.
 std::uint32_t ProgramReader::communicator(const YamlValue& value, bool host_barrier) {
   const std::optional<std::string> name = values_.word(value);
   if (!name) return kNoIndex;
   const std::uint32_t group = index_of(graph_.groups, *name);
-  const std::uint32_t named = index_of(graph_.communicators, *name);
-  const std::string wanted = host_barrier && named == kNoIndex ? "hosts of " + *name : *name;
+  const bool named = index_of(graph_.communicators, *name) < declared_communicators_;
+  const std::string wanted =
+      host_barrier && !named && group != kNoIndex ? "hosts of " + *name : *name;
   const std::uint32_t known = index_of(graph_.communicators, wanted);
   if (known != kNoIndex) return known;
   if (group == kNoIndex) {
@@ -677,20 +753,24 @@ std::uint32_t ProgramReader::communicator(const YamlValue& value, bool host_barr
 std::uint32_t ProgramReader::event(const YamlValue& value, bool shared) {
   const std::optional<std::string> name = values_.word(value);
   if (!name) return kNoIndex;
-  const std::uint32_t known = index_of(graph_.events, *name);
-  if (known != kNoIndex) {
-    if (graph_.events[known].shared == shared) return known;
+  const auto [known, is_new] =
+      events_.try_emplace(*name, static_cast<std::uint32_t>(graph_.events.size()));
+  const std::uint32_t index = known->second;
+  if (is_new) {
+    models::EventTemplate event;
+    event.name = *name;
+    event.place = value.place();
+    event.shared = shared;
+    graph_.events.push_back(std::move(event));
+    const bool may_be_recorded =
+        record_words_.count(*name) > 0 || record_words_.count(value.text()) > 0;
+    if (!shared && !may_be_recorded) awaited_events_.push_back(index);
+  } else if (graph_.events[index].shared != shared) {
     diagnostics().error(value.place(),
                         fmt::format("'{}' is {} elsewhere", *name,
                                     shared ? "an event of streams" : "a key that hosts set"));
-    return known;
   }
-  models::EventTemplate event;
-  event.name = *name;
-  event.place = value.place();
-  event.shared = shared;
-  graph_.events.push_back(std::move(event));
-  return static_cast<std::uint32_t>(graph_.events.size() - 1);
+  return index;
 }
 
 std::uint32_t ProgramReader::lock(const YamlValue& value) {

@@ -25,6 +25,9 @@ class ProgramReader {
                 models::TaskGraph& graph);
 
   void read_blocks(const YamlValue& blocks);
+
+  /// Reads all programs. What they wait for has to come from somewhere: a stream or an event that
+  /// nothing in the file uses otherwise is misspelt.
   void read(const YamlValue& programs);
 
  private:
@@ -65,10 +68,15 @@ class ProgramReader {
   void read_synchronize(const YamlValue& value, models::ActorTemplate& actor);
   void read_input(MapReader& map, models::ActorTemplate& actor);
   void take_expr(MapReader& map, const char* key, ValueType type, models::Expr& target);
+  void check_streams();
+  void check_events();
 
   void add_step(models::ActorTemplate actor, const Context& context, Steps& steps);
   std::string unique_name(const std::string& name, const models::RankSet& on);
   std::uint32_t stream(const std::string& name, models::Place place);
+  std::uint32_t awaited_stream(const std::string& name, const YamlValue& item);
+  bool is_stream_of_calls(const std::string& name) const;
+  std::uint32_t add_stream(const std::string& name, models::Place place);
   std::uint32_t stream_of_calls(const models::CallTemplate& call);
   std::uint32_t communicator(const YamlValue& value, bool host_barrier);
   std::uint32_t event(const YamlValue& value, bool shared);
@@ -81,6 +89,13 @@ class ProgramReader {
   const ActorDefaults& defaults_;
   bool open_streams_;
   models::TaskGraph& graph_;
+  std::size_t declared_streams_;        // those that are there before any program is read
+  std::size_t declared_communicators_;  // likewise
+  std::set<std::string, std::less<>> stream_words_;  // all that stands anywhere as `stream`
+  std::set<std::string, std::less<>> record_words_;  // likewise, as `record`
+  std::map<std::uint32_t, models::Place> awaited_;   // streams that nothing may be put on
+  std::vector<std::uint32_t> awaited_events_;        // that may be recorded nowhere
+  std::map<std::string, std::uint32_t, std::less<>> events_;  // by name, without those of `after`
   std::map<std::string, YamlValue, std::less<>> blocks_;
   std::vector<std::string> open_blocks_;
   std::size_t visits_ = 0;    // of blocks, steps, calls, and what else loops repeat

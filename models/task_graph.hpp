@@ -142,6 +142,7 @@ struct CallTemplate {
 /// What a step of a host program does beside being an actor.
 struct StepTemplate {
   sim::Role role = sim::Role::kOp;
+  bool implied = false;             // a part of what `after` means, which no user wrote as a step
   std::string at;                   // where it stands in the user's program
   std::vector<CallTemplate> calls;  // kCalls
   std::uint32_t event = kNoIndex;   // kRecord, kWait, kAwait, kSet: index in TaskGraph::events

@@ -80,3 +80,50 @@ TEST_CASE("a loop that would be laid out in gigabytes is refused", "[formats][pr
   CHECK(run("{repeat: 2, do: [{compute: a}, {repeat: 3, do: [{compute: b}]}]}").acts_expected ==
         2 * 2 * 4);
 }
+
+TEST_CASE("a barrier of a group is one of the hosts, whatever else uses the group",
+          "[formats][program_reader]") {
+  const std::string steps =
+      "{on: 0, do: [{all_reduce: g}]}, {barrier: g}, {on: 1, do: [{all_reduce: g}]}";
+  CHECK(run(steps).verdict == Verdict::kCompleted);
+  // Of a named communicator it is a call, and meets the all-reduce.
+  CHECK(run(steps, "communicators: {named: {g: {group: g}}}\n").verdict == Verdict::kMismatch);
+}
+
+TEST_CASE("what the host does itself is on no stream", "[formats][program_reader]") {
+  CHECK(mistakes("{all_reduce: c}",
+                 "communicators: {named: {c: {group: g, host: on, stream: compute}}}\n") ==
+        "4:57: what the host does itself is on no stream\n");
+  CHECK(mistakes("{barrier: g, stream: x}") == "4:38: what the host does itself is on no stream\n");
+}
+
+TEST_CASE("streams that nothing is put on are misspelt", "[formats][program_reader]") {
+  CHECK(mistakes("{compute: a}, {synchronize: comput}") ==
+        "4:45: nothing is ever put on stream 'comput'\n  did you mean 'compute'?\n");
+  CHECK(mistakes("{compute: a, after: [ncl g]}, {all_reduce: g}") ==
+        "4:38: nothing is ever put on stream 'ncl g'\n  did you mean 'nccl g'?\n");
+  // Steps that are not there now may be there with other parameters, calls with other groups.
+  CHECK(mistakes("{compute: a, after: [copies, nccl g]}, {compute: b, stream: copies, when: off}")
+            .empty());
+  CHECK(mistakes(
+            "{all_reduce: c}",
+            "streams: [compute, comm]\ncommunicators: {named: {c: {group: g, stream: com}}}\n") ==
+        "5:47: there is no stream 'com'\n  did you mean 'comm'?\n  the scenario lists its streams "
+        "under 'streams'\n");
+}
+
+TEST_CASE("the stream of a communicator's calls may be named before the first of them",
+          "[formats][program_reader]") {
+  const std::string steps = "{compute: a, after: [nccl g]}, {all_reduce: g}, {synchronize: nccl g}";
+  CHECK(run(steps).verdict == Verdict::kCompleted);
+  CHECK(run(steps, "streams: {compute: {}}\n").verdict == Verdict::kCompleted);
+  CHECK(mistakes("{compute: a, after: [nccl x]}", "streams: {compute: {}}\n")
+            .find("there is no stream 'nccl x'") != std::string::npos);
+}
+
+TEST_CASE("events that are recorded nowhere are misspelt", "[formats][program_reader]") {
+  CHECK(mistakes("{compute: a}, {record: event}, {await: evnt}") ==
+        "4:56: event 'evnt' is recorded nowhere\n  did you mean 'event'?\n");
+  CHECK(mistakes("{wait: e}, {compute: a}") == "4:24: event 'e' is recorded nowhere\n");
+  CHECK(mistakes("{record: e, when: off}, {wait: e}").empty());
+}
