@@ -153,6 +153,7 @@ Diagnostic* Lowering::error_once(Place place, std::string message) {
 
 std::int64_t Lowering::number(const Expr& expr, std::uint32_t rank, std::int64_t least,
                               std::int64_t most, Place place, const char* what) {
+  if (expr.place.line != 0) place = expr.place;
   std::string why;
   const std::optional<std::int64_t> value = expr.value(rank, &why);
   if (!value) {
@@ -654,9 +655,10 @@ void Lowering::set_peer(std::uint32_t id, const CallTemplate& from, std::uint32_
   const Group& group = graph_.groups[graph_.communicators[from.communicator].group];
   const auto& members = group.lists[list];
   if (std::find(members.begin(), members.end(), peer) == members.end()) {
-    error_once(from.place, rank_text(static_cast<std::uint32_t>(peer)) +
-                               " is not in the list of group '" + group.name + "' that " +
-                               rank_text(rank) + " is in");
+    const Place place = from.peer->place.line == 0 ? from.place : from.peer->place;
+    error_once(place, rank_text(static_cast<std::uint32_t>(peer)) +
+                          " is not in the list of group '" + group.name + "' that " +
+                          rank_text(rank) + " is in");
     return;
   }
   spec.peer = RankId{static_cast<std::uint32_t>(peer)};

@@ -127,3 +127,35 @@ TEST_CASE("events that are recorded nowhere are misspelt", "[formats][program_re
   CHECK(mistakes("{wait: e}, {compute: a}") == "4:24: event 'e' is recorded nowhere\n");
   CHECK(mistakes("{record: e, when: off}, {wait: e}").empty());
 }
+
+TEST_CASE("what has to be the same on all ranks is not smuggled past them by a block",
+          "[formats][program_reader]") {
+  const auto with = [](const std::string& step) {
+    return mistakes("{call: b, with: {n: rank + 1}}", "blocks: {b: [" + step + "]}\n");
+  };
+  const std::string told = "this depends on the rank, but has to be the same on all ranks\n";
+  CHECK(with("{repeat: n, do: [{compute: a}]}") == "4:23: " + told);
+  CHECK(with("{compute: a, when: n > 1}") == "4:33: " + told);
+  CHECK(with("{case: n, 1: {compute: a}, else: {compute: b}}") == "4:21: " + told);
+  // Where it may differ it may come from a block.
+  CHECK(with("{compute: a, takes: n * 1us}").empty());
+  CHECK(with("{compute: a, takes: {case: n, 1: 2us, else: 1us}}").empty());
+}
+
+TEST_CASE("a wrong number is told at its own place", "[formats][program_reader]") {
+  CHECK(mistakes("{compute: a, takes: -1us}") ==
+        "4:37: the time it takes is -1000 on rank 0, but must be at least 0\n");
+  CHECK(mistakes("{send: g, to: rank + 7, bytes: 4B - 5B}") ==
+        "4:31: the other rank is 7 on rank 0, but must be at most 1\n"
+        "4:48: the size is -1 on rank 0, but must be at least 0\n");
+  CHECK(mistakes("{compute: a}", "device: {resident: -1}\n") ==
+        "4:20: the number of resident kernels is -1 on rank 0, but must be at least 0\n");
+  CHECK(mistakes("{compute: a}", "defaults: {launch_queue: 0}\n") ==
+        "4:26: the launch queue is 0 on rank 0, but must be at least 1\n");
+  CHECK(mistakes("{input: a, items: 2, every: 1/0 * 1s}") ==
+        "4:35: the number of inputs is 2 on rank 0, but must be at most 1\n"
+        "4:45: the time between inputs on rank 0: division by zero\n");
+  CHECK(mistakes_in(
+            "schema: 1\nranks: 2\ngroups: {g: 0}\nprograms: {on: 0, do: [{send: g, to: 1}]}\n") ==
+        "4:38: rank 1 is not in the list of group 'g' that rank 0 is in\n");
+}
