@@ -463,18 +463,25 @@ void ProgramReader::read_call_fields(MapReader& map, CallTemplate& call) {
   take_expr(map, "takes", ValueType::kTime, call.takes);
   if (const auto type = map.take("type")) call.type = values_.word(*type).value_or("");
   if (call.kind == CallKind::kCollective) return;
-  const auto tag = map.take("tag");
-  if (!tag) return;
-  // A tag may count: of what depends on nothing but parameters the value is the tag.
-  call.tag = std::string(tag->text());
+  if (const auto tag = map.take("tag")) read_tag(*tag, call);
+}
+
+// A tag is a number, which may differ from rank to rank, or any other text.
+void ProgramReader::read_tag(const YamlValue& tag, CallTemplate& call) {
+  if (!tag.is_scalar()) {
+    call.tag_number = values_.expr(tag, ValueType::kNumber);
+    return;
+  }
+  call.tag = values_.word(tag).value_or("");
   models::Diagnostics unheard;
-  const TextPlace place{tag->place(), tag->quoted()};
-  const auto value = parse_expression(tag->text(), place, scope_, unheard);
+  const TextPlace place{tag.place(), tag.quoted()};
+  const auto value = parse_expression(tag.text(), place, scope_, unheard);
   if (!value) return;
   if (value->type == ValueType::kWord) {
     call.tag = value->word;
-  } else if (const auto number = value->expr.value(0); number && value->expr.is_constant()) {
-    call.tag = std::to_string(*number);
+  } else if (value->type != ValueType::kTruth) {
+    call.tag_number = value->expr;
+    call.tag_number->place = tag.place();
   }
 }
 

@@ -61,6 +61,7 @@ class ProgramReader {
   bool read_calls(MapReader& map, models::ActorTemplate& actor, const Context& context);
   void read_group(const YamlValue& value, models::StepTemplate& step, const Context& context);
   bool read_one_call(MapReader& map, models::CallTemplate& call, bool in_group);
+  void read_tag(const YamlValue& tag, models::CallTemplate& call);
   void read_call_fields(MapReader& map, models::CallTemplate& call);
   bool read_common(MapReader& map, models::ActorTemplate& actor);
   void read_after(MapReader& map, const models::ActorTemplate& actor, const Context& context,

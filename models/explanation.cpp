@@ -99,17 +99,21 @@ void Explainer::decide() {
       break;
   }
   explain_roots();
+  result_.collateral = result_.stuck;
+  // What waits for a collective that never ends may look like a cycle. Messages that do not fit
+  // arrive, so a cycle beside them is one.
+  const bool hangs_itself = std::any_of(result_.mismatches.begin(), result_.mismatches.end(),
+                                        [](const Misfit& misfit) { return !misfit.message; });
+  const WaitCycle cycle = hangs_itself ? WaitCycle() : find_cycle(waits_);
+  if (!cycle.edges.empty()) explain_cycle(cycle);
   if (mismatch) {
     result_.verdict = sim::Verdict::kMismatch;
     result_.cause = Cause::kMismatch;
-    result_.collateral = result_.stuck;
     return;
   }
-  const WaitCycle cycle = find_cycle(waits_);
   if (!cycle.edges.empty()) {
     result_.verdict = sim::Verdict::kDeadlock;
     result_.cause = Cause::kCycle;
-    explain_cycle(cycle);
     return;
   }
   // Every chain of waits of a run at rest ends somewhere: in a circle, or at a root.
@@ -117,7 +121,6 @@ void Explainer::decide() {
   result_.verdict = sim::Verdict::kStarved;
   result_.cause = result_.roots.front().party.kind == WaitNodeKind::kRank ? Cause::kAbsentMember
                                                                           : Cause::kOutsideInput;
-  result_.collateral = result_.stuck;
 }
 
 void Explainer::explain_cycle(const WaitCycle& cycle) {
@@ -178,7 +181,9 @@ void Explainer::explain_mismatches() {
     differ(a.count != b.count, std::to_string(a.count) + " B", std::to_string(b.count) + " B");
     differ(a.type != b.type, "type " + or_none(first.type), "type " + or_none(second.type));
     if (found.message) {
-      differ(first.tag != second.tag, "tag " + or_none(first.tag), "tag " + or_none(second.tag));
+      const std::string sent = first.tag_on(misfit.first.rank);
+      const std::string expected = second.tag_on(misfit.second.rank);
+      differ(sent != expected, "tag " + or_none(sent), "tag " + or_none(expected));
     }
     misfit.ranks = {misfit.second.rank};
     // Ranks that differ alike from one and the same act are one mismatch.

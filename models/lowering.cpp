@@ -22,6 +22,9 @@ constexpr std::int64_t kMost32 = std::numeric_limits<std::uint32_t>::max() - 1;
 constexpr std::int64_t kMostProgramActs = 100'000'000;  // each takes 4 bytes of the plan
 constexpr std::int64_t kMostNs = std::numeric_limits<std::int64_t>::max();
 
+constexpr const char* kDestroy = "destroy";  // the operation after which a communicator is gone
+constexpr std::int64_t kLeastTag = std::numeric_limits<std::int64_t>::min();
+
 std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank); }
 
 class Lowering {
@@ -82,6 +85,8 @@ class Lowering {
   void expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
               std::vector<ActorId>& acts) const;
   void check_locks(std::uint32_t rank, const std::vector<ActorId>& acts);
+  void check_destroyed(std::uint32_t rank, const std::vector<ActorId>& acts);
+  bool destroys_any() const;
   std::int64_t count_in_program(std::uint32_t id);
 
   const TaskGraph& graph_;
@@ -416,7 +421,40 @@ void Lowering::check_locks(std::uint32_t rank, const std::vector<ActorId>& acts)
   }
 }
 
+// A communicator is gone once a call has destroyed it. One mistake of a program is enough: in a
+// loop all that follows would be.
+void Lowering::check_destroyed(std::uint32_t rank, const std::vector<ActorId>& acts) {
+  std::map<std::uint32_t, Place> destroyed;
+  const auto is_gone = [&](std::uint32_t communicator, Place place) {
+    const auto found = destroyed.find(communicator);
+    if (found == destroyed.end()) return false;
+    Diagnostic* error =
+        error_once(place, "communicator '" + graph_.communicators[communicator].name +
+                              "' is used after it was destroyed, on " + rank_text(rank));
+    if (error == nullptr) return true;
+    error->notes.push_back("it is destroyed in line " + std::to_string(found->second.line) +
+                           "; a new one is listed under 'communicators', 'named'");
+    return true;
+  };
+  for (const ActorId id : acts) {
+    const auto& step = actor(id.value).step;
+    if (!step) continue;
+    if (is_gone(step->communicator, actor(id.value).place)) return;
+    for (const CallTemplate& call : step->calls) {
+      if (is_gone(call.communicator, call.place)) return;
+      if (call.operation == kDestroy) destroyed.emplace(call.communicator, call.place);
+    }
+  }
+}
+
+bool Lowering::destroys_any() const {
+  return std::any_of(graph_.actors.begin(), graph_.actors.end(), [](const ActorTemplate& from) {
+    return from.step && from.step->calls.size() == 1 && from.step->calls[0].operation == kDestroy;
+  });
+}
+
 void Lowering::make_programs() {
+  const bool destroys = destroys_any();
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
     for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
       if (graph_.threads[t].order != sim::ThreadOrder::kProgram) continue;
@@ -424,6 +462,7 @@ void Lowering::make_programs() {
       std::vector<ActorId> acts;
       expand(graph_.threads[t].program, rank, acts);
       check_locks(rank, acts);
+      if (destroys) check_destroyed(rank, acts);
       builder_.set_program(threads_[rank][t], std::move(acts));
     }
   }
@@ -544,7 +583,9 @@ void Lowering::make_step(std::uint32_t id, sim::ThreadId thread) {
       number(from.launch_overhead, rank, 0, kMostNs, from.place, "the time it takes")};
   spec.acts = static_cast<std::uint32_t>(acts_[id]);
   spec.blocking = from.blocking;
-  spec.times = static_cast<std::uint32_t>(step.times);
+  // An event that this rank never records holds nothing up, as in CUDA.
+  const bool shared = step.event != kNoIndex && graph_.events[step.event].shared;
+  spec.times = shared ? static_cast<std::uint32_t>(step.times) : 0;
   if (from.input) {
     spec.input.waits = true;
     spec.input.items = static_cast<std::uint32_t>(
@@ -639,7 +680,8 @@ void Lowering::make_call(std::uint32_t id, const CallTemplate& from, sim::Stream
   spec.signature.operation = number_of(from.operation);
   spec.signature.type = number_of(from.type);
   spec.signature.count = number(from.bytes, rank, 0, kMostNs, from.place, "the size");
-  spec.tag = number_of(from.tag);
+  if (from.tag_number) number(*from.tag_number, rank, kLeastTag, kMostNs, from.place, "the tag");
+  spec.tag = number_of(from.tag_on(rank));
   spec.takes = {number(from.takes, rank, 0, kMostNs, from.place, "the time it takes")};
   spec.eager = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
   set_peer(id, from, list, spec);

@@ -134,9 +134,15 @@ struct CallTemplate {
   std::uint32_t communicator = kNoIndex;
   std::optional<Expr> peer;  // a rank: whom to send to, whom to receive from, the root
   Expr bytes;
-  std::string type;  // of the elements; empty: not said
-  std::string tag;   // what a message is for; empty: not said
-  Expr takes;        // ns
+  std::string type;                // of the elements; empty: not said
+  std::string tag;                 // what a message is for; empty: not said
+  std::optional<Expr> tag_number;  // the same, where it is a number
+  Expr takes;                      // ns
+
+  std::string tag_on(std::uint32_t rank) const {
+    const auto number = tag_number ? tag_number->value(rank) : std::nullopt;
+    return number ? std::to_string(*number) : tag;
+  }
 };
 
 /// What a step of a host program does beside being an actor.
