@@ -2,13 +2,15 @@
 #include "formats/program_reader.hpp"
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "formats/lookup.hpp"
+#include "formats/parameters.hpp"
 
 namespace pipesim::formats {
 
@@ -67,6 +69,20 @@ void collect_words(const YamlValue& value, std::string_view key,
   for (const YamlValue::Entry& entry : value.entries()) {
     collect_words(entry.value, key, words, below || entry.key.text() == key);
   }
+}
+
+// All that expressions in `value` could call a parameter.
+void collect_names(const YamlValue& value, std::set<std::string>& names) {
+  const auto part_of_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  const std::string_view text = value.text();
+  for (auto at = text.begin(); at != text.end();) {
+    const auto begin = std::find_if(at, text.end(), part_of_name);
+    at = std::find_if_not(begin, text.end(), part_of_name);
+    if (begin != at) names.emplace(begin, at);
+  }
+  for (const YamlValue& item : value.items()) collect_names(item, names);
 }
 
 }  // namespace
@@ -139,14 +155,16 @@ void ProgramReader::read_program(const YamlValue& value) {
 }
 
 void ProgramReader::read_steps(const YamlValue& value, const Context& context, Steps& steps) {
-  if (!value.is_list()) {
-    diagnostics().error(value.place(),
-                        fmt::format("'do' is a list of steps, found {}", value.described()));
+  const std::optional<YamlValue> picked = values_.resolved(value);
+  if (!picked || (picked->is_null() && !value.is_null())) return;
+  if (!picked->is_list()) {
+    diagnostics().error(picked->place(),
+                        fmt::format("'do' is a list of steps, found {}", picked->described()));
     return;
   }
   if (!count_visit(value.place())) return;
   ++depth_;
-  for (const YamlValue& item : value.items()) {
+  for (const YamlValue& item : picked->items()) {
     if (!count_visit(item.place())) break;
     read_step(item, context, steps);
   }
@@ -290,7 +308,8 @@ void ProgramReader::read_repeat(MapReader& map, const YamlValue& times, const Co
   if (!index) {
     step.times = count;
     read_steps(*block, context, step.block);
-  } else if (const std::optional<std::string> name = values_.word(*index)) {
+  } else if (const std::optional<std::string> name = values_.word(*index);
+             name && check_parameter_name(*name, index->place(), diagnostics())) {
     for (std::int64_t i = 0; i < count && !diagnostics().has_errors(); ++i) {
       Parameter parameter;
       parameter.name = *name;
@@ -324,25 +343,61 @@ bool ProgramReader::read_call_of_block(MapReader& map, const Context& context, S
     diagnostics().error(called->place(), fmt::format("block '{}' calls itself", *name));
     return true;
   }
-  std::vector<Parameter> given;
-  if (const auto with = map.take("with")) {
-    for (const YamlValue::Entry& entry : named_entries(*with, "'with'", diagnostics())) {
-      const TextPlace place{entry.value.place(), entry.value.quoted()};
-      const auto value = parse_expression(entry.value.text(), place, scope_, diagnostics());
-      if (!value) continue;
-      Parameter parameter;
-      parameter.name = entry.key.text();
-      parameter.value = *value;
-      given.push_back(std::move(parameter));
-    }
-  }
-  const std::size_t count = given.size();
-  parameters_.insert(parameters_.begin(), given.begin(), given.end());
+  std::optional<std::vector<Parameter>> given = std::vector<Parameter>();
+  if (const auto with = map.take("with")) given = read_with(*with, *name);
+  if (!given) return true;  // without what it needs all of the block would be wrong
+  const std::size_t count = given->size();
+  parameters_.insert(parameters_.begin(), given->begin(), given->end());
   open_blocks_.push_back(*name);
   read_steps(block->second, context, steps);
   open_blocks_.pop_back();
   parameters_.erase(parameters_.begin(), parameters_.begin() + static_cast<std::ptrdiff_t>(count));
   return true;
+}
+
+// Nothing where something is wrong.
+std::optional<std::vector<Parameter>> ProgramReader::read_with(const YamlValue& with,
+                                                               const std::string& block) {
+  const auto [names, is_new] = names_in_.try_emplace(block);
+  if (is_new) collect_names(blocks_.find(block)->second, names->second);
+  std::vector<Parameter> given;
+  bool good = with.is_map();
+  for (const YamlValue::Entry& entry : named_entries(with, "'with'", diagnostics())) {
+    Parameter parameter;
+    parameter.name = entry.key.text();
+    good = check_parameter_name(parameter.name, entry.key.place(), diagnostics()) && good;
+    if (names->second.count(parameter.name) == 0) {
+      good = false;
+      models::Diagnostic& error = diagnostics().error(
+          entry.key.place(), fmt::format("block '{}' does not use '{}'", block, parameter.name));
+      const std::string nearest = models::nearest_name(
+          parameter.name, std::vector<std::string>(names->second.begin(), names->second.end()));
+      if (!nearest.empty()) error.notes.push_back(fmt::format("did you mean '{}'?", nearest));
+    }
+    const std::optional<Value> value = read_given(entry.value);
+    good = good && value.has_value();
+    if (value) parameter.value = *value;
+    given.push_back(std::move(parameter));
+  }
+  return good ? std::optional(std::move(given)) : std::nullopt;
+}
+
+// An expression, or one of the words that a parameter may be.
+std::optional<Value> ProgramReader::read_given(const YamlValue& value) {
+  const std::optional<YamlValue> picked = values_.resolved(value);
+  if (!picked) return std::nullopt;
+  if (!picked->is_scalar()) {
+    diagnostics().error(picked->place(),
+                        fmt::format("expected a value, found {}", picked->described()));
+    return std::nullopt;
+  }
+  const std::string text(picked->text());
+  const bool word =
+      std::any_of(parameters_.begin(), parameters_.end(), [&](const Parameter& known) {
+        return std::find(known.options.begin(), known.options.end(), text) != known.options.end();
+      });
+  if (word && scope_.find(text) == nullptr) return Value{ValueType::kWord, Expr(), text};
+  return parse_expression(text, {picked->place(), picked->quoted()}, scope_, diagnostics());
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -491,7 +546,9 @@ bool ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
     const auto value = map.take(word);
     if (!value) return std::nullopt;
     step.role = role;
-    actor.name = fmt::format("{} {}", word, value->is_scalar() ? value->text() : "");
+    actor.name = word;
+    const bool has_name = role != Role::kSynchronize || value->is_scalar();
+    if (has_name) actor.name += " " + values_.word(*value).value_or("");
     return value;
   };
   if (const auto value = named("host", Role::kWork)) {
@@ -531,17 +588,26 @@ bool ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
   return true;
 }
 
-// `device` is all streams of the rank's devices.
+// `device` is all streams of the rank's devices, which no names stand for in the step.
 void ProgramReader::read_synchronize(const YamlValue& value, ActorTemplate& actor) {
-  const std::vector<YamlValue> names =
-      value.is_list() ? value.items() : std::vector<YamlValue>{value};
-  if (value.is_list()) actor.name = "synchronize";
-  for (const YamlValue& item : names) {
+  const std::vector<YamlValue> items = listed(value);
+  if (items.empty()) diagnostics().error(value.place(), "name a stream, or 'device' for all");
+  bool all = false;
+  for (const YamlValue& item : items) {
     if (!count_visit(item.place())) return;
     const std::optional<std::string> name = values_.word(item);
-    if (!name || *name == "device") continue;
-    actor.step->streams.push_back(awaited_stream(*name, item));
+    if (!name) continue;
+    all = all || *name == "device";
+    if (*name != "device") actor.step->streams.push_back(awaited_stream(*name, item));
   }
+  if (all) actor.step->streams.clear();
+}
+
+// A list, or what a list of one would hold; nothing is an empty list.
+std::vector<YamlValue> ProgramReader::listed(const YamlValue& value) const {
+  const std::optional<YamlValue> picked = values_.resolved(value);
+  if (!picked || picked->is_null()) return {};
+  return picked->is_list() ? picked->items() : std::vector<YamlValue>{*picked};
 }
 
 void ProgramReader::read_input(MapReader& map, ActorTemplate& actor) {
@@ -590,7 +656,7 @@ void ProgramReader::read_after(MapReader& map, const ActorTemplate& actor, const
   if (on_host(actor.step->role)) return;
   const auto after = map.take("after");
   if (!after) return;
-  for (const YamlValue& item : after->is_list() ? after->items() : std::vector<YamlValue>{*after}) {
+  for (const YamlValue& item : listed(*after)) {
     const std::optional<std::string> name = values_.word(item);
     if (!name) continue;
     const std::uint32_t awaited = awaited_stream(*name, item);
@@ -636,14 +702,38 @@ void ProgramReader::add_step(ActorTemplate actor, const Context& context, Steps&
   steps.push_back(std::move(step));
 }
 
-// The second of a name on a rank is called "name.2". Steps of different ranks may share one.
+// The second of a name on a rank is called "name.2", unless something else is. Steps of different
+// ranks may share one.
 std::string ProgramReader::unique_name(const std::string& name, const RankSet& on) {
   std::vector<std::uint32_t>& copies = copies_[name];
-  copies.resize(graph_.ranks, actor_names_.count(name) > 0 ? 1 : 0);
+  copies.resize(graph_.ranks, 0);
   std::uint32_t copy = 0;
-  for (const std::uint32_t rank : on) copy = std::max(copy, copies[rank] + 1);
+  for (const std::uint32_t rank : on) copy = std::max(copy, copies[rank]);
+  const auto named = [&] { return copy == 1 ? name : fmt::format("{}.{}", name, copy); };
+  ++copy;
+  while (is_taken(named(), on)) ++copy;
   for (const std::uint32_t rank : on) copies[rank] = copy;
-  return copy <= 1 ? name : fmt::format("{}.{}", name, copy);
+  return named();
+}
+
+// Whether an actor, or a step on one of these ranks, has been given `name`: as its own, or as the
+// second or later of another. Copies of `name` itself do not count.
+bool ProgramReader::is_taken(const std::string& name, const RankSet& on) const {
+  if (actor_names_.count(name) > 0) return true;
+  const auto on_any = [&](const std::string& base, std::uint64_t least) {
+    const auto found = copies_.find(base);
+    if (found == copies_.end()) return false;
+    return std::any_of(on.begin(), on.end(),
+                       [&](std::uint32_t rank) { return found->second[rank] >= least; });
+  };
+  if (on_any(name, 1)) return true;
+  const std::size_t dot = name.rfind('.');
+  std::uint64_t copy = 0;
+  if (dot == std::string::npos || dot + 1 == name.size() || name[dot + 1] == '0') return false;
+  const char* end = name.data() + name.size();
+  const auto parsed = std::from_chars(name.data() + dot + 1, end, copy);
+  return parsed.ec == std::errc() && parsed.ptr == end && copy > 1 &&
+         on_any(name.substr(0, dot), copy);
 }
 
 std::uint32_t ProgramReader::stream(const std::string& name, Place place) {
@@ -760,6 +850,12 @@ std::uint32_t ProgramReader::communicator(const YamlValue& value, bool host_barr
 std::uint32_t ProgramReader::event(const YamlValue& value, bool shared) {
   const std::optional<std::string> name = values_.word(value);
   if (!name) return kNoIndex;
+  if (shared && name->find('$') != std::string::npos) {
+    diagnostics()
+        .error(value.place(), fmt::format("'{}': a key has one name on all ranks", *name))
+        .notes.emplace_back(
+            "for a key of each rank, write a step for each: {on: 0, do: [{set: key_0}]}");
+  }
   const auto [known, is_new] =
       events_.try_emplace(*name, static_cast<std::uint32_t>(graph_.events.size()));
   const std::uint32_t index = known->second;

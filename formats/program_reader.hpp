@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -51,6 +52,9 @@ class ProgramReader {
   void read_step(const YamlValue& value, const Context& context, Steps& steps);
   bool read_block(MapReader& map, const Context& context, Steps& steps);
   void read_repeat(MapReader& map, const YamlValue& times, const Context& context, Steps& steps);
+  std::optional<std::vector<Parameter>> read_with(const YamlValue& with, const std::string& block);
+  std::optional<Value> read_given(const YamlValue& value);
+  std::vector<YamlValue> listed(const YamlValue& value) const;
   bool read_call_of_block(MapReader& map, const Context& context, Steps& steps);
   bool read_when(MapReader& map);
   models::RankSet read_on(MapReader& map, const models::RankSet& outer);
@@ -74,6 +78,7 @@ class ProgramReader {
 
   void add_step(models::ActorTemplate actor, const Context& context, Steps& steps);
   std::string unique_name(const std::string& name, const models::RankSet& on);
+  bool is_taken(const std::string& name, const models::RankSet& on) const;
   std::uint32_t stream(const std::string& name, models::Place place);
   std::uint32_t awaited_stream(const std::string& name, const YamlValue& item);
   bool is_stream_of_calls(const std::string& name) const;
@@ -98,6 +103,7 @@ class ProgramReader {
   std::vector<std::uint32_t> awaited_events_;        // that may be recorded nowhere
   std::map<std::string, std::uint32_t, std::less<>> events_;  // by name, without those of `after`
   std::map<std::string, YamlValue, std::less<>> blocks_;
+  std::map<std::string, std::set<std::string>, std::less<>> names_in_;  // of parameters, in blocks
   std::vector<std::string> open_blocks_;
   std::size_t visits_ = 0;    // of blocks, steps, calls, and what else loops repeat
   std::uint64_t placed_ = 0;  // steps, each on each of its ranks

@@ -45,7 +45,21 @@ std::vector<Diagnostic> Diagnostics::sorted() const {
   std::vector<Diagnostic> result = items_;
   std::stable_sort(result.begin(), result.end(),
                    [](const Diagnostic& a, const Diagnostic& b) { return a.place < b.place; });
-  return result;
+  // One mistake may be met several times, as in a block that is called twice.
+  const auto same = [](const Diagnostic& a, const Diagnostic& b) {
+    return a.place == b.place && a.message == b.message;
+  };
+  std::vector<Diagnostic> unique;
+  for (Diagnostic& item : result) {
+    const auto of_place =
+        std::find_if(unique.rbegin(), unique.rend(), [&](const Diagnostic& known) {
+          return known.place != item.place;
+        }).base();
+    const bool known = std::any_of(of_place, unique.end(),
+                                   [&](const Diagnostic& other) { return same(other, item); });
+    if (!known) unique.push_back(std::move(item));
+  }
+  return unique;
 }
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {

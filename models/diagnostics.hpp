@@ -37,7 +37,7 @@ class Diagnostics {
   bool has_errors() const { return error_count_ > 0; }
   std::size_t error_count() const { return error_count_; }
 
-  /// In the order of places; those of one place in the order they were found.
+  /// In the order of places; those of one place in the order they were found, each once.
   std::vector<Diagnostic> sorted() const;
 
  private:

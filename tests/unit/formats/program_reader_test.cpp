@@ -159,3 +159,64 @@ TEST_CASE("a wrong number is told at its own place", "[formats][program_reader]"
             "schema: 1\nranks: 2\ngroups: {g: 0}\nprograms: {on: 0, do: [{send: g, to: 1}]}\n") ==
         "4:38: rank 1 is not in the list of group 'g' that rank 0 is in\n");
 }
+
+TEST_CASE("names in blocks and loops are those that expressions can use",
+          "[formats][program_reader]") {
+  CHECK(mistakes("{repeat: 2, index: rank, do: [{compute: a}]}")
+            .find("4:36: 'rank' cannot be the name of a parameter") == 0);
+  const std::string top = "blocks: {b: [{compute: a, takes: time}]}\n";
+  CHECK(mistakes("{call: b, with: {time: 1us, rank: 2}}", top)
+            .find("5:45: 'rank' cannot be the name") == 0);
+  CHECK(mistakes("{call: b, with: {time: 1us, tim: 2us}}", top) ==
+        "5:45: block 'b' does not use 'tim'\n  did you mean 'time'?\n");
+  // What is wrong in the call is one mistake, however often the block would use it.
+  CHECK(mistakes("{call: b, with: {time: 1u}}", top).find("5:41: 'u' is no unit") == 0);
+  CHECK(mistakes("{call: b, with: {time: [1us]}}", top) ==
+        "5:40: expected a value, found a list\n");
+  CHECK(mistakes("{call: b, with: {time: {case: rank, 0: 1us, else: 2us}}}", top)
+            .find("'rank' has no meaning here") != std::string::npos);
+  CHECK(mistakes("{call: b}, {call: b}", "blocks: {b: [{compute: a, takes: x}]}\n") ==
+        "4:34: there is no parameter 'x'\n  known here: rank, ranks\n");
+}
+
+TEST_CASE("a block may be given words and choices", "[formats][program_reader]") {
+  const std::string top =
+      "params: {m: {one_of: [x, y], default: y}, p: on}\n"
+      "blocks: {b: [{compute: $n, takes: t}, {case: n, x: {compute: b}, else: ~}]}\n";
+  CHECK(run("{call: b, with: {n: x, t: {case: p, on: 2us, off: 1us}}}", top).time_ns == 2'000);
+  CHECK(run("{call: b, with: {n: x, t: 0}}", top).acts_expected == 4);
+  CHECK(run("{call: b, with: {n: m, t: 0}}", top).acts_expected == 2);
+}
+
+TEST_CASE("where a list belongs a choice may pick it", "[formats][program_reader]") {
+  const std::string top = "params: {p: off}\n";
+  CHECK(run("{do: {case: p, on: [{compute: a}], else: []}}, {compute: b}", top).acts_expected == 2);
+  CHECK(run("{do: {case: p, on: [{compute: a}], else: ~}}, {compute: b}", top).acts_expected == 2);
+  CHECK(run("{compute: a, after: {case: p, on: [compute], else: ~}}", top).acts_expected == 2);
+  CHECK(mistakes("{do: ~}") == "4:22: 'do' is a list of steps, found nothing\n");
+}
+
+TEST_CASE("what a step of the host names is a name", "[formats][program_reader]") {
+  CHECK(mistakes("{input: [], items: 1}") == "4:25: expected a name, found a list\n");
+  CHECK(mistakes("{await: [e]}") == "4:25: expected a name, found a list\n");
+  CHECK(mistakes("{synchronize: []}") == "4:31: name a stream, or 'device' for all\n");
+  CHECK(mistakes("{set: key$rank}").find("'key$rank': a key has one name on all ranks") !=
+        std::string::npos);
+  // The device is all of its streams, whatever else is named.
+  CHECK(run("{compute: a, takes: 2us}, {compute: b, stream: x}, {synchronize: [x, device]}, {host: "
+            "c, "
+            "takes: 1us}")
+            .time_ns == 3'000);
+}
+
+TEST_CASE("no two steps of a rank have one name", "[formats][program_reader]") {
+  const auto names = [](const std::string& steps) {
+    std::string all;
+    const Explanation found = run(steps);
+    for (const models::ActorCounts& actor : found.ranks[0].actors) all += actor.name + " ";
+    return all;
+  };
+  CHECK(names("{compute: a}, {compute: a.2}, {compute: a}") == "a a.2 a.3 ");
+  CHECK(names("{compute: a}, {compute: a}, {compute: a.2}") == "a a.2 a.2.2 ");
+  CHECK(names("{compute: a}, {compute: a.02}, {compute: a}, {compute: a}") == "a a.02 a.2 a.3 ");
+}
