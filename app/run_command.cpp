@@ -40,13 +40,21 @@ class Simulating {
 
 std::string shown_path(const std::string& path) { return path == "-" ? "standard input" : path; }
 
+// What may have several lines, in one.
+std::string one_line(std::string text) {
+  text.erase(text.find_last_not_of('\n') + 1);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return models::printable(text);
+}
+
 std::string parameter_table(const formats::Scenario& scenario) {
   if (scenario.parameters.empty()) return "The scenario has no parameters.\n";
   viz::Table table({"parameter", "value", "can be", "what it is"});
   for (const formats::Parameter& parameter : scenario.parameters) {
     std::string can_be(formats::type_name(parameter.value.type));
     if (!parameter.options.empty()) can_be = fmt::format("{}", fmt::join(parameter.options, ", "));
-    table.add({parameter.name, formats::to_text(parameter.value), can_be, parameter.about});
+    table.add(
+        {parameter.name, formats::to_text(parameter.value), can_be, one_line(parameter.about)});
   }
   return table.text();
 }

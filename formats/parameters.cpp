@@ -97,8 +97,12 @@ bool ParameterReader::read_options(const YamlValue& value, Parameter& parameter)
     diagnostics_.error(value.place(), "'one_of' is a list of words");
     return false;
   }
-  for (const YamlValue& option : options) parameter.options.emplace_back(option.text());
-  return true;
+  bool good = true;
+  for (const YamlValue& option : options) {
+    good = check_name(option.text(), option, diagnostics_) && good;
+    parameter.options.emplace_back(option.text());
+  }
+  return good;
 }
 
 bool ParameterReader::read_default(const YamlValue& value, Parameter& parameter) {

@@ -198,11 +198,15 @@ std::optional<std::string> ValueReader::word(const YamlValue& value) const {
     return std::nullopt;
   }
   const std::string_view text = picked->text();
+  if (!check_name(text, *picked, diagnostics_)) return std::nullopt;
   if (text.empty() || text.front() != '$' || picked->quoted()) return std::string(text);
   const std::optional<Value> found =
       parse_expression(text.substr(1), text_place(*picked), scope_, diagnostics_);
   if (!found) return std::nullopt;
-  if (found->type == ValueType::kWord) return found->word;
+  if (found->type == ValueType::kWord) {
+    return check_name(found->word, *picked, diagnostics_) ? std::optional(found->word)
+                                                          : std::nullopt;
+  }
   diagnostics_.error(picked->place(),
                      fmt::format("expected a word, found {}", type_name(found->type)));
   return std::nullopt;

@@ -62,6 +62,20 @@ std::vector<Diagnostic> Diagnostics::sorted() const {
   return unique;
 }
 
+std::string printable(std::string_view text) {
+  std::string result(text);
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool pair =
+        byte(i) == 0xc2 && i + 1 < text.size() && byte(i + 1) >= 0x80 && byte(i + 1) < 0xa0;
+    if (byte(i) < 0x20 || byte(i) == 0x7f || pair) result[i] = '?';
+    if (pair) result[++i] = '?';
+  }
+  return result;
+}
+
+bool has_control_characters(std::string_view text) { return printable(text) != text; }
+
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
   // A name of a megabyte is nobody's misspelling.
   if (name.size() > 200) return {};

@@ -45,6 +45,13 @@ class Diagnostics {
   std::size_t error_count_ = 0;
 };
 
+/// Whether `text` has what a terminal acts on instead of showing it: U+0000 to U+001F, and U+007F
+/// to U+009F in UTF-8.
+bool has_control_characters(std::string_view text);
+
+/// `text` with '?' for each byte of these.
+std::string printable(std::string_view text);
+
 /// The one of `known` that `name` was probably meant to be, or an empty string: the first with the
 /// smallest edit distance, if that is at most a third of the length.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);

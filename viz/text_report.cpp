@@ -137,7 +137,8 @@ void TextReport::add_mismatches() {
     const models::Misfit& misfit = explanation_.mismatches[i];
     const auto side = [&](const std::vector<std::uint32_t>& ranks, const ActInfo& act) {
       return fmt::format("rank{} {} {}{}", ranks.size() == 1 ? "" : "s", viz::ranges(ranks),
-                         act_text(act), act.at.empty() ? "" : fmt::format(" ({})", act.at));
+                         act_text(act),
+                         act.at.empty() ? "" : fmt::format(" ({})", models::printable(act.at)));
     };
     std::vector<std::uint32_t> ranks = misfit.ranks;
     std::sort(ranks.begin(), ranks.end());
@@ -198,7 +199,7 @@ std::string TextReport::progress_text(const Progress& progress) const {
   if (!progress.stuck) return text;
   if (progress.program) {
     text += fmt::format(", at {}", act_text(*progress.stuck));
-    if (!progress.stuck->at.empty()) text += fmt::format(", {}", progress.stuck->at);
+    if (!progress.stuck->at.empty()) text += ", " + models::printable(progress.stuck->at);
   } else {
     text += fmt::format(", {} at {}", ordinal(progress.stuck->act), progress.stuck->op);
   }

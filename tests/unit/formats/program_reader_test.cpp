@@ -220,3 +220,16 @@ TEST_CASE("no two steps of a rank have one name", "[formats][program_reader]") {
   CHECK(names("{compute: a}, {compute: a}, {compute: a.2}") == "a a.2 a.2.2 ");
   CHECK(names("{compute: a}, {compute: a.02}, {compute: a}, {compute: a}") == "a a.02 a.2 a.3 ");
 }
+
+TEST_CASE("names have no control characters, which a terminal would act on",
+          "[formats][program_reader]") {
+  const std::string told = "a name has no control characters, such as ends of lines\n";
+  CHECK(mistakes("{compute: \"a\\e[31mb\"}") == "4:27: " + told);
+  CHECK(mistakes("{all_reduce: g, name: \"x\\ny\"}") == "4:39: " + told);
+  CHECK(mistakes("{compute: \"a\\0\"}, {set: \"\\x9b\"}") == "4:27: " + told + "4:41: " + told);
+  CHECK(mistakes("{send: g, to: 1, on: 0, tag: \"\\x7f\"}") == "4:46: " + told);
+  CHECK(mistakes("{compute: a}", "params: {p: {one_of: [\"a\\t\"], default: \"a\\t\"}}\n")
+            .find(told) != std::string::npos);
+  CHECK(mistakes_in("schema: 1\nactors: {\"a\\eb\": {source: 1}}\n").find("2:10: " + told) == 0);
+  CHECK(mistakes("{compute: \"\u00e4\u20ac\"}").empty());
+}
