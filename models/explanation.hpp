@@ -48,6 +48,8 @@ struct Wait {
   bool control = false;           // that register carries only order
   std::optional<ActInfo> needed;  // the act that must happen, where `to` only stands before it
   bool any = false;               // one of several, of which one suffices
+  std::string lock;               // of a wait for a lock: its name
+  std::string holder;             // and the thread that holds it
 };
 
 /// Two acts that met and do not fit together.
@@ -70,6 +72,7 @@ struct Root {
 struct Progress {
   std::string what;  // the phase, the thread of a program, or the stream
   bool program = false;
+  bool steps = false;      // of a stream: it has steps of host programs
   std::uint32_t done = 0;  // phases: rounds in which every actor is done; else steps or acts
   std::uint32_t expected = 0;
   std::optional<ActInfo> stuck;  // phases: the first act of the next round that is not done
@@ -124,9 +127,10 @@ struct Explanation {
   bool cycle_is_shortest = true;
   std::uint32_t cycle_groups = 0;  // groups of acts that wait for each other in circles
   std::vector<Root> roots;
-  std::vector<Misfit> mismatches;                     // in the order in which they were found
-  std::uint32_t stuck = 0;                            // acts in the wait-for graph
-  std::uint32_t collateral = 0;                       // those that are not on the cycle
+  std::vector<Misfit> mismatches;  // in the order in which they were found
+  std::uint32_t stuck = 0;         // acts in the wait-for graph
+  std::uint32_t collateral = 0;    // those that are not on the cycle; some may be
+                                   // in other cycles, or wait for a root
   std::vector<std::uint32_t> collateral_by_distance;  // [d]: d + 1 waits away from the cycle
   std::vector<RankReport> ranks;
 };
