@@ -679,8 +679,8 @@ void Engine::count_ack(EdgeId edge) {
   for (const EdgeId other : plan_.edges_of(reg_id)) {
     if (state_.edges[other].acknowledged == state.returned) ++state.at_least;
   }
-  if (reg.in_place.valid()) acknowledge_in_place(reg.in_place);
   return_credit(reg_id);
+  if (reg.in_place.valid()) acknowledge_in_place(reg.in_place);
 }
 
 void Engine::return_credit(RegisterId reg_id) {
