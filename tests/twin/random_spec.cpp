@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/twin/random.hpp"
+#include "tests/twin/random_faults.hpp"
 #include "tests/twin/random_program.hpp"
 
 namespace pipesim::twin {
@@ -518,7 +519,10 @@ class Generator {
 
 Spec random_spec(std::uint64_t seed) {
   Generator generator(seed);
-  return seed % 2 == 0 ? generator.make_with_programs() : generator.make();
+  Spec spec = seed % 2 == 0 ? generator.make_with_programs() : generator.make();
+  Random random(~seed);
+  if (random.chance(33)) add_random_faults(spec, random);
+  return spec;
 }
 
 }  // namespace pipesim::twin
