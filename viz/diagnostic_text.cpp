@@ -21,7 +21,7 @@ constexpr std::size_t kMessageWidth = 500;
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; }
 
 std::string shortened(const std::string& raw) {
-  const std::string text = models::printable(raw);
+  std::string text = models::printable(raw);
   if (text.size() <= kMessageWidth) return text;
   std::size_t cut = kMessageWidth;
   while (cut > 0 && continues(text[cut])) --cut;
