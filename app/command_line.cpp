@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <regex>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,7 @@
 #include "app/explain_command.hpp"
 #include "app/files.hpp"
 #include "app/run_command.hpp"
+#include "app/test_command.hpp"
 #include "app/until.hpp"
 #include "app/version.hpp"
 #include "app/views.hpp"
@@ -76,6 +78,22 @@ po::options_description explain_options() {
   return options;
 }
 
+po::options_description test_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  add("filter,k", text("REGEX"), "only tests whose name contains this regular expression");
+  add("jobs,j", po::value<int>()->value_name("N"),
+      "how many run at the same time; as many as there are cores");
+  add("junit", text("FILE"), "write the results as JUnit XML; - prints that instead");
+  add("update", "put what was found in place of exact times and cycle lengths that differ");
+  add("update-verdicts", "the same, also of verdicts and causes: look at the difference");
+  add("quiet,q", "do not list what passed");
+  add("color", text("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
+  return options;
+}
+
 constexpr std::string_view kRunHelp =
     "Usage: pipesim run FILE [options]\n"
     "\n"
@@ -125,6 +143,30 @@ std::string help_of_explain() {
   return text.str();
 }
 
+constexpr std::string_view kTestHelp =
+    "Usage: pipesim test [FILE|DIR]... [options]\n"
+    "\n"
+    "Runs scenarios and compares what comes out with what they expect (docs/testing.md). A folder\n"
+    "stands for all scenarios below it; without any: 'scenarios' if that is there, else this "
+    "folder.\n"
+    "Each entry of 'expect' is a test, called like the file and what it sets: 'a.yaml [acc=2]'.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim test\n"
+    "  pipesim test scenarios/swin_2x2x2.yaml --filter acc=2\n"
+    "  pipesim test my_scenarios --junit results.xml --quiet\n"
+    "  pipesim test my_scenarios --update && git diff\n"
+    "\n"
+    "Exit code: 0 all is as expected, 1 something is not, 2 a scenario cannot be run, nothing to\n"
+    "test, or bad usage, 74 a file could not be read or written, 130 interrupted.\n"
+    "\n";
+
+std::string help_of_test() {
+  std::ostringstream text;
+  text << kTestHelp << test_options();
+  return text.str();
+}
+
 // The nearest option is worth more than the library's words.
 [[noreturn]] void explain(const po::error& error, const po::options_description& options) {
   const auto* unknown = dynamic_cast<const po::unknown_option*>(&error);
@@ -161,12 +203,18 @@ po::variables_map parse(const Arguments& arguments, const po::options_descriptio
   return values;
 }
 
-formats::Setting setting(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    throw UsageError(fmt::format("--set needs NAME=VALUE, found '{}'", text));
+// What the option `name` sets, in the order in which it was given.
+std::vector<formats::Setting> settings(const po::variables_map& values, const char* name) {
+  std::vector<formats::Setting> result;
+  if (values.count(name) == 0) return result;
+  for (const std::string& text : values[name].as<Arguments>()) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UsageError(fmt::format("--{} needs NAME=VALUE, found '{}'", name, text));
+    }
+    result.emplace_back(text.substr(0, equals), text.substr(equals + 1));
   }
-  return {text.substr(0, equals), text.substr(equals + 1)};
+  return result;
 }
 
 std::string one_file(const po::variables_map& values, std::string_view command) {
@@ -238,11 +286,7 @@ int command_run(const Arguments& arguments, const Console& console) {
   command.list_parameters = values.count("params") > 0;
   command.state_path = text_of(values, "save-state");
   command.views = views(values, command.state_path == "-");
-  if (values.count("set") > 0) {
-    for (const std::string& text : values["set"].as<Arguments>()) {
-      command.settings.push_back(setting(text));
-    }
-  }
+  command.settings = settings(values, "set");
   return run_run(command, coloured(console, values));
 }
 
@@ -256,12 +300,52 @@ int command_explain(const Arguments& arguments, const Console& console) {
   return run_explain(command, coloured(console, values));
 }
 
+unsigned jobs(const po::variables_map& values) {
+  constexpr int kMostJobs = 1024;
+  if (values.count("jobs") == 0) return 0;
+  const int found = values["jobs"].as<int>();
+  if (found >= 1 && found <= kMostJobs) return static_cast<unsigned>(found);
+  throw UsageError(fmt::format("--jobs is a number from 1 to {}, found {}", kMostJobs, found));
+}
+
+std::optional<std::regex> filter(const po::variables_map& values) {
+  const std::optional<std::string> text = text_of(values, "filter");
+  if (!text) return std::nullopt;
+  try {
+    return std::regex(*text);
+  } catch (const std::regex_error&) {
+    throw UsageError(fmt::format("--filter needs a regular expression, found '{}'", *text));
+  }
+}
+
+int command_test(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, test_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_test();
+    return kExitGood;
+  }
+  TestCommand command;
+  if (values.count("file") > 0) command.paths = values["file"].as<Arguments>();
+  command.filter = filter(values);
+  command.jobs = jobs(values);
+  command.junit_path = text_of(values, "junit");
+  command.update_names = values.count("update-verdicts") > 0;
+  command.update = command.update_names || values.count("update") > 0;
+  command.quiet = values.count("quiet") > 0;
+  const auto& paths = command.paths;
+  if (command.update && std::find(paths.begin(), paths.end(), "-") != paths.end()) {
+    throw UsageError("standard input cannot be updated");
+  }
+  return run_test(command, coloured(console, values));
+}
+
 int command_help(const Arguments& arguments, const Console& console);
 
 constexpr std::array kCommands = {
     Command{"run", "simulate a scenario and say whether it hangs, and why", command_run},
     Command{"explain", "open an end state that run has saved, and report as run did",
             command_explain},
+    Command{"test", "hold scenarios against what they expect", command_test},
     Command{"help", "print this help, or that of a command", command_help},
 };
 

@@ -11,6 +11,7 @@
 
 #include "formats/actor_reader.hpp"
 #include "formats/cluster_reader.hpp"
+#include "formats/expectation_reader.hpp"
 #include "formats/fault_reader.hpp"
 #include "formats/lookup.hpp"
 #include "formats/map_reader.hpp"
@@ -63,9 +64,6 @@ class ScenarioReader {
   void read_programs();
   std::vector<models::ProgramStep> read_program(const YamlValue& value, std::uint32_t thread);
   std::optional<models::ProgramStep> read_step(const YamlValue& value, std::uint32_t thread);
-  void read_expectations(const YamlValue& value);
-  void read_expectation(const YamlValue& value);
-  void read_expected_cycle(MapReader& map, models::Expectation& expectation);
 
   const std::vector<Setting>& settings_;
   Diagnostics& diagnostics_;
@@ -102,7 +100,7 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   read_work(map, open_streams_);
   if (const auto faults = map.take("faults")) read_faults(*faults, values_, graph_);
   read_programs();
-  if (const auto expect = map.take("expect")) read_expectations(*expect);
+  if (const auto expect = map.take("expect")) read_expectations(*expect, values_, scenario_);
   map.finish();
   if (diagnostics_.has_errors()) return std::nullopt;
   return std::move(scenario_);
@@ -544,70 +542,6 @@ std::optional<models::ProgramStep> ScenarioReader::read_step(const YamlValue& va
       fmt::format("thread '{}' has no actor '{}'", graph_.threads[thread].name, *name));
   models::suggest_name(error, *name, names);
   return std::nullopt;
-}
-
-// ---------------------------------------------------------------------------------------------
-// Expectations
-
-void ScenarioReader::read_expectations(const YamlValue& value) {
-  if (!value.is_list()) {
-    read_expectation(value);
-    return;
-  }
-  for (const YamlValue& item : value.items()) read_expectation(item);
-}
-
-void ScenarioReader::read_expectation(const YamlValue& value) {
-  MapReader map(value, "an expectation", diagnostics_);
-  models::Expectation expectation;
-  expectation.place = value.place();
-  if (const auto with = map.take("with")) {
-    for (const YamlValue::Entry& entry : named_entries(*with, "'with'", diagnostics_)) {
-      const std::string name(entry.key.text());
-      if (scope_.find(name) == nullptr) {
-        std::vector<std::string> names;
-        for (const Parameter& parameter : scenario_.parameters) names.push_back(parameter.name);
-        models::Diagnostic& error =
-            diagnostics_.error(entry.key.place(), fmt::format("there is no parameter '{}'", name));
-        models::suggest_name(error, name, names);
-      } else if (!entry.value.is_scalar()) {
-        diagnostics_.error(entry.value.place(),
-                           fmt::format("expected a value, found {}", entry.value.described()));
-      } else {
-        expectation.with.emplace_back(name, entry.value.text());
-      }
-    }
-  }
-  if (const auto verdict = map.take("verdict")) {
-    const auto name = values_.one_of(
-        *verdict, {"completed", "deadlock", "starved", "mismatch", "crashed", "limit"});
-    if (name) expectation.verdict = models::find_verdict(*name);
-  }
-  if (const auto time = map.take("time")) {
-    expectation.time_ns = values_.constant(*time, ValueType::kTime);
-  }
-  read_expected_cycle(map, expectation);
-  map.finish();
-  scenario_.expectations.push_back(std::move(expectation));
-}
-
-void ScenarioReader::read_expected_cycle(MapReader& map, models::Expectation& expectation) {
-  if (const auto length = map.take("cycle_length")) {
-    expectation.cycle_length = values_.constant(*length, ValueType::kNumber);
-  }
-  const std::optional<YamlValue> through = map.take("cycle_through");
-  if (!through) return;
-  if (!through->is_list()) {
-    diagnostics_.error(
-        through->place(),
-        fmt::format("'cycle_through' is a list of actors, found {}", through->described()));
-    return;
-  }
-  // With other parameters an actor may be there or not, so that a name is known is not asked here.
-  for (const YamlValue& item : through->items()) {
-    const std::optional<std::string> name = values_.word(item);
-    if (name) expectation.cycle_through.push_back(*name);
-  }
 }
 
 }  // namespace

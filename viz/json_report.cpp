@@ -97,7 +97,7 @@ Json rank_json(const models::RankReport& rank, sim::Verdict verdict) {
 
 Json root_json(const models::Root& root) {
   Json json = party_json(root.party);
-  json["kind"] = cause_name(models::cause_of(root));
+  json["kind"] = models::cause_name(models::cause_of(root));
   json["waiting_acts"] = root.waiting;
   json["first"] = wait_json(root.first);
   return json;
@@ -135,7 +135,7 @@ std::string json_report(const Report& report) {
       {"schema", kSchema},
       {"scenario", report.graph.name},
       {"verdict", models::verdict_name(explanation.verdict)},
-      {"cause", cause_name(explanation.cause)},
+      {"cause", models::cause_name(explanation.cause)},
       {"time_ns", explanation.time_ns},
       {"fingerprint", fingerprint_text(explanation.fingerprint)},
       {"acts", {{"done", explanation.acts_done}, {"expected", explanation.acts_expected}}}};

@@ -120,7 +120,7 @@ void TextReport::add_verdict() {
                        : explanation_.verdict == Verdict::kLimit   ? kYellow
                                                                    : kRed;
   const std::string why = explanation_.verdict == Verdict::kLimit
-                              ? fmt::format(" ({})", cause_name(explanation_.cause))
+                              ? fmt::format(" ({})", models::cause_name(explanation_.cause))
                               : "";
   text_ += fmt::format("{}{}{}{} at {}   {}, {} of {} done\n",
                        report_.graph.name.empty() ? "" : styled(kBold, report_.graph.name),

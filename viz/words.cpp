@@ -9,7 +9,6 @@ namespace pipesim::viz {
 
 using models::ActInfo;
 using models::ActStage;
-using models::Cause;
 using models::Wait;
 using models::WaitParty;
 using sim::DeathCause;
@@ -112,32 +111,6 @@ std::string_view stage_name(ActStage stage) {
       break;
   }
   return "done";
-}
-
-std::string_view cause_name(Cause cause) {
-  switch (cause) {
-    case Cause::kNone:
-      return "none";
-    case Cause::kMismatch:
-      return "mismatch";
-    case Cause::kCycle:
-      return "cycle";
-    case Cause::kDeadRank:
-      return "dead rank";
-    case Cause::kFailedLink:
-      return "failed link";
-    case Cause::kAbsentMember:
-      return "absent member";
-    case Cause::kOutsideInput:
-      return "outside input";
-    case Cause::kLimit:
-      return "end of simulated time";
-    case Cause::kUntil:
-      return "until";
-    case Cause::kInterrupted:
-      break;
-  }
-  return "interrupted";
 }
 
 std::string_view death_name(DeathCause cause) {

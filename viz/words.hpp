@@ -28,9 +28,6 @@ std::string_view kind_name(sim::WaitKind kind);
 /// "started": the name of a stage, as in JSON.
 std::string_view stage_name(models::ActStage stage);
 
-/// "absent member": the name of a cause, as in JSON.
-std::string_view cause_name(models::Cause cause);
-
 /// "watchdog": why a rank died, as in JSON.
 std::string_view death_name(sim::DeathCause cause);
 

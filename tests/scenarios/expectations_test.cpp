@@ -3,11 +3,12 @@
 
 #include "models/expectation.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
 #include "tests/support/scenario.hpp"
 
 using namespace pipesim;
 
-TEST_CASE("every scenario meets its expectations", "[scenarios]") {
+TEST_CASE("every scenario expects something, in each setting a verdict", "[scenarios]") {
   const std::vector<std::string> paths = testing::scenario_paths();
   REQUIRE(!paths.empty());
   for (const std::string& path : paths) {
@@ -16,11 +17,16 @@ TEST_CASE("every scenario meets its expectations", "[scenarios]") {
     REQUIRE(!scenario.expectations.empty());
     for (const models::Expectation& expectation : scenario.expectations) {
       INFO("the expectation in line " << expectation.place.line);
-      REQUIRE(expectation.verdict.has_value());
-      const models::Explanation found = testing::explain(path, expectation.with);
-      for (const std::string& sentence : models::unmet(expectation, found)) FAIL_CHECK(sentence);
+      CHECK(expectation.verdict.has_value());
     }
   }
+}
+
+TEST_CASE("every scenario meets its expectations", "[scenarios]") {
+  const testing::CommandResult result = testing::command({"test", "scenarios", "--quiet"});
+  INFO(result.out);
+  CHECK(result.code == 0);
+  CHECK(result.err.empty());
 }
 
 TEST_CASE("every scenario says in a comment what it shows", "[scenarios]") {
