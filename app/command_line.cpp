@@ -13,6 +13,7 @@
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
 
+#include "app/diff_command.hpp"
 #include "app/exit_codes.hpp"
 #include "app/explain_command.hpp"
 #include "app/files.hpp"
@@ -94,6 +95,21 @@ po::options_description test_options() {
   return options;
 }
 
+po::options_description diff_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  const auto settings = [] { return po::value<Arguments>()->value_name("NAME=VALUE"); };
+  add("set", settings(), "set a parameter on both sides; may be given several times");
+  add("set-a", settings(), "the same, on the first side only");
+  add("set-b", settings(), "the same, on the second side only");
+  add("json", "print the differences as JSON (docs/json.md)");
+  add("all", "leave nothing out of long lists");
+  add("color", po::value<std::string>()->value_name("WHEN"),
+      "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
+  return options;
+}
+
 constexpr std::string_view kRunHelp =
     "Usage: pipesim run FILE [options]\n"
     "\n"
@@ -140,6 +156,30 @@ constexpr std::string_view kExplainHelp =
 std::string help_of_explain() {
   std::ostringstream text;
   text << kExplainHelp << explain_options();
+  return text.str();
+}
+
+constexpr std::string_view kDiffHelp =
+    "Usage: pipesim diff A [B] [options]\n"
+    "\n"
+    "Compares two runs: what differs between their task graphs, how they end, where they first\n"
+    "differ, what got slower, and what changed places on a stream. A and B are scenarios, states\n"
+    "that 'pipesim run --save-state' has written, or reports of 'pipesim run --json' (of which "
+    "only\n"
+    "the end is known); - is standard input. Without B: A with the settings of each side.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim diff scenarios/swin_2x2x2.yaml --set-b acc=2\n"
+    "  pipesim diff before.yaml after.yaml --json\n"
+    "  git show HEAD:scenarios/swin_2x2x2.yaml | pipesim diff - scenarios/swin_2x2x2.yaml\n"
+    "\n"
+    "Exit code: 0 they are the same, 1 they differ, 2 bad input or usage, 74 a file could not be\n"
+    "read, 130 interrupted.\n"
+    "\n";
+
+std::string help_of_diff() {
+  std::ostringstream text;
+  text << kDiffHelp << diff_options();
   return text.str();
 }
 
@@ -300,6 +340,35 @@ int command_explain(const Arguments& arguments, const Console& console) {
   return run_explain(command, coloured(console, values));
 }
 
+int command_diff(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, diff_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_diff();
+    return kExitGood;
+  }
+  const Arguments files = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
+  if (files.empty() || files.size() > 2) {
+    throw UsageError(fmt::format("'pipesim diff' takes one file or two, found {}", files.size()));
+  }
+  DiffCommand command;
+  command.before.path = files.front();
+  command.after.path = files.back();
+  for (auto& [side, own] :
+       {std::pair(&command.before, "set-a"), std::pair(&command.after, "set-b")}) {
+    side->settings = settings(values, "set");
+    for (formats::Setting& setting : settings(values, own)) {
+      side->settings.push_back(std::move(setting));
+    }
+  }
+  const bool same_settings = command.before.settings == command.after.settings;
+  if (files.size() == 1 && same_settings) {
+    throw UsageError("one file with one setting is the same: give a second file, or --set-b");
+  }
+  command.json = values.count("json") > 0;
+  command.all = values.count("all") > 0;
+  return run_diff(command, coloured(console, values));
+}
+
 unsigned jobs(const po::variables_map& values) {
   constexpr int kMostJobs = 1024;
   if (values.count("jobs") == 0) return 0;
@@ -345,6 +414,7 @@ constexpr std::array kCommands = {
     Command{"run", "simulate a scenario and say whether it hangs, and why", command_run},
     Command{"explain", "open an end state that run has saved, and report as run did",
             command_explain},
+    Command{"diff", "compare two runs, or two settings of one scenario", command_diff},
     Command{"test", "hold scenarios against what they expect", command_test},
     Command{"help", "print this help, or that of a command", command_help},
 };

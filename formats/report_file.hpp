@@ -1,0 +1,22 @@
+// The JSON report of a run (docs/json.md), read back.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "models/diagnostics.hpp"
+#include "models/run_difference.hpp"
+
+namespace pipesim::formats {
+
+/// What kinds of file describe a run.
+enum class RunFile : std::uint8_t { kScenario, kState, kReport };
+
+/// What `text` seems to be. Nothing is checked but the names of its first keys.
+RunFile run_file_kind(const std::string& text);
+
+/// How the run of the report ended. Nothing where `text` is no report; `diagnostics` says why.
+std::optional<models::RunEndFigures> read_report(const std::string& text,
+                                                 models::Diagnostics& diagnostics);
+
+}  // namespace pipesim::formats
