@@ -124,6 +124,17 @@ TEST_CASE("an edge names exactly the tensors that its register carries", "[model
       "the control register 'c' of 'a' carries no data, but names 'x'\n");
 }
 
+TEST_CASE("the builder of partial sums broke that rule, and the corrected one keeps it",
+          "[models][verifier]") {
+  const std::string path = "scenarios/partial_sum_boxing.yaml";
+  CHECK(broken_rules(testing::load(path).graph) ==
+        "the edge from 'Repeat' to 'Zeros' and its register do not match: the register 'out' "
+        "carries 'bias_table', the edge names none (1 vs. 0)\n"
+        "  'Repeat' is in line 30\n  'Zeros' is in line 33\n"
+        "  if only the order matters, read a control register; else say what is needed\n");
+  CHECK(broken_rules(testing::load(path, {{"builder", "names_tensor"}}).graph) == "");
+}
+
 TEST_CASE("what cannot be lowered breaks a rule", "[models][verifier]") {
   CHECK(broken_rules(graph_of("actors:\n  a: {source: 2}\n  b: {source: 3, reads: [a]}\n")) ==
         "the rates from 'a' to 'b' do not balance: 'b' on rank 0 acts 3 times, but here it would "
