@@ -17,6 +17,7 @@
 #include "app/exit_codes.hpp"
 #include "app/explain_command.hpp"
 #include "app/files.hpp"
+#include "app/opt_command.hpp"
 #include "app/run_command.hpp"
 #include "app/test_command.hpp"
 #include "app/until.hpp"
@@ -207,6 +208,52 @@ std::string help_of_test() {
   return text.str();
 }
 
+po::options_description opt_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  add("passes", po::value<std::string>()->value_name("PASSES")->default_value(""),
+      "the passes in their order: a,b=VALUE,c:OPTION=VALUE; none: check and print");
+  add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
+      "set a parameter of the scenario; may be given several times");
+  add("list", "list the passes with their options and stop");
+  add("print-after-all", "print the task graph after each pass, to standard error");
+  add("verify-each", po::value<std::string>()->value_name("on|off")->default_value("on"),
+      "check all rules after each pass, and name the one that broke a rule; off: only at the end");
+  add("color", po::value<std::string>()->value_name("WHEN"),
+      "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kOptHelp =
+    "Usage: pipesim opt FILE [options]\n"
+    "       pipesim opt --list\n"
+    "\n"
+    "Runs scheduler passes on the task graph of the scenario in FILE (- is standard input), "
+    "checks\n"
+    "its rules after each, and prints the graph that comes out as a scenario. docs/passes.md says\n"
+    "which passes there are and how to write one.\n"
+    "\n"
+    "Options of a pass follow it after colons; 'pass=VALUE' gives its first one. A value in "
+    "'single\n"
+    "quotes' may have commas, colons and equal signs in it.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim opt scenarios/swin_2x2x2.yaml --passes move-to-stream=BdstBuf:stream=backward\n"
+    "  pipesim opt scenarios/swin_2x2x2.yaml --passes order-collectives=tp | pipesim run -\n"
+    "  pipesim opt scenarios/swin_2x2x2.yaml --set acc=2 --passes canonicalize\n"
+    "\n"
+    "Exit code: 0 the graph is printed; 2 bad input or usage, a rule is broken, or a pass "
+    "refuses;\n"
+    "74 a file could not be read.\n"
+    "\n";
+
+std::string help_of_opt() {
+  std::ostringstream text;
+  text << kOptHelp << opt_options();
+  return text.str();
+}
+
 // The nearest option is worth more than the library's words.
 [[noreturn]] void explain(const po::error& error, const po::options_description& options) {
   const auto* unknown = dynamic_cast<const po::unknown_option*>(&error);
@@ -263,6 +310,19 @@ std::string one_file(const po::variables_map& values, std::string_view command) 
   throw UsageError(
       files.empty() ? fmt::format("'pipesim {}' needs a file", command)
                     : fmt::format("'pipesim {}' takes one file, found {}", command, files.size()));
+}
+
+std::vector<formats::Setting> settings(const po::variables_map& values) {
+  std::vector<formats::Setting> result;
+  if (values.count("set") == 0) return result;
+  for (const std::string& text : values["set"].as<Arguments>()) result.push_back(setting(text));
+  return result;
+}
+
+bool on_or_off(const po::variables_map& values, const char* option) {
+  const auto& text = values[option].as<std::string>();
+  if (text == "on" || text == "off") return text == "on";
+  throw UsageError(fmt::format("--{} is on or off, found '{}'", option, text));
 }
 
 Console coloured(const Console& console, const po::variables_map& values) {
@@ -408,6 +468,27 @@ int command_test(const Arguments& arguments, const Console& console) {
   return run_test(command, coloured(console, values));
 }
 
+int command_opt(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, opt_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_opt();
+    return kExitGood;
+  }
+  const models::PassRegistry shipped = models::shipped_passes();
+  const models::PassRegistry& registry = console.passes == nullptr ? shipped : *console.passes;
+  if (values.count("list") > 0) {
+    console.out << pass_list(registry);
+    return kExitGood;
+  }
+  OptCommand command;
+  command.path = one_file(values, "opt");
+  command.settings = settings(values, "set");
+  command.passes = values["passes"].as<std::string>();
+  command.verify_each = on_or_off(values, "verify-each");
+  command.print_after_all = values.count("print-after-all") > 0;
+  return run_opt(command, registry, coloured(console, values));
+}
+
 int command_help(const Arguments& arguments, const Console& console);
 
 constexpr std::array kCommands = {
@@ -416,6 +497,7 @@ constexpr std::array kCommands = {
             command_explain},
     Command{"diff", "compare two runs, or two settings of one scenario", command_diff},
     Command{"test", "hold scenarios against what they expect", command_test},
+    Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},
     Command{"help", "print this help, or that of a command", command_help},
 };
 

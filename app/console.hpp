@@ -5,6 +5,10 @@
 #include <istream>
 #include <ostream>
 
+namespace pipesim::models {
+class PassRegistry;
+}
+
 namespace pipesim::app {
 
 struct Console {
@@ -17,6 +21,7 @@ struct Console {
   // process.
   const std::atomic<bool>* interrupted = nullptr;
   std::atomic<bool>* simulating = nullptr;
+  const models::PassRegistry* passes = nullptr;  // for `opt`; nothing: those that are shipped
 };
 
 /// While this lives, Ctrl-C is the simulation's.

@@ -75,13 +75,7 @@ void ActorReader::read_actor(std::uint32_t index) {
       RegisterTemplate reg;
       reg.name = entry.key.text();
       reg.place = entry.key.place();
-      if (reg.name == "out") {
-        diagnostics()
-            .error(reg.place, "'out' is the register that every actor has")
-            .notes.emplace_back("its credits are the actor's own key 'slots'");
-        continue;
-      }
-      actor.registers.push_back(std::move(reg));
+      if (reg.name != "out") actor.registers.push_back(std::move(reg));
     }
   }
   read_kind(pending, actor);
@@ -296,18 +290,49 @@ void ActorReader::read_registers(MapReader& map, ActorTemplate& actor) {
       out.place = slots->place();
     }
   }
+  if (const auto carries = map.take("carries")) out.carries = read_tensors(*carries);
   const std::optional<YamlValue> registers = map.take("registers");
   if (!registers || !registers->is_map()) return;
   for (const YamlValue::Entry& entry : registers->entries()) {
     const std::uint32_t index = index_of(actor.registers, entry.key.text());
-    if (index == kNoIndex || index == 0) continue;
+    if (index == kNoIndex) continue;
     RegisterTemplate& reg = actor.registers[index];
     MapReader fields(entry.value, "a register", diagnostics());
+    if (index == 0 && (fields.has("slots") || fields.has("carries"))) {
+      diagnostics()
+          .error(entry.key.place(), "'out' is the register that every actor has")
+          .notes.emplace_back(
+              "its credits and tensors are the actor's own keys 'slots' and "
+              "'carries'");
+      continue;
+    }
     take_expr(fields, "slots", ValueType::kNumber, reg.slots);
     take_truth(fields, "control", reg.control);
     take_expr(fields, "every", ValueType::kNumber, reg.acts_per_slot);
+    take_expr(fields, "drain_every", ValueType::kNumber, reg.drain_every);
+    if (const auto carries = fields.take("carries")) reg.carries = read_tensors(*carries);
     fields.finish();
   }
+}
+
+std::vector<std::string> ActorReader::read_tensors(const YamlValue& value) const {
+  std::vector<std::string> names;
+  const std::optional<YamlValue> picked = values_.resolved(value);
+  if (!picked || picked->is_null()) return names;
+  if (!picked->is_list()) {
+    diagnostics().error(picked->place(),
+                        fmt::format("tensors are a list of names, found {}", picked->described()));
+    return names;
+  }
+  for (const YamlValue& item : picked->items()) {
+    const std::optional<std::string> name = values_.word(item);
+    if (!name) continue;
+    if (std::find(names.begin(), names.end(), *name) != names.end()) {
+      diagnostics().error(item.place(), fmt::format("the tensor '{}' stands here twice", *name));
+    }
+    names.push_back(*name);
+  }
+  return names;
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -337,14 +362,15 @@ void ActorReader::read_read(std::uint32_t index, const YamlValue& value, bool co
   const models::ActorKind* kind = models::find_actor_kind(pending.kind);
   if (kind != nullptr) read.acts_per_slot = models::acts_per_read(*kind, pending.times);
   std::string from;
+  std::string reg;
   if (picked->is_map()) {
-    if (!read_long_read(*picked, read, from)) return;
+    if (!read_long_read(*picked, read, from, reg)) return;
   } else {
     const std::optional<std::string> name = values_.word(*picked);
     if (!name) return;
     from = *name;
   }
-  if (!find_register(from, read.place, read)) return;
+  if (!find_register(from, reg, read.place, read)) return;
   const bool is_control = graph_.actors[read.actor].registers[read.reg].control;
   if (is_control != control) {
     diagnostics()
@@ -361,7 +387,8 @@ void ActorReader::read_read(std::uint32_t index, const YamlValue& value, bool co
 }
 
 // False where the read is not there at all, or cannot be understood.
-bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std::string& from) {
+bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std::string& from,
+                                 std::string& reg) {
   MapReader map(value, "what is read", diagnostics());
   const std::optional<YamlValue> when = map.take("when");
   const std::optional<YamlValue> name = map.require("from");
@@ -377,6 +404,10 @@ bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std
   if (const auto rank = map.take("rank")) read.rank = values_.expr(*rank, ValueType::kNumber);
   if (const auto group = map.take("each")) read.group = find_group(*group);
   take_expr(map, "per", ValueType::kNumber, read.acts_per_slot);
+  if (const auto needs = map.take("needs")) read.needs = read_tensors(*needs);
+  if (const auto name_of_register = map.take("register")) {
+    reg = values_.word(*name_of_register).value_or("");
+  }
   map.finish();
   if (read.rank && read.group != kNoIndex) {
     diagnostics().error(value.place(), "'rank' and 'each' say two different things");
@@ -392,11 +423,13 @@ std::uint32_t ActorReader::find_actor(const std::string& name) const {
   return found == by_name_.end() ? kNoIndex : found->second;
 }
 
-// `actor` is its register 'out', `actor.register` another.
-bool ActorReader::find_register(const std::string& name, Place place, ReadTemplate& read) {
+// `actor` is its register 'out', `actor.register` another; or the register is told apart, as
+// `given`.
+bool ActorReader::find_register(const std::string& name, const std::string& given, Place place,
+                                ReadTemplate& read) {
   read.actor = find_actor(name);
-  if (read.actor != kNoIndex) return true;
-  const std::size_t dot = name.rfind('.');
+  if (read.actor != kNoIndex && given.empty()) return true;
+  const std::size_t dot = given.empty() ? name.rfind('.') : std::string::npos;
   const std::string actor_name = name.substr(0, dot);
   if (dot != std::string::npos) read.actor = find_actor(actor_name);
   if (read.actor == kNoIndex) {
@@ -414,7 +447,7 @@ bool ActorReader::find_register(const std::string& name, Place place, ReadTempla
     return false;
   }
   const ActorTemplate& actor = graph_.actors[read.actor];
-  const std::string reg = name.substr(dot + 1);
+  const std::string reg = given.empty() ? name.substr(dot + 1) : given;
   read.reg = index_of(actor.registers, reg);
   if (read.reg != kNoIndex) return true;
   models::Diagnostic& error =

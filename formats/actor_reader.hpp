@@ -45,10 +45,13 @@ class ActorReader {
   void read_input(MapReader& map, models::ActorTemplate& actor);
   void read_collective(const YamlValue& value, models::ActorTemplate& actor);
   void read_registers(MapReader& map, models::ActorTemplate& actor);
+  std::vector<std::string> read_tensors(const YamlValue& value) const;
   void read_reads(std::uint32_t index, const char* key, bool control);
   void read_read(std::uint32_t index, const YamlValue& value, bool control);
-  bool read_long_read(const YamlValue& value, models::ReadTemplate& read, std::string& from);
-  bool find_register(const std::string& name, models::Place place, models::ReadTemplate& read);
+  bool read_long_read(const YamlValue& value, models::ReadTemplate& read, std::string& from,
+                      std::string& reg);
+  bool find_register(const std::string& name, const std::string& reg, models::Place place,
+                     models::ReadTemplate& read);
   void take_expr(MapReader& map, const char* key, ValueType type, models::Expr& target);
   void take_truth(MapReader& map, const char* key, bool& target);
   std::uint32_t find_actor(const std::string& name) const;

@@ -104,6 +104,7 @@ class Parser {
   Result parse_number();
   Result parse_name();
   Result parse_call(std::string_view name, std::size_t start);
+  Result parse_choice(std::size_t start);
   Result unknown_name(std::string_view name, std::size_t start);
   Result with_unit(std::size_t start, std::int64_t digits, std::int64_t scale);
 
@@ -339,6 +340,7 @@ std::optional<Value> Parser::parse_name() {
   if (name == "on" || name == "true") return Value{ValueType::kTruth, Expr::constant(1), {}};
   if (name == "off" || name == "false") return Value{ValueType::kTruth, Expr::constant(0), {}};
   if (name == "min" || name == "max") return parse_call(name, start);
+  if (name == "if") return parse_choice(start);
   if (name == "rank") {
     if (!scope_.rank)
       return fail(start, "'rank' has no meaning here: this is the same on all ranks");
@@ -376,6 +378,37 @@ std::optional<Value> Parser::parse_call(std::string_view name, std::size_t start
     result->expr = Expr::binary(op, result->expr, next->expr);
   }
   if (result && !take(")")) return fail(at_, "expected ')' here");
+  return result;
+}
+
+// if(condition, value, condition, value, ..., otherwise)
+std::optional<Value> Parser::parse_choice(std::size_t start) {
+  if (!take("(")) return fail(at_, "expected '(' after 'if'");
+  std::vector<Value> parts;
+  do {
+    const Result part = parse_or();
+    if (!part) return std::nullopt;
+    parts.push_back(*part);
+  } while (take(","));
+  if (!take(")")) return fail(at_, "expected ')' here");
+  if (parts.size() < 3 || parts.size() % 2 == 0) {
+    return fail(start,
+                "'if' needs a condition, a value and another value: if(rank == 0, 1us, 2us)");
+  }
+  Value result = parts.back();
+  for (std::size_t i = parts.size() - 1; i >= 2; i -= 2) {
+    const Value& condition = parts[i - 2];
+    const Value& then = parts[i - 1];
+    if (condition.type != ValueType::kTruth) {
+      return fail(start, fmt::format("the condition of 'if' is on or off, found {}",
+                                     type_name(condition.type)));
+    }
+    if (then.type != result.type || then.type == ValueType::kWord) {
+      return fail(start, fmt::format("'if' chooses between {} and {}", type_name(then.type),
+                                     type_name(result.type)));
+    }
+    result.expr = Expr::select(condition.expr, then.expr, result.expr);
+  }
   return result;
 }
 

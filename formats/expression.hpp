@@ -1,6 +1,7 @@
 // Expressions in scenarios: numbers, times, sizes and bandwidths with units, parameters, the rank.
 //
-//   or, and, not, == != < <= > >=, + - * / %, min(a, b), max(a, b), parentheses
+//   or, and, not, == != < <= > >=, + - * / %, min(a, b), max(a, b), parentheses,
+//   if(condition, a, another condition, b, otherwise)
 //   10us, 0.3 ms, 4MiB, 300GB/s, 7, on, off, 'a word', acc, rank, ranks
 //
 // Everything is checked for its type: a time and a number do not add up.

@@ -17,8 +17,8 @@ using models::Expr;
 
 namespace {
 
-constexpr std::array<std::string_view, 11> kReserved = {
-    "rank", "ranks", "on", "off", "true", "false", "and", "or", "not", "min", "max"};
+constexpr std::array<std::string_view, 12> kReserved = {
+    "rank", "ranks", "on", "off", "true", "false", "and", "or", "not", "min", "max", "if"};
 
 class ParameterReader {
  public:

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "formats/cluster_reader.hpp"
+#include "formats/expression_writer.hpp"
 #include "formats/lookup.hpp"
 #include "formats/parameters.hpp"
 
@@ -100,6 +101,8 @@ ProgramReader::ProgramReader(const ValueReader& values, const ActorDefaults& def
       declared_communicators_(graph.communicators.size()) {
   scope_.parameters = &parameters_;
   for (const ActorTemplate& actor : graph.actors) actor_names_.insert(actor.name);
+  for (std::uint32_t i = 0; i < graph.events.size(); ++i) events_.emplace(graph.events[i].name, i);
+  implied_events_ = events_;
 }
 
 void ProgramReader::read_blocks(const YamlValue& blocks) {
@@ -409,22 +412,22 @@ bool ProgramReader::read_device_step(MapReader& map, ActorTemplate& actor, const
   if (const auto name = map.take("compute")) {
     step.role = Role::kOp;
     actor.name = values_.word(*name).value_or("compute");
-    actor.stream = stream("compute", name->place());
+    if (!map.has("stream")) actor.stream = stream("compute", name->place());
     take_expr(map, "takes", ValueType::kTime, actor.takes);
     return true;
   }
   if (const auto name = map.take("record")) {
     step.role = Role::kRecord;
-    step.event = event(*name, false);
+    step.event = event_of_step(map, *name, step);
     actor.name = fmt::format("record {}", values_.word(*name).value_or(""));
-    actor.stream = stream("compute", name->place());
+    if (!map.has("stream")) actor.stream = stream("compute", name->place());
     return true;
   }
   if (const auto name = map.take("wait")) {
     step.role = Role::kWait;
-    step.event = event(*name, false);
+    step.event = event_of_step(map, *name, step);
     actor.name = fmt::format("wait {}", values_.word(*name).value_or(""));
-    actor.stream = stream("compute", name->place());
+    if (!map.has("stream")) actor.stream = stream("compute", name->place());
     return true;
   }
   return read_calls(map, actor, context);
@@ -532,6 +535,7 @@ void ProgramReader::read_call_fields(MapReader& map, CallTemplate& call) {
 void ProgramReader::read_tag(const YamlValue& tag, CallTemplate& call) {
   if (!tag.is_scalar()) {
     call.tag_number = values_.expr(tag, ValueType::kNumber);
+    if (call.tag_number) call.tag = expression_text(*call.tag_number, ValueType::kNumber);
     return;
   }
   call.tag = values_.word(tag).value_or("");
@@ -544,6 +548,7 @@ void ProgramReader::read_tag(const YamlValue& tag, CallTemplate& call) {
   } else if (value->type != ValueType::kTruth) {
     call.tag_number = value->expr;
     call.tag_number->place = tag.place();
+    call.tag = expression_text(value->expr, ValueType::kNumber);
   }
 }
 
@@ -651,8 +656,8 @@ bool ProgramReader::read_common(MapReader& map, ActorTemplate& actor) {
     actor.phase = static_cast<std::uint32_t>(found - graph_.phases.begin());
     if (found == graph_.phases.end()) graph_.phases.push_back(*name);
   }
-  if (on_host(actor.step->role)) return true;
   take_expr(map, "launch_overhead", ValueType::kTime, actor.launch_overhead);
+  if (on_host(actor.step->role)) return true;
   if (actor.step->role == Role::kOp && defaults_.blocking) actor.blocking = *defaults_.blocking;
   if (const auto blocking = map.take("blocking")) {
     actor.blocking = values_.truth(*blocking).value_or(actor.blocking);
@@ -680,15 +685,14 @@ void ProgramReader::read_after(MapReader& map, const ActorTemplate& actor, const
     const std::optional<std::string> name = values_.word(item);
     if (!name) continue;
     const std::uint32_t awaited = awaited_stream(*name, item);
-    models::EventTemplate event;
-    event.name = unique_name(fmt::format("{} before {}", *name, actor.name), context.on);
-    event.place = item.place();
-    const auto index = static_cast<std::uint32_t>(graph_.events.size());
-    graph_.events.push_back(event);
+    // Programs of different ranks may come to the same name: each rank has its events for itself.
+    const std::string event =
+        unique_name(fmt::format("{} before {}", *name, actor.name), context.on);
+    const std::uint32_t index = implied_event(event, item.place());
     for (const Role role : {Role::kRecord, Role::kWait}) {
       ActorTemplate part;
       part.place = item.place();
-      part.name = fmt::format("{} {}", role == Role::kRecord ? "record" : "wait for", event.name);
+      part.name = fmt::format("{} {}", role == Role::kRecord ? "record" : "wait for", event);
       part.stream = role == Role::kRecord ? awaited : actor.stream;
       part.step.emplace();
       part.step->implied = true;
@@ -894,6 +898,30 @@ std::uint32_t ProgramReader::event(const YamlValue& value, bool shared) {
                                     shared ? "an event of streams" : "a key that hosts set"));
   }
   return index;
+}
+
+// An event of `after`. Nobody else's can be called like it.
+std::uint32_t ProgramReader::implied_event(const std::string& name, Place place) {
+  const auto [known, is_new] =
+      implied_events_.try_emplace(name, static_cast<std::uint32_t>(graph_.events.size()));
+  if (is_new) {
+    models::EventTemplate event;
+    event.name = name;
+    event.place = place;
+    graph_.events.push_back(std::move(event));
+  }
+  return known->second;
+}
+
+// `implied: on` makes of a `record` and a `wait` what `after` makes.
+std::uint32_t ProgramReader::event_of_step(MapReader& map, const YamlValue& value,
+                                           StepTemplate& step) {
+  if (const auto implied = map.take("implied")) {
+    step.implied = values_.truth(*implied).value_or(false);
+  }
+  if (!step.implied) return event(value, false);
+  const std::optional<std::string> name = values_.word(value);
+  return name ? implied_event(*name, value.place()) : kNoIndex;
 }
 
 std::uint32_t ProgramReader::lock(const YamlValue& value) {

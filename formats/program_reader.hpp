@@ -86,6 +86,8 @@ class ProgramReader {
   std::uint32_t stream_of_calls(const models::CallTemplate& call);
   std::uint32_t communicator(const YamlValue& value, bool host_barrier);
   std::uint32_t event(const YamlValue& value, bool shared);
+  std::uint32_t implied_event(const std::string& name, models::Place place);
+  std::uint32_t event_of_step(MapReader& map, const YamlValue& value, models::StepTemplate& step);
   std::uint32_t lock(const YamlValue& value);
   models::Diagnostics& diagnostics() const { return values_.diagnostics(); }
 
@@ -101,7 +103,9 @@ class ProgramReader {
   std::set<std::string, std::less<>> record_words_;  // likewise, as `record`
   std::map<std::uint32_t, models::Place> awaited_;   // streams that nothing may be put on
   std::vector<std::uint32_t> awaited_events_;        // that may be recorded nowhere
-  std::map<std::string, std::uint32_t, std::less<>> events_;  // by name, without those of `after`
+  using Names = std::map<std::string, std::uint32_t, std::less<>>;
+  Names events_;          // by name, without those of `after`
+  Names implied_events_;  // those
   std::map<std::string, YamlValue, std::less<>> blocks_;
   std::map<std::string, std::set<std::string>, std::less<>> names_in_;  // of parameters, in blocks
   std::vector<std::string> open_blocks_;

@@ -46,6 +46,7 @@ class ScenarioReader {
   bool check_schema(MapReader& map);
   void read_work(MapReader& map, bool open_streams);
   void read_device(const YamlValue& value);
+  void read_names(MapReader& map);
   void read_parameters(MapReader& map);
   void read_sizes(MapReader& map);
   void read_sets(const YamlValue& value);
@@ -97,6 +98,7 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   if (const auto value = map.take("communicators")) read_communicators(*value);
   if (const auto device = map.take("device")) read_device(*device);
   if (const auto guards = map.take("guards")) read_guards(*guards, values_, graph_);
+  read_names(map);
   read_work(map, open_streams_);
   if (const auto faults = map.take("faults")) read_faults(*faults, values_, graph_);
   read_programs();
@@ -119,6 +121,33 @@ void ScenarioReader::read_work(MapReader& map, bool open_streams) {
   }
   if (!actors && !programs) {
     diagnostics_.error(map.place(), "a scenario needs the key 'actors' or 'programs'");
+  }
+}
+
+// What comes into being where it is first named, for who wants another order.
+void ScenarioReader::read_names(MapReader& map) {
+  const auto items = [&](const std::optional<YamlValue>& value) {
+    if (!value || value->is_list()) return value ? value->items() : std::vector<YamlValue>();
+    diagnostics_.error(value->place(),
+                       fmt::format("expected a list, found {}", value->described()));
+    return std::vector<YamlValue>();
+  };
+  for (const YamlValue& item : items(map.take("phases"))) {
+    if (const auto name = values_.word(item)) graph_.phases.push_back(*name);
+  }
+  for (const YamlValue& item : items(map.take("locks"))) {
+    if (const auto name = values_.word(item)) graph_.locks.push_back(*name);
+  }
+  for (const YamlValue& item : items(map.take("events"))) {
+    MapReader fields(item, "an event", diagnostics_);
+    models::EventTemplate event;
+    event.place = item.place();
+    const std::optional<YamlValue> key = fields.take("key");
+    event.shared = key.has_value();
+    const std::optional<YamlValue> name = key ? key : fields.require("event");
+    fields.finish();
+    if (name) event.name = values_.word(*name).value_or("");
+    graph_.events.push_back(std::move(event));
   }
 }
 
@@ -283,9 +312,6 @@ void ScenarioReader::read_threads(const YamlValue& value) {
       if (program) {
         programs_.emplace(static_cast<std::uint32_t>(graph_.threads.size()), *program);
         thread.order = sim::ThreadOrder::kProgram;
-      } else if (thread.order == sim::ThreadOrder::kProgram) {
-        diagnostics_.error(thread.place,
-                           fmt::format("thread '{}' needs its 'program'", thread.name));
       }
     }
     graph_.threads.push_back(std::move(thread));
@@ -325,11 +351,15 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
     if (const auto queue = map.take("launch_queue")) {
       stream.launch_queue = values_.expr(*queue, ValueType::kNumber).value_or(graph_.launch_queue);
     }
-    if (const auto value = map.take("thread")) {
-      thread = values_.word(*value).value_or(name);
-      named_thread = true;
-    }
+    const std::optional<YamlValue> value = map.take("thread");
+    if (const auto host = map.take("host")) stream.on_host = values_.truth(*host).value_or(false);
     map.finish();
+    if (value && value->is_null()) {  // only programs launch on it
+      graph_.streams.push_back(std::move(stream));
+      return;
+    }
+    named_thread = value.has_value();
+    if (value) thread = values_.word(*value).value_or(name);
   }
   const auto known = std::find_if(graph_.threads.begin(), graph_.threads.end(),
                                   [&](const models::HostThread& t) { return t.name == thread; });
@@ -481,8 +511,14 @@ void ScenarioReader::read_defaults(const YamlValue& value) {
 // Programs
 
 void ScenarioReader::read_programs() {
-  for (const auto& [thread, value] : programs_) {
-    graph_.threads[thread].program = read_program(value, thread);
+  for (std::uint32_t i = 0; i < graph_.threads.size(); ++i) {
+    models::HostThread& thread = graph_.threads[i];
+    const auto own = programs_.find(i);
+    if (own != programs_.end()) {
+      thread.program = read_program(own->second, i);
+    } else if (thread.order == sim::ThreadOrder::kProgram && thread.program.empty()) {
+      diagnostics_.error(thread.place, fmt::format("thread '{}' needs its 'program'", thread.name));
+    }
   }
 }
 

@@ -67,6 +67,7 @@ const ActorKind* find_actor_kind(std::string_view name) {
 
 void apply_kind(const ActorKind& kind, const Expr& times, ActorTemplate& actor) {
   actor.kind = kind.name;
+  actor.times = times;
   actor.immediate = kind.immediate;
   actor.blocking = kind.blocking;
   RegisterTemplate& out = actor.registers.front();

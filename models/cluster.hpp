@@ -25,6 +25,8 @@ struct LinkClass {
   std::string name;
   std::int64_t latency_ns = 0;
   std::int64_t bytes_per_second = 1;  // of one direction; at least 1
+
+  friend bool operator==(const LinkClass&, const LinkClass&) = default;
 };
 
 /// All sorts of link there are, with the figures that hold where a scenario gives none.
@@ -44,6 +46,8 @@ std::vector<std::string> link_names();
 struct NetworkInterface {
   std::string name;                   // eth0
   std::optional<std::uint32_t> link;  // index in Cluster::links; nothing: it leads nowhere
+
+  friend bool operator==(const NetworkInterface&, const NetworkInterface&) = default;
 };
 
 /// Plain data, checked by who makes it: every rank has a host, indices are in range.
@@ -74,6 +78,8 @@ struct Cluster {
   /// them.
   std::optional<std::uint32_t> path(std::uint32_t a, std::uint32_t b,
                                     const std::vector<std::uint32_t>& over = {}) const;
+
+  friend bool operator==(const Cluster&, const Cluster&) = default;
 };
 
 }  // namespace pipesim::models

@@ -39,6 +39,14 @@ class Expr {
     kSelect,  // condition, then, else
   };
 
+  /// One step of the program.
+  struct Step {
+    Op op;
+    std::int64_t constant;
+
+    friend bool operator==(const Step&, const Step&) = default;
+  };
+
   Expr() = default;  // the constant 0
   static Expr constant(std::int64_t value);
   static Expr rank();
@@ -60,12 +68,17 @@ class Expr {
   /// Division rounds down, and the modulo has the sign of the divisor.
   std::optional<std::int64_t> value(std::uint32_t rank, std::string* why = nullptr) const;
 
- private:
-  struct Step {
-    Op op;
-    std::int64_t constant;
-  };
+  /// In postfix order; none stand for the constant 0.
+  const std::vector<Step>& steps() const { return steps_; }
 
+  /// Whether the two are the same program; that they have the same values is not asked.
+  friend bool operator==(const Expr& a, const Expr& b) {
+    return a.steps_.empty() || b.steps_.empty()
+               ? a.is_constant() && b.is_constant() && a.value(0) == b.value(0)
+               : a.steps_ == b.steps_;
+  }
+
+ private:
   static Expr folded(Expr expr);
 
   std::vector<Step> steps_;

@@ -24,6 +24,8 @@ struct RankFault {
   std::optional<Expr> at;     // ns; a time, or else an act:
   std::uint32_t actor = 0;    // index in TaskGraph::actors
   std::uint32_t act = 0;      // from 0
+
+  friend bool operator==(const RankFault&, const RankFault&) = default;
 };
 
 /// A class of links is down, or slow, between two hosts or between any two.
@@ -34,6 +36,8 @@ struct LinkFault {
   std::int64_t down_ns = 0;  // from then on
   std::int64_t retry_ns = 0;
   std::int64_t slower = 0;  // so many times; 0: it is down
+
+  friend bool operator==(const LinkFault&, const LinkFault&) = default;
 };
 
 /// Other hosts cannot reach a port of a host.
@@ -41,6 +45,8 @@ struct PortFault {
   Place place;
   std::int64_t port = 0;
   std::uint32_t host = 0;
+
+  friend bool operator==(const PortFault&, const PortFault&) = default;
 };
 
 /// Ranks of one host may not read each other's memory, which is how a communicator moves data.
@@ -52,6 +58,8 @@ struct DeniedFault {
   std::uint32_t communicator = 0;  // index in TaskGraph::communicators
   std::string what;
   std::int64_t slower = 0;  // falls back to something so many times slower; 0: readers die
+
+  friend bool operator==(const DeniedFault&, const DeniedFault&) = default;
 };
 
 struct Faults {
@@ -59,6 +67,8 @@ struct Faults {
   std::vector<LinkFault> links;
   std::vector<PortFault> ports;
   std::vector<DeniedFault> denied;
+
+  friend bool operator==(const Faults&, const Faults&) = default;
 };
 
 /// The timers of the runtime; 0: there is none.
@@ -68,6 +78,8 @@ struct GuardRules {
   std::int64_t store_ns = 0;       // of what hosts wait for: keys, creation, calls done by hosts
   std::int64_t launcher_ns = 0;    // after a death, until the launcher ends the others
   bool launcher_ends_job = false;  // all ranks, not only those of the host
+
+  friend bool operator==(const GuardRules&, const GuardRules&) = default;
 };
 
 }  // namespace pipesim::models

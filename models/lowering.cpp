@@ -910,13 +910,6 @@ sim::CommunicatorId Lowering::communicator_of(std::uint32_t communicator, std::u
 
 }  // namespace
 
-void Group::index(std::uint32_t rank_count) {
-  list_of_rank_.assign(rank_count, kNoIndex);
-  for (std::uint32_t list = 0; list < lists.size(); ++list) {
-    for (const std::uint32_t rank : lists[list]) list_of_rank_[rank] = list;
-  }
-}
-
 std::optional<Lowered> lower(const TaskGraph& graph, Diagnostics& diagnostics) {
   return Lowering(graph, diagnostics).run();
 }

@@ -36,6 +36,8 @@ class RankSet {
   auto begin() const { return ranks_.begin(); }
   auto end() const { return ranks_.end(); }
 
+  friend bool operator==(const RankSet&, const RankSet&) = default;
+
  private:
   std::vector<std::uint32_t> ranks_;
 };

@@ -2,6 +2,9 @@
 //
 // Everything here is a template: an actor stands once, with its name and its place in the file,
 // for all ranks that it is on and all acts that it does. Lowering turns it into a plan.
+//
+// Two task graphs are equal if they hold the same, places among it: without_places() of both leaves
+// those out.
 #pragma once
 
 #include <cstdint>
@@ -36,6 +39,8 @@ struct Group {
   /// Prepares list_of(): call once when the lists are complete.
   void index(std::uint32_t rank_count);
 
+  friend bool operator==(const Group&, const Group&) = default;
+
  private:
   std::vector<std::uint32_t> list_of_rank_;
 };
@@ -47,6 +52,8 @@ struct ProgramStep {
   std::int64_t times = 1;          // of a block
   std::optional<RankSet> on;       // of a block: only on these ranks
   std::vector<ProgramStep> block;
+
+  friend bool operator==(const ProgramStep&, const ProgramStep&) = default;
 };
 
 /// A host thread. Each rank that has an actor on it has one.
@@ -55,6 +62,8 @@ struct HostThread {
   Place place;
   sim::ThreadOrder order = sim::ThreadOrder::kArrival;
   std::vector<ProgramStep> program;
+
+  friend bool operator==(const HostThread&, const HostThread&) = default;
 };
 
 /// A stream. Each rank that has an actor on it has one.
@@ -65,6 +74,8 @@ struct StreamTemplate {
   Expr launch_queue = Expr::constant(1024);
   std::uint32_t device = 0;  // of its rank
   bool on_host = false;      // what runs here is done by the host: no device is busy with it
+
+  friend bool operator==(const StreamTemplate&, const StreamTemplate&) = default;
 };
 
 /// The room of each device, see sim::Device. 0: no limit.
@@ -72,6 +83,8 @@ struct DeviceRule {
   Expr hardware_queues;
   Expr resident;
   bool implicit_order = false;
+
+  friend bool operator==(const DeviceRule&, const DeviceRule&) = default;
 };
 
 /// An output of an actor.
@@ -82,17 +95,23 @@ struct RegisterTemplate {
   Expr acts_per_slot = Expr::constant(1);  // it is filled once per so many acts
   Expr drain_every = Expr::constant(0);    // see sim::Register
   bool control = false;
+  std::vector<std::string> carries;  // tensors; none: nobody has named them
+
+  friend bool operator==(const RegisterTemplate&, const RegisterTemplate&) = default;
 };
 
 /// A register that an actor consumes.
 struct ReadTemplate {
   Place place;
-  std::uint32_t actor = kNoIndex;          // the producer
-  std::uint32_t reg = 0;                   // index in its registers
-  RankSet on;                              // only on these ranks of the consumer
-  std::optional<Expr> rank;                // of the producer; its own where nothing is said
-  std::uint32_t group = kNoIndex;          // or all members of its list of this group
-  Expr acts_per_slot = Expr::constant(1);  // it takes a slot per so many acts
+  std::uint32_t actor = kNoIndex;                 // the producer
+  std::uint32_t reg = 0;                          // index in its registers
+  RankSet on;                                     // only on these ranks of the consumer
+  std::optional<Expr> rank;                       // of the producer; its own where nothing is said
+  std::uint32_t group = kNoIndex;                 // or all members of its list of this group
+  Expr acts_per_slot = Expr::constant(1);         // it takes a slot per so many acts
+  std::optional<std::vector<std::string>> needs;  // tensors; nothing: those that the register has
+
+  friend bool operator==(const ReadTemplate&, const ReadTemplate&) = default;
 };
 
 /// That an actor is a collective, and which.
@@ -104,6 +123,8 @@ struct CollectiveTemplate {
   std::uint32_t communicator = kNoIndex;  // kNoIndex: one of its own
   std::optional<Algorithm> algorithm;     // that of the communicator where nothing is said
   bool timed = false;  // its time follows from bytes and cluster, and not from ActorTemplate::takes
+
+  friend bool operator==(const CollectiveTemplate&, const CollectiveTemplate&) = default;
 };
 
 /// Outside input of a source, see sim::OutsideInput.
@@ -111,12 +132,16 @@ struct OutsideInputTemplate {
   Expr items;
   Expr first;  // ns
   Expr every;  // ns
+
+  friend bool operator==(const OutsideInputTemplate&, const OutsideInputTemplate&) = default;
 };
 
 /// When communicators come into being.
 struct CreationRule {
   bool at_first_use = false;
   bool waits_for_device = false;
+
+  friend bool operator==(const CreationRule&, const CreationRule&) = default;
 };
 
 /// A communicator that several collectives share, one for each list of its group.
@@ -133,6 +158,8 @@ struct CommunicatorTemplate {
   std::uint32_t interface = kNoIndex;       // in Cluster::interfaces: over which ranks meet
   std::int64_t port = 0;                    // of the first member's host, at which they do
   std::optional<std::int64_t> timeout_ns;   // of its calls and its creation
+
+  friend bool operator==(const CommunicatorTemplate&, const CommunicatorTemplate&) = default;
 };
 
 /// A call on a communicator in a host program, see sim::Call.
@@ -154,6 +181,8 @@ struct CallTemplate {
     const auto number = tag_number ? tag_number->value(rank) : std::nullopt;
     return number ? std::to_string(*number) : tag;
   }
+
+  friend bool operator==(const CallTemplate&, const CallTemplate&) = default;
 };
 
 /// What a step of a host program does beside being an actor.
@@ -169,6 +198,8 @@ struct StepTemplate {
   std::vector<std::uint32_t> streams;      // kSynchronize; none: all of the rank's devices
   std::string dies;                        // kWork: not empty: its rank dies here, of this
   std::optional<std::int64_t> timeout_ns;  // of a step of the host; 0: none
+
+  friend bool operator==(const StepTemplate&, const StepTemplate&) = default;
 };
 
 /// An event of streams, which each rank has for itself, or a key that all ranks share.
@@ -176,12 +207,15 @@ struct EventTemplate {
   std::string name;
   Place place;
   bool shared = false;
+
+  friend bool operator==(const EventTemplate&, const EventTemplate&) = default;
 };
 
 struct ActorTemplate {
   std::string name;
   Place place;
-  std::string kind;  // a name of actor_kinds(), or empty
+  std::string kind;                // a name of actor_kinds(), or empty
+  Expr times = Expr::constant(1);  // of a kind with a rate
   RankSet on;
   std::uint32_t stream = kNoIndex;  // kNoIndex: one of its own
   std::uint32_t thread = kNoIndex;  // kNoIndex: that of the stream
@@ -197,6 +231,8 @@ struct ActorTemplate {
   std::uint32_t phase = kNoIndex;    // index in TaskGraph::phases
   std::vector<RegisterTemplate> registers;
   std::vector<ReadTemplate> reads;  // data and control, in order
+
+  friend bool operator==(const ActorTemplate&, const ActorTemplate&) = default;
 };
 
 /// See the head of this file. Order is that of the file, and decides all ties.
@@ -219,6 +255,11 @@ struct TaskGraph {
   std::vector<std::string> locks;   // each rank has them for itself
   std::vector<std::string> phases;  // what people count a rank's progress in: forward, backward
   std::vector<ActorTemplate> actors;
+
+  friend bool operator==(const TaskGraph&, const TaskGraph&) = default;
 };
+
+/// `graph` as if it had been made in code.
+TaskGraph without_places(TaskGraph graph);
 
 }  // namespace pipesim::models

@@ -41,7 +41,7 @@ USES = {
 }
 
 # Folders that are looked at for how they include, not for what.
-OTHER_FOLDERS = ("tests", "bench")
+OTHER_FOLDERS = ("tests", "bench", "examples")
 
 # The files of tests/twin that put the two implementations side by side.
 TWIN_SEES_SIM = re.compile(r"tests/twin/((to|from)_plan\.[ch]pp|.*_test\.cpp)$")

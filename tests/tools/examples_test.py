@@ -1,9 +1,9 @@
 """The examples of the documentation do what the page shows.
 
-    examples_test.py PROGRAM
+    examples_test.py PROGRAM...
 
 A block that begins with ```console holds commands, each after "$ ", and below each what it prints. They
-run at the root of the sources, with PROGRAM called pipesim.
+run at the root of the sources, with each PROGRAM called by its name.
 """
 
 import os
@@ -16,7 +16,8 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
+PROGRAMS = [pathlib.Path(argument).resolve() for argument in sys.argv[1:]]
+del sys.argv[1:]
 
 
 def examples(page):
@@ -34,7 +35,8 @@ class Examples(unittest.TestCase):
     def test_what_is_shown_is_what_is_printed(self):
         count = 0
         with tempfile.TemporaryDirectory() as folder:
-            (pathlib.Path(folder) / "pipesim").symlink_to(PROGRAM)
+            for program in PROGRAMS:
+                (pathlib.Path(folder) / program.name).symlink_to(program)
             environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "LC_ALL": "C"}
             for page in PAGES:
                 for command, output in examples(page):

@@ -85,6 +85,9 @@ TEST_CASE("operators bind as people expect", "[formats][expression]") {
   CHECK(evaluated("rank % 4 != 0 and not rank == 5") == "on or off 0");
   CHECK(evaluated("off and off or on") == "on or off 1");
   CHECK(evaluated("min(acc, 3, 9) + max(1, 2)") == "a number 5");
+  CHECK(evaluated("if(rank == 5, 3us, 2us) * 2") == "a time 6000");
+  CHECK(evaluated("if(rank < 3, 1, rank > 4, 2, 3)") == "a number 2");
+  CHECK(evaluated("if(acc == 3, 1, 2)") == "a number 2");
   CHECK(evaluated("acc * t_copy + 1us") == "a time 2200");
   CHECK(evaluated("1ms / 4us") == "a number 250");
   CHECK(evaluated("mode == 'own'") == "on or off 1");
@@ -108,6 +111,19 @@ TEST_CASE("what makes no sense is refused at its column", "[formats][expression]
   CHECK(evaluated("min 3").substr(0, 17) == "5: expected '(' a");
   CHECK(evaluated("'open") == "1: this quote is not closed");
   CHECK(evaluated("") == "1: expected a value here");
+}
+
+TEST_CASE("'if' needs a condition for each value but the last, and values of one type",
+          "[formats][expression]") {
+  CHECK(evaluated("if(rank == 0, 1)") ==
+        "1: 'if' needs a condition, a value and another value: if(rank == 0, 1us, 2us)");
+  CHECK(evaluated("if(on, 1, 2, 3)") ==
+        "1: 'if' needs a condition, a value and another value: if(rank == 0, 1us, 2us)");
+  CHECK(evaluated("if(rank, 1, 2)") == "1: the condition of 'if' is on or off, found a number");
+  CHECK(evaluated("if(on, 1us, 2)") == "1: 'if' chooses between a time and a number");
+  CHECK(evaluated("if(on, 'a', 'b')") == "1: 'if' chooses between a word and a word");
+  CHECK(evaluated("if rank") == "4: expected '(' after 'if'");
+  CHECK(evaluated("if(on, 1, 2") == "12: expected ')' here");
 }
 
 TEST_CASE("what fails only when computed says why", "[formats][expression]") {

@@ -65,3 +65,25 @@ TEST_CASE("an expression of a megabyte is refused", "[formats][scenario_reader]"
   CHECK(mistakes_in("schema: 1\nactors: {a: {source: " + sum + "}}\n") ==
         "2:22: an expression has at most 10000 characters\n");
 }
+
+TEST_CASE("mistakes in names that are declared and in tensors are told",
+          "[formats][scenario_reader]") {
+  CHECK(
+      testing::mistakes_in("schema: 1\nphases: forward\nevents: [x, {key: a, on: 3}, {evnt: b}]\n"
+                           "actors:\n"
+                           "  a: {source: 1, carries: x, registers: {out: {carries: [x]}}}\n"
+                           "  b: {reads: [{from: a, needs: [x, x]}, {from: a, register: c}]}\n") ==
+      "2:9: expected a list, found 'forward'\n"
+      "3:10: an event is a map, found 'x'\n"
+      "3:10: an event needs the key 'event'\n"
+      "3:22: an event has no key 'on'\n"
+      "  known here: key\n"
+      "3:30: an event needs the key 'event'\n"
+      "3:31: an event has no key 'evnt'\n"
+      "  did you mean 'event'?\n"
+      "5:27: tensors are a list of names, found 'x'\n"
+      "5:42: 'out' is the register that every actor has\n"
+      "  its credits and tensors are the actor's own keys 'slots' and 'carries'\n"
+      "6:36: the tensor 'x' stands here twice\n"
+      "6:41: 'a' has no register 'c'\n  known here: out\n");
+}

@@ -1,0 +1,37 @@
+// A scheduler pass of your own, in a program of your own: pipesim with one pass more.
+//
+//   own_pass opt scenarios/swin_2x2x2.yaml --passes rename=BdstBuf:to=gradient_buffer
+//
+// docs/passes.md goes through it line by line.
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "app/command_line.hpp"
+#include "models/graph_edit.hpp"
+#include "models/passes/pass.hpp"
+
+using namespace pipesim;
+
+namespace {
+
+void rename(models::TaskGraph& graph, const models::PassOptions& options,
+            models::Diagnostics& diagnostics) {
+  for (const std::uint32_t actor : find_actors(graph, options.text("op"), diagnostics)) {
+    graph.actors[actor].name = options.text("to");
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  models::PassRegistry passes = models::shipped_passes();
+  passes.add({"rename",
+              "gives an op another name",
+              {{"op", models::OptionType::kText, {}, "which one"},
+               {"to", models::OptionType::kText, {}, "what it is called then"}},
+              rename});
+  app::Console console{std::cin, std::cout, std::cerr};
+  console.passes = &passes;
+  return app::run_command_line(std::vector<std::string>(argv + 1, argv + argc), console);
+}

@@ -1,0 +1,51 @@
+// YAML as people write it: what is short stands on one line, what is long is broken, keys stand in
+// the order in which they were added.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace pipesim::formats {
+
+/// A value to be written: a text, a list or a map.
+class YamlNode {
+ public:
+  /// A name or another text, in quotes where YAML or our reader would see something else in it.
+  static YamlNode text(std::string_view text);
+  /// A number, an expression, on or off.
+  static YamlNode value(std::string_view text);
+  static YamlNode nothing();
+  static YamlNode list();
+  static YamlNode map();
+
+  /// Adds to a list.
+  void add(YamlNode item);
+  /// Adds to a map. A key is a name.
+  void add(std::string_view key, YamlNode value);
+
+  bool empty() const { return children_.empty(); }
+  std::size_t size() const { return children_.size(); }
+
+  /// A document that is this map. The values of the keys in `sections` stand in lines of their own
+  /// even if they are short.
+  std::string document(const std::vector<std::string_view>& sections) const;
+
+ private:
+  enum class Kind : std::uint8_t { kScalar, kList, kMap };
+
+  std::string flow() const;
+  std::size_t flow_size(std::size_t most) const;
+  bool holds_scalars_only() const;
+  void write_entry(std::string head, std::size_t indent, bool block, std::string& out) const;
+  void write_block(std::size_t indent, bool block_below, std::string& out) const;
+  void write_filled(std::string head, std::size_t indent, std::string& out) const;
+
+  Kind kind_ = Kind::kScalar;
+  std::string text_;                                        // of a scalar, as it is written
+  std::vector<std::pair<std::string, YamlNode>> children_;  // with keys, as they are written
+};
+
+}  // namespace pipesim::formats

@@ -1,0 +1,93 @@
+// An edge from `from` to `to` becomes two, with a buffer between them: an op of no duration that
+// hands on what it gets, and holds as many as it has slots. It stands where the reader does and
+// reads as that did, from the same ranks; the reader then reads the buffer of its own rank. If the
+// reader took a slot once per so many acts, it still does, and the buffer acts for each.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/actor_kinds.hpp"
+#include "models/graph_edit.hpp"
+#include "models/passes/shipped_passes.hpp"
+
+namespace pipesim::models {
+namespace {
+
+void insert(TaskGraph& graph, std::uint32_t to, std::size_t read_index, ActorTemplate buffer) {
+  ReadTemplate& read = graph.actors[to].reads[read_index];
+  buffer.on = read.on;
+  buffer.place = graph.actors[to].place;
+  ReadTemplate first = read;
+  first.acts_per_slot = Expr::constant(1);
+  first.needs.reset();
+  buffer.reads.push_back(first);
+  read.rank.reset();
+  read.group = kNoIndex;
+  read.reg = 0;
+  // Before its reader, whose index is then one more.
+  insert_actor(graph, to, std::move(buffer));
+  graph.actors[to + 1].reads[read_index].actor = to;
+}
+
+void run(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
+  const auto from = find_actor(graph, options.text("from"), diagnostics);
+  std::optional<std::uint32_t> to = find_actor(graph, options.text("to"), diagnostics);
+  if (!from || !to) return;
+  const auto reg = find_register(graph.actors[*from], options.text("register"), diagnostics);
+  const std::int64_t slots = options.number("slots");
+  if (slots < 1) {
+    diagnostics.error({}, "a buffer has at least 1 slot, found " + std::to_string(slots));
+  }
+  std::optional<std::uint32_t> stream = graph.actors[*to].stream;
+  if (!options.text("stream").empty()) {
+    stream = find_stream(graph, options.text("stream"), diagnostics);
+  }
+  if (diagnostics.has_errors()) return;
+
+  const RegisterTemplate source = graph.actors[*from].registers[*reg];
+  const std::string edge = "'" + options.text("from") + "' to '" + options.text("to") + "'";
+  if (source.control) {
+    diagnostics.error(source.place, "a buffer holds data, but '" + source.name +
+                                        "' is a control register, from " + edge);
+    return;
+  }
+  ActorTemplate buffer;
+  buffer.registers.emplace_back();
+  apply_kind(*find_actor_kind("buffer"), Expr::constant(1), buffer);
+  buffer.stream = *stream;
+  buffer.registers.front().slots = Expr::constant(slots);
+  buffer.registers.front().carries = source.carries;
+  const std::string& given = options.text("name");
+  const std::string name = given.empty() ? options.text("from") + "-buffer" : given;
+
+  std::vector<std::size_t> reads;
+  for (std::size_t i = 0; i < graph.actors[*to].reads.size(); ++i) {
+    const ReadTemplate& read = graph.actors[*to].reads[i];
+    if (read.actor == *from && read.reg == *reg) reads.push_back(i);
+  }
+  // Several are on different ranks, or from different ones, and get a buffer each.
+  for (const std::size_t read : reads) {
+    buffer.name = free_name(graph.actors, name);
+    insert(graph, (*to)++, read, buffer);
+  }
+  if (!reads.empty()) return;
+  diagnostics.error(
+      graph.actors[*to].place,
+      "there is no edge from " + edge + " that carries the register '" + source.name + "'");
+}
+
+}  // namespace
+
+Pass insert_buffer_pass() {
+  return {"insert-buffer",
+          "puts a buffer between two ops, before the reader",
+          {{"from", OptionType::kText, {}, "what fills it"},
+           {"to", OptionType::kText, {}, "what reads it"},
+           {"slots", OptionType::kNumber, "1", "how many it holds"},
+           {"register", OptionType::kText, "out", "that of 'from' which it reads"},
+           {"stream", OptionType::kText, "", "where it stands; that of 'to'"},
+           {"name", OptionType::kText, "", "what it is called; FROM-buffer"}},
+          run};
+}
+
+}  // namespace pipesim::models

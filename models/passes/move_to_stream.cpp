@@ -1,0 +1,31 @@
+#include "models/graph_edit.hpp"
+#include "models/passes/shipped_passes.hpp"
+
+namespace pipesim::models {
+namespace {
+
+void run(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
+  const auto actors = find_actors(graph, options.text("op"), diagnostics);
+  const auto stream = find_stream(graph, options.text("stream"), diagnostics);
+  if (!stream) return;
+  for (const std::uint32_t index : actors) {
+    ActorTemplate& actor = graph.actors[index];
+    if (actor.step && on_host(actor.step->role)) {
+      diagnostics.error(actor.place, "'" + actor.name + "' is done by the host, on no stream");
+      return;
+    }
+    actor.stream = *stream;
+  }
+}
+
+}  // namespace
+
+Pass move_to_stream_pass() {
+  return {"move-to-stream",
+          "puts an op on another stream",
+          {{"op", OptionType::kText, {}, "what is moved"},
+           {"stream", OptionType::kText, {}, "where to"}},
+          run};
+}
+
+}  // namespace pipesim::models

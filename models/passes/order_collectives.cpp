@@ -1,0 +1,123 @@
+// NCCL wants the calls of a device in one order on all ranks. Where data alone does not say which
+// of two collectives comes first, ranks may differ, and that is how hangs begin.
+//
+// The order is that of the data, and of the file where data leaves it open. Each collective then
+// waits for the one before it on its rank, through a control register of one slot: so the earlier
+// one cannot run ahead either, and the acts of all of them alternate: a#1 b#1 a#2 b#2 ... on every
+// rank. That costs overlap, which is the price of one order.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/graph_edit.hpp"
+#include "models/lowering.hpp"
+#include "models/passes/shipped_passes.hpp"
+
+namespace pipesim::models {
+namespace {
+
+// Actors after all that they read, those of the file first: Kahn's algorithm with the smallest
+// index. What is on a cycle comes last, in the order of the file.
+std::vector<std::uint32_t> data_order(const TaskGraph& graph) {
+  const std::size_t count = graph.actors.size();
+  std::vector<std::uint32_t> open(count, 0);
+  std::vector<std::vector<std::uint32_t>> readers(count);
+  std::vector<std::uint32_t> ready;  // a heap, the smallest in front
+  for (std::uint32_t i = 0; i < count; ++i) {
+    for (const ReadTemplate& read : graph.actors[i].reads) readers[read.actor].push_back(i);
+    open[i] = static_cast<std::uint32_t>(graph.actors[i].reads.size());
+    if (open[i] == 0) ready.push_back(i);
+  }
+  std::vector<std::uint32_t> order;
+  std::vector<bool> done(count, false);
+  while (!ready.empty()) {
+    std::pop_heap(ready.begin(), ready.end(), std::greater<>());
+    const std::uint32_t next = ready.back();
+    ready.pop_back();
+    order.push_back(next);
+    done[next] = true;
+    for (const std::uint32_t reader : readers[next]) {
+      if (--open[reader] > 0) continue;
+      ready.push_back(reader);
+      std::push_heap(ready.begin(), ready.end(), std::greater<>());
+    }
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (!done[i]) order.push_back(i);
+  }
+  return order;
+}
+
+// How often an actor acts, by template, on the first of its ranks; 0 where it is on none.
+std::vector<std::uint32_t> acts_of(const Lowered& lowered, std::size_t actors) {
+  std::vector<std::uint32_t> acts(actors, 0);
+  for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
+    std::uint32_t& known = acts[lowered.actor_template[id]];
+    if (known == 0) known = lowered.plan.actors[id].acts;
+  }
+  return acts;
+}
+
+// `after` waits for `before`, on `ranks`.
+void chain(TaskGraph& graph, std::uint32_t before, std::uint32_t after, RankSet ranks) {
+  constexpr const char* kName = "order";
+  std::vector<RegisterTemplate>& registers = graph.actors[before].registers;
+  auto reg = std::find_if(registers.begin(), registers.end(), [&](const RegisterTemplate& known) {
+    return known.name == kName && known.control;
+  });
+  if (reg == registers.end()) {
+    RegisterTemplate made;
+    made.name = free_name(registers, kName);
+    made.place = graph.actors[before].place;
+    made.control = true;
+    reg = registers.insert(registers.end(), std::move(made));
+  }
+  ReadTemplate read;
+  read.place = graph.actors[after].place;
+  read.actor = before;
+  read.reg = static_cast<std::uint32_t>(reg - registers.begin());
+  read.on = std::move(ranks);
+  graph.actors[after].reads.push_back(std::move(read));
+}
+
+void run(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
+  const auto group = find_group(graph, options.text("group"), diagnostics);
+  if (!group) return;
+  const std::optional<Lowered> lowered = lower(graph, diagnostics);
+  if (!lowered) return;
+  const std::vector<std::uint32_t> acts = acts_of(*lowered, graph.actors.size());
+
+  std::vector<std::uint32_t> last(graph.ranks, kNoIndex);  // collective on each rank, so far
+  for (const std::uint32_t index : data_order(graph)) {
+    const ActorTemplate& actor = graph.actors[index];
+    if (!actor.collective || actor.collective->group != *group) continue;
+    std::map<std::uint32_t, std::vector<std::uint32_t>> ranks_by_predecessor;
+    for (const std::uint32_t rank : actor.on) {
+      if (last[rank] != kNoIndex) ranks_by_predecessor[last[rank]].push_back(rank);
+      last[rank] = index;
+    }
+    for (auto& [before, ranks] : ranks_by_predecessor) {
+      if (acts[before] != acts[index]) {
+        diagnostics.error(actor.place, "'" + graph.actors[before].name + "' acts " +
+                                           std::to_string(acts[before]) + " times and '" +
+                                           actor.name + "' " + std::to_string(acts[index]) +
+                                           " times, so they cannot alternate");
+        return;
+      }
+      chain(graph, before, index, RankSet(std::move(ranks)));
+    }
+  }
+}
+
+}  // namespace
+
+Pass order_collectives_pass() {
+  return {"order-collectives",
+          "chains the collectives of a group, so that all ranks have one order",
+          {{"group", OptionType::kText, {}, "whose collectives"}},
+          run};
+}
+
+}  // namespace pipesim::models

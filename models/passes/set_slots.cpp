@@ -1,0 +1,31 @@
+#include "models/graph_edit.hpp"
+#include "models/passes/shipped_passes.hpp"
+
+namespace pipesim::models {
+namespace {
+
+void run(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
+  const auto index = find_actor(graph, options.text("op"), diagnostics);
+  if (!index) return;
+  ActorTemplate& actor = graph.actors[*index];
+  const auto reg = find_register(actor, options.text("register"), diagnostics);
+  const std::int64_t slots = options.number("slots");
+  if (slots < 1) {
+    diagnostics.error({}, "a register has at least 1 slot, found " + std::to_string(slots));
+  } else if (reg) {
+    actor.registers[*reg].slots = Expr::constant(slots);
+  }
+}
+
+}  // namespace
+
+Pass set_slots_pass() {
+  return {"set-slots",
+          "sets the credits of a register",
+          {{"op", OptionType::kText, {}, "whose register"},
+           {"slots", OptionType::kNumber, {}, "how many"},
+           {"register", OptionType::kText, "out", "which one"}},
+          run};
+}
+
+}  // namespace pipesim::models
