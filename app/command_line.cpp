@@ -312,13 +312,6 @@ std::string one_file(const po::variables_map& values, std::string_view command) 
                     : fmt::format("'pipesim {}' takes one file, found {}", command, files.size()));
 }
 
-std::vector<formats::Setting> settings(const po::variables_map& values) {
-  std::vector<formats::Setting> result;
-  if (values.count("set") == 0) return result;
-  for (const std::string& text : values["set"].as<Arguments>()) result.push_back(setting(text));
-  return result;
-}
-
 bool on_or_off(const po::variables_map& values, const char* option) {
   const auto& text = values[option].as<std::string>();
   if (text == "on" || text == "off") return text == "on";

@@ -181,7 +181,7 @@ class Comparison {
 
 std::string party(const WaitParty& of) {
   if (of.kind == sim::WaitNodeKind::kOutside) return "the outside";
-  const std::string rank = "rank " + std::to_string(of.rank);
+  std::string rank = "rank " + std::to_string(of.rank);
   if (of.kind == sim::WaitNodeKind::kRank) return rank;
   return rank + " " + of.act.op + "#" + std::to_string(of.act.act);
 }
