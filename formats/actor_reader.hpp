@@ -50,7 +50,7 @@ class ActorReader {
   void read_read(std::uint32_t index, const YamlValue& value, bool control);
   bool read_long_read(const YamlValue& value, models::ReadTemplate& read, std::string& from,
                       std::string& reg);
-  bool find_register(const std::string& name, const std::string& reg, models::Place place,
+  bool find_register(const std::string& name, const std::string& given, models::Place place,
                      models::ReadTemplate& read);
   void take_expr(MapReader& map, const char* key, ValueType type, models::Expr& target);
   void take_truth(MapReader& map, const char* key, bool& target);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -40,7 +41,8 @@ bool reads_as_nothing(std::string_view text) {
 // letters, digits or among `others`, and it begins and ends harmlessly.
 bool is_plain(std::string_view text, std::string_view begins, std::string_view others) {
   if (reads_as_nothing(text) || text.back() == ' ') return false;
-  if (!is_letter_or_digit(text.front()) && begins.find(text.front()) == text.npos) return false;
+  if (!is_letter_or_digit(text.front()) && begins.find(text.front()) == std::string_view::npos)
+    return false;
   return std::all_of(text.begin(), text.end(), [&](char c) {
     return is_letter_or_digit(c) || others.find(c) != std::string_view::npos;
   });
@@ -146,7 +148,9 @@ void YamlNode::write_entry(std::string head, std::size_t indent, bool block,
 void YamlNode::write_block(std::size_t indent, bool block_below, std::string& out) const {
   const std::string space(indent, ' ');
   for (const auto& [key, value] : children_) {
-    value.write_entry(space + (kind_ == Kind::kMap ? key + ':' : "-"), indent, block_below, out);
+    std::string head = space;
+    head.append(kind_ == Kind::kMap ? key : "").append(kind_ == Kind::kMap ? ":" : "-");
+    value.write_entry(std::move(head), indent, block_below, out);
   }
 }
 

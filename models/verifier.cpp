@@ -204,7 +204,7 @@ class Verifier {
   void check_actor_names();
   void check_actor(const ActorTemplate& actor);
   void check_program(const HostThread& thread, const std::vector<ProgramStep>& steps,
-                     bool& steps_of, bool& actors_of);
+                     bool& has_steps, bool& has_actors);
   void check_edge(const ActorTemplate& reader, const ReadTemplate& read);
 
   const TaskGraph& graph_;
