@@ -13,7 +13,26 @@ struct Console {
   std::ostream& err;
   bool out_colour = false;  // colours on `out` are welcome
   bool err_colour = false;
-  const std::atomic<bool>* interrupted = nullptr;  // set by SIGINT
+  // Set by SIGINT while `simulating`, which a command sets; at any other time SIGINT ends the
+  // process.
+  const std::atomic<bool>* interrupted = nullptr;
+  std::atomic<bool>* simulating = nullptr;
+};
+
+/// While this lives, Ctrl-C is the simulation's.
+class Simulating {
+ public:
+  explicit Simulating(const Console& console) : flag_(console.simulating) {
+    if (flag_ != nullptr) *flag_ = true;
+  }
+  ~Simulating() {
+    if (flag_ != nullptr) *flag_ = false;
+  }
+  Simulating(const Simulating&) = delete;
+  Simulating& operator=(const Simulating&) = delete;
+
+ private:
+  std::atomic<bool>* flag_;
 };
 
 }  // namespace pipesim::app

@@ -60,6 +60,7 @@ std::optional<Simulation> run_again(const SavedState& state, const formats::Scen
   options.stop = console.interrupted;
   options.keep_log = views.need_log();
   if (state.interrupted) options.max_events = state.events;
+  const Simulating now(console);
   return simulate_until(scenario.graph, until, options, diagnostics);
 }
 

@@ -13,11 +13,13 @@
 namespace {
 
 std::atomic<bool> interrupted{false};
+std::atomic<bool> simulating{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
 
-// The first Ctrl-C ends the run with a report of the state reached, a second one the process.
+// While something is simulated the first Ctrl-C ends that with a report of the state reached. At
+// any other time, and the second time, there is nothing to report.
 void on_interrupt(int /*signal*/) {
-  if (interrupted.exchange(true)) std::_Exit(130);
+  if (!simulating || interrupted.exchange(true)) std::_Exit(130);
 }
 
 bool wants_colour(int descriptor) {
@@ -36,5 +38,5 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   return pipesim::app::run_command_line(
       arguments, {std::cin, std::cout, std::cerr, wants_colour(STDOUT_FILENO),
-                  wants_colour(STDERR_FILENO), &interrupted});
+                  wants_colour(STDERR_FILENO), &interrupted, &simulating});
 }

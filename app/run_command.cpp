@@ -1,5 +1,7 @@
 #include "app/run_command.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "app/exit_codes.hpp"
@@ -14,13 +16,21 @@ namespace {
 
 std::string shown_path(const std::string& path) { return path == "-" ? "standard input" : path; }
 
+// What may have several lines, in one.
+std::string one_line(std::string text) {
+  text.erase(text.find_last_not_of('\n') + 1);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return models::printable(text);
+}
+
 std::string parameter_table(const formats::Scenario& scenario) {
   if (scenario.parameters.empty()) return "The scenario has no parameters.\n";
   viz::Table table({"parameter", "value", "can be", "what it is"});
   for (const formats::Parameter& parameter : scenario.parameters) {
     std::string can_be(formats::type_name(parameter.value.type));
     if (!parameter.options.empty()) can_be = fmt::format("{}", fmt::join(parameter.options, ", "));
-    table.add({parameter.name, formats::to_text(parameter.value), can_be, parameter.about});
+    table.add(
+        {parameter.name, formats::to_text(parameter.value), can_be, one_line(parameter.about)});
   }
   return table.text();
 }
@@ -60,8 +70,10 @@ int run_run(const RunCommand& command, const Console& console) {
   sim::RunOptions options;
   options.stop = console.interrupted;
   options.keep_log = command.views.need_log();
-  const std::optional<models::Simulation> simulation =
-      simulate_until(scenario->graph, command.until, options, diagnostics);
+  const std::optional<models::Simulation> simulation = [&] {
+    const Simulating now(console);
+    return simulate_until(scenario->graph, command.until, options, diagnostics);
+  }();
   if (!simulation) return complain();
   // What is left are warnings.
   complain();

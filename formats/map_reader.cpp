@@ -77,6 +77,7 @@ std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_
           .notes.emplace_back("write the keys out, or use an alias for the whole value");
       continue;
     }
+    if (!check_name(entry.key.text(), entry.key, diagnostics)) continue;
     const auto [first, is_new] = seen.emplace(entry.key.text(), entry.key.place());
     if (!is_new) {
       diagnostics

@@ -61,13 +61,7 @@ void ParameterReader::read(const YamlValue::Entry& entry) {
   Parameter parameter;
   parameter.name = entry.key.text();
   parameter.place = entry.key.place();
-  if (!is_parameter_name(parameter.name)) {
-    diagnostics_
-        .error(parameter.place,
-               fmt::format("'{}' cannot be the name of a parameter", parameter.name))
-        .notes.emplace_back("a name is letters, digits and _, and no word that expressions use");
-    return;
-  }
+  if (!check_parameter_name(parameter.name, parameter.place, diagnostics_)) return;
   // One that is wrong stays known, so that what uses it is not a second mistake.
   if (!read_fields(entry.value, parameter)) {
     parameter.value.expr = Expr::constant(0);
@@ -103,8 +97,12 @@ bool ParameterReader::read_options(const YamlValue& value, Parameter& parameter)
     diagnostics_.error(value.place(), "'one_of' is a list of words");
     return false;
   }
-  for (const YamlValue& option : options) parameter.options.emplace_back(option.text());
-  return true;
+  bool good = true;
+  for (const YamlValue& option : options) {
+    good = check_name(option.text(), option, diagnostics_) && good;
+    parameter.options.emplace_back(option.text());
+  }
+  return good;
 }
 
 bool ParameterReader::read_default(const YamlValue& value, Parameter& parameter) {
@@ -192,6 +190,13 @@ bool ParameterReader::check(const Parameter& parameter, models::Place place,
 }
 
 }  // namespace
+
+bool check_parameter_name(const std::string& name, models::Place place, Diagnostics& diagnostics) {
+  if (is_parameter_name(name)) return true;
+  diagnostics.error(place, fmt::format("'{}' cannot be the name of a parameter", name))
+      .notes.emplace_back("a name is letters, digits and _, and no word that expressions use");
+  return false;
+}
 
 std::vector<Parameter> read_parameters(const YamlValue& value, const std::vector<Setting>& settings,
                                        Diagnostics& diagnostics) {

@@ -1,6 +1,7 @@
 // The `params:` of a scenario, and what `--set` makes of them.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "formats/expression.hpp"
@@ -9,6 +10,10 @@
 #include "models/diagnostics.hpp"
 
 namespace pipesim::formats {
+
+/// Reports a name that expressions cannot use, or use otherwise.
+bool check_parameter_name(const std::string& name, models::Place place,
+                          models::Diagnostics& diagnostics);
 
 /// The parameters of `value` (the map below `params:`) with their values: those of `settings`, or
 /// their defaults, which may use the parameters before them.

@@ -2,14 +2,16 @@
 #include "formats/program_reader.hpp"
 
 #include <algorithm>
-#include <array>
+#include <charconv>
 #include <limits>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "formats/cluster_reader.hpp"
 #include "formats/lookup.hpp"
+#include "formats/parameters.hpp"
 
 namespace pipesim::formats {
 
@@ -26,10 +28,15 @@ using sim::Role;
 
 namespace {
 
-// What a loop with an index or a chain of blocks may come to.
+// What loops with an index and blocks that call each other may come to. Nobody writes so much, and
+// none of this size can hurt.
 constexpr std::int64_t kMostCopies = 100'000;
-constexpr std::size_t kDeepestBlocks = 50;
-constexpr std::size_t kMostActors = 5'000'000;
+constexpr std::size_t kMostVisits = 1'000'000;
+constexpr std::uint64_t kMostPlaced = 100'000'000;
+constexpr std::size_t kDeepest = 200;
+
+// The stream of a communicator's calls is called so, and like the communicator.
+constexpr std::string_view kCallsPrefix = "nccl ";
 
 RankSet intersection(const RankSet& a, const RankSet& b) {
   std::vector<std::uint32_t> ranks;
@@ -52,6 +59,33 @@ std::vector<std::string> step_words() {
   return words;
 }
 
+// The words that stand as `key` anywhere in `value`, also where `when` is off or a choice takes
+// another.
+void collect_words(const YamlValue& value, std::string_view key,
+                   std::set<std::string, std::less<>>& words, bool below = false) {
+  if (below && value.is_scalar()) words.emplace(value.text());
+  if (value.is_list()) {
+    for (const YamlValue& item : value.items()) collect_words(item, key, words, below);
+  }
+  for (const YamlValue::Entry& entry : value.entries()) {
+    collect_words(entry.value, key, words, below || entry.key.text() == key);
+  }
+}
+
+// All that expressions in `value` could call a parameter.
+void collect_names(const YamlValue& value, std::set<std::string>& names) {
+  const auto part_of_name = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  const std::string_view text = value.text();
+  for (auto at = text.begin(); at != text.end();) {
+    const auto begin = std::find_if(at, text.end(), part_of_name);
+    at = std::find_if_not(begin, text.end(), part_of_name);
+    if (begin != at) names.emplace(begin, at);
+  }
+  for (const YamlValue& item : value.items()) collect_names(item, names);
+}
+
 }  // namespace
 
 ProgramReader::ProgramReader(const ValueReader& values, const ActorDefaults& defaults,
@@ -61,23 +95,30 @@ ProgramReader::ProgramReader(const ValueReader& values, const ActorDefaults& def
       values_(scope_, values.sets(), values.diagnostics()),
       defaults_(defaults),
       open_streams_(open_streams),
-      graph_(graph) {
+      graph_(graph),
+      declared_streams_(graph.streams.size()),
+      declared_communicators_(graph.communicators.size()) {
   scope_.parameters = &parameters_;
   for (const ActorTemplate& actor : graph.actors) actor_names_.insert(actor.name);
 }
 
 void ProgramReader::read_blocks(const YamlValue& blocks) {
+  collect_words(blocks, "stream", stream_words_);
+  collect_words(blocks, "record", record_words_);
   for (const YamlValue::Entry& entry : named_entries(blocks, "'blocks'", diagnostics())) {
     blocks_.emplace(std::string(entry.key.text()), entry.value);
   }
 }
 
 void ProgramReader::read(const YamlValue& programs) {
-  if (programs.is_list()) {
-    for (const YamlValue& program : programs.items()) read_program(program);
-  } else {
-    read_program(programs);
+  collect_words(programs, "stream", stream_words_);
+  collect_words(programs, "record", record_words_);
+  for (const YamlValue& program :
+       programs.is_list() ? programs.items() : std::vector<YamlValue>{programs}) {
+    read_program(program);
   }
+  check_streams();
+  check_events();
 }
 
 // One program: on these ranks, by this host thread. Several programs of one thread are for
@@ -115,12 +156,41 @@ void ProgramReader::read_program(const YamlValue& value) {
 }
 
 void ProgramReader::read_steps(const YamlValue& value, const Context& context, Steps& steps) {
-  if (!value.is_list()) {
-    diagnostics().error(value.place(),
-                        fmt::format("'do' is a list of steps, found {}", value.described()));
+  const std::optional<YamlValue> picked = values_.resolved(value);
+  if (!picked || (picked->is_null() && !value.is_null())) return;
+  if (!picked->is_list()) {
+    diagnostics().error(picked->place(),
+                        fmt::format("'do' is a list of steps, found {}", picked->described()));
     return;
   }
-  for (const YamlValue& item : value.items()) read_step(item, context, steps);
+  if (!count_visit(value.place())) return;
+  ++depth_;
+  for (const YamlValue& item : picked->items()) {
+    if (!count_visit(item.place())) break;
+    read_step(item, context, steps);
+  }
+  --depth_;
+}
+
+// False where the programs come to more than can be read, which is told once.
+bool ProgramReader::count_visit(Place place) {
+  if (visits_ > kMostVisits) return false;
+  ++visits_;
+  if (depth_ > kDeepest) {
+    diagnostics().error(place, fmt::format("steps nest more than {} deep", kDeepest));
+    visits_ = kMostVisits + 1;
+  } else if (visits_ > kMostVisits || placed_ > kMostPlaced) {
+    const auto [most, what] =
+        visits_ > kMostVisits
+            ? std::pair<std::uint64_t, const char*>(kMostVisits, "steps to read")
+            : std::pair<std::uint64_t, const char*>(kMostPlaced, "steps of all ranks");
+    diagnostics()
+        .error(place, fmt::format("the programs come to more than {} {}", most, what))
+        .notes.emplace_back(
+            "a step counts for each call of its block, and for each round of a loop with an index");
+    visits_ = kMostVisits + 1;
+  }
+  return visits_ <= kMostVisits;
 }
 
 void ProgramReader::read_step(const YamlValue& value, const Context& context, Steps& steps) {
@@ -128,12 +198,9 @@ void ProgramReader::read_step(const YamlValue& value, const Context& context, St
   if (!picked || picked->is_null()) return;
   MapReader map(*picked, "a step", diagnostics());
   if (!picked->is_map()) return;
-  const std::optional<YamlValue> when = map.take("when");
-  const bool exists = !when || values_.truth(*when).value_or(true);
+  const bool exists = read_when(map);
   Context inner = context;
-  if (const auto on = map.take("on")) {
-    inner.on = intersection(context.on, values_.rank_set(*on).value_or(context.on));
-  }
+  inner.on = read_on(map, context.on);
   if (!exists) return;
   if (read_block(map, inner, steps) || read_call_of_block(map, inner, steps)) {
     map.finish();
@@ -143,7 +210,7 @@ void ProgramReader::read_step(const YamlValue& value, const Context& context, St
   actor.place = picked->place();
   actor.step.emplace();
   actor.launch_overhead = defaults_.launch_overhead;
-  const bool known = read_device_step(map, actor) || read_host_step(map, actor);
+  const bool known = read_device_step(map, actor, inner) || read_host_step(map, actor);
   if (!known) {
     models::Diagnostic& error = diagnostics().error(picked->place(), "this step does nothing");
     const std::vector<YamlValue::Entry> entries = picked->entries();
@@ -155,9 +222,53 @@ void ProgramReader::read_step(const YamlValue& value, const Context& context, St
     return;
   }
   if (!read_common(map, actor)) return;
-  read_after(map, actor, inner, steps);
+  std::vector<Part> parts = parts_of(actor, inner.on);
+  read_after(map, actor, {inner.thread, ranks_of(parts)}, steps);
   map.finish();
-  add_step(std::move(actor), inner, steps);
+  for (Part& part : parts) {
+    ActorTemplate copy = actor;
+    copy.step->calls = std::move(part.calls);
+    add_step(std::move(copy), {inner.thread, std::move(part.on)}, steps);
+  }
+}
+
+bool ProgramReader::read_when(MapReader& map) {
+  const std::optional<YamlValue> when = map.take("when");
+  return !when || values_.truth(*when).value_or(true);
+}
+
+RankSet ProgramReader::read_on(MapReader& map, const RankSet& outer) {
+  const std::optional<YamlValue> on = map.take("on");
+  return on ? intersection(outer, values_.rank_set(*on).value_or(outer)) : outer;
+}
+
+// A group of which ranks have different calls is a step for each set of calls that some rank has.
+// Where a rank has none, it has no step.
+std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& actor,
+                                                         const RankSet& on) const {
+  const std::vector<CallTemplate>& calls = actor.step->calls;
+  if (actor.step->role != Role::kCalls) return {{on, {}}};
+  std::map<std::vector<std::size_t>, std::vector<std::uint32_t>> ranks;  // by what they call
+  for (const std::uint32_t rank : on) {
+    std::vector<std::size_t> own;
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      if (calls_on_[i].contains(rank)) own.push_back(i);
+    }
+    if (!own.empty()) ranks[std::move(own)].push_back(rank);
+  }
+  std::vector<Part> parts;
+  for (auto& [own, of] : ranks) {
+    Part part{RankSet(std::move(of)), {}};
+    for (const std::size_t i : own) part.calls.push_back(calls[i]);
+    parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+RankSet ProgramReader::ranks_of(const std::vector<Part>& parts) {
+  std::vector<std::uint32_t> ranks;
+  for (const Part& part : parts) ranks.insert(ranks.end(), part.on.begin(), part.on.end());
+  return RankSet(std::move(ranks));
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -198,7 +309,8 @@ void ProgramReader::read_repeat(MapReader& map, const YamlValue& times, const Co
   if (!index) {
     step.times = count;
     read_steps(*block, context, step.block);
-  } else if (const std::optional<std::string> name = values_.word(*index)) {
+  } else if (const std::optional<std::string> name = values_.word(*index);
+             name && check_parameter_name(*name, index->place(), diagnostics())) {
     for (std::int64_t i = 0; i < count && !diagnostics().has_errors(); ++i) {
       Parameter parameter;
       parameter.name = *name;
@@ -228,24 +340,15 @@ bool ProgramReader::read_call_of_block(MapReader& map, const Context& context, S
   }
   const bool calls_itself =
       std::find(open_blocks_.begin(), open_blocks_.end(), *name) != open_blocks_.end();
-  if (calls_itself || open_blocks_.size() >= kDeepestBlocks) {
+  if (calls_itself) {
     diagnostics().error(called->place(), fmt::format("block '{}' calls itself", *name));
     return true;
   }
-  std::vector<Parameter> given;
-  if (const auto with = map.take("with")) {
-    for (const YamlValue::Entry& entry : named_entries(*with, "'with'", diagnostics())) {
-      const TextPlace place{entry.value.place(), entry.value.quoted()};
-      const auto value = parse_expression(entry.value.text(), place, scope_, diagnostics());
-      if (!value) continue;
-      Parameter parameter;
-      parameter.name = entry.key.text();
-      parameter.value = *value;
-      given.push_back(std::move(parameter));
-    }
-  }
-  const std::size_t count = given.size();
-  parameters_.insert(parameters_.begin(), given.begin(), given.end());
+  std::optional<std::vector<Parameter>> given = std::vector<Parameter>();
+  if (const auto with = map.take("with")) given = read_with(*with, *name);
+  if (!given) return true;  // without what it needs all of the block would be wrong
+  const std::size_t count = given->size();
+  parameters_.insert(parameters_.begin(), given->begin(), given->end());
   open_blocks_.push_back(*name);
   read_steps(block->second, context, steps);
   open_blocks_.pop_back();
@@ -253,10 +356,55 @@ bool ProgramReader::read_call_of_block(MapReader& map, const Context& context, S
   return true;
 }
 
+// Nothing where something is wrong.
+std::optional<std::vector<Parameter>> ProgramReader::read_with(const YamlValue& with,
+                                                               const std::string& block) {
+  const auto [names, is_new] = names_in_.try_emplace(block);
+  if (is_new) collect_names(blocks_.find(block)->second, names->second);
+  std::vector<Parameter> given;
+  bool good = with.is_map();
+  for (const YamlValue::Entry& entry : named_entries(with, "'with'", diagnostics())) {
+    Parameter parameter;
+    parameter.name = entry.key.text();
+    good = check_parameter_name(parameter.name, entry.key.place(), diagnostics()) && good;
+    if (names->second.count(parameter.name) == 0) {
+      good = false;
+      models::Diagnostic& error = diagnostics().error(
+          entry.key.place(), fmt::format("block '{}' does not use '{}'", block, parameter.name));
+      const std::string nearest = models::nearest_name(
+          parameter.name, std::vector<std::string>(names->second.begin(), names->second.end()));
+      if (!nearest.empty()) error.notes.push_back(fmt::format("did you mean '{}'?", nearest));
+    }
+    const std::optional<Value> value = read_given(entry.value);
+    good = good && value.has_value();
+    if (value) parameter.value = *value;
+    given.push_back(std::move(parameter));
+  }
+  return good ? std::optional(std::move(given)) : std::nullopt;
+}
+
+// An expression, or one of the words that a parameter may be.
+std::optional<Value> ProgramReader::read_given(const YamlValue& value) {
+  const std::optional<YamlValue> picked = values_.resolved(value);
+  if (!picked) return std::nullopt;
+  if (!picked->is_scalar()) {
+    diagnostics().error(picked->place(),
+                        fmt::format("expected a value, found {}", picked->described()));
+    return std::nullopt;
+  }
+  const std::string text(picked->text());
+  const bool word =
+      std::any_of(parameters_.begin(), parameters_.end(), [&](const Parameter& known) {
+        return std::find(known.options.begin(), known.options.end(), text) != known.options.end();
+      });
+  if (word && scope_.find(text) == nullptr) return Value{ValueType::kWord, Expr(), text};
+  return parse_expression(text, {picked->place(), picked->quoted()}, scope_, diagnostics());
+}
+
 // ---------------------------------------------------------------------------------------------
 // Steps
 
-bool ProgramReader::read_device_step(MapReader& map, ActorTemplate& actor) {
+bool ProgramReader::read_device_step(MapReader& map, ActorTemplate& actor, const Context& context) {
   StepTemplate& step = *actor.step;
   if (const auto name = map.take("compute")) {
     step.role = Role::kOp;
@@ -279,39 +427,22 @@ bool ProgramReader::read_device_step(MapReader& map, ActorTemplate& actor) {
     actor.stream = stream("compute", name->place());
     return true;
   }
-  return read_calls(map, actor);
+  return read_calls(map, actor, context);
 }
 
-bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor) {
+bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Context& context) {
   StepTemplate& step = *actor.step;
   if (const auto group = map.take("group")) {
-    step.role = Role::kCalls;
     actor.name = "group";
-    if (!group->is_list() || group->items().empty()) {
-      diagnostics().error(group->place(),
-                          fmt::format("'group' is a list of calls, found {}", group->described()));
-      return true;
-    }
-    for (const YamlValue& item : group->items()) {
-      const std::optional<YamlValue> picked = values_.resolved(item);
-      if (!picked || picked->is_null()) continue;
-      MapReader fields(*picked, "a call", diagnostics());
-      CallTemplate call;
-      call.place = picked->place();
-      if (read_one_call(fields, call, true)) {
-        step.calls.push_back(std::move(call));
-      } else {
-        diagnostics().error(picked->place(), "a group holds collectives, send and recv only");
-      }
-      fields.finish();
-    }
+    read_group(*group, step, context);
   } else {
     CallTemplate call;
     call.place = actor.place;
     if (!read_one_call(map, call, false)) return false;
-    step.role = Role::kCalls;
     step.calls.push_back(std::move(call));
+    calls_on_ = {context.on};
   }
+  step.role = Role::kCalls;
   if (step.calls.empty() || step.calls.front().communicator == kNoIndex) return true;
   const CallTemplate& first = step.calls.front();
   const models::CommunicatorTemplate& used = graph_.communicators[first.communicator];
@@ -323,6 +454,38 @@ bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor) {
                      first.operation == "split" || first.operation == "destroy";
   actor.blocking = waits || defaults_.blocking.value_or(false);
   return true;
+}
+
+void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const Context& context) {
+  calls_on_.clear();
+  const std::optional<YamlValue> group = values_.resolved(value);
+  if (!group || group->is_null()) return;
+  if (!group->is_list()) {
+    diagnostics().error(group->place(),
+                        fmt::format("'group' is a list of calls, found {}", group->described()));
+    return;
+  }
+  const std::vector<YamlValue> items = group->items();
+  if (items.empty()) diagnostics().error(group->place(), "a group without calls");
+  for (const YamlValue& item : items) {
+    if (!count_visit(item.place())) return;
+    const std::optional<YamlValue> picked = values_.resolved(item);
+    if (!picked || picked->is_null()) continue;
+    MapReader fields(*picked, "a call", diagnostics());
+    if (!picked->is_map()) continue;
+    const bool exists = read_when(fields);
+    const RankSet on = read_on(fields, context.on);
+    if (!exists) continue;
+    CallTemplate call;
+    call.place = picked->place();
+    if (!read_one_call(fields, call, true)) {
+      diagnostics().error(picked->place(), "a group holds collectives, send and recv only");
+      continue;
+    }
+    fields.finish();
+    step.calls.push_back(std::move(call));
+    calls_on_.push_back(on);
+  }
 }
 
 bool ProgramReader::read_one_call(MapReader& map, CallTemplate& call, bool in_group) {
@@ -362,18 +525,25 @@ void ProgramReader::read_call_fields(MapReader& map, CallTemplate& call) {
     if (algorithm) call.algorithm = read_algorithm(*algorithm, values_);
     return;
   }
-  const auto tag = map.take("tag");
-  if (!tag) return;
-  // A tag may count: of what depends on nothing but parameters the value is the tag.
-  call.tag = std::string(tag->text());
+  if (const auto tag = map.take("tag")) read_tag(*tag, call);
+}
+
+// A tag is a number, which may differ from rank to rank, or any other text.
+void ProgramReader::read_tag(const YamlValue& tag, CallTemplate& call) {
+  if (!tag.is_scalar()) {
+    call.tag_number = values_.expr(tag, ValueType::kNumber);
+    return;
+  }
+  call.tag = values_.word(tag).value_or("");
   models::Diagnostics unheard;
-  const TextPlace place{tag->place(), tag->quoted()};
-  const auto value = parse_expression(tag->text(), place, scope_, unheard);
+  const TextPlace place{tag.place(), tag.quoted()};
+  const auto value = parse_expression(tag.text(), place, scope_, unheard);
   if (!value) return;
   if (value->type == ValueType::kWord) {
     call.tag = value->word;
-  } else if (const auto number = value->expr.value(0); number && value->expr.is_constant()) {
-    call.tag = std::to_string(*number);
+  } else if (value->type != ValueType::kTruth) {
+    call.tag_number = value->expr;
+    call.tag_number->place = tag.place();
   }
 }
 
@@ -383,7 +553,9 @@ bool ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
     const auto value = map.take(word);
     if (!value) return std::nullopt;
     step.role = role;
-    actor.name = fmt::format("{} {}", word, value->is_scalar() ? value->text() : "");
+    actor.name = word;
+    const bool has_name = role != Role::kSynchronize || value->is_scalar();
+    if (has_name) actor.name += " " + values_.word(*value).value_or("");
     return value;
   };
   if (const auto value = named("host", Role::kWork)) {
@@ -429,16 +601,26 @@ bool ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
   return true;
 }
 
-// `device` is all streams of the rank's devices.
+// `device` is all streams of the rank's devices, which no names stand for in the step.
 void ProgramReader::read_synchronize(const YamlValue& value, ActorTemplate& actor) {
-  const std::vector<YamlValue> names =
-      value.is_list() ? value.items() : std::vector<YamlValue>{value};
-  if (value.is_list()) actor.name = "synchronize";
-  for (const YamlValue& item : names) {
+  const std::vector<YamlValue> items = listed(value);
+  if (items.empty()) diagnostics().error(value.place(), "name a stream, or 'device' for all");
+  bool all = false;
+  for (const YamlValue& item : items) {
+    if (!count_visit(item.place())) return;
     const std::optional<std::string> name = values_.word(item);
-    if (!name || *name == "device") continue;
-    actor.step->streams.push_back(stream(*name, item.place()));
+    if (!name) continue;
+    all = all || *name == "device";
+    if (*name != "device") actor.step->streams.push_back(awaited_stream(*name, item));
   }
+  if (all) actor.step->streams.clear();
+}
+
+// A list, or what a list of one would hold; nothing is an empty list.
+std::vector<YamlValue> ProgramReader::listed(const YamlValue& value) const {
+  const std::optional<YamlValue> picked = values_.resolved(value);
+  if (!picked || picked->is_null()) return {};
+  return picked->is_list() ? picked->items() : std::vector<YamlValue>{*picked};
 }
 
 void ProgramReader::read_input(MapReader& map, ActorTemplate& actor) {
@@ -478,6 +660,10 @@ bool ProgramReader::read_common(MapReader& map, ActorTemplate& actor) {
   if (const auto value = map.take("stream")) {
     const std::optional<std::string> name = values_.word(*value);
     if (!name) return false;
+    if (actor.stream != kNoIndex && graph_.streams[actor.stream].on_host) {
+      diagnostics().error(value->place(), "what the host does itself is on no stream");
+      return false;
+    }
     actor.stream = stream(*name, value->place());
   }
   return true;
@@ -490,10 +676,10 @@ void ProgramReader::read_after(MapReader& map, const ActorTemplate& actor, const
   if (on_host(actor.step->role)) return;
   const auto after = map.take("after");
   if (!after) return;
-  for (const YamlValue& item : after->is_list() ? after->items() : std::vector<YamlValue>{*after}) {
+  for (const YamlValue& item : listed(*after)) {
     const std::optional<std::string> name = values_.word(item);
     if (!name) continue;
-    const std::uint32_t awaited = stream(*name, item.place());
+    const std::uint32_t awaited = awaited_stream(*name, item);
     models::EventTemplate event;
     event.name = unique_name(fmt::format("{} before {}", *name, actor.name), context.on);
     event.place = item.place();
@@ -505,6 +691,7 @@ void ProgramReader::read_after(MapReader& map, const ActorTemplate& actor, const
       part.name = fmt::format("{} {}", role == Role::kRecord ? "record" : "wait for", event.name);
       part.stream = role == Role::kRecord ? awaited : actor.stream;
       part.step.emplace();
+      part.step->implied = true;
       part.step->role = role;
       part.step->event = index;
       part.step->at = actor.step->at;
@@ -523,10 +710,8 @@ void ProgramReader::take_expr(MapReader& map, const char* key, ValueType type, E
 // Names
 
 void ProgramReader::add_step(ActorTemplate actor, const Context& context, Steps& steps) {
-  if (graph_.actors.size() >= kMostActors) {
-    diagnostics().error(actor.place, fmt::format("more than {} steps", kMostActors));
-    return;
-  }
+  placed_ += context.on.size();
+  if (!count_visit(actor.place)) return;
   actor.name = unique_name(actor.name, context.on);
   actor.thread = context.thread;
   actor.on = context.on;
@@ -537,25 +722,70 @@ void ProgramReader::add_step(ActorTemplate actor, const Context& context, Steps&
   steps.push_back(std::move(step));
 }
 
-// The second of a name on a rank is called "name.2". Steps of different ranks may share one.
+// The second of a name on a rank is called "name.2", unless something else is. Steps of different
+// ranks may share one.
 std::string ProgramReader::unique_name(const std::string& name, const RankSet& on) {
   std::vector<std::uint32_t>& copies = copies_[name];
-  copies.resize(graph_.ranks, actor_names_.count(name) > 0 ? 1 : 0);
+  copies.resize(graph_.ranks, 0);
   std::uint32_t copy = 0;
-  for (const std::uint32_t rank : on) copy = std::max(copy, copies[rank] + 1);
+  for (const std::uint32_t rank : on) copy = std::max(copy, copies[rank]);
+  const auto named = [&] { return copy == 1 ? name : fmt::format("{}.{}", name, copy); };
+  ++copy;
+  while (is_taken(named(), on)) ++copy;
   for (const std::uint32_t rank : on) copies[rank] = copy;
-  return copy <= 1 ? name : fmt::format("{}.{}", name, copy);
+  return named();
+}
+
+// Whether an actor, or a step on one of these ranks, has been given `name`: as its own, or as the
+// second or later of another. Copies of `name` itself do not count.
+bool ProgramReader::is_taken(const std::string& name, const RankSet& on) const {
+  if (actor_names_.count(name) > 0) return true;
+  const auto on_any = [&](const std::string& base, std::uint64_t least) {
+    const auto found = copies_.find(base);
+    if (found == copies_.end()) return false;
+    return std::any_of(on.begin(), on.end(),
+                       [&](std::uint32_t rank) { return found->second[rank] >= least; });
+  };
+  if (on_any(name, 1)) return true;
+  const std::size_t dot = name.rfind('.');
+  std::uint64_t copy = 0;
+  if (dot == std::string::npos || dot + 1 == name.size() || name[dot + 1] == '0') return false;
+  const char* end = name.data() + name.size();
+  const auto parsed = std::from_chars(name.data() + dot + 1, end, copy);
+  return parsed.ec == std::errc() && parsed.ptr == end && copy > 1 &&
+         on_any(name.substr(0, dot), copy);
 }
 
 std::uint32_t ProgramReader::stream(const std::string& name, Place place) {
   const std::uint32_t known = index_of(graph_.streams, name);
   if (known != kNoIndex) return known;
-  if (!open_streams_ && name != "compute") {
+  if (!open_streams_ && name != "compute" && !is_stream_of_calls(name)) {
     models::Diagnostic& error =
         diagnostics().error(place, fmt::format("there is no stream '{}'", name));
     models::suggest_name(error, name, names_of(graph_.streams));
     error.notes.emplace_back("the scenario lists its streams under 'streams'");
   }
+  return add_stream(name, place);
+}
+
+// A stream may be waited for before anything has been put on it, and where the steps that would are
+// left out this time. `item` is what names it.
+std::uint32_t ProgramReader::awaited_stream(const std::string& name, const YamlValue& item) {
+  const std::uint32_t index = stream(name, item.place());
+  const bool known = index < declared_streams_ || name == "compute" || is_stream_of_calls(name) ||
+                     stream_words_.count(name) > 0 || stream_words_.count(item.text()) > 0;
+  if (!known) awaited_.try_emplace(index, item.place());
+  return index;
+}
+
+// Whether `name` is the stream that the calls of a communicator have of their own.
+bool ProgramReader::is_stream_of_calls(const std::string& name) const {
+  if (name.rfind(kCallsPrefix, 0) != 0) return false;
+  const std::string of = name.substr(kCallsPrefix.size());
+  return index_of(graph_.groups, of) != kNoIndex || index_of(graph_.communicators, of) != kNoIndex;
+}
+
+std::uint32_t ProgramReader::add_stream(const std::string& name, Place place) {
   models::StreamTemplate stream;
   stream.name = name;
   stream.place = place;
@@ -568,28 +798,55 @@ std::uint32_t ProgramReader::stream(const std::string& name, Place place) {
 std::uint32_t ProgramReader::stream_of_calls(const CallTemplate& call) {
   models::CommunicatorTemplate& used = graph_.communicators[call.communicator];
   if (used.stream != kNoIndex) return used.stream;
-  const std::string name = used.on_host ? used.name : "nccl " + used.name;
+  const std::string name = used.on_host ? used.name : std::string(kCallsPrefix) + used.name;
   used.stream = index_of(graph_.streams, name);
-  if (used.stream == kNoIndex) {
-    models::StreamTemplate stream;
-    stream.name = name;
-    stream.place = used.place;
-    stream.launch_queue = graph_.launch_queue;
-    stream.on_host = used.on_host;
-    used.stream = static_cast<std::uint32_t>(graph_.streams.size());
-    graph_.streams.push_back(std::move(stream));
-  }
+  if (used.stream == kNoIndex) used.stream = add_stream(name, used.place);
+  if (used.on_host) graph_.streams[used.stream].on_host = true;
   return used.stream;
 }
 
+void ProgramReader::check_streams() {
+  std::set<std::uint32_t> used;
+  for (const ActorTemplate& actor : graph_.actors) {
+    if (!actor.step || !actor.step->implied) used.insert(actor.stream);
+  }
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < graph_.streams.size(); ++i) {
+    if (i < declared_streams_ || used.count(i) > 0) names.push_back(graph_.streams[i].name);
+  }
+  for (const auto& [index, place] : awaited_) {
+    if (used.count(index) > 0) continue;
+    const std::string& name = graph_.streams[index].name;
+    models::Diagnostic& error =
+        diagnostics().error(place, fmt::format("nothing is ever put on stream '{}'", name));
+    models::suggest_name(error, name, names);
+  }
+}
+
+void ProgramReader::check_events() {
+  std::set<std::uint32_t> recorded;
+  for (const ActorTemplate& actor : graph_.actors) {
+    if (actor.step && actor.step->role == Role::kRecord) recorded.insert(actor.step->event);
+  }
+  const std::vector<std::string> names(record_words_.begin(), record_words_.end());
+  for (const std::uint32_t index : awaited_events_) {
+    if (recorded.count(index) > 0) continue;
+    const models::EventTemplate& event = graph_.events[index];
+    models::Diagnostic& error =
+        diagnostics().error(event.place, fmt::format("event '{}' is recorded nowhere", event.name));
+    models::suggest_name(error, event.name, names);
+  }
+}
+
 // A named communicator, or the one that all steps share which name the group. A barrier over a
-// group is one of the hosts.
+// group is one of the hosts, also where other steps have made a communicator of its name.
 std::uint32_t ProgramReader::communicator(const YamlValue& value, bool host_barrier) {
   const std::optional<std::string> name = values_.word(value);
   if (!name) return kNoIndex;
   const std::uint32_t group = index_of(graph_.groups, *name);
-  const std::uint32_t named = index_of(graph_.communicators, *name);
-  const std::string wanted = host_barrier && named == kNoIndex ? "hosts of " + *name : *name;
+  const bool named = index_of(graph_.communicators, *name) < declared_communicators_;
+  const std::string wanted =
+      host_barrier && !named && group != kNoIndex ? "hosts of " + *name : *name;
   const std::uint32_t known = index_of(graph_.communicators, wanted);
   if (known != kNoIndex) return known;
   if (group == kNoIndex) {
@@ -613,20 +870,30 @@ std::uint32_t ProgramReader::communicator(const YamlValue& value, bool host_barr
 std::uint32_t ProgramReader::event(const YamlValue& value, bool shared) {
   const std::optional<std::string> name = values_.word(value);
   if (!name) return kNoIndex;
-  const std::uint32_t known = index_of(graph_.events, *name);
-  if (known != kNoIndex) {
-    if (graph_.events[known].shared == shared) return known;
+  if (shared && name->find('$') != std::string::npos) {
+    diagnostics()
+        .error(value.place(), fmt::format("'{}': a key has one name on all ranks", *name))
+        .notes.emplace_back(
+            "for a key of each rank, write a step for each: {on: 0, do: [{set: key_0}]}");
+  }
+  const auto [known, is_new] =
+      events_.try_emplace(*name, static_cast<std::uint32_t>(graph_.events.size()));
+  const std::uint32_t index = known->second;
+  if (is_new) {
+    models::EventTemplate event;
+    event.name = *name;
+    event.place = value.place();
+    event.shared = shared;
+    graph_.events.push_back(std::move(event));
+    const bool may_be_recorded =
+        record_words_.count(*name) > 0 || record_words_.count(value.text()) > 0;
+    if (!shared && !may_be_recorded) awaited_events_.push_back(index);
+  } else if (graph_.events[index].shared != shared) {
     diagnostics().error(value.place(),
                         fmt::format("'{}' is {} elsewhere", *name,
                                     shared ? "an event of streams" : "a key that hosts set"));
-    return known;
   }
-  models::EventTemplate event;
-  event.name = *name;
-  event.place = value.place();
-  event.shared = shared;
-  graph_.events.push_back(std::move(event));
-  return static_cast<std::uint32_t>(graph_.events.size() - 1);
+  return index;
 }
 
 std::uint32_t ProgramReader::lock(const YamlValue& value) {

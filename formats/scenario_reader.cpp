@@ -75,6 +75,7 @@ class ScenarioReader {
   std::map<std::string, RankSet, std::less<>> sets_;
   ValueReader values_;
   ActorDefaults defaults_;
+  bool open_streams_ = true;                     // streams come into being where they are named
   std::map<std::uint32_t, YamlValue> programs_;  // by thread, to be read when actors are known
 };
 
@@ -93,11 +94,12 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   if (const auto defaults = map.take("defaults")) read_defaults(*defaults);
   if (const auto threads = map.take("threads")) read_threads(*threads);
   const std::optional<YamlValue> streams = map.take("streams");
+  open_streams_ = !streams;
   if (streams) read_streams(*streams);
   if (const auto value = map.take("communicators")) read_communicators(*value);
   if (const auto device = map.take("device")) read_device(*device);
   if (const auto guards = map.take("guards")) read_guards(*guards, values_, graph_);
-  read_work(map, !streams);
+  read_work(map, open_streams_);
   if (const auto faults = map.take("faults")) read_faults(*faults, values_, graph_);
   read_programs();
   if (const auto expect = map.take("expect")) read_expectations(*expect);
@@ -410,6 +412,9 @@ void ScenarioReader::read_meeting(MapReader& map, std::uint32_t& interface) {
 void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator) {
   if (const auto eager = map.take("eager")) {
     communicator.eager_bytes = values_.constant(*eager, ValueType::kBytes);
+    if (communicator.eager_bytes.value_or(0) < 0) {
+      diagnostics_.error(eager->place(), "a size is at least 0");
+    }
   }
   if (const auto host = map.take("host")) {
     communicator.on_host = values_.truth(*host).value_or(false);
@@ -437,13 +442,23 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
   const auto stream = map.take("stream");
   const std::optional<std::string> name = stream ? values_.word(*stream) : std::nullopt;
   if (!name) return;
+  if (communicator.on_host) {
+    diagnostics_.error(stream->place(), "what the host does itself is on no stream");
+    return;
+  }
   communicator.stream = index_of(graph_.streams, *name);
   if (communicator.stream != kNoIndex) return;
+  if (!open_streams_ && *name != "compute") {
+    models::Diagnostic& error =
+        diagnostics_.error(stream->place(), fmt::format("there is no stream '{}'", *name));
+    models::suggest_name(error, *name, names_of(graph_.streams));
+    error.notes.emplace_back("the scenario lists its streams under 'streams'");
+    return;
+  }
   models::StreamTemplate made;
   made.name = *name;
   made.place = stream->place();
   made.launch_queue = graph_.launch_queue;
-  made.on_host = communicator.on_host;
   communicator.stream = static_cast<std::uint32_t>(graph_.streams.size());
   graph_.streams.push_back(std::move(made));
 }

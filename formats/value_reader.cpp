@@ -11,6 +11,7 @@
 namespace pipesim::formats {
 
 using models::Expr;
+using models::Place;
 using models::RankSet;
 
 namespace {
@@ -97,12 +98,14 @@ std::optional<YamlValue> ValueReader::resolved(const YamlValue& value) const {
   Scope constant = scope_;
   constant.rank = false;
   if (!read_choice(value, constant, choice)) return std::nullopt;
+  const bool word = choice.condition.type == ValueType::kWord;
+  const Place condition = value.entries().front().value.place();
+  if (!word && !fixed(choice.condition.expr, condition)) return std::nullopt;
   for (const YamlValue::Entry& option : choice.options) {
     const std::optional<Value> key = option_value(option.key, choice.condition.type);
     if (!key) return std::nullopt;
-    const bool same = key->type == ValueType::kWord
-                          ? key->word == choice.condition.word
-                          : key->expr.value(0) == choice.condition.expr.value(0);
+    const bool same = word ? key->word == choice.condition.word
+                           : key->expr.value(0) == choice.condition.expr.value(0);
     if (same) return resolved(option.value);
   }
   if (choice.otherwise) return resolved(*choice.otherwise);
@@ -111,13 +114,27 @@ std::optional<YamlValue> ValueReader::resolved(const YamlValue& value) const {
   return std::nullopt;
 }
 
+// The value of what must be the same on all ranks. A parameter of a block may be none.
+std::optional<std::int64_t> ValueReader::fixed(const Expr& expr, Place place) const {
+  if (expr.depends_on_rank()) {
+    diagnostics_.error(place, "this depends on the rank, but has to be the same on all ranks");
+    return std::nullopt;
+  }
+  std::string why;
+  const std::optional<std::int64_t> result = expr.value(0, &why);
+  if (!result) diagnostics_.error(place, why);
+  return result;
+}
+
 std::optional<Expr> ValueReader::typed(const YamlValue& value, const Value& found,
                                        ValueType wanted) const {
-  if (found.type == wanted) return found.expr;
+  Expr result = found.expr;
+  result.place = value.place();
+  if (found.type == wanted) return result;
   const bool zero = found.type == ValueType::kNumber && found.expr.is_constant() &&
                     found.expr.value(0) == 0 &&
                     (wanted == ValueType::kTime || wanted == ValueType::kBytes);
-  if (zero) return found.expr;
+  if (zero) return result;
   models::Diagnostic& error = diagnostics_.error(
       value.place(), fmt::format("expected {}, found {}", type_name(wanted), value.described()));
   suggest_unit(error, found.type, wanted);
@@ -151,6 +168,7 @@ std::optional<Expr> ValueReader::chosen_expr(const YamlValue& value, ValueType t
     if (!key || !then) return std::nullopt;
     result = Expr::select(Expr::binary(Expr::Op::kEqual, choice.condition.expr, key->expr), *then,
                           *result);
+    result->place = value.place();
   }
   return result;
 }
@@ -162,11 +180,7 @@ std::optional<std::int64_t> ValueReader::constant(const YamlValue& value, ValueT
   const std::optional<YamlValue> picked = reader.resolved(value);
   if (!picked) return std::nullopt;
   const std::optional<Expr> found = reader.expr(*picked, type);
-  if (!found) return std::nullopt;
-  std::string why;
-  const std::optional<std::int64_t> result = found->value(0, &why);
-  if (!result) diagnostics_.error(picked->place(), why);
-  return result;
+  return found ? fixed(*found, picked->place()) : std::nullopt;
 }
 
 std::optional<bool> ValueReader::truth(const YamlValue& value) const {
@@ -184,11 +198,15 @@ std::optional<std::string> ValueReader::word(const YamlValue& value) const {
     return std::nullopt;
   }
   const std::string_view text = picked->text();
+  if (!check_name(text, *picked, diagnostics_)) return std::nullopt;
   if (text.empty() || text.front() != '$' || picked->quoted()) return std::string(text);
   const std::optional<Value> found =
       parse_expression(text.substr(1), text_place(*picked), scope_, diagnostics_);
   if (!found) return std::nullopt;
-  if (found->type == ValueType::kWord) return found->word;
+  if (found->type == ValueType::kWord) {
+    return check_name(found->word, *picked, diagnostics_) ? std::optional(found->word)
+                                                          : std::nullopt;
+  }
   diagnostics_.error(picked->place(),
                      fmt::format("expected a word, found {}", type_name(found->type)));
   return std::nullopt;

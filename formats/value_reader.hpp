@@ -56,6 +56,7 @@ class ValueReader {
  private:
   struct Choice;
 
+  std::optional<std::int64_t> fixed(const models::Expr& expr, models::Place place) const;
   std::optional<Value> scalar(const YamlValue& value, const Scope& scope) const;
   bool read_choice(const YamlValue& value, const Scope& scope, Choice& choice) const;
   std::optional<Value> option_value(const YamlValue& key, ValueType type) const;

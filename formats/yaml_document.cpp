@@ -226,4 +226,10 @@ std::string YamlValue::described() const {
   return "'" + std::string(value.substr(0, kLongest)) + "...'";
 }
 
+bool check_name(std::string_view name, const YamlValue& value, Diagnostics& diagnostics) {
+  if (!models::has_control_characters(name)) return true;
+  diagnostics.error(value.place(), "a name has no control characters, such as ends of lines");
+  return false;
+}
+
 }  // namespace pipesim::formats

@@ -90,4 +90,8 @@ class YamlDocument {
   std::string text_;
 };
 
+/// Reports control characters in `name`, which stands at `value`: names go to terminals as they
+/// are.
+bool check_name(std::string_view name, const YamlValue& value, models::Diagnostics& diagnostics);
+
 }  // namespace pipesim::formats

@@ -45,8 +45,36 @@ std::vector<Diagnostic> Diagnostics::sorted() const {
   std::vector<Diagnostic> result = items_;
   std::stable_sort(result.begin(), result.end(),
                    [](const Diagnostic& a, const Diagnostic& b) { return a.place < b.place; });
+  // One mistake may be met several times, as in a block that is called twice.
+  const auto same = [](const Diagnostic& a, const Diagnostic& b) {
+    return a.place == b.place && a.message == b.message;
+  };
+  std::vector<Diagnostic> unique;
+  for (Diagnostic& item : result) {
+    const auto of_place =
+        std::find_if(unique.rbegin(), unique.rend(), [&](const Diagnostic& known) {
+          return known.place != item.place;
+        }).base();
+    const bool known = std::any_of(of_place, unique.end(),
+                                   [&](const Diagnostic& other) { return same(other, item); });
+    if (!known) unique.push_back(std::move(item));
+  }
+  return unique;
+}
+
+std::string printable(std::string_view text) {
+  std::string result(text);
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool pair =
+        byte(i) == 0xc2 && i + 1 < text.size() && byte(i + 1) >= 0x80 && byte(i + 1) < 0xa0;
+    if (byte(i) < 0x20 || byte(i) == 0x7f || pair) result[i] = '?';
+    if (pair) result[++i] = '?';
+  }
   return result;
 }
+
+bool has_control_characters(std::string_view text) { return printable(text) != text; }
 
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
   // A name of a megabyte is nobody's misspelling.

@@ -37,13 +37,20 @@ class Diagnostics {
   bool has_errors() const { return error_count_ > 0; }
   std::size_t error_count() const { return error_count_; }
 
-  /// In the order of places; those of one place in the order they were found.
+  /// In the order of places; those of one place in the order they were found, each once.
   std::vector<Diagnostic> sorted() const;
 
  private:
   std::vector<Diagnostic> items_;
   std::size_t error_count_ = 0;
 };
+
+/// Whether `text` has what a terminal acts on instead of showing it: U+0000 to U+001F, and U+007F
+/// to U+009F in UTF-8.
+bool has_control_characters(std::string_view text);
+
+/// `text` with '?' for each byte of these.
+std::string printable(std::string_view text);
 
 /// The one of `known` that `name` was probably meant to be, or an empty string: the first with the
 /// smallest edit distance, if that is at most a third of the length.

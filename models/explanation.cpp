@@ -18,6 +18,8 @@ using sim::WaitNodeKind;
 
 bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id);
 
+bool is_implied(const ActorTemplate& actor) { return actor.step && actor.step->implied; }
+
 class Explainer {
  public:
   Explainer(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
@@ -46,6 +48,7 @@ class Explainer {
   Progress phase_progress(std::uint32_t phase, const std::vector<ActorId>& actors) const;
   void add_phases(RankReport& report, const std::vector<ActorId>& actors) const;
   void add_programs(RankReport& report, const std::vector<ActorId>& actors) const;
+  std::uint32_t steps_in(std::uint32_t begin, std::uint32_t end) const;
   void add_streams(RankReport& report, const std::vector<ActorId>& actors) const;
   const CallTemplate& call_template(sim::CallId id) const;
   std::optional<Wait> first_wait(ActorId actor, std::uint32_t k) const;
@@ -103,20 +106,23 @@ void Explainer::decide() {
       break;
   }
   explain_roots();
+  result_.collateral = result_.stuck;
+  // What waits for a collective that never ends may look like a cycle. Messages that do not fit
+  // arrive, so a cycle beside them is one.
+  const bool hangs_itself = std::any_of(result_.mismatches.begin(), result_.mismatches.end(),
+                                        [](const Misfit& misfit) { return !misfit.message; });
+  const WaitCycle cycle = hangs_itself ? WaitCycle() : find_cycle(waits_);
+  if (!cycle.edges.empty()) explain_cycle(cycle);
   if (mismatch) {
     result_.verdict = sim::Verdict::kMismatch;
     result_.cause = Cause::kMismatch;
-    result_.collateral = result_.stuck;
     return;
   }
-  const WaitCycle cycle = find_cycle(waits_);
   if (!cycle.edges.empty()) {
     result_.verdict = sim::Verdict::kDeadlock;
     result_.cause = Cause::kCycle;
-    explain_cycle(cycle);
     return;
   }
-  result_.collateral = result_.stuck;
   if (result_.stuck == 0) {
     // What is missing is the work of the dead, and nobody waits for it.
     PIPESIM_CHECK(!result_.deaths.empty());
@@ -189,7 +195,9 @@ void Explainer::explain_mismatches() {
     differ(a.count != b.count, std::to_string(a.count) + " B", std::to_string(b.count) + " B");
     differ(a.type != b.type, "type " + or_none(first.type), "type " + or_none(second.type));
     if (found.message) {
-      differ(first.tag != second.tag, "tag " + or_none(first.tag), "tag " + or_none(second.tag));
+      const std::string sent = first.tag_on(misfit.first.rank);
+      const std::string expected = second.tag_on(misfit.second.rank);
+      differ(sent != expected, "tag " + or_none(sent), "tag " + or_none(expected));
     }
     misfit.ranks = {misfit.second.rank};
     // Ranks that differ alike from one and the same act are one mismatch.
@@ -284,10 +292,9 @@ void Explainer::report_ranks() {
     for (const ActorId actor : actors[rank]) report_actor(report, actor);
     for (const sim::ThreadId thread : threads[rank]) report_thread(report, thread);
     add_phases(report, actors[rank]);
-    if (report.progress.empty()) {
-      add_programs(report, actors[rank]);
-      add_streams(report, actors[rank]);
-    }
+    const bool phases = !report.progress.empty();
+    add_programs(report, actors[rank]);
+    if (!phases) add_streams(report, actors[rank]);
     result_.ranks.push_back(std::move(report));
   }
 }
@@ -356,7 +363,8 @@ Progress Explainer::phase_progress(std::uint32_t phase, const std::vector<ActorI
   return progress;
 }
 
-// Of a thread that runs a host program: how many of its steps it has behind it.
+// Of a thread that runs a host program: how many of its steps it has behind it. What `after` puts
+// before a step is a part of it.
 void Explainer::add_programs(RankReport& report, const std::vector<ActorId>& actors) const {
   std::vector<sim::ThreadId> threads;
   for (const ActorId actor : actors) {
@@ -370,12 +378,12 @@ void Explainer::add_programs(RankReport& report, const std::vector<ActorId>& act
     Progress progress;
     progress.what = names_.thread(id);
     progress.program = true;
-    progress.done = state.next_act;
-    progress.expected = thread.program_end - thread.program;
     const bool completing = state.step == sim::Step::kCompletion;
-    if (completing) --progress.done;
-    if (progress.done < progress.expected) {
-      const ActorId at = plan_.program[thread.program + progress.done];
+    const std::uint32_t next = thread.program + state.next_act - (completing ? 1 : 0);
+    progress.done = steps_in(thread.program, next);
+    progress.expected = progress.done + steps_in(next, thread.program_end);
+    if (next < thread.program_end) {
+      const ActorId at = plan_.program[next];
       const std::uint32_t k = state_.actors[at].launched - (completing ? 1 : 0);
       progress.stuck = describe_act(graph_, lowered_, state_, at, k);
       progress.wait = first_wait(at, k);
@@ -384,12 +392,18 @@ void Explainer::add_programs(RankReport& report, const std::vector<ActorId>& act
   }
 }
 
+std::uint32_t Explainer::steps_in(std::uint32_t begin, std::uint32_t end) const {
+  const auto count = std::count_if(plan_.program.begin() + begin, plan_.program.begin() + end,
+                                   [&](ActorId id) { return !is_implied(names_.actor(id)); });
+  return static_cast<std::uint32_t>(count);
+}
+
 // Where no phases are named, streams have to do: people count in acts then.
 void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& actors) const {
   std::vector<std::pair<sim::StreamId, Progress>> streams;
   for (const ActorId actor : actors) {
     const sim::StreamId stream = plan_.actors[actor].stream;
-    if (!stream.valid()) continue;
+    if (!stream.valid() || is_implied(names_.actor(actor))) continue;
     auto found = std::find_if(streams.begin(), streams.end(),
                               [&](const auto& known) { return known.first == stream; });
     if (found == streams.end()) {
@@ -398,6 +412,7 @@ void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& acto
       found->second.what = names_.stream(stream);
     }
     Progress& progress = found->second;
+    progress.steps = progress.steps || names_.actor(actor).step.has_value();
     const std::uint32_t done = state_.actors[actor].done;
     progress.done += done;
     progress.expected += plan_.actors[actor].acts;
@@ -490,6 +505,11 @@ Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::St
   if (edge.reg.valid()) {
     wait.reg = Names(graph, lowered).reg(edge.reg);
     wait.control = lowered.plan.registers[edge.reg].control;
+  }
+  if (edge.kind == sim::WaitKind::kLock) {
+    const sim::LockId lock = lowered.plan.actors[waits.nodes[edge.from].actor].lock;
+    wait.lock = graph.locks[Names(graph, lowered).actor(waits.nodes[edge.from].actor).step->lock];
+    wait.holder = Names(graph, lowered).thread(state.locks[lock].holder);
   }
   const WaitNode& to = waits.nodes[edge.to];
   const bool stands_for = to.kind == WaitNodeKind::kAct && edge.needed_actor.valid() &&

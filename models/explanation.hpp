@@ -49,6 +49,8 @@ struct Wait {
   std::optional<ActInfo> needed;  // the act that must happen, where `to` only stands before it
   bool any = false;               // one of several, of which one suffices
   std::string link;               // of a failed link: which, "infiniband between a and b"
+  std::string lock;               // of a wait for a lock: its name
+  std::string holder;             // and the thread that holds it
 };
 
 /// Two acts that met and do not fit together.
@@ -89,6 +91,7 @@ struct Root {
 struct Progress {
   std::string what;  // the phase, the thread of a program, or the stream
   bool program = false;
+  bool steps = false;      // of a stream: it has steps of host programs
   std::uint32_t done = 0;  // phases: rounds in which every actor is done; else steps or acts
   std::uint32_t expected = 0;
   std::optional<ActInfo> stuck;  // phases: the first act of the next round that is not done
@@ -151,9 +154,10 @@ struct Explanation {
   std::vector<Root> roots;
   std::vector<Misfit> mismatches;  // in the order in which they were found
   std::vector<DeviceErrorReport> device_errors;
-  std::vector<DeathReport> deaths;                    // in their order
-  std::uint32_t stuck = 0;                            // acts in the wait-for graph
-  std::uint32_t collateral = 0;                       // those that are not on the cycle
+  std::vector<DeathReport> deaths;  // in their order
+  std::uint32_t stuck = 0;          // acts in the wait-for graph
+  std::uint32_t collateral = 0;     // those that are not on the cycle; some may be
+                                    // in other cycles, or wait for a root
   std::vector<std::uint32_t> collateral_by_distance;  // [d]: d + 1 waits away from the cycle
   std::vector<RankReport> ranks;
 };

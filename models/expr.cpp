@@ -114,11 +114,14 @@ Expr Expr::select(const Expr& condition, const Expr& then, const Expr& otherwise
   return result;
 }
 
+bool Expr::depends_on_rank() const {
+  return std::any_of(steps_.begin(), steps_.end(),
+                     [](const Step& step) { return step.op == Op::kRank; });
+}
+
 // What does not depend on the rank becomes a constant, unless it fails: that is told when used.
 Expr Expr::folded(Expr expr) {
-  const bool depends = std::any_of(expr.steps_.begin(), expr.steps_.end(),
-                                   [](const Step& step) { return step.op == Op::kRank; });
-  if (depends) return expr;
+  if (expr.depends_on_rank()) return expr;
   const Value value = expr.value(0);
   return value ? constant(*value) : expr;
 }

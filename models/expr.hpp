@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "models/diagnostics.hpp"
+
 namespace pipesim::models {
 
 /// A small program in postfix order. A constant is one step.
@@ -47,6 +49,12 @@ class Expr {
   bool is_constant() const {
     return steps_.empty() || (steps_.size() == 1 && steps_[0].op == Op::kConstant);
   }
+
+  bool depends_on_rank() const;
+
+  /// Where a user wrote it; line 0 where nobody did. What is computed from it has to be given its
+  /// own.
+  Place place;
 
   /// The value on `rank`. Nothing where it divides by zero or leaves 64 bits; `why` then says so.
   /// Division rounds down, and the modulo has the sign of the divisor.

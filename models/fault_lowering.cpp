@@ -56,7 +56,8 @@ LinkId FaultLowering::down_link(std::uint32_t link, std::uint32_t a, std::uint32
     const std::string& second = cluster.host_name(cluster.host_of_rank[b]);
     const std::string where =
         first == second ? " of " + first : " between " + first + " and " + second;
-    return make(a, b, fault.down_ns, fault.retry_ns, cluster.links[link].name + where);
+    return make(a, b, fault.down_ns, fault.retry_ns,
+                cluster.links[link].name + where + ", which is down");
   }
   return {};
 }

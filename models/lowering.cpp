@@ -21,7 +21,11 @@ using sim::ActorId;
 using sim::RankId;
 
 constexpr std::int64_t kMost32 = std::numeric_limits<std::uint32_t>::max() - 1;
+constexpr std::int64_t kMostProgramActs = 100'000'000;  // each takes 4 bytes of the plan
 constexpr std::int64_t kMostNs = std::numeric_limits<std::int64_t>::max();
+
+constexpr const char* kDestroy = "destroy";  // the operation after which a communicator is gone
+constexpr std::int64_t kLeastTag = std::numeric_limits<std::int64_t>::min();
 
 std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank); }
 
@@ -49,6 +53,7 @@ class Lowering {
   void balance_rates();
   void tell(const BalanceError& error);
   void check_programs();
+  void check_size();
   void make_threads_and_streams();
   void make_actors();
   void make_registers();
@@ -93,6 +98,8 @@ class Lowering {
   void expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
               std::vector<ActorId>& acts) const;
   void check_locks(std::uint32_t rank, const std::vector<ActorId>& acts);
+  void check_destroyed(std::uint32_t rank, const std::vector<ActorId>& acts);
+  bool destroys_any() const;
   std::int64_t count_in_program(std::uint32_t id);
 
   const TaskGraph& graph_;
@@ -129,6 +136,8 @@ std::optional<Lowered> Lowering::run() {
   balance_rates();
   if (diagnostics_.has_errors()) return std::nullopt;
   check_programs();
+  check_size();
+  if (diagnostics_.has_errors()) return std::nullopt;
   make_threads_and_streams();
   make_devices();
   make_actors();
@@ -167,6 +176,7 @@ Diagnostic* Lowering::error_once(Place place, std::string message) {
 
 std::int64_t Lowering::number(const Expr& expr, std::uint32_t rank, std::int64_t least,
                               std::int64_t most, Place place, const char* what) {
+  if (expr.place.line != 0) place = expr.place;
   std::string why;
   const std::optional<std::int64_t> value = expr.value(rank, &why);
   if (!value) {
@@ -385,7 +395,31 @@ void Lowering::expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
       continue;
     }
     if (step.on && !step.on->contains(rank)) continue;
-    for (std::int64_t i = 0; i < step.times; ++i) expand(step.block, rank, acts);
+    if (step.times == 0) continue;
+    const std::size_t begin = acts.size();
+    expand(step.block, rank, acts);
+    const std::size_t round = acts.size() - begin;
+    acts.reserve(begin + round * static_cast<std::size_t>(step.times));
+    for (std::int64_t i = 1; i < step.times && round > 0; ++i) {
+      acts.insert(acts.end(), acts.begin() + static_cast<std::ptrdiff_t>(begin),
+                  acts.begin() + static_cast<std::ptrdiff_t>(begin + round));
+    }
+  }
+}
+
+// A program is laid out act by act.
+void Lowering::check_size() {
+  std::int64_t all = 0;
+  for (std::uint32_t id = 0; id < placed_.size(); ++id) {
+    const std::uint32_t thread = thread_index(actor(id));
+    if (thread == kNoIndex || graph_.threads[thread].order != sim::ThreadOrder::kProgram) continue;
+    all += acts_[id];
+    if (all <= kMostProgramActs) continue;
+    error_once(actor(id).place, "the programs have more than " + std::to_string(kMostProgramActs) +
+                                    " acts with this: '" + actor(id).name + "' acts " +
+                                    std::to_string(acts_[id]) + " times on " +
+                                    rank_text(rank_of(id)));
+    return;
   }
 }
 
@@ -405,7 +439,40 @@ void Lowering::check_locks(std::uint32_t rank, const std::vector<ActorId>& acts)
   }
 }
 
+// A communicator is gone once a call has destroyed it. One mistake of a program is enough: in a
+// loop all that follows would be.
+void Lowering::check_destroyed(std::uint32_t rank, const std::vector<ActorId>& acts) {
+  std::map<std::uint32_t, Place> destroyed;
+  const auto is_gone = [&](std::uint32_t communicator, Place place) {
+    const auto found = destroyed.find(communicator);
+    if (found == destroyed.end()) return false;
+    Diagnostic* error =
+        error_once(place, "communicator '" + graph_.communicators[communicator].name +
+                              "' is used after it was destroyed, on " + rank_text(rank));
+    if (error == nullptr) return true;
+    error->notes.push_back("it is destroyed in line " + std::to_string(found->second.line) +
+                           "; a new one is listed under 'communicators', 'named'");
+    return true;
+  };
+  for (const ActorId id : acts) {
+    const auto& step = actor(id.value).step;
+    if (!step) continue;
+    if (is_gone(step->communicator, actor(id.value).place)) return;
+    for (const CallTemplate& call : step->calls) {
+      if (is_gone(call.communicator, call.place)) return;
+      if (call.operation == kDestroy) destroyed.emplace(call.communicator, call.place);
+    }
+  }
+}
+
+bool Lowering::destroys_any() const {
+  return std::any_of(graph_.actors.begin(), graph_.actors.end(), [](const ActorTemplate& from) {
+    return from.step && from.step->calls.size() == 1 && from.step->calls[0].operation == kDestroy;
+  });
+}
+
 void Lowering::make_programs() {
+  const bool destroys = destroys_any();
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
     for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
       if (graph_.threads[t].order != sim::ThreadOrder::kProgram) continue;
@@ -413,6 +480,7 @@ void Lowering::make_programs() {
       std::vector<ActorId> acts;
       expand(graph_.threads[t].program, rank, acts);
       check_locks(rank, acts);
+      if (destroys) check_destroyed(rank, acts);
       builder_.set_program(threads_[rank][t], std::move(acts));
     }
   }
@@ -542,9 +610,11 @@ void Lowering::make_step(std::uint32_t id, sim::ThreadId thread) {
       number(from.launch_overhead, rank, 0, kMostNs, from.place, "the time it takes")};
   spec.acts = static_cast<std::uint32_t>(acts_[id]);
   spec.blocking = from.blocking;
-  spec.times = static_cast<std::uint32_t>(step.times);
+  // An event that this rank never records holds nothing up, as in CUDA.
+  const bool shared = step.event != kNoIndex && graph_.events[step.event].shared;
+  spec.times = shared ? static_cast<std::uint32_t>(step.times) : 0;
   if (on_host(step.role)) {
-    const bool reads_store = step.role == sim::Role::kAwait && graph_.events[step.event].shared;
+    const bool reads_store = step.role == sim::Role::kAwait && shared;
     spec.timeout = {step.timeout_ns.value_or(reads_store ? graph_.guards.store_ns : 0)};
   }
   if (from.input) {
@@ -642,7 +712,8 @@ void Lowering::make_call(std::uint32_t id, const CallTemplate& from, sim::Stream
   spec.signature.operation = number_of(from.operation);
   spec.signature.type = number_of(from.type);
   spec.signature.count = number(from.bytes, rank, 0, kMostNs, from.place, "the size");
-  spec.tag = number_of(from.tag);
+  if (from.tag_number) number(*from.tag_number, rank, kLeastTag, kMostNs, from.place, "the tag");
+  spec.tag = number_of(from.tag_on(rank));
   spec.takes = {number(from.takes, rank, 0, kMostNs, from.place, "the time it takes")};
   spec.eager = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
   set_peer(id, from, list, spec);
@@ -660,9 +731,10 @@ void Lowering::set_peer(std::uint32_t id, const CallTemplate& from, std::uint32_
   const Group& group = graph_.groups[graph_.communicators[from.communicator].group];
   const auto& members = group.lists[list];
   if (std::find(members.begin(), members.end(), peer) == members.end()) {
-    error_once(from.place, rank_text(static_cast<std::uint32_t>(peer)) +
-                               " is not in the list of group '" + group.name + "' that " +
-                               rank_text(rank) + " is in");
+    const Place place = from.peer->place.line == 0 ? from.place : from.peer->place;
+    error_once(place, rank_text(static_cast<std::uint32_t>(peer)) +
+                          " is not in the list of group '" + group.name + "' that " +
+                          rank_text(rank) + " is in");
     return;
   }
   spec.peer = RankId{static_cast<std::uint32_t>(peer)};

@@ -145,14 +145,21 @@ struct CallTemplate {
   Expr bytes;
   std::string type;                    // of the elements; empty: not said
   std::string tag;                     // what a message is for; empty: not said
+  std::optional<Expr> tag_number;      // the same, where it is a number
   Expr takes;                          // ns
   std::optional<Algorithm> algorithm;  // that of the communicator where nothing is said
   bool timed = false;                  // its time follows from bytes and cluster, not from `takes`
+
+  std::string tag_on(std::uint32_t rank) const {
+    const auto number = tag_number ? tag_number->value(rank) : std::nullopt;
+    return number ? std::to_string(*number) : tag;
+  }
 };
 
 /// What a step of a host program does beside being an actor.
 struct StepTemplate {
   sim::Role role = sim::Role::kOp;
+  bool implied = false;             // a part of what `after` means, which no user wrote as a step
   std::string at;                   // where it stands in the user's program
   std::vector<CallTemplate> calls;  // kCalls
   std::uint32_t event = kNoIndex;   // kRecord, kWait, kAwait, kSet: index in TaskGraph::events

@@ -399,7 +399,10 @@ bool Engine::arrive_at_creation(ThreadId id, CommunicatorId communicator) {
       std::lower_bound(begin + creation.ranks, begin + creation.ranks_end, actor.rank);
   std::uint8_t& arrived = state_.arrived[static_cast<std::size_t>(rank - begin)];
   const LinkId link = plan_.arrival_links[static_cast<std::size_t>(rank - begin)];
-  if (link.valid() && plan_.links[link].down <= queue_.now()) return false;
+  if (link.valid() && plan_.links[link].down <= queue_.now()) {
+    state_.threads[id].cut_off = link;
+    return false;
+  }
   progress();
   const bool last = arrived == 0 && ++state.ranks_arrived == creation.ranks_end - creation.ranks;
   arrived = 1;
@@ -679,8 +682,8 @@ void Engine::count_ack(EdgeId edge) {
   for (const EdgeId other : plan_.edges_of(reg_id)) {
     if (state_.edges[other].acknowledged == state.returned) ++state.at_least;
   }
-  if (reg.in_place.valid()) acknowledge_in_place(reg.in_place);
   return_credit(reg_id);
+  if (reg.in_place.valid()) acknowledge_in_place(reg.in_place);
 }
 
 void Engine::return_credit(RegisterId reg_id) {

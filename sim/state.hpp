@@ -153,6 +153,7 @@ struct ThreadState {
   // Timers (10.5): of the step of the host that it is in, and of the creation that blocks it.
   Time step_timeout = kNever;
   Time creation_timeout = kNever;
+  LinkId cut_off;  // over which it could not arrive at a creation: it is blocked there for ever
 };
 
 struct CommunicatorState {

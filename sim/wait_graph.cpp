@@ -294,8 +294,8 @@ void Builder::add_peers(ActorId actor, std::uint32_t k) {
 void Builder::add_link(LinkId id) {
   const Link& link = plan_.links[id];
   const RankId other = link.second == from_rank_ ? link.first : link.second;
-  add(WaitKind::kFailedLink, act_nodes_ + other.value);
-  edges_.back().link = id;
+  add_rank(WaitKind::kFailedLink, other);
+  if (!dead(other)) edges_.back().link = id;
 }
 
 // 9.6.1: the first of a stream, for which there is no room.
@@ -563,15 +563,11 @@ CommunicatorId Builder::missing_communicator(ActorId id) const {
 }
 
 void Builder::add_creation_edges(ActorId actor) {
+  const LinkId cut_off = state_.threads[plan_.actors[actor].thread].cut_off;
+  if (cut_off.valid()) return add_link(cut_off);
   const CommunicatorId id = missing_communicator(actor);
   const Communicator& communicator = plan_.communicators[id];
   const auto ranks = plan_.communicator_ranks.begin();
-  const auto own =
-      std::lower_bound(ranks + communicator.ranks, ranks + communicator.ranks_end, from_rank_) -
-      ranks;
-  if (state_.arrived[static_cast<std::size_t>(own)] == 0) {
-    return add_link(plan_.arrival_links[static_cast<std::size_t>(own)]);
-  }
   const bool any_dead = std::any_of(ranks + communicator.ranks, ranks + communicator.ranks_end,
                                     [&](RankId rank) { return dead(rank); });
   const std::uint32_t size = communicator.ranks_end - communicator.ranks;

@@ -20,7 +20,8 @@ constexpr std::size_t kMessageWidth = 500;
 
 bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; }
 
-std::string shortened(const std::string& text) {
+std::string shortened(const std::string& raw) {
+  std::string text = models::printable(raw);
   if (text.size() <= kMessageWidth) return text;
   std::size_t cut = kMessageWidth;
   while (cut > 0 && continues(text[cut])) --cut;
@@ -59,11 +60,10 @@ class Source {
       line = line.substr(0, cut);
       after = "...";
     }
-    std::string shown;
-    for (const char c : line) {
-      const auto byte = static_cast<unsigned char>(c);
-      shown += c == '\t' || c == '\r' ? ' ' : byte < 0x20 || byte == 0x7f ? '?' : c;
-    }
+    std::string shown(line);
+    std::replace_if(
+        shown.begin(), shown.end(), [](char c) { return c == '\t' || c == '\r'; }, ' ');
+    shown = models::printable(shown);
     std::string caret(before.size(), ' ');
     for (std::size_t i = 0; i < std::min(column, shown.size()); ++i) {
       if (!continues(shown[i])) caret += ' ';

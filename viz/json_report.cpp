@@ -48,6 +48,10 @@ Json wait_json(const Wait& wait) {
     json["register"] = wait.reg;
     json["control"] = wait.control;
   }
+  if (!wait.lock.empty()) {
+    json["lock"] = wait.lock;
+    json["holder"] = wait.holder;
+  }
   if (wait.any) json["any"] = true;
   if (!wait.link.empty()) json["link"] = wait.link;
   json["for"] = party_json(wait.to);

@@ -1,7 +1,9 @@
 #include "viz/text_report.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -18,6 +20,7 @@ using models::Progress;
 using models::RankReport;
 using models::Wait;
 using sim::Verdict;
+using sim::WaitKind;
 using sim::WaitNodeKind;
 
 constexpr const char* kRed = "31;1";
@@ -46,6 +49,9 @@ std::string death_text(const models::DeathReport& death, const std::vector<std::
     case sim::DeathCause::kLinkError:
       return fmt::format("{} died at {}: {} ended in an error, after all retries", who, when, act);
     case sim::DeathCause::kWatchdog:
+      // What hosts do themselves raises an exception in the host's program.
+      if (!death.in->collective)
+        return fmt::format("{} gave up at {}: {} timed out", who, when, act);
       return fmt::format("{} {} taken down at {} by the watchdog: {} was not done in time", who,
                          one ? "was" : "were", when, act);
     case sim::DeathCause::kTimeout:
@@ -82,9 +88,12 @@ class TextReport {
   void add_mismatches();
   void add_cycle();
   void add_roots();
+  static bool same_wait(const models::Root& a, const models::Root& b);
+  static std::string root_text(const Wait& first, const std::vector<std::uint32_t>& ranks);
   void add_hints();
   void add_ranks();
   void add_collateral();
+  std::string distances_text(std::uint32_t behind) const;
   void add_all_waits();
   void add_heading(const std::string& text) { text_ += fmt::format("\n{}\n", styled(kBold, text)); }
   std::vector<std::string> cycle_row(const std::string& number, const ActInfo& act) const;
@@ -202,7 +211,8 @@ void TextReport::add_mismatches() {
     const models::Misfit& misfit = explanation_.mismatches[i];
     const auto side = [&](const std::vector<std::uint32_t>& ranks, const ActInfo& act) {
       return fmt::format("rank{} {} {}{}", ranks.size() == 1 ? "" : "s", viz::ranges(ranks),
-                         act_text(act), act.at.empty() ? "" : fmt::format(" ({})", act.at));
+                         act_text(act),
+                         act.at.empty() ? "" : fmt::format(" ({})", models::printable(act.at)));
     };
     std::vector<std::uint32_t> ranks = misfit.ranks;
     std::sort(ranks.begin(), ranks.end());
@@ -219,17 +229,81 @@ void TextReport::add_roots() {
   add_heading(explanation_.verdict == Verdict::kMismatch ? "Waits that end elsewhere:"
               : explanation_.cycle.empty() ? "No cycle. What everything waits for in the end:"
                                            : "Beside the cycle, waits that end elsewhere:");
+  std::vector<std::vector<const models::Root*>> groups;
   for (const models::Root& root : explanation_.roots) {
-    const std::string waiting = fmt::format("{} behind it", counted(root.waiting, "act"));
-    const Wait& first = root.first;
-    if (root.party.kind == WaitNodeKind::kRank) {
-      text_ += fmt::format("  rank {} never comes to {}, for which {} waits first ({}); {}\n",
-                           root.party.rank, act_text(first.from.act), party_text(first.from),
-                           stage_text(first.from.act), waiting);
+    const auto known = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
+      return same_wait(*group.front(), root);
+    });
+    if (known == groups.end()) {
+      groups.push_back({&root});
     } else {
-      text_ += fmt::format("  {} waits for input from outside that never comes; {}\n",
-                           party_text(first.from), waiting);
+      known->push_back(&root);
     }
+  }
+  for (const auto& group : groups) {
+    std::vector<std::uint32_t> ranks;
+    std::uint32_t least = group.front()->waiting;
+    std::uint32_t most = least;
+    for (const models::Root* root : group) {
+      ranks.push_back(root->party.rank);
+      least = std::min(least, root->waiting);
+      most = std::max(most, root->waiting);
+    }
+    // One link is one cause, whichever end is out of reach.
+    if (group.front()->first.kind == WaitKind::kFailedLink) {
+      least = most;
+      ranks.resize(1);
+    }
+    text_ += fmt::format("  {}; {}{} behind {}\n", root_text(group.front()->first, ranks),
+                         least == most ? "" : fmt::format("{} to ", least), counted(most, "act"),
+                         ranks.size() == 1 ? "it" : "each");
+  }
+}
+
+// Whether one sentence does for both.
+bool TextReport::same_wait(const models::Root& a, const models::Root& b) {
+  if (a.first.kind == WaitKind::kFailedLink) return a.first.link == b.first.link;
+  return a.party.kind == b.party.kind && a.first.kind == b.first.kind &&
+         a.first.from.act.actor == b.first.from.act.actor &&
+         a.first.from.act.act == b.first.from.act.act;
+}
+
+// What `first` waits for in vain, of `ranks` where it is ranks.
+std::string TextReport::root_text(const Wait& first, const std::vector<std::uint32_t>& ranks) {
+  const std::string waiter = party_text(first.from);
+  const std::string stage = stage_text(first.from.act);
+  if (first.to.kind != WaitNodeKind::kRank) {
+    return first.kind == WaitKind::kHostWait
+               ? fmt::format("{} waits for a key that no rank comes to set", waiter)
+               : fmt::format("{} waits for input from outside that never comes", waiter);
+  }
+  const bool one = ranks.size() == 1;
+  const std::string come =
+      fmt::format("rank{} {} never come{} to", one ? "" : "s", viz::ranges(ranks), one ? "s" : "");
+  switch (first.kind) {
+    case WaitKind::kLock:
+      return fmt::format(
+          "rank {} thread '{}' never comes to unlock '{}', for which {} waits first ({})",
+          first.to.rank, first.holder, first.lock, waiter, stage);
+    case WaitKind::kDeadRank:
+      if (first.from.rank == first.to.rank) {
+        return fmt::format("rank {} has a device that failed, on which {} stands first ({})",
+                           first.to.rank, waiter, stage);
+      }
+      return fmt::format("rank{} {} {} dead, for which {} waits first ({})", one ? "" : "s",
+                         viz::ranges(ranks), one ? "is" : "are", waiter, stage);
+    case WaitKind::kFailedLink:
+      return fmt::format("{} cannot reach rank {} over {} ({})", waiter, first.to.rank, first.link,
+                         stage);
+    case WaitKind::kPeerOfMessage:
+      return fmt::format("{} the other end of a message, for which {} waits first ({})", come,
+                         waiter, stage);
+    case WaitKind::kCommunicatorCreation:
+      return fmt::format("{} the creation of a communicator, for which {} waits first ({})", come,
+                         waiter, stage);
+    default:
+      return fmt::format("{} {}, for which {} waits first ({})", come, act_text(first.from.act),
+                         waiter, stage);
   }
 }
 
@@ -264,7 +338,9 @@ std::string TextReport::progress_text(const Progress& progress) const {
   if (!progress.stuck) return text;
   if (progress.program) {
     text += fmt::format(", at {}", act_text(*progress.stuck));
-    if (!progress.stuck->at.empty()) text += fmt::format(", {}", progress.stuck->at);
+    if (!progress.stuck->at.empty()) text += ", " + models::printable(progress.stuck->at);
+  } else if (progress.steps) {
+    text += fmt::format(", at {}", act_text(*progress.stuck));
   } else {
     text += fmt::format(", {} at {}", ordinal(progress.stuck->act), progress.stuck->op);
   }
@@ -286,17 +362,19 @@ std::string TextReport::progress_text(const Progress& progress) const {
 // Ranks in a row that say the same are told once.
 void TextReport::add_ranks() {
   if (explanation_.verdict == Verdict::kCompleted) return;
-  std::vector<std::string> columns;
+  // A thread and a phase or stream may have one name.
+  std::vector<std::pair<std::string, bool>> columns;
   for (const RankReport& rank : explanation_.ranks) {
     for (const Progress& progress : rank.progress) {
-      if (std::find(columns.begin(), columns.end(), progress.what) == columns.end()) {
-        columns.push_back(progress.what);
+      const std::pair column(progress.what, progress.program);
+      if (std::find(columns.begin(), columns.end(), column) == columns.end()) {
+        columns.push_back(column);
       }
     }
   }
   text_ += "\n";
   std::vector<std::string> header = {styled(kBold, "rank"), styled(kBold, "device")};
-  for (const std::string& column : columns) header.push_back(styled(kBold, column));
+  for (const auto& [what, program] : columns) header.push_back(styled(kBold, what));
   Table table(header);
   std::vector<std::string> last;
   std::uint32_t first = 0;
@@ -309,7 +387,8 @@ void TextReport::add_ranks() {
     std::vector<std::string> row(header.size());
     row[1] = device_text(rank);
     for (const Progress& progress : rank.progress) {
-      const auto column = std::find(columns.begin(), columns.end(), progress.what);
+      const auto column =
+          std::find(columns.begin(), columns.end(), std::pair(progress.what, progress.program));
       row[2 + static_cast<std::size_t>(column - columns.begin())] = progress_text(progress);
     }
     if (!last.empty() && std::equal(row.begin() + 1, row.end(), last.begin() + 1)) continue;
@@ -331,24 +410,34 @@ void TextReport::add_collateral() {
     text_ += "Nothing else is stuck.\n";
     return;
   }
-  text_ += fmt::format("Behind the cycle: {}", counted(explanation_.collateral, "more act"));
-  std::string distances;
-  constexpr std::size_t kMostDistances = 4;
-  std::uint32_t told = 0;
-  for (std::size_t i = 0; i < explanation_.collateral_by_distance.size(); ++i) {
-    if (i == kMostDistances) break;
-    const std::uint32_t count = explanation_.collateral_by_distance[i];
-    told += count;
-    distances +=
-        fmt::format("{}{} at {}", distances.empty() ? "" : ", ", count, counted(i + 1, "wait"));
+  const auto& distances = explanation_.collateral_by_distance;
+  const std::uint32_t behind =
+      std::accumulate(distances.begin(), distances.end(), std::uint32_t{0});
+  const std::uint32_t elsewhere = explanation_.collateral - behind;
+  if (behind > 0) {
+    text_ += fmt::format("Behind the cycle: {} ({})", counted(behind, "more act"),
+                         distances_text(behind));
   }
-  if (!distances.empty()) {
-    if (told < explanation_.collateral) {
-      distances += fmt::format(", {} farther", explanation_.collateral - told);
-    }
-    text_ += fmt::format(" ({})", distances);
+  if (elsewhere > 0) {
+    text_ += fmt::format("{} not behind this cycle: {}", behind > 0 ? "; stuck, but" : "Stuck, but",
+                         counted(elsewhere, "act"));
   }
   text_ += report_.all_waits.empty() ? "; --all lists them.\n" : ".\n";
+}
+
+// "3 at 1 wait, 2 at 2 waits, 4 farther".
+std::string TextReport::distances_text(std::uint32_t behind) const {
+  constexpr std::size_t kMostDistances = 4;
+  std::string text;
+  std::uint32_t told = 0;
+  for (std::size_t i = 0; i < explanation_.collateral_by_distance.size() && i < kMostDistances;
+       ++i) {
+    const std::uint32_t count = explanation_.collateral_by_distance[i];
+    told += count;
+    text += fmt::format("{}{} at {}", text.empty() ? "" : ", ", count, counted(i + 1, "wait"));
+  }
+  if (told < behind) text += fmt::format(", {} farther", behind - told);
+  return text;
 }
 
 void TextReport::add_all_waits() {

@@ -215,7 +215,8 @@ void Drawing::add_edge(const Wait& wait, std::size_t number) {
   Agnode_t* from = agnode(graph_.get(), text(from_name), 0);
   Agnode_t* to = agnode(graph_.get(), text(to_name), 0);
   Agedge_t* edge = agedge(graph_.get(), from, to, nullptr, 1);
-  const std::string kind(kind_name(wait.kind));
+  std::string kind(kind_name(wait.kind));
+  if (!wait.link.empty()) kind += "\n" + wait.link;
   const bool strong = strong_.count(from_name) > 0 && strong_.count(to_name) > 0;
   if (number > 0) {
     set(edge, "label", fmt::format("  {}: {}", number, kind));

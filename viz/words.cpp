@@ -241,12 +241,13 @@ std::string reason_text(const Wait& wait) {
       return wait.to.kind == WaitNodeKind::kRank ? "waits for a message call that never comes,"
                                                  : "waits for the other end of its message,";
     case WaitKind::kLock:
-      return "waits for the lock that is held before";
+      return fmt::format("waits for lock '{}' of thread '{}', which {}", wait.lock, wait.holder,
+                         wait.to.kind == WaitNodeKind::kRank ? "has no work left," : "is at");
     case WaitKind::kDeadRank:
       return wait.to.rank == wait.from.rank ? "never ends, after an error of the device of"
                                             : "waits for what died with";
     case WaitKind::kFailedLink:
-      return fmt::format("hangs on {} to", wait.link);
+      return fmt::format("cannot get over {}, to", wait.link);
     case WaitKind::kOutsideInput:
       break;
   }

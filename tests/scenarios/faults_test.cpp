@@ -168,7 +168,7 @@ TEST_CASE("what would not end before its link is down hangs", "[scenarios][fault
   CHECK(hangs.cause == Cause::kFailedLink);
   REQUIRE(hangs.roots.size() == 2);  // each cannot reach the other
   CHECK(hangs.roots[0].first.kind == WaitKind::kFailedLink);
-  CHECK(hangs.roots[0].first.link == "infiniband between node0 and node1");
+  CHECK(hangs.roots[0].first.link == "infiniband between node0 and node1, which is down");
   CHECK(hangs.deaths.empty());  // no retry, no guard
   const std::string message =
       step("on: 0, do: [{send: g, to: 1, takes: 10us}]") + step("on: 1, do: [{recv: g, from: 0}]");

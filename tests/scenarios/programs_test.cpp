@@ -107,6 +107,58 @@ TEST_CASE("a message of another size or tag arrives and is a mismatch", "[scenar
   CHECK(swapped.mismatches.size() == 2);
 }
 
+TEST_CASE("a tag may differ from rank to rank", "[scenarios][programs]") {
+  const std::string send = step("send: g, to: 1, tag: rank + 1");
+  CHECK(explanation_of(two_programs(send, step("recv: g, from: 0, tag: rank"))).verdict ==
+        Verdict::kCompleted);
+  const Explanation other =
+      explanation_of(two_programs(send, step("recv: g, from: 0, tag: 10 * rank")));
+  REQUIRE(other.mismatches.size() == 1);
+  CHECK(other.mismatches[0].differences == std::vector<std::string>{"tag 1 and tag 10"});
+  CHECK(mistakes_in(two_programs(step("send: g, to: 1, tag: [a]"), ""))
+            .find("expected a value, found a list") != std::string::npos);
+}
+
+TEST_CASE("a cycle beside messages that do not fit is told, too", "[scenarios][programs]") {
+  const auto program = [](const std::string& message, const std::string& a, const std::string& b) {
+    return step(message) + step("all_reduce: " + a) + step("synchronize: device") +
+           step("all_reduce: " + b);
+  };
+  const Explanation found =
+      explanation_of(two_programs(program("send: g, to: 1, bytes: 8B", "g", "h"),
+                                  program("recv: g, from: 0, bytes: 4B", "h", "g")));
+  CHECK(found.verdict == Verdict::kMismatch);
+  CHECK(found.cause == models::Cause::kMismatch);
+  CHECK(found.mismatches.size() == 1);
+  CHECK(found.cycle.size() == 4);
+}
+
+TEST_CASE("an event that a rank never records holds its host up as little as its streams",
+          "[scenarios][programs]") {
+  const Explanation found = explanation_of(
+      two_programs(step("record: e"), step("wait: e") + step("await: e") + step("compute: a")));
+  CHECK(found.verdict == Verdict::kCompleted);
+}
+
+TEST_CASE("a communicator cannot be used once it is destroyed", "[scenarios][programs]") {
+  const auto mistakes = [](const std::string& steps) {
+    return mistakes_in(kTwo + "programs:\n  do:\n" + steps);
+  };
+  const std::string destroy = step("destroy: g");
+  for (const char* use :
+       {"all_reduce: g", "create: g", "destroy: g", "group: [{all_reduce: g}, {all_reduce: h}]"}) {
+    INFO(use);
+    const std::string found = mistakes(destroy + step(use));
+    CHECK(
+        found.find("communicator 'g' is used after it was destroyed, on rank 0\n  it is destroyed "
+                   "in line 6") != std::string::npos);
+  }
+  CHECK(mistakes("      - {repeat: 2, do: [{all_reduce: g}, {destroy: g}]}\n")
+            .find("6:26: communicator 'g' is used after") == 0);
+  CHECK(mistakes(step("all_reduce: g") + destroy + step("all_reduce: h")).empty());
+  CHECK(mistakes(step("on: 0, do: [{destroy: g}]") + step("on: 1, do: [{all_reduce: g}]")).empty());
+}
+
 TEST_CASE("sends above the threshold wait for their receive, those up to it do not",
           "[scenarios][programs]") {
   const auto verdict = [](const std::string& bytes) {

@@ -53,6 +53,8 @@ Call call_of(const sim::Plan& plan, const sim::Call& from) {
                     static_cast<int>(from.signature.type)};
   call.tag = static_cast<int>(from.tag);
   call.takes = from.takes.ns;
+  call.fatal = from.fatal;
+  call.link = number(from.link);
   return call;
 }
 
@@ -73,6 +75,9 @@ Actor actor_of(const sim::Plan& plan, const sim::Actor& from) {
   actor.times = static_cast<int>(from.times);
   actor.lock = number(from.lock);
   actor.communicator = number(from.communicator);
+  actor.dies_at = from.dies_at == sim::kNoAct ? -1 : static_cast<int>(from.dies_at);
+  actor.fails_at = from.fails_at == sim::kNoAct ? -1 : static_cast<int>(from.fails_at);
+  actor.timeout = from.timeout.ns;
   for (const sim::CallId call : sim::IdRange<sim::CallId>(from.calls, from.calls_end)) {
     actor.calls.push_back(call_of(plan, plan.calls[call]));
   }
@@ -102,6 +107,33 @@ void add_hosts(const sim::Plan& plan, Spec& spec) {
   for (const sim::RankId rank : plan.locks) spec.locks.push_back({number(rank)});
 }
 
+/// A plan that names no link of a rank is one without.
+void add_faults(const sim::Plan& plan, const sim::Communicator& from, Communicator& communicator) {
+  communicator.link = number(from.link);
+  communicator.timeout = from.timeout.ns;
+  communicator.creation_timeout = from.creation_timeout.ns;
+  bool has_links = false;
+  for (std::uint32_t i = from.ranks; i < from.ranks_end && !plan.arrival_links.empty(); ++i) {
+    communicator.links.push_back(number(plan.arrival_links[i]));
+    has_links = has_links || plan.arrival_links[i].valid();
+  }
+  if (!has_links) communicator.links.clear();
+}
+
+void add_faults(const sim::Plan& plan, Spec& spec) {
+  for (const sim::Death& death : plan.deaths) {
+    spec.deaths.push_back({number(death.rank), death.at.ns});
+  }
+  for (const sim::Link& link : plan.links) {
+    spec.links.push_back({number(link.first), number(link.second), link.down.ns, link.retry.ns});
+  }
+  spec.poll = plan.guards.poll.ns;
+  spec.launcher = plan.guards.launcher.ns;
+  for (const std::uint32_t host : plan.guards.host) {
+    spec.host_of_rank.push_back(static_cast<int>(host));
+  }
+}
+
 void add_groups(const sim::Plan& plan, Spec& spec) {
   for (const sim::Collective& from : plan.collectives) {
     Collective collective{number(from.communicator), {}};
@@ -115,6 +147,7 @@ void add_groups(const sim::Plan& plan, Spec& spec) {
     for (std::uint32_t i = from.ranks; i < from.ranks_end; ++i) {
       communicator.ranks.push_back(number(plan.communicator_ranks[i]));
     }
+    add_faults(plan, from, communicator);
     spec.communicators.push_back(std::move(communicator));
   }
 }
@@ -158,6 +191,7 @@ Spec from_plan(const sim::Plan& plan) {
         {number(edge.source), number(edge.consumer), static_cast<int>(edge.acts_per_slot)});
   }
   add_groups(plan, spec);
+  add_faults(plan, spec);
   return spec;
 }
 

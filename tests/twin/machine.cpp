@@ -52,6 +52,7 @@ Machine::Machine(const Spec& plan) : spec(plan) {
   signals = of_size<SignalState>(count_of(spec.signals));
   locks = of_size<LockState>(count_of(spec.locks));
   rounds = of_size<RoundState>(count_of(spec.communicators));
+  ranks = of_size<RankState>(spec.ranks);
 }
 
 // [2] Events and their order ----------------------------------------------------------------------
@@ -60,15 +61,23 @@ void Machine::run() {
   send_start_messages();
   while (!events_.empty()) {
     const EventKey key = events_.begin()->first;
+    const std::optional<Timer> timer = next_timer();
+    if (timer && timer->time < key.time) {
+      fire_timer(*timer);
+      continue;
+    }
+    if (timer && timer->time == key.time) branches.insert("10.5 event at the time of a timer");
     const Event event = events_.begin()->second;
     events_.erase(events_.begin());
     must(key.time >= now, "time runs backwards");
     now = key.time;
     if (event.wakes >= 0) wake(event.wakes);
+    if (is_stopped_by_faults(event)) continue;
     for (const Act& act : event.ends) end(act);
     if (event.round_of >= 0) round_state(event.round_of) = RoundState();
     for (const CallRef& ref : event.calls) end_call(ref);
   }
+  rested_ = true;
 }
 
 void Machine::send_start_messages() {
@@ -125,6 +134,10 @@ std::optional<int> Machine::next_in_program(int t) const {
 void Machine::wake(int t) {
   ThreadState& thread = thread_state(t);
   thread.wake_is_due = false;
+  if (is_dead(at(spec.threads, t).rank)) {
+    branches.insert("10.2 a dead thread is woken");
+    return;
+  }
   thread.running = true;
   if (!resume(t)) {
     if (at(spec.threads, t).program) {
@@ -160,15 +173,20 @@ void Machine::run_program(int t) {
 }
 
 bool Machine::enter(int t, Act act, Step first) {
+  if (first <= Step::kOutsideInput) thread_state(t).entered = now;
   if (first == Step::kOutsideInput) log.push_back({now, act, false});
   if (first <= Step::kOutsideInput && blocks_for_outside_input(t, act)) return true;
   if (first <= Step::kCreation && blocks_for_creation(t, act)) return true;
   if (first <= Step::kOverhead && blocks_for_overhead(t, act)) return true;
   const bool host = on_host(actor(act.actor).role);
-  if (first <= Step::kLaunchQueue &&
-      (host ? blocks_on_host(t, act) : blocks_for_launch_queue(t, act))) {
+  if (host && first <= Step::kLaunchQueue && (dies_instead(t, act) || blocks_on_host(t, act))) {
     return true;
   }
+  if (!host && first <= Step::kLaunchQueue &&
+      (sees_error(t, act) || blocks_for_launch_queue(t, act))) {
+    return true;
+  }
+  if (!host && dies_instead(t, act)) return true;
   launch(t, act);
   if (host || !actor(act.actor).blocking) {
     log.push_back({now, act, true});
@@ -246,24 +264,41 @@ bool Machine::blocks_for_creation(int t, Act act) {
 
 bool Machine::blocks_for_communicator(int t, Act act, int c) {
   CommunicatorState& communicator = communicator_state(c);
+  const bool arrives = arrive_at_creation(t, c);
+  if (communicator.exists) return false;
+  if (arrives) communicator.blocked.push_back(t);
+  thread_state(t).blocked = Blocked{act, Step::kCreation, c, !arrives, now};
+  return true;
+}
+
+/// Returns whether the rank of the thread could arrive.
+bool Machine::arrive_at_creation(int t, int c) {
+  CommunicatorState& communicator = communicator_state(c);
+  const int rank = at(spec.threads, t).rank;
+  if (link_is_down(arrival_link_of(c, rank))) {
+    branches.insert(communicator.arrived.contains(rank) ? "10.4 second thread cannot arrive"
+                                                        : "10.4 rank cannot arrive");
+    return false;
+  }
   last_progress = now;
-  const bool is_first_of_its_rank = communicator.arrived.insert(at(spec.threads, t).rank).second;
+  const bool is_first_of_its_rank = communicator.arrived.insert(rank).second;
   if (!is_first_of_its_rank) branches.insert("3.3 second thread of a rank");
   if (is_first_of_its_rank && all_arrived(c)) complete_arrivals(c);
-  if (communicator.exists) return false;
-  communicator.blocked.push_back(t);
-  thread_state(t).blocked = Blocked{act, Step::kCreation};
   return true;
 }
 
 /// The last rank has arrived: the communicator exists, or marks are put on the streams.
 void Machine::complete_arrivals(int c) {
-  const std::vector<int>& ranks = at(spec.communicators, c).ranks;
+  if (has_dead_rank(c)) {
+    branches.insert("10.2 the last rank arrives and one is dead");
+    return;
+  }
+  const std::vector<int>& its_ranks = at(spec.communicators, c).ranks;
   CommunicatorState& communicator = communicator_state(c);
   if (at(spec.communicators, c).waits_for_device) {
     for (int s = 0; s < count_of(spec.streams); ++s) {
-      const bool is_of_it =
-          std::find(ranks.begin(), ranks.end(), at(spec.streams, s).rank) != ranks.end();
+      const bool is_of_it = std::find(its_ranks.begin(), its_ranks.end(),
+                                      at(spec.streams, s).rank) != its_ranks.end();
       if (!is_of_it || !first_act(s)) continue;
       Entry mark;
       mark.communicator = c;
@@ -278,6 +313,10 @@ void Machine::complete_arrivals(int c) {
 
 void Machine::finish_creation(int c) {
   CommunicatorState& communicator = communicator_state(c);
+  if (has_dead_rank(c)) {
+    branches.insert("10.2 the last mark leaves and a rank is dead");
+    return;
+  }
   communicator.exists = true;
   for (int t : communicator.blocked) add_wake(now, t);
   communicator.blocked.clear();
@@ -440,6 +479,10 @@ bool Machine::leaves_at_launch(const Message& message) const {
 void Machine::deliver(const Message& message) {
   const int t = actor(message.to).thread;
   ThreadState& thread = thread_state(t);
+  if (is_dead(at(spec.threads, t).rank)) {
+    branches.insert("10.2 a message is lost");
+    return;
+  }
   if (!at(spec.threads, t).program) {
     thread.inbox.push_back(message);
     if (thread.idle()) add_wake(now, t);
@@ -463,6 +506,7 @@ std::optional<Act> Machine::first_act(int s) const {
 
 /// The act has become the head of its stream, and may start there.
 void Machine::start(Act act) {
+  must(!has_stopped(rank_of(act.actor)), "something starts on a rank that has stopped");
   times[act].start = now;
   last_progress = now;
   if (has_room(actor(act.actor).stream)) take_room(act);
@@ -491,6 +535,13 @@ void Machine::start_op(Act act) {
       together.push_back(its_act);
       takes = std::max(takes, actor(member.actor).takes);
     }
+  }
+  const int collective = actor(act.actor).collective;
+  const int communicator = collective < 0 ? -1 : at(spec.collectives, collective).communicator;
+  const int link = communicator < 0 ? -1 : at(spec.communicators, communicator).link;
+  if (hangs(link, takes, together)) {
+    for (const Act& its_act : together) acts_that_hang[its_act] = link;
+    return;
   }
   run_for(takes, Event{together, -1, {}, -1});
 }

@@ -1,4 +1,5 @@
-// The twin's machine: docs/rules.md, sections 2 to 6 and 9, as plainly as they can be written down.
+// The twin's machine: docs/rules.md, sections 2 to 6, 9 and 10, as plainly as they can be written
+// down.
 //
 // It counts nothing that can be kept as a thing: messages are objects with a slot number, a credit
 // that is out is an object with the edges that have acknowledged it, a wake is an entry in a sorted
@@ -69,6 +70,9 @@ struct LogLine {
 struct Blocked {
   Act act;
   Step step = Step::kOutsideInput;
+  int communicator = -1;       // kCreation: of which
+  bool link_was_down = false;  // kCreation: its rank could not arrive [10.4]
+  std::int64_t since = 0;      // kCreation: when it was blocked there
 };
 
 struct ThreadState {
@@ -79,6 +83,7 @@ struct ThreadState {
   int at = -1;                   // order arrival: the actor it is at
   int position = 0;              // order program: its next act in the list
   std::set<int> streams_marked;  // that it synchronizes and whose mark has not left [9.1]
+  std::int64_t entered = 0;      // when it entered the act that it is in
 
   bool idle() const { return !wake_is_due && !running && !blocked; }
 };
@@ -134,6 +139,8 @@ struct CallState {
   bool active = false;
   bool running = false;
   bool done = false;
+  std::optional<CallRef> met;  // a send or receive: the other one [9.5]
+  int hangs_on = -1;           // a link [10.4]
 };
 
 /// Of a communicator [9.4].
@@ -185,13 +192,55 @@ struct Event {
   int round_of = -1;  // the calls end a round of this communicator
 };
 
+/// Why a rank died [10.2, 10.5].
+enum class Why {
+  kAtATime,
+  kAtAnAct,
+  kFatalCall,
+  kDeviceError,
+  kLinkError,
+  kWatchdog,
+  kTimeout,
+  kLauncher,
+};
+
+struct Died {
+  int rank = 0;
+  std::int64_t time = 0;
+  bool after_rest = false;
+  Why why = Why::kAtATime;
+  std::optional<Act> act;  // in which it died, where the rules name one
+};
+
+struct RankState {
+  bool dead = false;
+  bool failed = false;  // its devices [10.3]; it may live on
+};
+
+/// Kinds of timers in the order of [10.5].
+enum class TimerKind { kDeath, kLinkError, kWatchdog, kThread, kLauncher };
+
+/// Timers are not kept but found: what is due next follows from the state.
+struct Timer {
+  std::int64_t time = 0;
+  TimerKind kind = TimerKind::kDeath;
+  int number = 0;  // of a death in its list, a stream, a thread or a rank
+  int rank = 0;    // that dies, or whose host does
+  std::optional<Act> act;
+
+  friend auto operator<=>(const Timer&, const Timer&) = default;
+};
+
 class Machine {
  public:
   explicit Machine(const Spec& plan);
 
-  /// Runs until there is no event left. Throws std::logic_error where the rules contradict
-  /// themselves (an acknowledgement out of order, a wait that cannot be).
+  /// Runs until there is no event left: to the first rest. Throws std::logic_error where the rules
+  /// contradict themselves (an acknowledgement out of order, a wait that cannot be).
   void run();
+
+  /// The aftermath [10.5] of a run that has not completed.
+  void run_on();
 
   // What the rules call by name; all of it is asked by waits.cpp as well.
   bool ready(int actor) const;                            // [3.1]
@@ -205,6 +254,7 @@ class Machine {
   std::optional<Act> first_act(int stream) const;
   std::optional<int> next_in_program(int thread) const;  // an actor
   bool all_arrived(int communicator) const;
+  int arrival_link_of(int communicator, int rank) const;   // [10.4], or -1
   std::optional<int> missing_communicator(Act act) const;  // the first that it has to create
   bool has_room(int stream) const;                         // on a limited device [5.3]
   bool needs_slot(Act act) const;
@@ -212,6 +262,8 @@ class Machine {
   bool slot_is_free(int device) const;
   bool was_started(Act act) const { return was_launched(act) && times.at(act).start >= 0; }
   CallState call_state(CallRef ref) const;
+  bool is_dead(int rank) const { return at(ranks, rank).dead; }
+  bool has_stopped(int rank) const { return at(ranks, rank).dead || at(ranks, rank).failed; }
 
   const Actor& actor(int a) const { return at(spec.actors, a); }
   const Register& reg(int r) const { return at(spec.registers, r); }
@@ -244,6 +296,9 @@ class Machine {
   std::map<Act, std::vector<CallState>> calls;  // of the acts that have started
   std::map<Act, int> needs;                     // of each `wait`: how often its event must fire
   std::vector<Mismatch> mismatches;
+  std::vector<RankState> ranks;
+  std::vector<Died> deaths;           // in the order in which they happened
+  std::map<Act, int> acts_that_hang;  // of collectives, and on which link [10.4]
   std::vector<LogLine> log;
   /// Which rare ways of the rules this run took, for the statistics of the tests.
   std::set<std::string> branches;
@@ -261,6 +316,7 @@ class Machine {
   bool blocks_for_outside_input(int thread, Act act);
   bool blocks_for_creation(int thread, Act act);
   bool blocks_for_communicator(int thread, Act act, int communicator);
+  bool arrive_at_creation(int thread, int communicator);
   bool blocks_for_overhead(int thread, Act act);
   bool blocks_for_launch_queue(int thread, Act act);
   void launch(int thread, Act act);
@@ -310,8 +366,29 @@ class Machine {
   ChannelState& channel_of(CallRef ref);
   void activate_send(CallRef ref);
   void activate_receive(CallRef ref);
+  void meet(CallRef send, CallRef receive);
   void put_message(CallRef ref);
   void compare(CallRef send, CallRef receive);
+
+  // Faults and guards. These are in machine_faults.cpp.
+  void die(int rank, Why why, std::optional<Act> act);
+  bool dies_instead(int thread, Act act);
+  bool sees_error(int thread, Act act);
+  bool needs_device(Act act) const;
+  void fail(int rank);
+  bool waits_for_device(int thread) const;
+  std::vector<int> ranks_in(const Event& event) const;
+  bool is_stopped_by_faults(const Event& event);
+  bool link_is_down(int link) const;
+  bool has_dead_rank(int communicator) const;
+  bool hangs(int link, std::int64_t takes, const std::vector<Act>& together);
+  int link_of(const std::vector<CallRef>& together, int round_of) const;
+  std::int64_t polled(std::int64_t time) const;
+  std::optional<Timer> next_timer() const;
+  void add_watchdogs(std::vector<Timer>& timers) const;
+  void add_thread_timers(std::vector<Timer>& timers) const;
+  std::int64_t timeout_of(Act act) const;
+  void fire_timer(const Timer& timer);
 
   ThreadState& thread_state(int t) { return threads.at(static_cast<std::size_t>(t)); }
   StreamState& stream_state(int s) { return streams.at(static_cast<std::size_t>(s)); }
@@ -327,7 +404,14 @@ class Machine {
 
   std::map<EventKey, Event> events_;
   std::int64_t next_sequence_ = 0;
+  bool rested_ = false;
+  std::set<int> deaths_come_;       // of the list
+  std::vector<Timer> link_errors_;  // also of ranks that are dead by now
+  std::vector<Timer> launchers_;    // those that have not fired
 };
+
+/// "at a time", "launcher" and so on.
+std::string text(Why why);
 
 /// Throws std::logic_error(text) unless `condition`.
 void must(bool condition, const std::string& text);

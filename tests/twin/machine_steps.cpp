@@ -258,9 +258,16 @@ void Machine::activate(CallRef ref) {
 /// Together, for the longest of them; they are done in the order that is given.
 void Machine::run_calls(const std::vector<CallRef>& together, int round_of) {
   std::int64_t takes = 0;
+  std::vector<Act> acts;
   for (const CallRef& ref : together) {
     takes = std::max(takes, call_of(ref).takes);
     change_call(ref).running = true;
+    acts.push_back(ref.act);
+  }
+  const int link = link_of(together, round_of);
+  if (hangs(link, takes, acts)) {
+    for (const CallRef& ref : together) change_call(ref).hangs_on = link;
+    return;
   }
   run_for(takes, Event{{}, -1, together, round_of});
 }
@@ -318,8 +325,7 @@ void Machine::activate_send(CallRef ref) {
   } else if (channel.receive) {
     branches.insert("9.5 receive waits for a send");
     const CallRef receive = *std::exchange(channel.receive, std::nullopt);
-    compare(ref, receive);
-    run_calls({ref, receive}, -1);
+    meet(ref, receive);
   } else {
     channel.send = ref;
   }
@@ -338,11 +344,17 @@ void Machine::activate_receive(CallRef ref) {
   } else if (channel.send) {
     branches.insert("9.5 send waits for a receive");
     const CallRef send = *std::exchange(channel.send, std::nullopt);
-    compare(send, ref);
-    run_calls({send, ref}, -1);
+    meet(send, ref);
   } else {
     channel.receive = ref;
   }
+}
+
+void Machine::meet(CallRef send, CallRef receive) {
+  compare(send, receive);
+  change_call(send).met = receive;
+  change_call(receive).met = send;
+  run_calls({send, receive}, -1);
 }
 
 /// Of an eager send that ends.

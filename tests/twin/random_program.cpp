@@ -65,11 +65,11 @@ class ProgramGenerator {
     threads_.resize(static_cast<std::size_t>(spec_.ranks));
     streams_.resize(static_cast<std::size_t>(spec_.ranks));
     for (int rank = 0; rank < spec_.ranks; ++rank) {
-      for (int i = random_.chance(35) ? 1 : 2; i > 0; --i) {
+      for (int i = random_.pick<int>({1, 1, 2, 2, 2, 3, 4}); i > 0; --i) {
         change(threads_, rank).push_back(count_of(spec_.threads));
         spec_.threads.push_back({rank, true, {}});
       }
-      for (int i = random_.between(1, 3); i > 0; --i) {
+      for (int i = random_.pick<int>({1, 2, 2, 3, 3, 4}); i > 0; --i) {
         const int limit = short_queues && random_.chance(60) ? random_.between(1, 3) : 1024;
         Stream stream;
         stream.rank = rank;
@@ -79,7 +79,7 @@ class ProgramGenerator {
       for (int s = 0; s < count_of(spec_.streams); ++s) {
         if (at(spec_.streams, s).rank == rank) change(streams_, rank).push_back(s);
       }
-      if (random_.chance(60)) spec_.locks.push_back({rank});
+      if (random_.chance(75)) spec_.locks.push_back({rank});
     }
     lists_.resize(spec_.threads.size());
     lock_is_held_.resize(spec_.locks.size());
@@ -187,7 +187,7 @@ class ProgramGenerator {
 
   // Operations ------------------------------------------------------------------------------------
 
-  static constexpr int kOperations = 11;
+  static constexpr int kOperations = 15;
 
   /// `depth` counts the locks that are held around it.
   void add_operation(int depth) {
@@ -214,6 +214,14 @@ class ProgramGenerator {
         return add_set();
       case 9:
         return add_locked(depth);
+      case 10:
+        return add_contention();
+      case 11:
+        return add_fan_out();
+      case 12:
+        return add_scatter();
+      case 13:
+        return add_late_wait();
       default:
         return random_.chance(60) ? add_create() : add_work();
     }
@@ -408,6 +416,102 @@ class ProgramGenerator {
       add_step(Role::kLock, other).lock = lock;
       add_step(Role::kWork, other).launch_overhead = 5;
       add_step(Role::kUnlock, other).lock = lock;
+    }
+  }
+
+  /// All threads of a rank want a lock while the first one has it, so that there is a line, and
+  /// each launches something afterwards.
+  void add_contention() {
+    if (spec_.locks.empty()) return add_work();
+    const int lock = random_.below(count_of(spec_.locks));
+    if (at(lock_is_held_, lock) != 0) return add_work();
+    std::vector<int> threads = at(threads_, at(spec_.locks, lock).rank);
+    random_.shuffle(threads);
+    for (int thread : threads) {
+      const int rank = rank_of_thread(thread);
+      const bool first = thread == threads.front();
+      if (!first && random_.chance(50)) add_step(Role::kWork, thread).launch_overhead = 3;
+      add_step(Role::kLock, thread).lock = lock;
+      add_step(Role::kWork, thread).launch_overhead = first ? 20 : random_.pick<int>({3, 5, 10});
+      if (random_.chance(40)) add_kernel_on(thread, random_.pick(at(streams_, rank)));
+      add_step(Role::kUnlock, thread).lock = lock;
+      if (random_.chance(40)) add_kernel_on(thread, random_.pick(at(streams_, rank)));
+    }
+  }
+
+  void add_kernel_on(int thread, int stream) {
+    const std::int64_t takes = some_time();
+    add_step(Role::kOp, thread, stream).takes = takes;
+  }
+
+  /// One event for which several streams and hosts wait, which go on with different work.
+  void add_fan_out() {
+    const int signal = random_.below(count_of(spec_.signals));
+    if (!at(spec_.signals, signal).recorded) return add_set();
+    const int stream = at(signal_streams_, signal);
+    const int thread = thread_of(at(spec_.streams, stream).rank);
+    add_step(Role::kOp, thread, stream).takes = 20;
+    add_step(Role::kRecord, thread, stream).signal = signal;
+    std::vector<int> others;
+    for (const std::vector<int>& streams : streams_) {
+      for (int other : streams) {
+        const bool near = at(spec_.streams, other).rank == at(spec_.streams, stream).rank;
+        if (other != stream && random_.chance(near ? 90 : 30)) others.push_back(other);
+      }
+    }
+    random_.shuffle(others);
+    for (int other : others) {
+      const int rank = at(spec_.streams, other).rank;
+      const bool near = rank == at(spec_.streams, stream).rank && random_.chance(80);
+      const int waits = near ? thread : thread_of(rank);
+      add_step(Role::kWait, waits, other).signal = signal;
+      if (random_.chance(80)) add_kernel_on(waits, other);
+    }
+    if (random_.chance(40)) {
+      add_step(Role::kAwait, random_.chance(60) ? thread : thread_of(rank_of_thread(thread)))
+          .signal = signal;
+    }
+  }
+
+  /// One group of sends from a rank to others, or of receives, of whom some come late.
+  void add_scatter() {
+    const int communicator = some_communicator();
+    std::vector<int> ranks = at(spec_.communicators, communicator).ranks;
+    random_.shuffle(ranks);
+    const int from = ranks.front();
+    const bool gathers = random_.chance(30);
+    const bool all_rendezvous = random_.chance(70);
+    std::vector<Call> group;
+    for (int to : ranks) {
+      if (to == from) continue;
+      for (int i = random_.chance(80) ? 1 : 2; i > 0; --i) {
+        auto [send, receive] =
+            gathers ? some_message(communicator, to, from) : some_message(communicator, from, to);
+        if (all_rendezvous) send.eager = false;
+        group.push_back(gathers ? receive : send);
+        const auto [thread, stream] = places_.at({communicator, to});
+        if (random_.chance(50)) add_step(Role::kOp, thread, stream).takes = 20;
+        add_calls(to, {gathers ? send : receive});
+      }
+    }
+    if (!group.empty()) add_calls(from, group);
+  }
+
+  /// A kernel, and work while it runs; then the host waits for what has mostly ended already.
+  void add_late_wait() {
+    const int signal = random_.below(count_of(spec_.signals));
+    const bool awaits = at(spec_.signals, signal).recorded && random_.chance(50);
+    const int rank =
+        awaits ? at(spec_.streams, at(signal_streams_, signal)).rank : random_.below(spec_.ranks);
+    const int stream = awaits ? at(signal_streams_, signal) : random_.pick(at(streams_, rank));
+    const int thread = thread_of(rank);
+    add_kernel_on(thread, stream);
+    if (awaits) add_step(Role::kRecord, thread, stream).signal = signal;
+    add_step(Role::kWork, thread).launch_overhead = random_.pick<int>({5, 10, 30});
+    if (awaits) {
+      add_step(Role::kAwait, thread).signal = signal;
+    } else {
+      add_step(Role::kSynchronize, thread).synchronized = {stream};
     }
   }
 

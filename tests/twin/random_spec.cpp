@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/twin/random.hpp"
+#include "tests/twin/random_faults.hpp"
 #include "tests/twin/random_program.hpp"
 
 namespace pipesim::twin {
@@ -212,7 +213,7 @@ class Generator {
     const int from = rank_of(at(spec_.registers, *input).producer);
     const bool more = kind == "repeat" || kind == "unpack";
     if (more && filled * rate_ > kMostActs) return;
-    const bool moves = kind == "copy" || random_.chance(7);
+    const bool moves = kind == "copy" || random_.chance(kind == "in place" ? 15 : 7);
     const int rank = moves && spec_.ranks > 1
                          ? (from + random_.between(1, spec_.ranks - 1)) % spec_.ranks
                          : from;
@@ -518,7 +519,10 @@ class Generator {
 
 Spec random_spec(std::uint64_t seed) {
   Generator generator(seed);
-  return seed % 3 == 2 ? generator.make_with_programs() : generator.make();
+  Spec spec = seed % 2 == 0 ? generator.make_with_programs() : generator.make();
+  Random random(~seed);
+  if (random.chance(33)) add_random_faults(spec, random);
+  return spec;
 }
 
 }  // namespace pipesim::twin

@@ -1,4 +1,4 @@
-// Small random plans that make sense, about a third of which hang.
+// Small random plans that make sense, about half of which hang.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@ namespace pipesim::twin {
 /// The plan of a seed, the same everywhere. What balances by construction: an actor that consumes a
 /// register acts a whole number of times per slot. What may hang: credits, streams that are shared,
 /// programs and collectives in different orders, members that never come, too few outside items,
-/// and, rarely, an edge that closes a ring. Every third seed gives host programs
-/// [random_program.hpp].
+/// and, rarely, an edge that closes a ring. Every second seed gives host programs
+/// [random_program.hpp], and every third plan by chance has faults or guards [random_faults.hpp].
 Spec random_spec(std::uint64_t seed);
 
 }  // namespace pipesim::twin

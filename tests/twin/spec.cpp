@@ -49,7 +49,9 @@ void write_call(std::ostream& out, const Call& call) {
         << ", tag " << call.tag << (call.eager ? ", eager" : "");
   }
   out << ", count " << signature.count << ", type " << signature.type << ", takes " << call.takes
-      << '\n';
+      << (call.fatal ? ", fatal" : "");
+  if (call.link >= 0) out << ", link " << call.link;
+  out << '\n';
 }
 
 void write_step(std::ostream& out, const Actor& actor) {
@@ -74,6 +76,9 @@ void write_actor(std::ostream& out, const Spec& spec, int a) {
   }
   if (actor.collective >= 0) out << ", collective " << actor.collective;
   if (actor.role != Role::kOp) write_step(out, actor);
+  if (actor.dies_at >= 0) out << ", dies at " << actor.dies_at;
+  if (actor.fails_at >= 0) out << ", fails at " << actor.fails_at;
+  if (actor.timeout > 0) out << ", timeout " << actor.timeout;
   out << '\n';
   for (const Call& call : actor.calls) write_call(out, call);
 }
@@ -86,6 +91,17 @@ void write_register(std::ostream& out, const Spec& spec, int r) {
   if (reg.control) out << ", control";
   if (reg.in_place >= 0) out << ", in place of edge " << in_place_edge(spec, r);
   out << '\n';
+}
+
+void write_faults(std::ostream& out, const Communicator& communicator) {
+  if (communicator.link >= 0) out << ", link " << communicator.link;
+  if (communicator.timeout > 0) out << ", timeout " << communicator.timeout;
+  if (communicator.creation_timeout > 0) {
+    out << ", creation timeout " << communicator.creation_timeout;
+  }
+  if (communicator.links.empty()) return;
+  out << ", arrives over links";
+  for (int link : communicator.links) out << ' ' << link;
 }
 
 void write_groups(std::ostream& out, const Spec& spec) {
@@ -102,7 +118,24 @@ void write_groups(std::ostream& out, const Spec& spec) {
     for (int rank : at(spec.communicators, c).ranks) out << ' ' << rank;
     if (at(spec.communicators, c).at_first_use) out << ", at first use";
     if (at(spec.communicators, c).waits_for_device) out << ", waits for device";
+    write_faults(out, at(spec.communicators, c));
     out << '\n';
+  }
+}
+
+void write_faults(std::ostream& out, const Spec& spec) {
+  for (const Death& death : spec.deaths) {
+    out << "rank " << death.rank << " dies at " << death.at << '\n';
+  }
+  for (int l = 0; l < count_of(spec.links); ++l) {
+    const Link& link = at(spec.links, l);
+    out << "link " << l << ": ranks " << link.a << " and " << link.b << ", down at " << link.down
+        << ", retry " << link.retry << '\n';
+  }
+  if (spec.poll > 0) out << "poll " << spec.poll << '\n';
+  if (spec.launcher > 0) out << "launcher " << spec.launcher << '\n';
+  for (int rank = 0; rank < count_of(spec.host_of_rank); ++rank) {
+    out << "rank " << rank << " is on host " << at(spec.host_of_rank, rank) << '\n';
   }
 }
 
@@ -137,6 +170,29 @@ int in_place_edge(const Spec& spec, int reg) {
   return output.in_place < 0 ? -1 : at(inputs_of(spec, output.producer), output.in_place);
 }
 
+bool has_faults(const Spec& spec) { return text(spec) != text(without_faults(spec)); }
+
+Spec without_faults(Spec spec) {
+  spec.deaths.clear();
+  spec.links.clear();
+  spec.poll = spec.launcher = 0;
+  spec.host_of_rank.clear();
+  for (Actor& actor : spec.actors) {
+    actor.dies_at = actor.fails_at = -1;
+    actor.timeout = 0;
+    for (Call& call : actor.calls) {
+      call.fatal = false;
+      call.link = -1;
+    }
+  }
+  for (Communicator& communicator : spec.communicators) {
+    communicator.link = -1;
+    communicator.timeout = communicator.creation_timeout = 0;
+    communicator.links.clear();
+  }
+  return spec;
+}
+
 bool on_host(Role role) { return role >= Role::kWork; }
 
 std::string text(Role role) {
@@ -159,6 +215,7 @@ std::string text(const Spec& spec) {
         << edge.acts_per_slot << '\n';
   }
   write_groups(out, spec);
+  write_faults(out, spec);
   return out.str();
 }
 

@@ -87,6 +87,8 @@ struct Call {
   Signature signature;
   int tag = 0;
   std::int64_t takes = 0;
+  bool fatal = false;
+  int link = -1;  // of a send or receive
 };
 
 struct Actor {
@@ -106,6 +108,9 @@ struct Actor {
   int communicator = -1;          // kCreate
   std::vector<Call> calls;        // kCalls
   std::vector<int> synchronized;  // kSynchronize: streams, ascending
+  int dies_at = -1;               // an act; -1: never
+  int fails_at = -1;              // kOp
+  std::int64_t timeout = 0;       // of a step of the host; 0: none
   std::string kind;               // why the generator made it; only statistics and dumps look at it
 };
 
@@ -136,10 +141,27 @@ struct Collective {
   std::vector<Member> members;
 };
 
+/// Of faults and guards [10] -1 is none of a link, and 0 none of a time.
 struct Communicator {
   std::vector<int> ranks;  // ascending
   bool at_first_use = false;
   bool waits_for_device = false;
+  int link = -1;
+  std::int64_t timeout = 0;
+  std::int64_t creation_timeout = 0;
+  std::vector<int> links = {};  // of each of `ranks`, over which it arrives; or empty
+};
+
+struct Death {
+  int rank = 0;
+  std::int64_t at = 0;
+};
+
+struct Link {
+  int a = 0;  // a rank
+  int b = 0;
+  std::int64_t down = 0;
+  std::int64_t retry = 0;  // 0: nobody notices
 };
 
 struct Spec {
@@ -154,6 +176,11 @@ struct Spec {
   std::vector<Device> devices;
   std::vector<Signal> signals;
   std::vector<Lock> locks;
+  std::vector<Death> deaths;
+  std::vector<Link> links;
+  std::int64_t poll = 0;
+  std::int64_t launcher = 0;
+  std::vector<int> host_of_rank;  // or empty: all on host 0
 };
 
 /// The item of that number. Numbers are plain ints here, and out of range throws.
@@ -174,6 +201,10 @@ std::vector<int> inputs_of(const Spec& spec, int actor);
 
 /// The input edge that a register reuses [4.4], or -1.
 int in_place_edge(const Spec& spec, int reg);
+
+/// Whether anything of section 10 is in the plan, and the same plan without.
+bool has_faults(const Spec& spec);
+Spec without_faults(Spec spec);
 
 /// "calls", "record" and so on.
 std::string text(Role role);

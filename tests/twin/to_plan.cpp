@@ -97,6 +97,8 @@ sim::CallSpec call_spec(const Call& call) {
   spec.signature.count = call.signature.count;
   spec.tag = number(call.tag);
   spec.takes = sim::Duration{call.takes};
+  spec.link = id_of<sim::LinkId>(call.link);
+  spec.fatal = call.fatal;
   return spec;
 }
 
@@ -114,6 +116,7 @@ void add_step(const Actor& actor, sim::PlanBuilder& builder) {
   spec.lock = id_of<sim::LockId>(actor.lock);
   spec.communicator = id_of<sim::CommunicatorId>(actor.communicator);
   spec.times = number(actor.times);
+  spec.timeout = sim::Duration{actor.timeout};
   builder.add_step(spec);
   for (const Call& call : actor.calls) builder.add_call(call_spec(call));
   if (actor.role != Role::kSynchronize) return;
@@ -183,6 +186,42 @@ void add_programs(const Spec& spec, sim::PlanBuilder& builder) {
   }
 }
 
+sim::CommunicatorFaults faults_of(const Communicator& communicator) {
+  sim::CommunicatorFaults faults;
+  faults.link = id_of<sim::LinkId>(communicator.link);
+  faults.timeout = sim::Duration{communicator.timeout};
+  faults.creation_timeout = sim::Duration{communicator.creation_timeout};
+  for (int link : communicator.links) faults.arrival_links.push_back(id_of<sim::LinkId>(link));
+  return faults;
+}
+
+void add_links(const Spec& spec, sim::PlanBuilder& builder) {
+  for (const Link& link : spec.links) {
+    builder.add_link({sim::RankId{number(link.a)}, sim::RankId{number(link.b)},
+                      sim::Time{link.down}, sim::Duration{link.retry}});
+  }
+}
+
+void add_faults(const Spec& spec, sim::PlanBuilder& builder) {
+  for (const Death& death : spec.deaths) {
+    builder.add_death(sim::RankId{number(death.rank)}, sim::Time{death.at});
+  }
+  for (int a = 0; a < count_of(spec.actors); ++a) {
+    const Actor& actor = at(spec.actors, a);
+    if (actor.dies_at >= 0) builder.set_dies_at(sim::ActorId{number(a)}, number(actor.dies_at));
+    if (actor.fails_at >= 0) builder.set_fails_at(sim::ActorId{number(a)}, number(actor.fails_at));
+  }
+  for (int c = 0; c < count_of(spec.communicators); ++c) {
+    builder.set_communicator_faults(sim::CommunicatorId{number(c)},
+                                    faults_of(at(spec.communicators, c)));
+  }
+  sim::Guards guards;
+  guards.poll = sim::Duration{spec.poll};
+  guards.launcher = sim::Duration{spec.launcher};
+  for (int host : spec.host_of_rank) guards.host.push_back(number(host));
+  builder.set_guards(guards);
+}
+
 }  // namespace
 
 sim::Plan to_plan(const Spec& spec) {
@@ -190,10 +229,12 @@ sim::Plan to_plan(const Spec& spec) {
   add_hosts(spec, builder);
   add_devices(spec, builder);
   add_communicators(spec, builder);
+  add_links(spec, builder);
   add_actors(spec, builder);
   add_edges(spec, builder);
   add_collectives(spec, builder);
   add_programs(spec, builder);
+  if (has_faults(spec)) add_faults(spec, builder);
   return builder.build();
 }
 

@@ -39,10 +39,12 @@ Result simulate(const Spec& spec) {
     result.verdict = Verdict::kCompleted;
   } else {
     result.waits = wait_edges(machine);
-    result.verdict = has_cycle(result.waits) ? Verdict::kDeadlock : Verdict::kStarved;
+    result.verdict = verdict_of(result.waits);
+    machine.run_on();
   }
   result.mismatches = machine.mismatches;
   if (!machine.mismatches.empty()) result.verdict = Verdict::kMismatch;
+  result.deaths = machine.deaths;
   result.last_progress = machine.last_progress;
   for (int count : machine.done) result.acts_done += count;
   result.times = machine.times;
@@ -50,6 +52,18 @@ Result simulate(const Spec& spec) {
   result.fingerprint = fingerprint(machine.times, result.verdict);
   result.branches = machine.branches;
   return result;
+}
+
+/// [7, 10.6]
+Verdict verdict_of(const WaitEdges& waits) {
+  if (waits.empty()) return Verdict::kCrashed;
+  return has_cycle(waits) ? Verdict::kDeadlock : Verdict::kStarved;
+}
+
+std::string text(const Died& died) {
+  return "rank " + std::to_string(died.rank) + " at " + std::to_string(died.time) + ": " +
+         text(died.why) + (died.act ? " in " + text(act_node(*died.act)) : "") +
+         (died.after_rest ? ", after the rest" : "");
 }
 
 Times times_of(const Result& result, Act act) {

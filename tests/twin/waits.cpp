@@ -1,6 +1,6 @@
-// The rules of sections 7 and 9.6, one function per rule. Nodes are visited from a list that starts
-// with the acts the section names; the act for which a source waits beyond its work joins it when
-// something turns out to wait for it.
+// The rules of sections 7, 9.6 and 10.6, one function per rule. Nodes are visited from a list that
+// starts with the acts the section names; the act for which a source waits beyond its work joins it
+// when something turns out to wait for it.
 #include "tests/twin/waits.hpp"
 
 #include <algorithm>
@@ -62,11 +62,19 @@ class Waits {
       const std::optional<int> next = m_.next_in_program(t);
       if (at(m_.spec.threads, t).program && next) acts.push_back(next_act(*next));
     }
+    std::erase_if(acts, [this](const Act& act) { return m_.is_dead(m_.rank_of(act.actor)); });
     return acts;
+  }
+
+  /// The node of an act; of one of a dead rank the rank's [10.6].
+  Node node_here(Act act) const {
+    const int rank = m_.rank_of(act.actor);
+    return m_.is_dead(rank) ? rank_node(rank) : act_node(act);
   }
 
   /// "The node of act (A, k)".
   Node node_of(Act act) const {
+    if (m_.is_dead(m_.rank_of(act.actor))) return node_here(act);
     if (m_.was_launched(act)) {
       must(!m_.is_done(act), "something waits for an act that is done");
       return act_node(act);
@@ -83,6 +91,7 @@ class Waits {
 
   /// "The blocker of thread T".
   Node blocker_of_thread_of(int actor) const {
+    must(!m_.is_dead(m_.rank_of(actor)), "messages to a dead rank are lost, and not unread");
     const std::optional<Blocked>& blocked = at(m_.threads, m_.actor(actor).thread).blocked;
     must(blocked.has_value(), "a message is unread, but its thread is not blocked");
     return act_node(blocked->act);
@@ -91,11 +100,14 @@ class Waits {
   Node first_act_of(int stream) const {
     const std::optional<Act> first = m_.first_act(stream);
     must(first.has_value(), "a wait for an empty stream");
-    return act_node(*first);
+    return node_here(*first);
   }
 
   /// Of duplicates the first one counts.
   void add(Act from, Node to, Wait kind, bool any = false) {
+    if (to.kind == NodeKind::kRank && m_.is_dead(to.rank)) kind = Wait::kDeadRank;
+    must(to.kind != NodeKind::kAct || !m_.is_dead(m_.rank_of(to.act.actor)),
+         "an edge leads to an act of a dead rank");
     const auto [found, is_new] = found_.emplace(WaitEdge{act_node(from), to, kind}, any);
     if (!is_new && found->second != any) m_.branches.insert("9.6 duplicate in an ANY set");
   }
@@ -136,6 +148,8 @@ class Waits {
       add(act, first, Wait::kStreamOrder);
       return;
     }
+    const int rank = m_.rank_of(act.actor);
+    if (m_.has_stopped(rank)) return add(act, rank_node(rank), Wait::kDeadRank);
     if (!m_.was_started(act)) return visit_room(act);
     switch (m_.actor(act.actor).role) {
       case Role::kOp:
@@ -156,10 +170,13 @@ class Waits {
       const Act its_act{member.actor, act.k};
       if (member.actor < 0) {
         add(act, rank_node(member.rank), Wait::kPeerOfCollective);
-      } else if (!m_.was_started(its_act)) {
+      } else if (!m_.was_started(its_act) || m_.has_stopped(member.rank)) {
+        if (m_.was_started(its_act)) m_.branches.insert("10.6 a member that started has stopped");
         add(act, node_of(its_act), Wait::kPeerOfCollective);
       }
     }
+    const auto hangs = m_.acts_that_hang.find(act);
+    if (hangs != m_.acts_that_hang.end()) add_failed_link(act, hangs->second);
   }
 
   /// Rule 3.
@@ -169,7 +186,7 @@ class Waits {
         add(act, outside_node(), Wait::kOutsideInput);
         return;
       case Step::kCreation:
-        visit_creation(act, m_.missing_communicator(act).value());
+        visit_creation(act, *at(m_.threads, m_.actor(act.actor).thread).blocked);
         return;
       case Step::kLaunchQueue:
         add(act, first_act_of(m_.actor(act.actor).stream), Wait::kLaunchQueue);
@@ -183,8 +200,19 @@ class Waits {
     }
   }
 
-  void visit_creation(Act act, int communicator) {
-    if (m_.all_arrived(communicator)) {
+  void visit_creation(Act act, const Blocked& blocked) {
+    const int communicator = blocked.communicator;
+    if (blocked.link_was_down) {
+      return add_failed_link(act, m_.arrival_link_of(communicator, m_.rank_of(act.actor)));
+    }
+    for (int rank : at(m_.spec.communicators, communicator).ranks) {
+      if (!m_.is_dead(rank)) continue;
+      if (at(m_.communicators, communicator).arrived.contains(rank)) {
+        m_.branches.insert("10.6 creation with a dead rank that had arrived");
+      }
+      add(act, rank_node(rank), Wait::kCommunicatorCreation);
+    }
+    if (m_.all_arrived(communicator) && found_.empty()) {
       for (int s : at(m_.communicators, communicator).streams_marked) {
         m_.branches.insert("7 creation waits for a mark");
         add(act, first_act_of(s), Wait::kCommunicatorCreation);
@@ -192,7 +220,7 @@ class Waits {
       return;
     }
     for (int rank : at(m_.spec.communicators, communicator).ranks) {
-      if (at(m_.communicators, communicator).arrived.contains(rank)) continue;
+      if (at(m_.communicators, communicator).arrived.contains(rank) || m_.is_dead(rank)) continue;
       const std::set<Node> users =
           next_acts([&](int a) { return m_.rank_of(a) == rank && uses(a, communicator); });
       add_any(act, users, Wait::kCommunicatorCreation, rank_node(rank));
@@ -221,6 +249,12 @@ class Waits {
       m_.branches.insert("7 program blocked in another act");
       add(act, act_node(blocked->act), Wait::kHostWait);
     }
+  }
+
+  /// Of an act that hangs on a link, or cannot arrive over it [10.6].
+  void add_failed_link(Act act, int l) {
+    const Link& link = at(m_.spec.links, l);
+    add(act, rank_node(m_.rank_of(act.actor) == link.b ? link.a : link.b), Wait::kFailedLink);
   }
 
   void visit_input(Act act, int e) {
@@ -270,7 +304,7 @@ class Waits {
     } else if (m_.reused_by(e) >= 0) {
       visit_in_place(act, e, slot);
     } else if (!m_.leaves_at_launch(consumer, producer) && !m_.is_done(acknowledges)) {
-      add(act, act_node(acknowledges), kind);
+      add(act, node_here(acknowledges), kind);
     } else {
       m_.branches.insert("7 acknowledgement is unread");
       add(act, blocker_of_thread_of(producer), Wait::kHostWait);
@@ -280,6 +314,12 @@ class Waits {
   void visit_in_place(Act act, int e, int slot) {
     const int reuses = m_.reused_by(e);
     const std::map<int, std::set<int>>& out = at(m_.slots_out, reuses);
+    const int rank = m_.rank_of(m_.edge(e).consumer);
+    if (out.contains(slot) && m_.is_dead(rank)) {
+      m_.branches.insert("10.6 in place: of a dead rank");
+      add(act, rank_node(rank), Wait::kDeadRank);
+      return;
+    }
     if (out.contains(slot)) {
       m_.branches.insert("7 in place: through the register that reuses it");
       visit_credit(act, reuses, slot);
@@ -334,7 +374,7 @@ class Waits {
   void visit_record(Act act, int need, Wait kind) {
     const SignalState& signal = at(m_.signals, m_.actor(act.actor).signal);
     must(signal.fired < need, "a wait for an event that has fired");
-    add(act, act_node(at(signal.records, need - 1)), kind);
+    add(act, node_here(at(signal.records, need - 1)), kind);
   }
 
   /// Rule 3.
@@ -342,12 +382,12 @@ class Waits {
     for (int i = 0; i < count_of(m_.actor(act.actor).calls); ++i) {
       const CallState state = m_.call_state({act, i});
       if (!state.active || state.done) continue;
-      must(!state.running, "a call runs for ever");
       if (m_.call_of({act, i}).kind == CallKind::kCollective) {
         visit_round({act, i});
       } else {
         visit_message({act, i});
       }
+      if (state.hangs_on >= 0) add_failed_link(act, state.hangs_on);
     }
   }
 
@@ -358,24 +398,38 @@ class Waits {
       const auto is_of_rank = [&](const CallRef& other) {
         return m_.rank_of(other.act.actor) == rank;
       };
-      if (std::any_of(round.arrived.begin(), round.arrived.end(), is_of_rank)) continue;
+      const auto arrived = std::find_if(round.arrived.begin(), round.arrived.end(), is_of_rank);
+      if (arrived != round.arrived.end()) {
+        if (!m_.has_stopped(rank)) continue;
+        m_.branches.insert("10.6 a rank that arrived in the round has stopped");
+        add(ref.act, node_here(arrived->act), Wait::kPeerOfCollective);
+        continue;
+      }
       add_coming(ref.act, rank, call.communicator, CallKind::kCollective, -1);
     }
     for (const CallRef& other : round.arrived) {
       if (m_.call_of(other).signature == call.signature) continue;
       must(round.mismatched, "a difference is not recorded");
-      add(ref.act, act_node(other.act), Wait::kPeerOfCollective);
+      add(ref.act, node_here(other.act), Wait::kPeerOfCollective);
     }
   }
 
   void visit_message(CallRef ref) {
     const Call& call = m_.call_of(ref);
+    const CallState state = m_.call_state(ref);
+    if (state.met) {
+      if (!m_.has_stopped(call.peer)) return must(state.hangs_on >= 0, "messages run for ever");
+      m_.branches.insert("10.6 a message that has met a rank that has stopped");
+      return add(ref.act, node_here(state.met->act), Wait::kPeerOfMessage);
+    }
+    if (state.running) return must(state.hangs_on >= 0, "a call runs for ever");
     const CallKind other = call.kind == CallKind::kSend ? CallKind::kReceive : CallKind::kSend;
     add_coming(ref.act, call.peer, call.communicator, other, m_.rank_of(ref.act.actor));
   }
 
   /// An edge to the coming call of a rank.
   void add_coming(Act act, int rank, int communicator, CallKind kind, int peer) {
+    if (m_.is_dead(rank)) return add(act, rank_node(rank), Wait::kDeadRank);
     const Wait wait =
         kind == CallKind::kCollective ? Wait::kPeerOfCollective : Wait::kPeerOfMessage;
     const auto is_of_sort = [&](const Call& call) {
@@ -384,7 +438,8 @@ class Waits {
     };
     if (const std::optional<Act> coming = launched_call(rank, is_of_sort)) {
       m_.branches.insert("9.6 coming call is launched");
-      must(*coming != act, "a call comes, but is active");
+      must(*coming != act || rank == peer, "a call comes, but is active");
+      if (*coming == act) m_.branches.insert("10.6 a rank waits for its own message");
       return add(act, act_node(*coming), wait);
     }
     const std::set<Node> nodes = next_acts([&](int a) {
@@ -493,12 +548,20 @@ std::string text(const Node& node) {
 }
 
 std::string text(const WaitEdge& edge) {
-  static const std::vector<std::string> kNames = {"stream order",         "data",
-                                                  "credit (data)",        "credit (control)",
-                                                  "peer of a collective", "communicator creation",
-                                                  "launch queue",         "host wait",
-                                                  "outside input",        "device room",
-                                                  "peer of a message",    "lock"};
+  static const std::vector<std::string> kNames = {"stream order",
+                                                  "data",
+                                                  "credit (data)",
+                                                  "credit (control)",
+                                                  "peer of a collective",
+                                                  "communicator creation",
+                                                  "launch queue",
+                                                  "host wait",
+                                                  "outside input",
+                                                  "device room",
+                                                  "peer of a message",
+                                                  "lock",
+                                                  "dead rank",
+                                                  "failed link"};
   return text(edge.from) + " -> " + text(edge.to) + ": " + at(kNames, static_cast<int>(edge.kind));
 }
 

@@ -1,4 +1,4 @@
-// The twin's wait-for graph: docs/rules.md, sections 7 and 9.6.
+// The twin's wait-for graph: docs/rules.md, sections 7, 9.6 and 10.6.
 #pragma once
 
 #include <compare>
@@ -37,6 +37,8 @@ enum class Wait {
   kDeviceRoom,
   kPeerOfMessage,
   kLock,
+  kDeadRank,
+  kFailedLink,
 };
 
 /// `from` waits for `to`.

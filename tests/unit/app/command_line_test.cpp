@@ -149,6 +149,23 @@ TEST_CASE("stacks show where each thread stands, as py-spy does", "[app][command
   CHECK(command({"run", "-", "--stacks", "--json"}, scenario).code == 2);
 }
 
+TEST_CASE("texts from a file cannot give orders to a terminal", "[app][command_line]") {
+  const std::string scenario =
+      "schema: 1\nranks: 2\ngroups: {g: all}\nparams: {p: {default: 1, about: "
+      "\"a\\e[31m\\nb\\n\"}}\n"
+      "programs:\n  - {on: 0, do: [{barrier: g, at: \"a\\e[31m b\"}]}\n";
+  for (const char* option : {"--color=never", "--stacks", "--json", "--params"}) {
+    INFO(option);
+    const Result result = command({"run", "-", option}, scenario);
+    CHECK(result.err.empty());
+    CHECK(!contains(result.out, "\x1b"));
+  }
+  CHECK(contains(command({"run", "-", "--params"}, scenario).out, "a?[31m b\n"));
+  const Result wrong = command({"run", "-"}, "schema: 1\nname: {\"\\e\": 1}\n\"\\e\": 1\n");
+  CHECK(wrong.code == 2);
+  CHECK(!contains(wrong.err, "\x1b"));
+}
+
 TEST_CASE("an interrupted run reports the state reached and exits with 130",
           "[app][command_line]") {
   std::istringstream in("schema: 1\nactors: {a: {source: 1000000, takes: 1us}}\n");

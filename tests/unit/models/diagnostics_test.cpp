@@ -65,3 +65,20 @@ TEST_CASE("where no name is near, a short list of the known ones helps", "[model
   CHECK(notes("copy", {}).empty());
   CHECK(notes("copy", std::vector<std::string>(13, "stream")).empty());
 }
+
+TEST_CASE("what a terminal would act on is shown as question marks", "[models][diagnostics]") {
+  CHECK(printable("a\tb\x1b[1m\x7f\xc2\x9b"
+                  "c\xc3\xa4\xe2\x82\xac") == "a?b?[1m???c\xc3\xa4\xe2\x82\xac");
+  CHECK(has_control_characters(std::string("\0", 1)));
+  CHECK(!has_control_characters("\xc2\xa0 \xc3\x9b"));
+}
+
+TEST_CASE("the same mistake at the same place is told once", "[models][diagnostics]") {
+  Diagnostics diagnostics;
+  diagnostics.error({1, 2}, "a");
+  diagnostics.error({1, 2}, "b");
+  diagnostics.error({1, 3}, "a");
+  diagnostics.error({1, 2}, "a");
+  REQUIRE(diagnostics.sorted().size() == 3);
+  CHECK(diagnostics.sorted()[1].message == "b");
+}

@@ -1,0 +1,235 @@
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+
+using namespace pipesim;
+using models::Explanation;
+using sim::Verdict;
+using testing::explanation_of;
+using testing::mistakes_in;
+
+namespace {
+
+const std::string kTwo = "schema: 1\nranks: 2\ngroups: {g: all, h: all}\n";
+
+std::string mistakes(const std::string& steps, const std::string& top = {}) {
+  return mistakes_in(kTwo + top + "programs: {do: [" + steps + "]}\n");
+}
+
+Explanation run(const std::string& steps, const std::string& top = {}) {
+  return explanation_of(kTwo + top + "programs: {do: [" + steps + "]}\n");
+}
+
+}  // namespace
+
+TEST_CASE("a group of which nothing is left is no step", "[formats][program_reader]") {
+  CHECK(mistakes("{group: []}") == "4:25: a group without calls\n");
+  CHECK(mistakes("{group: g}") == "4:25: 'group' is a list of calls, found 'g'\n");
+  CHECK(mistakes("{group: [{compute: a}]}").find("a group holds collectives, send and recv only") !=
+        std::string::npos);
+  CHECK(run("{group: [~], after: [compute]}, {compute: a}").acts_expected == 2);
+  CHECK(run("{group: [{all_reduce: g, when: off}]}, {compute: a}").acts_expected == 2);
+  CHECK(run("{group: [{case: p, on: {all_reduce: g}, off: ~}]}, {compute: a}", "params: {p: off}\n")
+            .acts_expected == 2);
+}
+
+TEST_CASE("a call of a group may be on some ranks only", "[formats][program_reader]") {
+  // Rank 0 sends, rank 1 receives, and rank 2 has nothing of the group.
+  const Explanation found = explanation_of(
+      "schema: 1\nranks: 3\ngroups: {g: all}\nprograms: {do: [{group: [{send: g, to: rank + 1, on: "
+      "0}, {recv: g, from: rank - 1, on: 1, takes: 2us}]}, {compute: a, after: [nccl g]}]}\n");
+  CHECK(found.verdict == Verdict::kCompleted);
+  CHECK(found.time_ns == 2'000);
+  CHECK(found.ranks[2].actors.size() + 1 == found.ranks[0].actors.size());
+}
+
+TEST_CASE("loops and blocks that come to more than anybody writes are refused",
+          "[formats][program_reader]") {
+  // 100,000 times 100,000 rounds of nothing.
+  for (const char* body : {"", "{compute: a, when: off}"}) {
+    CHECK(mistakes(std::string("{repeat: 100000, index: i, do: [{repeat: 100000, index: j, do: [") +
+                   body + "]}]}")
+              .find("the programs come to more than 1000000 steps to read") != std::string::npos);
+  }
+  // Each of 40 blocks calls the next twice.
+  const auto chain = [](int length, const std::string& calls) {
+    std::string blocks = "blocks:\n";
+    for (int i = 0; i < length; ++i) {
+      std::string call = "{call: a" + std::to_string(i + 1) + "}";
+      if (calls == "twice") call += ", " + call;
+      blocks += "  a" + std::to_string(i) + ": [" + call + "]\n";
+    }
+    return blocks + "  a" + std::to_string(length) + ": [{compute: x}]\n";
+  };
+  CHECK(mistakes("{call: a0}", chain(40, "twice")).find("come to more than 1000000 steps") !=
+        std::string::npos);
+  CHECK(run("{call: a0}", chain(60, "once")).verdict == Verdict::kCompleted);
+  CHECK(mistakes("{call: a0}", chain(300, "once")).find("steps nest more than 200 deep") !=
+        std::string::npos);
+}
+
+TEST_CASE("a loop that would be laid out in gigabytes is refused", "[formats][program_reader]") {
+  CHECK(mistakes("{repeat: 1000000000, do: [{compute: a}]}") ==
+        "4:43: the programs have more than 100000000 acts with this: 'a' acts 1000000000 times on "
+        "rank 0\n");
+  // However often, nothing is nothing.
+  CHECK(run("{repeat: 4000000000, do: [{repeat: 4000000000, do: [{on: [], do: [{compute: a}]}]}]}, "
+            "{compute: b}")
+            .acts_expected == 2);
+  CHECK(run("{repeat: 2, do: [{compute: a}, {repeat: 3, do: [{compute: b}]}]}").acts_expected ==
+        16);
+}
+
+TEST_CASE("a barrier of a group is one of the hosts, whatever else uses the group",
+          "[formats][program_reader]") {
+  const std::string steps =
+      "{on: 0, do: [{all_reduce: g}]}, {barrier: g}, {on: 1, do: [{all_reduce: g}]}";
+  CHECK(run(steps).verdict == Verdict::kCompleted);
+  // Of a named communicator it is a call, and meets the all-reduce.
+  CHECK(run(steps, "communicators: {named: {g: {group: g}}}\n").verdict == Verdict::kMismatch);
+}
+
+TEST_CASE("what the host does itself is on no stream", "[formats][program_reader]") {
+  CHECK(mistakes("{all_reduce: c}",
+                 "communicators: {named: {c: {group: g, host: on, stream: compute}}}\n") ==
+        "4:57: what the host does itself is on no stream\n");
+  CHECK(mistakes("{barrier: g, stream: x}") == "4:38: what the host does itself is on no stream\n");
+}
+
+TEST_CASE("streams that nothing is put on are misspelt", "[formats][program_reader]") {
+  CHECK(mistakes("{compute: a}, {synchronize: comput}") ==
+        "4:45: nothing is ever put on stream 'comput'\n  did you mean 'compute'?\n");
+  CHECK(mistakes("{compute: a, after: [ncl g]}, {all_reduce: g}") ==
+        "4:38: nothing is ever put on stream 'ncl g'\n  did you mean 'nccl g'?\n");
+  // Steps that are not there now may be there with other parameters, calls with other groups.
+  CHECK(mistakes("{compute: a, after: [copies, nccl g]}, {compute: b, stream: copies, when: off}")
+            .empty());
+  CHECK(mistakes(
+            "{all_reduce: c}",
+            "streams: [compute, comm]\ncommunicators: {named: {c: {group: g, stream: com}}}\n") ==
+        "5:47: there is no stream 'com'\n  did you mean 'comm'?\n  the scenario lists its streams "
+        "under 'streams'\n");
+}
+
+TEST_CASE("the stream of a communicator's calls may be named before the first of them",
+          "[formats][program_reader]") {
+  const std::string steps = "{compute: a, after: [nccl g]}, {all_reduce: g}, {synchronize: nccl g}";
+  CHECK(run(steps).verdict == Verdict::kCompleted);
+  CHECK(run(steps, "streams: {compute: {}}\n").verdict == Verdict::kCompleted);
+  CHECK(mistakes("{compute: a, after: [nccl x]}", "streams: {compute: {}}\n")
+            .find("there is no stream 'nccl x'") != std::string::npos);
+}
+
+TEST_CASE("events that are recorded nowhere are misspelt", "[formats][program_reader]") {
+  CHECK(mistakes("{compute: a}, {record: event}, {await: evnt}") ==
+        "4:56: event 'evnt' is recorded nowhere\n  did you mean 'event'?\n");
+  CHECK(mistakes("{wait: e}, {compute: a}") == "4:24: event 'e' is recorded nowhere\n");
+  CHECK(mistakes("{record: e, when: off}, {wait: e}").empty());
+}
+
+TEST_CASE("what has to be the same on all ranks is not smuggled past them by a block",
+          "[formats][program_reader]") {
+  const auto with = [](const std::string& step) {
+    return mistakes("{call: b, with: {n: rank + 1}}", "blocks: {b: [" + step + "]}\n");
+  };
+  const std::string told = "this depends on the rank, but has to be the same on all ranks\n";
+  CHECK(with("{repeat: n, do: [{compute: a}]}") == "4:23: " + told);
+  CHECK(with("{compute: a, when: n > 1}") == "4:33: " + told);
+  CHECK(with("{case: n, 1: {compute: a}, else: {compute: b}}") == "4:21: " + told);
+  // Where it may differ it may come from a block.
+  CHECK(with("{compute: a, takes: n * 1us}").empty());
+  CHECK(with("{compute: a, takes: {case: n, 1: 2us, else: 1us}}").empty());
+}
+
+TEST_CASE("a wrong number is told at its own place", "[formats][program_reader]") {
+  CHECK(mistakes("{compute: a, takes: -1us}") ==
+        "4:37: the time it takes is -1000 on rank 0, but must be at least 0\n");
+  CHECK(mistakes("{send: g, to: rank + 7, bytes: 4B - 5B}") ==
+        "4:31: the other rank is 7 on rank 0, but must be at most 1\n"
+        "4:48: the size is -1 on rank 0, but must be at least 0\n");
+  CHECK(mistakes("{compute: a}", "device: {resident: -1}\n") ==
+        "4:20: the number of resident kernels is -1 on rank 0, but must be at least 0\n");
+  CHECK(mistakes("{compute: a}", "defaults: {launch_queue: 0}\n") ==
+        "4:26: the launch queue is 0 on rank 0, but must be at least 1\n");
+  CHECK(mistakes("{input: a, items: 2, every: 1/0 * 1s}") ==
+        "4:35: the number of inputs is 2 on rank 0, but must be at most 1\n"
+        "4:45: the time between inputs on rank 0: division by zero\n");
+  CHECK(mistakes_in(
+            "schema: 1\nranks: 2\ngroups: {g: 0}\nprograms: {on: 0, do: [{send: g, to: 1}]}\n") ==
+        "4:38: rank 1 is not in the list of group 'g' that rank 0 is in\n");
+}
+
+TEST_CASE("names in blocks and loops are those that expressions can use",
+          "[formats][program_reader]") {
+  CHECK(mistakes("{repeat: 2, index: rank, do: [{compute: a}]}")
+            .find("4:36: 'rank' cannot be the name of a parameter") == 0);
+  const std::string top = "blocks: {b: [{compute: a, takes: time}]}\n";
+  CHECK(mistakes("{call: b, with: {time: 1us, rank: 2}}", top)
+            .find("5:45: 'rank' cannot be the name") == 0);
+  CHECK(mistakes("{call: b, with: {time: 1us, tim: 2us}}", top) ==
+        "5:45: block 'b' does not use 'tim'\n  did you mean 'time'?\n");
+  // What is wrong in the call is one mistake, however often the block would use it.
+  CHECK(mistakes("{call: b, with: {time: 1u}}", top).find("5:41: 'u' is no unit") == 0);
+  CHECK(mistakes("{call: b, with: {time: [1us]}}", top) ==
+        "5:40: expected a value, found a list\n");
+  CHECK(mistakes("{call: b, with: {time: {case: rank, 0: 1us, else: 2us}}}", top)
+            .find("'rank' has no meaning here") != std::string::npos);
+  CHECK(mistakes("{call: b}, {call: b}", "blocks: {b: [{compute: a, takes: x}]}\n") ==
+        "4:34: there is no parameter 'x'\n  known here: rank, ranks\n");
+}
+
+TEST_CASE("a block may be given words and choices", "[formats][program_reader]") {
+  const std::string top =
+      "params: {m: {one_of: [x, y], default: y}, p: on}\n"
+      "blocks: {b: [{compute: $n, takes: t}, {case: n, x: {compute: b}, else: ~}]}\n";
+  CHECK(run("{call: b, with: {n: x, t: {case: p, on: 2us, off: 1us}}}", top).time_ns == 2'000);
+  CHECK(run("{call: b, with: {n: x, t: 0}}", top).acts_expected == 4);
+  CHECK(run("{call: b, with: {n: m, t: 0}}", top).acts_expected == 2);
+}
+
+TEST_CASE("where a list belongs a choice may pick it", "[formats][program_reader]") {
+  const std::string top = "params: {p: off}\n";
+  CHECK(run("{do: {case: p, on: [{compute: a}], else: []}}, {compute: b}", top).acts_expected == 2);
+  CHECK(run("{do: {case: p, on: [{compute: a}], else: ~}}, {compute: b}", top).acts_expected == 2);
+  CHECK(run("{compute: a, after: {case: p, on: [compute], else: ~}}", top).acts_expected == 2);
+  CHECK(mistakes("{do: ~}") == "4:22: 'do' is a list of steps, found nothing\n");
+}
+
+TEST_CASE("what a step of the host names is a name", "[formats][program_reader]") {
+  CHECK(mistakes("{input: [], items: 1}") == "4:25: expected a name, found a list\n");
+  CHECK(mistakes("{await: [e]}") == "4:25: expected a name, found a list\n");
+  CHECK(mistakes("{synchronize: []}") == "4:31: name a stream, or 'device' for all\n");
+  CHECK(mistakes("{set: key$rank}").find("'key$rank': a key has one name on all ranks") !=
+        std::string::npos);
+  // The device is all of its streams, whatever else is named.
+  CHECK(run("{compute: a, takes: 2us}, {compute: b, stream: x}, {synchronize: [x, device]}, {host: "
+            "c, "
+            "takes: 1us}")
+            .time_ns == 3'000);
+}
+
+TEST_CASE("no two steps of a rank have one name", "[formats][program_reader]") {
+  const auto names = [](const std::string& steps) {
+    std::string all;
+    const Explanation found = run(steps);
+    for (const models::ActorCounts& actor : found.ranks[0].actors) all += actor.name + " ";
+    return all;
+  };
+  CHECK(names("{compute: a}, {compute: a.2}, {compute: a}") == "a a.2 a.3 ");
+  CHECK(names("{compute: a}, {compute: a}, {compute: a.2}") == "a a.2 a.2.2 ");
+  CHECK(names("{compute: a}, {compute: a.02}, {compute: a}, {compute: a}") == "a a.02 a.2 a.3 ");
+}
+
+TEST_CASE("names have no control characters, which a terminal would act on",
+          "[formats][program_reader]") {
+  const std::string told = "a name has no control characters, such as ends of lines\n";
+  CHECK(mistakes("{compute: \"a\\e[31mb\"}") == "4:27: " + told);
+  CHECK(mistakes("{all_reduce: g, name: \"x\\ny\"}") == "4:39: " + told);
+  CHECK(mistakes("{compute: \"a\\0\"}, {set: \"\\x9b\"}") == "4:27: " + told + "4:41: " + told);
+  CHECK(mistakes("{send: g, to: 1, on: 0, tag: \"\\x7f\"}") == "4:46: " + told);
+  CHECK(mistakes("{compute: a}", "params: {p: {one_of: [\"a\\t\"], default: \"a\\t\"}}\n")
+            .find(told) != std::string::npos);
+  CHECK(mistakes_in("schema: 1\nactors: {\"a\\eb\": {source: 1}}\n").find("2:10: " + told) == 0);
+  CHECK(mistakes("{compute: \"\u00e4\u20ac\"}").empty());
+}
