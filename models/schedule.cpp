@@ -100,53 +100,59 @@ class Validation {
   // What a rank does with what it has not received is a mistake here, as in PyTorch. Whether
   // messages meet is for the simulation to say.
   void check_messages(const Actions& actions) {
-    std::set<std::pair<ActionKind, Key>> seen;
-    const auto needs = [&](const Action& action, const Action& part, ActionKind kind,
-                           std::uint32_t from, ActionKind computed) {
-      const bool here = schedule_.rank_of_stage[from] == schedule_.rank_of_stage[part.stage];
-      const Action needed{
-          here ? computed : kind, here ? from : part.stage, part.micro_batch, {}, {}};
-      const auto has = [&](ActionKind wanted) {
-        return seen.count({wanted, {needed.stage, needed.micro_batch}}) > 0;
-      };
-      if (has(needed.kind) ||
-          (computed == ActionKind::kBackward && here && has(ActionKind::kInputGrad))) {
-        return;
-      }
-      diagnostics_.error(action.place,
-                         quoted(action) + " comes before " + quoted(needed) + " on its rank");
-    };
+    done_.clear();
     for (const Action& action : actions) {
       if (is_message(action.kind)) check_message(action);
       for (const Action& part : parts_of(action)) {
-        const Key key{part.stage, part.micro_batch};
-        if (part.kind == ActionKind::kForward && !schedule_.is_first(part.stage)) {
-          needs(action, part, ActionKind::kRecvForward, part.stage - 1, ActionKind::kForward);
-        }
-        const bool gradient =
-            part.kind == ActionKind::kInputGrad || part.kind == ActionKind::kBackward;
-        if (gradient && !schedule_.is_last(part.stage)) {
-          needs(action, part, ActionKind::kRecvBackward, part.stage + 1, ActionKind::kBackward);
-        }
-        const bool again = !seen.emplace(part.kind, key).second && is_message(part.kind);
-        if (again) diagnostics_.error(action.place, quoted(action) + " stands there twice");
-        if (part.kind == ActionKind::kSendForward && seen.count({ActionKind::kForward, key}) == 0) {
-          const Action needed{ActionKind::kForward, part.stage, part.micro_batch, {}, {}};
-          diagnostics_.error(action.place,
-                             quoted(action) + " comes before " + quoted(needed) + " on its rank");
-        }
-        if (part.kind == ActionKind::kSendBackward &&
-            seen.count({ActionKind::kInputGrad, key}) == 0 &&
-            seen.count({ActionKind::kBackward, key}) == 0) {
-          const Action needed{ActionKind::kBackward, part.stage, part.micro_batch, {}, {}};
-          diagnostics_.error(action.place,
-                             quoted(action) + " comes before " + quoted(needed) + " on its rank");
-        }
+        check_needs(action, part);
+        done_.insert({part.kind, {part.stage, part.micro_batch}});
       }
     }
   }
 
+  void check_needs(const Action& action, const Action& part) {
+    switch (part.kind) {
+      case ActionKind::kForward:
+        if (schedule_.is_first(part.stage)) break;
+        need_input(action, part, ActionKind::kRecvForward, part.stage - 1, ActionKind::kForward);
+        break;
+      case ActionKind::kInputGrad:
+      case ActionKind::kBackward:
+        if (schedule_.is_last(part.stage)) break;
+        need_input(action, part, ActionKind::kRecvBackward, part.stage + 1, ActionKind::kBackward);
+        break;
+      case ActionKind::kSendForward:
+        need(action, {ActionKind::kForward, part.stage, part.micro_batch, {}, {}});
+        break;
+      case ActionKind::kSendBackward:
+        need(action, {ActionKind::kBackward, part.stage, part.micro_batch, {}, {}});
+        break;
+      default:
+        break;
+    }
+  }
+
+  // From stage `from`: by message, or computed on the same rank.
+  void need_input(const Action& action, const Action& part, ActionKind receive, std::uint32_t from,
+                  ActionKind computed) {
+    const bool here = schedule_.rank_of_stage[from] == schedule_.rank_of_stage[part.stage];
+    need(action, {here ? computed : receive, here ? from : part.stage, part.micro_batch, {}, {}});
+  }
+
+  void need(const Action& action, const Action& needed) {
+    const auto done = [&](ActionKind kind) {
+      return done_.count({kind, {needed.stage, needed.micro_batch}}) > 0;
+    };
+    const bool halved = needed.kind == ActionKind::kBackward && done(ActionKind::kInputGrad);
+    if (done(needed.kind) || halved) return;
+    diagnostics_.error(action.place,
+                       quoted(action) + " comes before " + quoted(needed) + " on its rank");
+  }
+
   void check_message(const Action& message) {
+    if (done_.count({message.kind, {message.stage, message.micro_batch}}) > 0) {
+      diagnostics_.error(message.place, quoted(message) + " stands there twice");
+    }
     const std::uint32_t other = other_stage(message);
     if (other == kNobody) {
       diagnostics_.error(message.place, quoted(message) + ": there is no stage at the other end");
@@ -182,6 +188,7 @@ class Validation {
   std::set<Key> forward_;
   std::set<Key> input_grad_;
   std::set<Key> weight_grad_;
+  std::set<std::pair<ActionKind, Key>> done_;  // of the rank whose messages are checked
 };
 
 }  // namespace

@@ -24,9 +24,10 @@ std::vector<Actions> chimera(const ScheduleShape& shape) {
       const std::uint32_t at = down ? rank : depth - 1 - rank;  // in its pipeline
       const std::uint32_t stage = down ? at : depth + at;
       for (std::uint32_t m = 0; m < count; ++m) {
-        const std::uint64_t start = std::uint64_t{2} * depth * (m / unit) + 2 * (m % unit);
+        const std::uint64_t start =
+            std::uint64_t{2} * depth * (m / unit) + std::uint64_t{2} * (m % unit);
         slots.emplace_back(start + at, forward(stage, m));
-        slots.emplace_back(start + 2 * depth - 1 - at, backward(stage, m));
+        slots.emplace_back(start + std::uint64_t{2} * depth - 1 - at, backward(stage, m));
       }
     }
     std::stable_sort(slots.begin(), slots.end(),

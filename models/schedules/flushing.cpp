@@ -88,7 +88,8 @@ std::vector<Actions> interleaved(const ScheduleShape& shape) {
     RoundsRule rule;
     rule.warm_up = (shape.chunks - 1) * per_round(shape) + 2 * behind;
     // Where the first backward comes, if a forward takes as long as a backward.
-    const std::int64_t first_backward = std::int64_t{shape.chunks} * shape.ranks() + 2 * behind;
+    const std::int64_t first_backward =
+        std::int64_t{shape.chunks} * shape.ranks() + std::int64_t{2} * behind;
     rule.empty_after_warm_up =
         first_backward - std::min<std::int64_t>(rule.warm_up, all_acts(shape)) - rank;
     rows.push_back(in_rounds(shape, rank, rule));
