@@ -1,20 +1,29 @@
 // Pipeline schedules against what is known of them from elsewhere: PyTorch's own files, and tables
 // that an independent program made (../shared/data/torch_csv).
 #include <algorithm>
+#include <cstdint>
 #include <filesystem>
+#include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "formats/schedule_csv.hpp"
+#include "formats/schedule_reader.hpp"
 #include "models/schedule_lowering.hpp"
 #include "models/schedules/generators.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+#include "tests/support/pipeline.hpp"
 #include "tests/support/scenario.hpp"
 #include "tests/support/shared.hpp"
 
 using namespace pipesim;
 using models::Schedule;
 using models::ScheduleKind;
+using testing::Found;
+using testing::found;
+using testing::scenario_of_shape;
 
 namespace {
 
@@ -59,6 +68,19 @@ models::ScheduleShape shape_of(const std::string& name) {
   shape.stages = number("p", 1) * shape.chunks;
   shape.micro_batches = number("m", 1);
   return shape;
+}
+
+// All numbers in a text: "[9, 9]", "F=2,I=3,W=1".
+std::vector<std::int64_t> numbers_in(const std::string& text) {
+  std::vector<std::int64_t> numbers;
+  bool inside = false;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (digit && !inside) numbers.push_back(0);
+    if (digit) numbers.back() = numbers.back() * 10 + (c - '0');
+    inside = digit;
+  }
+  return numbers;
 }
 
 }  // namespace
@@ -121,4 +143,78 @@ TEST_CASE("each generated file is what its kind of schedule is, byte for byte",
     CHECK(formats::write_schedule(read(comms)) == comms);
   }
   CHECK(count == 15);
+}
+
+TEST_CASE("every row of the table comes out: from the name, and from both files",
+          "[scenarios][schedules][shared]") {
+  const std::string folder = testing::shared_data("torch_csv/generated/");
+  if (folder.empty()) return;
+  std::istringstream lines(testing::file_text(folder + "EXPECTED.tsv"));
+  std::string line;
+  std::getline(lines, line);
+  std::size_t rows = 0;
+  while (std::getline(lines, line)) {
+    INFO(line);
+    ++rows;
+    std::vector<std::string> cells;
+    std::istringstream fields(line);
+    for (std::string cell; std::getline(fields, cell, '\t');) cells.push_back(cell);
+    REQUIRE(cells.size() == 9);
+    const std::string& name = cells[0];
+    const std::vector<std::int64_t> costs = numbers_in(cells[5]);
+    const Found expected{numbers_in(cells[6])[0], numbers_in(cells[7]), numbers_in(cells[8])};
+    const Schedule made = models::make_schedule(shape_of(name));
+    const std::vector<std::int64_t> steps = numbers_in(cells[4]);
+    const auto found_steps = models::dry_run_steps(with_messages(made));
+    if (cells[4].substr(0, 3) == "n/a") {
+      CHECK(!found_steps);
+    } else {
+      CHECK(found_steps == static_cast<std::size_t>(steps[0]));
+    }
+    CHECK(found(scenario_of_shape(shape_of(name), costs)) == expected);
+    for (const char* file : {"_compute.csv", "_comms.csv"}) {
+      const Schedule read_back = read(testing::file_text(folder + name + file));
+      const testing::Settings settings = {{"forward", std::to_string(costs[0]) + "ns"},
+                                          {"input_grad", std::to_string(costs[1]) + "ns"},
+                                          {"weight_grad", std::to_string(costs[2]) + "ns"}};
+      CHECK(found(formats::pipeline_scenario(read_back, name), settings) == expected);
+    }
+  }
+  CHECK(rows == 30);
+}
+
+TEST_CASE("all schedules complete under all models of messages", "[scenarios][schedules][shared]") {
+  const std::string folder = testing::shared_data("torch_csv");
+  if (folder.empty()) return;
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (entry.path().extension() != ".csv") continue;
+    INFO(entry.path());
+    ++count;
+    const std::string text =
+        formats::pipeline_scenario(read(testing::file_text(entry.path().string())), "s");
+    for (const char* model : {"dir", "pair", "pg", "sync"}) {
+      INFO(model);
+      const models::Explanation end =
+          testing::explanation_of(text, {{"messages", model}, {"message_takes", "300ns"}});
+      CHECK(end.verdict == sim::Verdict::kCompleted);
+      CHECK(end.mismatches.empty());
+    }
+  }
+  CHECK(count == 39);
+}
+
+TEST_CASE("an imported schedule reads back to the same rows", "[scenarios][schedules]") {
+  for (const std::string& name : models::schedule_kind_names()) {
+    INFO(name);
+    const ScheduleKind kind = *models::find_schedule_kind(name);
+    const Schedule made = models::make_schedule({kind, 4, 8, models::usual_chunks(kind)});
+    for (const Schedule& schedule : {made, with_messages(made)}) {
+      const formats::Scenario again =
+          testing::scenario_of(formats::pipeline_scenario(schedule, "again"));
+      REQUIRE(again.graph.pipeline.has_value());
+      CHECK(again.graph.pipeline->schedule.ranks == with_messages(made).ranks);
+      CHECK(again.graph.pipeline->schedule.pipelines == made.pipelines);
+    }
+  }
 }
