@@ -1233,7 +1233,8 @@ void Engine::end_host(RankId dead, Time at) {
 void Engine::set_link_error(LinkId id, StreamId stream) {
   const Link& link = plan_.links[id];
   if (link.retry.ns == 0) return;
-  timers_.push({polled(later(queue_.now(), link.retry)), TimerKind::kLinkError, stream.value});
+  const Time since = std::max(queue_.now(), link.down);
+  timers_.push({polled(later(since, link.retry)), TimerKind::kLinkError, stream.value});
 }
 
 Time Engine::polled(Time time) const {

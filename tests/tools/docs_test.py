@@ -55,6 +55,11 @@ class Docs(unittest.TestCase):
         page = set(re.findall(r"\w+", read("docs/json.md")))
         self.assertEqual(set(), names - page)
 
+    def test_every_scenario_is_in_the_catalogue(self):
+        shipped = {path.name for path in (ROOT / "scenarios").glob("*.yaml")}
+        named = set(re.findall(r"\]\(\.\./scenarios/([\w.]+)\)", read("docs/scenarios.md")))
+        self.assertEqual(shipped, named)
+
     def test_links_lead_somewhere(self):
         for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
             for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):

@@ -143,7 +143,7 @@ bool Machine::hangs(int l, std::int64_t takes, const std::vector<Act>& together)
                                            : "10.4 hangs");
   for (const Act& act : together) {
     if (link.retry == 0) break;
-    link_errors_.push_back({polled(now + link.retry), TimerKind::kLinkError,
+    link_errors_.push_back({polled(std::max(now, link.down) + link.retry), TimerKind::kLinkError,
                             actor(act.actor).stream, rank_of(act.actor), act});
   }
   return true;

@@ -222,8 +222,9 @@ TEST_CASE("twin by hand: a collective waits for a member that has failed", "[twi
         Deaths{"rank 0 at 5: device error in act 0#0", "rank 1 at 5: device error in act 1#0"});
 }
 
-// A round of 9 ends before the link is down at 10, one of 10 does not. Seven later, at the next
-// look at 10, both streams have an error. That is after the rest, unless a kernel runs to 20.
+// A round of 9 ends before the link is down at 10, one of 10 does not. Seven after
+// that, at the next look at 20, both streams have an error. That is after the rest, unless a kernel
+// runs to 30.
 TEST_CASE("twin by hand: what runs over a link that goes down hangs", "[twin]") {
   Sketch sketch = two_ranks();
   const int first = sketch.add_calls(0, 0, {collective_call(0, 1, 9)});
@@ -242,12 +243,12 @@ TEST_CASE("twin by hand: what runs over a link that goes down hangs", "[twin]") 
   sketch.spec.links[0].retry = 7;
   sketch.spec.poll = 5;
   CHECK(deaths_of(simulate(sketch.spec)) ==
-        Deaths{"rank 0 at 10: link error in act 0#0, after the rest",
-               "rank 1 at 10: link error in act 1#0, after the rest"});
-  sketch.add_kernel(1, sketch.add_stream(1), 20);
+        Deaths{"rank 0 at 20: link error in act 0#0, after the rest",
+               "rank 1 at 20: link error in act 1#0, after the rest"});
+  sketch.add_kernel(1, sketch.add_stream(1), 30);
   const Result before = simulate(sketch.spec);
   CHECK(deaths_of(before) ==
-        Deaths{"rank 0 at 10: link error in act 0#0", "rank 1 at 10: link error in act 1#0"});
+        Deaths{"rank 0 at 20: link error in act 0#0", "rank 1 at 20: link error in act 1#0"});
   CHECK(before.verdict == Verdict::kCrashed);
 }
 
@@ -416,7 +417,7 @@ TEST_CASE("twin by hand: timers of one time come in their order", "[twin]") {
   sketch.communicator(0).timeout = 10;
   const int send = sketch.add_calls(2, 2, {message_call(CallKind::kSend, 3, 5, true)});
   sketch.call(send).communicator = 1;
-  sketch.call(send).link = sketch.add_link(2, 3, 1, 10);
+  sketch.call(send).link = sketch.add_link(2, 3, 1, 9);
   sketch.spec.deaths = {{3, 10}};
   CHECK(deaths_of(simulate(sketch.spec)) ==
         Deaths{"rank 3 at 10: at a time", "rank 2 at 10: link error in act 2#0",

@@ -8,6 +8,7 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
 
 using namespace pipesim;
 using testing::command;
@@ -177,14 +178,10 @@ TEST_CASE("an interrupted run reports the state reached and exits with 130",
 }
 
 TEST_CASE("a picture replaces the file as a whole", "[app][command_line]") {
-  const std::filesystem::path folder =
-      std::filesystem::temp_directory_path() / "pipesim_command_line_test";
-  std::filesystem::remove_all(folder);
-  std::filesystem::create_directory(folder);
+  const testing::Folder folder;
   const std::string path = folder / "graph.dot";
   command({"run", "scenarios/buffer_on_the_wrong_stream.yaml", "--dot", path});
   CHECK(std::filesystem::file_size(path) > 100);
   // Nothing but the file: no half-written one beside it.
-  CHECK(std::distance(std::filesystem::directory_iterator(folder), {}) == 1);
-  std::filesystem::remove_all(folder);
+  CHECK(folder.files() == 1);
 }

@@ -11,34 +11,16 @@
 #include "app/version.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
 #include "tests/support/scenario.hpp"
 
 using namespace pipesim;
 using testing::command;
 using testing::CommandResult;
 using testing::contains;
+using testing::Folder;
 
 namespace {
-
-// A folder of its own for a test, gone after it.
-class Folder {
- public:
-  Folder() : path_(std::filesystem::temp_directory_path() / "pipesim_views_test") {
-    std::filesystem::remove_all(path_);
-    std::filesystem::create_directory(path_);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  ~Folder() { std::filesystem::remove_all(path_); }
-
-  std::string operator/(const char* name) const { return (path_ / name).string(); }
-  std::size_t files() const {
-    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(path_), {}));
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
