@@ -1,12 +1,13 @@
 // `pipesim import torch-schedule` and `pipesim run FILE.csv`, through the command line.
 #include "app/import_command.hpp"
 
-#include <filesystem>
 #include <fstream>
 #include <string>
+#include <vector>
 
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
 #include "tests/support/scenario.hpp"
 
 using namespace pipesim;
@@ -26,34 +27,19 @@ const std::string kLoweredWithSlots =
     "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\r\n"
     "1RECV_F0,1RECV_F1,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\r\n";
 
-// A file of its own for a test, gone after it.
-class File {
- public:
-  explicit File(const std::string& text)
-      : path_(std::filesystem::temp_directory_path() / "pipesim_import_test.csv") {
-    std::ofstream(path_, std::ios::binary) << text;
-  }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() { std::filesystem::remove(path_); }
-
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
-};
-
 }  // namespace
 
 TEST_CASE("an imported schedule runs, and as the file itself does", "[app][import_command]") {
-  const File file(kRows);
-  const CommandResult imported = command({"import", "torch-schedule", file.path()});
+  const testing::Folder folder;
+  const std::string path = folder / "rows.csv";
+  std::ofstream(path, std::ios::binary) << kRows;
+  const CommandResult imported = command({"import", "torch-schedule", path});
   CHECK(imported.code == 0);
   CHECK(imported.err.empty());
   const CommandResult ran = command({"run", "-", "--set", "forward=2us"}, imported.out);
   CHECK(ran.code == 0);
   CHECK(contains(ran.out, "The schedule takes 18 us"));
-  CHECK(command({"run", file.path(), "--set", "forward=2us"}).out == ran.out);
+  CHECK(command({"run", path, "--set", "forward=2us"}).out == ran.out);
 }
 
 TEST_CASE("a schedule file is written again with what PyTorch adds", "[app][import_command]") {
@@ -70,13 +56,14 @@ TEST_CASE("a schedule file is written again with what PyTorch adds", "[app][impo
 }
 
 TEST_CASE("the schedule that ran is written with its messages", "[app][import_command]") {
-  const File file("");
+  const testing::Folder folder;
+  const std::string path = folder / "written.csv";
   const std::string text =
       "schema: 1\nschedule: {rows: [\"0F0,0F1,0B0,0B1\", \"1F0,1B0,1F1,1B1\"]}\n";
-  CHECK(command({"run", "-", "--schedule", file.path()}, text).code == 0);
-  CHECK(testing::file_text(file.path()) == kLowered);
+  CHECK(command({"run", "-", "--schedule", path}, text).code == 0);
+  CHECK(testing::file_text(path) == kLowered);
   const std::string none = "schema: 1\nprograms: {do: [{compute: k}]}\n";
-  const CommandResult refused = command({"run", "-", "--schedule", file.path()}, none);
+  const CommandResult refused = command({"run", "-", "--schedule", path}, none);
   CHECK(refused.code == 2);
   CHECK(contains(refused.err, "--schedule writes the schedule of the scenario, which has none"));
 }
