@@ -17,6 +17,7 @@
 #include "app/exit_codes.hpp"
 #include "app/explain_command.hpp"
 #include "app/files.hpp"
+#include "app/import_command.hpp"
 #include "app/opt_command.hpp"
 #include "app/run_command.hpp"
 #include "app/test_command.hpp"
@@ -53,6 +54,7 @@ void add_views(po::options_description& options) {
   add("log", file("FILE"),
       "write the log of all ranks, with a line before and after each launch; - prints it instead");
   add("log-dir", file("DIR"), "write the log of each rank to DIR/rank_N.log");
+  add("schedule", file("FILE"), "write the pipeline schedule that ran as PyTorch's CSV");
   add("dot", file("FILE"), "write the wait-for graph for Graphviz");
   add("all", "list and draw every wait, not only those of the cycle");
   add("color", file("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
@@ -115,7 +117,8 @@ constexpr std::string_view kRunHelp =
     "Usage: pipesim run FILE [options]\n"
     "\n"
     "Simulates the scenario in FILE (- is standard input) and says whether it completes; if it\n"
-    "hangs, who waits for whom, and why.\n"
+    "hangs, who waits for whom, and why. A FILE that ends with .csv is a pipeline schedule of "
+    "PyTorch.\n"
     "\n"
     "Examples:\n"
     "  pipesim run scenarios/swin_2x2x2.yaml\n"
@@ -126,6 +129,7 @@ constexpr std::string_view kRunHelp =
     "  pipesim run scenarios/deepspeed_loss_broadcast.yaml --stacks\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --log - | grep 'node0:1' | tail\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --save-state hang.json\n"
+    "  pipesim run schedule.csv --set forward=2ms --set messages=pg\n"
     "\n"
     "Exit code: 0 it completes, 1 it hangs, 2 bad input or usage, 3 a limit was reached first,\n"
     "74 a file could not be read or written, 130 interrupted.\n"
@@ -225,6 +229,18 @@ po::options_description opt_options() {
   return options;
 }
 
+po::options_description import_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  add("output,o", po::value<std::string>()->value_name("FILE"), "write there, and print nothing");
+  add("csv", "write a schedule file again, in PyTorch's present words, instead of a scenario");
+  add("lower", "add the sends and receives that PyTorch adds to a schedule that only computes");
+  add("fsdp", "add what FSDP does too: UNSHARD, RESHARD, REDUCE_GRAD; with --lower");
+  add("color", po::value<std::string>()->value_name("WHEN"), "auto (the default), always or never");
+  add("help,h", "print this help");
+  return options;
+}
+
 constexpr std::string_view kOptHelp =
     "Usage: pipesim opt FILE [options]\n"
     "       pipesim opt --list\n"
@@ -251,6 +267,25 @@ constexpr std::string_view kOptHelp =
 std::string help_of_opt() {
   std::ostringstream text;
   text << kOptHelp << opt_options();
+  return text.str();
+}
+
+constexpr std::string_view kImportHelp =
+    "Usage: pipesim import torch-schedule FILE [options]\n"
+    "\n"
+    "Reads a pipeline schedule of PyTorch (CSV, a row per rank; - is standard input) and prints a\n"
+    "scenario that does it.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim import torch-schedule schedule.csv -o schedule.yaml\n"
+    "  pipesim import torch-schedule compute.csv --lower --csv -o comms.csv\n"
+    "\n"
+    "Exit code: 0 done, 2 bad input or usage, 74 a file could not be read or written.\n"
+    "\n";
+
+std::string help_of_import() {
+  std::ostringstream text;
+  text << kImportHelp << import_options();
   return text.str();
 }
 
@@ -350,6 +385,7 @@ Views views(const po::variables_map& values, bool state_is_printed) {
   result.stacks = values.count("stacks") > 0;
   result.all = values.count("all") > 0;
   result.dot_path = text_of(values, "dot");
+  result.schedule_path = text_of(values, "schedule");
   result.log_path = text_of(values, "log");
   result.log_folder = text_of(values, "log-dir");
   const std::array<std::pair<bool, const char*>, 4> printed = {{{result.json, "--json"},
@@ -482,6 +518,30 @@ int command_opt(const Arguments& arguments, const Console& console) {
   return run_opt(command, registry, coloured(console, values));
 }
 
+int command_import(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, import_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_import();
+    return kExitGood;
+  }
+  Arguments files = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
+  if (files.empty() || files.front() != "torch-schedule") {
+    throw UsageError(
+        files.empty()
+            ? "'pipesim import' needs what to import: torch-schedule"
+            : fmt::format("'pipesim import' knows torch-schedule, found '{}'", files.front()));
+  }
+  if (files.size() != 2) throw UsageError("'pipesim import torch-schedule' takes one file");
+  ImportCommand command;
+  command.path = files.back();
+  command.output = text_of(values, "output");
+  command.lower = values.count("lower") > 0;
+  command.fsdp = values.count("fsdp") > 0;
+  command.csv = values.count("csv") > 0;
+  if (command.fsdp && !command.lower) throw UsageError("--fsdp goes with --lower");
+  return run_import_schedule(command, coloured(console, values));
+}
+
 int command_help(const Arguments& arguments, const Console& console);
 
 constexpr std::array kCommands = {
@@ -491,6 +551,7 @@ constexpr std::array kCommands = {
     Command{"diff", "compare two runs, or two settings of one scenario", command_diff},
     Command{"test", "hold scenarios against what they expect", command_test},
     Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},
+    Command{"import", "make a scenario from a file of another tool", command_import},
     Command{"help", "print this help, or that of a command", command_help},
 };
 

@@ -6,6 +6,7 @@
 
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
+#include "app/import_command.hpp"
 #include "app/version.hpp"
 #include "formats/state_file.hpp"
 #include "viz/diagnostic_text.hpp"
@@ -53,19 +54,29 @@ formats::SavedState state_of(const RunCommand& command, const std::string& text,
 }  // namespace
 
 int run_run(const RunCommand& command, const Console& console) {
-  const std::string text = read_file(command.path, console.in);
+  std::string text = read_file(command.path, console.in);
+  std::string path = shown_path(command.path);
   models::Diagnostics diagnostics;
   const auto complain = [&] {
-    console.err << viz::diagnostic_text(diagnostics, shown_path(command.path), text,
-                                        console.err_colour);
+    console.err << viz::diagnostic_text(diagnostics, path, text, console.err_colour);
     return kExitUsage;
   };
+  if (is_schedule_path(command.path)) {
+    const auto imported = scenario_of_schedule(text, command.path, diagnostics);
+    if (!imported) return complain();
+    text = *imported;
+    path += " as a scenario";
+  }
   const std::optional<formats::Scenario> scenario =
       formats::read_scenario(text, command.settings, diagnostics);
   if (!scenario) return complain();
   if (command.list_parameters) {
     console.out << parameter_table(*scenario);
     return kExitGood;
+  }
+  if (command.views.schedule_path && !scenario->graph.pipeline) {
+    diagnostics.error({}, "--schedule writes the schedule of the scenario, which has none");
+    return complain();
   }
   sim::RunOptions options;
   options.stop = console.interrupted;

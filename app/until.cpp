@@ -94,6 +94,7 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
                                                  models::Diagnostics& diagnostics) {
   std::optional<models::Lowered> lowered = models::lower(graph, diagnostics);
   if (!lowered) return std::nullopt;
+  options.keep_act_times = options.keep_act_times || graph.pipeline.has_value();
   if (until && until->time) options.until = *until->time;
   if (until && !until->time) {
     options.until_actor = find_actor(*until, graph, *lowered, diagnostics);

@@ -6,6 +6,8 @@
 
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
+#include "formats/schedule_csv.hpp"
+#include "models/pipeline_report.hpp"
 #include "models/remedies.hpp"
 #include "viz/json_report.hpp"
 #include "viz/run_log.hpp"
@@ -62,6 +64,9 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
     write_file(*views.dot_path, viz::wait_for_dot({title, explanation.cycle,
                                                    all_waits(graph, simulation), !views.all}));
   }
+  if (views.schedule_path && graph.pipeline) {
+    write_file(*views.schedule_path, formats::write_schedule(graph.pipeline->schedule));
+  }
   if (views.log_folder) {
     write_logs(*views.log_folder, viz::run_logs(graph, simulation.lowered, simulation.outcome));
   }
@@ -78,7 +83,8 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
     console.out << viz::stack_dump(explanation, shown_path);
     return exit_code(explanation);
   }
-  viz::Report report{graph, explanation, {}, {}, {}};
+  viz::Report report{graph, explanation, {}, {}, {}, {}};
+  report.pipeline = models::pipeline_report(graph, simulation.lowered, simulation.outcome);
   report.misplacements = models::find_misplacements(graph, explanation);
   report.remedies = models::find_remedies(graph, explanation);
   if (views.all) report.all_waits = all_waits(graph, simulation);

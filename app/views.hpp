@@ -18,8 +18,9 @@ struct Views {
   bool stacks = false;  // where host threads stand
   bool all = false;     // every wait, not only the cycle
   std::optional<std::string> dot_path;
-  std::optional<std::string> log_path;    // the log of all ranks
-  std::optional<std::string> log_folder;  // a log for each rank
+  std::optional<std::string> schedule_path;  // the pipeline schedule as PyTorch's CSV
+  std::optional<std::string> log_path;       // the log of all ranks
+  std::optional<std::string> log_folder;     // a log for each rank
 
   bool need_log() const { return log_path || log_folder; }
 };

@@ -18,6 +18,7 @@
 #include "formats/parameters.hpp"
 #include "formats/program_reader.hpp"
 #include "formats/scenario.hpp"
+#include "formats/schedule_reader.hpp"
 #include "formats/value_reader.hpp"
 #include "formats/yaml_document.hpp"
 
@@ -44,7 +45,7 @@ class ScenarioReader {
 
  private:
   bool check_schema(MapReader& map);
-  void read_work(MapReader& map, bool open_streams);
+  void read_work(MapReader& map, bool open_streams, bool has_schedule);
   void read_device(const YamlValue& value);
   void read_names(MapReader& map);
   void read_parameters(MapReader& map);
@@ -75,6 +76,7 @@ class ScenarioReader {
   ValueReader values_;
   ActorDefaults defaults_;
   bool open_streams_ = true;                     // streams come into being where they are named
+  std::optional<models::Pipeline> pipeline_;     // of `schedule`, until it is added to the graph
   std::map<std::uint32_t, YamlValue> programs_;  // by thread, to be read when actors are known
 };
 
@@ -84,6 +86,9 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   if (const auto name = map.take("name")) graph_.name = values_.word(*name).value_or("");
   scenario_.about = map.take_text("about");
   read_parameters(map);
+  const auto schedule = map.take("schedule");
+  if (schedule) pipeline_ = read_pipeline(*schedule, values_);
+  if (schedule && !pipeline_) return std::nullopt;  // how many ranks there are is not known
   read_sizes(map);
   if (const auto sets = map.take("sets")) read_sets(*sets);
   if (const auto groups = map.take("groups")) read_groups(*groups);
@@ -99,7 +104,7 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   if (const auto device = map.take("device")) read_device(*device);
   if (const auto guards = map.take("guards")) read_guards(*guards, values_, graph_);
   read_names(map);
-  read_work(map, open_streams_);
+  read_work(map, open_streams_, schedule.has_value());
   if (const auto faults = map.take("faults")) read_faults(*faults, values_, graph_);
   read_programs();
   if (const auto expect = map.take("expect")) read_expectations(*expect, values_, scenario_);
@@ -108,19 +113,20 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   return std::move(scenario_);
 }
 
-// What there is to do: actors, host programs, or both.
-void ScenarioReader::read_work(MapReader& map, bool open_streams) {
+// What there is to do: actors, host programs, a pipeline schedule, or several of them.
+void ScenarioReader::read_work(MapReader& map, bool open_streams, bool has_schedule) {
   const auto actors = map.take("actors");
   const auto blocks = map.take("blocks");
   const auto programs = map.take("programs");
   if (actors) ActorReader(values_, defaults_, open_streams, graph_).read(*actors);
+  if (pipeline_) models::add_pipeline(std::move(*pipeline_), graph_, diagnostics_);
   if (programs) {
     ProgramReader reader(values_, defaults_, open_streams, graph_);
     if (blocks) reader.read_blocks(*blocks);
     reader.read(*programs);
   }
-  if (!actors && !programs) {
-    diagnostics_.error(map.place(), "a scenario needs the key 'actors' or 'programs'");
+  if (!actors && !programs && !has_schedule) {
+    diagnostics_.error(map.place(), "a scenario needs the key 'actors', 'programs' or 'schedule'");
   }
 }
 
@@ -186,7 +192,8 @@ void ScenarioReader::read_parameters(MapReader& map) {
 }
 
 void ScenarioReader::read_sizes(MapReader& map) {
-  if (const auto ranks = map.take("ranks")) {
+  const auto ranks = map.take("ranks");
+  if (ranks) {
     const std::int64_t count = values_.constant(*ranks, ValueType::kNumber).value_or(1);
     if (count < 1 || count > kMostRanks) {
       diagnostics_.error(ranks->place(),
@@ -194,6 +201,14 @@ void ScenarioReader::read_sizes(MapReader& map) {
     } else {
       graph_.ranks = static_cast<std::uint32_t>(count);
     }
+  }
+  if (pipeline_) {
+    const auto needed = static_cast<std::uint32_t>(pipeline_->schedule.ranks.size());
+    if (ranks && graph_.ranks != needed) {
+      diagnostics_.error(ranks->place(), fmt::format("the schedule is one of {} rank{}, found {}",
+                                                     needed, needed == 1 ? "" : "s", graph_.ranks));
+    }
+    graph_.ranks = needed;
   }
   scope_.ranks = graph_.ranks;
   scope_.rank = true;

@@ -175,6 +175,7 @@ std::optional<std::vector<PassCall>> parse_passes(std::string_view text,
 
 bool run_passes(TaskGraph& graph, const std::vector<PassCall>& calls,
                 const PipelineOptions& options, Diagnostics& diagnostics) {
+  graph.pipeline.reset();
   if (!verify(graph, diagnostics)) return false;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const PassCall& call = calls[i];

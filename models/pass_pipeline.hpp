@@ -38,7 +38,8 @@ struct PipelineOptions {
 
 /// Runs `calls` on `graph`, which must keep the rules of models/verifier.hpp before and after.
 /// False where it does not, or a pass has refused; `diagnostics` then says which pass, and `graph`
-/// is neither what it was nor what it should be.
+/// is neither what it was nor what it should be. A pipeline schedule is from then on only the
+/// programs that it stands for: passes may change them.
 bool run_passes(TaskGraph& graph, const std::vector<PassCall>& calls,
                 const PipelineOptions& options, Diagnostics& diagnostics);
 

@@ -113,6 +113,22 @@ Json death_json(const models::DeathReport& death) {
   return json;
 }
 
+Json pipeline_json(const models::PipelineReport& pipeline) {
+  Json json = {{"makespan_ns", pipeline.makespan_ns}};
+  json["ranks"] = Json::array();
+  for (std::size_t i = 0; i < pipeline.ranks.size(); ++i) {
+    const models::PipelineRank& rank = pipeline.ranks[i];
+    Json item = {{"rank", i}, {"busy_ns", rank.busy_ns}, {"idle_ns", rank.idle.all()}};
+    item["idle"] = {{"start_ns", rank.idle.start_ns},       {"input_ns", rank.idle.input_ns},
+                    {"gradient_ns", rank.idle.gradient_ns}, {"message_ns", rank.idle.message_ns},
+                    {"host_ns", rank.idle.host_ns},         {"finished_ns", rank.idle.finished_ns}};
+    item["peak_activations"] = rank.peak_activations;
+    if (pipeline.has_memory) item["peak_bytes"] = rank.peak_bytes;
+    json["ranks"].push_back(std::move(item));
+  }
+  return json;
+}
+
 Json remedy_json(const models::Remedy& remedy) {
   if (remedy.kind == models::Remedy::Kind::kStream) {
     return {{"change", "stream"},
@@ -178,6 +194,7 @@ std::string json_report(const Report& report) {
   for (const models::RankReport& rank : explanation.ranks) {
     json["ranks"].push_back(rank_json(rank, explanation.verdict));
   }
+  if (report.pipeline) json["schedule"] = pipeline_json(*report.pipeline);
   if (!report.all_waits.empty()) {
     json["waits"] = Json::array();
     for (const Wait& wait : report.all_waits) json["waits"].push_back(wait_json(wait));

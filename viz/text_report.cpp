@@ -75,6 +75,7 @@ class TextReport {
     if (!explanation_.roots.empty()) add_roots();
     if (!report_.misplacements.empty() || !report_.remedies.empty()) add_hints();
     add_ranks();
+    if (report_.pipeline) add_pipeline(*report_.pipeline);
     if (explanation_.stuck > 0) add_collateral();
     add_deaths(true);
     if (!report_.all_waits.empty()) add_all_waits();
@@ -92,6 +93,7 @@ class TextReport {
   static std::string root_text(const Wait& first, const std::vector<std::uint32_t>& ranks);
   void add_hints();
   void add_ranks();
+  void add_pipeline(const models::PipelineReport& pipeline);
   void add_collateral();
   std::string distances_text(std::uint32_t behind) const;
   void add_all_waits();
@@ -398,6 +400,41 @@ void TextReport::add_ranks() {
   }
   flush(report_.graph.ranks);
   text_ += table.text();
+}
+
+// What each rank waited for, as far as any did, and how much it held.
+void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
+  using models::IdleTime;
+  const std::vector<std::pair<const char*, std::int64_t IdleTime::*>> causes = {
+      {"at the start", &IdleTime::start_ns},     {"for inputs", &IdleTime::input_ns},
+      {"for gradients", &IdleTime::gradient_ns}, {"for messages", &IdleTime::message_ns},
+      {"for the host", &IdleTime::host_ns},      {"at the end", &IdleTime::finished_ns},
+  };
+  std::vector<std::string> header = {"rank", "busy", "idle"};
+  std::vector<std::int64_t IdleTime::*> shown;
+  for (const auto& [name, time] : causes) {
+    const bool any = std::any_of(
+        pipeline.ranks.begin(), pipeline.ranks.end(),
+        [field = time](const models::PipelineRank& rank) { return rank.idle.*field > 0; });
+    if (!any) continue;
+    header.emplace_back(name);
+    shown.push_back(time);
+  }
+  header.emplace_back("peak activations");
+  if (pipeline.has_memory) header.emplace_back("peak memory");
+  for (std::string& cell : header) cell = styled(kBold, cell);
+  Table table(header);
+  for (std::size_t i = 0; i < pipeline.ranks.size(); ++i) {
+    const models::PipelineRank& rank = pipeline.ranks[i];
+    std::vector<std::string> row = {std::to_string(i), time_text(rank.busy_ns),
+                                    time_text(rank.idle.all())};
+    for (const auto time : shown) row.push_back(time_text(rank.idle.*time));
+    row.push_back(std::to_string(rank.peak_activations));
+    if (pipeline.has_memory) row.push_back(bytes_text(rank.peak_bytes));
+    table.add(std::move(row));
+  }
+  add_heading(fmt::format("The schedule takes {}", time_text(pipeline.makespan_ns)));
+  text_ += table.text(2);
 }
 
 void TextReport::add_collateral() {

@@ -1,10 +1,12 @@
 // The report of a run as text for people.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/explanation.hpp"
+#include "models/pipeline_report.hpp"
 #include "models/remedies.hpp"
 #include "models/task_graph.hpp"
 
@@ -17,6 +19,7 @@ struct Report {
   std::vector<models::Misplacement> misplacements;
   std::vector<models::Remedy> remedies;
   std::vector<models::Wait> all_waits;  // the whole wait-for graph; only where asked for
+  std::optional<models::PipelineReport> pipeline;
 };
 
 struct TextOptions {

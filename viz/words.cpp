@@ -28,6 +28,22 @@ std::string time_text(std::int64_t ns) {
   return fmt::format("{} ns", ns);
 }
 
+std::string bytes_text(std::int64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (unit + 1 < kUnits.size() && bytes >> (10 * (unit + 1)) > 0) ++unit;
+  const std::int64_t size = std::int64_t{1} << (10 * unit);
+  std::int64_t whole = bytes / size;
+  // A remainder below 2^40 times 10 stays within 64 bits.
+  std::int64_t tenths = (bytes % size * 10 + size / 2) / size;
+  if (tenths == 10) {
+    ++whole;
+    tenths = 0;
+  }
+  return tenths == 0 ? fmt::format("{} {}", whole, kUnits[unit])
+                     : fmt::format("{}.{} {}", whole, tenths, kUnits[unit]);
+}
+
 std::string ordinal(std::uint32_t number) {
   const std::uint32_t tens = number % 100;
   const char* ending = "th";

@@ -13,6 +13,9 @@ namespace pipesim::viz {
 /// "43.6 us": the largest unit that leaves at least 1, exact to the nanosecond.
 std::string time_text(std::int64_t ns);
 
+/// "1.5 GiB": in the largest unit that leaves at least 1, rounded to a tenth.
+std::string bytes_text(std::int64_t bytes);
+
 /// "1st", "2nd", "3rd", "4th".
 std::string ordinal(std::uint32_t number);
 

@@ -1,0 +1,159 @@
+#include "models/pipeline_report.hpp"
+
+#include <algorithm>
+
+namespace pipesim::models {
+namespace {
+
+class Report {
+ public:
+  Report(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome)
+      : pipeline_(*graph.pipeline),
+        schedule_(graph.pipeline->schedule),
+        depth_(std::max<std::uint32_t>(1, graph.pipeline->schedule.depth())),
+        outcome_(outcome),
+        ids_(graph.actors.size()) {
+    for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
+      ids_[lowered.actor_template[id]] = id;
+    }
+  }
+
+  PipelineReport run() {
+    PipelineReport report;
+    report.has_memory = pipeline_.has_memory;
+    collect_ends(report.makespan_ns);
+    for (std::uint32_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
+      report.ranks.push_back(rank_report(rank, report.makespan_ns));
+    }
+    return report;
+  }
+
+ private:
+  // Of an action that is done once.
+  const sim::ActTimes& times(std::uint32_t rank, std::size_t i) const {
+    return outcome_.act_times[outcome_.first_act[ids_[pipeline_.actors[rank][i]]]];
+  }
+
+  std::size_t index(const Action& action) const {
+    return std::size_t{action.stage} * schedule_.micro_batches + action.micro_batch;
+  }
+
+  void collect_ends(std::int64_t& makespan) {
+    const std::size_t size = std::size_t{schedule_.stages} * schedule_.micro_batches;
+    forward_end_.assign(size, 0);
+    gradient_end_.assign(size, 0);
+    for (std::uint32_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
+      const Actions& actions = schedule_.ranks[rank];
+      for (std::size_t i = 0; i < actions.size(); ++i) {
+        if (!is_message(actions[i].kind) && !is_compute(actions[i].kind)) continue;
+        const std::int64_t end = times(rank, i).end.ns;
+        makespan = std::max(makespan, end);
+        for (const Action& part : parts_of(actions[i])) {
+          if (part.kind == ActionKind::kForward) forward_end_[index(part)] = end;
+          const bool gradient =
+              part.kind == ActionKind::kInputGrad || part.kind == ActionKind::kBackward;
+          if (gradient) gradient_end_[index(part)] = end;
+        }
+      }
+    }
+  }
+
+  PipelineRank rank_report(std::uint32_t rank, std::int64_t makespan) const {
+    PipelineRank result;
+    std::int64_t now = 0;
+    bool first = true;
+    const Actions& actions = schedule_.ranks[rank];
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      if (!is_compute(actions[i].kind)) continue;
+      const sim::ActTimes& act = times(rank, i);
+      // Where it was held up by an event it started later than the act before it ended.
+      if (first) {
+        result.idle.start_ns = act.start.ns;
+      } else {
+        add_gap(actions[i], now, act, result.idle);
+      }
+      first = false;
+      result.busy_ns += act.end.ns - act.start.ns;
+      now = act.end.ns;
+    }
+    result.idle.finished_ns = makespan - now;
+    add_memory(rank, result);
+    return result;
+  }
+
+  // The time from `now` to the start of `action`: first what it needs was not computed, then the
+  // host had not launched it, and what is left the message took.
+  void add_gap(const Action& action, std::int64_t now, const sim::ActTimes& act,
+               IdleTime& idle) const {
+    std::int64_t input = 0;
+    std::int64_t gradient = 0;
+    for (const Action& part : parts_of(action)) {
+      Action from = part;
+      if (part.kind == ActionKind::kForward && part.stage % depth_ != 0) {
+        --from.stage;
+        input = std::max(input, forward_end_[index(from)]);
+      }
+      const bool is_gradient =
+          part.kind == ActionKind::kInputGrad || part.kind == ActionKind::kBackward;
+      if (is_gradient && (part.stage + 1) % depth_ != 0) {
+        ++from.stage;
+        gradient = std::max(gradient, gradient_end_[index(from)]);
+      }
+    }
+    const auto take_until = [&](std::int64_t time) {
+      const std::int64_t taken = std::max<std::int64_t>(0, std::min(time, act.start.ns) - now);
+      now += taken;
+      return taken;
+    };
+    if (gradient >= input) {
+      idle.gradient_ns += take_until(gradient);
+    } else {
+      idle.input_ns += take_until(input);
+    }
+    idle.host_ns += take_until(act.launch.ns);
+    idle.message_ns += take_until(act.start.ns);
+  }
+
+  // What a rank computes it computes in the order of its row, so times do not matter.
+  void add_memory(std::uint32_t rank, PipelineRank& result) const {
+    std::uint32_t live = 0;
+    std::int64_t bytes = 0;
+    for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage) {
+      if (schedule_.rank_of_stage[stage] == rank) bytes += pipeline_.stages[stage].weight_bytes;
+    }
+    result.peak_bytes = bytes;
+    for (const Action& action : schedule_.ranks[rank]) {
+      for (const Action& part : parts_of(action)) {
+        const std::int64_t size = pipeline_.stages[part.stage].activation_bytes;
+        if (part.kind == ActionKind::kForward) {
+          result.peak_activations = std::max(result.peak_activations, ++live);
+          result.peak_bytes = std::max(result.peak_bytes, bytes += size);
+        }
+        if (part.kind == ActionKind::kBackward || part.kind == ActionKind::kWeightGrad) {
+          --live;
+          bytes -= size;
+        }
+      }
+    }
+  }
+
+  const Pipeline& pipeline_;
+  const Schedule& schedule_;
+  std::uint32_t depth_;  // stages of one pipeline
+  const sim::Outcome& outcome_;
+  std::vector<sim::ActorId> ids_;  // by template, of those that are on one rank
+  std::vector<std::int64_t> forward_end_;
+  std::vector<std::int64_t> gradient_end_;
+};
+
+}  // namespace
+
+std::optional<PipelineReport> pipeline_report(const TaskGraph& graph, const Lowered& lowered,
+                                              const sim::Outcome& outcome) {
+  const bool known =
+      graph.pipeline && outcome.end == sim::RunEnd::kCompleted && !outcome.act_times.empty();
+  if (!known) return std::nullopt;
+  return Report(graph, lowered, outcome).run();
+}
+
+}  // namespace pipesim::models

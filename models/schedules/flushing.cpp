@@ -1,0 +1,100 @@
+// Schedules whose backwards are whole, on one stage per rank or several, with all of a step's
+// micro-batches done before the weights change:
+//
+// * GPipe (Huang et al., arXiv 1811.06965): all forwards, then all backwards;
+// * 1F1B (PipeDream-Flush: Narayanan et al., arXiv 2104.04473): as few forwards ahead as keep the
+//   pipeline full, then a forward and a backward in turn;
+// * interleaved 1F1B (same paper; rounds as in PyTorch's ScheduleInterleaved1F1B): the same over
+//   several stages per rank, in rounds of about as many micro-batches as there are ranks;
+// * looped BFS (Lamy-Poirier, arXiv 2211.05953; PyTorch's ScheduleLoopedBFS): all micro-batches of
+//   a stage before the next stage of the rank, backwards in reverse.
+//
+// Empty slots stand where PyTorch writes them. They align the rows of a table under the assumption
+// that a backward takes as long as a forward, and mean nothing.
+#include <algorithm>
+
+#include "models/schedules/generators.hpp"
+#include "models/schedules/rounds.hpp"
+
+namespace pipesim::models::schedules {
+namespace {
+
+void add_empty(Actions& actions, std::uint32_t count) {
+  for (std::uint32_t i = 0; i < count; ++i) actions.emplace_back();
+}
+
+}  // namespace
+
+std::vector<Actions> gpipe(const ScheduleShape& shape) {
+  std::vector<Actions> rows(shape.ranks());
+  for (std::uint32_t rank = 0; rank < rows.size(); ++rank) {
+    Actions& row = rows[rank];
+    add_empty(row, rank);
+    for (std::uint32_t m = 0; m < shape.micro_batches; ++m) row.push_back(forward(rank, m));
+    add_empty(row, 3 * (shape.ranks() - 1 - rank));
+    for (std::uint32_t m = 0; m < shape.micro_batches; ++m) row.push_back(backward(rank, m));
+  }
+  return rows;
+}
+
+std::vector<Actions> one_f_one_b(const ScheduleShape& shape) {
+  const std::uint32_t count = shape.micro_batches;
+  std::vector<Actions> rows(shape.ranks());
+  for (std::uint32_t rank = 0; rank < rows.size(); ++rank) {
+    Actions& row = rows[rank];
+    const std::uint32_t behind = shape.ranks() - 1 - rank;
+    const std::uint32_t warm_up = std::min(count, behind);
+    add_empty(row, rank);
+    std::uint32_t done = 0;
+    for (std::uint32_t m = 0; m < warm_up; ++m) row.push_back(forward(rank, m));
+    add_empty(row, 2 * behind);
+    for (std::uint32_t m = warm_up; m < count; ++m) {
+      row.push_back(forward(rank, m));
+      row.push_back(backward(rank, done++));
+    }
+    while (done < count) {
+      row.emplace_back();
+      row.push_back(backward(rank, done++));
+    }
+  }
+  return rows;
+}
+
+std::vector<Actions> looped_bfs(const ScheduleShape& shape) {
+  const std::uint32_t ranks = shape.ranks();
+  std::vector<Actions> rows(ranks);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    Actions& row = rows[rank];
+    add_empty(row, rank);
+    for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
+      for (std::uint32_t m = 0; m < shape.micro_batches; ++m) {
+        row.push_back(forward(chunk * ranks + rank, m));
+      }
+    }
+    add_empty(row, 2 * (ranks - 1 - rank));
+    for (std::uint32_t chunk = shape.chunks; chunk-- > 0;) {
+      for (std::uint32_t m = shape.micro_batches; m-- > 0;) {
+        row.push_back(backward(chunk * ranks + rank, m));
+      }
+    }
+  }
+  return rows;
+}
+
+std::vector<Actions> interleaved(const ScheduleShape& shape) {
+  std::vector<Actions> rows;
+  for (std::uint32_t rank = 0; rank < shape.ranks(); ++rank) {
+    const std::uint32_t behind = shape.ranks() - 1 - rank;
+    RoundsRule rule;
+    rule.warm_up = (shape.chunks - 1) * per_round(shape) + 2 * behind;
+    // Where the first backward comes, if a forward takes as long as a backward.
+    const std::int64_t first_backward =
+        std::int64_t{shape.chunks} * shape.ranks() + std::int64_t{2} * behind;
+    rule.empty_after_warm_up =
+        first_backward - std::min<std::int64_t>(rule.warm_up, all_acts(shape)) - rank;
+    rows.push_back(in_rounds(shape, rank, rule));
+  }
+  return rows;
+}
+
+}  // namespace pipesim::models::schedules
