@@ -75,8 +75,11 @@ class Engine {
   void return_credit(RegisterId reg);
   void acknowledge_in_place(EdgeId edge);
 
-  // Streams (rules 5.2).
+  // Streams (rules 5.2 and 5.4).
   void advance(StreamId id);
+  bool held(StreamId id) const;
+  void start_head(StreamId id);
+  void release_dependents(StreamId id);
   void start(StreamId id, ActorId actor);
   void end_act(StreamId id);
   void end_collective(CollectiveId id);
@@ -542,16 +545,18 @@ void Engine::launch(ActorId id) {
   progress();
   send_messages(id, k, true);
   if (actor.role == Role::kRecord) ++state_.signals[actor.signal].recorded;
-  const std::uint32_t needed =
-      actor.role == Role::kWait ? state_.signals[actor.signal].recorded : 0;
+  std::uint32_t needed = 0;
+  if (actor.role == Role::kWait) needed = state_.signals[actor.signal].recorded;
+  if (actor.behind.valid()) needed = state_.streams[actor.behind].launched;
   StreamState& stream = state_.streams[actor.stream];
   stream.items.push(StreamItem::act(id, queue_.now(), needed));
+  ++stream.launched;
   const DeviceId device = plan_.streams[actor.stream].device;
   if (limited(device)) {
     join_queues(actor.stream);
     dispatch(device);
   } else if (stream.items.size() == 1) {
-    start(actor.stream, id);
+    start_head(actor.stream);
   }
   if (actor.watchdog.ns > 0) watch(actor.stream);
 }
@@ -717,7 +722,7 @@ void Engine::advance(StreamId id) {
     switch (head.kind()) {
       case StreamItem::Kind::kAct:
         // On a limited device dispatch() starts what may start.
-        if (!limited(plan_.streams[id].device)) start(id, head.actor());
+        if (!limited(plan_.streams[id].device)) start_head(id);
         return;
       case StreamItem::Kind::kAckMark:
         items.pop();
@@ -733,6 +738,39 @@ void Engine::advance(StreamId id) {
         items.pop();
         if (--state_.threads[head.thread()].marks == 0) wake(head.thread());
         break;
+    }
+  }
+}
+
+// Whether the act at the head has to wait for other streams.
+bool Engine::held(StreamId id) const {
+  const StreamItem& head = state_.streams[id].items.front();
+  const Actor& actor = plan_.actors[head.actor()];
+  const std::uint32_t k = state_.actors[head.actor()].done;
+  for (std::uint32_t i = actor.afters; i < actor.afters_end; ++i) {
+    const After& after = plan_.afters[i];
+    if (state_.actors[after.actor].done <= k + after.ahead) return true;
+  }
+  return actor.behind.valid() && state_.streams[actor.behind].done < head.needed();
+}
+
+void Engine::start_head(StreamId id) {
+  const ActorId actor = state_.streams[id].items.front().actor();
+  if (plan_.actors[actor].waits_for_streams() && held(id)) return;
+  start(id, actor);
+}
+
+// An act of the stream has ended: others may have waited for it.
+void Engine::release_dependents(StreamId id) {
+  for (std::uint32_t i = plan_.streams[id].dependents; i < plan_.streams[id].dependents_end; ++i) {
+    const StreamId other = plan_.dependents[i];
+    const StreamState& state = state_.streams[other];
+    if (state.items.empty() || state.head_start != kNever) continue;
+    const DeviceId device = plan_.streams[other].device;
+    if (limited(device)) {
+      dispatch(device);
+    } else {
+      start_head(other);
     }
   }
 }
@@ -778,6 +816,7 @@ void Engine::end_act(StreamId id) {
   const Actor& actor = plan_.actors[actor_id];
   const std::uint32_t k = state_.actors[actor_id].done++;
   ++acts_done_;
+  ++stream.done;
   progress();
   keep_times(actor_id, k, {item.launch(), stream.head_start, queue_.now()});
   stream.head_start = kNever;
@@ -795,6 +834,7 @@ void Engine::end_act(StreamId id) {
     wake(actor.thread);
   }
   advance(id);
+  release_dependents(id);
   if (limited(device)) dispatch(device);
 }
 
@@ -822,7 +862,8 @@ bool Engine::may_start(const Device& device, const DeviceState& room, StreamId i
   }
   if (device.implicit_order && role == Role::kCalls && room.launch_order.front() != id)
     return false;
-  return device.resident == 0 || !needs_slot(role) || room.resident < device.resident;
+  if (device.resident > 0 && needs_slot(role) && room.resident >= device.resident) return false;
+  return !held(id);
 }
 
 void Engine::dispatch(DeviceId id) {
@@ -1013,7 +1054,8 @@ void Engine::check_pair(const Sent& sent, CallId receiver) {
   const Call& from = plan_.calls[sent.call];
   const Call& to = plan_.calls[receiver];
   const bool fits = from.signature.count == to.signature.count &&
-                    from.signature.type == to.signature.type && from.tag == to.tag;
+                    from.signature.type == to.signature.type &&
+                    from.tag + from.tag_step * sent.k == to.tag + to.tag_step * act_of(receiver);
   if (fits) return;
   mismatches_.push_back(
       {true, from.actor, sent.k, to.actor, act_of(receiver), sent.call, receiver});

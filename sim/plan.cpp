@@ -143,6 +143,7 @@ void PlanBuilder::add_call(const CallSpec& spec) {
   call.member = member_of(spec.communicator, actor.rank);
   call.signature = spec.signature;
   call.tag = spec.tag;
+  call.tag_step = spec.tag_step;
   call.takes = spec.takes;
   call.link = spec.link;
   call.fatal = spec.fatal;
@@ -172,6 +173,22 @@ void PlanBuilder::set_synchronized(std::vector<StreamId> streams) {
   }
   plan_.synchronized.insert(plan_.synchronized.end(), streams.begin(), streams.end());
   actor.streams_end = static_cast<std::uint32_t>(plan_.synchronized.size());
+}
+
+void PlanBuilder::add_after(ActorId actor, ActorId other, std::uint32_t ahead) {
+  const Actor& from = plan_.actors[actor];
+  const Actor& to = plan_.actors[other];
+  PIPESIM_CHECK(needs_slot(from.role) && to.stream.valid(), {"actor", actor.value});
+  PIPESIM_CHECK(from.rank == to.rank && from.stream != to.stream, {"actor", actor.value});
+  PIPESIM_CHECK(from.acts <= to.acts && ahead <= to.acts - from.acts, {"actor", actor.value});
+  afters_.emplace_back(actor, After{other, ahead});
+}
+
+void PlanBuilder::set_behind(ActorId actor, StreamId stream) {
+  Actor& from = plan_.actors[actor];
+  PIPESIM_CHECK(needs_slot(from.role) && from.stream != stream, {"actor", actor.value});
+  PIPESIM_CHECK(plan_.streams[stream].rank == from.rank, {"stream", stream.value});
+  from.behind = stream;
 }
 
 PlanBuilder::Output PlanBuilder::add_register(ActorId producer, const RegisterSpec& spec) {
@@ -289,6 +306,7 @@ Plan PlanBuilder::build() {
   lay_out_inputs(edge_ids);
   lay_out_users();
   lay_out_devices();
+  lay_out_afters();
   lay_out_channels();
   chain_calls();
   set_watchdogs();
@@ -413,6 +431,36 @@ void PlanBuilder::lay_out_devices() {
       });
   plan_.device_streams.resize(placed.size());
   for (std::size_t i = 0; i < placed.size(); ++i) plan_.device_streams[positions[i]] = placed[i];
+}
+
+void PlanBuilder::lay_out_afters() {
+  using Pair = std::pair<StreamId, StreamId>;  // waited for, waiting
+  std::vector<Pair> waits;
+  const std::vector<std::uint32_t> positions = grouped_positions(
+      afters_.size(), plan_.actors.size(), [&](std::size_t i) { return afters_[i].first.value; },
+      [&](std::uint32_t actor, std::uint32_t begin, std::uint32_t end) {
+        plan_.actors[ActorId{actor}].afters = begin;
+        plan_.actors[ActorId{actor}].afters_end = end;
+      });
+  plan_.afters.resize(afters_.size());
+  for (std::size_t i = 0; i < afters_.size(); ++i) {
+    const auto& [actor, after] = afters_[i];
+    plan_.afters[positions[i]] = after;
+    waits.emplace_back(plan_.actors[after.actor].stream, plan_.actors[actor].stream);
+  }
+  for (const Actor& actor : plan_.actors) {
+    if (actor.behind.valid()) waits.emplace_back(actor.behind, actor.stream);
+  }
+  std::sort(waits.begin(), waits.end());
+  waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+  grouped_positions(
+      waits.size(), plan_.streams.size(), [&](std::size_t i) { return waits[i].first.value; },
+      [&](std::uint32_t stream, std::uint32_t begin, std::uint32_t end) {
+        plan_.streams[StreamId{stream}].dependents = begin;
+        plan_.streams[StreamId{stream}].dependents_end = end;
+      });
+  for (const auto& [stream, dependent] : waits) plan_.dependents.push_back(dependent);
+  afters_.clear();
 }
 
 // One for each communicator, sender and receiver that calls name, in that order.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/ids.hpp"
@@ -55,6 +56,13 @@ struct OutsideInput {
 /// The act that does not come.
 inline constexpr std::uint32_t kNoAct = 0xffffffff;
 
+/// Act k of an actor starts only once act k + `ahead` of another, on another stream of its rank, is
+/// done [5.4].
+struct After {
+  ActorId actor;
+  std::uint32_t ahead = 0;
+};
+
 struct Actor {
   RankId rank;
   ThreadId thread;
@@ -74,6 +82,9 @@ struct Actor {
   std::uint32_t calls_end = 0;
   std::uint32_t streams = 0;  // kSynchronize: range in Plan::synchronized, ascending
   std::uint32_t streams_end = 0;
+  std::uint32_t afters = 0;  // kOp, kCalls: range in Plan::afters: [afters, afters_end)
+  std::uint32_t afters_end = 0;
+  StreamId behind;                  // starts only once what was launched there before is done [5.4]
   std::uint32_t dies_at = kNoAct;   // its rank dies instead of the launch of this act [10.2]
   std::uint32_t fails_at = kNoAct;  // kOp: this act ends in an error of the device [10.3]
   Duration timeout;                 // of a step of the host; 0: none [10.5]
@@ -84,6 +95,9 @@ struct Actor {
   std::uint32_t registers_end = 0;
   std::uint32_t inputs = 0;  // range in Plan::inputs: [inputs, inputs_end)
   std::uint32_t inputs_end = 0;
+
+  /// Its acts may have to wait for other streams.
+  bool waits_for_streams() const { return afters != afters_end || behind.valid(); }
 };
 
 /// An output of an actor: `slots` credits, filled once per `acts_per_slot` acts [4].
@@ -113,6 +127,8 @@ struct Stream {
   std::uint32_t launch_queue = 1024;  // acts launched and not done before a launch blocks [3.4]
   DeviceId device;                    // not valid: what runs here is done by the host
   std::uint32_t hardware_queue = 0;   // of its device, if that has a limited number of them
+  std::uint32_t dependents = 0;       // range in Plan::dependents: [dependents, dependents_end)
+  std::uint32_t dependents_end = 0;
 };
 
 /// A device and the room that it has [5.3]. 0: no limit.
@@ -159,7 +175,8 @@ struct Call {
   CallId after;              // of its act: holds this one back until it is done
   CallId before;             // the one that this one holds back
   Signature signature;
-  std::uint32_t tag = 0;  // of a send or receive
+  std::uint32_t tag = 0;       // of a send or receive: of its first act,
+  std::uint32_t tag_step = 0;  // and what is added with each act, modulo 2^32
   Duration takes;
   LinkId link;         // of a send or receive: what its message goes over, if that can be down
   bool fatal = false;  // its rank dies when it would be done [10.2]
@@ -249,6 +266,8 @@ struct Plan {
   std::vector<ActorId> communicator_users;  // grouped by communicator
   std::vector<StreamId> device_streams;     // grouped by device
   std::vector<StreamId> synchronized;       // grouped by actor
+  std::vector<After> afters;                // grouped by actor
+  std::vector<StreamId> dependents;         // of each stream: with acts that wait for it, ascending
   std::vector<Death> deaths;
   Guards guards;
   bool faulty = false;          // something of docs/rules.md, 10, can happen
@@ -300,6 +319,7 @@ struct CallSpec {
   bool eager = false;
   Signature signature;
   std::uint32_t tag = 0;
+  std::uint32_t tag_step = 0;
   Duration takes;
   LinkId link;  // of a send or receive
   bool fatal = false;
@@ -358,6 +378,12 @@ class PlanBuilder {
   /// The streams that the last step that was added synchronizes, in any order.
   void set_synchronized(std::vector<StreamId> streams);
 
+  /// Act k of `actor` starts only once act k + `ahead` of `other` is done, or what was launched on
+  /// `stream` before it. Of the roles kOp and kCalls; what is waited for is on another stream of the
+  /// same rank, and `other` has as many acts.
+  void add_after(ActorId actor, ActorId other, std::uint32_t ahead);
+  void set_behind(ActorId actor, StreamId stream);
+
   /// `slots`, `acts_per_slot` at least 1.
   Output add_register(ActorId producer, const RegisterSpec& spec);
 
@@ -409,6 +435,7 @@ class PlanBuilder {
   void lay_out_users();
   std::uint32_t member_of(CommunicatorId id, RankId rank) const;
   void lay_out_devices();
+  void lay_out_afters();
   void lay_out_channels();
   void chain_calls();
   void set_watchdogs();
@@ -417,6 +444,7 @@ class PlanBuilder {
   Plan plan_;
   std::vector<PendingRegister> registers_;
   std::vector<PendingConsumer> consumers_;
+  std::vector<std::pair<ActorId, After>> afters_;
 };
 
 }  // namespace pipesim::sim

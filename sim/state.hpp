@@ -61,7 +61,8 @@ class StreamItem {
   enum class Kind : std::uint32_t { kAct, kAckMark, kCreationMark, kSynchronizeMark };
 
   StreamItem() = default;
-  /// `needed`, of a wait: how often its signal must have fired.
+  /// `needed`: of a wait how often its signal must have fired; of an act that stays behind a stream
+  /// (5.4) how many acts of that must be done.
   static StreamItem act(ActorId actor, Time launch, std::uint32_t needed = 0) {
     StreamItem item(Kind::kAct, actor.value, launch);
     item.needed_ = needed;
@@ -134,6 +135,8 @@ struct StreamState {
   Ring<StreamItem> items;        // the head first
   Time head_start = kNever;      // of the act at the head; kNever while its device has no room
   std::uint32_t unfinished = 0;  // acts launched and not done, and places kept for threads
+  std::uint32_t launched = 0;    // acts, since the start
+  std::uint32_t done = 0;
   ThreadLine waiting;            // for a place in the launch queue
   StreamId next_in_line;         // of a signal for which the wait at its head waits
   // Timers (10.5); kNever: none is set.

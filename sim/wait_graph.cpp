@@ -30,6 +30,7 @@ class Builder {
   void add_met(CallId id);
   void add_link(LinkId id);
   void add_head_edges(StreamId id);
+  void add_held_edges(StreamId id);
   void add_room_edges(StreamId id);
   void add_calls(ActorId actor);
   void add_round(CallId id);
@@ -263,7 +264,11 @@ void Builder::add_head_edges(StreamId id) {
   if (!moves(plan_.streams[id].rank)) {
     return add(WaitKind::kDeadRank, act_nodes_ + plan_.streams[id].rank.value);
   }
-  if (stream.head_start == kNever) return add_room_edges(id);
+  if (stream.head_start == kNever) {
+    add_held_edges(id);
+    if (plan_.streams[id].device.valid()) add_room_edges(id);
+    return;
+  }
   const ActorId head = stream.items.front().actor();
   const Actor& actor = plan_.actors[head];
   if (actor.role == Role::kWait) {
@@ -296,6 +301,26 @@ void Builder::add_link(LinkId id) {
   const RankId other = link.second == from_rank_ ? link.first : link.second;
   add_rank(WaitKind::kFailedLink, other);
   if (!dead(other)) edges_.back().link = id;
+}
+
+// 7.5: the first of a stream, which waits for other streams.
+void Builder::add_held_edges(StreamId id) {
+  const StreamItem& head = state_.streams[id].items.front();
+  const Actor& actor = plan_.actors[head.actor()];
+  const std::uint32_t k = state_.actors[head.actor()].done;
+  for (std::uint32_t i = actor.afters; i < actor.afters_end; ++i) {
+    const After& after = plan_.afters[i];
+    if (state_.actors[after.actor].done > k + after.ahead) continue;
+    add_act(WaitKind::kData, after.actor, k + after.ahead);
+  }
+  if (!actor.behind.valid() || state_.streams[actor.behind].done >= head.needed()) return;
+  // The last of the acts that were launched there before.
+  std::uint32_t left = head.needed() - state_.streams[actor.behind].done;
+  const Ring<StreamItem>& items = state_.streams[actor.behind].items;
+  for (std::uint32_t i = 0;; ++i) {
+    if (items[i].kind() != StreamItem::Kind::kAct || --left > 0) continue;
+    return add_item(WaitKind::kStreamOrder, actor.behind, i);
+  }
 }
 
 // 9.6.1: the first of a stream, for which there is no room.

@@ -204,8 +204,9 @@ namespace {
 std::string reason_text(const Wait& wait) {
   switch (wait.kind) {
     case WaitKind::kStreamOrder:
-      return wait.from.act.stage == ActStage::kStarted ? "holds its stream up until"
-                                                       : "stands in its stream behind";
+      return wait.from.act.stage == ActStage::kStarted || wait.from.act.stream != wait.to.act.stream
+                 ? "holds its stream up until"
+                 : "stands in its stream behind";
     case WaitKind::kData:
       return wait.control ? fmt::format("needs the signal '{}' from", wait.reg) : "needs data from";
     case WaitKind::kCreditData:
