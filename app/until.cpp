@@ -53,14 +53,17 @@ std::string name_of(const Until& until) {
   return fmt::format("rank {} {}#{}", until.rank, until.op, until.act);
 }
 
-// The actor whose act is meant. Invalid, with a reason, where there is none.
+// The actor whose act `k` is meant. Invalid, with a reason, where there is none.
 sim::ActorId find_actor(const Until& until, const models::TaskGraph& graph,
-                        const models::Lowered& lowered, models::Diagnostics& diagnostics) {
+                        const models::Lowered& lowered, std::uint32_t& k,
+                        models::Diagnostics& diagnostics) {
   for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
     const sim::Actor& actor = lowered.plan.actors[id];
     if (actor.rank.value != until.rank) continue;
-    if (graph.actors[lowered.actor_template[id]].name != until.op) continue;
-    if (until.act <= actor.acts) return id;
+    k = models::find_act(graph.actors[lowered.actor_template[id]], actor.acts,
+                         {until.op, until.act});
+    if (k == models::kNoIndex) continue;
+    if (k < actor.acts) return id;
     diagnostics.error({}, fmt::format("--until: rank {} {} acts {} times, so there is no #{}",
                                       until.rank, until.op, actor.acts, until.act));
     return {};
@@ -97,14 +100,13 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
   options.keep_act_times = options.keep_act_times || graph.pipeline.has_value();
   if (until && until->time) options.until = *until->time;
   if (until && !until->time) {
-    options.until_actor = find_actor(*until, graph, *lowered, diagnostics);
-    options.until_k = until->act - 1;
+    options.until_actor = find_actor(*until, graph, *lowered, options.until_k, diagnostics);
     if (!options.until_actor.valid()) return std::nullopt;
   }
   models::Simulation result = models::simulate(graph, std::move(*lowered), options);
   const sim::ActorId actor = options.until_actor;
   const bool missed = actor.valid() && result.outcome.end != sim::RunEnd::kInterrupted &&
-                      result.outcome.state.entered(result.lowered.plan, actor) < until->act;
+                      result.outcome.state.entered(result.lowered.plan, actor) <= options.until_k;
   if (missed) {
     diagnostics.warning({}, fmt::format("--until: {} is never entered, so this is the end of the "
                                         "whole run",

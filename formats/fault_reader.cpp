@@ -147,9 +147,12 @@ bool FaultReader::read_act(const YamlValue& value, models::RankFault& fault) {
       return false;
     }
   }
-  fault.act = act - 1;
-  fault.actor = index_of(graph_.actors, name);
-  if (fault.actor != kNoIndex) return true;
+  // How often it acts is not known yet: lowering tells where it acts less often.
+  for (fault.actor = 0; fault.actor < graph_.actors.size(); ++fault.actor) {
+    fault.act = models::find_act(graph_.actors[fault.actor], models::kNoIndex, {name, act});
+    if (fault.act != models::kNoIndex) return true;
+  }
+  fault.actor = models::kNoIndex;
   models::Diagnostic& error =
       diagnostics_.error(value.place(), fmt::format("there is no actor or step '{}'", name));
   models::suggest_name(error, name, names_of(graph_.actors));

@@ -55,7 +55,7 @@ std::vector<std::string> step_words() {
   std::vector<std::string> words = {
       "compute", "send", "recv", "group",  "record",      "wait",    "host",  "await",
       "set",     "get",  "lock", "unlock", "create",      "destroy", "split", "input",
-      "repeat",  "call", "on",   "do",     "synchronize", "raise",   "exit"};
+      "repeat",  "call", "on",   "do",     "synchronize", "raise",   "exit",  "again"};
   words.insert(words.end(), operations().begin(), operations().end());
   return words;
 }
@@ -122,6 +122,7 @@ void ProgramReader::read(const YamlValue& programs) {
   }
   check_streams();
   check_events();
+  connect_waits();
 }
 
 // One program: on these ranks, by this host thread. Several programs of one thread are for
@@ -155,6 +156,7 @@ void ProgramReader::read_program(const YamlValue& value) {
   block.place = value.place();
   block.on = context.on;
   read_steps(*steps, context, block.block);
+  models::collapse(block.block);
   graph_.threads[context.thread].program.push_back(std::move(block));
 }
 
@@ -205,7 +207,8 @@ void ProgramReader::read_step(const YamlValue& value, const Context& context, St
   Context inner = context;
   inner.on = read_on(map, context.on);
   if (!exists) return;
-  if (read_block(map, inner, steps) || read_call_of_block(map, inner, steps)) {
+  if (read_block(map, inner, steps) || read_call_of_block(map, inner, steps) ||
+      read_again(map, inner, steps)) {
     map.finish();
     return;
   }
@@ -225,12 +228,15 @@ void ProgramReader::read_step(const YamlValue& value, const Context& context, St
     return;
   }
   if (!read_common(map, actor)) return;
+  std::vector<PendingWait> waits = read_waits(map, actor);
   std::vector<Part> parts = parts_of(actor, inner.on);
   read_after(map, actor, {inner.thread, ranks_of(parts)}, steps);
   map.finish();
   for (Part& part : parts) {
     ActorTemplate copy = actor;
     copy.step->calls = std::move(part.calls);
+    const auto index = static_cast<std::uint32_t>(graph_.actors.size());
+    for (const PendingWait& wait : waits) pending_waits_.emplace_back(index, wait);
     add_step(std::move(copy), {inner.thread, std::move(part.on)}, steps);
   }
 }
@@ -290,6 +296,36 @@ bool ProgramReader::read_block(MapReader& map, const Context& context, Steps& st
   read_steps(*block, context, step.block);
   steps.push_back(std::move(step));
   return true;
+}
+
+// {again: NAME}: one more act of a step that stands before on the same ranks.
+bool ProgramReader::read_again(MapReader& map, const Context& context, Steps& steps) {
+  const auto again = map.take("again");
+  if (!again) return false;
+  const std::optional<std::string> name = values_.word(*again);
+  if (!name) return true;
+  const std::uint32_t actor = step_of(*name, context.on);
+  if (actor != kNoIndex && graph_.actors[actor].on == context.on &&
+      graph_.actors[actor].thread == context.thread) {
+    placed_ += context.on.size();
+    if (!count_visit(again->place())) return true;
+    ProgramStep step;
+    step.place = graph_.actors[actor].place;
+    step.actor = actor;
+    steps.push_back(std::move(step));
+    return true;
+  }
+  models::Diagnostic& error = diagnostics().error(
+      again->place(),
+      fmt::format("no step '{}' stands before this one on the same ranks and thread", *name));
+  models::suggest_name(error, *name, names_of(graph_.actors));
+  return true;
+}
+
+// The last step of this name on the first of `on`.
+std::uint32_t ProgramReader::step_of(const std::string& name, const RankSet& on) const {
+  const auto found = on.empty() ? steps_.end() : steps_.find({name, *on.begin()});
+  return found == steps_.end() ? kNoIndex : found->second;
 }
 
 // With an index each round may differ, so it has steps of its own.
@@ -528,10 +564,12 @@ void ProgramReader::read_call_fields(MapReader& map, CallTemplate& call) {
     if (algorithm) call.algorithm = read_algorithm(*algorithm, values_);
     return;
   }
+  if (const auto numbers = map.take("tag_numbers")) call.tag_numbers = read_numbers(*numbers);
   if (const auto tag = map.take("tag")) read_tag(*tag, call);
 }
 
-// A tag is a number, which may differ from rank to rank, or any other text.
+// A tag is a number, which may differ from rank to rank, or any other text. One before numbers is
+// text.
 void ProgramReader::read_tag(const YamlValue& tag, CallTemplate& call) {
   if (!tag.is_scalar()) {
     call.tag_number = values_.expr(tag, ValueType::kNumber);
@@ -539,6 +577,7 @@ void ProgramReader::read_tag(const YamlValue& tag, CallTemplate& call) {
     return;
   }
   call.tag = values_.word(tag).value_or("");
+  if (call.tag_numbers) return;
   models::Diagnostics unheard;
   const TextPlace place{tag.place(), tag.quoted()};
   const auto value = parse_expression(tag.text(), place, scope_, unheard);
@@ -704,6 +743,79 @@ void ProgramReader::read_after(MapReader& map, const ActorTemplate& actor, const
   }
 }
 
+// What stands behind names: [first, step].
+std::optional<models::Numbering> ProgramReader::read_numbers(const YamlValue& value) {
+  const std::vector<YamlValue> items = listed(value);
+  if (items.size() != 2) {
+    diagnostics().error(value.place(),
+                        "numbers of acts are [first, step]: that of the first, and what is added "
+                        "with each act");
+    return std::nullopt;
+  }
+  const auto first = values_.constant(items[0], ValueType::kNumber);
+  const auto step = values_.constant(items[1], ValueType::kNumber);
+  if (!first || !step) return std::nullopt;
+  constexpr std::int64_t kMost = 1 << 24;
+  if (*first >= 0 && *first <= kMost && *step >= -kMost && *step <= kMost) {
+    return models::Numbering{*first, *step};
+  }
+  diagnostics().error(value.place(), fmt::format("the numbers of acts are 0 to {}", kMost));
+  return std::nullopt;
+}
+
+// What a step on a stream waits for there: `behind` a stream, or acts of other steps.
+std::vector<ProgramReader::PendingWait> ProgramReader::read_waits(MapReader& map,
+                                                                  ActorTemplate& actor) {
+  std::vector<PendingWait> result;
+  if (const auto numbers = map.take("numbers")) actor.numbers = read_numbers(*numbers);
+  if (!sim::needs_slot(actor.step->role)) return result;
+  if (const auto behind = map.take("behind")) {
+    const std::optional<std::string> name = values_.word(*behind);
+    if (name) actor.behind = awaited_stream(*name, *behind);
+  }
+  const auto waits = map.take("waits_for");
+  if (!waits) return result;
+  for (const YamlValue& item : listed(*waits)) {
+    PendingWait wait;
+    wait.place = item.place();
+    const std::optional<YamlValue> picked = values_.resolved(item);
+    if (!picked) continue;
+    if (picked->is_scalar()) {
+      wait.step = values_.word(*picked).value_or("");
+    } else {
+      MapReader fields(*picked, "a wait", diagnostics());
+      if (const auto step = fields.require("step")) wait.step = values_.word(*step).value_or("");
+      if (const auto ahead = fields.take("ahead")) {
+        const std::int64_t acts = values_.constant(*ahead, ValueType::kNumber).value_or(0);
+        constexpr std::int64_t kMost = 1 << 30;
+        if (acts < 0 || acts > kMost) {
+          diagnostics().error(ahead->place(), fmt::format("'ahead' is 0 to {} acts", kMost));
+        } else {
+          wait.ahead = static_cast<std::uint32_t>(acts);
+        }
+      }
+      fields.finish();
+    }
+    if (!wait.step.empty()) result.push_back(std::move(wait));
+  }
+  return result;
+}
+
+// Steps may wait for others that come later in the file.
+void ProgramReader::connect_waits() {
+  for (const auto& [index, wait] : pending_waits_) {
+    ActorTemplate& actor = graph_.actors[index];
+    const std::uint32_t other = step_of(wait.step, actor.on);
+    if (other != kNoIndex) {
+      actor.after.push_back({other, wait.ahead});
+      continue;
+    }
+    models::Diagnostic& error = diagnostics().error(
+        wait.place, fmt::format("no step '{}' is on the ranks of this one", wait.step));
+    models::suggest_name(error, wait.step, names_of(graph_.actors));
+  }
+}
+
 void ProgramReader::take_expr(MapReader& map, const char* key, ValueType type, Expr& target) {
   const std::optional<YamlValue> value = map.take(key);
   if (!value) return;
@@ -722,6 +834,7 @@ void ProgramReader::add_step(ActorTemplate actor, const Context& context, Steps&
   ProgramStep step;
   step.place = actor.place;
   step.actor = static_cast<std::uint32_t>(graph_.actors.size());
+  for (const std::uint32_t rank : actor.on) steps_[{actor.name, rank}] = step.actor;
   graph_.actors.push_back(std::move(actor));
   steps.push_back(std::move(step));
 }

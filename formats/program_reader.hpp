@@ -46,6 +46,13 @@ class ProgramReader {
     std::vector<models::CallTemplate> calls;
   };
 
+  // A step waits for acts of another, which may come later in the file.
+  struct PendingWait {
+    models::Place place;
+    std::string step;
+    std::uint32_t ahead = 0;
+  };
+
   void read_program(const YamlValue& value);
   void read_steps(const YamlValue& value, const Context& context, Steps& steps);
   bool count_visit(models::Place place);
@@ -56,6 +63,11 @@ class ProgramReader {
   std::optional<Value> read_given(const YamlValue& value);
   std::vector<YamlValue> listed(const YamlValue& value) const;
   bool read_call_of_block(MapReader& map, const Context& context, Steps& steps);
+  bool read_again(MapReader& map, const Context& context, Steps& steps);
+  std::uint32_t step_of(const std::string& name, const models::RankSet& on) const;
+  std::optional<models::Numbering> read_numbers(const YamlValue& value);
+  std::vector<PendingWait> read_waits(MapReader& map, models::ActorTemplate& actor);
+  void connect_waits();
   bool read_when(MapReader& map);
   models::RankSet read_on(MapReader& map, const models::RankSet& outer);
   std::vector<Part> parts_of(const models::ActorTemplate& actor, const models::RankSet& on) const;
@@ -115,6 +127,8 @@ class ProgramReader {
   std::vector<models::RankSet> calls_on_;                     // beside the calls of the step
   std::map<std::string, std::vector<std::uint32_t>> copies_;  // of a name, on each rank
   std::set<std::string> actor_names_;
+  std::map<std::pair<std::string, std::uint32_t>, std::uint32_t> steps_;  // by name and rank
+  std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;      // of these actors
 };
 
 }  // namespace pipesim::formats

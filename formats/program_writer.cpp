@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -26,11 +27,19 @@ using sim::Role;
 // The first actor in `step`, or kNoIndex.
 std::uint32_t first_actor(const ProgramStep& step) {
   if (step.actor != kNoIndex) return step.actor;
+  if (!step.list.empty()) return step.list.front();
   for (const ProgramStep& inner : step.block) {
     const std::uint32_t found = first_actor(inner);
     if (found != kNoIndex) return found;
   }
   return kNoIndex;
+}
+
+YamlNode numbering(const models::Numbering& numbers) {
+  YamlNode list = YamlNode::list();
+  list.add(number(numbers.first));
+  list.add(number(numbers.step));
+  return list;
 }
 
 class StepWriter {
@@ -190,6 +199,7 @@ void StepWriter::write_call(const CallTemplate& call, YamlNode& map) const {
   if (says_bytes) map.add("bytes", expression(call.bytes, ValueType::kBytes));
   if (!call.type.empty()) map.add("type", YamlNode::text(call.type));
   if (!call.tag.empty()) map.add("tag", YamlNode::text(call.tag));
+  if (call.tag_numbers) map.add("tag_numbers", numbering(*call.tag_numbers));
   const bool could_be_timed = graph_.cluster && !call.timed && (says_bytes || barrier);
   if (call.takes != Expr() || could_be_timed) {
     map.add("takes", expression(call.takes, ValueType::kTime));
@@ -215,6 +225,19 @@ void StepWriter::write_common(YamlNode& map) const {
   if (on_host && step_.timeout_ns) map.add("timeout", time(*step_.timeout_ns));
   if (actor_.phase != kNoIndex) map.add("phase", YamlNode::text(graph_.phases[actor_.phase]));
   if (!step_.at.empty()) map.add("at", YamlNode::text(step_.at));
+  if (actor_.numbers) map.add("numbers", numbering(*actor_.numbers));
+  if (actor_.behind != kNoIndex) {
+    map.add("behind", YamlNode::text(graph_.streams[actor_.behind].name));
+  }
+  if (actor_.after.empty()) return;
+  YamlNode waits = YamlNode::list();
+  for (const models::AfterTemplate& after : actor_.after) {
+    YamlNode wait = YamlNode::map();
+    wait.add("step", YamlNode::text(graph_.actors[after.actor].name));
+    if (after.ahead > 0) wait.add("ahead", number(after.ahead));
+    waits.add(std::move(wait));
+  }
+  map.add("waits_for", std::move(waits));
 }
 
 class ProgramWriter {
@@ -222,18 +245,20 @@ class ProgramWriter {
   explicit ProgramWriter(const models::TaskGraph& graph)
       : graph_(graph), all_(RankSet::range(0, graph.ranks)) {}
 
-  YamlNode run() const;
+  YamlNode run();
 
  private:
-  YamlNode program(const models::HostThread& thread, const ProgramStep& block) const;
-  YamlNode steps(const std::vector<ProgramStep>& steps, const RankSet& on) const;
+  YamlNode program(const models::HostThread& thread, const ProgramStep& block);
+  YamlNode steps(const std::vector<ProgramStep>& steps, const RankSet& on);
+  YamlNode act(std::uint32_t actor, const RankSet& on);
 
   const models::TaskGraph& graph_;
   RankSet all_;
+  std::set<std::uint32_t> written_;
 };
 
 // Steps are actors in the order in which the file has them, so the programs stand in that order.
-YamlNode ProgramWriter::run() const {
+YamlNode ProgramWriter::run() {
   std::vector<std::tuple<std::uint32_t, const models::HostThread*, const ProgramStep*>> programs;
   for (const models::HostThread& thread : graph_.threads) {
     if (!is_host_program(graph_, thread)) continue;
@@ -251,9 +276,9 @@ YamlNode ProgramWriter::run() const {
   return list;
 }
 
-YamlNode ProgramWriter::program(const models::HostThread& thread, const ProgramStep& block) const {
+YamlNode ProgramWriter::program(const models::HostThread& thread, const ProgramStep& block) {
   const RankSet& on = block.on ? *block.on : all_;
-  const bool is_block = block.actor == kNoIndex && block.times == 1;
+  const bool is_block = block.actor == kNoIndex && block.list.empty() && block.times == 1;
   YamlNode map = YamlNode::map();
   if (is_block && on != all_) map.add("on", ranks(on, graph_.ranks));
   if (thread.name != "main") map.add("thread", YamlNode::text(thread.name));
@@ -261,23 +286,36 @@ YamlNode ProgramWriter::program(const models::HostThread& thread, const ProgramS
   return map;
 }
 
-YamlNode ProgramWriter::steps(const std::vector<ProgramStep>& steps, const RankSet& on) const {
+YamlNode ProgramWriter::steps(const std::vector<ProgramStep>& steps, const RankSet& on) {
   YamlNode list = YamlNode::list();
   for (const ProgramStep& step : steps) {
-    YamlNode map = YamlNode::map();
+    for (const std::uint32_t actor : step.list) list.add(act(actor, on));
+    if (!step.list.empty()) continue;
     if (step.actor != kNoIndex) {
-      const ActorTemplate& actor = graph_.actors[step.actor];
-      StepWriter(graph_, actor).write(map);
-      if (actor.on != on) map.add("on", ranks(actor.on, graph_.ranks));
-    } else {
-      const RankSet& inner = step.on ? *step.on : on;
-      if (inner != on) map.add("on", ranks(inner, graph_.ranks));
-      if (step.times != 1) map.add("repeat", number(step.times));
-      map.add("do", this->steps(step.block, inner));
+      list.add(act(step.actor, on));
+      continue;
     }
+    YamlNode map = YamlNode::map();
+    const RankSet& inner = step.on ? *step.on : on;
+    if (inner != on) map.add("on", ranks(inner, graph_.ranks));
+    if (step.times != 1) map.add("repeat", number(step.times));
+    map.add("do", this->steps(step.block, inner));
     list.add(std::move(map));
   }
   return list;
+}
+
+// The first time a step says what it does.
+YamlNode ProgramWriter::act(std::uint32_t index, const RankSet& on) {
+  const ActorTemplate& actor = graph_.actors[index];
+  YamlNode map = YamlNode::map();
+  if (written_.insert(index).second) {
+    StepWriter(graph_, actor).write(map);
+  } else {
+    map.add("again", YamlNode::text(actor.name));
+  }
+  if (actor.on != on) map.add("on", ranks(actor.on, graph_.ranks));
+  return map;
 }
 
 }  // namespace

@@ -70,23 +70,30 @@ class ScheduleParser {
 
  private:
   void read_row(const ScheduleRow& row) {
-    models::Actions actions;
+    actions_.clear();
+    places_.clear();
     std::size_t begin = 0;
     while (begin <= row.text.size()) {
       const std::size_t end = std::min(row.text.find(',', begin), row.text.size());
-      actions.push_back(read_cell(row.text.substr(begin, end - begin), moved(row.place, begin)));
+      read_cell(row.text.substr(begin, end - begin), moved(row.place, begin));
       begin = end + 1;
     }
     const bool idle =
-        std::all_of(actions.begin(), actions.end(), [](const Action& a) { return a.none(); });
+        std::all_of(actions_.begin(), actions_.end(), [](const Action& a) { return a.none(); });
     if (idle) {
       diagnostics_.error(row.place, fmt::format("rank {} does nothing", schedule_.ranks.size()));
     }
-    schedule_.ranks.push_back(std::move(actions));
+    schedule_.ranks.push_back(actions_);
+    schedule_.places.push_back(places_);
+  }
+
+  void add(const Action& action, Place place) {
+    actions_.push_back(action);
+    places_.push_back(place);
   }
 
   // A cell may have spaces around it, and stand in quotes.
-  Action read_cell(std::string_view text, Place place) {
+  void read_cell(std::string_view text, Place place) {
     const auto trim = [&](std::string_view around) {
       const std::size_t first = text.find_first_not_of(around);
       if (first == std::string_view::npos) {
@@ -102,40 +109,38 @@ class ScheduleParser {
       place = moved(place, 1);
       trim(" \t");
     }
-    if (text.empty()) return {};
-    return text.front() == '(' ? read_overlap(text, place) : read_action(text, place);
+    if (text.empty()) return add({}, place);
+    if (text.front() == '(') return read_overlap(text, place);
+    add(read_action(text, place), place);
   }
 
-  Action read_overlap(std::string_view text, Place place) {
-    Action action;
-    action.kind = ActionKind::kOverlap;
-    action.place = place;
+  void read_overlap(std::string_view text, Place place) {
     constexpr std::string_view kEnd = ")OVERLAP_F_B";
     if (text.size() <= kEnd.size() || text.substr(text.size() - kEnd.size()) != kEnd) {
       diagnostics_.error(place, fmt::format("'{}' is no action: what begins with a bracket ends "
                                             "with ')OVERLAP_F_B'",
                                             text));
-      return action;
+      return add({ActionKind::kForward, false, 0, 0}, place);
     }
     const std::string_view inner = text.substr(1, text.size() - kEnd.size() - 1);
     std::size_t begin = 0;
     while (begin <= inner.size()) {
       const std::size_t end = std::min(inner.find(';', begin), inner.size());
       const Place at = moved(place, begin + 1);
-      action.parts.push_back(read_action(inner.substr(begin, end - begin), at));
-      if (!models::is_compute(action.parts.back().kind)) {
+      Action part = read_action(inner.substr(begin, end - begin), at);
+      if (!models::is_compute(part.kind)) {
         diagnostics_.error(at, fmt::format("'{}' cannot overlap: it computes nothing",
                                            inner.substr(begin, end - begin)));
       }
+      part.overlaps_next = end < inner.size();
+      add(part, at);
       begin = end + 1;
     }
-    return action;
   }
 
   Action read_action(std::string_view text, Place place) {
     Action action;
     action.kind = ActionKind::kForward;
-    action.place = place;
     std::string_view rest = text;
     const bool has_stage = take_number(rest, kMostStages, "stages", place, action.stage);
     const auto word = std::find_if(kWords.begin(), kWords.end(), [&](const Word& candidate) {
@@ -153,7 +158,7 @@ class ScheduleParser {
     if (!rest.empty()) return no_action(text, place, action);
     schedule_.stages = std::max(schedule_.stages, action.stage + 1);
     if (word->text == "BW") old_words_ = true;
-    if (action.kind == ActionKind::kInputGrad && !new_word_) new_word_ = action;
+    if (action.kind == ActionKind::kInputGrad && !new_word_) new_word_.emplace(action, place);
     if (word->text == "B") backwards_.emplace(action.stage, action.micro_batch);
     if (word->text == "W") weights_.emplace(action.stage, action.micro_batch);
     is_bw_.push_back(word->text == "BW");
@@ -191,20 +196,15 @@ class ScheduleParser {
     }
     if (!old_words_) return;
     if (new_word_) {
-      diagnostics_.error(new_word_->place,
+      diagnostics_.error(new_word_->second,
                          fmt::format("'{}' is a word of newer files, and 'BW' one of older ones",
-                                     models::action_text(*new_word_)));
+                                     models::action_text(new_word_->first)));
       return;
     }
     std::size_t next = 0;
     for (models::Actions& actions : schedule_.ranks) {
       for (Action& action : actions) {
-        if (action.none()) continue;
-        if (action.kind != ActionKind::kOverlap) {
-          translate(action, is_bw_[next++]);
-          continue;
-        }
-        for (Action& part : action.parts) translate(part, is_bw_[next++]);
+        if (!action.none()) translate(action, is_bw_[next++]);
       }
     }
   }
@@ -216,7 +216,9 @@ class ScheduleParser {
   Diagnostics& diagnostics_;
   Schedule schedule_;
   bool old_words_ = false;
-  std::optional<Action> new_word_;
+  models::Actions actions_;  // of the row that is read
+  std::vector<Place> places_;
+  std::optional<std::pair<Action, Place>> new_word_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> backwards_;  // stage, micro-batch
   std::set<std::pair<std::uint32_t, std::uint32_t>> weights_;
   std::vector<bool> is_bw_;  // of each action, in order
@@ -252,9 +254,9 @@ std::vector<std::string> schedule_row_texts(const Schedule& schedule) {
   std::vector<std::string> rows;
   for (const models::Actions& actions : schedule.ranks) {
     std::string row;
-    for (std::size_t i = 0; i < actions.size(); ++i) {
+    for (std::size_t i = 0; i < actions.size(); i = models::slot_end(actions, i)) {
       if (i > 0) row += ',';
-      row += models::action_text(actions[i]);
+      row += models::slot_text(actions, i);
     }
     rows.push_back(std::move(row));
   }

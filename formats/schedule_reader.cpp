@@ -46,7 +46,6 @@ class PipelineReader {
       if (!schedule) return std::nullopt;
     }
     pipeline_.schedule = std::move(*schedule);
-    set_places();
     return std::move(pipeline_);
   }
 
@@ -213,15 +212,6 @@ class PipelineReader {
   std::int64_t whole(MapReader& map, const char* key, std::int64_t otherwise, std::int64_t most) {
     const auto value = map.take(key);
     return value ? whole(*value, key, most) : otherwise;
-  }
-
-  // What is made from a kind stands where the schedule stands.
-  void set_places() {
-    for (models::Actions& actions : pipeline_.schedule.ranks) {
-      for (models::Action& action : actions) {
-        if (action.place.line == 0) action.place = pipeline_.place;
-      }
-    }
   }
 
   const ValueReader& values_;

@@ -139,13 +139,21 @@ class Check {
 
   OrderedAct find(std::uint32_t rank, const ExpectedAct& act) {
     OrderedAct result{rank, act.op, act.act, false, sim::kNever};
-    const auto found = actors().find({rank, act.op});
-    if (found == actors().end()) return result;
-    const sim::ActorId id = found->second;
-    if (act.act == 0 || act.act > run_.lowered.plan.actors[id].acts) return result;
-    result.exists = true;
-    const sim::Outcome& outcome = run_.outcome;
-    result.start = outcome.act_times[outcome.first_act[id] + act.act - 1].start;
+    // As it is called, or a name before a number.
+    const std::size_t digits = act.op.find_last_not_of("0123456789") + 1;
+    for (const std::string& name : {act.op, act.op.substr(0, digits)}) {
+      const auto found = actors().find({rank, name});
+      if (found == actors().end()) continue;
+      const sim::ActorId id = found->second;
+      const std::uint32_t acts = run_.lowered.plan.actors[id].acts;
+      const ActorTemplate& from = graph_.actors[run_.lowered.actor_template[id]];
+      const std::uint32_t k = find_act(from, acts, {act.op, act.act});
+      if (k >= acts) continue;
+      result.exists = true;
+      const sim::Outcome& outcome = run_.outcome;
+      result.start = outcome.act_times[outcome.first_act[id] + k].start;
+      break;
+    }
     return result;
   }
 

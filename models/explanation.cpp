@@ -195,8 +195,8 @@ void Explainer::explain_mismatches() {
     differ(a.count != b.count, std::to_string(a.count) + " B", std::to_string(b.count) + " B");
     differ(a.type != b.type, "type " + or_none(first.type), "type " + or_none(second.type));
     if (found.message) {
-      const std::string sent = first.tag_on(misfit.first.rank);
-      const std::string expected = second.tag_on(misfit.second.rank);
+      const std::string sent = first.tag_of(misfit.first.rank, found.first_k);
+      const std::string expected = second.tag_of(misfit.second.rank, found.second_k);
       differ(sent != expected, "tag " + or_none(sent), "tag " + or_none(expected));
     }
     misfit.ranks = {misfit.second.rank};
@@ -464,8 +464,9 @@ ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::
   ActInfo info;
   info.actor = actor;
   info.rank = from.rank.value;
-  info.op = names.op(actor);
-  info.act = k + 1;
+  const ActName name = names.act(actor, k);
+  info.op = name.op;
+  info.act = name.act;
   info.micro_batch = names.micro_batch(actor, k);
   info.stream = names.stream_of(actor);
   info.thread = names.thread(from.thread);

@@ -35,6 +35,10 @@ KeyValue ranks(const RankSet& set) {
   return result;
 }
 
+std::string numbering(const Numbering& numbers) {
+  return "from " + std::to_string(numbers.first) + " by " + std::to_string(numbers.step);
+}
+
 KeyValue numbers(const Expr& expr, const RankSet& on, Unit unit = Unit::kNumber) {
   if (expr.is_constant() || on.empty()) return number(expr.value(0).value_or(0), unit);
   std::map<std::int64_t, std::vector<std::uint32_t>> by_value;
@@ -258,6 +262,14 @@ class Describer {
       keys.emplace_back("input first", numbers(actor.input->first, actor.on, Unit::kTime));
       keys.emplace_back("input every", numbers(actor.input->every, actor.on, Unit::kTime));
     }
+    if (actor.numbers) keys.emplace_back("numbers", text(numbering(*actor.numbers)));
+    for (const AfterTemplate& after : actor.after) {
+      keys.emplace_back("waits for " + graph_.actors[after.actor].name,
+                        text("ahead " + std::to_string(after.ahead)));
+    }
+    if (actor.behind != kNoIndex) {
+      keys.emplace_back("behind", text(graph_.streams[actor.behind].name));
+    }
     if (actor.collective) add_collective(*actor.collective, keys);
     if (actor.step) add_step(*actor.step, actor.on, keys);
     for (const RegisterTemplate& reg : actor.registers) add_register(reg, actor.on, keys);
@@ -302,6 +314,9 @@ class Describer {
       keys.emplace_back(prefix + "type", text(call.type));
       keys.emplace_back(prefix + "tag",
                         call.tag_number ? numbers(*call.tag_number, on) : text(call.tag));
+      if (call.tag_numbers) {
+        keys.emplace_back(prefix + "tag numbers", text(numbering(*call.tag_numbers)));
+      }
       keys.emplace_back(prefix + (i == 0 ? "call takes" : "takes"),
                         numbers(call.takes, on, Unit::kTime));
       keys.emplace_back(prefix + "algorithm", text(algorithm_text(call.algorithm)));
@@ -337,6 +352,10 @@ class Describer {
         steps.push_back({graph_.actors[step.actor].name, true});
         continue;
       }
+      for (const std::uint32_t actor : step.list) {
+        steps.push_back({graph_.actors[actor].name, true});
+      }
+      if (!step.list.empty()) continue;
       std::string head = "repeat " + std::to_string(step.times);
       if (step.on) {
         head += " on";

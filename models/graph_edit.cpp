@@ -51,6 +51,8 @@ void renumber(std::vector<ProgramStep>& steps, const std::vector<std::uint32_t>&
   for (ProgramStep& step : steps) {
     const bool is_block = step.actor == kNoIndex;
     point_to(step.actor, indices);
+    for (std::uint32_t& actor : step.list) point_to(actor, indices);
+    step.list.erase(std::remove(step.list.begin(), step.list.end(), kNoIndex), step.list.end());
     renumber(step.block, indices);
     if (is_block || step.actor != kNoIndex) kept.push_back(std::move(step));
   }
@@ -69,6 +71,8 @@ void renumber_actors(TaskGraph& graph, const std::vector<std::uint32_t>& indices
   for (ActorTemplate& actor : graph.actors) {
     for (ReadTemplate& read : actor.reads) point_to(read.actor, indices);
     erase_without_actor(actor.reads);
+    for (AfterTemplate& after : actor.after) point_to(after.actor, indices);
+    erase_without_actor(actor.after);
   }
   for (HostThread& thread : graph.threads) renumber(thread.program, indices);
   std::vector<RankFault> faults;
@@ -137,6 +141,7 @@ void keep_streams(TaskGraph& graph, const std::vector<bool>& keep) {
   }
   for (ActorTemplate& actor : graph.actors) {
     point_to(actor.stream, indices);
+    point_to(actor.behind, indices);
     if (!actor.step) continue;
     for (std::uint32_t& stream : actor.step->streams) point_to(stream, indices);
   }

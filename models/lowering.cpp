@@ -77,6 +77,8 @@ class Lowering {
   sim::CommunicatorId communicator_of(std::uint32_t communicator, std::uint32_t list,
                                       std::uint32_t group);
   std::uint32_t number_of(const std::string& name);
+  void find_tag_range();
+  void set_tag(std::uint32_t id, const CallTemplate& from, sim::CallSpec& spec);
   void make_programs();
   void make_rank_faults();
   void make_rank_fault(const RankFault& fault, std::uint32_t rank);
@@ -93,10 +95,16 @@ class Lowering {
     if (actor.thread != kNoIndex) return actor.thread;
     return actor.stream == kNoIndex ? kNoIndex : graph_.streams[actor.stream].thread;
   }
-  static void count_steps(const std::vector<ProgramStep>& steps, std::uint32_t rank,
-                          std::int64_t times, std::map<std::uint32_t, std::int64_t>& counts);
+  using Counts = std::map<std::uint32_t, std::int64_t>;  // by actor template
+  void count_steps(const std::vector<ProgramStep>& steps, std::uint32_t rank, std::int64_t times,
+                   Counts& counts);
+  void count_list(const std::vector<std::uint32_t>& list, std::int64_t times, Counts& counts);
   void expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
               std::vector<ActorId>& acts) const;
+  void expand_list(const std::vector<std::uint32_t>& list, std::uint32_t rank,
+                   std::vector<ActorId>& acts) const;
+  void make_waits();
+  bool can_wait(std::uint32_t id, std::uint32_t other, std::uint32_t ahead);
   void check_locks(std::uint32_t rank, const std::vector<ActorId>& acts);
   void check_destroyed(std::uint32_t rank, const std::vector<ActorId>& acts);
   bool destroys_any() const;
@@ -124,8 +132,11 @@ class Lowering {
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::StreamId> call_streams_;
   std::map<std::uint32_t, sim::StreamId> record_streams_;  // by signal
   std::map<std::string, std::uint32_t> numbers_;           // of operations, types and tags
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::map<std::uint32_t, std::int64_t>>
-      program_counts_;  // by thread template and rank, then by actor template
+  std::map<std::string, std::uint32_t> numbered_tags_;     // likewise, of tags before a number
+  std::uint32_t tag_range_ = 1;
+  std::vector<std::int64_t> list_counts_;  // by actor template; 0 between uses
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Counts> program_counts_;  // by thread template
+                                                                              // and rank
   std::set<std::pair<Place, std::string>> told_;  // one rank's word is enough
 };
 
@@ -140,6 +151,7 @@ std::optional<Lowered> Lowering::run() {
   if (diagnostics_.has_errors()) return std::nullopt;
   make_threads_and_streams();
   make_devices();
+  find_tag_range();
   make_actors();
   if (diagnostics_.has_errors()) return std::nullopt;
   make_registers();
@@ -147,6 +159,7 @@ std::optional<Lowered> Lowering::run() {
   make_edges();
   make_collectives();
   if (diagnostics_.has_errors()) return std::nullopt;
+  make_waits();
   make_programs();
   make_rank_faults();
   if (diagnostics_.has_errors()) return std::nullopt;
@@ -339,15 +352,32 @@ void Lowering::tell(const BalanceError& error) {
 
 // How often each actor template stands in the program as `rank` does it.
 void Lowering::count_steps(const std::vector<ProgramStep>& steps, std::uint32_t rank,
-                           std::int64_t times, std::map<std::uint32_t, std::int64_t>& counts) {
+                           std::int64_t times, Counts& counts) {
   for (const ProgramStep& step : steps) {
     if (step.actor != kNoIndex) {
       counts[step.actor] += times;
+    } else if (!step.list.empty()) {
+      count_list(step.list, times, counts);
     } else if (!step.on || step.on->contains(rank)) {
       std::int64_t all = 0;
       if (__builtin_mul_overflow(times, step.times, &all)) all = kMostNs;
       count_steps(step.block, rank, std::min(all, kMost32), counts);
     }
+  }
+}
+
+void Lowering::count_list(const std::vector<std::uint32_t>& list, std::int64_t times,
+                          Counts& counts) {
+  list_counts_.resize(graph_.actors.size(), 0);
+  std::vector<std::uint32_t> found;
+  for (const std::uint32_t actor : list) {
+    if (list_counts_[actor]++ == 0) found.push_back(actor);
+  }
+  for (const std::uint32_t actor : found) {
+    std::int64_t all = 0;
+    const std::int64_t count = std::exchange(list_counts_[actor], 0);
+    if (__builtin_mul_overflow(times, count, &all)) all = kMostNs;
+    counts[actor] += std::min(all, kMost32);
   }
 }
 
@@ -367,7 +397,7 @@ void Lowering::check_programs() {
   for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
     const HostThread& thread = graph_.threads[t];
     if (thread.order != sim::ThreadOrder::kProgram) continue;
-    std::map<std::uint32_t, std::int64_t> counts;
+    Counts counts;
     std::uint32_t counted_rank = kNoIndex;
     for (std::uint32_t id = 0; id < placed_.size(); ++id) {
       if (thread_index(actor(id)) != t) continue;
@@ -394,6 +424,10 @@ void Lowering::expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
       if (id != kNoIndex) acts.push_back(ActorId{id});
       continue;
     }
+    if (!step.list.empty()) {
+      expand_list(step.list, rank, acts);
+      continue;
+    }
     if (step.on && !step.on->contains(rank)) continue;
     if (step.times == 0) continue;
     const std::size_t begin = acts.size();
@@ -404,6 +438,23 @@ void Lowering::expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
       acts.insert(acts.end(), acts.begin() + static_cast<std::ptrdiff_t>(begin),
                   acts.begin() + static_cast<std::ptrdiff_t>(begin + round));
     }
+  }
+}
+
+// A list names few actors often: each is looked up once.
+void Lowering::expand_list(const std::vector<std::uint32_t>& list, std::uint32_t rank,
+                           std::vector<ActorId>& acts) const {
+  std::uint32_t least = kNoIndex;
+  std::uint32_t most = 0;
+  for (const std::uint32_t actor : list) {
+    least = std::min(least, actor);
+    most = std::max(most, actor);
+  }
+  std::vector<std::uint32_t> ids(std::size_t{most} - least + 1, kNoIndex);
+  for (std::uint32_t actor = least; actor <= most; ++actor) ids[actor - least] = find(actor, rank);
+  acts.reserve(acts.size() + list.size());
+  for (const std::uint32_t actor : list) {
+    if (ids[actor - least] != kNoIndex) acts.push_back(ActorId{ids[actor - least]});
   }
 }
 
@@ -712,14 +763,41 @@ void Lowering::make_call(std::uint32_t id, const CallTemplate& from, sim::Stream
   spec.signature.operation = number_of(from.operation);
   spec.signature.type = number_of(from.type);
   spec.signature.count = number(from.bytes, rank, 0, kMostNs, from.place, "the size");
-  if (from.tag_number) number(*from.tag_number, rank, kLeastTag, kMostNs, from.place, "the tag");
-  spec.tag = number_of(from.tag_on(rank));
+  set_tag(id, from, spec);
   spec.takes = {number(from.takes, rank, 0, kMostNs, from.place, "the time it takes")};
   spec.eager = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
   set_peer(id, from, list, spec);
   if (from.timed) set_time(id, from, spec);
   add_faults(id, from, list, spec);
   if (!diagnostics_.has_errors()) builder_.add_call(spec);
+}
+
+// Tags with numbers come from the end of the plan's tags: a range for each text before the number.
+void Lowering::set_tag(std::uint32_t id, const CallTemplate& from, sim::CallSpec& spec) {
+  const std::uint32_t rank = rank_of(id);
+  if (from.tag_number) number(*from.tag_number, rank, kLeastTag, kMostNs, from.place, "the tag");
+  if (!from.tag_numbers) {
+    spec.tag = number_of(from.tag_on(rank));
+    return;
+  }
+  const std::uint32_t next = static_cast<std::uint32_t>(numbered_tags_.size());
+  const std::uint32_t text = numbered_tags_.emplace(from.tag_on(rank), next).first->second;
+  const std::uint32_t first = static_cast<std::uint32_t>(from.tag_numbers->first);
+  spec.tag = ~(text * tag_range_ + first);
+  spec.tag_step = ~static_cast<std::uint32_t>(from.tag_numbers->step) + 1;  // the other way
+}
+
+// As large as the largest number behind a tag asks for.
+void Lowering::find_tag_range() {
+  for (std::uint32_t id = 0; id < placed_.size(); ++id) {
+    if (!actor(id).step || acts_[id] == 0) continue;
+    for (const CallTemplate& call : actor(id).step->calls) {
+      if (!call.tag_numbers) continue;
+      const std::int64_t last = call.tag_numbers->number(static_cast<std::uint32_t>(acts_[id]) - 1);
+      const std::int64_t most = std::max(call.tag_numbers->first, last);
+      tag_range_ = std::max(tag_range_, static_cast<std::uint32_t>(most) + 1);
+    }
+  }
 }
 
 void Lowering::set_peer(std::uint32_t id, const CallTemplate& from, std::uint32_t list,
@@ -778,6 +856,48 @@ void Lowering::add_faults(std::uint32_t id, const CallTemplate& from, std::uint3
 
 std::int64_t Lowering::longer(std::int64_t takes, std::int64_t slower) const {
   return takes > kMostNs / slower ? kMostNs : takes * slower;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Waits for other streams
+
+void Lowering::make_waits() {
+  for (std::uint32_t id = 0; id < placed_.size(); ++id) {
+    const ActorTemplate& from = actor(id);
+    const std::uint32_t rank = rank_of(id);
+    if (from.behind != kNoIndex && from.behind != from.stream &&
+        streams_[rank][from.behind].valid()) {
+      builder_.set_behind(ActorId{id}, streams_[rank][from.behind]);
+    }
+    for (const AfterTemplate& after : from.after) {
+      const std::uint32_t other = find(after.actor, rank);
+      if (can_wait(id, other, after.ahead)) {
+        builder_.add_after(ActorId{id}, ActorId{other}, after.ahead);
+      }
+    }
+  }
+}
+
+bool Lowering::can_wait(std::uint32_t id, std::uint32_t other, std::uint32_t ahead) {
+  const std::string name = "'" + actor(id).name + "'";
+  const std::string where = " on " + rank_text(rank_of(id));
+  if (other == kNoIndex) {
+    error_once(actor(id).place, name + " waits for a step that is not" + where);
+    return false;
+  }
+  const std::string its = "'" + actor(other).name + "'";
+  if (actor(other).stream == kNoIndex || actor(other).stream == actor(id).stream) {
+    error_once(actor(id).place,
+               name + " waits for " + its + ", which is not on another stream" + where);
+    return false;
+  }
+  if (acts_[id] + ahead > acts_[other]) {
+    error_once(actor(id).place, name + " waits for " + std::to_string(acts_[id] + ahead) +
+                                    " acts of " + its + ", which acts " +
+                                    std::to_string(acts_[other]) + " times" + where);
+    return false;
+  }
+  return true;
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -26,6 +26,9 @@ class Names {
 
   const std::string& op(sim::ActorId id) const { return actor(id).name; }
 
+  /// Act `k`, from 0.
+  ActName act(sim::ActorId id, std::uint32_t k) const { return act_name(actor(id), k); }
+
   /// An unnamed stream (or thread) of an actor is called like the actor. A step of the host, which
   /// has no stream, is told by its thread.
   const std::string& stream_of(sim::ActorId id) const {

@@ -1,14 +1,16 @@
-// An action that computes is an op on stream `compute`, a message a call on its communicator.
-// Events hold them together as a framework's work handles do: a message waits for what was computed
-// before it, and what consumes a message waits for its receive, not for what was posted behind
-// that.
+// An action that computes is an op on stream `compute`, a message a call on its communicator. A
+// message waits for what was computed before it, and what consumes a message waits for its receive,
+// not for what was posted behind that.
+//
+// All actions of one kind and stage whose micro-batches go up (or down) one by one are one actor:
+// act k is its k-th micro-batch. A schedule of millions of actions has thousands of actors, and
+// their order takes 4 bytes for each action. Other actions have an actor each.
 #include "models/pipeline.hpp"
 
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "models/task_graph.hpp"
@@ -26,32 +28,63 @@ constexpr std::array<std::pair<const char*, MessageModel>, 4> kModels = {{
 // The runtime's own queues hold a whole step here: what a schedule promises is not about them.
 constexpr std::int64_t kLaunchQueue = std::int64_t{1} << 30;
 
+constexpr std::size_t kKinds = 12;  // of actions
+
 bool sends(ActionKind kind) {
   return kind == ActionKind::kSendForward || kind == ActionKind::kSendBackward;
 }
 
+// What brings the input of a forward or gradient from another rank; kNone for other kinds.
+ActionKind receive_for(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::kForward:
+      return ActionKind::kRecvForward;
+    case ActionKind::kInputGrad:
+    case ActionKind::kBackward:
+      return ActionKind::kRecvBackward;
+    default:
+      return ActionKind::kNone;
+  }
+}
+
+// The actions of one kind in one stage, which are all on one rank. Those that overlap with others
+// are not among them.
+struct Sort {
+  std::uint32_t count = 0;
+  Numbering numbers;  // of their micro-batches, as far as `regular`
+  bool regular = true;
+  std::uint32_t actor = kNoIndex;                 // of all of them, if they share one
+  std::map<std::uint32_t, std::uint32_t> actors;  // else of each micro-batch
+
+  void add(std::uint32_t micro_batch) {
+    if (count == 0) numbers.first = micro_batch;
+    if (count == 1) numbers.step = std::int64_t{micro_batch} - numbers.first;
+    regular = regular && numbers.number(count) == micro_batch;
+    ++count;
+  }
+};
+
 class Programs {
  public:
-  Programs(Pipeline& pipeline, TaskGraph& graph) : pipeline_(pipeline), graph_(graph) {}
+  Programs(Pipeline& pipeline, TaskGraph& graph)
+      : pipeline_(pipeline),
+        schedule_(pipeline.schedule),
+        graph_(graph),
+        sorts_(schedule_.stages * kKinds) {}
 
   bool run(Diagnostics& diagnostics) {
     if (!find_thread(diagnostics)) return false;
     compute_ = stream("compute");
-    pipeline_.actors.resize(pipeline_.schedule.ranks.size());
-    for (std::uint32_t rank = 0; rank < pipeline_.schedule.ranks.size(); ++rank) add_rank(rank);
+    for (const Actions& actions : schedule_.ranks) collect(actions);
+    for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage)
+      split_where_inputs_differ(stage);
+    pipeline_.first_actor = static_cast<std::uint32_t>(graph_.actors.size());
+    for (std::uint32_t rank = 0; rank < schedule_.ranks.size(); ++rank) add_rank(rank);
+    pipeline_.end_actor = static_cast<std::uint32_t>(graph_.actors.size());
     return true;
   }
 
  private:
-  // What a rank has done so far, as its program is made.
-  struct Row {
-    std::uint32_t rank = 0;
-    std::vector<ProgramStep> steps;
-    std::uint32_t computed = 0;                    // ops on the compute stream
-    std::map<std::uint32_t, std::uint32_t> known;  // by stream: how many of them it waited for
-    std::map<std::string, std::uint32_t> done;     // how often: FSDP gathers a stage again
-  };
-
   bool find_thread(Diagnostics& diagnostics) {
     const auto found = std::find_if(graph_.threads.begin(), graph_.threads.end(),
                                     [](const HostThread& thread) { return thread.name == "main"; });
@@ -71,78 +104,153 @@ class Programs {
     return true;
   }
 
+  Sort& sort(ActionKind kind, std::uint32_t stage) {
+    return sorts_[stage * kKinds + static_cast<std::size_t>(kind)];
+  }
+  Sort& sort(const Action& action) { return sort(action.kind, action.stage); }
+
+  void collect(const Actions& actions) {
+    for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
+      if (!actions[i].none() && slot_end(actions, i) == i + 1)
+        sort(actions[i]).add(actions[i].micro_batch);
+    }
+  }
+
+  // Act k of an actor waits for a fixed act k + n of another. Where receives come in another order
+  // than what consumes them, each has an actor for itself.
+  void split_where_inputs_differ(std::uint32_t stage) {
+    for (const ActionKind kind :
+         {ActionKind::kForward, ActionKind::kInputGrad, ActionKind::kBackward}) {
+      Sort& consumers = sort(kind, stage);
+      const Sort& receives = sort(receive_for(kind), stage);
+      if (consumers.count < 2 || receives.count == 0) continue;
+      const bool alike = receives.regular && receives.numbers.step == consumers.numbers.step &&
+                         receives.numbers.act(consumers.numbers.first, receives.count) != kNoIndex;
+      consumers.regular = consumers.regular && alike;
+    }
+  }
+
   void add_rank(std::uint32_t rank) {
-    Row row;
-    row.rank = rank;
-    for (const Action& action : pipeline_.schedule.ranks[rank]) {
-      std::uint32_t actor = kNoIndex;
-      if (is_message(action.kind)) {
-        actor = add_message(row, action);
-      } else if (!action.none()) {
-        actor = add_compute(row, action);
-      }
-      pipeline_.actors[rank].push_back(actor);
+    rank_ = rank;
+    first_of_rank_ = graph_.actors.size();
+    list_.clear();
+    const Actions& actions = schedule_.ranks[rank];
+    list_.reserve(actions.size() + 1);
+    for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
+      if (!actions[i].none()) list_.push_back(actor_of(i));
     }
     ActorTemplate end;
     end.name = "synchronize device";
     end.place = pipeline_.place;
     end.step.emplace();
     end.step->role = sim::Role::kSynchronize;
-    add(row, std::move(end));
+    list_.push_back(add(std::move(end)));
     ProgramStep block;
     block.place = pipeline_.place;
     block.on = RankSet({rank});
-    block.block = std::move(row.steps);
+    add_steps(block.block);
     graph_.threads[thread_].program.push_back(std::move(block));
   }
 
-  std::uint32_t add_compute(Row& row, const Action& action) {
-    for (const Action& part : parts_of(action)) wait_for_inputs(row, part);
-    ActorTemplate actor;
-    actor.place = action.place;
-    actor.name = action_text(action);
-    actor.stream = compute_;
-    actor.takes = Expr::constant(pipeline_.takes(action));
-    actor.step.emplace();
-    ++row.computed;
-    const std::uint32_t times = ++row.done[actor.name];
-    if (times > 1) actor.name += "." + std::to_string(times);
-    return add(row, std::move(actor));
-  }
-
-  void wait_for_inputs(Row& row, const Action& part) {
-    Action receive = part;
-    if (part.kind == ActionKind::kForward) {
-      receive.kind = ActionKind::kRecvForward;
-    } else if (part.kind == ActionKind::kInputGrad || part.kind == ActionKind::kBackward) {
-      receive.kind = ActionKind::kRecvBackward;
-    } else {
+  // As collapse() makes them.
+  void add_steps(std::vector<ProgramStep>& steps) const {
+    const std::size_t actors = graph_.actors.size() - first_of_rank_;
+    const bool is_list = list_.size() > actors;
+    ProgramStep step;
+    step.place = graph_.actors[list_.front()].place;
+    if (is_list) {
+      step.list = list_;
+      steps.push_back(std::move(step));
       return;
     }
-    const auto event = events_.find(action_text(receive));
-    if (event == events_.end()) return;  // it was computed on this rank, or comes from outside
-    ActorTemplate wait;
-    wait.name = "wait for " + event->first;
-    wait.place = part.place;
-    wait.stream = compute_;
-    wait.step.emplace();
-    wait.step->role = sim::Role::kWait;
-    wait.step->event = event->second;
-    add(row, std::move(wait));
+    for (const std::uint32_t actor : list_) {
+      step.place = graph_.actors[actor].place;
+      step.actor = actor;
+      steps.push_back(step);
+    }
   }
 
-  std::uint32_t add_message(Row& row, const Action& action) {
-    const Schedule& schedule = pipeline_.schedule;
+  // Of the slot that begins at `i`; made when it is first met.
+  std::uint32_t actor_of(std::size_t i) {
+    const Actions& actions = schedule_.ranks[rank_];
+    const Action& action = actions[i];
+    if (slot_end(actions, i) > i + 1) return add_compute(i, false);
+    Sort& all = sort(action);
+    if (!all.regular) {
+      const std::uint32_t actor = add_actor(i, all, false);
+      all.actors.emplace(action.micro_batch, actor);
+      return actor;
+    }
+    if (all.actor == kNoIndex) all.actor = add_actor(i, all, true);
+    return all.actor;
+  }
+
+  std::uint32_t add_actor(std::size_t i, const Sort& all, bool shared) {
+    const Action& action = schedule_.ranks[rank_][i];
+    return is_message(action.kind) ? add_message(i, all, shared) : add_compute(i, shared);
+  }
+
+  // What all kinds of actions have in common. A shared one is the first of its acts.
+  ActorTemplate started(std::size_t i, bool shared) const {
+    const Actions& actions = schedule_.ranks[rank_];
+    const Action& action = actions[i];
+    ActorTemplate actor;
+    const Place place = schedule_.place(rank_, i);
+    actor.place = place.line == 0 ? pipeline_.place : place;
+    actor.step.emplace();
+    if (!shared) {
+      actor.name = slot_text(actions, i);
+      return actor;
+    }
+    actor.name = std::to_string(action.stage) + action_word(action.kind);
+    if (has_micro_batch(action.kind)) actor.numbers = numbers_of(action);
+    return actor;
+  }
+
+  Numbering numbers_of(const Action& action) const {
+    return sorts_[action.stage * kKinds + static_cast<std::size_t>(action.kind)].numbers;
+  }
+
+  std::uint32_t add_compute(std::size_t i, bool shared) {
+    const Actions& actions = schedule_.ranks[rank_];
+    ActorTemplate actor = started(i, shared);
+    actor.stream = compute_;
+    actor.takes = Expr::constant(pipeline_.takes(actions, i));
+    for (std::size_t part = i; part < slot_end(actions, i); ++part) {
+      wait_for_input(actions[part], actor);
+    }
+    return add(std::move(actor));
+  }
+
+  // Unless it was computed on this rank, or comes from outside.
+  void wait_for_input(const Action& part, ActorTemplate& actor) {
+    const ActionKind kind = receive_for(part.kind);
+    if (kind == ActionKind::kNone) return;
+    const Sort& receives = sort(kind, part.stage);
+    if (receives.count == 0) return;
+    if (receives.regular) {
+      const std::uint32_t ahead = receives.numbers.act(part.micro_batch, receives.count);
+      if (ahead != kNoIndex && receives.actor != kNoIndex) {
+        actor.after.push_back({receives.actor, ahead});
+      }
+      return;
+    }
+    const auto found = receives.actors.find(part.micro_batch);
+    if (found != receives.actors.end()) actor.after.push_back({found->second, 0});
+  }
+
+  std::uint32_t add_message(std::size_t i, const Sort& all, bool shared) {
+    const Action& action = schedule_.ranks[rank_][i];
     const bool next =
         action.kind == ActionKind::kSendForward || action.kind == ActionKind::kRecvBackward;
     const std::uint32_t other = next ? action.stage + 1 : action.stage - 1;
-    const std::uint32_t peer = schedule.rank_of_stage[other];
+    const std::uint32_t peer = schedule_.rank_of_stage[other];
     const bool send = sends(action.kind);
     CallTemplate call;
-    call.place = action.place;
+    call.place = started(i, shared).place;
     call.kind = send ? sim::CallKind::kSend : sim::CallKind::kReceive;
     call.operation = send ? "send" : "recv";
-    call.communicator = send ? communicator(row.rank, peer) : communicator(peer, row.rank);
+    call.communicator = send ? communicator(rank_, peer) : communicator(peer, rank_);
     call.peer = Expr::constant(peer);
     call.bytes = Expr::constant(pipeline_.message_bytes.value_or(0));
     // Of a buffered message the send takes all its time: a receive that comes late waits no more.
@@ -152,58 +260,16 @@ class Programs {
     // A schedule may send in another order than it receives: then what arrives is the wrong thing.
     const bool forward =
         action.kind == ActionKind::kSendForward || action.kind == ActionKind::kRecvForward;
-    const Action sent{forward ? ActionKind::kForward : ActionKind::kBackward,
-                      send ? action.stage : other,
-                      action.micro_batch,
-                      {},
-                      {}};
-    call.tag = action_text(sent);
-    const std::uint32_t used = graph_.communicators[call.communicator].stream;
-    wait_for_compute(row, action, used);
-    ActorTemplate actor;
-    actor.place = action.place;
-    actor.name = action_text(action);
-    actor.stream = used;
+    call.tag = std::to_string(send ? action.stage : other) +
+               action_word(forward ? ActionKind::kForward : ActionKind::kBackward);
+    call.tag_numbers = shared ? all.numbers : Numbering{action.micro_batch, 0};
+    ActorTemplate actor = started(i, shared);
+    actor.stream = graph_.communicators[call.communicator].stream;
+    actor.behind = compute_;
     actor.blocking = pipeline_.messages == MessageModel::kSync;
-    actor.step.emplace();
     actor.step->role = sim::Role::kCalls;
     actor.step->calls.push_back(std::move(call));
-    const std::uint32_t index = add(row, std::move(actor));
-    if (!send) record_receive(row, action, used);
-    return index;
-  }
-
-  // What was computed so far comes before the message, which goes on `stream`.
-  void wait_for_compute(Row& row, const Action& message, std::uint32_t stream) {
-    std::uint32_t& known = row.known[stream];
-    if (known == row.computed) return;
-    known = row.computed;
-    if (computed_event_ == kNoIndex) computed_event_ = event("compute");
-    for (const sim::Role role : {sim::Role::kRecord, sim::Role::kWait}) {
-      ActorTemplate part;
-      const bool record = role == sim::Role::kRecord;
-      part.name = (record ? "record before " : "compute before ") + action_text(message);
-      part.place = message.place;
-      part.stream = record ? compute_ : stream;
-      part.step.emplace();
-      part.step->role = role;
-      part.step->event = computed_event_;
-      add(row, std::move(part));
-    }
-  }
-
-  void record_receive(Row& row, const Action& action, std::uint32_t stream) {
-    const std::string name = action_text(action);
-    const std::uint32_t index = event(name);
-    events_.emplace(name, index);
-    ActorTemplate record;
-    record.name = "record " + name;
-    record.place = action.place;
-    record.stream = stream;
-    record.step.emplace();
-    record.step->role = sim::Role::kRecord;
-    record.step->event = index;
-    add(row, std::move(record));
+    return add(std::move(actor));
   }
 
   // The communicator of messages from one rank to another.
@@ -255,32 +321,22 @@ class Programs {
     return static_cast<std::uint32_t>(graph_.streams.size() - 1);
   }
 
-  std::uint32_t event(const std::string& name) {
-    EventTemplate made;
-    made.name = name;
-    made.place = pipeline_.place;
-    graph_.events.push_back(std::move(made));
-    return static_cast<std::uint32_t>(graph_.events.size() - 1);
-  }
-
-  std::uint32_t add(Row& row, ActorTemplate actor) {
-    const auto index = static_cast<std::uint32_t>(graph_.actors.size());
-    ProgramStep step;
-    step.place = actor.place;
-    step.actor = index;
-    row.steps.push_back(std::move(step));
+  std::uint32_t add(ActorTemplate actor) {
     actor.thread = thread_;
-    actor.on = RankSet({row.rank});
+    actor.on = RankSet({rank_});
     graph_.actors.push_back(std::move(actor));
-    return index;
+    return static_cast<std::uint32_t>(graph_.actors.size() - 1);
   }
 
   Pipeline& pipeline_;
+  const Schedule& schedule_;
   TaskGraph& graph_;
+  std::vector<Sort> sorts_;  // by stage and kind
   std::uint32_t thread_ = kNoIndex;
   std::uint32_t compute_ = kNoIndex;
-  std::uint32_t computed_event_ = kNoIndex;
-  std::map<std::string, std::uint32_t> events_;  // of receives
+  std::uint32_t rank_ = 0;           // whose program is made
+  std::size_t first_of_rank_ = 0;    // of its actors
+  std::vector<std::uint32_t> list_;  // its actors so far
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> communicators_;
 };
 
@@ -310,15 +366,17 @@ std::int64_t Pipeline::takes(const Action& action) const {
       return cost.input_grad_ns;
     case ActionKind::kWeightGrad:
       return cost.weight_grad_ns;
-    case ActionKind::kOverlap: {
-      if (overlap_ns) return *overlap_ns;
-      std::int64_t sum = 0;
-      for (const Action& part : action.parts) sum += takes(part);
-      return sum;
-    }
     default:
       return 0;
   }
+}
+
+std::int64_t Pipeline::takes(const Actions& actions, std::size_t slot) const {
+  const std::size_t end = slot_end(actions, slot);
+  if (overlap_ns && end > slot + 1) return *overlap_ns;
+  std::int64_t sum = 0;
+  for (std::size_t i = slot; i < end; ++i) sum += takes(actions[i]);
+  return sum;
 }
 
 bool add_pipeline(Pipeline pipeline, TaskGraph& graph, Diagnostics& diagnostics) {

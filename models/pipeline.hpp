@@ -48,11 +48,13 @@ struct Pipeline {
   MessageModel messages = MessageModel::kDir;
   bool has_memory = false;  // sizes of activations or weights are known
 
-  /// The template of each action of each rank, in TaskGraph::actors; kNoIndex for an empty slot.
-  /// Made by add_pipeline.
-  std::vector<std::vector<std::uint32_t>> actors;
+  /// The templates of its actions, in TaskGraph::actors: [first_actor, end_actor). Made by
+  /// add_pipeline.
+  std::uint32_t first_actor = 0;
+  std::uint32_t end_actor = 0;
 
   std::int64_t takes(const Action& action) const;
+  std::int64_t takes(const Actions& actions, std::size_t slot) const;
 
   friend bool operator==(const Pipeline&, const Pipeline&) = default;
 };

@@ -11,12 +11,8 @@ class Report {
       : pipeline_(*graph.pipeline),
         schedule_(graph.pipeline->schedule),
         depth_(std::max<std::uint32_t>(1, graph.pipeline->schedule.depth())),
-        outcome_(outcome),
-        ids_(graph.actors.size()) {
-    for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
-      ids_[lowered.actor_template[id]] = id;
-    }
-  }
+        lowered_(lowered),
+        outcome_(outcome) {}
 
   PipelineReport run() {
     PipelineReport report;
@@ -29,32 +25,48 @@ class Report {
   }
 
  private:
-  // Of an action that is done once.
-  const sim::ActTimes& times(std::uint32_t rank, std::size_t i) const {
-    return outcome_.act_times[outcome_.first_act[ids_[pipeline_.actors[rank][i]]]];
+  // Calls `visit` for each slot of a rank's row, in order: where it begins, and its times.
+  template <typename Visit>
+  void for_each_slot(std::uint32_t rank, const Visit& visit) const {
+    const Actions& actions = schedule_.ranks[rank];
+    const sim::Plan& plan = lowered_.plan;
+    std::vector<std::uint32_t> done;  // acts of each actor, from the first that is met
+    sim::ActorId first;
+    std::size_t slot = 0;
+    for (const sim::Thread& thread : plan.threads) {
+      if (thread.rank.value != rank) continue;
+      for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
+        const sim::ActorId id = plan.program[i];
+        const std::uint32_t from = lowered_.actor_template[id];
+        const bool made = from >= pipeline_.first_actor && from < pipeline_.end_actor;
+        if (!made || sim::on_host(plan.actors[id].role)) continue;
+        while (actions[slot].none()) ++slot;
+        if (!first.valid()) first = id;
+        if (id.value - first.value >= done.size()) done.resize(id.value - first.value + 1, 0);
+        const std::uint32_t k = done[id.value - first.value]++;
+        visit(slot, outcome_.act_times[outcome_.first_act[id] + k]);
+        slot = slot_end(actions, slot);
+      }
+    }
   }
 
-  std::size_t index(const Action& action) const {
-    return std::size_t{action.stage} * schedule_.micro_batches + action.micro_batch;
-  }
+  std::size_t index(const Action& action) const { return schedule_.index(action); }
 
   void collect_ends(std::int64_t& makespan) {
-    const std::size_t size = std::size_t{schedule_.stages} * schedule_.micro_batches;
-    forward_end_.assign(size, 0);
-    gradient_end_.assign(size, 0);
+    forward_end_.assign(schedule_.index_count(), 0);
+    gradient_end_.assign(schedule_.index_count(), 0);
     for (std::uint32_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
       const Actions& actions = schedule_.ranks[rank];
-      for (std::size_t i = 0; i < actions.size(); ++i) {
-        if (!is_message(actions[i].kind) && !is_compute(actions[i].kind)) continue;
-        const std::int64_t end = times(rank, i).end.ns;
-        makespan = std::max(makespan, end);
-        for (const Action& part : parts_of(actions[i])) {
-          if (part.kind == ActionKind::kForward) forward_end_[index(part)] = end;
-          const bool gradient =
-              part.kind == ActionKind::kInputGrad || part.kind == ActionKind::kBackward;
-          if (gradient) gradient_end_[index(part)] = end;
+      for_each_slot(rank, [&](std::size_t slot, const sim::ActTimes& times) {
+        if (!has_micro_batch(actions[slot].kind)) return;
+        makespan = std::max(makespan, times.end.ns);
+        for (std::size_t i = slot; i < slot_end(actions, slot); ++i) {
+          const ActionKind kind = actions[i].kind;
+          if (kind == ActionKind::kForward) forward_end_[index(actions[i])] = times.end.ns;
+          const bool gradient = kind == ActionKind::kInputGrad || kind == ActionKind::kBackward;
+          if (gradient) gradient_end_[index(actions[i])] = times.end.ns;
         }
-      }
+      });
     }
   }
 
@@ -63,31 +75,32 @@ class Report {
     std::int64_t now = 0;
     bool first = true;
     const Actions& actions = schedule_.ranks[rank];
-    for (std::size_t i = 0; i < actions.size(); ++i) {
-      if (!is_compute(actions[i].kind)) continue;
-      const sim::ActTimes& act = times(rank, i);
-      // Where it was held up by an event it started later than the act before it ended.
+    for_each_slot(rank, [&](std::size_t slot, const sim::ActTimes& act) {
+      if (!is_compute(actions[slot].kind)) return;
       if (first) {
         result.idle.start_ns = act.start.ns;
       } else {
-        add_gap(actions[i], now, act, result.idle);
+        add_gap(rank, slot, now, act, result.idle);
       }
       first = false;
       result.busy_ns += act.end.ns - act.start.ns;
       now = act.end.ns;
-    }
+    });
     result.idle.finished_ns = makespan - now;
     add_memory(rank, result);
     return result;
   }
 
-  // The time from `now` to the start of `action`: first what it needs was not computed, then the
+  // The time from `now` to the start of the slot: first what it needs was not computed, then the
   // host had not launched it, and what is left the message took.
-  void add_gap(const Action& action, std::int64_t now, const sim::ActTimes& act,
+  void add_gap(std::uint32_t rank, std::size_t slot, std::int64_t now, const sim::ActTimes& act,
                IdleTime& idle) const {
+    if (act.start.ns == now) return;
     std::int64_t input = 0;
     std::int64_t gradient = 0;
-    for (const Action& part : parts_of(action)) {
+    const Actions& actions = schedule_.ranks[rank];
+    for (std::size_t i = slot; i < slot_end(actions, slot); ++i) {
+      const Action& part = actions[i];
       Action from = part;
       if (part.kind == ActionKind::kForward && part.stage % depth_ != 0) {
         --from.stage;
@@ -123,16 +136,14 @@ class Report {
     }
     result.peak_bytes = bytes;
     for (const Action& action : schedule_.ranks[rank]) {
-      for (const Action& part : parts_of(action)) {
-        const std::int64_t size = pipeline_.stages[part.stage].activation_bytes;
-        if (part.kind == ActionKind::kForward) {
-          result.peak_activations = std::max(result.peak_activations, ++live);
-          result.peak_bytes = std::max(result.peak_bytes, bytes += size);
-        }
-        if (part.kind == ActionKind::kBackward || part.kind == ActionKind::kWeightGrad) {
-          --live;
-          bytes -= size;
-        }
+      const std::int64_t size = pipeline_.stages[action.stage].activation_bytes;
+      if (action.kind == ActionKind::kForward) {
+        result.peak_activations = std::max(result.peak_activations, ++live);
+        result.peak_bytes = std::max(result.peak_bytes, bytes += size);
+      }
+      if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kWeightGrad) {
+        --live;
+        bytes -= size;
       }
     }
   }
@@ -140,8 +151,8 @@ class Report {
   const Pipeline& pipeline_;
   const Schedule& schedule_;
   std::uint32_t depth_;  // stages of one pipeline
+  const Lowered& lowered_;
   const sim::Outcome& outcome_;
-  std::vector<sim::ActorId> ids_;  // by template, of those that are on one rank
   std::vector<std::int64_t> forward_end_;
   std::vector<std::int64_t> gradient_end_;
 };

@@ -79,8 +79,9 @@ class Comparison {
 
  private:
   MovedAct moved(ActorId id, ActorId other, std::uint32_t k) const {
-    return {plan_of(before_).actors[id].rank.value, before_names_.op(id), k + 1,
-            times_of(before_, id, k), times_of(after_, other, k)};
+    const ActName name = before_names_.act(id, k);
+    return {plan_of(before_).actors[id].rank.value, name.op, name.act, times_of(before_, id, k),
+            times_of(after_, other, k)};
   }
 
   PaceChange& pace_of(const std::string& op) {
@@ -131,8 +132,9 @@ class Comparison {
       const ActTimes& times = times_of(run, entry.actor, entry.k);
       if (times.launch == kNever) continue;
       const std::uint32_t rank = plan_of(run).actors[entry.actor].rank.value;
-      all[{rank, names.stream_of(entry.actor)}].emplace_back(
-          times.launch.ns, Act(names.op(entry.actor), entry.k + 1));
+      const ActName name = names.act(entry.actor, entry.k);
+      all[{rank, names.stream_of(entry.actor)}].emplace_back(times.launch.ns,
+                                                             Act(name.op, name.act));
     }
     std::map<Place, std::vector<Act>> result;
     for (auto& [place, acts] : all) {

@@ -1,14 +1,12 @@
 #include "models/schedule.hpp"
 
 #include <algorithm>
-#include <set>
-#include <tuple>
 #include <utility>
+
+#include "models/action_set.hpp"
 
 namespace pipesim::models {
 namespace {
-
-using Key = std::tuple<std::uint32_t, std::uint32_t>;  // stage, micro-batch
 
 constexpr std::uint32_t kNobody = 0xffffffff;
 
@@ -20,22 +18,23 @@ class Validation {
       : schedule_(schedule), diagnostics_(diagnostics), errors_(diagnostics.error_count()) {}
 
   bool run() {
+    if (schedule_.index_count() > kMostScheduled) {
+      diagnostics_.error({}, std::to_string(schedule_.stages) + " stages of " +
+                                 std::to_string(schedule_.micro_batches) +
+                                 " micro-batches are more than the " +
+                                 std::to_string(kMostScheduled) + " that a schedule can have");
+      return false;
+    }
     schedule_.rank_of_stage.assign(schedule_.stages, kNobody);
-    for (std::uint32_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
-      for (const Action& action : schedule_.ranks[rank]) {
-        for (const Action& part : parts_of(action)) place(part, rank);
-      }
-    }
+    for_each([this](const Action& action) { find_rank(action); });
     if (failed()) return false;
-    for (const Actions& actions : schedule_.ranks) {
-      for (const Action& action : actions) {
-        for (const Action& part : parts_of(action)) check_order(part);
-      }
-    }
+    done_ = ActionSet(schedule_);
+    for_each([this](const Action& action) { check_order(action); });
     if (failed()) return false;
     for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage) check_complete(stage);
     if (!failed() && schedule_.has_messages()) {
-      for (const Actions& actions : schedule_.ranks) check_messages(actions);
+      done_ = ActionSet(schedule_);
+      for_each([this](const Action& action) { check_message(action); });
     }
     return !failed();
   }
@@ -43,50 +42,62 @@ class Validation {
  private:
   bool failed() const { return diagnostics_.error_count() > errors_; }
 
-  void place(const Action& action, std::uint32_t rank) {
-    if (action.none()) return;
+  // Rank by rank, in order.
+  template <typename Check>
+  void for_each(const Check& check) {
+    for (rank_ = 0; rank_ < schedule_.ranks.size(); ++rank_) {
+      for (at_ = 0; at_ < schedule_.ranks[rank_].size(); ++at_) {
+        if (!schedule_.ranks[rank_][at_].none()) check(schedule_.ranks[rank_][at_]);
+      }
+    }
+  }
+
+  void error(std::string message) {
+    diagnostics_.error(schedule_.place(rank_, at_), std::move(message));
+  }
+
+  void find_rank(const Action& action) {
     std::uint32_t& owner = schedule_.rank_of_stage[action.stage];
-    if (owner == kNobody) owner = rank;
-    if (owner == rank) return;
-    diagnostics_.error(action.place, quoted(action) + " is on rank " + std::to_string(rank) +
-                                         ", but stage " + std::to_string(action.stage) +
-                                         " is on rank " + std::to_string(owner));
+    if (owner == kNobody) owner = rank_;
+    if (owner == rank_) return;
+    error(quoted(action) + " is on rank " + std::to_string(rank_) + ", but stage " +
+          std::to_string(action.stage) + " is on rank " + std::to_string(owner));
   }
 
   void check_order(const Action& action) {
-    const Key key{action.stage, action.micro_batch};
-    const auto once = [&](std::set<Key>& done, const char* what) {
-      if (done.insert(key).second) return;
-      diagnostics_.error(action.place, quoted(action) + ": the " + what + " of stage " +
-                                           std::to_string(action.stage) + " and micro-batch " +
-                                           std::to_string(action.micro_batch) + " is done twice");
+    const auto once = [&](ActionKind kind, const char* what) {
+      if (done_.add({kind, false, action.stage, action.micro_batch})) return;
+      error(quoted(action) + ": the " + what + " of stage " + std::to_string(action.stage) +
+            " and micro-batch " + std::to_string(action.micro_batch) + " is done twice");
     };
-    const auto after = [&](const std::set<Key>& done, ActionKind kind) {
-      if (done.count(key) > 0) return;
-      const Action needed{kind, action.stage, action.micro_batch, {}, {}};
-      diagnostics_.error(action.place,
-                         quoted(action) + " comes before " + quoted(needed) + " on its rank");
+    const auto after = [&](ActionKind kind) {
+      const Action needed{kind, false, action.stage, action.micro_batch};
+      if (!done_.has(needed)) come_before(action, needed);
     };
     switch (action.kind) {
       case ActionKind::kForward:
-        once(forward_, "forward");
+        once(ActionKind::kForward, "forward");
         break;
       case ActionKind::kBackward:
-        after(forward_, ActionKind::kForward);
-        once(input_grad_, "backward");
-        once(weight_grad_, "backward");
+        after(ActionKind::kForward);
+        once(ActionKind::kInputGrad, "backward");
+        once(ActionKind::kWeightGrad, "backward");
         break;
       case ActionKind::kInputGrad:
-        after(forward_, ActionKind::kForward);
-        once(input_grad_, "backward");
+        after(ActionKind::kForward);
+        once(ActionKind::kInputGrad, "backward");
         break;
       case ActionKind::kWeightGrad:
-        after(input_grad_, ActionKind::kInputGrad);
-        once(weight_grad_, "weight gradient");
+        after(ActionKind::kInputGrad);
+        once(ActionKind::kWeightGrad, "weight gradient");
         break;
       default:
         break;
     }
+  }
+
+  void come_before(const Action& action, const Action& needed) {
+    error(quoted(action) + " comes before " + quoted(needed) + " on its rank");
   }
 
   // The other stage of a message; kNobody, if it comes from nowhere or goes nowhere.
@@ -99,33 +110,34 @@ class Validation {
 
   // What a rank does with what it has not received is a mistake here, as in PyTorch. Whether
   // messages meet is for the simulation to say.
-  void check_messages(const Actions& actions) {
-    done_.clear();
-    for (const Action& action : actions) {
-      if (is_message(action.kind)) check_message(action);
-      for (const Action& part : parts_of(action)) {
-        check_needs(action, part);
-        done_.insert({part.kind, {part.stage, part.micro_batch}});
-      }
-    }
+  void check_message(const Action& action) {
+    if (is_message(action.kind)) check_ends(action);
+    check_needs(action);
+    if (has_micro_batch(action.kind)) done_.add(action);
   }
 
-  void check_needs(const Action& action, const Action& part) {
-    switch (part.kind) {
+  void check_needs(const Action& action) {
+    const auto need = [&](ActionKind kind) {
+      const Action needed{kind, false, action.stage, action.micro_batch};
+      if (!done_.has(needed)) come_before(action, needed);
+    };
+    switch (action.kind) {
       case ActionKind::kForward:
-        if (schedule_.is_first(part.stage)) break;
-        need_input(action, part, ActionKind::kRecvForward, part.stage - 1, ActionKind::kForward);
+        if (!schedule_.is_first(action.stage)) {
+          need_input(action, ActionKind::kRecvForward, action.stage - 1, ActionKind::kForward);
+        }
         break;
       case ActionKind::kInputGrad:
       case ActionKind::kBackward:
-        if (schedule_.is_last(part.stage)) break;
-        need_input(action, part, ActionKind::kRecvBackward, part.stage + 1, ActionKind::kBackward);
+        if (!schedule_.is_last(action.stage)) {
+          need_input(action, ActionKind::kRecvBackward, action.stage + 1, ActionKind::kBackward);
+        }
         break;
       case ActionKind::kSendForward:
-        need(action, {ActionKind::kForward, part.stage, part.micro_batch, {}, {}});
+        need(ActionKind::kForward);
         break;
       case ActionKind::kSendBackward:
-        need(action, {ActionKind::kBackward, part.stage, part.micro_batch, {}, {}});
+        if (!done_.has_gradient(action.stage, action.micro_batch)) need(ActionKind::kBackward);
         break;
       default:
         break;
@@ -133,32 +145,24 @@ class Validation {
   }
 
   // From stage `from`: by message, or computed on the same rank.
-  void need_input(const Action& action, const Action& part, ActionKind receive, std::uint32_t from,
+  void need_input(const Action& action, ActionKind receive, std::uint32_t from,
                   ActionKind computed) {
-    const bool here = schedule_.rank_of_stage[from] == schedule_.rank_of_stage[part.stage];
-    need(action, {here ? computed : receive, here ? from : part.stage, part.micro_batch, {}, {}});
+    const bool here = schedule_.rank_of_stage[from] == rank_;
+    const Action needed{here ? computed : receive, false, here ? from : action.stage,
+                        action.micro_batch};
+    const bool halved =
+        here && computed == ActionKind::kBackward && done_.has_gradient(from, action.micro_batch);
+    if (!halved && !done_.has(needed)) come_before(action, needed);
   }
 
-  void need(const Action& action, const Action& needed) {
-    const auto done = [&](ActionKind kind) {
-      return done_.count({kind, {needed.stage, needed.micro_batch}}) > 0;
-    };
-    const bool halved = needed.kind == ActionKind::kBackward && done(ActionKind::kInputGrad);
-    if (done(needed.kind) || halved) return;
-    diagnostics_.error(action.place,
-                       quoted(action) + " comes before " + quoted(needed) + " on its rank");
-  }
-
-  void check_message(const Action& message) {
-    if (done_.count({message.kind, {message.stage, message.micro_batch}}) > 0) {
-      diagnostics_.error(message.place, quoted(message) + " stands there twice");
-    }
+  void check_ends(const Action& message) {
+    if (done_.has(message)) error(quoted(message) + " stands there twice");
     const std::uint32_t other = other_stage(message);
     if (other == kNobody) {
-      diagnostics_.error(message.place, quoted(message) + ": there is no stage at the other end");
-    } else if (schedule_.rank_of_stage[other] == schedule_.rank_of_stage[message.stage]) {
-      diagnostics_.error(message.place, quoted(message) + ": stage " + std::to_string(other) +
-                                            " is on the same rank, which needs no message");
+      error(quoted(message) + ": there is no stage at the other end");
+    } else if (schedule_.rank_of_stage[other] == rank_) {
+      error(quoted(message) + ": stage " + std::to_string(other) +
+            " is on the same rank, which needs no message");
     }
   }
 
@@ -169,11 +173,13 @@ class Validation {
           {}, "no rank has " + name + " of stages 0 to " + std::to_string(schedule_.stages - 1));
       return;
     }
-    const std::pair<const std::set<Key>*, const char*> sorts[] = {
-        {&forward_, "forward"}, {&input_grad_, "backward"}, {&weight_grad_, "weight gradient"}};
-    for (const auto& [done, what] : sorts) {
+    const std::pair<ActionKind, const char*> sorts[] = {
+        {ActionKind::kForward, "forward"},
+        {ActionKind::kInputGrad, "backward"},
+        {ActionKind::kWeightGrad, "weight gradient"}};
+    for (const auto& [kind, what] : sorts) {
       for (std::uint32_t m = 0; m < schedule_.micro_batches; ++m) {
-        if (done->count({stage, m}) > 0) continue;
+        if (done_.has({kind, false, stage, m})) continue;
         diagnostics_.error({}, name + " lacks the " + what + " of micro-batch " +
                                    std::to_string(m) + " of " +
                                    std::to_string(schedule_.micro_batches));
@@ -185,18 +191,16 @@ class Validation {
   Schedule& schedule_;
   Diagnostics& diagnostics_;
   std::size_t errors_;
-  std::set<Key> forward_;
-  std::set<Key> input_grad_;
-  std::set<Key> weight_grad_;
-  std::set<std::pair<ActionKind, Key>> done_;  // of the rank whose messages are checked
+  std::uint32_t rank_ = 0;  // of the action that is looked at
+  std::size_t at_ = 0;
+  ActionSet done_;  // a backward counts as its two halves while order is checked
 };
 
 }  // namespace
 
 bool is_compute(ActionKind kind) {
   return kind == ActionKind::kForward || kind == ActionKind::kBackward ||
-         kind == ActionKind::kInputGrad || kind == ActionKind::kWeightGrad ||
-         kind == ActionKind::kOverlap;
+         kind == ActionKind::kInputGrad || kind == ActionKind::kWeightGrad;
 }
 
 bool is_message(ActionKind kind) {
@@ -204,9 +208,7 @@ bool is_message(ActionKind kind) {
          kind == ActionKind::kSendBackward || kind == ActionKind::kRecvBackward;
 }
 
-bool has_micro_batch(ActionKind kind) {
-  return is_message(kind) || (is_compute(kind) && kind != ActionKind::kOverlap);
-}
+bool has_micro_batch(ActionKind kind) { return is_message(kind) || is_compute(kind); }
 
 const char* action_word(ActionKind kind) {
   switch (kind) {
@@ -234,29 +236,31 @@ const char* action_word(ActionKind kind) {
       return "SEND_B";
     case ActionKind::kRecvBackward:
       return "RECV_B";
-    case ActionKind::kOverlap:
-      return "OVERLAP_F_B";
   }
   return "";
 }
 
 std::string action_text(const Action& action) {
   if (action.none()) return "";
-  if (action.kind != ActionKind::kOverlap) {
-    std::string text = std::to_string(action.stage) + action_word(action.kind);
-    if (has_micro_batch(action.kind)) text += std::to_string(action.micro_batch);
-    return text;
-  }
-  std::string text = "(";
-  for (const Action& part : action.parts) {
-    if (text.size() > 1) text += ';';
-    text += action_text(part);
-  }
-  return text + ")" + action_word(action.kind);
+  std::string text = std::to_string(action.stage) + action_word(action.kind);
+  if (has_micro_batch(action.kind)) text += std::to_string(action.micro_batch);
+  return text;
 }
 
-std::vector<Action> parts_of(const Action& action) {
-  return action.kind == ActionKind::kOverlap ? action.parts : std::vector<Action>{action};
+std::size_t slot_end(const Actions& actions, std::size_t begin) {
+  while (actions[begin].overlaps_next) ++begin;
+  return begin + 1;
+}
+
+std::string slot_text(const Actions& actions, std::size_t begin) {
+  const std::size_t end = slot_end(actions, begin);
+  if (end == begin + 1) return action_text(actions[begin]);
+  std::string text = "(";
+  for (std::size_t i = begin; i < end; ++i) {
+    if (i > begin) text += ';';
+    text += action_text(actions[i]);
+  }
+  return text + ")OVERLAP_F_B";
 }
 
 bool Schedule::has_messages() const {
@@ -266,13 +270,18 @@ bool Schedule::has_messages() const {
   });
 }
 
-Schedule without_empty(Schedule schedule) {
-  for (Actions& actions : schedule.ranks) {
-    actions.erase(std::remove_if(actions.begin(), actions.end(),
-                                 [](const Action& action) { return action.none(); }),
-                  actions.end());
+Schedule without_empty(const Schedule& schedule) {
+  Schedule result = schedule;
+  for (std::uint32_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    result.ranks[rank].clear();
+    if (!result.places.empty()) result.places[rank].clear();
+    for (std::size_t i = 0; i < schedule.ranks[rank].size(); ++i) {
+      if (schedule.ranks[rank][i].none()) continue;
+      result.ranks[rank].push_back(schedule.ranks[rank][i]);
+      if (!result.places.empty()) result.places[rank].push_back(schedule.place(rank, i));
+    }
   }
-  return schedule;
+  return result;
 }
 
 bool validate(Schedule& schedule, Diagnostics& diagnostics) {

@@ -2,57 +2,57 @@
 
 #include <algorithm>
 #include <set>
-#include <tuple>
 #include <utility>
 #include <vector>
+
+#include "models/action_set.hpp"
 
 namespace pipesim::models {
 namespace {
 
 constexpr std::size_t kStagesAhead = 3;
 
-/// Which actions a rank has done, looked up by kind, stage and micro-batch.
-class Done {
- public:
-  void add(const Action& action) {
-    done_.emplace(action.kind, action.stage, action.micro_batch);
-    for (const Action& part : action.parts) add(part);
-  }
-  bool has(ActionKind kind, std::uint32_t stage, std::uint32_t micro_batch) const {
-    return done_.count({kind, stage, micro_batch}) > 0;
-  }
-  bool has_gradient(std::uint32_t stage, std::uint32_t micro_batch) const {
-    return has(ActionKind::kInputGrad, stage, micro_batch) ||
-           has(ActionKind::kBackward, stage, micro_batch);
-  }
-
- private:
-  std::set<std::tuple<ActionKind, std::uint32_t, std::uint32_t>> done_;
-};
-
 bool gives_gradient(ActionKind kind) {
   return kind == ActionKind::kInputGrad || kind == ActionKind::kBackward;
 }
 
 // What a forward or backward needs from another stage has come by message, or was done here.
-bool has_inputs(const Schedule& schedule, const Action& action, const Done& done) {
+bool has_inputs(const Schedule& schedule, const Action& action, const ActionSet& done) {
   const std::uint32_t stage = action.stage;
   const std::uint32_t m = action.micro_batch;
+  const auto here = [&](std::uint32_t other) {
+    return schedule.rank_of_stage[other] == schedule.rank_of_stage[stage];
+  };
   if (action.kind == ActionKind::kForward && !schedule.is_first(stage)) {
-    return done.has(ActionKind::kRecvForward, stage, m) ||
-           done.has(ActionKind::kForward, stage - 1, m);
+    return done.has({ActionKind::kRecvForward, false, stage, m}) ||
+           (here(stage - 1) && done.has({ActionKind::kForward, false, stage - 1, m}));
   }
   if (gives_gradient(action.kind) && !schedule.is_last(stage)) {
-    return done.has(ActionKind::kRecvBackward, stage, m) || done.has_gradient(stage + 1, m);
+    return done.has({ActionKind::kRecvBackward, false, stage, m}) ||
+           (here(stage + 1) && done.has_gradient(stage + 1, m));
   }
   return true;
 }
 
 class SendRecv {
  public:
-  explicit SendRecv(const Schedule& from)
-      : from_(from), next_(from.ranks.size(), 0), done_(from.ranks.size()), result_(from) {
-    for (Actions& actions : result_.ranks) actions.clear();
+  explicit SendRecv(const Schedule& from) : from_(from), next_(from.ranks.size(), 0), done_(from) {
+    result_.stages = from.stages;
+    result_.pipelines = from.pipelines;
+    result_.micro_batches = from.micro_batches;
+    result_.rank_of_stage = from.rank_of_stage;
+    result_.ranks.resize(from.ranks.size());
+    result_.places.resize(from.places.size());
+    // Beside each forward or gradient there may be a send and a receive.
+    for (std::uint32_t rank = 0; rank < from.ranks.size(); ++rank) {
+      std::size_t count = 0;
+      for (const Action& action : from.ranks[rank]) {
+        if (action.none()) continue;
+        const bool message = action.kind == ActionKind::kForward || gives_gradient(action.kind);
+        count += message ? 3 : 1;
+      }
+      result_.ranks[rank].reserve(count);
+    }
   }
 
   std::optional<Schedule> run(Diagnostics& diagnostics) {
@@ -75,52 +75,52 @@ class SendRecv {
 
  private:
   bool step(std::uint32_t rank) {
-    const Action& action = from_.ranks[rank][next_[rank]];
-    const std::vector<Action> parts = parts_of(action);
-    const bool ready = std::all_of(parts.begin(), parts.end(), [&](const Action& part) {
-      return has_inputs(from_, part, done_[rank]);
-    });
-    if (!ready) return false;
-    ++next_[rank];
-    if (action.none()) return true;
-    result_.ranks[rank].push_back(action);
-    for (const Action& part : parts) {
-      done_[rank].add(part);
-      add_message(rank, part);
+    const Actions& actions = from_.ranks[rank];
+    const std::size_t begin = next_[rank];
+    const std::size_t end = slot_end(actions, begin);
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!has_inputs(from_, actions[i], done_)) return false;
     }
+    next_[rank] = end;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!actions[i].none()) add(rank, actions[i], from_.place(rank, i));
+    }
+    for (std::size_t i = begin; i < end; ++i) add_message(actions[i], from_.place(rank, i));
     return true;
   }
 
-  void add_message(std::uint32_t rank, const Action& action) {
+  void add_message(const Action& action, Place place) {
     const bool forward = action.kind == ActionKind::kForward;
     if (!forward && !gives_gradient(action.kind)) return;
     if (forward ? from_.is_last(action.stage) : from_.is_first(action.stage)) return;
     const std::uint32_t other = forward ? action.stage + 1 : action.stage - 1;
+    const std::uint32_t from = from_.rank_of_stage[action.stage];
     const std::uint32_t to = from_.rank_of_stage[other];
-    if (to == rank) return;
+    if (to == from) return;
     const ActionKind send = forward ? ActionKind::kSendForward : ActionKind::kSendBackward;
     const ActionKind recv = forward ? ActionKind::kRecvForward : ActionKind::kRecvBackward;
-    add(rank, {send, action.stage, action.micro_batch, action.place, {}});
-    add(to, {recv, other, action.micro_batch, action.place, {}});
+    add(from, {send, false, action.stage, action.micro_batch}, place);
+    add(to, {recv, false, other, action.micro_batch}, place);
   }
 
-  void add(std::uint32_t rank, Action action) {
-    done_[rank].add(action);
-    result_.ranks[rank].push_back(std::move(action));
+  void add(std::uint32_t rank, const Action& action, Place place) {
+    if (has_micro_batch(action.kind)) done_.add(action);
+    result_.ranks[rank].push_back(action);
+    if (!result_.places.empty()) result_.places[rank].push_back(place);
   }
 
   void complain(Diagnostics& diagnostics) const {
     for (std::uint32_t rank = 0; rank < from_.ranks.size(); ++rank) {
       if (next_[rank] == from_.ranks[rank].size()) continue;
-      const Action& action = from_.ranks[rank][next_[rank]];
       Diagnostic& error = diagnostics.error(
-          action.place, "this schedule cannot be done, with whatever messages: rank " +
-                            std::to_string(rank) + " comes to '" + action_text(action) +
-                            "', and what it needs is never computed");
+          from_.place(rank, next_[rank]),
+          "this schedule cannot be done, with whatever messages: rank " + std::to_string(rank) +
+              " comes to '" + slot_text(from_.ranks[rank], next_[rank]) +
+              "', and what it needs is never computed");
       for (std::uint32_t other = rank + 1; other < from_.ranks.size(); ++other) {
         if (next_[other] == from_.ranks[other].size()) continue;
         error.notes.push_back("rank " + std::to_string(other) + " stands at '" +
-                              action_text(from_.ranks[other][next_[other]]) + "'");
+                              slot_text(from_.ranks[other], next_[other]) + "'");
         if (error.notes.size() == 8) break;
       }
       return;
@@ -129,7 +129,7 @@ class SendRecv {
 
   const Schedule& from_;
   std::vector<std::size_t> next_;
-  std::vector<Done> done_;
+  ActionSet done_;
   Schedule result_;
 };
 
@@ -137,11 +137,11 @@ class SendRecv {
 // that overlap count, so there may be one more.)
 std::vector<std::uint32_t> next_stages(const Actions& actions, std::size_t from) {
   std::vector<std::uint32_t> stages;
-  for (std::size_t i = from; i < actions.size() && stages.size() < kStagesAhead; ++i) {
-    for (const Action& part : parts_of(actions[i])) {
-      if (std::find(stages.begin(), stages.end(), part.stage) == stages.end()) {
-        stages.push_back(part.stage);
-      }
+  for (std::size_t i = from; i < actions.size(); ++i) {
+    const bool same_slot = i > from && actions[i - 1].overlaps_next;
+    if (stages.size() >= kStagesAhead && !same_slot) break;
+    if (std::find(stages.begin(), stages.end(), actions[i].stage) == stages.end()) {
+      stages.push_back(actions[i].stage);
     }
   }
   return stages;
@@ -150,7 +150,7 @@ std::vector<std::uint32_t> next_stages(const Actions& actions, std::size_t from)
 class DryRun {
  public:
   explicit DryRun(const Schedule& schedule)
-      : schedule_(schedule), next_(schedule.ranks.size(), 0), done_(schedule.ranks.size()) {}
+      : schedule_(schedule), next_(schedule.ranks.size(), 0), done_(schedule) {}
 
   std::optional<std::size_t> run() {
     for (std::size_t steps = 0;; ++steps) {
@@ -176,110 +176,133 @@ class DryRun {
  private:
   bool step(std::uint32_t rank) {
     const Action& action = schedule_.ranks[rank][next_[rank]];
-    if (!ready(rank, action)) return false;
-    done_[rank].add(action);
+    if (!ready(action)) return false;
+    done_.add(action);
     ++next_[rank];
     return true;
   }
 
-  bool ready(std::uint32_t rank, const Action& action) const {
+  bool ready(const Action& action) const {
     const std::uint32_t stage = action.stage;
     const std::uint32_t m = action.micro_batch;
     switch (action.kind) {
       case ActionKind::kSendForward:
-        return done_[rank].has(ActionKind::kForward, stage, m);
+        return done_.has({ActionKind::kForward, false, stage, m});
       case ActionKind::kSendBackward:
-        return done_[rank].has_gradient(stage, m);
+        return done_.has_gradient(stage, m);
       case ActionKind::kRecvForward:
-        return done_[schedule_.rank_of_stage[stage - 1]].has(ActionKind::kSendForward, stage - 1,
-                                                             m);
+        return done_.has({ActionKind::kSendForward, false, stage - 1, m});
       case ActionKind::kRecvBackward:
-        return done_[schedule_.rank_of_stage[stage + 1]].has(ActionKind::kSendBackward, stage + 1,
-                                                             m);
+        return done_.has({ActionKind::kSendBackward, false, stage + 1, m});
       case ActionKind::kUnshard:
       case ActionKind::kReshard:
       case ActionKind::kReduceGrad:
-      case ActionKind::kOverlap:
         return false;
       default:
-        return has_inputs(schedule_, action, done_[rank]);
+        return !action.overlaps_next && has_inputs(schedule_, action, done_);
     }
   }
 
   const Schedule& schedule_;
   std::vector<std::size_t> next_;
-  std::vector<Done> done_;
+  ActionSet done_;
 };
 
-}  // namespace
+/// A row that is made anew, with the places of what it is made from.
+class NewRow {
+ public:
+  NewRow(const Schedule& from, std::uint32_t rank) : from_(from), rank_(rank) {}
 
-Schedule merge_backwards(const Schedule& schedule) {
-  Schedule result = without_empty(schedule);
-  for (Actions& actions : result.ranks) {
-    Actions merged;
-    for (const Action& action : actions) {
-      const bool pair = action.kind == ActionKind::kWeightGrad && !merged.empty() &&
-                        merged.back().kind == ActionKind::kInputGrad &&
-                        merged.back().stage == action.stage &&
-                        merged.back().micro_batch == action.micro_batch;
-      if (pair) {
-        merged.back().kind = ActionKind::kBackward;
-      } else {
-        merged.push_back(action);
-      }
-    }
-    actions = std::move(merged);
+  Actions actions;
+  std::vector<Place> places;
+
+  /// In the place of action `i` of the old row.
+  void add(const Action& action, std::size_t i) {
+    actions.push_back(action);
+    if (!from_.places.empty()) places.push_back(from_.place(rank_, i));
+  }
+
+ private:
+  const Schedule& from_;
+  std::uint32_t rank_;
+};
+
+/// `schedule` without empty slots, and each row as `make` makes it of the old one.
+template <typename Make>
+Schedule with_new_rows(const Schedule& schedule, const Make& make) {
+  const Schedule from = without_empty(schedule);
+  Schedule result = from;
+  for (std::uint32_t rank = 0; rank < from.ranks.size(); ++rank) {
+    NewRow row(from, rank);
+    make(from.ranks[rank], row);
+    result.ranks[rank] = std::move(row.actions);
+    if (!from.places.empty()) result.places[rank] = std::move(row.places);
   }
   return result;
 }
 
-Schedule add_unshard_reshard(const Schedule& schedule) {
-  Schedule result = without_empty(schedule);
-  for (Actions& actions : result.ranks) {
-    Actions with;
-    std::set<std::uint32_t> active;
-    const auto add = [&](ActionKind kind, std::uint32_t stage, Place place) {
-      with.push_back({kind, stage, 0, place, {}});
-    };
+}  // namespace
+
+Schedule merge_backwards(const Schedule& schedule) {
+  return with_new_rows(schedule, [](const Actions& actions, NewRow& row) {
     for (std::size_t i = 0; i < actions.size(); ++i) {
+      const Action& action = actions[i];
+      const bool pair = action.kind == ActionKind::kWeightGrad && !row.actions.empty() &&
+                        row.actions.back().kind == ActionKind::kInputGrad &&
+                        row.actions.back().stage == action.stage &&
+                        row.actions.back().micro_batch == action.micro_batch;
+      if (pair) {
+        row.actions.back().kind = ActionKind::kBackward;
+      } else {
+        row.add(action, i);
+      }
+    }
+  });
+}
+
+Schedule add_unshard_reshard(const Schedule& schedule) {
+  return with_new_rows(schedule, [](const Actions& actions, NewRow& row) {
+    std::set<std::uint32_t> active;
+    for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
       const std::vector<std::uint32_t> next = next_stages(actions, i);
       std::set<std::uint32_t> kept;
       for (const std::uint32_t stage : active) {
         if (std::find(next.begin(), next.end(), stage) != next.end()) {
           kept.insert(stage);
         } else {
-          add(ActionKind::kReshard, stage, actions[i].place);
+          row.add({ActionKind::kReshard, false, stage, 0}, i);
         }
       }
       active = std::move(kept);
       for (const std::uint32_t stage : next) {
-        if (active.insert(stage).second) add(ActionKind::kUnshard, stage, actions[i].place);
+        if (active.insert(stage).second) row.add({ActionKind::kUnshard, false, stage, 0}, i);
       }
-      with.push_back(actions[i]);
+      for (std::size_t part = i; part < slot_end(actions, i); ++part) {
+        row.add(actions[part], part);
+      }
     }
-    for (const std::uint32_t stage : active) add(ActionKind::kReshard, stage, with.back().place);
-    actions = std::move(with);
-  }
-  return result;
+    for (const std::uint32_t stage : active) {
+      row.add({ActionKind::kReshard, false, stage, 0}, actions.size() - 1);
+    }
+  });
 }
 
 Schedule add_reduce_grad(const Schedule& schedule) {
-  Schedule result = without_empty(schedule);
   std::vector<std::uint32_t> done(schedule.stages, 0);
-  for (Actions& actions : result.ranks) {
-    Actions with;
-    for (const Action& action : actions) {
-      with.push_back(action);
-      for (const Action& part : parts_of(action)) {
-        const bool last =
-            part.kind == ActionKind::kBackward || part.kind == ActionKind::kWeightGrad;
-        if (!last || ++done[part.stage] != schedule.micro_batches) continue;
-        with.push_back({ActionKind::kReduceGrad, part.stage, 0, action.place, {}});
+  const auto is_last = [](ActionKind kind) {
+    return kind == ActionKind::kBackward || kind == ActionKind::kWeightGrad;
+  };
+  return with_new_rows(schedule, [&](const Actions& actions, NewRow& row) {
+    for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
+      const std::size_t end = slot_end(actions, i);
+      for (std::size_t part = i; part < end; ++part) row.add(actions[part], part);
+      for (std::size_t part = i; part < end; ++part) {
+        const std::uint32_t stage = actions[part].stage;
+        if (!is_last(actions[part].kind) || ++done[stage] != schedule.micro_batches) continue;
+        row.add({ActionKind::kReduceGrad, false, stage, 0}, part);
       }
     }
-    actions = std::move(with);
-  }
-  return result;
+  });
 }
 
 std::optional<Schedule> add_send_recv(const Schedule& schedule, Diagnostics& diagnostics) {

@@ -1,5 +1,8 @@
 #include "models/task_graph.hpp"
 
+#include <algorithm>
+#include <charconv>
+#include <string_view>
 #include <utility>
 
 namespace pipesim::models {
@@ -32,6 +35,39 @@ void Group::index(std::uint32_t rank_count) {
   for (std::uint32_t list = 0; list < lists.size(); ++list) {
     for (const std::uint32_t rank : lists[list]) list_of_rank_[rank] = list;
   }
+}
+
+void collapse(std::vector<ProgramStep>& steps) {
+  std::vector<std::uint32_t> list;
+  for (const ProgramStep& step : steps) {
+    if (step.actor == kNoIndex) return;
+    list.push_back(step.actor);
+  }
+  std::vector<std::uint32_t> sorted = list;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end()) return;
+  ProgramStep all;
+  all.place = steps.front().place;
+  all.list = std::move(list);
+  steps.clear();
+  steps.push_back(std::move(all));
+}
+
+ActName act_name(const ActorTemplate& actor, std::uint32_t k) {
+  if (!actor.numbers) return {actor.name, k + 1};
+  return {actor.name + std::to_string(actor.numbers->number(k)), 1};
+}
+
+std::uint32_t find_act(const ActorTemplate& actor, std::uint32_t acts, const ActName& name) {
+  if (!actor.numbers) return name.op == actor.name ? name.act - 1 : kNoIndex;
+  const std::string_view op = name.op;
+  if (name.act != 1 || op.substr(0, actor.name.size()) != actor.name) return kNoIndex;
+  const std::string_view digits = op.substr(actor.name.size());
+  std::int64_t number = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [rest, error] = std::from_chars(digits.data(), end, number);
+  if (error != std::errc() || rest != end) return kNoIndex;
+  return actor.numbers->act(number, acts);
 }
 
 TaskGraph without_places(TaskGraph graph) {

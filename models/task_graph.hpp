@@ -46,13 +46,32 @@ struct Group {
   std::vector<std::uint32_t> list_of_rank_;
 };
 
-/// One act, or a block of acts, of a host program.
+/// Gives each act of an actor a number: act k (from 0) has `first` + k * `step`.
+struct Numbering {
+  std::int64_t first = 0;
+  std::int64_t step = 1;
+
+  std::int64_t number(std::uint32_t k) const { return first + step * k; }
+
+  /// The act with this number, of so many acts; kNoIndex if none has it.
+  std::uint32_t act(std::int64_t number, std::uint32_t acts) const {
+    const std::int64_t far = number - first;
+    if (acts == 0 || far == 0) return acts == 0 ? kNoIndex : 0;
+    if (step == 0 || far % step != 0 || far / step < 0 || far / step >= acts) return kNoIndex;
+    return static_cast<std::uint32_t>(far / step);
+  }
+
+  friend bool operator==(const Numbering&, const Numbering&) = default;
+};
+
+/// One act, a block of acts, or a list of acts, of a host program.
 struct ProgramStep {
   Place place;
-  std::uint32_t actor = kNoIndex;  // index in TaskGraph::actors, or kNoIndex for a block
+  std::uint32_t actor = kNoIndex;  // index in TaskGraph::actors, or kNoIndex
   std::int64_t times = 1;          // of a block
   std::optional<RankSet> on;       // of a block: only on these ranks
   std::vector<ProgramStep> block;
+  std::vector<std::uint32_t> list;  // of actors, where it is one: acts take 4 bytes each in it
 
   friend bool operator==(const ProgramStep&, const ProgramStep&) = default;
 };
@@ -171,16 +190,22 @@ struct CallTemplate {
   std::uint32_t communicator = kNoIndex;
   std::optional<Expr> peer;  // a rank: whom to send to, whom to receive from, the root
   Expr bytes;
-  std::string type;                    // of the elements; empty: not said
-  std::string tag;                     // what a message is for; empty: not said
-  std::optional<Expr> tag_number;      // the same, where it is a number
-  Expr takes;                          // ns
-  std::optional<Algorithm> algorithm;  // that of the communicator where nothing is said
-  bool timed = false;                  // its time follows from bytes and cluster, not from `takes`
+  std::string type;                      // of the elements; empty: not said
+  std::string tag;                       // what a message is for; empty: not said
+  std::optional<Expr> tag_number;        // the same, where it is a number
+  std::optional<Numbering> tag_numbers;  // what stands behind the tag of each act
+  Expr takes;                            // ns
+  std::optional<Algorithm> algorithm;    // that of the communicator where nothing is said
+  bool timed = false;  // its time follows from bytes and cluster, not from `takes`
 
   std::string tag_on(std::uint32_t rank) const {
     const auto number = tag_number ? tag_number->value(rank) : std::nullopt;
     return number ? std::to_string(*number) : tag;
+  }
+
+  /// Of act `k`, from 0.
+  std::string tag_of(std::uint32_t rank, std::uint32_t k) const {
+    return tag_on(rank) + (tag_numbers ? std::to_string(tag_numbers->number(k)) : "");
   }
 
   friend bool operator==(const CallTemplate&, const CallTemplate&) = default;
@@ -212,8 +237,17 @@ struct EventTemplate {
   friend bool operator==(const EventTemplate&, const EventTemplate&) = default;
 };
 
+/// Act k of an actor starts only once act k + `ahead` of another is done, see sim::After.
+struct AfterTemplate {
+  std::uint32_t actor = kNoIndex;
+  std::uint32_t ahead = 0;
+
+  friend bool operator==(const AfterTemplate&, const AfterTemplate&) = default;
+};
+
 struct ActorTemplate {
   std::string name;
+  std::optional<Numbering> numbers;  // what stands behind the name of each act
   Place place;
   std::string kind;                // a name of actor_kinds(), or empty
   Expr times = Expr::constant(1);  // of a kind with a rate
@@ -229,6 +263,8 @@ struct ActorTemplate {
   std::optional<OutsideInputTemplate> input;
   std::optional<CollectiveTemplate> collective;
   std::optional<StepTemplate> step;  // of a host program, which says how often it acts
+  std::vector<AfterTemplate> after;  // on other streams of its rank
+  std::uint32_t behind = kNoIndex;   // a stream: what is launched there before must be done
   std::uint32_t phase = kNoIndex;    // index in TaskGraph::phases
   std::vector<RegisterTemplate> registers;
   std::vector<ReadTemplate> reads;  // data and control, in order
@@ -260,6 +296,22 @@ struct TaskGraph {
 
   friend bool operator==(const TaskGraph&, const TaskGraph&) = default;
 };
+
+/// Makes one list of the steps, if they are all single acts and one actor is there again: a list is
+/// how a program of many acts of few actors is kept.
+void collapse(std::vector<ProgramStep>& steps);
+
+/// An act as people write it: of the actor `op`, from 1. Where acts have numbers, `op` ends with
+/// its number and `act` is 1.
+struct ActName {
+  std::string op;
+  std::uint32_t act = 1;
+};
+ActName act_name(const ActorTemplate& actor, std::uint32_t k);
+
+/// The act (from 0) that is called so, of an actor that has so many; kNoIndex if none is. Where the
+/// name fits, but there are fewer acts, the number is given all the same.
+std::uint32_t find_act(const ActorTemplate& actor, std::uint32_t acts, const ActName& name);
 
 /// `graph` as if it had been made in code.
 TaskGraph without_places(TaskGraph graph);

@@ -95,6 +95,9 @@ void References::program(const HostThread& thread, const std::vector<ProgramStep
   const std::string whose = "the program of thread " + quoted(thread.name);
   for (const ProgramStep& step : steps) {
     check(step.actor, graph_.actors.size(), true, whose, "actor", step.place);
+    for (const std::uint32_t actor : step.list) {
+      check(actor, graph_.actors.size(), false, whose, "actor", step.place);
+    }
     if (step.on) check(*step.on, whose, step.place);
     program(thread, step.block);
   }
@@ -106,6 +109,10 @@ void References::actor(const ActorTemplate& actor) {
   check(actor.stream, graph_.streams.size(), true, whose, "stream", actor.place);
   check(actor.thread, graph_.threads.size(), true, whose, "thread", actor.place);
   check(actor.phase, graph_.phases.size(), true, whose, "phase", actor.place);
+  check(actor.behind, graph_.streams.size(), true, whose, "stream", actor.place);
+  for (const AfterTemplate& after : actor.after) {
+    check(after.actor, graph_.actors.size(), false, whose, "actor", actor.place);
+  }
   if (actor.collective) {
     check(actor.collective->group, graph_.groups.size(), false, whose, "group", actor.place);
     check(actor.collective->communicator, graph_.communicators.size(), true, whose, "communicator",
@@ -271,8 +278,11 @@ void Verifier::check_program(const HostThread& thread, const std::vector<Program
                              bool& has_steps, bool& has_actors) {
   for (const ProgramStep& step : steps) {
     check_program(thread, step.block, has_steps, has_actors);
-    if (step.actor == kNoIndex) continue;
-    (graph_.actors[step.actor].step ? has_steps : has_actors) = true;
+    const auto note = [&](std::uint32_t actor) {
+      (graph_.actors[actor].step ? has_steps : has_actors) = true;
+    };
+    if (step.actor != kNoIndex) note(step.actor);
+    for (const std::uint32_t actor : step.list) note(actor);
   }
 }
 

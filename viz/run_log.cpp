@@ -33,11 +33,12 @@ class Log {
 
   void add(const sim::LogEntry& entry, std::string& text) const {
     const sim::Actor& actor = plan_.actors[entry.actor];
+    const models::ActName name = names_.act(entry.actor, entry.k);
     auto out = std::back_inserter(text);
     fmt::format_to(out, "{:{}}.{:03} us {} {} {}: {}#{}", entry.time.ns / 1000, width_,
                    entry.time.ns % 1000, hosts_[actor.rank.value],
                    in_one_line(names_.thread(actor.thread)), entry.after ? "after" : "before",
-                   in_one_line(names_.op(entry.actor)), entry.k + 1);
+                   in_one_line(name.op), name.act);
     if (actor.stream.valid()) {
       fmt::format_to(out, ", stream {}", in_one_line(names_.stream(actor.stream)));
     }

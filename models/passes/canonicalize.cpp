@@ -47,6 +47,7 @@ void drop_streams(TaskGraph& graph) {
   for (const CommunicatorTemplate& communicator : graph.communicators) use(communicator.stream);
   for (const ActorTemplate& actor : graph.actors) {
     use(actor.stream);
+    use(actor.behind);
     if (!actor.step) continue;
     for (const std::uint32_t stream : actor.step->streams) use(stream);
   }

@@ -33,7 +33,7 @@ std::vector<Actions> chimera(const ScheduleShape& shape) {
     std::stable_sort(slots.begin(), slots.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     Actions row;
-    for (auto& [slot, action] : slots) row.push_back(std::move(action));
+    for (const auto& [slot, action] : slots) row.push_back(action);
     rows.push_back(std::move(row));
   }
   return rows;

@@ -90,11 +90,9 @@ class DualPipeRank {
   }
 
   void add_overlap(int forward_chunk, int backward_chunk) {
-    Action both;
-    both.kind = ActionKind::kOverlap;
-    both.parts = {forward(stage_[forward_chunk], forwards_[forward_chunk]++),
-                  backward(stage_[backward_chunk], backwards_[backward_chunk]++)};
-    row_.push_back(std::move(both));
+    row_.push_back(forward(stage_[forward_chunk], forwards_[forward_chunk]++));
+    row_.back().overlaps_next = true;
+    row_.push_back(backward(stage_[backward_chunk], backwards_[backward_chunk]++));
   }
 
   std::uint32_t rank_;

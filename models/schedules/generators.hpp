@@ -64,16 +64,16 @@ std::vector<Actions> dual_pipe(const ScheduleShape& shape);
 std::vector<Actions> chimera(const ScheduleShape& shape);
 
 inline Action forward(std::uint32_t stage, std::uint32_t m) {
-  return {ActionKind::kForward, stage, m, {}, {}};
+  return {ActionKind::kForward, false, stage, m};
 }
 inline Action backward(std::uint32_t stage, std::uint32_t m) {
-  return {ActionKind::kBackward, stage, m, {}, {}};
+  return {ActionKind::kBackward, false, stage, m};
 }
 inline Action input_grad(std::uint32_t stage, std::uint32_t m) {
-  return {ActionKind::kInputGrad, stage, m, {}, {}};
+  return {ActionKind::kInputGrad, false, stage, m};
 }
 inline Action weight_grad(std::uint32_t stage, std::uint32_t m) {
-  return {ActionKind::kWeightGrad, stage, m, {}, {}};
+  return {ActionKind::kWeightGrad, false, stage, m};
 }
 
 }  // namespace schedules

@@ -86,7 +86,7 @@ class ZbvRank {
  private:
   void add(Action action) {
     if (action.micro_batch >= shape_.micro_batches) action = Action();
-    row_.push_back(std::move(action));
+    row_.push_back(action);
   }
   void add_forward(int chunk) { add(forward(stage_[chunk], forwards_[chunk]++)); }
   void add_input_grad(int chunk) { add(input_grad(stage_[chunk], inputs_[chunk]++)); }
