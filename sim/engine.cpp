@@ -15,6 +15,7 @@
 
 #include "sim/check.hpp"
 #include "sim/event_queue.hpp"
+#include "sim/sweep.hpp"
 #include "sim/timer_queue.hpp"
 
 namespace pipesim::sim {
@@ -1422,6 +1423,11 @@ State State::initial(const Plan& plan) {
   return state;
 }
 
-Outcome run(const Plan& plan, const RunOptions& options) { return Engine(plan, options).run(); }
+Outcome run(const Plan& plan, const RunOptions& options) {
+  if (options.engine != EngineKind::kEvents && sweep_obstacle(plan, options) == nullptr) {
+    if (std::optional<Outcome> outcome = sweep(plan, options)) return std::move(*outcome);
+  }
+  return Engine(plan, options).run();
+}
 
 }  // namespace pipesim::sim

@@ -14,8 +14,16 @@
 
 namespace pipesim::sim {
 
+/// How a plan is run. The result is the same to the byte, but for Outcome::events.
+enum class EngineKind : std::uint8_t {
+  kAuto,    // the sweep where it can, else events
+  kEvents,  // event by event
+  kSweep,   // as kAuto, for callers that say so where it could not
+};
+
 /// What a caller may ask of a run.
 struct RunOptions {
+  EngineKind engine = EngineKind::kAuto;
   bool keep_act_times = false;              // fill Outcome::act_times (32 bytes per act)
   bool keep_log = false;                    // fill Outcome::log (48 bytes per act)
   const std::atomic<bool>* stop = nullptr;  // looked at now and then; true ends the run
@@ -107,6 +115,7 @@ struct Outcome {
   Time last_progress{0};  // the latest launch, start, end or arrival at a creation
   std::uint64_t acts_done = 0;
   std::uint64_t events = 0;  // how many events were handled: a measure of work, not a result
+  bool swept = false;        // the sweep ran it, which handles none
   Fingerprint fingerprint;
   std::vector<Mismatch> mismatches;  // in the order in which they were found
   std::vector<DeviceError> device_errors;
@@ -117,8 +126,9 @@ struct Outcome {
   std::vector<LogEntry> log;  // in the order in which it was written
 };
 
-/// Runs `plan` by the rules of docs/rules.md. Cost: O(log running ops) per act, and no allocation
-/// per event once queues have grown to the size that the run needs.
+/// Runs `plan` by the rules of docs/rules.md. Where EngineKind::kSweep is asked for and cannot, the
+/// event engine runs it: the outcome is not `swept`. Cost: O(log running ops) per act, and no
+/// allocation per event once queues have grown to the size that the run needs.
 Outcome run(const Plan& plan, const RunOptions& options = {});
 
 }  // namespace pipesim::sim

@@ -1,0 +1,115 @@
+// The sweep against the event engine: where the sweep runs a plan to its end, nothing about the
+// outcome may differ, and a plan that can be swept and completes may not be left to the engine too
+// often.
+#include "sim/sweep.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "tests/support/catch.hpp"
+#include "tests/twin/random_spec.hpp"
+#include "tests/twin/to_plan.hpp"
+
+using namespace pipesim;
+
+namespace {
+
+sim::RunOptions options_of(sim::EngineKind engine) {
+  sim::RunOptions options;
+  options.engine = engine;
+  options.keep_act_times = true;
+  return options;
+}
+
+// Half of the plans have nothing that the sweep does not do: faults, limited devices, creation that
+// waits for devices.
+sim::Plan random_plan(std::uint64_t seed) {
+  twin::Spec spec = twin::random_spec(seed);
+  if (seed % 4 < 2) return twin::to_plan(spec);
+  spec = twin::without_faults(std::move(spec));
+  for (twin::Device& device : spec.devices) {
+    device.hardware_queues = 0;
+    device.resident = 0;
+    device.implicit_order = false;
+  }
+  for (twin::Communicator& communicator : spec.communicators) {
+    communicator.waits_for_device = false;
+  }
+  return twin::to_plan(spec);
+}
+
+// What a run may leave behind when all is done; its queues and lines are empty then.
+void check_same_state(const sim::Plan& plan, const sim::State& a, const sim::State& b) {
+  for (const sim::ActorId id : ids_of(plan.actors)) {
+    CHECK(a.actors[id].launched == b.actors[id].launched);
+    CHECK(a.actors[id].done == b.actors[id].done);
+    CHECK(a.started(plan, id) == b.started(plan, id));
+    CHECK(a.entered(plan, id) == b.entered(plan, id));
+  }
+  for (const sim::StreamId id : ids_of(plan.streams)) {
+    CHECK(a.streams[id].items.empty());
+    CHECK(b.streams[id].items.empty());
+    CHECK(a.streams[id].launched == b.streams[id].launched);
+    CHECK(a.streams[id].done == b.streams[id].done);
+  }
+  for (const sim::ThreadId id : ids_of(plan.threads)) {
+    CHECK(a.threads[id].mode == b.threads[id].mode);
+    CHECK(a.threads[id].next_act == b.threads[id].next_act);
+  }
+  for (const sim::CommunicatorId id : ids_of(plan.communicators)) {
+    CHECK(a.communicators[id].exists == b.communicators[id].exists);
+    CHECK(a.communicators[id].ranks_arrived == b.communicators[id].ranks_arrived);
+    CHECK(a.communicators[id].in_round == b.communicators[id].in_round);
+  }
+  for (const sim::SignalId id : ids_of(plan.signals)) {
+    CHECK(a.signals[id].recorded == b.signals[id].recorded);
+    CHECK(a.signals[id].fired == b.signals[id].fired);
+  }
+  for (const sim::CallId id : ids_of(plan.calls)) CHECK(a.calls[id] == b.calls[id]);
+  for (const sim::ChannelId id : ids_of(plan.channels)) {
+    REQUIRE(a.channels[id].messages.size() == b.channels[id].messages.size());
+    for (std::uint32_t i = 0; i < a.channels[id].messages.size(); ++i) {
+      CHECK(a.channels[id].messages[i].call == b.channels[id].messages[i].call);
+      CHECK(a.channels[id].messages[i].k == b.channels[id].messages[i].k);
+    }
+  }
+  CHECK(a.arrived == b.arrived);
+}
+
+}  // namespace
+
+TEST_CASE("the sweep and the event engine agree on random plans", "[twin]") {
+  constexpr std::uint64_t kPlans = 60000;
+  int possible = 0;
+  int completed = 0;
+  int swept = 0;
+  for (std::uint64_t seed = 1; seed <= kPlans; ++seed) {
+    const sim::Plan plan = random_plan(seed);
+    const sim::RunOptions options = options_of(sim::EngineKind::kEvents);
+    if (sim::sweep_obstacle(plan, options) != nullptr) continue;
+    ++possible;
+    const sim::Outcome events = sim::run(plan, options);
+    const bool good = events.end == sim::RunEnd::kCompleted && events.mismatches.empty();
+    if (good) ++completed;
+    const std::optional<sim::Outcome> outcome = sim::sweep(plan, options);
+    if (!outcome) continue;
+    ++swept;
+    INFO("seed " << seed);
+    REQUIRE(good);
+    CHECK(outcome->swept);
+    CHECK(outcome->end == events.end);
+    CHECK(outcome->last_progress == events.last_progress);
+    CHECK(outcome->acts_done == events.acts_done);
+    CHECK(outcome->fingerprint.value(sim::Verdict::kCompleted) ==
+          events.fingerprint.value(sim::Verdict::kCompleted));
+    CHECK(outcome->act_times == events.act_times);
+    check_same_state(plan, outcome->state, events.state);
+    const sim::Outcome automatic = sim::run(plan, options_of(sim::EngineKind::kAuto));
+    CHECK(automatic.swept);
+  }
+  INFO(possible << " plans could be swept, " << completed << " complete, " << swept << " were");
+  CHECK(possible > 1000);
+  CHECK(swept > 500);
+  CHECK(swept * 10 > completed * 7);
+}
