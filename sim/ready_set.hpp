@@ -1,0 +1,54 @@
+// A set of small numbers that gives back the largest first, in a few instructions: bits, and above
+// each 64 of them a bit that says whether one of them is set.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace pipesim::sim {
+
+class ReadySet {
+ public:
+  /// Of the numbers below `size`.
+  explicit ReadySet(std::size_t size) {
+    do {
+      size = (size + 63) / 64;
+      levels_.emplace_back(size == 0 ? 1 : size, 0);
+    } while (size > 1);
+  }
+
+  bool empty() const { return levels_.back().front() == 0; }
+
+  void add(std::uint32_t number) {
+    for (std::vector<std::uint64_t>& level : levels_) {
+      std::uint64_t& word = level[number / 64];
+      const bool known = word != 0;
+      word |= std::uint64_t{1} << (number % 64);
+      if (known) return;
+      number /= 64;
+    }
+  }
+
+  /// Takes the largest out. Only where the set is not empty.
+  std::uint32_t pop() {
+    std::uint32_t number = 0;
+    for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
+      number = 64 * number + (63 - static_cast<std::uint32_t>(std::countl_zero((*level)[number])));
+    }
+    std::uint32_t at = number;
+    for (std::vector<std::uint64_t>& level : levels_) {
+      std::uint64_t& word = level[at / 64];
+      word &= ~(std::uint64_t{1} << (at % 64));
+      if (word != 0) break;
+      at /= 64;
+    }
+    return number;
+  }
+
+ private:
+  std::vector<std::vector<std::uint64_t>> levels_;  // the bits of the numbers first
+};
+
+}  // namespace pipesim::sim
