@@ -78,6 +78,7 @@ class Engine {
 
   // Streams (rules 5.2 and 5.4).
   void advance(StreamId id);
+  bool held(StreamId id, StreamId& by, std::uint32_t& until) const;
   bool held(StreamId id) const;
   void start_head(StreamId id);
   void release_dependents(StreamId id);
@@ -133,7 +134,7 @@ class Engine {
   void hang(CallId id, LinkId link);
   void watch(StreamId id);
   void watchdog_looks(StreamId id, Time at);
-  Time due(const StreamItem& item) const;
+  Time due(ActorId actor, Time launch) const;
   Time polled(Time time) const;
   void set_step_timeout(ThreadId id);
   void set_creation_timeout(ThreadId id, CommunicatorId communicator);
@@ -550,8 +551,7 @@ void Engine::launch(ActorId id) {
   if (actor.role == Role::kWait) needed = state_.signals[actor.signal].recorded;
   if (actor.behind.valid()) needed = state_.streams[actor.behind].launched;
   StreamState& stream = state_.streams[actor.stream];
-  stream.items.push(StreamItem::act(id, queue_.now(), needed));
-  ++stream.launched;
+  stream.push_act(StreamItem::act(id, needed), queue_.now());
   const DeviceId device = plan_.streams[actor.stream].device;
   if (limited(device)) {
     join_queues(actor.stream);
@@ -743,35 +743,51 @@ void Engine::advance(StreamId id) {
   }
 }
 
-// Whether the act at the head has to wait for other streams.
-bool Engine::held(StreamId id) const {
+// Whether the act at the head has to wait for other streams. If so, it cannot start before `until`
+// acts of stream `by` are done.
+bool Engine::held(StreamId id, StreamId& by, std::uint32_t& until) const {
   const StreamItem& head = state_.streams[id].items.front();
   const Actor& actor = plan_.actors[head.actor()];
   const std::uint32_t k = state_.actors[head.actor()].done;
   for (std::uint32_t i = actor.afters; i < actor.afters_end; ++i) {
     const After& after = plan_.afters[i];
-    if (state_.actors[after.actor].done <= k + after.ahead) return true;
+    if (state_.actors[after.actor].done > k + after.ahead) continue;
+    by = plan_.actors[after.actor].stream;
+    until = state_.streams[by].done + 1;
+    return true;
   }
-  return actor.behind.valid() && state_.streams[actor.behind].done < head.needed();
+  if (!actor.behind.valid() || state_.streams[actor.behind].done >= head.needed()) return false;
+  by = actor.behind;
+  until = head.needed();
+  return true;
+}
+
+bool Engine::held(StreamId id) const {
+  StreamId by;
+  std::uint32_t until = 0;
+  return held(id, by, until);
 }
 
 void Engine::start_head(StreamId id) {
-  const ActorId actor = state_.streams[id].items.front().actor();
-  if (plan_.actors[actor].waits_for_streams() && held(id)) return;
+  StreamState& stream = state_.streams[id];
+  const ActorId actor = stream.items.front().actor();
+  stream.held_by = StreamId();
+  if (plan_.actors[actor].waits_for_streams() && held(id, stream.held_by, stream.held_until)) {
+    return;
+  }
   start(id, actor);
 }
 
 // An act of the stream has ended: others may have waited for it.
 void Engine::release_dependents(StreamId id) {
+  const std::uint32_t done = state_.streams[id].done;
   for (std::uint32_t i = plan_.streams[id].dependents; i < plan_.streams[id].dependents_end; ++i) {
     const StreamId other = plan_.dependents[i];
     const StreamState& state = state_.streams[other];
-    if (state.items.empty() || state.head_start != kNever) continue;
-    const DeviceId device = plan_.streams[other].device;
-    if (limited(device)) {
-      dispatch(device);
-    } else {
-      start_head(other);
+    if (state.held_by.valid()) {
+      if (state.held_by == id && state.held_until <= done) start_head(other);
+    } else if (limited(plan_.streams[other].device)) {
+      dispatch(plan_.streams[other].device);
     }
   }
 }
@@ -812,14 +828,15 @@ void Engine::end_collective(CollectiveId id) {
 
 void Engine::end_act(StreamId id) {
   StreamState& stream = state_.streams[id];
-  const StreamItem item = stream.items.pop();
+  const Time launch = stream.launch.time;
+  const StreamItem item = stream.pop_act();
   const ActorId actor_id = item.actor();
   const Actor& actor = plan_.actors[actor_id];
   const std::uint32_t k = state_.actors[actor_id].done++;
   ++acts_done_;
   ++stream.done;
   progress();
-  keep_times(actor_id, k, {item.launch(), stream.head_start, queue_.now()});
+  keep_times(actor_id, k, {launch, stream.head_start, queue_.now()});
   stream.head_start = kNever;
   const DeviceId device = plan_.streams[id].device;
   if (limited(device)) free_room(id, actor.role);
@@ -875,8 +892,8 @@ void Engine::dispatch(DeviceId id) {
     for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
       const StreamId stream = plan_.device_streams[i];
       if (!may_start(device, room, stream)) continue;
-      const Time launch = state_.streams[stream].items.front().launch();
-      if (!best.valid() || launch < state_.streams[best].items.front().launch()) best = stream;
+      const Time launch = state_.streams[stream].launch.time;
+      if (!best.valid() || launch < state_.streams[best].launch.time) best = stream;
     }
     if (!best.valid()) return;
     const ActorId actor = state_.streams[best].items.front().actor();
@@ -1287,17 +1304,16 @@ Time Engine::polled(Time time) const {
 }
 
 // When the watchdog has waited long enough for what stands in a stream.
-Time Engine::due(const StreamItem& item) const {
-  if (item.kind() != StreamItem::Kind::kAct) return kEndOfTime;
-  const Duration timeout = plan_.actors[item.actor()].watchdog;
-  return timeout.ns == 0 ? kEndOfTime : polled(later(item.launch(), timeout));
+Time Engine::due(ActorId actor, Time launch) const {
+  const Duration timeout = plan_.actors[actor].watchdog;
+  return timeout.ns == 0 ? kEndOfTime : polled(later(launch, timeout));
 }
 
 // One timer per stream has to be set: for the act of it that is due first.
 void Engine::watch(StreamId id) {
   StreamState& stream = state_.streams[id];
   if (stream.items.empty()) return;
-  const Time time = due(stream.items[stream.items.size() - 1]);
+  const Time time = due(stream.items.back().actor(), queue_.now());
   if (stream.watchdog != kNever && stream.watchdog <= time) return;
   stream.watchdog = time;
   timers_.push({time, TimerKind::kWatchdog, id.value});
@@ -1308,8 +1324,10 @@ void Engine::watchdog_looks(StreamId id, Time at) {
   if (stream.watchdog != at || dead(plan_.streams[id].rank)) return;
   stream.watchdog = kNever;
   Time next = kEndOfTime;
+  LaunchTimes launches(stream);
   for (std::uint32_t i = 0; i < stream.items.size(); ++i) {
-    const Time time = due(stream.items[i]);
+    if (stream.items[i].kind() != StreamItem::Kind::kAct) continue;
+    const Time time = due(stream.items[i].actor(), launches.next());
     next = std::min(next, time);
     if (time > at) continue;
     const ActorId actor = stream.items[i].actor();
@@ -1378,11 +1396,12 @@ void Engine::keep_times(ActorId actor, std::uint32_t k, const ActTimes& times) {
 void Engine::account_unfinished() {
   IdVector<ActorId, std::uint32_t> seen(plan_.actors.size(), 0);
   for (const StreamState& stream : state_.streams) {
+    LaunchTimes launches(stream);
     for (std::uint32_t i = 0; i < stream.items.size(); ++i) {
       const StreamItem& item = stream.items[i];
       if (item.kind() != StreamItem::Kind::kAct) continue;
       const std::uint32_t k = state_.actors[item.actor()].done + seen[item.actor()]++;
-      keep_times(item.actor(), k, {item.launch(), i == 0 ? stream.head_start : kNever, kNever});
+      keep_times(item.actor(), k, {launches.next(), i == 0 ? stream.head_start : kNever, kNever});
     }
   }
 }

@@ -53,8 +53,9 @@ class IdVector {
   void reserve(std::size_t count) { items_.reserve(count); }
 
   /// Appends `item` and returns the id that now names it.
-  IdType push_back(T item) {
-    items_.push_back(std::move(item));
+  template <typename Item = T>
+  IdType push_back(Item&& item) {
+    items_.push_back(std::forward<Item>(item));
     return IdType{size() - 1};
   }
 

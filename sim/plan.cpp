@@ -275,15 +275,13 @@ CollectiveId PlanBuilder::add_collective(CommunicatorId communicator, std::vecto
   collective.members = static_cast<std::uint32_t>(plan_.members.size());
   const Communicator& owner = plan_.communicators[communicator];
   const auto ranks = plan_.communicator_ranks.begin();
-  for (std::uint32_t i = 0; i < members.size(); ++i) {
-    const Member& member = members[i];
+  for (const Member& member : members) {
     PIPESIM_CHECK(std::binary_search(ranks + owner.ranks, ranks + owner.ranks_end, member.rank),
                   {"rank", member.rank.value});
     if (!member.actor.valid()) continue;
     Actor& actor = plan_.actors[member.actor];
     PIPESIM_CHECK(actor.rank == member.rank && !actor.collective.valid());
     actor.collective = id;
-    actor.member = i;
     collective.takes = std::max(collective.takes, actor.takes);
   }
   plan_.members.insert(plan_.members.end(), members.begin(), members.end());

@@ -63,38 +63,39 @@ struct After {
   std::uint32_t ahead = 0;
 };
 
-struct Actor {
-  RankId rank;
+/// Fields in the order of how often the engine looks at them: those of each act share a cache line.
+struct alignas(64) Actor {
+  Duration takes;  // on the stream
   ThreadId thread;
   StreamId stream;
-  Duration takes;            // on the stream
-  Duration launch_overhead;  // on the host thread, before each launch
-  std::uint32_t acts = 0;    // how often it acts
-  bool immediate = false;    // its messages to its own thread leave at launch, not at the end [5]
-  bool blocking = false;     // its thread stays in the launch until the act is done [3.5]
+  CollectiveId collective;  // not valid: an ordinary op
   Role role = Role::kOp;
-  OutsideInput input;
-  SignalId signal;              // kRecord, kWait, kAwait, kSet
-  LockId lock;                  // kLock, kUnlock
-  CommunicatorId communicator;  // kCreate
-  std::uint32_t times = 0;      // kAwait of a signal that hosts set: how often it must have fired
-  std::uint32_t calls = 0;      // kCalls: range in Plan::calls: [calls, calls_end)
+  bool immediate = false;   // its messages to its own thread leave at launch, not at the end [5]
+  bool blocking = false;    // its thread stays in the launch until the act is done [3.5]
+  std::uint32_t calls = 0;  // kCalls: range in Plan::calls: [calls, calls_end)
   std::uint32_t calls_end = 0;
-  std::uint32_t streams = 0;  // kSynchronize: range in Plan::synchronized, ascending
-  std::uint32_t streams_end = 0;
+  StreamId behind;           // starts only once what was launched there before is done [5.4]
   std::uint32_t afters = 0;  // kOp, kCalls: range in Plan::afters: [afters, afters_end)
   std::uint32_t afters_end = 0;
-  StreamId behind;                  // starts only once what was launched there before is done [5.4]
-  std::uint32_t dies_at = kNoAct;   // its rank dies instead of the launch of this act [10.2]
-  std::uint32_t fails_at = kNoAct;  // kOp: this act ends in an error of the device [10.3]
-  Duration timeout;                 // of a step of the host; 0: none [10.5]
-  Duration watchdog;                // the shortest timeout of the communicators that it uses
-  CollectiveId collective;          // not valid: an ordinary op
-  std::uint32_t member = 0;         // which member of the collective it is
-  std::uint32_t registers = 0;      // range in Plan::registers: [registers, registers_end)
+  std::uint32_t registers = 0;  // range in Plan::registers: [registers, registers_end)
   std::uint32_t registers_end = 0;
   std::uint32_t inputs = 0;  // range in Plan::inputs: [inputs, inputs_end)
   std::uint32_t inputs_end = 0;
+  // Of launches, and of few acts:
+  Duration launch_overhead;  // on the host thread, before each launch
+  Duration timeout;          // of a step of the host; 0: none [10.5]
+  Duration watchdog;         // the shortest timeout of the communicators that it uses
+  RankId rank;
+  std::uint32_t acts = 0;       // how often it acts
+  SignalId signal;              // kRecord, kWait, kAwait, kSet
+  LockId lock;                  // kLock, kUnlock
+  CommunicatorId communicator;  // kCreate
+  std::uint32_t times = 0;    // kAwait of a signal that hosts set: how often it must have fired
+  std::uint32_t streams = 0;  // kSynchronize: range in Plan::synchronized, ascending
+  std::uint32_t streams_end = 0;
+  std::uint32_t dies_at = kNoAct;   // its rank dies instead of the launch of this act [10.2]
+  std::uint32_t fails_at = kNoAct;  // kOp: this act ends in an error of the device [10.3]
+  OutsideInput input;
 
   /// Its acts may have to wait for other streams.
   bool waits_for_streams() const { return afters != afters_end || behind.valid(); }
@@ -165,21 +166,21 @@ enum class CallKind : std::uint8_t { kCollective, kSend, kReceive };
 
 /// A call on a communicator [9.3]. Sends and receives use count and type of the signature only.
 struct Call {
+  Duration takes;
   ActorId actor;
   CommunicatorId communicator;
   CallKind kind = CallKind::kCollective;
-  bool eager = false;        // of a send
-  std::uint32_t member = 0;  // its own rank: index in Plan::communicator_ranks
-  std::uint32_t peer = 0;    // of a send or receive: likewise
-  ChannelId channel;         // of a send or receive
-  CallId after;              // of its act: holds this one back until it is done
-  CallId before;             // the one that this one holds back
-  Signature signature;
+  bool eager = false;  // of a send
+  bool fatal = false;  // its rank dies when it would be done [10.2]
+  ChannelId channel;   // of a send or receive
+  LinkId link;         // of a send or receive: what its message goes over, if that can be down
+  CallId after;        // of its act: holds this one back until it is done
+  CallId before;       // the one that this one holds back
+  std::uint32_t member = 0;    // its own rank: index in Plan::communicator_ranks
+  std::uint32_t peer = 0;      // of a send or receive: likewise
   std::uint32_t tag = 0;       // of a send or receive: of its first act,
   std::uint32_t tag_step = 0;  // and what is added with each act, modulo 2^32
-  Duration takes;
-  LinkId link;         // of a send or receive: what its message goes over, if that can be down
-  bool fatal = false;  // its rank dies when it would be done [10.2]
+  Signature signature;
 };
 
 /// Carries the messages of one rank to one other (or itself) on a communicator [9.5].

@@ -23,6 +23,11 @@ class Ring {
     return items_[first_];
   }
 
+  T& back() {
+    PIPESIM_DCHECK(size_ > 0);
+    return items_[(first_ + size_ - 1) & (capacity() - 1)];
+  }
+
   /// Item `i` from the front, i < size().
   const T& operator[](std::uint32_t i) const {
     PIPESIM_DCHECK(i < size_, {"i", i}, {"size", size_});
@@ -40,10 +45,15 @@ class Ring {
     const T item = items_[first_];
     first_ = (first_ + 1) & (capacity() - 1);
     --size_;
+    // A long queue was written long ago. By its next turn what comes is at hand: fetching it then
+    // is a quarter of the time of a run whose hosts launch a whole step ahead.
+    __builtin_prefetch(&items_[(first_ + kPerLine) & (capacity() - 1)]);
     return item;
   }
 
  private:
+  static constexpr std::uint32_t kPerLine = sizeof(T) < 64 ? 64 / sizeof(T) : 1;  // of the cache
+
   // Always a power of two, or 0.
   std::uint32_t capacity() const { return static_cast<std::uint32_t>(items_.size()); }
 

@@ -55,7 +55,7 @@ class Message {
   std::uint32_t bits_ = 0;
 };
 
-/// What stands in a stream: an act with its launch time, or a mark.
+/// What stands in a stream: an act, or a mark.
 class StreamItem {
  public:
   enum class Kind : std::uint32_t { kAct, kAckMark, kCreationMark, kSynchronizeMark };
@@ -63,17 +63,17 @@ class StreamItem {
   StreamItem() = default;
   /// `needed`: of a wait how often its signal must have fired; of an act that stays behind a stream
   /// (5.4) how many acts of that must be done.
-  static StreamItem act(ActorId actor, Time launch, std::uint32_t needed = 0) {
-    StreamItem item(Kind::kAct, actor.value, launch);
+  static StreamItem act(ActorId actor, std::uint32_t needed = 0) {
+    StreamItem item(Kind::kAct, actor.value);
     item.needed_ = needed;
     return item;
   }
-  static StreamItem ack_mark(EdgeId edge) { return StreamItem(Kind::kAckMark, edge.value, kNever); }
+  static StreamItem ack_mark(EdgeId edge) { return StreamItem(Kind::kAckMark, edge.value); }
   static StreamItem creation_mark(CommunicatorId communicator) {
-    return StreamItem(Kind::kCreationMark, communicator.value, kNever);
+    return StreamItem(Kind::kCreationMark, communicator.value);
   }
   static StreamItem synchronize_mark(ThreadId thread) {
-    return StreamItem(Kind::kSynchronizeMark, thread.value, kNever);
+    return StreamItem(Kind::kSynchronizeMark, thread.value);
   }
 
   Kind kind() const { return static_cast<Kind>(bits_ >> 30); }
@@ -82,19 +82,23 @@ class StreamItem {
   CommunicatorId communicator() const { return CommunicatorId{bits_ & kIdMask}; }
   ThreadId thread() const { return ThreadId{bits_ & kIdMask}; }
   bool same_mark(const StreamItem& mark) const { return bits_ == mark.bits_; }
-  Time launch() const { return launch_; }
   std::uint32_t needed() const { return needed_; }
 
  private:
   static constexpr std::uint32_t kIdMask = (1u << 30) - 1;
-  StreamItem(Kind kind, std::uint32_t id, Time launch)
-      : launch_(launch), bits_((static_cast<std::uint32_t>(kind) << 30) | id) {}
+  StreamItem(Kind kind, std::uint32_t id)
+      : bits_((static_cast<std::uint32_t>(kind) << 30) | id) {}
 
-  Time launch_ = kNever;
   std::uint32_t bits_ = 0;
   std::uint32_t needed_ = 0;
 };
-static_assert(sizeof(StreamItem) == 16);
+static_assert(sizeof(StreamItem) == 8);
+
+/// So many acts of a stream, one after the other, were launched at `time`.
+struct Launches {
+  Time time = kNever;
+  std::uint32_t count = 0;
+};
 
 /// A first-in-first-out line of threads, linked through ThreadState::next_in_line: a thread stands
 /// in at most one.
@@ -131,17 +135,61 @@ struct EdgeState {
   std::uint32_t acknowledged = 0;  // slots, as the producer has counted
 };
 
-struct StreamState {
-  Ring<StreamItem> items;        // the head first
-  Time head_start = kNever;      // of the act at the head; kNever while its device has no room
+/// What is looked at for each act shares a cache line. Hosts launch many acts at one moment, so the
+/// times of launches are kept apart, each once.
+struct alignas(64) StreamState {
+  Ring<StreamItem> items;    // the head first
+  Time head_start = kNever;  // of the act at the head; kNever while it may not start
+  Launches launch;           // of the first acts
+  std::uint32_t done = 0;    // acts, since the start
+  // Of a head that waits for other streams (5.4): it cannot start before so many acts of this one
+  // are done. Not valid: it does not wait, or the stream is on a limited device.
+  StreamId held_by;
+  std::uint32_t held_until = 0;
   std::uint32_t unfinished = 0;  // acts launched and not done, and places kept for threads
   std::uint32_t launched = 0;    // acts, since the start
-  std::uint32_t done = 0;
+  Ring<Launches> later_launches;
   ThreadLine waiting;     // for a place in the launch queue
   StreamId next_in_line;  // of a signal for which the wait at its head waits
   // Timers (10.5); kNever: none is set.
   Time watchdog = kNever;
   Time link_error = kNever;
+
+  void push_act(StreamItem act, Time now) {
+    items.push(act);
+    ++launched;
+    Launches& last = later_launches.empty() ? launch : later_launches.back();
+    if (last.count == 0) last.time = now;
+    if (last.time == now) {
+      ++last.count;
+    } else {
+      later_launches.push({now, 1});
+    }
+  }
+
+  /// Takes the act at the head.
+  StreamItem pop_act() {
+    if (--launch.count == 0 && !later_launches.empty()) launch = later_launches.pop();
+    return items.pop();
+  }
+};
+
+/// Goes along the acts of a stream, from the first on, with the times of their launches.
+class LaunchTimes {
+ public:
+  explicit LaunchTimes(const StreamState& stream) : stream_(stream), now_(stream.launch) {}
+
+  /// Of the next act. Only while there is one.
+  Time next() {
+    if (now_.count == 0) now_ = stream_.later_launches[later_++];
+    --now_.count;
+    return now_.time;
+  }
+
+ private:
+  const StreamState& stream_;
+  Launches now_;
+  std::uint32_t later_ = 0;
 };
 
 struct ThreadState {
