@@ -6,7 +6,7 @@
 #include "pipesim/command.hpp"
 #include "pipesim/task_graph.hpp"
 
-using namespace pipesim;
+namespace models = pipesim::models;
 
 namespace {
 
@@ -26,5 +26,5 @@ int main(int argc, char** argv) {
               {{"op", models::OptionType::kText, {}, "which one"},
                {"to", models::OptionType::kText, {}, "what it is called then"}},
               rename});
-  return run_command(argc, argv, passes);
+  return pipesim::run_command(argc, argv, passes);
 }

@@ -138,7 +138,7 @@ class Steps {
   std::shared_ptr<Data> data_;
 };
 
-/// A task graph that is being described.
+/// A task graph that is being described. Copies describe the same one.
 class GraphBuilder {
  public:
   explicit GraphBuilder(std::string_view name, std::uint32_t ranks = 1);
