@@ -3,15 +3,10 @@
 //   own_pass opt scenarios/swin_2x2x2.yaml --passes rename=BdstBuf:to=gradient_buffer
 //
 // docs/passes.md goes through it line by line.
-#include <iostream>
-#include <string>
-#include <vector>
+#include "pipesim/command.hpp"
+#include "pipesim/task_graph.hpp"
 
-#include "app/command_line.hpp"
-#include "models/graph_edit.hpp"
-#include "models/passes/pass.hpp"
-
-using namespace pipesim;
+namespace models = pipesim::models;
 
 namespace {
 
@@ -31,7 +26,5 @@ int main(int argc, char** argv) {
               {{"op", models::OptionType::kText, {}, "which one"},
                {"to", models::OptionType::kText, {}, "what it is called then"}},
               rename});
-  app::Console console{std::cin, std::cout, std::cerr};
-  console.passes = &passes;
-  return app::run_command_line(std::vector<std::string>(argv + 1, argv + argc), console);
+  return pipesim::run_command(argc, argv, passes);
 }

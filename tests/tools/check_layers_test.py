@@ -19,6 +19,11 @@ GOOD = {
     "viz/dot.hpp": '#pragma once\n#include "models/graph.hpp"\n',
     "viz/dot.cpp": '#include "viz/dot.hpp"\n#include <graphviz/cgraph.h>\n#include <cgraph.h>\n',
     "app/main.cpp": '#include <unistd.h>\n#include "formats/yaml.hpp"\n#include "viz/dot.hpp"\n',
+    "include/pipesim/run.hpp": '#pragma once\n#include <string>\n#include "pipesim/graph.hpp"\n',
+    "include/pipesim/graph.hpp": "#pragma once\n",
+    "include/pipesim/task_graph.hpp": '#pragma once\n#include "models/graph.hpp"\n',
+    "include/pipesim/catch2.hpp": '#include <catch2/catch.hpp>\n#include "pipesim/run.hpp"\n',
+    "library/run.cpp": '#include "pipesim/run.hpp"\n#include "viz/dot.hpp"\n#include <fmt/core.h>\n',
     "tests/twin/spec.hpp": "#pragma once\n#include <vector>\n",
     "tests/twin/twin.cpp": '#include "tests/twin/spec.hpp"\n',
     "tests/twin/to_plan.cpp": '#include "sim/time.hpp"\n#include "tests/twin/spec.hpp"\n',
@@ -98,6 +103,30 @@ class CheckLayers(unittest.TestCase):
             self.assert_fails(
                 path, f"#include <{header}>\n", f"1: error: {folder} must not use <{header}>"
             )
+
+    def test_public_headers_show_nothing_of_the_inside(self):
+        self.assert_fails(
+            "include/pipesim/bad.hpp",
+            '#include "sim/time.hpp"\n',
+            "1: error: include/pipesim must not include 'sim/time.hpp': it may use nothing of ours",
+        )
+        # The one that shows models does not show more.
+        self.assert_fails(
+            "include/pipesim/task_graph.hpp",
+            '#include "viz/dot.hpp"\n',
+            "1: error: include/pipesim must not include 'viz/dot.hpp': it may use nothing of ours",
+        )
+        self.assert_fails(
+            "include/pipesim/bad.hpp",
+            "#include <catch2/catch.hpp>\n",
+            "1: error: third-party header <catch2/catch.hpp> in a header of ours",
+        )
+        self.assert_fails(
+            "app/bad.cpp",
+            '#include "pipesim/run.hpp"\n',
+            "1: error: app must not include 'include/pipesim/run.hpp': it may use formats, viz, "
+            "models, sim",
+        )
 
     def test_sim_has_no_floating_point(self):
         for text in ("double x;", "float x;", "auto x = 1.5;", "f(static_cast<double>(n));"):

@@ -61,6 +61,22 @@ class Docs(unittest.TestCase):
         named = set(re.findall(r"\]\(\.\./scenarios/([\w.]+)\)", read("docs/scenarios.md")))
         self.assertEqual(shipped, named)
 
+    def test_the_code_on_the_library_page_is_compiled(self):
+        sources = read("tests/consumer/CMakeLists.txt") + read("tests/consumer/scheduler_test.cpp")
+        blocks = re.findall(r"^```(?:cpp|cmake)\n(.*?)^```$", read("docs/library.md"), re.M | re.S)
+        self.assertGreaterEqual(len(blocks), 5)
+        for block in blocks:
+            self.assertIn(block, sources)
+
+    def test_every_matcher_is_on_its_page(self):
+        matchers = set(re.findall(r"^(?:inline )?auto (\w+)\(", read("include/pipesim/catch2.hpp"), re.M))
+        named = set(re.findall(r"^\| `(\w+)\(", read("docs/library.md"), re.M))
+        self.assertEqual(matchers, named)
+
+    def test_every_public_header_is_on_its_page(self):
+        headers = {f"pipesim/{path.name}" for path in (ROOT / "include/pipesim").glob("*.hpp")}
+        self.assertEqual(headers, set(re.findall(r"^\| `(pipesim/\w+\.hpp)`", read("docs/library.md"), re.M)))
+
     def test_links_lead_somewhere(self):
         for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
             for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):

@@ -1,0 +1,112 @@
+// Matchers for Catch2, versions 2 and 3.
+//
+//   REQUIRE_THAT(run(graph), completes());
+//   CHECK_THAT(run(graph), deadlocks_through("gather") && cycle_has(6));
+//
+// Where one does not hold, the test shows the report of the run.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#if __has_include(<catch2/matchers/catch_matchers.hpp>)
+#include <catch2/catch_tostring.hpp>
+#include <catch2/matchers/catch_matchers.hpp>
+#else
+#include <catch2/catch.hpp>
+#endif
+
+#include "pipesim/run.hpp"
+
+namespace pipesim {
+
+#if __has_include(<catch2/matchers/catch_matchers.hpp>)
+using ResultMatcherBase = Catch::Matchers::MatcherBase<Result>;
+#else
+using ResultMatcherBase = Catch::MatcherBase<Result>;
+#endif
+
+/// A matcher that is a function.
+template <typename Holds>
+class ResultMatcher : public ResultMatcherBase {
+ public:
+  ResultMatcher(Holds holds, std::string description)
+      : holds_(std::move(holds)), description_(std::move(description)) {}
+
+  bool match(const Result& result) const override { return holds_(result); }
+  std::string describe() const override { return description_; }
+
+ private:
+  Holds holds_;
+  std::string description_;
+};
+
+/// The run ended with this verdict.
+inline auto has_verdict(Verdict verdict) {
+  return ResultMatcher([verdict](const Result& result) { return result.verdict() == verdict; },
+                       "has the verdict " + verdict_name(verdict));
+}
+
+/// Every act was done.
+inline auto completes() {
+  return ResultMatcher([](const Result& result) { return result.completed(); }, "completes");
+}
+
+/// Acts wait for each other in a circle.
+inline auto deadlocks() {
+  return ResultMatcher([](const Result& result) { return result.verdict() == Verdict::kDeadlock; },
+                       "deadlocks");
+}
+
+/// All of `ops` are on the shortest circle of waits, in any order.
+template <typename... Ops>
+auto deadlocks_through(const Ops&... ops) {
+  std::vector<std::string> names = {std::string(ops)...};
+  std::string description = "deadlocks through";
+  for (const std::string& name : names) description += " '" + name + "'";
+  return ResultMatcher(
+      [names = std::move(names)](const Result& result) {
+        return result.verdict() == Verdict::kDeadlock &&
+               std::all_of(names.begin(), names.end(), [&](const std::string& name) {
+                 return result.cycle_goes_through(name);
+               });
+      },
+      std::move(description));
+}
+
+/// The shortest circle has so many waits.
+inline auto cycle_has(std::size_t waits) {
+  return ResultMatcher([waits](const Result& result) { return result.cycle().size() == waits; },
+                       "has a cycle of " + std::to_string(waits) + " waits");
+}
+
+/// Waits end at this rank, which died or never comes.
+inline auto waits_for_rank(std::uint32_t rank) {
+  return ResultMatcher(
+      [rank](const Result& result) {
+        return std::any_of(result.roots().begin(), result.roots().end(),
+                           [rank](const Root& root) { return root.rank == rank; });
+      },
+      "has acts that wait for rank " + std::to_string(rank));
+}
+
+/// The run completes, and takes exactly `time`, in simulated time.
+inline auto takes(std::chrono::nanoseconds time) {
+  return ResultMatcher(
+      [time](const Result& result) { return result.completed() && result.time() == time; },
+      "completes in exactly " + std::to_string(time.count()) + " ns");
+}
+
+/// The run completes, and takes at most `time`, in simulated time.
+inline auto takes_at_most(std::chrono::nanoseconds time) {
+  return ResultMatcher(
+      [time](const Result& result) { return result.completed() && result.time() <= time; },
+      "completes in at most " + std::to_string(time.count()) + " ns");
+}
+
+}  // namespace pipesim

@@ -1,0 +1,122 @@
+"""The installed library serves a project outside of the tree.
+
+    consumer_test.py --build DIR --cmake PATH --compiler PATH --flags FLAGS --build-type TYPE
+
+Installs the build in DIR into a folder of its own, copies this project and examples/own_pass.cpp to
+another, and builds it there: by CMake, and one file of it by what pkg-config says.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OURS = pathlib.Path(__file__).resolve().parent
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    for name in ("build", "cmake", "compiler", "flags", "build-type"):
+        parser.add_argument("--" + name, required=True)
+    return parser.parse_args()
+
+
+OPTIONS = arguments()
+
+
+def run(*command, cwd, code=0, env=None):
+    """What the command prints. It has to exit with `code`."""
+    done = subprocess.run(
+        command, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, encoding="utf-8", check=False,
+    )
+    if done.returncode != code:
+        raise AssertionError(f"{command} exited with {done.returncode}:\n{done.stdout}")
+    return done.stdout
+
+
+class Consumer(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        temporary = tempfile.TemporaryDirectory(prefix="pipesim_consumer_")
+        cls.addClassCleanup(temporary.cleanup)
+        folder = pathlib.Path(temporary.name).resolve()
+        cls.project = folder / "a project"
+        # Installed in one place and used in another: nothing in it may say where it was.
+        installed = folder / "installed"
+        run(OPTIONS.cmake, "--install", OPTIONS.build, "--prefix", str(installed), cwd=folder)
+        cls.prefix = installed.rename(folder / "moved")
+        shutil.copytree(OURS, cls.project)
+        shutil.copy(ROOT / "examples/own_pass.cpp", cls.project)
+        # Folders that a project may well have, and that are none of ours.
+        for name in ("models/task_graph.hpp", "sim/time.hpp"):
+            file = cls.project / name
+            file.parent.mkdir()
+            file.write_text("#error This is the header of another project.\n", "utf-8")
+        run(
+            OPTIONS.cmake, "-G", "Ninja", "-S", ".", "-B", "build",
+            f"-DCMAKE_PREFIX_PATH={cls.prefix}",
+            f"-DCMAKE_CXX_COMPILER={OPTIONS.compiler}",
+            f"-DCMAKE_CXX_FLAGS={OPTIONS.flags} -I{shlex.quote(str(cls.project))}",
+            f"-DCMAKE_BUILD_TYPE={OPTIONS.build_type}",
+            cwd=cls.project,
+        )  # fmt: skip
+        run(OPTIONS.cmake, "--build", "build", "-j", "2", cwd=cls.project)
+
+    def test_its_tests_pass(self):
+        output = run("build/scheduler_tests", cwd=self.project)
+        self.assertIn("All tests passed", output)
+
+    def test_a_test_that_fails_shows_the_report(self):
+        output = run("build/scheduler_tests", "[.fails]", cwd=self.project, code=1)
+        # Catch2 breaks long lines.
+        output = re.sub(r"\s+", " ", output)
+        for part in (
+            "REQUIRE_THAT( run(step()), completes() ) with expansion:",
+            "step DEADLOCK at 24 us 2 ranks, 16 of 33 acts done",
+            "The cycle: 6 waits, ranks 0 and 1",
+            "buffer on stream 'backward' instead of 'forward'",
+            " completes ",
+        ):
+            self.assertIn(part, output)
+
+    def test_a_program_with_a_pass_of_its_own_is_pipesim_with_that_pass(self):
+        output = run(
+            "build/own_pass", "opt", "step.yaml", "--passes", "rename=buffer:to=gradient",
+            cwd=self.project,
+        )  # fmt: skip
+        self.assertIn("gradient: {stream: forward, takes: 1us, reads: [loss]}", output)
+
+    def test_the_program_is_installed(self):
+        output = run(self.prefix / "bin/pipesim", "run", "step.yaml", cwd=self.project, code=1)
+        self.assertIn("step  DEADLOCK at 24 us", output)
+
+    def test_no_file_says_where_it_was_made(self):
+        # Not the archive and the program: with debug information they say where the sources lie.
+        for file in self.prefix.rglob("*"):
+            if file.suffix in (".cmake", ".pc", ".hpp"):
+                self.assertNotIn(str(ROOT), file.read_text("utf-8"), file)
+
+    def test_pkg_config_knows_it_too(self):
+        if shutil.which("pkg-config") is None:
+            self.skipTest("no pkg-config")
+        [pc] = self.prefix.rglob("pipesim.pc")
+        environment = {**os.environ, "PKG_CONFIG_PATH": str(pc.parent)}
+        flags = run("pkg-config", "--cflags", "--libs", "pipesim", cwd=self.project, env=environment)
+        run(
+            OPTIONS.compiler, "-std=c++20", *shlex.split(OPTIONS.flags), "own_pass.cpp", "-o",
+            "by_pkg_config", *shlex.split(flags), cwd=self.project,
+        )  # fmt: skip
+        self.assertIn("rename", run("./by_pkg_config", "opt", "--list", cwd=self.project))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[__file__])
