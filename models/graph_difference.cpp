@@ -90,6 +90,7 @@ class Describer {
 
   Keys top() const {
     Keys keys = {{"ranks", number(graph_.ranks)}, {"micro_batches", number(graph_.micro_batches)}};
+    if (graph_.memory) keys.emplace_back("memory", numbers(*graph_.memory, all_, Unit::kBytes));
     keys.emplace_back("communicators creation", creation(graph_.creation));
     keys.emplace_back("device hardware_queues", numbers(graph_.device.hardware_queues, all_));
     keys.emplace_back("device resident", numbers(graph_.device.resident, all_));
@@ -329,6 +330,7 @@ class Describer {
     keys.emplace_back("every" + of, numbers(reg.acts_per_slot, on));
     keys.emplace_back("drain" + of, numbers(reg.drain_every, on));
     keys.emplace_back("control" + of, truth(reg.control));
+    if (reg.bytes) keys.emplace_back("bytes of " + reg.name, numbers(*reg.bytes, on, Unit::kBytes));
     if (!reg.carries.empty()) keys.emplace_back("carries" + of, tensors(reg.carries));
   }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/memory.hpp"
+
 namespace pipesim::models {
 namespace {
 
@@ -77,7 +79,9 @@ class Report {
       now = act.end.ns;
     }
     result.idle.finished_ns = makespan - now;
-    add_memory(rank, result);
+    const ActivationMemory activations = activation_memory(pipeline_, rank);
+    result.peak_activations = activations.most;
+    result.peak_bytes = weight_memory(pipeline_, rank) + activations.most_bytes;
     return result;
   }
 
@@ -112,29 +116,6 @@ class Report {
     }
     idle.host_ns += take_until(act.launch.ns);
     idle.message_ns += take_until(act.start.ns);
-  }
-
-  // What a rank computes it computes in the order of its row, so times do not matter.
-  void add_memory(std::uint32_t rank, PipelineRank& result) const {
-    std::uint32_t live = 0;
-    std::int64_t bytes = 0;
-    for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage) {
-      if (schedule_.rank_of_stage[stage] == rank) bytes += pipeline_.stages[stage].weight_bytes;
-    }
-    result.peak_bytes = bytes;
-    for (const Action& action : schedule_.ranks[rank]) {
-      for (const Action& part : parts_of(action)) {
-        const std::int64_t size = pipeline_.stages[part.stage].activation_bytes;
-        if (part.kind == ActionKind::kForward) {
-          result.peak_activations = std::max(result.peak_activations, ++live);
-          result.peak_bytes = std::max(result.peak_bytes, bytes += size);
-        }
-        if (part.kind == ActionKind::kBackward || part.kind == ActionKind::kWeightGrad) {
-          --live;
-          bytes -= size;
-        }
-      }
-    }
   }
 
   const Pipeline& pipeline_;
