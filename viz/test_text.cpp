@@ -249,7 +249,7 @@ std::string unmet_text(const Unmet& unmet) {
 }
 
 std::string report_head(const models::TaskGraph& graph, const models::Explanation& explanation) {
-  const std::string report = text_report({graph, explanation, {}, {}, {}, {}}, TextOptions());
+  const std::string report = text_report({graph, explanation, {}, {}, {}, {}, {}}, TextOptions());
   std::string result;
   std::size_t lines = 0;
   bool cut = false;
