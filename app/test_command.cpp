@@ -156,6 +156,7 @@ bool shows_in_report(const Unmet& unmet) {
       return true;
     case models::Aspect::kTime:
     case models::Aspect::kIdle:
+    case models::Aspect::kMemory:
     case models::Aspect::kOrder:
       break;
   }
@@ -186,7 +187,7 @@ void run_one(const File& file, const TestCommand& command, const std::atomic<boo
   }
   test.unmet = models::unmet(expectation, scenario->graph, *run);
   if (command.update) {
-    test.figures = formats::figures_of(expectation, run->explanation, command.update_names);
+    test.figures = formats::figures_of(expectation, scenario->graph, *run, command.update_names);
   }
   if (std::any_of(test.unmet.begin(), test.unmet.end(), shows_in_report)) {
     test.report = viz::report_head(scenario->graph, run->explanation);

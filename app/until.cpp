@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "formats/expression.hpp"
+#include "models/memory.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -97,7 +98,8 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
                                                  models::Diagnostics& diagnostics) {
   std::optional<models::Lowered> lowered = models::lower(graph, diagnostics);
   if (!lowered) return std::nullopt;
-  options.keep_act_times = options.keep_act_times || graph.pipeline.has_value();
+  options.keep_act_times =
+      options.keep_act_times || graph.pipeline.has_value() || models::has_sizes(graph);
   if (until && until->time) options.until = *until->time;
   if (until && !until->time) {
     options.until_actor = find_actor(*until, graph, *lowered, options.until_k, diagnostics);

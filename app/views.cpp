@@ -7,6 +7,7 @@
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
 #include "formats/schedule_csv.hpp"
+#include "models/memory.hpp"
 #include "models/pipeline_report.hpp"
 #include "models/remedies.hpp"
 #include "viz/json_report.hpp"
@@ -83,8 +84,9 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
     console.out << viz::stack_dump(explanation, shown_path);
     return exit_code(explanation);
   }
-  viz::Report report{graph, explanation, {}, {}, {}, {}};
+  viz::Report report{graph, explanation, {}, {}, {}, {}, {}};
   report.pipeline = models::pipeline_report(graph, simulation.lowered, simulation.outcome);
+  report.memory = models::memory_report(graph, simulation.lowered, simulation.outcome);
   report.misplacements = models::find_misplacements(graph, explanation);
   report.remedies = models::find_remedies(graph, explanation);
   if (views.all) report.all_waits = all_waits(graph, simulation);

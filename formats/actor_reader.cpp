@@ -290,6 +290,7 @@ void ActorReader::read_registers(MapReader& map, ActorTemplate& actor) {
       out.place = slots->place();
     }
   }
+  if (const auto bytes = map.take("bytes")) out.bytes = values_.expr(*bytes, ValueType::kBytes);
   if (const auto carries = map.take("carries")) out.carries = read_tensors(*carries);
   const std::optional<YamlValue> registers = map.take("registers");
   if (!registers || !registers->is_map()) return;
@@ -298,11 +299,12 @@ void ActorReader::read_registers(MapReader& map, ActorTemplate& actor) {
     if (index == kNoIndex) continue;
     RegisterTemplate& reg = actor.registers[index];
     MapReader fields(entry.value, "a register", diagnostics());
-    if (index == 0 && (fields.has("slots") || fields.has("carries"))) {
+    const bool twice = fields.has("slots") || fields.has("bytes") || fields.has("carries");
+    if (index == 0 && twice) {
       diagnostics()
           .error(entry.key.place(), "'out' is the register that every actor has")
           .notes.emplace_back(
-              "its credits and tensors are the actor's own keys 'slots' and "
+              "its credits, size and tensors are the actor's own keys 'slots', 'bytes' and "
               "'carries'");
       continue;
     }
@@ -310,6 +312,9 @@ void ActorReader::read_registers(MapReader& map, ActorTemplate& actor) {
     take_truth(fields, "control", reg.control);
     take_expr(fields, "every", ValueType::kNumber, reg.acts_per_slot);
     take_expr(fields, "drain_every", ValueType::kNumber, reg.drain_every);
+    if (const auto bytes = fields.take("bytes")) {
+      reg.bytes = values_.expr(*bytes, ValueType::kBytes);
+    }
     if (const auto carries = fields.take("carries")) reg.carries = read_tensors(*carries);
     fields.finish();
   }

@@ -126,7 +126,7 @@ void ActorWriter::add_collective() {
   map_.add("collective", std::move(map));
 }
 
-// The credits and the tensors of `out` are keys of the actor.
+// Credits, size and tensors of `out` are keys of the actor.
 void ActorWriter::add_registers() {
   YamlNode map = YamlNode::map();
   for (std::size_t i = 0; i < actor_.registers.size(); ++i) {
@@ -135,6 +135,7 @@ void ActorWriter::add_registers() {
     YamlNode fields = YamlNode::map();
     YamlNode& slots = i == 0 ? map_ : fields;
     if (reg.slots != usual.slots) slots.add("slots", expression(reg.slots, ValueType::kNumber));
+    if (reg.bytes) slots.add("bytes", expression(*reg.bytes, ValueType::kBytes));
     if (!reg.carries.empty()) slots.add("carries", tensors(reg.carries));
     if (reg.control) fields.add("control", truth(true));
     if (reg.acts_per_slot != usual.acts_per_slot) {

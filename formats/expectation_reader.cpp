@@ -48,6 +48,10 @@ class ExpectationReader {
       if (!idle->is_list()) read_idle(*idle);
       for (const YamlValue& item : list_of(*idle)) read_idle(item);
     }
+    if (const auto memory = map.take("memory")) {
+      if (!memory->is_list()) read_memory(*memory);
+      for (const YamlValue& item : list_of(*memory)) read_memory(item);
+    }
     if (const auto order = map.take("order")) read_orders(*order);
     map.finish();
     return std::move(expectation_);
@@ -94,15 +98,17 @@ class ExpectationReader {
     if (!picked || picked->is_null()) return;
     std::optional<Bounds> bounds;
     if (picked->is_map()) {
-      bounds = time_bounds(*picked);
+      MapReader map(*picked, "'time'", diagnostics_);
+      bounds = bounds_of(map, ValueType::kTime, "'time'", "{about: 5ms, within: 1%}");
     } else if (const auto time = values_.constant(*picked, ValueType::kTime)) {
       bounds = Bounds::exactly(*time);
     }
     if (bounds) expectation_.time_ns = {picked->place(), *bounds};
   }
 
-  std::optional<Bounds> time_bounds(const YamlValue& value) {
-    MapReader map(value, "'time'", diagnostics_);
+  // What is left of `map` are bounds.
+  std::optional<Bounds> bounds_of(MapReader& map, ValueType type, const char* what,
+                                  const char* example) {
     Bounds bounds;
     const auto about = map.take("about");
     const auto within = map.take("within");
@@ -110,28 +116,30 @@ class ExpectationReader {
     const auto most = map.take("at_most");
     map.finish();
     if (about.has_value() != within.has_value()) {
-      diagnostics_.error(map.place(), "'about' and 'within' go together: {about: 5ms, within: 1%}");
+      diagnostics_.error(map.place(), fmt::format("'about' and 'within' go together: {}", example));
       return std::nullopt;
     }
     if (!about && !least && !most) {
       diagnostics_.error(map.place(),
-                         "'time' needs 'at_least' or 'at_most', or 'about' and 'within'");
+                         fmt::format("{} needs {}'at_least' or 'at_most', or 'about' and 'within'",
+                                     what, type == ValueType::kBytes ? "'exactly', " : ""));
       return std::nullopt;
     }
     if (about) {
-      const auto middle = values_.constant(*about, ValueType::kTime);
-      const auto width = middle ? width_of(*within, *middle) : std::nullopt;
+      const auto middle = values_.constant(*about, type);
+      const auto width = middle ? width_of(*within, *middle, type) : std::nullopt;
       if (!width) return std::nullopt;
       bounds = {*middle - *width, *middle > kMost - *width ? kMost : *middle + *width};
     }
     return narrowed(bounds, least, most, map.place(),
-                    [&](const YamlValue& end) { return values_.constant(end, ValueType::kTime); });
+                    [&](const YamlValue& end) { return values_.constant(end, type); });
   }
 
-  // How far from `middle` is still within `value`, a share of it or a time.
-  std::optional<std::int64_t> width_of(const YamlValue& value, std::int64_t middle) {
+  // How far from `middle` is still within `value`, a share of it or one of its own type.
+  std::optional<std::int64_t> width_of(const YamlValue& value, std::int64_t middle,
+                                       ValueType type) {
     if (!value.is_scalar() || value.text().find('%') == std::string_view::npos) {
-      return values_.constant(value, ValueType::kTime);
+      return values_.constant(value, type);
     }
     const std::optional<std::int64_t> share = share_of(value);
     if (!share) return std::nullopt;
@@ -214,6 +222,41 @@ class ExpectationReader {
     if (!bounds) return;
     idle.share = *bounds;
     expectation_.idle.push_back(std::move(idle));
+  }
+
+  // ---- Memory: 3GiB, or {on: 0..3, reserved: on} with `exactly` or bounds
+
+  void read_memory(const YamlValue& value) {
+    const std::optional<YamlValue> picked = values_.resolved(value);
+    if (!picked || picked->is_null()) return;
+    models::ExpectedMemory memory;
+    memory.place = picked->place();
+    memory.on = models::RankSet::range(0, scenario_.graph.ranks);
+    const std::optional<Bounds> bytes =
+        picked->is_map() ? memory_bounds(*picked, memory) : exact_bytes(*picked);
+    if (!bytes) return;
+    memory.bytes = *bytes;
+    expectation_.memory.push_back(std::move(memory));
+  }
+
+  std::optional<Bounds> exact_bytes(const YamlValue& value) {
+    const auto bytes = values_.constant(value, ValueType::kBytes);
+    return bytes ? std::optional(Bounds::exactly(*bytes)) : std::nullopt;
+  }
+
+  // The place of an exact size is its own, so that --update finds it.
+  std::optional<Bounds> memory_bounds(const YamlValue& value, models::ExpectedMemory& memory) {
+    MapReader map(value, "'memory'", diagnostics_);
+    if (const auto on = map.take("on")) memory.on = values_.rank_set(*on).value_or(memory.on);
+    if (memory.on.empty()) diagnostics_.error(map.place(), "'memory' is about no rank at all");
+    if (const auto reserved = map.take("reserved")) {
+      memory.reserved = values_.truth(*reserved).value_or(false);
+    }
+    const auto exactly = map.take("exactly");
+    if (!exactly) return bounds_of(map, ValueType::kBytes, "'memory'", "{about: 3GiB, within: 1%}");
+    map.finish();
+    memory.place = exactly->place();
+    return exact_bytes(*exactly);
   }
 
   // ---- Names: of actors on the cycle, and acts in order

@@ -44,7 +44,7 @@ std::size_t length_of(const Figure& figure, std::string_view text) {
   if (text.substr(end, 1) == ".") end = skip(text, end + 1, kDigits);
   const std::size_t unit = skip(text, end, " ");
   const std::size_t after = skip(text, unit, kLetters);
-  return after > unit ? after : end;  // 0 is a time without a unit
+  return after > unit ? after : end;  // 0 needs no unit
 }
 
 // True if a value in YAML may end before `rest`.
@@ -78,10 +78,30 @@ std::optional<Span> find(const std::string& text, const Figure& figure) {
   return Span{*offset + (quoted ? 1 : 0), size};
 }
 
+std::string text_of(std::int64_t number, ValueType type) {
+  Value value;
+  value.type = type;
+  value.expr = models::Expr::constant(number);
+  return to_text(value);
+}
+
+void add_memory(const models::Expectation& expectation, const models::TaskGraph& graph,
+                const models::Simulation& run, std::vector<Figure>& result) {
+  const auto report = models::memory_report(graph, run.lowered, run.outcome);
+  for (const models::ExpectedMemory& memory : expectation.memory) {
+    const std::optional<std::int64_t> bytes = models::memory_of(memory, report);
+    if (!bytes || memory.bytes.least != memory.bytes.most) continue;
+    result.push_back({Aspect::kMemory, memory.place, text_of(*bytes, ValueType::kBytes), "",
+                      !memory.bytes.contain(*bytes)});
+  }
+}
+
 }  // namespace
 
 std::vector<Figure> figures_of(const models::Expectation& expectation,
-                               const models::Explanation& found, bool names) {
+                               const models::TaskGraph& graph, const models::Simulation& run,
+                               bool names) {
+  const models::Explanation& found = run.explanation;
   std::vector<Figure> result;
   const bool same_end = (!expectation.verdict || expectation.verdict->value == found.verdict) &&
                         (!expectation.cause || expectation.cause->value == found.cause);
@@ -99,17 +119,15 @@ std::vector<Figure> figures_of(const models::Expectation& expectation,
   }
   const auto& time = expectation.time_ns;
   if (time && time->value.least == time->value.most) {
-    Value value;
-    value.type = ValueType::kTime;
-    value.expr = models::Expr::constant(found.time_ns);
-    result.push_back(
-        {Aspect::kTime, time->place, to_text(value), "", !time->value.contain(found.time_ns)});
+    result.push_back({Aspect::kTime, time->place, text_of(found.time_ns, ValueType::kTime), "",
+                      !time->value.contain(found.time_ns)});
   }
   if (const auto& length = expectation.cycle_length) {
     const auto waits = static_cast<std::int64_t>(found.cycle.size());
     result.push_back(
         {Aspect::kCycleLength, length->place, std::to_string(waits), "", length->value != waits});
   }
+  if (!expectation.memory.empty()) add_memory(expectation, graph, run, result);
   return result;
 }
 

@@ -20,11 +20,13 @@ struct Figure {
   friend bool operator==(const Figure&, const Figure&) = default;
 };
 
-/// The exact figures of `expectation`, which stands in a scenario that was read, as the run has
-/// them: time and cycle length and, where `names`, verdict and cause. None where `names` is off and
-/// verdict or cause are not what is expected: the figures of another end are worth nothing.
+/// The exact figures of `expectation`, which stands in a scenario that was read, as the run of
+/// `graph` has them: time, cycle length and memory and, where `names`, verdict and cause. None
+/// where `names` is off and verdict or cause are not what is expected: the figures of another end
+/// are worth nothing.
 std::vector<Figure> figures_of(const models::Expectation& expectation,
-                               const models::Explanation& found, bool names);
+                               const models::TaskGraph& graph, const models::Simulation& run,
+                               bool names);
 
 /// What figure_update() made.
 struct UpdatedText {

@@ -90,6 +90,9 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   if (schedule) pipeline_ = read_pipeline(*schedule, values_);
   if (schedule && !pipeline_) return std::nullopt;  // how many ranks there are is not known
   read_sizes(map);
+  if (const auto memory = map.take("memory")) {
+    graph_.memory = values_.expr(*memory, ValueType::kBytes);
+  }
   if (const auto sets = map.take("sets")) read_sets(*sets);
   if (const auto groups = map.take("groups")) read_groups(*groups);
   if (const auto cluster = map.take("cluster")) {

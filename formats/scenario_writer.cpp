@@ -56,6 +56,7 @@ std::string ScenarioWriter::run() {
   if (!graph_.name.empty()) top.add("name", YamlNode::text(graph_.name));
   top.add("ranks", number(graph_.ranks));
   if (graph_.micro_batches != 0) top.add("micro_batches", number(graph_.micro_batches));
+  if (graph_.memory) top.add("memory", expression(*graph_.memory, ValueType::kBytes));
   add("groups", groups());
   if (graph_.cluster) top.add("cluster", cluster(*graph_.cluster));
   if (graph_.launch_queue != Expr::constant(1024)) {

@@ -9,6 +9,7 @@
 
 #include "library/graph_data.hpp"
 #include "models/expectation.hpp"
+#include "models/memory.hpp"
 #include "models/pipeline_report.hpp"
 #include "models/remedies.hpp"
 #include "models/simulation.hpp"
@@ -82,7 +83,8 @@ struct Result::Data {
                       models::find_misplacements(of, why),
                       models::find_remedies(of, why),
                       {},
-                      models::pipeline_report(of, simulation.lowered, simulation.outcome)});
+                      models::pipeline_report(of, simulation.lowered, simulation.outcome),
+                      models::memory_report(of, simulation.lowered, simulation.outcome)});
     });
     return *reported;
   }

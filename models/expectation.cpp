@@ -22,6 +22,10 @@ constexpr std::array<const char*, 10> kCauseNames = {
     "until",       "interrupted"};
 constexpr std::size_t kOwnCauses = 8;  // the others are somebody's wish
 
+std::int64_t bytes_of(const ExpectedMemory& expected, const RankMemory& memory) {
+  return expected.reserved ? memory.reserved : memory.peak;
+}
+
 class Check {
  public:
   Check(const Expectation& expectation, const TaskGraph& graph, const Simulation& run)
@@ -33,6 +37,7 @@ class Check {
     check_cycle();
     if (expected_.roots) check_roots();
     if (!expected_.idle.empty()) check_idle();
+    if (!expected_.memory.empty()) check_memory();
     for (const std::vector<ExpectedAct>& acts : expected_.order) check_order(acts);
     return std::move(result_);
   }
@@ -124,6 +129,22 @@ class Check {
     if (idle.share.contain(share)) return;
     check_number(Aspect::kIdle, idle.place, idle.share, share);
     result_.back().ranks = ranks;
+  }
+
+  void check_memory() {
+    const auto report = memory_report(graph_, run_.lowered, run_.outcome);
+    for (const ExpectedMemory& memory : expected_.memory) {
+      const std::optional<std::int64_t> most = memory_of(memory, report);
+      if (most && memory.bytes.contain(*most)) continue;
+      Unmet& item = add(Aspect::kMemory, memory.place);
+      item.bounds = memory.bytes;
+      item.reserved = memory.reserved;
+      item.sized = most.has_value();
+      item.number = most.value_or(0);
+      for (const std::uint32_t rank : memory.on) {
+        if (most && bytes_of(memory, (*report)[rank]) == *most) item.found_ranks.push_back(rank);
+      }
+    }
   }
 
   const std::map<std::pair<std::uint32_t, std::string>, sim::ActorId>& actors() {
@@ -227,6 +248,16 @@ std::optional<Cause> find_cause(const std::string& name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) return std::nullopt;
   return static_cast<Cause>(found - names.begin());
+}
+
+std::optional<std::int64_t> memory_of(const ExpectedMemory& expected,
+                                      const std::optional<MemoryReport>& report) {
+  std::optional<std::int64_t> most;
+  if (!report) return most;
+  for (const std::uint32_t rank : expected.on) {
+    most = std::max(most.value_or(0), bytes_of(expected, (*report)[rank]));
+  }
+  return most;
 }
 
 std::vector<Unmet> unmet(const Expectation& expectation, const TaskGraph& graph,

@@ -10,6 +10,7 @@
 
 #include "models/diagnostics.hpp"
 #include "models/explanation.hpp"
+#include "models/memory.hpp"
 #include "models/rank_set.hpp"
 #include "models/simulation.hpp"
 #include "models/task_graph.hpp"
@@ -43,6 +44,14 @@ struct ExpectedIdle {
   bool together = false;  // or these taken together
 };
 
+/// How much memory a rank may need: of some ranks, the one that needs most.
+struct ExpectedMemory {
+  Place place;
+  Bounds bytes;
+  RankSet on;
+  bool reserved = false;  // what is set aside, not what is in use
+};
+
 /// An act, by name.
 struct ExpectedAct {
   Place place;
@@ -62,12 +71,13 @@ struct Expectation {
   std::vector<Expected<std::string>> cycle_through;    // ops that are on the cycle, in any order
   std::optional<Expected<RankSet>> roots;              // the ranks at which waits end
   std::vector<ExpectedIdle> idle;
+  std::vector<ExpectedMemory> memory;
   /// Acts of each list start in its order. Where none of a list names its rank, that holds on each
   /// rank that has all of them; else one that names none is on the rank of the one before it.
   std::vector<std::vector<ExpectedAct>> order;
 
   /// True if only a run with RunOptions::keep_act_times can be held against it.
-  bool needs_act_times() const { return !idle.empty() || !order.empty(); }
+  bool needs_act_times() const { return !idle.empty() || !memory.empty() || !order.empty(); }
 };
 
 /// What an expectation is about.
@@ -79,6 +89,7 @@ enum class Aspect : std::uint8_t {
   kCycleThrough,
   kRoots,
   kIdle,
+  kMemory,
   kOrder
 };
 
@@ -95,12 +106,15 @@ struct OrderedAct {
 struct Unmet {
   Aspect aspect = Aspect::kVerdict;
   Place place;
-  std::string wanted;                      // kVerdict, kCause: the name; kCycleThrough: the op
-  std::string found;                       // kVerdict, kCause
-  Bounds bounds;                           // kTime: ns, kCycleLength: waits, kIdle: millionths
+  std::string wanted;  // kVerdict, kCause: the name; kCycleThrough: the op
+  std::string found;   // kVerdict, kCause
+  /// kTime: ns, kCycleLength: waits, kIdle: millionths, kMemory: bytes.
+  Bounds bounds;
   std::int64_t number = 0;                 // and what was found instead
+  bool reserved = false;                   // kMemory
+  bool sized = true;                       // kMemory: false: nothing says how large it is
   std::vector<std::uint32_t> ranks;        // kRoots: that were expected; kIdle: which it is about
-  std::vector<std::uint32_t> found_ranks;  // kRoots
+  std::vector<std::uint32_t> found_ranks;  // kRoots; kMemory: those that need so much
   std::optional<OrderedAct> before;        // kOrder: this should have started,
   std::optional<OrderedAct> after;         // and this not before it; nothing: no rank has them all
 };
@@ -108,6 +122,11 @@ struct Unmet {
 /// What of `expectation` the run of `graph` does not meet; empty if it meets all.
 std::vector<Unmet> unmet(const Expectation& expectation, const TaskGraph& graph,
                          const Simulation& run);
+
+/// What the ranks of an expectation need, in bytes: most of all of them. Nothing where nothing in
+/// `report` is about them.
+std::optional<std::int64_t> memory_of(const ExpectedMemory& expected,
+                                      const std::optional<MemoryReport>& report);
 
 /// The word for a verdict in files, reports and JSON: "deadlock".
 std::string verdict_name(sim::Verdict verdict);

@@ -7,6 +7,8 @@
 #include <map>
 #include <tuple>
 
+#include "models/actor_kinds.hpp"
+
 namespace pipesim::models {
 namespace {
 
@@ -26,6 +28,14 @@ KeyValue number(std::int64_t value, Unit unit = Unit::kNumber) {
   result.unit = unit;
   result.numbers = {{value, {}}};
   return result;
+}
+
+// Tensors, in any order that a file has them.
+KeyValue tensors(std::vector<std::string> names) {
+  std::sort(names.begin(), names.end());
+  std::string list;
+  for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
+  return text(list.empty() ? "none" : list);
 }
 
 KeyValue ranks(const RankSet& set) {
@@ -84,6 +94,7 @@ class Describer {
 
   Keys top() const {
     Keys keys = {{"ranks", number(graph_.ranks)}, {"micro_batches", number(graph_.micro_batches)}};
+    if (graph_.memory) keys.emplace_back("memory", numbers(*graph_.memory, all_, Unit::kBytes));
     keys.emplace_back("communicators creation", creation(graph_.creation));
     keys.emplace_back("device hardware_queues", numbers(graph_.device.hardware_queues, all_));
     keys.emplace_back("device resident", numbers(graph_.device.resident, all_));
@@ -255,6 +266,10 @@ class Describer {
                  {"messages", text(actor.immediate ? "immediate" : "gated")},
                  {"blocking", truth(actor.blocking)},
                  {"in_place", truth(actor.in_place)}};
+    const ActorKind* kind = find_actor_kind(actor.kind);
+    if (kind != nullptr && kind->rate != Rate::kOneToOne) {
+      keys.emplace_back("times", numbers(actor.times, actor.on));
+    }
     if (actor.acts) keys.emplace_back("source", numbers(*actor.acts, actor.on));
     if (actor.phase != kNoIndex) keys.emplace_back("phase", text(graph_.phases[actor.phase]));
     if (actor.input) {
@@ -330,6 +345,8 @@ class Describer {
     keys.emplace_back("every" + of, numbers(reg.acts_per_slot, on));
     keys.emplace_back("drain" + of, numbers(reg.drain_every, on));
     keys.emplace_back("control" + of, truth(reg.control));
+    if (reg.bytes) keys.emplace_back("bytes of " + reg.name, numbers(*reg.bytes, on, Unit::kBytes));
+    if (!reg.carries.empty()) keys.emplace_back("carries" + of, tensors(reg.carries));
   }
 
   // What is read is the key, so that one read that comes or goes is just that.
@@ -344,6 +361,7 @@ class Describer {
       keys.emplace_back(key + ", each", text(graph_.groups[read.group].name));
     }
     keys.emplace_back(key + ", per", numbers(read.acts_per_slot, read.on));
+    if (read.needs) keys.emplace_back(key + ", needs", tensors(*read.needs));
   }
 
   void add_steps(const std::vector<ProgramStep>& program, std::vector<ProgramWord>& steps) const {

@@ -24,6 +24,9 @@ constexpr std::int64_t kMost32 = std::numeric_limits<std::uint32_t>::max() - 1;
 constexpr std::int64_t kMostProgramActs = 100'000'000;  // each takes 4 bytes of the plan
 constexpr std::int64_t kMostNs = std::numeric_limits<std::int64_t>::max();
 
+// Of what a rank holds, so that figures can be added up without care.
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
+
 constexpr const char* kDestroy = "destroy";  // the operation after which a communicator is gone
 constexpr std::int64_t kLeastTag = std::numeric_limits<std::int64_t>::min();
 
@@ -56,6 +59,8 @@ class Lowering {
   void check_size();
   void make_threads_and_streams();
   void make_actors();
+  void check_sizes();
+  void check_size_of(std::uint32_t id, const RegisterTemplate& reg, std::int64_t& all);
   void make_registers();
   void make_edges();
   void make_devices();
@@ -155,6 +160,7 @@ std::optional<Lowered> Lowering::run() {
   make_actors();
   if (diagnostics_.has_errors()) return std::nullopt;
   make_registers();
+  check_sizes();
   if (diagnostics_.has_errors()) return std::nullopt;
   make_edges();
   make_collectives();
@@ -961,6 +967,38 @@ void Lowering::make_registers() {
       outputs_[id].push_back(builder_.add_register(ActorId{id}, spec));
     }
   }
+}
+
+// The plan has no sizes, since nothing waits for memory.
+void Lowering::check_sizes() {
+  std::vector<std::int64_t> all(graph_.ranks, 0);
+  for (std::uint32_t rank = 0; graph_.memory && rank < graph_.ranks; ++rank) {
+    all[rank] = number(*graph_.memory, rank, 0, kMostBytes, {}, "the memory held all the time");
+  }
+  for (std::uint32_t id = 0; id < placed_.size(); ++id) {
+    for (const RegisterTemplate& reg : actor(id).registers) {
+      if (reg.bytes) check_size_of(id, reg, all[rank_of(id)]);
+    }
+  }
+}
+
+// Adds what the register's slots hold to `all`, which its rank holds.
+void Lowering::check_size_of(std::uint32_t id, const RegisterTemplate& reg, std::int64_t& all) {
+  const std::uint32_t rank = rank_of(id);
+  const Place place = reg.bytes->place.line == 0 ? reg.place : reg.bytes->place;
+  if (reg.control) {
+    error_once(place, "the control register '" + reg.name + "' of '" + actor(id).name +
+                          "' carries no data, so it has no size");
+    return;
+  }
+  const std::int64_t bytes = number(*reg.bytes, rank, 0, kMostBytes, place, "the size of a slot");
+  const std::int64_t slots = number(reg.slots, rank, 1, kMost32, reg.place, "the number of slots");
+  if (bytes <= (kMostBytes - all) / slots) {
+    all += bytes * slots;
+    return;
+  }
+  error_once(place, "with the slots of '" + actor(id).name + "' " + rank_text(rank) +
+                        " holds more than 1024 PiB");
 }
 
 void Lowering::make_edges() {

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "models/memory.hpp"
+#include "models/pipeline_acts.hpp"
+
 namespace pipesim::models {
 namespace {
 
@@ -25,29 +28,12 @@ class Report {
   }
 
  private:
-  // Calls `visit` for each slot of a rank's row, in order: where it begins, and its times.
   template <typename Visit>
   void for_each_slot(std::uint32_t rank, const Visit& visit) const {
-    const Actions& actions = schedule_.ranks[rank];
-    const sim::Plan& plan = lowered_.plan;
-    std::vector<std::uint32_t> done;  // acts of each actor, from the first that is met
-    sim::ActorId first;
-    std::size_t slot = 0;
-    for (const sim::Thread& thread : plan.threads) {
-      if (thread.rank.value != rank) continue;
-      for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-        const sim::ActorId id = plan.program[i];
-        const std::uint32_t from = lowered_.actor_template[id];
-        const bool made = from >= pipeline_.first_actor && from < pipeline_.end_actor;
-        if (!made || sim::on_host(plan.actors[id].role)) continue;
-        while (actions[slot].none()) ++slot;
-        if (!first.valid()) first = id;
-        if (id.value - first.value >= done.size()) done.resize(id.value - first.value + 1, 0);
-        const std::uint32_t k = done[id.value - first.value]++;
-        visit(slot, outcome_.act_times[outcome_.first_act[id] + k]);
-        slot = slot_end(actions, slot);
-      }
-    }
+    models::for_each_slot(pipeline_, lowered_, rank,
+                          [&](std::size_t slot, sim::ActorId id, std::uint32_t k) {
+                            visit(slot, outcome_.act_times[outcome_.first_act[id] + k]);
+                          });
   }
 
   std::size_t index(const Action& action) const { return schedule_.index(action); }
@@ -87,7 +73,9 @@ class Report {
       now = act.end.ns;
     });
     result.idle.finished_ns = makespan - now;
-    add_memory(rank, result);
+    const ActivationMemory activations = activation_memory(pipeline_, rank);
+    result.peak_activations = activations.most;
+    result.peak_bytes = weight_memory(pipeline_, rank) + activations.most_bytes;
     return result;
   }
 
@@ -125,27 +113,6 @@ class Report {
     }
     idle.host_ns += take_until(act.launch.ns);
     idle.message_ns += take_until(act.start.ns);
-  }
-
-  // What a rank computes it computes in the order of its row, so times do not matter.
-  void add_memory(std::uint32_t rank, PipelineRank& result) const {
-    std::uint32_t live = 0;
-    std::int64_t bytes = 0;
-    for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage) {
-      if (schedule_.rank_of_stage[stage] == rank) bytes += pipeline_.stages[stage].weight_bytes;
-    }
-    result.peak_bytes = bytes;
-    for (const Action& action : schedule_.ranks[rank]) {
-      const std::int64_t size = pipeline_.stages[action.stage].activation_bytes;
-      if (action.kind == ActionKind::kForward) {
-        result.peak_activations = std::max(result.peak_activations, ++live);
-        result.peak_bytes = std::max(result.peak_bytes, bytes += size);
-      }
-      if (action.kind == ActionKind::kBackward || action.kind == ActionKind::kWeightGrad) {
-        --live;
-        bytes -= size;
-      }
-    }
   }
 
   const Pipeline& pipeline_;

@@ -115,6 +115,7 @@ struct RegisterTemplate {
   Expr acts_per_slot = Expr::constant(1);  // it is filled once per so many acts
   Expr drain_every = Expr::constant(0);    // see sim::Register
   bool control = false;
+  std::optional<Expr> bytes;         // of a slot; nothing: nobody has said it
   std::vector<std::string> carries;  // tensors; none: nobody has named them
 
   friend bool operator==(const RegisterTemplate&, const RegisterTemplate&) = default;
@@ -277,6 +278,7 @@ struct TaskGraph {
   std::string name;
   std::uint32_t ranks = 1;
   std::int64_t micro_batches = 0;  // acts of actors that act so often have a micro-batch; 0: none
+  std::optional<Expr> memory;      // bytes that a rank holds all the time; nothing: not said
   CreationRule creation;           // of communicators without an own rule
   std::vector<Group> groups;
   std::vector<HostThread> threads;

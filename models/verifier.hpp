@@ -18,7 +18,8 @@ bool verify_references(const TaskGraph& graph, Diagnostics& diagnostics);
 /// 3. An actor's first register is its output `out`; a step of a host program has none and reads
 ///    nothing. What a kind asks for is there. A program is one of steps, or one of actors.
 /// 4. An edge names exactly the tensors that its register carries. Control registers carry none.
-/// 5. It can be lowered: what is read is there on every rank, rates balance, numbers are in range.
+/// 5. It can be lowered: what is read is there on every rank, rates balance, numbers are in range,
+///    and a control register has no size.
 bool verify(const TaskGraph& graph, Diagnostics& diagnostics);
 
 }  // namespace pipesim::models

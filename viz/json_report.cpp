@@ -129,6 +129,18 @@ Json pipeline_json(const models::PipelineReport& pipeline) {
   return json;
 }
 
+Json memory_json(const models::MemoryReport& memory) {
+  Json json = {{"ranks", Json::array()}};
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    json["ranks"].push_back({{"rank", i},
+                             {"held_bytes", memory[i].held},
+                             {"reserved_bytes", memory[i].reserved},
+                             {"peak_bytes", memory[i].peak},
+                             {"peak_ns", memory[i].peak_ns}});
+  }
+  return json;
+}
+
 Json remedy_json(const models::Remedy& remedy) {
   if (remedy.kind == models::Remedy::Kind::kStream) {
     return {{"change", "stream"},
@@ -195,6 +207,7 @@ std::string json_report(const Report& report) {
     json["ranks"].push_back(rank_json(rank, explanation.verdict));
   }
   if (report.pipeline) json["schedule"] = pipeline_json(*report.pipeline);
+  if (report.memory) json["memory"] = memory_json(*report.memory);
   if (!report.all_waits.empty()) {
     json["waits"] = Json::array();
     for (const Wait& wait : report.all_waits) json["waits"].push_back(wait_json(wait));

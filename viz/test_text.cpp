@@ -63,6 +63,23 @@ std::string order_text(const Unmet& unmet) {
                      after.start == sim::kNever ? "but " : "", found);
 }
 
+// Rounded, and in bytes where that hides a difference.
+std::string memory_text(const Unmet& unmet) {
+  const char* what = unmet.reserved ? "reserved memory" : "peak memory";
+  const bool least = unmet.number < unmet.bounds.least;
+  const std::int64_t wanted = least ? unmet.bounds.least : unmet.bounds.most;
+  const bool exact = bytes_text(wanted) == bytes_text(unmet.number);
+  const auto text = [&](std::int64_t bytes) {
+    return exact ? fmt::format("{} B", bytes) : bytes_text(bytes);
+  };
+  const std::string bounds = bounds_text(unmet.bounds, text);
+  if (!unmet.sized) {
+    return fmt::format("expected {} {}, but nothing in the scenario has a size", what, bounds);
+  }
+  return fmt::format("expected {} {}, found {} on {}", what, bounds, text(unmet.number),
+                     ranks_text(unmet.found_ranks));
+}
+
 struct StatusWords {
   const char* line;     // at the beginning of a line
   const char* summary;  // after a number
@@ -223,6 +240,8 @@ std::string unmet_text(const Unmet& unmet) {
     case Aspect::kIdle:
       return differs(fmt::format("{} to be idle", ranks_text(unmet.ranks)),
                      bounds_text(unmet.bounds, share_text), share_text(unmet.number));
+    case Aspect::kMemory:
+      return memory_text(unmet);
     case Aspect::kOrder:
       break;
   }
@@ -230,7 +249,7 @@ std::string unmet_text(const Unmet& unmet) {
 }
 
 std::string report_head(const models::TaskGraph& graph, const models::Explanation& explanation) {
-  const std::string report = text_report({graph, explanation, {}, {}, {}, {}}, TextOptions());
+  const std::string report = text_report({graph, explanation, {}, {}, {}, {}, {}}, TextOptions());
   std::string result;
   std::size_t lines = 0;
   bool cut = false;

@@ -76,6 +76,7 @@ class TextReport {
     if (!report_.misplacements.empty() || !report_.remedies.empty()) add_hints();
     add_ranks();
     if (report_.pipeline) add_pipeline(*report_.pipeline);
+    if (report_.memory) add_memory(*report_.memory);
     if (explanation_.stuck > 0) add_collateral();
     add_deaths(true);
     if (!report_.all_waits.empty()) add_all_waits();
@@ -94,6 +95,7 @@ class TextReport {
   void add_hints();
   void add_ranks();
   void add_pipeline(const models::PipelineReport& pipeline);
+  void add_memory(const models::MemoryReport& memory);
   void add_collateral();
   std::string distances_text(std::uint32_t behind) const;
   void add_all_waits();
@@ -434,6 +436,34 @@ void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
     table.add(std::move(row));
   }
   add_heading(fmt::format("The schedule takes {}", time_text(pipeline.makespan_ns)));
+  text_ += table.text(2);
+}
+
+// Ranks in a row that say the same are told once. That of a schedule alone is in its own table.
+void TextReport::add_memory(const models::MemoryReport& memory) {
+  if (!models::has_sizes_beside_schedule(report_.graph)) return;
+  const bool any_held = std::any_of(memory.begin(), memory.end(),
+                                    [](const models::RankMemory& rank) { return rank.held > 0; });
+  std::vector<std::string> header = {styled(kBold, "rank")};
+  if (any_held) header.push_back(styled(kBold, "all the time"));
+  for (const char* name : {"reserved", "peak", "at"}) header.push_back(styled(kBold, name));
+  Table table(header);
+  for (std::size_t i = 0; i < memory.size();) {
+    const models::RankMemory& rank = memory[i];
+    const auto differs = [&](const models::RankMemory& other) { return other != rank; };
+    const auto from = memory.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto end =
+        static_cast<std::size_t>(std::find_if(from, memory.end(), differs) - memory.begin());
+    std::vector<std::string> row = {end - i == 1 ? std::to_string(i)
+                                                 : fmt::format("{}-{}", i, end - 1)};
+    if (any_held) row.push_back(bytes_text(rank.held));
+    row.push_back(bytes_text(rank.reserved));
+    row.push_back(bytes_text(rank.peak));
+    row.push_back(time_text(rank.peak_ns));
+    table.add(std::move(row));
+    i = end;
+  }
+  add_heading("Memory");
   text_ += table.text(2);
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/explanation.hpp"
+#include "models/memory.hpp"
 #include "models/pipeline_report.hpp"
 #include "models/remedies.hpp"
 #include "models/task_graph.hpp"
@@ -20,6 +21,7 @@ struct Report {
   std::vector<models::Remedy> remedies;
   std::vector<models::Wait> all_waits;  // the whole wait-for graph; only where asked for
   std::optional<models::PipelineReport> pipeline;
+  std::optional<models::MemoryReport> memory;
 };
 
 struct TextOptions {

@@ -2,6 +2,7 @@
 // hands on what it gets, and holds as many as it has slots. It stands where the reader does and
 // reads as that did, from the same ranks; the reader then reads the buffer of its own rank. If the
 // reader took a slot once per so many acts, it still does, and the buffer acts for each.
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,10 @@ namespace {
 
 void insert(TaskGraph& graph, std::uint32_t to, std::size_t read_index, ActorTemplate buffer) {
   ReadTemplate& read = graph.actors[to].reads[read_index];
+  // A copy is as large, where one can say it in the terms of the buffer's own rank.
+  const std::optional<Expr>& bytes = graph.actors[read.actor].registers[read.reg].bytes;
+  const bool same = read.group == kNoIndex && bytes && !(read.rank && bytes->depends_on_rank());
+  if (same) buffer.registers.front().bytes = bytes;
   buffer.on = read.on;
   buffer.place = graph.actors[to].place;
   ReadTemplate first = read;

@@ -38,7 +38,7 @@ std::map<std::string, std::string> stored_fingerprints() {
 std::string reports(const std::string& path, const testing::Settings& settings) {
   const formats::Scenario scenario = testing::load(path, settings);
   const models::Simulation simulation = testing::simulate(scenario.graph);
-  const viz::Report report{scenario.graph, simulation.explanation, {}, {}, {}, {}};
+  const viz::Report report{scenario.graph, simulation.explanation, {}, {}, {}, {}, {}};
   return viz::text_report(report, {}) + viz::json_report(report);
 }
 

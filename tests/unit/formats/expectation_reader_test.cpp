@@ -58,6 +58,25 @@ TEST_CASE("shares of idle time are exact", "[formats][expectation_reader]") {
   CHECK(expectation_of("{idle: {at_most: 100%}}").idle.at(0).share.most == 1'000'000);
 }
 
+TEST_CASE("memory is exact, bounded, or about something", "[formats][expectation_reader]") {
+  const auto memory_of = [](const std::string& text) {
+    return expectation_of("{memory: " + text + "}").memory;
+  };
+  CHECK(memory_of("3GiB").at(0).bytes == models::Bounds::exactly(std::int64_t{3} << 30));
+  CHECK(memory_of("3GiB").at(0).on.size() == 4);
+  CHECK(expectation_of("{memory: 1B}").needs_act_times());
+  const auto list = memory_of("[{on: 1..2, reserved: on, at_most: 1kB}, {on: 0, exactly: 5B}]");
+  REQUIRE(list.size() == 2);
+  CHECK(list[0].on.size() == 2);
+  CHECK(list[0].reserved);
+  CHECK(list[0].bytes.most == 1'000);
+  CHECK(list[1].bytes == models::Bounds::exactly(5));
+  CHECK(list[1].place == models::Place{5, 76});
+  CHECK(memory_of("{about: 1kB, within: 1%}").at(0).bytes == models::Bounds{990, 1'010});
+  CHECK(memory_of("{about: 1kB, within: 2B, at_least: 1kB}").at(0).bytes ==
+        models::Bounds{1'000, 1'002});
+}
+
 TEST_CASE("acts are named as in reports", "[formats][expectation_reader]") {
   const Expectation one = expectation_of("{order: [a#1, send up#2, x#y#3]}");
   REQUIRE(one.order.size() == 1);
@@ -103,6 +122,16 @@ TEST_CASE("mistakes in expectations have places and say what to write",
   CHECK(mistakes("{idle: {at_most: 1.00001%}}").substr(0, 28) == "5:26: expected a share from ");
   CHECK(mistakes("{idle: {on: 0}}") == "5:16: 'idle' needs 'at_least' or 'at_most'\n");
   CHECK(mistakes("{idle: 20%}") == "5:16: 'idle' is a map, found '20%'\n");
+  CHECK(mistakes("{memory: 20}") ==
+        "5:18: expected a size, found '20'\n"
+        "  a size needs a unit: B, KiB, MiB, GiB, kB, MB or GB\n");
+  CHECK(mistakes("{memory: {on: 0}}") ==
+        "5:18: 'memory' needs 'exactly', 'at_least' or 'at_most', or 'about' and 'within'\n");
+  CHECK(mistakes("{memory: {about: 1B}}") ==
+        "5:18: 'about' and 'within' go together: {about: 3GiB, within: 1%}\n");
+  CHECK(mistakes("{memory: {exactly: 1B, at_most: 2B}}") ==
+        "5:32: 'memory' has no key 'at_most'\n  known here: on, reserved, exactly\n");
+  CHECK(mistakes("{memory: {on: [], exactly: 1B}}") == "5:18: 'memory' is about no rank at all\n");
   CHECK(mistakes("{order: a#1}") == "5:17: 'order' is a list of acts, [a#1, b#1], found 'a#1'\n");
   CHECK(mistakes("{order: [a]}") ==
         "5:18: expected an act, found 'a'\n"

@@ -17,8 +17,9 @@ UpdatedText updated(const std::string& text, bool names = false) {
   std::vector<Figure> all;
   const Scenario scenario = testing::scenario_of(text);
   for (const models::Expectation& expectation : scenario.expectations) {
+    const models::TaskGraph graph = testing::scenario_of(text, expectation.with).graph;
     const std::vector<Figure> figures =
-        figures_of(expectation, testing::explanation_of(text, expectation.with), names);
+        figures_of(expectation, graph, testing::simulate(graph, {.keep_act_times = true}), names);
     all.insert(all.end(), figures.begin(), figures.end());
   }
   return update_figures(text, all);
@@ -61,6 +62,23 @@ TEST_CASE("bounds are no figure, and another end is not taken over", "[formats][
   CHECK(after(hang, true) == "expect: {verdict: completed, time: 6us}\n");
   CHECK(after("expect: {cause: dead rank, verdict: starved # x\n}\n", true) ==
         "expect: {cause: none, verdict: completed # x\n}\n");
+}
+
+TEST_CASE("sizes are figures, too", "[formats][figure_update]") {
+  const std::string head =
+      "schema: 1\nranks: 2\nmemory: 1GiB * (rank + 1)\nactors: {a: {source: 3, bytes: 3MiB, takes: "
+      "1us}}\nexpect: ";
+  const auto memory = [&](const std::string& expected) {
+    const UpdatedText result = updated(head + "{memory: " + expected + "}\n");
+    CHECK(result.refused.empty());
+    const std::size_t begin = head.size() + 9;
+    return result.text.substr(begin, result.text.size() - begin - 2);
+  };
+  CHECK(memory("5 GiB") == "2051MiB");
+  CHECK(memory("[{on: 0, exactly: 0}, {on: 1, reserved: on, exactly: 7B}, {at_most: 1B}]") ==
+        "[{on: 0, exactly: 1027MiB}, {on: 1, reserved: on, exactly: 2051MiB}, {at_most: 1B}]");
+  CHECK(memory("2051MiB") == "2051MiB");
+  CHECK(updated(head + "{memory: 2 * 3MiB}\n").refused.size() == 1);
 }
 
 TEST_CASE("an expression is refused", "[formats][figure_update]") {

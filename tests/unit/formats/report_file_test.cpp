@@ -14,7 +14,7 @@ namespace {
 std::string report_of(const std::string& path, const testing::Settings& settings = {}) {
   const Scenario scenario = testing::load(path, settings);
   const models::Simulation run = testing::simulate(scenario.graph);
-  return viz::json_report({scenario.graph, run.explanation, {}, {}, {}, {}});
+  return viz::json_report({scenario.graph, run.explanation, {}, {}, {}, {}, {}});
 }
 
 std::string mistake_in(const std::string& text) {

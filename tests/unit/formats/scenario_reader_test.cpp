@@ -83,7 +83,7 @@ TEST_CASE("mistakes in names that are declared and in tensors are told",
       "  did you mean 'event'?\n"
       "5:27: tensors are a list of names, found 'x'\n"
       "5:42: 'out' is the register that every actor has\n"
-      "  its credits and tensors are the actor's own keys 'slots' and 'carries'\n"
+      "  its credits, size and tensors are the actor's own keys 'slots', 'bytes' and 'carries'\n"
       "6:36: the tensor 'x' stands here twice\n"
       "6:41: 'a' has no register 'c'\n  known here: out\n");
 }

@@ -129,6 +129,9 @@ TEST_CASE("everything that actors can say is written", "[formats][writer]") {
       "actors: {a: {source: 1, carries: [x, 'y z'], registers: {r: {carries: [w]}}},\n"
       "  b: {reads: [{from: a, needs: [x, 'y z']}, {from: a.r, needs: []}]}}\n");
   check(
+      "memory: 'if(rank == 0, 3GiB, 2GiB)'\nactors: {a: {source: 1, bytes: 4MiB, registers: {r: "
+      "{bytes: 3B * (rank + 1)}, s: {bytes: 0}}}}\n");
+  check(
       "actors: {a: {source: 1, registers: {b: {}}}, a.b: {source: 1},\n"
       "  c: {reads: [a.b, {from: a, register: b}]}}\n");
   check(

@@ -51,6 +51,14 @@ TEST_CASE("an expectation that is met says nothing", "[models][expectation]") {
   CHECK(told(expectation, deadlock()).empty());
 }
 
+TEST_CASE("without sizes no memory is right", "[models][expectation]") {
+  Expectation expectation;
+  expectation.memory.push_back({{}, Bounds::exactly(0), RankSet::range(0, 1), true});
+  CHECK(told(expectation, deadlock()) ==
+        std::vector<std::string>{
+            "expected reserved memory 0 B, but nothing in the scenario has a size"});
+}
+
 TEST_CASE("everything that is not met is told", "[models][expectation]") {
   Expectation expectation;
   expectation.verdict = {{}, sim::Verdict::kCompleted};

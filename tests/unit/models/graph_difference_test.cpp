@@ -92,3 +92,29 @@ TEST_CASE("what is no template is compared, too", "[models][graph_difference]") 
   CHECK(found.top[2].key == "cluster hosts");
   CHECK(found.templates.at(0).what == "group");
 }
+
+TEST_CASE("tensors, sizes and the rate of a kind are compared", "[models][graph_difference]") {
+  const std::string head = "actors:\n  a: {source: 4, carries: ";
+  const GraphDifference carries =
+      difference(head + "[x, y]}\n  b: {reads: [{from: a, needs: [x]}]}\n",
+                 head + "[y, x, z]}\n  b: {reads: [{from: a, needs: []}]}\n");
+  REQUIRE(carries.templates.size() == 2);
+  CHECK(keys_of(carries.templates[0]) == "carries");
+  CHECK(carries.templates[0].keys[0].after.value().text == "x, y, z");
+  CHECK(keys_of(carries.templates[1]) == "reads a, needs");
+  CHECK(carries.templates[1].keys[0].after.value().text == "none");
+  // Another order of the same tensors is no difference; that nobody says them is one.
+  CHECK(difference(head + "[x, y]}\n", head + "[y, x]}\n").empty());
+  CHECK(!difference(head + "[x]}\n", "actors:\n  a: {source: 4}\n").empty());
+
+  const GraphDifference sizes = difference(
+      "actors: {a: {source: 1, bytes: 1KiB}}\n",
+      "memory: 1GiB\nactors: {a: {source: 1, bytes: 2KiB, registers: {r: {bytes: 1B}}}}\n");
+  CHECK(sizes.top.at(0).key == "memory");
+  CHECK(keys_of(sizes.templates.at(0)).substr(0, 12) == "bytes of out");
+
+  const std::string reader = "actors:\n  a: {source: 4}\n  b: {kind: unpack, reads: [a], times: ";
+  const GraphDifference times = difference(reader + "2}\n", reader + "3}\n");
+  REQUIRE(times.templates.size() == 1);
+  CHECK(keys_of(times.templates[0]) == "times; reads a, per");
+}

@@ -110,6 +110,21 @@ TEST_CASE("insert-buffer puts a buffer before the reader, which reads as the rea
         "  pass 'insert-buffer=a:to=b:register=c' says so\n");
 }
 
+TEST_CASE("a buffer is as large as what it buffers, where that can be said", "[models][passes]") {
+  const auto buffer_of = [](const std::string& bytes, const std::string& read) {
+    const std::string text = after("insert-buffer=a:to=b:name=x",
+                                   "streams: []\nactors:\n  a: {source: 2, bytes: " + bytes +
+                                       "}\n  b: {reads: [" + read + "]}\n");
+    const std::size_t begin = text.find("  x: ");
+    return text.substr(begin, text.find('\n', begin) - begin);
+  };
+  CHECK(buffer_of("4MiB", "a") == "  x: {kind: buffer, bytes: 4MiB, reads: [a]}");
+  CHECK(buffer_of("4MiB * (rank + 1)", "a") ==
+        "  x: {kind: buffer, bytes: 4MiB * (rank + 1), reads: [a]}");
+  CHECK(buffer_of("4MiB", "{from: a, rank: 1 - rank}").find("bytes: 4MiB,") != std::string::npos);
+  CHECK(buffer_of("4MiB * rank", "{from: a, rank: 1 - rank}").find("bytes") == std::string::npos);
+}
+
 TEST_CASE("order-collectives chains the collectives of a group in the order of their data",
           "[models][passes]") {
   CHECK(after("order-collectives=tp",
