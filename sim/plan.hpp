@@ -379,8 +379,8 @@ class PlanBuilder {
   void set_synchronized(std::vector<StreamId> streams);
 
   /// Act k of `actor` starts only once act k + `ahead` of `other` is done, or what was launched on
-  /// `stream` before it. Of the roles kOp and kCalls; what is waited for is on another stream of the
-  /// same rank, and `other` has as many acts.
+  /// `stream` before it. Of the roles kOp and kCalls; what is waited for is on another stream of
+  /// the same rank, and `other` has as many acts.
   void add_after(ActorId actor, ActorId other, std::uint32_t ahead);
   void set_behind(ActorId actor, StreamId stream);
 

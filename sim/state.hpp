@@ -137,8 +137,8 @@ struct StreamState {
   std::uint32_t unfinished = 0;  // acts launched and not done, and places kept for threads
   std::uint32_t launched = 0;    // acts, since the start
   std::uint32_t done = 0;
-  ThreadLine waiting;            // for a place in the launch queue
-  StreamId next_in_line;         // of a signal for which the wait at its head waits
+  ThreadLine waiting;     // for a place in the launch queue
+  StreamId next_in_line;  // of a signal for which the wait at its head waits
   // Timers (10.5); kNever: none is set.
   Time watchdog = kNever;
   Time link_error = kNever;

@@ -46,6 +46,7 @@ Machine::Machine(const Spec& plan) : spec(plan) {
     state.exists = !communicator.at_first_use;
     communicators.push_back(state);
   }
+  for (int s = 0; s < count_of(spec.streams); ++s) dependents_of_stream.push_back(dependents_of(s));
   available = of_size<std::set<int>>(count_of(spec.edges));
   slots_out = of_size<std::map<int, std::set<int>>>(count_of(spec.registers));
   devices = of_size<DeviceState>(count_of(spec.devices));

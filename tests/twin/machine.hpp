@@ -278,6 +278,7 @@ class Machine {
   std::vector<std::vector<int>> registers_of_actor;
   std::vector<std::vector<int>> inputs_of_actor;
   std::vector<std::vector<int>> edges_of_register;
+  std::vector<std::set<int>> dependents_of_stream;  // streams [5.4]
 
   std::int64_t now = 0;
   std::int64_t last_progress = 0;
@@ -354,7 +355,7 @@ class Machine {
 
   // Waiting for other streams.
   bool may_start(Act act) const;
-  bool depends_on(int stream, int other) const;
+  std::set<int> dependents_of(int stream) const;
   void start_dependents(int stream);
   void note_dependent(Act act);  // for the statistics
 

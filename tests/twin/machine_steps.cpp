@@ -123,22 +123,21 @@ bool Machine::may_start(Act act) const {
   return !has_room(actor(act.actor).stream) || has_room_to_start(act);
 }
 
-/// Whether an actor on the stream names the other one, or an actor on that.
-bool Machine::depends_on(int stream, int other) const {
+/// The other streams with an actor that names this one, or an actor on it.
+std::set<int> Machine::dependents_of(int s) const {
+  std::set<int> found;
   for (const Actor& its_actor : spec.actors) {
-    if (its_actor.stream != stream) continue;
-    if (its_actor.behind == other) return true;
+    if (its_actor.behind == s) found.insert(its_actor.stream);
     for (const After& after : its_actor.afters) {
-      if (actor(after.actor).stream == other) return true;
+      if (actor(after.actor).stream == s) found.insert(its_actor.stream);
     }
   }
-  return false;
+  return found;
 }
 
 /// An act of the stream has ended.
 void Machine::start_dependents(int s) {
-  for (int other = 0; other < count_of(spec.streams); ++other) {
-    if (other == s || !depends_on(other, s)) continue;
+  for (int other : at(dependents_of_stream, s)) {
     const std::optional<Act> first = first_act(other);
     if (!first || was_started(*first)) continue;
     if (has_room(other)) {

@@ -155,12 +155,12 @@ class AfterGenerator {
         std::int64_t& step =
             steps[{call.communicator, sends ? own : call.peer, sends ? call.peer : own}];
         if (step == 0) step = some_step();
-        call.tag_step = random_.chance(97) ? step : some_step();
+        call.tag_step = random_.chance(92) ? step : some_step();
       }
     }
   }
 
-  std::int64_t some_step() { return random_.pick<std::int64_t>({1, 2, 3, 0x80000000, 0xffffffff}); }
+  std::int64_t some_step() { return random_.pick<std::int64_t>({1, 2, 3, 0x80000001, 0xffffffff}); }
 
   Spec& spec_;
   Random& random_;
