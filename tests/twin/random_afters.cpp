@@ -21,6 +21,7 @@ class AfterGenerator {
     if (random_.chance(40)) add_tag_steps();
     if (random_.chance(20)) split_device();
     if (random_.chance(40)) take_acts_away();
+    if (random_.chance(25)) add_crowd();
     const int percent = random_.pick<int>({0, 30, 50, 100});
     for (int i = random_.pick<int>({1, 1, 2, 3, 6}); i > 0; --i) {
       if (random_.chance(percent)) {
@@ -90,6 +91,45 @@ class AfterGenerator {
     for (int actor : waiting_actors()) {
       if (actor > other && fits(actor, other) && random_.chance(60)) add_after(actor, other);
     }
+  }
+
+  /// A kernel, and then one on each other thread of the rank, each on a stream of its own, that
+  /// waits for it. In the order in which they start their threads return.
+  void add_crowd() {
+    const int rank = random_.below(spec_.ranks);
+    std::vector<int> threads;
+    std::vector<int> streams;
+    for (int t = 0; t < count_of(spec_.threads); ++t) {
+      if (at(spec_.threads, t).rank == rank && at(spec_.threads, t).program) threads.push_back(t);
+    }
+    for (int s = 0; s < count_of(spec_.streams); ++s) {
+      if (at(spec_.streams, s).rank == rank) streams.push_back(s);
+    }
+    random_.shuffle(threads);
+    random_.shuffle(streams);
+    if (threads.size() < 3 || streams.size() < 3) return;
+    const int awaited = add_kernel(threads[0], streams[0], 60);
+    for (std::size_t i = 1; i < std::min(threads.size(), streams.size()); ++i) {
+      Actor& actor = change(spec_.actors, add_kernel(threads[i], streams[i], 10));
+      actor.blocking = random_.chance(80);
+      if (random_.chance(70)) {
+        actor.afters = {{awaited, 0}};
+      } else {
+        actor.behind = streams[0];
+      }
+    }
+  }
+
+  /// At the end of a program.
+  int add_kernel(int thread, int stream, int takes) {
+    Actor actor;
+    actor.kind = "kernel";
+    actor.thread = thread;
+    actor.stream = stream;
+    actor.takes = takes;
+    spec_.actors.push_back(actor);
+    change(spec_.threads, thread).list.push_back(count_of(spec_.actors) - 1);
+    return count_of(spec_.actors) - 1;
   }
 
   void add_behind() {
