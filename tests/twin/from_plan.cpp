@@ -51,7 +51,8 @@ Call call_of(const sim::Plan& plan, const sim::Call& from) {
   call.signature = {static_cast<int>(from.signature.operation),
                     static_cast<int>(from.signature.root), from.signature.count,
                     static_cast<int>(from.signature.type)};
-  call.tag = static_cast<int>(from.tag);
+  call.tag = from.tag;
+  call.tag_step = from.tag_step;
   call.takes = from.takes.ns;
   call.fatal = from.fatal;
   call.link = number(from.link);
@@ -84,6 +85,11 @@ Actor actor_of(const sim::Plan& plan, const sim::Actor& from) {
   for (std::uint32_t i = from.streams; i < from.streams_end; ++i) {
     actor.synchronized.push_back(number(plan.synchronized[i]));
   }
+  for (std::uint32_t i = from.afters; i < from.afters_end; ++i) {
+    const sim::After& after = plan.afters[i];
+    actor.afters.push_back({number(after.actor), static_cast<int>(after.ahead)});
+  }
+  actor.behind = number(from.behind);
   return actor;
 }
 

@@ -46,6 +46,7 @@ Machine::Machine(const Spec& plan) : spec(plan) {
     state.exists = !communicator.at_first_use;
     communicators.push_back(state);
   }
+  for (int s = 0; s < count_of(spec.streams); ++s) dependents_of_stream.push_back(dependents_of(s));
   available = of_size<std::set<int>>(count_of(spec.edges));
   slots_out = of_size<std::map<int, std::set<int>>>(count_of(spec.registers));
   devices = of_size<DeviceState>(count_of(spec.devices));
@@ -381,6 +382,11 @@ void Machine::put_on_stream(Act act) {
   const int s = actor(act.actor).stream;
   StreamState& stream = stream_state(s);
   const bool was_empty = stream.entries.empty();
+  if (actor(act.actor).behind >= 0) {
+    for (const Entry& before : stream_state(actor(act.actor).behind).entries) {
+      if (before.act) stays_behind[act].push_back(*before.act);
+    }
+  }
   Entry entry;
   entry.act = act;
   stream.entries.push_back(entry);
@@ -388,7 +394,7 @@ void Machine::put_on_stream(Act act) {
     join_device(act);
     start_on_device(s);
   } else if (was_empty) {
-    start(act);
+    start_if_it_may(act);
   }
 }
 
@@ -504,7 +510,12 @@ std::optional<Act> Machine::first_act(int s) const {
   return std::nullopt;
 }
 
-/// The act has become the head of its stream, and may start there.
+/// The act has become the head of its stream, which is not of a limited device.
+void Machine::start_if_it_may(Act act) {
+  if (may_start(act)) start(act);
+}
+
+/// The act is the head of its stream, and may start there.
 void Machine::start(Act act) {
   must(!has_stopped(rank_of(act.actor)), "something starts on a rank that has stopped");
   times[act].start = now;
@@ -557,7 +568,7 @@ void Machine::start_head(int s) {
   while (!stream.entries.empty()) {
     const Entry head = stream.entries.front();
     if (head.act) {
-      if (!has_room(s)) start(*head.act);
+      if (!has_room(s)) start_if_it_may(*head.act);
       return;
     }
     stream.entries.pop_front();
@@ -601,10 +612,9 @@ void Machine::end(Act act) {
   const std::optional<Blocked>& blocked = thread_state(t).blocked;
   if (blocked && blocked->step == Step::kBlocking && blocked->act == act) add_wake(now, t);
   start_head(s);
-  if (has_room(s)) {
-    give_room_back(act);
-    start_on_device(s);
-  }
+  if (has_room(s)) give_room_back(act);
+  start_dependents(s);
+  if (has_room(s)) start_on_device(s);
 }
 
 }  // namespace pipesim::twin

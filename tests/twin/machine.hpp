@@ -260,6 +260,8 @@ class Machine {
   bool needs_slot(Act act) const;
   bool in_launch_order(Act act) const;
   bool slot_is_free(int device) const;
+  std::vector<Act> awaited_by(Act act) const;                // of its pairs, not done [5.4]
+  std::optional<Act> last_that_it_is_behind(Act act) const;  // not done [5.4]
   bool was_started(Act act) const { return was_launched(act) && times.at(act).start >= 0; }
   CallState call_state(CallRef ref) const;
   bool is_dead(int rank) const { return at(ranks, rank).dead; }
@@ -276,6 +278,7 @@ class Machine {
   std::vector<std::vector<int>> registers_of_actor;
   std::vector<std::vector<int>> inputs_of_actor;
   std::vector<std::vector<int>> edges_of_register;
+  std::vector<std::set<int>> dependents_of_stream;  // streams [5.4]
 
   std::int64_t now = 0;
   std::int64_t last_progress = 0;
@@ -295,6 +298,8 @@ class Machine {
   std::map<ChannelKey, ChannelState> channels;
   std::map<Act, std::vector<CallState>> calls;  // of the acts that have started
   std::map<Act, int> needs;                     // of each `wait`: how often its event must fire
+  /// Of acts that stay behind a stream: what stood there when they were launched [5.4].
+  std::map<Act, std::vector<Act>> stays_behind;
   std::vector<Mismatch> mismatches;
   std::vector<RankState> ranks;
   std::vector<Died> deaths;           // in the order in which they happened
@@ -334,6 +339,7 @@ class Machine {
 
   void start(Act act);
   void start_op(Act act);
+  void start_if_it_may(Act act);
   void start_head(int stream);
   void leave(const Entry& mark, int stream);
   void end(Act act);
@@ -343,9 +349,15 @@ class Machine {
   void join_device(Act act);
   void take_room(Act act);
   void give_room_back(Act act);
-  bool may_start(Act act) const;
+  bool has_room_to_start(Act act) const;
   std::optional<Act> next_on_device(int device) const;
   void start_on_device(int stream);
+
+  // Waiting for other streams.
+  bool may_start(Act act) const;
+  std::set<int> dependents_of(int stream) const;
+  void start_dependents(int stream);
+  void note_dependent(Act act);  // for the statistics
 
   // Host programs.
   bool blocks_on_host(int thread, Act act);
@@ -368,6 +380,7 @@ class Machine {
   void activate_receive(CallRef ref);
   void meet(CallRef send, CallRef receive);
   void put_message(CallRef ref);
+  std::int64_t tag_of(CallRef ref) const;
   void compare(CallRef send, CallRef receive);
 
   // Faults and guards. These are in machine_faults.cpp.

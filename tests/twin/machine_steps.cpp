@@ -1,5 +1,5 @@
-// The rest of machine.hpp: room on devices [5.3] and host programs [9]. Functions stand in the
-// order of those sections.
+// The rest of machine.hpp: room on devices [5.3], waiting for other streams [5.4] and host programs
+// [9]. Functions stand in the order of those sections.
 #include <algorithm>
 #include <utility>
 
@@ -67,7 +67,7 @@ void Machine::give_room_back(Act act) {
   }
 }
 
-bool Machine::may_start(Act act) const {
+bool Machine::has_room_to_start(Act act) const {
   const Stream& stream = at(spec.streams, actor(act.actor).stream);
   const DeviceState& device = at(devices, stream.device);
   if (at(spec.devices, stream.device).hardware_queues > 0 &&
@@ -94,6 +94,72 @@ std::optional<Act> Machine::next_on_device(int d) const {
 void Machine::start_on_device(int s) {
   const int d = at(spec.streams, s).device;
   while (const std::optional<Act> next = next_on_device(d)) start(*next);
+}
+
+// [5.4] Waiting for other streams -----------------------------------------------------------------
+
+std::vector<Act> Machine::awaited_by(Act act) const {
+  std::vector<Act> acts;
+  for (const After& after : actor(act.actor).afters) {
+    const Act other{after.actor, act.k + after.ahead};
+    if (!is_done(other)) acts.push_back(other);
+  }
+  return acts;
+}
+
+std::optional<Act> Machine::last_that_it_is_behind(Act act) const {
+  std::optional<Act> last;
+  const auto found = stays_behind.find(act);
+  if (found == stays_behind.end()) return last;
+  for (const Act& other : found->second) {
+    if (!is_done(other)) last = other;
+  }
+  return last;
+}
+
+/// It is the first of its stream.
+bool Machine::may_start(Act act) const {
+  if (!awaited_by(act).empty() || last_that_it_is_behind(act)) return false;
+  return !has_room(actor(act.actor).stream) || has_room_to_start(act);
+}
+
+/// The other streams with an actor that names this one, or an actor on it.
+std::set<int> Machine::dependents_of(int s) const {
+  std::set<int> found;
+  for (const Actor& its_actor : spec.actors) {
+    if (its_actor.behind == s) found.insert(its_actor.stream);
+    for (const After& after : its_actor.afters) {
+      if (actor(after.actor).stream == s) found.insert(its_actor.stream);
+    }
+  }
+  return found;
+}
+
+/// An act of the stream has ended.
+void Machine::start_dependents(int s) {
+  for (int other : at(dependents_of_stream, s)) {
+    const std::optional<Act> first = first_act(other);
+    if (!first || was_started(*first)) continue;
+    if (has_room(other)) {
+      start_on_device(other);
+    } else {
+      start_if_it_may(*first);
+    }
+    note_dependent(*first);
+  }
+}
+
+void Machine::note_dependent(Act act) {
+  const int s = actor(act.actor).stream;
+  if (was_started(act)) {
+    branches.insert(has_room(s) ? "5.4 starts on a limited device" : "5.4 starts");
+  } else if (!awaited_by(act).empty()) {
+    branches.insert("5.4 waits for another act");
+  } else if (last_that_it_is_behind(act)) {
+    branches.insert("5.4 stays behind a stream");
+  } else {
+    branches.insert("5.4 waits for room only");
+  }
 }
 
 // [9.1] Steps of the host -------------------------------------------------------------------------
@@ -371,11 +437,16 @@ void Machine::put_message(CallRef ref) {
   run_calls({receive}, -1);
 }
 
+std::int64_t Machine::tag_of(CallRef ref) const {
+  const Call& call = call_of(ref);
+  return (call.tag + ref.act.k * call.tag_step) % (std::int64_t{1} << 32);
+}
+
 void Machine::compare(CallRef send, CallRef receive) {
   const Call& sent = call_of(send);
   const Call& wanted = call_of(receive);
   if (sent.signature.count == wanted.signature.count &&
-      sent.signature.type == wanted.signature.type && sent.tag == wanted.tag) {
+      sent.signature.type == wanted.signature.type && tag_of(send) == tag_of(receive)) {
     return;
   }
   mismatches.push_back({true, send.act, receive.act});

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/twin/random.hpp"
+#include "tests/twin/random_afters.hpp"
 #include "tests/twin/random_faults.hpp"
 #include "tests/twin/random_program.hpp"
 
@@ -520,6 +521,8 @@ class Generator {
 Spec random_spec(std::uint64_t seed) {
   Generator generator(seed);
   Spec spec = seed % 2 == 0 ? generator.make_with_programs() : generator.make();
+  Random afters(seed ^ 0xaf7e5);
+  if (afters.chance(40)) add_random_afters(spec, afters);
   Random random(~seed);
   if (random.chance(33)) add_random_faults(spec, random);
   return spec;

@@ -46,7 +46,9 @@ void write_call(std::ostream& out, const Call& call) {
     out << ": collective, operation " << signature.operation << ", root " << signature.root;
   } else {
     out << (call.kind == CallKind::kSend ? ": send to " : ": receive from ") << call.peer
-        << ", tag " << call.tag << (call.eager ? ", eager" : "");
+        << ", tag " << call.tag;
+    if (call.tag_step > 0) out << " and " << call.tag_step << " more with each act";
+    out << (call.eager ? ", eager" : "");
   }
   out << ", count " << signature.count << ", type " << signature.type << ", takes " << call.takes
       << (call.fatal ? ", fatal" : "");
@@ -76,6 +78,10 @@ void write_actor(std::ostream& out, const Spec& spec, int a) {
   }
   if (actor.collective >= 0) out << ", collective " << actor.collective;
   if (actor.role != Role::kOp) write_step(out, actor);
+  for (const After& after : actor.afters) {
+    out << ", after " << after.ahead << " ahead of actor " << after.actor;
+  }
+  if (actor.behind >= 0) out << ", behind stream " << actor.behind;
   if (actor.dies_at >= 0) out << ", dies at " << actor.dies_at;
   if (actor.fails_at >= 0) out << ", fails at " << actor.fails_at;
   if (actor.timeout > 0) out << ", timeout " << actor.timeout;

@@ -85,10 +85,17 @@ struct Call {
   int peer = -1;  // rank, of a send or receive
   bool eager = false;
   Signature signature;
-  int tag = 0;
+  std::int64_t tag = 0;       // of a send or receive: of its act 0,
+  std::int64_t tag_step = 0;  // and what each act adds, modulo 2^32
   std::int64_t takes = 0;
   bool fatal = false;
   int link = -1;  // of a send or receive
+};
+
+/// Act k starts only once act k + `ahead` of this actor is done [5.4].
+struct After {
+  int actor = 0;
+  int ahead = 0;
 };
 
 struct Actor {
@@ -108,6 +115,8 @@ struct Actor {
   int communicator = -1;          // kCreate
   std::vector<Call> calls;        // kCalls
   std::vector<int> synchronized;  // kSynchronize: streams, ascending
+  std::vector<After> afters;      // kOp, kCalls
+  int behind = -1;                // kOp, kCalls: a stream [5.4]
   int dies_at = -1;               // an act; -1: never
   int fails_at = -1;              // kOp
   std::int64_t timeout = 0;       // of a step of the host; 0: none

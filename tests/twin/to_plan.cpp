@@ -95,7 +95,8 @@ sim::CallSpec call_spec(const Call& call) {
   spec.signature.root = number(call.signature.root);
   spec.signature.type = number(call.signature.type);
   spec.signature.count = call.signature.count;
-  spec.tag = number(call.tag);
+  spec.tag = static_cast<std::uint32_t>(call.tag);
+  spec.tag_step = static_cast<std::uint32_t>(call.tag_step);
   spec.takes = sim::Duration{call.takes};
   spec.link = id_of<sim::LinkId>(call.link);
   spec.fatal = call.fatal;
@@ -132,6 +133,17 @@ void add_actors(const Spec& spec, sim::PlanBuilder& builder) {
     } else {
       add_step(actor, builder);
     }
+  }
+}
+
+void add_afters(const Spec& spec, sim::PlanBuilder& builder) {
+  for (int a = 0; a < count_of(spec.actors); ++a) {
+    const sim::ActorId id{number(a)};
+    for (const After& after : at(spec.actors, a).afters) {
+      builder.add_after(id, sim::ActorId{number(after.actor)}, number(after.ahead));
+    }
+    if (at(spec.actors, a).behind < 0) continue;
+    builder.set_behind(id, sim::StreamId{number(at(spec.actors, a).behind)});
   }
 }
 
@@ -231,6 +243,7 @@ sim::Plan to_plan(const Spec& spec) {
   add_communicators(spec, builder);
   add_links(spec, builder);
   add_actors(spec, builder);
+  add_afters(spec, builder);
   add_edges(spec, builder);
   add_collectives(spec, builder);
   add_programs(spec, builder);

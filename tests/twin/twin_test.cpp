@@ -375,6 +375,24 @@ std::set<std::string> features_of_registers(const Spec& spec) {
   return found;
 }
 
+/// Those of waiting for other streams [5.4], and of tags that step [9.5].
+std::set<std::string> features_of_afters(const Spec& spec) {
+  std::set<std::string> found;
+  for (const Actor& actor : spec.actors) {
+    if (actor.behind >= 0) found.insert("behind");
+    if (!actor.afters.empty()) found.insert("after: " + text(actor.role));
+    if (actor.afters.size() > 1) found.insert("after: several");
+    for (const After& after : actor.afters) {
+      found.insert("after: of " + text(at(spec.actors, after.actor).role));
+      if (after.ahead > 0) found.insert("after: ahead");
+    }
+    for (const Call& call : actor.calls) {
+      if (call.tag_step > 0 && actor.acts > 1) found.insert("call: stepping tag");
+    }
+  }
+  return found;
+}
+
 std::set<std::string> features_of_groups(const Spec& spec) {
   std::set<std::string> found;
   for (const Communicator& communicator : spec.communicators) {
@@ -447,6 +465,7 @@ std::set<std::string> features_of(const Spec& spec, const Result& result) {
     found.merge(features_of(spec, actor));
     found.merge(features_of_step(spec, actor));
   }
+  found.merge(features_of_afters(spec));
   found.merge(features_of_devices(spec));
   found.merge(features_of_registers(spec));
   found.merge(features_of_groups(spec));
@@ -519,6 +538,25 @@ const std::vector<std::string> kFrequent = {
     "call: creation at first use",
     "call: creation waits for devices",
     "call: communicator of one rank",
+    "call: stepping tag",
+    "behind",
+    "after: op",
+    "after: calls",
+    "after: several",
+    "after: ahead",
+    "after: of op",
+    "after: of calls",
+    "after: of record",
+    "after: of wait",
+    "5.4 starts",
+    "5.4 starts on a limited device",
+    "5.4 waits for another act",
+    "5.4 stays behind a stream",
+    "5.4 waits for room only",
+    "7 act of another stream is launched",
+    "7 act of another stream is not launched",
+    "7 behind another stream",
+    "7 several reasons not to start",
     "device: one hardware queue",
     "device: several hardware queues",
     "device: resident 1",

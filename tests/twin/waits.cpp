@@ -150,7 +150,7 @@ class Waits {
     }
     const int rank = m_.rank_of(act.actor);
     if (m_.has_stopped(rank)) return add(act, rank_node(rank), Wait::kDeadRank);
-    if (!m_.was_started(act)) return visit_room(act);
+    if (!m_.was_started(act)) return visit_not_started(act);
     switch (m_.actor(act.actor).role) {
       case Role::kOp:
         return visit_op(act);
@@ -177,6 +177,23 @@ class Waits {
     }
     const auto hangs = m_.acts_that_hang.find(act);
     if (hangs != m_.acts_that_hang.end()) add_failed_link(act, hangs->second);
+  }
+
+  /// Rule 5.
+  void visit_not_started(Act act) {
+    for (const Act& other : m_.awaited_by(act)) {
+      m_.branches.insert(m_.was_launched(other) ? "7 act of another stream is launched"
+                                                : "7 act of another stream is not launched");
+      add(act, node_of(other), Wait::kData);
+    }
+    if (const std::optional<Act> last = m_.last_that_it_is_behind(act)) {
+      m_.branches.insert("7 behind another stream");
+      add(act, act_node(*last), Wait::kStreamOrder);
+    }
+    const bool waits_for_streams = !found_.empty();
+    if (m_.has_room(m_.actor(act.actor).stream)) visit_room(act);
+    if (waits_for_streams && found_.size() > 1)
+      m_.branches.insert("7 several reasons not to start");
   }
 
   /// Rule 3.
@@ -349,7 +366,7 @@ class Waits {
   void visit_room(Act act) {
     const int stream = m_.actor(act.actor).stream;
     const int d = at(m_.spec.streams, stream).device;
-    must(d >= 0, "the head of a stream has not started");
+    must(d >= 0, "room on no device");
     const DeviceState& device = at(m_.devices, d);
     if (at(m_.spec.devices, d).hardware_queues > 0) {
       const Act first =

@@ -1,15 +1,25 @@
-// What a caller may ask of a run, beside its result: tests/twin sees to that.
+// What a caller may ask of a run, beside its result: tests/twin sees to that. And acts that wait
+// for other streams (docs/rules.md, 5.4), with the edges of their graph in order, which the twin
+// does not compare.
 #include "sim/engine.hpp"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "sim/wait_graph.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 
 using namespace pipesim;
+using sim::ActorId;
+using sim::DeviceId;
 using sim::LogEntry;
+using sim::PlanBuilder;
+using sim::RankId;
 using sim::RunEnd;
+using sim::StreamId;
+using sim::ThreadId;
 using sim::Time;
 
 namespace {
@@ -19,6 +29,105 @@ const char* const kTwo =
     "schema: 1\nstreams: {s: {}}\nactors:\n"
     "  a: {stream: s, source: 3, slots: 1, takes: 2us, launch_overhead: 1us}\n"
     "  b: {stream: s, reads: [a], takes: 3us}\n";
+
+// A plan with one program and some streams on each rank, and a communicator of all ranks.
+struct Programs {
+  explicit Programs(std::uint32_t ranks, std::uint32_t streams) : builder(ranks) {
+    std::vector<RankId> all;
+    for (std::uint32_t r = 0; r < ranks; ++r) {
+      all.push_back(RankId{r});
+      builder.add_thread(RankId{r}, sim::ThreadOrder::kProgram);
+      for (std::uint32_t i = 0; i < streams; ++i) builder.add_stream(RankId{r}, 1024);
+    }
+    builder.add_communicator(all, false, false);
+    programs.resize(ranks);
+  }
+
+  ActorId op(std::uint32_t rank, std::uint32_t stream, std::int64_t takes, std::uint32_t acts = 1,
+             bool blocking = false) {
+    sim::ActorSpec spec;
+    spec.thread = ThreadId{rank};
+    spec.stream = StreamId{stream};
+    spec.takes = sim::Duration{takes};
+    spec.acts = acts;
+    spec.blocking = blocking;
+    return builder.add_actor(spec);
+  }
+
+  ActorId calls(std::uint32_t rank, std::uint32_t stream, const sim::CallSpec& call,
+                std::uint32_t acts = 1) {
+    sim::StepSpec spec;
+    spec.role = sim::Role::kCalls;
+    spec.thread = ThreadId{rank};
+    spec.stream = StreamId{stream};
+    spec.acts = acts;
+    const ActorId id = builder.add_step(spec);
+    builder.add_call(call);
+    return id;
+  }
+
+  void device(std::uint32_t hardware_queues, std::uint32_t resident,
+              const std::vector<std::uint32_t>& streams) {
+    const DeviceId id = builder.add_device(RankId{0}, hardware_queues, resident, false);
+    for (const std::uint32_t stream : streams) builder.put_on_device(StreamId{stream}, id);
+  }
+
+  sim::Plan plan() {
+    for (std::uint32_t t = 0; t < programs.size(); ++t) {
+      builder.set_program(ThreadId{t}, programs[t]);
+    }
+    return builder.build();
+  }
+
+  PlanBuilder builder;
+  std::vector<std::vector<ActorId>> programs;  // of each rank
+};
+
+// Start and end of all acts, "-" for what has not happened: "0-10 10-20".
+std::string times_of(const sim::Outcome& outcome) {
+  const auto text = [](Time time) { return time == sim::kNever ? "" : std::to_string(time.ns); };
+  std::string all;
+  for (const sim::ActTimes& times : outcome.act_times) {
+    all += (all.empty() ? "" : " ") + text(times.start) + '-' + text(times.end);
+  }
+  return all;
+}
+
+std::string times_of(const sim::Plan& plan) {
+  return times_of(sim::run(plan, {.keep_act_times = true}));
+}
+
+// "1#0 -> 0#0 data", in the order of the graph.
+std::vector<std::string> waits_of(const sim::Plan& plan) {
+  const sim::WaitGraph graph = sim::wait_graph(plan, sim::run(plan).state);
+  const auto text = [&](std::uint32_t index) {
+    const sim::WaitNode& node = graph.nodes[index];
+    if (node.kind == sim::WaitNodeKind::kOutside) return std::string("outside");
+    if (node.kind == sim::WaitNodeKind::kRank) return "rank " + std::to_string(node.rank.value);
+    return std::to_string(node.actor.value) + '#' + std::to_string(node.k);
+  };
+  const auto kind = [](sim::WaitKind wait) -> std::string {
+    switch (wait) {
+      case sim::WaitKind::kStreamOrder:
+        return "stream order";
+      case sim::WaitKind::kData:
+        return "data";
+      case sim::WaitKind::kHostWait:
+        return "host wait";
+      case sim::WaitKind::kDeviceRoom:
+        return "device room";
+      case sim::WaitKind::kPeerOfCollective:
+        return "peer of a collective";
+      default:
+        return "other";
+    }
+  };
+  std::vector<std::string> lines;
+  for (const sim::WaitEdge& edge : graph.edges) {
+    lines.push_back(text(edge.from) + " -> " + text(edge.to) + ' ' + kind(edge.kind));
+  }
+  return lines;
+}
 
 }  // namespace
 
@@ -73,4 +182,158 @@ TEST_CASE("the log has the lines of the host threads in their order", "[sim][eng
                                              {Time{3000}, b, 2, false},
                                              {Time{3000}, b, 2, true}});
   CHECK(sim::run(lowered.plan).log.empty());
+}
+
+// a takes 10, b 1. With nothing ahead b#k starts at the end of a#k, one ahead at that of a#(k+1).
+TEST_CASE("an act starts after an act of another stream", "[sim][engine]") {
+  for (const std::uint32_t ahead : {0U, 1U}) {
+    Programs programs(1, 2);
+    const ActorId a = programs.op(0, 0, 10, 3);
+    const ActorId b = programs.op(0, 1, 1, 2);
+    programs.builder.add_after(b, a, ahead);
+    programs.programs[0] = {b, b, a, a, a};
+    const std::string of_b = ahead == 0 ? " 10-11 20-21" : " 20-21 30-31";
+    CHECK(times_of(programs.plan()) == "0-10 10-20 20-30" + of_b);
+  }
+}
+
+// c waits for both: the later one counts, whatever the order.
+TEST_CASE("an act starts after all acts that it names", "[sim][engine]") {
+  for (const bool first : {false, true}) {
+    Programs programs(1, 3);
+    const ActorId a = programs.op(0, 0, 10);
+    const ActorId b = programs.op(0, 1, 7);
+    const ActorId c = programs.op(0, 2, 1);
+    programs.builder.add_after(c, first ? a : b, 0);
+    programs.builder.add_after(c, first ? b : a, 0);
+    programs.programs[0] = {a, b, c};
+    CHECK(times_of(programs.plan()) == "0-10 0-7 10-11");
+  }
+}
+
+// b stays behind what stands on a's stream when it is launched: nothing, one act, or two.
+TEST_CASE("what an act stays behind is known at its launch", "[sim][engine]") {
+  Programs programs(1, 2);
+  const ActorId a = programs.op(0, 0, 10, 3);
+  const ActorId b = programs.op(0, 1, 1, 3);
+  programs.builder.set_behind(b, StreamId{0});
+  programs.programs[0] = {b, a, b, a, b, a};
+  CHECK(times_of(programs.plan()) == "0-10 10-20 20-30 0-1 10-11 20-21");
+
+  Programs last(1, 2);
+  last.op(0, 0, 10, 3);
+  last.op(0, 1, 1, 3);
+  last.builder.set_behind(b, StreamId{0});
+  last.programs[0] = {a, a, a, b, b, b};
+  CHECK(times_of(last.plan()) == "0-10 10-20 20-30 30-31 31-32 32-33");
+}
+
+// k takes 10, w 2 after k, l 3, on three streams. One hardware queue: l stands behind w. Two slots:
+// w takes none while it waits. One: at 10 both may start, first w, of the smaller stream.
+TEST_CASE("what waits for another stream has its queue on the device, but no slot",
+          "[sim][engine]") {
+  const auto times = [](std::uint32_t hardware_queues, std::uint32_t resident) {
+    Programs programs(1, 3);
+    const ActorId k = programs.op(0, 0, 10);
+    const ActorId w = programs.op(0, 1, 2);
+    const ActorId l = programs.op(0, 2, 3);
+    programs.builder.add_after(w, k, 0);
+    programs.device(hardware_queues, resident, {0, 1, 2});
+    programs.programs[0] = {k, w, l};
+    return times_of(programs.plan());
+  };
+  CHECK(times(1, 0) == "0-10 10-12 10-13");
+  CHECK(times(0, 2) == "0-10 10-12 0-3");
+  CHECK(times(0, 1) == "0-10 10-12 12-15");
+}
+
+// k is on a stream without a device; w waits for it on one with a slot, on which nothing else ends.
+TEST_CASE("an act that ends starts what waits on a limited device", "[sim][engine]") {
+  Programs programs(1, 2);
+  const ActorId k = programs.op(0, 0, 10);
+  const ActorId w = programs.op(0, 1, 2);
+  programs.builder.add_after(w, k, 0);
+  programs.device(0, 1, {1});
+  programs.programs[0] = {k, w};
+  CHECK(times_of(programs.plan()) == "0-10 10-12");
+}
+
+// Rank 1 never comes to c (stream 0), which holds the only slot. Two more stand behind it. b is
+// after the second of them and after c, and behind stream 0, launched before the second; e stands
+// behind b.
+TEST_CASE("the waits of an act for other streams come first, in order", "[sim][engine]") {
+  Programs programs(2, 2);
+  sim::CallSpec call;
+  call.communicator = sim::CommunicatorId{0};
+  const ActorId c = programs.calls(0, 0, call);
+  const ActorId first = programs.op(0, 0, 1);
+  const ActorId second = programs.op(0, 0, 1);
+  const ActorId b = programs.op(0, 1, 1);
+  const ActorId e = programs.op(0, 1, 1);
+  programs.builder.add_after(b, second, 0);
+  programs.builder.add_after(b, c, 0);
+  programs.builder.set_behind(b, StreamId{0});
+  programs.device(0, 1, {0, 1});
+  programs.programs[0] = {c, first, b, e, second};
+  const sim::Plan plan = programs.plan();
+  CHECK(sim::run(plan).end == RunEnd::kStuck);
+  CHECK(times_of(plan) == "0- - - - -");
+  CHECK(waits_of(plan) ==
+        std::vector<std::string>{"0#0 -> rank 1 peer of a collective", "1#0 -> 0#0 stream order",
+                                 "2#0 -> 0#0 stream order", "3#0 -> 2#0 data", "3#0 -> 0#0 data",
+                                 "3#0 -> 1#0 stream order", "3#0 -> 0#0 device room",
+                                 "4#0 -> 3#0 stream order"});
+}
+
+// The act that b needs is not launched: the next one of its program stands for it, which has to
+// wait for the thread, and that is blocked in b.
+TEST_CASE("an act may wait for one that its own thread has not launched", "[sim][engine]") {
+  for (const bool blocking : {false, true}) {
+    Programs programs(1, 2);
+    const ActorId a = programs.op(0, 0, 3, 2);
+    const ActorId b = programs.op(0, 1, 2, 1, blocking);
+    programs.builder.add_after(b, a, 1);
+    programs.programs[0] = {b, a, a};
+    const sim::Plan plan = programs.plan();
+    if (!blocking) {
+      CHECK(times_of(plan) == "0-3 3-6 6-8");
+      continue;
+    }
+    CHECK(times_of(plan) == "- - -");
+    CHECK(waits_of(plan) == std::vector<std::string>{"0#0 -> 1#0 host wait", "1#0 -> 0#0 data"});
+  }
+}
+
+// From 2^32 - 2 the tags of three messages go on with 2^31 - 1 and 0, or with 2^32 - 1 and 0.
+TEST_CASE("tags step with each act, modulo 2^32", "[sim][engine]") {
+  const auto mismatches = [](std::uint32_t step_of_send, std::uint32_t step_of_receive) {
+    Programs programs(2, 1);
+    sim::CallSpec call;
+    call.communicator = sim::CommunicatorId{0};
+    call.kind = sim::CallKind::kSend;
+    call.peer = RankId{1};
+    call.tag = 0xfffffffe;
+    call.tag_step = step_of_send;
+    const ActorId send = programs.calls(0, 0, call, 3);
+    call.kind = sim::CallKind::kReceive;
+    call.peer = RankId{0};
+    call.tag_step = step_of_receive;
+    const ActorId receive = programs.calls(1, 1, call, 3);
+    programs.programs = {{send, send, send}, {receive, receive, receive}};
+    const sim::Outcome outcome = sim::run(programs.plan());
+    CHECK(outcome.end == RunEnd::kCompleted);
+    std::vector<std::uint32_t> acts;
+    for (const sim::Mismatch& mismatch : outcome.mismatches) {
+      CHECK(mismatch.message);
+      CHECK(mismatch.second_k == mismatch.first_k);
+      acts.push_back(mismatch.first_k);
+    }
+    return acts;
+  };
+  using Acts = std::vector<std::uint32_t>;
+  CHECK(mismatches(1, 1).empty());
+  CHECK(mismatches(0x80000001, 0x80000001).empty());
+  CHECK(mismatches(0x80000001, 1) == Acts{1});
+  CHECK(mismatches(1, 0) == Acts{1, 2});
+  CHECK(mismatches(0, 1) == Acts{1, 2});
 }

@@ -1,0 +1,166 @@
+// What the builder lays out, and what it refuses: a failed check ends the program, so each is tried
+// in a process of its own.
+#include "sim/plan.hpp"
+
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "tests/support/catch.hpp"
+
+using namespace pipesim::sim;
+
+namespace {
+
+// Rank 0 has streams 0 to 3, rank 1 stream 4; each has a program, and actors:
+// 0, 1 and 2 are ops with three acts on stream 0, 1 and 2; 3 an op with two on stream 3; 4 one of
+// rank 1; 5 a record on stream 3; 6 a step of the host; 7 calls on stream 3.
+PlanBuilder some_builder() {
+  PlanBuilder builder(2);
+  for (const std::uint32_t rank : {0U, 1U}) {
+    builder.add_thread(RankId{rank}, ThreadOrder::kProgram);
+  }
+  for (const std::uint32_t rank : {0U, 0U, 0U, 0U, 1U}) builder.add_stream(RankId{rank}, 1024);
+  const SignalId signal = builder.add_signal();
+  const std::vector<std::pair<std::uint32_t, std::uint32_t>> ops = {
+      {0, 3}, {1, 3}, {2, 3}, {3, 2}, {4, 3}};
+  for (const auto& [stream, acts] : ops) {
+    ActorSpec spec;
+    spec.thread = ThreadId{stream == 4 ? 1U : 0U};
+    spec.stream = StreamId{stream};
+    spec.acts = acts;
+    builder.add_actor(spec);
+  }
+  for (const Role role : {Role::kRecord, Role::kWork, Role::kCalls}) {
+    StepSpec spec;
+    spec.role = role;
+    spec.thread = ThreadId{0};
+    if (role != Role::kWork) spec.stream = StreamId{3};
+    if (role == Role::kRecord) spec.signal = signal;
+    builder.add_step(spec);
+  }
+  const CommunicatorId communicator = builder.add_communicator({RankId{0}}, false, false);
+  CallSpec call;
+  call.communicator = communicator;
+  builder.add_call(call);
+  return builder;
+}
+
+Plan built(PlanBuilder& builder) {
+  std::vector<ActorId> acts;
+  for (const auto& [actor, count] : std::vector<std::pair<std::uint32_t, int>>{
+           {0, 3}, {1, 3}, {2, 3}, {3, 2}, {5, 1}, {6, 1}, {7, 1}}) {
+    acts.insert(acts.end(), static_cast<std::size_t>(count), ActorId{actor});
+  }
+  builder.set_program(ThreadId{0}, acts);
+  builder.set_program(ThreadId{1}, {ActorId{4}, ActorId{4}, ActorId{4}});
+  return builder.build();
+}
+
+// Whether a check fails in what is done with a builder.
+template <typename Action>
+bool fails(Action action) {
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    std::signal(SIGABRT, SIG_DFL);
+    if (std::freopen("/dev/null", "w", stderr) == nullptr) _exit(2);
+    PlanBuilder builder = some_builder();
+    action(builder);
+    _exit(0);
+  }
+  int status = 0;
+  REQUIRE(waitpid(child, &status, 0) == child);
+  REQUIRE((WIFEXITED(status) ? WEXITSTATUS(status) == 0 : WTERMSIG(status) == SIGABRT));
+  return WIFSIGNALED(status);
+}
+
+bool refuses_after(std::uint32_t actor, std::uint32_t other, std::uint32_t ahead) {
+  return fails(
+      [&](PlanBuilder& builder) { builder.add_after(ActorId{actor}, ActorId{other}, ahead); });
+}
+
+bool refuses_behind(std::uint32_t actor, std::uint32_t stream) {
+  return fails([&](PlanBuilder& builder) { builder.set_behind(ActorId{actor}, StreamId{stream}); });
+}
+
+std::vector<std::uint32_t> dependents_of(const Plan& plan, std::uint32_t stream) {
+  std::vector<std::uint32_t> found;
+  const Stream& of = plan.streams[StreamId{stream}];
+  for (std::uint32_t i = of.dependents; i < of.dependents_end; ++i) {
+    found.push_back(plan.dependents[i].value);
+  }
+  return found;
+}
+
+std::vector<std::pair<std::uint32_t, std::uint32_t>> afters_of(const Plan& plan,
+                                                               std::uint32_t actor) {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> found;
+  const Actor& of = plan.actors[ActorId{actor}];
+  for (std::uint32_t i = of.afters; i < of.afters_end; ++i) {
+    found.emplace_back(plan.afters[i].actor.value, plan.afters[i].ahead);
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("an actor waits for actors of other streams of its rank", "[sim][plan]") {
+  CHECK_FALSE(refuses_after(0, 1, 0));
+  CHECK_FALSE(refuses_after(7, 0, 0));
+  CHECK_FALSE(refuses_after(7, 0, 2));
+  CHECK_FALSE(refuses_after(3, 0, 1));
+  CHECK(refuses_after(5, 0, 0));  // a record
+  CHECK(refuses_after(6, 0, 0));  // a step of the host
+  CHECK(refuses_after(7, 6, 0));  // for one
+  CHECK(refuses_after(0, 4, 0));  // another rank
+  CHECK(refuses_after(0, 0, 0));  // its own stream
+  CHECK(refuses_after(7, 3, 0));
+}
+
+TEST_CASE("an actor waits for acts that come", "[sim][plan]") {
+  CHECK(refuses_after(0, 1, 1));
+  CHECK(refuses_after(0, 3, 0));
+  CHECK(refuses_after(3, 0, 2));
+  CHECK(refuses_after(3, 0, 0xffffffff));
+  CHECK(refuses_after(7, 0, 3));
+}
+
+TEST_CASE("an actor stays behind another stream of its rank", "[sim][plan]") {
+  CHECK_FALSE(refuses_behind(0, 3));
+  CHECK_FALSE(refuses_behind(7, 0));
+  CHECK(refuses_behind(0, 0));
+  CHECK(refuses_behind(0, 4));
+  CHECK(refuses_behind(5, 0));
+  CHECK(refuses_behind(6, 0));
+}
+
+// Stream 1 is named by 2 and, behind it, by 0; stream 0 by 3 twice, by 1 and by 7.
+TEST_CASE("each stream knows the streams on which acts wait for it", "[sim][plan]") {
+  PlanBuilder builder = some_builder();
+  builder.add_after(ActorId{3}, ActorId{0}, 1);
+  builder.add_after(ActorId{2}, ActorId{1}, 0);
+  builder.add_after(ActorId{3}, ActorId{0}, 0);
+  builder.add_after(ActorId{1}, ActorId{0}, 0);
+  builder.set_behind(ActorId{0}, StreamId{1});
+  builder.set_behind(ActorId{7}, StreamId{0});
+  const Plan plan = built(builder);
+  CHECK(dependents_of(plan, 0) == std::vector<std::uint32_t>{1, 3});
+  CHECK(dependents_of(plan, 1) == std::vector<std::uint32_t>{0, 2});
+  for (const std::uint32_t stream : {2U, 3U, 4U}) CHECK(dependents_of(plan, stream).empty());
+  using Afters = std::vector<std::pair<std::uint32_t, std::uint32_t>>;
+  CHECK(afters_of(plan, 3) == Afters{{0, 1}, {0, 0}});
+  CHECK(afters_of(plan, 2) == Afters{{1, 0}});
+  CHECK(afters_of(plan, 0).empty());
+  for (const std::uint32_t actor : {0U, 1U, 2U, 3U, 7U}) {
+    CHECK(plan.actors[ActorId{actor}].waits_for_streams());
+  }
+  for (const std::uint32_t actor : {4U, 5U, 6U}) {
+    CHECK_FALSE(plan.actors[ActorId{actor}].waits_for_streams());
+  }
+}
