@@ -70,6 +70,9 @@ po::options_description run_options() {
   add("until", po::value<std::string>()->value_name("WHEN"),
       "stop all ranks there and report the state: a time (12ms), or the moment when a rank enters "
       "an act (rank0:gather#3)");
+  add("engine", po::value<std::string>()->value_name("WHICH"),
+      "auto (the default), events or sweep: how to run it; what comes out is the same "
+      "(docs/performance.md)");
   add("save-state", po::value<std::string>()->value_name("FILE"),
       "write the end state to a file for 'pipesim explain'; - prints it instead of the report");
   add_views(options);
@@ -378,6 +381,14 @@ std::optional<Until> until(const po::variables_map& values) {
       fmt::format("--until needs a time (12ms) or an act (rank0:gather#3), found '{}'", *text));
 }
 
+sim::EngineKind engine(const po::variables_map& values) {
+  const std::string name = text_of(values, "engine").value_or("auto");
+  if (name == "auto") return sim::EngineKind::kAuto;
+  if (name == "events") return sim::EngineKind::kEvents;
+  if (name == "sweep") return sim::EngineKind::kSweep;
+  throw UsageError(fmt::format("--engine is auto, events or sweep, found '{}'", name));
+}
+
 Views views(const po::variables_map& values, bool state_is_printed) {
   Views result;
   result.quiet = state_is_printed;
@@ -412,6 +423,7 @@ int command_run(const Arguments& arguments, const Console& console) {
   RunCommand command;
   command.path = one_file(values, "run");
   command.until = until(values);
+  command.engine = engine(values);
   command.list_parameters = values.count("params") > 0;
   command.state_path = text_of(values, "save-state");
   command.views = views(values, command.state_path == "-");

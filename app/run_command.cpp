@@ -80,6 +80,7 @@ int run_run(const RunCommand& command, const Console& console) {
   }
   sim::RunOptions options;
   options.stop = console.interrupted;
+  options.engine = command.engine;
   options.keep_log = command.views.need_log();
   const std::optional<models::Simulation> simulation = [&] {
     const Simulating now(console);

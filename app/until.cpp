@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "formats/expression.hpp"
+#include "sim/sweep.hpp"
 #include "models/memory.hpp"
 
 namespace pipesim::app {
@@ -105,7 +106,19 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
     options.until_actor = find_actor(*until, graph, *lowered, options.until_k, diagnostics);
     if (!options.until_actor.valid()) return std::nullopt;
   }
+  const bool only_sweep = options.engine == sim::EngineKind::kSweep;
+  if (only_sweep) {
+    if (const char* obstacle = sim::sweep_obstacle(lowered->plan, options)) {
+      diagnostics.error({}, fmt::format("--engine sweep: the sweep cannot run this: {}", obstacle));
+      return std::nullopt;
+    }
+  }
   models::Simulation result = models::simulate(graph, std::move(*lowered), options);
+  if (only_sweep && !result.outcome.swept && result.outcome.end != sim::RunEnd::kInterrupted) {
+    diagnostics.error({}, "--engine sweep: the sweep does not come to the end of this run")
+        .notes.emplace_back("how runs end that do not complete is for the event engine to say");
+    return std::nullopt;
+  }
   const sim::ActorId actor = options.until_actor;
   const bool missed = actor.valid() && result.outcome.end != sim::RunEnd::kInterrupted &&
                       result.outcome.state.entered(result.lowered.plan, actor) <= options.until_k;
