@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "formats/expression.hpp"
-#include "sim/sweep.hpp"
 #include "models/memory.hpp"
+#include "sim/sweep.hpp"
 
 namespace pipesim::app {
 namespace {

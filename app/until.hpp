@@ -27,8 +27,8 @@ struct Until {
 std::optional<Until> parse_until(const std::string& text);
 
 /// models::simulate(), at most until `until`, if that is given. `diagnostics` has an error where
-/// there is no such act, or where `options` ask for the sweep and it cannot, and a warning where the
-/// run ended before it came to that act.
+/// there is no such act, or where `options` ask for the sweep and it cannot, and a warning where
+/// the run ended before it came to that act.
 std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
                                                  const std::optional<Until>& until,
                                                  sim::RunOptions options,

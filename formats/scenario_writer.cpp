@@ -400,8 +400,8 @@ YamlNode ScenarioWriter::rank_fault(const models::RankFault& fault) const {
   if (fault.at) {
     map.add("at", expression(*fault.at, ValueType::kTime));
   } else {
-    const std::string& name = graph_.actors[fault.actor].name;
-    map.add("act", YamlNode::text(name + '#' + std::to_string(std::int64_t{fault.act} + 1)));
+    const models::ActName act = act_name(graph_.actors[fault.actor], fault.act);
+    map.add("act", YamlNode::text(act.op + '#' + std::to_string(act.act)));
   }
   return map;
 }

@@ -190,8 +190,8 @@ class Describer {
       if (fault.at) {
         keys.emplace_back(key + ", at", numbers(*fault.at, fault.ranks, Unit::kTime));
       } else {
-        keys.emplace_back(key + ", act", text(graph_.actors[fault.actor].name + "#" +
-                                              std::to_string(fault.act + 1)));
+        const ActName act = act_name(graph_.actors[fault.actor], fault.act);
+        keys.emplace_back(key + ", act", text(act.op + "#" + std::to_string(act.act)));
       }
     }
     for (const LinkFault& fault : faults.links) {

@@ -90,8 +90,8 @@ struct alignas(64) Actor {
   SignalId signal;              // kRecord, kWait, kAwait, kSet
   LockId lock;                  // kLock, kUnlock
   CommunicatorId communicator;  // kCreate
-  std::uint32_t times = 0;    // kAwait of a signal that hosts set: how often it must have fired
-  std::uint32_t streams = 0;  // kSynchronize: range in Plan::synchronized, ascending
+  std::uint32_t times = 0;      // kAwait of a signal that hosts set: how often it must have fired
+  std::uint32_t streams = 0;    // kSynchronize: range in Plan::synchronized, ascending
   std::uint32_t streams_end = 0;
   std::uint32_t dies_at = kNoAct;   // its rank dies instead of the launch of this act [10.2]
   std::uint32_t fails_at = kNoAct;  // kOp: this act ends in an error of the device [10.3]

@@ -86,8 +86,7 @@ class StreamItem {
 
  private:
   static constexpr std::uint32_t kIdMask = (1u << 30) - 1;
-  StreamItem(Kind kind, std::uint32_t id)
-      : bits_((static_cast<std::uint32_t>(kind) << 30) | id) {}
+  StreamItem(Kind kind, std::uint32_t id) : bits_((static_cast<std::uint32_t>(kind) << 30) | id) {}
 
   std::uint32_t bits_ = 0;
   std::uint32_t needed_ = 0;

@@ -208,8 +208,7 @@ class Sweep {
   bool host_step(ThreadId id, ThreadRun& thread, const Actor& actor);
   bool await(ThreadId id, ThreadRun& thread, const Actor& actor);
   bool start(ThreadRun& thread, const Op& op);
-  bool find_start(const ThreadRun& thread, const Op& op, std::int64_t& launch,
-                  std::int64_t& start);
+  bool find_start(const ThreadRun& thread, const Op& op, std::int64_t& launch, std::int64_t& start);
   bool wait_for_acts(const Op& op, std::int64_t& start);
   void begin(ThreadRun& thread, ActorId id, Op& op);
   void begin_collective(ThreadRun& thread, ActorId id);
@@ -245,7 +244,7 @@ class Sweep {
   std::vector<Ends> ends_;                         // of actors that others wait for
   std::vector<std::vector<std::int64_t>> queues_;  // the ends of the acts that fill one, in turn
   std::vector<CallId> round_calls_;  // beside Plan::communicator_ranks: the call in the round
-  ReadySet queue_;  // threads that can go on
+  ReadySet queue_;                   // threads that can go on
   ThreadId turn_;
   bool failed_ = false;
   std::uint64_t acts_done_ = 0;
@@ -419,8 +418,8 @@ void Sweep::go_on(ThreadId id) {
   while (goes_on && thread.next < thread.end && !failed_) {
     const ActorId actor = plan_.program[thread.next];
     Op& op = ops_[actor];
-    goes_on = op.kind == Short::kNone ? step(id, thread, actor, op)
-                                      : short_step(id, thread, actor, op);
+    goes_on =
+        op.kind == Short::kNone ? step(id, thread, actor, op) : short_step(id, thread, actor, op);
   }
   turn_ = ThreadId();
 }
