@@ -70,6 +70,7 @@ std::string_view pass_text(OpPass pass) {
 std::string op_text(const LogicalGraph& graph, const LogicalOp& op) {
   std::string text = op.name + ": " + std::string(kind_text(op.kind)) + ", " +
                      std::string(pass_text(op.pass)) + ", stage " + std::to_string(op.stage);
+  if (op.gradient_of < graph.ops.size()) text += ", gradient of " + graph.ops[op.gradient_of].name;
   if (op.kind == OpKind::kBuffer) text += ", slots " + std::to_string(op.slots);
   if (op.kind == OpKind::kCollective) text += ", " + op.form;
   if (op.acts != 1) text += ", acts " + std::to_string(op.acts);

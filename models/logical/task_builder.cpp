@@ -248,16 +248,14 @@ class TaskBuilder {
     collective.group = group(op.over);
     collective.communicator =
         communicator(collective.group, op.stream.empty() ? "COMPUTE" : op.stream);
-    set_time(op.operation, op.outputs.front().type, op.inputs.front().signature, op.takes_ns,
-             collective, actor);
+    set_time(op.outputs.front().type, op.inputs.front().signature, op.takes_ns, collective, actor);
     actor.immediate = is_immediate(op.stage);
     actor.collective = std::move(collective);
   }
 
   // The time of a collective follows from its bytes where there is a cluster.
-  void set_time(const std::string& operation, const TensorType& type, const NdSbp& from,
-                std::int64_t takes, CollectiveTemplate& collective, ActorTemplate& actor) const {
-    (void)operation;
+  void set_time(const TensorType& type, const NdSbp& from, std::int64_t takes,
+                CollectiveTemplate& collective, ActorTemplate& actor) const {
     collective.bytes = type.bytes_on_a_rank(from, hierarchy_);
     collective.timed = graph_.cluster.has_value();
     actor.takes = Expr::constant(collective.timed ? 0 : takes);
@@ -371,8 +369,7 @@ class TaskBuilder {
     collective.operation = form->operation;
     collective.group = group(step.change.over);
     collective.communicator = communicator(collective.group, "NCCL");
-    set_time(form->operation, tensor.type, tensor.signature, logical_.model.costs.collective_ns,
-             collective, actor);
+    set_time(tensor.type, tensor.signature, logical_.model.costs.collective_ns, collective, actor);
     actor.collective = std::move(collective);
     actor.reads.push_back(read_of(source, actor.on));
     actor.reads.back().place = target.place;

@@ -132,14 +132,17 @@ TEST_CASE("autograd adds the gradients, which are accumulated where a variable i
           "[models][model_passes]") {
   const std::string text = after(kBackward, two_layers("2", "accumulation: 2, optimizer: on"));
   CHECK(line(text, "b-down_grad") ==
-        "b-down_grad: compute, backward, stage 1, acts 2; reads b-down as (S(0), P), "
+        "b-down_grad: compute, backward, stage 1, gradient of b-down, acts 2; reads b-down as "
+        "(S(0), P), "
         "a-up-to_stage1 as (S(0), S(1)); gives (S(0), S(1))");
   CHECK(line(text, "a-up_grad") ==
-        "a-up_grad: compute, backward, stage 0, acts 2; reads b-down_grad as (S(0), S(1)), "
+        "a-up_grad: compute, backward, stage 0, gradient of a-up, acts 2; reads b-down_grad as "
+        "(S(0), S(1)), "
         "Unpack-images as (S(0), B), Repeat-a-up-w as (B, S(1)); gives out (S(0), P), w_grad (P, "
         "S(1))");
   CHECK(line(text, "Acc-a-up-w") ==
-        "Acc-a-up-w: accumulate, backward, stage 0, acts 2; reads a-up_grad.w_grad as (P, S(1)); "
+        "Acc-a-up-w: accumulate, backward, stage 0, gradient of Repeat-a-up-w, acts 2; reads "
+        "a-up_grad.w_grad as (P, S(1)); "
         "gives (P, S(1))");
   CHECK(line(text, "Update-a-up-w") ==
         "Update-a-up-w: update, optimizer, stage 0; reads Acc-a-up-w as (B, S(1))");
@@ -174,11 +177,13 @@ TEST_CASE("pipeline-buffers has OneFlow's buffers with their sizes", "[models][m
         "Buffer-b-down_grad-stage0: buffer, backward, stage 0, slots 1, acts 2; reads "
         "Buffer-b-down_grad as (S(0), S(1)); gives (S(0), S(1))");
   CHECK(line(text, "a-up_grad") ==
-        "a-up_grad: compute, backward, stage 0, acts 2; reads Buffer-b-down_grad-stage0 as (S(0), "
+        "a-up_grad: compute, backward, stage 0, gradient of a-up, acts 2; reads "
+        "Buffer-b-down_grad-stage0 as (S(0), "
         "S(1)), Buffer-Unpack-images-stage0 as (S(0), B), Repeat-a-up-w as (B, S(1)); gives out "
         "(S(0), P), w_grad (P, S(1))");
   CHECK(line(text, "b-down_grad") ==
-        "b-down_grad: compute, backward, stage 1, acts 2; reads b-down as (S(0), P), "
+        "b-down_grad: compute, backward, stage 1, gradient of b-down, acts 2; reads b-down as "
+        "(S(0), P), "
         "a-up-to_stage1 as (S(0), S(1)); gives (S(0), S(1))");
 
   SECTION("#8484: none for the forward between the user's input and the first stage") {
@@ -218,7 +223,8 @@ TEST_CASE("insert-nccl-logical puts in collectives, in one order, with their str
         "NCCL-(*S1)2(*B)-l0-all_grad: collective, backward, stage 0, (*S1)2(*B), acts 4, on "
         "NCCL_COMPUTE_0; reads l0-all_grad as (S(0), S(1)); gives (S(0), B)");
   CHECK(line(text, "l0-cut_grad") ==
-        "l0-cut_grad: compute, backward, stage 0, acts 4, on NCCL_COMPUTE_0; reads "
+        "l0-cut_grad: compute, backward, stage 0, gradient of l0-cut, acts 4, on NCCL_COMPUTE_0; "
+        "reads "
         "NCCL-(*S1)2(*B)-l0-all_grad as (S(0), B), Buffer-Unpack-images-stage0 as (S(0), B); gives "
         "(S(0), B)");
   // Stage 1: forward and backward are one subgraph, the first.
