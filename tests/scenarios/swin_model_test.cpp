@@ -50,8 +50,7 @@ std::ostream& operator<<(std::ostream& out, const Step& step) {
   return out << "rank " << step.rank << " " << step.op << "#" << step.act;
 }
 
-// The waits of the cycle. `chains`: what is between two waits of a kind that is no data of the own
-// rank is one chain of ops, of which only the first and the last are told.
+// The waits of the cycle, in the words of the hand-written scenario.
 std::vector<Step> cycle(const models::Explanation& run) {
   std::vector<Step> steps;
   for (const models::Wait& wait : run.cycle) {
