@@ -224,6 +224,8 @@ po::options_description opt_options() {
       "set a parameter of the scenario; may be given several times");
   add("list", "list the passes with their options and stop");
   add("print-after-all", "print the task graph after each pass, to standard error");
+  add("explain-boxing",
+      "print how the tensors of a model are boxed, as OneFlow's boxing log does, and no graph");
   add("verify-each", po::value<std::string>()->value_name("on|off")->default_value("on"),
       "check all rules after each pass, and name the one that broke a rule; off: only at the end");
   add("color", po::value<std::string>()->value_name("WHEN"),
@@ -251,7 +253,11 @@ constexpr std::string_view kOptHelp =
     "Runs scheduler passes on the task graph of the scenario in FILE (- is standard input), "
     "checks\n"
     "its rules after each, and prints the graph that comes out as a scenario. docs/passes.md says\n"
-    "which passes there are and how to write one.\n"
+    "which passes there are and how to write one. Before those of --passes, a scenario with a "
+    "model\n"
+    "has its own passes run, which make tasks of it; if --passes names one of these, only those "
+    "that\n"
+    "it names are run.\n"
     "\n"
     "Options of a pass follow it after colons; 'pass=VALUE' gives its first one. A value in "
     "'single\n"
@@ -261,6 +267,7 @@ constexpr std::string_view kOptHelp =
     "  pipesim opt scenarios/swin_2x2x2.yaml --passes move-to-stream=BdstBuf:stream=backward\n"
     "  pipesim opt scenarios/swin_2x2x2.yaml --passes order-collectives=tp | pipesim run -\n"
     "  pipesim opt scenarios/swin_2x2x2.yaml --set acc=2 --passes canonicalize\n"
+    "  pipesim opt scenarios/swin_2x2x2_from_model.yaml --explain-boxing\n"
     "\n"
     "Exit code: 0 the graph is printed; 2 bad input or usage, a rule is broken, or a pass "
     "refuses;\n"
@@ -527,6 +534,7 @@ int command_opt(const Arguments& arguments, const Console& console) {
   command.passes = values["passes"].as<std::string>();
   command.verify_each = on_or_off(values, "verify-each");
   command.print_after_all = values.count("print-after-all") > 0;
+  command.explain_boxing = values.count("explain-boxing") > 0;
   return run_opt(command, registry, coloured(console, values));
 }
 

@@ -16,6 +16,7 @@ struct OptCommand {
   std::string passes;  // see models/pass_pipeline.hpp
   bool verify_each = true;
   bool print_after_all = false;
+  bool explain_boxing = false;  // print how the tensors of a model are boxed, and no graph
 };
 
 /// Runs the command with the passes in `registry` and returns its exit code. Throws FileError.

@@ -20,6 +20,11 @@ struct Scenario {
   std::string about;
   std::vector<Parameter> parameters;
   std::vector<models::Expectation> expectations;
+  std::string passes;  // that make tasks of a model, see models/pass_pipeline.hpp
+};
+
+struct ReadOptions {
+  bool build_model = true;  // else a model stays one, and faults and expectations are not read
 };
 
 /// A parameter that is set from outside: name and value, as text.
@@ -29,6 +34,7 @@ using Setting = std::pair<std::string, std::string>;
 /// Nothing where it has mistakes; `diagnostics` then has all that could be found. Mistakes in
 /// settings have no place.
 std::optional<Scenario> read_scenario(const std::string& text, const std::vector<Setting>& settings,
-                                      models::Diagnostics& diagnostics);
+                                      models::Diagnostics& diagnostics,
+                                      const ReadOptions& options = {});
 
 }  // namespace pipesim::formats

@@ -15,12 +15,14 @@
 #include "formats/fault_reader.hpp"
 #include "formats/lookup.hpp"
 #include "formats/map_reader.hpp"
+#include "formats/model_reader.hpp"
 #include "formats/parameters.hpp"
 #include "formats/program_reader.hpp"
 #include "formats/scenario.hpp"
 #include "formats/schedule_reader.hpp"
 #include "formats/value_reader.hpp"
 #include "formats/yaml_document.hpp"
+#include "models/pass_pipeline.hpp"
 
 namespace pipesim::formats {
 
@@ -36,8 +38,12 @@ constexpr std::int64_t kMostBlockTimes = std::numeric_limits<std::uint32_t>::max
 
 class ScenarioReader {
  public:
-  ScenarioReader(const std::vector<Setting>& settings, Diagnostics& diagnostics)
-      : settings_(settings), diagnostics_(diagnostics), values_(scope_, sets_, diagnostics) {
+  ScenarioReader(const std::vector<Setting>& settings, Diagnostics& diagnostics,
+                 const ReadOptions& options)
+      : settings_(settings),
+        options_(options),
+        diagnostics_(diagnostics),
+        values_(scope_, sets_, diagnostics) {
     scope_.parameters = &scenario_.parameters;
   }
 
@@ -45,6 +51,8 @@ class ScenarioReader {
 
  private:
   bool check_schema(MapReader& map);
+  void read_model(const YamlValue& value, MapReader& map);
+  void build_model();
   void read_work(MapReader& map, bool open_streams, bool has_schedule);
   void read_device(const YamlValue& value);
   void read_names(MapReader& map);
@@ -68,6 +76,7 @@ class ScenarioReader {
   std::optional<models::ProgramStep> read_step(const YamlValue& value, std::uint32_t thread);
 
   const std::vector<Setting>& settings_;
+  const ReadOptions& options_;
   Diagnostics& diagnostics_;
   Scenario scenario_;
   models::TaskGraph& graph_ = scenario_.graph;
@@ -75,7 +84,9 @@ class ScenarioReader {
   std::map<std::string, RankSet, std::less<>> sets_;
   ValueReader values_;
   ActorDefaults defaults_;
-  bool open_streams_ = true;                     // streams come into being where they are named
+  bool open_streams_ = true;  // streams come into being where they are named
+  models::PassRegistry passes_ = models::shipped_passes();
+  std::vector<models::PassCall> calls_;          // of `passes`, for the model
   std::optional<models::Pipeline> pipeline_;     // of `schedule`, until it is added to the graph
   std::map<std::uint32_t, YamlValue> programs_;  // by thread, to be read when actors are known
 };
@@ -89,6 +100,9 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   const auto schedule = map.take("schedule");
   if (schedule) pipeline_ = read_pipeline(*schedule, values_);
   if (schedule && !pipeline_) return std::nullopt;  // how many ranks there are is not known
+  const auto model = map.take("model");
+  if (model) read_model(*model, map);
+  if (model && !graph_.logical) return std::nullopt;  // likewise
   read_sizes(map);
   if (const auto memory = map.take("memory")) {
     graph_.memory = values_.expr(*memory, ValueType::kBytes);
@@ -107,13 +121,46 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   if (const auto device = map.take("device")) read_device(*device);
   if (const auto guards = map.take("guards")) read_guards(*guards, values_, graph_);
   read_names(map);
-  read_work(map, open_streams_, schedule.has_value());
-  if (const auto faults = map.take("faults")) read_faults(*faults, values_, graph_);
+  if (!model) {
+    read_work(map, open_streams_, schedule.has_value());
+  } else if (options_.build_model) {
+    build_model();
+  }
+  const auto faults = map.take("faults");
+  const auto expect = map.take("expect");
+  // Both name acts, and what still is a model has none.
+  if (faults && !graph_.logical) read_faults(*faults, values_, graph_);
   read_programs();
-  if (const auto expect = map.take("expect")) read_expectations(*expect, values_, scenario_);
+  if (expect && !graph_.logical) read_expectations(*expect, values_, scenario_);
   map.finish();
   if (diagnostics_.has_errors()) return std::nullopt;
   return std::move(scenario_);
+}
+
+// A model is all that there is to do. How many ranks it has is known from here on.
+void ScenarioReader::read_model(const YamlValue& value, MapReader& map) {
+  for (const char* other : {"actors", "programs", "schedule"}) {
+    if (!map.has(other)) continue;
+    diagnostics_.error(value.place(),
+                       fmt::format("a scenario with a 'model' has no '{}': its passes make all "
+                                   "that there is to do",
+                                   other));
+    return;
+  }
+  std::optional<models::LogicalGraph> logical = formats::read_model(value, map, values_);
+  const auto passes = read_passes(map.take("passes"), passes_, values_);
+  if (!logical || !passes) return;
+  graph_.logical = std::move(logical);
+  for (const models::PassCall& call : *passes) {
+    if (!scenario_.passes.empty()) scenario_.passes += ',';
+    scenario_.passes += call.text;
+  }
+  calls_ = *passes;
+}
+
+void ScenarioReader::build_model() {
+  if (diagnostics_.has_errors()) return;
+  models::run_passes(graph_, calls_, {}, diagnostics_);
 }
 
 // What there is to do: actors, host programs, a pipeline schedule, or several of them.
@@ -129,7 +176,8 @@ void ScenarioReader::read_work(MapReader& map, bool open_streams, bool has_sched
     reader.read(*programs);
   }
   if (!actors && !programs && !has_schedule) {
-    diagnostics_.error(map.place(), "a scenario needs the key 'actors', 'programs' or 'schedule'");
+    diagnostics_.error(map.place(),
+                       "a scenario needs the key 'actors', 'programs', 'schedule' or 'model'");
   }
 }
 
@@ -205,11 +253,14 @@ void ScenarioReader::read_sizes(MapReader& map) {
       graph_.ranks = static_cast<std::uint32_t>(count);
     }
   }
-  if (pipeline_) {
-    const auto needed = static_cast<std::uint32_t>(pipeline_->schedule.ranks.size());
+  if (pipeline_ || graph_.logical) {
+    const auto needed = pipeline_ ? static_cast<std::uint32_t>(pipeline_->schedule.ranks.size())
+                                  : graph_.logical->layout.ranks();
     if (ranks && graph_.ranks != needed) {
-      diagnostics_.error(ranks->place(), fmt::format("the schedule is one of {} rank{}, found {}",
-                                                     needed, needed == 1 ? "" : "s", graph_.ranks));
+      diagnostics_.error(ranks->place(),
+                         fmt::format("the {} is one of {} rank{}, found {}",
+                                     pipeline_ ? "schedule" : "layout under 'parallel'", needed,
+                                     needed == 1 ? "" : "s", graph_.ranks));
     }
     graph_.ranks = needed;
   }
@@ -601,10 +652,10 @@ std::optional<models::ProgramStep> ScenarioReader::read_step(const YamlValue& va
 }  // namespace
 
 std::optional<Scenario> read_scenario(const std::string& text, const std::vector<Setting>& settings,
-                                      Diagnostics& diagnostics) {
+                                      Diagnostics& diagnostics, const ReadOptions& options) {
   const std::optional<YamlDocument> document = YamlDocument::parse(text, diagnostics);
   if (!document) return std::nullopt;
-  return ScenarioReader(settings, diagnostics).run(document->root());
+  return ScenarioReader(settings, diagnostics, options).run(document->root());
 }
 
 }  // namespace pipesim::formats

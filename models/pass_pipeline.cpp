@@ -107,18 +107,6 @@ PassCall Parser::call() {
   return result;
 }
 
-const char* described(OptionType type) {
-  switch (type) {
-    case OptionType::kNumber:
-      return "a whole number";
-    case OptionType::kTruth:
-      return "on or off";
-    case OptionType::kText:
-      break;
-  }
-  return "a text";
-}
-
 void Parser::set_options(const Pass& pass, const std::vector<Given>& given, PassOptions& options) {
   const std::string of_pass = " of pass '" + pass.name + "'";
   std::vector<std::string> known;
@@ -133,8 +121,8 @@ void Parser::set_options(const Pass& pass, const std::vector<Given>& given, Pass
                    known);
     } else if (options.has(each.name)) {
       error("option '" + each.name + "'" + of_pass + " is given twice");
-    } else if (!is_option_value(each.value, declared->type)) {
-      error("option '" + each.name + "'" + of_pass + " is " + described(declared->type) +
+    } else if (!is_option_value(each.value, *declared)) {
+      error("option '" + each.name + "'" + of_pass + " is " + option_values(*declared) +
             ", found '" + each.value + "'");
     } else {
       options.set(each.name, each.value);

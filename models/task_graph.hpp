@@ -16,6 +16,7 @@
 #include "models/diagnostics.hpp"
 #include "models/expr.hpp"
 #include "models/faults.hpp"
+#include "models/logical/logical_graph.hpp"
 #include "models/pipeline.hpp"
 #include "models/rank_set.hpp"
 #include "sim/plan.hpp"
@@ -294,7 +295,8 @@ struct TaskGraph {
   std::vector<std::string> locks;   // each rank has them for itself
   std::vector<std::string> phases;  // what people count a rank's progress in: forward, backward
   std::vector<ActorTemplate> actors;
-  std::optional<Pipeline> pipeline;  // which some of the programs do
+  std::optional<Pipeline> pipeline;     // which some of the programs do
+  std::optional<LogicalGraph> logical;  // a model of which tasks are still to be made
 
   friend bool operator==(const TaskGraph&, const TaskGraph&) = default;
 };

@@ -1,5 +1,6 @@
 #include "models/passes/pass.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -32,16 +33,39 @@ std::int64_t PassOptions::number(std::string_view name) const {
 
 bool PassOptions::truth(std::string_view name) const { return text(name) == "on"; }
 
-bool is_option_value(std::string_view text, OptionType type) {
-  switch (type) {
-    case OptionType::kNumber:
-      return parsed_number(text).has_value();
+bool is_option_value(std::string_view text, const PassOption& option) {
+  switch (option.type) {
+    case OptionType::kNumber: {
+      const std::optional<std::int64_t> value = parsed_number(text);
+      return value && *value >= option.at_least;
+    }
     case OptionType::kTruth:
       return text == "on" || text == "off";
     case OptionType::kText:
       break;
   }
-  return true;
+  return option.one_of.empty() ||
+         std::find(option.one_of.begin(), option.one_of.end(), text) != option.one_of.end();
+}
+
+std::string option_values(const PassOption& option) {
+  switch (option.type) {
+    case OptionType::kNumber:
+      return option.at_least == std::numeric_limits<std::int64_t>::min()
+                 ? "a whole number"
+                 : "a whole number of at least " + std::to_string(option.at_least);
+    case OptionType::kTruth:
+      return "on or off";
+    case OptionType::kText:
+      break;
+  }
+  if (option.one_of.empty()) return "a text";
+  std::string text = "one of";
+  for (std::size_t i = 0; i < option.one_of.size(); ++i) {
+    text += i == 0 ? " '" : i + 1 == option.one_of.size() ? " and '" : ", '";
+    text += option.one_of[i] + "'";
+  }
+  return text;
 }
 
 bool PassRegistry::add(Pass pass) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -26,6 +27,8 @@ struct PassOption {
   OptionType type = OptionType::kText;
   std::optional<std::string> otherwise;  // its value where none is given; nothing: one must be
   std::string about;                     // one line
+  std::vector<std::string> one_of = {};  // of a text: the words that it may be; none: any
+  std::int64_t at_least = std::numeric_limits<std::int64_t>::min();  // of a number
 };
 
 /// The values of a pass's options: all that it declares are there, and are of their type.
@@ -43,8 +46,11 @@ class PassOptions {
   std::map<std::string, std::string, std::less<>> values_;
 };
 
-/// Whether `text` is a value of `type`.
-bool is_option_value(std::string_view text, OptionType type);
+/// Whether `text` is a value of `option`.
+bool is_option_value(std::string_view text, const PassOption& option);
+
+/// What its values are: "a whole number", "one of 'a' and 'b'".
+std::string option_values(const PassOption& option);
 
 /// A change of the task graph.
 struct Pass {

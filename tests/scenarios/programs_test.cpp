@@ -366,5 +366,5 @@ TEST_CASE("what a program cannot mean is a mistake with its place", "[scenarios]
   CHECK(mistakes_in("schema: 1\nprograms: {do: [{record: e}, {record: e, stream: x}]}\n")
             .find("event 'e' is recorded on two streams of rank 0") != std::string::npos);
   CHECK(mistakes_in("schema: 1\nname: x\n") ==
-        "1:1: a scenario needs the key 'actors', 'programs' or 'schedule'\n");
+        "1:1: a scenario needs the key 'actors', 'programs', 'schedule' or 'model'\n");
 }

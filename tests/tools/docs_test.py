@@ -14,7 +14,7 @@ def read(path):
 def keys_of_reader():
     """What the scenario reader asks for: every key of every map."""
     keys = set()
-    calls = re.compile(r'\b(?:take|take_text|require|number|take_expr|take_time|take_truth|read_reads|whole|amount|per_stage)\((?:\w+, )?"(\w+)"')
+    calls = re.compile(r'\b(?:take|take_text|require|number|take_expr|take_time|take_truth|read_reads|whole|amount|per_stage|time|signature)\((?:\w+, )?"(\w+)"')
     for path in (ROOT / "formats").glob("*.cpp"):
         keys |= set(calls.findall(path.read_text(encoding="utf-8")))
     # Words that stand in tables: those with which a step of a program begins.

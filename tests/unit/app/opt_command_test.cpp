@@ -69,3 +69,38 @@ TEST_CASE("what is wrong with opt's arguments and input is said, with exit code 
   CHECK(command({"opt"}).code == 2);
   CHECK(command({"opt", "/nowhere/to/be/found.yaml"}).code == 74);
 }
+
+TEST_CASE("opt shows how a model becomes tasks, and stops where its user says", "[app][opt]") {
+  const char* const model =
+      "schema: 1\nmodel: {layers: [{name: l, ops: {a: {takes: 1us}}}]}\n"
+      "passes: {insert-nccl-logical: {communicators: start}}\n";
+  const CommandResult tasks = command({"opt", "-"}, model);
+  CHECK(tasks.code == 0);
+  CHECK(tasks.err == "");
+  CHECK(contains(tasks.out, "  l-a: {phase: forward, stream: COMPUTE, takes: 1us, reads: "));
+  CHECK(command({"run", "-"}, tasks.out).out == command({"run", "-"}, model).out);
+
+  const CommandResult steps = command({"opt", "-", "--print-after-all"}, model);
+  CHECK(steps.out == tasks.out);
+  CHECK(contains(steps.err,
+                 "# after pipeline-stages\n"
+                 "images: input, forward, stage 0; gives (S(0), B)\n"
+                 "l-a: compute, forward, stage 0; reads images as (S(0), B); gives (S(0), B)\n"));
+  CHECK(contains(steps.err, "# after insert-nccl-logical:communicators=start\n"));
+
+  // Passes of the user's choice: no backward.
+  const CommandResult forward =
+      command({"opt", "-", "--passes", "build-forward,pipeline-stages,build-tasks"}, model);
+  CHECK(forward.code == 0);
+  CHECK_FALSE(contains(forward.out, "l-a_grad"));
+  const CommandResult early = command({"opt", "-", "--passes", "build-forward"}, model);
+  CHECK(early.code == 2);
+  CHECK(early.out == "");
+  CHECK(early.err ==
+        "standard input: error: after these passes the model is not yet tasks\n"
+        "  help: 'build-tasks' makes them; --print-after-all shows the ops so far\n");
+  const CommandResult none = command({"opt", "-", "--explain-boxing"}, kScenario);
+  CHECK(none.code == 2);
+  CHECK(none.err ==
+        "standard input: error: there is no boxing to explain: the scenario has no 'model'\n");
+}
