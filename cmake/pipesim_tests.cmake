@@ -11,13 +11,15 @@ endif()
 # must not do so where that folder is: there it fails instead.
 set(pipesim_skip_pattern "(^|\n)SKIPPED: ")
 
-# pipesim_add_tests(<name> SOURCES <file>... [DEPS <target>...] LABELS <label>... [TIMEOUT <s>])
+# pipesim_add_tests(<name> [OPTIMIZED] SOURCES <file>... [DEPS <target>...] LABELS <label>...
+#                   [TIMEOUT <s>])
 #
 # Makes the program <name>_tests. Each of its test cases is one test of CTest, called
 # "<name>: <test case>", with the labels given. A test case with the tag [shared] also has the label
-# `shared`: it needs ../shared, and skips itself where that is not.
+# `shared`: it needs ../shared, and skips itself where that is not. OPTIMIZED says that the program's
+# own code runs long.
 function(pipesim_add_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "TIMEOUT" "SOURCES;DEPS;LABELS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "OPTIMIZED" "TIMEOUT" "SOURCES;DEPS;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "pipesim_add_tests(${name}): unknown: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -30,6 +32,11 @@ function(pipesim_add_tests name)
   target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE ${arg_DEPS} Catch2::Catch2WithMain)
   pipesim_use_flags(${target})
+  # With sanitizers and optimization a file full of Catch2's macros takes a minute to compile, and a
+  # quarter of that without. What is tested is compiled as the preset says.
+  if(PIPESIM_SANITIZE AND NOT arg_OPTIMIZED)
+    target_compile_options(${target} PRIVATE -O0 -g1)
+  endif()
 
   # CTest runs this file each time it looks for tests (Catch2's own catch_discover_tests of version
   # 2 runs the program as part of the build, and cannot give a list of labels).
