@@ -34,8 +34,9 @@ class ReadySet {
   /// Takes the largest out. Only where the set is not empty.
   std::uint32_t pop() {
     std::uint32_t number = 0;
-    for (auto level = levels_.rbegin(); level != levels_.rend(); ++level) {
-      number = 64 * number + (63 - static_cast<std::uint32_t>(std::countl_zero((*level)[number])));
+    for (std::size_t i = levels_.size(); i-- > 0;) {
+      number =
+          64 * number + (63 - static_cast<std::uint32_t>(std::countl_zero(levels_[i][number])));
     }
     std::uint32_t at = number;
     for (std::vector<std::uint64_t>& level : levels_) {

@@ -81,7 +81,8 @@ class StreamItem {
   EdgeId edge() const { return EdgeId{bits_ & kIdMask}; }
   CommunicatorId communicator() const { return CommunicatorId{bits_ & kIdMask}; }
   ThreadId thread() const { return ThreadId{bits_ & kIdMask}; }
-  bool same_mark(const StreamItem& mark) const { return bits_ == mark.bits_; }
+  /// Of a mark: what it is and for whom. An order without a meaning.
+  std::uint32_t mark() const { return bits_; }
   std::uint32_t needed() const { return needed_; }
 
  private:

@@ -31,37 +31,49 @@ class Users {
   IdVector<IdType, ThreadId> thread_;
 };
 
+// Which thread launches onto a stream, and which sets off a signal.
+struct UsersOfPlan {
+  Users<StreamId> streams;
+  Users<SignalId> signals;
+};
+
+const char* obstacle_of_use(const Plan& plan, const Actor& actor, UsersOfPlan& users) {
+  if (plan.threads[actor.thread].order == ThreadOrder::kArrival && actor.acts > 0) {
+    return "a thread takes up its work by arrival";
+  }
+  if (actor.role == Role::kLock) return "threads wait for a lock";
+  if (actor.stream.valid() && !users.streams.add(actor.stream, actor.thread)) {
+    return "two threads use one stream";
+  }
+  const bool fires = actor.role == Role::kRecord || actor.role == Role::kSet;
+  if (fires && !users.signals.add(actor.signal, actor.thread)) return "two threads set one event";
+  return nullptr;
+}
+
+const char* obstacle_of_wait(const Plan& plan, const Actor& actor, const UsersOfPlan& users) {
+  const auto is_of_another = [&](StreamId stream) {
+    const ThreadId user = users.streams.of(stream);
+    return user.valid() && user != actor.thread;
+  };
+  const bool waits = actor.role == Role::kWait || actor.role == Role::kAwait;
+  if (waits && plan.signals[actor.signal].recorded() &&
+      users.signals.of(actor.signal) != actor.thread) {
+    return "a thread waits for what another records";
+  }
+  bool of_another = actor.behind.valid() && is_of_another(actor.behind);
+  for (std::uint32_t i = actor.streams; i < actor.streams_end; ++i) {
+    of_another = of_another || is_of_another(plan.synchronized[i]);
+  }
+  return of_another ? "a thread waits for the stream of another" : nullptr;
+}
+
 const char* obstacle_of_actors(const Plan& plan) {
-  Users<StreamId> streams(plan.streams.size());
-  Users<SignalId> signals(plan.signals.size());
-  for (const ActorId id : ids_of(plan.actors)) {
-    const Actor& actor = plan.actors[id];
-    if (plan.threads[actor.thread].order == ThreadOrder::kArrival && actor.acts > 0) {
-      return "a thread takes up its work by arrival";
-    }
-    if (actor.role == Role::kLock) return "threads wait for a lock";
-    if (actor.stream.valid() && !streams.add(actor.stream, actor.thread)) {
-      return "two threads use one stream";
-    }
-    const bool fires = actor.role == Role::kRecord || actor.role == Role::kSet;
-    if (fires && !signals.add(actor.signal, actor.thread)) {
-      return "two threads set one event";
-    }
+  UsersOfPlan users{Users<StreamId>(plan.streams.size()), Users<SignalId>(plan.signals.size())};
+  for (const Actor& actor : plan.actors) {
+    if (const char* obstacle = obstacle_of_use(plan, actor, users)) return obstacle;
   }
   for (const Actor& actor : plan.actors) {
-    const bool waits = actor.role == Role::kWait || actor.role == Role::kAwait;
-    if (waits && plan.signals[actor.signal].recorded() &&
-        signals.of(actor.signal) != actor.thread) {
-      return "a thread waits for what another records";
-    }
-    for (std::uint32_t i = actor.streams; i < actor.streams_end; ++i) {
-      const ThreadId user = streams.of(plan.synchronized[i]);
-      if (user.valid() && user != actor.thread) return "a thread waits for the stream of another";
-    }
-    if (actor.behind.valid() && streams.of(actor.behind).valid() &&
-        streams.of(actor.behind) != actor.thread) {
-      return "a thread waits for the stream of another";
-    }
+    if (const char* obstacle = obstacle_of_wait(plan, actor, users)) return obstacle;
   }
   return nullptr;
 }

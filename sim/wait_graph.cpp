@@ -43,6 +43,7 @@ class Builder {
   void add_next_edges(ActorId actor);
   void add_launch_edges(ActorId actor, Step step);
   void add_marked_streams(WaitKind kind, StreamItem mark);
+  void find_marked_streams();
   CommunicatorId missing_communicator(ActorId id) const;
   void add_creation_edges(ActorId actor);
   void add_unmet_edges(ActorId id, std::uint32_t k);
@@ -83,6 +84,8 @@ class Builder {
   std::size_t first_edge_ = 0;  // of from_
   std::uint32_t any_sets_ = 0;
   std::vector<std::pair<SignalId, ActorId>> setters_;  // of each signal; made when first needed
+  std::vector<std::pair<std::uint32_t, StreamId>> marked_streams_;  // likewise, of each mark
+  bool has_marked_streams_ = false;
   std::vector<WaitEdge> edges_;
 };
 
@@ -566,14 +569,26 @@ void Builder::add_launch_edges(ActorId actor, Step step) {
 
 // The streams that hold a mark like `mark`, each by what stands in front of it.
 void Builder::add_marked_streams(WaitKind kind, StreamItem mark) {
+  if (!has_marked_streams_) find_marked_streams();
+  auto stream = std::lower_bound(marked_streams_.begin(), marked_streams_.end(),
+                                 std::pair(mark.mark(), StreamId{0}));
+  for (; stream != marked_streams_.end() && stream->first == mark.mark(); ++stream) {
+    add_head(kind, stream->second);
+  }
+}
+
+void Builder::find_marked_streams() {
+  has_marked_streams_ = true;
   for (const StreamId stream : ids_of(plan_.streams)) {
     const Ring<StreamItem>& items = state_.streams[stream].items;
     for (std::uint32_t i = 0; i < items.size(); ++i) {
-      if (!items[i].same_mark(mark)) continue;
-      add_head(kind, stream);
-      break;
+      if (items[i].kind() == StreamItem::Kind::kAct) continue;
+      marked_streams_.emplace_back(items[i].mark(), stream);
     }
   }
+  std::sort(marked_streams_.begin(), marked_streams_.end());
+  marked_streams_.erase(std::unique(marked_streams_.begin(), marked_streams_.end()),
+                        marked_streams_.end());
 }
 
 // The first that the act needs and that does not exist.

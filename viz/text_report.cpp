@@ -1,6 +1,7 @@
 #include "viz/text_report.hpp"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 #include <utility>
@@ -363,7 +364,7 @@ std::string TextReport::progress_text(const Progress& progress) const {
   return text;
 }
 
-// Ranks in a row that say the same are told once.
+// Ranks that say the same are told once, where the first of them stands.
 void TextReport::add_ranks() {
   if (explanation_.verdict == Verdict::kCompleted) return;
   // A thread and a phase or stream may have one name.
@@ -376,17 +377,10 @@ void TextReport::add_ranks() {
       }
     }
   }
-  text_ += "\n";
   std::vector<std::string> header = {styled(kBold, "rank"), styled(kBold, "device")};
   for (const auto& [what, program] : columns) header.push_back(styled(kBold, what));
-  Table table(header);
-  std::vector<std::string> last;
-  std::uint32_t first = 0;
-  const auto flush = [&](std::uint32_t end) {
-    if (last.empty()) return;
-    last.front() = end - first == 1 ? std::to_string(first) : fmt::format("{}-{}", first, end - 1);
-    table.add(last);
-  };
+  std::vector<std::pair<const std::vector<std::string>*, std::vector<std::uint32_t>>> rows;
+  std::map<std::vector<std::string>, std::size_t> row_of;
   for (const RankReport& rank : explanation_.ranks) {
     std::vector<std::string> row(header.size());
     row[1] = device_text(rank);
@@ -395,13 +389,17 @@ void TextReport::add_ranks() {
           std::find(columns.begin(), columns.end(), std::pair(progress.what, progress.program));
       row[2 + static_cast<std::size_t>(column - columns.begin())] = progress_text(progress);
     }
-    if (!last.empty() && std::equal(row.begin() + 1, row.end(), last.begin() + 1)) continue;
-    flush(rank.rank);
-    first = rank.rank;
-    last = std::move(row);
+    const auto [known, is_new] = row_of.emplace(std::move(row), rows.size());
+    if (is_new) rows.emplace_back(&known->first, std::vector<std::uint32_t>());
+    rows[known->second].second.push_back(rank.rank);
   }
-  flush(report_.graph.ranks);
-  text_ += table.text();
+  Table table(header);
+  for (const auto& [text, ranks] : rows) {
+    std::vector<std::string> row = *text;
+    row.front() = short_ranges(ranks);
+    table.add(row);
+  }
+  text_ += "\n" + table.text();
 }
 
 // What each rank waited for, as far as any did, and how much it held.

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace pipesim::viz {
 
@@ -77,6 +78,20 @@ std::string ranges(const std::vector<std::uint32_t>& numbers) {
     text += parts[i];
   }
   return text;
+}
+
+std::string short_ranges(const std::vector<std::uint32_t>& ranks) {
+  constexpr std::size_t kMostParts = 3;
+  std::vector<std::string> parts;
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t end = i + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    parts.push_back(end - i == 1 ? std::to_string(ranks[i])
+                                 : fmt::format("{}-{}", ranks[i], ranks[end - 1]));
+    i = end;
+  }
+  if (parts.size() <= kMostParts) return fmt::format("{}", fmt::join(parts, ", "));
+  return fmt::format("{}, {}, ... {} ({} ranks)", parts[0], parts[1], parts.back(), ranks.size());
 }
 
 std::string_view kind_name(WaitKind kind) {

@@ -25,6 +25,10 @@ std::string counted(std::uint64_t count, std::string_view singular);
 /// "0 to 3, 5 and 7" for ascending numbers.
 std::string ranges(const std::vector<std::uint32_t>& numbers);
 
+/// The same for a narrow column: "0-3, 5", and of more than three parts the first two and the last,
+/// "0-3, 8-11, ... 56-59 (32 ranks)".
+std::string short_ranges(const std::vector<std::uint32_t>& ranks);
+
 /// "credit (control)": the name of a kind of wait, as in JSON.
 std::string_view kind_name(sim::WaitKind kind);
 
