@@ -17,6 +17,7 @@ struct Console {
   std::ostream& err;
   bool out_colour = false;  // colours on `out` are welcome
   bool err_colour = false;
+  bool err_terminal = false;  // somebody looks at `err` while a command is at work
   // Set by SIGINT while `simulating`, which a command sets; at any other time SIGINT ends the
   // process.
   const std::atomic<bool>* interrupted = nullptr;

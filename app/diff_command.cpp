@@ -6,6 +6,7 @@
 
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
+#include "app/progress.hpp"
 #include "app/until.hpp"
 #include "formats/report_file.hpp"
 #include "formats/scenario.hpp"
@@ -110,6 +111,8 @@ class Side {
     if (recipe.events) options.max_events = *recipe.events;
     {
       const Simulating now(console_);
+      ProgressLine progress(console_);
+      options.progress = progress.run();
       run_.simulation = simulate_until(run_.scenario->graph, recipe.until, options, diagnostics);
     }
     if (!run_.simulation) return complain(diagnostics, shown_, recipe.text);

@@ -6,6 +6,7 @@
 
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
+#include "app/progress.hpp"
 #include "app/until.hpp"
 #include "app/version.hpp"
 #include "formats/scenario.hpp"
@@ -61,6 +62,8 @@ std::optional<Simulation> run_again(const SavedState& state, const formats::Scen
   options.keep_log = views.need_log();
   if (state.interrupted) options.max_events = state.events;
   const Simulating now(console);
+  ProgressLine progress(console);
+  options.progress = progress.run();
   return simulate_until(scenario.graph, until, options, diagnostics);
 }
 

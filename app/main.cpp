@@ -22,12 +22,17 @@ void on_interrupt(int /*signal*/) {
   if (!simulating || interrupted.exchange(true)) std::_Exit(130);
 }
 
-bool wants_colour(int descriptor) {
-  const char* no_colour = std::getenv("NO_COLOR");
-  if (no_colour != nullptr && *no_colour != '\0') return false;
+// A terminal that can do more than print.
+bool is_terminal(int descriptor) {
   const char* terminal = std::getenv("TERM");
   if (terminal == nullptr || std::strcmp(terminal, "dumb") == 0) return false;
   return ::isatty(descriptor) == 1;
+}
+
+bool wants_colour(int descriptor) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  if (no_colour != nullptr && *no_colour != '\0') return false;
+  return is_terminal(descriptor);
 }
 
 }  // namespace
@@ -37,6 +42,7 @@ int main(int argc, char** argv) {
   std::signal(SIGINT, on_interrupt);
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   return pipesim::app::run_command_line(
-      arguments, {std::cin, std::cout, std::cerr, wants_colour(STDOUT_FILENO),
-                  wants_colour(STDERR_FILENO), &interrupted, &simulating});
+      arguments,
+      {std::cin, std::cout, std::cerr, wants_colour(STDOUT_FILENO), wants_colour(STDERR_FILENO),
+       is_terminal(STDERR_FILENO), &interrupted, &simulating});
 }

@@ -7,6 +7,7 @@
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
 #include "app/import_command.hpp"
+#include "app/progress.hpp"
 #include "app/version.hpp"
 #include "formats/state_file.hpp"
 #include "viz/diagnostic_text.hpp"
@@ -67,8 +68,10 @@ int run_run(const RunCommand& command, const Console& console) {
     text = *imported;
     path += " as a scenario";
   }
-  const std::optional<formats::Scenario> scenario =
-      formats::read_scenario(text, command.settings, diagnostics);
+  const std::optional<formats::Scenario> scenario = [&] {
+    const ProgressLine progress(console);
+    return formats::read_scenario(text, command.settings, diagnostics);
+  }();
   if (!scenario) return complain();
   if (command.list_parameters) {
     console.out << parameter_table(*scenario);
@@ -84,6 +87,8 @@ int run_run(const RunCommand& command, const Console& console) {
   options.keep_log = command.views.need_log();
   const std::optional<models::Simulation> simulation = [&] {
     const Simulating now(console);
+    ProgressLine progress(console);
+    options.progress = progress.run();
     return simulate_until(scenario->graph, command.until, options, diagnostics);
   }();
   if (!simulation) return complain();

@@ -8,6 +8,7 @@
 
 #include "formats/expression.hpp"
 #include "models/memory.hpp"
+#include "models/pipeline_report.hpp"
 #include "sim/sweep.hpp"
 
 namespace pipesim::app {
@@ -99,6 +100,9 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
                                                  models::Diagnostics& diagnostics) {
   std::optional<models::Lowered> lowered = models::lower(graph, diagnostics);
   if (!lowered) return std::nullopt;
+  if (!options.keep_act_times && graph.pipeline && !models::has_sizes(graph)) {
+    options.last_times_of = models::actors_without_compute(*graph.pipeline, *lowered);
+  }
   options.keep_act_times =
       options.keep_act_times || graph.pipeline.has_value() || models::has_sizes(graph);
   if (until && until->time) options.until = *until->time;

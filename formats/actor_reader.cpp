@@ -1,5 +1,5 @@
-// Three passes, since actors refer to each other by name in any order: which exist, what each is
-// by itself, what each reads.
+// Two passes, since actors refer to each other by name in any order: what each is by itself, what
+// each reads.
 #include "formats/actor_reader.hpp"
 
 #include <algorithm>
@@ -10,7 +10,6 @@
 
 #include "formats/cluster_reader.hpp"
 #include "formats/lookup.hpp"
-#include "models/actor_kinds.hpp"
 
 namespace pipesim::formats {
 
@@ -22,25 +21,25 @@ using models::ReadTemplate;
 using models::RegisterTemplate;
 
 void ActorReader::read(const YamlValue& actors) {
-  for (const YamlValue::Entry& entry : named_entries(actors, "'actors'", diagnostics())) {
-    Pending pending{MapReader(entry.value, "an actor", diagnostics()), {}, Expr::constant(1)};
-    std::string name(entry.key.text());
-    if (!exists(pending.map)) {
-      left_out_.push_back(std::move(name));
+  const std::vector<YamlValue::Entry> entries = named_entries(actors, "'actors'", diagnostics());
+  graph_.actors.reserve(entries.size());
+  pending_.reserve(entries.size());
+  for (const YamlValue::Entry& entry : entries) {
+    MapReader map(entry.value, "an actor", diagnostics());
+    if (!exists(map)) {
+      left_out_.emplace_back(entry.key.text());
       continue;
     }
-    by_name_.emplace(name, static_cast<std::uint32_t>(graph_.actors.size()));
-    ActorTemplate actor;
-    actor.name = std::move(name);
+    by_name_.emplace(entry.key.text(), static_cast<std::uint32_t>(graph_.actors.size()));
+    ActorTemplate& actor = graph_.actors.emplace_back();
+    actor.name = entry.key.text();
     actor.place = entry.key.place();
-    graph_.actors.push_back(std::move(actor));
-    pending_.push_back(std::move(pending));
+    read_actor(map, actor, pending_.emplace_back());
+    map.finish();
   }
-  for (std::uint32_t i = 0; i < graph_.actors.size(); ++i) read_actor(i);
   for (std::uint32_t i = 0; i < graph_.actors.size(); ++i) {
-    read_reads(i, "reads", false);
-    read_reads(i, "after", true);
-    pending_[i].map.finish();
+    read_reads(i, pending_[i].reads, false);
+    read_reads(i, pending_[i].after, true);
   }
 }
 
@@ -60,10 +59,7 @@ void ActorReader::take_truth(MapReader& map, const char* key, bool& target) {
   if (value) target = values_.truth(*value).value_or(target);
 }
 
-void ActorReader::read_actor(std::uint32_t index) {
-  ActorTemplate& actor = graph_.actors[index];
-  Pending& pending = pending_[index];
-  MapReader& map = pending.map;
+void ActorReader::read_actor(MapReader& map, ActorTemplate& actor, Pending& pending) {
   map.take_text("about");  // for the reader of the file
   actor.on = models::RankSet::range(0, graph_.ranks);
   if (const auto on = map.take("on")) actor.on = values_.rank_set(*on).value_or(actor.on);
@@ -78,7 +74,7 @@ void ActorReader::read_actor(std::uint32_t index) {
       if (reg.name != "out") actor.registers.push_back(std::move(reg));
     }
   }
-  read_kind(pending, actor);
+  read_kind(map, actor, pending);
   read_registers(map, actor);
   read_stream(map, actor);
   if (const auto collective = map.take("collective")) {
@@ -87,11 +83,13 @@ void ActorReader::read_actor(std::uint32_t index) {
   }
   read_behaviour(map, actor);
   read_input(map, actor);
+  pending.reads = map.take("reads");
+  pending.after = map.take("after");
 }
 
-void ActorReader::read_kind(Pending& pending, ActorTemplate& actor) {
-  const std::optional<YamlValue> kind_value = pending.map.take("kind");
-  const std::optional<YamlValue> times = pending.map.take("times");
+void ActorReader::read_kind(MapReader& map, ActorTemplate& actor, Pending& pending) {
+  const std::optional<YamlValue> kind_value = map.take("kind");
+  const std::optional<YamlValue> times = map.take("times");
   if (defaults_.immediate) actor.immediate = *defaults_.immediate;
   if (defaults_.blocking) actor.blocking = *defaults_.blocking;
   const models::ActorKind* kind = nullptr;
@@ -110,7 +108,7 @@ void ActorReader::read_kind(Pending& pending, ActorTemplate& actor) {
       }
       return;
     }
-    pending.kind = kind->name;
+    pending.kind = kind;
   }
   const bool has_rate = kind != nullptr && kind->rate != models::Rate::kOneToOne;
   if (times) {
@@ -343,14 +341,15 @@ std::vector<std::string> ActorReader::read_tensors(const YamlValue& value) const
 // ---------------------------------------------------------------------------------------------
 // What an actor reads
 
-void ActorReader::read_reads(std::uint32_t index, const char* key, bool control) {
-  const std::optional<YamlValue> value = pending_[index].map.take(key);
+void ActorReader::read_reads(std::uint32_t index, const std::optional<YamlValue>& value,
+                             bool control) {
   if (!value) return;
   const std::optional<YamlValue> picked = values_.resolved(*value);
   if (!picked || picked->is_null()) return;
   if (!picked->is_list()) {
-    diagnostics().error(picked->place(),
-                        fmt::format("'{}' is a list, found {}", key, picked->described()));
+    diagnostics().error(
+        picked->place(),
+        fmt::format("'{}' is a list, found {}", control ? "after" : "reads", picked->described()));
     return;
   }
   for (const YamlValue& item : picked->items()) read_read(index, item, control);
@@ -364,7 +363,7 @@ void ActorReader::read_read(std::uint32_t index, const YamlValue& value, bool co
   ReadTemplate read;
   read.place = picked->place();
   read.on = actor.on;
-  const models::ActorKind* kind = models::find_actor_kind(pending.kind);
+  const models::ActorKind* kind = pending.kind;
   if (kind != nullptr) read.acts_per_slot = models::acts_per_read(*kind, pending.times);
   std::string from;
   std::string reg;

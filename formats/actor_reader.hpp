@@ -8,6 +8,7 @@
 #include "formats/map_reader.hpp"
 #include "formats/value_reader.hpp"
 #include "formats/yaml_document.hpp"
+#include "models/actor_kinds.hpp"
 #include "models/task_graph.hpp"
 
 namespace pipesim::formats {
@@ -31,22 +32,24 @@ class ActorReader {
   void read(const YamlValue& actors);
 
  private:
+  // What an actor reads can be found once all actors are there.
   struct Pending {
-    MapReader map;
-    std::string kind;
+    std::optional<YamlValue> reads;
+    std::optional<YamlValue> after;
+    const models::ActorKind* kind = nullptr;
     models::Expr times = models::Expr::constant(1);
   };
 
   bool exists(MapReader& map) const;
-  void read_actor(std::uint32_t index);
-  void read_kind(Pending& pending, models::ActorTemplate& actor);
+  void read_actor(MapReader& map, models::ActorTemplate& actor, Pending& pending);
+  void read_kind(MapReader& map, models::ActorTemplate& actor, Pending& pending);
   void read_stream(MapReader& map, models::ActorTemplate& actor);
   void read_behaviour(MapReader& map, models::ActorTemplate& actor);
   void read_input(MapReader& map, models::ActorTemplate& actor);
   void read_collective(const YamlValue& value, models::ActorTemplate& actor);
   void read_registers(MapReader& map, models::ActorTemplate& actor);
   std::vector<std::string> read_tensors(const YamlValue& value) const;
-  void read_reads(std::uint32_t index, const char* key, bool control);
+  void read_reads(std::uint32_t index, const std::optional<YamlValue>& value, bool control);
   void read_read(std::uint32_t index, const YamlValue& value, bool control);
   bool read_long_read(const YamlValue& value, models::ReadTemplate& read, std::string& from,
                       std::string& reg);

@@ -1,7 +1,7 @@
 #include "formats/map_reader.hpp"
 
 #include <algorithm>
-#include <map>
+#include <unordered_map>
 #include <utility>
 
 #include <fmt/format.h>
@@ -10,15 +10,48 @@ namespace pipesim::formats {
 
 using models::Diagnostics;
 
+namespace {
+
+// Where keys of a map first stand. Nearly all maps have a few keys, and some a million.
+class FirstPlaces {
+ public:
+  explicit FirstPlaces(std::size_t size) {
+    if (size > kFew) by_text_.reserve(size);
+  }
+
+  // The place of the key if it was there before.
+  std::optional<models::Place> add(const YamlValue& key) {
+    if (by_text_.empty() && few_.size() < kFew) {
+      for (const YamlValue& other : few_) {
+        if (other.text() == key.text()) return other.place();
+      }
+      few_.push_back(key);
+      return std::nullopt;
+    }
+    if (by_text_.empty()) {
+      for (const YamlValue& other : few_) by_text_.emplace(other.text(), other.place());
+    }
+    const auto [first, is_new] = by_text_.emplace(key.text(), key.place());
+    return is_new ? std::nullopt : std::optional(first->second);
+  }
+
+ private:
+  static constexpr std::size_t kFew = 16;
+  std::vector<YamlValue> few_;
+  std::unordered_map<std::string_view, models::Place> by_text_;
+};
+
+}  // namespace
+
 MapReader::MapReader(const YamlValue& value, std::string what, Diagnostics& diagnostics)
     : what_(std::move(what)), diagnostics_(diagnostics), place_(value.place()) {
-  for (const YamlValue::Entry& entry : named_entries(value, what_, diagnostics)) {
-    entries_.push_back({entry, false});
-  }
+  const std::vector<YamlValue::Entry> entries = named_entries(value, what_, diagnostics);
+  entries_.reserve(entries.size());
+  for (const YamlValue::Entry& entry : entries) entries_.push_back({entry, false});
 }
 
 std::optional<YamlValue> MapReader::take(std::string_view key) {
-  known_.emplace_back(key);
+  known_.push_back(key);
   for (Entry& entry : entries_) {
     if (entry.entry.key.text() != key) continue;
     entry.taken = true;
@@ -54,7 +87,7 @@ void MapReader::finish() {
     models::Diagnostic& error =
         diagnostics_.error(entry.entry.key.place(),
                            fmt::format("{} has no key {}", what_, entry.entry.key.described()));
-    models::suggest_name(error, key, known_);
+    models::suggest_name(error, key, {known_.begin(), known_.end()});
   }
 }
 
@@ -65,8 +98,10 @@ std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_
     diagnostics.error(value.place(), fmt::format("{} is a map, found {}", what, value.described()));
     return result;
   }
-  std::map<std::string_view, models::Place> seen;
-  for (const YamlValue::Entry& entry : value.entries()) {
+  const std::vector<YamlValue::Entry> entries = value.entries();
+  FirstPlaces seen(entries.size());
+  result.reserve(entries.size());
+  for (const YamlValue::Entry& entry : entries) {
     if (!entry.key.is_scalar()) {
       diagnostics.error(entry.key.place(),
                         fmt::format("a key is a name, found {}", entry.key.described()));
@@ -78,12 +113,11 @@ std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_
       continue;
     }
     if (!check_name(entry.key.text(), entry.key, diagnostics)) continue;
-    const auto [first, is_new] = seen.emplace(entry.key.text(), entry.key.place());
-    if (!is_new) {
+    if (const auto first = seen.add(entry.key)) {
       diagnostics
           .error(entry.key.place(),
                  fmt::format("the key {} stands here twice", entry.key.described()))
-          .notes.push_back(fmt::format("the first is in line {}", first->second.line));
+          .notes.push_back(fmt::format("the first is in line {}", first->line));
       continue;
     }
     result.push_back(entry);

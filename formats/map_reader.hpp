@@ -18,7 +18,7 @@ class MapReader {
   /// `what` names the map in messages: "an actor". What is no map is reported and reads as empty.
   MapReader(const YamlValue& value, std::string what, models::Diagnostics& diagnostics);
 
-  /// The value of `key`, or nothing where the map has none.
+  /// The value of `key`, which outlives this reader, or nothing where the map has none.
   std::optional<YamlValue> take(std::string_view key);
 
   /// Whether the map has `key`. That alone does not make it a known one.
@@ -45,7 +45,7 @@ class MapReader {
   models::Diagnostics& diagnostics_;
   models::Place place_;
   std::vector<Entry> entries_;
-  std::vector<std::string> known_;
+  std::vector<std::string_view> known_;  // keys are literals of the readers
 };
 
 /// The entries of a map from names to things: keys that are no plain scalars, and repeated ones,

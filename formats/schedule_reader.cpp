@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::int64_t kMostStages = 1 << 16;
 constexpr std::int64_t kMostMicroBatches = 1 << 24;
-constexpr std::uint64_t kMostActions = 4'000'000;
+constexpr std::uint64_t kMostActions = 40'000'000;
 
 class PipelineReader {
  public:

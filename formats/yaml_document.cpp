@@ -19,8 +19,9 @@ namespace {
 
 constexpr std::size_t kDeepest = 100;
 
-// Values, each alias counted with all it stands for: what a reader may come to walk through.
-constexpr std::uint64_t kMostValues = 10'000'000;
+// Values that aliases stand for: what a reader may come to walk through beside what was written,
+// which is bounded by the size of files.
+constexpr std::uint64_t kMostRepeated = 10'000'000;
 
 // Thrown inside yaml-cpp's callbacks and caught where it is called, in this file only.
 struct Stop {
@@ -59,7 +60,12 @@ class YamlBuilder : public YAML::EventHandler {
     if (target == anchors_.end())
       throw Stop{place_of(mark), "an alias of something that is not complete"};
     document_.nodes_[add(Kind::kAlias, mark, 0)].first = target->second.node;
-    count(mark, target->second.values - 1);
+    values_ += target->second.values - 1;
+    repeated_ += target->second.values - 1;
+    if (repeated_ > kMostRepeated) {
+      throw Stop{place_of(mark), "the aliases of a scenario stand for at most " +
+                                     std::to_string(kMostRepeated) + " values"};
+    }
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
@@ -109,17 +115,9 @@ class YamlBuilder : public YAML::EventHandler {
       }
       parent.last_child = index;
     }
-    count(mark, 1);
+    ++values_;
     if (anchor != 0 && kind != Kind::kList && kind != Kind::kMap) anchors_[anchor] = {index, 1};
     return index;
-  }
-
-  void count(const YAML::Mark& mark, std::uint64_t values) {
-    values_ += values;
-    if (values_ > kMostValues) {
-      throw Stop{place_of(mark), "a scenario has at most " + std::to_string(kMostValues) +
-                                     " values, each alias counted with all it stands for"};
-    }
   }
 
   void open(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
@@ -140,7 +138,8 @@ class YamlBuilder : public YAML::EventHandler {
   YamlDocument& document_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
-  std::uint64_t values_ = 0;
+  std::uint64_t values_ = 0;    // each alias counted with all it stands for
+  std::uint64_t repeated_ = 0;  // of those what aliases stand for
 };
 
 std::optional<YamlDocument> YamlDocument::parse(const std::string& text, Diagnostics& diagnostics) {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -86,7 +87,7 @@ class YamlDocument {
     return node.kind == YamlValue::Kind::kAlias ? nodes_[node.first] : node;
   }
 
-  std::vector<Node> nodes_;
+  std::deque<Node> nodes_;  // a vector would need twice the memory while it grows
   std::string text_;
 };
 

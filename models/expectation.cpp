@@ -172,7 +172,7 @@ class Check {
       if (k >= acts) continue;
       result.exists = true;
       const sim::Outcome& outcome = run_.outcome;
-      result.start = outcome.act_times[outcome.first_act[id] + k].start;
+      result.start = outcome.act_times.of(id, k).start;
       break;
     }
     return result;

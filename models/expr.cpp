@@ -1,6 +1,7 @@
 #include "models/expr.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace pipesim::models {
 namespace {
@@ -78,7 +79,7 @@ Value applied(Op op, std::int64_t a, std::int64_t b, std::string* why) {
 
 Expr Expr::constant(std::int64_t value) {
   Expr result;
-  result.steps_ = {{Op::kConstant, value}};
+  result.constant_ = value;
   return result;
 }
 
@@ -89,29 +90,34 @@ Expr Expr::rank() {
 }
 
 Expr Expr::unary(Op op, const Expr& operand) {
-  Expr result = operand;
-  if (result.steps_.empty()) result = constant(0);
-  result.steps_.push_back({op, 0});
-  return folded(result);
+  std::vector<Step> steps = operand.steps();
+  steps.push_back({op, 0});
+  return folded(std::move(steps));
 }
 
 Expr Expr::binary(Op op, const Expr& left, const Expr& right) {
-  Expr result = left.steps_.empty() ? constant(0) : left;
-  const Expr second = right.steps_.empty() ? constant(0) : right;
-  result.steps_.insert(result.steps_.end(), second.steps_.begin(), second.steps_.end());
-  result.steps_.push_back({op, 0});
-  return folded(result);
+  std::vector<Step> steps = left.steps();
+  const std::vector<Step> second = right.steps();
+  steps.insert(steps.end(), second.begin(), second.end());
+  steps.push_back({op, 0});
+  return folded(std::move(steps));
 }
 
 Expr Expr::select(const Expr& condition, const Expr& then, const Expr& otherwise) {
-  if (condition.is_constant()) return *condition.value(0) != 0 ? then : otherwise;
-  Expr result = condition;
+  if (condition.is_constant()) return condition.constant_ != 0 ? then : otherwise;
+  Expr result;
+  result.steps_ = condition.steps();
   for (const Expr* part : {&then, &otherwise}) {
-    const Expr operand = part->steps_.empty() ? constant(0) : *part;
-    result.steps_.insert(result.steps_.end(), operand.steps_.begin(), operand.steps_.end());
+    const std::vector<Step> steps = part->steps();
+    result.steps_.insert(result.steps_.end(), steps.begin(), steps.end());
   }
   result.steps_.push_back({Op::kSelect, 0});
   return result;
+}
+
+std::vector<Expr::Step> Expr::steps() const {
+  if (is_constant()) return {{Op::kConstant, constant_}};
+  return steps_;
 }
 
 bool Expr::depends_on_rank() const {
@@ -120,15 +126,16 @@ bool Expr::depends_on_rank() const {
 }
 
 // What does not depend on the rank becomes a constant, unless it fails: that is told when used.
-Expr Expr::folded(Expr expr) {
+Expr Expr::folded(std::vector<Step> steps) {
+  Expr expr;
+  expr.steps_ = std::move(steps);
   if (expr.depends_on_rank()) return expr;
   const Value value = expr.value(0);
   return value ? constant(*value) : expr;
 }
 
 std::optional<std::int64_t> Expr::value(std::uint32_t rank, std::string* why) const {
-  if (steps_.empty()) return 0;
-  if (steps_.size() == 1 && steps_[0].op == Op::kConstant) return steps_[0].constant;
+  if (is_constant()) return constant_;
   std::vector<std::int64_t> stack;
   const auto pop = [&stack] {
     const std::int64_t top = stack.back();

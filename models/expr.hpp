@@ -13,7 +13,7 @@
 
 namespace pipesim::models {
 
-/// A small program in postfix order. A constant is one step.
+/// A constant, or a small program in postfix order.
 class Expr {
  public:
   enum class Op : std::uint8_t {
@@ -54,9 +54,7 @@ class Expr {
   static Expr binary(Op op, const Expr& left, const Expr& right);
   static Expr select(const Expr& condition, const Expr& then, const Expr& otherwise);
 
-  bool is_constant() const {
-    return steps_.empty() || (steps_.size() == 1 && steps_[0].op == Op::kConstant);
-  }
+  bool is_constant() const { return steps_.empty(); }
 
   bool depends_on_rank() const;
 
@@ -68,20 +66,20 @@ class Expr {
   /// Division rounds down, and the modulo has the sign of the divisor.
   std::optional<std::int64_t> value(std::uint32_t rank, std::string* why = nullptr) const;
 
-  /// In postfix order; none stand for the constant 0.
-  const std::vector<Step>& steps() const { return steps_; }
+  /// In postfix order; a constant is one step.
+  std::vector<Step> steps() const;
 
   /// Whether the two are the same program; that they have the same values is not asked.
   friend bool operator==(const Expr& a, const Expr& b) {
-    return a.steps_.empty() || b.steps_.empty()
-               ? a.is_constant() && b.is_constant() && a.value(0) == b.value(0)
-               : a.steps_ == b.steps_;
+    return a.constant_ == b.constant_ && a.steps_ == b.steps_;
   }
 
  private:
-  static Expr folded(Expr expr);
+  static Expr folded(std::vector<Step> steps);
 
-  std::vector<Step> steps_;
+  std::int64_t constant_ = 0;
+  std::vector<Step>
+      steps_;  // none: the constant; most expressions are one, and take no memory here
 };
 
 }  // namespace pipesim::models

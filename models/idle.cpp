@@ -38,7 +38,7 @@ class Busy {
 
  private:
   const ActTimes& times(ActorId id, std::uint32_t k) const {
-    return outcome_.act_times[outcome_.first_act[id] + k];
+    return outcome_.act_times.of(id, k);
   }
 
   bool on_device(ActorId id) const {

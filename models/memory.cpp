@@ -144,7 +144,7 @@ class Memory {
   static std::int64_t or_open(sim::Time time) { return time == sim::kNever ? kOpen : time.ns; }
 
   const sim::ActTimes& times(ActorId id, std::uint64_t k) const {
-    return outcome_.act_times[outcome_.first_act[id] + k];
+    return outcome_.act_times.of(id, k);
   }
 
   void add_activations(const Pipeline& pipeline, std::uint32_t rank, RankMemory& result) {

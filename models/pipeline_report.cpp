@@ -32,7 +32,7 @@ class Report {
   void for_each_slot(std::uint32_t rank, const Visit& visit) const {
     models::for_each_slot(pipeline_, lowered_, rank,
                           [&](std::size_t slot, sim::ActorId id, std::uint32_t k) {
-                            visit(slot, outcome_.act_times[outcome_.first_act[id] + k]);
+                            visit(slot, outcome_.act_times.of(id, k));
                           });
   }
 
@@ -125,6 +125,23 @@ class Report {
 };
 
 }  // namespace
+
+std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline,
+                                                 const Lowered& lowered) {
+  sim::IdVector<sim::ActorId, std::uint8_t> computes(lowered.plan.actors.size(), 0);
+  for (std::uint32_t rank = 0; rank < pipeline.schedule.ranks.size(); ++rank) {
+    const Actions& actions = pipeline.schedule.ranks[rank];
+    for_each_slot(pipeline, lowered, rank,
+                  [&](std::size_t slot, sim::ActorId id, std::uint32_t /*k*/) {
+                    if (is_compute(actions[slot].kind)) computes[id] = 1;
+                  });
+  }
+  std::vector<sim::ActorId> result;
+  for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
+    if (computes[id] == 0) result.push_back(id);
+  }
+  return result;
+}
 
 std::optional<PipelineReport> pipeline_report(const TaskGraph& graph, const Lowered& lowered,
                                               const sim::Outcome& outcome) {

@@ -24,6 +24,8 @@ struct IdleTime {
   std::int64_t inside() const { return input_ns + gradient_ns + message_ns + host_ns; }
 
   std::int64_t all() const { return start_ns + inside() + finished_ns; }
+
+  friend bool operator==(const IdleTime&, const IdleTime&) = default;
 };
 
 struct PipelineRank {
@@ -31,13 +33,21 @@ struct PipelineRank {
   IdleTime idle;
   std::uint32_t peak_activations = 0;  // micro-batches of stages between forward and last gradient
   std::int64_t peak_bytes = 0;         // these, and the weights
+
+  friend bool operator==(const PipelineRank&, const PipelineRank&) = default;
 };
 
 struct PipelineReport {
   std::int64_t makespan_ns = 0;
   std::vector<PipelineRank> ranks;
   bool has_memory = false;
+
+  friend bool operator==(const PipelineReport&, const PipelineReport&) = default;
 };
+
+/// The actors of which the report needs only when their last act ended, for
+/// sim::RunOptions::last_times_of: all but those that compute.
+std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline, const Lowered& lowered);
 
 /// Nothing where `graph` has no pipeline, the run is not completed, or the times of acts were not
 /// kept (RunOptions::keep_act_times).

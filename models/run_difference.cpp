@@ -21,7 +21,7 @@ constexpr std::int64_t kNeverLast = std::numeric_limits<std::int64_t>::max();
 
 const ActTimes& times_of(const TimedRun& run, ActorId id, std::uint32_t k) {
   const sim::Outcome& outcome = run.simulation.outcome;
-  return outcome.act_times[outcome.first_act[id] + k];
+  return outcome.act_times.of(id, k);
 }
 
 const sim::Plan& plan_of(const TimedRun& run) { return run.simulation.lowered.plan; }

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "models/boxed.hpp"
 #include "models/cluster.hpp"
 #include "models/diagnostics.hpp"
 #include "models/expr.hpp"
@@ -258,13 +259,13 @@ struct ActorTemplate {
   std::uint32_t thread = kNoIndex;  // kNoIndex: that of the stream
   Expr takes;                       // ns
   Expr launch_overhead;             // ns
-  std::optional<Expr> acts;         // how often, of a source; of others it follows
+  Boxed<Expr> acts;                 // how often, of a source; of others it follows
   bool immediate = true;
   bool blocking = false;
   bool in_place = false;  // its first output reuses the memory of its first data input
-  std::optional<OutsideInputTemplate> input;
-  std::optional<CollectiveTemplate> collective;
-  std::optional<StepTemplate> step;  // of a host program, which says how often it acts
+  Boxed<OutsideInputTemplate> input;
+  Boxed<CollectiveTemplate> collective;
+  Boxed<StepTemplate> step;          // of a host program, which says how often it acts
   std::vector<AfterTemplate> after;  // on other streams of its rank
   std::uint32_t behind = kNoIndex;   // a stream: what is launched there before must be done
   std::uint32_t phase = kNoIndex;    // index in TaskGraph::phases

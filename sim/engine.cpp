@@ -34,7 +34,7 @@ class Engine {
         options_(options),
         watches_enters_(options.keep_act_times || options.keep_log || options.until_actor.valid()),
         state_(State::initial(plan)) {
-    if (options.keep_act_times) reserve_act_times();
+    if (options.keep_act_times) act_times_ = ActTimesTable(plan, options.last_times_of);
   }
 
   Outcome run();
@@ -140,9 +140,9 @@ class Engine {
   void set_creation_timeout(ThreadId id, CommunicatorId communicator);
 
   void progress() { last_progress_ = queue_.now(); }
+  void tell_progress() const;
   void note_enter(ActorId id);
   void note_return(ActorId id);
-  void reserve_act_times();
   void keep_times(ActorId actor, std::uint32_t k, const ActTimes& times);
   void account_unfinished();
 
@@ -161,14 +161,13 @@ class Engine {
   bool at_rest_ = false;
   std::vector<DeviceError> device_errors_;
   std::vector<RankDeath> deaths_;
-  std::vector<ActTimes> act_times_;
-  IdVector<ActorId, std::uint64_t> first_act_;
+  ActTimesTable act_times_;
   std::vector<LogEntry> log_;
 };
 
 Outcome Engine::run() {
-  // How many events pass between two looks at the stop flag: about a millisecond.
-  constexpr std::uint64_t kStopInterval = 1 << 14;
+  // How many events pass between two looks outside: about a millisecond.
+  constexpr std::uint64_t kLookInterval = 1 << 14;
   end_of_run_ = later(options_.until, Duration{1});
   RunEnd end = RunEnd::kStuck;
   if (plan_.faulty) set_timers_of_plan();
@@ -182,9 +181,9 @@ Outcome Engine::run() {
       end = end_of_run_ == kEndOfTime ? RunEnd::kTimeLimit : RunEnd::kUntil;
       break;
     }
-    const bool look = events_ % kStopInterval == kStopInterval - 1 && options_.stop != nullptr;
-    if (events_ == options_.max_events ||
-        (look && options_.stop->load(std::memory_order_relaxed))) {
+    const bool look = events_ % kLookInterval == kLookInterval - 1;
+    if (look) tell_progress();
+    if (events_ == options_.max_events || (look && is_stopped(options_))) {
       end = RunEnd::kInterrupted;
       break;
     }
@@ -230,7 +229,6 @@ Outcome Engine::run() {
   outcome.device_errors = std::move(device_errors_);
   outcome.deaths = std::move(deaths_);
   outcome.act_times = std::move(act_times_);
-  outcome.first_act = std::move(first_act_);
   outcome.log = std::move(log_);
   return outcome;
 }
@@ -1358,6 +1356,10 @@ void Engine::set_creation_timeout(ThreadId id, CommunicatorId communicator) {
 // ---------------------------------------------------------------------------------------------
 // Results
 
+void Engine::tell_progress() const {
+  if (options_.progress != nullptr) options_.progress->tell(acts_done_, queue_.now().ns);
+}
+
 // The thread of the actor enters its next act, which may be one beyond a source's work.
 void Engine::note_enter(ActorId id) {
   const std::uint32_t k = state_.actors[id].launched;
@@ -1365,7 +1367,7 @@ void Engine::note_enter(ActorId id) {
     end_of_run_ = std::min(end_of_run_, later(queue_.now(), Duration{1}));
   }
   if (!act_times_.empty() && k < plan_.actors[id].acts) {
-    act_times_[first_act_[id] + k].enter = queue_.now();
+    act_times_.of(id, k).enter = queue_.now();
   }
   if (options_.keep_log) log_.push_back({queue_.now(), id, k, false});
 }
@@ -1375,20 +1377,10 @@ void Engine::note_return(ActorId id) {
   log_.push_back({queue_.now(), id, state_.actors[id].launched - 1, true});
 }
 
-void Engine::reserve_act_times() {
-  std::uint64_t count = 0;
-  first_act_ = IdVector<ActorId, std::uint64_t>(plan_.actors.size());
-  for (const ActorId id : ids_of(plan_.actors)) {
-    first_act_[id] = count;
-    count += plan_.actors[id].acts;
-  }
-  act_times_.resize(count);
-}
-
 void Engine::keep_times(ActorId actor, std::uint32_t k, const ActTimes& times) {
   fingerprint_.add(actor, k, times.launch, times.start, times.end);
   if (act_times_.empty()) return;
-  ActTimes& kept = act_times_[first_act_[actor] + k];
+  ActTimes& kept = act_times_.of(actor, k);
   kept = {times.launch, times.start, times.end, kept.enter};
 }
 
@@ -1443,10 +1435,14 @@ State State::initial(const Plan& plan) {
 }
 
 Outcome run(const Plan& plan, const RunOptions& options) {
+  if (options.progress != nullptr) options.progress->acts = plan.act_count;
+  std::optional<Outcome> outcome;
   if (options.engine != EngineKind::kEvents && sweep_obstacle(plan, options) == nullptr) {
-    if (std::optional<Outcome> outcome = sweep(plan, options)) return std::move(*outcome);
+    outcome = sweep(plan, options);
   }
-  return Engine(plan, options).run();
+  if (!outcome) outcome = Engine(plan, options).run();
+  if (options.progress != nullptr) options.progress->over = true;
+  return std::move(*outcome);
 }
 
 }  // namespace pipesim::sim

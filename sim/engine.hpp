@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "sim/act_times.hpp"
 #include "sim/fingerprint.hpp"
 #include "sim/ids.hpp"
 #include "sim/plan.hpp"
@@ -21,6 +22,19 @@ enum class EngineKind : std::uint8_t {
   kSweep,   // as kAuto, for callers that say so where it could not
 };
 
+/// How far a run has come, for another thread to look at.
+struct RunProgress {
+  std::atomic<std::uint64_t> acts{0};  // of the plan; 0 until the run begins
+  std::atomic<std::uint64_t> acts_done{0};
+  std::atomic<std::int64_t> time_ns{0};  // simulated
+  std::atomic<bool> over{false};
+
+  void tell(std::uint64_t done, std::int64_t time) {
+    acts_done.store(done, std::memory_order_relaxed);
+    time_ns.store(time, std::memory_order_relaxed);
+  }
+};
+
 /// What a caller may ask of a run.
 struct RunOptions {
   EngineKind engine = EngineKind::kAuto;
@@ -28,21 +42,17 @@ struct RunOptions {
   bool keep_log = false;                    // fill Outcome::log (48 bytes per act)
   const std::atomic<bool>* stop = nullptr;  // looked at now and then; true ends the run
   std::uint64_t max_events = std::numeric_limits<std::uint64_t>::max();  // so many, as by `stop`
-  Time until = kEndOfTime;    // what would happen later does not
-  ActorId until_actor{};      // likewise, later than the moment when this actor ...
-  std::uint32_t until_k = 0;  // ... enters this act
+  Time until = kEndOfTime;               // what would happen later does not
+  ActorId until_actor{};                 // likewise, later than the moment when this actor ...
+  std::uint32_t until_k = 0;             // ... enters this act
+  std::vector<ActorId> last_times_of{};  // of these actors only the last act's times are kept
+  RunProgress* progress = nullptr;       // brought up to date now and then
 };
 
-/// When an act was launched, started and ended, and when its thread entered it; kNever for what has
-/// not happened.
-struct ActTimes {
-  Time launch = kNever;
-  Time start = kNever;
-  Time end = kNever;
-  Time enter = kNever;
-
-  friend constexpr bool operator==(const ActTimes&, const ActTimes&) = default;
-};
+/// Whether the caller wants the run to end.
+inline bool is_stopped(const RunOptions& options) {
+  return options.stop != nullptr && options.stop->load(std::memory_order_relaxed);
+}
 
 /// A host thread enters an act, or returns from it: rules 3.6.
 struct LogEntry {
@@ -119,10 +129,9 @@ struct Outcome {
   Fingerprint fingerprint;
   std::vector<Mismatch> mismatches;  // in the order in which they were found
   std::vector<DeviceError> device_errors;
-  std::vector<RankDeath> deaths;    // in their order; those after the rest are the aftermath
-  State state;                      // how everything stood at the end, before the aftermath
-  std::vector<ActTimes> act_times;  // of act k of actor a: [first_act(a) + k]
-  IdVector<ActorId, std::uint64_t> first_act;
+  std::vector<RankDeath> deaths;  // in their order; those after the rest are the aftermath
+  State state;                    // how everything stood at the end, before the aftermath
+  ActTimesTable act_times;
   std::vector<LogEntry> log;  // in the order in which it was written
 };
 

@@ -209,7 +209,6 @@ class Sweep {
   void make_short(ActorId id);
   void keep_ends();
   void limit_queues();
-  void reserve_act_times();
 
   void go_on(ThreadId id);
   bool short_step(ThreadId id, ThreadRun& thread, ActorId actor, Op& op);
@@ -262,8 +261,7 @@ class Sweep {
   std::uint64_t acts_done_ = 0;
   std::int64_t last_ = 0;
   Fingerprint fingerprint_;
-  std::vector<ActTimes> act_times_;
-  IdVector<ActorId, std::uint64_t> first_act_;
+  ActTimesTable act_times_;
 };
 
 Sweep::Sweep(const Plan& plan, const RunOptions& options)
@@ -288,7 +286,7 @@ Sweep::Sweep(const Plan& plan, const RunOptions& options)
     threads_[id].end = plan.threads[id].program_end;
   }
   limit_queues();
-  if (options.keep_act_times) reserve_act_times();
+  if (options.keep_act_times) act_times_ = ActTimesTable(plan, options.last_times_of);
 }
 
 void Sweep::make_op(ActorId id) {
@@ -383,25 +381,16 @@ void Sweep::limit_queues() {
   }
 }
 
-void Sweep::reserve_act_times() {
-  std::uint64_t count = 0;
-  first_act_ = IdVector<ActorId, std::uint64_t>(plan_.actors.size());
-  for (const ActorId id : ids_of(plan_.actors)) {
-    first_act_[id] = count;
-    count += plan_.actors[id].acts;
-  }
-  act_times_.resize(count);
-}
-
 std::optional<Outcome> Sweep::run() {
-  // How many turns pass between two looks at the stop flag.
-  constexpr std::uint64_t kStopInterval = 1 << 12;
+  // How many turns pass between two looks outside.
+  constexpr std::uint64_t kLookInterval = 1 << 12;
   std::uint64_t turns = 0;
   for (const ThreadId id : ids_of(plan_.threads)) go_on(id);
   while (!queue_.empty() && !failed_) {
     go_on(ThreadId{queue_.pop()});
-    const bool look = ++turns % kStopInterval == 0 && options_.stop != nullptr;
-    if (look && options_.stop->load(std::memory_order_relaxed)) return std::nullopt;
+    if (++turns % kLookInterval != 0) continue;
+    if (options_.progress != nullptr) options_.progress->tell(acts_done_, last_);
+    if (is_stopped(options_)) return std::nullopt;
   }
   if (failed_ || acts_done_ != plan_.act_count) return std::nullopt;
   Outcome outcome;
@@ -411,7 +400,6 @@ std::optional<Outcome> Sweep::run() {
   outcome.fingerprint = fingerprint_;
   outcome.state = final_state();
   outcome.act_times = std::move(act_times_);
-  outcome.first_act = std::move(first_act_);
   outcome.swept = true;
   return outcome;
 }
@@ -758,7 +746,7 @@ inline void Sweep::record(ActorId id, Op& op, const ActTimes& times) {
   }
   if (op.ends != kNone) ends_[op.ends].ends.push(times.end.ns);
   fingerprint_.add(id, k, times.launch, times.start, times.end);
-  if (!act_times_.empty()) act_times_[first_act_[id] + k] = times;
+  if (!act_times_.empty()) act_times_.of(id, k) = times;
 }
 
 void Sweep::fire(SignalId id, std::int64_t time) {

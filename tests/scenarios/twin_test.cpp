@@ -27,7 +27,7 @@ void compare(const std::string& path, const testing::Settings& settings) {
   const std::map<twin::Act, std::int64_t> enters = twin::enters_of(twins);
   for (const sim::ActorId actor : ids_of(ours.lowered.plan.actors)) {
     for (std::uint32_t k = 0; k < ours.lowered.plan.actors[actor].acts; ++k) {
-      const sim::ActTimes& times = ours.outcome.act_times[ours.outcome.first_act[actor] + k];
+      const sim::ActTimes& times = ours.outcome.act_times.of(actor, k);
       const twin::Act act{static_cast<int>(actor.value), static_cast<int>(k)};
       const twin::Times expected = twin::times_of(twins, act);
       const std::int64_t enter = enters.contains(act) ? enters.at(act) : -1;

@@ -23,7 +23,8 @@ inline CommandResult command(const std::vector<std::string>& arguments,
   std::ostringstream out;
   std::ostringstream err;
   CommandResult result;
-  result.code = app::run_command_line(arguments, {in, out, err, false, false, interrupted});
+  result.code = app::run_command_line(
+      arguments, {.in = in, .out = out, .err = err, .interrupted = interrupted});
   result.out = out.str();
   result.err = err.str();
   return result;

@@ -120,17 +120,15 @@ std::vector<Died> deaths_of(const sim::Outcome& outcome) {
 }
 
 Times times_of(const sim::Outcome& outcome, Act act) {
-  const std::uint64_t first =
-      outcome.first_act[sim::ActorId{static_cast<std::uint32_t>(act.actor)}];
-  const sim::ActTimes& times = outcome.act_times.at(first + static_cast<std::uint64_t>(act.k));
+  const sim::ActorId actor{static_cast<std::uint32_t>(act.actor)};
+  const sim::ActTimes& times = outcome.act_times.of(actor, static_cast<std::uint64_t>(act.k));
   return {times.launch.ns, times.start.ns, times.end.ns};
 }
 
 /// Likewise, -1 for an act that was not entered.
 std::int64_t enter_of(const sim::Outcome& outcome, Act act) {
-  const std::uint64_t first =
-      outcome.first_act[sim::ActorId{static_cast<std::uint32_t>(act.actor)}];
-  return outcome.act_times.at(first + static_cast<std::uint64_t>(act.k)).enter.ns;
+  const sim::ActorId actor{static_cast<std::uint32_t>(act.actor)};
+  return outcome.act_times.of(actor, static_cast<std::uint64_t>(act.k)).enter.ns;
 }
 
 /// The engine's run, when each act was entered, and the edges that it reports more than once.

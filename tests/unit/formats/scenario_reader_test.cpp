@@ -56,7 +56,8 @@ TEST_CASE("a parameter that is wrong is one mistake, not one for each use",
 TEST_CASE("aliases may not stand for more than anybody writes", "[formats][scenario_reader]") {
   const std::string mistakes = mistakes_in(exploding_aliases());
   INFO(mistakes);
-  CHECK(mistakes.find("a scenario has at most 10000000 values") != std::string::npos);
+  CHECK(mistakes.find("the aliases of a scenario stand for at most 10000000 values") !=
+        std::string::npos);
 }
 
 TEST_CASE("an expression of a megabyte is refused", "[formats][scenario_reader]") {

@@ -40,6 +40,29 @@ TEST_CASE("idle time is told by what came last: the other stage, or the message"
   CHECK(report.ranks[1].peak_bytes == 107);
 }
 
+TEST_CASE(
+    "the report of a schedule needs when computing acts happened, and the ends of the last others",
+    "[models][pipeline_report]") {
+  for (const char* kind : {"1f1b", "zbv", "dualpipe_v"}) {
+    INFO(kind);
+    const formats::Scenario scenario = testing::scenario_of(
+        std::string("schema: 1\nschedule: {kind: ") + kind +
+        ", stages: 8, micro_batches: 16, forward: 3us, input_grad: 2us, weight_grad: 1us, "
+        "message_takes: 500ns}\n");
+    const models::Simulation all = testing::simulate(scenario.graph, {.keep_act_times = true});
+    const std::vector<sim::ActorId> others =
+        models::actors_without_compute(*scenario.graph.pipeline, all.lowered);
+    const models::Simulation some =
+        testing::simulate(scenario.graph, {.keep_act_times = true, .last_times_of = others});
+    CHECK(some.outcome.act_times.all().size() < all.outcome.act_times.all().size());
+    const auto expected = models::pipeline_report(scenario.graph, all.lowered, all.outcome);
+    const auto report = models::pipeline_report(scenario.graph, some.lowered, some.outcome);
+    REQUIRE(expected);
+    REQUIRE(report);
+    CHECK(*report == *expected);
+  }
+}
+
 TEST_CASE("without sizes there is no memory, and without a schedule no report",
           "[models][pipeline_report]") {
   CHECK(!testing::report_of(kTwo).has_memory);

@@ -87,7 +87,7 @@ struct Programs {
 std::string times_of(const sim::Outcome& outcome) {
   const auto text = [](Time time) { return time == sim::kNever ? "" : std::to_string(time.ns); };
   std::string all;
-  for (const sim::ActTimes& times : outcome.act_times) {
+  for (const sim::ActTimes& times : outcome.act_times.all()) {
     all += (all.empty() ? "" : " ") + text(times.start) + '-' + text(times.end);
   }
   return all;
@@ -153,15 +153,15 @@ TEST_CASE("a run can be ended at the moment when an act is entered", "[sim][engi
   CHECK(stopped.end == RunEnd::kUntil);
   CHECK(stopped.state.in_launch(lowered.plan, a));
   CHECK(stopped.state.actors[a].launched == 2);
-  CHECK(stopped.act_times[2].enter == Time{2000});
-  CHECK(stopped.act_times[2].launch == sim::kNever);
+  CHECK(stopped.act_times.all()[2].enter == Time{2000});
+  CHECK(stopped.act_times.all()[2].launch == sim::kNever);
   // An act that is never entered ends nothing.
   CHECK(sim::run(lowered.plan, {.until_actor = a, .until_k = 3}).end == RunEnd::kCompleted);
   // The earlier of two limits counts.
   const sim::Outcome earlier = sim::run(
       lowered.plan, {.keep_act_times = true, .until = Time{1999}, .until_actor = a, .until_k = 2});
   CHECK(earlier.end == RunEnd::kUntil);
-  CHECK(earlier.act_times[2].enter == sim::kNever);
+  CHECK(earlier.act_times.all()[2].enter == sim::kNever);
 }
 
 TEST_CASE("the log has the lines of the host threads in their order", "[sim][engine]") {
