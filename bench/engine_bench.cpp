@@ -3,6 +3,8 @@
 // Sizes: about 1,000, 1 million and 10 million acts on 8, 1,024 and 16,384 ranks, those of ten
 // million last.
 #include <cstdint>
+#include <map>
+#include <tuple>
 
 #include <benchmark/benchmark.h>
 
@@ -33,9 +35,16 @@ void run_plan(benchmark::State& state, const sim::Plan& plan, EngineKind engine,
   state.counters["acts"] = static_cast<double>(acts);
 }
 
-models::TaskGraph pipeline(const benchmark::State& state, Hang hang = Hang::kNone) {
-  return one_f_one_b(static_cast<std::uint32_t>(state.range(0)),
-                     static_cast<std::uint32_t>(state.range(1)), hang);
+// Made once: a benchmark is called several times until it knows how often to run, and making a plan
+// of many ranks takes far longer than running it.
+const sim::Plan& pipeline(const benchmark::State& state, Hang hang = Hang::kNone) {
+  static std::map<std::tuple<std::int64_t, std::int64_t, Hang>, sim::Plan> made;
+  const auto [found, is_new] = made.try_emplace({state.range(0), state.range(1), hang});
+  if (is_new) {
+    found->second = plan_of(one_f_one_b(static_cast<std::uint32_t>(state.range(0)),
+                                        static_cast<std::uint32_t>(state.range(1)), hang));
+  }
+  return found->second;
 }
 
 // Of 1F1B: stages and micro-batches. 512 of 1,024 is the work that peers/ gives to other
@@ -55,30 +64,30 @@ void large_pipelines(benchmark::internal::Benchmark* made) {
 }
 
 void one_f_one_b_events(benchmark::State& state) {
-  run_plan(state, plan_of(pipeline(state)), EngineKind::kEvents);
+  run_plan(state, pipeline(state), EngineKind::kEvents);
 }
 
 void one_f_one_b_sweep(benchmark::State& state) {
-  run_plan(state, plan_of(pipeline(state)), EngineKind::kSweep);
+  run_plan(state, pipeline(state), EngineKind::kSweep);
 }
 
 // With one tag for all messages and not one for each.
 void one_tag_events(benchmark::State& state) {
-  run_plan(state, with_one_tag(plan_of(pipeline(state))), EngineKind::kEvents);
+  run_plan(state, with_one_tag(pipeline(state)), EngineKind::kEvents);
 }
 
 void one_tag_sweep(benchmark::State& state) {
-  run_plan(state, with_one_tag(plan_of(pipeline(state))), EngineKind::kSweep);
+  run_plan(state, with_one_tag(pipeline(state)), EngineKind::kSweep);
 }
 
 // All but the last micro-batch gets done, and then all ranks hang.
 void hang_events(benchmark::State& state) {
-  run_plan(state, plan_of(pipeline(state, Hang::kAtEnd)), EngineKind::kEvents, RunEnd::kStuck);
+  run_plan(state, pipeline(state, Hang::kAtEnd), EngineKind::kEvents, RunEnd::kStuck);
 }
 
 // The sweep finds out that there is a hang, and the event engine runs it again from the start.
 void hang_sweep(benchmark::State& state) {
-  run_plan(state, plan_of(pipeline(state, Hang::kAtEnd)), EngineKind::kSweep, RunEnd::kStuck);
+  run_plan(state, pipeline(state, Hang::kAtEnd), EngineKind::kSweep, RunEnd::kStuck);
 }
 
 sim::Plan chains_of(const benchmark::State& state, bool stuck) {
