@@ -23,7 +23,6 @@ void pipelines(benchmark::internal::Benchmark* made) {
       ->Args({512, 32})
       ->Args({512, 1024})
       ->Args({1024, 163})
-      ->Args({16'384, 10})
       ->Unit(benchmark::kMillisecond);
 }
 
@@ -96,6 +95,10 @@ void lower_programs(benchmark::State& state) {
   lower_graph(state, graph_of(program_text(argument(state, 0), argument(state, 1))));
 }
 BENCHMARK(lower_programs)->Apply(graphs);
+
+// Many ranks take a minute.
+BENCHMARK(make_schedule)->Args({4096, 40})->Args({16'384, 10})->Unit(benchmark::kMillisecond);
+BENCHMARK(lower_schedule)->Args({4096, 40})->Args({16'384, 10})->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace pipesim::bench
