@@ -1,4 +1,11 @@
-// How fast plans run. Items are acts: items_per_second is acts per second.
+// How fast plans run. Items are the acts that were done: items_per_second is acts per second.
+//
+// Sizes: about 1,000, 1 million and 10 million acts on 8, 1,024 and 16,384 ranks, those of ten
+// million last, and then the pipelines of 16,384.
+#include <cstdint>
+#include <map>
+#include <tuple>
+
 #include <benchmark/benchmark.h>
 
 #include "bench/plans.hpp"
@@ -8,57 +15,143 @@
 namespace pipesim::bench {
 namespace {
 
-void run_plan(benchmark::State& state, const sim::Plan& plan, sim::EngineKind engine) {
+using sim::EngineKind;
+using sim::RunEnd;
+
+void run_plan(benchmark::State& state, const sim::Plan& plan, EngineKind engine,
+              RunEnd end = RunEnd::kCompleted) {
   sim::RunOptions options;
   options.engine = engine;
+  std::uint64_t acts = 0;
   for (auto _ : state) {
     const sim::Outcome outcome = sim::run(plan, options);
-    PIPESIM_CHECK(outcome.end == sim::RunEnd::kCompleted);
-    PIPESIM_CHECK(outcome.swept == (engine == sim::EngineKind::kSweep));
+    PIPESIM_CHECK(outcome.end == end);
+    PIPESIM_CHECK(outcome.swept == (engine == EngineKind::kSweep && end == RunEnd::kCompleted));
+    acts = outcome.acts_done;
     benchmark::DoNotOptimize(outcome.fingerprint);
   }
-  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(plan.act_count));
-  state.counters["acts"] = static_cast<double>(plan.act_count);
+  PIPESIM_CHECK((acts == plan.act_count) == (end == RunEnd::kCompleted));
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(acts));
+  state.counters["acts"] = static_cast<double>(acts);
 }
 
-// 1F1B of so many stages and micro-batches. 512 of 1,024 is the work that peers/ gives to other
-// simulators.
-void one_f_one_b_events(benchmark::State& state) {
-  const sim::Plan plan = plan_of(one_f_one_b(static_cast<std::uint32_t>(state.range(0)),
-                                             static_cast<std::uint32_t>(state.range(1))));
-  run_plan(state, plan, sim::EngineKind::kEvents);
+// Made once: a benchmark is called several times until it knows how often to run, and making a plan
+// of many ranks takes far longer than running it.
+const sim::Plan& pipeline(const benchmark::State& state, Hang hang = Hang::kNone) {
+  static std::map<std::tuple<std::int64_t, std::int64_t, Hang>, sim::Plan> made;
+  const auto [found, is_new] = made.try_emplace({state.range(0), state.range(1), hang});
+  if (is_new) {
+    found->second = plan_of(one_f_one_b(static_cast<std::uint32_t>(state.range(0)),
+                                        static_cast<std::uint32_t>(state.range(1)), hang));
+  }
+  return found->second;
 }
-BENCHMARK(one_f_one_b_events)
-    ->Args({8, 25})
-    ->Args({8, 20'000})
-    ->Args({512, 32})
-    ->Args({512, 1024})
-    ->Args({1024, 1600})
-    ->Unit(benchmark::kMillisecond);
+
+// Of 1F1B: stages and micro-batches. 512 of 1,024 is the work that peers/ gives to other
+// simulators.
+void small_pipelines(benchmark::internal::Benchmark* made) {
+  made->Args({8, 22})
+      ->Args({8, 22'727})
+      ->Args({512, 32})
+      ->Args({512, 1024})
+      ->Args({1024, 163})
+      ->Unit(benchmark::kMillisecond);
+}
+
+void large_pipelines(benchmark::internal::Benchmark* made) {
+  made->Args({8, 227'270})->Args({1024, 1628})->Unit(benchmark::kMillisecond);
+}
+
+void pipelines_of_many_ranks(benchmark::internal::Benchmark* made) {
+  made->Args({16'384, 10})->Args({16'384, 102})->Unit(benchmark::kMillisecond);
+}
+
+void one_f_one_b_events(benchmark::State& state) {
+  run_plan(state, pipeline(state), EngineKind::kEvents);
+}
 
 void one_f_one_b_sweep(benchmark::State& state) {
-  const sim::Plan plan = plan_of(one_f_one_b(static_cast<std::uint32_t>(state.range(0)),
-                                             static_cast<std::uint32_t>(state.range(1))));
-  run_plan(state, plan, sim::EngineKind::kSweep);
+  run_plan(state, pipeline(state), EngineKind::kSweep);
 }
-BENCHMARK(one_f_one_b_sweep)
-    ->Args({8, 25})
-    ->Args({8, 20'000})
-    ->Args({512, 32})
-    ->Args({512, 1024})
-    ->Args({1024, 1600})
-    ->Unit(benchmark::kMillisecond);
 
-// As 512 of 1,024, with one tag for all messages and not one for each.
+// With one tag for all messages and not one for each.
 void one_tag_events(benchmark::State& state) {
-  run_plan(state, with_one_tag(plan_of(one_f_one_b(512, 1024))), sim::EngineKind::kEvents);
+  run_plan(state, with_one_tag(pipeline(state)), EngineKind::kEvents);
 }
-BENCHMARK(one_tag_events)->Unit(benchmark::kMillisecond);
 
 void one_tag_sweep(benchmark::State& state) {
-  run_plan(state, with_one_tag(plan_of(one_f_one_b(512, 1024))), sim::EngineKind::kSweep);
+  run_plan(state, with_one_tag(pipeline(state)), EngineKind::kSweep);
 }
-BENCHMARK(one_tag_sweep)->Unit(benchmark::kMillisecond);
+
+// All but the last micro-batch gets done, and then all ranks hang.
+void hang_events(benchmark::State& state) {
+  run_plan(state, pipeline(state, Hang::kAtEnd), EngineKind::kEvents, RunEnd::kStuck);
+}
+
+// The sweep finds out that there is a hang, and the event engine runs it again from the start.
+void hang_sweep(benchmark::State& state) {
+  run_plan(state, pipeline(state, Hang::kAtEnd), EngineKind::kSweep, RunEnd::kStuck);
+}
+
+sim::Plan chains_of(const benchmark::State& state, bool stuck) {
+  const auto ranks = static_cast<std::uint32_t>(state.range(0));
+  const auto length = static_cast<std::uint32_t>(state.range(1));
+  const auto acts = static_cast<std::uint32_t>(state.range(2));
+  return stuck ? stuck_actors(ranks, length, acts) : actors(ranks, length, acts);
+}
+
+// Threads of order arrival: ranks, actors on each, acts of each.
+void small_chains(benchmark::internal::Benchmark* made) {
+  made->Args({8, 8, 16})
+      ->Args({8, 8, 15'625})
+      ->Args({1024, 8, 122})
+      ->Args({16'384, 8, 8})
+      ->Args({16, 4096, 16})
+      ->Unit(benchmark::kMillisecond);
+}
+
+void large_chains(benchmark::internal::Benchmark* made) {
+  made->Args({8, 8, 156'250})
+      ->Args({1024, 8, 1220})
+      ->Args({16'384, 8, 76})
+      ->Unit(benchmark::kMillisecond);
+}
+
+void actors_events(benchmark::State& state) {
+  run_plan(state, chains_of(state, false), EngineKind::kEvents);
+}
+
+// Half of the acts get done before all ranks hang.
+void stuck_actors_events(benchmark::State& state) {
+  run_plan(state, chains_of(state, true), EngineKind::kEvents, RunEnd::kStuck);
+}
+
+BENCHMARK(one_f_one_b_events)->Apply(small_pipelines);
+BENCHMARK(one_f_one_b_sweep)->Apply(small_pipelines);
+BENCHMARK(one_tag_events)->Apply(small_pipelines);
+BENCHMARK(one_tag_sweep)->Apply(small_pipelines);
+BENCHMARK(hang_events)->Apply(small_pipelines);
+BENCHMARK(hang_sweep)->Apply(small_pipelines);
+BENCHMARK(actors_events)->Apply(small_chains);
+BENCHMARK(stuck_actors_events)->Apply(small_chains);
+
+// Ten million acts.
+BENCHMARK(one_f_one_b_events)->Apply(large_pipelines);
+BENCHMARK(one_f_one_b_sweep)->Apply(large_pipelines);
+BENCHMARK(one_tag_events)->Apply(large_pipelines);
+BENCHMARK(one_tag_sweep)->Apply(large_pipelines);
+BENCHMARK(hang_events)->Apply(large_pipelines);
+BENCHMARK(hang_sweep)->Apply(large_pipelines);
+BENCHMARK(actors_events)->Apply(large_chains);
+BENCHMARK(stuck_actors_events)->Apply(large_chains);
+
+// 16,384 ranks, whose plans take minutes to make.
+BENCHMARK(one_f_one_b_events)->Apply(pipelines_of_many_ranks);
+BENCHMARK(one_f_one_b_sweep)->Apply(pipelines_of_many_ranks);
+BENCHMARK(one_tag_events)->Apply(pipelines_of_many_ranks);
+BENCHMARK(one_tag_sweep)->Apply(pipelines_of_many_ranks);
+BENCHMARK(hang_events)->Apply(pipelines_of_many_ranks);
+BENCHMARK(hang_sweep)->Apply(pipelines_of_many_ranks);
 
 }  // namespace
 }  // namespace pipesim::bench

@@ -1,50 +1,36 @@
 #include "bench/plans.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "models/lowering.hpp"
 #include "models/pipeline.hpp"
 #include "models/schedule_lowering.hpp"
 #include "models/schedules/generators.hpp"
 #include "sim/check.hpp"
 
 namespace pipesim::bench {
-
-models::TaskGraph one_f_one_b(std::uint32_t stages, std::uint32_t micro_batches) {
-  models::Diagnostics diagnostics;
-  models::ScheduleShape shape;
-  shape.kind = models::ScheduleKind::k1f1b;
-  shape.stages = stages;
-  shape.micro_batches = micro_batches;
-  auto schedule = models::add_send_recv(models::make_schedule(shape), diagnostics);
-  PIPESIM_CHECK(schedule.has_value());
-  models::Pipeline pipeline;
-  pipeline.schedule = std::move(*schedule);
-  pipeline.stages.assign(stages, {1'000'000, 1'000'000, 1'000'000, 0, 0});
-  models::TaskGraph graph;
-  graph.ranks = stages;
-  const bool good = models::add_pipeline(std::move(pipeline), graph, diagnostics);
-  PIPESIM_CHECK(good);
-  return graph;
-}
-
-sim::Plan plan_of(const models::TaskGraph& graph) {
-  models::Diagnostics diagnostics;
-  auto lowered = models::lower(graph, diagnostics);
-  PIPESIM_CHECK(lowered.has_value());
-  return std::move(lowered->plan);
-}
-
-sim::Plan with_one_tag(sim::Plan plan) {
-  for (sim::Call& call : plan.calls) {
-    call.tag = 0;
-    call.tag_step = 0;
-  }
-  return plan;
-}
-
 namespace {
+
+using models::Action;
+using models::ActionKind;
+
+/// What rank 0 does, so that it waits for what cannot come.
+void make_hang(models::Actions& row, std::uint32_t micro_batches, Hang hang) {
+  if (hang == Hang::kAtStart) {
+    const Action send{ActionKind::kSendForward, false, 0, 0};
+    const Action receive{ActionKind::kRecvBackward, false, 0, 0};
+    const auto to = std::find(row.begin(), row.end(), send);
+    const auto from = std::find(to, row.end(), receive);
+    PIPESIM_CHECK(from != row.end());
+    std::rotate(to, from, from + 1);
+  } else if (hang == Hang::kAtEnd) {
+    const Action send{ActionKind::kSendForward, false, 0, micro_batches - 1};
+    const auto from = std::find(row.begin(), row.end(), send);
+    PIPESIM_CHECK(from != row.end());
+    std::rotate(from, from + 1, row.end());
+  }
+}
 
 sim::Plan chains(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts, bool stuck) {
   sim::PlanBuilder builder(ranks);
@@ -68,16 +54,60 @@ sim::Plan chains(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts, 
     }
     last[rank] = before;
   }
-  // The first actor of the next rank reads what the last of this one gives. Where it is stuck, the
-  // first rank waits for the last: nobody begins.
+  // The first actor of the next rank reads what the last of this one gives.
   for (std::uint32_t rank = 0; rank + 1 < ranks; ++rank) {
     builder.add_consumer(last[rank], first[rank + 1], 1);
   }
-  if (stuck) builder.add_consumer(last[ranks - 1], first[0], 1);
+  if (stuck) {
+    sim::ActorSpec spec;
+    spec.thread = builder.add_thread({0}, sim::ThreadOrder::kArrival);
+    spec.stream = builder.add_stream({0}, 1024);
+    spec.acts = acts;
+    const sim::ActorId never = builder.add_actor(spec);
+    builder.add_consumer(builder.add_register(never, {1, 1, 0, false}), never, 1);
+    builder.add_consumer(builder.add_register(first[0], {acts / 2, 1, 0, false}), never, 1);
+  }
   return builder.build();
 }
 
 }  // namespace
+
+models::TaskGraph one_f_one_b(std::uint32_t stages, std::uint32_t micro_batches, Hang hang) {
+  models::Diagnostics diagnostics;
+  models::ScheduleShape shape;
+  shape.kind = models::ScheduleKind::k1f1b;
+  shape.stages = stages;
+  shape.micro_batches = micro_batches;
+  auto schedule = models::add_send_recv(models::make_schedule(shape), diagnostics);
+  PIPESIM_CHECK(schedule.has_value());
+  make_hang(schedule->ranks[0], micro_batches, hang);
+  models::Pipeline pipeline;
+  pipeline.schedule = std::move(*schedule);
+  pipeline.stages.assign(stages, {1'000'000, 1'000'000, 1'000'000, 0, 0});
+  if (hang == Hang::kAtStart) pipeline.messages = models::MessageModel::kPg;
+  models::TaskGraph graph;
+  graph.ranks = stages;
+  const bool good = models::add_pipeline(std::move(pipeline), graph, diagnostics);
+  PIPESIM_CHECK(good);
+  return graph;
+}
+
+models::Lowered lowered(const models::TaskGraph& graph) {
+  models::Diagnostics diagnostics;
+  auto made = models::lower(graph, diagnostics);
+  PIPESIM_CHECK(made.has_value());
+  return std::move(*made);
+}
+
+sim::Plan plan_of(const models::TaskGraph& graph) { return lowered(graph).plan; }
+
+sim::Plan with_one_tag(sim::Plan plan) {
+  for (sim::Call& call : plan.calls) {
+    call.tag = 0;
+    call.tag_step = 0;
+  }
+  return plan;
+}
 
 sim::Plan actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts) {
   return chains(ranks, length, acts, false);
@@ -85,6 +115,14 @@ sim::Plan actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts) 
 
 sim::Plan stuck_actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts) {
   return chains(ranks, length, acts, true);
+}
+
+sim::Outcome hang_of(const sim::Plan& plan) {
+  sim::RunOptions options;
+  options.engine = sim::EngineKind::kEvents;
+  sim::Outcome outcome = sim::run(plan, options);
+  PIPESIM_CHECK(outcome.end == sim::RunEnd::kStuck);
+  return outcome;
 }
 
 }  // namespace pipesim::bench

@@ -3,17 +3,31 @@
 
 #include <cstdint>
 
+#include "models/lowering.hpp"
 #include "models/task_graph.hpp"
+#include "sim/engine.hpp"
 #include "sim/plan.hpp"
 
 namespace pipesim::bench {
 
+/// Where a pipeline comes to rest.
+enum class Hang : std::uint8_t {
+  kNone,
+  kAtStart,  // messages share a stream per rank, and rank 0 wants the first gradient before it
+             // sends
+  kAtEnd,    // rank 0 wants the last gradient before it sends the last activation
+};
+
 /// 1F1B: forwards of 1 ms and backwards of 2 ms, messages that take no time. `stages` *
 /// `micro_batches` * 2 acts compute, (`stages` - 1) * `micro_batches` * 4 send and receive, and
-/// each rank synchronizes at the end.
-models::TaskGraph one_f_one_b(std::uint32_t stages, std::uint32_t micro_batches);
+/// each rank synchronizes at the end. A hang takes two stages.
+models::TaskGraph one_f_one_b(std::uint32_t stages, std::uint32_t micro_batches,
+                              Hang hang = Hang::kNone);
 
-/// The plan of a graph that has no mistakes.
+/// `graph`, which has no mistakes, laid out on its ranks.
+models::Lowered lowered(const models::TaskGraph& graph);
+
+/// Its plan alone.
 sim::Plan plan_of(const models::TaskGraph& graph);
 
 /// `plan` with one tag for all its messages, where they have one each.
@@ -23,7 +37,11 @@ sim::Plan with_one_tag(sim::Plan plan);
 /// source with `acts` acts, through registers of two slots. Neighbours pass on what comes out.
 sim::Plan actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts);
 
-/// The same chains, of which the last actor of the first rank never gives back: all ranks hang.
+/// The same chains, of which the first actor has a second output that nobody takes from: after half
+/// of its acts it has no credits left, and all ranks hang.
 sim::Plan stuck_actors(std::uint32_t ranks, std::uint32_t length, std::uint32_t acts);
+
+/// The end of a run that hangs, event by event.
+sim::Outcome hang_of(const sim::Plan& plan);
 
 }  // namespace pipesim::bench

@@ -105,7 +105,7 @@ class Setup(unittest.TestCase):
 
     def test_says_nothing_where_nothing_is_missing(self):
         self.all_installed()
-        for which in ("run", "test"):
+        for which in ("run", "test", "bench"):
             self.assertEqual(self.run_setup(which), (0, ""))
         self.assertEqual(self.apt_calls(), [])
 
@@ -121,6 +121,12 @@ class Setup(unittest.TestCase):
         self.run_setup("test")
         (call,) = self.apt_calls()
         for package in ("cmake", "catch2", "clang-tidy", "python3"):
+            self.assertIn(f" {package}", call)
+
+    def test_the_benchmarks_need_more(self):
+        self.run_setup("bench")
+        (call,) = self.apt_calls()
+        for package in ("cmake", "libbenchmark-dev", "libsimgrid-dev", "valgrind"):
             self.assertIn(f" {package}", call)
 
     def test_a_tool_that_is_there_need_not_be_a_package(self):

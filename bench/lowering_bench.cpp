@@ -1,0 +1,106 @@
+// From the task graph to the plan. Items are what the plan has one of each of: acts, of a schedule,
+// whose plan lists them; actors, of a graph of actors, whose acts take no room.
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
+#include <benchmark/benchmark.h>
+
+#include "bench/plans.hpp"
+#include "bench/texts.hpp"
+#include "sim/check.hpp"
+
+namespace pipesim::bench {
+namespace {
+
+std::uint32_t argument(const benchmark::State& state, std::size_t index) {
+  return static_cast<std::uint32_t>(state.range(index));
+}
+
+void pipelines(benchmark::internal::Benchmark* made) {
+  made->Args({8, 22})
+      ->Args({8, 22'727})
+      ->Args({512, 32})
+      ->Args({512, 1024})
+      ->Args({1024, 163})
+      ->Unit(benchmark::kMillisecond);
+}
+
+// Makes the 1F1B schedule, its messages, and the host programs of the task graph: stages and
+// micro-batches. Items are acts.
+void make_schedule(benchmark::State& state) {
+  const std::uint64_t acts = 6ULL * argument(state, 0) * argument(state, 1);
+  for (auto _ : state) {
+    const models::TaskGraph graph = one_f_one_b(argument(state, 0), argument(state, 1));
+    PIPESIM_CHECK(graph.pipeline.has_value());
+    benchmark::DoNotOptimize(graph.ranks);
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(acts));
+}
+BENCHMARK(make_schedule)->Apply(pipelines);
+
+// The graph of the last call: a benchmark is called several times until it knows how often to run.
+const models::TaskGraph& pipeline(std::uint32_t stages, std::uint32_t micro_batches) {
+  static std::pair<std::uint32_t, std::uint32_t> of;
+  static models::TaskGraph made;
+  const std::pair now(stages, micro_batches);
+  if (of != now) made = one_f_one_b(stages, micro_batches);
+  of = now;
+  return made;
+}
+
+// The same, lowered.
+void lower_schedule(benchmark::State& state) {
+  const models::TaskGraph& graph = pipeline(argument(state, 0), argument(state, 1));
+  std::uint64_t acts = 0;
+  for (auto _ : state) {
+    const models::Lowered made = lowered(graph);
+    PIPESIM_CHECK(made.plan.rank_count == graph.ranks);
+    acts = made.plan.act_count;
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(acts));
+  state.counters["acts"] = static_cast<double>(acts);
+}
+BENCHMARK(lower_schedule)->Apply(pipelines);
+
+void lower_graph(benchmark::State& state, const models::TaskGraph& graph) {
+  std::size_t actors = 0;
+  for (auto _ : state) {
+    const models::Lowered made = lowered(graph);
+    actors = made.plan.actors.size();
+    PIPESIM_CHECK(actors >= std::size_t{graph.ranks} * graph.actors.size());
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(actors));
+  state.counters["actors"] = static_cast<double>(actors);
+}
+
+// Ranks, and actors on each.
+void graphs(benchmark::internal::Benchmark* made) {
+  made->Args({8, 128})
+      ->Args({8, 12'800})
+      ->Args({1024, 100})
+      ->Args({16'384, 8})
+      ->Args({8, 128'000})
+      ->Args({1024, 1000})
+      ->Args({16'384, 64})
+      ->Unit(benchmark::kMillisecond);
+}
+
+void lower_actors(benchmark::State& state) {
+  lower_graph(state, graph_of(actor_text(argument(state, 0), argument(state, 1), 100, false)));
+}
+BENCHMARK(lower_actors)->Apply(graphs);
+
+void lower_programs(benchmark::State& state) {
+  lower_graph(state, graph_of(program_text(argument(state, 0), argument(state, 1))));
+}
+BENCHMARK(lower_programs)->Apply(graphs);
+
+// Many ranks take a minute.
+BENCHMARK(make_schedule)->Args({4096, 40})->Args({16'384, 10})->Unit(benchmark::kMillisecond);
+BENCHMARK(lower_schedule)->Args({4096, 40})->Args({16'384, 10})->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace pipesim::bench
+
+BENCHMARK_MAIN();
