@@ -176,7 +176,7 @@ TEST_CASE("a damaged GOAL file is read or refused", "[formats][goal_reader]") {
       "num_ranks 2\nrank 0 {\nl1: send 10b to 1 tag 3 cpu 1 nic 1\nl2: calc 5 cpu 2\n"
       "l2 requires l1\n/* c */ l3: recv 7b from -1 tag -1\nl3 irequires l2\n}\n"
       "// c\nrank 1 {\r\nl1: recv 10b from 0 tag 3\n}\n";
-  const std::string bytes = "\n\r {}:/*-10b_lz\0\x80";
+  const std::string bytes = std::string("\n\r {}:/*-10b_lz\x80") + '\0';
   std::uint64_t state = 1;
   const auto below = [&](std::size_t count) {
     state = state * 6364136223846793005 + 1442695040888963407;
