@@ -11,6 +11,7 @@
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
 #include "app/views.hpp"
+#include "formats/goal_names.hpp"
 #include "formats/goal_reader.hpp"
 #include "models/loggops_explanation.hpp"
 #include "models/task_graph.hpp"

@@ -1,9 +1,8 @@
 // One pass over the text, without tokens: a statement is read where it stands. What a mistake
 // leaves of its line is skipped, so that one run of the reader tells of several.
 //
-// Labels are found in a hash table that is used for one rank after the other: a slot of another
-// rank is empty. It holds where in the text a label is, and no strings. What ops depend on is
-// collected per rank, and sorted by what it depends on when the rank is closed.
+// What ops depend on is collected per rank, and sorted by what it depends on when the rank is
+// closed.
 #include "formats/goal_reader.hpp"
 
 #include <algorithm>
@@ -11,6 +10,8 @@
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "formats/goal_labels.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -43,78 +44,6 @@ bool is_op(std::string_view word, LogGopsKind& kind) {
   }
   return true;
 }
-
-/// The labels of one rank.
-class Labels {
- public:
-  static constexpr std::uint32_t kNone = 0xffffffff;
-
-  explicit Labels(std::string_view text) : text_(text), slots_(1024) {}
-
-  void clear() {
-    ++generation_;
-    used_ = 0;
-  }
-
-  /// The op of this label, or kNone.
-  std::uint32_t find(std::string_view label) const {
-    const Slot& slot = slots_[slot_of(label)];
-    return slot.generation == generation_ ? slot.op : kNone;
-  }
-
-  /// False: the label is there already.
-  bool add(std::string_view label, std::uint32_t op) {
-    if (2 * (used_ + 1) > slots_.size()) grow();
-    Slot& slot = slots_[slot_of(label)];
-    if (slot.generation == generation_) return false;
-    slot = {generation_, hash(label), static_cast<std::uint32_t>(label.data() - text_.data()),
-            static_cast<std::uint32_t>(label.size()), op};
-    ++used_;
-    return true;
-  }
-
- private:
-  struct Slot {
-    std::uint32_t generation = 0;
-    std::uint32_t hash = 0;
-    std::uint32_t offset = 0;
-    std::uint32_t size = 0;
-    std::uint32_t op = kNone;
-  };
-
-  // FNV-1a, and its upper half once more: labels differ in their last digits.
-  static std::uint32_t hash(std::string_view label) {
-    std::uint32_t value = 2166136261;
-    for (const char c : label) value = (value ^ static_cast<unsigned char>(c)) * 16777619;
-    return value ^ value >> 15;
-  }
-
-  // That of the label, or an empty one, which is of another generation.
-  std::size_t slot_of(std::string_view label) const {
-    const std::uint32_t wanted = hash(label);
-    std::size_t at = wanted & (slots_.size() - 1);
-    while (slots_[at].generation == generation_) {
-      const Slot& slot = slots_[at];
-      if (slot.hash == wanted && text_.substr(slot.offset, slot.size) == label) break;
-      at = (at + 1) & (slots_.size() - 1);
-    }
-    return at;
-  }
-
-  void grow() {
-    std::vector<Slot> before(2 * slots_.size());
-    before.swap(slots_);
-    for (const Slot& slot : before) {
-      if (slot.generation != generation_) continue;
-      slots_[slot_of(text_.substr(slot.offset, slot.size))] = slot;
-    }
-  }
-
-  std::string_view text_;
-  std::vector<Slot> slots_;  // a power of two of them
-  std::uint32_t generation_ = 1;
-  std::size_t used_ = 0;
-};
 
 class GoalReader {
  public:
@@ -195,7 +124,7 @@ class GoalReader {
   std::uint32_t line_ = 1;
   GoalFile file_;
   LogGopsProgram& program_ = file_.program;
-  Labels labels_;
+  GoalLabels labels_;
   std::vector<Dependency> dependencies_;  // of this rank
   std::vector<std::uint32_t> opened_;     // of each rank: in which line, or 0
   std::optional<std::uint32_t> rank_;     // that is open
@@ -406,7 +335,7 @@ bool GoalReader::labelled(std::string_view label) {
 
 std::uint32_t GoalReader::known(std::string_view label) {
   const std::uint32_t op = labels_.find(label);
-  if (op == Labels::kNone) {
+  if (op == GoalLabels::kNone) {
     error(label.data(),
           fmt::format("label '{}' is not defined in rank {} before this", label, *rank_))
         .notes.emplace_back(
@@ -425,7 +354,7 @@ bool GoalReader::dependency(std::string_view label, std::uint32_t flag) {
   }
   const std::uint32_t dependent = known(label);
   const std::uint32_t on = known(other);
-  if (dependent == Labels::kNone || on == Labels::kNone) return false;
+  if (dependent == GoalLabels::kNone || on == GoalLabels::kNone) return false;
   if (!end_of_statement("the end of the line")) return false;
   dependencies_.push_back({on, dependent | flag});
   ++program_.required[dependent];
@@ -559,57 +488,10 @@ std::uint32_t GoalReader::line_of(std::uint32_t op) const {
   return static_cast<std::uint32_t>(std::count(text_.begin(), end, '\n')) + 1;
 }
 
-// So many bytes of text have one entry in the list of lines.
-constexpr std::size_t kBlock = std::size_t{1} << 16;
-
 }  // namespace
 
 std::optional<GoalFile> read_goal(std::string_view text, Diagnostics& diagnostics) {
   return GoalReader(text, diagnostics).run();
-}
-
-GoalNames::GoalNames(const GoalFile& file, std::string_view text) : file_(file), text_(text) {
-  std::uint32_t lines = 0;
-  for (std::size_t begin = 0; begin < text.size(); begin += kBlock) {
-    lines_before_.push_back(lines);
-    const std::string_view block = text.substr(begin, kBlock);
-    lines += static_cast<std::uint32_t>(std::count(block.begin(), block.end(), '\n'));
-  }
-}
-
-std::string GoalNames::name(sim::ActorId op) const {
-  const std::size_t begin = file_.offsets[op.value];
-  const std::string_view statement_here = statement(op);
-  if (statement_here.data() == text_.data() + begin) {
-    return fmt::format("{}@{}", statement_here.substr(0, 4), place(op).line);
-  }
-  std::size_t end = begin;
-  while (is_of_word(text_[end])) ++end;
-  return std::string(text_.substr(begin, end - begin));
-}
-
-Place GoalNames::place(sim::ActorId op) const {
-  const std::size_t offset = file_.offsets[op.value];
-  const std::size_t block = offset / kBlock;
-  const std::string_view before = text_.substr(block * kBlock, offset - block * kBlock);
-  const std::uint32_t line =
-      lines_before_[block] +
-      static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n')) + 1;
-  const std::size_t newline = text_.substr(0, offset).rfind('\n');
-  const std::size_t line_begin = newline == std::string_view::npos ? 0 : newline + 1;
-  return {line, static_cast<std::uint32_t>(offset - line_begin + 1)};
-}
-
-std::string_view GoalNames::statement(sim::ActorId op) const {
-  const std::size_t begin = file_.offsets[op.value];
-  const std::size_t line_end = std::min(text_.find('\n', begin), text_.size());
-  std::string_view line = text_.substr(begin, line_end - begin);
-  while (!line.empty() && (line.back() == ' ' || line.back() == '\t' || line.back() == '\r')) {
-    line.remove_suffix(1);
-  }
-  const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return line;
-  return line.substr(line.find_first_not_of(" \t", colon + 1));
 }
 
 }  // namespace pipesim::formats

@@ -19,96 +19,12 @@
 
 #include "sim/check.hpp"
 #include "sim/match_queue.hpp"
-#include "sim/ring.hpp"
+#include "sim/turn_queue.hpp"
 
 namespace pipesim::sim {
 namespace {
 
 constexpr std::uint32_t kNothing = 0xffffffff;
-
-/// The pending events, a 4-ary heap. `target`: a line, or an op with kOfOp.
-struct Pending {
-  Time time;
-  std::uint32_t turn = 0;
-  std::uint32_t target = 0;
-
-  bool before(const Pending& other) const {
-    return time != other.time ? time < other.time : turn < other.turn;
-  }
-};
-
-template <typename Item>
-class Heap {
- public:
-  bool empty() const { return items_.empty(); }
-  const Item& top() const { return items_.front(); }
-
-  void push(const Item& item) {
-    items_.push_back(item);
-    std::size_t at = items_.size() - 1;
-    while (at > 0) {
-      const std::size_t parent = (at - 1) / 4;
-      if (!item.before(items_[parent])) break;
-      items_[at] = items_[parent];
-      at = parent;
-    }
-    items_[at] = item;
-  }
-
-  Item pop() {
-    const Item result = items_.front();
-    const Item item = items_.back();
-    items_.pop_back();
-    const std::size_t size = items_.size();
-    if (size == 0) return result;
-    std::size_t at = 0;
-    for (std::size_t child = 1; child < size; child = 4 * at + 1) {
-      const std::size_t end = std::min(child + 4, size);
-      std::size_t best = child;
-      for (std::size_t i = child + 1; i < end; ++i) {
-        if (items_[i].before(items_[best])) best = i;
-      }
-      if (!items_[best].before(item)) break;
-      items_[at] = items_[best];
-      at = best;
-    }
-    items_[at] = item;
-    return result;
-  }
-
- private:
-  std::vector<Item> items_;
-};
-
-/// Those of the present instant need no heap as long as their turns ascend, as those of what has
-/// just become free do.
-class Events {
- public:
-  bool empty() const { return present_.empty() && future_.empty(); }
-  Time next_time() const { return present_.empty() ? future_.top().time : now_; }
-
-  void push(const Pending& event) {
-    const bool last = present_.empty() || present_.back().turn < event.turn;
-    if (event.time == now_ && last) {
-      present_.push(event);
-    } else {
-      future_.push(event);
-    }
-  }
-
-  Pending pop() {
-    const bool future = present_.empty() || (!future_.empty() && future_.top().time == now_ &&
-                                             future_.top().turn < present_.front().turn);
-    if (!future) return present_.pop();
-    now_ = future_.top().time;
-    return future_.pop();
-  }
-
- private:
-  Time now_{0};  // of the last that was taken
-  Ring<Pending> present_;
-  Heap<Pending> future_;
-};
 
 struct Waiting {
   std::uint32_t turn = 0;
@@ -131,7 +47,7 @@ struct Line {
   Lanes lanes;
   Time looked_at = kNever;
   std::uint32_t first_turn = kNothing;  // of the event that will look; kNothing: there is none
-  Heap<Waiting> waiting;
+  TurnHeap<Waiting> waiting;
 };
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
@@ -168,11 +84,11 @@ class LogGopsRun {
   LogGopsOutcome run();
 
  private:
-  static constexpr std::uint32_t kOfOp = std::uint32_t{1} << 31;
+  static constexpr std::uint32_t kOfOp = std::uint32_t{1} << 31;  // of a target: an op, no line
 
   void begin();
   RunEnd loop();
-  void handle(const Pending& event);
+  void handle(const TurnEvent& event);
   void look_at(std::uint32_t line);
   void look_later(std::uint32_t line);
   void wait_in(std::uint32_t line, std::uint32_t op, std::uint32_t turn);
@@ -208,7 +124,7 @@ class LogGopsRun {
   LogGopsOutcome out_;
   Time now_{0};
   std::uint32_t next_turn_ = 0;
-  Events events_;
+  TurnQueue events_;
   std::vector<Time> lanes_;  // from when on each is free
   std::vector<Line> lines_;
   std::unordered_map<std::uint64_t, std::uint32_t> lane_ids_;  // only with many units
@@ -258,7 +174,7 @@ RunEnd LogGopsRun::loop() {
     if (events_.next_time() == kEndOfTime) return RunEnd::kTimeLimit;
     const bool look = handled % kBetweenLooks == 0 && options_.stop != nullptr;
     if (look && *options_.stop) return RunEnd::kInterrupted;
-    const Pending event = events_.pop();
+    const TurnEvent event = events_.pop();
     PIPESIM_DCHECK(event.time >= now_, {"time", event.time.ns}, {"now", now_.ns});
     now_ = event.time;
     handle(event);
@@ -267,7 +183,7 @@ RunEnd LogGopsRun::loop() {
   return out_.ops_done == program_.ops.size() ? RunEnd::kCompleted : RunEnd::kStuck;
 }
 
-void LogGopsRun::handle(const Pending& event) {
+void LogGopsRun::handle(const TurnEvent& event) {
   if ((event.target & kOfOp) == 0) {
     Line& line = lines_[event.target];
     if (line.looked_at == event.time && line.first_turn == event.turn) look_at(event.target);
