@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -80,18 +81,21 @@ std::vector<models::Wait> all_waits(const models::LogGopsResult& result) {
 }
 
 // A message that nobody receives holds nothing up, and is a mistake of the program all the same.
-void warn_of_unreceived(const formats::GoalFile& file, const sim::LogGopsOutcome& outcome,
-                        const formats::GoalNames& names, models::Diagnostics& diagnostics) {
+// Returns whether there is one.
+bool warn_of_unreceived(const formats::GoalFile& file, const sim::LogGopsOutcome& outcome,
+                        const std::function<const formats::GoalNames&()>& names,
+                        models::Diagnostics& diagnostics) {
   const bool at_rest = outcome.end == sim::RunEnd::kCompleted || outcome.end == sim::RunEnd::kStuck;
   const std::vector<sim::ActorId> sends = sim::unreceived(file.program, outcome);
-  if (sends.empty() || !at_rest) return;
+  if (sends.empty() || !at_rest) return false;
   const sim::LogGopsOp& first = file.program.ops[sends.front().value];
   diagnostics.warning(
-      names.place(sends.front()),
+      names().place(sends.front()),
       sends.size() == 1
           ? fmt::format("no receive of rank {} takes this message", first.peer)
           : fmt::format("no receive of rank {} takes this message, the first of {} that none takes",
                         first.peer, sends.size()));
+  return true;
 }
 
 }  // namespace
@@ -130,16 +134,20 @@ int run_goal(const GoalCommand& command, const Console& console) {
     const Simulating now(console);
     return sim::run(file->program, command.parameters, {console.interrupted});
   }();
-  const formats::GoalNames names(*file, text);
-  warn_of_unreceived(*file, outcome, names, diagnostics);
-  if (!diagnostics.sorted().empty()) complain();
+  // Counts the lines of the file, which a run that completes has no need of.
+  std::optional<formats::GoalNames> counted;
+  const auto names = [&]() -> const formats::GoalNames& {
+    if (!counted) counted.emplace(*file, text);
+    return *counted;
+  };
+  if (warn_of_unreceived(*file, outcome, names, diagnostics)) complain();
   const sim::WaitGraph waits = outcome.end == sim::RunEnd::kStuck
                                    ? sim::wait_graph(file->program, outcome)
                                    : sim::WaitGraph();
   const models::LogGopsResult result{
       file->program, outcome, waits, [&](sim::ActorId op) -> models::LogGopsOpName {
-        return {names.name(op), fmt::format("line {}", names.place(op).line),
-                std::string(names.statement(op))};
+        return {names().name(op), fmt::format("line {}", names().place(op).line),
+                std::string(names().statement(op))};
       }};
   const models::Explanation explanation = models::explain(result);
   models::TaskGraph graph;  // only what heads a report

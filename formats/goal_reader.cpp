@@ -137,6 +137,14 @@ std::optional<GoalFile> GoalReader::run() {
         {}, fmt::format("the file has {} bytes, and {} can be read", text_.size(), kMostGoalBytes));
     return std::nullopt;
   }
+  // Room that is not needed is never touched, and so costs nothing.
+  constexpr std::size_t kFewBytesOfAnOp = 32;
+  const std::size_t likely = text_.size() / kFewBytesOfAnOp;
+  program_.ops.reserve(likely);
+  program_.required.reserve(likely);
+  program_.dependents_begin.reserve(likely);
+  program_.dependents.reserve(likely);
+  file_.offsets.reserve(likely);
   program_.dependents_begin.push_back(0);
   while (diagnostics_.error_count() < kMostMistakes) {
     skip_blanks();
