@@ -17,6 +17,7 @@
 #include "app/exit_codes.hpp"
 #include "app/explain_command.hpp"
 #include "app/files.hpp"
+#include "app/goal_command.hpp"
 #include "app/import_command.hpp"
 #include "app/opt_command.hpp"
 #include "app/run_command.hpp"
@@ -75,6 +76,8 @@ po::options_description run_options() {
       "(docs/performance.md)");
   add("save-state", po::value<std::string>()->value_name("FILE"),
       "write the end state to a file for 'pipesim explain'; - prints it instead of the report");
+  add("loggops", po::value<std::string>()->value_name("PARAMETERS"),
+      "the network of a GOAL file: L=2500,o=1500,g=1000,G=6,O=0,S=65535 is what is not given");
   add_views(options);
   return options;
 }
@@ -121,7 +124,8 @@ constexpr std::string_view kRunHelp =
     "\n"
     "Simulates the scenario in FILE (- is standard input) and says whether it completes; if it\n"
     "hangs, who waits for whom, and why. A FILE that ends with .csv is a pipeline schedule of "
-    "PyTorch.\n"
+    "PyTorch,\n"
+    "one that ends with .goal a program in LogGOPSim's format (docs/goal.md).\n"
     "\n"
     "Examples:\n"
     "  pipesim run scenarios/swin_2x2x2.yaml\n"
@@ -133,6 +137,7 @@ constexpr std::string_view kRunHelp =
     "  pipesim run scenarios/swin_2x2x2.yaml --log - | grep 'node0:1' | tail\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --save-state hang.json\n"
     "  pipesim run schedule.csv --set forward=2ms --set messages=pg\n"
+    "  pipesim run allreduce.goal --loggops L=1000,G=1\n"
     "\n"
     "Exit code: 0 it completes, 1 it hangs, 2 bad input or usage, 3 a limit was reached first,\n"
     "74 a file could not be read or written, 130 interrupted.\n"
@@ -421,14 +426,41 @@ Views views(const po::variables_map& values, bool state_is_printed) {
   return result;
 }
 
+GoalCommand goal_command(const po::variables_map& values) {
+  for (const char* option :
+       {"set", "params", "until", "engine", "save-state", "stacks", "log", "log-dir", "schedule"}) {
+    if (values.count(option) == 0) continue;
+    throw UsageError(fmt::format(
+        "--{} is for scenarios: a GOAL file takes --loggops, --json, --dot, --all and --color",
+        option));
+  }
+  GoalCommand command;
+  command.path = one_file(values, "run");
+  if (const auto parameters = text_of(values, "loggops")) {
+    const std::string problem = read_loggops(*parameters, command.parameters);
+    if (!problem.empty()) throw UsageError(fmt::format("--loggops: {}", problem));
+  }
+  command.json = values.count("json") > 0;
+  command.all = values.count("all") > 0;
+  command.dot_path = text_of(values, "dot");
+  return command;
+}
+
 int command_run(const Arguments& arguments, const Console& console) {
   const po::variables_map values = parse(arguments, run_options());
   if (values.count("help") > 0) {
     console.out << help_of_run();
     return kExitGood;
   }
+  const std::string path = one_file(values, "run");
+  // Standard input has no name to tell by.
+  const bool has_loggops = values.count("loggops") > 0;
+  if (is_goal_path(path) || (path == "-" && has_loggops)) {
+    return run_goal(goal_command(values), coloured(console, values));
+  }
+  if (has_loggops) throw UsageError("--loggops is for GOAL files, whose names end with .goal");
   RunCommand command;
-  command.path = one_file(values, "run");
+  command.path = path;
   command.until = until(values);
   command.engine = engine(values);
   command.list_parameters = values.count("params") > 0;

@@ -32,8 +32,10 @@ void write_stream(const std::string& path, const std::string& target, const std:
   }
 }
 
-std::string read_stream(std::istream& stream, std::size_t most) {
+// `likely`: how many bytes there will be, as far as that is known.
+std::string read_stream(std::istream& stream, std::size_t most, std::size_t likely) {
   std::string text;
+  text.reserve(std::min(likely, most));
   std::array<char, std::size_t{1} << 16> part{};
   while (stream && text.size() <= most) {
     const std::size_t wanted = std::min(part.size(), most - text.size() + 1);
@@ -46,7 +48,7 @@ std::string read_stream(std::istream& stream, std::size_t most) {
 }  // namespace
 
 std::string read_file(const std::string& path, std::istream& standard_input, std::size_t most) {
-  if (path == "-") return read_stream(standard_input, most);
+  if (path == "-") return read_stream(standard_input, most, 0);
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     errno = EISDIR;
@@ -55,7 +57,9 @@ std::string read_file(const std::string& path, std::istream& standard_input, std
   errno = 0;
   std::ifstream file(path, std::ios::binary);
   if (!file) fail("read", path);
-  std::string text = read_stream(file, most);
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  errno = 0;
+  std::string text = read_stream(file, most, error ? 0 : static_cast<std::size_t>(size));
   if (file.bad()) fail("read", path);
   return text;
 }

@@ -1,6 +1,7 @@
 #include "models/explanation.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "models/names.hpp"
@@ -20,6 +21,12 @@ bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id);
 
 bool is_implied(const ActorTemplate& actor) { return actor.step && actor.step->implied; }
 
+std::uint32_t stuck_acts(const WaitGraph& waits) {
+  return static_cast<std::uint32_t>(
+      std::count_if(waits.nodes.begin(), waits.nodes.end(),
+                    [](const WaitNode& node) { return node.kind == WaitNodeKind::kAct; }));
+}
+
 class Explainer {
  public:
   Explainer(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
@@ -36,8 +43,6 @@ class Explainer {
 
  private:
   void decide();
-  void explain_cycle(const WaitCycle& cycle);
-  void explain_roots();
   void explain_mismatches();
   void explain_deaths();
   std::string what_killed(const sim::RankDeath& death) const;
@@ -70,9 +75,7 @@ Explanation Explainer::run() {
   result_.time_ns = outcome_.last_progress.ns;
   result_.acts_done = outcome_.acts_done;
   result_.acts_expected = plan_.act_count;
-  for (const WaitNode& node : waits_.nodes) {
-    if (node.kind == WaitNodeKind::kAct) ++result_.stuck;
-  }
+  result_.stuck = stuck_acts(waits_);
   decide();
   result_.fingerprint = outcome_.fingerprint.value(result_.verdict);
   report_ranks();
@@ -105,72 +108,15 @@ void Explainer::decide() {
     case sim::RunEnd::kStuck:
       break;
   }
-  explain_roots();
-  result_.collateral = result_.stuck;
   // What waits for a collective that never ends may look like a cycle. Messages that do not fit
   // arrive, so a cycle beside them is one.
   const bool hangs_itself = std::any_of(result_.mismatches.begin(), result_.mismatches.end(),
                                         [](const Misfit& misfit) { return !misfit.message; });
-  const WaitCycle cycle = hangs_itself ? WaitCycle() : find_cycle(waits_);
-  if (!cycle.edges.empty()) explain_cycle(cycle);
+  explain_waits(
+      waits_, [this](const WaitEdge& edge) { return wait(edge); }, !hangs_itself, result_);
   if (mismatch) {
     result_.verdict = sim::Verdict::kMismatch;
     result_.cause = Cause::kMismatch;
-    return;
-  }
-  if (!cycle.edges.empty()) {
-    result_.verdict = sim::Verdict::kDeadlock;
-    result_.cause = Cause::kCycle;
-    return;
-  }
-  if (result_.stuck == 0) {
-    // What is missing is the work of the dead, and nobody waits for it.
-    PIPESIM_CHECK(!result_.deaths.empty());
-    result_.verdict = sim::Verdict::kCrashed;
-    result_.cause = Cause::kDeadRank;
-    return;
-  }
-  // Every chain of waits of a run at rest ends somewhere: in a circle, or at a root.
-  PIPESIM_CHECK(!result_.roots.empty(), {"stuck", result_.stuck});
-  result_.verdict = sim::Verdict::kStarved;
-  result_.cause = Cause::kOutsideInput;
-  for (const Root& root : result_.roots) result_.cause = std::min(result_.cause, cause_of(root));
-}
-
-void Explainer::explain_cycle(const WaitCycle& cycle) {
-  std::vector<std::uint32_t> on_cycle;
-  for (const std::uint32_t edge : cycle.edges) {
-    result_.cycle.push_back(wait(waits_.edges[edge]));
-    on_cycle.push_back(waits_.edges[edge].from);
-  }
-  result_.cycle_is_shortest = cycle.shortest;
-  result_.cycle_groups = cycle.components;
-  result_.collateral = result_.stuck - static_cast<std::uint32_t>(on_cycle.size());
-  const std::vector<std::uint32_t> distances = distances_to(waits_, on_cycle);
-  for (std::size_t i = 0; i < distances.size(); ++i) {
-    const std::uint32_t distance = distances[i];
-    if (distance == 0 || distance == kNoIndex || waits_.nodes[i].kind != WaitNodeKind::kAct)
-      continue;
-    if (result_.collateral_by_distance.size() < distance) {
-      result_.collateral_by_distance.resize(distance, 0);
-    }
-    ++result_.collateral_by_distance[distance - 1];
-  }
-}
-
-// Ranks come before the outside among the nodes, and so do they as roots.
-void Explainer::explain_roots() {
-  for (std::uint32_t node = 0; node < waits_.nodes.size(); ++node) {
-    if (waits_.nodes[node].kind == WaitNodeKind::kAct) continue;
-    Root root;
-    const auto first = std::find_if(waits_.edges.begin(), waits_.edges.end(),
-                                    [&](const WaitEdge& edge) { return edge.to == node; });
-    root.first = wait(*first);
-    root.party = root.first.to;
-    for (const std::uint32_t distance : distances_to(waits_, {node})) {
-      if (distance != 0 && distance != kNoIndex) ++root.waiting;
-    }
-    result_.roots.push_back(std::move(root));
   }
 }
 
@@ -448,11 +394,80 @@ bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id) {
   return stream == kNoIndex || !graph.streams[stream].on_host;
 }
 
+using DescribeWait = std::function<Wait(const WaitEdge&)>;
+
+void explain_cycle(const WaitGraph& waits, const WaitCycle& cycle, const DescribeWait& describe,
+                   Explanation& result) {
+  std::vector<std::uint32_t> on_cycle;
+  for (const std::uint32_t edge : cycle.edges) {
+    result.cycle.push_back(describe(waits.edges[edge]));
+    on_cycle.push_back(waits.edges[edge].from);
+  }
+  result.cycle_is_shortest = cycle.shortest;
+  result.cycle_groups = cycle.components;
+  result.collateral = result.stuck - static_cast<std::uint32_t>(on_cycle.size());
+  const std::vector<std::uint32_t> distances = distances_to(waits, on_cycle);
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    const std::uint32_t distance = distances[i];
+    if (distance == 0 || distance == kNoIndex || waits.nodes[i].kind != WaitNodeKind::kAct)
+      continue;
+    if (result.collateral_by_distance.size() < distance) {
+      result.collateral_by_distance.resize(distance, 0);
+    }
+    ++result.collateral_by_distance[distance - 1];
+  }
+}
+
+// Ranks come before the outside among the nodes, and so do they as roots.
+void explain_roots(const WaitGraph& waits, const DescribeWait& describe, Explanation& result) {
+  for (std::uint32_t node = 0; node < waits.nodes.size(); ++node) {
+    if (waits.nodes[node].kind == WaitNodeKind::kAct) continue;
+    Root root;
+    const auto first = std::find_if(waits.edges.begin(), waits.edges.end(),
+                                    [&](const WaitEdge& edge) { return edge.to == node; });
+    root.first = describe(*first);
+    root.party = root.first.to;
+    for (const std::uint32_t distance : distances_to(waits, {node})) {
+      if (distance != 0 && distance != kNoIndex) ++root.waiting;
+    }
+    result.roots.push_back(std::move(root));
+  }
+}
+
 }  // namespace
+
+void explain_waits(const WaitGraph& waits, const DescribeWait& describe, bool look_for_cycle,
+                   Explanation& result) {
+  result.stuck = stuck_acts(waits);
+  explain_roots(waits, describe, result);
+  result.collateral = result.stuck;
+  const WaitCycle cycle = look_for_cycle ? find_cycle(waits) : WaitCycle();
+  if (!cycle.edges.empty()) {
+    explain_cycle(waits, cycle, describe, result);
+    result.verdict = sim::Verdict::kDeadlock;
+    result.cause = Cause::kCycle;
+    return;
+  }
+  if (result.stuck == 0) {
+    // What is missing is the work of the dead, and nobody waits for it.
+    PIPESIM_CHECK(!result.mismatches.empty() || !result.deaths.empty());
+    result.verdict = sim::Verdict::kCrashed;
+    result.cause = Cause::kDeadRank;
+    return;
+  }
+  // Every chain of waits of a run at rest ends somewhere: in a circle, or at a root.
+  PIPESIM_CHECK(!result.mismatches.empty() || !result.roots.empty(), {"stuck", result.stuck});
+  result.verdict = sim::Verdict::kStarved;
+  result.cause = Cause::kOutsideInput;
+  for (const Root& root : result.roots) result.cause = std::min(result.cause, cause_of(root));
+}
 
 // Causes stand in the order in which they decide.
 Cause cause_of(const Root& root) {
-  if (root.party.kind == WaitNodeKind::kOutside) return Cause::kOutsideInput;
+  if (root.party.kind == WaitNodeKind::kOutside) {
+    const bool message = root.first.kind == sim::WaitKind::kPeerOfMessage;  // from any rank
+    return message ? Cause::kAbsentMember : Cause::kOutsideInput;
+  }
   if (root.first.kind == sim::WaitKind::kDeadRank) return Cause::kDeadRank;
   return root.first.kind == sim::WaitKind::kFailedLink ? Cause::kFailedLink : Cause::kAbsentMember;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ struct ActInfo {
   std::string stream;             // of a step of the host: its thread
   std::string thread;
   std::string at;           // where it stands in the user's program, if that is known
+  std::string statement;    // what stands there, of an op of a GOAL file
   bool in_program = false;  // its thread does a fixed list of acts
   bool collective = false;  // its device waits for peers by polling
   ActStage stage = ActStage::kNotEntered;
@@ -119,6 +121,7 @@ struct RankReport {
   std::uint32_t rank = 0;
   bool spins = false;  // a started collective waits for its peers: the device looks 100 % busy
   bool dead = false;   // when the run came to rest
+  std::optional<std::int64_t> finish_ns;  // of a GOAL file: until when it is busy, if all is done
   std::vector<Progress> progress;
   std::vector<ThreadReport> threads;
   std::vector<ActorCounts> actors;
@@ -161,6 +164,13 @@ struct Explanation {
   std::vector<std::uint32_t> collateral_by_distance;  // [d]: d + 1 waits away from the cycle
   std::vector<RankReport> ranks;
 };
+
+/// Fills in what follows from the waits of a run that has come to rest with work left: `stuck`,
+/// roots, cycle, collateral; and verdict and cause, as far as these decide. Without
+/// `look_for_cycle`, what looks like a cycle is none.
+void explain_waits(const sim::WaitGraph& waits,
+                   const std::function<Wait(const sim::WaitEdge&)>& describe, bool look_for_cycle,
+                   Explanation& result);
 
 /// Explains the end of a run of `lowered`, made from `graph`. `waits` is the wait-for graph of that
 /// end, empty if the run completed.

@@ -27,8 +27,10 @@ enum class WaitKind : std::uint8_t {
   kLock,
   kDeadRank,
   kFailedLink,
+  kRequires,   // the end of an op (docs/goal.md)
+  kIRequires,  // its start
 };
-inline constexpr int kWaitKindCount = 14;
+inline constexpr int kWaitKindCount = 16;
 
 /// What can wait or be waited for.
 enum class WaitNodeKind : std::uint8_t { kAct, kRank, kOutside };

@@ -24,6 +24,7 @@ Json act_json(const ActInfo& act) {
   json["stream"] = act.stream;
   json["thread"] = act.thread;
   if (!act.at.empty()) json["at"] = act.at;
+  if (!act.statement.empty()) json["statement"] = act.statement;
   json["state"] = stage_name(act.stage);
   if (act.stage == models::ActStage::kEntered) json["blocked"] = stage_text(act);
   return json;
@@ -71,6 +72,7 @@ const char* device_name(const models::RankReport& rank, sim::Verdict verdict) {
 
 Json rank_json(const models::RankReport& rank, sim::Verdict verdict) {
   Json json = {{"rank", rank.rank}, {"device", device_name(rank, verdict)}};
+  if (rank.finish_ns) json["finish_ns"] = *rank.finish_ns;
   json["progress"] = Json::array();
   for (const models::Progress& progress : rank.progress) {
     Json item = {{"what", progress.what}, {"done", progress.done}, {"expected", progress.expected}};

@@ -76,6 +76,7 @@ class TextReport {
     if (!explanation_.roots.empty()) add_roots();
     if (!report_.misplacements.empty() || !report_.remedies.empty()) add_hints();
     add_ranks();
+    add_finish_times();
     if (report_.pipeline) add_pipeline(*report_.pipeline);
     if (report_.memory) add_memory(*report_.memory);
     if (explanation_.stuck > 0) add_collateral();
@@ -95,6 +96,7 @@ class TextReport {
   static std::string root_text(const Wait& first, const std::vector<std::uint32_t>& ranks);
   void add_hints();
   void add_ranks();
+  void add_finish_times();
   void add_pipeline(const models::PipelineReport& pipeline);
   void add_memory(const models::MemoryReport& memory);
   void add_collateral();
@@ -104,8 +106,10 @@ class TextReport {
   std::vector<std::string> cycle_row(const std::string& number, const ActInfo& act) const;
   std::string progress_text(const Progress& progress) const;
   std::string device_text(const RankReport& rank) const;
-  std::string micro_batch(const ActInfo& act) const {
-    return act.micro_batch == 0 ? "" : fmt::format("micro-batch {}", act.micro_batch);
+  // What more is known of an act.
+  std::string detail(const ActInfo& act) const {
+    if (act.micro_batch == 0) return models::printable(act.statement);
+    return fmt::format("micro-batch {}", act.micro_batch);
   }
   std::string styled(const char* style, const std::string& text) const {
     return options_.colour ? fmt::format("\033[{}m{}\033[0m", style, text) : text;
@@ -137,7 +141,7 @@ void TextReport::add_verdict() {
 std::vector<std::string> TextReport::cycle_row(const std::string& number,
                                                const ActInfo& act) const {
   return {number, fmt::format("rank {}", act.rank), act.stream, styled(kBold, act_text(act)),
-          micro_batch(act)};
+          detail(act)};
 }
 
 void TextReport::add_cycle() {
@@ -278,6 +282,9 @@ std::string TextReport::root_text(const Wait& first, const std::vector<std::uint
   const std::string waiter = party_text(first.from);
   const std::string stage = stage_text(first.from.act);
   if (first.to.kind != WaitNodeKind::kRank) {
+    if (first.kind == WaitKind::kPeerOfMessage) {
+      return fmt::format("{} waits for a message that no rank sends ({})", waiter, stage);
+    }
     return first.kind == WaitKind::kHostWait
                ? fmt::format("{} waits for a key that no rank comes to set", waiter)
                : fmt::format("{} waits for input from outside that never comes", waiter);
@@ -315,10 +322,10 @@ std::string TextReport::root_text(const Wait& first, const std::vector<std::uint
 void TextReport::add_hints() {
   add_heading("What to look at");
   for (const models::Misplacement& found : report_.misplacements) {
-    text_ += fmt::format(
-        "  {} feeds stream '{}' but runs on '{}', where {}{} stands in front of it.\n",
-        found.act.op, found.feeds_stream, found.act.stream, found.behind.op,
-        found.behind.micro_batch == 0 ? std::string() : " of " + micro_batch(found.behind));
+    text_ +=
+        fmt::format("  {} feeds stream '{}' but runs on '{}', where {}{} stands in front of it.\n",
+                    found.act.op, found.feeds_stream, found.act.stream, found.behind.op,
+                    found.behind.micro_batch == 0 ? std::string() : " of " + detail(found.behind));
   }
   if (report_.remedies.empty()) return;
   text_ += "  Each of these changes alone lets this run complete (tried):\n";
@@ -398,6 +405,29 @@ void TextReport::add_ranks() {
     std::vector<std::string> row = *text;
     row.front() = short_ranges(ranks);
     table.add(row);
+  }
+  text_ += "\n" + table.text();
+}
+
+// In nanoseconds, to be held against what another tool prints. Ranks in a row that end at the same
+// moment are told once.
+void TextReport::add_finish_times() {
+  if (explanation_.verdict != Verdict::kCompleted) return;
+  constexpr std::size_t kMostRows = 64;
+  const std::vector<RankReport>& ranks = explanation_.ranks;
+  Table table({styled(kBold, "rank"), styled(kBold, "finishes at")});
+  std::size_t rows = 0;
+  for (std::size_t i = 0; i < ranks.size();) {
+    if (!ranks[i].finish_ns) return;
+    std::size_t end = i + 1;
+    while (end < ranks.size() && ranks[end].finish_ns == ranks[i].finish_ns) ++end;
+    if (rows++ == kMostRows) {
+      table.add({fmt::format("{}-{}", i, ranks.size() - 1), "see --json"});
+      break;
+    }
+    table.add({end - i == 1 ? std::to_string(i) : fmt::format("{}-{}", i, end - 1),
+               fmt::format("{} ns", *ranks[i].finish_ns)});
+    i = end;
   }
   text_ += "\n" + table.text();
 }

@@ -197,6 +197,7 @@ void Drawing::add_node(const WaitParty& party) {
   if (party.kind == WaitNodeKind::kAct) {
     label = fmt::format("{}\n{}", act_text(party.act), party.act.stream);
     if (party.act.micro_batch > 0) label += fmt::format(", micro-batch {}", party.act.micro_batch);
+    if (!party.act.statement.empty()) label += "\n" + models::printable(party.act.statement);
     label += fmt::format("\n{}", stage_text(party.act));
   }
   const bool strong = strong_.count(name) > 0;

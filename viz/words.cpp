@@ -122,6 +122,10 @@ std::string_view kind_name(WaitKind kind) {
       return "dead rank";
     case WaitKind::kFailedLink:
       return "failed link";
+    case WaitKind::kRequires:
+      return "requires";
+    case WaitKind::kIRequires:
+      return "irequires";
     case WaitKind::kOutsideInput:
       break;
   }
@@ -243,6 +247,7 @@ std::string reason_text(const Wait& wait) {
     case WaitKind::kDeviceRoom:
       return "finds no room on the device beside";
     case WaitKind::kPeerOfMessage:
+      if (wait.to.kind == WaitNodeKind::kOutside) return "waits for a message that no rank sends,";
       return wait.to.kind == WaitNodeKind::kRank ? "waits for a message call that never comes,"
                                                  : "waits for the other end of its message,";
     case WaitKind::kLock:
@@ -253,6 +258,10 @@ std::string reason_text(const Wait& wait) {
                                             : "waits for what died with";
     case WaitKind::kFailedLink:
       return fmt::format("cannot get over {}, to", wait.link);
+    case WaitKind::kRequires:
+      return "needs the end of";
+    case WaitKind::kIRequires:
+      return "needs the start of";
     case WaitKind::kOutsideInput:
       break;
   }

@@ -80,6 +80,8 @@ Wait kind_of(sim::WaitKind kind) {
       return Wait::kDeadRank;
     case sim::WaitKind::kFailedLink:
       return Wait::kFailedLink;
+    case sim::WaitKind::kRequires:
+    case sim::WaitKind::kIRequires:  // of other programs
     case sim::WaitKind::kOutsideInput:
       break;
   }

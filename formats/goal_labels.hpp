@@ -1,0 +1,85 @@
+// The labels of a GOAL file, while it is read.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace pipesim::formats {
+
+/// Which op of a rank each label names. One hash table (open addressing, linear probing) is used
+/// for one rank after the other: a slot of another rank is empty. It holds where in the text a
+/// label is, and no strings.
+class GoalLabels {
+ public:
+  static constexpr std::uint32_t kNone = 0xffffffff;
+
+  explicit GoalLabels(std::string_view text) : text_(text), slots_(1024) {}
+
+  void clear() {
+    ++generation_;
+    used_ = 0;
+  }
+
+  /// The op of this label, or kNone.
+  std::uint32_t find(std::string_view label) const {
+    const Slot& slot = slots_[slot_of(label)];
+    return slot.generation == generation_ ? slot.op : kNone;
+  }
+
+  /// False: the label is there already.
+  bool add(std::string_view label, std::uint32_t op) {
+    if (2 * (used_ + 1) > slots_.size()) grow();
+    Slot& slot = slots_[slot_of(label)];
+    if (slot.generation == generation_) return false;
+    slot = {generation_, hash(label), static_cast<std::uint32_t>(label.data() - text_.data()),
+            static_cast<std::uint32_t>(label.size()), op};
+    ++used_;
+    return true;
+  }
+
+ private:
+  struct Slot {
+    std::uint32_t generation = 0;
+    std::uint32_t hash = 0;
+    std::uint32_t offset = 0;
+    std::uint32_t size = 0;
+    std::uint32_t op = kNone;
+  };
+
+  // FNV-1a, and its upper half once more: labels differ in their last digits.
+  static std::uint32_t hash(std::string_view label) {
+    std::uint32_t value = 2166136261;
+    for (const char c : label) value = (value ^ static_cast<unsigned char>(c)) * 16777619;
+    return value ^ value >> 15;
+  }
+
+  // That of the label, or an empty one, which is of another generation.
+  std::size_t slot_of(std::string_view label) const {
+    const std::uint32_t wanted = hash(label);
+    std::size_t at = wanted & (slots_.size() - 1);
+    while (slots_[at].generation == generation_) {
+      const Slot& slot = slots_[at];
+      if (slot.hash == wanted && text_.substr(slot.offset, slot.size) == label) break;
+      at = (at + 1) & (slots_.size() - 1);
+    }
+    return at;
+  }
+
+  void grow() {
+    std::vector<Slot> before(2 * slots_.size());
+    before.swap(slots_);
+    for (const Slot& slot : before) {
+      if (slot.generation != generation_) continue;
+      slots_[slot_of(text_.substr(slot.offset, slot.size))] = slot;
+    }
+  }
+
+  std::string_view text_;
+  std::vector<Slot> slots_;  // a power of two of them
+  std::uint32_t generation_ = 1;
+  std::size_t used_ = 0;
+};
+
+}  // namespace pipesim::formats
