@@ -12,9 +12,10 @@ template <typename T>
 class Boxed {
  public:
   Boxed() = default;
-  Boxed(T value)
-      : value_(std::make_unique<T>(std::move(value))) {}  // NOLINT(google-explicit-constructor)
-  Boxed(std::optional<T> value) {                         // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): as std::optional
+  Boxed(T value) : value_(std::make_unique<T>(std::move(value))) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): likewise
+  Boxed(std::optional<T> value) {
     if (value) value_ = std::make_unique<T>(std::move(*value));
   }
   Boxed(const Boxed& other) : value_(other ? std::make_unique<T>(*other) : nullptr) {}

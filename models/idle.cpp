@@ -37,9 +37,7 @@ class Busy {
   }
 
  private:
-  const ActTimes& times(ActorId id, std::uint32_t k) const {
-    return outcome_.act_times.of(id, k);
-  }
+  const ActTimes& times(ActorId id, std::uint32_t k) const { return outcome_.act_times.of(id, k); }
 
   bool on_device(ActorId id) const {
     const sim::Actor& actor = plan_.actors[id];

@@ -126,8 +126,7 @@ class Report {
 
 }  // namespace
 
-std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline,
-                                                 const Lowered& lowered) {
+std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline, const Lowered& lowered) {
   sim::IdVector<sim::ActorId, std::uint8_t> computes(lowered.plan.actors.size(), 0);
   for (std::uint32_t rank = 0; rank < pipeline.schedule.ranks.size(); ++rank) {
     const Actions& actions = pipeline.schedule.ranks[rank];

@@ -173,7 +173,8 @@ TEST_CASE("an interrupted run reports the state reached and exits with 130",
   std::ostringstream out;
   std::ostringstream err;
   const std::atomic<bool> interrupted{true};
-  CHECK(app::run_command_line({"run", "-"}, {.in = in, .out = out, .err = err, .interrupted = &interrupted}) == 130);
+  CHECK(app::run_command_line(
+            {"run", "-"}, {.in = in, .out = out, .err = err, .interrupted = &interrupted}) == 130);
   CHECK(contains(out.str(), "LIMIT (interrupted)"));
 }
 
