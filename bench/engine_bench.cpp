@@ -62,6 +62,23 @@ void large_pipelines(benchmark::internal::Benchmark* made) {
   made->Args({8, 227'270})->Args({1024, 1628})->Unit(benchmark::kMillisecond);
 }
 
+// 512 stages and ever more micro-batches, to 100 million acts.
+void growing_pipelines(benchmark::internal::Benchmark* made) {
+  made->Args({512, 33})
+      ->Args({512, 326})
+      ->Args({512, 3'255})
+      ->Args({512, 32'550})
+      ->Unit(benchmark::kMillisecond);
+}
+
+void growing_chains(benchmark::internal::Benchmark* made) {
+  made->Args({512, 8, 24})
+      ->Args({512, 8, 244})
+      ->Args({512, 8, 2'441})
+      ->Args({512, 8, 24'414})
+      ->Unit(benchmark::kMillisecond);
+}
+
 void pipelines_of_many_ranks(benchmark::internal::Benchmark* made) {
   made->Args({16'384, 10})->Args({16'384, 102})->Unit(benchmark::kMillisecond);
 }
@@ -144,6 +161,11 @@ BENCHMARK(hang_events)->Apply(large_pipelines);
 BENCHMARK(hang_sweep)->Apply(large_pipelines);
 BENCHMARK(actors_events)->Apply(large_chains);
 BENCHMARK(stuck_actors_events)->Apply(large_chains);
+
+// How cost grows. The last of them takes 5 GB.
+BENCHMARK(one_f_one_b_events)->Apply(growing_pipelines);
+BENCHMARK(one_f_one_b_sweep)->Apply(growing_pipelines);
+BENCHMARK(actors_events)->Apply(growing_chains);
 
 // 16,384 ranks, whose plans take minutes to make.
 BENCHMARK(one_f_one_b_events)->Apply(pipelines_of_many_ranks);

@@ -1,0 +1,31 @@
+"""Runs a program and says what that took. For the scripts of bench/."""
+
+import os
+import subprocess
+import tempfile
+import time
+from typing import NamedTuple
+
+
+class Run(NamedTuple):
+    """Seconds, bytes, and what the program printed."""
+
+    code: int
+    wall: float
+    user: float
+    memory: int
+    output: bytes
+
+
+def run(command):
+    """The command as a whole process, from start to exit."""
+    with tempfile.TemporaryFile() as output:
+        start = time.perf_counter()
+        process = subprocess.Popen([str(word) for word in command], stdout=output)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        output.seek(0)
+        return Run(
+            process.returncode, wall, usage.ru_utime, usage.ru_maxrss * 1024, output.read()
+        )
