@@ -104,14 +104,14 @@ class Side {
     Diagnostics diagnostics;
     run_.scenario = formats::read_scenario(recipe.text, recipe.settings, diagnostics);
     if (!run_.scenario) return complain(diagnostics, shown_, recipe.text);
-    sim::RunOptions options;
-    options.stop = console_.interrupted;
-    options.keep_act_times = true;
-    options.keep_log = true;
-    if (recipe.events) options.max_events = *recipe.events;
     {
       const Simulating now(console_);
       ProgressLine progress(console_);
+      sim::RunOptions options;
+      options.stop = console_.interrupted;
+      options.keep_act_times = true;
+      options.keep_log = true;
+      if (recipe.events) options.max_events = *recipe.events;
       options.progress = progress.run();
       run_.simulation = simulate_until(run_.scenario->graph, recipe.until, options, diagnostics);
     }

@@ -57,12 +57,12 @@ std::optional<Simulation> run_again(const SavedState& state, const formats::Scen
       return std::nullopt;
     }
   }
+  const Simulating now(console);
+  ProgressLine progress(console);
   sim::RunOptions options;
   options.stop = console.interrupted;
   options.keep_log = views.need_log();
   if (state.interrupted) options.max_events = state.events;
-  const Simulating now(console);
-  ProgressLine progress(console);
   options.progress = progress.run();
   return simulate_until(scenario.graph, until, options, diagnostics);
 }

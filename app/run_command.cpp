@@ -81,13 +81,13 @@ int run_run(const RunCommand& command, const Console& console) {
     diagnostics.error({}, "--schedule writes the schedule of the scenario, which has none");
     return complain();
   }
-  sim::RunOptions options;
-  options.stop = console.interrupted;
-  options.engine = command.engine;
-  options.keep_log = command.views.need_log();
   const std::optional<models::Simulation> simulation = [&] {
     const Simulating now(console);
     ProgressLine progress(console);
+    sim::RunOptions options;
+    options.stop = console.interrupted;
+    options.engine = command.engine;
+    options.keep_log = command.views.need_log();
     options.progress = progress.run();
     return simulate_until(scenario->graph, command.until, options, diagnostics);
   }();

@@ -612,13 +612,7 @@ bool ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
     step.event = event(*recorded, false);
   } else if (const auto key = named("get", Role::kAwait)) {
     step.event = event(*key, true);
-    if (const auto times = map.take("times")) {
-      step.times = values_.constant(*times, ValueType::kNumber).value_or(1);
-      if (step.times < 0 || step.times > std::numeric_limits<std::uint32_t>::max()) {
-        diagnostics().error(times->place(), "a key is set 0 to 4294967295 times");
-        step.times = 1;
-      }
-    }
+    read_times(map, step);
   } else if (const auto set = named("set", Role::kSet)) {
     step.event = event(*set, true);
   } else if (const auto locked = named("lock", Role::kLock)) {
@@ -627,10 +621,7 @@ bool ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
     step.lock = lock(*unlocked);
   } else if (const auto created = named("create", Role::kCreate)) {
     step.communicator = communicator(*created, false);
-    // What a program creates is not there from the start.
-    if (step.communicator != kNoIndex) {
-      graph_.communicators[step.communicator].creation.at_first_use = true;
-    }
+    create_later(step.communicator);
   } else if (const auto raised = named("raise", Role::kWork)) {
     actor.name = "raise";
     step.dies = raised->is_scalar() ? std::string(raised->text()) : "an exception";
@@ -643,6 +634,22 @@ bool ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
     return false;
   }
   return true;
+}
+
+// How often the key must have been set.
+void ProgramReader::read_times(MapReader& map, StepTemplate& step) {
+  const auto times = map.take("times");
+  if (!times) return;
+  step.times = values_.constant(*times, ValueType::kNumber).value_or(1);
+  if (step.times >= 0 && step.times <= std::numeric_limits<std::uint32_t>::max()) return;
+  diagnostics().error(times->place(), "a key is set 0 to 4294967295 times");
+  step.times = 1;
+}
+
+// What a program creates is not there from the start.
+void ProgramReader::create_later(std::uint32_t communicator) {
+  if (communicator == kNoIndex) return;
+  graph_.communicators[communicator].creation.at_first_use = true;
 }
 
 // `device` is all streams of the rank's devices, which no names stand for in the step.
@@ -776,29 +783,35 @@ std::vector<ProgramReader::PendingWait> ProgramReader::read_waits(MapReader& map
   const auto waits = map.take("waits_for");
   if (!waits) return result;
   for (const YamlValue& item : listed(*waits)) {
-    PendingWait wait;
-    wait.place = item.place();
-    const std::optional<YamlValue> picked = values_.resolved(item);
-    if (!picked) continue;
-    if (picked->is_scalar()) {
-      wait.step = values_.word(*picked).value_or("");
-    } else {
-      MapReader fields(*picked, "a wait", diagnostics());
-      if (const auto step = fields.require("step")) wait.step = values_.word(*step).value_or("");
-      if (const auto ahead = fields.take("ahead")) {
-        const std::int64_t acts = values_.constant(*ahead, ValueType::kNumber).value_or(0);
-        constexpr std::int64_t kMost = 1 << 30;
-        if (acts < 0 || acts > kMost) {
-          diagnostics().error(ahead->place(), fmt::format("'ahead' is 0 to {} acts", kMost));
-        } else {
-          wait.ahead = static_cast<std::uint32_t>(acts);
-        }
-      }
-      fields.finish();
-    }
+    PendingWait wait = read_wait(item);
     if (!wait.step.empty()) result.push_back(std::move(wait));
   }
   return result;
+}
+
+// The name of a step, or a map. Without a step where it cannot be read.
+ProgramReader::PendingWait ProgramReader::read_wait(const YamlValue& value) {
+  PendingWait wait;
+  wait.place = value.place();
+  const std::optional<YamlValue> picked = values_.resolved(value);
+  if (!picked) return wait;
+  if (picked->is_scalar()) {
+    wait.step = values_.word(*picked).value_or("");
+    return wait;
+  }
+  MapReader fields(*picked, "a wait", diagnostics());
+  if (const auto step = fields.require("step")) wait.step = values_.word(*step).value_or("");
+  if (const auto ahead = fields.take("ahead")) {
+    const std::int64_t acts = values_.constant(*ahead, ValueType::kNumber).value_or(0);
+    constexpr std::int64_t kMost = 1 << 30;
+    if (acts < 0 || acts > kMost) {
+      diagnostics().error(ahead->place(), fmt::format("'ahead' is 0 to {} acts", kMost));
+    } else {
+      wait.ahead = static_cast<std::uint32_t>(acts);
+    }
+  }
+  fields.finish();
+  return wait;
 }
 
 // Steps may wait for others that come later in the file.

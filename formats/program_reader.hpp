@@ -66,6 +66,7 @@ class ProgramReader {
   bool read_again(MapReader& map, const Context& context, Steps& steps);
   std::uint32_t step_of(const std::string& name, const models::RankSet& on) const;
   std::optional<models::Numbering> read_numbers(const YamlValue& value);
+  PendingWait read_wait(const YamlValue& value);
   std::vector<PendingWait> read_waits(MapReader& map, models::ActorTemplate& actor);
   void connect_waits();
   bool read_when(MapReader& map);
@@ -82,6 +83,8 @@ class ProgramReader {
   bool read_common(MapReader& map, models::ActorTemplate& actor);
   void read_after(MapReader& map, const models::ActorTemplate& actor, const Context& context,
                   Steps& steps);
+  void read_times(MapReader& map, models::StepTemplate& step);
+  void create_later(std::uint32_t communicator);
   void read_synchronize(const YamlValue& value, models::ActorTemplate& actor);
   void read_input(MapReader& map, models::ActorTemplate& actor);
   void take_expr(MapReader& map, const char* key, ValueType type, models::Expr& target);

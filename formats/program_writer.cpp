@@ -250,7 +250,7 @@ class ProgramWriter {
  private:
   YamlNode program(const models::HostThread& thread, const ProgramStep& block);
   YamlNode steps(const std::vector<ProgramStep>& steps, const RankSet& on);
-  YamlNode act(std::uint32_t actor, const RankSet& on);
+  YamlNode act(std::uint32_t index, const RankSet& on);
 
   const models::TaskGraph& graph_;
   RankSet all_;

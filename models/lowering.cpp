@@ -75,6 +75,9 @@ class Lowering {
   void set_time(std::uint32_t id, const CallTemplate& from, sim::CallSpec& spec);
   std::int64_t time_of(std::uint32_t id, const CollectiveTemplate& from);
   std::uint32_t list_of(std::uint32_t id, std::uint32_t communicator, Place place);
+  sim::OutsideInput input_of(std::uint32_t id);
+  void synchronize(std::uint32_t id);
+  sim::LockId lock_of(std::uint32_t id);
   sim::SignalId signal_of(std::uint32_t id);
   void check_record(std::uint32_t id, const sim::StepSpec& spec);
   void make_collectives();
@@ -630,15 +633,7 @@ void Lowering::make_actors() {
     spec.acts = static_cast<std::uint32_t>(acts_[id]);
     spec.immediate = from.immediate;
     spec.blocking = from.blocking;
-    if (from.input) {
-      spec.input.waits = true;
-      spec.input.items = static_cast<std::uint32_t>(
-          number(from.input->items, rank, 0, acts_[id], from.place, "the number of inputs"));
-      spec.input.first = {
-          number(from.input->first, rank, 0, kMostNs, from.place, "the time of the first input")};
-      spec.input.every = {
-          number(from.input->every, rank, 0, kMostNs, from.place, "the time between inputs")};
-    }
+    spec.input = input_of(id);
     if (from.collective) {
       const Group& group = graph_.groups[from.collective->group];
       const std::uint32_t list = group.list_of(rank);
@@ -674,22 +669,10 @@ void Lowering::make_step(std::uint32_t id, sim::ThreadId thread) {
     const bool reads_store = step.role == sim::Role::kAwait && shared;
     spec.timeout = {step.timeout_ns.value_or(reads_store ? graph_.guards.store_ns : 0)};
   }
-  if (from.input) {
-    spec.input.waits = true;
-    spec.input.items = static_cast<std::uint32_t>(
-        number(from.input->items, rank, 0, acts_[id], from.place, "the number of inputs"));
-    spec.input.first = {
-        number(from.input->first, rank, 0, kMostNs, from.place, "the time of the first input")};
-    spec.input.every = {
-        number(from.input->every, rank, 0, kMostNs, from.place, "the time between inputs")};
-  }
+  spec.input = input_of(id);
   if (step.event != kNoIndex) spec.signal = signal_of(id);
   if (step.role == sim::Role::kRecord) check_record(id, spec);
-  if (step.lock != kNoIndex) {
-    const auto [lock, is_new] = locks_.try_emplace({step.lock, rank});
-    if (is_new) lock->second = builder_.add_lock(RankId{rank});
-    spec.lock = lock->second;
-  }
+  if (step.lock != kNoIndex) spec.lock = lock_of(id);
   if (step.communicator != kNoIndex) {
     const std::uint32_t list = list_of(id, step.communicator, from.place);
     if (list == kNoIndex) return;
@@ -700,17 +683,46 @@ void Lowering::make_step(std::uint32_t id, sim::ThreadId thread) {
   const ActorId added = builder_.add_step(spec);
   if (!step.dies.empty() && spec.acts > 0) builder_.set_dies_at(added, 0);
   lowered_.actor_template.push_back(placed_[id].actor_template);
-  if (step.role == sim::Role::kSynchronize) {
-    std::vector<sim::StreamId> streams;
-    for (std::uint32_t s = 0; s < graph_.streams.size(); ++s) {
-      const bool meant = step.streams.empty() ? !graph_.streams[s].on_host
-                                              : std::find(step.streams.begin(), step.streams.end(),
-                                                          s) != step.streams.end();
-      if (meant && streams_[rank][s].valid()) streams.push_back(streams_[rank][s]);
-    }
-    builder_.set_synchronized(std::move(streams));
-  }
+  if (step.role == sim::Role::kSynchronize) synchronize(id);
   make_calls(id, spec.stream);
+}
+
+// Of a source that waits for what comes from outside.
+sim::OutsideInput Lowering::input_of(std::uint32_t id) {
+  sim::OutsideInput result;
+  const ActorTemplate& from = actor(id);
+  const std::uint32_t rank = rank_of(id);
+  if (!from.input) return result;
+  result.waits = true;
+  result.items = static_cast<std::uint32_t>(
+      number(from.input->items, rank, 0, acts_[id], from.place, "the number of inputs"));
+  result.first = {
+      number(from.input->first, rank, 0, kMostNs, from.place, "the time of the first input")};
+  result.every = {
+      number(from.input->every, rank, 0, kMostNs, from.place, "the time between inputs")};
+  return result;
+}
+
+// The streams of the step that was added last.
+void Lowering::synchronize(std::uint32_t id) {
+  const StepTemplate& step = *actor(id).step;
+  const auto& all = streams_[rank_of(id)];
+  const auto is_meant = [&](std::uint32_t s) {
+    if (step.streams.empty()) return !graph_.streams[s].on_host;
+    return std::find(step.streams.begin(), step.streams.end(), s) != step.streams.end();
+  };
+  std::vector<sim::StreamId> streams;
+  for (std::uint32_t s = 0; s < graph_.streams.size(); ++s) {
+    if (all[s].valid() && is_meant(s)) streams.push_back(all[s]);
+  }
+  builder_.set_synchronized(std::move(streams));
+}
+
+sim::LockId Lowering::lock_of(std::uint32_t id) {
+  const std::uint32_t rank = rank_of(id);
+  const auto [lock, is_new] = locks_.try_emplace({actor(id).step->lock, rank});
+  if (is_new) lock->second = builder_.add_lock(RankId{rank});
+  return lock->second;
 }
 
 sim::SignalId Lowering::signal_of(std::uint32_t id) {

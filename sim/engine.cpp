@@ -40,12 +40,16 @@ class Engine {
   Outcome run();
 
  private:
+  RunEnd run_events();
+  void handle(Event event);
+
   // Host threads (rules 3).
   void send_start_messages();
   void run_thread(ThreadId id);
   bool run_program(ThreadId id);
   bool run_inbox(ThreadId id);
   bool run_from(ThreadId id, Step step);
+  Step prepare(ThreadId id, const Actor& actor, Step step);
   bool ready(ActorId id) const;
   bool wait_for_input(ThreadId id);
   bool create_communicators(ThreadId id);
@@ -117,7 +121,7 @@ class Engine {
   void fire(Timer timer);
   void aftermath();
   void die(RankId rank, Time at, DeathCause cause, ActorId actor = ActorId(), std::uint32_t k = 0);
-  void die_in(ThreadId thread, DeathCause cause);
+  void die_in(ThreadId id, DeathCause cause);
   void end_host(RankId dead, Time at);
   void fail(ActorId actor);
   bool dies_now(ThreadId id);
@@ -130,7 +134,7 @@ class Engine {
   bool stopped_round(CommunicatorId id);
   bool stopped_calls(std::initializer_list<CallId> calls);
   bool hangs(LinkId link, Duration takes) const;
-  void set_link_error(LinkId link, StreamId stream);
+  void set_link_error(LinkId id, StreamId stream);
   void hang(CallId id, LinkId link);
   void watch(StreamId id);
   void watchdog_looks(StreamId id, Time at);
@@ -166,51 +170,10 @@ class Engine {
 };
 
 Outcome Engine::run() {
-  // How many events pass between two looks outside: about a millisecond.
-  constexpr std::uint64_t kLookInterval = 1 << 14;
   end_of_run_ = later(options_.until, Duration{1});
-  RunEnd end = RunEnd::kStuck;
   if (plan_.faulty) set_timers_of_plan();
   send_start_messages();
-  while (!queue_.empty()) {
-    if (timers_.next_time() < std::min(queue_.next_time(), end_of_run_)) {
-      fire(timers_.pop());
-      continue;
-    }
-    if (queue_.next_time() >= end_of_run_) {
-      end = end_of_run_ == kEndOfTime ? RunEnd::kTimeLimit : RunEnd::kUntil;
-      break;
-    }
-    const bool look = events_ % kLookInterval == kLookInterval - 1;
-    if (look) tell_progress();
-    if (events_ == options_.max_events || (look && is_stopped(options_))) {
-      end = RunEnd::kInterrupted;
-      break;
-    }
-    ++events_;
-    const Event event = queue_.pop();
-    switch (event.kind) {
-      case EventKind::kOpEnds:
-        if (!stopped_op(StreamId{event.target})) end_act(StreamId{event.target});
-        break;
-      case EventKind::kCollectiveEnds:
-        if (stopped_collective(CollectiveId{event.target})) break;
-        end_collective(CollectiveId{event.target});
-        break;
-      case EventKind::kRoundEnds:
-        if (!stopped_round(CommunicatorId{event.target})) end_round(CommunicatorId{event.target});
-        break;
-      case EventKind::kPairEnds:
-        end_pair(ChannelId{event.target});
-        break;
-      case EventKind::kCallEnds:
-        end_call(CallId{event.target});
-        break;
-      case EventKind::kThreadWakes:
-        run_thread(ThreadId{event.target});
-        break;
-    }
-  }
+  RunEnd end = run_events();
   if (acts_done_ == plan_.act_count) end = RunEnd::kCompleted;
   account_unfinished();
   Outcome outcome;
@@ -231,6 +194,53 @@ Outcome Engine::run() {
   outcome.act_times = std::move(act_times_);
   outcome.log = std::move(log_);
   return outcome;
+}
+
+// Event after event, until there are none or something ends the run.
+RunEnd Engine::run_events() {
+  // How many events pass between two looks outside: about a millisecond.
+  constexpr std::uint64_t kLookInterval = 1 << 14;
+  while (!queue_.empty()) {
+    if (timers_.next_time() < std::min(queue_.next_time(), end_of_run_)) {
+      fire(timers_.pop());
+      continue;
+    }
+    if (queue_.next_time() >= end_of_run_) {
+      return end_of_run_ == kEndOfTime ? RunEnd::kTimeLimit : RunEnd::kUntil;
+    }
+    const bool look = events_ % kLookInterval == kLookInterval - 1;
+    if (look) tell_progress();
+    if (events_ == options_.max_events || (look && is_stopped(options_))) {
+      return RunEnd::kInterrupted;
+    }
+    ++events_;
+    handle(queue_.pop());
+  }
+  return RunEnd::kStuck;
+}
+
+inline void Engine::handle(Event event) {
+  switch (event.kind) {
+    case EventKind::kOpEnds:
+      if (!stopped_op(StreamId{event.target})) end_act(StreamId{event.target});
+      break;
+    case EventKind::kCollectiveEnds:
+      if (stopped_collective(CollectiveId{event.target})) break;
+      end_collective(CollectiveId{event.target});
+      break;
+    case EventKind::kRoundEnds:
+      if (!stopped_round(CommunicatorId{event.target})) end_round(CommunicatorId{event.target});
+      break;
+    case EventKind::kPairEnds:
+      end_pair(ChannelId{event.target});
+      break;
+    case EventKind::kCallEnds:
+      end_call(CallId{event.target});
+      break;
+    case EventKind::kThreadWakes:
+      run_thread(ThreadId{event.target});
+      break;
+  }
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -311,41 +321,11 @@ bool Engine::run_from(ThreadId id, Step step) {
     if (actor.timeout.ns > 0 && thread.step_timeout == kNever) set_step_timeout(id);
     return false;
   };
-  switch (step) {
-    case Step::kNone:
-    case Step::kOutsideInput:
-      if (watches_enters_) note_enter(thread.at);
-      if (actor.input.waits && !wait_for_input(id)) return block(Step::kOutsideInput);
-      [[fallthrough]];
-    case Step::kCreation:
-      if ((actor.collective.valid() || actor.role != Role::kOp) && !create_communicators(id)) {
-        return block(Step::kCreation);
-      }
-      [[fallthrough]];
-    case Step::kOverhead:
-      if (actor.launch_overhead.ns > 0) {
-        queue_.push(later(queue_.now(), actor.launch_overhead), Priority::kHost,
-                    {EventKind::kThreadWakes, id.value});
-        return block(Step::kOverhead);
-      }
-      [[fallthrough]];
-    case Step::kHostStep:
-      if (on_host(actor.role)) {
-        if (plan_.faulty && dies_now(id)) return block(Step::kHostStep);
-        if (!do_host_step(id)) return block(Step::kHostStep);
-        finish_host_step(id);
-        return true;
-      }
-      [[fallthrough]];
-    case Step::kLaunchQueue:
-      if (plan_.faulty && surfaces(id)) {
-        die_in(id, DeathCause::kDeviceError);
-        return block(Step::kLaunchQueue);
-      }
-      if (!await_launch_queue(id)) return block(Step::kLaunchQueue);
-      [[fallthrough]];
-    case Step::kCompletion:
-      break;
+  const Step blocked = prepare(id, actor, step);
+  if (blocked != Step::kNone) return block(blocked);
+  if (on_host(actor.role)) {
+    finish_host_step(id);
+    return true;
   }
   if (plan_.faulty && dies_now(id)) return block(Step::kLaunchQueue);
   launch(thread.at);
@@ -353,6 +333,46 @@ bool Engine::run_from(ThreadId id, Step step) {
   if (actor.blocking) return block(Step::kCompletion);
   note_return(thread.at);
   return true;
+}
+
+// All that comes before the launch, from `step` on. The step at which the thread is blocked, or
+// kNone.
+inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
+  switch (step) {
+    case Step::kNone:
+    case Step::kOutsideInput:
+      if (watches_enters_) note_enter(state_.threads[id].at);
+      if (actor.input.waits && !wait_for_input(id)) return Step::kOutsideInput;
+      [[fallthrough]];
+    case Step::kCreation:
+      if ((actor.collective.valid() || actor.role != Role::kOp) && !create_communicators(id)) {
+        return Step::kCreation;
+      }
+      [[fallthrough]];
+    case Step::kOverhead:
+      if (actor.launch_overhead.ns > 0) {
+        queue_.push(later(queue_.now(), actor.launch_overhead), Priority::kHost,
+                    {EventKind::kThreadWakes, id.value});
+        return Step::kOverhead;
+      }
+      [[fallthrough]];
+    case Step::kHostStep:
+      if (on_host(actor.role)) {
+        const bool dies = plan_.faulty && dies_now(id);
+        return dies || !do_host_step(id) ? Step::kHostStep : Step::kNone;
+      }
+      [[fallthrough]];
+    case Step::kLaunchQueue:
+      if (plan_.faulty && surfaces(id)) {
+        die_in(id, DeathCause::kDeviceError);
+        return Step::kLaunchQueue;
+      }
+      if (!await_launch_queue(id)) return Step::kLaunchQueue;
+      [[fallthrough]];
+    case Step::kCompletion:
+      break;
+  }
+  return Step::kNone;
 }
 
 bool Engine::wait_for_input(ThreadId id) {
