@@ -162,7 +162,7 @@ BENCHMARK(hang_sweep)->Apply(large_pipelines);
 BENCHMARK(actors_events)->Apply(large_chains);
 BENCHMARK(stuck_actors_events)->Apply(large_chains);
 
-// How cost grows. The last of them takes 5 GB.
+// How cost grows. The last of them takes 2.4 GB.
 BENCHMARK(one_f_one_b_events)->Apply(growing_pipelines);
 BENCHMARK(one_f_one_b_sweep)->Apply(growing_pipelines);
 BENCHMARK(actors_events)->Apply(growing_chains);
