@@ -10,7 +10,7 @@ by hand, with the file that CMake has written:
 
     tests/faults/run_faults.py build/release/tests/faults/link_inputs.txt [--only 'part of a name']
 
-All of them take a quarter of an hour on two cores, so a run tries a third: which one depends on the
+All of them take a quarter of an hour on two cores, so a run tries a sixth: which one depends on the
 sources of the engine and nothing else. PIPESIM_FAULTS=all tries all; do so after a change to sim/
 or tests/twin/.
 """
@@ -29,7 +29,7 @@ import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-SHARE = 3
+SHARE = 6
 TEST = "the engine and the twin agree on random plans"
 FLAGS = ["-std=c++20", "-O1", "-DNDEBUG", "-ffp-contract=off", "-w"]
 
