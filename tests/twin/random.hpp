@@ -11,6 +11,7 @@
 namespace pipesim::twin {
 
 /// splitmix64 (Steele, Lea, Flood 2014): unlike the distributions of <random> the same everywhere.
+/// Where it is asked twice among the arguments of one call, the answers depend on the compiler.
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}

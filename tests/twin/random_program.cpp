@@ -354,9 +354,9 @@ class ProgramGenerator {
     const int other = random_.chance(90) ? rank : random_.below(spec_.ranks);
     const int waits = random_.chance(80) ? thread : thread_of(rank);
     if (random_.chance(65)) {
-      add_step(Role::kWait, other == rank ? waits : thread_of(other),
-               random_.pick(at(streams_, other)))
-          .signal = signal;
+      const int its_stream = random_.pick(at(streams_, other));
+      const int its_thread = other == rank ? waits : thread_of(other);
+      add_step(Role::kWait, its_thread, its_stream).signal = signal;
     } else {
       add_step(Role::kAwait, other == rank ? waits : thread_of(other)).signal = signal;
     }

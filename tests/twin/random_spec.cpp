@@ -187,7 +187,9 @@ class Generator {
   }
 
   void add_source(const std::string& kind) {
-    const int actor = add_actor(kind, random_.below(spec_.ranks), some_acts());
+    const int acts = some_acts();
+    const int rank = random_.below(spec_.ranks);
+    const int actor = add_actor(kind, rank, acts);
     add_outputs(actor);
     if (kind == "zeros" && actor > 0) add_control_input(actor);
     if (kind == "outside") add_outside(actor);
