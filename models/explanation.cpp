@@ -53,7 +53,7 @@ class Explainer {
   Progress phase_progress(std::uint32_t phase, const std::vector<ActorId>& actors) const;
   void add_phases(RankReport& report, const std::vector<ActorId>& actors) const;
   void add_programs(RankReport& report, const std::vector<ActorId>& actors) const;
-  std::uint32_t steps_in(std::uint32_t begin, std::uint32_t end) const;
+  std::uint32_t steps_in(const sim::Thread& thread, std::uint32_t begin, std::uint32_t end) const;
   void add_streams(RankReport& report, const std::vector<ActorId>& actors) const;
   const CallTemplate& call_template(sim::CallId id) const;
   std::optional<Wait> first_wait(ActorId actor, std::uint32_t k) const;
@@ -271,7 +271,7 @@ void Explainer::report_thread(RankReport& report, sim::ThreadId id) {
   } else if (thread.order == sim::ThreadOrder::kProgram) {
     const std::uint32_t next = thread.program + state.next_act;
     result.finished = next == thread.program_end;
-    if (!result.finished) at = plan_.program[next];
+    if (!result.finished) at = plan_.act(thread, next);
   }
   if (at.valid()) {
     const bool launched = state.step == sim::Step::kCompletion;
@@ -326,10 +326,10 @@ void Explainer::add_programs(RankReport& report, const std::vector<ActorId>& act
     progress.program = true;
     const bool completing = state.step == sim::Step::kCompletion;
     const std::uint32_t next = thread.program + state.next_act - (completing ? 1 : 0);
-    progress.done = steps_in(thread.program, next);
-    progress.expected = progress.done + steps_in(next, thread.program_end);
+    progress.done = steps_in(thread, thread.program, next);
+    progress.expected = progress.done + steps_in(thread, next, thread.program_end);
     if (next < thread.program_end) {
-      const ActorId at = plan_.program[next];
+      const ActorId at = plan_.act(thread, next);
       const std::uint32_t k = state_.actors[at].launched - (completing ? 1 : 0);
       progress.stuck = describe_act(graph_, lowered_, state_, at, k);
       progress.wait = first_wait(at, k);
@@ -338,10 +338,14 @@ void Explainer::add_programs(RankReport& report, const std::vector<ActorId>& act
   }
 }
 
-std::uint32_t Explainer::steps_in(std::uint32_t begin, std::uint32_t end) const {
-  const auto count = std::count_if(plan_.program.begin() + begin, plan_.program.begin() + end,
-                                   [&](ActorId id) { return !is_implied(names_.actor(id)); });
-  return static_cast<std::uint32_t>(count);
+// Between two places in the program of the thread.
+std::uint32_t Explainer::steps_in(const sim::Thread& thread, std::uint32_t begin,
+                                  std::uint32_t end) const {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = begin; i < end; ++i) {
+    if (!is_implied(names_.actor(plan_.act(thread, i)))) ++count;
+  }
+  return count;
 }
 
 // Where no phases are named, streams have to do: people count in acts then.

@@ -541,7 +541,7 @@ void Lowering::make_programs() {
       expand(graph_.threads[t].program, rank, acts);
       check_locks(rank, acts);
       if (destroys) check_destroyed(rank, acts);
-      builder_.set_program(threads_[rank][t], std::move(acts));
+      builder_.set_program(threads_[rank][t], acts);
     }
   }
 }

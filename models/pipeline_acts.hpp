@@ -24,7 +24,7 @@ void for_each_slot(const Pipeline& pipeline, const Lowered& lowered, std::uint32
   for (const sim::Thread& thread : plan.threads) {
     if (thread.rank.value != rank) continue;
     for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-      const sim::ActorId id = plan.program[i];
+      const sim::ActorId id = plan.act(thread, i);
       const std::uint32_t from = lowered.actor_template[id];
       const bool made = from >= pipeline.first_actor && from < pipeline.end_actor;
       if (!made || sim::on_host(plan.actors[id].role)) continue;

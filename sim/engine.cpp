@@ -290,7 +290,7 @@ bool Engine::run_program(ThreadId id) {
   ThreadState& state = state_.threads[id];
   const std::uint32_t length = thread.program_end - thread.program;
   while (state.next_act < length) {
-    state.at = plan_.program[thread.program + state.next_act];
+    state.at = plan_.act(thread, thread.program + state.next_act);
     if (!ready(state.at)) break;
     if (!run_from(id, Step::kOutsideInput)) return false;
   }
@@ -680,7 +680,7 @@ void Engine::deliver(Message message) {
     count(message);
     if (state.mode != ThreadMode::kIdle) return;
     const std::uint32_t next = thread.program + state.next_act;
-    if (next == thread.program_end || !ready(plan_.program[next])) return;
+    if (next == thread.program_end || !ready(plan_.act(thread, next))) return;
   }
   state.mode = ThreadMode::kWaking;
   wake(id);
@@ -802,9 +802,10 @@ void Engine::release_dependents(StreamId id) {
   for (std::uint32_t i = plan_.streams[id].dependents; i < plan_.streams[id].dependents_end; ++i) {
     const StreamId other = plan_.dependents[i];
     const StreamState& state = state_.streams[other];
+    const bool waits = !state.items.empty() && state.head_start == kNever;
     if (state.held_by.valid()) {
       if (state.held_by == id && state.held_until <= done) start_head(other);
-    } else if (limited(plan_.streams[other].device)) {
+    } else if (waits && limited(plan_.streams[other].device)) {
       dispatch(plan_.streams[other].device);
     }
   }

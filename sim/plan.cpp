@@ -30,6 +30,13 @@ std::vector<std::uint32_t> grouped_positions(std::size_t count, std::uint32_t gr
   return positions;
 }
 
+// FNV-1a over the words.
+std::size_t hash_of(const std::vector<std::uint32_t>& words) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const std::uint32_t word : words) hash = (hash ^ word) * 0x100000001b3;
+  return hash;
+}
+
 }  // namespace
 
 PlanBuilder::PlanBuilder(std::uint32_t rank_count) { plan_.rank_count = rank_count; }
@@ -289,12 +296,30 @@ CollectiveId PlanBuilder::add_collective(CommunicatorId communicator, std::vecto
   return plan_.collectives.push_back(collective);
 }
 
-void PlanBuilder::set_program(ThreadId thread, std::vector<ActorId> acts) {
+void PlanBuilder::set_program(ThreadId thread, const std::vector<ActorId>& acts) {
   Thread& target = plan_.threads[thread];
   PIPESIM_CHECK(target.order == ThreadOrder::kProgram);
+  if (acts.empty()) return;
+  target.first_actor = *std::min_element(acts.begin(), acts.end());
+  std::vector<std::uint32_t> program;
+  program.reserve(acts.size());
+  for (const ActorId id : acts) program.push_back(id.value - target.first_actor.value);
+
+  const std::size_t hash = hash_of(program);
+  const auto [first, last] = programs_.equal_range(hash);
+  for (auto other = first; other != last; ++other) {
+    const Thread& known = plan_.threads[other->second];
+    const auto begin = plan_.program.begin() + known.program;
+    const auto end = plan_.program.begin() + known.program_end;
+    if (!std::equal(begin, end, program.begin(), program.end())) continue;
+    target.program = known.program;
+    target.program_end = known.program_end;
+    return;
+  }
   target.program = static_cast<std::uint32_t>(plan_.program.size());
-  plan_.program.insert(plan_.program.end(), acts.begin(), acts.end());
+  plan_.program.insert(plan_.program.end(), program.begin(), program.end());
   target.program_end = static_cast<std::uint32_t>(plan_.program.size());
+  programs_.emplace(hash, thread);
 }
 
 Plan PlanBuilder::build() {
@@ -537,8 +562,9 @@ void PlanBuilder::check_programs() const {
   for (const ThreadId id : ids_of(plan_.threads)) {
     const Thread& thread = plan_.threads[id];
     for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-      PIPESIM_CHECK(plan_.actors[plan_.program[i]].thread == id, {"thread", id.value});
-      ++listed[plan_.program[i].value];
+      const ActorId actor = plan_.act(thread, i);
+      PIPESIM_CHECK(plan_.actors[actor].thread == id, {"thread", id.value});
+      ++listed[actor.value];
     }
   }
   for (const ActorId id : ids_of(plan_.actors)) {

@@ -7,7 +7,9 @@
 // What the fields mean when the plan runs is docs/rules.md; the numbers in brackets point there.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -195,6 +197,7 @@ struct Thread {
   ThreadOrder order = ThreadOrder::kArrival;
   std::uint32_t program = 0;  // range in Plan::program: [program, program_end)
   std::uint32_t program_end = 0;
+  ActorId first_actor;  // what the program counts from
 };
 
 /// A member of a collective: its rank and, unless it never comes, the actor that stands for it.
@@ -260,7 +263,7 @@ struct Plan {
   IdVector<ChannelId, Channel> channels;    // those that calls use
   IdVector<LinkId, Link> links;             // that can be down
   std::vector<EdgeId> inputs;               // grouped by consumer
-  std::vector<ActorId> program;             // grouped by thread
+  std::vector<std::uint32_t> program;       // of each act the actor, see act()
   std::vector<Member> members;              // grouped by collective
   std::vector<RankId> communicator_ranks;   // grouped by communicator
   std::vector<LinkId> arrival_links;        // beside communicator_ranks: over it a rank arrives
@@ -282,6 +285,12 @@ struct Plan {
   }
   IdRange<CallId> calls_of(ActorId actor) const {
     return {actors[actor].calls, actors[actor].calls_end};
+  }
+
+  /// What `thread` does at place `i` of `program`, which is in its range. Threads that do the same
+  /// with actors of their own have one range.
+  ActorId act(const Thread& thread, std::uint32_t i) const {
+    return ActorId{thread.first_actor.value + program[i]};
   }
 };
 
@@ -411,8 +420,9 @@ class PlanBuilder {
   /// Members in the order of the group. An actor may be a member of one collective.
   CollectiveId add_collective(CommunicatorId communicator, std::vector<Member> members);
 
-  /// The acts of a thread of order kProgram, in order: each of its actors as often as it acts.
-  void set_program(ThreadId thread, std::vector<ActorId> acts);
+  /// The acts of a thread of order kProgram, in order: each of its actors as often as it acts. Once
+  /// for each such thread.
+  void set_program(ThreadId thread, const std::vector<ActorId>& acts);
 
   /// The plan. The builder is empty afterwards.
   Plan build();
@@ -446,6 +456,7 @@ class PlanBuilder {
   std::vector<PendingRegister> registers_;
   std::vector<PendingConsumer> consumers_;
   std::vector<std::pair<ActorId, After>> afters_;
+  std::unordered_multimap<std::size_t, ThreadId> programs_;  // by hash: threads with different ones
 };
 
 }  // namespace pipesim::sim

@@ -138,6 +138,7 @@ enum class Stage : std::uint8_t { kEnter, kCreation, kEntered, kStart, kRunning 
 struct ThreadRun {
   std::uint32_t next = 0;  // in Plan::program
   std::uint32_t end = 0;
+  std::uint32_t first_actor = 0;
   std::int64_t now = 0;
   Stage stage = Stage::kEnter;
   std::uint32_t calls_left = 0;  // of the act
@@ -284,6 +285,7 @@ Sweep::Sweep(const Plan& plan, const RunOptions& options)
   for (const ThreadId id : ids_of(plan.threads)) {
     threads_[id].next = plan.threads[id].program;
     threads_[id].end = plan.threads[id].program_end;
+    threads_[id].first_actor = plan.threads[id].first_actor.value;
   }
   limit_queues();
   if (options.keep_act_times) act_times_ = ActTimesTable(plan, options.last_times_of);
@@ -416,7 +418,7 @@ void Sweep::go_on(ThreadId id) {
   ThreadRun& thread = threads_[id];
   bool goes_on = true;
   while (goes_on && thread.next < thread.end && !failed_) {
-    const ActorId actor = plan_.program[thread.next];
+    const ActorId actor{thread.first_actor + plan_.program[thread.next]};
     Op& op = ops_[actor];
     goes_on =
         op.kind == Short::kNone ? step(id, thread, actor, op) : short_step(id, thread, actor, op);

@@ -126,7 +126,7 @@ ActorId Builder::next_actor(ActorId actor) const {
   const ThreadId id = plan_.actors[actor].thread;
   const Thread& thread = plan_.threads[id];
   if (thread.order == ThreadOrder::kArrival) return actor;
-  return plan_.program[thread.program + state_.threads[id].next_act];
+  return plan_.act(thread, thread.program + state_.threads[id].next_act);
 }
 
 std::uint32_t Builder::node_of(ActorId id, std::uint32_t k) const {
@@ -524,7 +524,7 @@ void Builder::add_holder(LockId id) {
   if (next == thread.program_end) {
     add(WaitKind::kLock, act_nodes_ + thread.rank.value);
   } else {
-    const ActorId actor = plan_.program[next];
+    const ActorId actor = plan_.act(thread, next);
     add_act(WaitKind::kLock, actor, state_.actors[actor].launched);
   }
 }

@@ -57,7 +57,7 @@ Plan plan_of(std::uint32_t acts, ThreadOrder order) {
       for (std::uint32_t k = 0; k < acts; ++k) {
         program.insert(program.end(), {source, op, collective, sink});
       }
-      builder.set_program(host, std::move(program));
+      builder.set_program(host, program);
     }
   }
   builder.add_collective(builder.add_communicator(ranks, true, true), members);

@@ -97,7 +97,7 @@ void add_hosts(const sim::Plan& plan, Spec& spec) {
   for (const sim::Thread& from : plan.threads) {
     Thread thread{number(from.rank), from.order == sim::ThreadOrder::kProgram, {}};
     for (std::uint32_t i = from.program; i < from.program_end; ++i) {
-      thread.list.push_back(number(plan.program[i]));
+      thread.list.push_back(number(plan.act(from, i)));
     }
     spec.threads.push_back(std::move(thread));
   }

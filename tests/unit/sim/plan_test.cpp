@@ -164,3 +164,28 @@ TEST_CASE("each stream knows the streams on which acts wait for it", "[sim][plan
     CHECK_FALSE(plan.actors[ActorId{actor}].waits_for_streams());
   }
 }
+
+TEST_CASE("threads that do the same with actors of their own share a program", "[sim][plan]") {
+  PlanBuilder builder(3);
+  for (std::uint32_t rank = 0; rank < 3; ++rank) {
+    const ThreadId thread = builder.add_thread(RankId{rank}, ThreadOrder::kProgram);
+    const StreamId stream = builder.add_stream(RankId{rank}, 4);
+    ActorSpec spec;
+    spec.thread = thread;
+    spec.stream = stream;
+    spec.acts = 2;
+    const ActorId a = builder.add_actor(spec);
+    const ActorId b = builder.add_actor(spec);
+    // The last rank does it in another order.
+    builder.set_program(thread, rank < 2 ? std::vector{b, a, a, b} : std::vector{b, a, b, a});
+  }
+  const Plan plan = builder.build();
+  CHECK(plan.program.size() == 8);
+  std::vector<std::uint32_t> acts;
+  for (const Thread& thread : plan.threads) {
+    for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
+      acts.push_back(plan.act(thread, i).value);
+    }
+  }
+  CHECK(acts == std::vector<std::uint32_t>{1, 0, 0, 1, 3, 2, 2, 3, 5, 4, 5, 4});
+}
