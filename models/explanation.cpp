@@ -46,6 +46,8 @@ class Explainer {
   void explain_mismatches();
   void explain_deaths();
   std::string what_killed(const sim::RankDeath& death) const;
+  std::string fault_that_killed(const sim::RankDeath& death) const;
+  std::string denial_that_killed(const sim::RankDeath& death) const;
   std::string what_failed(const sim::DeviceError& error) const;
   void report_ranks();
   void report_actor(RankReport& report, ActorId actor);
@@ -182,28 +184,45 @@ void Explainer::explain_deaths() {
 
 // In the scenario's words.
 std::string Explainer::what_killed(const sim::RankDeath& death) const {
+  switch (death.cause) {
+    case sim::DeathCause::kAtTime:
+    case sim::DeathCause::kAtAct:
+      return fault_that_killed(death);
+    case sim::DeathCause::kFatalCall:
+      return denial_that_killed(death);
+    case sim::DeathCause::kDeviceError:
+      for (const DeviceErrorReport& error : result_.device_errors) {
+        if (error.rank == death.rank.value) return error.what;
+      }
+      return "";
+    case sim::DeathCause::kLinkError:
+    case sim::DeathCause::kWatchdog:
+    case sim::DeathCause::kTimeout:
+    case sim::DeathCause::kLauncher:
+      break;  // these say themselves what they are
+  }
+  return "";
+}
+
+std::string Explainer::fault_that_killed(const sim::RankDeath& death) const {
   const bool at_time = death.cause == sim::DeathCause::kAtTime;
   const std::uint32_t actor = death.actor.valid() ? lowered_.actor_template[death.actor] : kNoIndex;
-  if (at_time || death.cause == sim::DeathCause::kAtAct) {
-    for (const RankFault& fault : graph_.faults.ranks) {
-      if (fault.device_error || !fault.ranks.contains(death.rank.value)) continue;
-      const bool meant = at_time ? fault.at && fault.at->value(death.rank.value) == death.at.ns
-                                 : !fault.at && fault.actor == actor && fault.act == death.k;
-      if (meant) return fault.what;
-    }
-    return graph_.actors[actor].step->dies;
+  for (const RankFault& fault : graph_.faults.ranks) {
+    if (fault.device_error || !fault.ranks.contains(death.rank.value)) continue;
+    const bool meant = at_time ? fault.at && fault.at->value(death.rank.value) == death.at.ns
+                               : !fault.at && fault.actor == actor && fault.act == death.k;
+    if (meant) return fault.what;
   }
-  if (death.cause == sim::DeathCause::kFatalCall) {
-    for (const DeniedFault& fault : graph_.faults.denied) {
-      for (const CallTemplate& call : graph_.actors[actor].step->calls) {
-        if (call.communicator == fault.communicator) return fault.what;
-      }
-    }
-  }
-  if (death.cause == sim::DeathCause::kDeviceError) {
-    for (const DeviceErrorReport& error : result_.device_errors) {
-      if (error.rank == death.rank.value) return error.what;
-    }
+  return graph_.actors[actor].step->dies;
+}
+
+std::string Explainer::denial_that_killed(const sim::RankDeath& death) const {
+  const std::vector<CallTemplate>& calls = names_.actor(death.actor).step->calls;
+  for (const DeniedFault& fault : graph_.faults.denied) {
+    const bool is_its = std::any_of(calls.begin(), calls.end(), [&](const CallTemplate& call) {
+      return call.communicator == fault.communicator;
+    });
+    if (is_its) return fault.what;
   }
   return "";
 }

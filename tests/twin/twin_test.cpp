@@ -408,8 +408,20 @@ std::set<std::string> features_of_groups(const Spec& spec) {
   return found;
 }
 
-std::set<std::string> features_of_faults(const Spec& spec) {
+std::set<std::string> features_of_guards(const Spec& spec) {
   std::set<std::string> found;
+  for (const Communicator& communicator : spec.communicators) {
+    if (communicator.timeout > 0) found.insert("guard: communicator");
+    if (communicator.creation_timeout > 0) found.insert("guard: creation");
+  }
+  if (spec.poll > 0) found.insert("guard: poll");
+  const std::set<int> hosts(spec.host_of_rank.begin(), spec.host_of_rank.end());
+  if (spec.launcher > 0 && hosts.size() > 1) found.insert("guard: launcher of several hosts");
+  return found;
+}
+
+std::set<std::string> features_of_faults(const Spec& spec) {
+  std::set<std::string> found = features_of_guards(spec);
   if (has_faults(spec)) found.insert("faults");
   if (!spec.deaths.empty()) found.insert("fault: death");
   for (const Actor& actor : spec.actors) {
@@ -424,12 +436,7 @@ std::set<std::string> features_of_faults(const Spec& spec) {
   for (const Communicator& communicator : spec.communicators) {
     if (communicator.link >= 0) found.insert("link: of a communicator");
     if (!communicator.links.empty()) found.insert("link: of a creation");
-    if (communicator.timeout > 0) found.insert("guard: communicator");
-    if (communicator.creation_timeout > 0) found.insert("guard: creation");
   }
-  if (spec.poll > 0) found.insert("guard: poll");
-  const std::set<int> hosts(spec.host_of_rank.begin(), spec.host_of_rank.end());
-  if (spec.launcher > 0 && hosts.size() > 1) found.insert("guard: launcher of several hosts");
   return found;
 }
 
