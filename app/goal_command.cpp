@@ -11,6 +11,7 @@
 
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
+#include "app/progress.hpp"
 #include "app/views.hpp"
 #include "formats/goal_names.hpp"
 #include "formats/goal_reader.hpp"
@@ -125,14 +126,18 @@ int run_goal(const GoalCommand& command, const Console& console) {
   const auto complain = [&] {
     console.err << viz::diagnostic_text(diagnostics, shown, text, console.err_colour);
   };
-  const std::optional<formats::GoalFile> file = formats::read_goal(text, diagnostics);
+  const std::optional<formats::GoalFile> file = [&] {
+    const ProgressLine progress(console);
+    return formats::read_goal(text, diagnostics);
+  }();
   if (!file) {
     complain();
     return kExitUsage;
   }
   const sim::LogGopsOutcome outcome = [&] {
     const Simulating now(console);
-    return sim::run(file->program, command.parameters, {console.interrupted});
+    ProgressLine progress(console);
+    return sim::run(file->program, command.parameters, {console.interrupted, progress.run()});
   }();
   // Counts the lines of the file, which a run that completes has no need of.
   std::optional<formats::GoalNames> counted;

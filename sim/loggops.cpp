@@ -172,8 +172,9 @@ RunEnd LogGopsRun::loop() {
   constexpr std::uint64_t kBetweenLooks = 4096;
   for (std::uint64_t handled = 1; !events_.empty(); ++handled) {
     if (events_.next_time() == kEndOfTime) return RunEnd::kTimeLimit;
-    const bool look = handled % kBetweenLooks == 0 && options_.stop != nullptr;
-    if (look && *options_.stop) return RunEnd::kInterrupted;
+    const bool look = handled % kBetweenLooks == 0;
+    if (look && options_.progress != nullptr) options_.progress->tell(out_.ops_done, now_.ns);
+    if (look && options_.stop != nullptr && *options_.stop) return RunEnd::kInterrupted;
     const TurnEvent event = events_.pop();
     PIPESIM_DCHECK(event.time >= now_, {"time", event.time.ns}, {"now", now_.ns});
     now_ = event.time;
@@ -431,7 +432,10 @@ Time LogGopsOutcome::last() const {
 
 LogGopsOutcome run(const LogGopsProgram& program, const LogGopsParameters& parameters,
                    const LogGopsOptions& options) {
-  return LogGopsRun(program, parameters, options).run();
+  if (options.progress != nullptr) options.progress->acts = program.ops.size();
+  LogGopsOutcome outcome = LogGopsRun(program, parameters, options).run();
+  if (options.progress != nullptr) options.progress->over = true;
+  return outcome;
 }
 
 }  // namespace pipesim::sim

@@ -66,6 +66,7 @@ struct LogGopsParameters {
 
 struct LogGopsOptions {
   const std::atomic<bool>* stop = nullptr;  // looked at now and then; true ends the run
+  RunProgress* progress = nullptr;          // brought up to date now and then
 };
 
 /// Where no op is.

@@ -166,3 +166,18 @@ TEST_CASE("many ops that wait for one cpu are no work of their square", "[sim][l
   for (int i = 0; i < 200'000; ++i) text += "calc 1\n";
   CHECK(run(text + "}\n").finish(0) == 200'000);
 }
+
+TEST_CASE("a run of a program tells how far it is", "[sim][loggops]") {
+  std::string text = "num_ranks 1\nrank 0 {\n";
+  for (int i = 0; i < 10'000; ++i) text += "calc 1\n";
+  models::Diagnostics diagnostics;
+  const auto file = formats::read_goal(text + "}\n", diagnostics);
+  REQUIRE(file.has_value());
+  sim::RunProgress progress;
+  sim::run(file->program, kNetwork, {.progress = &progress});
+  CHECK(progress.acts == 10'000);
+  // Told every 4,096 events, of which each calculation makes two at most.
+  CHECK(progress.acts_done >= 10'000 - 4'096);
+  CHECK(progress.time_ns > 0);
+  CHECK(progress.over);
+}
