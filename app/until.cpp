@@ -100,11 +100,13 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
                                                  models::Diagnostics& diagnostics) {
   std::optional<models::Lowered> lowered = models::lower(graph, diagnostics);
   if (!lowered) return std::nullopt;
-  if (!options.keep_act_times && graph.pipeline && !models::has_sizes(graph)) {
-    options.last_times_of = models::actors_without_compute(*graph.pipeline, *lowered);
+  if (!options.keep_act_times) {
+    const bool has_sizes = models::has_sizes(graph);
+    options.keep_act_times = graph.pipeline.has_value() || has_sizes;
+    if (graph.pipeline && !has_sizes) {
+      options.last_times_of = models::actors_without_compute(*graph.pipeline, *lowered);
+    }
   }
-  options.keep_act_times =
-      options.keep_act_times || graph.pipeline.has_value() || models::has_sizes(graph);
   if (until && until->time) options.until = *until->time;
   if (until && !until->time) {
     options.until_actor = find_actor(*until, graph, *lowered, options.until_k, diagnostics);

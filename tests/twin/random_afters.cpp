@@ -42,18 +42,10 @@ class AfterGenerator {
 
   int rank_of(int actor) const { return at(spec_.threads, at(spec_.actors, actor).thread).rank; }
 
-  template <typename Accepts>
-  std::vector<int> actors_that(Accepts accepts) const {
-    std::vector<int> found;
-    for (int a = 0; a < count_of(spec_.actors); ++a) {
-      if (at(spec_.actors, a).acts > 0 && accepts(at(spec_.actors, a))) found.push_back(a);
-    }
-    return found;
-  }
-
   std::vector<int> waiting_actors() const {
-    return actors_that(
-        [](const Actor& actor) { return actor.role == Role::kOp || actor.role == Role::kCalls; });
+    return actors_that(spec_, [](const Actor& actor) {
+      return actor.role == Role::kOp || actor.role == Role::kCalls;
+    });
   }
 
   /// Whether an actor may name another.
@@ -85,7 +77,7 @@ class AfterGenerator {
   /// Several wait for one.
   void add_fan_out() {
     const std::vector<int> awaited =
-        actors_that([](const Actor& actor) { return actor.stream >= 0; });
+        actors_that(spec_, [](const Actor& actor) { return actor.stream >= 0; });
     if (awaited.empty()) return;
     const int other = random_.pick(awaited);
     for (int actor : waiting_actors()) {
@@ -147,8 +139,8 @@ class AfterGenerator {
 
   /// Of a step that has several and no edges, so that others may be ahead of it.
   void take_acts_away() {
-    const std::vector<int> kernels =
-        actors_that([](const Actor& actor) { return actor.kind == "kernel" && actor.acts > 1; });
+    const std::vector<int> kernels = actors_that(
+        spec_, [](const Actor& actor) { return actor.kind == "kernel" && actor.acts > 1; });
     for (int a : kernels) {
       const bool has_edges = !registers_of(spec_, a).empty() || !inputs_of(spec_, a).empty();
       if (has_edges || at(spec_.actors, a).outside.waits || random_.chance(40)) continue;

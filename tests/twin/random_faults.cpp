@@ -69,16 +69,6 @@ class FaultGenerator {
     return random_.pick<int>({1, 2, 3, 5, 5, 9, 10, 10, 11, 15, 20, 21, 30});
   }
 
-  /// The actors that are accepted and have something to do.
-  template <typename Accepts>
-  std::vector<int> actors_that(Accepts accepts) const {
-    std::vector<int> found;
-    for (int a = 0; a < count_of(spec_.actors); ++a) {
-      if (at(spec_.actors, a).acts > 0 && accepts(at(spec_.actors, a))) found.push_back(a);
-    }
-    return found;
-  }
-
   // Deaths ----------------------------------------------------------------------------------------
 
   void add_death() {
@@ -100,7 +90,7 @@ class FaultGenerator {
   }
 
   void add_act_of_death() {
-    const std::vector<int> actors = actors_that([](const Actor&) { return true; });
+    const std::vector<int> actors = actors_that(spec_, [](const Actor&) { return true; });
     if (actors.empty()) return;
     for (int i = random_.pick<int>({1, 1, 2}); i > 0; --i) {
       Actor& actor = change(spec_.actors, random_.pick(actors));
@@ -111,10 +101,10 @@ class FaultGenerator {
   /// Of a collective perhaps several members fail at the same act.
   void add_error() {
     const std::vector<int> ops =
-        actors_that([](const Actor& actor) { return actor.role == Role::kOp; });
+        actors_that(spec_, [](const Actor& actor) { return actor.role == Role::kOp; });
     if (ops.empty()) return;
     const std::vector<int> kernels =
-        actors_that([](const Actor& actor) { return actor.kind == "kernel"; });
+        actors_that(spec_, [](const Actor& actor) { return actor.kind == "kernel"; });
     const int first = random_.pick(kernels.empty() || random_.chance(20) ? ops : kernels);
     Actor& actor = change(spec_.actors, first);
     actor.fails_at = random_.below(actor.acts);
@@ -128,7 +118,7 @@ class FaultGenerator {
 
   void add_fatal_call() {
     const std::vector<int> actors =
-        actors_that([](const Actor& actor) { return !actor.calls.empty(); });
+        actors_that(spec_, [](const Actor& actor) { return !actor.calls.empty(); });
     if (actors.empty()) return add_death();
     for (int i = random_.pick<int>({1, 1, 2, 4}); i > 0; --i) {
       Actor& actor = change(spec_.actors, random_.pick(actors));
@@ -178,7 +168,7 @@ class FaultGenerator {
 
   /// One link for all messages between two ranks, or only those of one end.
   void add_links_of_messages() {
-    const std::vector<int> actors = actors_that([](const Actor& actor) {
+    const std::vector<int> actors = actors_that(spec_, [](const Actor& actor) {
       return std::any_of(actor.calls.begin(), actor.calls.end(),
                          [](const Call& call) { return call.kind != CallKind::kCollective; });
     });

@@ -221,4 +221,14 @@ std::string text(Role role);
 /// The whole plan as text, one thing per line.
 std::string text(const Spec& spec);
 
+/// The actors that are accepted and have something to do.
+template <typename Accepts>
+std::vector<int> actors_that(const Spec& spec, Accepts accepts) {
+  std::vector<int> found;
+  for (int a = 0; a < count_of(spec.actors); ++a) {
+    if (at(spec.actors, a).acts > 0 && accepts(at(spec.actors, a))) found.push_back(a);
+  }
+  return found;
+}
+
 }  // namespace pipesim::twin
