@@ -15,6 +15,7 @@
 
 #include "sim/check.hpp"
 #include "sim/event_queue.hpp"
+#include "sim/stepper.hpp"
 #include "sim/sweep.hpp"
 #include "sim/timer_queue.hpp"
 
@@ -33,19 +34,37 @@ class Engine {
       : plan_(plan),
         options_(options),
         watches_enters_(options.keep_act_times || options.keep_log || options.until_actor.valid()),
+        one_by_one_(options.order != nullptr),
         state_(State::initial(plan)) {
     if (options.keep_act_times) act_times_ = ActTimesTable(plan, options.last_times_of);
   }
 
   Outcome run();
 
+  // For the stepper.
+  struct OneByOne {};
+  Engine(const Plan& plan, const RunOptions& options, OneByOne)
+      : plan_(plan),
+        options_(options),
+        watches_enters_(false),
+        one_by_one_(true),
+        state_(State::initial(plan)) {}
+  void begin(std::vector<Event>& pending);
+  void step(Event event, std::vector<Event>& pending);
+  const State& state() const { return state_; }
+  std::uint64_t acts_done() const { return acts_done_; }
+  bool mismatched() const { return mismatched_ || !mismatches_.empty(); }
+  void restore(const Moment& moment);
+
  private:
+  RunEnd run_order();
   RunEnd run_events();
   void handle(Event event);
 
   // Host threads (rules 3).
   void send_start_messages();
   void run_thread(ThreadId id);
+  bool pause(ThreadId id);
   bool run_program(ThreadId id);
   bool run_inbox(ThreadId id);
   bool run_from(ThreadId id, Step step);
@@ -153,14 +172,17 @@ class Engine {
   const Plan& plan_;
   const RunOptions& options_;
   const bool watches_enters_;
+  const bool one_by_one_;  // a thread launches one act, or reads one message, at each wake
   State state_;
   EventQueue queue_;
   Time end_of_run_ = kEndOfTime;  // what would happen then, or later, does not
   Time last_progress_{0};
   std::uint64_t acts_done_ = 0;
   std::uint64_t events_ = 0;
+  std::uint64_t order_steps_ = 0;
   Fingerprint fingerprint_;
   std::vector<Mismatch> mismatches_;
+  bool mismatched_ = false;  // before the moment that was restored
   TimerQueue timers_;
   bool at_rest_ = false;
   std::vector<DeviceError> device_errors_;
@@ -173,7 +195,7 @@ Outcome Engine::run() {
   end_of_run_ = later(options_.until, Duration{1});
   if (plan_.faulty) set_timers_of_plan();
   send_start_messages();
-  RunEnd end = run_events();
+  RunEnd end = options_.order != nullptr ? run_order() : run_events();
   if (acts_done_ == plan_.act_count) end = RunEnd::kCompleted;
   account_unfinished();
   Outcome outcome;
@@ -181,6 +203,7 @@ Outcome Engine::run() {
   outcome.last_progress = last_progress_;
   outcome.acts_done = acts_done_;
   outcome.events = events_;
+  outcome.order_steps = order_steps_;
   outcome.fingerprint = fingerprint_;
   outcome.mismatches = std::move(mismatches_);
   if (end == RunEnd::kStuck && !timers_.empty()) {
@@ -194,6 +217,36 @@ Outcome Engine::run() {
   outcome.act_times = std::move(act_times_);
   outcome.log = std::move(log_);
   return outcome;
+}
+
+// The events that are given, each at its time or, if that is past, now. Then as without them.
+RunEnd Engine::run_order() {
+  for (const Event event : *options_.order) {
+    if (!queue_.contains(event)) break;
+    ++order_steps_;
+    ++events_;
+    while (timers_.next_time() < queue_.time_of(event)) fire(timers_.pop());
+    queue_.take(event);
+    handle(event);
+  }
+  return run_events();
+}
+
+void Engine::begin(std::vector<Event>& pending) {
+  send_start_messages();
+  queue_.drain(pending);
+}
+
+void Engine::step(Event event, std::vector<Event>& pending) {
+  handle(event);
+  queue_.drain(pending);
+}
+
+void Engine::restore(const Moment& moment) {
+  state_ = moment.state;
+  acts_done_ = moment.acts_done;
+  mismatched_ = moment.mismatched;
+  mismatches_.clear();
 }
 
 // Event after event, until there are none or something ends the run.
@@ -260,9 +313,7 @@ void Engine::send_start_messages() {
 bool Engine::ready(ActorId id) const {
   const Actor& actor = plan_.actors[id];
   const ActorState& state = state_.actors[id];
-  // A source that waits for outside input asks for one item beyond its work.
-  const std::uint32_t limit = actor.input.waits ? actor.acts + 1 : actor.acts;
-  return state.missing == 0 && state.launched < limit;
+  return state.missing == 0 && state.launched < actor.acts_wanted();
 }
 
 void Engine::run_thread(ThreadId id) {
@@ -280,7 +331,12 @@ void Engine::run_thread(ThreadId id) {
   } else if (step != Step::kNone) {
     if (!run_from(id, after(step))) return;
   }
-  const bool free = thread.order == ThreadOrder::kProgram ? run_program(id) : run_inbox(id);
+  bool free = false;
+  if (one_by_one_ && step != Step::kNone) {
+    free = pause(id);
+  } else {
+    free = thread.order == ThreadOrder::kProgram ? run_program(id) : run_inbox(id);
+  }
   if (free) state.mode = ThreadMode::kIdle;
 }
 
@@ -293,6 +349,7 @@ bool Engine::run_program(ThreadId id) {
     state.at = plan_.act(thread, thread.program + state.next_act);
     if (!ready(state.at)) break;
     if (!run_from(id, Step::kOutsideInput)) return false;
+    if (one_by_one_) return pause(id);
   }
   return true;
 }
@@ -302,12 +359,29 @@ bool Engine::run_inbox(ThreadId id) {
   for (;;) {
     while (state.at.valid() && ready(state.at)) {
       if (!run_from(id, Step::kOutsideInput)) return false;
+      if (one_by_one_) return pause(id);
     }
     if (state.inbox.empty()) return true;
     const Message message = state.inbox.pop();
     state.at = receiver(message);
     count(message);
+    if (one_by_one_) return pause(id);
   }
+}
+
+// The thread has done one thing. Where it goes on, that is an event of its own, and not this one.
+bool Engine::pause(ThreadId id) {
+  const Thread& thread = plan_.threads[id];
+  ThreadState& state = state_.threads[id];
+  if (thread.order == ThreadOrder::kProgram) {
+    const std::uint32_t next = thread.program + state.next_act;
+    if (next == thread.program_end || !ready(plan_.act(thread, next))) return true;
+  } else if (state.inbox.empty() && !(state.at.valid() && ready(state.at))) {
+    return true;
+  }
+  state.mode = ThreadMode::kWaking;
+  wake(id);
+  return false;
 }
 
 // Takes the act that the thread is at from `step` on to its launch and beyond. False where the
@@ -384,8 +458,8 @@ bool Engine::wait_for_input(ThreadId id) {
                          ? kEndOfTime.ns
                          : input.every.ns * item};
   const Time arrival = later(later(Time{0}, input.first), all);
-  if (arrival <= queue_.now()) return true;
-  queue_.push(arrival, Priority::kHost, {EventKind::kThreadWakes, id.value});
+  if (arrival <= queue_.now() && !one_by_one_) return true;
+  queue_.push(std::max(arrival, queue_.now()), Priority::kHost, {EventKind::kThreadWakes, id.value});
   return false;
 }
 
@@ -444,12 +518,9 @@ bool Engine::arrive_at_creation(ThreadId id, CommunicatorId communicator) {
       ++state.marks;
     }
   }
-  if (state.marks > 0) {
-    join(state.blocked, id);
-    return false;
-  }
-  finish_creation(communicator);
-  return true;
+  if (state.marks > 0 || one_by_one_) join(state.blocked, id);
+  if (state.marks == 0) finish_creation(communicator);
+  return state.marks == 0 && !one_by_one_;
 }
 
 void Engine::finish_creation(CommunicatorId id) {
@@ -569,13 +640,14 @@ void Engine::launch(ActorId id) {
   if (actor.role == Role::kWait) needed = state_.signals[actor.signal].recorded;
   if (actor.behind.valid()) needed = state_.streams[actor.behind].launched;
   StreamState& stream = state_.streams[actor.stream];
-  stream.push_act(StreamItem::act(id, needed), queue_.now());
   const DeviceId device = plan_.streams[actor.stream].device;
   if (limited(device)) {
+    stream.push_act(StreamItem::act(id, needed), queue_.now(), state_.devices[device].launches++);
     join_queues(actor.stream);
     dispatch(device);
-  } else if (stream.items.size() == 1) {
-    start_head(actor.stream);
+  } else {
+    stream.push_act(StreamItem::act(id, needed), queue_.now());
+    if (stream.items.size() == 1) start_head(actor.stream);
   }
   if (actor.watchdog.ns > 0) watch(actor.stream);
 }
@@ -911,8 +983,8 @@ void Engine::dispatch(DeviceId id) {
     for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
       const StreamId stream = plan_.device_streams[i];
       if (!may_start(device, room, stream)) continue;
-      const Time launch = state_.streams[stream].launch.time;
-      if (!best.valid() || launch < state_.streams[best].launch.time) best = stream;
+      const std::uint32_t launch = state_.streams[stream].launch.number;
+      if (!best.valid() || launch < state_.streams[best].launch.number) best = stream;
     }
     if (!best.valid()) return;
     const ActorId actor = state_.streams[best].items.front().actor();
@@ -1420,6 +1492,43 @@ void Engine::account_unfinished() {
 }
 
 }  // namespace
+
+class Stepper::Rules : public Engine {
+ public:
+  explicit Rules(const Plan& plan) : Engine(plan, kNoOptions, OneByOne()) {}
+
+ private:
+  static inline const RunOptions kNoOptions{};
+};
+
+Stepper::Stepper(const Plan& plan) : rules_(std::make_unique<Rules>(plan)) {
+  rules_->begin(pending_);
+}
+
+Stepper::~Stepper() = default;
+
+const State& Stepper::state() const { return rules_->state(); }
+std::uint64_t Stepper::acts_done() const { return rules_->acts_done(); }
+bool Stepper::mismatched() const { return rules_->mismatched(); }
+
+void Stepper::step(std::size_t i) {
+  const Event event = pending_[i];
+  pending_[i] = pending_.back();
+  pending_.pop_back();
+  rules_->step(event, pending_);
+}
+
+void Stepper::save(Moment& moment) const {
+  moment.state = rules_->state();
+  moment.pending = pending_;
+  moment.acts_done = acts_done();
+  moment.mismatched = mismatched();
+}
+
+void Stepper::restore(const Moment& moment) {
+  rules_->restore(moment);
+  pending_ = moment.pending;
+}
 
 State State::initial(const Plan& plan) {
   State state;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/act_times.hpp"
+#include "sim/event.hpp"
 #include "sim/fingerprint.hpp"
 #include "sim/ids.hpp"
 #include "sim/plan.hpp"
@@ -46,6 +47,9 @@ struct RunOptions {
   ActorId until_actor{};                 // likewise, later than the moment when this actor ...
   std::uint32_t until_k = 0;             // ... enters this act
   std::vector<ActorId> last_times_of{};  // of these actors only the last act's times are kept
+  // If given, these events happen first, one after the other, each at its time or, if that is past by
+  // then, at once; and host threads do but one thing at a time (docs/check.md).
+  const std::vector<Event>* order = nullptr;
   RunProgress* progress = nullptr;       // brought up to date now and then
 };
 
@@ -125,6 +129,7 @@ struct Outcome {
   Time last_progress{0};  // the latest launch, start, end or arrival at a creation
   std::uint64_t acts_done = 0;
   std::uint64_t events = 0;  // how many events were handled: a measure of work, not a result
+  std::uint64_t order_steps = 0;  // so many events of RunOptions::order could and did happen
   bool swept = false;        // the sweep ran it, which handles none
   Fingerprint fingerprint;
   std::vector<Mismatch> mismatches;  // in the order in which they were found

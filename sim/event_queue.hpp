@@ -8,34 +8,23 @@
 // Tested against a sorted list by tests/unit/sim/event_queue_test.cpp.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/check.hpp"
+#include "sim/event.hpp"
 #include "sim/ring.hpp"
 #include "sim/time.hpp"
 
 namespace pipesim::sim {
 
-enum class EventKind : std::uint32_t {
-  kOpEnds,          // target: the stream whose head has run its time
-  kCollectiveEnds,  // target: the collective
-  kRoundEnds,       // target: the communicator whose round of collective calls has run its time
-  kPairEnds,        // target: the channel on which a send and a receive have met
-  kCallEnds,        // target: the call, an eager send or a receive with its message
-  kThreadWakes,     // target: the thread
-};
-
 /// Smaller goes first among the events of an instant.
 enum class Priority : std::uint32_t {
   kDevice = 0,  // what devices finish is known before any host thread looks
   kHost = 1,
-};
-
-struct Event {
-  EventKind kind = EventKind::kOpEnds;
-  std::uint32_t target = 0;
 };
 
 class EventQueue {
@@ -59,7 +48,8 @@ class EventQueue {
 
   /// The time of the next event. Only where the queue is not empty.
   Time next_time() const {
-    return present_[0].empty() && present_[1].empty() ? heap_.front().time : now_;
+    const bool none_present = present_[0].empty() && present_[1].empty();
+    return none_present ? std::max(now_, heap_.front().time) : now_;
   }
 
   /// Takes the next event and moves now() to its time.
@@ -68,10 +58,52 @@ class EventQueue {
     if (!heap_.empty()) {
       const Pending& top = heap_.front();
       const bool none_present = present_[0].empty() && present_[1].empty();
-      const bool first_now = top.time == now_ && (top.order >> 56 == 0 || present_[0].empty());
+      const bool first_now = top.time <= now_ && (top.order >> 56 == 0 || present_[0].empty());
       if (none_present || first_now) return pop_heap();
     }
     return present_[0].empty() ? present_[1].pop() : present_[0].pop();
+  }
+
+  // For runs in an order of the caller's. What has been overtaken comes late, at now().
+
+  bool contains(Event event) const { return find(event) != nullptr || is_present(event); }
+
+  /// When `event`, which is pending, happens at the earliest.
+  Time time_of(Event event) const {
+    const Pending* pending = find(event);
+    return pending == nullptr ? now_ : std::max(now_, pending->time);
+  }
+
+  /// Takes `event`, which is pending, and moves now() to its time. Cost: O(pending events).
+  void take(Event event) {
+    const Pending* pending = find(event);
+    if (pending == nullptr) {
+      for (Ring<Event>& ring : present_) {
+        for (std::uint32_t left = ring.size(); left > 0; --left) {
+          const Event other = ring.pop();
+          if (other != event) ring.push(other);
+        }
+      }
+      return;
+    }
+    now_ = std::max(now_, pending->time);
+    const std::size_t at = static_cast<std::size_t>(pending - heap_.data());
+    std::vector<Pending> others = std::move(heap_);
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(at));
+    heap_.clear();
+    for (const Pending& other : others) {
+      heap_.push_back(other);
+      sift_up(heap_.size() - 1);
+    }
+  }
+
+  /// Takes all events, in no order that means something, and lets now() be.
+  void drain(std::vector<Event>& events) {
+    for (const Pending& pending : heap_) events.push_back(pending.event);
+    heap_.clear();
+    for (Ring<Event>& ring : present_) {
+      while (!ring.empty()) events.push_back(ring.pop());
+    }
   }
 
  private:
@@ -86,9 +118,24 @@ class EventQueue {
   };
   static_assert(sizeof(Pending) == 24);
 
+  const Pending* find(Event event) const {
+    const auto at = std::find_if(heap_.begin(), heap_.end(),
+                                 [&](const Pending& pending) { return pending.event == event; });
+    return at == heap_.end() ? nullptr : &*at;
+  }
+
+  bool is_present(Event event) const {
+    for (const Ring<Event>& ring : present_) {
+      for (std::uint32_t i = 0; i < ring.size(); ++i) {
+        if (ring[i] == event) return true;
+      }
+    }
+    return false;
+  }
+
   Event pop_heap() {
     const Event event = heap_.front().event;
-    now_ = heap_.front().time;
+    now_ = std::max(now_, heap_.front().time);
     const Pending last = heap_.back();
     heap_.pop_back();
     if (!heap_.empty()) sift_down(last);

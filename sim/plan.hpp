@@ -99,6 +99,10 @@ struct alignas(64) Actor {
   std::uint32_t fails_at = kNoAct;  // kOp: this act ends in an error of the device [10.3]
   OutsideInput input;
 
+  /// How many acts it can be ready for: a source that waits for outside input asks for one item
+  /// beyond its work [3.1].
+  std::uint32_t acts_wanted() const { return input.waits ? acts + 1 : acts; }
+
   /// Its acts may have to wait for other streams.
   bool waits_for_streams() const { return afters != afters_end || behind.valid(); }
 };

@@ -98,6 +98,7 @@ static_assert(sizeof(StreamItem) == 8);
 struct Launches {
   Time time = kNever;
   std::uint32_t count = 0;
+  std::uint32_t number = 0;  // on a limited device, where each launch has one of its own
 };
 
 /// A first-in-first-out line of threads, linked through ThreadState::next_in_line: a thread stands
@@ -164,6 +165,17 @@ struct alignas(64) StreamState {
       ++last.count;
     } else {
       later_launches.push({now, 1});
+    }
+  }
+
+  /// On a limited device: launch `number` there.
+  void push_act(StreamItem act, Time now, std::uint32_t number) {
+    items.push(act);
+    ++launched;
+    if (launch.count == 0) {
+      launch = {now, 1, number};
+    } else {
+      later_launches.push({now, 1, number});
     }
   }
 
@@ -235,6 +247,7 @@ struct DeviceState {
   std::vector<Ring<StreamId>> hardware_queues;
   Ring<StreamId> launch_order;
   std::uint32_t resident = 0;  // acts that hold a slot
+  std::uint32_t launches = 0;  // since the start
 };
 
 enum class CallStage : std::uint8_t {

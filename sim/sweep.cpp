@@ -8,80 +8,14 @@
 
 #include "sim/ready_set.hpp"
 #include "sim/ring.hpp"
+#include "sim/timing.hpp"
 
 namespace pipesim::sim {
 namespace {
 
-// ---------------------------------------------------------------------------------------------
-// Which plans
-
-/// Notes for each thing which thread uses it; two are too many.
-template <typename IdType>
-class Users {
- public:
-  explicit Users(std::size_t count) : thread_(count) {}
-
-  bool add(IdType id, ThreadId thread) {
-    if (!thread_[id].valid()) thread_[id] = thread;
-    return thread_[id] == thread;
-  }
-  ThreadId of(IdType id) const { return thread_[id]; }
-
- private:
-  IdVector<IdType, ThreadId> thread_;
-};
-
-// Which thread launches onto a stream, and which sets off a signal.
-struct UsersOfPlan {
-  Users<StreamId> streams;
-  Users<SignalId> signals;
-};
-
-const char* obstacle_of_use(const Plan& plan, const Actor& actor, UsersOfPlan& users) {
-  if (plan.threads[actor.thread].order == ThreadOrder::kArrival && actor.acts > 0) {
-    return "a thread takes up its work by arrival";
-  }
-  if (actor.role == Role::kLock) return "threads wait for a lock";
-  if (actor.stream.valid() && !users.streams.add(actor.stream, actor.thread)) {
-    return "two threads use one stream";
-  }
-  const bool fires = actor.role == Role::kRecord || actor.role == Role::kSet;
-  if (fires && !users.signals.add(actor.signal, actor.thread)) return "two threads set one event";
-  return nullptr;
-}
-
-const char* obstacle_of_wait(const Plan& plan, const Actor& actor, const UsersOfPlan& users) {
-  const auto is_of_another = [&](StreamId stream) {
-    const ThreadId user = users.streams.of(stream);
-    return user.valid() && user != actor.thread;
-  };
-  const bool waits = actor.role == Role::kWait || actor.role == Role::kAwait;
-  if (waits && plan.signals[actor.signal].recorded() &&
-      users.signals.of(actor.signal) != actor.thread) {
-    return "a thread waits for what another records";
-  }
-  bool of_another = actor.behind.valid() && is_of_another(actor.behind);
-  for (std::uint32_t i = actor.streams; i < actor.streams_end; ++i) {
-    of_another = of_another || is_of_another(plan.synchronized[i]);
-  }
-  return of_another ? "a thread waits for the stream of another" : nullptr;
-}
-
-const char* obstacle_of_actors(const Plan& plan) {
-  UsersOfPlan users{Users<StreamId>(plan.streams.size()), Users<SignalId>(plan.signals.size())};
-  for (const Actor& actor : plan.actors) {
-    if (const char* obstacle = obstacle_of_use(plan, actor, users)) return obstacle;
-  }
-  for (const Actor& actor : plan.actors) {
-    if (const char* obstacle = obstacle_of_wait(plan, actor, users)) return obstacle;
-  }
-  return nullptr;
-}
-
 const char* obstacle_of_communicators(const Plan& plan) {
   for (const Communicator& communicator : plan.communicators) {
     if (!communicator.at_first_use) continue;
-    if (communicator.waits_for_device) return "creation of a communicator waits for devices";
     // Of several threads of a rank the first to come arrives for it.
     for (std::uint32_t i = communicator.users + 1; i < communicator.users_end; ++i) {
       const Actor& a = plan.actors[plan.communicator_users[i - 1]];
@@ -803,12 +737,17 @@ const char* sweep_obstacle(const Plan& plan, const RunOptions& options) {
       options.max_events != std::numeric_limits<std::uint64_t>::max()) {
     return "the order of events is asked for";
   }
-  if (plan.faulty) return "there are faults or timers";
+  if (options.order != nullptr) return "an order of events is given";
+  if (const char* obstacle = timing_obstacle(plan)) return obstacle;
+  // Timing decides nothing in the rest either, but the sweep does not know them.
   if (!plan.edges.empty()) return "actors wait for data or credits";
   const bool limited = std::any_of(plan.devices.begin(), plan.devices.end(),
                                    [](const Device& device) { return device.limited(); });
   if (limited) return "the room of a device is limited";
-  if (const char* obstacle = obstacle_of_actors(plan)) return obstacle;
+  const bool arrival = std::any_of(plan.actors.begin(), plan.actors.end(), [&](const Actor& actor) {
+    return plan.threads[actor.thread].order == ThreadOrder::kArrival && actor.acts > 0;
+  });
+  if (arrival) return "a thread takes up its work by arrival";
   return obstacle_of_communicators(plan);
 }
 

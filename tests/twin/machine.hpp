@@ -103,6 +103,7 @@ struct CommunicatorState {
 
 /// Only of devices with room [5.3].
 struct DeviceState {
+  std::map<Act, int> turn;  // in which acts were launched
   std::map<int, std::deque<Act>> hardware_queues;
   std::deque<Act> launch_order;
   std::set<Act> holds_slot;

@@ -34,6 +34,7 @@ bool Machine::slot_is_free(int d) const {
 void Machine::join_device(Act act) {
   const Stream& stream = at(spec.streams, actor(act.actor).stream);
   DeviceState& device = devices.at(static_cast<std::size_t>(stream.device));
+  device.turn.emplace(act, static_cast<int>(device.turn.size()));
   if (at(spec.devices, stream.device).hardware_queues > 0) {
     device.hardware_queues[stream.hardware_queue].push_back(act);
   }
@@ -86,7 +87,8 @@ std::optional<Act> Machine::next_on_device(int d) const {
     must(entries.front().act.has_value(), "a mark waits at the head of a stream");
     const Act head = *entries.front().act;
     if (was_started(head) || !may_start(head)) continue;
-    if (!best || times.at(head).launch < times.at(*best).launch) best = head;
+    const auto& turn = at(devices, d).turn;
+    if (!best || turn.at(head) < turn.at(*best)) best = head;
   }
   return best;
 }

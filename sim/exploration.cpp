@@ -1,0 +1,264 @@
+#include "sim/exploration.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "sim/engine.hpp"
+#include "sim/state_key.hpp"
+#include "sim/stepper.hpp"
+#include "sim/stubborn_set.hpp"
+#include "sim/timing.hpp"
+
+namespace pipesim::sim {
+namespace {
+
+// Steps between two looks outside: about a millisecond.
+constexpr std::uint64_t kLookInterval = 1 << 12;
+
+// splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() {
+    state_ += 0x9e3779b97f4a7c15;
+    std::uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return z ^ (z >> 31);
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+class Explorer {
+ public:
+  Explorer(const Plan& plan, const ExploreOptions& options)
+      : plan_(plan), options_(options), stepper_(plan), sets_(plan) {}
+
+  Exploration run();
+
+ private:
+  // A state with several ways on.
+  struct Fork {
+    Moment moment;
+    std::vector<std::uint32_t> ways;  // in Moment::pending
+    std::size_t next = 0;
+    std::size_t depth = 0;  // steps that led there
+  };
+
+  void walk(std::uint64_t seed);
+  void follow_all();
+  bool advance();
+  bool choose();
+  bool fork();
+  bool turn_back();
+  void step(std::uint32_t way);
+  void note_end();
+  bool out_of_budget();
+
+  const Plan& plan_;
+  const ExploreOptions& options_;
+  Stepper stepper_;
+  StubbornSets sets_;
+  StateKeys seen_;
+  std::vector<Fork> forks_;  // kept for their memory: the first fork_count_ are in use
+  std::size_t fork_count_ = 0;
+  std::vector<std::uint32_t> ways_;
+  std::vector<Event> order_;
+  bool over_budget_ = false;
+  Exploration result_;
+};
+
+Exploration Explorer::run() {
+  Moment begin;
+  stepper_.save(begin);
+  for (std::uint32_t seed = 0; seed < options_.walks && !out_of_budget(); ++seed) {
+    walk(seed);
+    stepper_.restore(begin);
+    order_.clear();
+  }
+  follow_all();
+  result_.states = seen_.size();
+  const bool all = !over_budget_ && !result_.stopped;
+  result_.method = all ? Method::kExploration : Method::kSearch;
+  if (!result_.hang_found) {
+    result_.answer = all ? Answer::kProved : Answer::kUndecided;
+  } else {
+    result_.answer =
+        all && !result_.completion_found ? Answer::kHangCertain : Answer::kHangPossible;
+  }
+  return std::move(result_);
+}
+
+void Explorer::step(std::uint32_t way) {
+  order_.push_back(stepper_.pending()[way]);
+  stepper_.step(way);
+  ++result_.steps;
+}
+
+void Explorer::note_end() {
+  ++result_.orders;
+  result_.longest = std::max<std::uint64_t>(result_.longest, order_.size());
+  if (stepper_.acts_done() == plan_.act_count && !stepper_.mismatched()) {
+    result_.completion_found = true;
+    return;
+  }
+  if (!result_.hang_found || order_.size() < result_.hang.size()) result_.hang = order_;
+  result_.hang_found = true;
+}
+
+bool Explorer::out_of_budget() {
+  if (seen_.size() >= options_.max_states || result_.steps >= options_.max_steps) {
+    over_budget_ = true;
+  }
+  if (result_.steps % kLookInterval == 0) {
+    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
+      result_.stopped = true;
+    }
+    if (options_.progress != nullptr) {
+      options_.progress->states.store(seen_.size(), std::memory_order_relaxed);
+      options_.progress->steps.store(result_.steps, std::memory_order_relaxed);
+    }
+  }
+  return over_budget_ || result_.stopped;
+}
+
+// One order by priorities that are drawn at random and, at a few random points, lowered: hangs that
+// need few acts to be late are found by that much more often than by drawing each event. (S.
+// Burckhardt, P. Kothari, M. Musuvathi, S. Nagarakatte: "A randomized scheduler with probabilistic
+// guarantees of finding bugs", 2010.) A priority is that of a stream, a thread or a communicator.
+void Explorer::walk(std::uint64_t seed) {
+  Random random(seed);
+  const std::uint64_t salt = random.next();
+  std::uint64_t lowered = 0;
+  std::vector<std::pair<Event, std::uint64_t>> late;
+  const auto priority = [&](const Event& event) {
+    for (const auto& [other, value] : late) {
+      if (other == event) return value;
+    }
+    return Random(salt ^ (static_cast<std::uint64_t>(event.kind) << 40 | event.target)).next() | 1u
+               << 16;
+  };
+  const std::uint64_t between = 1 + random.next() % (2 * plan_.act_count + 1);
+  std::uint64_t next_change = 1 + random.next() % between;
+  for (std::uint64_t steps = 0; !stepper_.pending().empty() && !out_of_budget(); ++steps) {
+    std::uint32_t best = 0;
+    std::uint64_t highest = 0;
+    for (std::uint32_t i = 0; i < stepper_.pending().size(); ++i) {
+      const std::uint64_t value = priority(stepper_.pending()[i]);
+      if (value >= highest) {
+        highest = value;
+        best = i;
+      }
+    }
+    if (steps == next_change && late.size() < 8) {
+      late.emplace_back(stepper_.pending()[best], 8 - ++lowered);
+      next_change += 1 + random.next() % between;
+      continue;
+    }
+    step(best);
+  }
+  if (stepper_.pending().empty()) note_end();
+}
+
+void Explorer::follow_all() {
+  for (;;) {
+    if (out_of_budget()) return;
+    const bool new_fork = advance();
+    if (!new_fork && !turn_back()) return;
+    Fork& fork = forks_[fork_count_ - 1];
+    if (new_fork) {
+      step(fork.ways[fork.next++]);
+      continue;
+    }
+    stepper_.restore(fork.moment);
+    order_.resize(fork.depth);
+    step(fork.ways[fork.next++]);
+  }
+}
+
+// On to the next state that has several ways on and was not seen before. False where there is none.
+bool Explorer::advance() {
+  while (!stepper_.pending().empty()) {
+    if (!choose()) return fork();
+    step(ways_.front());
+    if (out_of_budget()) return false;
+  }
+  note_end();
+  return false;
+}
+
+// True if there is but one way on.
+bool Explorer::choose() {
+  if (stepper_.pending().size() == 1) {
+    ways_.assign(1, 0);
+    return true;
+  }
+  if (options_.reduce) {
+    sets_.choose(stepper_.state(), stepper_.pending(), ways_);
+  } else {
+    ways_.resize(stepper_.pending().size());
+    std::iota(ways_.begin(), ways_.end(), 0u);
+  }
+  return ways_.size() == 1;
+}
+
+bool Explorer::fork() {
+  const StateKey key =
+      state_key(plan_, stepper_.state(), stepper_.pending(), stepper_.mismatched());
+  if (!seen_.insert(key)) return false;
+  if (forks_.size() == fork_count_) forks_.emplace_back();
+  Fork& fork = forks_[fork_count_++];
+  stepper_.save(fork.moment);
+  fork.ways = ways_;
+  fork.next = 0;
+  fork.depth = order_.size();
+  return true;
+}
+
+// To the last fork that has a way left.
+bool Explorer::turn_back() {
+  while (fork_count_ > 0 && forks_[fork_count_ - 1].next == forks_[fork_count_ - 1].ways.size()) {
+    --fork_count_;
+  }
+  return fork_count_ > 0;
+}
+
+// The order that a run in its own times takes, and its end.
+Exploration one_run(const Plan& plan, const ExploreOptions& options, const char* timing) {
+  Exploration result;
+  result.timing = timing;
+  RunOptions run_options;
+  run_options.stop = options.stop;
+  const Outcome outcome = run(plan, run_options);
+  result.orders = 1;
+  result.steps = outcome.events;
+  if (outcome.end == RunEnd::kInterrupted || outcome.end == RunEnd::kTimeLimit) {
+    result.stopped = outcome.end == RunEnd::kInterrupted;
+    return result;
+  }
+  result.completion_found = outcome.end == RunEnd::kCompleted && outcome.mismatches.empty();
+  result.hang_found = !result.completion_found;
+  if (timing == nullptr) {
+    result.method = Method::kOneRun;
+    result.answer = result.hang_found ? Answer::kHangCertain : Answer::kProved;
+  } else if (result.hang_found) {
+    result.answer = Answer::kHangPossible;
+  }
+  return result;
+}
+
+}  // namespace
+
+Exploration explore(const Plan& plan, const ExploreOptions& options) {
+  const char* const timing = options.reduce ? timing_obstacle(plan) : "not asked";
+  if (timing == nullptr || plan.faulty) return one_run(plan, options, timing);
+  Exploration result = Explorer(plan, options).run();
+  result.timing = timing;
+  return result;
+}
+
+}  // namespace pipesim::sim

@@ -1,0 +1,61 @@
+// What must come before what in every order of a plan.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/ids.hpp"
+#include "sim/plan.hpp"
+
+namespace pipesim::sim {
+
+/// Which of the two events in the life of an act. A step of the host has but one.
+enum class Phase : std::uint8_t { kLaunch, kEnd };
+
+/// A partial order of the launches and ends of all acts, which every run of the plan keeps,
+/// whatever its timing: data before its reader, a credit before who needs it, the rest of a program
+/// behind its beginning, what streams were given in an order that is itself certain. It knows some
+/// of what is certain, not all; what it knows is true.
+class Precedence {
+ public:
+  /// The launch or the end of an act; all ends of one instance of a collective are one node.
+  using Node = std::uint32_t;
+
+  /// Cost: the square of the number of nodes (twice that of acts), an eighth of that in bytes.
+  /// Above `max_nodes` it knows nothing but the order of the acts of one actor.
+  Precedence(const Plan& plan, std::uint32_t max_nodes);
+
+  std::uint32_t node_count() const { return node_count_; }
+  Node node(ActorId actor, std::uint32_t k, Phase phase) const;
+
+  /// True if `a` comes before `b` in every order in which `b` comes.
+  bool before(Node a, Node b) const {
+    return known_ && (rows_[std::size_t{b} * words_ + a / 64] >> (a % 64) & 1) != 0;
+  }
+
+  /// True if it is certain that the node does not come in any order.
+  bool never(Node node) const { return known_ && never_[node]; }
+
+ private:
+  struct Edges;
+
+  void add_acts(const Plan& plan, Edges& edges) const;
+  void add_programs(const Plan& plan, Edges& edges) const;
+  void add_registers(const Plan& plan, Edges& edges) const;
+  void add_calls(const Plan& plan, Edges& edges);
+  void close(const Edges& edges);
+  bool add_streams(const Plan& plan, Edges& edges) const;
+
+  std::vector<std::uint32_t> first_;  // node of the launch of act 0, of each actor
+  std::vector<std::uint8_t> step_;    // nodes per act: 1 of steps of the host, else 2
+  std::vector<ActorId> end_of_;       // of each actor: whose ends stand for its own
+  std::vector<std::uint32_t> work_;   // acts of each actor
+  std::uint32_t node_count_ = 0;      // of acts; of calls there are more
+  std::uint32_t all_nodes_ = 0;
+  bool known_ = false;
+  std::size_t words_ = 0;
+  std::vector<std::uint64_t> rows_;  // of each node, the set of those before it
+  std::vector<std::uint8_t> never_;
+};
+
+}  // namespace pipesim::sim
