@@ -9,6 +9,7 @@
 #include "app/import_command.hpp"
 #include "app/progress.hpp"
 #include "app/version.hpp"
+#include "formats/order_file.hpp"
 #include "formats/state_file.hpp"
 #include "viz/diagnostic_text.hpp"
 #include "viz/table.hpp"
@@ -52,6 +53,17 @@ formats::SavedState state_of(const RunCommand& command, const std::string& text,
   return state;
 }
 
+// Nothing without --replay, or with a reason.
+std::optional<formats::SavedOrder> order_of(const RunCommand& command, const Console& console) {
+  if (!command.replay_path) return std::nullopt;
+  models::Diagnostics diagnostics;
+  const std::string text = read_file(*command.replay_path, console.in, formats::kMostOrderBytes);
+  auto order = formats::read_order(text, diagnostics);
+  console.err << viz::diagnostic_text(diagnostics, shown_path(*command.replay_path), text,
+                                      console.err_colour);
+  return order;
+}
+
 }  // namespace
 
 int run_run(const RunCommand& command, const Console& console) {
@@ -68,9 +80,18 @@ int run_run(const RunCommand& command, const Console& console) {
     text = *imported;
     path += " as a scenario";
   }
+  const std::optional<formats::SavedOrder> order = order_of(command, console);
+  if (command.replay_path && !order) return kExitUsage;
+  std::vector<formats::Setting> settings;
+  std::vector<sim::Event> events;
+  if (order) {
+    settings = order->settings;
+    for (const models::OrderStep& step : order->steps) events.push_back(step.event);
+  }
+  settings.insert(settings.end(), command.settings.begin(), command.settings.end());
   const std::optional<formats::Scenario> scenario = [&] {
     const ProgressLine progress(console);
-    return formats::read_scenario(text, command.settings, diagnostics);
+    return formats::read_scenario(text, settings, diagnostics);
   }();
   if (!scenario) return complain();
   if (command.list_parameters) {
@@ -81,6 +102,19 @@ int run_run(const RunCommand& command, const Console& console) {
     diagnostics.error({}, "--schedule writes the schedule of the scenario, which has none");
     return complain();
   }
+  const auto replayed = [&](const models::Simulation& of) {
+    const std::uint64_t done = of.outcome.order_steps;
+    if (!order || done == order->steps.size() || of.outcome.end == sim::RunEnd::kInterrupted) {
+      return true;
+    }
+    models::Diagnostic& error = diagnostics.error(
+        {}, fmt::format("{} is an order of another scenario, or of other settings: step {} of {} "
+                        "cannot happen here",
+                        *command.replay_path, done + 1, order->steps.size()));
+    const std::string& what = order->steps[done].what;
+    if (!what.empty()) error.notes.push_back(fmt::format("the step is '{}'", what));
+    return false;
+  };
   const std::optional<models::Simulation> simulation = [&] {
     const Simulating now(console);
     ProgressLine progress(console);
@@ -89,9 +123,10 @@ int run_run(const RunCommand& command, const Console& console) {
     options.engine = command.engine;
     options.keep_log = command.views.need_log();
     options.progress = progress.run();
+    if (order) options.order = &events;
     return simulate_until(scenario->graph, command.until, options, diagnostics);
   }();
-  if (!simulation) return complain();
+  if (!simulation || !replayed(*simulation)) return complain();
   // What is left are warnings.
   complain();
   // Before all that takes time, so that a state is there whatever happens then.
