@@ -8,6 +8,9 @@ namespace {
 // A row of bits for each node: 32 MiB.
 constexpr std::uint32_t kMostNodes = 1 << 14;
 
+// How many acts are looked at to find what another needs.
+constexpr std::uint32_t kDeepest = 64;
+
 bool may_lack_slots(const Device& device) {
   return device.resident > 0 && device.resident < device.streams_end - device.streams;
 }
@@ -436,7 +439,6 @@ bool StubbornSets::add(ActorId actor, std::uint32_t k, Phase phase) {
 
 // `depth` is how many acts further we look; what waits in a circle never comes, and ends there.
 bool StubbornSets::add_need(ActorId actor, std::uint32_t k, Phase phase, std::uint32_t depth) {
-  constexpr std::uint32_t kDeepest = 64;
   const Node node = precedence_.node(actor, k, phase);
   const std::uint32_t none = static_cast<std::uint32_t>(pending_->size());
   std::uint32_t found = none;
@@ -470,8 +472,7 @@ bool StubbornSets::add_need_of_end(ActorId id, std::uint32_t depth) {
     if (!member.valid()) return true;  // it never ends
     if (state_->started(plan_, member) > k) continue;
     const Phase phase = state_->actors[member].launched > k ? Phase::kEnd : Phase::kLaunch;
-    if (phase == Phase::kLaunch) return add_need(member, k, phase, depth + 1);
-    return add_need_of_end(member, depth + 1);
+    return add_need(member, k, phase, depth + 1);
   }
   return false;
 }
