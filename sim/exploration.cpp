@@ -10,6 +10,7 @@
 #include "sim/stepper.hpp"
 #include "sim/stubborn_set.hpp"
 #include "sim/timing.hpp"
+#include "sim/wait_circles.hpp"
 
 namespace pipesim::sim {
 namespace {
@@ -75,6 +76,14 @@ class Explorer {
 };
 
 Exploration Explorer::run() {
+  // A second at most.
+  constexpr std::uint64_t kMostCircleSteps = 2'000'000;
+  if (options_.reduce && options_.look_for_circles &&
+      wait_circles(plan_, sets_.precedence(), kMostCircleSteps) == WaitCircles::kNone) {
+    result_.method = Method::kNoCircle;
+    result_.answer = Answer::kProved;
+    return std::move(result_);
+  }
   Moment begin;
   stepper_.save(begin);
   for (std::uint32_t seed = 0; seed < options_.walks && !out_of_budget(); ++seed) {

@@ -25,6 +25,7 @@ enum class Answer : std::uint8_t {
 /// Which way the answer was found.
 enum class Method : std::uint8_t {
   kOneRun,       // timing decides nothing in this plan: one order shows all
+  kNoCircle,     // no circle of waits is possible (see wait_circles)
   kExploration,  // all orders that differ in effect were followed
   kSearch,       // not all were, since the answer was known or the budget ran out
 };
@@ -39,8 +40,10 @@ struct ExploreOptions {
   std::uint64_t max_states = 200'000;  // states with more than one way on that are remembered
   std::uint64_t max_steps = 2'000'000'000;
   std::uint32_t walks = 64;  // random orders that are tried first
-  // Follow one order of steps that do not disturb each other. Without, all: for tests.
+  // For tests: without, all orders are followed, or at least those of steps that do not disturb
+  // each other, and nothing is known beforehand.
   bool reduce = true;
+  bool look_for_circles = true;
   const std::atomic<bool>* stop = nullptr;  // looked at now and then; true ends the exploration
   ExploreProgress* progress = nullptr;      // brought up to date now and then
 };

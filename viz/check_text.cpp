@@ -40,6 +40,8 @@ std::string how_text(const CheckView& view) {
   switch (found.method) {
     case sim::Method::kOneRun:
       return "one run shows all: timing decides nothing here";
+    case sim::Method::kNoCircle:
+      return "no circle of waits is possible, whatever comes first";
     case sim::Method::kExploration:
       return fmt::format("all that differ in effect were followed: {}, {}, {} to their end",
                          count_text(found.states, "fork"), count_text(found.steps, "step"),
@@ -62,7 +64,8 @@ std::string how_text(const CheckView& view) {
 std::string ends_text(const sim::Exploration& found) {
   if (found.hang_found && found.completion_found) return "some hang and some complete";
   if (found.hang_found) return found.answer == sim::Answer::kHangCertain ? "all hang" : "one hangs";
-  return found.completion_found ? "none hangs" : "none came to its end";
+  if (found.answer == sim::Answer::kProved || found.completion_found) return "none hangs";
+  return "none came to its end";
 }
 
 const char* colour(sim::Answer answer) {
@@ -134,6 +137,7 @@ std::string check_json(const CheckView& view) {
   const sim::Exploration& found = view.check.exploration;
   const models::Explanation& usual = view.check.usual.explanation;
   const char* method = "one run";
+  if (found.method == sim::Method::kNoCircle) method = "no circle";
   if (found.method == sim::Method::kExploration) method = "exploration";
   if (found.method == sim::Method::kSearch) method = "search";
   Json json = {{"schema", kSchema},
