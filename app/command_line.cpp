@@ -19,6 +19,7 @@
 #include "app/files.hpp"
 #include "app/goal_command.hpp"
 #include "app/import_command.hpp"
+#include "app/lint_command.hpp"
 #include "app/opt_command.hpp"
 #include "app/run_command.hpp"
 #include "app/test_command.hpp"
@@ -26,6 +27,8 @@
 #include "app/version.hpp"
 #include "app/views.hpp"
 #include "models/diagnostics.hpp"
+#include "models/lint.hpp"
+#include "viz/lint_text.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -304,6 +307,46 @@ std::string help_of_import() {
   return text.str();
 }
 
+po::options_description lint_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
+      "set a parameter of the scenario; may be given several times");
+  add("ignore", po::value<Arguments>()->value_name("RULE"),
+      "say nothing of this rule; may be given several times");
+  add("list", "list the rules and stop");
+  add("json", "print the findings as JSON (docs/json.md)");
+  add("color", po::value<std::string>()->value_name("WHEN"),
+      "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kLintHelp =
+    "Usage: pipesim lint FILE [options]\n"
+    "       pipesim lint --list\n"
+    "\n"
+    "Names what is legal in the scenario in FILE (- is standard input) but suspect, with the "
+    "line,\n"
+    "the reason, and the rule, which docs/lint.md describes. Nothing is run: whether it hangs is "
+    "what\n"
+    "'pipesim run' says.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim lint scenarios/swin_2x2x2.yaml\n"
+    "  pipesim lint scenarios/swin_2x2x2.yaml --set bwd_dst_buffer=backward --ignore partial-sum\n"
+    "\n"
+    "Exit code: 0 nothing is suspect, 1 something is, 2 bad input or usage, 74 a file could not "
+    "be\n"
+    "read.\n"
+    "\n";
+
+std::string help_of_lint() {
+  std::ostringstream text;
+  text << kLintHelp << lint_options();
+  return text.str();
+}
+
 // The nearest option is worth more than the library's words.
 [[noreturn]] void explain(const po::error& error, const po::options_description& options) {
   const auto* unknown = dynamic_cast<const po::unknown_option*>(&error);
@@ -570,6 +613,42 @@ int command_opt(const Arguments& arguments, const Console& console) {
   return run_opt(command, registry, coloured(console, values));
 }
 
+std::vector<std::string> ignored_rules(const po::variables_map& values) {
+  if (values.count("ignore") == 0) return {};
+  std::vector<std::string> known;
+  for (const models::LintRule& rule : models::lint_rules()) known.emplace_back(rule.name);
+  const auto& names = values["ignore"].as<Arguments>();
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string nearest = models::nearest_name(name, known);
+    throw UsageError(fmt::format(
+        "--ignore: there is no rule '{}'{}", name,
+        nearest.empty() ? "; see --list" : fmt::format("; did you mean '{}'?", nearest)));
+  }
+  return names;
+}
+
+int command_lint(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, lint_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_lint();
+    return kExitGood;
+  }
+  if (values.count("list") > 0) {
+    console.out << viz::lint_rule_list();
+    return kExitGood;
+  }
+  LintCommand command;
+  command.path = one_file(values, "lint");
+  if (is_goal_path(command.path)) {
+    throw UsageError("'pipesim lint' takes scenarios: a GOAL file has no groups and no streams");
+  }
+  command.settings = settings(values, "set");
+  command.ignored = ignored_rules(values);
+  command.json = values.count("json") > 0;
+  return run_lint(command, coloured(console, values));
+}
+
 int command_import(const Arguments& arguments, const Console& console) {
   const po::variables_map values = parse(arguments, import_options());
   if (values.count("help") > 0) {
@@ -602,6 +681,7 @@ constexpr std::array kCommands = {
             command_explain},
     Command{"diff", "compare two runs, or two settings of one scenario", command_diff},
     Command{"test", "hold scenarios against what they expect", command_test},
+    Command{"lint", "name what is legal but suspect, before any run", command_lint},
     Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},
     Command{"import", "make a scenario from a file of another tool", command_import},
     Command{"help", "print this help, or that of a command", command_help},

@@ -41,6 +41,11 @@ Diagnostic& Diagnostics::warning(Place place, std::string message) {
   return items_.back();
 }
 
+Diagnostic& Diagnostics::suspect(Place place, std::string message) {
+  items_.push_back({Severity::kSuspect, place, std::move(message), {}});
+  return items_.back();
+}
+
 std::vector<Diagnostic> Diagnostics::sorted() const {
   std::vector<Diagnostic> result = items_;
   std::stable_sort(result.begin(), result.end(),

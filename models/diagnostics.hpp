@@ -18,7 +18,11 @@ struct Place {
   friend constexpr auto operator<=>(const Place&, const Place&) = default;
 };
 
-enum class Severity : std::uint8_t { kError, kWarning };
+enum class Severity : std::uint8_t {
+  kError,
+  kWarning,
+  kSuspect,  // legal, and perhaps not what was meant: see lint.hpp
+};
 
 struct Diagnostic {
   Severity severity = Severity::kError;
@@ -33,6 +37,7 @@ class Diagnostics {
   /// Adds an error; the result stays valid until the next call and takes notes.
   Diagnostic& error(Place place, std::string message);
   Diagnostic& warning(Place place, std::string message);
+  Diagnostic& suspect(Place place, std::string message);
 
   bool has_errors() const { return error_count_ > 0; }
   std::size_t error_count() const { return error_count_; }
