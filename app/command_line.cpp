@@ -65,11 +65,18 @@ void add_views(po::options_description& options) {
   add("help,h", "print this help");
 }
 
+void add_patch(po::options_description_easy_init& add) {
+  add("patch", po::value<Arguments>()->value_name("FILE"),
+      "change the scenario by a patch (docs/patch.md); may be given several times, and they are "
+      "done in that order");
+}
+
 po::options_description run_options() {
   po::options_description options("Options");
   auto add = options.add_options();
   add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
       "set a parameter of the scenario; may be given several times");
+  add_patch(add);
   add("params", "list the parameters of the scenario and stop");
   add("until", po::value<std::string>()->value_name("WHEN"),
       "stop all ranks there and report the state: a time (12ms), or the moment when a rank enters "
@@ -133,6 +140,7 @@ constexpr std::string_view kRunHelp =
     "Examples:\n"
     "  pipesim run scenarios/swin_2x2x2.yaml\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --set acc=2 --set bwd_dst_buffer=backward\n"
+    "  pipesim run scenarios/swin_2x2x2.yaml --patch fix.yaml\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --dot hang.dot && dot -Tsvg hang.dot -o hang.svg\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --json | jq .cycle\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --until rank1:nccl-1998#2\n"
@@ -312,6 +320,7 @@ po::options_description lint_options() {
   auto add = options.add_options();
   add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
       "set a parameter of the scenario; may be given several times");
+  add_patch(add);
   add("ignore", po::value<Arguments>()->value_name("RULE"),
       "say nothing of this rule; may be given several times");
   add("list", "list the rules and stop");
@@ -405,6 +414,19 @@ std::string one_file(const po::variables_map& values, std::string_view command) 
                     : fmt::format("'pipesim {}' takes one file, found {}", command, files.size()));
 }
 
+// The one scenario of a command, with --patch and --set.
+ScenarioFiles scenario_files_of(const po::variables_map& values, std::string_view command) {
+  ScenarioFiles files;
+  files.path = one_file(values, command);
+  if (values.count("patch") > 0) files.patches = values["patch"].as<Arguments>();
+  files.settings = settings(values, "set");
+  const auto dashes = std::count(files.patches.begin(), files.patches.end(), "-");
+  if (dashes + (files.path == "-" ? 1 : 0) > 1) {
+    throw UsageError("standard input is there once: give the others as files");
+  }
+  return files;
+}
+
 bool on_or_off(const po::variables_map& values, const char* option) {
   const auto& text = values[option].as<std::string>();
   if (text == "on" || text == "off") return text == "on";
@@ -470,8 +492,8 @@ Views views(const po::variables_map& values, bool state_is_printed) {
 }
 
 GoalCommand goal_command(const po::variables_map& values) {
-  for (const char* option :
-       {"set", "params", "until", "engine", "save-state", "stacks", "log", "log-dir", "schedule"}) {
+  for (const char* option : {"set", "patch", "params", "until", "engine", "save-state", "stacks",
+                             "log", "log-dir", "schedule"}) {
     if (values.count(option) == 0) continue;
     throw UsageError(fmt::format(
         "--{} is for scenarios: a GOAL file takes --loggops, --json, --dot, --all and --color",
@@ -503,13 +525,12 @@ int command_run(const Arguments& arguments, const Console& console) {
   }
   if (has_loggops) throw UsageError("--loggops is for GOAL files, whose names end with .goal");
   RunCommand command;
-  command.path = path;
+  command.files = scenario_files_of(values, "run");
   command.until = until(values);
   command.engine = engine(values);
   command.list_parameters = values.count("params") > 0;
   command.state_path = text_of(values, "save-state");
   command.views = views(values, command.state_path == "-");
-  command.settings = settings(values, "set");
   return run_run(command, coloured(console, values));
 }
 
@@ -639,11 +660,10 @@ int command_lint(const Arguments& arguments, const Console& console) {
     return kExitGood;
   }
   LintCommand command;
-  command.path = one_file(values, "lint");
-  if (is_goal_path(command.path)) {
+  command.files = scenario_files_of(values, "lint");
+  if (is_goal_path(command.files.path)) {
     throw UsageError("'pipesim lint' takes scenarios: a GOAL file has no groups and no streams");
   }
-  command.settings = settings(values, "set");
   command.ignored = ignored_rules(values);
   command.json = values.count("json") > 0;
   return run_lint(command, coloured(console, values));

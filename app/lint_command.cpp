@@ -6,10 +6,7 @@
 #include <utility>
 
 #include "app/exit_codes.hpp"
-#include "app/files.hpp"
-#include "app/import_command.hpp"
 #include "models/lint.hpp"
-#include "viz/diagnostic_text.hpp"
 #include "viz/lint_text.hpp"
 #include "viz/words.hpp"
 
@@ -20,19 +17,17 @@ using models::LintFinding;
 using Findings = std::vector<LintFinding>;
 
 // What can only be asked of the model that the tasks were made from.
-Findings findings_of_model(const std::string& text, const LintCommand& command) {
+Findings findings_of_model(ScenarioInput& input) {
   models::Diagnostics told_elsewhere;
-  const auto model =
-      formats::read_scenario(text, command.settings, told_elsewhere, {.build_model = false});
+  const auto model = input.read(told_elsewhere, false);
   if (!model || !model->graph.logical) return {};
   return models::lint(model->graph, told_elsewhere).value_or(Findings());
 }
 
-void print(const Findings& findings, const std::string& path, const std::string& text,
-           std::uint32_t ranks, const Console& console) {
-  console.out << viz::diagnostic_text(viz::lint_diagnostics(findings, ranks), path, text,
-                                      console.out_colour);
-  console.out << path << ": "
+void print(const Findings& findings, const ScenarioInput& input, std::uint32_t ranks,
+           const Console& console) {
+  console.out << input.text_of(viz::lint_diagnostics(findings, ranks), console.out_colour);
+  console.out << input.path() << ": "
               << (findings.empty() ? "nothing suspect" : viz::counted(findings.size(), "finding"))
               << '\n';
 }
@@ -40,25 +35,18 @@ void print(const Findings& findings, const std::string& path, const std::string&
 }  // namespace
 
 int run_lint(const LintCommand& command, const Console& console) {
-  std::string text = read_file(command.path, console.in);
-  std::string path = command.path == "-" ? "standard input" : command.path;
+  ScenarioInput input(command.files, console);
   models::Diagnostics diagnostics;
   const auto complain = [&] {
-    console.err << viz::diagnostic_text(diagnostics, path, text, console.err_colour);
+    console.err << input.text_of(diagnostics, console.err_colour);
     return kExitUsage;
   };
-  if (is_schedule_path(command.path)) {
-    const auto imported = scenario_of_schedule(text, command.path, diagnostics);
-    if (!imported) return complain();
-    text = *imported;
-    path += " as a scenario";
-  }
-  const auto scenario = formats::read_scenario(text, command.settings, diagnostics);
+  const auto scenario = input.read(diagnostics);
   if (!scenario) return complain();
   auto findings = models::lint(scenario->graph, diagnostics);
   if (!findings) return complain();
   complain();  // warnings
-  Findings all = findings_of_model(text, command);
+  Findings all = findings_of_model(input);
   std::move(findings->begin(), findings->end(), std::back_inserter(all));
   models::put_in_order(all);
   const auto is_ignored = [&](const LintFinding& finding) {
@@ -69,7 +57,7 @@ int run_lint(const LintCommand& command, const Console& console) {
   if (command.json) {
     console.out << viz::lint_json(all, scenario->graph.name);
   } else {
-    print(all, path, text, scenario->graph.ranks, console);
+    print(all, input, scenario->graph.ranks, console);
   }
   return all.empty() ? kExitGood : kExitBad;
 }

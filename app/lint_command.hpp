@@ -5,13 +5,12 @@
 #include <vector>
 
 #include "app/console.hpp"
-#include "formats/scenario.hpp"
+#include "app/scenario_input.hpp"
 
 namespace pipesim::app {
 
 struct LintCommand {
-  std::string path;  // `-`: standard input
-  std::vector<formats::Setting> settings;
+  ScenarioFiles files;
   std::vector<std::string> ignored;  // rules, of which nothing is told; each is one
   bool json = false;
 };

@@ -30,6 +30,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
 
 }  // namespace
 
+std::string line_text(Place place) {
+  const std::string line = "line " + std::to_string(place.line);
+  return place.file == 0 ? line : line + " of patch " + std::to_string(place.file);
+}
+
 Diagnostic& Diagnostics::error(Place place, std::string message) {
   ++error_count_;
   items_.push_back({Severity::kError, place, std::move(message), {}});

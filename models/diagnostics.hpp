@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace pipesim::models {
@@ -14,9 +15,16 @@ namespace pipesim::models {
 struct Place {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
+  std::uint32_t file = 0;  // 0: the scenario; else the n-th of its patches
 
-  friend constexpr auto operator<=>(const Place&, const Place&) = default;
+  friend constexpr bool operator==(const Place&, const Place&) = default;
+  friend constexpr auto operator<=>(const Place& a, const Place& b) {
+    return std::tuple(a.file, a.line, a.column) <=> std::tuple(b.file, b.line, b.column);
+  }
 };
+
+/// "line 3", "line 3 of patch 2"; for notes, which have no place of their own.
+std::string line_text(Place place);
 
 enum class Severity : std::uint8_t {
   kError,

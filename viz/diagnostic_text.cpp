@@ -113,11 +113,20 @@ std::string rendered(const Diagnostic& item, std::string_view path, const Source
 
 std::string diagnostic_text(const models::Diagnostics& diagnostics, std::string_view path,
                             std::string_view text, bool colour) {
-  const Source source(text);
+  return diagnostic_text(diagnostics, {{path, text}}, colour);
+}
+
+std::string diagnostic_text(const models::Diagnostics& diagnostics,
+                            const std::vector<SourceText>& sources, bool colour) {
+  std::vector<Source> lines;
+  for (const SourceText& source : sources) lines.emplace_back(source.text);
   const std::vector<Diagnostic> items = diagnostics.sorted();
   std::string result;
   const std::size_t shown = std::min(items.size(), kMostDiagnostics);
-  for (std::size_t i = 0; i < shown; ++i) result += rendered(items[i], path, source, colour);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const std::size_t file = items[i].place.file < sources.size() ? items[i].place.file : 0;
+    result += rendered(items[i], sources[file].path, lines[file], colour);
+  }
   if (items.size() > shown) result += fmt::format("and {} more\n", items.size() - shown);
   return result;
 }

@@ -63,13 +63,13 @@ models::Diagnostics lint_diagnostics(const std::vector<LintFinding>& findings,
 std::string lint_json(const std::vector<LintFinding>& findings, std::string_view scenario) {
   Json json = {{"schema", kSchema}, {"scenario", scenario}, {"findings", Json::array()}};
   for (const LintFinding& finding : findings) {
-    Json item = {{"rule", finding.rule},
-                 {"line", finding.place.line},
-                 {"column", finding.place.column},
-                 {"message", finding.message},
-                 {"ops", finding.ops},
-                 {"ranks", numbers(finding.ranks)},
-                 {"why", finding.why}};
+    Json item = {
+        {"rule", finding.rule}, {"line", finding.place.line}, {"column", finding.place.column}};
+    if (finding.place.file > 0) item["patch"] = finding.place.file;
+    item["message"] = finding.message;
+    item["ops"] = finding.ops;
+    item["ranks"] = numbers(finding.ranks);
+    item["why"] = finding.why;
     if (!finding.advice.empty()) item["advice"] = finding.advice;
     item["page"] = lint_page(finding.rule);
     json["findings"].push_back(std::move(item));
