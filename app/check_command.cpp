@@ -16,7 +16,6 @@
 #include "formats/order_file.hpp"
 #include "models/check.hpp"
 #include "viz/check_text.hpp"
-#include "viz/diagnostic_text.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -77,7 +76,7 @@ std::string order_text(const CheckCommand& command, const models::TaskGraph& gra
                        const models::CheckReport& check) {
   formats::SavedOrder order;
   order.scenario = graph.name;
-  order.settings = command.settings;
+  order.settings = command.files.settings;
   order.steps = models::describe_order(graph, check.usual.lowered, check.exploration.hang);
   return formats::write_order(order);
 }
@@ -85,14 +84,13 @@ std::string order_text(const CheckCommand& command, const models::TaskGraph& gra
 }  // namespace
 
 int run_check(const CheckCommand& command, const Console& console) {
-  const std::string text = read_file(command.path, console.in);
-  const std::string path = command.path == "-" ? "standard input" : command.path;
+  ScenarioInput input(command.files, console);
   models::Diagnostics diagnostics;
   const auto complain = [&] {
-    console.err << viz::diagnostic_text(diagnostics, path, text, console.err_colour);
+    console.err << input.text_of(diagnostics, console.err_colour);
     return kExitUsage;
   };
-  const auto scenario = formats::read_scenario(text, command.settings, diagnostics);
+  const auto scenario = input.read(diagnostics);
   if (!scenario) return complain();
   const models::TaskGraph& graph = scenario->graph;
   auto lowered = models::lower(graph, diagnostics);
@@ -127,13 +125,12 @@ int run_check(const CheckCommand& command, const Console& console) {
   const viz::CheckView view{graph,
                             check,
                             hang ? &hang->report() : nullptr,
-                            path,
                             command.max_states,
                             check.exploration.stopped && !interrupted};
   console.out << (command.json ? viz::check_json(view)
                                : viz::check_text(view, {console.out_colour}));
   if (command.order_path && check.exploration.hang.empty()) {
-    console.err << fmt::format("{}: no order is written: {}\n", path,
+    console.err << fmt::format("{}: no order is written: {}\n", input.path(),
                                check.exploration.hang_found
                                    ? "the run in its own times hangs, and needs none"
                                    : "none was found that hangs");

@@ -4,16 +4,14 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "app/console.hpp"
-#include "formats/scenario.hpp"
+#include "app/scenario_input.hpp"
 
 namespace pipesim::app {
 
 struct CheckCommand {
-  std::string path;  // `-`: standard input
-  std::vector<formats::Setting> settings;
+  ScenarioFiles files;
   std::uint64_t max_states = 0;
   std::optional<std::uint32_t> seconds;   // of the host, after which it stops
   std::optional<std::string> order_path;  // for the order that hangs; `-`: standard output

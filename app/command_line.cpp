@@ -20,6 +20,7 @@
 #include "app/files.hpp"
 #include "app/goal_command.hpp"
 #include "app/import_command.hpp"
+#include "app/lint_command.hpp"
 #include "app/opt_command.hpp"
 #include "app/run_command.hpp"
 #include "app/test_command.hpp"
@@ -27,6 +28,8 @@
 #include "app/version.hpp"
 #include "app/views.hpp"
 #include "models/diagnostics.hpp"
+#include "models/lint.hpp"
+#include "viz/lint_text.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -63,11 +66,18 @@ void add_views(po::options_description& options) {
   add("help,h", "print this help");
 }
 
+void add_patch(po::options_description_easy_init& add) {
+  add("patch", po::value<Arguments>()->value_name("FILE"),
+      "change the scenario by a patch (docs/patch.md); may be given several times, and they are "
+      "done in that order");
+}
+
 po::options_description run_options() {
   po::options_description options("Options");
   auto add = options.add_options();
   add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
       "set a parameter of the scenario; may be given several times");
+  add_patch(add);
   add("params", "list the parameters of the scenario and stop");
   add("until", po::value<std::string>()->value_name("WHEN"),
       "stop all ranks there and report the state: a time (12ms), or the moment when a rank enters "
@@ -98,6 +108,7 @@ po::options_description check_options() {
   const auto file = [](const char* name) { return po::value<std::string>()->value_name(name); };
   add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
       "set a parameter of the scenario; may be given several times");
+  add_patch(add);
   add("states", po::value<std::int64_t>()->value_name("N")->default_value(200'000),
       "the budget: how many states with more than one way on are followed");
   add("seconds", po::value<std::int64_t>()->value_name("N"),
@@ -153,6 +164,7 @@ constexpr std::string_view kRunHelp =
     "Examples:\n"
     "  pipesim run scenarios/swin_2x2x2.yaml\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --set acc=2 --set bwd_dst_buffer=backward\n"
+    "  pipesim run scenarios/swin_2x2x2.yaml --patch fix.yaml\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --dot hang.dot && dot -Tsvg hang.dot -o hang.svg\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --json | jq .cycle\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --until rank1:nccl-1998#2\n"
@@ -354,6 +366,47 @@ std::string help_of_import() {
   return text.str();
 }
 
+po::options_description lint_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
+      "set a parameter of the scenario; may be given several times");
+  add_patch(add);
+  add("ignore", po::value<Arguments>()->value_name("RULE"),
+      "say nothing of this rule; may be given several times");
+  add("list", "list the rules and stop");
+  add("json", "print the findings as JSON (docs/json.md)");
+  add("color", po::value<std::string>()->value_name("WHEN"),
+      "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kLintHelp =
+    "Usage: pipesim lint FILE [options]\n"
+    "       pipesim lint --list\n"
+    "\n"
+    "Names what is legal in the scenario in FILE (- is standard input) but suspect, with the "
+    "line,\n"
+    "the reason, and the rule, which docs/lint.md describes. Nothing is run: whether it hangs is "
+    "what\n"
+    "'pipesim run' says.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim lint scenarios/swin_2x2x2.yaml\n"
+    "  pipesim lint scenarios/swin_2x2x2.yaml --set bwd_dst_buffer=backward --ignore partial-sum\n"
+    "\n"
+    "Exit code: 0 nothing is suspect, 1 something is, 2 bad input or usage, 74 a file could not "
+    "be\n"
+    "read.\n"
+    "\n";
+
+std::string help_of_lint() {
+  std::ostringstream text;
+  text << kLintHelp << lint_options();
+  return text.str();
+}
+
 // The nearest option is worth more than the library's words.
 [[noreturn]] void explain(const po::error& error, const po::options_description& options) {
   const auto* unknown = dynamic_cast<const po::unknown_option*>(&error);
@@ -410,6 +463,19 @@ std::string one_file(const po::variables_map& values, std::string_view command) 
   throw UsageError(
       files.empty() ? fmt::format("'pipesim {}' needs a file", command)
                     : fmt::format("'pipesim {}' takes one file, found {}", command, files.size()));
+}
+
+// The one scenario of a command, with --patch and --set.
+ScenarioFiles scenario_files_of(const po::variables_map& values, std::string_view command) {
+  ScenarioFiles files;
+  files.path = one_file(values, command);
+  if (values.count("patch") > 0) files.patches = values["patch"].as<Arguments>();
+  files.settings = settings(values, "set");
+  const auto dashes = std::count(files.patches.begin(), files.patches.end(), "-");
+  if (dashes + (files.path == "-" ? 1 : 0) > 1) {
+    throw UsageError("standard input is there once: give the others as files");
+  }
+  return files;
 }
 
 bool on_or_off(const po::variables_map& values, const char* option) {
@@ -477,8 +543,8 @@ Views views(const po::variables_map& values, bool state_is_printed) {
 }
 
 GoalCommand goal_command(const po::variables_map& values) {
-  for (const char* option :
-       {"set", "params", "until", "engine", "save-state", "stacks", "log", "log-dir", "schedule", "replay"}) {
+  for (const char* option : {"set", "patch", "params", "until", "engine", "save-state", "stacks",
+                             "log", "log-dir", "schedule", "replay"}) {
     if (values.count(option) == 0) continue;
     throw UsageError(fmt::format(
         "--{} is for scenarios: a GOAL file takes --loggops, --json, --dot, --all and --color",
@@ -510,21 +576,20 @@ int command_run(const Arguments& arguments, const Console& console) {
   }
   if (has_loggops) throw UsageError("--loggops is for GOAL files, whose names end with .goal");
   RunCommand command;
-  command.path = path;
+  command.files = scenario_files_of(values, "run");
   command.until = until(values);
   command.engine = engine(values);
   command.list_parameters = values.count("params") > 0;
   command.state_path = text_of(values, "save-state");
   command.views = views(values, command.state_path == "-");
-  command.settings = settings(values, "set");
   command.replay_path = text_of(values, "replay");
   for (const char* option : {"until", "save-state", "engine"}) {
     if (command.replay_path && values.count(option) > 0) {
       throw UsageError(fmt::format("--replay and --{} exclude each other", option));
     }
   }
-  if (command.path == "-" && command.replay_path == "-") {
-    throw UsageError("standard input is one file: give the other one by its name");
+  if (command.files.path == "-" && command.replay_path == "-") {
+    throw UsageError("standard input is there once: give the other one as a file");
   }
   return run_run(command, coloured(console, values));
 }
@@ -544,8 +609,7 @@ int command_check(const Arguments& arguments, const Console& console) {
   constexpr std::int64_t kMostStates = 1'000'000'000;
   constexpr std::int64_t kMostSeconds = 30 * 24 * 3600;
   CheckCommand command;
-  command.path = one_file(values, "check");
-  command.settings = settings(values, "set");
+  command.files = scenario_files_of(values, "check");
   command.max_states = static_cast<std::uint64_t>(count_of(values, "states", kMostStates));
   if (values.count("seconds") > 0) {
     command.seconds = static_cast<std::uint32_t>(count_of(values, "seconds", kMostSeconds));
@@ -660,6 +724,41 @@ int command_opt(const Arguments& arguments, const Console& console) {
   return run_opt(command, registry, coloured(console, values));
 }
 
+std::vector<std::string> ignored_rules(const po::variables_map& values) {
+  if (values.count("ignore") == 0) return {};
+  std::vector<std::string> known;
+  for (const models::LintRule& rule : models::lint_rules()) known.emplace_back(rule.name);
+  const auto& names = values["ignore"].as<Arguments>();
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string nearest = models::nearest_name(name, known);
+    throw UsageError(fmt::format(
+        "--ignore: there is no rule '{}'{}", name,
+        nearest.empty() ? "; see --list" : fmt::format("; did you mean '{}'?", nearest)));
+  }
+  return names;
+}
+
+int command_lint(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, lint_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_lint();
+    return kExitGood;
+  }
+  if (values.count("list") > 0) {
+    console.out << viz::lint_rule_list();
+    return kExitGood;
+  }
+  LintCommand command;
+  command.files = scenario_files_of(values, "lint");
+  if (is_goal_path(command.files.path)) {
+    throw UsageError("'pipesim lint' takes scenarios: a GOAL file has no groups and no streams");
+  }
+  command.ignored = ignored_rules(values);
+  command.json = values.count("json") > 0;
+  return run_lint(command, coloured(console, values));
+}
+
 int command_import(const Arguments& arguments, const Console& console) {
   const po::variables_map values = parse(arguments, import_options());
   if (values.count("help") > 0) {
@@ -693,6 +792,7 @@ constexpr std::array kCommands = {
             command_explain},
     Command{"diff", "compare two runs, or two settings of one scenario", command_diff},
     Command{"test", "hold scenarios against what they expect", command_test},
+    Command{"lint", "name what is legal but suspect, before any run", command_lint},
     Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},
     Command{"import", "make a scenario from a file of another tool", command_import},
     Command{"help", "print this help, or that of a command", command_help},

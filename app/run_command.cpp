@@ -6,7 +6,6 @@
 
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
-#include "app/import_command.hpp"
 #include "app/progress.hpp"
 #include "app/version.hpp"
 #include "formats/order_file.hpp"
@@ -16,8 +15,6 @@
 
 namespace pipesim::app {
 namespace {
-
-std::string shown_path(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 // What may have several lines, in one.
 std::string one_line(std::string text) {
@@ -38,13 +35,14 @@ std::string parameter_table(const formats::Scenario& scenario) {
   return table.text();
 }
 
-formats::SavedState state_of(const RunCommand& command, const std::string& text,
+formats::SavedState state_of(const RunCommand& command, const ScenarioInput& input,
                              const models::Simulation& simulation) {
   formats::SavedState state;
   state.made_by = version();
-  state.path = shown_path(command.path);
-  state.scenario = text;
-  state.settings = command.settings;
+  state.path = input.path();
+  state.scenario = input.text();
+  state.patches = input.patches();
+  state.settings = input.settings();
   if (command.until) state.until = command.until->text;
   state.interrupted = simulation.outcome.end == sim::RunEnd::kInterrupted;
   state.events = simulation.outcome.events;
@@ -59,7 +57,7 @@ std::optional<formats::SavedOrder> order_of(const RunCommand& command, const Con
   models::Diagnostics diagnostics;
   const std::string text = read_file(*command.replay_path, console.in, formats::kMostOrderBytes);
   auto order = formats::read_order(text, diagnostics);
-  console.err << viz::diagnostic_text(diagnostics, shown_path(*command.replay_path), text,
+  console.err << viz::diagnostic_text(diagnostics, *command.replay_path == "-" ? "standard input" : *command.replay_path, text,
                                       console.err_colour);
   return order;
 }
@@ -67,31 +65,23 @@ std::optional<formats::SavedOrder> order_of(const RunCommand& command, const Con
 }  // namespace
 
 int run_run(const RunCommand& command, const Console& console) {
-  std::string text = read_file(command.path, console.in);
-  std::string path = shown_path(command.path);
-  models::Diagnostics diagnostics;
-  const auto complain = [&] {
-    console.err << viz::diagnostic_text(diagnostics, path, text, console.err_colour);
-    return kExitUsage;
-  };
-  if (is_schedule_path(command.path)) {
-    const auto imported = scenario_of_schedule(text, command.path, diagnostics);
-    if (!imported) return complain();
-    text = *imported;
-    path += " as a scenario";
-  }
   const std::optional<formats::SavedOrder> order = order_of(command, console);
   if (command.replay_path && !order) return kExitUsage;
-  std::vector<formats::Setting> settings;
+  ScenarioFiles files = command.files;
   std::vector<sim::Event> events;
   if (order) {
-    settings = order->settings;
+    files.settings.insert(files.settings.begin(), order->settings.begin(), order->settings.end());
     for (const models::OrderStep& step : order->steps) events.push_back(step.event);
   }
-  settings.insert(settings.end(), command.settings.begin(), command.settings.end());
+  ScenarioInput input(files, console);
+  models::Diagnostics diagnostics;
+  const auto complain = [&] {
+    console.err << input.text_of(diagnostics, console.err_colour);
+    return kExitUsage;
+  };
   const std::optional<formats::Scenario> scenario = [&] {
     const ProgressLine progress(console);
-    return formats::read_scenario(text, settings, diagnostics);
+    return input.read(diagnostics);
   }();
   if (!scenario) return complain();
   if (command.list_parameters) {
@@ -132,7 +122,7 @@ int run_run(const RunCommand& command, const Console& console) {
   // Before all that takes time, so that a state is there whatever happens then.
   if (command.state_path) {
     diagnostics = models::Diagnostics();
-    const auto state = formats::write_state(state_of(command, text, *simulation), diagnostics);
+    const auto state = formats::write_state(state_of(command, input, *simulation), diagnostics);
     if (!state) return complain();
     if (*command.state_path == "-") {
       console.out << *state;
@@ -140,7 +130,7 @@ int run_run(const RunCommand& command, const Console& console) {
       write_file(*command.state_path, *state);
     }
   }
-  return show(scenario->graph, *simulation, shown_path(command.path), command.views, console);
+  return show(scenario->graph, *simulation, input.path(), command.views, console);
 }
 
 }  // namespace pipesim::app

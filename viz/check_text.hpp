@@ -14,7 +14,6 @@ struct CheckView {
   const models::TaskGraph& graph;
   const models::CheckReport& check;
   const Report* hang = nullptr;
-  std::string path;             // of the scenario, as the user would name it again
   std::uint64_t max_states = 0; // the budget
   bool out_of_time = false;     // rather than interrupted
 };
