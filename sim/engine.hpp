@@ -9,6 +9,7 @@
 #include "sim/act_times.hpp"
 #include "sim/fingerprint.hpp"
 #include "sim/ids.hpp"
+#include "sim/jitter.hpp"
 #include "sim/plan.hpp"
 #include "sim/state.hpp"
 #include "sim/time.hpp"
@@ -46,6 +47,7 @@ struct RunOptions {
   ActorId until_actor{};                 // likewise, later than the moment when this actor ...
   std::uint32_t until_k = 0;             // ... enters this act
   std::vector<ActorId> last_times_of{};  // of these actors only the last act's times are kept
+  Jitter jitter{};                       // how durations vary from act to act
   RunProgress* progress = nullptr;       // brought up to date now and then
 };
 

@@ -803,6 +803,7 @@ const char* sweep_obstacle(const Plan& plan, const RunOptions& options) {
       options.max_events != std::numeric_limits<std::uint64_t>::max()) {
     return "the order of events is asked for";
   }
+  if (options.jitter.varies()) return "durations vary from act to act";
   if (plan.faulty) return "there are faults or timers";
   if (!plan.edges.empty()) return "actors wait for data or credits";
   const bool limited = std::any_of(plan.devices.begin(), plan.devices.end(),
