@@ -364,7 +364,9 @@ inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
       }
       [[fallthrough]];
     case Step::kOverhead:
-      if (work_before_launch(id, actor)) return Step::kOverhead;
+      if ((actor.launch_overhead.ns > 0 || varies_) && work_before_launch(id, actor)) {
+        return Step::kOverhead;
+      }
       [[fallthrough]];
     case Step::kHostStep:
       if (on_host(actor.role)) {
@@ -386,7 +388,7 @@ inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
 }
 
 // False where there is none.
-inline bool Engine::work_before_launch(ThreadId id, const Actor& actor) {
+bool Engine::work_before_launch(ThreadId id, const Actor& actor) {
   const ActorId at = state_.threads[id].at;
   const Duration overhead =
       varied(Draw::kLaunch, at.value, state_.actors[at].launched, actor.launch_overhead);
@@ -626,9 +628,12 @@ void Engine::take_credits(ActorId id, std::uint32_t k, std::uint32_t& missing) {
 }
 
 void Engine::wake(ThreadId id) {
-  const auto now = static_cast<std::uint64_t>(queue_.now().ns);
-  const Duration delay = varied(Draw::kWake, id.value, now, Duration{0});
-  queue_.push(later(queue_.now(), delay), Priority::kHost, {EventKind::kThreadWakes, id.value});
+  Time time = queue_.now();
+  if (varies_) {
+    const auto now = static_cast<std::uint64_t>(time.ns);
+    time = later(time, varied(Draw::kWake, id.value, now, Duration{0}));
+  }
+  queue_.push(time, Priority::kHost, {EventKind::kThreadWakes, id.value});
 }
 
 void Engine::wake_line(ThreadLine& line) {
