@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <optional>
 #include <regex>
 #include <sstream>
@@ -26,6 +27,7 @@
 #include "app/version.hpp"
 #include "app/views.hpp"
 #include "models/diagnostics.hpp"
+#include "models/jitter.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -74,6 +76,9 @@ po::options_description run_options() {
   add("engine", po::value<std::string>()->value_name("WHICH"),
       "auto (the default), events or sweep: how to run it; what comes out is the same "
       "(docs/performance.md)");
+  add("jitter", po::value<std::string>()->value_name("HOW"),
+      "vary all durations: by 10% or so at most, or free, of any magnitude (docs/sweep.md)");
+  add("seed", po::value<std::string>()->value_name("N"), "which of these timings; 0");
   add("save-state", po::value<std::string>()->value_name("FILE"),
       "write the end state to a file for 'pipesim explain'; - prints it instead of the report");
   add("loggops", po::value<std::string>()->value_name("PARAMETERS"),
@@ -136,6 +141,7 @@ constexpr std::string_view kRunHelp =
     "  pipesim run scenarios/deepspeed_loss_broadcast.yaml --stacks\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --log - | grep 'node0:1' | tail\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --save-state hang.json\n"
+    "  pipesim run scenarios/swin_2x2x2.yaml --jitter 10% --seed 17\n"
     "  pipesim run schedule.csv --set forward=2ms --set messages=pg\n"
     "  pipesim run allreduce.goal --loggops L=1000,G=1\n"
     "\n"
@@ -401,6 +407,37 @@ sim::EngineKind engine(const po::variables_map& values) {
   throw UsageError(fmt::format("--engine is auto, events or sweep, found '{}'", name));
 }
 
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, value);
+  if (problem != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+// The whole number that the option `name` gives, or `otherwise`.
+std::uint64_t number(const po::variables_map& values, const char* name, std::uint64_t otherwise) {
+  const std::optional<std::string> text = text_of(values, name);
+  if (!text) return otherwise;
+  const std::optional<std::uint64_t> found = whole_number(*text);
+  if (found) return *found;
+  throw UsageError(fmt::format("--{} is a whole number, found '{}'", name, *text));
+}
+
+sim::Jitter jitter(const po::variables_map& values) {
+  const std::optional<std::string> text = text_of(values, "jitter");
+  const bool has_seed = values.count("seed") > 0;
+  if (!text && has_seed) throw UsageError("--seed goes with --jitter");
+  if (!text) return {};
+  const std::optional<sim::Jitter> found = models::parse_jitter(*text);
+  if (!found) {
+    throw UsageError(fmt::format("--jitter is {}, found '{}'", models::kJitterForms, *text));
+  }
+  sim::Jitter result = *found;
+  result.seed = number(values, "seed", 0);
+  return result;
+}
+
 Views views(const po::variables_map& values, bool state_is_printed) {
   Views result;
   result.quiet = state_is_printed;
@@ -427,8 +464,8 @@ Views views(const po::variables_map& values, bool state_is_printed) {
 }
 
 GoalCommand goal_command(const po::variables_map& values) {
-  for (const char* option :
-       {"set", "params", "until", "engine", "save-state", "stacks", "log", "log-dir", "schedule"}) {
+  for (const char* option : {"set", "params", "until", "engine", "jitter", "seed", "save-state",
+                             "stacks", "log", "log-dir", "schedule"}) {
     if (values.count(option) == 0) continue;
     throw UsageError(fmt::format(
         "--{} is for scenarios: a GOAL file takes --loggops, --json, --dot, --all and --color",
@@ -463,6 +500,7 @@ int command_run(const Arguments& arguments, const Console& console) {
   command.path = path;
   command.until = until(values);
   command.engine = engine(values);
+  command.jitter = jitter(values);
   command.list_parameters = values.count("params") > 0;
   command.state_path = text_of(values, "save-state");
   command.views = views(values, command.state_path == "-");

@@ -45,6 +45,7 @@ formats::SavedState state_of(const RunCommand& command, const std::string& text,
   state.scenario = text;
   state.settings = command.settings;
   if (command.until) state.until = command.until->text;
+  state.jitter = command.jitter;
   state.interrupted = simulation.outcome.end == sim::RunEnd::kInterrupted;
   state.events = simulation.outcome.events;
   state.verdict = simulation.explanation.verdict;
@@ -87,6 +88,7 @@ int run_run(const RunCommand& command, const Console& console) {
     sim::RunOptions options;
     options.stop = console.interrupted;
     options.engine = command.engine;
+    options.jitter = command.jitter;
     options.keep_log = command.views.need_log();
     options.progress = progress.run();
     return simulate_until(scenario->graph, command.until, options, diagnostics);

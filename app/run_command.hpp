@@ -18,6 +18,7 @@ struct RunCommand {
   bool list_parameters = false;  // only say what --set can set
   std::optional<Until> until;
   sim::EngineKind engine = sim::EngineKind::kAuto;
+  sim::Jitter jitter;
   std::optional<std::string> state_path;  // for `pipesim explain`; `-`: standard output
   Views views;
 };

@@ -24,6 +24,8 @@ struct Jitter {
   bool free = false;           // durations have nothing to do with those of the plan; see of()
   std::uint64_t seed = 0;
 
+  friend constexpr bool operator==(const Jitter&, const Jitter&) = default;
+
   /// False where all durations are those of the plan.
   constexpr bool varies() const { return free || permille > 0; }
 
