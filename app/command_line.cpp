@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cstdlib>
 #include <optional>
 #include <regex>
 #include <sstream>
@@ -22,12 +23,15 @@
 #include "app/import_command.hpp"
 #include "app/opt_command.hpp"
 #include "app/run_command.hpp"
+#include "app/shard.hpp"
+#include "app/sweep_command.hpp"
 #include "app/test_command.hpp"
 #include "app/until.hpp"
 #include "app/version.hpp"
 #include "app/views.hpp"
 #include "models/diagnostics.hpp"
 #include "models/jitter.hpp"
+#include "models/parameter_sweep.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -104,6 +108,31 @@ po::options_description test_options() {
   add("update", "put what was found in place of exact times and cycle lengths that differ");
   add("update-verdicts", "the same, also of verdicts and causes: look at the difference");
   add("quiet,q", "do not list what passed");
+  add("color", text("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
+  return options;
+}
+
+po::options_description sweep_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  const auto several = [](const char* name) { return po::value<Arguments>()->value_name(name); };
+  add("vary", several("NAME=VALUES"),
+      "a parameter and its values: 1..8, 1ms..9ms:2ms, a,b,c; several make all combinations. "
+      "'jitter' is by how much durations vary: 0,10%,50%,free");
+  add("seeds", text("N"), "so many random timings of each; without jitter they vary by 10%");
+  add("first-seed", text("S"), "the number of the first timing; 0");
+  add("set", several("NAME=VALUE"), "set a parameter in all runs; may be given several times");
+  add("jobs,j", po::value<int>()->value_name("N"),
+      "how many run at the same time; as many as there are cores");
+  add("output,o", text("FILE"),
+      "keep runs there as they end: the same command goes on from there ({shard}: its number)");
+  add("shard", text("I/N"), "do only part I of N; auto: that which MPI or Slurm says");
+  add("merge", "FILE... are the outputs of all shards: put them together");
+  add("json", "print the result as JSON (docs/json.md)");
+  add("csv", text("FILE"), "write a row for each run; - prints that instead");
+  add("plot", text("FILE"), "draw the result as SVG");
   add("color", text("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
   add("help,h", "print this help");
   return options;
@@ -255,6 +284,38 @@ po::options_description import_options() {
   add("color", po::value<std::string>()->value_name("WHEN"), "auto (the default), always or never");
   add("help,h", "print this help");
   return options;
+}
+
+constexpr std::string_view kSweepHelp =
+    "Usage: pipesim sweep FILE [options]\n"
+    "       pipesim sweep --merge FILE... [options]\n"
+    "\n"
+    "Runs the scenario in FILE (- is standard input) in all combinations of some settings, and "
+    "each "
+    "of\n"
+    "these in many random timings, on all cores; says how many do not complete, in which ways, and "
+    "how\n"
+    "long the others take. Shards of a sweep can run on many machines (docs/scale.md).\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim sweep scenarios/swin_2x2x2.yaml --vary acc=1..8\n"
+    "  pipesim sweep scenarios/swin_2x2x2.yaml --vary acc=1..8 --vary jitter=0,10%,50% --seeds "
+    "400\n"
+    "  pipesim sweep scenarios/swin_2x2x2.yaml --vary bwd_dst_buffer=forward,backward --plot "
+    "a.svg\n"
+    "  pipesim sweep step.yaml --seeds 100000 -o runs.jsonl\n"
+    "  pipesim sweep step.yaml --seeds 100000 --shard 3/64 -o part3.jsonl\n"
+    "  pipesim sweep --merge part*.jsonl --csv runs.csv\n"
+    "\n"
+    "Exit code: 0 all runs complete, 1 some do not, 2 bad input or usage, 74 a file could not be "
+    "read\n"
+    "or written, 130 interrupted; of a shard: 0 its runs are done, however they end.\n"
+    "\n";
+
+std::string help_of_sweep() {
+  std::ostringstream text;
+  text << kSweepHelp << sweep_options();
+  return text.str();
 }
 
 constexpr std::string_view kOptHelp =
@@ -586,6 +647,107 @@ int command_test(const Arguments& arguments, const Console& console) {
   return run_test(command, coloured(console, values));
 }
 
+models::ParameterGrid grid(const po::variables_map& values) {
+  models::ParameterGrid grid;
+  const Arguments texts = values.count("vary") > 0 ? values["vary"].as<Arguments>() : Arguments();
+  const std::vector<formats::Setting> fixed = settings(values, "set");
+  for (const std::string& text : texts) {
+    std::string problem;
+    auto variable = models::parse_variable(text, problem);
+    if (!variable) throw UsageError(fmt::format("--vary {}", problem));
+    const std::string& name = variable->name;
+    for (const models::SweptVariable& other : grid.variables) {
+      if (other.name == name) throw UsageError(fmt::format("--vary {} is given twice", name));
+    }
+    for (const formats::Setting& setting : fixed) {
+      if (setting.first != name) continue;
+      throw UsageError(fmt::format("--vary {0} and --set {0} exclude each other", name));
+    }
+    if (name == models::kJitterVariable) {
+      for (const std::string& value : variable->values) {
+        if (models::parse_jitter(value)) continue;
+        throw UsageError(
+            fmt::format("--vary jitter: each is {}, found '{}'", models::kJitterForms, value));
+      }
+    }
+    grid.variables.push_back(std::move(*variable));
+  }
+  if (values.count("seeds") > 0) grid.jitter = "10%";
+  grid.seeds = number(values, "seeds", 1);
+  grid.first_seed = number(values, "first-seed", 0);
+  if (grid.seeds == 0 || grid.seeds > models::kMostCases) {
+    throw UsageError(fmt::format("--seeds is a number from 1 to {}", models::kMostCases));
+  }
+  return grid;
+}
+
+SweepViews sweep_views(const po::variables_map& values) {
+  SweepViews views;
+  views.json = values.count("json") > 0;
+  views.csv_path = text_of(values, "csv");
+  views.plot_path = text_of(values, "plot");
+  if (views.json && views.csv_path == "-")
+    throw UsageError("--json and --csv - exclude each other");
+  return views;
+}
+
+int command_merge(const po::variables_map& values, const Console& console) {
+  for (const char* option : {"vary", "seeds", "first-seed", "set", "jobs", "output", "shard"}) {
+    if (values.count(option) == 0) continue;
+    throw UsageError(
+        fmt::format("--{} and --merge exclude each other: the files say what was run", option));
+  }
+  MergeCommand command;
+  if (values.count("file") > 0) command.paths = values["file"].as<Arguments>();
+  if (command.paths.empty()) throw UsageError("--merge needs the outputs of all shards");
+  command.views = sweep_views(values);
+  return run_merge(command, console);
+}
+
+void check_shard(const SweepCommand& command, bool is_auto) {
+  if (command.output == "-") throw UsageError("-o needs a file");
+  if (!command.shard) return;
+  if (!command.output) throw UsageError("--shard needs -o FILE, for --merge");
+  if (is_auto && command.output->find("{shard}") == std::string::npos) {
+    throw UsageError(
+        "all shards would write to one file: put {shard} into its name, as in "
+        "-o part{shard}.jsonl");
+  }
+  const SweepViews& views = command.views;
+  if (views.json || views.csv_path || views.plot_path) {
+    throw UsageError("--json, --csv and --plot go with --merge: a shard does not have all results");
+  }
+}
+
+int command_sweep(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, sweep_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_sweep();
+    return kExitGood;
+  }
+  if (values.count("merge") > 0) return command_merge(values, coloured(console, values));
+  SweepCommand command;
+  command.path = one_file(values, "sweep");
+  if (is_goal_path(command.path)) {
+    throw UsageError(
+        "a GOAL file has no parameters and no timings: 'pipesim sweep' takes scenarios");
+  }
+  command.settings = settings(values, "set");
+  command.grid = grid(values);
+  command.jobs = jobs(values);
+  command.output = text_of(values, "output");
+  command.views = sweep_views(values);
+  const std::optional<std::string> shard = text_of(values, "shard");
+  if (shard) {
+    std::string problem;
+    command.shard = parse_shard(
+        *shard, [](const char* name) { return std::getenv(name); }, problem);
+    if (!command.shard) throw UsageError(problem);
+  }
+  check_shard(command, shard == "auto");
+  return run_sweep(command, coloured(console, values));
+}
+
 int command_opt(const Arguments& arguments, const Console& console) {
   const po::variables_map values = parse(arguments, opt_options());
   if (values.count("help") > 0) {
@@ -640,6 +802,7 @@ constexpr std::array kCommands = {
             command_explain},
     Command{"diff", "compare two runs, or two settings of one scenario", command_diff},
     Command{"test", "hold scenarios against what they expect", command_test},
+    Command{"sweep", "run a scenario in many settings and random timings", command_sweep},
     Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},
     Command{"import", "make a scenario from a file of another tool", command_import},
     Command{"help", "print this help, or that of a command", command_help},

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -36,7 +37,8 @@ std::string progress_text(const sim::RunProgress& progress, double acts_per_s) {
   return text;
 }
 
-ProgressLine::ProgressLine(const Console& console) : console_(console) {
+ProgressLine::ProgressLine(const Console& console, std::function<std::string()> text)
+    : console_(console), text_(std::move(text)) {
   if (console.err_terminal) thread_ = std::thread([this] { show(); });
 }
 
@@ -67,7 +69,7 @@ void ProgressLine::show() {
       since = Clock::now();
       done_before = done;
     }
-    console_.err << kClearLine << progress_text(run_, rate) << std::flush;
+    console_.err << kClearLine << (text_ ? text_() : progress_text(run_, rate)) << std::flush;
   }
   console_.err << kClearLine << std::flush;
 }

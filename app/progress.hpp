@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -20,7 +21,8 @@ std::string progress_text(const sim::RunProgress& progress, double acts_per_s);
 /// it does nothing.
 class ProgressLine {
  public:
-  explicit ProgressLine(const Console& console);
+  /// `text`: what the line says, instead of how far run() is.
+  explicit ProgressLine(const Console& console, std::function<std::string()> text = {});
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -34,6 +36,7 @@ class ProgressLine {
   void show();
 
   const Console& console_;
+  const std::function<std::string()> text_;
   sim::RunProgress run_;
   std::mutex mutex_;
   std::condition_variable ends_;
