@@ -1110,8 +1110,9 @@ void Engine::meet(ChannelId id) {
   check_pair({channel.sender, act_of(channel.sender)}, channel.receiver);
   state_.calls[channel.sender] = CallStage::kRunning;
   state_.calls[channel.receiver] = CallStage::kRunning;
-  const Duration takes = call_takes(channel.sender, std::max(plan_.calls[channel.sender].takes,
-                                                             plan_.calls[channel.receiver].takes));
+  const Duration longer =
+      std::max(plan_.calls[channel.sender].takes, plan_.calls[channel.receiver].takes);
+  const Duration takes = call_takes(channel.sender, longer);
   const LinkId link =
       plan_.calls[plan_.calls[channel.sender].link.valid() ? channel.sender : channel.receiver]
           .link;
