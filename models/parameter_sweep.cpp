@@ -191,7 +191,7 @@ std::optional<SweepCases> lay_out(const ParameterGrid& grid, std::string& proble
 
 std::string reason_of(const Explanation& explanation) {
   if (explanation.verdict == sim::Verdict::kCompleted) return "";
-  const std::string cause = cause_name(explanation.cause);
+  std::string cause = cause_name(explanation.cause);
   std::set<std::string> names;
   switch (explanation.cause) {
     case Cause::kMismatch:
