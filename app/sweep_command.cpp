@@ -32,7 +32,6 @@ using formats::Setting;
 using formats::Shard;
 using models::CaseResult;
 using models::Diagnostics;
-using models::ParameterGrid;
 using models::SweepCases;
 using models::SweepPoint;
 

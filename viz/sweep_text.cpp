@@ -176,8 +176,11 @@ class SweepText {
     text_ += fmt::format("\n{}\n", styled(kBold, "How runs end that do not complete", colour_));
     for (std::size_t i = 0; i < std::min(kMostHangs, hangs.size()); ++i) {
       const DistinctHang& hang = hangs[i];
-      text_ += fmt::format("{:>3}  {}: {}, {}\n     {}\n", letters(i), counted(hang.count, "run"),
-                           models::verdict_name(hang.verdict), models::printable(hang.why),
+      // "mismatch: all_reduce" needs no verdict before it.
+      const std::string verdict = models::verdict_name(hang.verdict);
+      const bool says_verdict = hang.why.rfind(verdict, 0) == 0;
+      text_ += fmt::format("{:>3}  {}: {}{}\n     {}\n", letters(i), counted(hang.count, "run"),
+                           says_verdict ? "" : verdict + ", ", models::printable(hang.why),
                            command_of(report_, hang.first_case));
     }
     if (hangs.size() > kMostHangs) {

@@ -244,3 +244,10 @@ TEST_CASE("without seeds and jitter a sweep runs each setting once", "[app][swee
   const CommandResult timed = command({"sweep", kSwin, "--vary", "acc=1..2", "--seeds", "3"});
   CHECK(contains(timed.out, "Timings: seeds 0 to 2; durations vary by 10% at most\n"));
 }
+
+TEST_CASE("a verdict that says why is not said twice", "[app][sweep]") {
+  const std::string out = command({"sweep", "scenarios/deepspeed_loss_broadcast.yaml"}).out;
+  CHECK(contains(out,
+                 "  A  1 run: mismatch: total_loss\n"
+                 "     pipesim run scenarios/deepspeed_loss_broadcast.yaml\n"));
+}
