@@ -647,15 +647,26 @@ int command_test(const Arguments& arguments, const Console& console) {
   return run_test(command, coloured(console, values));
 }
 
+models::SweptVariable swept_variable(const std::string& text) {
+  std::string problem;
+  auto variable = models::parse_variable(text, problem);
+  if (!variable) throw UsageError(fmt::format("--vary {}", problem));
+  if (variable->name != models::kJitterVariable) return std::move(*variable);
+  for (const std::string& value : variable->values) {
+    if (models::parse_jitter(value)) continue;
+    throw UsageError(
+        fmt::format("--vary jitter: each is {}, found '{}'", models::kJitterForms, value));
+  }
+  return std::move(*variable);
+}
+
 models::ParameterGrid grid(const po::variables_map& values) {
   models::ParameterGrid grid;
   const Arguments texts = values.count("vary") > 0 ? values["vary"].as<Arguments>() : Arguments();
   const std::vector<formats::Setting> fixed = settings(values, "set");
   for (const std::string& text : texts) {
-    std::string problem;
-    auto variable = models::parse_variable(text, problem);
-    if (!variable) throw UsageError(fmt::format("--vary {}", problem));
-    const std::string& name = variable->name;
+    models::SweptVariable variable = swept_variable(text);
+    const std::string& name = variable.name;
     for (const models::SweptVariable& other : grid.variables) {
       if (other.name == name) throw UsageError(fmt::format("--vary {} is given twice", name));
     }
@@ -663,14 +674,7 @@ models::ParameterGrid grid(const po::variables_map& values) {
       if (setting.first != name) continue;
       throw UsageError(fmt::format("--vary {0} and --set {0} exclude each other", name));
     }
-    if (name == models::kJitterVariable) {
-      for (const std::string& value : variable->values) {
-        if (models::parse_jitter(value)) continue;
-        throw UsageError(
-            fmt::format("--vary jitter: each is {}, found '{}'", models::kJitterForms, value));
-      }
-    }
-    grid.variables.push_back(std::move(*variable));
+    grid.variables.push_back(std::move(variable));
   }
   if (values.count("seeds") > 0) grid.jitter = "10%";
   grid.seeds = number(values, "seeds", 1);
