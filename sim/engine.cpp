@@ -364,9 +364,7 @@ inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
       }
       [[fallthrough]];
     case Step::kOverhead:
-      if ((actor.launch_overhead.ns > 0 || varies_) && work_before_launch(id, actor)) {
-        return Step::kOverhead;
-      }
+      if (work_before_launch(id, actor)) return Step::kOverhead;
       [[fallthrough]];
     case Step::kHostStep:
       if (on_host(actor.role)) {
@@ -388,7 +386,8 @@ inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
 }
 
 // False where there is none.
-bool Engine::work_before_launch(ThreadId id, const Actor& actor) {
+inline bool Engine::work_before_launch(ThreadId id, const Actor& actor) {
+  if (actor.launch_overhead.ns == 0 && !varies_) return false;
   const ActorId at = state_.threads[id].at;
   const Duration overhead =
       varied(Draw::kLaunch, at.value, state_.actors[at].launched, actor.launch_overhead);
