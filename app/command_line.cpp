@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdlib>
 #include <optional>
 #include <regex>
 #include <sstream>
@@ -23,6 +25,8 @@
 #include "app/lint_command.hpp"
 #include "app/opt_command.hpp"
 #include "app/run_command.hpp"
+#include "app/shard.hpp"
+#include "app/sweep_command.hpp"
 #include "app/test_command.hpp"
 #include "app/until.hpp"
 #include "app/version.hpp"
@@ -30,6 +34,8 @@
 #include "models/diagnostics.hpp"
 #include "models/lint.hpp"
 #include "viz/lint_text.hpp"
+#include "models/jitter.hpp"
+#include "models/parameter_sweep.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -88,6 +94,9 @@ po::options_description run_options() {
   add("replay", po::value<std::string>()->value_name("FILE"),
       "run in the order that 'pipesim check --order' has written, with the settings it was found "
       "with");
+  add("jitter", po::value<std::string>()->value_name("HOW"),
+      "vary all durations: by 10% or so at most, or free, of any magnitude (docs/sweep.md)");
+  add("seed", po::value<std::string>()->value_name("N"), "which of these timings; 0");
   add("save-state", po::value<std::string>()->value_name("FILE"),
       "write the end state to a file for 'pipesim explain'; - prints it instead of the report");
   add("loggops", po::value<std::string>()->value_name("PARAMETERS"),
@@ -138,6 +147,31 @@ po::options_description test_options() {
   return options;
 }
 
+po::options_description sweep_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  const auto several = [](const char* name) { return po::value<Arguments>()->value_name(name); };
+  add("vary", several("NAME=VALUES"),
+      "a parameter and its values: 1..8, 1ms..9ms:2ms, a,b,c; several make all combinations. "
+      "'jitter' is by how much durations vary: 0,10%,50%,free");
+  add("seeds", text("N"), "so many random timings of each; without jitter they vary by 10%");
+  add("first-seed", text("S"), "the number of the first timing; 0");
+  add("set", several("NAME=VALUE"), "set a parameter in all runs; may be given several times");
+  add("jobs,j", po::value<int>()->value_name("N"),
+      "how many run at the same time; as many as there are cores");
+  add("output,o", text("FILE"),
+      "keep runs there as they end: the same command goes on from there ({shard}: its number)");
+  add("shard", text("I/N"), "do only part I of N; auto: that which MPI or Slurm says");
+  add("merge", "FILE... are the outputs of all shards: put them together");
+  add("json", "print the result as JSON (docs/json.md)");
+  add("csv", text("FILE"), "write a row for each run; - prints that instead");
+  add("plot", text("FILE"), "draw the result as SVG");
+  add("color", text("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
+  return options;
+}
+
 po::options_description diff_options() {
   po::options_description options("Options");
   auto add = options.add_options();
@@ -171,6 +205,7 @@ constexpr std::string_view kRunHelp =
     "  pipesim run scenarios/deepspeed_loss_broadcast.yaml --stacks\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --log - | grep 'node0:1' | tail\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --save-state hang.json\n"
+    "  pipesim run scenarios/swin_2x2x2.yaml --jitter 10% --seed 17\n"
     "  pipesim run schedule.csv --set forward=2ms --set messages=pg\n"
     "  pipesim run allreduce.goal --loggops L=1000,G=1\n"
     "\n"
@@ -311,6 +346,38 @@ po::options_description import_options() {
   add("color", po::value<std::string>()->value_name("WHEN"), "auto (the default), always or never");
   add("help,h", "print this help");
   return options;
+}
+
+constexpr std::string_view kSweepHelp =
+    "Usage: pipesim sweep FILE [options]\n"
+    "       pipesim sweep --merge FILE... [options]\n"
+    "\n"
+    "Runs the scenario in FILE (- is standard input) in all combinations of some settings, and "
+    "each "
+    "of\n"
+    "these in many random timings, on all cores; says how many do not complete, in which ways, and "
+    "how\n"
+    "long the others take. Shards of a sweep can run on many machines (docs/scale.md).\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim sweep scenarios/swin_2x2x2.yaml --vary acc=1..8\n"
+    "  pipesim sweep scenarios/swin_2x2x2.yaml --vary acc=1..8 --vary jitter=0,10%,50% --seeds "
+    "400\n"
+    "  pipesim sweep scenarios/swin_2x2x2.yaml --vary bwd_dst_buffer=forward,backward --plot "
+    "a.svg\n"
+    "  pipesim sweep step.yaml --seeds 100000 -o runs.jsonl\n"
+    "  pipesim sweep step.yaml --seeds 100000 --shard 3/64 -o part3.jsonl\n"
+    "  pipesim sweep --merge part*.jsonl --csv runs.csv\n"
+    "\n"
+    "Exit code: 0 all runs complete, 1 some do not, 2 bad input or usage, 74 a file could not be "
+    "read\n"
+    "or written, 130 interrupted; of a shard: 0 its runs are done, however they end.\n"
+    "\n";
+
+std::string help_of_sweep() {
+  std::ostringstream text;
+  text << kSweepHelp << sweep_options();
+  return text.str();
 }
 
 constexpr std::string_view kOptHelp =
@@ -517,6 +584,37 @@ sim::EngineKind engine(const po::variables_map& values) {
   throw UsageError(fmt::format("--engine is auto, events or sweep, found '{}'", name));
 }
 
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, value);
+  if (problem != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+// The whole number that the option `name` gives, or `otherwise`.
+std::uint64_t number(const po::variables_map& values, const char* name, std::uint64_t otherwise) {
+  const std::optional<std::string> text = text_of(values, name);
+  if (!text) return otherwise;
+  const std::optional<std::uint64_t> found = whole_number(*text);
+  if (found) return *found;
+  throw UsageError(fmt::format("--{} is a whole number, found '{}'", name, *text));
+}
+
+sim::Jitter jitter(const po::variables_map& values) {
+  const std::optional<std::string> text = text_of(values, "jitter");
+  const bool has_seed = values.count("seed") > 0;
+  if (!text && has_seed) throw UsageError("--seed goes with --jitter");
+  if (!text) return {};
+  const std::optional<sim::Jitter> found = models::parse_jitter(*text);
+  if (!found) {
+    throw UsageError(fmt::format("--jitter is {}, found '{}'", models::kJitterForms, *text));
+  }
+  sim::Jitter result = *found;
+  result.seed = number(values, "seed", 0);
+  return result;
+}
+
 Views views(const po::variables_map& values, bool state_is_printed) {
   Views result;
   result.quiet = state_is_printed;
@@ -543,8 +641,9 @@ Views views(const po::variables_map& values, bool state_is_printed) {
 }
 
 GoalCommand goal_command(const po::variables_map& values) {
-  for (const char* option : {"set", "patch", "params", "until", "engine", "save-state", "stacks",
-                             "log", "log-dir", "schedule", "replay"}) {
+  for (const char* option :
+       {"set", "patch", "params", "until", "engine", "jitter", "seed", "save-state", "stacks", "log",
+        "log-dir", "schedule", "replay"}) {
     if (values.count(option) == 0) continue;
     throw UsageError(fmt::format(
         "--{} is for scenarios: a GOAL file takes --loggops, --json, --dot, --all and --color",
@@ -579,11 +678,12 @@ int command_run(const Arguments& arguments, const Console& console) {
   command.files = scenario_files_of(values, "run");
   command.until = until(values);
   command.engine = engine(values);
+  command.jitter = jitter(values);
   command.list_parameters = values.count("params") > 0;
   command.state_path = text_of(values, "save-state");
   command.views = views(values, command.state_path == "-");
   command.replay_path = text_of(values, "replay");
-  for (const char* option : {"until", "save-state", "engine"}) {
+  for (const char* option : {"until", "save-state", "engine", "jitter", "seed"}) {
     if (command.replay_path && values.count(option) > 0) {
       throw UsageError(fmt::format("--replay and --{} exclude each other", option));
     }
@@ -702,6 +802,111 @@ int command_test(const Arguments& arguments, const Console& console) {
   return run_test(command, coloured(console, values));
 }
 
+models::SweptVariable swept_variable(const std::string& text) {
+  std::string problem;
+  auto variable = models::parse_variable(text, problem);
+  if (!variable) throw UsageError(fmt::format("--vary {}", problem));
+  if (variable->name != models::kJitterVariable) return std::move(*variable);
+  for (const std::string& value : variable->values) {
+    if (models::parse_jitter(value)) continue;
+    throw UsageError(
+        fmt::format("--vary jitter: each is {}, found '{}'", models::kJitterForms, value));
+  }
+  return std::move(*variable);
+}
+
+models::ParameterGrid grid(const po::variables_map& values) {
+  models::ParameterGrid grid;
+  const Arguments texts = values.count("vary") > 0 ? values["vary"].as<Arguments>() : Arguments();
+  const std::vector<formats::Setting> fixed = settings(values, "set");
+  for (const std::string& text : texts) {
+    models::SweptVariable variable = swept_variable(text);
+    const std::string& name = variable.name;
+    for (const models::SweptVariable& other : grid.variables) {
+      if (other.name == name) throw UsageError(fmt::format("--vary {} is given twice", name));
+    }
+    for (const formats::Setting& setting : fixed) {
+      if (setting.first != name) continue;
+      throw UsageError(fmt::format("--vary {0} and --set {0} exclude each other", name));
+    }
+    grid.variables.push_back(std::move(variable));
+  }
+  if (values.count("seeds") > 0) grid.jitter = "10%";
+  grid.seeds = number(values, "seeds", 1);
+  grid.first_seed = number(values, "first-seed", 0);
+  if (grid.seeds == 0 || grid.seeds > models::kMostCases) {
+    throw UsageError(fmt::format("--seeds is a number from 1 to {}", models::kMostCases));
+  }
+  return grid;
+}
+
+SweepViews sweep_views(const po::variables_map& values) {
+  SweepViews views;
+  views.json = values.count("json") > 0;
+  views.csv_path = text_of(values, "csv");
+  views.plot_path = text_of(values, "plot");
+  if (views.json && views.csv_path == "-")
+    throw UsageError("--json and --csv - exclude each other");
+  return views;
+}
+
+int command_merge(const po::variables_map& values, const Console& console) {
+  for (const char* option : {"vary", "seeds", "first-seed", "set", "jobs", "output", "shard"}) {
+    if (values.count(option) == 0) continue;
+    throw UsageError(
+        fmt::format("--{} and --merge exclude each other: the files say what was run", option));
+  }
+  MergeCommand command;
+  if (values.count("file") > 0) command.paths = values["file"].as<Arguments>();
+  if (command.paths.empty()) throw UsageError("--merge needs the outputs of all shards");
+  command.views = sweep_views(values);
+  return run_merge(command, console);
+}
+
+void check_shard(const SweepCommand& command, bool is_auto) {
+  if (command.output == "-") throw UsageError("-o needs a file");
+  if (!command.shard) return;
+  if (!command.output) throw UsageError("--shard needs -o FILE, for --merge");
+  if (is_auto && command.output->find("{shard}") == std::string::npos) {
+    throw UsageError(
+        "all shards would write to one file: put {shard} into its name, as in "
+        "-o part{shard}.jsonl");
+  }
+  const SweepViews& views = command.views;
+  if (views.json || views.csv_path || views.plot_path) {
+    throw UsageError("--json, --csv and --plot go with --merge: a shard does not have all results");
+  }
+}
+
+int command_sweep(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, sweep_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_sweep();
+    return kExitGood;
+  }
+  if (values.count("merge") > 0) return command_merge(values, coloured(console, values));
+  SweepCommand command;
+  command.path = one_file(values, "sweep");
+  if (is_goal_path(command.path)) {
+    throw UsageError(
+        "a GOAL file has no parameters and no timings: 'pipesim sweep' takes scenarios");
+  }
+  command.settings = settings(values, "set");
+  command.grid = grid(values);
+  command.jobs = jobs(values);
+  command.output = text_of(values, "output");
+  command.views = sweep_views(values);
+  const std::optional<std::string> shard = text_of(values, "shard");
+  if (shard) {
+    std::string problem;
+    command.shard = parse_shard(
+        *shard, [](const char* name) { return std::getenv(name); }, problem);
+    if (!command.shard) throw UsageError(problem);
+  }
+  check_shard(command, shard == "auto");
+  return run_sweep(command, coloured(console, values));
+}
+
 int command_opt(const Arguments& arguments, const Console& console) {
   const po::variables_map values = parse(arguments, opt_options());
   if (values.count("help") > 0) {
@@ -793,6 +998,7 @@ constexpr std::array kCommands = {
     Command{"diff", "compare two runs, or two settings of one scenario", command_diff},
     Command{"test", "hold scenarios against what they expect", command_test},
     Command{"lint", "name what is legal but suspect, before any run", command_lint},
+    Command{"sweep", "run a scenario in many settings and random timings", command_sweep},
     Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},
     Command{"import", "make a scenario from a file of another tool", command_import},
     Command{"help", "print this help, or that of a command", command_help},

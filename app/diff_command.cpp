@@ -38,6 +38,7 @@ struct Recipe {
   std::vector<formats::PatchText> patches{};
   std::optional<Until> until{};
   std::optional<std::uint64_t> events{};  // after so many it was interrupted
+  sim::Jitter jitter{};
 };
 
 class Side {
@@ -94,6 +95,7 @@ class Side {
       }
     }
     if (state->interrupted) recipe.events = state->events;
+    recipe.jitter = state->jitter;
     std::optional<Run> run = simulated(recipe);
     if (!run || run->interrupted || run->end.fingerprint == state->fingerprint) return run;
     diagnostics.error({}, fmt::format("made by pipesim {}, and it comes out otherwise here: see "
@@ -121,6 +123,7 @@ class Side {
       options.keep_act_times = true;
       options.keep_log = true;
       if (recipe.events) options.max_events = *recipe.events;
+      options.jitter = recipe.jitter;
       options.progress = progress.run();
       run_.simulation = simulate_until(run_.scenario->graph, recipe.until, options, diagnostics);
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -41,7 +42,8 @@ std::string progress_text(const sim::ExploreProgress& progress) {
                      static_cast<double>(progress.states) / 1e6, millions(progress.steps));
 }
 
-ProgressLine::ProgressLine(const Console& console) : console_(console) {
+ProgressLine::ProgressLine(const Console& console, std::function<std::string()> text)
+    : console_(console), text_(std::move(text)) {
   if (console.err_terminal) thread_ = std::thread([this] { show(); });
 }
 
@@ -73,9 +75,8 @@ void ProgressLine::show() {
       done_before = done;
     }
     const bool explores = exploration_.steps > 0;
-    console_.err << kClearLine
-                 << (explores ? progress_text(exploration_) : progress_text(run_, rate))
-                 << std::flush;
+    const std::string text = explores ? progress_text(exploration_) : progress_text(run_, rate);
+    console_.err << kClearLine << (text_ ? text_() : text) << std::flush;
   }
   console_.err << kClearLine << std::flush;
 }

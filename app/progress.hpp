@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -24,7 +25,8 @@ std::string progress_text(const sim::ExploreProgress& progress);
 /// it does nothing.
 class ProgressLine {
  public:
-  explicit ProgressLine(const Console& console);
+  /// `text`: what the line says, instead of how far run() is.
+  explicit ProgressLine(const Console& console, std::function<std::string()> text = {});
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
   ProgressLine& operator=(const ProgressLine&) = delete;
@@ -40,6 +42,7 @@ class ProgressLine {
   void show();
 
   const Console& console_;
+  const std::function<std::string()> text_;
   sim::RunProgress run_;
   sim::ExploreProgress exploration_;
   std::mutex mutex_;

@@ -44,6 +44,7 @@ formats::SavedState state_of(const RunCommand& command, const ScenarioInput& inp
   state.patches = input.patches();
   state.settings = input.settings();
   if (command.until) state.until = command.until->text;
+  state.jitter = command.jitter;
   state.interrupted = simulation.outcome.end == sim::RunEnd::kInterrupted;
   state.events = simulation.outcome.events;
   state.verdict = simulation.explanation.verdict;
@@ -111,6 +112,7 @@ int run_run(const RunCommand& command, const Console& console) {
     sim::RunOptions options;
     options.stop = console.interrupted;
     options.engine = command.engine;
+    options.jitter = command.jitter;
     options.keep_log = command.views.need_log();
     options.progress = progress.run();
     if (order) options.order = &events;

@@ -17,6 +17,7 @@ struct RunCommand {
   std::optional<Until> until;
   std::optional<std::string> replay_path;  // an order that `pipesim check` has written
   sim::EngineKind engine = sim::EngineKind::kAuto;
+  sim::Jitter jitter;
   std::optional<std::string> state_path;  // for `pipesim explain`; `-`: standard output
   Views views;
 };

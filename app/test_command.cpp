@@ -4,11 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <exception>
-#include <mutex>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +11,7 @@
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
 #include "app/scenario_files.hpp"
+#include "app/workers.hpp"
 #include "formats/figure_update.hpp"
 #include "formats/scenario.hpp"
 #include "models/expectation.hpp"
@@ -43,7 +39,7 @@ struct Test {
   std::size_t index = 0;  // of the expectation in the file
   std::vector<formats::Setting> settings;
   TestResult result;
-  bool ready = false;  // there is nothing to run, or it was run
+  bool ready = false;  // there is nothing to run
   bool unreadable = false;
   // Of a run that was held against its expectation:
   std::vector<Unmet> unmet;
@@ -194,68 +190,6 @@ void run_one(const File& file, const TestCommand& command, const std::atomic<boo
   }
 }
 
-// Threads that run tests, and who waits for their results.
-class Pool {
- public:
-  Pool(Suite& suite, const TestCommand& command, const Console& console)
-      : suite_(suite), command_(command), stop_(console.interrupted) {
-    const std::size_t cores = std::max(1u, std::thread::hardware_concurrency());
-    const std::size_t wanted = command.jobs == 0 ? cores : command.jobs;
-    const std::size_t count = std::min(wanted, suite.tests.size());
-    try {
-      for (std::size_t i = 0; i < count; ++i) threads_.emplace_back([this] { work(); });
-    } catch (const std::system_error&) {  // fewer will do
-    }
-    if (threads_.empty()) work();
-  }
-
-  Pool(const Pool&) = delete;
-  Pool& operator=(const Pool&) = delete;
-
-  ~Pool() {
-    next_ = suite_.tests.size();
-    for (std::thread& thread : threads_) thread.join();
-  }
-
-  /// Returns when all tests below `end` are ready.
-  void wait_for(std::size_t end) {
-    std::unique_lock<std::mutex> lock(mutex_);
-    for (std::size_t i = 0; i < end; ++i) {
-      changed_.wait(lock, [&] { return suite_.tests[i].ready || problem_; });
-      if (problem_) std::rethrow_exception(problem_);
-    }
-  }
-
- private:
-  void work() {
-    for (;;) {
-      const std::size_t i = next_++;
-      if (i >= suite_.tests.size()) return;
-      Test& test = suite_.tests[i];
-      if (test.ready) continue;
-      std::exception_ptr problem;
-      try {
-        run_one(suite_.files[test.file], command_, stop_, test);
-      } catch (...) {  // out of memory
-        problem = std::current_exception();
-      }
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (problem && !problem_) problem_ = problem;
-      test.ready = true;
-      changed_.notify_all();
-    }
-  }
-
-  Suite& suite_;
-  const TestCommand& command_;
-  const std::atomic<bool>* stop_;
-  std::atomic<std::size_t> next_{0};
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::exception_ptr problem_;
-  std::vector<std::thread> threads_;
-};
-
 // ---------------------------------------------------------------------------------------------
 // What came out
 
@@ -340,10 +274,13 @@ int run_test(const TestCommand& command, const Console& console) {
   std::vector<TestResult> results;
   {
     const Simulating now(console);
-    Pool pool(suite, command, console);
+    Workers workers(suite.tests.size(), command.jobs, [&](std::size_t i) {
+      Test& test = suite.tests[i];
+      if (!test.ready) run_one(suite.files[test.file], command, console.interrupted, test);
+    });
     std::size_t begin = 0;
     for (const File& file : suite.files) {
-      pool.wait_for(file.tests_end);
+      workers.wait_for(file.tests_end);
       std::vector<models::Place> refused;
       if (command.update) {
         refused =

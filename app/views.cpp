@@ -102,7 +102,8 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
   report.pipeline = models::pipeline_report(graph, simulation.lowered, simulation.outcome);
   report.memory = models::memory_report(graph, simulation.lowered, simulation.outcome);
   report.misplacements = models::find_misplacements(graph, explanation);
-  report.remedies = models::find_remedies(graph, explanation);
+  report.remedies = models::find_remedies(graph, explanation, simulation.jitter);
+  report.jitter = simulation.jitter;
   if (views.all) report.all_waits = all_waits(graph, simulation);
   console.out << (views.json ? viz::json_report(report)
                              : viz::text_report(report, {console.out_colour}));

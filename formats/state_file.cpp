@@ -11,6 +11,7 @@
 
 #include "formats/json_text.hpp"
 #include "models/expectation.hpp"
+#include "models/jitter.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -49,8 +50,9 @@ class StateReader {
     state.patches = patches();
     state.settings = settings();
     if (json_.contains("until")) state.until = text_of("until");
+    if (json_.contains("jitter")) state.jitter = jitter();
     state.interrupted = truth("interrupted");
-    state.events = count_in("events");
+    state.events = count_in("events", "a number of events");
     const std::string verdict = text_of("verdict");
     const auto known = models::find_verdict(verdict);
     if (known) state.verdict = *known;
@@ -131,12 +133,21 @@ class StateReader {
     return false;
   }
 
-  std::uint64_t count_in(const char* key) {
+  std::uint64_t count_in(const char* key, const char* what) {
     const Json* value = find(key);
     if (value == nullptr) return 0;
     if (value->is_number_unsigned()) return value->get<std::uint64_t>();
-    refuse_type(key, "a number of events", *value);
+    refuse_type(key, what, *value);
     return 0;
+  }
+
+  sim::Jitter jitter() {
+    const std::string text = text_of("jitter");
+    const auto found = models::parse_jitter(text);
+    if (!found) refuse("jitter", fmt::format("a jitter is {}", models::kJitterForms));
+    sim::Jitter result = found.value_or(sim::Jitter());
+    result.seed = count_in("seed", "a seed");
+    return result;
   }
 
   std::string text_of_lines(const char* key, const Json& value) {
@@ -229,6 +240,10 @@ std::optional<std::string> write_state(const SavedState& state, Diagnostics& dia
                {"events", state.events},
                {"interrupted", state.interrupted}};
   if (!state.until.empty()) json["until"] = state.until;
+  if (state.jitter.varies()) {
+    json["jitter"] = models::jitter_text(state.jitter);
+    json["seed"] = state.jitter.seed;
+  }
   json["settings"] = Json::array();
   for (const auto& [name, value] : state.settings) {
     json["settings"].push_back({{"name", name}, {"value", value}});

@@ -14,6 +14,7 @@
 #include "formats/scenario.hpp"
 #include "models/diagnostics.hpp"
 #include "sim/fingerprint.hpp"
+#include "sim/jitter.hpp"
 
 namespace pipesim::formats {
 
@@ -28,6 +29,7 @@ struct SavedState {
   std::vector<PatchText> patches;
   std::vector<Setting> settings;
   std::string until;         // --until, as it was given; empty: nothing
+  sim::Jitter jitter{};      // how durations varied
   bool interrupted = false;  // by the user, after `events`
   std::uint64_t events = 0;  // that were handled
   sim::Verdict verdict = sim::Verdict::kCompleted;

@@ -32,8 +32,11 @@ std::vector<std::uint32_t> fed_streams(const TaskGraph& graph, std::uint32_t act
 
 class Search {
  public:
-  Search(const TaskGraph& graph, const Explanation& explanation, std::uint64_t most_acts)
-      : graph_(graph), explanation_(explanation), acts_left_(most_acts) {}
+  Search(const TaskGraph& graph, const Explanation& explanation, const sim::Jitter& jitter,
+         std::uint64_t most_acts)
+      : graph_(graph), explanation_(explanation), acts_left_(most_acts) {
+    options_.jitter = jitter;
+  }
 
   std::vector<Remedy> run() {
     for (const Wait& wait : explanation_.cycle) {
@@ -52,6 +55,7 @@ class Search {
 
   const TaskGraph& graph_;
   const Explanation& explanation_;
+  sim::RunOptions options_;
   std::uint64_t acts_left_;
   std::set<std::string> tried_;
   std::vector<Remedy> result_;
@@ -62,7 +66,7 @@ bool Search::completes(const TaskGraph& changed) {
   acts_left_ -= explanation_.acts_expected;
   Diagnostics diagnostics;
   const std::optional<Lowered> lowered = lower(changed, diagnostics);
-  return lowered && sim::run(lowered->plan).end == sim::RunEnd::kCompleted;
+  return lowered && sim::run(lowered->plan, options_).end == sim::RunEnd::kCompleted;
 }
 
 void Search::try_streams(const Wait& wait) {
@@ -139,8 +143,8 @@ std::vector<Misplacement> find_misplacements(const TaskGraph& graph,
 }
 
 std::vector<Remedy> find_remedies(const TaskGraph& graph, const Explanation& explanation,
-                                  std::uint64_t most_acts) {
-  return Search(graph, explanation, most_acts).run();
+                                  const sim::Jitter& jitter, std::uint64_t most_acts) {
+  return Search(graph, explanation, jitter, most_acts).run();
 }
 
 }  // namespace pipesim::models

@@ -10,6 +10,7 @@
 
 #include "models/explanation.hpp"
 #include "models/task_graph.hpp"
+#include "sim/jitter.hpp"
 
 namespace pipesim::models {
 
@@ -40,8 +41,10 @@ struct Misplacement {
 std::vector<Misplacement> find_misplacements(const TaskGraph& graph,
                                              const Explanation& explanation);
 
-/// Those of the candidates that let the run complete, in the order of the cycle.
+/// Those of the candidates that let the run complete in the timing `jitter`, in the order of the
+/// cycle.
 std::vector<Remedy> find_remedies(const TaskGraph& graph, const Explanation& explanation,
+                                  const sim::Jitter& jitter = {},
                                   std::uint64_t most_acts = kMostRemedyActs);
 
 }  // namespace pipesim::models

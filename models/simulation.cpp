@@ -7,6 +7,7 @@ namespace pipesim::models {
 Simulation simulate(const TaskGraph& graph, Lowered lowered, const sim::RunOptions& options) {
   Simulation result;
   result.lowered = std::move(lowered);
+  result.jitter = options.jitter;
   result.outcome = sim::run(result.lowered.plan, options);
   if (result.outcome.end == sim::RunEnd::kStuck) {
     result.waits = sim::wait_graph(result.lowered.plan, result.outcome.state);

@@ -18,6 +18,7 @@ struct Simulation {
   sim::Outcome outcome;
   sim::WaitGraph waits;  // empty unless the run came to rest with work left
   Explanation explanation;
+  sim::Jitter jitter;  // what the run was made with
 };
 
 /// Runs and explains `lowered`, made from `graph`.

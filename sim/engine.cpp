@@ -35,6 +35,7 @@ class Engine {
         options_(options),
         watches_enters_(options.keep_act_times || options.keep_log || options.until_actor.valid()),
         one_by_one_(options.order != nullptr),
+        varies_(options.jitter.varies()),
         state_(State::initial(plan)) {
     if (options.keep_act_times) act_times_ = ActTimesTable(plan, options.last_times_of);
   }
@@ -48,6 +49,7 @@ class Engine {
         options_(options),
         watches_enters_(false),
         one_by_one_(true),
+        varies_(false),
         state_(State::initial(plan)) {}
   void begin(std::vector<Event>& pending);
   void step(Event event, std::vector<Event>& pending);
@@ -69,6 +71,7 @@ class Engine {
   bool run_inbox(ThreadId id);
   bool run_from(ThreadId id, Step step);
   Step prepare(ThreadId id, const Actor& actor, Step step);
+  bool work_before_launch(ThreadId id, const Actor& actor);
   bool ready(ActorId id) const;
   bool wait_for_input(ThreadId id);
   bool create_communicators(ThreadId id);
@@ -89,6 +92,17 @@ class Engine {
   void join(ThreadLine& line, ThreadId id);
   void join(StreamLine& line, StreamId id);
   ThreadId leave(ThreadLine& line);
+
+  // Durations (rules 11).
+  Duration varied(Draw what, std::uint32_t id, std::uint64_t k, Duration plain) const {
+    return varies_ ? options_.jitter.of(what, id, k, plain) : plain;
+  }
+  Duration op_takes(ActorId id, Duration plain) const {
+    return varied(Draw::kOp, id.value, state_.actors[id].done, plain);
+  }
+  Duration call_takes(CallId id, Duration plain) const {
+    return varied(Draw::kCall, id.value, act_of(id), plain);
+  }
 
   // Messages (rules 4 and 5.1).
   void send_messages(ActorId id, std::uint32_t k, bool at_launch);
@@ -173,6 +187,7 @@ class Engine {
   const RunOptions& options_;
   const bool watches_enters_;
   const bool one_by_one_;  // a thread launches one act, or reads one message, at each wake
+  const bool varies_;
   State state_;
   EventQueue queue_;
   Time end_of_run_ = kEndOfTime;  // what would happen then, or later, does not
@@ -424,11 +439,7 @@ inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
       }
       [[fallthrough]];
     case Step::kOverhead:
-      if (actor.launch_overhead.ns > 0) {
-        queue_.push(later(queue_.now(), actor.launch_overhead), Priority::kHost,
-                    {EventKind::kThreadWakes, id.value});
-        return Step::kOverhead;
-      }
+      if (work_before_launch(id, actor)) return Step::kOverhead;
       [[fallthrough]];
     case Step::kHostStep:
       if (on_host(actor.role)) {
@@ -449,6 +460,17 @@ inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
   return Step::kNone;
 }
 
+// False where there is none.
+inline bool Engine::work_before_launch(ThreadId id, const Actor& actor) {
+  if (actor.launch_overhead.ns == 0 && !varies_) return false;
+  const ActorId at = state_.threads[id].at;
+  const Duration overhead =
+      varied(Draw::kLaunch, at.value, state_.actors[at].launched, actor.launch_overhead);
+  if (overhead.ns == 0) return false;
+  queue_.push(later(queue_.now(), overhead), Priority::kHost, {EventKind::kThreadWakes, id.value});
+  return true;
+}
+
 bool Engine::wait_for_input(ThreadId id) {
   const ActorId actor = state_.threads[id].at;
   const OutsideInput& input = plan_.actors[actor].input;
@@ -457,9 +479,13 @@ bool Engine::wait_for_input(ThreadId id) {
   const Duration all{input.every.ns > 0 && item > kEndOfTime.ns / input.every.ns
                          ? kEndOfTime.ns
                          : input.every.ns * item};
-  const Time arrival = later(later(Time{0}, input.first), all);
+  Time arrival = later(later(Time{0}, input.first), all);
+  if (options_.jitter.free) {
+    arrival = later(queue_.now(), varied(Draw::kInput, actor.value, item, Duration{0}));
+  }
   if (arrival <= queue_.now() && !one_by_one_) return true;
-  queue_.push(std::max(arrival, queue_.now()), Priority::kHost, {EventKind::kThreadWakes, id.value});
+  queue_.push(std::max(arrival, queue_.now()), Priority::kHost,
+              {EventKind::kThreadWakes, id.value});
   return false;
 }
 
@@ -675,7 +701,12 @@ void Engine::take_credits(ActorId id, std::uint32_t k, std::uint32_t& missing) {
 }
 
 void Engine::wake(ThreadId id) {
-  queue_.push(queue_.now(), Priority::kHost, {EventKind::kThreadWakes, id.value});
+  Time time = queue_.now();
+  if (varies_) {
+    const auto now = static_cast<std::uint64_t>(time.ns);
+    time = later(time, varied(Draw::kWake, id.value, now, Duration{0}));
+  }
+  queue_.push(time, Priority::kHost, {EventKind::kThreadWakes, id.value});
 }
 
 void Engine::wake_line(ThreadLine& line) {
@@ -890,7 +921,7 @@ void Engine::start(StreamId id, ActorId actor_id) {
   if (actor.role == Role::kWait) return start_wait(id, actor.signal);
   if (actor.role == Role::kCalls) return start_calls(actor_id);
   if (!actor.collective.valid()) {
-    queue_.push(later(queue_.now(), actor.takes), Priority::kDevice,
+    queue_.push(later(queue_.now(), op_takes(actor_id, actor.takes)), Priority::kDevice,
                 {EventKind::kOpEnds, id.value});
     return;
   }
@@ -899,14 +930,15 @@ void Engine::start(StreamId id, ActorId actor_id) {
   if (++started < collective.members_end - collective.members) return;
   started = 0;
   const LinkId link = plan_.communicators[collective.communicator].link;
-  if (hangs(link, collective.takes)) {
+  const Duration takes = op_takes(plan_.members[collective.members].actor, collective.takes);
+  if (hangs(link, takes)) {
     state_.hangs[actor.collective] = 1;
     for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
       set_link_error(link, plan_.actors[plan_.members[i].actor].stream);
     }
     return;
   }
-  queue_.push(later(queue_.now(), collective.takes), Priority::kDevice,
+  queue_.push(later(queue_.now(), takes), Priority::kDevice,
               {EventKind::kCollectiveEnds, actor.collective.value});
 }
 
@@ -1041,7 +1073,9 @@ void Engine::fire(SignalId id) {
 }
 
 void Engine::op_ends_now(StreamId id) {
-  queue_.push(queue_.now(), Priority::kDevice, {EventKind::kOpEnds, id.value});
+  const ActorId actor = state_.streams[id].items.front().actor();
+  queue_.push(later(queue_.now(), op_takes(actor, Duration{0})), Priority::kDevice,
+              {EventKind::kOpEnds, id.value});
 }
 
 void Engine::start_wait(StreamId id, SignalId signal) {
@@ -1093,6 +1127,7 @@ void Engine::arrive(CallId id) {
     state_.calls[state_.in_round[i]] = CallStage::kRunning;
     takes = std::max(takes, plan_.calls[state_.in_round[i]].takes);
   }
+  takes = call_takes(state_.in_round[communicator.ranks], takes);
   if (hangs(communicator.link, takes)) {
     for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
       hang(state_.in_round[i], communicator.link);
@@ -1117,9 +1152,9 @@ void Engine::send(CallId id) {
   const Call& call = plan_.calls[id];
   if (call.eager) {
     state_.calls[id] = CallStage::kRunning;
-    if (hangs(call.link, call.takes)) return hang(id, call.link);
-    queue_.push(later(queue_.now(), call.takes), Priority::kDevice,
-                {EventKind::kCallEnds, id.value});
+    const Duration takes = call_takes(id, call.takes);
+    if (hangs(call.link, takes)) return hang(id, call.link);
+    queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kCallEnds, id.value});
     return;
   }
   state_.channels[call.channel].sender = id;
@@ -1137,7 +1172,8 @@ void Engine::receive(CallId id) {
 void Engine::take_message(ChannelId id, CallId receiver) {
   check_pair(state_.channels[id].messages.pop(), receiver);
   state_.calls[receiver] = CallStage::kRunning;
-  queue_.push(later(queue_.now(), plan_.calls[receiver].takes), Priority::kDevice,
+  const Duration takes = call_takes(receiver, plan_.calls[receiver].takes);
+  queue_.push(later(queue_.now(), takes), Priority::kDevice,
               {EventKind::kCallEnds, receiver.value});
 }
 
@@ -1147,8 +1183,9 @@ void Engine::meet(ChannelId id) {
   check_pair({channel.sender, act_of(channel.sender)}, channel.receiver);
   state_.calls[channel.sender] = CallStage::kRunning;
   state_.calls[channel.receiver] = CallStage::kRunning;
-  const Duration takes =
+  const Duration longer =
       std::max(plan_.calls[channel.sender].takes, plan_.calls[channel.receiver].takes);
+  const Duration takes = call_takes(channel.sender, longer);
   const LinkId link =
       plan_.calls[plan_.calls[channel.sender].link.valid() ? channel.sender : channel.receiver]
           .link;

@@ -10,6 +10,7 @@
 #include "sim/event.hpp"
 #include "sim/fingerprint.hpp"
 #include "sim/ids.hpp"
+#include "sim/jitter.hpp"
 #include "sim/plan.hpp"
 #include "sim/state.hpp"
 #include "sim/time.hpp"
@@ -50,6 +51,7 @@ struct RunOptions {
   // If given, these events happen first, one after the other, each at its time or, if that is past by
   // then, at once; and host threads do but one thing at a time (docs/check.md).
   const std::vector<Event>* order = nullptr;
+  Jitter jitter{};                       // how durations vary from act to act
   RunProgress* progress = nullptr;       // brought up to date now and then
 };
 

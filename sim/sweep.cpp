@@ -738,6 +738,7 @@ const char* sweep_obstacle(const Plan& plan, const RunOptions& options) {
     return "the order of events is asked for";
   }
   if (options.order != nullptr) return "an order of events is given";
+  if (options.jitter.varies()) return "durations vary from act to act";
   if (const char* obstacle = timing_obstacle(plan)) return obstacle;
   // Timing decides nothing in the rest either, but the sweep does not know them.
   if (!plan.edges.empty()) return "actors wait for data or credits";

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/expectation.hpp"
+#include "models/jitter.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -169,6 +170,10 @@ std::string json_report(const Report& report) {
       {"time_ns", explanation.time_ns},
       {"fingerprint", fingerprint_text(explanation.fingerprint)},
       {"acts", {{"done", explanation.acts_done}, {"expected", explanation.acts_expected}}}};
+  if (report.jitter.varies()) {
+    json["jitter"] = models::jitter_text(report.jitter);
+    json["seed"] = report.jitter.seed;
+  }
   json["cycle"] = Json::array();
   for (const Wait& wait : explanation.cycle) json["cycle"].push_back(wait_json(wait));
   json["cycle_is_shortest"] = explanation.cycle_is_shortest;

@@ -8,6 +8,7 @@
 
 #include "viz/text_report.hpp"
 #include "viz/words.hpp"
+#include "viz/xml.hpp"
 
 namespace pipesim::viz {
 namespace {
@@ -117,58 +118,9 @@ std::string shell_word(const std::string& text) {
   return quoted + "'";
 }
 
-// The length of the character of UTF-8 at the beginning of `text` that XML may contain, or 0.
-std::size_t xml_character(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned first = byte(0);
-  if (first < 0x80) return first >= 0x20 || first == '\n' || first == '\t' ? 1 : 0;
-  const std::size_t size = first >= 0xf0 && first < 0xf5   ? 4
-                           : first >= 0xe0 && first < 0xf0 ? 3
-                           : first >= 0xc2 && first < 0xe0 ? 2
-                                                           : 0;
-  if (size == 0 || text.size() < size) return 0;
-  unsigned code = first & (0xffu >> (size + 1));
-  for (std::size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xc0u) != 0x80u) return 0;
-    code = (code << 6) | (byte(i) & 0x3fu);
-  }
-  const bool too_long = (size == 3 && code < 0x800) || (size == 4 && code < 0x10000);
-  const bool no_character =
-      (code >= 0xd800 && code < 0xe000) || code == 0xfffe || code == 0xffff || code > 0x10ffff;
-  return too_long || no_character ? 0 : size;
-}
-
-std::string xml(std::string_view text) {
-  std::string result;
-  while (!text.empty()) {
-    const std::size_t size = xml_character(text);
-    switch (size == 0 ? '\0' : text.front()) {
-      case '\0':
-        result += '?';
-        break;
-      case '&':
-        result += "&amp;";
-        break;
-      case '<':
-        result += "&lt;";
-        break;
-      case '>':
-        result += "&gt;";
-        break;
-      case '"':
-        result += "&quot;";
-        break;
-      default:
-        result += text.substr(0, size);
-    }
-    text.remove_prefix(std::max<std::size_t>(size, 1));
-  }
-  return result;
-}
-
 std::string xml_attribute(std::string_view text) {
   std::string result;
-  for (const char c : xml(text)) {
+  for (const char c : xml_text(text)) {
     if (c == '\n' || c == '\t') {
       result += c == '\n' ? "&#10;" : "&#9;";
     } else {
@@ -214,7 +166,7 @@ std::string test_case(const TestResult& result) {
   }
   const char* tag = result.status == TestStatus::kFailed ? "failure" : "error";
   return fmt::format("{}>\n      <{} message=\"{}\">{}</{}>\n    </testcase>\n", head, tag, message,
-                     xml(result.details), tag);
+                     xml_text(result.details), tag);
 }
 
 }  // namespace

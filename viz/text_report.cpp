@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "models/expectation.hpp"
+#include "models/jitter.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
 
@@ -61,6 +62,12 @@ std::string death_text(const models::DeathReport& death, const std::vector<std::
       break;
   }
   return fmt::format("{} {} ended at {} by the launcher", who, one ? "was" : "were", when);
+}
+
+std::string timing_text(const sim::Jitter& jitter) {
+  return jitter.free ? fmt::format("All durations are drawn at random: seed {}", jitter.seed)
+                     : fmt::format("Durations vary by {} at most: seed {}",
+                                   models::jitter_text(jitter), jitter.seed);
 }
 
 class TextReport {
@@ -136,6 +143,7 @@ void TextReport::add_verdict() {
                        report_.graph.name.empty() ? "" : "  ", styled(colour, verdict), why,
                        time_text(explanation_.time_ns), counted(report_.graph.ranks, "rank"),
                        explanation_.acts_done, counted(explanation_.acts_expected, "act"));
+  if (report_.jitter.varies()) text_ += timing_text(report_.jitter) + "\n";
 }
 
 std::vector<std::string> TextReport::cycle_row(const std::string& number,

@@ -10,6 +10,7 @@
 #include "models/pipeline_report.hpp"
 #include "models/remedies.hpp"
 #include "models/task_graph.hpp"
+#include "sim/jitter.hpp"
 
 namespace pipesim::viz {
 
@@ -22,6 +23,7 @@ struct Report {
   std::vector<models::Wait> all_waits;  // the whole wait-for graph; only where asked for
   std::optional<models::PipelineReport> pipeline;
   std::optional<models::MemoryReport> memory;
+  sim::Jitter jitter{};  // that the run was made with
 };
 
 struct TextOptions {

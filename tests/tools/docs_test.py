@@ -57,7 +57,8 @@ class Docs(unittest.TestCase):
         self.assertEqual(names, re.findall(r"^### ([\w-]+)$", page, re.M))
 
     def test_every_key_of_the_json_report_is_on_its_page(self):
-        sources = read("viz/json_report.cpp") + read("viz/difference_text.cpp") + read("viz/lint_text.cpp")
+        sources = "".join(read(f"viz/{name}.cpp") for name in (
+            "json_report", "difference_text", "lint_text", "sweep_text", "check_text"))
         keys = set(re.findall(r'\{"(\w+)",|json\["(\w+)"\]', sources))
         names = {name for pair in keys for name in pair if name}
         page = set(re.findall(r"\w+", read("docs/json.md")))

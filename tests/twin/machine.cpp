@@ -91,6 +91,44 @@ void Machine::send_start_messages() {
   }
 }
 
+// [11] Varied durations ---------------------------------------------------------------------------
+
+namespace {
+
+std::uint64_t mix(std::uint64_t h, std::uint64_t w) {
+  std::uint64_t z = (h ^ w) + 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+}  // namespace
+
+std::int64_t Machine::varied(int w1, int w2, std::int64_t w3, std::int64_t plain) const {
+  const Timing& timing = spec.timing;
+  const std::uint64_t g =
+      mix(mix(mix(timing.seed, 0), static_cast<std::uint64_t>(w1)), static_cast<std::uint64_t>(w2));
+  const std::uint64_t h = mix(g, static_cast<std::uint64_t>(w3));
+  if (timing.free) {
+    std::int64_t power = 1;
+    for (std::uint64_t i = 0; i < g % 12 + h % 12; ++i) power *= 2;
+    return power - 1 + static_cast<std::int64_t>(mix(h, 0) % static_cast<std::uint64_t>(power));
+  }
+  const std::int64_t part = plain * timing.permille / 1000;
+  const std::int64_t first = std::max<std::int64_t>(0, plain - part);
+  return first +
+         static_cast<std::int64_t>(h % static_cast<std::uint64_t>(plain + part - first + 1));
+}
+
+/// Of all calls, in the order of actors.
+int Machine::number_of(const CallRef& ref) const {
+  int number = ref.call;
+  for (int a = 0; a < ref.act.actor; ++a) number += count_of(at(spec.actors, a).calls);
+  return number;
+}
+
+void Machine::wake_soon(int thread) { add_wake(now + varied(4, thread, now, 0), thread); }
+
 void Machine::add_wake(std::int64_t time, int thread) {
   must(!thread_state(thread).wake_is_due, "a thread is woken twice");
   thread_state(thread).wake_is_due = true;
@@ -228,7 +266,8 @@ bool Machine::blocks_for_outside_input(int t, Act act) {
     thread_state(t).blocked = Blocked{act, Step::kOutsideInput};
     return true;
   }
-  const std::int64_t arrives = outside.first + act.k * outside.every;
+  std::int64_t arrives = outside.first + act.k * outside.every;
+  if (spec.timing.free) arrives = now + varied(3, act.actor, act.k, 0);
   if (arrives <= now) return false;
   thread_state(t).blocked = Blocked{act, Step::kOutsideInput};
   add_wake(arrives, t);
@@ -319,14 +358,14 @@ void Machine::finish_creation(int c) {
     return;
   }
   communicator.exists = true;
-  for (int t : communicator.blocked) add_wake(now, t);
+  for (int t : communicator.blocked) wake_soon(t);
   communicator.blocked.clear();
 }
 
 // [3.4] Launch overhead and launch queue ----------------------------------------------------------
 
 bool Machine::blocks_for_overhead(int t, Act act) {
-  const std::int64_t overhead = actor(act.actor).launch_overhead;
+  const std::int64_t overhead = varied(2, act.actor, act.k, actor(act.actor).launch_overhead);
   if (overhead == 0) return false;
   thread_state(t).blocked = Blocked{act, Step::kOverhead};
   add_wake(now + overhead, t);
@@ -491,12 +530,12 @@ void Machine::deliver(const Message& message) {
   }
   if (!at(spec.threads, t).program) {
     thread.inbox.push_back(message);
-    if (thread.idle()) add_wake(now, t);
+    if (thread.idle()) wake_soon(t);
     return;
   }
   count(message);
   const std::optional<int> next = next_in_program(t);
-  if (thread.idle() && next && ready(*next)) add_wake(now, t);
+  if (thread.idle() && next && ready(*next)) wake_soon(t);
 }
 
 // [5.2] Streams -----------------------------------------------------------------------------------
@@ -527,7 +566,7 @@ void Machine::start(Act act) {
     case Role::kCalls:
       return start_calls(act);
     case Role::kRecord:
-      return run_for(0, Event{{act}, -1, {}, -1});
+      return run_for(varied(0, act.actor, act.k, 0), Event{{act}, -1, {}, -1});
     case Role::kWait:
       return start_wait(act);
     default:
@@ -547,6 +586,7 @@ void Machine::start_op(Act act) {
       takes = std::max(takes, actor(member.actor).takes);
     }
   }
+  takes = varied(0, together.front().actor, act.k, takes);
   const int collective = actor(act.actor).collective;
   const int communicator = collective < 0 ? -1 : at(spec.collectives, collective).communicator;
   const int link = communicator < 0 ? -1 : at(spec.communicators, communicator).link;
@@ -586,7 +626,7 @@ void Machine::leave(const Entry& mark, int s) {
   } else {
     ThreadState& thread = thread_state(mark.synchronizes);
     thread.streams_marked.erase(s);
-    if (thread.streams_marked.empty()) add_wake(now, mark.synchronizes);
+    if (thread.streams_marked.empty()) wake_soon(mark.synchronizes);
   }
 }
 
@@ -606,11 +646,11 @@ void Machine::end(Act act) {
     const int freed = stream.waiters.front();
     stream.waiters.pop_front();
     stream.place_kept.insert(freed);
-    add_wake(now, freed);
+    wake_soon(freed);
   }
   const int t = actor(act.actor).thread;
   const std::optional<Blocked>& blocked = thread_state(t).blocked;
-  if (blocked && blocked->step == Step::kBlocking && blocked->act == act) add_wake(now, t);
+  if (blocked && blocked->step == Step::kBlocking && blocked->act == act) wake_soon(t);
   start_head(s);
   if (has_room(s)) give_room_back(act);
   start_dependents(s);

@@ -312,6 +312,9 @@ class Machine {
  private:
   void send_start_messages();
   void add_wake(std::int64_t time, int thread);
+  void wake_soon(int thread);
+  std::int64_t varied(int w1, int w2, std::int64_t w3, std::int64_t plain) const;
+  int number_of(const CallRef& ref) const;
   void wake(int thread);
   void run_arrival(int thread);
   void run_program(int thread);

@@ -235,7 +235,7 @@ void Machine::unlock(int l) {
   if (lock.line.empty()) return;
   lock.holder = lock.line.front();
   lock.line.pop_front();
-  add_wake(now, *lock.holder);
+  wake_soon(*lock.holder);
 }
 
 // [9.2] Events of streams -------------------------------------------------------------------------
@@ -248,7 +248,9 @@ void Machine::note_launch(Act act) {
 
 void Machine::start_wait(Act act) {
   SignalState& signal = signal_state(actor(act.actor).signal);
-  if (signal.fired >= needs.at(act)) return run_for(0, Event{{act}, -1, {}, -1});
+  if (signal.fired >= needs.at(act)) {
+    return run_for(varied(0, act.actor, act.k, 0), Event{{act}, -1, {}, -1});
+  }
   branches.insert("9.2 wait has to wait");
   signal.streams.push_back({needs.at(act), -1, act});
 }
@@ -261,7 +263,7 @@ void Machine::fire(int s) {
     if (waiter.need > signal.fired) {
       remaining.push_back(waiter);
     } else {
-      add_wake(now, waiter.thread);
+      wake_soon(waiter.thread);
     }
   }
   signal.threads = std::exchange(remaining, {});
@@ -270,7 +272,8 @@ void Machine::fire(int s) {
       branches.insert("9.2 wait of a later record");
       remaining.push_back(waiter);
     } else {
-      run_for(0, Event{{*waiter.wait}, -1, {}, -1});
+      const Act wait = *waiter.wait;
+      run_for(varied(0, wait.actor, wait.k, 0), Event{{wait}, -1, {}, -1});
     }
   }
   signal.streams = remaining;
@@ -332,6 +335,12 @@ void Machine::run_calls(const std::vector<CallRef>& together, int round_of) {
     change_call(ref).running = true;
     acts.push_back(ref.act);
   }
+  const CallRef* counts = &together.front();  // of a send and a receive the send
+  for (const CallRef& ref : together) {
+    const bool smaller = rank_of(ref.act.actor) < rank_of(counts->act.actor);
+    if (round_of >= 0 && smaller) counts = &ref;
+  }
+  takes = varied(1, number_of(*counts), counts->act.k, takes);
   const int link = link_of(together, round_of);
   if (hangs(link, takes, acts)) {
     for (const CallRef& ref : together) change_call(ref).hangs_on = link;

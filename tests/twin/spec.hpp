@@ -173,6 +173,13 @@ struct Link {
   std::int64_t retry = 0;  // 0: nobody notices
 };
 
+/// How durations vary [11].
+struct Timing {
+  int permille = 0;
+  bool free = false;
+  std::uint64_t seed = 0;
+};
+
 struct Spec {
   int ranks = 1;
   std::vector<Thread> threads;
@@ -190,6 +197,7 @@ struct Spec {
   std::int64_t poll = 0;
   std::int64_t launcher = 0;
   std::vector<int> host_of_rank;  // or empty: all on host 0
+  Timing timing;
 };
 
 /// The item of that number. Numbers are plain ints here, and out of range throws.

@@ -156,7 +156,12 @@ WaitEdges waits_of(const sim::WaitGraph& graph, std::vector<WaitEdge>& repeated)
 
 Answer answer_of_engine(const Spec& spec) {
   const sim::Plan plan = to_plan(spec);
-  const sim::Outcome outcome = sim::run(plan, {.keep_act_times = true, .keep_log = true});
+  sim::RunOptions options;
+  options.keep_act_times = true;
+  options.keep_log = true;
+  options.jitter = {static_cast<std::uint32_t>(spec.timing.permille), spec.timing.free,
+                    spec.timing.seed};
+  const sim::Outcome outcome = sim::run(plan, options);
   Answer answer;
   Result& result = answer.result;
   REQUIRE((outcome.end == sim::RunEnd::kCompleted || outcome.end == sim::RunEnd::kStuck));
@@ -694,6 +699,22 @@ TEST_CASE("the engine and the twin agree on random plans", "[twin]") {
   for (std::uint64_t seed = first; seed < first + plans; ++seed) {
     INFO("seed " << seed);
     const Spec spec = random_spec(seed);
+    const Differences differences = differences_of(spec, answer_of_engine(spec), simulate(spec));
+    if (!differences.empty()) {
+      FAIL(text(spec) << '\n' << differences.text());
+    }
+  }
+  SUCCEED();
+}
+
+TEST_CASE("the engine and the twin agree in random timings", "[twin]") {
+  constexpr std::uint64_t kTimedPlans = 10000;
+  for (std::uint64_t seed = kFirstSeed; seed < kFirstSeed + kTimedPlans; ++seed) {
+    INFO("seed " << seed);
+    Spec spec = random_spec(seed);
+    spec.timing.seed = seed;
+    spec.timing.free = seed % 3 == 0;
+    spec.timing.permille = seed % 3 == 1 ? 100 : 1500;
     const Differences differences = differences_of(spec, answer_of_engine(spec), simulate(spec));
     if (!differences.empty()) {
       FAIL(text(spec) << '\n' << differences.text());

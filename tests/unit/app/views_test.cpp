@@ -206,3 +206,38 @@ TEST_CASE("usage mistakes of explain have their own words", "[app][views]") {
   CHECK(command({"explain", kHang}).code == 2);
   CHECK(contains(command({"explain", kHang}).err, kHang + ":1:1: error: this is no state file"));
 }
+
+TEST_CASE("a run in a timing of its own says so, and is saved as it was", "[app][views]") {
+  const std::vector<std::string> run = {"run", kHang, "--jitter", "50%", "--seed", "3"};
+  const CommandResult found = command(run);
+  CHECK(found.code == 1);
+  CHECK(contains(found.out, "Durations vary by 50% at most: seed 3\n"));
+  CHECK_FALSE(found.out == command({"run", kHang, "--jitter", "50%", "--seed", "4"}).out);
+  CHECK(found.out == command(run).out);
+  std::vector<std::string> save = run;
+  save.insert(save.end(), {"--save-state", "-"});
+  const std::string state = command(save).out;
+  CHECK(contains(state, "\"jitter\": \"50%\",\n  \"seed\": 3,\n"));
+  CHECK(command({"explain", "-"}, state).out == found.out);
+  std::string other = state;
+  other.replace(other.find("50%"), 3, "50 ");
+  CHECK(contains(command({"explain", "-"}, other).err,
+                 "a jitter is 0, a percentage (10%, 0.5%) or free"));
+  CHECK(contains(command({"run", kHang, "--jitter", "free", "--json"}).out,
+                 "\"jitter\": \"free\",\n  \"seed\": 0,\n"));
+}
+
+TEST_CASE("mistakes of timings have words of their own", "[app][views]") {
+  const auto mistake = [](const std::vector<std::string>& options) {
+    std::vector<std::string> arguments = {"run", kHang};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const CommandResult result = command(arguments);
+    CHECK(result.code == 2);
+    return result.err.substr(0, result.err.find('\n'));
+  };
+  CHECK(mistake({"--jitter", "10"}) ==
+        "pipesim: error: --jitter is 0, a percentage (10%, 0.5%) or free, found '10'");
+  CHECK(mistake({"--seed", "3"}) == "pipesim: error: --seed goes with --jitter");
+  CHECK(mistake({"--jitter", "10%", "--seed", "-3"}) ==
+        "pipesim: error: --seed is a whole number, found '-3'");
+}
