@@ -351,9 +351,9 @@ void SweepPlot::add_makespans() {
     const double share = (static_cast<double>(ns) - least) / (most - least);
     return top + kMargin + (kPanelHeight - 2 * kMargin) * (1 - share);
   };
-  const int ticks = static_cast<int>((most - least) / step + 0.5);
-  for (int i = 0; i <= ticks; ++i) {
-    const auto ns = static_cast<std::int64_t>(least + step * i);
+  const auto ticks = std::lround((most - least) / step);
+  for (long i = 0; i <= ticks; ++i) {
+    const auto ns = static_cast<std::int64_t>(least + step * static_cast<double>(i));
     add_tick(height_of(ns), ns == 0 ? "0" : time_text(ns));
   }
   add_frame(top, "makespan of those that complete: median, shortest to longest", true);

@@ -168,7 +168,7 @@ TEST_CASE("why a run does not complete is said without ranks", "[models][paramet
   const std::string h = "{all_reduce: h, bytes: 8B, name: b}";
   const std::string larger = "{all_reduce: g, bytes: 16B, name: c}";
   const std::string sync = "synchronize";
-  CHECK(reason(programs(g, g)) == "");
+  CHECK(reason(programs(g, g)).empty());
   CHECK(reason(programs(g, larger)) == "mismatch: a, c");
   CHECK(reason(programs(g, h)).substr(0, 14) == "absent member:");
 }
