@@ -1,0 +1,181 @@
+// Our answers against those of SPIN, a model checker: whether a plan can hang in some order of its
+// steps, and whether in all. Plans are random and small, and of many the order decides.
+//
+// A third opinion is the engine's: each of its runs, with times drawn by chance, is one of the
+// orders, so its end must be one that is possible.
+//
+// PIPESIM_ORACLE_PLANS and PIPESIM_ORACLE_FIRST_SEED choose other plans, for a long run or to
+// repeat one: PIPESIM_ORACLE_FIRST_SEED=123 PIPESIM_ORACLE_PLANS=1.
+#include <cstdint>
+#include <cstdlib>
+#include <iostream>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/promela_writer.hpp"
+#include "sim/engine.hpp"
+#include "sim/exploration.hpp"
+#include "tests/oracle/small_spec.hpp"
+#include "tests/oracle/spin.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/folder.hpp"
+#include "tests/twin/random.hpp"
+#include "tests/twin/to_plan.hpp"
+
+namespace pipesim::oracle {
+namespace {
+
+constexpr std::uint64_t kPlans = 500;
+constexpr std::uint64_t kFirstSeed = 1;
+constexpr std::uint64_t kMostStates = 60000;
+constexpr int kRuns = 20;
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
+}
+
+/// Other times for the same plan: some of them many times longer than others.
+void draw_times(twin::Spec& spec, twin::Random& random) {
+  const int usual = 100 * random.between(1, 4);
+  const auto time = [&] {
+    if (random.chance(20)) return 0;
+    return random.below(random.chance(25) ? 1000 : usual);
+  };
+  for (twin::Actor& actor : spec.actors) {
+    actor.takes = time();
+    actor.launch_overhead = random.chance(50) ? 0 : time();
+    actor.outside.first = time();
+    actor.outside.every = time();
+    for (twin::Call& call : actor.calls) call.takes = time();
+  }
+}
+
+/// How runs with random times end.
+Verdict verdict_of_runs(const twin::Spec& spec, std::uint64_t seed) {
+  Verdict verdict;
+  twin::Random random(seed);
+  twin::Spec timed = spec;
+  for (int i = 0; i < kRuns; ++i) {
+    const sim::Outcome outcome = sim::run(twin::to_plan(timed));
+    const bool completes = outcome.end == sim::RunEnd::kCompleted && outcome.mismatches.empty();
+    (completes ? verdict.completes : verdict.hangs) = true;
+    draw_times(timed, random);
+  }
+  return verdict;
+}
+
+std::string words_of(const Verdict& verdict) {
+  if (verdict.completes && verdict.hangs) return "can hang and can complete";
+  return verdict.hangs ? "always hangs" : "never hangs";
+}
+
+sim::Answer answer_of(const Verdict& verdict) {
+  if (!verdict.hangs) return sim::Answer::kProved;
+  return verdict.completes ? sim::Answer::kHangPossible : sim::Answer::kHangCertain;
+}
+
+/// How pipesim explores: as it does by itself, without random orders first, and every order.
+struct Way {
+  std::string name;
+  std::uint32_t walks = 0;
+  bool reduce = true;
+};
+
+const std::vector<Way>& ways() {
+  static const std::vector<Way> kWays = {
+      {"as it is", 64, true}, {"without walks", 0, true}, {"every order", 0, false}};
+  return kWays;
+}
+
+sim::Exploration explore(const sim::Plan& plan, const Way& way) {
+  sim::ExploreOptions options;
+  options.walks = way.walks;
+  options.reduce = way.reduce;
+  return sim::explore(plan, options);
+}
+
+/// Runs the order that was found to hang; without one, the plan as it is.
+bool hangs_as_found(const sim::Plan& plan, const sim::Exploration& found) {
+  sim::RunOptions options;
+  if (!found.hang.empty()) options.order = &found.hang;
+  const sim::Outcome outcome = sim::run(plan, options);
+  CHECK(outcome.order_steps == found.hang.size());
+  return outcome.end != sim::RunEnd::kCompleted || !outcome.mismatches.empty();
+}
+
+}  // namespace
+
+TEST_CASE("SPIN and pipesim agree on the orders of random plans", "[oracle]") {
+  if (!has_spin()) return;
+  const std::uint64_t first = from_environment("PIPESIM_ORACLE_FIRST_SEED", kFirstSeed);
+  const std::uint64_t plans = from_environment("PIPESIM_ORACLE_PLANS", kPlans);
+  std::map<std::string, std::uint64_t> counts;
+  std::uint64_t compared = 0;
+  for (std::uint64_t seed = first; compared < plans; ++seed) {
+    INFO("seed " << seed);
+    const std::optional<twin::Spec> spec = small_spec(seed);
+    if (!spec) continue;
+    const sim::Plan plan = twin::to_plan(*spec);
+    REQUIRE(formats::promela_obstacle(plan).empty());
+    const Verdict verdict = ask_spin(plan, kMostStates);
+    if (verdict.gave_up) {
+      ++counts["too large"];
+      continue;
+    }
+    ++compared;
+    ++counts[words_of(verdict)];
+    counts["states, SPIN"] += verdict.states;
+    for (const Way& way : ways()) {
+      const sim::Exploration ours = explore(plan, way);
+      counts["states, pipesim " + way.name] += ours.states;
+      if (ours.method == sim::Method::kOneRun) ++counts["answered by one run"];
+      CHECK(hangs_as_found(plan, ours) == verdict.hangs);
+      if (ours.answer != answer_of(verdict)) {
+        FAIL("SPIN: " << words_of(verdict) << "; pipesim, " << way.name << ": answer "
+                      << static_cast<int>(ours.answer) << '\n'
+                      << twin::text(*spec));
+      }
+    }
+    const Verdict runs = verdict_of_runs(*spec, seed);
+    if (runs.completes > verdict.completes || runs.hangs > verdict.hangs) {
+      FAIL("SPIN: " << words_of(verdict) << "; the engine: " << words_of(runs) << '\n'
+                    << twin::text(*spec));
+    }
+  }
+  for (const auto& [what, count] : counts) std::cout << what << ": " << count << '\n';
+  if (plans < kPlans) return;
+  // Otherwise agreeing would say little.
+  CHECK(counts["never hangs"] * 4 >= plans);
+  CHECK((counts["can hang and can complete"] + counts["always hangs"]) * 5 >= plans * 2);
+  CHECK(counts["can hang and can complete"] * 5 >= plans);
+  CHECK(counts["answered by one run"] * 20 >= plans);
+}
+
+TEST_CASE("a plan written whole says what the generic model says of it", "[oracle]") {
+  if (!has_spin()) return;
+  std::map<std::string, int> seen;
+  for (std::uint64_t seed = kFirstSeed; seen["never hangs"] < 2 || seen["can hang"] < 2; ++seed) {
+    const std::optional<twin::Spec> spec = small_spec(seed);
+    if (!spec) continue;
+    const sim::Plan plan = twin::to_plan(*spec);
+    const Verdict verdict = ask_spin(plan, kMostStates);
+    if (verdict.gave_up || ++seen[verdict.hangs ? "can hang" : "never hangs"] > 2) continue;
+    INFO("seed " << seed);
+    // The first line says how to go on.
+    const std::string text = formats::write_promela(plan);
+    std::string command = text.substr(3, text.find(" */") - 3);
+    command.replace(command.find("FILE"), 4, "plan.pml");
+    command.replace(command.find("-O2"), 3, "-O0");
+    const testing::Folder folder;
+    folder.write("plan.pml", text);
+    const std::string output = run_command("cd '" + folder.path() + "' && " + command + " -c0");
+    const bool violated = output.find("assertion violated") != std::string::npos;
+    CHECK(violated == verdict.hangs);
+    CHECK(number_before(output, " states, stored") == verdict.states);
+  }
+}
+
+}  // namespace pipesim::oracle

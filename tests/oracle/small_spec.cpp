@@ -1,0 +1,387 @@
+// Two kinds of plans: the small ones of tests/twin, without what SPIN is not told of; and plans
+// made here, in which several things become ready in any order on threads and streams that they
+// share. States multiply from rank to rank, so plans of many ranks must have few acts.
+#include "tests/oracle/small_spec.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tests/twin/random.hpp"
+#include "tests/twin/random_afters.hpp"
+#include "tests/twin/random_spec.hpp"
+
+namespace pipesim::oracle {
+namespace {
+
+using twin::Actor;
+using twin::at;
+using twin::count_of;
+using twin::Random;
+using twin::Role;
+using twin::Spec;
+
+// As the generic model has room, or less.
+constexpr int kMostHosts = 8;
+constexpr int kMostCalls = 20;
+constexpr int kMostActors = 24;
+
+int most_acts(int ranks) { return ranks == 2 ? 22 : ranks == 3 ? 18 : 15; }
+
+int acts_of(const Spec& spec) {
+  int acts = 0;
+  for (const Actor& actor : spec.actors) acts += actor.acts;
+  return acts;
+}
+
+int calls_of(const Spec& spec) {
+  int calls = 0;
+  for (const Actor& actor : spec.actors) calls += count_of(actor.calls);
+  return calls;
+}
+
+bool is_small(const Spec& spec) {
+  return spec.ranks >= 2 && acts_of(spec) > 0 && acts_of(spec) <= most_acts(spec.ranks) &&
+         count_of(spec.threads) <= kMostHosts && count_of(spec.streams) <= kMostHosts &&
+         count_of(spec.actors) <= kMostActors && calls_of(spec) <= kMostCalls;
+}
+
+/// The streams of each rank on a device that has not room for all of them.
+void add_devices(Spec& spec, Random& random) {
+  twin::Device kind;
+  kind.hardware_queues = random.pick<int>({0, 1, 1, 2});
+  kind.resident = random.pick<int>({0, 1, 1, 2});
+  kind.implicit_order = random.chance(50);
+  for (int rank = 0; rank < spec.ranks; ++rank) {
+    if (random.chance(20)) continue;
+    kind.rank = rank;
+    int index = 0;
+    for (twin::Stream& stream : spec.streams) {
+      if (stream.rank != rank) continue;
+      stream.device = count_of(spec.devices);
+      stream.hardware_queue = kind.hardware_queues > 0 ? index++ % kind.hardware_queues : 0;
+    }
+    spec.devices.push_back(kind);
+  }
+}
+
+class Generator {
+ public:
+  explicit Generator(std::uint64_t seed) : random_(seed ^ 0x0dde75) {}
+
+  /// Collectives whose members become ready in any order, on threads of order arrival mostly.
+  Spec make_collectives() {
+    spec_.ranks = random_.pick<int>({2, 2, 2, 3, 3, 4});
+    add_hosts(random_.chance(85) ? 0 : 30);
+    const int collectives = random_.pick<int>({2, 2, 2, 3});
+    for (int i = 0; i < collectives; ++i) add_collective();
+    if (random_.chance(20)) add_chain(random_.below(spec_.ranks));
+    write_programs();
+    return spec_;
+  }
+
+  /// Actors of one or two ranks that share threads and streams, and how much of what is in flight.
+  Spec make_chains() {
+    spec_.ranks = 2;
+    add_hosts(random_.pick<int>({0, 0, 30}));
+    for (int i = random_.between(1, 3); i > 0; --i) add_chain(random_.below(2));
+    if (random_.chance(50)) add_collective();
+    write_programs();
+    return spec_;
+  }
+
+  /// Threads of order program that take locks, and send and receive while they hold them.
+  Spec make_locks() {
+    spec_.ranks = random_.pick<int>({2, 2, 3});
+    std::vector<int> everybody;
+    for (int rank = 0; rank < spec_.ranks; ++rank) everybody.push_back(rank);
+    for (int i = 0; i < 2; ++i) {
+      spec_.communicators.push_back({everybody, random_.chance(20), false});
+    }
+    for (int rank = 0; rank < spec_.ranks; ++rank) {
+      const int threads = random_.pick<int>({1, 2, 2, 3});
+      for (int i = 0; i < threads; ++i) spec_.threads.push_back({rank, true, {}});
+      spec_.streams.push_back({rank, random_.chance(20) ? 1 : 1024});
+      spec_.streams.push_back({rank, 1024});
+      for (int i = 0; i < 2; ++i) spec_.locks.push_back({rank});
+    }
+    spec_.signals.push_back({false});
+    for (int t = 0; t < count_of(spec_.threads); ++t) {
+      if (random_.chance(60)) add_locked(t);
+    }
+    for (int i = random_.below(3); i > 0; --i) add_message();
+    for (int communicator = 0; communicator < 2; ++communicator) {
+      if (random_.chance(50)) add_meeting(communicator);
+    }
+    if (random_.chance(30)) add_set();
+    return spec_;
+  }
+
+ private:
+  template <typename T>
+  static std::vector<int> of_rank(const std::vector<T>& items, int rank) {
+    std::vector<int> found;
+    for (int i = 0; i < count_of(items); ++i) {
+      if (at(items, i).rank == rank) found.push_back(i);
+    }
+    return found;
+  }
+
+  Actor& actor(int a) { return spec_.actors.at(static_cast<std::size_t>(a)); }
+
+  void add_hosts(int program_percent) {
+    const bool short_queues = random_.chance(30);
+    for (int rank = 0; rank < spec_.ranks; ++rank) {
+      const int threads = random_.pick<int>({1, 2, 2});
+      const int streams = random_.pick<int>({1, 2, 2});
+      for (int i = 0; i < threads; ++i) {
+        spec_.threads.push_back({rank, random_.chance(program_percent), {}});
+      }
+      for (int i = 0; i < streams; ++i) {
+        const int limit = short_queues && random_.chance(50) ? random_.between(1, 2) : 1024;
+        spec_.streams.push_back({rank, limit});
+      }
+    }
+    gated_percent_ = random_.pick<int>({0, 30, 80});
+    blocking_percent_ = random_.pick<int>({0, 0, 25});
+    first_use_percent_ = random_.pick<int>({0, 30, 80});
+  }
+
+  int add_actor(int rank, int acts) {
+    Actor made;
+    const std::vector<int> threads = of_rank(spec_.threads, rank);
+    const std::vector<int> streams = of_rank(spec_.streams, rank);
+    made.thread = random_.chance(60) ? threads.front() : random_.pick(threads);
+    made.stream = random_.pick(streams);
+    made.acts = acts;
+    made.takes = random_.below(30);
+    made.immediate = !random_.chance(gated_percent_);
+    made.blocking = random_.chance(blocking_percent_);
+    if (random_.chance(3)) {
+      made.outside = {true, random_.chance(50) ? acts : random_.below(acts + 1), 0, 10};
+    }
+    spec_.actors.push_back(made);
+    return count_of(spec_.actors) - 1;
+  }
+
+  int add_register(int producer, int slots, int acts_per_slot) {
+    twin::Register output;
+    output.producer = producer;
+    output.slots = slots;
+    output.acts_per_slot = acts_per_slot;
+    spec_.registers.push_back(output);
+    return count_of(spec_.registers) - 1;
+  }
+
+  /// Something that gives the actor its input: with as many acts, or twice as many of which two
+  /// fill a slot, or half as many whose slot is used twice.
+  void feed(int consumer) {
+    const int acts = at(spec_.actors, consumer).acts;
+    const int rank = at(spec_.threads, at(spec_.actors, consumer).thread).rank;
+    const int slots = random_.pick<int>({1, 1, 2});
+    const int sort = random_.below(10);
+    if (sort < 2) {
+      const int producer = add_actor(rank, 2 * acts);
+      spec_.edges.push_back({add_register(producer, slots, 2), consumer, 1});
+    } else if (sort < 4 && acts % 2 == 0) {
+      const int producer = add_actor(rank, acts / 2);
+      spec_.edges.push_back({add_register(producer, slots, 1), consumer, 2});
+    } else {
+      const int producer = add_actor(rank, acts);
+      const int reg = add_register(producer, slots, 1);
+      spec_.edges.push_back({reg, consumer, 1});
+      if (random_.chance(15)) add_sink(reg, acts);
+    }
+  }
+
+  /// Another consumer of a register with one slot per act.
+  void add_sink(int reg, int acts) {
+    const int producer = at(spec_.registers, reg).producer;
+    const int rank = at(spec_.threads, at(spec_.actors, producer).thread).rank;
+    spec_.edges.push_back({reg, add_actor(rank, acts), 1});
+  }
+
+  std::vector<int> some_ranks() {
+    std::vector<int> ranks;
+    for (int rank = 0; rank < spec_.ranks; ++rank) ranks.push_back(rank);
+    random_.shuffle(ranks);
+    if (random_.chance(40)) ranks.resize(2);
+    std::sort(ranks.begin(), ranks.end());
+    return ranks;
+  }
+
+  void add_collective() {
+    int communicator = count_of(spec_.communicators);
+    if (communicator > 0 && random_.chance(40)) {
+      communicator = random_.below(communicator);
+    } else {
+      const bool at_first_use = random_.chance(first_use_percent_);
+      const bool waits = at_first_use && random_.chance(30);
+      spec_.communicators.push_back({some_ranks(), at_first_use, waits});
+    }
+    const int number = count_of(spec_.collectives);
+    const int acts = random_.pick<int>({1, 1, 2});
+    spec_.collectives.push_back({communicator, {}});
+    const std::vector<int> ranks = at(spec_.communicators, communicator).ranks;
+    for (int rank : ranks) {
+      int member = -1;
+      if (!random_.chance(2)) {
+        member = add_actor(rank, acts);
+        actor(member).collective = number;
+        if (random_.chance(80)) feed(member);
+        if (random_.chance(10)) add_sink(add_register(member, 1, 1), acts);
+      }
+      spec_.collectives.back().members.push_back({rank, member});
+    }
+  }
+
+  /// From actor to actor; a register may reuse the slot before it.
+  void add_chain(int rank) {
+    int acts = random_.between(1, 3);
+    int last = add_actor(rank, acts);
+    for (int i = random_.between(1, 2); i > 0; --i) {
+      const bool accumulates = acts % 2 == 0 && random_.chance(30);
+      const bool repeats = acts < 3 && random_.chance(20);
+      const int reg = add_register(last, random_.pick<int>({1, 1, 2}), accumulates ? 2 : 1);
+      if (random_.chance(25)) {
+        spec_.registers.back().slots = 2;
+        spec_.registers.back().drain_every = accumulates ? 4 : random_.pick<int>({1, 2});
+      }
+      acts = accumulates ? acts / 2 : repeats ? acts * 2 : acts;
+      const int next = add_actor(random_.chance(70) ? rank : random_.below(spec_.ranks), acts);
+      spec_.edges.push_back({reg, next, repeats && !accumulates ? 2 : 1});
+      if (accumulates || repeats || !random_.chance(20)) {
+        last = next;
+        continue;
+      }
+      const int kept = add_register(next, 1, 1);
+      spec_.registers.back().in_place = 0;
+      add_sink(kept, acts);
+      last = next;
+    }
+  }
+
+  void write_programs() {
+    for (int t = 0; t < count_of(spec_.threads); ++t) {
+      twin::Thread& thread = spec_.threads.at(static_cast<std::size_t>(t));
+      if (!thread.program) continue;
+      for (int a = 0; a < count_of(spec_.actors); ++a) {
+        const bool own = at(spec_.actors, a).thread == t;
+        for (int k = 0; own && k < at(spec_.actors, a).acts; ++k) thread.list.push_back(a);
+      }
+      random_.shuffle(thread.list);
+    }
+  }
+
+  // Host programs ---------------------------------------------------------------------------------
+
+  Actor& add_step(Role role, int thread, int stream = -1) {
+    Actor step;
+    step.role = role;
+    step.thread = thread;
+    step.stream = stream;
+    step.blocking = stream >= 0 && random_.chance(40);
+    step.takes = stream >= 0 ? random_.below(30) : 0;
+    spec_.threads.at(static_cast<std::size_t>(thread)).list.push_back(count_of(spec_.actors));
+    spec_.actors.push_back(step);
+    return spec_.actors.back();
+  }
+
+  /// A thread takes one or both locks of its rank, in any order.
+  void add_locked(int thread) {
+    std::vector<int> locks = of_rank(spec_.locks, at(spec_.threads, thread).rank);
+    random_.shuffle(locks);
+    if (random_.chance(30)) locks.pop_back();
+    for (int lock : locks) add_step(Role::kLock, thread).lock = lock;
+    if (random_.chance(30)) {
+      add_step(Role::kSynchronize, thread).synchronized =
+          of_rank(spec_.streams, at(spec_.threads, thread).rank);
+    }
+    for (int lock : locks) {
+      if (!random_.chance(4)) add_step(Role::kUnlock, thread).lock = lock;
+    }
+  }
+
+  /// Each communicator has a stream of its own.
+  void add_call(int communicator, int rank, twin::CallKind kind, int peer, bool eager) {
+    twin::Call call;
+    call.communicator = communicator;
+    call.kind = kind;
+    call.peer = peer;
+    call.eager = eager;
+    const int thread = random_.pick(of_rank(spec_.threads, rank));
+    const int stream = at(of_rank(spec_.streams, rank), communicator);
+    Actor& step = add_step(Role::kCalls, thread, stream);
+    step.calls = {call};
+    // The act before it may be one that its thread does while it holds a lock.
+    std::vector<int>& list = spec_.threads.at(static_cast<std::size_t>(thread)).list;
+    if (count_of(list) > 1 && random_.chance(60)) {
+      std::swap(list.back(), list.at(static_cast<std::size_t>(random_.below(count_of(list)))));
+    }
+  }
+
+  void add_message() {
+    const int from = random_.below(spec_.ranks);
+    const int to = (from + random_.between(1, spec_.ranks - 1)) % spec_.ranks;
+    const int communicator = random_.below(2);
+    add_call(communicator, from, twin::CallKind::kSend, to, random_.chance(40));
+    add_call(communicator, to, twin::CallKind::kReceive, from, false);
+  }
+
+  void add_meeting(int communicator) {
+    for (int rank = 0; rank < spec_.ranks; ++rank) {
+      add_call(communicator, rank, twin::CallKind::kCollective, -1, false);
+    }
+  }
+
+  void add_set() {
+    add_step(Role::kSet, random_.below(count_of(spec_.threads))).signal = 0;
+    Actor& await = add_step(Role::kAwait, random_.below(count_of(spec_.threads)));
+    await.signal = 0;
+    await.times = 1;
+  }
+
+  Random random_;
+  Spec spec_;
+  int gated_percent_ = 0;
+  int blocking_percent_ = 0;
+  int first_use_percent_ = 0;
+};
+
+/// Most plans of tests/twin are too large.
+Spec some_of_twin(std::uint64_t seed) {
+  constexpr std::uint64_t kTries = 20;
+  Spec spec;
+  for (std::uint64_t i = 0; i < kTries && !is_small(spec); ++i) {
+    spec = twin::without_faults(twin::random_spec(seed * kTries + i));
+  }
+  return spec;
+}
+
+Spec made(std::uint64_t seed) {
+  Generator generator(seed);
+  switch (seed % 6) {
+    case 0:
+      return some_of_twin(seed / 6);
+    case 1:
+      return generator.make_chains();
+    case 2:
+      return generator.make_locks();
+    default:
+      return generator.make_collectives();
+  }
+}
+
+}  // namespace
+
+std::optional<twin::Spec> small_spec(std::uint64_t seed) {
+  Spec spec = made(seed);
+  Random random(seed ^ 0xaf7e5);
+  if (is_small(spec) && spec.devices.empty() && random.chance(25)) add_devices(spec, random);
+  if (is_small(spec) && random.chance(25)) twin::add_random_afters(spec, random);
+  if (!is_small(spec)) return std::nullopt;
+  return spec;
+}
+
+}  // namespace pipesim::oracle

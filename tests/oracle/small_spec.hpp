@@ -1,0 +1,15 @@
+// Small random plans, of which the order of steps often decides whether they hang.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tests/twin/spec.hpp"
+
+namespace pipesim::oracle {
+
+/// The plan of a seed, the same everywhere; nothing for a seed whose plan would be too large for
+/// SPIN, or empty. No faults.
+std::optional<twin::Spec> small_spec(std::uint64_t seed);
+
+}  // namespace pipesim::oracle
