@@ -19,6 +19,7 @@
 #include "app/files.hpp"
 #include "app/goal_command.hpp"
 #include "app/import_command.hpp"
+#include "app/lint_command.hpp"
 #include "app/opt_command.hpp"
 #include "app/run_command.hpp"
 #include "app/test_command.hpp"
@@ -26,6 +27,8 @@
 #include "app/version.hpp"
 #include "app/views.hpp"
 #include "models/diagnostics.hpp"
+#include "models/lint.hpp"
+#include "viz/lint_text.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -62,11 +65,18 @@ void add_views(po::options_description& options) {
   add("help,h", "print this help");
 }
 
+void add_patch(po::options_description_easy_init& add) {
+  add("patch", po::value<Arguments>()->value_name("FILE"),
+      "change the scenario by a patch (docs/patch.md); may be given several times, and they are "
+      "done in that order");
+}
+
 po::options_description run_options() {
   po::options_description options("Options");
   auto add = options.add_options();
   add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
       "set a parameter of the scenario; may be given several times");
+  add_patch(add);
   add("params", "list the parameters of the scenario and stop");
   add("until", po::value<std::string>()->value_name("WHEN"),
       "stop all ranks there and report the state: a time (12ms), or the moment when a rank enters "
@@ -130,6 +140,7 @@ constexpr std::string_view kRunHelp =
     "Examples:\n"
     "  pipesim run scenarios/swin_2x2x2.yaml\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --set acc=2 --set bwd_dst_buffer=backward\n"
+    "  pipesim run scenarios/swin_2x2x2.yaml --patch fix.yaml\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --dot hang.dot && dot -Tsvg hang.dot -o hang.svg\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --json | jq .cycle\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --until rank1:nccl-1998#2\n"
@@ -304,6 +315,47 @@ std::string help_of_import() {
   return text.str();
 }
 
+po::options_description lint_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
+      "set a parameter of the scenario; may be given several times");
+  add_patch(add);
+  add("ignore", po::value<Arguments>()->value_name("RULE"),
+      "say nothing of this rule; may be given several times");
+  add("list", "list the rules and stop");
+  add("json", "print the findings as JSON (docs/json.md)");
+  add("color", po::value<std::string>()->value_name("WHEN"),
+      "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kLintHelp =
+    "Usage: pipesim lint FILE [options]\n"
+    "       pipesim lint --list\n"
+    "\n"
+    "Names what is legal in the scenario in FILE (- is standard input) but suspect, with the "
+    "line,\n"
+    "the reason, and the rule, which docs/lint.md describes. Nothing is run: whether it hangs is "
+    "what\n"
+    "'pipesim run' says.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim lint scenarios/swin_2x2x2.yaml\n"
+    "  pipesim lint scenarios/swin_2x2x2.yaml --set bwd_dst_buffer=backward --ignore partial-sum\n"
+    "\n"
+    "Exit code: 0 nothing is suspect, 1 something is, 2 bad input or usage, 74 a file could not "
+    "be\n"
+    "read.\n"
+    "\n";
+
+std::string help_of_lint() {
+  std::ostringstream text;
+  text << kLintHelp << lint_options();
+  return text.str();
+}
+
 // The nearest option is worth more than the library's words.
 [[noreturn]] void explain(const po::error& error, const po::options_description& options) {
   const auto* unknown = dynamic_cast<const po::unknown_option*>(&error);
@@ -360,6 +412,19 @@ std::string one_file(const po::variables_map& values, std::string_view command) 
   throw UsageError(
       files.empty() ? fmt::format("'pipesim {}' needs a file", command)
                     : fmt::format("'pipesim {}' takes one file, found {}", command, files.size()));
+}
+
+// The one scenario of a command, with --patch and --set.
+ScenarioFiles scenario_files_of(const po::variables_map& values, std::string_view command) {
+  ScenarioFiles files;
+  files.path = one_file(values, command);
+  if (values.count("patch") > 0) files.patches = values["patch"].as<Arguments>();
+  files.settings = settings(values, "set");
+  const auto dashes = std::count(files.patches.begin(), files.patches.end(), "-");
+  if (dashes + (files.path == "-" ? 1 : 0) > 1) {
+    throw UsageError("standard input is there once: give the others as files");
+  }
+  return files;
 }
 
 bool on_or_off(const po::variables_map& values, const char* option) {
@@ -427,8 +492,8 @@ Views views(const po::variables_map& values, bool state_is_printed) {
 }
 
 GoalCommand goal_command(const po::variables_map& values) {
-  for (const char* option :
-       {"set", "params", "until", "engine", "save-state", "stacks", "log", "log-dir", "schedule"}) {
+  for (const char* option : {"set", "patch", "params", "until", "engine", "save-state", "stacks",
+                             "log", "log-dir", "schedule"}) {
     if (values.count(option) == 0) continue;
     throw UsageError(fmt::format(
         "--{} is for scenarios: a GOAL file takes --loggops, --json, --dot, --all and --color",
@@ -460,13 +525,12 @@ int command_run(const Arguments& arguments, const Console& console) {
   }
   if (has_loggops) throw UsageError("--loggops is for GOAL files, whose names end with .goal");
   RunCommand command;
-  command.path = path;
+  command.files = scenario_files_of(values, "run");
   command.until = until(values);
   command.engine = engine(values);
   command.list_parameters = values.count("params") > 0;
   command.state_path = text_of(values, "save-state");
   command.views = views(values, command.state_path == "-");
-  command.settings = settings(values, "set");
   return run_run(command, coloured(console, values));
 }
 
@@ -570,6 +634,41 @@ int command_opt(const Arguments& arguments, const Console& console) {
   return run_opt(command, registry, coloured(console, values));
 }
 
+std::vector<std::string> ignored_rules(const po::variables_map& values) {
+  if (values.count("ignore") == 0) return {};
+  std::vector<std::string> known;
+  for (const models::LintRule& rule : models::lint_rules()) known.emplace_back(rule.name);
+  const auto& names = values["ignore"].as<Arguments>();
+  for (const std::string& name : names) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    const std::string nearest = models::nearest_name(name, known);
+    throw UsageError(fmt::format(
+        "--ignore: there is no rule '{}'{}", name,
+        nearest.empty() ? "; see --list" : fmt::format("; did you mean '{}'?", nearest)));
+  }
+  return names;
+}
+
+int command_lint(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, lint_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_lint();
+    return kExitGood;
+  }
+  if (values.count("list") > 0) {
+    console.out << viz::lint_rule_list();
+    return kExitGood;
+  }
+  LintCommand command;
+  command.files = scenario_files_of(values, "lint");
+  if (is_goal_path(command.files.path)) {
+    throw UsageError("'pipesim lint' takes scenarios: a GOAL file has no groups and no streams");
+  }
+  command.ignored = ignored_rules(values);
+  command.json = values.count("json") > 0;
+  return run_lint(command, coloured(console, values));
+}
+
 int command_import(const Arguments& arguments, const Console& console) {
   const po::variables_map values = parse(arguments, import_options());
   if (values.count("help") > 0) {
@@ -602,6 +701,7 @@ constexpr std::array kCommands = {
             command_explain},
     Command{"diff", "compare two runs, or two settings of one scenario", command_diff},
     Command{"test", "hold scenarios against what they expect", command_test},
+    Command{"lint", "name what is legal but suspect, before any run", command_lint},
     Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},
     Command{"import", "make a scenario from a file of another tool", command_import},
     Command{"help", "print this help, or that of a command", command_help},

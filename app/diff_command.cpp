@@ -7,6 +7,7 @@
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
 #include "app/progress.hpp"
+#include "app/scenario_input.hpp"
 #include "app/until.hpp"
 #include "formats/report_file.hpp"
 #include "formats/scenario.hpp"
@@ -34,8 +35,9 @@ struct Run {
 struct Recipe {
   std::string text;
   std::vector<formats::Setting> settings;
-  std::optional<Until> until;
-  std::optional<std::uint64_t> events;  // after so many it was interrupted
+  std::vector<formats::PatchText> patches{};
+  std::optional<Until> until{};
+  std::optional<std::uint64_t> events{};  // after so many it was interrupted
 };
 
 class Side {
@@ -53,7 +55,7 @@ class Side {
   std::optional<Run> run() {
     const formats::RunFile kind = formats::run_file_kind(text_);
     if (kind == formats::RunFile::kScenario) {
-      return simulated({text_, side_.settings, std::nullopt, std::nullopt});
+      return simulated({text_, side_.settings});
     }
     if (!side_.settings.empty()) {
       Diagnostics mistake;
@@ -82,7 +84,7 @@ class Side {
     Diagnostics diagnostics;
     const auto state = formats::read_state(text_, diagnostics);
     if (!state) return complain(diagnostics, shown_, text_);
-    Recipe recipe = {state->scenario, state->settings, std::nullopt, std::nullopt};
+    Recipe recipe = {state->scenario, state->settings, state->patches};
     if (!state->until.empty()) {
       recipe.until = parse_until(state->until);
       if (!recipe.until) {
@@ -100,10 +102,17 @@ class Side {
     return complain(diagnostics, shown_, text_);
   }
 
+  std::optional<Run> complain(const Diagnostics& diagnostics, const Recipe& recipe) const {
+    console_.err << viz::diagnostic_text(
+        diagnostics, sources_of(shown_, recipe.text, recipe.patches), console_.err_colour);
+    return std::nullopt;
+  }
+
   std::optional<Run> simulated(const Recipe& recipe) {
     Diagnostics diagnostics;
-    run_.scenario = formats::read_scenario(recipe.text, recipe.settings, diagnostics);
-    if (!run_.scenario) return complain(diagnostics, shown_, recipe.text);
+    run_.scenario = formats::read_scenario(recipe.text, recipe.settings, diagnostics,
+                                           {.patches = recipe.patches});
+    if (!run_.scenario) return complain(diagnostics, recipe);
     {
       const Simulating now(console_);
       ProgressLine progress(console_);
@@ -115,7 +124,7 @@ class Side {
       options.progress = progress.run();
       run_.simulation = simulate_until(run_.scenario->graph, recipe.until, options, diagnostics);
     }
-    if (!run_.simulation) return complain(diagnostics, shown_, recipe.text);
+    if (!run_.simulation) return complain(diagnostics, recipe);
     run_.end = models::end_figures(run_.simulation->explanation);
     const bool reached = recipe.events && run_.simulation->outcome.events == *recipe.events;
     run_.interrupted = run_.simulation->outcome.end == sim::RunEnd::kInterrupted && !reached;

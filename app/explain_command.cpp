@@ -7,6 +7,7 @@
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
 #include "app/progress.hpp"
+#include "app/scenario_input.hpp"
 #include "app/until.hpp"
 #include "app/version.hpp"
 #include "formats/scenario.hpp"
@@ -84,10 +85,12 @@ int run_explain(const ExplainCommand& command, const Console& console) {
 
   Diagnostics in_scenario;
   const std::string scenario_path = fmt::format("{} in {}", state->path, shown);
-  const auto scenario = formats::read_scenario(state->scenario, state->settings, in_scenario);
+  const auto scenario = formats::read_scenario(state->scenario, state->settings, in_scenario,
+                                               {.patches = state->patches});
   std::optional<Simulation> simulation;
   if (scenario) simulation = run_again(*state, *scenario, command.views, console, in_scenario);
-  complain(in_scenario, scenario_path, state->scenario);
+  console.err << viz::diagnostic_text(
+      in_scenario, sources_of(scenario_path, state->scenario, state->patches), console.err_colour);
   if (!simulation) {
     in_file.error({}, fmt::format("its scenario cannot be run: {}", versions(*state)));
     return complain(in_file, shown, text);

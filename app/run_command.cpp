@@ -6,17 +6,13 @@
 
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
-#include "app/import_command.hpp"
 #include "app/progress.hpp"
 #include "app/version.hpp"
 #include "formats/state_file.hpp"
-#include "viz/diagnostic_text.hpp"
 #include "viz/table.hpp"
 
 namespace pipesim::app {
 namespace {
-
-std::string shown_path(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 // What may have several lines, in one.
 std::string one_line(std::string text) {
@@ -37,13 +33,14 @@ std::string parameter_table(const formats::Scenario& scenario) {
   return table.text();
 }
 
-formats::SavedState state_of(const RunCommand& command, const std::string& text,
+formats::SavedState state_of(const RunCommand& command, const ScenarioInput& input,
                              const models::Simulation& simulation) {
   formats::SavedState state;
   state.made_by = version();
-  state.path = shown_path(command.path);
-  state.scenario = text;
-  state.settings = command.settings;
+  state.path = input.path();
+  state.scenario = input.text();
+  state.patches = input.patches();
+  state.settings = input.settings();
   if (command.until) state.until = command.until->text;
   state.interrupted = simulation.outcome.end == sim::RunEnd::kInterrupted;
   state.events = simulation.outcome.events;
@@ -55,22 +52,15 @@ formats::SavedState state_of(const RunCommand& command, const std::string& text,
 }  // namespace
 
 int run_run(const RunCommand& command, const Console& console) {
-  std::string text = read_file(command.path, console.in);
-  std::string path = shown_path(command.path);
+  ScenarioInput input(command.files, console);
   models::Diagnostics diagnostics;
   const auto complain = [&] {
-    console.err << viz::diagnostic_text(diagnostics, path, text, console.err_colour);
+    console.err << input.text_of(diagnostics, console.err_colour);
     return kExitUsage;
   };
-  if (is_schedule_path(command.path)) {
-    const auto imported = scenario_of_schedule(text, command.path, diagnostics);
-    if (!imported) return complain();
-    text = *imported;
-    path += " as a scenario";
-  }
   const std::optional<formats::Scenario> scenario = [&] {
     const ProgressLine progress(console);
-    return formats::read_scenario(text, command.settings, diagnostics);
+    return input.read(diagnostics);
   }();
   if (!scenario) return complain();
   if (command.list_parameters) {
@@ -97,7 +87,7 @@ int run_run(const RunCommand& command, const Console& console) {
   // Before all that takes time, so that a state is there whatever happens then.
   if (command.state_path) {
     diagnostics = models::Diagnostics();
-    const auto state = formats::write_state(state_of(command, text, *simulation), diagnostics);
+    const auto state = formats::write_state(state_of(command, input, *simulation), diagnostics);
     if (!state) return complain();
     if (*command.state_path == "-") {
       console.out << *state;
@@ -105,7 +95,7 @@ int run_run(const RunCommand& command, const Console& console) {
       write_file(*command.state_path, *state);
     }
   }
-  return show(scenario->graph, *simulation, shown_path(command.path), command.views, console);
+  return show(scenario->graph, *simulation, input.path(), command.views, console);
 }
 
 }  // namespace pipesim::app

@@ -3,18 +3,16 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "app/console.hpp"
+#include "app/scenario_input.hpp"
 #include "app/until.hpp"
 #include "app/views.hpp"
-#include "formats/scenario.hpp"
 
 namespace pipesim::app {
 
 struct RunCommand {
-  std::string path;  // `-`: standard input
-  std::vector<formats::Setting> settings;
+  ScenarioFiles files;
   bool list_parameters = false;  // only say what --set can set
   std::optional<Until> until;
   sim::EngineKind engine = sim::EngineKind::kAuto;

@@ -70,7 +70,7 @@ struct TextPlace {
 
   models::Place at(std::size_t i) const {
     const std::size_t column = start.column + i + (quoted ? 1 : 0);
-    return {start.line, start.line == 0 ? 0 : static_cast<std::uint32_t>(column)};
+    return {start.line, start.line == 0 ? 0 : static_cast<std::uint32_t>(column), start.file};
   }
 };
 

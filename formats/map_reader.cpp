@@ -117,7 +117,7 @@ std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_
       diagnostics
           .error(entry.key.place(),
                  fmt::format("the key {} stands here twice", entry.key.described()))
-          .notes.push_back(fmt::format("the first is in line {}", first->line));
+          .notes.push_back(fmt::format("the first is in {}", models::line_text(*first)));
       continue;
     }
     result.push_back(entry);

@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 12> kReserved = {
 
 class ParameterReader {
  public:
-  ParameterReader(const std::vector<Setting>& settings, Diagnostics& diagnostics)
+  ParameterReader(const std::vector<GivenSetting>& settings, Diagnostics& diagnostics)
       : settings_(settings), diagnostics_(diagnostics) {
     scope_.parameters = &parameters_;
   }
@@ -42,7 +42,7 @@ class ParameterReader {
   bool apply_setting(Parameter& parameter);
   bool check(const Parameter& parameter, models::Place place, const std::string& source);
 
-  const std::vector<Setting>& settings_;
+  const std::vector<GivenSetting>& settings_;
   Diagnostics& diagnostics_;
   std::vector<Parameter> parameters_;
   Scope scope_;
@@ -55,6 +55,11 @@ bool is_parameter_name(std::string_view name) {
   const auto good = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
   return !name.empty() && letter(name.front()) && std::all_of(name.begin(), name.end(), good) &&
          std::find(kReserved.begin(), kReserved.end(), name) == kReserved.end();
+}
+
+std::string source_text(const GivenSetting& given) {
+  return fmt::format("{}set {}={}", given.place.line == 0 ? "--" : "", given.setting.first,
+                     given.setting.second);
 }
 
 void ParameterReader::read(const YamlValue::Entry& entry) {
@@ -126,16 +131,18 @@ bool ParameterReader::read_default(const YamlValue& value, Parameter& parameter)
 }
 
 bool ParameterReader::apply_setting(Parameter& parameter) {
-  const std::string* text = nullptr;
-  for (const auto& [name, value] : settings_) {
-    if (name == parameter.name) text = &value;
+  const GivenSetting* given = nullptr;
+  for (const GivenSetting& setting : settings_) {
+    if (setting.setting.first == parameter.name) given = &setting;
   }
-  if (text == nullptr) return true;
-  const std::string source = fmt::format("--set {}={}", parameter.name, *text);
+  if (given == nullptr) return true;
+  const std::string* text = &given->setting.second;
+  const models::Place place = given->place;
+  const std::string source = source_text(*given);
   // A value that is refused leaves the default, so that what follows makes no second mistake of it.
   const Value before = parameter.value;
   const auto accepted = [&] {
-    const bool good = check(parameter, {}, source);
+    const bool good = check(parameter, place, source);
     if (!good) parameter.value = before;
     return good;
   };
@@ -146,14 +153,14 @@ bool ParameterReader::apply_setting(Parameter& parameter) {
   Diagnostics problems;
   const std::optional<Value> found = parse_expression(*text, {}, scope_, problems);
   if (!found) {
-    diagnostics_.error({}, fmt::format("{}: {}", source, problems.sorted().front().message));
+    diagnostics_.error(place, fmt::format("{}: {}", source, problems.sorted().front().message));
     return false;
   }
   const bool zero_time = found->type == ValueType::kNumber && found->expr.value(0) == 0;
   if (found->type != parameter.value.type && !zero_time) {
     models::Diagnostic& error = diagnostics_.error(
-        {}, fmt::format("{}: expected {}, found {}", source, type_name(parameter.value.type),
-                        type_name(found->type)));
+        place, fmt::format("{}: expected {}, found {}", source, type_name(parameter.value.type),
+                           type_name(found->type)));
     suggest_unit(error, found->type, parameter.value.type);
     return false;
   }
@@ -198,20 +205,23 @@ bool check_parameter_name(const std::string& name, models::Place place, Diagnost
   return false;
 }
 
-std::vector<Parameter> read_parameters(const YamlValue& value, const std::vector<Setting>& settings,
+std::vector<Parameter> read_parameters(const YamlValue& value,
+                                       const std::vector<GivenSetting>& settings,
                                        Diagnostics& diagnostics) {
   return ParameterReader(settings, diagnostics).run(value);
 }
 
-void check_settings(const std::vector<Parameter>& parameters, const std::vector<Setting>& settings,
-                    Diagnostics& diagnostics) {
+void check_settings(const std::vector<Parameter>& parameters,
+                    const std::vector<GivenSetting>& settings, Diagnostics& diagnostics) {
   std::vector<std::string> known;
   for (const Parameter& parameter : parameters) known.push_back(parameter.name);
-  for (const auto& [name, value] : settings) {
+  for (const GivenSetting& given : settings) {
+    const std::string& name = given.setting.first;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    models::Diagnostic& error = diagnostics.error(
-        {}, known.empty() ? fmt::format("--set {}={}: the scenario has no parameters", name, value)
-                          : fmt::format("--set {}={}: there is no such parameter", name, value));
+    models::Diagnostic& error =
+        diagnostics.error(given.place, fmt::format("{}: {}", source_text(given),
+                                                   known.empty() ? "the scenario has no parameters"
+                                                                 : "there is no such parameter"));
     models::suggest_name(error, name, known);
   }
 }

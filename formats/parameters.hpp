@@ -15,13 +15,20 @@ namespace pipesim::formats {
 bool check_parameter_name(const std::string& name, models::Place place,
                           models::Diagnostics& diagnostics);
 
+/// A setting and where it stands: in a patch, or nowhere (`--set`).
+struct GivenSetting {
+  Setting setting;
+  models::Place place;
+};
+
 /// The parameters of `value` (the map below `params:`) with their values: those of `settings`, or
 /// their defaults, which may use the parameters before them.
-std::vector<Parameter> read_parameters(const YamlValue& value, const std::vector<Setting>& settings,
+std::vector<Parameter> read_parameters(const YamlValue& value,
+                                       const std::vector<GivenSetting>& settings,
                                        models::Diagnostics& diagnostics);
 
 /// Reports the settings whose name no parameter has.
-void check_settings(const std::vector<Parameter>& parameters, const std::vector<Setting>& settings,
-                    models::Diagnostics& diagnostics);
+void check_settings(const std::vector<Parameter>& parameters,
+                    const std::vector<GivenSetting>& settings, models::Diagnostics& diagnostics);
 
 }  // namespace pipesim::formats

@@ -23,14 +23,24 @@ struct Scenario {
   std::string passes;  // that make tasks of a model, see models/pass_pipeline.hpp
 };
 
+/// Changes to a scenario, see formats/patch.hpp.
+struct PatchText {
+  std::string path;  // of its file, for messages
+  std::string text;
+
+  friend bool operator==(const PatchText&, const PatchText&) = default;
+};
+
 struct ReadOptions {
   bool build_model = true;  // else a model stays one, and faults and expectations are not read
+  std::vector<PatchText> patches{};  // in the order in which they change the scenario
 };
 
 /// A parameter that is set from outside: name and value, as text.
 using Setting = std::pair<std::string, std::string>;
 
-/// The scenario in `text`, with `settings` in place of its defaults (the last of a name counts).
+/// The scenario in `text` after the patches, with `settings` in place of its defaults (the last of
+/// a name counts, and these above those of patches). Places in the n-th patch are of file n.
 /// Nothing where it has mistakes; `diagnostics` then has all that could be found. Mistakes in
 /// settings have no place.
 std::optional<Scenario> read_scenario(const std::string& text, const std::vector<Setting>& settings,

@@ -17,6 +17,7 @@
 #include "formats/map_reader.hpp"
 #include "formats/model_reader.hpp"
 #include "formats/parameters.hpp"
+#include "formats/patch.hpp"
 #include "formats/program_reader.hpp"
 #include "formats/scenario.hpp"
 #include "formats/schedule_reader.hpp"
@@ -38,7 +39,7 @@ constexpr std::int64_t kMostBlockTimes = std::numeric_limits<std::uint32_t>::max
 
 class ScenarioReader {
  public:
-  ScenarioReader(const std::vector<Setting>& settings, Diagnostics& diagnostics,
+  ScenarioReader(const std::vector<GivenSetting>& settings, Diagnostics& diagnostics,
                  const ReadOptions& options)
       : settings_(settings),
         options_(options),
@@ -75,7 +76,7 @@ class ScenarioReader {
   std::vector<models::ProgramStep> read_program(const YamlValue& value, std::uint32_t thread);
   std::optional<models::ProgramStep> read_step(const YamlValue& value, std::uint32_t thread);
 
-  const std::vector<Setting>& settings_;
+  const std::vector<GivenSetting>& settings_;
   const ReadOptions& options_;
   Diagnostics& diagnostics_;
   Scenario scenario_;
@@ -653,9 +654,12 @@ std::optional<models::ProgramStep> ScenarioReader::read_step(const YamlValue& va
 
 std::optional<Scenario> read_scenario(const std::string& text, const std::vector<Setting>& settings,
                                       Diagnostics& diagnostics, const ReadOptions& options) {
-  const std::optional<YamlDocument> document = YamlDocument::parse(text, diagnostics);
+  std::optional<YamlDocument> document = YamlDocument::parse(text, diagnostics);
   if (!document) return std::nullopt;
-  return ScenarioReader(settings, diagnostics, options).run(document->root());
+  std::vector<GivenSetting> given;
+  if (!apply_patches(*document, options.patches, given, diagnostics)) return std::nullopt;
+  for (const Setting& setting : settings) given.push_back({setting, {}});
+  return ScenarioReader(given, diagnostics, options).run(document->root());
 }
 
 }  // namespace pipesim::formats

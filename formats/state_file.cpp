@@ -52,7 +52,8 @@ class StateReader {
     SavedState state;
     state.made_by = text_of("made_by");
     state.path = text_of("path");
-    state.scenario = lines();
+    if (const Json* lines = find("scenario")) state.scenario = text_of_lines("scenario", *lines);
+    state.patches = patches();
     state.settings = settings();
     if (json_.contains("until")) state.until = text_of("until");
     state.interrupted = truth("interrupted");
@@ -145,20 +146,37 @@ class StateReader {
     return 0;
   }
 
-  std::string lines() {
-    const Json* value = find("scenario");
-    if (value == nullptr) return {};
+  std::string text_of_lines(const char* key, const Json& value) {
     const auto is_text = [](const Json& line) { return line.is_string(); };
-    if (!value->is_array() || !std::all_of(value->begin(), value->end(), is_text)) {
-      refuse_type("scenario", "a list of lines", *value);
+    if (!value.is_array() || !std::all_of(value.begin(), value.end(), is_text)) {
+      refuse_type(key, "a list of lines", value);
       return {};
     }
     std::string text;
-    for (const Json& line : *value) {
-      if (&line != &value->front()) text += '\n';
+    for (const Json& line : value) {
+      if (&line != &value.front()) text += '\n';
       text += line.get_ref<const std::string&>();
     }
     return text;
+  }
+
+  // States without patches do not say so.
+  std::vector<PatchText> patches() {
+    const auto value = json_.find("patches");
+    if (value == json_.end()) return {};
+    const auto is_patch = [](const Json& item) {
+      return item.is_object() && item.contains("path") && item["path"].is_string() &&
+             item.contains("lines");
+    };
+    if (!value->is_array() || !std::all_of(value->begin(), value->end(), is_patch)) {
+      refuse_type("patches", "a list of paths and lines", *value);
+      return {};
+    }
+    std::vector<PatchText> result;
+    for (const Json& item : *value) {
+      result.push_back({item["path"].get<std::string>(), text_of_lines("lines", item["lines"])});
+    }
+    return result;
   }
 
   std::vector<Setting> settings() {
@@ -223,8 +241,14 @@ std::optional<std::string> write_state(const SavedState& state, Diagnostics& dia
     json["settings"].push_back({{"name", name}, {"value", value}});
   }
   // A path is only shown, so it need not be exact.
-  json["path"] = Json::parse(Json(state.path).dump(-1, ' ', false, Json::error_handler_t::replace));
+  const auto shown = [](const std::string& path) {
+    return Json::parse(Json(path).dump(-1, ' ', false, Json::error_handler_t::replace));
+  };
+  json["path"] = shown(state.path);
   json["scenario"] = lines_of(state.scenario);
+  for (const PatchText& patch : state.patches) {
+    json["patches"].push_back({{"path", shown(patch.path)}, {"lines", lines_of(patch.text)}});
+  }
   try {
     return json.dump(2) + "\n";
   } catch (const Json::type_error&) {

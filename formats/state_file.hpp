@@ -25,6 +25,7 @@ struct SavedState {
   std::string made_by;   // the version of pipesim
   std::string path;      // of the scenario, as reports show it
   std::string scenario;  // its text
+  std::vector<PatchText> patches;
   std::vector<Setting> settings;
   std::string until;         // --until, as it was given; empty: nothing
   bool interrupted = false;  // by the user, after `events`

@@ -29,9 +29,10 @@ struct Stop {
   std::string message;
 };
 
-Place place_of(const YAML::Mark& mark) {
-  if (mark.is_null()) return {};
-  return {static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1)};
+Place place_of(const YAML::Mark& mark, std::uint32_t file) {
+  if (mark.is_null()) return {0, 0, file};
+  return {static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1),
+          file};
 }
 
 // Lets yaml-cpp, which wants a stream, read text that is in memory already.
@@ -48,7 +49,7 @@ class TextBuffer : public std::streambuf {
 /// Appends a node per event. Children are linked, since a parent's children are not consecutive.
 class YamlBuilder : public YAML::EventHandler {
  public:
-  explicit YamlBuilder(YamlDocument& document) : document_(document) {}
+  YamlBuilder(YamlDocument& document, std::uint32_t file) : document_(document), file_(file) {}
 
   void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
   void OnDocumentEnd() override {}
@@ -58,13 +59,13 @@ class YamlBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto target = anchors_.find(anchor);
     if (target == anchors_.end())
-      throw Stop{place_of(mark), "an alias of something that is not complete"};
+      throw Stop{place_of(mark, file_), "an alias of something that is not complete"};
     document_.nodes_[add(Kind::kAlias, mark, 0)].first = target->second.node;
     values_ += target->second.values - 1;
     repeated_ += target->second.values - 1;
     if (repeated_ > kMostRepeated) {
-      throw Stop{place_of(mark), "the aliases of a scenario stand for at most " +
-                                     std::to_string(kMostRepeated) + " values"};
+      throw Stop{place_of(mark, file_), "the aliases of a scenario stand for at most " +
+                                            std::to_string(kMostRepeated) + " values"};
     }
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -100,11 +101,7 @@ class YamlBuilder : public YAML::EventHandler {
   };
 
   std::uint32_t add(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
-    const auto index = static_cast<std::uint32_t>(document_.nodes_.size());
-    YamlDocument::Node node;
-    node.kind = kind;
-    node.place = place_of(mark);
-    document_.nodes_.push_back(node);
+    const std::uint32_t index = document_.add_node(kind, place_of(mark, file_));
     if (!open_.empty()) {
       Open& parent = open_.back();
       YamlDocument::Node& parent_node = document_.nodes_[parent.node];
@@ -122,7 +119,7 @@ class YamlBuilder : public YAML::EventHandler {
 
   void open(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
     if (open_.size() >= kDeepest) {
-      throw Stop{place_of(mark), "nested more than " + std::to_string(kDeepest) + " deep"};
+      throw Stop{place_of(mark, file_), "nested more than " + std::to_string(kDeepest) + " deep"};
     }
     const std::uint64_t before = values_;
     open_.push_back({add(kind, mark, anchor), 0, anchor, before});
@@ -136,6 +133,7 @@ class YamlBuilder : public YAML::EventHandler {
   }
 
   YamlDocument& document_;
+  std::uint32_t file_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
   std::uint64_t values_ = 0;    // each alias counted with all it stands for
@@ -145,35 +143,95 @@ class YamlBuilder : public YAML::EventHandler {
 std::optional<YamlDocument> YamlDocument::parse(const std::string& text, Diagnostics& diagnostics) {
   YamlDocument document;
   document.text_.reserve(text.size());
-  YamlBuilder builder(document);
+  if (!document.add(text, 0, diagnostics)) return std::nullopt;
+  return document;
+}
+
+std::optional<YamlValue> YamlDocument::add(const std::string& text, std::uint32_t file,
+                                           Diagnostics& diagnostics) {
+  const auto first = static_cast<std::uint32_t>(nodes_.size());
+  const char* const what = file == 0 ? "scenario" : "patch";
+  YamlBuilder builder(*this, file);
   TextBuffer buffer(text);
   std::istream stream(&buffer);
   try {
     YAML::Parser parser(stream);
-    if (!parser.HandleNextDocument(builder) || document.nodes_.empty()) {
-      diagnostics.error({1, 1}, "the file holds no scenario");
+    if (!parser.HandleNextDocument(builder) || nodes_.size() == first) {
+      diagnostics.error({1, 1, file}, std::string("the file holds no ") + what);
       return std::nullopt;
     }
     YamlDocument rest;
-    YamlBuilder rest_builder(rest);
+    YamlBuilder rest_builder(rest, file);
     if (parser.HandleNextDocument(rest_builder) && !rest.nodes_.empty()) {
-      diagnostics.error(rest.nodes_.front().place, "a second document in one file")
-          .notes.emplace_back("a scenario is one document: remove the '---' before this");
+      diagnostics.error(rest.root().place(), "a second document in one file")
+          .notes.emplace_back(std::string("a ") + what +
+                              " is one document: remove the '---' before this");
       return std::nullopt;
     }
   } catch (const YAML::Exception& error) {
-    diagnostics.error(place_of(error.mark), "this is no YAML: " + error.msg);
+    diagnostics.error(place_of(error.mark, file), "this is no YAML: " + error.msg);
     return std::nullopt;
   } catch (const Stop& stop) {
     diagnostics.error(stop.place, stop.message);
     return std::nullopt;
   }
-  return document;
+  return YamlValue(this, first);
+}
+
+std::uint32_t YamlDocument::add_node(Kind kind, Place place) {
+  Node node;
+  node.kind = kind;
+  node.file = static_cast<std::uint8_t>(place.file);
+  node.line = place.line;
+  node.column = place.column;
+  nodes_.push_back(node);
+  return static_cast<std::uint32_t>(nodes_.size() - 1);
+}
+
+YamlValue YamlDocument::make_scalar(Place place, std::string_view text) {
+  const std::string copy(text);  // it may stand in text_, which moves when it grows
+  const std::uint32_t index = add_node(Kind::kScalar, place);
+  nodes_[index].first = static_cast<std::uint32_t>(text_.size());
+  nodes_[index].size = static_cast<std::uint32_t>(copy.size());
+  text_ += copy;
+  return {this, index};
+}
+
+// A node is the child of one parent, so a parent that is made has aliases of its children.
+YamlValue YamlDocument::make_parent(Kind kind, Place place,
+                                    const std::vector<YamlValue>& children) {
+  const std::uint32_t parent = add_node(kind, place);
+  nodes_[parent].first = parent + 1;
+  nodes_[parent].size = static_cast<std::uint32_t>(children.size());
+  for (const YamlValue& child : children) {
+    const std::uint32_t alias = add_node(Kind::kAlias, child.place());
+    const Node& meant = nodes_[child.index_];
+    nodes_[alias].first = meant.kind == Kind::kAlias ? meant.first : child.index_;
+    nodes_[alias].next = alias + 1;
+  }
+  return {this, parent};
+}
+
+YamlValue YamlDocument::make_list(Place place, const std::vector<YamlValue>& items) {
+  return make_parent(Kind::kList, place, items);
+}
+
+YamlValue YamlDocument::make_map(Place place, const std::vector<YamlValue::Entry>& entries) {
+  std::vector<YamlValue> children;
+  children.reserve(2 * entries.size());
+  for (const YamlValue::Entry& entry : entries) {
+    children.push_back(entry.key);
+    children.push_back(entry.value);
+  }
+  return make_parent(Kind::kMap, place, children);
 }
 
 Kind YamlValue::kind() const { return document_->resolved(index_).kind; }
 
-Place YamlValue::place() const { return document_->nodes_[index_].place; }
+Place YamlValue::place() const {
+  const YamlDocument::Node& node = document_->nodes_[index_];
+  return {node.line, node.column, node.file};
+}
 
 std::string_view YamlValue::text() const {
   const YamlDocument::Node& node = document_->resolved(index_);

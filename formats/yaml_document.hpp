@@ -51,6 +51,8 @@ class YamlValue {
   std::string described() const;
 
  private:
+  friend class YamlDocument;
+
   const YamlDocument* document_ = nullptr;
   std::uint32_t index_ = 0;
 };
@@ -67,7 +69,19 @@ class YamlDocument {
   static std::optional<YamlDocument> parse(const std::string& text,
                                            models::Diagnostics& diagnostics);
 
-  YamlValue root() const { return {this, 0}; }
+  YamlValue root() const { return {this, root_}; }
+
+  /// Adds the one document of another text and returns it; the root stays. Its places are in
+  /// `file`, at most kMostFiles. Nothing as for parse().
+  std::optional<YamlValue> add(const std::string& text, std::uint32_t file,
+                               models::Diagnostics& diagnostics);
+  static constexpr std::uint32_t kMostFiles = 255;
+
+  /// New values of this document, made of those that are there, which keep their places.
+  YamlValue make_scalar(models::Place place, std::string_view text);
+  YamlValue make_list(models::Place place, const std::vector<YamlValue>& items);
+  YamlValue make_map(models::Place place, const std::vector<YamlValue::Entry>& entries);
+  void set_root(const YamlValue& root) { root_ = root.index_; }
 
  private:
   friend class YamlValue;
@@ -76,7 +90,9 @@ class YamlDocument {
   struct Node {
     YamlValue::Kind kind = YamlValue::Kind::kNull;
     bool quoted = false;
-    models::Place place;
+    std::uint8_t file = 0;  // with line and column its place
+    std::uint32_t line = 0;
+    std::uint32_t column = 0;
     std::uint32_t first = 0;  // scalar: in text_; list and map: the first child; alias: its target
     std::uint32_t size = 0;   // scalar: length; list and map: children (of a map keys and values)
     std::uint32_t next = 0;   // the next child of the same parent
@@ -87,6 +103,11 @@ class YamlDocument {
     return node.kind == YamlValue::Kind::kAlias ? nodes_[node.first] : node;
   }
 
+  std::uint32_t add_node(YamlValue::Kind kind, models::Place place);
+  YamlValue make_parent(YamlValue::Kind kind, models::Place place,
+                        const std::vector<YamlValue>& children);
+
+  std::uint32_t root_ = 0;
   std::deque<Node> nodes_;  // a vector would need twice the memory while it grows
   std::string text_;
 };

@@ -30,6 +30,11 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
 
 }  // namespace
 
+std::string line_text(Place place) {
+  const std::string line = "line " + std::to_string(place.line);
+  return place.file == 0 ? line : line + " of patch " + std::to_string(place.file);
+}
+
 Diagnostic& Diagnostics::error(Place place, std::string message) {
   ++error_count_;
   items_.push_back({Severity::kError, place, std::move(message), {}});
@@ -38,6 +43,11 @@ Diagnostic& Diagnostics::error(Place place, std::string message) {
 
 Diagnostic& Diagnostics::warning(Place place, std::string message) {
   items_.push_back({Severity::kWarning, place, std::move(message), {}});
+  return items_.back();
+}
+
+Diagnostic& Diagnostics::suspect(Place place, std::string message) {
+  items_.push_back({Severity::kSuspect, place, std::move(message), {}});
   return items_.back();
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace pipesim::models {
@@ -14,11 +15,22 @@ namespace pipesim::models {
 struct Place {
   std::uint32_t line = 0;
   std::uint32_t column = 0;
+  std::uint32_t file = 0;  // 0: the scenario; else the n-th of its patches
 
-  friend constexpr auto operator<=>(const Place&, const Place&) = default;
+  friend constexpr bool operator==(const Place&, const Place&) = default;
+  friend constexpr auto operator<=>(const Place& a, const Place& b) {
+    return std::tuple(a.file, a.line, a.column) <=> std::tuple(b.file, b.line, b.column);
+  }
 };
 
-enum class Severity : std::uint8_t { kError, kWarning };
+/// "line 3", "line 3 of patch 2"; for notes, which have no place of their own.
+std::string line_text(Place place);
+
+enum class Severity : std::uint8_t {
+  kError,
+  kWarning,
+  kSuspect,  // legal, and perhaps not what was meant: see lint.hpp
+};
 
 struct Diagnostic {
   Severity severity = Severity::kError;
@@ -33,6 +45,7 @@ class Diagnostics {
   /// Adds an error; the result stays valid until the next call and takes notes.
   Diagnostic& error(Place place, std::string message);
   Diagnostic& warning(Place place, std::string message);
+  Diagnostic& suspect(Place place, std::string message);
 
   bool has_errors() const { return error_count_ > 0; }
   std::size_t error_count() const { return error_count_; }

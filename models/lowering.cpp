@@ -510,7 +510,7 @@ void Lowering::check_destroyed(std::uint32_t rank, const std::vector<ActorId>& a
         error_once(place, "communicator '" + graph_.communicators[communicator].name +
                               "' is used after it was destroyed, on " + rank_text(rank));
     if (error == nullptr) return true;
-    error->notes.push_back("it is destroyed in line " + std::to_string(found->second.line) +
+    error->notes.push_back("it is destroyed in " + line_text(found->second) +
                            "; a new one is listed under 'communicators', 'named'");
     return true;
   };

@@ -16,7 +16,7 @@ std::string quoted(const std::string& name) { return "'" + name + "'"; }
 
 // "in line 3", or nothing for what was made in code.
 std::string line_note(const std::string& what, Place place) {
-  return place.line == 0 ? std::string() : what + " is in line " + std::to_string(place.line);
+  return place.line == 0 ? std::string() : what + " is in " + line_text(place);
 }
 
 void add_note(Diagnostic& diagnostic, std::string note) {

@@ -75,19 +75,37 @@ class Source {
   std::vector<std::string_view> lines_;
 };
 
+struct Label {
+  const char* word;
+  const char* colour;
+  const char* note;  // what its notes begin with
+};
+
+Label label_of(Severity severity) {
+  switch (severity) {
+    case Severity::kError:
+      return {"error", "31;1", "help: "};
+    case Severity::kSuspect:
+      return {"suspect", "35;1", ""};
+    case Severity::kWarning:
+      break;
+  }
+  return {"warning", "33;1", "help: "};
+}
+
 std::string rendered(const Diagnostic& item, std::string_view path, const Source& source,
                      bool colour) {
-  const bool error = item.severity == Severity::kError;
-  const char* word = error ? "error" : "warning";
-  const std::string label = colour
-                                ? fmt::format("\033[{}m{}:\033[0m", error ? "31;1" : "33;1", word)
-                                : fmt::format("{}:", word);
+  const auto [word, code, note_word] = label_of(item.severity);
+  const std::string label =
+      colour ? fmt::format("\033[{}m{}:\033[0m", code, word) : fmt::format("{}:", word);
   const std::string message = shortened(item.message);
   std::string text = item.place.line == 0 ? fmt::format("{}: {} {}\n", path, label, message)
                                           : fmt::format("{}:{}:{}: {} {}\n", path, item.place.line,
                                                         item.place.column, label, message);
   text += source.excerpt(item.place);
-  for (const std::string& note : item.notes) text += fmt::format("  help: {}\n", shortened(note));
+  for (const std::string& note : item.notes) {
+    text += fmt::format("  {}{}\n", note_word, shortened(note));
+  }
   return text;
 }
 
@@ -95,11 +113,20 @@ std::string rendered(const Diagnostic& item, std::string_view path, const Source
 
 std::string diagnostic_text(const models::Diagnostics& diagnostics, std::string_view path,
                             std::string_view text, bool colour) {
-  const Source source(text);
+  return diagnostic_text(diagnostics, {{path, text}}, colour);
+}
+
+std::string diagnostic_text(const models::Diagnostics& diagnostics,
+                            const std::vector<SourceText>& sources, bool colour) {
+  std::vector<Source> lines;
+  for (const SourceText& source : sources) lines.emplace_back(source.text);
   const std::vector<Diagnostic> items = diagnostics.sorted();
   std::string result;
   const std::size_t shown = std::min(items.size(), kMostDiagnostics);
-  for (std::size_t i = 0; i < shown; ++i) result += rendered(items[i], path, source, colour);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const std::size_t file = items[i].place.file < sources.size() ? items[i].place.file : 0;
+    result += rendered(items[i], sources[file].path, lines[file], colour);
+  }
   if (items.size() > shown) result += fmt::format("and {} more\n", items.size() - shown);
   return result;
 }

@@ -169,16 +169,15 @@ class Text {
       const bool added = !change.before;
       const models::Place place = added ? *change.after : *change.before;
       text_ += styled(added ? kGreen : kRed,
-                      fmt::format("  {} {} {} ({} line {})", added ? "+" : "-", change.what,
-                                  change.name, added ? "B" : "A", place.line)) +
+                      fmt::format("  {} {} {} ({} {})", added ? "+" : "-", change.what, change.name,
+                                  added ? "B" : "A", models::line_text(place))) +
                "\n";
       return;
     }
-    const bool same_line = change.before->line == change.after->line;
-    text_ += fmt::format(
-        "  {} {} ({})\n", change.what, change.name,
-        same_line ? fmt::format("line {}", change.before->line)
-                  : fmt::format("A line {}, B line {}", change.before->line, change.after->line));
+    const std::string before = models::line_text(*change.before);
+    const std::string after = models::line_text(*change.after);
+    text_ += fmt::format("  {} {} ({})\n", change.what, change.name,
+                         before == after ? before : fmt::format("A {}, B {}", before, after));
     for (const KeyChange& key : change.keys) {
       text_ += fmt::format("      {}: {}\n", key.key,
                            change_text(value_text(key.before), value_text(key.after)));
@@ -321,7 +320,9 @@ Json key_json(const KeyChange& change) {
 
 Json place_json(const std::optional<models::Place>& place) {
   if (!place) return nullptr;
-  return {{"line", place->line}, {"column", place->column}};
+  Json json = {{"line", place->line}, {"column", place->column}};
+  if (place->file > 0) json["patch"] = place->file;
+  return json;
 }
 
 Json graph_json(const models::GraphDifference& graph) {

@@ -322,7 +322,7 @@ class TaskBuilder {
           .error(op.place, "'" + op.name + "' reads '" + from.name + "' as " +
                                nd_sbp_text(edge.to) + ", which lies as " + nd_sbp_text(edge.from) +
                                ": " + route.why)
-          .notes.emplace_back("'" + from.name + "' is in line " + std::to_string(from.place.line));
+          .notes.emplace_back("'" + from.name + "' is in " + line_text(from.place));
       return;
     }
     for (std::size_t i = 0; i + 1 < route.steps.size(); ++i) {

@@ -49,8 +49,15 @@ class Docs(unittest.TestCase):
         page = set(re.findall(r"`(\w+)`", read("docs/models.md")))
         self.assertEqual(set(), kinds - page)
 
+    def test_every_rule_of_lint_is_on_its_page(self):
+        names = re.findall(r'inline constexpr std::string_view k\w+ = "([\w-]+)";', read("models/lint_rules.hpp"))
+        listed = re.findall(r"^      \{k(\w+),", read("models/lint.cpp"), re.M)
+        self.assertEqual([name.replace("-", "") for name in names], [name.lower() for name in listed])
+        page = read("docs/lint.md").split("## The rules")[1].split("\n## ")[0]
+        self.assertEqual(names, re.findall(r"^### ([\w-]+)$", page, re.M))
+
     def test_every_key_of_the_json_report_is_on_its_page(self):
-        sources = read("viz/json_report.cpp") + read("viz/difference_text.cpp")
+        sources = read("viz/json_report.cpp") + read("viz/difference_text.cpp") + read("viz/lint_text.cpp")
         keys = set(re.findall(r'\{"(\w+)",|json\["(\w+)"\]', sources))
         names = {name for pair in keys for name in pair if name}
         page = set(re.findall(r"\w+", read("docs/json.md")))

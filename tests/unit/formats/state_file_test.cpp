@@ -166,3 +166,22 @@ TEST_CASE("each key of a state file is checked", "[formats][state_file]") {
   CHECK(mistakes_in(changed("\"events\"", "\"event\"")) ==
         "1:1: this state file has no 'events'\n");
 }
+
+TEST_CASE("a state has the patches of its run, where there are any", "[state]") {
+  SavedState state = example();
+  CHECK(written(state).find("patches") == std::string::npos);
+  state.patches = {{"fix.yaml", "patch: 1\nset: {acc: 2}\n"}, {"\"b\".yaml", "patch: 1"}};
+  const std::string text = written(state);
+  models::Diagnostics diagnostics;
+  const auto read = formats::read_state(text, diagnostics);
+  REQUIRE(read.has_value());
+  CHECK(*read == state);
+  const auto with = [&](const std::string& patches) {
+    std::string changed = written(example());
+    return changed.insert(1, "\"patches\": " + patches + ",");
+  };
+  CHECK(mistakes_in(with("3")).find("'patches' has to be a list of paths and lines, found 3") !=
+        std::string::npos);
+  CHECK(mistakes_in(with("[{\"path\": \"a\", \"lines\": [1]}]"))
+            .find("'lines' has to be a list of lines") != std::string::npos);
+}

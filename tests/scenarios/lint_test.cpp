@@ -1,0 +1,106 @@
+// What `pipesim lint` says of every shipped scenario. The table was written from what each scenario
+// says about itself, before it was held against the program: docs/lint.md has the reasons.
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/scenario.hpp"
+
+using namespace pipesim;
+
+namespace {
+
+// "rule op", a line for each finding.
+using Findings = std::vector<std::string>;
+
+Findings lint(const std::string& path, const testing::Settings& settings = {}) {
+  std::vector<std::string> arguments = {"lint", path, "--json"};
+  for (const auto& [name, value] : settings) {
+    arguments.insert(arguments.end(), {"--set", name + "=" + value});
+  }
+  const testing::CommandResult result = testing::command(arguments);
+  INFO(result.err);
+  REQUIRE(result.code <= 1);
+  Findings found;
+  const auto report = nlohmann::json::parse(result.out);
+  for (const auto& finding : report["findings"]) {
+    const auto& ops = finding["ops"];
+    found.push_back(finding["rule"].get<std::string>() +
+                    (ops.empty() ? "" : " " + ops[0].get<std::string>()));
+  }
+  CHECK((result.code == 1) == !found.empty());
+  return found;
+}
+
+struct Row {
+  const char* scenario;
+  Findings findings;
+};
+
+// By default; what is not here has none.
+const std::vector<Row>& table() {
+  static const std::vector<Row> kTable = {
+      {"buffer_on_the_wrong_stream", {"buffer-stream buffer"}},
+      {"deepspeed_loss_broadcast", {"collective-order total_loss"}},
+      {"launch_blocking_hides", {"device-room all_reduce dp"}},
+      {"launch_queue_full", {"group-order all_reduce norm", "host-sync synchronize nccl norm"}},
+      {"partial_sum_boxing", {"control-credits Repeat", "partial-sum Zeros"}},
+      {"pipeline_rendezvous_hang", {"micro-batches"}},
+      {"swin_2x2x2", {"control-credits Repeat", "partial-sum Zeros", "buffer-stream BdstBuf"}},
+      {"swin_2x2x2_from_model",
+       {"partial-sum Zeros-Repeat-block11-gather_nd-bias_table",
+        "control-credits Repeat-block0-gather_nd-bias_table",
+        "buffer-stream Buffer-block6-qk_grad-stage0"}},
+      {"two_groups_opposite_order", {"device-room all_reduce dp"}},
+      {"watchdog_takes_process_down", {"collective-order all_reduce world.2"}},
+  };
+  return kTable;
+}
+
+}  // namespace
+
+TEST_CASE("lint of every shipped scenario", "[scenarios][lint]") {
+  std::size_t with_findings = 0;
+  for (const std::string& path : testing::scenario_paths()) {
+    INFO(path);
+    Findings expected;
+    for (const Row& row : table()) {
+      if (path == "scenarios/" + std::string(row.scenario) + ".yaml") expected = row.findings;
+    }
+    if (!expected.empty()) ++with_findings;
+    CHECK(lint(path) == expected);
+  }
+  CHECK(with_findings == table().size());
+}
+
+TEST_CASE("lint says nothing more of what a setting has put right", "[scenarios][lint]") {
+  const std::string swin = "scenarios/swin_2x2x2.yaml";
+  const std::string credits = "control-credits Repeat";
+  const std::string sum = "partial-sum Zeros";
+  const std::string stream = "buffer-stream BdstBuf";
+  CHECK(lint(swin, {{"bwd_dst_buffer", "backward"}}) == Findings{credits, sum});
+  CHECK(lint(swin, {{"bwd_dst_buffer", "own"}}) == Findings{credits, sum});
+  CHECK(lint(swin, {{"repeat_ctrl_credits", "4"}}) == Findings{sum, stream});
+  CHECK(lint(swin, {{"zeros_on_rank_0", "on"}}) == Findings{credits, stream});
+  // The stream of the buffer has no collectives then, or none are made.
+  CHECK(lint(swin, {{"forward_stream", "own"}}) == Findings{credits, sum});
+  CHECK(lint(swin, {{"nccl_use_compute_stream", "off"}}) == Findings{credits, sum});
+
+  const std::string model = "scenarios/swin_2x2x2_from_model.yaml";
+  CHECK(lint(model, {{"acc", "3"}}).size() == 4);  // and micro-batches
+  CHECK(lint(model, {{"acc", "3"}}).back() == "micro-batches");
+  CHECK(lint(model, {{"buffer_stream", "reader"}}).size() == 2);
+  CHECK(lint(model, {{"repeat_control_slots", "0"}}).size() == 2);
+  CHECK(lint(model, {{"zeros", "all"}}).size() == 2);
+
+  CHECK(lint("scenarios/two_groups_opposite_order.yaml", {{"room", "2"}}).empty());
+  CHECK(lint("scenarios/two_groups_opposite_order.yaml", {{"launch_order", "implicit"}}).empty());
+  CHECK(lint("scenarios/launch_blocking_hides.yaml", {{"launch_blocking", "on"}}).empty());
+  CHECK(lint("scenarios/deepspeed_loss_broadcast.yaml", {{"loss_dtype", "float32"}}).empty());
+  CHECK(lint("scenarios/watchdog_takes_process_down.yaml", {{"uneven", "off"}}).empty());
+  CHECK(lint("scenarios/pipeline_1f1b.yaml", {{"micro_batches", "7"}}) ==
+        Findings{"micro-batches"});
+}
