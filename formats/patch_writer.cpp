@@ -1,6 +1,7 @@
 #include "formats/patch_writer.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 

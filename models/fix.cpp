@@ -386,6 +386,7 @@ std::optional<FixReport> Search::run(const std::vector<Switch>& switches,
   for (const Candidate& candidate : graph_candidates(*graph, *lowered_, report_.explanation)) {
     try_candidate(candidate);
   }
+  is_stopped();  // also while the last was tried
   put_in_order();
   return std::move(report_);
 }
