@@ -13,6 +13,7 @@
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
 
+#include "app/check_command.hpp"
 #include "app/diff_command.hpp"
 #include "app/exit_codes.hpp"
 #include "app/explain_command.hpp"
@@ -85,6 +86,9 @@ po::options_description run_options() {
   add("engine", po::value<std::string>()->value_name("WHICH"),
       "auto (the default), events or sweep: how to run it; what comes out is the same "
       "(docs/performance.md)");
+  add("replay", po::value<std::string>()->value_name("FILE"),
+      "run in the order that 'pipesim check --order' has written, with the settings it was found "
+      "with");
   add("save-state", po::value<std::string>()->value_name("FILE"),
       "write the end state to a file for 'pipesim explain'; - prints it instead of the report");
   add("loggops", po::value<std::string>()->value_name("PARAMETERS"),
@@ -96,6 +100,26 @@ po::options_description run_options() {
 po::options_description explain_options() {
   po::options_description options("Options");
   add_views(options);
+  return options;
+}
+
+po::options_description check_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  const auto file = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
+      "set a parameter of the scenario; may be given several times");
+  add_patch(add);
+  add("states", po::value<std::int64_t>()->value_name("N")->default_value(200'000),
+      "the budget: how many states with more than one way on are followed");
+  add("seconds", po::value<std::int64_t>()->value_name("N"),
+      "stop after that time; what was covered by then depends on the machine");
+  add("order", file("FILE"), "write the order that hangs, for 'pipesim run --replay'; - prints it");
+  add("json", "print the answer as JSON (docs/json.md)");
+  add("dot", file("FILE"), "write the wait-for graph of the hang for Graphviz");
+  add("all", "list and draw every wait of the hang, not only those of the cycle");
+  add("color", file("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
   return options;
 }
 
@@ -158,6 +182,33 @@ constexpr std::string_view kRunHelp =
 std::string help_of_run() {
   std::ostringstream text;
   text << kRunHelp << run_options();
+  return text.str();
+}
+
+constexpr std::string_view kCheckHelp =
+    "Usage: pipesim check FILE [options]\n"
+    "\n"
+    "Says whether the scenario in FILE (- is standard input) can hang in any order: however long\n"
+    "acts, launches and inputs take. 'run' shows one timing, this all of them (docs/check.md).\n"
+    "\n"
+    "  proved         no order hangs\n"
+    "  hang possible  an order was found that hangs; the report is of the run in that order\n"
+    "  hang certain   every order hangs\n"
+    "  undecided      none was found before the budget ran out\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim check scenarios/swin_2x2x2.yaml --states 10000\n"
+    "  pipesim check scenarios/pipeline_1f1b.yaml --set stages=512 --set micro_batches=1024\n"
+    "  pipesim check scenarios/buffer_on_the_wrong_stream.yaml --order order.json\n"
+    "  pipesim run scenarios/buffer_on_the_wrong_stream.yaml --replay order.json\n"
+    "\n"
+    "Exit code: 0 proved, 1 a hang is possible or certain, 2 bad input or usage, 3 undecided, 74 a\n"
+    "file could not be read or written, 130 interrupted.\n"
+    "\n";
+
+std::string help_of_check() {
+  std::ostringstream text;
+  text << kCheckHelp << check_options();
   return text.str();
 }
 
@@ -533,7 +584,7 @@ Views views(const po::variables_map& values, bool state_is_printed) {
 
 GoalCommand goal_command(const po::variables_map& values) {
   for (const char* option : {"set", "patch", "params", "until", "engine", "save-state", "stacks",
-                             "log", "log-dir", "schedule"}) {
+                             "log", "log-dir", "schedule", "replay"}) {
     if (values.count(option) == 0) continue;
     throw UsageError(fmt::format(
         "--{} is for scenarios: a GOAL file takes --loggops, --json, --dot, --all and --color",
@@ -571,7 +622,46 @@ int command_run(const Arguments& arguments, const Console& console) {
   command.list_parameters = values.count("params") > 0;
   command.state_path = text_of(values, "save-state");
   command.views = views(values, command.state_path == "-");
+  command.replay_path = text_of(values, "replay");
+  for (const char* option : {"until", "save-state", "engine"}) {
+    if (command.replay_path && values.count(option) > 0) {
+      throw UsageError(fmt::format("--replay and --{} exclude each other", option));
+    }
+  }
+  if (command.files.path == "-" && command.replay_path == "-") {
+    throw UsageError("standard input is there once: give the other one as a file");
+  }
   return run_run(command, coloured(console, values));
+}
+
+std::int64_t count_of(const po::variables_map& values, const char* option, std::int64_t most) {
+  const std::int64_t found = values[option].as<std::int64_t>();
+  if (found >= 1 && found <= most) return found;
+  throw UsageError(fmt::format("--{} is a number from 1 to {}, found {}", option, most, found));
+}
+
+int command_check(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, check_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_check();
+    return kExitGood;
+  }
+  constexpr std::int64_t kMostStates = 1'000'000'000;
+  constexpr std::int64_t kMostSeconds = 30 * 24 * 3600;
+  CheckCommand command;
+  command.files = scenario_files_of(values, "check");
+  command.max_states = static_cast<std::uint64_t>(count_of(values, "states", kMostStates));
+  if (values.count("seconds") > 0) {
+    command.seconds = static_cast<std::uint32_t>(count_of(values, "seconds", kMostSeconds));
+  }
+  command.order_path = text_of(values, "order");
+  command.dot_path = text_of(values, "dot");
+  command.json = values.count("json") > 0;
+  command.all = values.count("all") > 0;
+  if (command.json && command.order_path == "-") {
+    throw UsageError("--json and --order - exclude each other");
+  }
+  return run_check(command, coloured(console, values));
 }
 
 int command_explain(const Arguments& arguments, const Console& console) {
@@ -753,6 +843,7 @@ int command_help(const Arguments& arguments, const Console& console);
 
 constexpr std::array kCommands = {
     Command{"run", "simulate a scenario and say whether it hangs, and why", command_run},
+    Command{"check", "say whether any order of the acts hangs, not only one", command_check},
     Command{"explain", "open an end state that run has saved, and report as run did",
             command_explain},
     Command{"diff", "compare two runs, or two settings of one scenario", command_diff},

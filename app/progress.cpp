@@ -36,6 +36,11 @@ std::string progress_text(const sim::RunProgress& progress, double acts_per_s) {
   return text;
 }
 
+std::string progress_text(const sim::ExploreProgress& progress) {
+  return fmt::format("following orders: {:.2f} million forks, {} million steps",
+                     static_cast<double>(progress.states) / 1e6, millions(progress.steps));
+}
+
 ProgressLine::ProgressLine(const Console& console) : console_(console) {
   if (console.err_terminal) thread_ = std::thread([this] { show(); });
 }
@@ -67,7 +72,10 @@ void ProgressLine::show() {
       since = Clock::now();
       done_before = done;
     }
-    console_.err << kClearLine << progress_text(run_, rate) << std::flush;
+    const bool explores = exploration_.steps > 0;
+    console_.err << kClearLine
+                 << (explores ? progress_text(exploration_) : progress_text(run_, rate))
+                 << std::flush;
   }
   console_.err << kClearLine << std::flush;
 }

@@ -9,12 +9,16 @@
 
 #include "app/console.hpp"
 #include "sim/engine.hpp"
+#include "sim/exploration.hpp"
 
 namespace pipesim::app {
 
 /// What the line says before, in and after the run of `progress`. `acts_per_s` is 0 where it is not
 /// known.
 std::string progress_text(const sim::RunProgress& progress, double acts_per_s);
+
+/// The same of an exploration that has begun.
+std::string progress_text(const sim::ExploreProgress& progress);
 
 /// While this lives, `console.err` is its own; nothing of it stays there. Where that is no terminal
 /// it does nothing.
@@ -27,6 +31,8 @@ class ProgressLine {
 
   /// For sim::RunOptions::progress.
   sim::RunProgress* run() { return &run_; }
+  /// For sim::ExploreOptions::progress.
+  sim::ExploreProgress* exploration() { return &exploration_; }
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -35,6 +41,7 @@ class ProgressLine {
 
   const Console& console_;
   sim::RunProgress run_;
+  sim::ExploreProgress exploration_;
   std::mutex mutex_;
   std::condition_variable ends_;
   bool is_over_ = false;

@@ -8,7 +8,9 @@
 #include "app/files.hpp"
 #include "app/progress.hpp"
 #include "app/version.hpp"
+#include "formats/order_file.hpp"
 #include "formats/state_file.hpp"
+#include "viz/diagnostic_text.hpp"
 #include "viz/table.hpp"
 
 namespace pipesim::app {
@@ -49,10 +51,29 @@ formats::SavedState state_of(const RunCommand& command, const ScenarioInput& inp
   return state;
 }
 
+// Nothing without --replay, or with a reason.
+std::optional<formats::SavedOrder> order_of(const RunCommand& command, const Console& console) {
+  if (!command.replay_path) return std::nullopt;
+  models::Diagnostics diagnostics;
+  const std::string text = read_file(*command.replay_path, console.in, formats::kMostOrderBytes);
+  auto order = formats::read_order(text, diagnostics);
+  console.err << viz::diagnostic_text(diagnostics, *command.replay_path == "-" ? "standard input" : *command.replay_path, text,
+                                      console.err_colour);
+  return order;
+}
+
 }  // namespace
 
 int run_run(const RunCommand& command, const Console& console) {
-  ScenarioInput input(command.files, console);
+  const std::optional<formats::SavedOrder> order = order_of(command, console);
+  if (command.replay_path && !order) return kExitUsage;
+  ScenarioFiles files = command.files;
+  std::vector<sim::Event> events;
+  if (order) {
+    files.settings.insert(files.settings.begin(), order->settings.begin(), order->settings.end());
+    for (const models::OrderStep& step : order->steps) events.push_back(step.event);
+  }
+  ScenarioInput input(files, console);
   models::Diagnostics diagnostics;
   const auto complain = [&] {
     console.err << input.text_of(diagnostics, console.err_colour);
@@ -71,6 +92,19 @@ int run_run(const RunCommand& command, const Console& console) {
     diagnostics.error({}, "--schedule writes the schedule of the scenario, which has none");
     return complain();
   }
+  const auto replayed = [&](const models::Simulation& of) {
+    const std::uint64_t done = of.outcome.order_steps;
+    if (!order || done == order->steps.size() || of.outcome.end == sim::RunEnd::kInterrupted) {
+      return true;
+    }
+    models::Diagnostic& error = diagnostics.error(
+        {}, fmt::format("{} is an order of another scenario, or of other settings: step {} of {} "
+                        "cannot happen here",
+                        *command.replay_path, done + 1, order->steps.size()));
+    const std::string& what = order->steps[done].what;
+    if (!what.empty()) error.notes.push_back(fmt::format("the step is '{}'", what));
+    return false;
+  };
   const std::optional<models::Simulation> simulation = [&] {
     const Simulating now(console);
     ProgressLine progress(console);
@@ -79,9 +113,10 @@ int run_run(const RunCommand& command, const Console& console) {
     options.engine = command.engine;
     options.keep_log = command.views.need_log();
     options.progress = progress.run();
+    if (order) options.order = &events;
     return simulate_until(scenario->graph, command.until, options, diagnostics);
   }();
-  if (!simulation) return complain();
+  if (!simulation || !replayed(*simulation)) return complain();
   // What is left are warnings.
   complain();
   // Before all that takes time, so that a state is there whatever happens then.

@@ -15,6 +15,7 @@ struct RunCommand {
   ScenarioFiles files;
   bool list_parameters = false;  // only say what --set can set
   std::optional<Until> until;
+  std::optional<std::string> replay_path;  // an order that `pipesim check` has written
   sim::EngineKind engine = sim::EngineKind::kAuto;
   std::optional<std::string> state_path;  // for `pipesim explain`; `-`: standard output
   Views views;

@@ -40,6 +40,20 @@ void write_logs(const std::string& folder, const std::vector<std::string>& logs)
 
 }  // namespace
 
+HangReport::HangReport(const models::TaskGraph& graph, const Simulation& simulation, bool all)
+    : simulation_(simulation),
+      all_(all),
+      report_{graph, simulation.explanation, {}, {}, {}, {}, {}} {
+  report_.misplacements = models::find_misplacements(graph, simulation.explanation);
+  if (all) report_.all_waits = all_waits(graph, simulation);
+}
+
+std::string HangReport::dot() const {
+  const std::string title = fmt::format("{}: who waits for whom", report_.graph.name);
+  return viz::wait_for_dot(
+      {title, report_.explanation.cycle, all_waits(report_.graph, simulation_), !all_});
+}
+
 int exit_code(const models::Explanation& explanation) {
   if (explanation.cause == models::Cause::kInterrupted) return kExitInterrupted;
   switch (explanation.verdict) {

@@ -7,6 +7,7 @@
 #include "app/console.hpp"
 #include "models/simulation.hpp"
 #include "models/task_graph.hpp"
+#include "viz/text_report.hpp"
 
 namespace pipesim::app {
 
@@ -29,6 +30,22 @@ struct Views {
 /// exit code of the run. Throws FileError.
 int show(const models::TaskGraph& graph, const models::Simulation& simulation,
          const std::string& shown_path, const Views& views, const Console& console);
+
+/// What reports are made from, of a run that another command than `run` wants to show.
+class HangReport {
+ public:
+  /// Both must outlive it. `all`: every wait, not only the cycle.
+  HangReport(const models::TaskGraph& graph, const models::Simulation& simulation, bool all);
+
+  const viz::Report& report() const { return report_; }
+  /// The wait-for graph.
+  std::string dot() const;
+
+ private:
+  const models::Simulation& simulation_;
+  bool all_;
+  viz::Report report_;
+};
 
 /// The exit code that says how the run ended.
 int exit_code(const models::Explanation& explanation);

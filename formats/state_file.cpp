@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "formats/json_text.hpp"
 #include "models/expectation.hpp"
 
 namespace pipesim::formats {
@@ -32,14 +33,6 @@ Json lines_of(const std::string& text) {
     begin = end + 1;
   }
   return lines;
-}
-
-Place place_of_byte(const std::string& text, std::size_t byte) {
-  byte = std::min(byte, text.size());
-  const std::string_view before = std::string_view(text).substr(0, byte);
-  const auto line = static_cast<std::uint32_t>(std::count(before.begin(), before.end(), '\n'));
-  const std::size_t begin = line == 0 ? 0 : before.rfind('\n') + 1;
-  return {line + 1, static_cast<std::uint32_t>(byte - begin + 1)};
 }
 
 class StateReader {

@@ -33,6 +33,7 @@ class ActorLint {
 
   void run() {
     find_collectives();
+    find_reads();
     for (const ActorId id : ids_of(plan_.actors)) {
       if (plan_.actors[id].role != sim::Role::kOp) continue;
       check_stream(id);
@@ -43,6 +44,7 @@ class ActorLint {
 
  private:
   void find_collectives();
+  void find_reads();
   void check_stream(ActorId id);
   void check_credits(ActorId id);
   void check_control(ActorId id, RegisterId control, RegisterId data);
@@ -72,6 +74,7 @@ class ActorLint {
   const Lowered& lowered_;
   Names names_;
   std::vector<LintFinding>& findings_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> read_;  // template and register, on any rank
   std::map<std::uint32_t, ActorId> collectives_;  // by stream: the first on it that has peers
 };
 
@@ -82,6 +85,13 @@ void ActorLint::find_collectives() {
     const sim::Collective& collective = plan_.collectives[actor.collective];
     if (collective.members_end - collective.members < 2) continue;
     collectives_.try_emplace(actor.stream.value, id);
+  }
+}
+
+void ActorLint::find_reads() {
+  for (const RegisterId reg : ids_of(plan_.registers)) {
+    if (!is_read(reg)) continue;
+    read_.insert({template_of(plan_.registers[reg].producer), lowered_.register_template[reg]});
   }
 }
 
@@ -122,10 +132,13 @@ void ActorLint::check_stream(ActorId id) {
   findings_.push_back(std::move(finding));
 }
 
+// Where only other ranks read the data, those are what this one falls behind.
 void ActorLint::check_credits(ActorId id) {
   RegisterId data;  // with the most slots
   for (const RegisterId reg : plan_.registers_of(id)) {
-    if (plan_.registers[reg].control || !is_read(reg)) continue;
+    const bool is_read_somewhere =
+        read_.count({template_of(id), lowered_.register_template[reg]}) > 0;
+    if (plan_.registers[reg].control || !is_read_somewhere) continue;
     if (!data.valid() || plan_.registers[reg].slots > plan_.registers[data].slots) data = reg;
   }
   if (!data.valid()) return;

@@ -1,6 +1,7 @@
 #include "sim/exploration.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "sim/stepper.hpp"
 #include "sim/stubborn_set.hpp"
 #include "sim/timing.hpp"
+#include "sim/wait_circles.hpp"
 
 namespace pipesim::sim {
 namespace {
@@ -69,10 +71,19 @@ class Explorer {
   std::vector<std::uint32_t> ways_;
   std::vector<Event> order_;
   bool over_budget_ = false;
+  std::size_t known_at_ = std::numeric_limits<std::size_t>::max();  // forks, when the answer was
   Exploration result_;
 };
 
 Exploration Explorer::run() {
+  // A second at most.
+  constexpr std::uint64_t kMostCircleSteps = 2'000'000;
+  if (options_.reduce && options_.look_for_circles &&
+      wait_circles(plan_, sets_.precedence(), kMostCircleSteps) == WaitCircles::kNone) {
+    result_.method = Method::kNoCircle;
+    result_.answer = Answer::kProved;
+    return std::move(result_);
+  }
   Moment begin;
   stepper_.save(begin);
   for (std::uint32_t seed = 0; seed < options_.walks && !out_of_budget(); ++seed) {
@@ -111,7 +122,14 @@ void Explorer::note_end() {
 }
 
 bool Explorer::out_of_budget() {
-  if (seen_.size() >= options_.max_states || result_.steps >= options_.max_steps) {
+  // Some hang and some do not: that is the answer, and now it can but be shown by a shorter order.
+  constexpr std::size_t kForksToShorten = 1000;
+  const bool known = result_.hang_found && result_.completion_found;
+  if (known && known_at_ > seen_.size()) known_at_ = seen_.size();
+  const std::uint64_t most =
+      known ? std::min<std::uint64_t>(options_.max_states, known_at_ + kForksToShorten)
+            : options_.max_states;
+  if (seen_.size() >= most || result_.steps >= options_.max_steps) {
     over_budget_ = true;
   }
   if (result_.steps % kLookInterval == 0) {
@@ -227,20 +245,15 @@ bool Explorer::turn_back() {
   return fork_count_ > 0;
 }
 
-// The order that a run in its own times takes, and its end.
-Exploration one_run(const Plan& plan, const ExploreOptions& options, const char* timing) {
+// What the run in the plan's own times says of all orders.
+Exploration judge(const Outcome& usual, const char* timing) {
   Exploration result;
   result.timing = timing;
-  RunOptions run_options;
-  run_options.stop = options.stop;
-  const Outcome outcome = run(plan, run_options);
   result.orders = 1;
-  result.steps = outcome.events;
-  if (outcome.end == RunEnd::kInterrupted || outcome.end == RunEnd::kTimeLimit) {
-    result.stopped = outcome.end == RunEnd::kInterrupted;
-    return result;
-  }
-  result.completion_found = outcome.end == RunEnd::kCompleted && outcome.mismatches.empty();
+  result.steps = usual.events;
+  result.stopped = usual.end == RunEnd::kInterrupted;
+  if (usual.end == RunEnd::kInterrupted || usual.end == RunEnd::kTimeLimit) return result;
+  result.completion_found = usual.end == RunEnd::kCompleted && usual.mismatches.empty();
   result.hang_found = !result.completion_found;
   if (timing == nullptr) {
     result.method = Method::kOneRun;
@@ -253,9 +266,14 @@ Exploration one_run(const Plan& plan, const ExploreOptions& options, const char*
 
 }  // namespace
 
-Exploration explore(const Plan& plan, const ExploreOptions& options) {
+Exploration explore(const Plan& plan, const ExploreOptions& options, const Outcome* usual) {
   const char* const timing = options.reduce ? timing_obstacle(plan) : "not asked";
-  if (timing == nullptr || plan.faulty) return one_run(plan, options, timing);
+  if (timing == nullptr || plan.faulty) {
+    if (usual != nullptr) return judge(*usual, timing);
+    RunOptions run_options;
+    run_options.stop = options.stop;
+    return judge(run(plan, run_options), timing);
+  }
   Exploration result = Explorer(plan, options).run();
   result.timing = timing;
   return result;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/engine.hpp"
 #include "sim/event.hpp"
 #include "sim/plan.hpp"
 
@@ -24,8 +25,9 @@ enum class Answer : std::uint8_t {
 /// Which way the answer was found.
 enum class Method : std::uint8_t {
   kOneRun,       // timing decides nothing in this plan: one order shows all
+  kNoCircle,     // no circle of waits is possible (see wait_circles)
   kExploration,  // all orders that differ in effect were followed
-  kSearch,       // not all were
+  kSearch,       // not all were, since the answer was known or the budget ran out
 };
 
 /// How far an exploration has come, for another thread to look at.
@@ -35,11 +37,13 @@ struct ExploreProgress {
 };
 
 struct ExploreOptions {
-  std::uint64_t max_states = 2'000'000;  // states with more than one way on that are remembered
+  std::uint64_t max_states = 200'000;  // states with more than one way on that are remembered
   std::uint64_t max_steps = 2'000'000'000;
   std::uint32_t walks = 64;  // random orders that are tried first
-  // Follow one order of steps that do not disturb each other. Without, all: for tests.
+  // For tests: without, all orders are followed, or at least those of steps that do not disturb
+  // each other, and nothing is known beforehand.
   bool reduce = true;
+  bool look_for_circles = true;
   const std::atomic<bool>* stop = nullptr;  // looked at now and then; true ends the exploration
   ExploreProgress* progress = nullptr;      // brought up to date now and then
 };
@@ -63,7 +67,9 @@ struct Exploration {
 /// any of them can be outlasted; a plan with other faults is answered by one run, in its own times,
 /// which can but show a hang. Cost: that of one run where timing decides nothing; otherwise up to
 /// the budget of `options`. Each state takes 16 bytes, and each that is on the way to the present
-/// one a copy of the run's state.
-Exploration explore(const Plan& plan, const ExploreOptions& options = {});
+/// one a copy of the run's state. `usual` is
+/// the run in the plan's own times, if the caller has it.
+Exploration explore(const Plan& plan, const ExploreOptions& options = {},
+                    const Outcome* usual = nullptr);
 
 }  // namespace pipesim::sim

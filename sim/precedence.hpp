@@ -25,7 +25,8 @@ class Precedence {
   /// Above `max_nodes` it knows nothing but the order of the acts of one actor.
   Precedence(const Plan& plan, std::uint32_t max_nodes);
 
-  std::uint32_t node_count() const { return node_count_; }
+  /// Whether it knows more than the order of the acts of one actor.
+  bool known() const { return known_; }
   Node node(ActorId actor, std::uint32_t k, Phase phase) const;
 
   /// True if `a` comes before `b` in every order in which `b` comes.

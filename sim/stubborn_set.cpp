@@ -8,6 +8,9 @@ namespace {
 // A row of bits for each node: 32 MiB.
 constexpr std::uint32_t kMostNodes = 1 << 14;
 
+// How many acts are looked at to find what another needs.
+constexpr std::uint32_t kDeepest = 64;
+
 bool may_lack_slots(const Device& device) {
   return device.resident > 0 && device.resident < device.streams_end - device.streams;
 }
@@ -191,7 +194,6 @@ void StubbornSets::add_act(ActorId id, std::uint32_t k, Phase phase, Effects& ef
   const Actor& actor = plan_.actors[id];
   const bool at_launch = phase == Phase::kLaunch;
   effects.nodes.push_back(precedence_.node(id, k, phase));
-  if (at_launch) effects.launched = id;
   if (k >= actor.acts) return;  // its input never comes
   const std::vector<Resource>& used = at_launch ? used_at_launch_[id] : used_at_end_[id];
   effects.touches.insert(effects.touches.end(), used.begin(), used.end());
@@ -228,7 +230,6 @@ void StubbornSets::find_effects(const Event& event, Effects& effects) const {
   effects.pushes.clear();
   effects.touches.clear();
   effects.thread = ThreadId();
-  effects.launched = ActorId();
   switch (event.kind) {
     case EventKind::kOpEnds: {
       const ActorId actor = state_->streams[StreamId{event.target}].items.front().actor();
@@ -346,7 +347,7 @@ bool StubbornSets::add_disturbers(const Effects& effects, const Push& push) {
     for (std::uint32_t k = state_->actors[other].launched; k < plan_.actors[other].acts_wanted(); ++k) {
       const Node other_launch = precedence_.node(other, k, Phase::kLaunch);
       if (precedence_.before(launch, other_launch)) break;
-      if (needs_after(effects, other, k) || precedence_.never(other_launch)) break;
+      if (lacks(other, k, effects) || precedence_.never(other_launch)) break;
       if (precedence_.before(other_launch, launch)) continue;
       if (!add_senders(effects, push, other, k)) return false;
     }
@@ -384,16 +385,13 @@ void StubbornSets::for_each_sender(ActorId id, std::uint32_t k, F f) const {
 // What sends the messages that act k of `other` needs.
 bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId other,
                                std::uint32_t k) {
-  const Node launch = precedence_.node(push.actor, push.k, Phase::kLaunch);
   const auto add_sender = [&](ActorId sender, std::uint64_t act, Phase phase) {
     if (act >= plan_.actors[sender].acts) return true;
     const std::uint32_t sender_k = static_cast<std::uint32_t>(act);
     if (has_happened(sender, sender_k, phase)) return true;
     const Node node = precedence_.node(sender, sender_k, phase);
     if (precedence_.never(node)) return true;
-    // What is launched and what becomes ready next are of one actor: it needs no message of that.
-    const bool own = sender == push.actor && phase == Phase::kLaunch;
-    if (own ? needs(push.actor, push.k, node) : precedence_.before(node, launch)) return true;
+    if (lacks(push.actor, push.k, node)) return true;
     if (std::find(effects.nodes.begin(), effects.nodes.end(), node) != effects.nodes.end()) {
       return true;
     }
@@ -436,7 +434,6 @@ bool StubbornSets::add(ActorId actor, std::uint32_t k, Phase phase) {
 
 // `depth` is how many acts further we look; what waits in a circle never comes, and ends there.
 bool StubbornSets::add_need(ActorId actor, std::uint32_t k, Phase phase, std::uint32_t depth) {
-  constexpr std::uint32_t kDeepest = 64;
   const Node node = precedence_.node(actor, k, phase);
   const std::uint32_t none = static_cast<std::uint32_t>(pending_->size());
   std::uint32_t found = none;
@@ -470,8 +467,7 @@ bool StubbornSets::add_need_of_end(ActorId id, std::uint32_t depth) {
     if (!member.valid()) return true;  // it never ends
     if (state_->started(plan_, member) > k) continue;
     const Phase phase = state_->actors[member].launched > k ? Phase::kEnd : Phase::kLaunch;
-    if (phase == Phase::kLaunch) return add_need(member, k, phase, depth + 1);
-    return add_need_of_end(member, depth + 1);
+    return add_need(member, k, phase, depth + 1);
   }
   return false;
 }
@@ -526,23 +522,24 @@ bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t 
   return add_need(needed, state_->actors[needed].launched, Phase::kLaunch, depth + 1);
 }
 
-// Whether act k of an actor needs a message that comes with `node` or after it.
-bool StubbornSets::needs(ActorId actor, std::uint32_t k, Node node) const {
+// Whether act k of an actor, or one before it that is not launched, needs a message that comes after
+// `node`. One that comes with it is not enough: it may be the last that the act lacks.
+bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
   bool any = false;
-  for_each_sender(actor, k, [&](ActorId sender, std::uint64_t act, Phase phase) {
-    if (act >= plan_.actors[sender].acts) return;
-    const Node other = precedence_.node(sender, static_cast<std::uint32_t>(act), phase);
-    any = any || other == node || precedence_.before(node, other);
-  });
+  for (std::uint32_t act = state_->actors[actor].launched; act <= k && !any; ++act) {
+    for_each_sender(actor, act, [&](ActorId sender, std::uint64_t of, Phase phase) {
+      if (any || of >= plan_.actors[sender].acts) return;
+      any = precedence_.before(
+          node, precedence_.node(sender, static_cast<std::uint32_t>(of), phase));
+    });
+  }
   return any;
 }
 
-// Likewise, of an event.
-bool StubbornSets::needs_after(const Effects& effects, ActorId actor, std::uint32_t k) const {
-  const Node launch = precedence_.node(actor, k, Phase::kLaunch);
-  return std::any_of(effects.nodes.begin(), effects.nodes.end(), [&](Node own) {
-    return effects.launched == actor ? needs(actor, k, own) : precedence_.before(own, launch);
-  });
+// Likewise, after one of the event.
+bool StubbornSets::lacks(ActorId actor, std::uint32_t k, const Effects& effects) const {
+  return std::any_of(effects.nodes.begin(), effects.nodes.end(),
+                     [&](Node own) { return lacks(actor, k, own); });
 }
 
 bool StubbornSets::has_happened(ActorId actor, std::uint32_t k, Phase phase) const {

@@ -27,6 +27,8 @@ class StubbornSets {
  public:
   explicit StubbornSets(const Plan& plan);
 
+  const Precedence& precedence() const { return precedence_; }
+
   /// Puts into `chosen` the indices of a small stubborn set of `pending`, which is not empty. The
   /// same state gives the same set.
   void choose(const State& state, const std::vector<Event>& pending,
@@ -47,7 +49,6 @@ class StubbornSets {
     std::vector<Push> pushes;
     std::vector<std::uint32_t> touches;  // resources
     ThreadId thread;                     // that is woken, if one is
-    ActorId launched;                    // by it
   };
   // A launch or an end that uses a resource.
   struct Use {
@@ -84,8 +85,8 @@ class StubbornSets {
   template <typename F>
   void for_each_sender(ActorId id, std::uint32_t k, F f) const;
   bool has_happened(ActorId actor, std::uint32_t k, Phase phase) const;
-  bool needs(ActorId actor, std::uint32_t k, Node node) const;
-  bool needs_after(const Effects& effects, ActorId actor, std::uint32_t k) const;
+  bool lacks(ActorId actor, std::uint32_t k, Node node) const;
+  bool lacks(ActorId actor, std::uint32_t k, const Effects& effects) const;
   bool comes_after(const Effects& effects, Node node) const;
   const Effects& effects_of(std::uint32_t pending);
   bool commute(ActorId a, ActorId b) const;

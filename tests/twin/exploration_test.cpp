@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "sim/engine.hpp"
+#include "sim/precedence.hpp"
 #include "sim/timing.hpp"
+#include "sim/wait_circles.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/twin/random_spec.hpp"
 #include "tests/twin/to_plan.hpp"
@@ -33,6 +35,7 @@ sim::ExploreOptions options(bool reduce) {
   options.max_states = 2000;
   options.walks = 0;
   options.reduce = reduce;
+  options.look_for_circles = false;
   return options;
 }
 
@@ -46,6 +49,8 @@ TEST_CASE("the orders that are followed have all the ends that there are", "[twi
   int hangs = 0;
   int both = 0;
   int fixed = 0;
+  int without_circles = 0;
+  int in_vain = 0;
   std::uint64_t states = 0;
   std::uint64_t all_states = 0;
   for (std::uint64_t seed = first; seed < first + plans; ++seed) {
@@ -65,6 +70,16 @@ TEST_CASE("the orders that are followed have all the ends that there are", "[twi
     states += some.states;
     all_states += all.states;
 
+    // What says that no circle of waits is possible needs no orders.
+    const sim::Precedence precedence(plan, 1 << 14);
+    const sim::WaitCircles circles = sim::wait_circles(plan, precedence, 100'000);
+    if (circles == sim::WaitCircles::kNone) {
+      ++without_circles;
+      CHECK_FALSE(all.hang_found);
+    } else if (circles == sim::WaitCircles::kPossible && !all.hang_found) {
+      ++in_vain;
+    }
+
     const sim::Outcome timed = sim::run(plan);
     CHECK((completes(timed) ? all.completion_found : all.hang_found));
     if (sim::timing_obstacle(plan) == nullptr) {
@@ -81,7 +96,9 @@ TEST_CASE("the orders that are followed have all the ends that there are", "[twi
     }
   }
   INFO(compared << " plans were compared, " << hangs << " can hang, " << both << " of them may not, "
-                << fixed << " do not depend on timing; " << states << " forks of " << all_states);
+                << fixed << " do not depend on timing; " << states << " forks of " << all_states
+                << "; " << without_circles << " have no circle of waits, " << in_vain
+                << " have, and yet do not hang");
   if (std::getenv("PIPESIM_EXPLORED_SHOW")) WARN("shown");
   if (first == 1 && plans >= 20'000) {
     CHECK(compared > 2000);

@@ -113,6 +113,8 @@ actors:
         "control register 'ctrl' of 'table' has fewer slots (1) than its data (2)");
 
   CHECK(lint(with(text, "control: on, slots: 1", "control: on, slots: 2")).empty());
+  // Where nobody reads the data, the ranks that do are ahead.
+  CHECK(lint(with(text, "use:   {reads", "use:   {on: 0, reads")) == "control-credits table (1)\n");
   // A register that nobody reads limits nothing.
   CHECK(lint(with(text, "  use:   {reads: [table]}\n", "")).empty());
   CHECK(lint(with(text, "  zeros: {on: 1, after: [table.ctrl]}\n", "")).empty());

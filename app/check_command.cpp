@@ -1,0 +1,141 @@
+#include "app/check_command.hpp"
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/exit_codes.hpp"
+#include "app/files.hpp"
+#include "app/progress.hpp"
+#include "app/views.hpp"
+#include "formats/order_file.hpp"
+#include "models/check.hpp"
+#include "viz/check_text.hpp"
+
+namespace pipesim::app {
+namespace {
+
+// Says that work is to stop, when the user interrupts it or time is up.
+class Deadline {
+ public:
+  Deadline(const Console& console, std::optional<std::uint32_t> seconds)
+      : interrupted_(console.interrupted), seconds_(seconds), thread_([this] { watch(); }) {}
+  ~Deadline() {
+    {
+      const std::lock_guard lock(mutex_);
+      is_over_ = true;
+    }
+    ends_.notify_one();
+    thread_.join();
+  }
+  Deadline(const Deadline&) = delete;
+  Deadline& operator=(const Deadline&) = delete;
+
+  const std::atomic<bool>* stop() const { return &stop_; }
+
+ private:
+  void watch() {
+    constexpr auto kInterval = std::chrono::milliseconds(20);
+    const auto begin = std::chrono::steady_clock::now();
+    std::unique_lock lock(mutex_);
+    while (!ends_.wait_for(lock, kInterval, [this] { return is_over_; })) {
+      const auto passed = std::chrono::steady_clock::now() - begin;
+      const bool late = seconds_ && passed >= std::chrono::seconds(*seconds_);
+      if (late || (interrupted_ != nullptr && *interrupted_)) stop_ = true;
+    }
+  }
+
+  const std::atomic<bool>* interrupted_;
+  std::optional<std::uint32_t> seconds_;
+  std::atomic<bool> stop_{false};
+  std::mutex mutex_;
+  std::condition_variable ends_;
+  bool is_over_ = false;
+  std::thread thread_;  // the last: it uses the others
+};
+
+int exit_code(const sim::Exploration& exploration, bool interrupted) {
+  switch (exploration.answer) {
+    case sim::Answer::kProved:
+      return kExitGood;
+    case sim::Answer::kHangPossible:
+    case sim::Answer::kHangCertain:
+      return kExitBad;
+    case sim::Answer::kUndecided:
+      break;
+  }
+  return interrupted ? kExitInterrupted : kExitUndecided;
+}
+
+std::string order_text(const CheckCommand& command, const models::TaskGraph& graph,
+                       const models::CheckReport& check) {
+  formats::SavedOrder order;
+  order.scenario = graph.name;
+  order.settings = command.files.settings;
+  order.steps = models::describe_order(graph, check.usual.lowered, check.exploration.hang);
+  return formats::write_order(order);
+}
+
+}  // namespace
+
+int run_check(const CheckCommand& command, const Console& console) {
+  ScenarioInput input(command.files, console);
+  models::Diagnostics diagnostics;
+  const auto complain = [&] {
+    console.err << input.text_of(diagnostics, console.err_colour);
+    return kExitUsage;
+  };
+  const auto scenario = input.read(diagnostics);
+  if (!scenario) return complain();
+  const models::TaskGraph& graph = scenario->graph;
+  auto lowered = models::lower(graph, diagnostics);
+  complain();
+  if (!lowered) return kExitUsage;
+
+  const models::CheckReport check = [&] {
+    const Simulating now(console);
+    const Deadline deadline(console, command.seconds);
+    ProgressLine progress(console);
+    sim::ExploreOptions options;
+    options.max_states = command.max_states;
+    options.stop = deadline.stop();
+    options.progress = progress.exploration();
+    return models::check(graph, std::move(*lowered), options, progress.run());
+  }();
+  const bool interrupted = console.interrupted != nullptr && *console.interrupted;
+
+  std::optional<HangReport> hang;
+  if (const models::Simulation* simulation = check.hanging()) {
+    hang.emplace(graph, *simulation, command.all);
+    if (command.dot_path) write_file(*command.dot_path, hang->dot());
+  }
+  if (command.order_path && !check.exploration.hang.empty()) {
+    const std::string order = order_text(command, graph, check);
+    if (*command.order_path == "-") {
+      console.out << order;
+      return exit_code(check.exploration, interrupted);
+    }
+    write_file(*command.order_path, order);
+  }
+  const viz::CheckView view{graph,
+                            check,
+                            hang ? &hang->report() : nullptr,
+                            command.max_states,
+                            check.exploration.stopped && !interrupted};
+  console.out << (command.json ? viz::check_json(view)
+                               : viz::check_text(view, {console.out_colour}));
+  if (command.order_path && check.exploration.hang.empty()) {
+    console.err << fmt::format("{}: no order is written: {}\n", input.path(),
+                               check.exploration.hang_found
+                                   ? "the run in its own times hangs, and needs none"
+                                   : "none was found that hangs");
+  }
+  return exit_code(check.exploration, interrupted);
+}
+
+}  // namespace pipesim::app

@@ -1,0 +1,148 @@
+#include "models/check.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "models/names.hpp"
+#include "sim/stepper.hpp"
+
+namespace pipesim::models {
+namespace {
+
+class Teller {
+ public:
+  Teller(const TaskGraph& graph, const Lowered& lowered)
+      : names_(graph, lowered), plan_(lowered.plan), stepper_(lowered.plan) {}
+
+  // False where the event cannot happen.
+  bool tell(const sim::Event& event, std::string& what) {
+    const auto& pending = stepper_.pending();
+    const auto found = std::find(pending.begin(), pending.end(), event);
+    if (found == pending.end()) return false;
+    const auto index = static_cast<std::size_t>(found - pending.begin());
+    if (event.kind != sim::EventKind::kThreadWakes) {
+      what = end_text(event);
+      stepper_.step(index);
+      return true;
+    }
+    const sim::ThreadId id{event.target};
+    const std::vector<std::uint32_t> before = launches(id);
+    stepper_.step(index);
+    what = thread_text(id, before);
+    return true;
+  }
+
+ private:
+  std::string act_text(sim::ActorId id, std::uint32_t k) const {
+    const ActName name = names_.act(id, k);
+    return fmt::format("rank {}: {}#{}", plan_.actors[id].rank.value, name.op, name.act);
+  }
+
+  std::string done_text(sim::ActorId id) const {
+    return act_text(id, stepper_.state().actors[id].done);
+  }
+
+  std::string call_text(sim::CallId id) const {
+    return fmt::format("{}, call {} of it", done_text(plan_.calls[id].actor),
+                       id.value - plan_.actors[plan_.calls[id].actor].calls + 1);
+  }
+
+  std::string end_text(const sim::Event& event) const {
+    const sim::State& state = stepper_.state();
+    switch (event.kind) {
+      case sim::EventKind::kOpEnds: {
+        const sim::StreamId stream{event.target};
+        return fmt::format("{} ends", done_text(state.streams[stream].items.front().actor()));
+      }
+      case sim::EventKind::kCollectiveEnds: {
+        const sim::Collective& collective = plan_.collectives[sim::CollectiveId{event.target}];
+        return fmt::format("{} ends, on all ranks of the collective",
+                           done_text(plan_.members[collective.members].actor));
+      }
+      case sim::EventKind::kRoundEnds: {
+        const sim::Communicator& of = plan_.communicators[sim::CommunicatorId{event.target}];
+        return fmt::format("{} ends, on all ranks", call_text(state.in_round[of.ranks]));
+      }
+      case sim::EventKind::kPairEnds:
+        return fmt::format("{} ends, with its receive",
+                           call_text(state.channels[sim::ChannelId{event.target}].sender));
+      case sim::EventKind::kCallEnds:
+        return fmt::format("{} ends", call_text(sim::CallId{event.target}));
+      case sim::EventKind::kThreadWakes:
+        break;
+    }
+    return {};
+  }
+
+  std::vector<std::uint32_t> launches(sim::ThreadId id) const {
+    std::vector<std::uint32_t> counts;
+    for (const sim::ActorId actor : sim::ids_of(plan_.actors)) {
+      if (plan_.actors[actor].thread == id) {
+        counts.push_back(stepper_.state().actors[actor].launched);
+      }
+    }
+    return counts;
+  }
+
+  std::string thread_text(sim::ThreadId id, const std::vector<std::uint32_t>& before) const {
+    const sim::ThreadState& state = stepper_.state().threads[id];
+    std::size_t i = 0;
+    for (const sim::ActorId actor : sim::ids_of(plan_.actors)) {
+      if (plan_.actors[actor].thread != id) continue;
+      if (stepper_.state().actors[actor].launched > before[i]) {
+        return fmt::format("{} {}", act_text(actor, before[i]),
+                           sim::on_host(plan_.actors[actor].role) ? "is done" : "is launched");
+      }
+      ++i;
+    }
+    if (state.mode == sim::ThreadMode::kBlocked) {
+      const std::uint32_t k = stepper_.state().actors[state.at].launched;
+      return fmt::format("{} is entered", act_text(state.at, k));
+    }
+    return fmt::format("rank {}: thread {} reads a message", plan_.threads[id].rank.value,
+                       names_.thread(id));
+  }
+
+  Names names_;
+  const sim::Plan& plan_;
+  sim::Stepper stepper_;
+};
+
+}  // namespace
+
+const Simulation* CheckReport::hanging() const {
+  if (hang) return &*hang;
+  return exploration.hang_found ? &usual : nullptr;
+}
+
+CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOptions& options,
+                  sim::RunProgress* progress) {
+  CheckReport report;
+  sim::RunOptions run_options;
+  run_options.stop = options.stop;
+  run_options.progress = progress;
+  report.usual = simulate(graph, std::move(lowered), run_options);
+  const sim::Plan& plan = report.usual.lowered.plan;
+  report.exploration = sim::explore(plan, options, &report.usual.outcome);
+  if (report.exploration.hang.empty()) return report;
+  run_options.progress = nullptr;
+  run_options.order = &report.exploration.hang;
+  report.hang = simulate(graph, report.usual.lowered, run_options);
+  return report;
+}
+
+std::vector<OrderStep> describe_order(const TaskGraph& graph, const Lowered& lowered,
+                                      const std::vector<sim::Event>& order) {
+  Teller teller(graph, lowered);
+  std::vector<OrderStep> steps;
+  for (const sim::Event& event : order) {
+    std::string what;
+    if (!teller.tell(event, what)) break;
+    steps.push_back({event, std::move(what)});
+  }
+  return steps;
+}
+
+}  // namespace pipesim::models
