@@ -1,6 +1,8 @@
 #include "app/fix_command.hpp"
 
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -36,6 +38,18 @@ void write_patches(const std::string& folder, const std::vector<std::string>& pa
   }
 }
 
+// Of parameters that are set on the command line a patch cannot say anything else.
+std::vector<models::Switch> switches_of(const formats::Scenario& scenario,
+                                        const ScenarioInput& input) {
+  std::vector<models::Switch> switches = formats::switches_of(scenario);
+  const auto is_set = [&](const models::Switch& given) {
+    return std::any_of(input.settings().begin(), input.settings().end(),
+                       [&](const formats::Setting& set) { return set.first == given.name; });
+  };
+  switches.erase(std::remove_if(switches.begin(), switches.end(), is_set), switches.end());
+  return switches;
+}
+
 }  // namespace
 
 int run_fix(const FixCommand& command, const Console& console) {
@@ -63,7 +77,7 @@ int run_fix(const FixCommand& command, const Console& console) {
   const std::optional<models::FixReport> report = [&] {
     const Simulating now(console);
     const ProgressLine progress(console);
-    return models::find_fixes(formats::switches_of(*scenario), with, options, diagnostics);
+    return models::find_fixes(switches_of(*scenario, input), with, options, diagnostics);
   }();
   if (!report) return complain();
   complain();  // warnings

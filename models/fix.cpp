@@ -5,6 +5,7 @@
 #include <tuple>
 #include <utility>
 
+#include "models/check.hpp"
 #include "models/fix_candidates.hpp"
 #include "models/memory.hpp"
 #include "models/simulation.hpp"
@@ -165,7 +166,8 @@ class Search {
  private:
   bool find_hang(Diagnostics& diagnostics);
   std::optional<Trial> attempt(const Change& change);
-  sim::Exploration explore(const Lowered& lowered);
+  sim::ExploreOptions explore_options() const;
+  sim::Exploration explore(const Lowered& lowered) const;
   bool works(const Change& change);
   void try_candidate(const Candidate& candidate);
   std::optional<Change> smallest(const Candidate& candidate);
@@ -189,20 +191,17 @@ class Search {
   std::vector<Found> found_;
 };
 
-sim::Exploration Search::explore(const Lowered& lowered) {
+sim::ExploreOptions Search::explore_options() const {
   sim::ExploreOptions options;
-  options.max_steps = options_.max_steps;
-  options.stop = options_.stop;
-  options.walks = options_.walks;
-  // Random orders first: where one of them hangs, there is no need to look at the others.
-  options.max_states = 1;
-  sim::Exploration walks = sim::explore(lowered.plan, options);
-  if (can_hang(walks) || walks.answer == Answer::kProved || lowered.plan.faulty) return walks;
-  options.walks = 0;
   options.max_states = options_.max_states;
-  sim::Exploration result = sim::explore(lowered.plan, options);
-  result.orders += walks.orders;
-  return result;
+  options.max_steps = options_.max_steps;
+  options.walks = options_.walks;
+  options.stop = options_.stop;
+  return options;
+}
+
+sim::Exploration Search::explore(const Lowered& lowered) const {
+  return sim::explore(lowered.plan, explore_options());
 }
 
 // Runs the scenario as it is, and says whether there is something to fix.
@@ -220,17 +219,16 @@ bool Search::find_hang(Diagnostics& diagnostics) {
     report_.explanation = std::move(now.explanation);
     return true;
   }
-  report_.before = explore(*lowered_);
+  CheckReport checked = check(graph_, *lowered_, explore_options());
+  report_.before = std::move(checked.exploration);
   report_.stopped = report_.before.stopped;
-  if (!can_hang(report_.before)) {
+  if (!checked.hang) {
     const bool proved = report_.before.answer == Answer::kProved;
     report_.found = proved ? FixCase::kNothing : FixCase::kNothingFound;
     return true;
   }
   report_.found = FixCase::kHangsInAnother;
-  run.keep_act_times = false;
-  run.order = &report_.before.hang;
-  report_.explanation = simulate(graph_, *lowered_, run).explanation;
+  report_.explanation = std::move(checked.hang->explanation);
   return true;
 }
 

@@ -65,7 +65,7 @@ struct Change {
 using GraphWith = std::function<std::optional<TaskGraph>(const Change*)>;
 
 struct FixOptions {
-  std::uint64_t max_states = 2'000;      // of each exploration, see sim::ExploreOptions
+  std::uint64_t max_states = 5'000;      // of each exploration, see sim::ExploreOptions
   std::uint64_t max_steps = 20'000'000;  // of each exploration
   std::uint32_t walks = 400;             // random orders of each
   std::uint64_t most_acts = 50'000'000;  // of all runs together: what is left is not tried

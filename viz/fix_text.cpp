@@ -72,10 +72,15 @@ std::string grouped(std::uint64_t number) {
 // How sure it is that nothing hangs.
 std::string sure_text(const sim::Exploration& orders) {
   if (orders.answer == Answer::kProved) {
-    return orders.method == sim::Method::kOneRun
-               ? "proved: timing decides nothing here, so one run shows all orders"
-               : fmt::format("proved: all orders that differ in effect were followed, {} fork{}",
-                             grouped(orders.states), orders.states == 1 ? "" : "s");
+    switch (orders.method) {
+      case sim::Method::kOneRun:
+        return "proved: timing decides nothing here, so one run shows all orders";
+      case sim::Method::kNoCircle:
+        return "proved: no circle of waits is possible";
+      default:
+        return fmt::format("proved: all orders that differ in effect were followed, {} fork{}",
+                           grouped(orders.states), orders.states == 1 ? "" : "s");
+    }
   }
   if (orders.orders <= 1) {
     return "not proved: with faults and guards only its own times were looked at";

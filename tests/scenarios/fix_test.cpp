@@ -73,6 +73,7 @@ TEST_CASE("fix: of swin_2x2x2 what OneFlow's engineers found", "[scenarios][fix]
   CHECK_FALSE(has(patches, "set: {comm_creation: start}\n"));
   CHECK_FALSE(has(patches, "communicators: {creation: start}\n"));
   CHECK(report["partial"].empty());
+  for (const Json& change : report["fixes"]) CHECK(change["certainty"] == "proved");
   // The wait that goes: 10 is the stream order of the buffer, 4 the control credit of Repeat.
   for (const Json& change : report["fixes"]) {
     const std::string patch = patch_of(change);
