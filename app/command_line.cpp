@@ -20,6 +20,7 @@
 #include "app/exit_codes.hpp"
 #include "app/explain_command.hpp"
 #include "app/files.hpp"
+#include "app/fix_command.hpp"
 #include "app/goal_command.hpp"
 #include "app/import_command.hpp"
 #include "app/lint_command.hpp"
@@ -430,6 +431,45 @@ constexpr std::string_view kImportHelp =
 std::string help_of_import() {
   std::ostringstream text;
   text << kImportHelp << import_options();
+  return text.str();
+}
+
+po::options_description fix_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
+      "set a parameter of the scenario, which then stays; may be given several times");
+  add_patch(add);
+  add("output,o", po::value<std::string>()->value_name("DIR"),
+      "write the patches to DIR/fix_1.yaml, DIR/fix_2.yaml, ...");
+  add("json", "print the changes as JSON (docs/json.md)");
+  add("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kFixHelp =
+    "Usage: pipesim fix FILE [options]\n"
+    "\n"
+    "Finds the smallest changes after which the scenario in FILE (- is standard input) does not "
+    "hang\n"
+    "any more: other values of its parameters, another stream, more slots, one order of two\n"
+    "collectives, and more (docs/fix.md). Each is told with the wait that it removes, how sure it "
+    "is,\n"
+    "what it costs, and a patch that 'pipesim run --patch' takes. The best is the first.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim fix scenarios/swin_2x2x2.yaml\n"
+    "  pipesim fix scenarios/swin_2x2x2.yaml -o fixes\n"
+    "  pipesim run scenarios/swin_2x2x2.yaml --patch fixes/fix_1.yaml\n"
+    "\n"
+    "Exit code: 0 there is a change, or nothing to fix; 1 none was found; 2 bad input or usage;\n"
+    "3 undecided: a budget ended first; 74 a file could not be read or written; 130 "
+    "interrupted.\n"
+    "\n";
+
+std::string help_of_fix() {
+  std::ostringstream text;
+  text << kFixHelp << fix_options();
   return text.str();
 }
 
@@ -944,6 +984,22 @@ std::vector<std::string> ignored_rules(const po::variables_map& values) {
   return names;
 }
 
+int command_fix(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, fix_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_fix();
+    return kExitGood;
+  }
+  FixCommand command;
+  command.files = scenario_files_of(values, "fix");
+  if (is_goal_path(command.files.path)) {
+    throw UsageError("'pipesim fix' takes scenarios: a GOAL file has nothing that it changes");
+  }
+  command.json = values.count("json") > 0;
+  command.folder = text_of(values, "output");
+  return run_fix(command, console);
+}
+
 int command_lint(const Arguments& arguments, const Console& console) {
   const po::variables_map values = parse(arguments, lint_options());
   if (values.count("help") > 0) {
@@ -997,6 +1053,7 @@ constexpr std::array kCommands = {
             command_explain},
     Command{"diff", "compare two runs, or two settings of one scenario", command_diff},
     Command{"test", "hold scenarios against what they expect", command_test},
+    Command{"fix", "find the smallest changes after which it does not hang", command_fix},
     Command{"lint", "name what is legal but suspect, before any run", command_lint},
     Command{"sweep", "run a scenario in many settings and random timings", command_sweep},
     Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},

@@ -36,6 +36,13 @@ std::optional<formats::Scenario> ScenarioInput::read(models::Diagnostics& diagno
                                 {.build_model = build_model, .patches = patches_});
 }
 
+std::optional<formats::Scenario> ScenarioInput::read_with(formats::PatchText patch,
+                                                          models::Diagnostics& diagnostics) const {
+  std::vector<formats::PatchText> patches = patches_;
+  patches.push_back(std::move(patch));
+  return formats::read_scenario(text_, settings_, diagnostics, {.patches = std::move(patches)});
+}
+
 std::string ScenarioInput::text_of(const models::Diagnostics& diagnostics, bool colour) const {
   return viz::diagnostic_text(diagnostics, sources_of(source_path_, text_, patches_), colour);
 }

@@ -30,6 +30,10 @@ class ScenarioInput {
   /// schedule of PyTorch (*.csv) is made a scenario first.
   std::optional<formats::Scenario> read(models::Diagnostics& diagnostics, bool build_model = true);
 
+  /// The same after one more patch, behind the others. Only once read() has read it.
+  std::optional<formats::Scenario> read_with(formats::PatchText patch,
+                                             models::Diagnostics& diagnostics) const;
+
   /// `diagnostics` with the lines that they are about. Where read() has made a scenario of a
   /// schedule, lines are those of the scenario.
   std::string text_of(const models::Diagnostics& diagnostics, bool colour) const;

@@ -52,6 +52,11 @@ std::string written_text(std::string_view text) {
   return is_plain(text, "_", "_-./ +") ? std::string(text) : quoted(text);
 }
 
+// In patches keys begin with a plus.
+std::string written_key(std::string_view key) {
+  return is_plain(key, "_+", "_-./ +") ? std::string(key) : quoted(key);
+}
+
 std::string written_value(std::string_view text) {
   const bool plain = is_plain(text, "(_", "_-./ +*%()<>=!") ||
                      (text.size() > 1 && text[0] == '-' && text[1] != ' ' &&
@@ -94,7 +99,7 @@ YamlNode YamlNode::map() {
 void YamlNode::add(YamlNode item) { children_.emplace_back(std::string(), std::move(item)); }
 
 void YamlNode::add(std::string_view key, YamlNode value) {
-  children_.emplace_back(written_text(key), std::move(value));
+  children_.emplace_back(written_key(key), std::move(value));
 }
 
 std::string YamlNode::flow() const {

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include <fmt/format.h>
-
 #include "models/names.hpp"
 #include "sim/stepper.hpp"
 
@@ -37,7 +35,8 @@ class Teller {
  private:
   std::string act_text(sim::ActorId id, std::uint32_t k) const {
     const ActName name = names_.act(id, k);
-    return fmt::format("rank {}: {}#{}", plan_.actors[id].rank.value, name.op, name.act);
+    return "rank " + std::to_string(plan_.actors[id].rank.value) + ": " + name.op + "#" +
+           std::to_string(name.act);
   }
 
   std::string done_text(sim::ActorId id) const {
@@ -45,8 +44,9 @@ class Teller {
   }
 
   std::string call_text(sim::CallId id) const {
-    return fmt::format("{}, call {} of it", done_text(plan_.calls[id].actor),
-                       id.value - plan_.actors[plan_.calls[id].actor].calls + 1);
+    const sim::ActorId actor = plan_.calls[id].actor;
+    return done_text(actor) + ", call " +
+           std::to_string(id.value - plan_.actors[actor].calls + 1) + " of it";
   }
 
   std::string end_text(const sim::Event& event) const {
@@ -54,22 +54,22 @@ class Teller {
     switch (event.kind) {
       case sim::EventKind::kOpEnds: {
         const sim::StreamId stream{event.target};
-        return fmt::format("{} ends", done_text(state.streams[stream].items.front().actor()));
+        return done_text(state.streams[stream].items.front().actor()) + " ends";
       }
       case sim::EventKind::kCollectiveEnds: {
         const sim::Collective& collective = plan_.collectives[sim::CollectiveId{event.target}];
-        return fmt::format("{} ends, on all ranks of the collective",
-                           done_text(plan_.members[collective.members].actor));
+        return done_text(plan_.members[collective.members].actor) +
+               " ends, on all ranks of the collective";
       }
       case sim::EventKind::kRoundEnds: {
         const sim::Communicator& of = plan_.communicators[sim::CommunicatorId{event.target}];
-        return fmt::format("{} ends, on all ranks", call_text(state.in_round[of.ranks]));
+        return call_text(state.in_round[of.ranks]) + " ends, on all ranks";
       }
       case sim::EventKind::kPairEnds:
-        return fmt::format("{} ends, with its receive",
-                           call_text(state.channels[sim::ChannelId{event.target}].sender));
+        return call_text(state.channels[sim::ChannelId{event.target}].sender) +
+               " ends, with its receive";
       case sim::EventKind::kCallEnds:
-        return fmt::format("{} ends", call_text(sim::CallId{event.target}));
+        return call_text(sim::CallId{event.target}) + " ends";
       case sim::EventKind::kThreadWakes:
         break;
     }
@@ -92,17 +92,17 @@ class Teller {
     for (const sim::ActorId actor : sim::ids_of(plan_.actors)) {
       if (plan_.actors[actor].thread != id) continue;
       if (stepper_.state().actors[actor].launched > before[i]) {
-        return fmt::format("{} {}", act_text(actor, before[i]),
-                           sim::on_host(plan_.actors[actor].role) ? "is done" : "is launched");
+        const bool on_host = sim::on_host(plan_.actors[actor].role);
+        return act_text(actor, before[i]) + (on_host ? " is done" : " is launched");
       }
       ++i;
     }
     if (state.mode == sim::ThreadMode::kBlocked) {
       const std::uint32_t k = stepper_.state().actors[state.at].launched;
-      return fmt::format("{} is entered", act_text(state.at, k));
+      return act_text(state.at, k) + " is entered";
     }
-    return fmt::format("rank {}: thread {} reads a message", plan_.threads[id].rank.value,
-                       names_.thread(id));
+    return "rank " + std::to_string(plan_.threads[id].rank.value) + ": thread " +
+           names_.thread(id) + " reads a message";
   }
 
   Names names_;

@@ -120,6 +120,17 @@ std::optional<std::uint32_t> find_actor(const TaskGraph& graph, const std::strin
   return std::nullopt;
 }
 
+std::vector<std::uint32_t> streams_fed_by(const TaskGraph& graph, std::uint32_t actor) {
+  std::vector<std::uint32_t> streams;
+  for (const ActorTemplate& reader : graph.actors) {
+    for (const ReadTemplate& read : reader.reads) {
+      const bool known = std::find(streams.begin(), streams.end(), reader.stream) != streams.end();
+      if (read.actor == actor && !known) streams.push_back(reader.stream);
+    }
+  }
+  return streams;
+}
+
 void insert_actor(TaskGraph& graph, std::uint32_t index, ActorTemplate actor) {
   std::vector<std::uint32_t> indices;
   for (std::uint32_t i = 0; i < graph.actors.size(); ++i) indices.push_back(i < index ? i : i + 1);

@@ -31,6 +31,10 @@ std::vector<std::uint32_t> find_actors(const TaskGraph& graph, const std::string
 std::optional<std::uint32_t> find_actor(const TaskGraph& graph, const std::string& name,
                                         Diagnostics& diagnostics);
 
+/// The streams of those that read the actor, in the order of the file, each once. One may be
+/// kNoIndex.
+std::vector<std::uint32_t> streams_fed_by(const TaskGraph& graph, std::uint32_t actor);
+
 /// `name`, or `name.2`, `name.3`, ... if things of that name are there.
 template <typename Items>
 std::string free_name(const Items& items, std::string_view name) {

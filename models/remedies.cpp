@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "models/graph_edit.hpp"
 #include "models/lowering.hpp"
 #include "sim/engine.hpp"
 
@@ -16,18 +17,6 @@ std::uint32_t actor_named(const TaskGraph& graph, const std::string& name) {
                                   [&](const ActorTemplate& actor) { return actor.name == name; });
   return found == graph.actors.end() ? kNoIndex
                                      : static_cast<std::uint32_t>(found - graph.actors.begin());
-}
-
-// The streams of those that read `actor`, in the order of the file, each once.
-std::vector<std::uint32_t> fed_streams(const TaskGraph& graph, std::uint32_t actor) {
-  std::vector<std::uint32_t> streams;
-  for (const ActorTemplate& reader : graph.actors) {
-    for (const ReadTemplate& read : reader.reads) {
-      const bool known = std::find(streams.begin(), streams.end(), reader.stream) != streams.end();
-      if (read.actor == actor && !known) streams.push_back(reader.stream);
-    }
-  }
-  return streams;
 }
 
 class Search {
@@ -73,7 +62,7 @@ void Search::try_streams(const Wait& wait) {
   const std::uint32_t index = actor_named(graph_, wait.from.act.op);
   if (index == kNoIndex || !tried_.insert(wait.from.act.op).second) return;
   const ActorTemplate& actor = graph_.actors[index];
-  for (const std::uint32_t stream : fed_streams(graph_, index)) {
+  for (const std::uint32_t stream : streams_fed_by(graph_, index)) {
     if (stream == kNoIndex || stream == actor.stream) continue;
     TaskGraph changed = graph_;
     changed.actors[index].stream = stream;
@@ -133,7 +122,7 @@ std::vector<Misplacement> find_misplacements(const TaskGraph& graph,
     if (wait.kind != sim::WaitKind::kStreamOrder) continue;
     const std::uint32_t index = actor_named(graph, wait.from.act.op);
     if (index == kNoIndex) continue;
-    const std::vector<std::uint32_t> feeds = fed_streams(graph, index);
+    const std::vector<std::uint32_t> feeds = streams_fed_by(graph, index);
     const bool elsewhere = feeds.size() == 1 && feeds.front() != kNoIndex &&
                            feeds.front() != graph.actors[index].stream;
     if (!elsewhere) continue;

@@ -1,0 +1,128 @@
+// What `pipesim fix` finds for the shipped scenarios. The tables were written from what is known of
+// each hang (its scenario, docs/scenarios.md; of swin_2x2x2 what OneFlow's engineers found), and
+// not from what the program prints.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "formats/scenario.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/scenario.hpp"
+
+using namespace pipesim;
+
+namespace {
+
+using Json = nlohmann::json;
+
+Json fix(const std::string& scenario) {
+  const auto result = testing::command({"fix", "scenarios/" + scenario + ".yaml", "--json"});
+  INFO(result.err);
+  REQUIRE(result.code == 0);
+  return Json::parse(result.out);
+}
+
+std::string patch_of(const Json& change) { return change["patch"].get<std::string>(); }
+
+// The patches without their first line, "patch: 1".
+std::vector<std::string> patches_in(const Json& changes) {
+  std::vector<std::string> patches;
+  for (const Json& change : changes) {
+    const std::string patch = patch_of(change);
+    patches.push_back(patch.substr(patch.find('\n') + 1));
+  }
+  return patches;
+}
+
+bool has(const std::vector<std::string>& patches, const std::string& patch) {
+  return std::find(patches.begin(), patches.end(), patch) != patches.end();
+}
+
+// Each patch, given to `run`, lets the scenario complete; and at the time that was told.
+void check_patches(const std::string& scenario, const Json& report) {
+  for (const Json& change : report["fixes"]) {
+    INFO(scenario << ": " << change["text"]);
+    models::Diagnostics diagnostics;
+    formats::ReadOptions options;
+    options.patches.push_back({"a patch", patch_of(change)});
+    const auto changed = formats::read_scenario(
+        testing::file_text("scenarios/" + scenario + ".yaml"), {}, diagnostics, options);
+    INFO(testing::text_of(diagnostics));
+    REQUIRE(changed);
+    const models::Explanation end = testing::simulate(changed->graph).explanation;
+    CHECK(end.verdict == sim::Verdict::kCompleted);
+    CHECK(end.time_ns == change["time_ns"].get<std::int64_t>());
+  }
+}
+
+}  // namespace
+
+// oneflow.md 7.6: each alone removes the hang. Communicators at the start (#8263) do not: the wait
+// for the creation becomes one for the peer.
+TEST_CASE("fix: of swin_2x2x2 what OneFlow's engineers found", "[scenarios][fix]") {
+  const Json report = fix("swin_2x2x2");
+  const std::vector<std::string> patches = patches_in(report["fixes"]);
+  CHECK(has(patches, "set: {bwd_dst_buffer: backward}\n"));
+  CHECK(has(patches, "set: {bwd_dst_buffer: own}\n"));           // #8087
+  CHECK(has(patches, "set: {forward_stream: own}\n"));           // #8226, first part
+  CHECK(has(patches, "set: {repeat_ctrl_credits: 3}\n"));        // #8226, second part
+  CHECK(has(patches, "set: {nccl_use_compute_stream: off}\n"));  // what they told the user to do
+  CHECK_FALSE(has(patches, "set: {comm_creation: start}\n"));
+  CHECK_FALSE(has(patches, "communicators: {creation: start}\n"));
+  CHECK(report["partial"].empty());
+  for (const Json& change : report["fixes"]) CHECK(change["certainty"] == "proved");
+  // The wait that goes: 10 is the stream order of the buffer, 4 the control credit of Repeat.
+  for (const Json& change : report["fixes"]) {
+    const std::string patch = patch_of(change);
+    if (testing::contains(patch, "bwd_dst_buffer")) CHECK(change["wait"] == 10);
+    if (testing::contains(patch, "repeat_ctrl_credits")) CHECK(change["wait"] == 4);
+  }
+  check_patches("swin_2x2x2", report);
+}
+
+TEST_CASE("fix: of each hang what its scenario says of it", "[scenarios][fix]") {
+  struct Row {
+    const char* scenario;
+    std::vector<std::string> patches;  // that are among those found
+    bool proved;                       // the first
+  };
+  const std::vector<Row> rows = {
+      {"buffer_on_the_wrong_stream",
+       {"actors: {buffer: {stream: backward}}\n", "actors: {table: {slots: 3}}\n"},
+       true},
+      {"deepspeed_loss_broadcast", {"set: {loss_dtype: float32}\n"}, true},
+      {"fsdp_checkpoint_cma", {"set: {ptrace_scope: 0}\n", "set: {fallback: on}\n"}, false},
+      {"infiniband_not_connected", {"set: {nccl_ib_disable: on}\n"}, false},
+      {"launch_blocking_hangs", {"set: {launch_blocking: off}\n"}, true},
+      {"launch_blocking_hides", {"device: {resident: 2}\n", "set: {launch_blocking: on}\n"}, true},
+      // 1200 kernels behind the all-reduce, and then one more launch.
+      {"launch_queue_full", {"set: {depth: 1201}\n"}, true},
+      {"nccl_order_1f1b_send_first",
+       {"set: {batched: on}\n", "communicators: {named: {pp: {eager: 8MiB}}}\n"},
+       true},
+      {"pipeline_rendezvous_hang", {"set: {messages: dir}\n"}, true},
+      {"rank_segfault", {"set: {fault: none}\n"}, false},
+      {"rendezvous_port_closed", {"set: {firewall: off}\n"}, false},
+      {"rendezvous_wrong_interface", {"set: {interface: eth0}\n"}, false},
+      {"two_groups_opposite_order",
+       {"set: {room: 2}\n", "set: {launch_order: implicit}\n",
+        "programs: {do: {4: {after: [nccl tp]}}}\n"},
+       true},
+      {"watchdog_takes_process_down", {"set: {uneven: off}\n"}, false},
+  };
+  for (const Row& row : rows) {
+    INFO(row.scenario);
+    const Json report = fix(row.scenario);
+    const std::vector<std::string> patches = patches_in(report["fixes"]);
+    for (const std::string& patch : row.patches) {
+      INFO(patch);
+      CHECK(has(patches, patch));
+    }
+    REQUIRE_FALSE(patches.empty());
+    CHECK((report["fixes"][0]["certainty"] == "proved") == row.proved);
+    check_patches(row.scenario, report);
+  }
+}

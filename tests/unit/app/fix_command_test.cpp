@@ -1,0 +1,151 @@
+// One scenario for each kind of change that is tried.
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
+
+using namespace pipesim;
+using testing::command;
+using testing::contains;
+
+namespace {
+
+// Both send before they receive.
+const char* const kSendFirst = R"(schema: 1
+name: send_first
+ranks: 2
+groups: {pp: all}
+programs:
+  do:
+    - {send: pp, to: 1 - rank, bytes: 1MiB, takes: 1us}
+    - {recv: pp, from: 1 - rank, bytes: 1MiB}
+    - {synchronize: device}
+)";
+
+// Ranks create two communicators in opposite orders.
+const char* const kCreation = R"(schema: 1
+name: creation
+ranks: 2
+groups: {a: all, b: all}
+communicators: {creation: first_use}
+programs:
+  - {on: 0, do: [{all_reduce: a, bytes: 4B, takes: 1us}, {all_reduce: b, bytes: 4B, takes: 1us}, {synchronize: device}]}
+  - {on: 1, do: [{all_reduce: b, bytes: 4B, takes: 1us}, {all_reduce: a, bytes: 4B, takes: 1us}, {synchronize: device}]}
+)";
+
+// On rank 0 `first` is 9 us later than `second`; on rank 1 it is the other way round.
+const char* const kOppositeOrder = R"(schema: 1
+name: opposite_order
+ranks: 2
+groups: {tp: all}
+streams: [nccl]
+actors:
+  x: {source: 1, takes: {case: rank, 0: 9us, else: 1us}}
+  y: {source: 1, takes: {case: rank, 0: 1us, else: 9us}}
+  first: {stream: nccl, takes: 1us, collective: {all_gather: tp}, reads: [x]}
+  second: {stream: nccl, takes: 1us, collective: {all_reduce: tp}, reads: [y]}
+)";
+
+const char* const kDead = R"(schema: 1
+name: dead
+ranks: 2
+groups: {dp: all}
+faults:
+  - {rank: 1, dies: "out of memory", at: 0s}
+programs:
+  do:
+    - {host: work, takes: 1us}
+    - {all_reduce: dp, bytes: 4B, takes: 1us}
+    - {synchronize: device}
+)";
+
+const char* const kNoHang = R"(schema: 1
+name: fine
+actors:
+  a: {source: 4, takes: 1us}
+  b: {reads: [a]}
+)";
+
+}  // namespace
+
+TEST_CASE("fix: nothing to fix is said, with how sure that is", "[app][fix]") {
+  const auto result = command({"fix", "-"}, kNoHang);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "fine  nothing to fix: it completes. proved"));
+}
+
+TEST_CASE("fix: two messages in one group", "[app][fix]") {
+  const auto result = command({"fix", "-"}, kSendFirst);
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "\n1  send pp and recv pp in one group of calls\n"));
+  CHECK(contains(result.out, "stands in its stream behind"));
+}
+
+TEST_CASE("fix: one order of two collectives on all ranks", "[app][fix]") {
+  const auto result = command({"fix", "-"}, kOppositeOrder);
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out,
+                 "{first: {registers: {+order: {control: on}}}, second: {after: "
+                 "[first.order]}}"));
+  CHECK(contains(result.out,
+                 "{second: {registers: {+order: {control: on}}}, first: {after: "
+                 "[second.order]}}"));
+  CHECK(contains(result.out, "first on a stream of its own instead of stream 'nccl'"));
+}
+
+TEST_CASE("fix: communicators at the start", "[app][fix]") {
+  const auto result = command({"fix", "-"}, kCreation);
+  INFO(result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "\n1  communicators created at the start"));
+  CHECK(contains(result.out, "     communicators: {creation: start}\n"));
+}
+
+// Alike on both ranks it completes; only another order hangs.
+TEST_CASE("fix: a hang of another order than that of the run", "[app][fix]") {
+  std::string text = kOppositeOrder;
+  const std::string late = "{case: rank, 0: 9us, else: 1us}";
+  text.replace(text.find(late), late.size(), "1us");
+  const std::string early = "{case: rank, 0: 1us, else: 9us}";
+  text.replace(text.find(early), early.size(), "9us");
+  REQUIRE(command({"run", "-"}, text).code == 0);
+  const auto result = command({"fix", "-"}, text);
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "not in its own times but in another order: a cycle of 4 waits"));
+  CHECK(contains(result.out, "{first: {stream: ~}}"));
+}
+
+TEST_CASE("fix: where a rank is dead, nothing is found, and that is said", "[app][fix]") {
+  const auto result = command({"fix", "-"}, kDead);
+  INFO(result.err);
+  CHECK(result.code == 1);
+  CHECK(contains(result.out, "No change was found that lets it complete: a rank is dead"));
+}
+
+TEST_CASE("fix: what --set sets stays", "[app][fix]") {
+  const std::string path = "scenarios/two_groups_opposite_order.yaml";
+  const auto result = command({"fix", path, "--set", "launch_order=none"});
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "set: {room: 2}"));
+  CHECK_FALSE(contains(result.out, "launch_order=implicit"));
+}
+
+TEST_CASE("fix: each patch is written to a file that run takes", "[app][fix]") {
+  const testing::Folder folder;
+  const std::string path = "scenarios/two_groups_opposite_order.yaml";
+  CHECK(command({"fix", path, "-o", folder / "fixes"}).code == 0);
+  CHECK(command({"run", path}).code == 1);
+  CHECK(command({"run", path, "--patch", folder / "fixes/fix_1.yaml"}).code == 0);
+  CHECK(command({"run", path, "--patch", folder / "fixes/fix_3.yaml"}).code == 0);
+}
+
+TEST_CASE("fix: bad input and usage", "[app][fix]") {
+  CHECK(command({"fix", "-"}, "schema: 1\nactors: {a: {reads: [b]}}\n").code == 2);
+  CHECK(command({"fix", "a.goal"}).code == 2);
+  CHECK(command({"fix"}).code == 2);
+  CHECK(command({"fix", "--help"}).code == 0);
+}
