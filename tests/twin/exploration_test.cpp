@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "sim/engine.hpp"
 #include "sim/precedence.hpp"
@@ -37,6 +38,51 @@ sim::ExploreOptions options(bool reduce) {
   options.reduce = reduce;
   options.look_for_circles = false;
   return options;
+}
+
+sim::RunOptions random_timing(std::uint64_t seed) {
+  sim::RunOptions options;
+  options.jitter.free = true;
+  options.jitter.seed = seed;
+  return options;
+}
+
+int random_hangs(const sim::Plan& plan, std::uint64_t count, std::uint64_t seed) {
+  int found = 0;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    if (!completes(sim::run(plan, random_timing(seed * 1000 + i)))) ++found;
+  }
+  return found;
+}
+
+// What must come before what does, in the times of a run.
+void check_precedence(const sim::Plan& plan, const sim::Precedence& precedence,
+                      std::uint64_t seed) {
+  sim::RunOptions options = random_timing(seed);
+  options.keep_act_times = true;
+  options.engine = sim::EngineKind::kEvents;
+  const sim::Outcome outcome = sim::run(plan, options);
+  struct Moment {
+    sim::Precedence::Node node;
+    sim::Time time;
+  };
+  std::vector<Moment> moments;
+  for (const sim::ActorId id : ids_of(plan.actors)) {
+    for (std::uint32_t k = 0; k < plan.actors[id].acts; ++k) {
+      const sim::ActTimes& times = outcome.act_times.of(id, k);
+      moments.push_back({precedence.node(id, k, sim::Phase::kLaunch), times.launch});
+      moments.push_back({precedence.node(id, k, sim::Phase::kEnd), times.end});
+    }
+  }
+  for (const Moment& later : moments) {
+    if (later.time == sim::kNever) continue;
+    CHECK_FALSE(precedence.never(later.node));
+    for (const Moment& earlier : moments) {
+      if (!precedence.before(earlier.node, later.node)) continue;
+      if (earlier.time != sim::kNever && earlier.time <= later.time) continue;
+      FAIL_CHECK("a node came before another that it needs");
+    }
+  }
 }
 
 }  // namespace
@@ -79,6 +125,9 @@ TEST_CASE("the orders that are followed have all the ends that there are", "[twi
     } else if (circles == sim::WaitCircles::kPossible && !all.hang_found) {
       ++in_vain;
     }
+
+    check_precedence(plan, precedence, seed);
+    if (some.answer == sim::Answer::kProved) CHECK(random_hangs(plan, 3, seed) == 0);
 
     const sim::Outcome timed = sim::run(plan);
     CHECK((completes(timed) ? all.completion_found : all.hang_found));
