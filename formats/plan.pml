@@ -283,7 +283,7 @@ byte mode[THREADS];
 NUMBER at[THREADS];               /* arrival: where it is; program: whose act is next; or NONE */
 short next_act[THREADS];          /* program: index in `program` */
 NUMBER need[THREADS];             /* which communicator it is about [3.3], or what it awaits */
-bool place[THREADS];              /* is kept for it in the launch queue */
+bool place[THREADS];              /* is kept for it in the launch queue, or the lock is its own */
 NUMBER marks_of_thread[THREADS];
 chan inbox[THREADS] = [INBOX] of { NUMBER };
 
@@ -860,7 +860,7 @@ inline come_to_launch(t) {
      mode[t] = AWAITING
   :: actor_role[at[t]] == LOCK ->
      if
-     :: holder[actor_object[at[t]]] == NONE -> holder[actor_object[at[t]]] = t
+     :: holder[actor_object[at[t]]] == NONE -> holder[actor_object[at[t]]] = t; place[t] = true
      :: else -> lock_line[actor_object[at[t]]]!t
      fi;
      mode[t] = LOCKING
@@ -869,7 +869,8 @@ inline come_to_launch(t) {
      if
      :: len(lock_line[actor_object[at[t]]]) > 0 ->
         lock_line[actor_object[at[t]]]?h_i;
-        holder[actor_object[at[t]]] = h_i
+        holder[actor_object[at[t]]] = h_i;
+        place[h_i] = true
      :: else -> holder[actor_object[at[t]]] = NONE
      fi;
      finish_host_step(t, at[t])
@@ -970,7 +971,8 @@ proctype thread(NUMBER t) {
               fi }
   :: d_step { (mode[t] == SYNCHRONIZING && marks_of_thread[t] == 0) ||
               (mode[t] == AWAITING && fired[actor_object[at[t]]] >= need[t]) ||
-              (mode[t] == LOCKING && holder[actor_object[at[t]]] == t) ->
+              (mode[t] == LOCKING && place[t]) ->
+              place[t] = false;
               finish_host_step(t, at[t]) }
   od
 }

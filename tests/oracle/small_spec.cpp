@@ -23,7 +23,7 @@ using twin::Role;
 using twin::Spec;
 
 // As the generic model has room, or less.
-constexpr int kMostHosts = 8;
+constexpr int kMostHosts = 8;  // also communicators and collectives
 constexpr int kMostCalls = 20;
 constexpr int kMostActors = 24;
 
@@ -44,7 +44,9 @@ int calls_of(const Spec& spec) {
 bool is_small(const Spec& spec) {
   return spec.ranks >= 2 && acts_of(spec) > 0 && acts_of(spec) <= most_acts(spec.ranks) &&
          count_of(spec.threads) <= kMostHosts && count_of(spec.streams) <= kMostHosts &&
-         count_of(spec.actors) <= kMostActors && calls_of(spec) <= kMostCalls;
+         count_of(spec.actors) <= kMostActors && calls_of(spec) <= kMostCalls &&
+         count_of(spec.collectives) <= kMostHosts && count_of(spec.communicators) <= kMostHosts &&
+         count_of(spec.edges) <= kMostActors && count_of(spec.registers) <= kMostActors;
 }
 
 /// The streams of each rank on a device that has not room for all of them.
