@@ -1,6 +1,7 @@
 #include "formats/patch_writer.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <iterator>
 #include <string_view>
 #include <utility>
@@ -42,7 +43,7 @@ YamlNode one(std::string_view key, YamlNode value) {
 
 // A map of maps down to `value`.
 YamlNode below(const Path& path, YamlNode value) {
-  for (auto key = path.rbegin(); key != path.rend(); ++key) value = one(*key, std::move(value));
+  for (std::size_t i = path.size(); i > 0; --i) value = one(path[i - 1], std::move(value));
   return value;
 }
 
