@@ -122,10 +122,7 @@ int run_check(const CheckCommand& command, const Console& console) {
     }
     write_file(*command.order_path, order);
   }
-  const viz::CheckView view{graph,
-                            check,
-                            hang ? &hang->report() : nullptr,
-                            command.max_states,
+  const viz::CheckView view{graph, check, hang ? &hang->report() : nullptr, command.max_states,
                             check.exploration.stopped && !interrupted};
   console.out << (command.json ? viz::check_json(view)
                                : viz::check_text(view, {console.out_colour}));

@@ -33,10 +33,10 @@
 #include "app/version.hpp"
 #include "app/views.hpp"
 #include "models/diagnostics.hpp"
-#include "models/lint.hpp"
-#include "viz/lint_text.hpp"
 #include "models/jitter.hpp"
+#include "models/lint.hpp"
 #include "models/parameter_sweep.hpp"
+#include "viz/lint_text.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -237,7 +237,8 @@ constexpr std::string_view kCheckHelp =
     "  pipesim check scenarios/buffer_on_the_wrong_stream.yaml --order order.json\n"
     "  pipesim run scenarios/buffer_on_the_wrong_stream.yaml --replay order.json\n"
     "\n"
-    "Exit code: 0 proved, 1 a hang is possible or certain, 2 bad input or usage, 3 undecided, 74 a\n"
+    "Exit code: 0 proved, 1 a hang is possible or certain, 2 bad input or usage, 3 undecided, 74 "
+    "a\n"
     "file could not be read or written, 130 interrupted.\n"
     "\n";
 
@@ -681,9 +682,8 @@ Views views(const po::variables_map& values, bool state_is_printed) {
 }
 
 GoalCommand goal_command(const po::variables_map& values) {
-  for (const char* option :
-       {"set", "patch", "params", "until", "engine", "jitter", "seed", "save-state", "stacks", "log",
-        "log-dir", "schedule", "replay"}) {
+  for (const char* option : {"set", "patch", "params", "until", "engine", "jitter", "seed",
+                             "save-state", "stacks", "log", "log-dir", "schedule", "replay"}) {
     if (values.count(option) == 0) continue;
     throw UsageError(fmt::format(
         "--{} is for scenarios: a GOAL file takes --loggops, --json, --dot, --all and --color",

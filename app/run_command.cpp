@@ -58,8 +58,9 @@ std::optional<formats::SavedOrder> order_of(const RunCommand& command, const Con
   models::Diagnostics diagnostics;
   const std::string text = read_file(*command.replay_path, console.in, formats::kMostOrderBytes);
   auto order = formats::read_order(text, diagnostics);
-  console.err << viz::diagnostic_text(diagnostics, *command.replay_path == "-" ? "standard input" : *command.replay_path, text,
-                                      console.err_colour);
+  console.err << viz::diagnostic_text(
+      diagnostics, *command.replay_path == "-" ? "standard input" : *command.replay_path, text,
+      console.err_colour);
   return order;
 }
 

@@ -41,9 +41,8 @@ void write_logs(const std::string& folder, const std::vector<std::string>& logs)
 }  // namespace
 
 HangReport::HangReport(const models::TaskGraph& graph, const Simulation& simulation, bool all)
-    : simulation_(simulation),
-      all_(all),
-      report_{graph, simulation.explanation, {}, {}, {}, {}, {}} {
+    : simulation_(simulation), all_(all), report_{graph, simulation.explanation, {}, {}, {}, {},
+                                                  {}} {
   report_.misplacements = models::find_misplacements(graph, simulation.explanation);
   if (all) report_.all_waits = all_waits(graph, simulation);
 }

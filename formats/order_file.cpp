@@ -57,7 +57,8 @@ std::string write_order(const SavedOrder& order) {
   text += "  \"settings\": [";
   const char* separator = "";
   for (const auto& [name, value] : order.settings) {
-    text += fmt::format("{}{{\"name\": {}, \"value\": {}}}", separator, quoted(name), quoted(value));
+    text +=
+        fmt::format("{}{{\"name\": {}, \"value\": {}}}", separator, quoted(name), quoted(value));
     separator = ", ";
   }
   text += "],\n  \"steps\": [";

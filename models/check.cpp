@@ -45,8 +45,8 @@ class Teller {
 
   std::string call_text(sim::CallId id) const {
     const sim::ActorId actor = plan_.calls[id].actor;
-    return done_text(actor) + ", call " +
-           std::to_string(id.value - plan_.actors[actor].calls + 1) + " of it";
+    return done_text(actor) + ", call " + std::to_string(id.value - plan_.actors[actor].calls + 1) +
+           " of it";
   }
 
   std::string end_text(const sim::Event& event) const {

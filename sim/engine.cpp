@@ -666,6 +666,7 @@ void Engine::launch(ActorId id) {
   if (actor.role == Role::kWait) needed = state_.signals[actor.signal].recorded;
   if (actor.behind.valid()) needed = state_.streams[actor.behind].launched;
   StreamState& stream = state_.streams[actor.stream];
+  ++stream.launched;
   const DeviceId device = plan_.streams[actor.stream].device;
   if (limited(device)) {
     stream.push_act(StreamItem::act(id, needed), queue_.now(), state_.devices[device].launches++);

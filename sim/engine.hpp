@@ -48,11 +48,11 @@ struct RunOptions {
   ActorId until_actor{};                 // likewise, later than the moment when this actor ...
   std::uint32_t until_k = 0;             // ... enters this act
   std::vector<ActorId> last_times_of{};  // of these actors only the last act's times are kept
-  // If given, these events happen first, one after the other, each at its time or, if that is past by
-  // then, at once; and host threads do but one thing at a time (docs/check.md).
+  // If given, these events happen first, one after the other, each at its time or, if that is past
+  // by then, at once; and host threads do but one thing at a time (docs/check.md).
   const std::vector<Event>* order = nullptr;
-  Jitter jitter{};                       // how durations vary from act to act
-  RunProgress* progress = nullptr;       // brought up to date now and then
+  Jitter jitter{};                  // how durations vary from act to act
+  RunProgress* progress = nullptr;  // brought up to date now and then
 };
 
 /// Whether the caller wants the run to end.
@@ -130,9 +130,9 @@ struct Outcome {
   RunEnd end = RunEnd::kStuck;
   Time last_progress{0};  // the latest launch, start, end or arrival at a creation
   std::uint64_t acts_done = 0;
-  std::uint64_t events = 0;  // how many events were handled: a measure of work, not a result
+  std::uint64_t events = 0;       // how many events were handled: a measure of work, not a result
   std::uint64_t order_steps = 0;  // so many events of RunOptions::order could and did happen
-  bool swept = false;        // the sweep ran it, which handles none
+  bool swept = false;             // the sweep ran it, which handles none
   Fingerprint fingerprint;
   std::vector<Mismatch> mismatches;  // in the order in which they were found
   std::vector<DeviceError> device_errors;

@@ -157,8 +157,8 @@ void Explorer::walk(std::uint64_t seed) {
     for (const auto& [other, value] : late) {
       if (other == event) return value;
     }
-    return Random(salt ^ (static_cast<std::uint64_t>(event.kind) << 40 | event.target)).next() | 1u
-               << 16;
+    return Random(salt ^ (static_cast<std::uint64_t>(event.kind) << 40 | event.target)).next() |
+           1u << 16;
   };
   const std::uint64_t between = 1 + random.next() % (2 * plan_.act_count + 1);
   std::uint64_t next_change = 1 + random.next() % between;

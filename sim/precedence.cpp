@@ -17,8 +17,10 @@ struct Precedence::Edges {
 };
 
 Precedence::Precedence(const Plan& plan, std::uint32_t max_nodes)
-    : first_(plan.actors.size()), step_(plan.actors.size()),
-      end_of_(plan.actors.size()), work_(plan.actors.size()) {
+    : first_(plan.actors.size()),
+      step_(plan.actors.size()),
+      end_of_(plan.actors.size()),
+      work_(plan.actors.size()) {
   for (const ActorId id : ids_of(plan.actors)) {
     first_[id.value] = node_count_;
     step_[id.value] = on_host(plan.actors[id].role) ? 1 : 2;
@@ -131,8 +133,8 @@ void Precedence::add_calls(const Plan& plan, Edges& edges) {
     CallId call;
   };
   // By communicator, sort of call (0: collective, 1: send, 2: receive), from and to.
-  using Key = std::pair<std::pair<std::uint32_t, std::uint32_t>,
-                        std::pair<std::uint32_t, std::uint32_t>>;
+  using Key =
+      std::pair<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, std::uint32_t>>;
   std::map<Key, std::vector<Use>> uses;
   std::map<Key, ThreadId> threads;
   std::map<Key, bool> certain;

@@ -158,7 +158,6 @@ struct alignas(64) StreamState {
 
   void push_act(StreamItem act, Time now) {
     items.push(act);
-    ++launched;
     Launches& last = later_launches.empty() ? launch : later_launches.back();
     if (last.count == 0) last.time = now;
     if (last.time == now) {
@@ -171,7 +170,6 @@ struct alignas(64) StreamState {
   /// On a limited device: launch `number` there.
   void push_act(StreamItem act, Time now, std::uint32_t number) {
     items.push(act);
-    ++launched;
     if (launch.count == 0) {
       launch = {now, 1, number};
     } else {

@@ -173,9 +173,8 @@ void StubbornSets::use_creations() {
     const Resource resource = add_resource();
     const auto ranks = plan_.communicator_ranks.begin();
     for (const ActorId actor : ids_of(plan_.actors)) {
-      const bool is_member =
-          std::binary_search(ranks + communicator.ranks, ranks + communicator.ranks_end,
-                             plan_.actors[actor].rank);
+      const bool is_member = std::binary_search(
+          ranks + communicator.ranks, ranks + communicator.ranks_end, plan_.actors[actor].rank);
       if (is_member) use(resource, actor, Phase::kLaunch);
     }
   }
@@ -344,7 +343,8 @@ bool StubbornSets::add_disturbers(const Effects& effects, const Push& push) {
   const Node launch = precedence_.node(push.actor, push.k, Phase::kLaunch);
   for (const ActorId other : takers_[plan_.actors[push.actor].thread]) {
     if (other == push.actor || commute(push.actor, other)) continue;
-    for (std::uint32_t k = state_->actors[other].launched; k < plan_.actors[other].acts_wanted(); ++k) {
+    for (std::uint32_t k = state_->actors[other].launched; k < plan_.actors[other].acts_wanted();
+         ++k) {
       const Node other_launch = precedence_.node(other, k, Phase::kLaunch);
       if (precedence_.before(launch, other_launch)) break;
       if (lacks(other, k, effects) || precedence_.never(other_launch)) break;
@@ -522,15 +522,15 @@ bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t 
   return add_need(needed, state_->actors[needed].launched, Phase::kLaunch, depth + 1);
 }
 
-// Whether act k of an actor, or one before it that is not launched, needs a message that comes after
-// `node`. One that comes with it is not enough: it may be the last that the act lacks.
+// Whether act k of an actor, or one before it that is not launched, needs a message that comes
+// after `node`. One that comes with it is not enough: it may be the last that the act lacks.
 bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
   bool any = false;
   for (std::uint32_t act = state_->actors[actor].launched; act <= k && !any; ++act) {
     for_each_sender(actor, act, [&](ActorId sender, std::uint64_t of, Phase phase) {
       if (any || of >= plan_.actors[sender].acts) return;
-      any = precedence_.before(
-          node, precedence_.node(sender, static_cast<std::uint32_t>(of), phase));
+      any =
+          precedence_.before(node, precedence_.node(sender, static_cast<std::uint32_t>(of), phase));
     });
   }
   return any;

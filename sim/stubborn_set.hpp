@@ -93,14 +93,14 @@ class StubbornSets {
 
   const Plan& plan_;
   Precedence precedence_;
-  bool all_disturb_ = false;                        // something is not looked into
-  IdVector<ThreadId, std::vector<ActorId>> takers_; // actors of a thread where order may matter
-  IdVector<ActorId, std::uint8_t> may_block_;       // its thread, in a launch
+  bool all_disturb_ = false;                         // something is not looked into
+  IdVector<ThreadId, std::vector<ActorId>> takers_;  // actors of a thread where order may matter
+  IdVector<ActorId, std::uint8_t> may_block_;        // its thread, in a launch
   IdVector<ActorId, std::uint8_t> sends_at_launch_;
   IdVector<ActorId, std::vector<Resource>> used_at_launch_;
   IdVector<ActorId, std::vector<Resource>> used_at_end_;
-  std::vector<std::vector<Use>> users_;       // of each resource
-  IdVector<LockId, std::uint8_t> paired_;     // only who holds it gives it back
+  std::vector<std::vector<Use>> users_;    // of each resource
+  IdVector<LockId, std::uint8_t> paired_;  // only who holds it gives it back
 
   // Of the state that is looked at:
   const State* state_ = nullptr;

@@ -364,9 +364,8 @@ void Search::find_components() {
 }
 
 bool Search::fits_path(std::uint32_t node) const {
-  return std::all_of(path_.begin(), path_.end(), [&](std::uint32_t other) {
-    return fits(waits_[node], waits_[other]);
-  });
+  return std::all_of(path_.begin(), path_.end(),
+                     [&](std::uint32_t other) { return fits(waits_[node], waits_[other]); });
 }
 
 // Whether there is a circle of waits that fit each other, of which `start` is the first. Also true

@@ -19,8 +19,8 @@ enum class WaitCircles : std::uint8_t {
 /// some wait in a circle. This looks for circles of waits that could be at one moment, without any
 /// order: each wait is possible, and no two of its acts are in states that exclude each other by
 /// `precedence`. Where there is none, the plan is proved, however many orders it has. Waits that it
-/// knows: data, credits, the order of streams, collectives, and the creation of communicators. Cost:
-/// at most `max_steps` steps.
+/// knows: data, credits, the order of streams, collectives, and the creation of communicators.
+/// Cost: at most `max_steps` steps.
 WaitCircles wait_circles(const Plan& plan, const Precedence& precedence, std::uint64_t max_steps);
 
 }  // namespace pipesim::sim

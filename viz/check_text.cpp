@@ -52,8 +52,8 @@ std::string how_text(const CheckView& view) {
   if (view.check.usual.lowered.plan.faulty) {
     return "only the run in the scenario's own times: its faults and guards have times, too";
   }
-  std::string end = fmt::format("the budget of {} (--states) ran out",
-                                count_text(view.max_states, "fork"));
+  std::string end =
+      fmt::format("the budget of {} (--states) ran out", count_text(view.max_states, "fork"));
   if (found.hang_found && found.completion_found) end = "the answer was known";
   if (found.stopped) end = view.out_of_time ? "time was up" : "it was interrupted";
   return fmt::format("not all were followed: after {}, {} and {} to their end {}",
@@ -116,9 +116,9 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
   const sim::Plan& plan = view.check.usual.lowered.plan;
   std::string head = headline(found.answer);
   if (options.colour) head = fmt::format("\x1b[{}m{}\x1b[0m", colour(found.answer), head);
-  std::string text = fmt::format("{}  {}   {}, {}\n\n", models::printable(view.graph.name), head,
-                                 counted(plan.rank_count, "rank"),
-                                 count_text(plan.act_count, "act"));
+  std::string text =
+      fmt::format("{}  {}   {}, {}\n\n", models::printable(view.graph.name), head,
+                  counted(plan.rank_count, "rank"), count_text(plan.act_count, "act"));
   text += fmt::format("own times  {}\n", end_text(view.check.usual.explanation));
   text += fmt::format("orders     {}; {}\n", how_text(view), ends_text(found));
   if (found.timing != nullptr) text += fmt::format("timing     can matter: {}\n", found.timing);

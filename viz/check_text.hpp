@@ -14,8 +14,8 @@ struct CheckView {
   const models::TaskGraph& graph;
   const models::CheckReport& check;
   const Report* hang = nullptr;
-  std::uint64_t max_states = 0; // the budget
-  bool out_of_time = false;     // rather than interrupted
+  std::uint64_t max_states = 0;  // the budget
+  bool out_of_time = false;      // rather than interrupted
 };
 
 /// The words for an answer: "proved", "hang possible", "hang certain", "undecided".

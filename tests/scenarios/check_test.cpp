@@ -1,9 +1,10 @@
 // What `check` says of the shipped scenarios, held against runs in random timings.
+#include "models/check.hpp"
+
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "models/check.hpp"
 #include "models/lowering.hpp"
 #include "sim/engine.hpp"
 #include "sim/exploration.hpp"
@@ -120,8 +121,7 @@ TEST_CASE("what check says of each fix of the Swin hang", "[scenarios][check][sw
 }
 
 TEST_CASE("check tells each step of the order that hangs", "[scenarios][check]") {
-  const formats::Scenario scenario =
-      testing::load("scenarios/buffer_on_the_wrong_stream.yaml");
+  const formats::Scenario scenario = testing::load("scenarios/buffer_on_the_wrong_stream.yaml");
   models::Diagnostics diagnostics;
   auto lowered = models::lower(scenario.graph, diagnostics);
   REQUIRE(lowered);
@@ -131,8 +131,8 @@ TEST_CASE("check tells each step of the order that hangs", "[scenarios][check]")
   REQUIRE(report.hang);
   CHECK(report.hanging() == &*report.hang);
   CHECK(report.hang->explanation.verdict == sim::Verdict::kDeadlock);
-  const auto steps = models::describe_order(scenario.graph, report.hang->lowered,
-                                            report.exploration.hang);
+  const auto steps =
+      models::describe_order(scenario.graph, report.hang->lowered, report.exploration.hang);
   REQUIRE(steps.size() == report.exploration.hang.size());
   // The first that can happen is that a thread reads the start message of a source.
   CHECK(steps.front().what.find("reads a message") != std::string::npos);

@@ -89,7 +89,7 @@ void check_precedence(const sim::Plan& plan, const sim::Precedence& precedence,
 
 TEST_CASE("the orders that are followed have all the ends that there are", "[twin]") {
   constexpr std::uint64_t kMostActs = 24;
-  const std::uint64_t plans = from_environment("PIPESIM_EXPLORED_PLANS", 20'000);
+  const std::uint64_t plans = from_environment("PIPESIM_EXPLORED_PLANS", 10'000);
   const std::uint64_t first = from_environment("PIPESIM_EXPLORED_FIRST_SEED", 1);
   int compared = 0;
   int hangs = 0;
@@ -144,14 +144,14 @@ TEST_CASE("the orders that are followed have all the ends that there are", "[twi
       CHECK_FALSE(completes(outcome));
     }
   }
-  INFO(compared << " plans were compared, " << hangs << " can hang, " << both << " of them may not, "
-                << fixed << " do not depend on timing; " << states << " forks of " << all_states
-                << "; " << without_circles << " have no circle of waits, " << in_vain
-                << " have, and yet do not hang");
+  INFO(compared << " plans were compared, " << hangs << " can hang, " << both
+                << " of them may not, " << fixed << " do not depend on timing; " << states
+                << " forks of " << all_states << "; " << without_circles
+                << " have no circle of waits, " << in_vain << " have, and yet do not hang");
   if (std::getenv("PIPESIM_EXPLORED_SHOW")) WARN("shown");
-  if (first == 1 && plans >= 20'000) {
+  if (first == 1 && plans >= 10'000) {
     CHECK(compared > 2000);
-    CHECK(both > 100);
+    CHECK(both > 40);
     CHECK(fixed > 200);
   }
 }

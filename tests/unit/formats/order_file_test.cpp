@@ -46,7 +46,6 @@ TEST_CASE("what is no order file is refused", "[order]") {
   const std::string begin = "{\"pipesim_order\": 1, \"steps\": [{\"event\": ";
   CHECK(error_of(begin + "\"op begins\", \"id\": 1}]}").find("step 1") != std::string::npos);
   CHECK(error_of(begin + "\"op ends\", \"id\": -1}]}").find("step 1") != std::string::npos);
-  CHECK(error_of(begin + "\"op ends\", \"id\": 5000000000}]}").find("step 1") !=
-        std::string::npos);
+  CHECK(error_of(begin + "\"op ends\", \"id\": 5000000000}]}").find("step 1") != std::string::npos);
   CHECK(error_of(begin + "7, \"id\": 1}]}").find("step 1") != std::string::npos);
 }
