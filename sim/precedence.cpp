@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace pipesim::sim {
@@ -124,69 +125,103 @@ void Precedence::add_registers(const Plan& plan, Edges& edges) const {
   }
 }
 
-// Where each rank's calls on a communicator are of one program, the n-th of one meets the n-th of
-// the other. A meeting is a node of its own: after the launches that it needs, before the ends.
-void Precedence::add_calls(const Plan& plan, Edges& edges) {
+// The calls of programs, by what meets what.
+class Precedence::Calls {
+ public:
   struct Use {
     ActorId actor;
-    std::uint32_t k;
-    CallId call;
+    std::uint32_t k = 0;
+    bool eager = false;
   };
-  // By communicator, sort of call (0: collective, 1: send, 2: receive), from and to.
-  using Key =
-      std::pair<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::uint32_t, std::uint32_t>>;
-  std::map<Key, std::vector<Use>> uses;
-  std::map<Key, ThreadId> threads;
-  std::map<Key, bool> certain;
-  std::vector<std::uint32_t> k(plan.actors.size(), 0);
-  for (const ThreadId id : ids_of(plan.threads)) {
-    const Thread& thread = plan.threads[id];
-    for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-      const ActorId actor = plan.act(thread, i);
-      const std::uint32_t act = k[actor.value]++;
-      for (const CallId call_id : plan.calls_of(actor)) {
-        const Call& call = plan.calls[call_id];
-        const bool collective = call.kind == CallKind::kCollective;
-        const std::uint32_t sort = collective ? 0 : call.kind == CallKind::kSend ? 1 : 2;
-        const std::uint32_t from = call.kind == CallKind::kReceive ? call.peer : call.member;
-        const std::uint32_t to = call.kind == CallKind::kReceive ? call.member : call.peer;
-        const Key key{{call.communicator.value, sort},
-                      {collective ? call.member : from, collective ? 0 : to}};
-        const auto [thread_of, is_new] = threads.emplace(key, id);
-        certain[key] = is_new || (certain[key] && thread_of->second == id);
-        uses[key].push_back({actor, act, call_id});
+  enum class Sort : std::uint8_t { kCollective, kSend, kReceive };
+  /// Communicator, sort, and who: the rank of a collective call, or sender and receiver.
+  using Key = std::tuple<std::uint32_t, Sort, std::uint32_t, std::uint32_t>;
+
+  explicit Calls(const Plan& plan) {
+    std::vector<std::uint32_t> k(plan.actors.size(), 0);
+    for (const ThreadId id : ids_of(plan.threads)) {
+      const Thread& thread = plan.threads[id];
+      for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
+        const ActorId actor = plan.act(thread, i);
+        const std::uint32_t act = k[actor.value]++;
+        for (const CallId call : plan.calls_of(actor)) {
+          add(id, plan.calls[call], {actor, act, plan.calls[call].eager});
+        }
       }
     }
   }
-  const auto meeting = [&]() {
-    edges.before.emplace_back();
-    return all_nodes_++;
+
+  /// In order, of one kind; nothing where several programs have some, whose order is not certain.
+  const std::vector<Use>& of(const Key& key) const {
+    static const std::vector<Use> kNone;
+    const auto found = lists_.find(key);
+    return found == lists_.end() || !found->second.certain ? kNone : found->second.uses;
+  }
+
+  template <typename F>
+  void for_each_key(F f) const {
+    for (const auto& [key, list] : lists_) f(key);
+  }
+
+ private:
+  struct List {
+    ThreadId thread;
+    bool certain = true;
+    std::vector<Use> uses;
   };
-  std::map<std::pair<std::uint32_t, std::size_t>, Node> rounds;
-  for (const auto& [key, list] : uses) {
-    if (!certain[key] || key.first.second == 2) continue;
-    if (key.first.second == 0) {
-      for (std::size_t n = 0; n < list.size(); ++n) {
-        const auto [at, is_new] = rounds.emplace(std::pair(key.first.first, n), 0);
-        if (is_new) at->second = meeting();
-        edges.add(node(list[n].actor, list[n].k, Phase::kLaunch), at->second);
-        edges.add(at->second, node(list[n].actor, list[n].k, Phase::kEnd));
-      }
-      continue;
+
+  void add(ThreadId thread, const Call& call, const Use& use) {
+    Key key{call.communicator.value, Sort::kCollective, call.member, 0};
+    if (call.kind == CallKind::kSend) {
+      key = {call.communicator.value, Sort::kSend, call.member, call.peer};
+    } else if (call.kind == CallKind::kReceive) {
+      key = {call.communicator.value, Sort::kReceive, call.peer, call.member};
     }
-    const Key other{{key.first.first, 2}, key.second};
-    const auto receives = uses.find(other);
-    if (receives == uses.end() || !certain[other]) continue;
-    for (std::size_t n = 0; n < std::min(list.size(), receives->second.size()); ++n) {
-      const Use& send = list[n];
-      const Use& receive = receives->second[n];
+    List& list = lists_[key];
+    if (!list.thread.valid()) list.thread = thread;
+    if (list.thread != thread) list.certain = false;
+    list.uses.push_back(use);
+  }
+
+  std::map<Key, List> lists_;
+};
+
+// Where each rank's calls on a communicator are of one program, the n-th of one meets the n-th of
+// the other. A round is a node of its own: after the launches that it needs, before the ends.
+void Precedence::add_calls(const Plan& plan, Edges& edges) {
+  const Calls calls(plan);
+  std::map<std::pair<std::uint32_t, std::size_t>, Node> rounds;
+  const auto add_rounds = [&](const Calls::Key& key) {
+    const std::vector<Calls::Use>& list = calls.of(key);
+    for (std::size_t n = 0; n < list.size(); ++n) {
+      const auto [at, is_new] = rounds.emplace(std::pair(std::get<0>(key), n), all_nodes_);
+      if (is_new) {
+        ++all_nodes_;
+        edges.before.emplace_back();
+      }
+      edges.add(node(list[n].actor, list[n].k, Phase::kLaunch), at->second);
+      edges.add(at->second, node(list[n].actor, list[n].k, Phase::kEnd));
+    }
+  };
+  const auto add_messages = [&](const Calls::Key& key) {
+    const auto& [communicator, sort, from, to] = key;
+    const std::vector<Calls::Use>& sends = calls.of(key);
+    const std::vector<Calls::Use>& receives =
+        calls.of({communicator, Calls::Sort::kReceive, from, to});
+    for (std::size_t n = 0; n < std::min(sends.size(), receives.size()); ++n) {
+      const Calls::Use& send = sends[n];
+      const Calls::Use& receive = receives[n];
       edges.add(node(send.actor, send.k, Phase::kLaunch),
                 node(receive.actor, receive.k, Phase::kEnd));
-      if (plan.calls[send.call].eager) continue;
+      if (send.eager) continue;
       edges.add(node(receive.actor, receive.k, Phase::kLaunch),
                 node(send.actor, send.k, Phase::kEnd));
     }
-  }
+  };
+  calls.for_each_key([&](const Calls::Key& key) {
+    if (std::get<1>(key) == Calls::Sort::kCollective) add_rounds(key);
+    if (std::get<1>(key) == Calls::Sort::kSend) add_messages(key);
+  });
 }
 
 // All that comes before, from what comes right before.

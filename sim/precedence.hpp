@@ -39,6 +39,7 @@ class Precedence {
 
  private:
   struct Edges;
+  class Calls;
 
   void add_acts(const Plan& plan, Edges& edges) const;
   void add_programs(const Plan& plan, Edges& edges) const;

@@ -25,11 +25,9 @@ StubbornSets::StubbornSets(const Plan& plan)
       sends_at_launch_(plan.actors.size(), 0),
       used_at_launch_(plan.actors.size()),
       used_at_end_(plan.actors.size()) {
-  IdVector<StreamId, std::uint64_t> acts(plan.streams.size(), 0);
   for (const ActorId id : ids_of(plan.actors)) {
     const Actor& actor = plan.actors[id];
     if (actor.acts == 0) continue;
-    if (actor.stream.valid()) acts[actor.stream] += actor.acts;
     if (plan.threads[actor.thread].order == ThreadOrder::kArrival) {
       takers_[actor.thread].push_back(id);
     }
@@ -37,27 +35,31 @@ StubbornSets::StubbornSets(const Plan& plan)
   for (std::vector<ActorId>& takers : takers_) {
     if (takers.size() < 2) takers.clear();  // whose messages are read the same in any order
   }
-  for (const ActorId id : ids_of(plan.actors)) {
-    const Actor& actor = plan.actors[id];
-    const bool creates =
-        actor.collective.valid() &&
-        plan.communicators[plan.collectives[actor.collective].communicator].at_first_use;
-    const bool queue_can_fill =
-        actor.stream.valid() && acts[actor.stream] > plan.streams[actor.stream].launch_queue;
-    may_block_[id] = creates || actor.blocking || actor.input.waits || queue_can_fill ? 1 : 0;
-    for (const RegisterId reg : plan.registers_of(id)) {
-      for (const EdgeId edge : plan.edges_of(reg)) {
-        if (plan.edges[edge].data_at_launch) sends_at_launch_[id] = 1;
-      }
-    }
-    for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
-      if (plan.edges[plan.inputs[i]].ack_at_launch) sends_at_launch_[id] = 1;
-    }
+  find_blocking();
+  for (const Edge& edge : plan.edges) {
+    if (edge.data_at_launch) sends_at_launch_[plan.registers[edge.source].producer] = 1;
+    if (edge.ack_at_launch) sends_at_launch_[edge.consumer] = 1;
   }
   // What an acknowledgement in place comes behind is not looked into.
   all_disturb_ = std::any_of(plan.edges.begin(), plan.edges.end(),
                              [](const Edge& edge) { return edge.in_place.valid(); });
   find_resources();
+}
+
+void StubbornSets::find_blocking() {
+  IdVector<StreamId, std::uint64_t> acts(plan_.streams.size(), 0);
+  for (const Actor& actor : plan_.actors) {
+    if (actor.stream.valid()) acts[actor.stream] += actor.acts;
+  }
+  for (const ActorId id : ids_of(plan_.actors)) {
+    const Actor& actor = plan_.actors[id];
+    const bool creates =
+        actor.collective.valid() &&
+        plan_.communicators[plan_.collectives[actor.collective].communicator].at_first_use;
+    const bool queue_can_fill =
+        actor.stream.valid() && acts[actor.stream] > plan_.streams[actor.stream].launch_queue;
+    may_block_[id] = creates || actor.blocking || actor.input.waits || queue_can_fill ? 1 : 0;
+  }
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -326,13 +328,13 @@ bool StubbornSets::add(std::uint32_t member) {
 
 // These return false where the set can only be that of all events.
 bool StubbornSets::add_disturbers(std::uint32_t member) {
-  // By index: the vector of effects does not grow, but others of it are filled in meanwhile.
-  effects_of(member);
-  for (std::size_t i = 0; i < effects_[member].pushes.size(); ++i) {
-    if (!add_disturbers(effects_[member], effects_[member].pushes[i])) return false;
+  // The vector of effects does not grow, but others of it are filled in meanwhile.
+  const Effects& effects = effects_of(member);
+  for (const Push& push : effects.pushes) {
+    if (!add_disturbers(effects, push)) return false;
   }
-  for (std::size_t i = 0; i < effects_[member].touches.size(); ++i) {
-    if (!add_users(effects_[member], effects_[member].touches[i])) return false;
+  for (const Resource resource : effects.touches) {
+    if (!add_users(effects, resource)) return false;
   }
   return true;
 }

@@ -57,6 +57,7 @@ class StubbornSets {
   };
   using Resource = std::uint32_t;
 
+  void find_blocking();
   void find_paired_locks();
   void find_resources();
   Resource add_resource();
@@ -67,7 +68,7 @@ class StubbornSets {
   void use_creations();
 
   void find_effects(const Event& event, Effects& effects) const;
-  void add_act(ActorId actor, std::uint32_t k, Phase phase, Effects& effects) const;
+  void add_act(ActorId id, std::uint32_t k, Phase phase, Effects& effects) const;
   void add_push(ActorId actor, std::uint64_t k, Effects& effects) const;
   void add_call_end(CallId call, Effects& effects) const;
 

@@ -64,7 +64,8 @@ std::string how_text(const CheckView& view) {
 std::string ends_text(const sim::Exploration& found) {
   if (found.hang_found && found.completion_found) return "some hang and some complete";
   if (found.hang_found) return found.answer == sim::Answer::kHangCertain ? "all hang" : "one hangs";
-  if (found.answer == sim::Answer::kProved || found.completion_found) return "none hangs";
+  if (found.answer == sim::Answer::kProved) return "none hangs";
+  if (found.completion_found) return "none of these hangs";
   return "none came to its end";
 }
 
