@@ -14,6 +14,7 @@
 #include "app/progress.hpp"
 #include "app/views.hpp"
 #include "formats/order_file.hpp"
+#include "formats/promela_writer.hpp"
 #include "models/check.hpp"
 #include "viz/check_text.hpp"
 
@@ -96,6 +97,20 @@ int run_check(const CheckCommand& command, const Console& console) {
   auto lowered = models::lower(graph, diagnostics);
   complain();
   if (!lowered) return kExitUsage;
+
+  if (command.promela_path) {
+    const std::string obstacle = formats::promela_obstacle(lowered->plan);
+    if (!obstacle.empty()) {
+      diagnostics.error({}, fmt::format("it cannot be written for SPIN: {}", obstacle));
+      return complain();
+    }
+    const std::string model = formats::write_promela(lowered->plan);
+    if (*command.promela_path == "-") {
+      console.out << model;
+      return kExitGood;
+    }
+    write_file(*command.promela_path, model);
+  }
 
   const models::CheckReport check = [&] {
     const Simulating now(console);

@@ -124,6 +124,8 @@ po::options_description check_options() {
   add("seconds", po::value<std::int64_t>()->value_name("N"),
       "stop after that time; what was covered by then depends on the machine");
   add("order", file("FILE"), "write the order that hangs, for 'pipesim run --replay'; - prints it");
+  add("promela", file("FILE"),
+      "also write the plan as a model for SPIN, which answers the same question; - only prints it");
   add("json", "print the answer as JSON (docs/json.md)");
   add("dot", file("FILE"), "write the wait-for graph of the hang for Graphviz");
   add("all", "list and draw every wait of the hang, not only those of the cycle");
@@ -756,8 +758,12 @@ int command_check(const Arguments& arguments, const Console& console) {
   }
   command.order_path = text_of(values, "order");
   command.dot_path = text_of(values, "dot");
+  command.promela_path = text_of(values, "promela");
   command.json = values.count("json") > 0;
   command.all = values.count("all") > 0;
+  if (command.promela_path == "-" && command.order_path == "-") {
+    throw UsageError("--promela - and --order - exclude each other");
+  }
   if (command.json && command.order_path == "-") {
     throw UsageError("--json and --order - exclude each other");
   }

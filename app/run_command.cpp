@@ -52,30 +52,64 @@ formats::SavedState state_of(const RunCommand& command, const ScenarioInput& inp
   return state;
 }
 
-// Nothing without --replay, or with a reason.
-std::optional<formats::SavedOrder> order_of(const RunCommand& command, const Console& console) {
-  if (!command.replay_path) return std::nullopt;
-  models::Diagnostics diagnostics;
-  const std::string text = read_file(*command.replay_path, console.in, formats::kMostOrderBytes);
-  auto order = formats::read_order(text, diagnostics);
-  console.err << viz::diagnostic_text(
-      diagnostics, *command.replay_path == "-" ? "standard input" : *command.replay_path, text,
-      console.err_colour);
-  return order;
-}
+// The order that --replay names, if it names one.
+class Replay {
+ public:
+  /// False, with a reason, where the file has no order.
+  bool read(const std::optional<std::string>& path, const Console& console) {
+    if (!path) return true;
+    path_ = shown_path(*path);
+    models::Diagnostics diagnostics;
+    const std::string text = read_file(*path, console.in, formats::kMostOrderBytes);
+    order_ = formats::read_order(text, diagnostics);
+    console.err << viz::diagnostic_text(diagnostics, path_, text, console.err_colour);
+    if (!order_) return false;
+    for (const models::OrderStep& step : order_->steps) events_.push_back(step.event);
+    return true;
+  }
+
+  /// `files`, with the settings that the order was found with below those that it has.
+  ScenarioFiles with_settings(ScenarioFiles files) const {
+    if (order_) {
+      files.settings.insert(files.settings.begin(), order_->settings.begin(),
+                            order_->settings.end());
+    }
+    return files;
+  }
+
+  const std::vector<sim::Event>* events() const { return order_ ? &events_ : nullptr; }
+
+  /// Whether all of the order happened. Otherwise `diagnostics` says what did not.
+  bool was_done(const sim::Outcome& outcome, models::Diagnostics& diagnostics) const {
+    const std::uint64_t done = outcome.order_steps;
+    if (done == events_.size() || outcome.end == sim::RunEnd::kInterrupted) return true;
+    models::Diagnostic& error = diagnostics.error(
+        {}, fmt::format("{} is an order of another scenario, or of other settings: step {} of {} "
+                        "cannot happen here",
+                        path_, done + 1, events_.size()));
+    const std::string& what = order_->steps[done].what;
+    if (!what.empty()) {
+      error.notes.push_back(fmt::format("the step is '{}'", models::printable(what)));
+    }
+    return false;
+  }
+
+ private:
+  static std::string shown_path(const std::string& path) {
+    return path == "-" ? "standard input" : path;
+  }
+
+  std::string path_;
+  std::optional<formats::SavedOrder> order_;
+  std::vector<sim::Event> events_;
+};
 
 }  // namespace
 
 int run_run(const RunCommand& command, const Console& console) {
-  const std::optional<formats::SavedOrder> order = order_of(command, console);
-  if (command.replay_path && !order) return kExitUsage;
-  ScenarioFiles files = command.files;
-  std::vector<sim::Event> events;
-  if (order) {
-    files.settings.insert(files.settings.begin(), order->settings.begin(), order->settings.end());
-    for (const models::OrderStep& step : order->steps) events.push_back(step.event);
-  }
-  ScenarioInput input(files, console);
+  Replay replay;
+  if (!replay.read(command.replay_path, console)) return kExitUsage;
+  ScenarioInput input(replay.with_settings(command.files), console);
   models::Diagnostics diagnostics;
   const auto complain = [&] {
     console.err << input.text_of(diagnostics, console.err_colour);
@@ -94,19 +128,6 @@ int run_run(const RunCommand& command, const Console& console) {
     diagnostics.error({}, "--schedule writes the schedule of the scenario, which has none");
     return complain();
   }
-  const auto replayed = [&](const models::Simulation& of) {
-    const std::uint64_t done = of.outcome.order_steps;
-    if (!order || done == order->steps.size() || of.outcome.end == sim::RunEnd::kInterrupted) {
-      return true;
-    }
-    models::Diagnostic& error = diagnostics.error(
-        {}, fmt::format("{} is an order of another scenario, or of other settings: step {} of {} "
-                        "cannot happen here",
-                        *command.replay_path, done + 1, order->steps.size()));
-    const std::string& what = order->steps[done].what;
-    if (!what.empty()) error.notes.push_back(fmt::format("the step is '{}'", what));
-    return false;
-  };
   const std::optional<models::Simulation> simulation = [&] {
     const Simulating now(console);
     ProgressLine progress(console);
@@ -116,10 +137,10 @@ int run_run(const RunCommand& command, const Console& console) {
     options.jitter = command.jitter;
     options.keep_log = command.views.need_log();
     options.progress = progress.run();
-    if (order) options.order = &events;
+    options.order = replay.events();
     return simulate_until(scenario->graph, command.until, options, diagnostics);
   }();
-  if (!simulation || !replayed(*simulation)) return complain();
+  if (!simulation || !replay.was_done(simulation->outcome, diagnostics)) return complain();
   // What is left are warnings.
   complain();
   // Before all that takes time, so that a state is there whatever happens then.

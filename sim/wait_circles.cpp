@@ -12,40 +12,50 @@ bool may_lack_slots(const Device& device) {
   return device.resident > 0 && device.resident < device.streams_end - device.streams;
 }
 
+bool limits_starts(const Device& device) {
+  return device.hardware_queues > 0 || device.implicit_order || may_lack_slots(device);
+}
+
+bool waits_for_devices(const Communicator& communicator) {
+  return communicator.at_first_use && communicator.waits_for_device;
+}
+
+bool is_plain(const Plan& plan, const Actor& actor) {
+  return actor.role == Role::kOp && !actor.blocking && !actor.input.waits &&
+         !actor.waits_for_streams() && plan.threads[actor.thread].order == ThreadOrder::kArrival;
+}
+
+// All its members come, and as often as each other.
+bool is_whole(const Plan& plan, const Collective& collective) {
+  const auto begin = plan.members.begin() + collective.members;
+  const auto end = plan.members.begin() + collective.members_end;
+  return std::all_of(begin, end, [&](const Member& member) {
+    return member.actor.valid() && begin->actor.valid() &&
+           plan.actors[member.actor].acts == plan.actors[begin->actor].acts;
+  });
+}
+
+bool has_full_queues(const Plan& plan) {
+  IdVector<StreamId, std::uint64_t> acts(plan.streams.size(), 0);
+  for (const Actor& actor : plan.actors) acts[actor.stream] += actor.acts;
+  const auto ids = ids_of(plan.streams);
+  return std::any_of(ids.begin(), ids.end(),
+                     [&](StreamId id) { return acts[id] > plan.streams[id].launch_queue; });
+}
+
 // Whether all waits of the plan are of the kinds that we know.
 bool knows_waits(const Plan& plan) {
   if (plan.faulty || !plan.locks.empty() || !plan.calls.empty() || !plan.signals.empty()) {
     return false;
   }
-  for (const Device& device : plan.devices) {
-    if (device.limited() && (device.hardware_queues > 0 || device.implicit_order)) return false;
-    if (may_lack_slots(device)) return false;
-  }
-  for (const Communicator& communicator : plan.communicators) {
-    if (communicator.at_first_use && communicator.waits_for_device) return false;
-  }
-  for (const Edge& edge : plan.edges) {
-    if (edge.in_place.valid()) return false;
-  }
-  IdVector<StreamId, std::uint64_t> acts(plan.streams.size(), 0);
-  for (const Actor& actor : plan.actors) {
-    if (actor.role != Role::kOp || actor.blocking || actor.input.waits) return false;
-    if (actor.waits_for_streams()) return false;
-    if (plan.threads[actor.thread].order == ThreadOrder::kProgram) return false;
-    acts[actor.stream] += actor.acts;
-  }
-  for (const StreamId id : ids_of(plan.streams)) {
-    if (acts[id] > plan.streams[id].launch_queue) return false;
-  }
-  for (const Collective& collective : plan.collectives) {
-    for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
-      const ActorId actor = plan.members[i].actor;
-      if (!actor.valid()) return false;
-      const ActorId first = plan.members[collective.members].actor;
-      if (plan.actors[actor].acts != plan.actors[first].acts) return false;
-    }
-  }
-  return true;
+  const auto none = [](const auto& items, auto is) {
+    return std::none_of(items.begin(), items.end(), is);
+  };
+  return none(plan.devices, limits_starts) && none(plan.communicators, waits_for_devices) &&
+         none(plan.edges, [](const Edge& edge) { return edge.in_place.valid(); }) &&
+         none(plan.actors, [&](const Actor& actor) { return !is_plain(plan, actor); }) &&
+         none(plan.collectives, [&](const Collective& of) { return !is_whole(plan, of); }) &&
+         !has_full_queues(plan);
 }
 
 constexpr std::uint32_t kWays = 5;
@@ -97,11 +107,14 @@ class Search {
   void add_edge(Wait& wait, Act act, Way way);
   void add_not_launched(Wait& wait, Act act);
   void add_not_done(Wait& wait, Act act);
+  void add_absent_ranks(Wait& wait);
+  void add_heads(Wait& wait);
   void add_missing_messages(Wait& wait);
   void add_peers(Wait& wait);
   bool fits(const Wait& a, const Wait& b) const { return half_fits(a, b) && half_fits(b, a); }
   bool half_fits(const Wait& a, const Wait& b) const;
   bool fits_path(std::uint32_t node) const;
+  class Components;
   void find_components();
   bool circle_from(std::uint32_t start);
 
@@ -219,29 +232,36 @@ void Search::add_edges(Wait& wait) {
         add_edge(wait, creation, Way::kCreating);
       }
       return add_missing_messages(wait);
-    case Way::kCreating: {
-      const Communicator& of = plan_.communicators[communicator_of(wait.act.actor)];
-      RankId last = actor.rank;
-      for (std::uint32_t i = of.users; i < of.users_end; ++i) {
-        const ActorId user = plan_.communicator_users[i];
-        // None of a rank that is missing has arrived: the first of them will do.
-        if (plan_.actors[user].rank == actor.rank || plan_.actors[user].rank == last) continue;
-        if (plan_.actors[user].acts == 0) continue;
-        last = plan_.actors[user].rank;
-        add_edge(wait, {user, 0}, Way::kAbsent);
-      }
-      return;
-    }
+    case Way::kCreating:
+      return add_absent_ranks(wait);
     case Way::kBehind:
-      for (const Act& head : meetings_[actor.stream]) {
-        if (head.actor == wait.act.actor && head.k >= wait.act.k) continue;
-        const Node before = precedence_.node(wait.act.actor, wait.act.k, Phase::kLaunch);
-        const Node launch = precedence_.node(head.actor, head.k, Phase::kLaunch);
-        if (!precedence_.before(before, launch)) add_edge(wait, head, Way::kMeeting);
-      }
-      return;
+      return add_heads(wait);
     case Way::kMeeting:
       return add_peers(wait);
+  }
+}
+
+// None of the actors of a rank that is missing has arrived: the first of them will do.
+void Search::add_absent_ranks(Wait& wait) {
+  const RankId rank = plan_.actors[wait.act.actor].rank;
+  const Communicator& communicator = plan_.communicators[communicator_of(wait.act.actor)];
+  RankId last = rank;
+  for (std::uint32_t i = communicator.users; i < communicator.users_end; ++i) {
+    const ActorId user = plan_.communicator_users[i];
+    const Actor& actor = plan_.actors[user];
+    if (actor.rank == rank || actor.rank == last || actor.acts == 0) continue;
+    last = actor.rank;
+    add_edge(wait, {user, 0}, Way::kAbsent);
+  }
+}
+
+void Search::add_heads(Wait& wait) {
+  const Act& act = wait.act;
+  const Node launch = precedence_.node(act.actor, act.k, Phase::kLaunch);
+  for (const Act& head : meetings_[plan_.actors[act.actor].stream]) {
+    if (head.actor == act.actor && head.k >= act.k) continue;
+    const Node of_head = precedence_.node(head.actor, head.k, Phase::kLaunch);
+    if (!precedence_.before(launch, of_head)) add_edge(wait, head, Way::kMeeting);
   }
 }
 
@@ -313,53 +333,81 @@ bool Search::half_fits(const Wait& a, const Wait& b) const {
 // ---------------------------------------------------------------------------------------------
 // Circles
 
-// Tarjan's strong components, without recursion.
-void Search::find_components() {
-  constexpr std::uint32_t kNone = 0xffffffff;
-  const std::size_t count = waits_.size();
-  component_.assign(count, kNone);
-  in_circle_.assign(count, 0);
-  std::vector<std::uint32_t> number(count, kNone);
-  std::vector<std::uint32_t> low(count, 0);
-  std::vector<std::uint32_t> stack;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> calls;
-  std::uint32_t numbers = 0;
-  std::uint32_t components = 0;
-  for (std::uint32_t root = 0; root < count; ++root) {
-    if (possible_[root] == 0 || number[root] != kNone) continue;
-    calls.emplace_back(root, 0);
-    while (!calls.empty()) {
-      auto& [node, edge] = calls.back();
-      if (edge == 0) {
-        number[node] = low[node] = numbers++;
-        stack.push_back(node);
-      }
-      if (edge < waits_[node].next.size()) {
-        const std::uint32_t to = waits_[node].next[edge++];
-        if (number[to] == kNone) {
-          calls.emplace_back(to, 0);
-        } else if (component_[to] == kNone) {
-          low[node] = std::min(low[node], number[to]);
-        }
+// Strong components, after R. Tarjan ("Depth-first search and linear graph algorithms", 1972), with
+// a stack of our own: waits can be chained as long as the plan.
+class Search::Components {
+ public:
+  explicit Components(Search& search)
+      : search_(search), number_(search.waits_.size(), kNone), low_(search.waits_.size(), 0) {}
+
+  void visit(std::uint32_t root) {
+    if (number_[root] != kNone) return;
+    enter(root);
+    while (!calls_.empty()) {
+      const std::uint32_t node = calls_.back().node;
+      const std::vector<std::uint32_t>& next = search_.waits_[node].next;
+      if (calls_.back().edge == next.size()) {
+        leave(node);
         continue;
       }
-      const std::uint32_t done = node;
-      if (low[done] == number[done]) {
-        const std::vector<std::uint32_t>& next = waits_[done].next;
-        const bool itself = std::find(next.begin(), next.end(), done) != next.end();
-        const bool several = itself || stack.back() != done;
-        for (;;) {
-          const std::uint32_t member = stack.back();
-          stack.pop_back();
-          component_[member] = components;
-          in_circle_[member] = several ? 1 : 0;
-          if (member == done) break;
-        }
-        ++components;
+      const std::uint32_t to = next[calls_.back().edge++];
+      if (number_[to] == kNone) {
+        enter(to);
+      } else if (search_.component_[to] == kNone) {
+        low_[node] = std::min(low_[node], number_[to]);
       }
-      calls.pop_back();
-      if (!calls.empty()) low[calls.back().first] = std::min(low[calls.back().first], low[done]);
     }
+  }
+
+  static constexpr std::uint32_t kNone = 0xffffffff;
+
+ private:
+  struct Call {
+    std::uint32_t node = 0;
+    std::size_t edge = 0;
+  };
+
+  void enter(std::uint32_t node) {
+    number_[node] = low_[node] = numbers_++;
+    stack_.push_back(node);
+    calls_.push_back({node, 0});
+  }
+
+  void leave(std::uint32_t node) {
+    calls_.pop_back();
+    if (!calls_.empty()) {
+      std::uint32_t& low = low_[calls_.back().node];
+      low = std::min(low, low_[node]);
+    }
+    if (low_[node] != number_[node]) return;
+    const std::vector<std::uint32_t>& next = search_.waits_[node].next;
+    const bool itself = std::find(next.begin(), next.end(), node) != next.end();
+    const bool has_circle = itself || stack_.back() != node;
+    std::uint32_t member = kNone;
+    do {
+      member = stack_.back();
+      stack_.pop_back();
+      search_.component_[member] = components_;
+      search_.in_circle_[member] = has_circle ? 1 : 0;
+    } while (member != node);
+    ++components_;
+  }
+
+  Search& search_;
+  std::vector<std::uint32_t> number_;
+  std::vector<std::uint32_t> low_;
+  std::vector<std::uint32_t> stack_;
+  std::vector<Call> calls_;
+  std::uint32_t numbers_ = 0;
+  std::uint32_t components_ = 0;
+};
+
+void Search::find_components() {
+  component_.assign(waits_.size(), Components::kNone);
+  in_circle_.assign(waits_.size(), 0);
+  Components components(*this);
+  for (std::uint32_t root = 0; root < waits_.size(); ++root) {
+    if (possible_[root] != 0) components.visit(root);
   }
 }
 

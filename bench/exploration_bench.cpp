@@ -1,0 +1,58 @@
+// What it takes to answer for all orders: of plans where timing decides nothing, where no circle of
+// waits is possible, and where orders have to be followed. Items are acts, of the last steps.
+#include <cstdint>
+
+#include <benchmark/benchmark.h>
+
+#include "bench/plans.hpp"
+#include "sim/check.hpp"
+#include "sim/exploration.hpp"
+
+namespace pipesim::bench {
+namespace {
+
+// Arguments: stages, micro-batches.
+void one_run(benchmark::State& state) {
+  const sim::Plan plan = plan_of(one_f_one_b(static_cast<std::uint32_t>(state.range(0)),
+                                             static_cast<std::uint32_t>(state.range(1))));
+  for (auto _ : state) {
+    PIPESIM_CHECK(sim::explore(plan).answer == sim::Answer::kProved);
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(plan.act_count));
+}
+BENCHMARK(one_run)->Args({8, 64})->Args({512, 1024})->Unit(benchmark::kMillisecond);
+
+// Arguments: ranks, acts. Chains of four actors with a host thread per rank.
+void no_circle(benchmark::State& state) {
+  const sim::Plan plan = actors(static_cast<std::uint32_t>(state.range(0)), 4,
+                                static_cast<std::uint32_t>(state.range(1)));
+  for (auto _ : state) {
+    PIPESIM_CHECK(sim::explore(plan).answer == sim::Answer::kProved);
+  }
+  state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(plan.act_count));
+}
+BENCHMARK(no_circle)->Args({4, 8})->Args({16, 16})->Unit(benchmark::kMillisecond);
+
+// Arguments: ranks, acts. The same, with orders.
+void orders(benchmark::State& state) {
+  const sim::Plan plan = actors(static_cast<std::uint32_t>(state.range(0)), 4,
+                                static_cast<std::uint32_t>(state.range(1)));
+  sim::ExploreOptions options;
+  options.look_for_circles = false;
+  options.max_states = 2000;
+  std::uint64_t steps = 0;
+  std::uint64_t forks = 0;
+  for (auto _ : state) {
+    const sim::Exploration found = sim::explore(plan, options);
+    steps += found.steps;
+    forks = found.states;
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(steps));
+  state.counters["forks"] = static_cast<double>(forks);
+}
+BENCHMARK(orders)->Args({4, 8})->Args({16, 16})->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace pipesim::bench
+
+BENCHMARK_MAIN();
