@@ -82,6 +82,44 @@ std::string order_text(const CheckCommand& command, const models::TaskGraph& gra
   return formats::write_order(order);
 }
 
+// True where `text` went to standard output, where nothing else goes then.
+bool is_printed(const std::string& path, const std::string& text, const Console& console) {
+  if (path != "-") {
+    write_file(path, text);
+    return false;
+  }
+  console.out << text;
+  return true;
+}
+
+// What `command` asks to see of the answer. The exit code.
+int show(const CheckCommand& command, const models::TaskGraph& graph,
+         const models::CheckReport& check, const Console& console) {
+  const bool interrupted = console.interrupted != nullptr && *console.interrupted;
+  const int code = exit_code(check.exploration, interrupted);
+  std::optional<HangReport> hang;
+  if (const models::Simulation* simulation = check.hanging()) {
+    hang.emplace(graph, *simulation, command.all);
+    if (command.dot_path) write_file(*command.dot_path, hang->dot());
+  }
+  const bool has_order = !check.exploration.hang.empty();
+  if (command.order_path && has_order &&
+      is_printed(*command.order_path, order_text(command, graph, check), console)) {
+    return code;
+  }
+  const viz::CheckView view{graph, check, hang ? &hang->report() : nullptr, command.max_states,
+                            check.exploration.stopped && !interrupted};
+  console.out << (command.json ? viz::check_json(view)
+                               : viz::check_text(view, {console.out_colour}));
+  if (command.order_path && !has_order) {
+    console.err << fmt::format("pipesim: no order is written: {}\n",
+                               check.exploration.hang_found
+                                   ? "the run in its own times hangs, and needs none"
+                                   : "none was found that hangs");
+  }
+  return code;
+}
+
 }  // namespace
 
 int run_check(const CheckCommand& command, const Console& console) {
@@ -104,12 +142,9 @@ int run_check(const CheckCommand& command, const Console& console) {
       diagnostics.error({}, fmt::format("it cannot be written for SPIN: {}", obstacle));
       return complain();
     }
-    const std::string model = formats::write_promela(lowered->plan);
-    if (*command.promela_path == "-") {
-      console.out << model;
-      return kExitGood;
-    }
-    write_file(*command.promela_path, model);
+    const bool printed =
+        is_printed(*command.promela_path, formats::write_promela(lowered->plan), console);
+    if (printed) return kExitGood;
   }
 
   const models::CheckReport check = [&] {
@@ -122,32 +157,7 @@ int run_check(const CheckCommand& command, const Console& console) {
     options.progress = progress.exploration();
     return models::check(graph, std::move(*lowered), options, progress.run());
   }();
-  const bool interrupted = console.interrupted != nullptr && *console.interrupted;
-
-  std::optional<HangReport> hang;
-  if (const models::Simulation* simulation = check.hanging()) {
-    hang.emplace(graph, *simulation, command.all);
-    if (command.dot_path) write_file(*command.dot_path, hang->dot());
-  }
-  if (command.order_path && !check.exploration.hang.empty()) {
-    const std::string order = order_text(command, graph, check);
-    if (*command.order_path == "-") {
-      console.out << order;
-      return exit_code(check.exploration, interrupted);
-    }
-    write_file(*command.order_path, order);
-  }
-  const viz::CheckView view{graph, check, hang ? &hang->report() : nullptr, command.max_states,
-                            check.exploration.stopped && !interrupted};
-  console.out << (command.json ? viz::check_json(view)
-                               : viz::check_text(view, {console.out_colour}));
-  if (command.order_path && check.exploration.hang.empty()) {
-    console.err << fmt::format("{}: no order is written: {}\n", input.path(),
-                               check.exploration.hang_found
-                                   ? "the run in its own times hangs, and needs none"
-                                   : "none was found that hangs");
-  }
-  return exit_code(check.exploration, interrupted);
+  return show(command, graph, check, console);
 }
 
 }  // namespace pipesim::app

@@ -291,7 +291,7 @@ void StubbornSets::choose(const State& state, const std::vector<Event>& pending,
   pending_ = &pending;
   const std::uint32_t count = static_cast<std::uint32_t>(pending.size());
   if (effects_.size() < count) effects_.resize(count);
-  for (std::uint32_t i = 0; i < count; ++i) effects_[i].known = false;
+  for (Effects& effects : effects_) effects.known = false;
   chosen.clear();
   if (!all_disturb_) {
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -311,9 +311,10 @@ bool StubbornSets::close(std::uint32_t seed, std::size_t less_than) {
   is_member_.assign(pending_->size(), 0);
   members_.clear();
   add(seed);
-  for (std::size_t i = 0; i < members_.size(); ++i) {
+  std::size_t next = 0;
+  while (next < members_.size()) {
     if (members_.size() >= less_than) return false;
-    if (!add_disturbers(members_[i])) return false;
+    if (!add_disturbers(members_[next++])) return false;
   }
   return members_.size() < less_than;
 }

@@ -85,12 +85,17 @@ void check_precedence(const sim::Plan& plan, const sim::Precedence& precedence,
   }
 }
 
-}  // namespace
+void check_replay(const sim::Plan& plan, const sim::Exploration& exploration) {
+  if (exploration.hang.empty()) return;
+  sim::RunOptions replay;
+  replay.order = &exploration.hang;
+  const sim::Outcome outcome = sim::run(plan, replay);
+  CHECK(outcome.order_steps == exploration.hang.size());
+  CHECK_FALSE(completes(outcome));
+}
 
-TEST_CASE("the orders that are followed have all the ends that there are", "[twin]") {
-  constexpr std::uint64_t kMostActs = 24;
-  const std::uint64_t plans = from_environment("PIPESIM_EXPLORED_PLANS", 10'000);
-  const std::uint64_t first = from_environment("PIPESIM_EXPLORED_FIRST_SEED", 1);
+// How often what was seen in how many plans.
+struct Counts {
   int compared = 0;
   int hangs = 0;
   int both = 0;
@@ -98,67 +103,73 @@ TEST_CASE("the orders that are followed have all the ends that there are", "[twi
   int without_circles = 0;
   int in_vain = 0;
   int tried_long = 0;
-  std::uint64_t states = 0;
-  std::uint64_t all_states = 0;
+};
+
+// What says that no circle of waits is possible needs no orders.
+void check_circles(const sim::Plan& plan, const sim::Precedence& precedence,
+                   const sim::Exploration& all, Counts& counts) {
+  const sim::WaitCircles circles = sim::wait_circles(plan, precedence, 100'000);
+  if (circles == sim::WaitCircles::kNone) {
+    ++counts.without_circles;
+    CHECK_FALSE(all.hang_found);
+  } else if (circles == sim::WaitCircles::kPossible && !all.hang_found) {
+    ++counts.in_vain;
+  }
+}
+
+// What is proved hangs in no random timing.
+void check_proof(const sim::Plan& plan, std::uint64_t seed, Counts& counts) {
+  // Plans in which timing could matter are the ones to try long.
+  const bool try_long = sim::timing_obstacle(plan) != nullptr && counts.tried_long < 20;
+  if (try_long) ++counts.tried_long;
+  CHECK(random_hangs(plan, try_long ? 1000 : 3, seed) == 0);
+}
+
+void compare(const sim::Plan& plan, std::uint64_t seed, Counts& counts) {
+  const sim::Exploration all = sim::explore(plan, options(false));
+  if (all.method != sim::Method::kExploration) return;
+  ++counts.compared;
+  INFO("seed " << seed);
+  const sim::Exploration some = sim::explore(plan, options(true));
+  REQUIRE(some.method != sim::Method::kSearch);
+  CHECK(some.hang_found == all.hang_found);
+  CHECK(some.completion_found == all.completion_found);
+  CHECK(some.answer == all.answer);
+  if (some.hang_found) ++counts.hangs;
+  if (some.hang_found && some.completion_found) ++counts.both;
+  const sim::Precedence precedence(plan, 1 << 14);
+  check_circles(plan, precedence, all, counts);
+  check_precedence(plan, precedence, seed);
+  if (some.answer == sim::Answer::kProved) check_proof(plan, seed, counts);
+  CHECK((completes(sim::run(plan)) ? all.completion_found : all.hang_found));
+  if (sim::timing_obstacle(plan) == nullptr) {
+    ++counts.fixed;
+    CHECK(all.hang_found != all.completion_found);
+  }
+  check_replay(plan, all);
+  check_replay(plan, some);
+}
+
+}  // namespace
+
+TEST_CASE("the orders that are followed have all the ends that there are", "[twin]") {
+  constexpr std::uint64_t kMostActs = 24;
+  constexpr std::uint64_t kPlans = 10'000;
+  const std::uint64_t plans = from_environment("PIPESIM_EXPLORED_PLANS", kPlans);
+  const std::uint64_t first = from_environment("PIPESIM_EXPLORED_FIRST_SEED", 1);
+  Counts counts;
   for (std::uint64_t seed = first; seed < first + plans; ++seed) {
     const sim::Plan plan = twin::to_plan(twin::without_faults(twin::random_spec(seed)));
-    if (plan.act_count > kMostActs) continue;
-    const sim::Exploration all = sim::explore(plan, options(false));
-    if (all.method != sim::Method::kExploration) continue;
-    ++compared;
-    INFO("seed " << seed);
-    const sim::Exploration some = sim::explore(plan, options(true));
-    REQUIRE(some.method != sim::Method::kSearch);
-    CHECK(some.hang_found == all.hang_found);
-    CHECK(some.completion_found == all.completion_found);
-    CHECK(some.answer == all.answer);
-    if (some.hang_found) ++hangs;
-    if (some.hang_found && some.completion_found) ++both;
-    states += some.states;
-    all_states += all.states;
-
-    // What says that no circle of waits is possible needs no orders.
-    const sim::Precedence precedence(plan, 1 << 14);
-    const sim::WaitCircles circles = sim::wait_circles(plan, precedence, 100'000);
-    if (circles == sim::WaitCircles::kNone) {
-      ++without_circles;
-      CHECK_FALSE(all.hang_found);
-    } else if (circles == sim::WaitCircles::kPossible && !all.hang_found) {
-      ++in_vain;
-    }
-
-    check_precedence(plan, precedence, seed);
-    if (some.answer == sim::Answer::kProved) {
-      // Plans in which timing could matter are the ones to try long.
-      const bool try_long = sim::timing_obstacle(plan) != nullptr && tried_long < 20;
-      if (try_long) ++tried_long;
-      CHECK(random_hangs(plan, try_long ? 1000 : 3, seed) == 0);
-    }
-
-    const sim::Outcome timed = sim::run(plan);
-    CHECK((completes(timed) ? all.completion_found : all.hang_found));
-    if (sim::timing_obstacle(plan) == nullptr) {
-      ++fixed;
-      CHECK(all.hang_found != all.completion_found);
-    }
-    for (const sim::Exploration* exploration : {&all, &some}) {
-      if (exploration->hang.empty()) continue;
-      sim::RunOptions replay;
-      replay.order = &exploration->hang;
-      const sim::Outcome outcome = sim::run(plan, replay);
-      CHECK(outcome.order_steps == exploration->hang.size());
-      CHECK_FALSE(completes(outcome));
-    }
+    if (plan.act_count <= kMostActs) compare(plan, seed, counts);
   }
-  INFO(compared << " plans were compared, " << hangs << " can hang, " << both
-                << " of them may not, " << fixed << " do not depend on timing; " << states
-                << " forks of " << all_states << "; " << without_circles
-                << " have no circle of waits, " << in_vain << " have, and yet do not hang");
-  if (std::getenv("PIPESIM_EXPLORED_SHOW")) WARN("shown");
-  if (first == 1 && plans >= 10'000) {
-    CHECK(compared > 2000);
-    CHECK(tried_long == 20);
-    CHECK(both > 40);
-    CHECK(fixed > 200);
-  }
+  INFO(counts.compared << " plans were compared, " << counts.hangs << " can hang, " << counts.both
+                       << " of them may not, " << counts.fixed << " do not depend on timing; "
+                       << counts.without_circles << " have no circle of waits, " << counts.in_vain
+                       << " have, and yet do not hang");
+  if (first != 1 || plans < kPlans) return;
+  CHECK(counts.compared > 2000);
+  CHECK(counts.tried_long == 20);
+  CHECK(counts.both > 40);
+  CHECK(counts.fixed > 200);
+  CHECK(counts.without_circles > 50);
 }
