@@ -49,9 +49,12 @@ Precedence::Precedence(const Plan& plan, std::uint32_t max_nodes)
   words_ = (std::size_t{all_nodes_} + 63) / 64;
   known_ = true;
   // What is certain about launches makes ends certain, and these launches: until nothing is new.
-  do {
+  bool any = true;
+  while (any) {
     close(edges);
-  } while (add_streams(plan, edges));
+    any = add_streams(plan, edges);
+    any = add_inboxes(plan, edges) || any;
+  }
 }
 
 Precedence::Node Precedence::node(ActorId actor, std::uint32_t k, Phase phase) const {
@@ -98,29 +101,13 @@ void Precedence::add_programs(const Plan& plan, Edges& edges) const {
 }
 
 void Precedence::add_registers(const Plan& plan, Edges& edges) const {
-  for (const EdgeId id : ids_of(plan.edges)) {
-    const Edge& edge = plan.edges[id];
-    const Register& reg = plan.registers[edge.source];
-    const std::uint32_t produced = plan.actors[reg.producer].acts;
-    const std::uint32_t wanted = plan.actors[reg.producer].acts_wanted();
-    const std::uint32_t consumed = plan.actors[edge.consumer].acts;
-    const Phase data = edge.data_at_launch ? Phase::kLaunch : Phase::kEnd;
-    for (std::uint32_t slot = 0; slot * edge.acts_per_slot < consumed; ++slot) {
-      const std::uint32_t filled = (slot + 1) * reg.acts_per_slot - 1;
-      if (filled >= produced) break;
-      edges.add(node(reg.producer, filled, data),
-                node(edge.consumer, slot * edge.acts_per_slot, Phase::kLaunch));
-    }
-    if (edge.in_place.valid()) continue;  // acknowledged later, by others
-    const Phase ack = edge.ack_at_launch ? Phase::kLaunch : Phase::kEnd;
-    for (std::uint32_t group = 1; group * reg.acts_per_slot < wanted; ++group) {
-      const std::uint32_t act = group * reg.acts_per_slot;
-      const bool drains = reg.drain_every > 0 && act % reg.drain_every == 0;
-      if (!drains && group < reg.slots) continue;
-      const std::uint32_t slot = drains ? group - 1 : group - reg.slots;
-      const std::uint32_t freed = (slot + 1) * edge.acts_per_slot - 1;
-      if (freed >= consumed) break;
-      edges.add(node(edge.consumer, freed, ack), node(reg.producer, act, Phase::kLaunch));
+  for (const ActorId id : ids_of(plan.actors)) {
+    for (std::uint32_t k = 0; k < plan.actors[id].acts_wanted(); ++k) {
+      const Node launch = node(id, k, Phase::kLaunch);
+      for_each_sender(plan, id, k, [&](ActorId sender, std::uint64_t act, Phase phase) {
+        if (act >= plan.actors[sender].acts) return;
+        edges.add(node(sender, static_cast<std::uint32_t>(act), phase), launch);
+      });
     }
   }
 }
@@ -276,6 +263,69 @@ bool Precedence::add_streams(const Plan& plan, Edges& edges) const {
     }
   }
   return any;
+}
+
+// An inbox is first in, first out: an act whose messages all come before one that another act of
+// the thread needs is launched first.
+bool Precedence::add_inboxes(const Plan& plan, Edges& edges) const {
+  IdVector<ThreadId, std::vector<ActorId>> takers(plan.threads.size());
+  for (const ActorId id : ids_of(plan.actors)) {
+    const ThreadId thread = plan.actors[id].thread;
+    if (plan.threads[thread].order == ThreadOrder::kArrival) takers[thread].push_back(id);
+  }
+  // A slot that is used in place comes back later than its reader's act.
+  IdVector<ActorId, std::uint8_t> lends(plan.actors.size(), 0);
+  for (const Edge& edge : plan.edges) {
+    if (edge.in_place.valid()) lends[plan.registers[edge.source].producer] = 1;
+  }
+  bool any = false;
+  const auto add_before = [&](ActorId other, std::uint32_t other_k, ActorId id) {
+    if (lends[id] != 0) return;
+    const Node launch = node(other, other_k, Phase::kLaunch);
+    for (std::uint32_t k = plan.actors[id].acts; k > 0; --k) {
+      const Node first = node(id, k - 1, Phase::kLaunch);
+      if (before(first, launch)) return;
+      if (before(launch, first) || !reads_first(plan, id, k - 1, other, other_k)) continue;
+      edges.add(first, launch);
+      any = true;
+      return;
+    }
+  };
+  for (const std::vector<ActorId>& actors : takers) {
+    for (const ActorId other : actors) {
+      for (std::uint32_t k = 0; k < plan.actors[other].acts; ++k) {
+        if (never_[node(other, k, Phase::kLaunch)] != 0) continue;
+        for (const ActorId id : actors) {
+          if (id != other) add_before(other, k, id);
+        }
+      }
+    }
+  }
+  return any;
+}
+
+// Whether all messages that act `k` needs come before one that act `other_k` of `other` needs, and
+// so do those of the acts before it.
+bool Precedence::reads_first(const Plan& plan, ActorId actor, std::uint32_t k, ActorId other,
+                             std::uint32_t other_k) const {
+  std::vector<Node> needed;
+  for_each_sender(plan, other, other_k, [&](ActorId sender, std::uint64_t act, Phase phase) {
+    if (act >= plan.actors[sender].acts) return;
+    needed.push_back(node(sender, static_cast<std::uint32_t>(act), phase));
+  });
+  bool all = !needed.empty();
+  for (std::uint32_t i = 0; i <= k && all; ++i) {
+    for_each_sender(plan, actor, i, [&](ActorId sender, std::uint64_t act, Phase phase) {
+      if (!all) return;
+      if (act >= plan.actors[sender].acts) {
+        all = false;
+        return;
+      }
+      const Node own = node(sender, static_cast<std::uint32_t>(act), phase);
+      all = std::any_of(needed.begin(), needed.end(), [&](Node of) { return before(own, of); });
+    });
+  }
+  return all;
 }
 
 }  // namespace pipesim::sim

@@ -12,6 +12,35 @@ namespace pipesim::sim {
 /// Which of the two events in the life of an act. A step of the host has but one.
 enum class Phase : std::uint8_t { kLaunch, kEnd };
 
+/// Calls f(sender, act, phase) for each launch or end that sends a message that act `k` of an actor
+/// needs: the data of its inputs and the acknowledgements of its outputs. `act`, 64 bits, may be
+/// beyond what the sender does; then the message never comes.
+template <typename F>
+void for_each_sender(const Plan& plan, ActorId id, std::uint32_t k, F f) {
+  const Actor& actor = plan.actors[id];
+  for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
+    const Edge& edge = plan.edges[plan.inputs[i]];
+    if (k % edge.acts_per_slot != 0) continue;
+    const Register& reg = plan.registers[edge.source];
+    const std::uint64_t slot = k / edge.acts_per_slot;
+    f(reg.producer, (slot + 1) * reg.acts_per_slot - 1,
+      edge.data_at_launch ? Phase::kLaunch : Phase::kEnd);
+  }
+  for (const RegisterId reg_id : plan.registers_of(id)) {
+    const Register& reg = plan.registers[reg_id];
+    if (k == 0 || k % reg.acts_per_slot != 0) continue;
+    const std::uint32_t group = k / reg.acts_per_slot;
+    const bool drains = reg.drain_every > 0 && k % reg.drain_every == 0;
+    if (!drains && group < reg.slots) continue;
+    const std::uint64_t slot = drains ? group - 1 : group - reg.slots;
+    for (const EdgeId edge_id : plan.edges_of(reg_id)) {
+      const Edge& edge = plan.edges[edge_id];
+      f(edge.consumer, (slot + 1) * edge.acts_per_slot - 1,
+        edge.ack_at_launch ? Phase::kLaunch : Phase::kEnd);
+    }
+  }
+}
+
 /// A partial order of the launches and ends of all acts, which every run of the plan keeps,
 /// whatever its timing: data before its reader, a credit before who needs it, the rest of a program
 /// behind its beginning, what streams were given in an order that is itself certain. It knows some
@@ -47,6 +76,9 @@ class Precedence {
   void add_calls(const Plan& plan, Edges& edges);
   void close(const Edges& edges);
   bool add_streams(const Plan& plan, Edges& edges) const;
+  bool add_inboxes(const Plan& plan, Edges& edges) const;
+  bool reads_first(const Plan& plan, ActorId actor, std::uint32_t k, ActorId other,
+                   std::uint32_t other_k) const;
 
   std::vector<std::uint32_t> first_;  // node of the launch of act 0, of each actor
   std::vector<std::uint8_t> step_;    // nodes per act: 1 of steps of the host, else 2

@@ -358,33 +358,6 @@ bool StubbornSets::add_disturbers(const Effects& effects, const Push& push) {
   return true;
 }
 
-// The launches and ends that send the messages that act k of an actor needs.
-template <typename F>
-void StubbornSets::for_each_sender(ActorId id, std::uint32_t k, F f) const {
-  const Actor& actor = plan_.actors[id];
-  for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
-    const Edge& edge = plan_.edges[plan_.inputs[i]];
-    if (k % edge.acts_per_slot != 0) continue;
-    const Register& reg = plan_.registers[edge.source];
-    const std::uint64_t slot = k / edge.acts_per_slot;
-    f(reg.producer, (slot + 1) * reg.acts_per_slot - 1,
-      edge.data_at_launch ? Phase::kLaunch : Phase::kEnd);
-  }
-  for (const RegisterId reg_id : plan_.registers_of(id)) {
-    const Register& reg = plan_.registers[reg_id];
-    if (k == 0 || k % reg.acts_per_slot != 0) continue;
-    const std::uint32_t group = k / reg.acts_per_slot;
-    const bool drains = reg.drain_every > 0 && k % reg.drain_every == 0;
-    if (!drains && group < reg.slots) continue;
-    const std::uint64_t slot = drains ? group - 1 : group - reg.slots;
-    for (const EdgeId edge_id : plan_.edges_of(reg_id)) {
-      const Edge& edge = plan_.edges[edge_id];
-      f(edge.consumer, (slot + 1) * edge.acts_per_slot - 1,
-        edge.ack_at_launch ? Phase::kLaunch : Phase::kEnd);
-    }
-  }
-}
-
 // What sends the messages that act k of `other` needs.
 bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId other,
                                std::uint32_t k) {
@@ -401,7 +374,7 @@ bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId
     return add(sender, sender_k, phase);
   };
   bool all = true;
-  for_each_sender(other, k, [&](ActorId sender, std::uint64_t act, Phase phase) {
+  for_each_sender(plan_, other, k, [&](ActorId sender, std::uint64_t act, Phase phase) {
     all = all && add_sender(sender, act, phase);
   });
   return all;
@@ -493,7 +466,7 @@ bool StubbornSets::add_need_of_launch(ActorId id, std::uint32_t depth) {
   if (k >= plan_.actors[next].acts_wanted()) return true;
   bool found = false;
   bool any = true;
-  for_each_sender(next, k, [&](ActorId sender, std::uint64_t act, Phase phase) {
+  for_each_sender(plan_, next, k, [&](ActorId sender, std::uint64_t act, Phase phase) {
     if (found) return;
     if (act >= plan_.actors[sender].acts) {
       found = true;  // it never comes
@@ -530,7 +503,7 @@ bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t 
 bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
   bool any = false;
   for (std::uint32_t act = state_->actors[actor].launched; act <= k && !any; ++act) {
-    for_each_sender(actor, act, [&](ActorId sender, std::uint64_t of, Phase phase) {
+    for_each_sender(plan_, actor, act, [&](ActorId sender, std::uint64_t of, Phase phase) {
       if (any || of >= plan_.actors[sender].acts) return;
       any =
           precedence_.before(node, precedence_.node(sender, static_cast<std::uint32_t>(of), phase));

@@ -83,8 +83,6 @@ class StubbornSets {
   bool add_need_of_end(ActorId id, std::uint32_t depth);
   bool add_need_of_launch(ActorId id, std::uint32_t depth);
   bool add_need_of_blocked(const ThreadState& thread, std::uint32_t depth);
-  template <typename F>
-  void for_each_sender(ActorId id, std::uint32_t k, F f) const;
   bool has_happened(ActorId actor, std::uint32_t k, Phase phase) const;
   bool lacks(ActorId actor, std::uint32_t k, Node node) const;
   bool lacks(ActorId actor, std::uint32_t k, const Effects& effects) const;

@@ -106,7 +106,6 @@ class Search {
   void add_edges(Wait& wait);
   void add_edge(Wait& wait, Act act, Way way);
   void add_not_launched(Wait& wait, Act act);
-  void add_not_done(Wait& wait, Act act);
   void add_absent_ranks(Wait& wait);
   void add_heads(Wait& wait);
   void add_missing_messages(Wait& wait);
@@ -212,12 +211,6 @@ void Search::add_not_launched(Wait& wait, Act act) {
   for (std::uint32_t k = 0; k <= act.k; ++k) add_edge(wait, {act.actor, k}, Way::kNext);
 }
 
-void Search::add_not_done(Wait& wait, Act act) {
-  add_not_launched(wait, act);
-  add_edge(wait, act, Way::kBehind);
-  add_edge(wait, act, Way::kMeeting);
-}
-
 void Search::add_edges(Wait& wait) {
   const Actor& actor = plan_.actors[wait.act.actor];
   switch (wait.way) {
@@ -266,36 +259,15 @@ void Search::add_heads(Wait& wait) {
 }
 
 void Search::add_missing_messages(Wait& wait) {
-  const Actor& actor = plan_.actors[wait.act.actor];
-  const std::uint32_t k = wait.act.k;
-  const auto add_sender = [&](ActorId sender, std::uint64_t act, bool at_launch) {
-    if (act >= plan_.actors[sender].acts) return;
-    const Act of{sender, static_cast<std::uint32_t>(act)};
-    if (at_launch) {
-      add_not_launched(wait, of);
-    } else {
-      add_not_done(wait, of);
-    }
-  };
-  for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
-    const Edge& edge = plan_.edges[plan_.inputs[i]];
-    if (k % edge.acts_per_slot != 0) continue;
-    const Register& reg = plan_.registers[edge.source];
-    const std::uint64_t slot = k / edge.acts_per_slot;
-    add_sender(reg.producer, (slot + 1) * reg.acts_per_slot - 1, edge.data_at_launch);
-  }
-  for (const RegisterId reg_id : plan_.registers_of(wait.act.actor)) {
-    const Register& reg = plan_.registers[reg_id];
-    if (k == 0 || k % reg.acts_per_slot != 0) continue;
-    const std::uint32_t group = k / reg.acts_per_slot;
-    const bool drains = reg.drain_every > 0 && k % reg.drain_every == 0;
-    if (!drains && group < reg.slots) continue;
-    const std::uint64_t slot = drains ? group - 1 : group - reg.slots;
-    for (const EdgeId edge_id : plan_.edges_of(reg_id)) {
-      const Edge& edge = plan_.edges[edge_id];
-      add_sender(edge.consumer, (slot + 1) * edge.acts_per_slot - 1, edge.ack_at_launch);
-    }
-  }
+  for_each_sender(plan_, wait.act.actor, wait.act.k,
+                  [&](ActorId sender, std::uint64_t act, Phase phase) {
+                    if (act >= plan_.actors[sender].acts) return;
+                    const Act of{sender, static_cast<std::uint32_t>(act)};
+                    add_not_launched(wait, of);
+                    if (phase == Phase::kLaunch) return;
+                    add_edge(wait, of, Way::kBehind);
+                    add_edge(wait, of, Way::kMeeting);
+                  });
 }
 
 void Search::add_peers(Wait& wait) {
