@@ -38,7 +38,7 @@ struct ExploreProgress {
 
 struct ExploreOptions {
   std::uint64_t max_states = 200'000;  // states with more than one way on that are remembered
-  std::uint64_t max_steps = 2'000'000'000;
+  std::uint64_t max_steps = 100'000'000;
   std::uint32_t walks = 64;  // random orders that are tried first
   // For tests: without, all orders are followed, or at least those of steps that do not disturb
   // each other, and nothing is known beforehand.

@@ -485,7 +485,9 @@ bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t 
     return add_need(thread.at, state_->actors[thread.at].done, Phase::kEnd, depth + 1);
   }
   if (thread.step == Step::kLaunchQueue) {
-    const ActorId head = state_->streams[actor.stream].items.front().actor();
+    const Ring<StreamItem>& items = state_->streams[actor.stream].items;
+    if (items.empty()) return false;  // its place is kept for another thread
+    const ActorId head = items.front().actor();
     return add_need(head, state_->actors[head].done, Phase::kEnd, depth + 1);
   }
   if (thread.step != Step::kHostStep || actor.role != Role::kLock) return false;
