@@ -6,6 +6,7 @@
 #include <iostream>
 #include <string_view>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
@@ -39,6 +40,11 @@ SweepJournal::SweepJournal(const std::string& path, const formats::SweepHead& he
     : path_(path) {
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0) fail("write", path, errno);
+  // A device or a pipe keeps nothing, and may never end.
+  struct stat about {};
+  if (::fstat(file_, &about) != 0 || !S_ISREG(about.st_mode)) {
+    throw FileError(fmt::format("cannot keep runs in {}: it is no regular file", path));
+  }
   // Not every file system can lock; where it cannot, nobody is kept out.
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     problem_ = fmt::format("{}: another sweep is at work on this file", path);

@@ -61,7 +61,7 @@ std::string write_order(const SavedOrder& order) {
         fmt::format("{}{{\"name\": {}, \"value\": {}}}", separator, quoted(name), quoted(value));
     separator = ", ";
   }
-  text += "],\n  \"steps\": [";
+  text += fmt::format("],\n  \"count\": {},\n  \"steps\": [", order.steps.size());
   separator = "\n    ";
   for (const models::OrderStep& step : order.steps) {
     text += fmt::format("{}{{\"event\": \"{}\", \"id\": {}, \"what\": {}}}", separator,
@@ -92,6 +92,10 @@ std::optional<SavedOrder> read_order(const std::string& text, Diagnostics& diagn
   }
   if (!json.contains("steps") || !json["steps"].is_array()) {
     return refuse({1, 1}, "this order file has no list of 'steps'");
+  }
+  if (!json.contains("count") || json["count"] != json["steps"].size()) {
+    return refuse({1, 1},
+                  "this order file is a part of one: it has not as many steps as its 'count' says");
   }
   SavedOrder order;
   order.scenario = text_of(json, "scenario");

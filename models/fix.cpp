@@ -13,6 +13,11 @@
 namespace pipesim::models {
 namespace {
 
+// All work is done, and what met fits.
+bool completes(const sim::Outcome& outcome) {
+  return outcome.end == sim::RunEnd::kCompleted && outcome.mismatches.empty();
+}
+
 using sim::Answer;
 
 constexpr int kMostSureNumbers = 4;  // larger numbers where the smallest leaves other hangs
@@ -212,7 +217,7 @@ bool Search::find_hang(Diagnostics& diagnostics) {
   run.stop = options_.stop;
   run.keep_act_times = true;
   Simulation now = simulate(graph_, *lowered_, run);
-  if (now.outcome.end != sim::RunEnd::kCompleted) {
+  if (!completes(now.outcome)) {
     report_.stopped = now.outcome.end == sim::RunEnd::kInterrupted;
     report_.found = FixCase::kHangs;
     report_.memory = most_memory(graph_, now.lowered, now.outcome);
@@ -249,7 +254,7 @@ std::optional<Trial> Search::attempt(const Change& change) {
     options.stop = options_.stop;
     options.keep_act_times = has_sizes(*graph);
     const sim::Outcome outcome = sim::run(lowered->plan, options);
-    trial.completes = outcome.end == sim::RunEnd::kCompleted;
+    trial.completes = completes(outcome);
     trial.time_ns = outcome.last_progress.ns;
     trial.memory = most_memory(*graph, *lowered, outcome);
   }

@@ -15,7 +15,7 @@
 namespace pipesim::sim {
 namespace {
 
-// Steps between two looks outside: about a millisecond.
+// Steps after which progress is told.
 constexpr std::uint64_t kLookInterval = 1 << 12;
 
 // splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
@@ -132,14 +132,12 @@ bool Explorer::out_of_budget() {
   if (seen_.size() >= most || result_.steps >= options_.max_steps) {
     over_budget_ = true;
   }
-  if (result_.steps % kLookInterval == 0) {
-    if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
-      result_.stopped = true;
-    }
-    if (options_.progress != nullptr) {
-      options_.progress->states.store(seen_.size(), std::memory_order_relaxed);
-      options_.progress->steps.store(result_.steps, std::memory_order_relaxed);
-    }
+  if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
+    result_.stopped = true;
+  }
+  if (result_.steps % kLookInterval == 0 && options_.progress != nullptr) {
+    options_.progress->states.store(seen_.size(), std::memory_order_relaxed);
+    options_.progress->steps.store(result_.steps, std::memory_order_relaxed);
   }
   return over_budget_ || result_.stopped;
 }

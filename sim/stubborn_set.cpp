@@ -293,7 +293,16 @@ void StubbornSets::choose(const State& state, const std::vector<Event>& pending,
   if (effects_.size() < count) effects_.resize(count);
   for (Effects& effects : effects_) effects.known = false;
   chosen.clear();
-  if (!all_disturb_) {
+  // Of a plan that is too large to know what must come first, all acts of a thread might disturb
+  // each other: to look at them at each step would cost more than it saves.
+  if (!precedence_.known() && !all_disturb_) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const Effects& effects = effects_of(i);
+      if (!effects.pushes.empty() || !effects.touches.empty()) continue;
+      chosen.push_back(i);
+      return;
+    }
+  } else if (!all_disturb_) {
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::size_t less_than = chosen.empty() ? count : chosen.size();
       if (!close(i, less_than)) continue;

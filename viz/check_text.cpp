@@ -52,8 +52,13 @@ std::string how_text(const CheckView& view) {
   if (view.check.usual.lowered.plan.faulty) {
     return "only the run in the scenario's own times: its faults and guards have times, too";
   }
-  std::string end =
-      fmt::format("the budget of {} (--states) ran out", count_text(view.max_states, "fork"));
+  if (view.check.usual.outcome.end == sim::RunEnd::kTimeLimit) {
+    return "only the run in the scenario's own times, which came to the end of simulated time";
+  }
+  std::string end = "the budget of steps ran out";
+  if (found.states >= view.max_states) {
+    end = fmt::format("the budget of {} (--states) ran out", count_text(view.max_states, "fork"));
+  }
   if (found.hang_found && found.completion_found) end = "the answer was known";
   if (found.stopped) end = view.out_of_time ? "time was up" : "it was interrupted";
   return fmt::format("not all were followed: after {}, {} and {} to their end {}",

@@ -43,7 +43,9 @@ TEST_CASE("what is no order file is refused", "[order]") {
   CHECK(error_of("[1]").find("no 'pipesim_order'") != std::string::npos);
   CHECK(error_of("{\"pipesim_order\": 2}").find("schema 1") != std::string::npos);
   CHECK(error_of("{\"pipesim_order\": 1}").find("'steps'") != std::string::npos);
-  const std::string begin = "{\"pipesim_order\": 1, \"steps\": [{\"event\": ";
+  CHECK(error_of("{\"pipesim_order\": 1, \"count\": 1, \"steps\": []}").find("a part of one") !=
+        std::string::npos);
+  const std::string begin = "{\"pipesim_order\": 1, \"count\": 1, \"steps\": [{\"event\": ";
   CHECK(error_of(begin + "\"op begins\", \"id\": 1}]}").find("step 1") != std::string::npos);
   CHECK(error_of(begin + "\"op ends\", \"id\": -1}]}").find("step 1") != std::string::npos);
   CHECK(error_of(begin + "\"op ends\", \"id\": 5000000000}]}").find("step 1") != std::string::npos);
