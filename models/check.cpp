@@ -12,7 +12,14 @@ namespace {
 class Teller {
  public:
   Teller(const TaskGraph& graph, const Lowered& lowered)
-      : names_(graph, lowered), plan_(lowered.plan), stepper_(lowered.plan) {}
+      : names_(graph, lowered),
+        plan_(lowered.plan),
+        stepper_(lowered.plan),
+        actors_(lowered.plan.threads.size()) {
+    for (const sim::ActorId id : sim::ids_of(plan_.actors)) {
+      actors_[plan_.actors[id].thread].push_back(id);
+    }
+  }
 
   // False where the event cannot happen.
   bool tell(const sim::Event& event, std::string& what) {
@@ -78,24 +85,19 @@ class Teller {
 
   std::vector<std::uint32_t> launches(sim::ThreadId id) const {
     std::vector<std::uint32_t> counts;
-    for (const sim::ActorId actor : sim::ids_of(plan_.actors)) {
-      if (plan_.actors[actor].thread == id) {
-        counts.push_back(stepper_.state().actors[actor].launched);
-      }
+    for (const sim::ActorId actor : actors_[id]) {
+      counts.push_back(stepper_.state().actors[actor].launched);
     }
     return counts;
   }
 
   std::string thread_text(sim::ThreadId id, const std::vector<std::uint32_t>& before) const {
     const sim::ThreadState& state = stepper_.state().threads[id];
-    std::size_t i = 0;
-    for (const sim::ActorId actor : sim::ids_of(plan_.actors)) {
-      if (plan_.actors[actor].thread != id) continue;
-      if (stepper_.state().actors[actor].launched > before[i]) {
-        const bool on_host = sim::on_host(plan_.actors[actor].role);
-        return act_text(actor, before[i]) + (on_host ? " is done" : " is launched");
-      }
-      ++i;
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const sim::ActorId actor = actors_[id][i];
+      if (stepper_.state().actors[actor].launched == before[i]) continue;
+      const bool on_host = sim::on_host(plan_.actors[actor].role);
+      return act_text(actor, before[i]) + (on_host ? " is done" : " is launched");
     }
     if (state.mode == sim::ThreadMode::kBlocked) {
       const std::uint32_t k = stepper_.state().actors[state.at].launched;
@@ -108,6 +110,7 @@ class Teller {
   Names names_;
   const sim::Plan& plan_;
   sim::Stepper stepper_;
+  sim::IdVector<sim::ThreadId, std::vector<sim::ActorId>> actors_;  // of each thread
 };
 
 }  // namespace
@@ -117,20 +120,25 @@ const Simulation* CheckReport::hanging() const {
   return exploration.hang_found ? &usual : nullptr;
 }
 
+CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOptions& options) {
+  CheckReport report;
+  report.usual = std::move(usual);
+  const Lowered& lowered = report.usual.lowered;
+  report.exploration = sim::explore(lowered.plan, options, &report.usual.outcome);
+  if (report.exploration.hang.empty()) return report;
+  sim::RunOptions replay;
+  replay.stop = options.stop;
+  replay.order = &report.exploration.hang;
+  report.hang = simulate(graph, lowered, replay);
+  return report;
+}
+
 CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOptions& options,
                   sim::RunProgress* progress) {
-  CheckReport report;
-  sim::RunOptions run_options;
-  run_options.stop = options.stop;
-  run_options.progress = progress;
-  report.usual = simulate(graph, std::move(lowered), run_options);
-  const sim::Plan& plan = report.usual.lowered.plan;
-  report.exploration = sim::explore(plan, options, &report.usual.outcome);
-  if (report.exploration.hang.empty()) return report;
-  run_options.progress = nullptr;
-  run_options.order = &report.exploration.hang;
-  report.hang = simulate(graph, report.usual.lowered, run_options);
-  return report;
+  sim::RunOptions run;
+  run.stop = options.stop;
+  run.progress = progress;
+  return check(graph, simulate(graph, std::move(lowered), run), options);
 }
 
 std::vector<OrderStep> describe_order(const TaskGraph& graph, const Lowered& lowered,

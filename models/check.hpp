@@ -22,8 +22,12 @@ struct CheckReport {
   const Simulation* hanging() const;
 };
 
-/// Whether `lowered`, made from `graph`, can hang in any order (docs/check.md). `stop` of `options`
-/// ends the run in its own times too.
+/// Whether the plan of `usual`, a run of `graph` in its own times, can hang in any order
+/// (docs/check.md).
+CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOptions& options);
+
+/// The same of `lowered`, made from `graph`, which is run first. `stop` of `options` ends that run
+/// too.
 CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOptions& options,
                   sim::RunProgress* progress = nullptr);
 

@@ -13,11 +13,6 @@
 namespace pipesim::models {
 namespace {
 
-// All work is done, and what met fits.
-bool completes(const sim::Outcome& outcome) {
-  return outcome.end == sim::RunEnd::kCompleted && outcome.mismatches.empty();
-}
-
 using sim::Answer;
 
 constexpr int kMostSureNumbers = 4;  // larger numbers where the smallest leaves other hangs
@@ -217,14 +212,14 @@ bool Search::find_hang(Diagnostics& diagnostics) {
   run.stop = options_.stop;
   run.keep_act_times = true;
   Simulation now = simulate(graph_, *lowered_, run);
-  if (!completes(now.outcome)) {
+  if (!now.outcome.completed()) {
     report_.stopped = now.outcome.end == sim::RunEnd::kInterrupted;
     report_.found = FixCase::kHangs;
     report_.memory = most_memory(graph_, now.lowered, now.outcome);
     report_.explanation = std::move(now.explanation);
     return true;
   }
-  CheckReport checked = check(graph_, *lowered_, explore_options());
+  CheckReport checked = check(graph_, std::move(now), explore_options());
   report_.before = std::move(checked.exploration);
   report_.stopped = report_.before.stopped;
   if (!checked.hang) {
@@ -254,7 +249,7 @@ std::optional<Trial> Search::attempt(const Change& change) {
     options.stop = options_.stop;
     options.keep_act_times = has_sizes(*graph);
     const sim::Outcome outcome = sim::run(lowered->plan, options);
-    trial.completes = completes(outcome);
+    trial.completes = outcome.completed();
     trial.time_ns = outcome.last_progress.ns;
     trial.memory = most_memory(*graph, *lowered, outcome);
   }

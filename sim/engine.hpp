@@ -140,6 +140,9 @@ struct Outcome {
   State state;                    // how everything stood at the end, before the aftermath
   ActTimesTable act_times;
   std::vector<LogEntry> log;  // in the order in which it was written
+
+  /// All work is done, and what met fits.
+  bool completed() const { return end == RunEnd::kCompleted && mismatches.empty(); }
 };
 
 /// Runs `plan` by the rules of docs/rules.md. Where EngineKind::kSweep is asked for and cannot, the

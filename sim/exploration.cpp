@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sim/engine.hpp"
+#include "sim/splitmix.hpp"
 #include "sim/state_key.hpp"
 #include "sim/stepper.hpp"
 #include "sim/stubborn_set.hpp"
@@ -18,17 +19,14 @@ namespace {
 // Steps after which progress is told.
 constexpr std::uint64_t kLookInterval = 1 << 12;
 
-// splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014).
 class Random {
  public:
   explicit Random(std::uint64_t seed) : state_(seed) {}
 
   std::uint64_t next() {
-    state_ += 0x9e3779b97f4a7c15;
-    std::uint64_t z = state_;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
+    const std::uint64_t number = splitmix(state_);
+    state_ += kSplitmixStep;
+    return number;
   }
 
  private:
@@ -155,7 +153,7 @@ void Explorer::walk(std::uint64_t seed) {
     for (const auto& [other, value] : late) {
       if (other == event) return value;
     }
-    return Random(salt ^ (static_cast<std::uint64_t>(event.kind) << 40 | event.target)).next() |
+    return splitmix(salt ^ (static_cast<std::uint64_t>(event.kind) << 40 | event.target)) |
            1u << 16;
   };
   const std::uint64_t between = 1 + random.next() % (2 * plan_.act_count + 1);
@@ -186,12 +184,10 @@ void Explorer::follow_all() {
     const bool new_fork = advance();
     if (!new_fork && !turn_back()) return;
     Fork& fork = forks_[fork_count_ - 1];
-    if (new_fork) {
-      step(fork.ways[fork.next++]);
-      continue;
+    if (!new_fork) {
+      stepper_.restore(fork.moment);
+      order_.resize(fork.depth);
     }
-    stepper_.restore(fork.moment);
-    order_.resize(fork.depth);
     step(fork.ways[fork.next++]);
   }
 }
@@ -251,7 +247,7 @@ Exploration judge(const Outcome& usual, const char* timing) {
   result.steps = usual.events;
   result.stopped = usual.end == RunEnd::kInterrupted;
   if (usual.end == RunEnd::kInterrupted || usual.end == RunEnd::kTimeLimit) return result;
-  result.completion_found = usual.end == RunEnd::kCompleted && usual.mismatches.empty();
+  result.completion_found = usual.completed();
   result.hang_found = !result.completion_found;
   if (timing == nullptr) {
     result.method = Method::kOneRun;

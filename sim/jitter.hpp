@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 
+#include "sim/splitmix.hpp"
 #include "sim/time.hpp"
 
 namespace pipesim::sim {
@@ -62,12 +63,8 @@ struct Jitter {
     return whole * permille + plain % 1000 * permille / 1000;
   }
 
-  // A step of splitmix64 (Steele, Lea, Flood 2014), which `word` sets off.
   static constexpr std::uint64_t mixed(std::uint64_t hash, std::uint64_t word) {
-    std::uint64_t z = (hash ^ word) + 0x9e3779b97f4a7c15;
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
+    return splitmix(hash ^ word);
   }
 };
 

@@ -148,6 +148,9 @@ struct Device {
   std::uint32_t streams_end = 0;
 
   bool limited() const { return hardware_queues > 0 || resident > 0 || implicit_order; }
+
+  /// The first acts of its streams may be more than have room at the same time.
+  bool may_lack_slots() const { return resident > 0 && resident < streams_end - streams; }
 };
 
 /// An event.

@@ -11,10 +11,6 @@ constexpr std::uint32_t kMostNodes = 1 << 14;
 // How many acts are looked at to find what another needs.
 constexpr std::uint32_t kDeepest = 64;
 
-bool may_lack_slots(const Device& device) {
-  return device.resident > 0 && device.resident < device.streams_end - device.streams;
-}
-
 }  // namespace
 
 StubbornSets::StubbornSets(const Plan& plan)
@@ -154,7 +150,7 @@ void StubbornSets::use_devices() {
     const DeviceId id = device_of(actor);
     if (!id.valid() || !plan_.devices[id].limited()) continue;
     if (!threads[id].valid()) threads[id] = actor.thread;
-    if (threads[id] != actor.thread || may_lack_slots(plan_.devices[id])) matters[id] = 1;
+    if (threads[id] != actor.thread || plan_.devices[id].may_lack_slots()) matters[id] = 1;
   }
   for (const DeviceId id : ids_of(plan_.devices)) {
     if (matters[id] != 0) resources[id] = add_resource();

@@ -36,11 +36,6 @@ struct UsersOfPlan {
   IdVector<ThreadId, ActorId> readers;  // the actor for which a thread reads messages
 };
 
-// Streams that wait for each other on a device with few slots take them as they come.
-bool may_lack_slots(const Device& device) {
-  return device.resident > 0 && device.resident < device.streams_end - device.streams;
-}
-
 bool keeps_order(const Device& device) {
   return device.hardware_queues > 0 || device.implicit_order;
 }
@@ -88,7 +83,9 @@ const char* obstacle_of_wait(const Plan& plan, const Actor& actor, const UsersOf
 
 const char* timing_obstacle(const Plan& plan) {
   if (plan.faulty) return "there are faults or timers";
-  if (std::any_of(plan.devices.begin(), plan.devices.end(), may_lack_slots)) {
+  // Streams that wait for each other there take the slots as they come.
+  if (std::any_of(plan.devices.begin(), plan.devices.end(),
+                  [](const Device& device) { return device.may_lack_slots(); })) {
     return "a device has fewer slots than streams";
   }
   for (const Communicator& communicator : plan.communicators) {

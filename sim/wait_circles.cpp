@@ -8,12 +8,8 @@
 namespace pipesim::sim {
 namespace {
 
-bool may_lack_slots(const Device& device) {
-  return device.resident > 0 && device.resident < device.streams_end - device.streams;
-}
-
 bool limits_starts(const Device& device) {
-  return device.hardware_queues > 0 || device.implicit_order || may_lack_slots(device);
+  return device.hardware_queues > 0 || device.implicit_order || device.may_lack_slots();
 }
 
 bool waits_for_devices(const Communicator& communicator) {

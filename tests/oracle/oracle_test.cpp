@@ -60,7 +60,7 @@ Verdict verdict_of_runs(const twin::Spec& spec, std::uint64_t seed) {
   twin::Spec timed = spec;
   for (int i = 0; i < kRuns; ++i) {
     const sim::Outcome outcome = sim::run(twin::to_plan(timed));
-    const bool completes = outcome.end == sim::RunEnd::kCompleted && outcome.mismatches.empty();
+    const bool completes = outcome.completed();
     (completes ? verdict.completes : verdict.hangs) = true;
     draw_times(timed, random);
   }
@@ -103,7 +103,7 @@ bool hangs_as_found(const sim::Plan& plan, const sim::Exploration& found) {
   if (!found.hang.empty()) options.order = &found.hang;
   const sim::Outcome outcome = sim::run(plan, options);
   CHECK(outcome.order_steps == found.hang.size());
-  return outcome.end != sim::RunEnd::kCompleted || !outcome.mismatches.empty();
+  return !outcome.completed();
 }
 
 }  // namespace

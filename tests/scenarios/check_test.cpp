@@ -32,10 +32,6 @@ sim::Exploration explored(const sim::Plan& plan) {
   return sim::explore(plan, options);
 }
 
-bool completes(const sim::Outcome& outcome) {
-  return outcome.end == sim::RunEnd::kCompleted && outcome.mismatches.empty();
-}
-
 // How many of `count` runs, each in a timing of its own, do not complete.
 int hangs(const sim::Plan& plan, std::uint64_t count) {
   int found = 0;
@@ -43,7 +39,7 @@ int hangs(const sim::Plan& plan, std::uint64_t count) {
     sim::RunOptions options;
     options.jitter.free = true;
     options.jitter.seed = seed;
-    if (!completes(sim::run(plan, options))) ++found;
+    if (!sim::run(plan, options).completed()) ++found;
   }
   return found;
 }
@@ -54,7 +50,7 @@ void check_replay(const sim::Plan& plan, const sim::Exploration& exploration) {
   options.order = &exploration.hang;
   const sim::Outcome outcome = sim::run(plan, options);
   CHECK(outcome.order_steps == exploration.hang.size());
-  CHECK_FALSE(completes(outcome));
+  CHECK_FALSE(outcome.completed());
 }
 
 }  // namespace

@@ -27,10 +27,6 @@ std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
   return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
 }
 
-bool completes(const sim::Outcome& outcome) {
-  return outcome.end == sim::RunEnd::kCompleted && outcome.mismatches.empty();
-}
-
 sim::ExploreOptions options(bool reduce) {
   sim::ExploreOptions options;
   options.max_states = 2000;
@@ -50,7 +46,7 @@ sim::RunOptions random_timing(std::uint64_t seed) {
 int random_hangs(const sim::Plan& plan, std::uint64_t count, std::uint64_t seed) {
   int found = 0;
   for (std::uint64_t i = 0; i < count; ++i) {
-    if (!completes(sim::run(plan, random_timing(seed * 1000 + i)))) ++found;
+    if (!sim::run(plan, random_timing(seed * 1000 + i)).completed()) ++found;
   }
   return found;
 }
@@ -91,7 +87,7 @@ void check_replay(const sim::Plan& plan, const sim::Exploration& exploration) {
   replay.order = &exploration.hang;
   const sim::Outcome outcome = sim::run(plan, replay);
   CHECK(outcome.order_steps == exploration.hang.size());
-  CHECK_FALSE(completes(outcome));
+  CHECK_FALSE(outcome.completed());
 }
 
 // How often what was seen in how many plans.
@@ -141,7 +137,7 @@ void compare(const sim::Plan& plan, std::uint64_t seed, Counts& counts) {
   check_circles(plan, precedence, all, counts);
   check_precedence(plan, precedence, seed);
   if (some.answer == sim::Answer::kProved) check_proof(plan, seed, counts);
-  CHECK((completes(sim::run(plan)) ? all.completion_found : all.hang_found));
+  CHECK((sim::run(plan).completed() ? all.completion_found : all.hang_found));
   if (sim::timing_obstacle(plan) == nullptr) {
     ++counts.fixed;
     CHECK(all.hang_found != all.completion_found);
