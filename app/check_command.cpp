@@ -24,7 +24,7 @@ namespace {
 // Says that work is to stop, when the user interrupts it or time is up.
 class Deadline {
  public:
-  Deadline(const Console& console, std::optional<std::uint32_t> seconds)
+  Deadline(const Console& console, std::uint32_t seconds)
       : interrupted_(console.interrupted), seconds_(seconds), thread_([this] { watch(); }) {}
   ~Deadline() {
     {
@@ -46,13 +46,13 @@ class Deadline {
     std::unique_lock lock(mutex_);
     while (!ends_.wait_for(lock, kInterval, [this] { return is_over_; })) {
       const auto passed = std::chrono::steady_clock::now() - begin;
-      const bool late = seconds_ && passed >= std::chrono::seconds(*seconds_);
+      const bool late = passed >= std::chrono::seconds(seconds_);
       if (late || (interrupted_ != nullptr && *interrupted_)) stop_ = true;
     }
   }
 
   const std::atomic<bool>* interrupted_;
-  std::optional<std::uint32_t> seconds_;
+  std::uint32_t seconds_;
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
   std::condition_variable ends_;
@@ -97,17 +97,19 @@ int show(const CheckCommand& command, const models::TaskGraph& graph,
          const models::CheckReport& check, const Console& console) {
   const bool interrupted = console.interrupted != nullptr && *console.interrupted;
   const int code = exit_code(check.exploration, interrupted);
-  std::optional<HangReport> hang;
+  std::optional<viz::Report> hang;
   if (const models::Simulation* simulation = check.hanging()) {
-    hang.emplace(graph, *simulation, command.all);
-    if (command.dot_path) write_file(*command.dot_path, hang->dot());
+    if (command.dot_path) {
+      write_file(*command.dot_path, dot_of_end(graph, *simulation, command.all));
+    }
+    hang.emplace(report_of_end(graph, *simulation, command.all));
   }
   const bool has_order = !check.exploration.hang.empty();
   if (command.order_path && has_order &&
       is_printed(*command.order_path, order_text(command, graph, check), console)) {
     return code;
   }
-  const viz::CheckView view{graph, check, hang ? &hang->report() : nullptr, command.max_states,
+  const viz::CheckView view{graph, check, hang ? &*hang : nullptr, command.max_states,
                             check.exploration.stopped && !interrupted};
   console.out << (command.json ? viz::check_json(view)
                                : viz::check_text(view, {console.out_colour}));
@@ -125,10 +127,7 @@ int show(const CheckCommand& command, const models::TaskGraph& graph,
 int run_check(const CheckCommand& command, const Console& console) {
   ScenarioInput input(command.files, console);
   models::Diagnostics diagnostics;
-  const auto complain = [&] {
-    console.err << input.text_of(diagnostics, console.err_colour);
-    return kExitUsage;
-  };
+  const auto complain = [&] { return input.complain(diagnostics, console); };
   const auto scenario = input.read(diagnostics);
   if (!scenario) return complain();
   const models::TaskGraph& graph = scenario->graph;
@@ -149,11 +148,12 @@ int run_check(const CheckCommand& command, const Console& console) {
 
   const models::CheckReport check = [&] {
     const Simulating now(console);
-    const Deadline deadline(console, command.seconds);
+    std::optional<Deadline> deadline;
+    if (command.seconds) deadline.emplace(console, *command.seconds);
     ProgressLine progress(console);
     sim::ExploreOptions options;
     options.max_states = command.max_states;
-    options.stop = deadline.stop();
+    options.stop = deadline ? deadline->stop() : console.interrupted;
     options.progress = progress.exploration();
     return models::check(graph, std::move(*lowered), options, progress.run());
   }();

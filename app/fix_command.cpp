@@ -55,10 +55,7 @@ std::vector<models::Switch> switches_of(const formats::Scenario& scenario,
 int run_fix(const FixCommand& command, const Console& console) {
   ScenarioInput input(command.files, console);
   models::Diagnostics diagnostics;
-  const auto complain = [&] {
-    console.err << input.text_of(diagnostics, console.err_colour);
-    return kExitUsage;
-  };
+  const auto complain = [&] { return input.complain(diagnostics, console); };
   const auto scenario = input.read(diagnostics);
   if (!scenario) return complain();
   const formats::PatchWriter writer(input.text(), input.patches());

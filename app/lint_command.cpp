@@ -37,10 +37,7 @@ void print(const Findings& findings, const ScenarioInput& input, std::uint32_t r
 int run_lint(const LintCommand& command, const Console& console) {
   ScenarioInput input(command.files, console);
   models::Diagnostics diagnostics;
-  const auto complain = [&] {
-    console.err << input.text_of(diagnostics, console.err_colour);
-    return kExitUsage;
-  };
+  const auto complain = [&] { return input.complain(diagnostics, console); };
   const auto scenario = input.read(diagnostics);
   if (!scenario) return complain();
   auto findings = models::lint(scenario->graph, diagnostics);

@@ -111,10 +111,7 @@ int run_run(const RunCommand& command, const Console& console) {
   if (!replay.read(command.replay_path, console)) return kExitUsage;
   ScenarioInput input(replay.with_settings(command.files), console);
   models::Diagnostics diagnostics;
-  const auto complain = [&] {
-    console.err << input.text_of(diagnostics, console.err_colour);
-    return kExitUsage;
-  };
+  const auto complain = [&] { return input.complain(diagnostics, console); };
   const std::optional<formats::Scenario> scenario = [&] {
     const ProgressLine progress(console);
     return input.read(diagnostics);

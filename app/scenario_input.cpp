@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "app/exit_codes.hpp"
 #include "app/files.hpp"
 #include "app/import_command.hpp"
 
@@ -45,6 +46,11 @@ std::optional<formats::Scenario> ScenarioInput::read_with(formats::PatchText pat
 
 std::string ScenarioInput::text_of(const models::Diagnostics& diagnostics, bool colour) const {
   return viz::diagnostic_text(diagnostics, sources_of(source_path_, text_, patches_), colour);
+}
+
+int ScenarioInput::complain(const models::Diagnostics& diagnostics, const Console& console) const {
+  console.err << text_of(diagnostics, console.err_colour);
+  return kExitUsage;
 }
 
 std::vector<viz::SourceText> sources_of(const std::string& path, const std::string& text,

@@ -38,6 +38,9 @@ class ScenarioInput {
   /// schedule, lines are those of the scenario.
   std::string text_of(const models::Diagnostics& diagnostics, bool colour) const;
 
+  /// Says what `diagnostics` has, and returns the exit code of bad input.
+  int complain(const models::Diagnostics& diagnostics, const Console& console) const;
+
   const std::string& path() const { return path_; }  // as it is shown
   const std::string& text() const { return text_; }
   const std::vector<formats::PatchText>& patches() const { return patches_; }

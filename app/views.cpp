@@ -40,17 +40,18 @@ void write_logs(const std::string& folder, const std::vector<std::string>& logs)
 
 }  // namespace
 
-HangReport::HangReport(const models::TaskGraph& graph, const Simulation& simulation, bool all)
-    : simulation_(simulation), all_(all), report_{graph, simulation.explanation, {}, {}, {}, {},
-                                                  {}} {
-  report_.misplacements = models::find_misplacements(graph, simulation.explanation);
-  if (all) report_.all_waits = all_waits(graph, simulation);
+viz::Report report_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
+  viz::Report report{graph, simulation.explanation, {}, {}, {}, {}, {}};
+  report.misplacements = models::find_misplacements(graph, simulation.explanation);
+  if (all) report.all_waits = all_waits(graph, simulation);
+  report.jitter = simulation.jitter;
+  return report;
 }
 
-std::string HangReport::dot() const {
-  const std::string title = fmt::format("{}: who waits for whom", report_.graph.name);
+std::string dot_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
+  const std::string title = fmt::format("{}: who waits for whom", graph.name);
   return viz::wait_for_dot(
-      {title, report_.explanation.cycle, all_waits(report_.graph, simulation_), !all_});
+      {title, simulation.explanation.cycle, all_waits(graph, simulation), !all});
 }
 
 int exit_code(const models::Explanation& explanation) {
@@ -74,9 +75,7 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
   const models::Explanation& explanation = simulation.explanation;
   // Files first: if one cannot be written, that is all there is to say.
   if (views.dot_path) {
-    const std::string title = fmt::format("{}: who waits for whom", graph.name);
-    write_file(*views.dot_path, viz::wait_for_dot({title, explanation.cycle,
-                                                   all_waits(graph, simulation), !views.all}));
+    write_file(*views.dot_path, dot_of_end(graph, simulation, views.all));
   }
   if (views.schedule_path && graph.pipeline) {
     write_file(*views.schedule_path, formats::write_schedule(graph.pipeline->schedule));
@@ -97,13 +96,10 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
     console.out << viz::stack_dump(explanation, shown_path);
     return exit_code(explanation);
   }
-  viz::Report report{graph, explanation, {}, {}, {}, {}, {}};
+  viz::Report report = report_of_end(graph, simulation, views.all);
   report.pipeline = models::pipeline_report(graph, simulation.lowered, simulation.outcome);
   report.memory = models::memory_report(graph, simulation.lowered, simulation.outcome);
-  report.misplacements = models::find_misplacements(graph, explanation);
   report.remedies = models::find_remedies(graph, explanation, simulation.jitter);
-  report.jitter = simulation.jitter;
-  if (views.all) report.all_waits = all_waits(graph, simulation);
   console.out << (views.json ? viz::json_report(report)
                              : viz::text_report(report, {console.out_colour}));
   return exit_code(explanation);

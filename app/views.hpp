@@ -31,21 +31,15 @@ struct Views {
 int show(const models::TaskGraph& graph, const models::Simulation& simulation,
          const std::string& shown_path, const Views& views, const Console& console);
 
-/// What reports are made from, of a run that another command than `run` wants to show.
-class HangReport {
- public:
-  /// Both must outlive it. `all`: every wait, not only the cycle.
-  HangReport(const models::TaskGraph& graph, const models::Simulation& simulation, bool all);
+/// What a report is made from that follows from the end of the run alone: no remedies, which are
+/// runs of their own, and nothing of the pipeline or of memory. `all`: with every wait, not only
+/// the cycle. Both must outlive it.
+viz::Report report_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
+                          bool all);
 
-  const viz::Report& report() const { return report_; }
-  /// The wait-for graph.
-  std::string dot() const;
-
- private:
-  const models::Simulation& simulation_;
-  bool all_;
-  viz::Report report_;
-};
+/// The wait-for graph of the end for Graphviz.
+std::string dot_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
+                       bool all);
 
 /// The exit code that says how the run ended.
 int exit_code(const models::Explanation& explanation);
