@@ -12,13 +12,8 @@ namespace pipesim::models {
 /// A share of all, in millionths.
 inline constexpr std::int64_t kWholeShare = 1'000'000;
 
-/// For each rank how many ns of the time of the run an act runs on at least one of its device
-/// streams. A collective or a call that waits for its peers does not run, nor does a wait for an
-/// event. The run must have kept act times.
-///
-/// Of a collective actor that is exact. What a call runs is its own `takes` before its end (of a
-/// group, the longest of the calls that hold each other back), which is exact unless its peers say
-/// another time or a call of the group has to wait after the others.
+/// For each rank how many ns of the time of the run an act works on at least one of its device
+/// streams, as DeviceTimes has it. The run must have kept act times.
 std::vector<std::int64_t> busy_ns(const TaskGraph& graph, const Simulation& run);
 
 /// The part of `time_ns` that `ranks` ranks which were busy for `busy` ns in all were idle, in
