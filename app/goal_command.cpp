@@ -161,9 +161,8 @@ int run_goal(const GoalCommand& command, const Console& console) {
   viz::Report report{graph, explanation, {}, {}, {}, {}, {}};
   if (command.all || command.dot_path) report.all_waits = all_waits(result);
   if (command.dot_path) {
-    const std::string title = fmt::format("{}: who waits for whom", graph.name);
-    write_file(*command.dot_path,
-               viz::wait_for_dot({title, explanation.cycle, report.all_waits, !command.all}));
+    write_file(*command.dot_path, viz::wait_for_dot(viz::wait_picture(
+                                      graph, explanation, report.all_waits, !command.all)));
   }
   if (!command.all) report.all_waits.clear();
   console.out << (command.json ? viz::json_report(report)

@@ -49,9 +49,8 @@ viz::Report report_of_end(const models::TaskGraph& graph, const Simulation& simu
 }
 
 std::string dot_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
-  const std::string title = fmt::format("{}: who waits for whom", graph.name);
   return viz::wait_for_dot(
-      {title, simulation.explanation.cycle, all_waits(graph, simulation), !all});
+      viz::wait_picture(graph, simulation.explanation, all_waits(graph, simulation), !all));
 }
 
 int exit_code(const models::Explanation& explanation) {

@@ -14,7 +14,7 @@ endif()
 
 # Graphviz has no CMake package; it has pkg-config files.
 find_package(PkgConfig REQUIRED)
-pkg_check_modules(cgraph REQUIRED IMPORTED_TARGET libcgraph)
+pkg_check_modules(graphviz REQUIRED IMPORTED_TARGET libgvc libcgraph)
 
 if(PIPESIM_BUILD_TESTS)
   find_package(Catch2 REQUIRED) # 2.13 or 3: a version given here would rule out one of them

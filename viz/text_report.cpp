@@ -129,20 +129,15 @@ class TextReport {
 };
 
 void TextReport::add_verdict() {
-  std::string verdict = models::verdict_name(explanation_.verdict);
-  std::transform(verdict.begin(), verdict.end(), verdict.begin(),
-                 [](char c) { return static_cast<char>(c - 'a' + 'A'); });
   const char* colour = explanation_.verdict == Verdict::kCompleted ? kGreen
                        : explanation_.verdict == Verdict::kLimit   ? kYellow
                                                                    : kRed;
-  const std::string why = explanation_.verdict == Verdict::kLimit
-                              ? fmt::format(" ({})", models::cause_name(explanation_.cause))
-                              : "";
-  text_ += fmt::format("{}{}{}{} at {}   {}, {} of {} done\n",
+  text_ += fmt::format("{}{}{} at {}   {}, {} of {} done\n",
                        report_.graph.name.empty() ? "" : styled(kBold, report_.graph.name),
-                       report_.graph.name.empty() ? "" : "  ", styled(colour, verdict), why,
-                       time_text(explanation_.time_ns), counted(report_.graph.ranks, "rank"),
-                       explanation_.acts_done, counted(explanation_.acts_expected, "act"));
+                       report_.graph.name.empty() ? "" : "  ",
+                       styled(colour, verdict_text(explanation_)), time_text(explanation_.time_ns),
+                       counted(report_.graph.ranks, "rank"), explanation_.acts_done,
+                       counted(explanation_.acts_expected, "act"));
   if (report_.jitter.varies()) text_ += timing_text(report_.jitter) + "\n";
 }
 
@@ -153,22 +148,7 @@ std::vector<std::string> TextReport::cycle_row(const std::string& number,
 }
 
 void TextReport::add_cycle() {
-  std::set<std::uint32_t> ranks;
-  std::set<std::uint32_t> micro_batches;
-  for (const Wait& wait : explanation_.cycle) {
-    ranks.insert(wait.from.rank);
-    if (wait.from.act.micro_batch > 0) micro_batches.insert(wait.from.act.micro_batch);
-  }
-  const auto listed = [](const char* what, const std::set<std::uint32_t>& numbers) {
-    return fmt::format("{}{} {}", what, numbers.size() == 1 ? "" : "s",
-                       ranges({numbers.begin(), numbers.end()}));
-  };
-  std::string heading = fmt::format("The cycle: {}, {}", counted(explanation_.cycle.size(), "wait"),
-                                    listed("rank", ranks));
-  if (!micro_batches.empty()) heading += ", " + listed("micro-batch", micro_batches);
-  if (micro_batches.size() > 1) heading.replace(heading.rfind("batchs"), 6, "batches");
-  if (!explanation_.cycle_is_shortest) heading += " (there may be a shorter one)";
-  add_heading(heading);
+  add_heading(cycle_text(explanation_));
   Table table;
   std::size_t number = 0;
   for (const Wait& wait : explanation_.cycle) {

@@ -1,10 +1,12 @@
-// The wait-for graph as a picture: DOT text, made by Graphviz's cgraph.
+// The wait-for graph as a picture.
 #pragma once
 
 #include <string>
 #include <vector>
 
 #include "models/explanation.hpp"
+#include "models/task_graph.hpp"
+#include "viz/graphviz.hpp"
 
 namespace pipesim::viz {
 
@@ -14,13 +16,21 @@ struct WaitPicture {
   std::vector<models::Wait> cycle;      // drawn strong and numbered
   std::vector<models::Wait> all_waits;  // the cycle among them
   bool fold = true;                     // what is not on the cycle becomes one node per rank
+  std::string subtitle;                 // below the title
 };
 
-/// Above so many ranks the folded rest is one node for all of them.
+/// With more ranks on the cycle, or as roots, the folded rest is one node for all of them.
 inline constexpr std::size_t kMostFoldedRanks = 32;
 
-/// The graph in DOT: a cluster per rank, the cycle in one strong colour with numbered edges, the
-/// rest grey, control waits and alternatives dashed. The same graph gives the same bytes.
+/// The picture of how a run ended.
+WaitPicture wait_picture(const models::TaskGraph& graph, const models::Explanation& explanation,
+                         std::vector<models::Wait> all_waits, bool fold);
+
+/// A cluster per rank, the cycle in one strong colour with numbered edges, the rest grey, control
+/// waits and alternatives dashed. Throws DrawingError, but for DOT.
+std::string wait_for_drawing(const WaitPicture& picture, PictureFormat format);
+
+/// The same as DOT text: the same graph gives the same bytes.
 std::string wait_for_dot(const WaitPicture& picture);
 
 }  // namespace pipesim::viz

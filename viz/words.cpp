@@ -1,10 +1,14 @@
 #include "viz/words.hpp"
 
+#include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+
+#include "models/expectation.hpp"
 
 namespace pipesim::viz {
 
@@ -216,6 +220,54 @@ std::string stage_text(const ActInfo& act) {
       break;
   }
   return "done";
+}
+
+std::string verdict_text(const models::Explanation& explanation) {
+  std::string verdict = models::verdict_name(explanation.verdict);
+  std::transform(verdict.begin(), verdict.end(), verdict.begin(),
+                 [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+  if (explanation.verdict != sim::Verdict::kLimit) return verdict;
+  return fmt::format("{} ({})", verdict, models::cause_name(explanation.cause));
+}
+
+std::string headline(const models::TaskGraph& graph, const models::Explanation& explanation) {
+  return fmt::format("{}{}{} at {}", graph.name, graph.name.empty() ? "" : ": ",
+                     verdict_text(explanation), time_text(explanation.time_ns));
+}
+
+std::string cycle_text(const models::Explanation& explanation) {
+  std::set<std::uint32_t> ranks;
+  std::set<std::uint32_t> micro_batches;
+  for (const Wait& wait : explanation.cycle) {
+    ranks.insert(wait.from.rank);
+    if (wait.from.act.micro_batch > 0) micro_batches.insert(wait.from.act.micro_batch);
+  }
+  const auto listed = [](std::string_view one, std::string_view many,
+                         const std::set<std::uint32_t>& numbers) {
+    return fmt::format("{} {}", numbers.size() == 1 ? one : many,
+                       ranges({numbers.begin(), numbers.end()}));
+  };
+  std::string text = fmt::format("The cycle: {}, {}", counted(explanation.cycle.size(), "wait"),
+                                 listed("rank", "ranks", ranks));
+  if (!micro_batches.empty()) {
+    text += ", " + listed("micro-batch", "micro-batches", micro_batches);
+  }
+  return explanation.cycle_is_shortest ? text : text + " (there may be a shorter one)";
+}
+
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  while (!text.empty()) {
+    const std::size_t line_end = std::min(text.find('\n'), text.size());
+    std::size_t end = line_end;
+    if (end > width) {
+      end = text.rfind(' ', width);
+      if (end == std::string_view::npos || end == 0) end = std::min(text.find(' '), line_end);
+    }
+    lines.emplace_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return lines;
 }
 
 namespace {

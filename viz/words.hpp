@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "models/explanation.hpp"
+#include "models/task_graph.hpp"
 
 namespace pipesim::viz {
 
@@ -49,6 +50,19 @@ std::string party_text(const models::WaitParty& party);
 
 /// How far an act is, and what of: "started, spins", "in its launch: creating the communicator".
 std::string stage_text(const models::ActInfo& act);
+
+/// "DEADLOCK", "LIMIT (until)": a verdict as reports begin.
+std::string verdict_text(const models::Explanation& explanation);
+
+/// "swin_2x2x2: DEADLOCK at 43.6 us".
+std::string headline(const models::TaskGraph& graph, const models::Explanation& explanation);
+
+/// "The cycle: 10 waits, ranks 0 and 1, micro-batches 1 to 3", of an explanation that has one.
+std::string cycle_text(const models::Explanation& explanation);
+
+/// `text` in lines of at most `width` characters, broken at spaces; a longer word has its own. A
+/// line end in `text` is kept.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
 /// What a wait is for, up to but without the other end: "needs data from". Where the other end only
 /// stands before what is needed in a program, "needs data from x#2, which comes after".
