@@ -17,6 +17,7 @@
 
 #include "app/check_command.hpp"
 #include "app/diff_command.hpp"
+#include "app/draw_command.hpp"
 #include "app/exit_codes.hpp"
 #include "app/explain_command.hpp"
 #include "app/files.hpp"
@@ -36,6 +37,7 @@
 #include "models/jitter.hpp"
 #include "models/lint.hpp"
 #include "models/parameter_sweep.hpp"
+#include "viz/graphviz.hpp"
 #include "viz/lint_text.hpp"
 
 namespace pipesim::app {
@@ -190,6 +192,25 @@ po::options_description diff_options() {
   return options;
 }
 
+po::options_description draw_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  add("what", text("WHAT"),
+      "timeline (the default), wait-for, tasks, stages or memory: what the picture shows");
+  add("output,o", text("FILE"), "the picture; its ending says how: .svg, .png, .pdf or .dot");
+  add("ranks", text("RANKS"), "only these, as 0..3,7");
+  add("all", "fold nothing: each rank for itself, and every wait");
+  add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
+      "set a parameter of the scenario; may be given several times");
+  add_patch(add);
+  add("jitter", text("HOW"), "vary all durations, as for 'pipesim run'");
+  add("seed", text("N"), "which of these timings; 0");
+  add("color", text("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
+  return options;
+}
+
 constexpr std::string_view kRunHelp =
     "Usage: pipesim run FILE [options]\n"
     "\n"
@@ -247,6 +268,33 @@ constexpr std::string_view kCheckHelp =
 std::string help_of_check() {
   std::ostringstream text;
   text << kCheckHelp << check_options();
+  return text.str();
+}
+
+constexpr std::string_view kDrawHelp =
+    "Usage: pipesim draw FILE -o PICTURE [options]\n"
+    "\n"
+    "Runs the scenario in FILE (- is standard input) and draws it (docs/draw.md):\n"
+    "\n"
+    "  timeline  what each stream of each rank did when, and what it waits for at the end\n"
+    "  wait-for  who waits for whom when it hangs, with the cycle\n"
+    "  tasks     the task graph: what runs where, what feeds what, with how many slots\n"
+    "  stages    pipeline stages and groups of ranks, and what goes between them\n"
+    "  memory    what is in use on each rank over time\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim draw scenarios/swin_2x2x2.yaml -o timeline.svg\n"
+    "  pipesim draw scenarios/swin_2x2x2.yaml --what wait-for -o hang.png\n"
+    "  pipesim draw scenarios/pipeline_1f1b.yaml --set kind=gpipe -o gpipe.pdf\n"
+    "\n"
+    "Exit code: 0 there is a picture, whatever it shows; 2 bad input or usage, or nothing to draw; "
+    "74\n"
+    "a file could not be read or written, 130 interrupted.\n"
+    "\n";
+
+std::string help_of_draw() {
+  std::ostringstream text;
+  text << kDrawHelp << draw_options();
   return text.str();
 }
 
@@ -770,6 +818,40 @@ int command_check(const Arguments& arguments, const Console& console) {
   return run_check(command, coloured(console, values));
 }
 
+int command_draw(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, draw_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_draw();
+    return kExitGood;
+  }
+  DrawCommand command;
+  command.files = scenario_files_of(values, "draw");
+  if (is_goal_path(command.files.path)) {
+    throw UsageError(
+        "'pipesim draw' takes scenarios; 'pipesim run FILE.goal --dot' draws who waits");
+  }
+  const std::string what = text_of(values, "what").value_or("timeline");
+  const auto subject = find_subject(what);
+  if (!subject) {
+    throw UsageError(
+        fmt::format("--what is timeline, wait-for, tasks, stages or memory, found '{}'",
+                    models::printable(what)));
+  }
+  command.subject = *subject;
+  const auto path = text_of(values, "output");
+  if (!path) throw UsageError("'pipesim draw' needs -o FILE, as in -o picture.svg");
+  command.path = *path;
+  try {
+    command.format = viz::picture_format(*path);
+  } catch (const viz::DrawingError& error) {
+    throw UsageError(error.what());
+  }
+  command.ranks = text_of(values, "ranks");
+  command.all = values.count("all") > 0;
+  command.jitter = jitter(values);
+  return run_draw(command, coloured(console, values));
+}
+
 int command_explain(const Arguments& arguments, const Console& console) {
   const po::variables_map values = parse(arguments, explain_options());
   if (values.count("help") > 0) {
@@ -1059,6 +1141,7 @@ constexpr std::array kCommands = {
             command_explain},
     Command{"diff", "compare two runs, or two settings of one scenario", command_diff},
     Command{"test", "hold scenarios against what they expect", command_test},
+    Command{"draw", "draw it: timeline, who waits, task graph, stages, memory", command_draw},
     Command{"fix", "find the smallest changes after which it does not hang", command_fix},
     Command{"lint", "name what is legal but suspect, before any run", command_lint},
     Command{"sweep", "run a scenario in many settings and random timings", command_sweep},

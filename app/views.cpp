@@ -49,8 +49,14 @@ viz::Report report_of_end(const models::TaskGraph& graph, const Simulation& simu
 }
 
 std::string dot_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
-  return viz::wait_for_dot(
-      viz::wait_picture(graph, simulation.explanation, all_waits(graph, simulation), !all));
+  return drawing_of_end(graph, simulation, all, viz::PictureFormat::kDot);
+}
+
+std::string drawing_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all,
+                           viz::PictureFormat format) {
+  const viz::WaitPicture picture =
+      viz::wait_picture(graph, simulation.explanation, all_waits(graph, simulation), !all);
+  return viz::wait_for_drawing(picture, format);
 }
 
 int exit_code(const models::Explanation& explanation) {

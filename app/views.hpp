@@ -7,6 +7,7 @@
 #include "app/console.hpp"
 #include "models/simulation.hpp"
 #include "models/task_graph.hpp"
+#include "viz/graphviz.hpp"
 #include "viz/text_report.hpp"
 
 namespace pipesim::app {
@@ -40,6 +41,10 @@ viz::Report report_of_end(const models::TaskGraph& graph, const models::Simulati
 /// The wait-for graph of the end for Graphviz.
 std::string dot_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
                        bool all);
+
+/// The same as a picture. Throws viz::DrawingError.
+std::string drawing_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
+                           bool all, viz::PictureFormat format);
 
 /// The exit code that says how the run ended.
 int exit_code(const models::Explanation& explanation);

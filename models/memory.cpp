@@ -44,17 +44,41 @@ void visit_activations(const Pipeline& pipeline, const Actions& actions, std::si
 
 class Memory {
  public:
-  Memory(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome)
-      : graph_(graph), plan_(lowered.plan), lowered_(lowered), outcome_(outcome) {}
+  /// `counts`: every slot and activation is one.
+  Memory(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome, bool counts)
+      : graph_(graph), plan_(lowered.plan), lowered_(lowered), outcome_(outcome), counts_(counts) {}
 
   MemoryReport run() {
     MemoryReport report;
     report.reserve(graph_.ranks);
-    for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) report.push_back(of_rank(rank));
+    for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+      report.push_back(of_rank(rank));
+      find_peak(report.back());
+    }
     return report;
   }
 
+  std::vector<std::vector<MemoryStep>> steps() {
+    std::vector<std::vector<MemoryStep>> result;
+    result.reserve(graph_.ranks);
+    for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+      const RankMemory of = of_rank(rank);
+      std::vector<MemoryStep> steps = {{0, counts_ ? 0 : of.held}};
+      for (const Change& change : changes_) {
+        const std::int64_t used = steps.back().used + change.bytes;
+        if (change.time_ns > steps.back().time_ns) {
+          steps.push_back({change.time_ns, used});
+        } else {
+          steps.back().used = used;
+        }
+      }
+      result.push_back(std::move(steps));
+    }
+    return result;
+  }
+
  private:
+  // Puts its changes into `changes_`, in their order.
   RankMemory of_rank(std::uint32_t rank) {
     RankMemory result;
     changes_.clear();
@@ -68,14 +92,13 @@ class Memory {
       for (const RegisterId reg : plan_.registers_of(id)) add_register(reg, result);
     }
     if (graph_.pipeline) add_activations(*graph_.pipeline, rank, result);
-    find_peak(result);
-    return result;
-  }
-
-  void find_peak(RankMemory& result) {
     std::stable_sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) {
       return std::pair(a.time_ns, a.turn) < std::pair(b.time_ns, b.turn);
     });
+    return result;
+  }
+
+  void find_peak(RankMemory& result) const {
     result.peak = result.held;
     std::int64_t now = result.held;
     for (const Change& change : changes_) {
@@ -91,8 +114,10 @@ class Memory {
     const ActorTemplate& producer = graph_.actors[lowered_.actor_template[reg.producer]];
     const std::uint32_t index = lowered_.register_template[id];
     const std::optional<Expr>& size = producer.registers[index].bytes;
-    if (!size || (index == 0 && producer.in_place && reads_data(reg.producer))) return;
-    const std::int64_t bytes = size->value(plan_.actors[reg.producer].rank.value).value_or(0);
+    if (!(size || counts_) || (index == 0 && producer.in_place && reads_data(reg.producer))) return;
+    if (counts_ && reg.control) return;  // holds nothing
+    const std::int64_t bytes =
+        counts_ ? 1 : size->value(plan_.actors[reg.producer].rank.value).value_or(0);
     result.reserved += bytes * reg.slots;
     const std::uint32_t acts = plan_.actors[reg.producer].acts;
     for (std::uint32_t slot = 0; slot * std::uint64_t{reg.acts_per_slot} < acts; ++slot) {
@@ -157,7 +182,8 @@ class Memory {
                         [&](bool keeps, std::int64_t bytes) {
                           const sim::Time time = keeps ? act.start : act.end;
                           if (time == sim::kNever) return;
-                          changes_.push_back({time.ns, turn, keeps ? bytes : -bytes});
+                          const std::int64_t size = counts_ ? 1 : bytes;
+                          changes_.push_back({time.ns, turn, keeps ? size : -size});
                         });
     });
   }
@@ -166,6 +192,7 @@ class Memory {
   const sim::Plan& plan_;
   const Lowered& lowered_;
   const sim::Outcome& outcome_;
+  bool counts_;
   std::uint32_t next_ = 0;       // the first actor of the rank that comes next
   std::vector<Change> changes_;  // of one rank
 };
@@ -187,7 +214,13 @@ bool has_sizes(const TaskGraph& graph) {
 std::optional<MemoryReport> memory_report(const TaskGraph& graph, const Lowered& lowered,
                                           const sim::Outcome& outcome) {
   if (outcome.act_times.empty() || !has_sizes(graph)) return std::nullopt;
-  return Memory(graph, lowered, outcome).run();
+  return Memory(graph, lowered, outcome, false).run();
+}
+
+MemoryUse memory_over_time(const TaskGraph& graph, const Lowered& lowered,
+                           const sim::Outcome& outcome) {
+  const bool in_bytes = has_sizes(graph);
+  return {in_bytes, Memory(graph, lowered, outcome, !in_bytes).steps()};
 }
 
 ActivationMemory activation_memory(const Pipeline& pipeline, std::uint32_t rank) {

@@ -40,6 +40,23 @@ bool has_sizes_beside_schedule(const TaskGraph& graph);
 std::optional<MemoryReport> memory_report(const TaskGraph& graph, const Lowered& lowered,
                                           const sim::Outcome& outcome);
 
+/// What is in use from `time_ns` on, until the next step.
+struct MemoryStep {
+  std::int64_t time_ns = 0;
+  std::int64_t used = 0;
+
+  friend constexpr bool operator==(const MemoryStep&, const MemoryStep&) = default;
+};
+
+struct MemoryUse {
+  bool in_bytes = false;  // else nothing says how large it is: slots and activations are counted
+  std::vector<std::vector<MemoryStep>> ranks;  // one step per moment; the first at 0
+};
+
+/// What is in use over time, by rank. The run must have kept act times.
+MemoryUse memory_over_time(const TaskGraph& graph, const Lowered& lowered,
+                           const sim::Outcome& outcome);
+
 /// What the activations of one rank of a schedule take, which follows from the order of its row.
 struct ActivationMemory {
   std::uint32_t most = 0;       // micro-batches of stages between forward and last gradient

@@ -45,6 +45,12 @@ WorkKind kind_of_slot(const Actions& actions, std::size_t slot) {
   return weights ? WorkKind::kWeightGrad : WorkKind::kCollective;  // FSDP's gathers and reductions
 }
 
+// Steps of the host in which it does nothing.
+bool only_waits(sim::Role role) {
+  return role == sim::Role::kSynchronize || role == sim::Role::kAwait || role == sim::Role::kLock ||
+         role == sim::Role::kCreate;
+}
+
 /// Puts the acts of a run into lanes.
 class Lanes {
  public:
@@ -136,8 +142,10 @@ class Lanes {
     const bool takes_time = end > act.enter.ns || back == kNever;
     if (!takes_time && !options_.all_of_threads) return;
     const WorkKind kind = on_host ? kinds_[id] : WorkKind::kHost;
+    // So does a thread that has not come back when all is at rest.
+    const bool waits = only_waits(actor.role) || (back == kNever && result.at_rest);
     result.lanes[lane_of_thread_[actor.thread]].slices.push_back(
-        {id, k, kind, back != kNever, act.enter.ns, act.enter.ns, end});
+        {id, k, kind, back != kNever, act.enter.ns, waits ? end : act.enter.ns, end});
   }
 
   Slice on_stream(ActorId id, std::uint32_t k, const ActTimes& act) const {

@@ -42,8 +42,9 @@ struct Slice {
   WorkKind kind = WorkKind::kCompute;
   bool done = false;
   std::int64_t begin_ns = 0;  // it started; in the lane of a thread: it was entered
-  std::int64_t work_ns = 0;   // until then it waited for its peers; end_ns if it never worked
-  std::int64_t end_ns = 0;    // the end of the timeline if it is not done
+  std::int64_t work_ns =
+      0;                    // until then it waited (for peers, an event); end_ns if it never worked
+  std::int64_t end_ns = 0;  // the end of the timeline if it is not done
 };
 
 /// An act that waits at the end of a run that has come to rest.

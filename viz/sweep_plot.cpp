@@ -10,6 +10,7 @@
 
 #include <fmt/format.h>
 
+#include "viz/axis.hpp"
 #include "viz/words.hpp"
 #include "viz/xml.hpp"
 
@@ -96,17 +97,6 @@ std::optional<std::vector<double>> numbers_of(const std::vector<std::string>& va
 
 std::string shortened(const std::string& text, std::size_t most) {
   return text.size() <= most ? text : text.substr(0, most - 3) + "...";
-}
-
-// A round step that gives about `count` ticks: 1, 2 or 5 times a power of ten, at least 1.
-double round_step(double range, int count) {
-  const double rough = range / count;
-  double power = 1;
-  while (power * 10 <= rough) power *= 10;
-  for (const double times : {1.0, 2.0, 5.0}) {
-    if (power * times >= rough) return power * times;
-  }
-  return power * 10;
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -7,8 +7,9 @@
 #include <fmt/format.h>
 
 #include "viz/graphviz.hpp"
+#include "viz/legend.hpp"
+#include "viz/palette.hpp"
 #include "viz/words.hpp"
-#include "viz/xml.hpp"
 
 namespace pipesim::viz {
 namespace {
@@ -18,11 +19,7 @@ using models::WaitParty;
 using sim::WaitKind;
 using sim::WaitNodeKind;
 
-constexpr const char* kStrong = "#c1121f";
-constexpr const char* kGrey = "#8d99ae";
-constexpr const char* kGreyText = "#5c677d";
-constexpr std::size_t kEdgeLine = 22;   // characters of a line beside an edge
-constexpr std::size_t kTitleLine = 64;  // and of one of the title
+constexpr std::size_t kEdgeLine = 22;  // characters of a line beside an edge
 
 /// What is folded into a node.
 struct Folded {
@@ -64,28 +61,15 @@ class Drawing {
 };
 
 void Drawing::add_style() {
-  std::string legend = picture_.subtitle;
+  std::vector<std::string> lines = {picture_.subtitle};
   if (picture_.all_waits.empty()) {
-    legend += "\nNo act waits for another.";
+    lines.emplace_back("No act waits for another.");
   } else {
-    legend +=
-        "\nAn arrow leads from what waits to what it waits for. Dashed: a control register, or one "
-        "of several that suffice.";
-    if (!picture_.cycle.empty()) legend += " Red, with numbers: the cycle.";
+    lines.emplace_back("An arrow leads from what waits to what it waits for.");
+    if (!picture_.cycle.empty()) lines.back() += " Red, with numbers: the cycle.";
+    lines.emplace_back("Dashed: a control register, or one of several that suffice.");
   }
-  const auto row = [](const std::string& text, int size, const char* style) {
-    return fmt::format(R"(<TR><TD ALIGN="LEFT"><FONT POINT-SIZE="{}">{}{}{}</FONT></TD></TR>
-)",
-                       size, *style == 0 ? "" : fmt::format("<{}>", style), xml_text(text),
-                       *style == 0 ? "" : fmt::format("</{}>", style));
-  };
-  std::string table = R"(<TABLE BORDER="0" CELLSPACING="0" CELLPADDING="1">
-)";
-  table += row(models::printable(picture_.title), 16, "B");
-  for (const std::string& line : wrapped(legend, kTitleLine)) {
-    if (!line.empty()) table += row(line, 11, "");
-  }
-  graph_.set_html(graph_.root(), "label", table + "</TABLE>");
+  graph_.set_html(graph_.root(), "label", legend_html(picture_.title, lines));
   graph_.set(graph_.root(), "labelloc", "t");
   graph_.set(graph_.root(), "rankdir", "TB");
   graph_.set(graph_.root(), "fontname", "Helvetica");

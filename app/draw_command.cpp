@@ -1,0 +1,136 @@
+#include "app/draw_command.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/exit_codes.hpp"
+#include "app/files.hpp"
+#include "app/progress.hpp"
+#include "app/views.hpp"
+#include "models/memory.hpp"
+#include "models/timeline.hpp"
+#include "viz/draw_memory.hpp"
+#include "viz/draw_stages.hpp"
+#include "viz/draw_tasks.hpp"
+#include "viz/draw_timeline.hpp"
+
+namespace pipesim::app {
+namespace {
+
+// Of so many acts the times are kept: 32 bytes each, and more while they are drawn.
+constexpr std::uint64_t kMostActs = 5'000'000;
+
+std::optional<std::uint32_t> number(std::string_view text) {
+  std::uint32_t value = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// "0..3,7" of `count` ranks; an error in `diagnostics` otherwise.
+std::optional<models::RankSet> read_ranks(const std::string& text, std::uint32_t count,
+                                          models::Diagnostics& diagnostics) {
+  std::vector<std::uint32_t> ranks;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view part = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    const std::size_t dots = part.find("..");
+    const auto first = number(part.substr(0, dots));
+    const auto last = dots == std::string_view::npos ? first : number(part.substr(dots + 2));
+    if (!first || !last || *first > *last || *last >= count) {
+      diagnostics.error({}, fmt::format("--ranks is a list like 0..3,7 of the ranks 0 to {}, found "
+                                        "'{}'",
+                                        count - 1, models::printable(std::string(part))));
+      return std::nullopt;
+    }
+    for (std::uint32_t rank = *first; rank <= *last; ++rank) ranks.push_back(rank);
+  }
+  return models::RankSet(std::move(ranks));
+}
+
+bool needs_times(Subject subject) {
+  return subject == Subject::kTimeline || subject == Subject::kMemory;
+}
+
+std::string picture_of(const DrawCommand& command, const models::TaskGraph& graph,
+                       const models::Simulation& run, const models::RankSet& ranks) {
+  const bool fold = !command.all;
+  switch (command.subject) {
+    case Subject::kTasks:
+      return viz::draw_tasks(graph, run.lowered, ranks, fold, command.format);
+    case Subject::kStages:
+      return viz::draw_stages(graph, run.lowered, command.format);
+    case Subject::kWaitFor:
+      return drawing_of_end(graph, run, command.all, command.format);
+    case Subject::kTimeline: {
+      models::TimelineOptions options;
+      options.ranks = ranks;
+      return viz::draw_timeline(graph, run, models::timeline(graph, run, options), fold)
+          .drawing(command.format);
+    }
+    case Subject::kMemory:
+      break;
+  }
+  const models::MemoryUse use = models::memory_over_time(graph, run.lowered, run.outcome);
+  return viz::draw_memory(graph, run, use, ranks, fold).drawing(command.format);
+}
+
+}  // namespace
+
+std::optional<Subject> find_subject(const std::string& name) {
+  constexpr std::pair<std::string_view, Subject> kSubjects[] = {{"tasks", Subject::kTasks},
+                                                                {"stages", Subject::kStages},
+                                                                {"wait-for", Subject::kWaitFor},
+                                                                {"timeline", Subject::kTimeline},
+                                                                {"memory", Subject::kMemory}};
+  for (const auto& [known, subject] : kSubjects) {
+    if (known == name) return subject;
+  }
+  return std::nullopt;
+}
+
+int run_draw(const DrawCommand& command, const Console& console) {
+  ScenarioInput input(command.files, console);
+  models::Diagnostics diagnostics;
+  const auto complain = [&] { return input.complain(diagnostics, console); };
+  const auto scenario = input.read(diagnostics);
+  if (!scenario) return complain();
+  const models::TaskGraph& graph = scenario->graph;
+  const auto ranks = command.ranks ? read_ranks(*command.ranks, graph.ranks, diagnostics)
+                                   : models::RankSet::range(0, graph.ranks);
+  auto lowered = ranks ? models::lower(graph, diagnostics) : std::nullopt;
+  if (!lowered) return complain();
+  const bool keep_times = needs_times(command.subject);
+  if (keep_times && lowered->plan.act_count > kMostActs) {
+    diagnostics.error({}, fmt::format("{} acts are too many for a picture of times (at most {}); "
+                                      "draw fewer ranks or micro-batches (--set)",
+                                      lowered->plan.act_count, kMostActs));
+    return complain();
+  }
+  const models::Simulation run = [&] {
+    const Simulating now(console);
+    ProgressLine progress(console);
+    sim::RunOptions options;
+    options.stop = console.interrupted;
+    options.jitter = command.jitter;
+    options.keep_act_times = keep_times;
+    options.progress = progress.run();
+    return models::simulate(graph, std::move(*lowered), options);
+  }();
+  if (run.outcome.end == sim::RunEnd::kInterrupted) return kExitInterrupted;
+  complain();  // what is left are warnings
+  try {
+    write_file(command.path, picture_of(command, graph, run, *ranks));
+  } catch (const viz::DrawingError& error) {
+    console.err << fmt::format("pipesim: {}\n", error.what());
+    return kExitUsage;
+  }
+  return kExitGood;
+}
+
+}  // namespace pipesim::app

@@ -1,0 +1,143 @@
+// Each picture in each format, and what is said where there is none.
+#include <string>
+#include <vector>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
+#include "tests/support/scenario.hpp"
+
+using namespace pipesim;
+using testing::command;
+using testing::contains;
+
+namespace {
+
+// What a file of a format begins with.
+std::string begin_of(const std::string& format) {
+  if (format == "svg") return "<";
+  if (format == "png") return "\x89PNG\r\n";
+  return format == "pdf" ? "%PDF-" : "";
+}
+
+std::string drawn(const std::vector<std::string>& arguments, const std::string& ending = "svg") {
+  const testing::Folder folder;
+  const std::string path = folder / ("picture." + ending);
+  std::vector<std::string> all = {"draw"};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  all.insert(all.end(), {"-o", path});
+  const auto result = command(all);
+  CAPTURE(arguments, result.err);
+  CHECK(result.out.empty());
+  REQUIRE(result.code == 0);
+  return testing::file_text(path);
+}
+
+}  // namespace
+
+TEST_CASE("every picture is drawn in every format", "[app][draw]") {
+  for (const std::string what : {"timeline", "wait-for", "tasks", "stages", "memory"}) {
+    for (const std::string format : {"dot", "svg", "png", "pdf"}) {
+      const std::string picture = drawn({"scenarios/swin_2x2x2.yaml", "--what", what}, format);
+      CAPTURE(what, format);
+      CHECK(picture.size() > 500);
+      CHECK(picture.compare(0, begin_of(format).size(), begin_of(format)) == 0);
+      if (format == "dot") CHECK(contains(picture, "digraph "));
+      if (format == "svg") CHECK(contains(picture, "</svg>"));
+    }
+  }
+}
+
+TEST_CASE("a picture has the same bytes every time", "[app][draw]") {
+  for (const std::string what : {"timeline", "wait-for", "tasks", "stages", "memory"}) {
+    const std::vector<std::string> arguments = {"scenarios/swin_2x2x2.yaml", "--what", what};
+    CHECK(drawn(arguments, "dot") == drawn(arguments, "dot"));
+  }
+  const std::vector<std::string> timeline = {"scenarios/pipeline_zero_bubble.yaml"};
+  CHECK(drawn(timeline) == drawn(timeline));  // that SVG is ours
+}
+
+TEST_CASE("copies of a rank are one, unless asked otherwise", "[app][draw]") {
+  const std::string scenario = "scenarios/swin_2x2x2.yaml";
+  const std::string folded = drawn({scenario, "--what", "tasks"}, "dot");
+  // Rank 0 has no zeros; 1 to 3 are alike, and so are the four of stage 1.
+  CHECK(contains(folded, "label=\"ranks 1-3  (x3)\""));
+  CHECK(contains(folded, "label=\"ranks 4-7  (x4)\""));
+  CHECK_FALSE(contains(folded, "label=\"rank 2\""));
+  const std::string all = drawn({scenario, "--what", "tasks", "--all"}, "dot");
+  for (const std::string rank : {"0", "1", "2", "3", "4", "5", "6", "7"}) {
+    CHECK(contains(all, "label=\"rank " + rank + "\""));
+  }
+  const std::string some = drawn({scenario, "--what", "tasks", "--ranks", "4..5,7"}, "dot");
+  CHECK(contains(some, "label=\"ranks 4-5, 7  (x3)\""));
+  CHECK_FALSE(contains(some, "Zeros"));
+}
+
+TEST_CASE("a rank that talks to its copy is drawn beside it", "[app][draw]") {
+  const std::string picture =
+      drawn({"scenarios/nccl_order_1f1b_send_first.yaml", "--what", "tasks"}, "dot");
+  CHECK(contains(picture, "label=\"rank 0\""));
+  CHECK(contains(picture, "label=\"rank 1\""));
+  // The first send of each goes to the first receive of the other.
+  CHECK(contains(picture, "\"0 send pp 0\" -> \"1 recv pp 0\""));
+  CHECK(contains(picture, "\"1 send pp 0\" -> \"0 recv pp 0\""));
+}
+
+TEST_CASE("ranks with programs of their own are no copies", "[app][draw]") {
+  const testing::Folder folder;
+  const std::string path =
+      folder.write("opposite.yaml",
+                   "schema: 1\nranks: 2\ngroups: {a: all, b: all}\nprograms:\n"
+                   "  - {on: 0, do: [{all_reduce: a, name: x}, {all_reduce: b, name: y}]}\n"
+                   "  - {on: 1, do: [{all_reduce: b, name: y}, {all_reduce: a, name: x}]}\n");
+  const std::string picture = folder / "picture.dot";
+  REQUIRE(command({"draw", path, "--what", "tasks", "-o", picture}).code == 0);
+  CHECK(contains(testing::file_text(picture), "label=\"rank 1\""));
+}
+
+TEST_CASE("what is too large is refused with advice", "[app][draw]") {
+  const testing::Folder folder;
+  const auto refused = [&](const std::string& what, const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"draw", "scenarios/pipeline_1f1b.yaml", "--what", what,
+                                          "-o",   folder / "picture.svg"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto result = command(arguments);
+    CHECK(result.code == 2);
+    return result.err;
+  };
+  // 512 ranks with 64 micro-batches: 65,536 forwards and backwards.
+  const std::vector<std::string> many = {"--set", "stages=512", "--set", "micro_batches=64"};
+  CHECK(refused("tasks", many) ==
+        "pipesim: the schedule has 65536 actions, and a picture at most 600: choose some ranks, as "
+        "in --ranks 0..3, or fewer micro-batches\n");
+  CHECK(refused("timeline", many) ==
+        "pipesim: the timeline has 512 rows, and a picture at most 400: choose some ranks, as in "
+        "--ranks 0..3\n");
+  CHECK(folder.files() == 0);
+}
+
+TEST_CASE("usage of draw is checked before anything is read", "[app][draw]") {
+  const auto said = [](const std::vector<std::string>& arguments) {
+    const auto result = command(arguments);
+    CHECK(result.code == 2);
+    return result.err;
+  };
+  CHECK(contains(said({"draw", "none.yaml"}), "'pipesim draw' needs -o FILE"));
+  CHECK(contains(said({"draw", "none.yaml", "-o", "a.jpg"}),
+                 "'a.jpg' does not say what to draw: end it with .svg, .png, .pdf or .dot"));
+  CHECK(contains(said({"draw", "none.yaml", "--what", "all", "-o", "a.svg"}),
+                 "--what is timeline, wait-for, tasks, stages or memory, found 'all'"));
+  for (const std::string ranks : {"8", "3..1", "x", "", "1,,2", "0..", "-1"}) {
+    CAPTURE(ranks);
+    CHECK(contains(said({"draw", "scenarios/swin_2x2x2.yaml", "--ranks", ranks, "-o", "never.svg"}),
+                   "--ranks is a list like 0..3,7 of the ranks 0 to 7, found '"));
+  }
+}
+
+TEST_CASE("a scenario without memory has no picture of it", "[app][draw]") {
+  const testing::Folder folder;
+  const auto result = command({"draw", "scenarios/two_groups_opposite_order.yaml", "--what",
+                               "memory", "-o", folder / "a.svg"});
+  CHECK(result.code == 2);
+  CHECK(contains(result.err, "nothing of this scenario takes memory"));
+}
