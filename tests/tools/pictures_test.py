@@ -1,0 +1,52 @@
+"""The pictures of the documentation are those that the program draws.
+
+    pictures_test.py PROGRAM
+
+Pictures of time and memory have the same bytes. What Graphviz lays out differs from version to version,
+so of these the nodes and edges are compared.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PICTURES = ROOT / "docs" / "pictures"
+PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
+
+
+def parts(svg):
+    """The names of nodes and edges, which Graphviz writes as titles, and all texts."""
+    return sorted(re.findall(r"<(?:title|text)[^>]*>([^<]*)<", svg))
+
+
+class Pictures(unittest.TestCase):
+    def test_they_are_what_the_script_draws(self):
+        with tempfile.TemporaryDirectory() as work:
+            subprocess.run(
+                ["tools/pictures", work], cwd=ROOT, check=True,
+                env={**os.environ, "PIPESIM": str(PROGRAM)},
+            )
+            drawn = {path.name: path.read_text(encoding="utf-8") for path in pathlib.Path(work).iterdir()}
+        kept = {path.name: path.read_text(encoding="utf-8") for path in PICTURES.iterdir()}
+        self.assertEqual(sorted(drawn), sorted(kept))
+        for name, svg in kept.items():
+            with self.subTest(picture=name, hint="run tools/pictures and look at what changed"):
+                if name.endswith(("_timeline.svg", "_memory.svg")):
+                    self.assertEqual(svg, drawn[name])
+                else:
+                    self.assertEqual(parts(svg), parts(drawn[name]))
+
+    def test_each_is_used_by_a_page(self):
+        pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+        text = "".join(page.read_text(encoding="utf-8") for page in pages)
+        for path in PICTURES.iterdir():
+            self.assertIn(f"pictures/{path.name}", text)
+
+
+if __name__ == "__main__":
+    unittest.main()
