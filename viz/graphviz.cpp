@@ -137,8 +137,11 @@ PictureFormat picture_format(std::string_view path) {
 std::string label_text(std::string_view text) {
   std::string result;
   for (const char c : text) {
-    if (c == '\\') result += c;
-    result += c;
+    if (c == '&') {
+      result += "&amp;";
+    } else {
+      result += c == '\\' ? "\\\\" : std::string(1, c);
+    }
   }
   return result;
 }

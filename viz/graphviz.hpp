@@ -24,7 +24,7 @@ class DrawingError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// `text` for a label, in which Graphviz gives backslashes a meaning.
+/// `text` for a label, in which Graphviz gives backslashes and entities of HTML a meaning.
 std::string label_text(std::string_view text);
 
 /// See the head of this file. The same calls in the same order give the same DOT text.

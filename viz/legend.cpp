@@ -37,8 +37,8 @@ std::string legend_html(const std::string& title, const std::vector<std::string>
           "<TD BORDER=\"1\" BGCOLOR=\"{}\"><FONT POINT-SIZE=\"11\" COLOR=\"{}\"> {} </FONT></TD>\n",
           style.fill, style.text, style.name);
     }
-    table += row("<TABLE ALIGN=\"LEFT\" BORDER=\"0\" CELLSPACING=\"4\" CELLPADDING=\"2\"><TR>\n" + cells +
-                 "</TR></TABLE>");
+    table += row("<TABLE ALIGN=\"LEFT\" BORDER=\"0\" CELLSPACING=\"4\" CELLPADDING=\"2\"><TR>\n" +
+                 cells + "</TR></TABLE>");
   }
   return table + "</TABLE>";
 }

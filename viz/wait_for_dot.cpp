@@ -21,11 +21,18 @@ using sim::WaitNodeKind;
 
 constexpr std::size_t kEdgeLine = 22;  // characters of a line beside an edge
 
+// Keeps the label of an edge away from it; plain spaces are lost in SVG.
+const std::string kAway = "&#160;&#160;&#160;";
+
 /// What is folded into a node.
 struct Folded {
   std::set<std::string> acts;
   std::set<std::uint32_t> ranks;
 };
+
+bool is_dashed(const Wait& wait) {
+  return wait.any || wait.control || wait.kind == WaitKind::kCreditControl;
+}
 
 class Drawing {
  public:
@@ -61,12 +68,12 @@ class Drawing {
 };
 
 void Drawing::add_style() {
-  std::vector<std::string> lines = {picture_.subtitle};
-  if (picture_.all_waits.empty()) {
-    lines.emplace_back("No act waits for another.");
-  } else {
-    lines.emplace_back("An arrow leads from what waits to what it waits for.");
-    if (!picture_.cycle.empty()) lines.back() += " Red, with numbers: the cycle.";
+  std::vector<std::string> lines;
+  if (!picture_.subtitle.empty()) lines.push_back(picture_.subtitle);
+  lines.emplace_back(picture_.all_waits.empty()
+                         ? "No act waits for another."
+                         : "An arrow leads from what waits to what it waits for.");
+  if (std::any_of(picture_.all_waits.begin(), picture_.all_waits.end(), is_dashed)) {
     lines.emplace_back("Dashed: a control register, or one of several that suffice.");
   }
   graph_.set_html(graph_.root(), "label", legend_html(picture_.title, lines));
@@ -188,15 +195,13 @@ void Drawing::add_edge(const Wait& wait, std::size_t number) {
     if (number > 0) text = fmt::format("{}: {}", number, text);
     std::string label;
     for (const std::string& line : wrapped(text, kEdgeLine))
-      label += "   " + label_text(line) + "\\l";
+      label += kAway + label_text(line) + "\\l";
     graph_.set(edge, "label", label);
   }
   graph_.set(edge, "color", strong ? kStrong : kGrey);
   graph_.set(edge, "fontcolor", strong ? kStrong : kGreyText);
   if (strong) graph_.set(edge, "penwidth", "2.5");
-  const bool dashed =
-      !folded && (wait.any || wait.control || wait.kind == WaitKind::kCreditControl);
-  if (dashed) graph_.set(edge, "style", "dashed");
+  if (!folded && is_dashed(wait)) graph_.set(edge, "style", "dashed");
 }
 
 void Drawing::add_all() {
@@ -225,7 +230,7 @@ WaitPicture wait_picture(const models::TaskGraph& graph, const models::Explanati
   picture.cycle = explanation.cycle;
   picture.all_waits = std::move(all_waits);
   picture.fold = fold;
-  if (!picture.cycle.empty()) picture.subtitle = cycle_text(explanation) + ".";
+  if (!picture.cycle.empty()) picture.subtitle = cycle_text(explanation) + "; red, with numbers.";
   return picture;
 }
 
