@@ -33,6 +33,7 @@
 #include "app/until.hpp"
 #include "app/version.hpp"
 #include "app/views.hpp"
+#include "app/why_command.hpp"
 #include "models/diagnostics.hpp"
 #include "models/jitter.hpp"
 #include "models/lint.hpp"
@@ -268,6 +269,46 @@ constexpr std::string_view kCheckHelp =
 std::string help_of_check() {
   std::ostringstream text;
   text << kCheckHelp << check_options();
+  return text.str();
+}
+
+po::options_description why_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
+      "set a parameter of the scenario; may be given several times");
+  add_patch(add);
+  add("jitter", po::value<std::string>()->value_name("HOW"),
+      "vary all durations, as for 'pipesim run'");
+  add("seed", po::value<std::string>()->value_name("N"), "which of these timings; 0");
+  add("json", "print the answer as JSON (docs/json.md)");
+  add("color", po::value<std::string>()->value_name("WHEN"),
+      "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kWhyHelp =
+    "Usage: pipesim why FILE ACT [options]\n"
+    "\n"
+    "Runs the scenario in FILE (- is standard input) and says why ACT is not done: the waits that "
+    "lead\n"
+    "from it to what everything waits for in the end. ACT is as reports write it, 'rank 1 "
+    "gather#2',\n"
+    "or rank1:gather#2.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim why scenarios/swin_2x2x2.yaml 'rank 7 H2#4'\n"
+    "  pipesim why scenarios/rank_segfault.yaml 'rank 3 step#1' --json | jq .chain\n"
+    "\n"
+    "Exit code: 0 the act is done, 1 it never will be, 2 bad input or usage, 3 a limit was "
+    "reached\n"
+    "first, 74 a file could not be read, 130 interrupted.\n"
+    "\n";
+
+std::string help_of_why() {
+  std::ostringstream text;
+  text << kWhyHelp << why_options();
   return text.str();
 }
 
@@ -624,9 +665,9 @@ std::string one_file(const po::variables_map& values, std::string_view command) 
 }
 
 // The one scenario of a command, with --patch and --set.
-ScenarioFiles scenario_files_of(const po::variables_map& values, std::string_view command) {
+ScenarioFiles scenario_files(const po::variables_map& values, const std::string& path) {
   ScenarioFiles files;
-  files.path = one_file(values, command);
+  files.path = path;
   if (values.count("patch") > 0) files.patches = values["patch"].as<Arguments>();
   files.settings = settings(values, "set");
   const auto dashes = std::count(files.patches.begin(), files.patches.end(), "-");
@@ -634,6 +675,10 @@ ScenarioFiles scenario_files_of(const po::variables_map& values, std::string_vie
     throw UsageError("standard input is there once: give the others as files");
   }
   return files;
+}
+
+ScenarioFiles scenario_files_of(const po::variables_map& values, std::string_view command) {
+  return scenario_files(values, one_file(values, command));
 }
 
 bool on_or_off(const po::variables_map& values, const char* option) {
@@ -816,6 +861,32 @@ int command_check(const Arguments& arguments, const Console& console) {
     throw UsageError("--json and --order - exclude each other");
   }
   return run_check(command, coloured(console, values));
+}
+
+int command_why(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, why_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_why();
+    return kExitGood;
+  }
+  const Arguments given = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
+  if (given.size() != 2) {
+    throw UsageError(
+        fmt::format("'pipesim why' takes a file and an act, as in \"pipesim why FILE "
+                    "'rank 0 gather#3'\"; found {} of the two",
+                    given.size()));
+  }
+  const auto act = parse_act(given[1]);
+  if (!act) {
+    throw UsageError(fmt::format("an act is written 'rank 0 gather#3', found '{}'",
+                                 models::printable(given[1])));
+  }
+  WhyCommand command;
+  command.files = scenario_files(values, given[0]);
+  command.act = *act;
+  command.json = values.count("json") > 0;
+  command.jitter = jitter(values);
+  return run_why(command, coloured(console, values));
 }
 
 int command_draw(const Arguments& arguments, const Console& console) {
@@ -1139,6 +1210,7 @@ constexpr std::array kCommands = {
     Command{"check", "say whether any order of the acts hangs, not only one", command_check},
     Command{"explain", "open an end state that run has saved, and report as run did",
             command_explain},
+    Command{"why", "say why one act is not done", command_why},
     Command{"diff", "compare two runs, or two settings of one scenario", command_diff},
     Command{"test", "hold scenarios against what they expect", command_test},
     Command{"draw", "draw it: timeline, who waits, task graph, stages, memory", command_draw},

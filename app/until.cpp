@@ -1,8 +1,6 @@
 #include "app/until.hpp"
 
-#include <charconv>
 #include <utility>
-#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,33 +11,6 @@
 
 namespace pipesim::app {
 namespace {
-
-std::optional<std::uint32_t> parse_number(std::string_view text) {
-  std::uint32_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, value);
-  if (problem != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
-std::optional<Until> parse_act(std::string_view text) {
-  text.remove_prefix(4);  // "rank"
-  if (!text.empty() && text.front() == ' ') text.remove_prefix(1);
-  const std::size_t end_of_rank = text.find_first_of(": ");
-  const std::size_t hash = text.rfind('#');
-  if (end_of_rank == std::string_view::npos || hash == std::string_view::npos ||
-      hash <= end_of_rank + 1) {
-    return std::nullopt;
-  }
-  const auto rank = parse_number(text.substr(0, end_of_rank));
-  const auto act = parse_number(text.substr(hash + 1));
-  if (!rank || !act || *act == 0) return std::nullopt;
-  Until result;
-  result.rank = *rank;
-  result.op = text.substr(end_of_rank + 1, hash - end_of_rank - 1);
-  result.act = *act;
-  return result;
-}
 
 std::optional<Until> parse_time(const std::string& text) {
   models::Diagnostics problems;
@@ -52,46 +23,18 @@ std::optional<Until> parse_time(const std::string& text) {
   return result;
 }
 
-std::string name_of(const Until& until) {
-  return fmt::format("rank {} {}#{}", until.rank, until.op, until.act);
-}
-
-// The actor whose act `k` is meant. Invalid, with a reason, where there is none.
-sim::ActorId find_actor(const Until& until, const models::TaskGraph& graph,
-                        const models::Lowered& lowered, std::uint32_t& k,
-                        models::Diagnostics& diagnostics) {
-  for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
-    const sim::Actor& actor = lowered.plan.actors[id];
-    if (actor.rank.value != until.rank) continue;
-    k = models::find_act(graph.actors[lowered.actor_template[id]], actor.acts,
-                         {until.op, until.act});
-    if (k == models::kNoIndex) continue;
-    if (k < actor.acts) return id;
-    diagnostics.error({}, fmt::format("--until: rank {} {} acts {} times, so there is no #{}",
-                                      until.rank, until.op, actor.acts, until.act));
-    return {};
-  }
-  if (until.rank >= graph.ranks) {
-    diagnostics.error(
-        {}, fmt::format("--until: there is no rank {}, only 0 to {}", until.rank, graph.ranks - 1));
-    return {};
-  }
-  models::Diagnostic& error =
-      diagnostics.error({}, fmt::format("--until: there is no {}", name_of(until)));
-  std::vector<std::string> names;
-  for (const models::ActorTemplate& actor : graph.actors) {
-    if (actor.on.contains(until.rank)) names.push_back(actor.name);
-  }
-  models::suggest_name(error, until.op, names);
-  return {};
-}
-
 }  // namespace
 
 std::optional<Until> parse_until(const std::string& text) {
-  std::optional<Until> result = text.substr(0, 4) == "rank" ? parse_act(text) : parse_time(text);
-  if (result) result->text = text;
-  return result;
+  if (text.substr(0, 4) != "rank") {
+    std::optional<Until> result = parse_time(text);
+    if (result) result->text = text;
+    return result;
+  }
+  Until result;
+  result.act = parse_act(text);
+  result.text = text;
+  return result.act ? std::optional(result) : std::nullopt;
 }
 
 std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
@@ -109,8 +52,10 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
   }
   if (until && until->time) options.until = *until->time;
   if (until && !until->time) {
-    options.until_actor = find_actor(*until, graph, *lowered, options.until_k, diagnostics);
-    if (!options.until_actor.valid()) return std::nullopt;
+    const auto found = find_act(*until->act, graph, *lowered, "--until", diagnostics);
+    if (!found) return std::nullopt;
+    options.until_actor = found->actor;
+    options.until_k = found->k;
   }
   const bool only_sweep = options.engine == sim::EngineKind::kSweep;
   if (only_sweep) {
@@ -131,7 +76,7 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
   if (missed) {
     diagnostics.warning({}, fmt::format("--until: {} is never entered, so this is the end of the "
                                         "whole run",
-                                        name_of(*until)));
+                                        act_query_text(*until->act)));
   }
   return result;
 }

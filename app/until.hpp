@@ -1,10 +1,10 @@
 // Where a run is to stop: --until.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 
+#include "app/act_query.hpp"
 #include "models/diagnostics.hpp"
 #include "models/simulation.hpp"
 #include "models/task_graph.hpp"
@@ -17,9 +17,7 @@ namespace pipesim::app {
 struct Until {
   std::string text;  // as it was given
   std::optional<sim::Time> time;
-  std::uint32_t rank = 0;
-  std::string op;
-  std::uint32_t act = 0;  // from 1
+  std::optional<ActQuery> act;  // where there is no time
 };
 
 /// "12ms", "rank0:all_gather#3", or, as reports write it, "rank 0 all_gather#3". Nothing where

@@ -223,4 +223,22 @@ std::string json_report(const Report& report) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+std::string why_json(const models::Explanation& explanation, const models::Why& why) {
+  Json json = {{"schema", kSchema},
+               {"verdict", models::verdict_name(explanation.verdict)},
+               {"time_ns", explanation.time_ns},
+               {"act", act_json(why.act)}};
+  if (why.times) {
+    json["launch_ns"] = why.times->launch.ns;
+    json["start_ns"] = why.times->start.ns;
+    json["end_ns"] = why.times->end.ns;
+  }
+  if (why.earlier) json["earlier"] = act_json(*why.earlier);
+  json["chain"] = Json::array();
+  for (const Wait& wait : why.chain) json["chain"].push_back(wait_json(wait));
+  json["circle"] = Json::array();
+  for (const Wait& wait : why.circle) json["circle"].push_back(wait_json(wait));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 }  // namespace pipesim::viz

@@ -70,6 +70,22 @@ std::string timing_text(const sim::Jitter& jitter) {
                                    models::jitter_text(jitter), jitter.seed);
 }
 
+std::string styled(const char* style, const std::string& text, const TextOptions& options) {
+  return options.colour ? fmt::format("\033[{}m{}\033[0m", style, text) : text;
+}
+
+// What more is known of an act.
+std::string detail(const ActInfo& act) {
+  if (act.micro_batch == 0) return models::printable(act.statement);
+  return fmt::format("micro-batch {}", act.micro_batch);
+}
+
+std::vector<std::string> act_row(const std::string& number, const ActInfo& act,
+                                 const TextOptions& options) {
+  return {number, fmt::format("rank {}", act.rank), act.stream,
+          styled(kBold, act_text(act), options), detail(act)};
+}
+
 class TextReport {
  public:
   TextReport(const Report& report, const TextOptions& options)
@@ -110,16 +126,10 @@ class TextReport {
   std::string distances_text(std::uint32_t behind) const;
   void add_all_waits();
   void add_heading(const std::string& text) { text_ += fmt::format("\n{}\n", styled(kBold, text)); }
-  std::vector<std::string> cycle_row(const std::string& number, const ActInfo& act) const;
   std::string progress_text(const Progress& progress) const;
   std::string device_text(const RankReport& rank) const;
-  // What more is known of an act.
-  std::string detail(const ActInfo& act) const {
-    if (act.micro_batch == 0) return models::printable(act.statement);
-    return fmt::format("micro-batch {}", act.micro_batch);
-  }
   std::string styled(const char* style, const std::string& text) const {
-    return options_.colour ? fmt::format("\033[{}m{}\033[0m", style, text) : text;
+    return viz::styled(style, text, options_);
   }
 
   const Report& report_;
@@ -141,25 +151,9 @@ void TextReport::add_verdict() {
   if (report_.jitter.varies()) text_ += timing_text(report_.jitter) + "\n";
 }
 
-std::vector<std::string> TextReport::cycle_row(const std::string& number,
-                                               const ActInfo& act) const {
-  return {number, fmt::format("rank {}", act.rank), act.stream, styled(kBold, act_text(act)),
-          detail(act)};
-}
-
 void TextReport::add_cycle() {
   add_heading(cycle_text(explanation_));
-  Table table;
-  std::size_t number = 0;
-  for (const Wait& wait : explanation_.cycle) {
-    std::vector<std::string> row = cycle_row(std::to_string(++number), wait.from.act);
-    row.push_back(stage_text(wait.from.act));
-    row.push_back(wait_text(wait) + (number == explanation_.cycle.size() ? " 1" : ""));
-    row.push_back(
-        styled(kDim, fmt::format("[{}{}]", kind_name(wait.kind), wait.any ? ", any" : "")));
-    table.add(std::move(row));
-  }
-  text_ += table.text(2, true);
+  text_ += waits_text(explanation_.cycle, true, options_);
   if (explanation_.cycle_groups > 1) {
     text_ += fmt::format(
         "  There are {} groups of acts that wait for each other in circles; this is "
@@ -536,6 +530,20 @@ void TextReport::add_all_waits() {
 }
 
 }  // namespace
+
+std::string waits_text(const std::vector<Wait>& waits, bool closes, const TextOptions& options) {
+  Table table;
+  std::size_t number = 0;
+  for (const Wait& wait : waits) {
+    std::vector<std::string> row = act_row(std::to_string(++number), wait.from.act, options);
+    row.push_back(stage_text(wait.from.act));
+    row.push_back(wait_text(wait) + (closes && number == waits.size() ? " 1" : ""));
+    row.push_back(styled(kDim, fmt::format("[{}{}]", kind_name(wait.kind), wait.any ? ", any" : ""),
+                         options));
+    table.add(std::move(row));
+  }
+  return table.text(2, true);
+}
 
 std::string text_report(const Report& report, const TextOptions& options) {
   return TextReport(report, options).run();

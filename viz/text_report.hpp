@@ -30,6 +30,10 @@ struct TextOptions {
   bool colour = false;  // ANSI codes
 };
 
+/// A numbered line for each of the waits; after the last, if it `closes` a circle, the first again.
+std::string waits_text(const std::vector<models::Wait>& waits, bool closes,
+                       const TextOptions& options);
+
 /// Verdict, cycle edge by edge, roots, what to look at, each rank's progress, what else is stuck.
 std::string text_report(const Report& report, const TextOptions& options);
 
