@@ -22,8 +22,10 @@ struct Views {
   std::optional<std::string> schedule_path;  // the pipeline schedule as PyTorch's CSV
   std::optional<std::string> log_path;       // the log of all ranks
   std::optional<std::string> log_folder;     // a log for each rank
+  std::optional<std::string> trace_path;     // see write_trace
 
   bool need_log() const { return log_path || log_folder; }
+  bool need_timeline() const { return trace_path.has_value(); }
 };
 
 /// Writes what `views` asks for. `shown_path` is the file that the scenario came from. Returns the
