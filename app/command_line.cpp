@@ -66,6 +66,7 @@ void add_views(po::options_description& options) {
   add("log", file("FILE"),
       "write the log of all ranks, with a line before and after each launch; - prints it instead");
   add("log-dir", file("DIR"), "write the log of each rank to DIR/rank_N.log");
+  add("timeline", "also print when each stream works and waits, as wide as the terminal");
   add("trace", file("FILE"),
       "write a trace for ui.perfetto.dev, FILE.json or FILE.json.gz; with {rank} in its name a "
       "file "
@@ -669,14 +670,16 @@ Views views(const po::variables_map& values, bool state_is_printed) {
   result.json = values.count("json") > 0;
   result.stacks = values.count("stacks") > 0;
   result.all = values.count("all") > 0;
+  result.timeline = values.count("timeline") > 0;
   result.dot_path = text_of(values, "dot");
   result.schedule_path = text_of(values, "schedule");
   result.log_path = text_of(values, "log");
   result.log_folder = text_of(values, "log-dir");
   result.trace_path = text_of(values, "trace");
-  const std::array<std::pair<bool, const char*>, 5> printed = {
+  const std::array<std::pair<bool, const char*>, 6> printed = {
       {{result.json, "--json"},
        {result.stacks, "--stacks"},
+       {result.timeline, "--timeline"},
        {result.log_path == "-", "--log -"},
        {result.trace_path == "-", "--trace -"},
        {result.quiet, "--save-state -"}}};
@@ -694,7 +697,7 @@ Views views(const po::variables_map& values, bool state_is_printed) {
 GoalCommand goal_command(const po::variables_map& values) {
   for (const char* option :
        {"set", "patch", "params", "until", "engine", "jitter", "seed", "save-state", "stacks",
-        "log", "log-dir", "schedule", "replay", "trace"}) {
+        "log", "log-dir", "schedule", "replay", "trace", "timeline"}) {
     if (values.count(option) == 0) continue;
     throw UsageError(fmt::format(
         "--{} is for scenarios: a GOAL file takes --loggops, --json, --dot, --all and --color",

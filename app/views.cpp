@@ -15,6 +15,7 @@
 #include "viz/json_report.hpp"
 #include "viz/run_log.hpp"
 #include "viz/stack_dump.hpp"
+#include "viz/terminal_timeline.hpp"
 #include "viz/text_report.hpp"
 #include "viz/wait_for_dot.hpp"
 
@@ -110,6 +111,11 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
   report.remedies = models::find_remedies(graph, explanation, simulation.jitter);
   console.out << (views.json ? viz::json_report(report)
                              : viz::text_report(report, {console.out_colour}));
+  if (views.timeline) {
+    console.out << '\n'
+                << viz::terminal_timeline(graph, simulation, timeline,
+                                          {console.out_columns, console.out_colour});
+  }
   return exit_code(explanation);
 }
 
