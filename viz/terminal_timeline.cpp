@@ -67,6 +67,7 @@ struct Block {
 // The smallest of 1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10 and so on that is enough: most durations
 // that people choose are then whole numbers of columns.
 std::int64_t nice(std::int64_t least) {
+  if (least > 1'000'000'000'000'000) return least;  // days: nobody chooses those
   constexpr std::array<std::int64_t, 10> kNice = {100, 125, 150, 200, 250, 300, 400, 500, 600, 800};
   for (std::int64_t ten = 1;; ten *= 10) {
     for (const std::int64_t step : kNice) {
@@ -126,7 +127,11 @@ class Drawing {
   Row draw(const Lane& lane) const;
   void spread(const Slice& slice, bool waits, std::int64_t begin, std::int64_t end,
               std::vector<Part>& parts) const;
-  void fill(const Lane& lane, const std::vector<Part>& parts, Row& row) const;
+  void fill(const std::vector<Part>& parts, Row& row) const;
+  void write(const Slice& slice, bool waits, std::size_t begin, std::size_t end, Row& row) const;
+  bool lasts_for_ever(const Slice& slice) const {
+    return timeline_.at_rest && !slice.done && !is_dead(plan_.actors[slice.actor].rank.value);
+  }
   void mark_end(const Lane& lane, Row& row) const;
   bool is_dead(std::uint32_t rank) const { return dead_.count(rank) > 0; }
   static bool worth_it(const Row& row);
@@ -152,6 +157,7 @@ class Drawing {
   std::set<std::pair<ActorId, std::uint32_t>> on_cycle_;
   std::set<std::uint32_t> dead_;
   bool has_cycle_ = false;
+  std::size_t room_ = 0;     // for time
   std::size_t width_ = 0;    // columns of time
   std::int64_t per_ns_ = 1;  // of one of them
   std::vector<Block> blocks_;
@@ -171,17 +177,23 @@ void Drawing::lay_out() {
   constexpr std::size_t kRanks = 7;
   const std::size_t columns = std::max(options_.columns, kFewestColumns);
   const std::size_t beside = kRanks + 2 + name + 2 + (note == 0 ? 0 : note + 2);
-  width_ = columns > beside + 20 ? columns - beside : 20;
-  const auto width = static_cast<std::int64_t>(width_);
-  per_ns_ = nice(std::max<std::int64_t>((timeline_.end_ns + width - 1) / width, 1));
-  width_ = static_cast<std::size_t>((timeline_.end_ns + per_ns_ - 1) / per_ns_);
+  room_ = columns > beside + 20 ? columns - beside : 20;
+  const auto width = static_cast<std::int64_t>(room_);
+  // Rounded up, and close to the end of time, too.
+  const auto parts_of = [](std::int64_t all, std::int64_t part) {
+    return all / part + (all % part == 0 ? 0 : 1);
+  };
+  per_ns_ = nice(std::max<std::int64_t>(parts_of(timeline_.end_ns, width), 1));
+  width_ = static_cast<std::size_t>(parts_of(timeline_.end_ns, per_ns_));
 }
 
 void Drawing::spread(const Slice& slice, bool waits, std::int64_t begin, std::int64_t end,
                      std::vector<Part>& parts) const {
-  for (std::int64_t column = begin / per_ns_; column * per_ns_ < end; ++column) {
+  if (begin >= end) return;
+  for (std::int64_t column = begin / per_ns_; column <= (end - 1) / per_ns_; ++column) {
+    const std::int64_t first = column * per_ns_;
     const std::int64_t ns =
-        std::min(end, (column + 1) * per_ns_) - std::max(begin, column * per_ns_);
+        std::min(end - first, per_ns_) - std::max<std::int64_t>(begin - first, 0);
     Part& part = parts[static_cast<std::size_t>(column)];
     part.busy_ns += ns;
     if (ns <= part.ns) continue;
@@ -206,8 +218,7 @@ char Drawing::stuck_mark(ActorId id, std::uint32_t k, bool started) const {
 Row Drawing::draw(const Lane& lane) const {
   std::vector<Part> parts(width_);
   for (const Slice& slice : lane.slices) {
-    const bool for_ever = timeline_.at_rest && !slice.done && !is_dead(lane.rank);
-    const bool all = for_ever || (lane.is_thread && waits_on_host(slice.actor));
+    const bool all = lasts_for_ever(slice) || (lane.is_thread && waits_on_host(slice.actor));
     const std::int64_t work = all ? slice.end_ns : slice.work_ns;
     spread(slice, true, slice.begin_ns, work, parts);
     spread(slice, false, work, slice.end_ns, parts);
@@ -215,13 +226,13 @@ Row Drawing::draw(const Lane& lane) const {
   Row row;
   row.name = name_of(lane);
   row.cells.resize(width_);
-  fill(lane, parts, row);
+  fill(parts, row);
   mark_end(lane, row);
   return row;
 }
 
 // A column of which less than half is used stays empty.
-void Drawing::fill(const Lane& lane, const std::vector<Part>& parts, Row& row) const {
+void Drawing::fill(const std::vector<Part>& parts, Row& row) const {
   const auto is_empty = [&](std::size_t i) {
     const std::int64_t begin = static_cast<std::int64_t>(i) * per_ns_;
     return 2 * parts[i].busy_ns < std::min(per_ns_, timeline_.end_ns - begin);
@@ -237,19 +248,24 @@ void Drawing::fill(const Lane& lane, const std::vector<Part>& parts, Row& row) c
            parts[end].waits == part.waits) {
       ++end;
     }
-    const Slice& slice = *part.slice;
-    const bool for_ever = timeline_.at_rest && !slice.done && !is_dead(lane.rank);
-    const char mark = for_ever ? stuck_mark(slice.actor, slice.k, true) : kWaits;
-    const KindLook kind = look(slice.kind);
-    const std::string words = part.waits && !for_ever ? "" : fitting(slice, end - i, row);
-    for (std::size_t at = i; at < end; ++at) {
-      const bool in_words = at - i < words.size();
-      Cell& cell = row.cells[at];
-      cell.shown = in_words ? words[at - i] : part.waits ? mark : kGoesOn;
-      cell.style = part.waits ? (mark == kStuck ? kRed : kDim) : kind.style;
-      if (!in_words) row.marks.insert(cell.shown);
-    }
+    write(*part.slice, part.waits, i, end, row);
     i = end;
+  }
+}
+
+// Into the columns [begin, end).
+void Drawing::write(const Slice& slice, bool waits, std::size_t begin, std::size_t end,
+                    Row& row) const {
+  const bool for_ever = lasts_for_ever(slice);
+  const char mark = for_ever ? stuck_mark(slice.actor, slice.k, true) : kWaits;
+  const KindLook kind = look(slice.kind);
+  const std::string words = waits && !for_ever ? "" : fitting(slice, end - begin, row);
+  for (std::size_t at = begin; at < end; ++at) {
+    const bool in_words = at - begin < words.size();
+    Cell& cell = row.cells[at];
+    cell.shown = in_words ? words[at - begin] : waits ? mark : kGoesOn;
+    cell.style = waits ? (mark == kStuck ? kRed : kDim) : kind.style;
+    if (!in_words) row.marks.insert(cell.shown);
   }
 }
 
@@ -272,7 +288,7 @@ void Drawing::mark_end(const Lane& lane, Row& row) const {
   row.marks.insert(mark);
   if (runs) return;
   const std::int64_t since = last == nullptr ? 0 : last->end_ns;
-  const std::int64_t first = (since + per_ns_ / 2) / per_ns_;
+  const std::int64_t first = since / per_ns_ + (2 * (since % per_ns_) >= per_ns_ ? 1 : 0);
   for (auto at = static_cast<std::size_t>(first); at < row.cells.size(); ++at) {
     if (row.cells[at].shown == ' ') row.cells[at] = {mark, row.note_style};
   }
@@ -374,15 +390,13 @@ std::string Drawing::axis() const {
     if (!fits) continue;
     for (std::size_t at = 0; at < width_; at += step) {
       const std::string text = at == 0 ? "|0" : label(at);
-      if (at + text.size() > width_ + (timeline_.at_rest ? 0 : step)) break;
+      if (at + text.size() > (timeline_.at_rest ? width_ : room_)) break;
       if (line.size() < at + text.size()) line.resize(at + text.size(), ' ');
       line.replace(at, text.size(), text);
     }
     break;
   }
-  if (timeline_.at_rest)
-    line.replace(std::min(line.size(), width_), 0,
-                 fmt::format("| stuck at {}", time_text(timeline_.end_ns)));
+  if (timeline_.at_rest) line += fmt::format("| stuck at {}", time_text(timeline_.end_ns));
   line.erase(line.find_last_not_of(' ') + 1);
   return line;
 }

@@ -1,6 +1,7 @@
 #include "viz/trace_index.hpp"
 
 #include <algorithm>
+#include <limits>
 
 namespace pipesim::viz {
 
@@ -20,7 +21,8 @@ TraceIndex::TraceIndex(const models::TaskGraph& graph, const models::Simulation&
       device_(graph, run.lowered, run.outcome),
       groups_(graph),
       end_ns_(timeline.end_ns) {
-  if (timeline.at_rest) end_ns_ += std::max<std::int64_t>(timeline.end_ns / 10, 1000);
+  const std::int64_t room = std::numeric_limits<std::int64_t>::max() - end_ns_;
+  if (timeline.at_rest) end_ns_ += std::min(room, std::max<std::int64_t>(end_ns_ / 10, 1000));
   number_lanes();
   number_acts();
 }

@@ -240,6 +240,43 @@ class Traces(unittest.TestCase):
             self.assertEqual(slices(whole), slices(part))
         self.assertEqual(world, len(list(folder.glob("rank*"))))
 
+    def test_what_breaks_a_rule_is_seen(self):
+        """The checker above can fail: each of these changes to a good trace is one that it names."""
+        text = run("run", "scenarios/two_groups_opposite_order.yaml", "--trace", "-").stdout
+
+        def first(trace, **wanted):
+            return next(event for event in trace["traceEvents"]
+                        if all(event.get(key) == value for key, value in wanted.items()))
+
+        def remove(trace, **wanted):
+            trace["traceEvents"].remove(first(trace, **wanted))
+
+        changes = {
+            "a slice without a length": lambda t: first(t, ph="X").pop("dur"),
+            "a slice longer than what it is in": lambda t: first(t, cat="cuda_runtime").update(
+                dur=Exact("99999.000")),
+            "a wait that is longer than its kernel": lambda t: first(t, cat="wait").update(
+                dur=Exact("99999.000")),
+            "a flow without its end": lambda t: remove(t, ph="f"),
+            "a flow without its start": lambda t: remove(t, ph="s"),
+            "a flow that binds to the next slice": lambda t: first(t, ph="f").pop("bp"),
+            "a flow outside of all slices": lambda t: first(t, ph="f").update(ts=Exact("99999.000")),
+            "two flows of one id": lambda t: t["traceEvents"].append(first(t, ph="s")),
+            "a stream without a name": lambda t: remove(t, ph="M", name="thread_name"),
+            "a wait that HTA takes for a kernel": lambda t: first(t, cat="wait")["args"].update(
+                stream=0),
+            "a collective by another name": lambda t: [event.update(name="x") for event
+                                                       in t["traceEvents"]
+                                                       if "ncclKernel" in event["name"]],
+            "a group that is not there": lambda t: t["distributedInfo"]["pg_config"].pop(),
+        }
+        for name, change in changes.items():
+            trace = load(text)
+            Checker(self, trace).check()
+            change(trace)
+            with self.subTest(change=name), self.assertRaises((AssertionError, KeyError)):
+                Checker(self, trace).check()
+
     def test_a_trace_can_be_printed_and_comes_out_of_a_saved_state(self):
         with tempfile.TemporaryDirectory() as folder:
             state = pathlib.Path(folder) / "state.json"

@@ -109,13 +109,30 @@ TEST_CASE("colours change nothing else", "[viz][terminal]") {
 }
 
 TEST_CASE("no line is wider than the terminal", "[viz][terminal]") {
-  const std::string text = testing::file_text("scenarios/swin_2x2x2.yaml");
-  for (const std::size_t columns : {60U, 80U, 100U, 133U, 250U}) {
-    for (const std::string& line : lines_of(text, {columns, false})) {
+  const std::string hang = testing::file_text("scenarios/swin_2x2x2.yaml");
+  const std::string good = testing::file_text("scenarios/pipeline_1f1b.yaml");
+  for (const std::size_t columns : {60U, 71U, 80U, 83U, 85U, 100U, 133U, 250U}) {
+    Lines lines = lines_of(hang, {columns, false});
+    for (std::string& line : lines_of(good, {columns, false})) lines.push_back(std::move(line));
+    for (const std::string& line : lines) {
       CAPTURE(columns, line);
       CHECK((line.size() <= columns || contains(line, "stuck at")));
     }
   }
+}
+
+// Nothing is drawn where no time has passed, and the last of all times is one, too.
+TEST_CASE("runs of no time and of all time are drawn", "[viz][terminal]") {
+  const Lines at_once = lines_of(
+      "schema: 1\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
+      "    - {on: 0, do: [{all_reduce: tp, name: late}]}\n");
+  CHECK(at_once[1] == "0     nccl tp  | ! late");
+  const Lines long_ago = lines_of(
+      "schema: 1\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
+      "    - {compute: f, takes: 9000000000s}\n"
+      "    - {on: 0, do: [{all_reduce: tp, name: late, after: [compute]}]}\n");
+  CHECK(contains(long_ago[0], "| stuck at 9000000000 s"));
+  CHECK(contains(long_ago[1], "f----"));
 }
 
 TEST_CASE("of many ranks some are drawn, and those of the cycle", "[viz][terminal]") {

@@ -3,6 +3,7 @@
 #include "viz/trace_json.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -184,6 +185,17 @@ TEST_CASE("a rank that dies leaves its work where it was", "[viz][trace]") {
   CHECK(trace.slices() == Lines{"0 0: 0-30 kernel f", "1 0: 0-4 kernel f"});
   CHECK(trace.named("rank 1 died")["ts"] == 4.0);
   CHECK(trace.named("rank 1 died")["s"] == "p");
+}
+
+TEST_CASE("what hangs at the end of time ends with it", "[viz][trace]") {
+  const Trace trace(
+      "schema: 1\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
+      "    - {compute: f, takes: 9000000000s}\n"
+      "    - {on: 0, do: [{all_reduce: tp, name: late, after: [compute]}]}\n");
+  const Json& late = trace.named("ncclKernel_AllReduce late");
+  CHECK(late["ts"].get<double>() == 9e15);
+  // 2^63 - 1 ns are 9,223,372,036 s.
+  CHECK(std::abs(late["dur"].get<double>() - 223'372'036'854'775.8) < 1);
 }
 
 TEST_CASE("types and sizes are PyTorch's", "[viz][trace]") {
