@@ -147,7 +147,7 @@ class Events {
   void add_group(const ProcessGroup* group);
   void add_sizes(std::string_view operation, std::int64_t bytes, const std::string& type,
                  const ProcessGroup* group);
-  std::string kernel_name(ActorId id, std::uint32_t k, WorkKind kind) const;
+  std::string kernel_name(ActorId id, std::uint32_t k) const;
   std::int64_t device_number(ActorId id) const;
   bool copies(const ActorTemplate& actor) const {
     return !has_calls(actor) && models::work_kind(of_.graph(), actor) == WorkKind::kMessage;
@@ -297,7 +297,7 @@ void Events::add_calls(const std::vector<CallTemplate>& calls, std::uint32_t ran
 }
 
 // HTA knows communication by `ncclKernel`, and copies by `Memcpy`, at the beginning of a name.
-std::string Events::kernel_name(ActorId id, std::uint32_t k, WorkKind kind) const {
+std::string Events::kernel_name(ActorId id, std::uint32_t k) const {
   const ActorTemplate& actor = of_.names().actor(id);
   std::string label = of_.label(id, k);
   if (actor.collective) {
@@ -311,7 +311,6 @@ std::string Events::kernel_name(ActorId id, std::uint32_t k, WorkKind kind) cons
     return fmt::format(
         "{} {}", nccl_kernel(meets_all == calls.end() ? "send" : meets_all->operation), label);
   }
-  if (kind == WorkKind::kCollective) return fmt::format("{} {}", nccl_kernel("send"), label);
   return copies(actor) ? "Memcpy " + label : label;
 }
 
@@ -340,8 +339,8 @@ void Events::write_on_stream(const Slice& slice, const Track& track) {
   begin_slice(!on_device      ? "cpu_op"
               : copies(actor) ? "gpu_memcpy"
                               : "kernel",
-              on_device ? kernel_name(id, slice.k, slice.kind) : of_.label(id, slice.k), track,
-              slice.begin_ns, end);
+              on_device ? kernel_name(id, slice.k) : of_.label(id, slice.k), track, slice.begin_ns,
+              end);
   add_act(id, slice.k);
   if (on_device) {
     add(R"(, "device": {}, "stream": {}, "correlation": {})", device_number(id), track.tid,
