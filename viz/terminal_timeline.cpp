@@ -218,8 +218,10 @@ char Drawing::stuck_mark(ActorId id, std::uint32_t k, bool started) const {
 Row Drawing::draw(const Lane& lane) const {
   std::vector<Part> parts(width_);
   for (const Slice& slice : lane.slices) {
-    const bool all = lasts_for_ever(slice) || (lane.is_thread && waits_on_host(slice.actor));
-    const std::int64_t work = all ? slice.end_ns : slice.work_ns;
+    const bool waits = lasts_for_ever(slice) || (lane.is_thread && waits_on_host(slice.actor));
+    const std::int64_t work = waits            ? slice.end_ns
+                              : lane.is_thread ? slice.begin_ns
+                                               : slice.work_ns;
     spread(slice, true, slice.begin_ns, work, parts);
     spread(slice, false, work, slice.end_ns, parts);
   }

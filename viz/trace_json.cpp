@@ -132,6 +132,7 @@ class Events {
                       std::int64_t ns);
   void write_host_step(const Slice& slice, const Track& track);
   void write_on_stream(const Slice& slice, const Track& track);
+  bool write_stuck_of(const Slice& slice, const Track& track);
   void write_wait_of(const Slice& slice, const Track& track);
   void write_stuck(const StuckAct& act, const std::string& name, std::int64_t begin,
                    std::int64_t end, const Track& track);
@@ -371,7 +372,7 @@ void Events::write_launch(const Slice& slice, const Track& track) {
       write_flow_end('s', correlation, "ac2g", track, slice.begin_ns);
     }
   }
-  if (!slice.done) write_wait_of(slice, track);
+  write_stuck_of(slice, track);
 }
 
 // A step of the host, by the name that CUDA has for it, if it has one.
@@ -389,7 +390,7 @@ void Events::write_host_step(const Slice& slice, const Track& track) {
   begin_slice(of_cuda ? "cuda_runtime" : "cpu_op", name, track, slice.begin_ns, of_.end_of(slice));
   add_act(slice.actor, slice.k);
   add("}}}}");
-  if (!slice.done) write_wait_of(slice, track);
+  write_stuck_of(slice, track);
 }
 
 // A flow leads from the launch of an act to it, where both are there and take time.
@@ -403,15 +404,18 @@ bool Events::has_launch_flow(ActorId id, std::uint32_t k) const {
   return back == sim::kNever || back > times.enter;
 }
 
+// Whether it waits for ever.
+bool Events::write_stuck_of(const Slice& slice, const Track& track) {
+  const StuckAct* stuck = slice.done ? nullptr : of_.stuck(slice.actor, slice.k);
+  if (stuck == nullptr) return false;
+  write_stuck(*stuck, "", slice.begin_ns, of_.end_of(slice), track);
+  return true;
+}
+
 // The part of a slice in which it waits. It says no stream: HTA takes all that does for a kernel,
 // and would count the time twice.
 void Events::write_wait_of(const Slice& slice, const Track& track) {
-  const StuckAct* stuck = slice.done ? nullptr : of_.stuck(slice.actor, slice.k);
-  if (stuck != nullptr) {
-    write_stuck(*stuck, "", slice.begin_ns, of_.end_of(slice), track);
-    return;
-  }
-  if (slice.work_ns <= slice.begin_ns) return;
+  if (write_stuck_of(slice, track) || slice.work_ns <= slice.begin_ns) return;
   const Act& peer = of_.peer(slice.actor, slice.k);
   const std::string for_whom =
       peer.actor.valid() ? fmt::format("rank {} {}", of_.plan().actors[peer.actor].rank.value,
