@@ -69,6 +69,11 @@ void add_views(po::options_description& options) {
   add("log", file("FILE"),
       "write the log of all ranks, with a line before and after each launch; - prints it instead");
   add("log-dir", file("DIR"), "write the log of each rank to DIR/rank_N.log");
+  add("timeline", "also print when each stream works and waits, as wide as the terminal");
+  add("trace", file("FILE"),
+      "write a trace for ui.perfetto.dev, FILE.json or FILE.json.gz; with {rank} in its name a "
+      "file "
+      "for each rank (docs/trace.md)");
   add("schedule", file("FILE"), "write the pipeline schedule that ran as PyTorch's CSV");
   add("dot", file("FILE"), "write the wait-for graph for Graphviz");
   add("all", "list and draw every wait, not only those of the cycle");
@@ -226,6 +231,7 @@ constexpr std::string_view kRunHelp =
     "  pipesim run scenarios/swin_2x2x2.yaml --patch fix.yaml\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --dot hang.dot && dot -Tsvg hang.dot -o hang.svg\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --json | jq .cycle\n"
+    "  pipesim run scenarios/swin_2x2x2.yaml --trace swin.json.gz\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --until rank1:nccl-1998#2\n"
     "  pipesim run scenarios/deepspeed_loss_broadcast.yaml --stacks\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --log - | grep 'node0:1' | tail\n"
@@ -757,14 +763,19 @@ Views views(const po::variables_map& values, bool state_is_printed) {
   result.json = values.count("json") > 0;
   result.stacks = values.count("stacks") > 0;
   result.all = values.count("all") > 0;
+  result.timeline = values.count("timeline") > 0;
   result.dot_path = text_of(values, "dot");
   result.schedule_path = text_of(values, "schedule");
   result.log_path = text_of(values, "log");
   result.log_folder = text_of(values, "log-dir");
-  const std::array<std::pair<bool, const char*>, 4> printed = {{{result.json, "--json"},
-                                                                {result.stacks, "--stacks"},
-                                                                {result.log_path == "-", "--log -"},
-                                                                {result.quiet, "--save-state -"}}};
+  result.trace_path = text_of(values, "trace");
+  const std::array<std::pair<bool, const char*>, 6> printed = {
+      {{result.json, "--json"},
+       {result.stacks, "--stacks"},
+       {result.timeline, "--timeline"},
+       {result.log_path == "-", "--log -"},
+       {result.trace_path == "-", "--trace -"},
+       {result.quiet, "--save-state -"}}};
   const char* first = nullptr;
   for (const auto& [asked, option] : printed) {
     if (!asked) continue;
@@ -777,8 +788,9 @@ Views views(const po::variables_map& values, bool state_is_printed) {
 }
 
 GoalCommand goal_command(const po::variables_map& values) {
-  for (const char* option : {"set", "patch", "params", "until", "engine", "jitter", "seed",
-                             "save-state", "stacks", "log", "log-dir", "schedule", "replay"}) {
+  for (const char* option :
+       {"set", "patch", "params", "until", "engine", "jitter", "seed", "save-state", "stacks",
+        "log", "log-dir", "schedule", "replay", "trace", "timeline"}) {
     if (values.count(option) == 0) continue;
     throw UsageError(fmt::format(
         "--{} is for scenarios: a GOAL file takes --loggops, --json, --dot, --all and --color",

@@ -63,6 +63,7 @@ std::optional<Simulation> run_again(const SavedState& state, const formats::Scen
   sim::RunOptions options;
   options.stop = console.interrupted;
   options.keep_log = views.need_log();
+  options.keep_act_times = views.need_timeline();
   options.jitter = state.jitter;
   if (state.interrupted) options.max_events = state.events;
   options.progress = progress.run();

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <unistd.h>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,19 +18,6 @@ namespace {
   const int reason = errno;
   throw FileError(fmt::format("cannot {} '{}': {}", what, path,
                               reason == 0 ? "input/output error" : std::strerror(reason)));
-}
-
-void write_stream(const std::string& path, const std::string& target, const std::string& text) {
-  errno = 0;
-  std::ofstream file(target, std::ios::binary | std::ios::trunc);
-  file.write(text.data(), static_cast<std::streamsize>(text.size()));
-  file.close();
-  if (file.fail()) {
-    const int reason = errno;
-    if (target != path) ::unlink(target.c_str());
-    errno = reason;
-    fail("write", path);
-  }
 }
 
 // `likely`: how many bytes there will be, as far as that is known.
@@ -64,26 +52,51 @@ std::string read_file(const std::string& path, std::istream& standard_input, std
   return text;
 }
 
-void write_file(const std::string& path, const std::string& text) {
+FileWriter::FileWriter(std::string path) : path_(std::move(path)), target_(path_) {
   std::error_code error;
-  const std::filesystem::file_status status = std::filesystem::status(path, error);
+  const std::filesystem::file_status status = std::filesystem::status(path_, error);
   const bool special = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
-  if (special) {
-    write_stream(path, path, text);
-    return;
+  if (!special) {
+    if (std::filesystem::exists(status)) {
+      target_ = std::filesystem::canonical(path_, error).string();
+    }
+    beside_ = fmt::format("{}.{}.tmp", target_, ::getpid());
   }
-  // Behind a link the file is replaced, not the link.
-  const std::filesystem::path target = std::filesystem::exists(status)
-                                           ? std::filesystem::canonical(path, error)
-                                           : std::filesystem::path(path);
-  const std::string beside = fmt::format("{}.{}.tmp", target.string(), ::getpid());
-  write_stream(path, beside, text);
-  if (::rename(beside.c_str(), target.c_str()) != 0) {
-    const int reason = errno;
-    ::unlink(beside.c_str());
-    errno = reason;
-    fail("write", path);
-  }
+  errno = 0;
+  file_.open(special ? path_ : beside_, std::ios::binary | std::ios::trunc);
+  if (file_.fail()) give_up();
+}
+
+FileWriter::~FileWriter() {
+  if (file_.is_open() && !beside_.empty()) ::unlink(beside_.c_str());
+}
+
+void FileWriter::give_up() {
+  const int reason = errno;
+  file_.close();
+  if (!beside_.empty()) ::unlink(beside_.c_str());
+  errno = reason;
+  fail("write", path_);
+}
+
+void FileWriter::write(std::string_view part) {
+  errno = 0;
+  file_.write(part.data(), static_cast<std::streamsize>(part.size()));
+  if (file_.fail()) give_up();
+}
+
+void FileWriter::close() {
+  errno = 0;
+  file_.close();
+  if (file_.fail()) give_up();
+  if (beside_.empty()) return;
+  if (::rename(beside_.c_str(), target_.c_str()) != 0) give_up();
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  FileWriter file(path);
+  file.write(text);
+  file.close();
 }
 
 void make_folder(const std::string& path) {

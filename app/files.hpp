@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <fstream>
 #include <istream>
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace pipesim::app {
 
@@ -24,6 +26,27 @@ std::string read_file(const std::string& path, std::istream& standard_input,
 /// Makes `text` the content of the file. Throws FileError, and then leaves what was there. A path
 /// that is no regular file (a pipe, /dev/stdout) is written to directly.
 void write_file(const std::string& path, const std::string& text);
+
+/// Writes a file part by part. What was there stays until close(), and if that is never called.
+class FileWriter {
+ public:
+  /// Throws FileError, as do the others.
+  explicit FileWriter(std::string path);
+  ~FileWriter();
+  FileWriter(const FileWriter&) = delete;
+  FileWriter& operator=(const FileWriter&) = delete;
+
+  void write(std::string_view part);
+  void close();
+
+ private:
+  [[noreturn]] void give_up();
+
+  std::string path_;
+  std::string target_;  // what is replaced: behind a link the file
+  std::string beside_;  // where it is written, if not straight to `path_`
+  std::ofstream file_;
+};
 
 /// Makes the folder, and those that it is in, where they are not there. Throws FileError.
 void make_folder(const std::string& path);

@@ -1,10 +1,12 @@
 // The process around the command: arguments, terminal, Ctrl-C.
 #include <atomic>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <string>
+#include <sys/ioctl.h>
 #include <unistd.h>
 #include <vector>
 
@@ -35,14 +37,28 @@ bool wants_colour(int descriptor) {
   return is_terminal(descriptor);
 }
 
+// Of the terminal that standard output is. Where it is none, nothing of the machine is asked: what
+// is printed into a file is the same everywhere.
+std::size_t columns(std::size_t otherwise) {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* text = std::getenv("COLUMNS");
+  const long number = text == nullptr ? 0 : std::strtol(text, nullptr, 10);
+  return number > 0 && number < 10'000 ? static_cast<std::size_t>(number) : otherwise;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   std::signal(SIGINT, on_interrupt);
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
-  return pipesim::app::run_command_line(
-      arguments,
-      {std::cin, std::cout, std::cerr, wants_colour(STDOUT_FILENO), wants_colour(STDERR_FILENO),
-       is_terminal(STDERR_FILENO), &interrupted, &simulating});
+  pipesim::app::Console console{std::cin, std::cout, std::cerr};
+  console.out_colour = wants_colour(STDOUT_FILENO);
+  console.err_colour = wants_colour(STDERR_FILENO);
+  console.err_terminal = is_terminal(STDERR_FILENO);
+  console.interrupted = &interrupted;
+  console.simulating = &simulating;
+  if (::isatty(STDOUT_FILENO) == 1) console.out_columns = columns(console.out_columns);
+  return pipesim::app::run_command_line(arguments, console);
 }

@@ -133,6 +133,7 @@ int run_run(const RunCommand& command, const Console& console) {
     options.engine = command.engine;
     options.jitter = command.jitter;
     options.keep_log = command.views.need_log();
+    options.keep_act_times = command.views.need_timeline();
     options.progress = progress.run();
     options.order = replay.events();
     return simulate_until(scenario->graph, command.until, options, diagnostics);

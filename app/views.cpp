@@ -6,13 +6,16 @@
 
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
+#include "app/trace_files.hpp"
 #include "formats/schedule_csv.hpp"
 #include "models/memory.hpp"
 #include "models/pipeline_report.hpp"
 #include "models/remedies.hpp"
+#include "models/timeline.hpp"
 #include "viz/json_report.hpp"
 #include "viz/run_log.hpp"
 #include "viz/stack_dump.hpp"
+#include "viz/terminal_timeline.hpp"
 #include "viz/text_report.hpp"
 #include "viz/wait_for_dot.hpp"
 
@@ -88,6 +91,12 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
   if (views.log_folder) {
     write_logs(*views.log_folder, viz::run_logs(graph, simulation.lowered, simulation.outcome));
   }
+  const models::Timeline timeline =
+      views.need_timeline() ? models::timeline(graph, simulation) : models::Timeline();
+  if (views.trace_path) {
+    write_trace(graph, simulation, timeline, *views.trace_path, console);
+    if (*views.trace_path == "-") return exit_code(explanation);
+  }
   if (views.log_path) {
     const std::string log = viz::run_log(graph, simulation.lowered, simulation.outcome);
     if (*views.log_path == "-") {
@@ -107,6 +116,11 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
   report.remedies = models::find_remedies(graph, explanation, simulation.jitter);
   console.out << (views.json ? viz::json_report(report)
                              : viz::text_report(report, {console.out_colour}));
+  if (views.timeline) {
+    console.out << '\n'
+                << viz::terminal_timeline(graph, simulation, timeline,
+                                          {console.out_columns, console.out_colour});
+  }
   return exit_code(explanation);
 }
 

@@ -5,6 +5,7 @@ find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
 find_package(fmt 9 REQUIRED)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
+find_package(ZLIB 1.2 REQUIRED)
 find_package(yaml-cpp 0.7 REQUIRED)
 # 0.7 calls its target yaml-cpp, 0.8 yaml-cpp::yaml-cpp.
 if(NOT TARGET yaml-cpp::yaml-cpp)

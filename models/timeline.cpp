@@ -106,6 +106,7 @@ class Lanes {
       Lane lane;
       lane.rank = rank;
       lane.is_thread = !is_stream;
+      lane.id = id;
       if (is_stream) {
         lane_of_stream_[sim::StreamId{id}] = index;
         lane.name = names_.stream(sim::StreamId{id});
@@ -125,8 +126,19 @@ class Lanes {
         if (time != kNever) end = std::max(end, time.ns);
       }
     }
-    end_ = end;
+    end_of_rank_.assign(plan_.rank_count, end);
+    died_.assign(plan_.rank_count, 0);
+    for (const sim::RankDeath& death : run_.outcome.deaths) {
+      if (death.after_rest) continue;
+      end_of_rank_[death.rank.value] = death.at.ns;
+      died_[death.rank.value] = 1;
+    }
     return end;
+  }
+
+  // Of what is not done.
+  std::int64_t end_of(const sim::Actor& actor, sim::Time begin) const {
+    return std::max(end_of_rank_[actor.rank.value], begin.ns);
   }
 
   void add_act(ActorId id, std::uint32_t k, Timeline& result) {
@@ -138,23 +150,25 @@ class Lanes {
     if (act.enter == kNever) return;
     const bool on_host = sim::on_host(actor.role);
     const sim::Time back = on_host || actor.blocking ? act.end : act.launch;
-    const std::int64_t end = back == kNever ? end_ : back.ns;
+    const std::int64_t end = back == kNever ? end_of(actor, act.enter) : back.ns;
     const bool takes_time = end > act.enter.ns || back == kNever;
     if (!takes_time && !options_.all_of_threads) return;
     const WorkKind kind = on_host ? kinds_[id] : WorkKind::kHost;
-    // So does a thread that has not come back when all is at rest.
-    const bool waits = only_waits(actor.role) || (back == kNever && result.at_rest);
+    // A thread that has not come back when all is at rest waits, unless its rank died in it.
+    const bool stands = back == kNever && result.at_rest && died_[actor.rank.value] == 0;
+    const bool waits = only_waits(actor.role) || stands;
     result.lanes[lane_of_thread_[actor.thread]].slices.push_back(
         {id, k, kind, back != kNever, act.enter.ns, waits ? end : act.enter.ns, end});
   }
 
   Slice on_stream(ActorId id, std::uint32_t k, const ActTimes& act) const {
     Slice slice{id, k, kinds_[id], act.end != kNever, act.start.ns, act.start.ns, 0};
-    slice.end_ns = slice.done ? act.end.ns : end_;
+    slice.end_ns = slice.done ? act.end.ns : end_of(plan_.actors[id], act.start);
     if (sim::needs_slot(plan_.actors[id].role)) {
       const Interval work = device_.work(id, k);
       const bool never = work.empty() && slice.end_ns > slice.begin_ns;
-      slice.work_ns = never ? slice.end_ns : std::max(work.begin_ns, slice.begin_ns);
+      slice.work_ns =
+          never ? slice.end_ns : std::clamp(work.begin_ns, slice.begin_ns, slice.end_ns);
     } else {
       slice.work_ns = slice.end_ns;  // a wait for an event
     }
@@ -204,7 +218,8 @@ class Lanes {
   sim::IdVector<ActorId, WorkKind> kinds_;
   sim::IdVector<sim::ThreadId, std::uint32_t> lane_of_thread_;
   sim::IdVector<sim::StreamId, std::uint32_t> lane_of_stream_;
-  std::int64_t end_ = 0;
+  std::vector<std::int64_t> end_of_rank_;
+  std::vector<std::uint8_t> died_;  // ranks, before the rest
 };
 
 /// Finds what goes from act to act.

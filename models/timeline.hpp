@@ -42,9 +42,8 @@ struct Slice {
   WorkKind kind = WorkKind::kCompute;
   bool done = false;
   std::int64_t begin_ns = 0;  // it started; in the lane of a thread: it was entered
-  std::int64_t work_ns =
-      0;                    // until then it waited (for peers, an event); end_ns if it never worked
-  std::int64_t end_ns = 0;  // the end of the timeline if it is not done
+  std::int64_t work_ns = 0;   // until then it waited; end_ns if it never worked
+  std::int64_t end_ns = 0;    // if it is not done: of the timeline, or when its rank died
 };
 
 /// An act that waits at the end of a run that has come to rest.
@@ -59,6 +58,7 @@ struct StuckAct {
 struct Lane {
   std::uint32_t rank = 0;
   bool is_thread = false;
+  std::uint32_t id = 0;  // of the stream or thread, in the plan
   std::string name;
   std::vector<Slice> slices;    // in order; none begins before the one before it has ended
   std::vector<StuckAct> stuck;  // the one to show first is first: of the cycle, then by progress

@@ -45,7 +45,8 @@ USES = {
     "models": (r"boost/",),
     "formats": (r"yaml-cpp/", r"nlohmann/", r"fmt/"),
     "viz": (r"fmt/", r"nlohmann/", r"(graphviz/)?(cgraph|gvc)\.h$"),
-    "app": (r"boost/program_options", r"fmt/", r"fcntl\.h$", r"sys/(file|ioctl|stat)\.h$", r"unistd\.h$"),
+    "app": (r"boost/program_options", r"fmt/", r"fcntl\.h$", r"sys/(file|ioctl|stat)\.h$", r"unistd\.h$",
+            r"zlib\.h$"),
     "library": (r"fmt/",),
 }
 

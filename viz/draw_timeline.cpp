@@ -276,14 +276,11 @@ class Picture {
     }
   }
 
-  // What a dead rank had under way ends with it.
   void add_lane(const Lane& lane, double y, const models::DeathReport* death) {
     double drawn = left_;  // up to there
     for (const Slice& slice : lane.slices) {
-      const double end = slice.done ? x_of(slice.end_ns)
-                         : death != nullptr
-                             ? x_of(std::clamp(death->time_ns, slice.begin_ns, timeline_.end_ns))
-                             : still_end(slice);
+      const bool ended = slice.done || death != nullptr;
+      const double end = ended ? x_of(slice.end_ns) : still_end(slice);
       // What is thinner than a line, beside what is drawn already, would only hide it.
       if (end - drawn < kThinnest && end - x_of(slice.begin_ns) < kThinnest) continue;
       add_slice(lane, slice, end, y);

@@ -90,8 +90,9 @@ TEST_CASE("a log is written for all ranks, for each, or printed", "[app][views]"
 }
 
 TEST_CASE("only one thing goes to standard output", "[app][views]") {
-  const std::vector<std::vector<std::string>> prints = {
-      {"--json"}, {"--stacks"}, {"--log", "-"}, {"--save-state", "-"}};
+  const std::vector<std::vector<std::string>> prints = {{"--json"},     {"--stacks"},
+                                                        {"--log", "-"}, {"--trace", "-"},
+                                                        {"--timeline"}, {"--save-state", "-"}};
   for (std::size_t a = 0; a < prints.size(); ++a) {
     for (std::size_t b = a + 1; b < prints.size(); ++b) {
       std::vector<std::string> arguments = {"run", kHang};
@@ -117,8 +118,13 @@ TEST_CASE("a saved state is explained as the run was", "[app][views]") {
       {"run", "scenarios/deepspeed_loss_broadcast.yaml"},
       {"run", "scenarios/launch_blocking_hangs.yaml"},
       {"run", "scenarios/two_groups_opposite_order.yaml", "--set", "room=2"}};
-  const std::vector<std::vector<std::string>> views = {
-      {}, {"--json"}, {"--json", "--all"}, {"--stacks"}, {"--log", "-"}};
+  const std::vector<std::vector<std::string>> views = {{},
+                                                       {"--json"},
+                                                       {"--json", "--all"},
+                                                       {"--stacks"},
+                                                       {"--log", "-"},
+                                                       {"--trace", "-"},
+                                                       {"--timeline"}};
   const Folder folder;
   const std::string file = folder / "state.json";
   for (const std::vector<std::string>& run : runs) {

@@ -113,6 +113,17 @@ TEST_CASE("an act that hangs lasts to the end, and its lane says why", "[models]
   CHECK(lane.stuck[0].waits[0].to.kind == sim::WaitNodeKind::kRank);
 }
 
+TEST_CASE("what a rank did that died lasts until its death", "[models][timeline]") {
+  const Kept of = kept(
+      "schema: 1\nranks: 2\nfaults: [{rank: 1, dies: power, at: 4us}]\nprograms:\n"
+      "  do: [{compute: f, takes: 30us}]\n");
+  const Timeline found = timeline(of.graph, of.run);
+  CHECK(lane_of(found, 0, "compute").slices[0].end_ns == 30'000);
+  const Slice& slice = lane_of(found, 1, "compute").slices[0];
+  CHECK_FALSE(slice.done);
+  CHECK(slice.end_ns == 4'000);
+}
+
 TEST_CASE("the acts of the cycle stand first in their lanes", "[models][timeline][scenario]") {
   const Kept of(testing::load("scenarios/swin_2x2x2.yaml").graph);
   const Timeline found = timeline(of.graph, of.run);

@@ -1,0 +1,306 @@
+"""Traces keep the rules of the trace event format and the conventions of PyTorch's profiler.
+
+    trace_test.py PROGRAM
+
+Every shipped scenario is written as one trace, as one for each rank, and compressed. The rules come
+from the documentation of the format (the JSON of Chrome's trace viewer), from what Perfetto's
+importer drops, and from what HTA reads; docs/trace.md names them.
+"""
+
+import gzip
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
+SCENARIOS = sorted((ROOT / "scenarios").glob("*.yaml"))
+# As HTA's, hta/common/types.py: what is communication and what memory.
+COMMUNICATION = re.compile(r"(^nccl.*)|(^hip)|(^hccl)|(.*ncclKernel.*)")
+MEMORY = re.compile(r"(^Memcpy)|(^Memset)|(^dma)")
+OF_A_DEVICE = {"kernel", "gpu_memcpy"}
+CATEGORIES = OF_A_DEVICE | {"cpu_op", "cuda_runtime", "wait"}
+
+
+def run(*arguments, code=(0, 1)):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], cwd=ROOT, capture_output=True,
+                          check=False)
+    assert done.returncode in code, (arguments, done.returncode, done.stderr)
+    return done
+
+
+def ns(number):
+    """Microseconds with three decimals, as text, in whole nanoseconds."""
+    return int(number.replace(".", ""))
+
+
+class Exact(str):
+    """A number as it stands in the file: a double cannot hold nanoseconds of a long run."""
+
+
+def load(text):
+    return json.loads(text, parse_float=Exact)
+
+
+class Checker:
+    """Holds one trace to the rules; each method fails by an assertion of the test case."""
+
+    def __init__(self, case, trace):
+        self.case = case
+        self.trace = trace
+        self.events = trace["traceEvents"]
+        self.lanes = {}  # (pid, tid) -> slices
+
+    def check(self):
+        self.check_top()
+        self.check_events()
+        self.check_names()
+        self.check_nesting()
+        self.check_flows()
+        self.check_kernels()
+
+    def check_top(self):
+        case = self.case
+        case.assertEqual(1, self.trace["schemaVersion"])
+        case.assertEqual("ms", self.trace["displayTimeUnit"])
+        case.assertEqual(0, self.trace["baseTimeNanoseconds"])
+        case.assertIsInstance(self.trace["traceName"], str)
+        info = self.trace["distributedInfo"]
+        case.assertEqual("nccl", info["backend"])
+        case.assertEqual(info["pg_count"], len(info["pg_config"]))
+        names = [group["pg_name"] for group in info["pg_config"]]
+        case.assertEqual(len(names), len(set(names)), names)
+        for group in info["pg_config"]:
+            case.assertEqual(group["pg_size"], len(group["ranks"]))
+            case.assertTrue(all(0 <= rank < info["world_size"] for rank in group["ranks"]))
+        # HTA reads the head of the file, up to the events.
+        case.assertLess(list(self.trace).index("distributedInfo"),
+                        list(self.trace).index("traceEvents"))
+
+    def check_events(self):
+        case = self.case
+        for event in self.events:
+            for key in ("ph", "pid", "tid", "ts", "name"):
+                case.assertIn(key, event)
+            case.assertRegex(event["ts"], r"^[0-9]+\.[0-9]{3}$")
+            case.assertIn(event["ph"], "XMsfi")
+            if event["ph"] == "X":
+                case.assertRegex(event["dur"], r"^[0-9]+\.[0-9]{3}$")
+                case.assertIn(event["cat"], CATEGORIES)
+                begin = ns(event["ts"])
+                lane = self.lanes.setdefault((event["pid"], event["tid"]), [])
+                lane.append((begin, begin + ns(event["dur"]), event))
+            if event["ph"] == "i":
+                case.assertIn(event["s"], "gpt")
+
+    def check_names(self):
+        """Each process and thread that has slices has a name and a place."""
+        named = {}
+        for event in self.events:
+            if event["ph"] == "M":
+                named.setdefault(event["name"], set()).add((event["pid"], event["tid"]))
+                key = {"process_name": "name", "thread_name": "name", "process_labels": "labels",
+                       "process_sort_index": "sort_index", "thread_sort_index": "sort_index"}
+                self.case.assertIn(key[event["name"]], event["args"])
+        for pid, tid in self.lanes:
+            for what in ("process_name", "process_sort_index"):
+                self.case.assertIn((pid, 0), named[what])
+            for what in ("thread_name", "thread_sort_index"):
+                self.case.assertIn((pid, tid), named[what])
+
+    def check_nesting(self):
+        """Slices of a thread nest, and stand in the file with the outer one first."""
+        for lane in self.lanes.values():
+            open_slices = []
+            last = 0
+            for begin, end, event in lane:
+                self.case.assertGreaterEqual(begin, last, event)
+                last = begin
+                while open_slices and open_slices[-1] <= begin:
+                    open_slices.pop()
+                if open_slices:
+                    self.case.assertLessEqual(end, open_slices[-1], event)
+                open_slices.append(end)
+
+    def enclosing(self, event, seen):
+        """The slices that are open at a flow's end, of those before it in the file."""
+        time = ns(event["ts"])
+        return [inner for begin, end, inner in self.lanes[event["pid"], event["tid"]]
+                if begin <= time < end and id(inner) in seen]
+
+    def check_flows(self):
+        """Each end binds to a slice, and there is one of each, in order of time and of the file."""
+        case = self.case
+        seen, starts, ends = set(), {}, {}
+        for event in self.events:
+            if event["ph"] == "X":
+                seen.add(id(event))
+            if event["ph"] not in "sf":
+                continue
+            key = (event["id"], event["cat"], event["name"])
+            case.assertNotIn(key, starts if event["ph"] == "s" else ends)
+            found = self.enclosing(event, seen)
+            case.assertTrue(found, event)
+            if event["ph"] == "s":
+                starts[key] = (event, found)
+                continue
+            case.assertEqual("e", event["bp"])
+            case.assertIn(key, starts)
+            begin, sources = starts[key]
+            case.assertLessEqual(ns(begin["ts"]), ns(event["ts"]))
+            ends[key] = event
+            if event["cat"] == "ac2g":
+                for side in (sources[-1], found[-1]):
+                    case.assertEqual(event["id"], side["args"]["correlation"])
+            else:
+                case.assertNotEqual((begin["pid"], begin["tid"]), (event["pid"], event["tid"]))
+        case.assertEqual(starts.keys(), ends.keys())
+
+    def check_kernels(self):
+        case = self.case
+        correlations = set()
+        for event in (e for lane in self.lanes.values() for _, _, e in lane):
+            args = event["args"]
+            is_kernel = event["cat"] in OF_A_DEVICE
+            case.assertEqual(is_kernel, "stream" in args, event)  # by this HTA knows them
+            if event["cat"] == "wait" and "for_ever" in args:
+                case.assertEqual(len(args["waits_for"]), len(args["how"]))
+                case.assertTrue(args["waits_for"])
+            if not is_kernel:
+                continue
+            case.assertEqual(event["tid"], args["stream"])
+            case.assertNotIn(args["correlation"], correlations)
+            correlations.add(args["correlation"])
+            named = COMMUNICATION.search(event["name"])
+            case.assertEqual(bool(named), "Collective name" in args, event)
+            case.assertEqual(event["cat"] == "gpu_memcpy", bool(MEMORY.search(event["name"])))
+            if named:
+                groups = {g["pg_name"]: g for g in self.trace["distributedInfo"]["pg_config"]}
+                group = groups[args["Process Group Name"]]
+                case.assertEqual(group["pg_size"], args["Group size"])
+                case.assertIn(event["pid"], group["ranks"])
+
+
+class Traces(unittest.TestCase):
+    def test_every_scenario_keeps_the_rules(self):
+        flows, kernels = set(), set()
+        for scenario in SCENARIOS:
+            with self.subTest(scenario=scenario.name), tempfile.TemporaryDirectory() as folder:
+                plain = pathlib.Path(folder) / "all.json"
+                report = run("run", scenario, "--json")
+                done = run("run", scenario, "--trace", plain)
+                self.assertEqual(report.returncode, done.returncode)
+                text = plain.read_bytes()
+                trace = load(text)
+                Checker(self, trace).check()
+                self.check_end(json.loads(report.stdout), trace)
+                events = trace["traceEvents"]
+                flows |= {event["cat"] for event in events if event["ph"] == "s"}
+                kernels |= {event["cat"] for event in events if event["ph"] == "X"}
+                # The same bytes again, compressed and not.
+                packed = plain.with_suffix(".json.gz")
+                run("run", scenario, "--trace", packed)
+                self.assertEqual(text, gzip.decompress(packed.read_bytes()))
+                self.assertEqual(bytes(5), packed.read_bytes()[3:8])  # neither name nor time
+                self.check_ranks(scenario, pathlib.Path(folder), trace)
+        self.assertEqual({"ac2g", "p2p", "collective", "data"}, flows)
+        self.assertEqual(CATEGORIES, kernels)
+
+    def check_end(self, report, trace):
+        """The moment of the hang, and that each wait of the cycle can be found in its lane."""
+        verdicts = [e for e in trace["traceEvents"] if e["ph"] == "i" and e["cat"] == "verdict"]
+        if report["verdict"] == "completed":
+            self.assertEqual([], verdicts)
+            return
+        self.assertEqual([report["verdict"].upper()], [event["name"] for event in verdicts])
+        self.assertEqual(report["time_ns"], ns(verdicts[0]["ts"]))
+        self.assertEqual(report["cause"], verdicts[0]["args"]["cause"])
+        self.assertEqual(len(report["cycle"]), len(verdicts[0]["args"]["cycle"]))
+        waits = [e for e in trace["traceEvents"] if e["ph"] == "X" and e["cat"] == "wait"]
+        for rank in {wait["rank"] for wait in report["cycle"]}:
+            self.assertTrue(any(e["pid"] == rank and e["args"].get("on_cycle") for e in waits))
+
+    def check_ranks(self, scenario, folder, whole):
+        """A file for each rank, with what the whole one has of it."""
+        pattern = folder / "rank{rank}.json.gz"
+        run("run", scenario, "--trace", pattern)
+        world = whole["distributedInfo"]["world_size"]
+        for rank in range(world):
+            path = folder / f"rank{rank}.json.gz"
+            part = load(gzip.decompress(path.read_bytes()))
+            Checker(self, part).check()
+            self.assertEqual(rank, part["distributedInfo"]["rank"])
+            self.assertEqual({rank}, {event["pid"] for event in part["traceEvents"]})
+            slices = lambda trace: [event for event in trace["traceEvents"]
+                                    if event["ph"] == "X" and event["pid"] == rank]
+            self.assertEqual(slices(whole), slices(part))
+        self.assertEqual(world, len(list(folder.glob("rank*"))))
+
+    def test_what_breaks_a_rule_is_seen(self):
+        """The checker above can fail: each of these changes to a good trace is one that it names."""
+        text = run("run", "scenarios/two_groups_opposite_order.yaml", "--trace", "-").stdout
+
+        def first(trace, **wanted):
+            return next(event for event in trace["traceEvents"]
+                        if all(event.get(key) == value for key, value in wanted.items()))
+
+        def remove(trace, **wanted):
+            trace["traceEvents"].remove(first(trace, **wanted))
+
+        changes = {
+            "a slice without a length": lambda t: first(t, ph="X").pop("dur"),
+            "a slice longer than what it is in": lambda t: first(t, cat="cuda_runtime").update(
+                dur=Exact("99999.000")),
+            "a wait that is longer than its kernel": lambda t: first(t, cat="wait").update(
+                dur=Exact("99999.000")),
+            "a flow without its end": lambda t: remove(t, ph="f"),
+            "a flow without its start": lambda t: remove(t, ph="s"),
+            "a flow that binds to the next slice": lambda t: first(t, ph="f").pop("bp"),
+            "a flow outside of all slices": lambda t: first(t, ph="f").update(ts=Exact("99999.000")),
+            "two flows of one id": lambda t: t["traceEvents"].append(first(t, ph="s")),
+            "a stream without a name": lambda t: remove(t, ph="M", name="thread_name"),
+            "a wait that HTA takes for a kernel": lambda t: first(t, cat="wait")["args"].update(
+                stream=0),
+            "a collective by another name": lambda t: [event.update(name="x") for event
+                                                       in t["traceEvents"]
+                                                       if "ncclKernel" in event["name"]],
+            "a group that is not there": lambda t: t["distributedInfo"]["pg_config"].pop(),
+        }
+        for name, change in changes.items():
+            trace = load(text)
+            Checker(self, trace).check()
+            change(trace)
+            with self.subTest(change=name), self.assertRaises((AssertionError, KeyError)):
+                Checker(self, trace).check()
+
+    def test_a_trace_can_be_printed_and_comes_out_of_a_saved_state(self):
+        with tempfile.TemporaryDirectory() as folder:
+            state = pathlib.Path(folder) / "state.json"
+            scenario = "scenarios/swin_2x2x2.yaml"
+            printed = run("run", scenario, "--trace", "-", "--save-state", state, code=(1,)).stdout
+            explained = run("explain", state, "--trace", "-", code=(1,)).stdout
+            self.assertEqual(printed, explained)
+            Checker(self, load(printed)).check()
+
+    def test_names_that_are_no_json_are_escaped(self):
+        text = ('schema: 1\nname: escapes\nranks: 1\nprograms:\n'
+                '  do: [{compute: f, takes: 1us, at: "a\\tb\\\\c \\u00e9 \\"d\\""}]\n')
+        done = subprocess.run([PROGRAM, "run", "-", "--trace", "-"], input=text.encode(),
+                              capture_output=True, check=False)
+        self.assertEqual(b"", done.stderr)
+        places = [event["args"]["at"] for event in load(done.stdout)["traceEvents"]
+                  if event["ph"] == "X"]
+        self.assertEqual(['a\tb\\c \u00e9 "d"'], places)
+
+    def test_where_it_cannot_be_written(self):
+        run("run", SCENARIOS[0], "--trace", "no/such/folder/x.json", code=(74,))
+        run("run", SCENARIOS[0], "--trace", "no/such/folder/{rank}.json.gz", code=(74,))
+        run("run", SCENARIOS[0], "--trace", "-", "--json", code=(2,))
+
+
+if __name__ == "__main__":
+    unittest.main()
