@@ -854,7 +854,7 @@ int command_check(const Arguments& arguments, const Console& console) {
     return kExitGood;
   }
   constexpr std::int64_t kMostStates = 1'000'000'000;
-  constexpr std::int64_t kMostSeconds = 30 * 24 * 3600;
+  constexpr std::int64_t kMostSeconds = std::int64_t{30} * 24 * 3600;
   CheckCommand command;
   command.files = scenario_files_of(values, "check");
   command.max_states = static_cast<std::uint64_t>(count_of(values, "states", kMostStates));

@@ -297,13 +297,13 @@ class Flows {
   }
 
   void add_meeting(const std::vector<Act>& members) {
-    const Act* last = nullptr;
-    for (const Act& member : members) {
-      if (times(member).end == kNever) return;
-      if (last == nullptr || times(member).start > times(*last).start) last = &member;
+    std::size_t last = 0;  // to start
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (times(members[i]).end == kNever) return;
+      if (times(members[i]).start > times(members[last]).start) last = i;
     }
-    for (const Act& member : members) {
-      if (&member != last) add(Flow::Kind::kCollective, *last, member);
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (i != last) add(Flow::Kind::kCollective, members[last], members[i]);
     }
   }
 

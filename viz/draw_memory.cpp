@@ -159,11 +159,9 @@ class Picture {
   }
 
   void add_axis(double y) {
-    const double step = round_step(static_cast<double>(end_ns_), 8);
-    for (double ns = 0; ns <= static_cast<double>(end_ns_); ns += step) {
-      const double x = x_of(static_cast<std::int64_t>(ns));
-      scene_.add(Scene::Box{.x = x, .y = y - kGap, .width = 1, .height = 5, .fill = kGrey});
-      scene_.add(Scene::Text{x, y, time_text(static_cast<std::int64_t>(ns)), 10,
+    for (const std::int64_t ns : time_ticks(end_ns_, 8)) {
+      scene_.add(Scene::Box{.x = x_of(ns), .y = y - kGap, .width = 1, .height = 5, .fill = kGrey});
+      scene_.add(Scene::Text{x_of(ns), y, time_text(ns), 10,
                              ns == 0 ? Scene::Anchor::kStart : Scene::Anchor::kMiddle, false,
                              kGreyText});
     }

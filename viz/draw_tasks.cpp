@@ -220,37 +220,47 @@ class Picture {
     }
   }
 
+  /// What is known of a host's program up to a step of it.
+  struct Walk {
+    std::string before;                                            // the step before
+    std::map<sim::StreamId, std::string> last;                     // on each stream
+    std::map<sim::SignalId, std::string> recorded;                 // what stood before a record
+    std::map<sim::StreamId, std::vector<std::string>> waited_for;  // by what comes next there
+  };
+
   // What a host does one after the other. Where an actor stands for many acts, their order is none
-  // of actors. Of the steps that `after` implies only what they mean is drawn.
+  // of actors.
   void add_programs() {
+    std::vector<std::uint32_t> done(plan_.actors.size(), 0);
     for (const sim::Thread& thread : plan_.threads) {
-      std::vector<std::uint32_t> done(plan_.actors.size(), 0);
-      std::string before;
-      std::map<sim::StreamId, std::string> last;                     // on each stream
-      std::map<sim::SignalId, std::string> recorded;                 // what stood before a record
-      std::map<sim::StreamId, std::vector<std::string>> waited_for;  // by what comes next there
+      Walk walk;
       for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
         const ActorId id = plan_.act(thread, i);
         if (!is_shown(id)) break;
-        const sim::Actor& actor = plan_.actors[id];
-        const std::string now = node_name(id, done[id.value]++);
-        if (is_implied(id)) {
-          if (actor.role == sim::Role::kRecord) recorded[actor.signal] = last[actor.stream];
-          if (actor.role == sim::Role::kWait) {
-            waited_for[actor.stream].push_back(recorded[actor.signal]);
-          }
-          continue;
-        }
-        const bool ordered = is_unrolled(id) || actor.acts == 1;
-        if (!before.empty() && ordered) add_edge(before, now, "", "#a9b2bd", "dotted");
-        before = ordered ? now : std::string();
-        for (const std::string& from : waited_for[actor.stream]) {
-          if (ordered && !from.empty()) add_edge(from, now, "", kInk, "");
-        }
-        waited_for.erase(actor.stream);
-        last[actor.stream] = ordered ? now : std::string();
+        add_step(id, done[id.value]++, walk);
       }
     }
+  }
+
+  // Of the steps that `after` implies only what they mean is drawn.
+  void add_step(ActorId id, std::uint32_t k, Walk& walk) {
+    const sim::Actor& actor = plan_.actors[id];
+    if (is_implied(id)) {
+      if (actor.role == sim::Role::kRecord) walk.recorded[actor.signal] = walk.last[actor.stream];
+      if (actor.role == sim::Role::kWait) {
+        walk.waited_for[actor.stream].push_back(walk.recorded[actor.signal]);
+      }
+      return;
+    }
+    const bool ordered = is_unrolled(id) || actor.acts == 1;
+    const std::string now = ordered ? node_name(id, k) : std::string();
+    if (ordered && !walk.before.empty()) add_edge(walk.before, now, "", "#a9b2bd", "dotted");
+    for (const std::string& from : walk.waited_for[actor.stream]) {
+      if (ordered && !from.empty()) add_edge(from, now, "", kInk, "");
+    }
+    walk.waited_for.erase(actor.stream);
+    walk.before = now;
+    walk.last[actor.stream] = now;
   }
 
   bool is_implied(ActorId id) const {
@@ -314,12 +324,12 @@ class Picture {
     });
     std::vector<std::string> lines;
     if (has_registers) {
-      lines.push_back(
+      lines.emplace_back(
           "An arrow leads from what makes data to what reads it; the number is how many "
           "slots it has. Dashed: only order.");
     }
     if (has_programs) {
-      lines.push_back(
+      lines.emplace_back(
           "Dotted: the order of a host's program. Solid: starts after. Coloured: a "
           "message to another rank.");
     }

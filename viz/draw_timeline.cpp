@@ -215,9 +215,9 @@ class Picture {
       x += 21 + text_width(name, kLabelSize) + 16;
     };
     for (std::size_t kind = 0; kind < used.size(); ++kind) {
-      if (used[kind])
-        add_key({.fill = kKindStyles[kind].fill, .stroke = kInk, .stroke_width = 0.5},
-                kKindStyles[kind].name);
+      if (!used[kind]) continue;
+      add_key({.fill = kKindStyles[kind].fill, .stroke = kInk, .stroke_width = 0.5},
+              kKindStyles[kind].name);
     }
     if (waits) {
       add_key({.fill = "#ffffff", .stroke = kGrey, .stroke_width = 0.8, .hatched = true}, "waits");
@@ -231,21 +231,14 @@ class Picture {
   void add_axis() {
     scene_.add(
         Scene::Box{.x = left_, .y = top_ - 8, .width = right_ - left_, .height = 1, .fill = kGrey});
-    const double step =
-        round_step(static_cast<double>(std::max<std::int64_t>(1, timeline_.end_ns)), 8);
-    for (double ns = 0; ns <= static_cast<double>(timeline_.end_ns); ns += step) {
-      const double x = x_of(static_cast<std::int64_t>(ns));
+    for (const std::int64_t ns : time_ticks(timeline_.end_ns, 8)) {
+      const double x = x_of(ns);
       scene_.add(Scene::Box{
           .x = x, .y = top_ - 8, .width = 1, .height = bottom_ - top_ + 12, .fill = "#e4e8ee"});
-      // The end has a label of its own.
-      const std::string text = time_text(static_cast<std::int64_t>(ns));
-      const bool near_end = hangs_ && x > end_x_ - 40;
-      if (!near_end) {
-        scene_.add(Scene::Text{x, bottom_ + 14, text, 10,
-                               ns == 0 ? Scene::Anchor::kStart : Scene::Anchor::kMiddle, false,
-                               kGreyText});
-      }
-      if (timeline_.end_ns == 0) break;
+      if (hangs_ && x > end_x_ - 40) continue;  // the end has a label of its own
+      scene_.add(Scene::Text{x, bottom_ + 14, time_text(ns), 10,
+                             ns == 0 ? Scene::Anchor::kStart : Scene::Anchor::kMiddle, false,
+                             kGreyText});
     }
   }
 
@@ -348,13 +341,13 @@ class Picture {
 
   // The whole name, or what is left of it that still says something.
   std::string short_label(const Slice& slice, double width) const {
-    const std::string name = label(slice.actor, slice.k);
+    std::string name = label(slice.actor, slice.k);
     if (text_width(name, kLabelSize) <= width) return name;
     const bool computes = slice.kind == WorkKind::kForward || slice.kind == WorkKind::kBackward ||
                           slice.kind == WorkKind::kWeightGrad;
     const std::size_t number = name.find_last_not_of("0123456789");
     if (computes && number != std::string::npos && number + 1 < name.size()) {
-      const std::string micro_batch = name.substr(number + 1);
+      std::string micro_batch = name.substr(number + 1);
       if (text_width(micro_batch, kLabelSize) <= width) return micro_batch;
     }
     return {};

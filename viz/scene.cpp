@@ -49,6 +49,16 @@ void add_svg_text(const Scene::Text& text, std::string& svg) {
   svg += fmt::format(">{}</text>\n", xml_text(text.text));
 }
 
+Scene::Text label_of(const Scene::Box& box) {
+  return {box.x + box.width / 2,
+          box.y + box.height / 2,
+          box.label,
+          box.size,
+          Scene::Anchor::kMiddle,
+          false,
+          box.ink};
+}
+
 void add_svg_box(const Scene::Box& box, std::string& svg) {
   const std::string place =
       fmt::format(R"(x="{}" y="{}" width="{}" height="{}")", pixels(box.x), pixels(box.y),
@@ -73,10 +83,7 @@ void add_svg_box(const Scene::Box& box, std::string& svg) {
   }
   if (group) svg += "</g>";
   svg += '\n';
-  if (box.label.empty()) return;
-  add_svg_text({box.x + box.width / 2, box.y + box.height / 2, box.label, box.size,
-                Scene::Anchor::kMiddle, false, box.ink},
-               svg);
+  if (!box.label.empty()) add_svg_text(label_of(box), svg);
 }
 
 // Stripes for Graphviz, as a list of colours of equal shares.
@@ -90,6 +97,69 @@ std::string stripes(const Scene::Box& box) {
   }
   return colours;
 }
+
+/// A graph of nodes that say where they are.
+class Pinned {
+ public:
+  Pinned(double width, double height) : height_(height), graph_("picture") {
+    graph_.set(graph_.root(), "fontname", "Helvetica");
+    graph_.set(graph_.root(), "notranslate", "true");
+    graph_.set(graph_.root(), "outputorder", "nodesfirst");
+    graph_.set(graph_.root(), "pad", "0");
+    graph_.set_nodes("fixedsize", "true");
+    graph_.set_nodes("fontname", "Helvetica");
+    graph_.set_nodes("label", " ");  // an empty one is not written, and stands for the name
+    graph_.set_nodes("margin", "0");
+    graph_.set_nodes("penwidth", "0");
+    graph_.set_nodes("shape", "box");
+    graph_.set_nodes("style", "filled");
+    graph_.set(node(0, 0, width, height), "fillcolor", "#ffffff");  // the paper
+  }
+
+  void add(const Scene::Box& box) {
+    const Graphviz::Node made =
+        node(box.x, box.y, std::max(box.width, 0.1), std::max(box.height, 0.1));
+    const bool striped = box.hatched && box.width > 2 * kStripe;
+    if (striped) graph_.set(made, "style", "striped");
+    graph_.set(made, "fillcolor", striped ? stripes(box) : box.fill.empty() ? "none" : box.fill);
+    if (!box.stroke.empty()) {
+      graph_.set(made, "color", box.stroke);
+      graph_.set(made, "penwidth", pixels(box.stroke_width));
+    }
+    if (!box.label.empty()) add(label_of(box));
+  }
+
+  void add(const Scene::Text& text) {
+    using Anchor = Scene::Anchor;
+    const double width = text_width(text.text, text.size) * (text.bold ? 1.15 : 1.0) + 4;
+    const bool starts = text.anchor == Anchor::kStart;
+    const bool middle = text.anchor == Anchor::kMiddle;
+    const double left = starts ? text.x : middle ? text.x - width / 2 : text.x - width;
+    const Graphviz::Node made = node(left, text.y - text.size * 0.7, width, text.size * 1.4);
+    graph_.set(made, "shape", "plaintext");
+    graph_.set(made, "style", "");
+    graph_.set(made, "label", label_text(text.text) + (starts ? "\\l" : middle ? "" : "\\r"));
+    graph_.set(made, "fontsize", pixels(text.size));
+    graph_.set(made, "fontcolor", text.ink);
+    if (text.bold) graph_.set(made, "fontname", "Helvetica-Bold");
+  }
+
+  std::string drawing(PictureFormat format) { return graph_.drawing(format, "nop2"); }
+
+ private:
+  Graphviz::Node node(double x, double y, double width, double height) {
+    const Graphviz::Node made = graph_.node(graph_.root(), fmt::format("{}", ++count_));
+    // Graphviz measures from the lower left corner.
+    graph_.set(made, "pos", fmt::format("{:.2f},{:.2f}!", x + width / 2, height_ - y - height / 2));
+    graph_.set(made, "width", inches(width));
+    graph_.set(made, "height", inches(height));
+    return made;
+  }
+
+  double height_;
+  std::size_t count_ = 0;
+  Graphviz graph_;
+};
 
 }  // namespace
 
@@ -139,65 +209,15 @@ std::string Scene::svg() const {
 
 std::string Scene::drawing(PictureFormat format) const {
   if (format == PictureFormat::kSvg) return svg();
-  Graphviz graph("picture");
-  graph.set(graph.root(), "fontname", "Helvetica");
-  graph.set(graph.root(), "notranslate", "true");
-  graph.set(graph.root(), "outputorder", "nodesfirst");
-  graph.set(graph.root(), "pad", "0");
-  graph.set_nodes("fixedsize", "true");
-  graph.set_nodes("fontname", "Helvetica");
-  graph.set_nodes("label", " ");  // an empty one is not written, and stands for the name
-  graph.set_nodes("margin", "0");
-  graph.set_nodes("penwidth", "0");
-  graph.set_nodes("shape", "box");
-  graph.set_nodes("style", "filled");
-  std::size_t number = 0;
-  const auto node = [&](double x, double y, double width, double height) {
-    const Graphviz::Node made = graph.node(graph.root(), fmt::format("{}", ++number));
-    // Graphviz measures from the lower left corner.
-    graph.set(made, "pos", fmt::format("{:.2f},{:.2f}!", x + width / 2, height_ - y - height / 2));
-    graph.set(made, "width", inches(width));
-    graph.set(made, "height", inches(height));
-    return made;
-  };
-  const auto write = [&](const Text& text) {
-    const double width = text_width(text.text, text.size) * (text.bold ? 1.15 : 1.0) + 4;
-    const double left = text.anchor == Anchor::kStart    ? text.x
-                        : text.anchor == Anchor::kMiddle ? text.x - width / 2
-                                                         : text.x - width;
-    const Graphviz::Node made = node(left, text.y - text.size * 0.7, width, text.size * 1.4);
-    const char* side = text.anchor == Anchor::kStart    ? "\\l"
-                       : text.anchor == Anchor::kMiddle ? ""
-                                                        : "\\r";
-    graph.set(made, "shape", "plaintext");
-    graph.set(made, "style", "");
-    graph.set(made, "label", label_text(text.text) + side);
-    graph.set(made, "fontsize", pixels(text.size));
-    graph.set(made, "fontcolor", text.ink);
-    if (text.bold) graph.set(made, "fontname", "Helvetica-Bold");
-  };
-  Graphviz::Node paper = node(0, 0, width_, height_);
-  graph.set(paper, "fillcolor", "#ffffff");
+  Pinned picture(width_, height_);
   for (const Item& item : items_) {
-    if (!item.is_box) {
-      write(item.text);
-      continue;
+    if (item.is_box) {
+      picture.add(item.box);
+    } else {
+      picture.add(item.text);
     }
-    const Box& box = item.box;
-    const Graphviz::Node made =
-        node(box.x, box.y, std::max(box.width, 0.1), std::max(box.height, 0.1));
-    const bool striped = box.hatched && box.width > 2 * kStripe;
-    if (striped) graph.set(made, "style", "striped");
-    graph.set(made, "fillcolor", striped ? stripes(box) : box.fill.empty() ? "none" : box.fill);
-    if (!box.stroke.empty()) {
-      graph.set(made, "color", box.stroke);
-      graph.set(made, "penwidth", fmt::format("{:.1f}", box.stroke_width));
-    }
-    if (box.label.empty()) continue;
-    write({box.x + box.width / 2, box.y + box.height / 2, box.label, box.size, Anchor::kMiddle,
-           false, box.ink});
   }
-  return graph.drawing(format, "nop2");
+  return picture.drawing(format);
 }
 
 }  // namespace pipesim::viz
