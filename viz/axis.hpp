@@ -1,6 +1,8 @@
 // Where the ticks of an axis stand.
 #pragma once
 
+#include <initializer_list>
+
 namespace pipesim::viz {
 
 /// A round step that gives about `count` ticks: 1, 2 or 5 times a power of ten, at least 1.
