@@ -205,7 +205,7 @@ class Page {
   }
 
   addContents() {
-    const names = {cycle: "Cycle", hints: "What to look at", roots: "Roots", graph: "Graph", timeline: "Timeline",
+    const names = {broken: "What broke", mismatches: "What met", cycle: "Cycle", hints: "What to look at", roots: "Roots", graph: "Graph", timeline: "Timeline",
       ranks: "Ranks", schedule: "Schedule", memory: "Memory", waits: "Waits", actors: "Actors"};
     const links = Object.entries(names)
       .filter(([id]) => this.element(id)?.tagName === "SECTION" && !this.element(id).hidden)
