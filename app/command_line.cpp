@@ -76,6 +76,8 @@ void add_views(po::options_description& options) {
       "for each rank (docs/trace.md)");
   add("schedule", file("FILE"), "write the pipeline schedule that ran as PyTorch's CSV");
   add("dot", file("FILE"), "write the wait-for graph for Graphviz");
+  add("html", file("FILE"),
+      "write one page that shows it all, to open in a browser (docs/html.md)");
   add("all", "list and draw every wait, not only those of the cycle");
   add("color", file("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
   add("help,h", "print this help");
@@ -230,6 +232,7 @@ constexpr std::string_view kRunHelp =
     "  pipesim run scenarios/swin_2x2x2.yaml --set acc=2 --set bwd_dst_buffer=backward\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --patch fix.yaml\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --dot hang.dot && dot -Tsvg hang.dot -o hang.svg\n"
+    "  pipesim run scenarios/swin_2x2x2.yaml --html hang.html\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --json | jq .cycle\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --trace swin.json.gz\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --until rank1:nccl-1998#2\n"
@@ -765,6 +768,7 @@ Views views(const po::variables_map& values, bool state_is_printed) {
   result.all = values.count("all") > 0;
   result.timeline = values.count("timeline") > 0;
   result.dot_path = text_of(values, "dot");
+  result.html_path = text_of(values, "html");
   result.schedule_path = text_of(values, "schedule");
   result.log_path = text_of(values, "log");
   result.log_folder = text_of(values, "log-dir");
@@ -790,7 +794,7 @@ Views views(const po::variables_map& values, bool state_is_printed) {
 GoalCommand goal_command(const po::variables_map& values) {
   for (const char* option :
        {"set", "patch", "params", "until", "engine", "jitter", "seed", "save-state", "stacks",
-        "log", "log-dir", "schedule", "replay", "trace", "timeline"}) {
+        "log", "log-dir", "schedule", "replay", "trace", "timeline", "html"}) {
     if (values.count(option) == 0) continue;
     throw UsageError(fmt::format(
         "--{} is for scenarios: a GOAL file takes --loggops, --json, --dot, --all and --color",

@@ -1,5 +1,6 @@
 #include "app/views.hpp"
 
+#include <optional>
 #include <vector>
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include "models/pipeline_report.hpp"
 #include "models/remedies.hpp"
 #include "models/timeline.hpp"
+#include "viz/html_page.hpp"
 #include "viz/json_report.hpp"
 #include "viz/run_log.hpp"
 #include "viz/stack_dump.hpp"
@@ -39,6 +41,15 @@ void write_logs(const std::string& folder, const std::vector<std::string>& logs)
   for (std::size_t rank = 0; rank < logs.size(); ++rank) {
     write_file(fmt::format("{}/rank_{}.log", folder, rank), logs[rank]);
   }
+}
+
+// With what takes runs of its own, and what is known of times.
+viz::Report whole_report(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
+  viz::Report report = report_of_end(graph, simulation, all);
+  report.pipeline = models::pipeline_report(graph, simulation.lowered, simulation.outcome);
+  report.memory = models::memory_report(graph, simulation.lowered, simulation.outcome);
+  report.remedies = models::find_remedies(graph, simulation.explanation, simulation.jitter);
+  return report;
 }
 
 }  // namespace
@@ -93,6 +104,12 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
   }
   const models::Timeline timeline =
       views.need_timeline() ? models::timeline(graph, simulation) : models::Timeline();
+  std::optional<viz::Report> report;
+  if (views.html_path) {
+    report.emplace(whole_report(graph, simulation, true));
+    write_file(*views.html_path, viz::html_page(*report, simulation, timeline, views.all));
+    if (!views.all) report->all_waits.clear();
+  }
   if (views.trace_path) {
     write_trace(graph, simulation, timeline, *views.trace_path, console);
     if (*views.trace_path == "-") return exit_code(explanation);
@@ -110,12 +127,9 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
     console.out << viz::stack_dump(explanation, shown_path);
     return exit_code(explanation);
   }
-  viz::Report report = report_of_end(graph, simulation, views.all);
-  report.pipeline = models::pipeline_report(graph, simulation.lowered, simulation.outcome);
-  report.memory = models::memory_report(graph, simulation.lowered, simulation.outcome);
-  report.remedies = models::find_remedies(graph, explanation, simulation.jitter);
-  console.out << (views.json ? viz::json_report(report)
-                             : viz::text_report(report, {console.out_colour}));
+  if (!report) report.emplace(whole_report(graph, simulation, views.all));
+  console.out << (views.json ? viz::json_report(*report)
+                             : viz::text_report(*report, {console.out_colour}));
   if (views.timeline) {
     console.out << '\n'
                 << viz::terminal_timeline(graph, simulation, timeline,

@@ -21,13 +21,14 @@ struct Views {
   bool all = false;       // every wait, not only the cycle
   bool timeline = false;  // in letters, below the report as text
   std::optional<std::string> dot_path;
+  std::optional<std::string> html_path;      // the page
   std::optional<std::string> schedule_path;  // the pipeline schedule as PyTorch's CSV
   std::optional<std::string> log_path;       // the log of all ranks
   std::optional<std::string> log_folder;     // a log for each rank
   std::optional<std::string> trace_path;     // see write_trace
 
   bool need_log() const { return log_path || log_folder; }
-  bool need_timeline() const { return timeline || trace_path; }
+  bool need_timeline() const { return timeline || trace_path || html_path; }
 };
 
 /// Writes what `views` asks for. `shown_path` is the file that the scenario came from. Returns the

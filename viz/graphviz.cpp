@@ -4,6 +4,7 @@
 // lib/cgraph/id.c).
 #include "viz/graphviz.hpp"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -73,6 +74,21 @@ int append_text(void* target, const char* text) {
 }
 
 int no_flush(void* /*target*/) { return 0; }
+
+/// DOT text that is read.
+struct Reader {
+  std::string_view rest;
+};
+
+// As much as fits, but not more than a line: what cgraph's own readers do.
+int read_text(void* source, char* buffer, int size) {
+  Reader& reader = *static_cast<Reader*>(source);
+  const std::size_t line = std::min(reader.rest.find('\n'), reader.rest.size() - 1) + 1;
+  const std::size_t length = std::min(line, static_cast<std::size_t>(size));
+  reader.rest.copy(buffer, length);
+  reader.rest.remove_prefix(length);
+  return static_cast<int>(length);
+}
 
 // cgraph takes char* and copies it.
 char* text_of(const char* value) { return const_cast<char*>(value); }
@@ -228,7 +244,13 @@ std::string Graphviz::drawing(PictureFormat format, const char* engine) {
   std::string result;
   {
     const std::unique_ptr<GVC_t, ContextCloser> context(gvContext());
-    const std::unique_ptr<Agraph_t, GraphCloser> graph(agmemread(text.c_str()));
+    Ids ids;
+    Agiodisc_t from_string = AgIoDisc;
+    from_string.afread = read_text;
+    Ids::Discipline discipline{{&AgMemDisc, &id_discipline, &from_string}, &ids};
+    Reader reader{text};
+    const std::unique_ptr<Agraph_t, GraphCloser> graph(agread(&reader, &discipline.cgraph));
+    if (graph) graph->clos->disc.io = &AgIoDisc;
     char* data = nullptr;
     unsigned length = 0;
     if (graph && gvLayout(context.get(), graph.get(), engine) == 0) {

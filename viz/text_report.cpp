@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "models/expectation.hpp"
-#include "models/jitter.hpp"
+#include "viz/report_lines.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
 
@@ -22,8 +21,6 @@ using models::Progress;
 using models::RankReport;
 using models::Wait;
 using sim::Verdict;
-using sim::WaitKind;
-using sim::WaitNodeKind;
 
 constexpr const char* kRed = "31;1";
 constexpr const char* kGreen = "32;1";
@@ -31,59 +28,14 @@ constexpr const char* kYellow = "33;1";
 constexpr const char* kBold = "1";
 constexpr const char* kDim = "2";
 
-// "ranks 1 to 3 were taken down at 600 s by the watchdog: all_reduce#2 (train.py:88) ...".
-std::string death_text(const models::DeathReport& death, const std::vector<std::uint32_t>& ranks) {
-  const bool one = ranks.size() == 1;
-  const std::string who = fmt::format("rank{} {}", one ? "" : "s", viz::ranges(ranks));
-  const std::string when = time_text(death.time_ns);
-  std::string act = death.in ? act_text(*death.in) : "";
-  if (death.in && !death.in->at.empty()) act += fmt::format(" ({})", death.in->at);
-  const std::string what = death.what.empty() ? "" : ": " + death.what;
-  switch (death.cause) {
-    case sim::DeathCause::kAtTime:
-      return fmt::format("{} died at {}{}", who, when, what);
-    case sim::DeathCause::kAtAct:
-    case sim::DeathCause::kFatalCall:
-      return fmt::format("{} died at {} in {}{}", who, when, act, what);
-    case sim::DeathCause::kDeviceError:
-      return fmt::format("{} died at {} in {}, where the error of the device surfaced{}", who, when,
-                         act, what);
-    case sim::DeathCause::kLinkError:
-      return fmt::format("{} died at {}: {} ended in an error, after all retries", who, when, act);
-    case sim::DeathCause::kWatchdog:
-      // What hosts do themselves raises an exception in the host's program.
-      if (!death.in->collective)
-        return fmt::format("{} gave up at {}: {} timed out", who, when, act);
-      return fmt::format("{} {} taken down at {} by the watchdog: {} was not done in time", who,
-                         one ? "was" : "were", when, act);
-    case sim::DeathCause::kTimeout:
-      return fmt::format("{} gave up at {}: {} timed out", who, when, act);
-    case sim::DeathCause::kLauncher:
-      break;
-  }
-  return fmt::format("{} {} ended at {} by the launcher", who, one ? "was" : "were", when);
-}
-
-std::string timing_text(const sim::Jitter& jitter) {
-  return jitter.free ? fmt::format("All durations are drawn at random: seed {}", jitter.seed)
-                     : fmt::format("Durations vary by {} at most: seed {}",
-                                   models::jitter_text(jitter), jitter.seed);
-}
-
 std::string styled(const char* style, const std::string& text, const TextOptions& options) {
   return options.colour ? fmt::format("\033[{}m{}\033[0m", style, text) : text;
-}
-
-// What more is known of an act.
-std::string detail(const ActInfo& act) {
-  if (act.micro_batch == 0) return models::printable(act.statement);
-  return fmt::format("micro-batch {}", act.micro_batch);
 }
 
 std::vector<std::string> act_row(const std::string& number, const ActInfo& act,
                                  const TextOptions& options) {
   return {number, fmt::format("rank {}", act.rank), act.stream,
-          styled(kBold, act_text(act), options), detail(act)};
+          styled(kBold, act_text(act), options), act_detail(act)};
 }
 
 class TextReport {
@@ -93,17 +45,17 @@ class TextReport {
 
   std::string run() {
     add_verdict();
-    add_deaths(false);
-    if (!explanation_.mismatches.empty()) add_mismatches();
+    add_lines("What broke", broken_lines(explanation_));
+    add_lines("What met and does not fit", mismatch_lines(explanation_));
     if (!explanation_.cycle.empty()) add_cycle();
-    if (!explanation_.roots.empty()) add_roots();
+    add_lines(roots_heading(explanation_), root_lines(explanation_));
     if (!report_.misplacements.empty() || !report_.remedies.empty()) add_hints();
     add_ranks();
     add_finish_times();
     if (report_.pipeline) add_pipeline(*report_.pipeline);
     if (report_.memory) add_memory(*report_.memory);
     if (explanation_.stuck > 0) add_collateral();
-    add_deaths(true);
+    add_lines("How the job ends", end_lines(explanation_));
     if (!report_.all_waits.empty()) add_all_waits();
     text_ += styled(kDim, "fingerprint " + fingerprint_text(explanation_.fingerprint)) + "\n";
     return std::move(text_);
@@ -111,12 +63,8 @@ class TextReport {
 
  private:
   void add_verdict();
-  void add_deaths(bool after_rest);
-  void add_mismatches();
+  void add_lines(const std::string& heading, const std::vector<std::string>& lines);
   void add_cycle();
-  void add_roots();
-  static bool same_wait(const models::Root& a, const models::Root& b);
-  static std::string root_text(const Wait& first, const std::vector<std::uint32_t>& ranks);
   void add_hints();
   void add_ranks();
   void add_finish_times();
@@ -126,7 +74,6 @@ class TextReport {
   std::string distances_text(std::uint32_t behind) const;
   void add_all_waits();
   void add_heading(const std::string& text) { text_ += fmt::format("\n{}\n", styled(kBold, text)); }
-  std::string progress_text(const Progress& progress) const;
   std::string device_text(const RankReport& rank) const;
   std::string styled(const char* style, const std::string& text) const {
     return viz::styled(style, text, options_);
@@ -162,161 +109,21 @@ void TextReport::add_cycle() {
   }
 }
 
-// Ranks that died alike are told once.
-void TextReport::add_deaths(bool after_rest) {
-  std::vector<std::string> lines;
-  if (!after_rest) {
-    for (const models::DeviceErrorReport& error : explanation_.device_errors) {
-      lines.push_back(fmt::format("rank {} {} ended at {} in an error of the device: {}",
-                                  error.rank, act_text(error.in), time_text(error.time_ns),
-                                  error.what));
-    }
-  }
-  const std::vector<models::DeathReport>& deaths = explanation_.deaths;
-  const auto alike = [](const models::DeathReport& a, const models::DeathReport& b) {
-    const auto act = [](const models::DeathReport& death) {
-      return death.in ? act_text(*death.in) + death.in->at : "";
-    };
-    return a.after_rest == b.after_rest && a.time_ns == b.time_ns && a.cause == b.cause &&
-           a.what == b.what && act(a) == act(b);
-  };
-  for (std::size_t i = 0; i < deaths.size();) {
-    std::size_t end = i;
-    std::vector<std::uint32_t> ranks;
-    while (end < deaths.size() && alike(deaths[i], deaths[end]))
-      ranks.push_back(deaths[end++].rank);
-    std::sort(ranks.begin(), ranks.end());
-    if (deaths[i].after_rest == after_rest) lines.push_back(death_text(deaths[i], ranks));
-    i = end;
-  }
+void TextReport::add_lines(const std::string& heading, const std::vector<std::string>& lines) {
   if (lines.empty()) return;
-  add_heading(after_rest ? "How the job ends" : "What broke");
+  add_heading(heading);
   for (const std::string& line : lines) text_ += fmt::format("  {}\n", line);
-}
-
-void TextReport::add_mismatches() {
-  constexpr std::size_t kMost = 20;
-  add_heading("What met and does not fit");
-  const std::size_t shown = std::min(kMost, explanation_.mismatches.size());
-  for (std::size_t i = 0; i < shown; ++i) {
-    const models::Misfit& misfit = explanation_.mismatches[i];
-    const auto side = [&](const std::vector<std::uint32_t>& ranks, const ActInfo& act) {
-      return fmt::format("rank{} {} {}{}", ranks.size() == 1 ? "" : "s", viz::ranges(ranks),
-                         act_text(act),
-                         act.at.empty() ? "" : fmt::format(" ({})", models::printable(act.at)));
-    };
-    std::vector<std::uint32_t> ranks = misfit.ranks;
-    std::sort(ranks.begin(), ranks.end());
-    text_ += fmt::format("  {} {} {}: {}\n", side({misfit.first.rank}, misfit.first),
-                         misfit.message ? "was received by" : "met", side(ranks, misfit.second),
-                         fmt::join(misfit.differences, ", "));
-  }
-  if (shown < explanation_.mismatches.size()) {
-    text_ += fmt::format("  and {} more\n", explanation_.mismatches.size() - shown);
-  }
-}
-
-void TextReport::add_roots() {
-  add_heading(explanation_.verdict == Verdict::kMismatch ? "Waits that end elsewhere:"
-              : explanation_.cycle.empty() ? "No cycle. What everything waits for in the end:"
-                                           : "Beside the cycle, waits that end elsewhere:");
-  std::vector<std::vector<const models::Root*>> groups;
-  for (const models::Root& root : explanation_.roots) {
-    const auto known = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
-      return same_wait(*group.front(), root);
-    });
-    if (known == groups.end()) {
-      groups.push_back({&root});
-    } else {
-      known->push_back(&root);
-    }
-  }
-  for (const auto& group : groups) {
-    std::vector<std::uint32_t> ranks;
-    std::uint32_t least = group.front()->waiting;
-    std::uint32_t most = least;
-    for (const models::Root* root : group) {
-      ranks.push_back(root->party.rank);
-      least = std::min(least, root->waiting);
-      most = std::max(most, root->waiting);
-    }
-    // One link is one cause, whichever end is out of reach.
-    if (group.front()->first.kind == WaitKind::kFailedLink) {
-      least = most;
-      ranks.resize(1);
-    }
-    text_ += fmt::format("  {}; {}{} behind {}\n", root_text(group.front()->first, ranks),
-                         least == most ? "" : fmt::format("{} to ", least), counted(most, "act"),
-                         ranks.size() == 1 ? "it" : "each");
-  }
-}
-
-// Whether one sentence does for both.
-bool TextReport::same_wait(const models::Root& a, const models::Root& b) {
-  if (a.first.kind == WaitKind::kFailedLink) return a.first.link == b.first.link;
-  return a.party.kind == b.party.kind && a.first.kind == b.first.kind &&
-         a.first.from.act.actor == b.first.from.act.actor &&
-         a.first.from.act.act == b.first.from.act.act;
-}
-
-// What `first` waits for in vain, of `ranks` where it is ranks.
-std::string TextReport::root_text(const Wait& first, const std::vector<std::uint32_t>& ranks) {
-  const std::string waiter = party_text(first.from);
-  const std::string stage = stage_text(first.from.act);
-  if (first.to.kind != WaitNodeKind::kRank) {
-    if (first.kind == WaitKind::kPeerOfMessage) {
-      return fmt::format("{} waits for a message that no rank sends ({})", waiter, stage);
-    }
-    return first.kind == WaitKind::kHostWait
-               ? fmt::format("{} waits for a key that no rank comes to set", waiter)
-               : fmt::format("{} waits for input from outside that never comes", waiter);
-  }
-  const bool one = ranks.size() == 1;
-  const std::string come =
-      fmt::format("rank{} {} never come{} to", one ? "" : "s", viz::ranges(ranks), one ? "s" : "");
-  switch (first.kind) {
-    case WaitKind::kLock:
-      return fmt::format(
-          "rank {} thread '{}' never comes to unlock '{}', for which {} waits first ({})",
-          first.to.rank, first.holder, first.lock, waiter, stage);
-    case WaitKind::kDeadRank:
-      if (first.from.rank == first.to.rank) {
-        return fmt::format("rank {} has a device that failed, on which {} stands first ({})",
-                           first.to.rank, waiter, stage);
-      }
-      return fmt::format("rank{} {} {} dead, for which {} waits first ({})", one ? "" : "s",
-                         viz::ranges(ranks), one ? "is" : "are", waiter, stage);
-    case WaitKind::kFailedLink:
-      return fmt::format("{} cannot reach rank {} over {} ({})", waiter, first.to.rank, first.link,
-                         stage);
-    case WaitKind::kPeerOfMessage:
-      return fmt::format("{} the other end of a message, for which {} waits first ({})", come,
-                         waiter, stage);
-    case WaitKind::kCommunicatorCreation:
-      return fmt::format("{} the creation of a communicator, for which {} waits first ({})", come,
-                         waiter, stage);
-    default:
-      return fmt::format("{} {}, for which {} waits first ({})", come, act_text(first.from.act),
-                         waiter, stage);
-  }
 }
 
 void TextReport::add_hints() {
   add_heading("What to look at");
   for (const models::Misplacement& found : report_.misplacements) {
-    text_ +=
-        fmt::format("  {} feeds stream '{}' but runs on '{}', where {}{} stands in front of it.\n",
-                    found.act.op, found.feeds_stream, found.act.stream, found.behind.op,
-                    found.behind.micro_batch == 0 ? std::string() : " of " + detail(found.behind));
+    text_ += fmt::format("  {}\n", misplacement_text(found));
   }
   if (report_.remedies.empty()) return;
-  text_ += "  Each of these changes alone lets this run complete (tried):\n";
+  text_ += fmt::format("  {}\n", kRemediesHeading);
   for (const models::Remedy& remedy : report_.remedies) {
-    text_ += remedy.kind == models::Remedy::Kind::kStream
-                 ? fmt::format("    {} on stream '{}' instead of '{}'\n", remedy.op,
-                               remedy.to_stream, remedy.from_stream)
-                 : fmt::format("    {} slots instead of {} in register '{}' of {}\n", remedy.slots,
-                               remedy.slots_before, remedy.reg, remedy.op);
+    text_ += fmt::format("    {}\n", remedy_text(remedy));
   }
 }
 
@@ -324,33 +131,6 @@ std::string TextReport::device_text(const RankReport& rank) const {
   if (explanation_.verdict == Verdict::kLimit) return "not at rest";
   if (rank.dead) return styled(kRed, "dead");
   return rank.spins ? styled(kRed, "100 % (spins)") : "idle";
-}
-
-// "2 done, 3rd at nccl-1998 (started, spins)": as people tell it.
-std::string TextReport::progress_text(const Progress& progress) const {
-  std::string text = fmt::format("{} of {} done", progress.done, progress.expected);
-  if (!progress.stuck) return text;
-  if (progress.program) {
-    text += fmt::format(", at {}", act_text(*progress.stuck));
-    if (!progress.stuck->at.empty()) text += ", " + models::printable(progress.stuck->at);
-  } else if (progress.steps) {
-    text += fmt::format(", at {}", act_text(*progress.stuck));
-  } else {
-    text += fmt::format(", {} at {}", ordinal(progress.stuck->act), progress.stuck->op);
-  }
-  const bool waits = progress.stuck->stage == models::ActStage::kNotEntered ||
-                     progress.stuck->stage == models::ActStage::kLaunched;
-  if (waits && progress.wait) {
-    const std::string other = progress.wait->to.kind == WaitNodeKind::kAct
-                                  ? act_text(progress.wait->to.act)
-                                  : party_text(progress.wait->to);
-    const bool launched = progress.stuck->stage == models::ActStage::kLaunched;
-    text += fmt::format(" ({}{} {})", launched ? "launched, " : "",
-                        launched ? "behind" : wait_text(*progress.wait), other);
-  } else {
-    text += fmt::format(" ({})", stage_text(*progress.stuck));
-  }
-  return text;
 }
 
 // Ranks that say the same are told once, where the first of them stands.

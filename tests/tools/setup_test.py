@@ -123,6 +123,15 @@ class Setup(unittest.TestCase):
         for package in ("cmake", "catch2", "clang-tidy", "python3"):
             self.assertIn(f" {package}", call)
 
+    def test_only_who_asks_for_it_gets_a_browser(self):
+        self.run_setup("test")
+        self.run_setup("test", PIPESIM_BROWSER="yes")
+        self.run_setup("run", PIPESIM_BROWSER="yes")
+        without, with_browser, only_run = self.apt_calls()
+        self.assertNotIn("chromium", without)
+        self.assertIn(" chromium chromium-driver", with_browser)
+        self.assertNotIn("chromium", only_run)
+
     def test_the_benchmarks_need_more(self):
         self.run_setup("bench")
         (call,) = self.apt_calls()

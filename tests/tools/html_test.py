@@ -1,0 +1,393 @@
+"""The page of `pipesim run --html` in a browser: it opens without errors, asks for nothing, and does
+what it says.
+
+    html_test.py PROGRAM
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from browser import Browser, why_not
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
+
+PAGES = {
+    "swin": ("scenarios/swin_2x2x2.yaml",),
+    "completed": ("scenarios/pipeline_1f1b.yaml",),
+    "crash": ("scenarios/rank_segfault.yaml",),
+    "collectives": ("scenarios/ddp_2x8_all_reduce.yaml",),
+    "large": ("scenarios/pipeline_1f1b.yaml", "--set", "stages=64"),
+    "unfolded": ("scenarios/swin_2x2x2.yaml", "--all"),
+    "stopped": ("scenarios/swin_2x2x2.yaml", "--until", "20us"),
+}
+
+# Of labels of the timeline: pairs that lie on each other.
+OVERLAPS = """
+  const boxes = [...document.querySelectorAll("#timeline-frame .label, #timeline-frame .axis text")]
+      .map((label) => [label.textContent, label.getBoundingClientRect()]);
+  const found = [];
+  for (let i = 0; i < boxes.length; ++i) {
+    for (let k = i + 1; k < boxes.length; ++k) {
+      const [a, b] = [boxes[i][1], boxes[k][1]];
+      const over = a.left < b.right - 1 && b.left < a.right - 1 && a.top < b.bottom - 3 && b.top < a.bottom - 3;
+      const axis = a.bottom <= document.querySelector("#timeline-frame .axis").getBoundingClientRect().bottom;
+      if (over && !axis) found.push([boxes[i][0], boxes[k][0]]);
+    }
+  }
+  return found;
+"""
+
+
+class Html(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(temporary.cleanup)
+        cls.pages = {}
+        for name, arguments in PAGES.items():
+            path = pathlib.Path(temporary.name, f"{name}.html")
+            subprocess.run([PROGRAM, "run", *arguments, "--html", path], cwd=ROOT, check=False,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+            cls.pages[name] = path
+        cls.browser = Browser()
+        cls.browser.__enter__()
+        cls.addClassCleanup(cls.browser.__exit__)
+
+    def open(self, name, width=1280, height=900, scheme="light"):
+        browser = self.browser
+        browser.size(width, height)
+        browser.media(scheme)
+        browser.open(self.pages[name])
+        browser.js("try { localStorage.clear(); } catch (error) {}")
+        browser.frame()
+        return browser
+
+    def texts(self, selector):
+        return self.browser.js(
+            "return [...document.querySelectorAll(arguments[0])].map((found) => found.textContent.trim());",
+            selector)
+
+    def tooltip(self):
+        return self.browser.js("const tooltip = document.getElementById('tooltip');"
+                               "return tooltip.hidden ? null : tooltip.innerText;")
+
+    def selected_nodes(self, name="selected"):
+        return sorted(self.browser.js(
+            "return [...document.querySelectorAll(`#graph-frame g.node.${arguments[0]}`)]"
+            ".map((node) => node.dataset.name);", name))
+
+    def ranks_of_lanes(self):
+        return self.browser.js("return [...new Set([...document.querySelectorAll("
+                               "'#timeline-frame text.rank')].map((text) => text.textContent))];")
+
+    def test_it_opens_without_errors_and_asks_for_nothing(self):
+        for name, path in self.pages.items():
+            self.assertLess(path.stat().st_size, 1_000_000, name)
+            for width, height in ((1280, 900), (375, 812)):
+                for scheme in ("light", "dark"):
+                    with self.subTest(page=name, width=width, scheme=scheme):
+                        browser = self.browser
+                        browser.addresses()
+                        self.open(name, width, height, scheme)
+                        self.assertEqual([], browser.console())
+                        asked = [address for address in browser.addresses()
+                                 if not address.startswith("data:")]
+                        self.assertEqual([path.as_uri()], asked)
+                        shown = browser.js("return [document.documentElement.scrollWidth, innerWidth];")
+                        self.assertEqual(width, shown[1])
+                        self.assertLessEqual(shown[0], width)
+                        self.assertEqual([], browser.js(OVERLAPS))
+
+    def test_it_says_what_hangs(self):
+        self.open("swin")
+        self.assertEqual(["deadlock"], self.texts("#verdict"))
+        self.assertEqual(["swin_2x2x2 hangs"], self.texts("h1"))
+        self.assertEqual(["The cycle: 10 waits, ranks 0 and 1, micro-batches 1 to 3"], self.texts("#cycle h2"))
+        self.assertEqual(10, len(self.texts("#table-cycle tbody tr")))
+        self.assertEqual(["BdstBuf feeds stream 'backward' but runs on 'forward', where nccl-1998 of "
+                          "micro-batch 3 stands in front of it."], self.texts("#look-at li"))
+        self.assertEqual(3, len(self.texts("#remedies li")))
+        self.open("crash")
+        self.assertIn("rank 9 died at 15 ms", self.texts("#broken li")[0])
+        self.assertIn("rank 9 is dead", self.texts("#roots li")[0])
+        # Where it died is what the timeline begins with.
+        self.assertIn("rank 9", self.ranks_of_lanes())
+
+    def test_the_whole_report_is_there_without_scripts(self):
+        text = self.pages["swin"].read_text("utf-8").split("<noscript>")[1].split("</noscript>")[0]
+        self.assertIn("The cycle: 10 waits, ranks 0 and 1, micro-batches 1 to 3", text)
+
+    def test_hovering_shows_an_act_and_what_it_waits_for(self):
+        browser = self.open("swin")
+        self.assertIsNone(self.tooltip())
+        browser.hover("#graph-frame g.node[data-name='rank 0 BdstBuf#1']")
+        self.assertIn("rank 0 BdstBuf#1", self.tooltip())
+        self.assertIn("stands in its stream behind rank 0 nccl-1998#3", self.tooltip())
+        browser.hover("#graph-frame g.edge[data-name='rank 1 Repeat#3->rank 1 Zeros#2'] text")
+        self.assertIn("needs a slot of its 'ctrl' back from rank 1 Zeros#2", self.tooltip())
+        # The first chip of rank 0 is what stands in front of its stream.
+        browser.hover("#timeline-frame .chip.cycle")
+        self.assertIn("stands in its stream behind rank 0 nccl-1998#3", self.tooltip())
+        browser.hover("#timeline-frame .slice.k-forward[data-slice]")
+        self.assertRegex(self.tooltip(), r"^rank 0 F0#1\nmicro-batch 1, stream forward, forward, from 300 ns to 1.3 us: 1 us")
+        browser.hover("h1")
+        self.assertIsNone(self.tooltip())
+
+    def both_ends_are_shown(self, first, second):
+        browser = self.browser
+        self.assertEqual(sorted([first, second]), self.selected_nodes())
+        inside = browser.js("""
+          const inside = (box, frame) => box.left >= frame.left - 1 && box.right <= frame.right + 1 &&
+              box.top >= frame.top - 1 && box.bottom <= frame.bottom + 1;
+          const all = (selector, frame) => [...document.querySelectorAll(selector)].map((found) =>
+              inside(found.getBoundingClientRect(), document.querySelector(frame).getBoundingClientRect()));
+          return [all("#graph-frame g.node.selected", "#graph-frame"),
+                  all("#timeline-frame .selected-mark", "#timeline-frame"),
+                  all("#waits tr.selected", "#waits .table-frame")];""")
+        nodes, marks, rows = inside
+        self.assertEqual([True, True], nodes)
+        self.assertGreaterEqual(len(marks), 2)
+        self.assertTrue(all(marks), marks)
+        self.assertEqual([True], rows)
+        self.assertEqual(1, len(self.texts("#timeline-frame .wait-arrow")))
+
+    def test_a_click_on_a_wait_goes_to_both_ends(self):
+        browser = self.open("swin")
+        browser.click("#table-cycle tbody tr:nth-child(8) button")
+        self.both_ends_are_shown("rank 0 nccl-2108#1", "rank 0 B0#1")
+        # And to where they can be seen: a picture is in the window.
+        self.assertTrue(browser.js(
+            "const box = document.getElementById('graph-frame').getBoundingClientRect();"
+            "return box.top < innerHeight / 2 && box.bottom > innerHeight / 2;"))
+        self.assertTrue(self.texts("#selection")[0].startswith("Wait 8 of the cycle"))
+        browser.click("#graph-frame g.edge[data-name='rank 1 F1#3->rank 1 Repeat#3'] text")
+        self.both_ends_are_shown("rank 1 F1#3", "rank 1 Repeat#3")
+        self.assertTrue(self.texts("#selection")[0].startswith("Wait 3 of the cycle"))
+        # The last one closes the circle.
+        browser.click("#table-cycle tbody tr:nth-child(10) button")
+        self.both_ends_are_shown("rank 0 BdstBuf#1", "rank 0 nccl-1998#3")
+        browser.js("[...document.querySelectorAll('#selection button')]"
+                   ".find((button) => button.textContent === 'Next').click();")
+        browser.frame()
+        self.both_ends_are_shown("rank 0 nccl-1998#3", "rank 1 nccl-1998#3")
+        browser.press("Escape")
+        self.assertEqual([], self.selected_nodes())
+        self.assertEqual([], self.texts("tr.selected"))
+        self.assertTrue(browser.js("return document.getElementById('selection').hidden;"))
+
+    def test_a_click_on_an_act_shows_what_it_waits_for(self):
+        browser = self.open("swin")
+        browser.click("#graph-frame g.node[data-name='rank 0 BdstBuf#1']")
+        self.assertEqual(["rank 0 BdstBuf#1"], self.selected_nodes())
+        self.assertEqual(["rank 0 nccl-1998#3"], self.selected_nodes("end"))
+        self.assertEqual(["BdstBuf#1"], self.texts("#waits tr.selected td:nth-child(3)"))
+        browser.click("#timeline-frame .chip.cycle")  # the same act
+        self.assertEqual(["rank 0 BdstBuf#1"], self.selected_nodes())
+
+    def test_without_a_cycle_the_roots_are_strong(self):
+        browser = self.open("crash")
+        self.assertEqual(["rank 0 all_reduce world#1", "rank 9"], sorted(browser.js(
+            "return [...document.querySelectorAll('#graph-frame g.node.on-cycle')]"
+            ".map((node) => node.dataset.name);")))
+        browser.click("#graph-frame g.node[data-name='rank 9']")
+        self.assertEqual(["rank 0 all_reduce world#1"], self.selected_nodes())
+        self.assertIn("waits for what died with rank 9", " ".join(self.texts("#selection")))
+        # What spins goes on to spin: its slice ends with the picture, not with what happened last.
+        ends = browser.js("""
+          const strong = [...document.querySelectorAll("#timeline-frame .slice[data-cycle]")];
+          const moment = document.querySelector("#timeline-frame .lanes .moment").getBoundingClientRect();
+          return strong.map((slice) => slice.getBoundingClientRect().right - moment.right);""")
+        self.assertGreater(len(ends), 0)
+        self.assertGreater(min(ends), 5)
+
+    def test_the_filter_leaves_ranks_out(self):
+        browser = self.open("swin")
+        browser.type_in("#rank-filter", "1, 6-7")
+        self.assertEqual(["rank 1", "rank 6", "rank 7"], self.ranks_of_lanes())
+        self.assertEqual(["1", "6", "7"], self.texts("#table-ranks tbody td.c-rank"))
+        self.assertEqual({"1", "6", "7"}, set(self.texts("#table-actors tbody td.c-rank")))
+        self.assertIn("rank 0 B0#1", browser.js(
+            "return [...document.querySelectorAll('g.node.faded')].map((node) => node.dataset.name);"))
+        browser.type_in("#rank-filter", "8")
+        self.assertEqual(["there is no rank 8, only 0 to 7"], self.texts("#ranks-help"))
+        self.assertEqual(["rank 1", "rank 6", "rank 7"], self.ranks_of_lanes())
+        # Who goes to an act of another rank sees it.
+        browser.click("#table-cycle tbody tr:nth-child(9) button")
+        self.assertEqual(["rank 0", "rank 1", "rank 6", "rank 7"], self.ranks_of_lanes())
+        browser.js("document.querySelectorAll('#rank-buttons button')[0].click();")  # All
+        browser.frame()
+        self.assertEqual(8, len(self.texts("#table-ranks tbody td.c-rank")))
+        browser.js("document.querySelectorAll('#rank-buttons button')[1].click();")  # Cycle
+        browser.frame()
+        self.assertEqual(["rank 0", "rank 1"], self.ranks_of_lanes())
+        self.assertEqual("0-1", browser.js("return document.getElementById('rank-filter').value;"))
+
+    def test_tables_sort(self):
+        browser = self.open("swin")
+        missing = "#table-actors thead th:nth-child(8) button"
+        column = "#table-actors tbody td:nth-child(8)"
+        browser.js("document.querySelector('#actors .more-rows').click();")
+        before = self.texts("#table-actors tbody tr")
+
+        def numbers():
+            return [int(text or 0) for text in self.texts(column)]
+
+        browser.js("document.querySelector(arguments[0]).click();", missing)
+        self.assertEqual(sorted(numbers()), numbers())
+        self.assertEqual("ascending", browser.js(
+            "return document.querySelector('#table-actors th[aria-sort]').getAttribute('aria-sort');"))
+        browser.js("document.querySelector(arguments[0]).click();", missing)
+        self.assertEqual(sorted(numbers(), reverse=True), numbers())
+        self.assertEqual(460 - 284, sum(numbers()))  # of the verdict: so many acts are not done
+        browser.js("document.querySelector(arguments[0]).click();", missing)
+        self.assertEqual(before, self.texts("#table-actors tbody tr"))
+        # By name, with numbers as people count.
+        self.open("large")
+        browser.js("document.querySelector('#actors .more-rows').click();"
+                   "document.querySelector('#table-actors thead th:nth-child(2) button').click();")
+        names = self.texts("#table-actors tbody td:nth-child(2)")
+        self.assertLess(names.index("2B"), names.index("10B"))
+
+    def test_the_keyboard_is_enough(self):
+        browser = self.open("swin")
+        reached = []
+        for _ in range(60):
+            browser.press("Tab")
+            name = browser.js("const now = document.activeElement;"
+                              "return now.id || now.closest('[id]')?.id || '';")
+            outline = browser.js("return getComputedStyle(document.activeElement).outlineStyle;")
+            self.assertNotEqual("none", outline, name)
+            reached.append(name)
+        for name in ("rank-filter", "theme", "table-cycle", "graph-frame", "timeline-frame", "table-ranks"):
+            self.assertIn(name, reached)
+
+        browser.js("document.getElementById('timeline-frame').focus();")
+        browser.press("Right")
+        said = self.texts("#live")[0]
+        self.assertIn("rank 0 nccl-1998#3", said)
+        self.assertIn("waits for its peer rank 1 nccl-1998#3", said)
+        self.assertEqual(1, len(self.texts(".focus-mark")))
+        browser.press("Left")
+        self.assertNotEqual(said, self.texts("#live")[0])
+        browser.press("Right", "Enter")
+        self.assertEqual(["rank 0 nccl-1998#3"], self.selected_nodes())
+        browser.press("Down")
+        self.assertIn("rank 0 ", self.texts("#live")[0])
+        self.assertNotIn("stream forward", self.texts("#live")[0])
+        browser.press("Escape")
+        self.assertEqual([], self.selected_nodes())
+
+        browser.js("document.getElementById('graph-frame').focus();")
+        browser.press("Down")
+        first = browser.js("return document.querySelector('#graph-frame .focused').dataset.name;")
+        self.assertEqual("rank 0 nccl-1998#3", first)  # the first of the cycle
+        browser.press("Up", "Enter")
+        second = browser.js("return document.querySelector('#graph-frame .focused').dataset.name;")
+        self.assertNotEqual(first, second)
+        self.assertEqual([second] if second.count("#") else [], self.selected_nodes())
+
+        # In a table Enter selects what has the focus, which stays there.
+        browser.js("document.querySelector('#table-cycle tbody tr:nth-child(4) button').focus();")
+        browser.press("Enter")
+        self.assertEqual(["rank 1 Repeat#3", "rank 1 Zeros#2"], self.selected_nodes())
+        self.assertEqual("Repeat#3", browser.js("return document.activeElement.textContent;"))
+
+    def ticks(self):
+        return self.texts("#timeline-frame .axis text[text-anchor]")
+
+    def test_the_pictures_move(self):
+        browser = self.open("swin")
+        whole = self.ticks()
+        self.assertIn("40 us", whole)
+        browser.js("document.getElementById('timeline-frame').focus();")
+        browser.press("+", "+", "+")
+        zoomed = self.ticks()
+        self.assertNotEqual(whole, zoomed)
+        self.assertEqual([], browser.js(OVERLAPS))
+        browser.press("0")
+        self.assertEqual(whole, self.ticks())
+        browser.wheel("#timeline-frame .axis", -200, with_control=True)
+        self.assertNotEqual(whole, self.ticks())
+        self.assertEqual([], browser.js(OVERLAPS))
+        before = self.ticks()
+        browser.drag("#timeline-frame text.rank", 120, 0)
+        self.assertNotEqual(before, self.ticks())
+        browser.press("0")
+
+        view = "return document.querySelector('#graph-frame svg').getAttribute('viewBox');"
+        fitted = browser.js(view)
+        browser.wheel("#graph-frame", -200, with_control=True)
+        near = browser.js(view)
+        self.assertLess(float(near.split()[2]), float(fitted.split()[2]))
+        browser.drag("#graph-frame g.node[data-name='rank 1 B2#1']", 50, 40)
+        moved = browser.js(view)
+        self.assertEqual(near.split()[2:], moved.split()[2:])
+        self.assertLess(float(moved.split()[0]), float(near.split()[0]))
+        self.assertEqual([], self.selected_nodes())  # a drag is no click
+        # Without Control the wheel is the page's.
+        browser.wheel("#graph-frame", 200, with_control=False)
+        self.assertEqual(moved, browser.js(view))
+
+    def test_a_large_run_begins_with_what_tells_most(self):
+        browser = self.open("large")
+        lanes = set(self.texts("#timeline-frame text.lane"))
+        self.assertEqual({"compute"}, lanes)
+        self.assertLess(browser.js("return document.querySelectorAll('#timeline-frame rect').length;"), 4000)
+        browser.js("[...document.querySelectorAll('#timeline .tools button')]"
+                   ".find((button) => button.textContent === 'All streams').click();")
+        browser.frame()
+        self.assertIn("nccl 0 to 1", self.texts("#timeline-frame text.lane"))
+
+    def test_light_and_dark(self):
+        background = "return getComputedStyle(document.body).backgroundColor;"
+        browser = self.open("swin", scheme="light")
+        light = browser.js(background)
+        browser = self.open("swin", scheme="dark")
+        dark = browser.js(background)
+        self.assertEqual(("rgb(255, 255, 255)", True), (light, light != dark))
+        browser.click("#theme")
+        self.assertEqual(light, browser.js(background))
+        browser.open(self.pages["swin"])  # the choice is kept
+        self.assertEqual(light, browser.js(background))
+
+    def test_it_can_be_printed(self):
+        browser = self.open("swin", scheme="dark")
+        drawn = len(self.texts("#timeline-frame text.rank"))
+        self.assertLess(drawn, 8)  # the others are below what is seen
+        browser.js("dispatchEvent(new Event('beforeprint'));")
+        browser.media("dark", "print")
+        self.assertEqual(8, len(self.texts("#timeline-frame text.rank")))
+        self.assertEqual("rgb(255, 255, 255)",
+                         browser.js("return getComputedStyle(document.body).backgroundColor;"))
+        self.assertEqual("none", browser.js("return getComputedStyle(document.getElementById('bar')).display;"))
+        browser.js("dispatchEvent(new Event('afterprint'));")
+        browser.media("dark")
+        browser.frame()
+        self.assertEqual(drawn, len(self.texts("#timeline-frame text.rank")))
+
+    def test_what_is_said_to_who_does_not_see(self):
+        browser = self.open("swin")
+        unnamed = browser.js("""
+          return [...document.querySelectorAll("button, input, [tabindex='0'], a")].filter((found) => {
+            const label = found.id && document.querySelector(`label[for="${found.id}"]`);
+            return !(found.textContent.trim() || found.getAttribute("aria-label") || label);
+          }).map((found) => found.outerHTML);""")
+        self.assertEqual([], unnamed)
+        self.assertEqual([], browser.js("""
+          const ids = [...document.querySelectorAll("[id]")].map((found) => found.id);
+          return ids.filter((id, index) => ids.indexOf(id) !== index);"""))
+
+
+if __name__ == "__main__":
+    reason = why_not()
+    if reason is None:
+        unittest.main()
+    elif os.environ.get("PIPESIM_BROWSER") == "yes":
+        sys.exit(f"FAILED: {reason}")
+    else:
+        print(f"SKIPPED: {reason}")

@@ -1,0 +1,499 @@
+"use strict";
+
+// Puts the page together. What one part does to others goes through here: what is selected, which
+// ranks are shown, the tooltip, and what is said to who cannot see it.
+
+class Page {
+  constructor() {
+    this.run = readRun(JSON.parse(document.getElementById("run-data").textContent));
+    this.ranks = null;  // that are shown; null: all
+    this.none = {act: null, wait: null, acts: [], ends: [], waits: []};
+    this.selection = this.none;
+    this.tables = [];
+    this.tell();
+    this.addTheme();
+    this.addCycle();
+    this.addTables();
+    this.addTimeline();
+    this.addGraph();
+    this.addContents();
+    this.addFilter();
+    this.addHelp();
+    this.listen();
+  }
+
+  element(id) {
+    return document.getElementById(id);
+  }
+
+  leftOut(where) {
+    return this.run.left_out.filter((item) => item.where === where).map((item) => item.text);
+  }
+
+  // ---- what is told in words
+
+  tell() {
+    const run = this.run;
+    const verdict = this.element("verdict");
+    verdict.className = run.verdict === "completed" ? "good" : run.verdict === "limit" ? "open" : "bad";
+    verdict.textContent = run.verdict;
+    this.element("story").innerHTML = run.story.map((line) => `<p>${escaped(line)}</p>`).join("");
+    const before = ["broken", "mismatches"];
+    for (const section of run.sections) {
+      const part = document.createElement("section");
+      part.id = section.id;
+      part.innerHTML = `<h2>${escaped(section.title)}</h2>
+        <ul>${section.lines.map((line) => `<li>${escaped(line)}</li>`).join("")}</ul>`;
+      this.element(before.includes(section.id) ? "sections-before" : "sections-after").append(part);
+    }
+    if (run.look_at.length + run.remedies.length > 0) {
+      this.element("hints").hidden = false;
+      const list = (lines) => lines.map((line) => `<li>${escaped(line)}</li>`).join("");
+      this.element("look-at").innerHTML = list(run.look_at);
+      this.element("remedies").innerHTML = list(run.remedies);
+      if (run.remedies.length > 0) this.element("remedies-heading").textContent = run.remedies_heading;
+    }
+    this.element("made").textContent = `Made by pipesim. Fingerprint of the run: ${run.fingerprint}.`;
+  }
+
+  // ---- parts
+
+  waitTable(id, waits, more) {
+    const columns = [
+      ["cycle", "cycle", (wait) => wait.number],
+      ["rank", "rank", (wait) => wait.from.rank],
+      ["act", "text", (wait) => wait.from.name],
+      ["micro-batch", "cycle", (wait) => wait.from.microBatch],
+      ["stream", "text", (wait) => wait.from.stream],
+      ["state", "text", (wait) => wait.from.stage],
+      ["waits", "text", (wait) => wait.sentence],
+      ["kind", "text", (wait) => wait.kind],
+    ].filter(([, type, value]) => type !== "cycle" || waits.some((wait) => value(wait) > 0));
+    return {
+      id,
+      columns: columns.map(([name, type]) => ({name, type})),
+      rows: waits.map((wait) => columns.map(([, , value]) => value(wait))),
+      items: waits,
+      nameColumn: "act",
+      select: (wait) => this.select({wait}, true),
+      ranksOf: (row, wait) => wait.to ? [wait.from.rank, wait.to.rank] : [wait.from.rank],
+      ...more,
+    };
+  }
+
+  addCycle() {
+    if (this.run.cycle.length === 0) return;
+    const section = this.element("cycle");
+    section.hidden = false;
+    section.querySelector("h2").textContent = this.run.cycle_heading;
+    this.element("cycle-note").textContent = this.run.cycle_note;
+    const frame = section.querySelector(".table-frame");
+    this.tables.push(new SortTable(frame, this.waitTable("cycle", this.run.cycle, {sorts: false, ranksOf: null}), this));
+  }
+
+  addTables() {
+    const host = this.element("tables");
+    for (const table of this.run.tables) {
+      if (table.rows.length === 0) continue;
+      if (table.id === "actors") this.addWaits(host);
+      const frame = tableSection(host, table.id, table.title, table.about, this.leftOut(table.id));
+      this.tables.push(new SortTable(frame, {...table, ranksOf: (row) => [row[0]]}, this));
+    }
+  }
+
+  addWaits(host) {
+    if (this.run.waits.length === 0) return;
+    const frame = tableSection(host, "waits", "All waits", "What could not go on at the end, and what for. "
+      + "Select a row to see both ends in the pictures.", this.leftOut("waits"));
+    this.tables.push(new SortTable(frame, this.waitTable("waits", this.run.waits), this));
+  }
+
+  addTimeline() {
+    const frame = this.element("timeline-frame");
+    const empty = this.run.lanes.length === 0;
+    for (const text of this.leftOut("timeline")) {
+      frame.insertAdjacentHTML("beforebegin", `<p class="left-out">${escaped(text)}</p>`);
+    }
+    this.timeline = new Timeline(frame, this.run, this);
+    this.element("timeline").hidden = empty;
+    const buttons = [["+", "Zoom in", () => this.timeline.zoom(1.5)],
+                     ["\u2212", "Zoom out", () => this.timeline.zoom(1 / 1.5)],
+                     ["All", "Show all of it", () => this.timeline.fit()]];
+    if (this.run.at_rest) buttons.push(["The end", "Show what happened last", () => this.timeline.showEnd()]);
+    const tools = this.element("timeline").querySelector(".tools");
+    this.addTools(tools, buttons);
+    if (!this.timeline.everyLane) {
+      this.addTools(tools, [["All streams", "Show all streams, or those that compute", () => this.showEveryLane(true)]]);
+      this.laneButton = tools.lastElementChild;
+    }
+    this.addLegend();
+  }
+
+  /** All lanes of the timeline; with `toggle`, if they are all shown, those that tell most. */
+  showEveryLane(toggle = false) {
+    if (this.timeline.everyLane && !toggle) return;
+    const all = this.timeline.toggleLanes();
+    this.laneButton.textContent = all ? "Computing only" : "All streams";
+  }
+
+  addLegend() {
+    const kinds = new Set();
+    let waits = false;
+    for (const lane of this.run.lanes) {
+      for (const slice of lane.slices) {
+        if (slice.workBegin < slice.end || slice.workBegin === slice.begin) kinds.add(slice.kind);
+        waits = waits || slice.workBegin > slice.begin;
+      }
+    }
+    const swatch = (inside) => `<svg width="28" height="16" aria-hidden="true">${inside}</svg>`;
+    const parts = Object.keys(KINDS).filter((kind) => kinds.has(kind)).map((kind) =>
+      `<span>${swatch(kindRect(kind, 1, 1, 26, 14))} ${this.run.kinds[kind]}</span>`);
+    if (waits) {
+      parts.push(`<span>${swatch(`<rect class="slice waiting" x="1" y="1" width="26" height="14"/>
+        <rect class="overlay" x="1" y="1" width="26" height="14" fill="url(#p-wait)"/>`)} started, but waits</span>`);
+    }
+    if (this.run.lanes.some((lane) => lane.stuck.length > 0)) {
+      parts.push(`<span>${swatch('<rect class="chip" x="1" y="1" width="26" height="14" rx="4"/>')} waits at the end</span>`);
+    }
+    if (this.run.cycle.length > 0) {
+      parts.push(`<span>${swatch('<rect class="chip cycle" x="1" y="1" width="26" height="14" rx="4"/>')} on the cycle, with its number</span>`);
+    } else if (this.run.waits.some((wait) => wait.isRoot)) {
+      parts.push(`<span>${swatch('<rect class="chip cycle" x="1" y="1" width="26" height="14" rx="4"/>')} waits for what never comes</span>`);
+    }
+    if (this.run.deaths.length > 0) {
+      parts.push(`<span>${swatch('<path class="death" d="M9 3l10 10m0 -10l-10 10"/>')} a rank died</span>`);
+    }
+    this.element("legend").innerHTML = parts.join("");
+  }
+
+  addGraph() {
+    const section = this.element("graph");
+    const note = section.querySelector(".left-out");
+    const frame = this.element("graph-frame");
+    note.hidden = note.textContent.trim() === "";
+    section.hidden = note.hidden && !frame.querySelector("svg");
+    if (!frame.querySelector("svg")) {
+      frame.hidden = true;
+      for (const part of section.querySelectorAll(".quiet, .tools")) part.hidden = true;
+      return;
+    }
+    this.graph = new WaitGraph(frame, this.run, this);
+    this.addTools(section.querySelector(".tools"), [
+      ["+", "Zoom in", () => this.graph.panZoom.zoom(1.3)],
+      ["\u2212", "Zoom out", () => this.graph.panZoom.zoom(1 / 1.3)],
+      ["All", "Show all of it", () => this.graph.panZoom.fit()],
+    ]);
+  }
+
+  addTools(host, buttons) {
+    for (const [text, title, act] of buttons) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = text;
+      button.title = title;
+      if (text.length < 3) button.setAttribute("aria-label", title);
+      button.addEventListener("click", act);
+      host.append(button);
+    }
+  }
+
+  addHelp() {
+    const touch = window.matchMedia("(pointer: coarse)").matches;
+    const text = touch ? "Drag sideways to move, two fingers move and zoom, a tap selects and shows both ends of its waits."
+      : "Drag to move; Ctrl and the wheel, or + and \u2212, zoom; a click selects and shows both ends of its waits.";
+    for (const place of document.querySelectorAll(".how")) place.textContent = text;
+  }
+
+  addContents() {
+    const names = {broken: "What broke", mismatches: "What met", cycle: "Cycle", hints: "What to look at", roots: "Roots", graph: "Graph", timeline: "Timeline",
+      ranks: "Ranks", schedule: "Schedule", memory: "Memory", waits: "Waits", actors: "Actors"};
+    const links = Object.entries(names)
+      .filter(([id]) => this.element(id)?.tagName === "SECTION" && !this.element(id).hidden)
+      .map(([id, name]) => `<a href="#${id}">${name}</a>`);
+    this.element("contents").innerHTML = links.join(" ");
+  }
+
+  // ---- light and dark
+
+  addTheme() {
+    const button = this.element("theme");
+    const root = document.documentElement;
+    const dark = window.matchMedia("(prefers-color-scheme: dark)");
+    let choice = null;
+    // A page from a file has no storage in some browsers.
+    try {
+      choice = localStorage.getItem("pipesim-theme");
+    } catch (error) {
+      choice = null;
+    }
+    const show = () => {
+      const now = choice || (dark.matches ? "dark" : "light");
+      root.dataset.theme = now;
+      button.textContent = now === "dark" ? "Light" : "Dark";
+      button.title = now === "dark" ? "Change to a light page" : "Change to a dark page";
+    };
+    button.addEventListener("click", () => {
+      choice = root.dataset.theme === "dark" ? "light" : "dark";
+      try {
+        localStorage.setItem("pipesim-theme", choice);
+      } catch (error) {
+        // Then it is for this visit.
+      }
+      show();
+    });
+    dark.addEventListener("change", show);
+    show();
+  }
+
+  // ---- the ranks that are shown
+
+  addFilter() {
+    const MOST_BUTTONS = 16;
+    const host = this.element("rank-buttons");
+    const add = (text, ranks, title) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = text;
+      button.title = title;
+      button.addEventListener("click", () => ranks instanceof Function ? ranks() : this.setRanks(ranks));
+      host.append(button);
+      return button;
+    };
+    add("All", null, "Show all ranks");
+    const onCycle = new Set(this.run.cycle.map((wait) => wait.from.rank));
+    if (onCycle.size > 0 && onCycle.size < this.run.ranks) add("Cycle", onCycle, "Show the ranks of the cycle");
+    this.rankButtons = [];
+    if (this.run.ranks > 1 && this.run.ranks <= MOST_BUTTONS) {
+      for (let rank = 0; rank < this.run.ranks; ++rank) {
+        this.rankButtons.push(add(`${rank}`, () => this.toggleRank(rank), `Show rank ${rank}, or leave it out again`));
+      }
+    }
+    const input = this.element("rank-filter");
+    const read = () => {
+      try {
+        this.setRanks(parseRanks(input.value, this.run.ranks), true);
+        input.setCustomValidity("");
+        input.removeAttribute("aria-invalid");
+        this.element("ranks-help").textContent = "such as 0, 4-7";
+      } catch (error) {
+        input.setAttribute("aria-invalid", "true");
+        this.element("ranks-help").textContent = error.message;
+      }
+    };
+    input.addEventListener("input", read);
+    this.element("filter").addEventListener("submit", (event) => {
+      event.preventDefault();
+      read();
+    });
+    this.element("filter").hidden = this.run.ranks < 2;
+    this.showRanks();
+  }
+
+  toggleRank(rank) {
+    const ranks = new Set(this.ranks === null ? [] : this.ranks);
+    if (!ranks.delete(rank)) ranks.add(rank);
+    this.setRanks(ranks.size === 0 ? null : ranks);
+  }
+
+  setRanks(ranks, typed = false) {
+    this.ranks = ranks;
+    if (!typed) this.element("rank-filter").value = ranksText(ranks);
+    this.showRanks();
+    this.timeline.filter(ranks);
+    if (this.graph) this.graph.filter(ranks);
+    for (const table of this.tables) table.filter(ranks);
+  }
+
+  showRanks() {
+    this.rankButtons.forEach((button, rank) => {
+      button.setAttribute("aria-pressed", this.ranks !== null && this.ranks.has(rank));
+    });
+  }
+
+  // ---- what is selected
+
+  /** {act} or {wait} or nothing. Goes to both ends: in each part, and to a picture from a table. */
+  select(what, fromTable = false) {
+    this.hideTooltip();
+    if (what.act) {
+      const waits = what.act.waits;
+      this.selection = {act: what.act, wait: null, acts: [what.act], waits,
+        ends: waits.map((wait) => wait.to).filter((act) => act !== null)};
+    } else if (what.wait) {
+      const {from, to} = what.wait;
+      this.selection = {act: null, wait: what.wait, acts: to ? [from, to] : [from], ends: [], waits: [what.wait]};
+    } else {
+      this.selection = this.none;
+    }
+    this.showNeededRanks();
+    const selection = this.selection;
+    this.timeline.mark(selection);
+    if (this.graph) this.graph.mark(selection);
+    const waits = new Set(selection.waits);
+    for (const table of this.tables) table.mark(waits);
+    this.showSelection();
+    if (fromTable) this.goToPicture();
+  }
+
+  showNeededRanks() {
+    if (this.ranks === null) return;
+    const needed = [...this.selection.acts, ...this.selection.ends].map((act) => act.rank);
+    if (needed.every((rank) => this.ranks.has(rank))) return;
+    this.setRanks(new Set([...this.ranks, ...needed]));
+  }
+
+  goToPicture() {
+    const frames = [this.element("graph-frame"), this.element("timeline-frame")];
+    const shown = frames.filter((frame) => frame.offsetParent !== null);
+    const seen = shown.some((frame) => {
+      const box = frame.getBoundingClientRect();
+      const visible = Math.min(box.bottom, window.innerHeight) - Math.max(box.top, 0);
+      return visible > Math.min(box.height, window.innerHeight) / 2;
+    });
+    if (!seen && shown.length > 0) shown[0].closest("section").scrollIntoView();
+  }
+
+  showSelection() {
+    const panel = this.element("selection");
+    const {act, wait} = this.selection;
+    panel.hidden = !act && !wait;
+    document.body.classList.toggle("has-selection", !panel.hidden);
+    if (panel.hidden) return;
+    panel.innerHTML = "";
+    const add = (tag, text, name = "") => {
+      const element = document.createElement(tag);
+      element.textContent = text;
+      element.className = name;
+      panel.append(element, " ");
+      return element;
+    };
+    const link = (text, click, name = "link") => {
+      const button = add("button", text, name);
+      button.type = "button";
+      button.addEventListener("click", click);
+      return button;
+    };
+    if (wait) {
+      add("b", wait.number > 0 ? `Wait ${wait.number} of the cycle` : "Wait");
+      link(wait.from.fullName, () => this.select({act: wait.from}));
+      add("span", wait.reason);
+      if (wait.to) link(wait.to.fullName, () => this.select({act: wait.to}));
+      else add("span", wait.toText);
+      add("span", `[${wait.kind}]`, "quiet");
+      if (wait.number > 0) {
+        const cycle = this.run.cycle;
+        link("Previous", () => this.select({wait: cycle[(wait.number - 2 + cycle.length) % cycle.length]}), "small");
+        link("Next", () => this.select({wait: cycle[wait.number % cycle.length]}), "small");
+      }
+    } else {
+      add("b", act.fullName);
+      add("span", this.facts(act).join(", "), "quiet");
+      const MOST = 4;
+      for (const [word, waits] of [["It", act.waits], ["Waiting for it:", act.waiters]]) {
+        for (const item of waits.slice(0, MOST)) {
+          link(word === "It" ? `It ${item.sentence}` : `${word} ${item.from.fullName}`, () => this.select({wait: item}));
+        }
+        if (waits.length > MOST) add("span", `and ${waits.length - MOST} more`, "quiet");
+      }
+    }
+    const parts = [["graph", "Graph"], ["timeline", "Timeline"], ["waits", "Table"]];
+    for (const [id, name] of parts) {
+      const section = this.element(id);
+      if (!section || section.hidden) continue;
+      link(name, () => section.scrollIntoView(), "small").title = `Go to it in the ${name.toLowerCase()}`;
+    }
+    const close = link("\u00d7", () => this.select({}), "close small");
+    close.title = "Close (Escape)";
+    close.setAttribute("aria-label", "Select nothing");
+    this.say(`Selected: ${panel.textContent.replace(close.textContent, "")}`);
+  }
+
+  // ---- words for one thing
+
+  facts(act, slice = act.slice) {
+    const facts = [];
+    if (act.microBatch > 0) facts.push(`micro-batch ${act.microBatch}`);
+    facts.push(act.kind === "host" ? `thread ${act.thread}` : `stream ${act.stream}`);
+    facts.push(this.run.kinds[act.kind]);
+    if (act.at) facts.push(act.at);
+    if (act.statement) facts.push(act.statement);
+    if (slice) {
+      const launch = slice === act.launchSlice && slice !== act.slice ? "launch " : "";
+      if (slice.done) {
+        facts.push(`${launch}from ${timeText(slice.begin)} to ${timeText(slice.end)}: ${timeText(slice.end - slice.begin)}`);
+      } else {
+        facts.push(`${launch}since ${timeText(slice.begin)}`);
+      }
+      if (slice.workBegin > slice.begin) {
+        facts.push(slice.workBegin >= slice.end ? "only waits" : `waits until ${timeText(slice.workBegin)}`);
+      }
+    }
+    if (act.stage !== "done") facts.push(act.stage);
+    return facts;
+  }
+
+  describe(act) {
+    const waits = act.waits.map((wait) => wait.sentence).join("; ");
+    return `${act.fullName}, ${this.facts(act).join(", ")}${waits ? `; ${waits}` : ""}`;
+  }
+
+  actTooltip(act, slice = act.slice) {
+    const MOST = 5;
+    let text = `<b>${escaped(act.fullName)}</b><br>${escaped(this.facts(act, slice).join(", "))}`;
+    for (const wait of act.waits.slice(0, MOST)) {
+      text += `<br>${wait.number > 0 ? `<b>${wait.number}</b> ` : ""}${escaped(wait.sentence)}`;
+    }
+    if (act.waits.length > MOST) text += `<br>and ${act.waits.length - MOST} more waits`;
+    if (act.waiters.length > 0) text += `<br><span class="quiet">${counted(act.waiters.length, "act")} wait for it</span>`;
+    return text;
+  }
+
+  waitTooltip(wait) {
+    const number = wait.number > 0 ? `<b>${wait.number}</b> ` : "";
+    return `${number}<b>${escaped(wait.from.fullName)}</b> ${escaped(wait.reason)} <b>${escaped(wait.toText)}</b>
+      <br><span class="quiet">${escaped(wait.kind)}</span>`;
+  }
+
+  showTooltip(html, x, y) {
+    const tooltip = this.element("tooltip");
+    tooltip.innerHTML = html;
+    tooltip.hidden = false;
+    const box = tooltip.getBoundingClientRect();
+    const left = x + 14 + box.width > window.innerWidth ? x - 14 - box.width : x + 14;
+    const top = y + 18 + box.height > window.innerHeight ? y - 12 - box.height : y + 18;
+    tooltip.style.left = `${Math.max(4, left)}px`;
+    tooltip.style.top = `${Math.max(4, top)}px`;
+  }
+
+  hideTooltip() {
+    this.element("tooltip").hidden = true;
+  }
+
+  say(text) {
+    this.element("live").textContent = text;
+  }
+
+  listen() {
+    document.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      this.hideTooltip();
+      this.select({});
+    });
+    // What a link goes to is not to lie below the bar.
+    new ResizeObserver(() => {
+      const bar = this.element("bar");
+      const sticks = getComputedStyle(bar).position === "sticky";
+      document.documentElement.style.scrollPaddingTop = sticks ? `${bar.offsetHeight + 4}px` : "4px";
+    }).observe(this.element("bar"));
+    let undo = [];
+    window.addEventListener("beforeprint", () => {
+      undo = [this.timeline, this.graph].filter(Boolean).map((part) => part.forPrint());
+    });
+    window.addEventListener("afterprint", () => {
+      for (const back of undo) back();
+      undo = [];
+    });
+  }
+}
+
+new Page();

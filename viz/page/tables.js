@@ -1,0 +1,182 @@
+"use strict";
+
+// Tables that sort by any column, leave out ranks that are not shown, and know which row is
+// selected.
+
+const compareText = new Intl.Collator("en", {numeric: true}).compare;
+const FIRST_ROWS = 60;  // more are shown when asked for
+
+const CELLS = {
+  text: (value) => value,
+  number: (value) => value === 0 ? "" : value,
+  cycle: (value) => value === 0 ? "" : value,
+  rank: (value) => value,
+  time: (value) => timeText(value),
+  bytes: (value) => bytesText(value),
+};
+
+class SortTable {
+  /**
+   * `table`: {id, title, columns: [{name, type}], rows: [[...]]}, and where rows stand for something
+   * `items`, one for each row, and `select`, called with one of them; `ranksOf(row, item)`: the ranks
+   * it is of; `sorts: false`: the order means something.
+   */
+  constructor(host, table, page) {
+    this.table = table;
+    this.page = page;
+    this.ranks = null;
+    this.all = false;     // also rows after the first
+    this.column = -1;     // that it is sorted by
+    this.down = false;
+    this.marked = new Set();
+    this.order = table.rows.map((row, index) => index);
+    this.element = document.createElement("table");
+    this.element.id = `table-${table.id}`;
+    this.element.append(this.head(), document.createElement("tbody"));
+    host.append(this.element);
+    this.more = document.createElement("button");
+    this.more.type = "button";
+    this.more.className = "more-rows";
+    this.more.addEventListener("click", () => {
+      this.all = true;
+      this.draw();
+    });
+    host.after(this.more);
+    this.element.tBodies[0].addEventListener("click", (event) => this.onClick(event));
+    this.draw();
+  }
+
+  head() {
+    const head = document.createElement("thead");
+    const row = head.insertRow();
+    this.table.columns.forEach((column, index) => {
+      const cell = document.createElement("th");
+      cell.scope = "col";
+      cell.className = `c-${column.type}`;
+      if (this.table.sorts === false) {
+        cell.textContent = column.name;
+      } else {
+        const button = document.createElement("button");
+        button.type = "button";
+        button.textContent = column.name;
+        button.title = `Sort by ${column.name}`;
+        button.addEventListener("click", () => this.sortBy(index));
+        cell.append(button);
+      }
+      row.append(cell);
+    });
+    return head;
+  }
+
+  /** Up, then down, then as it was. */
+  sortBy(column) {
+    if (this.column !== column) {
+      this.column = column;
+      this.down = false;
+    } else if (!this.down) {
+      this.down = true;
+    } else {
+      this.column = -1;
+    }
+    const rows = this.table.rows;
+    const sign = this.down ? -1 : 1;
+    this.order = rows.map((row, index) => index);
+    if (this.column >= 0) {
+      const isText = this.table.columns[column].type === "text";
+      const value = (index) => rows[index][column];
+      // What is not on the cycle has no number, and comes last.
+      const number = (index) => this.table.columns[column].type === "cycle" && value(index) === 0 ? Infinity : value(index);
+      this.order.sort((a, b) => {
+        if (isText) return sign * compareText(value(a), value(b)) || a - b;
+        return number(a) === number(b) ? a - b : sign * (number(a) < number(b) ? -1 : 1);
+      });
+    }
+    [...this.element.tHead.rows[0].cells].forEach((cell, index) => {
+      if (index === this.column) cell.setAttribute("aria-sort", this.down ? "descending" : "ascending");
+      else cell.removeAttribute("aria-sort");
+    });
+    this.draw();
+  }
+
+  shown() {
+    const {rows, items, ranksOf} = this.table;
+    if (this.ranks === null || !ranksOf) return this.order;
+    return this.order.filter((index) => {
+      const ranks = ranksOf(rows[index], items ? items[index] : null);
+      return ranks.length === 0 || ranks.some((rank) => this.ranks.has(rank));
+    });
+  }
+
+  draw() {
+    const {rows, columns, items} = this.table;
+    const shown = this.shown();
+    const count = this.all ? shown.length : Math.min(shown.length, FIRST_ROWS);
+    let text = "";
+    for (const index of shown.slice(0, count)) {
+      const cells = rows[index].map((value, i) => {
+        const {type, name} = columns[i];
+        const content = escaped(CELLS[type](value));
+        const isName = items && name === this.table.nameColumn;
+        const inside = isName ? `<button type="button" class="link">${content}</button>` : content;
+        return `<td class="c-${type}${items ? ` n-${name}` : ""}">${inside}</td>`;
+      });
+      const marked = this.marked.has(index) ? ' class="selected" aria-selected="true"' : "";
+      text += `<tr data-row="${index}"${items ? ' data-item=""' : ""}${marked}>${cells.join("")}</tr>`;
+    }
+    if (shown.length === 0) {
+      text = `<tr><td colspan="${columns.length}" class="quiet">Nothing on these ranks.</td></tr>`;
+    }
+    this.element.tBodies[0].innerHTML = text;
+    this.more.hidden = count === shown.length;
+    this.more.textContent = `Show all ${shown.length} rows`;
+  }
+
+  onClick(event) {
+    const row = event.target.closest("tr[data-item]");
+    // Who marks text to copy it does not want to go anywhere.
+    if (!row || String(window.getSelection()) !== "") return;
+    this.table.select(this.table.items[row.dataset.row]);
+  }
+
+  filter(ranks) {
+    this.ranks = ranks;
+    this.draw();
+  }
+
+  /** Marks the rows of items, and scrolls to the first of them. */
+  mark(items) {
+    if (!this.table.items) return;
+    const before = this.marked;
+    this.marked = new Set();
+    this.table.items.forEach((item, index) => {
+      if (items.has(item)) this.marked.add(index);
+    });
+    if (before.size === 0 && this.marked.size === 0) return;
+    const places = this.shown();
+    if (places.findLastIndex((index) => this.marked.has(index)) >= FIRST_ROWS) this.all = true;
+    const focus = this.element.contains(document.activeElement)
+      ? document.activeElement.closest("tr")?.dataset.row : undefined;
+    this.draw();
+    if (focus !== undefined) this.element.querySelector(`tr[data-row="${focus}"] button`)?.focus();
+    const row = this.element.querySelector("tr.selected");
+    const frame = this.element.parentElement;
+    if (!row || frame.scrollHeight <= frame.clientHeight) return;
+    const head = this.element.tHead.offsetHeight;
+    const top = row.offsetTop - head;
+    if (top < frame.scrollTop || top + row.offsetHeight > frame.scrollTop + frame.clientHeight - head) {
+      frame.scrollTop = top - 20;
+    }
+  }
+}
+
+/** A section with a heading, a frame that scrolls, and a table in it. */
+function tableSection(host, id, title, about, leftOut) {
+  const section = document.createElement("section");
+  section.id = id;
+  section.innerHTML = `<h2>${escaped(title)}</h2>
+    ${about ? `<p class="quiet">${escaped(about)}</p>` : ""}
+    ${leftOut.map((text) => `<p class="left-out">${escaped(text)}</p>`).join("")}
+    <div class="table-frame" tabindex="0" role="region" aria-label="${escaped(title)}"></div>`;
+  host.append(section);
+  return section.querySelector(".table-frame");
+}

@@ -1,0 +1,747 @@
+"use strict";
+
+// The timeline: lanes of slices, and beside them what each lane is stuck in. It is drawn anew for
+// each zoom, and only what is seen: labels stay crisp and never overlap, and a large run is no
+// slower than a small one.
+
+const RANK_GAP = 10;  // pixels between ranks
+const AXIS = 40;
+const TINY = 2.5;     // slices narrower than this are drawn together
+const MANY_LANES = 48;
+const WORK = new Set(["forward", "backward", "weight", "overlapped", "compute"]);
+
+/** How many pixels a text of the timeline takes; `strong`, as on chips of the cycle. */
+const measureText = (() => {
+  const known = [new Map(), new Map()];
+  let context = null;
+  return (text, strong = false) => {
+    const widths = known[strong ? 1 : 0];
+    if (!widths.has(text)) {
+      if (!context) context = document.createElement("canvas").getContext("2d");
+      context.font = `${strong ? "600 " : ""}11px system-ui, sans-serif`;
+      widths.set(text, context.measureText(text).width);
+    }
+    return widths.get(text);
+  };
+})();
+
+/** `text`, or its beginning with an ellipsis, in so many pixels; "" where that says nothing. */
+function fitText(text, width, strong = false) {
+  if (measureText(text, strong) <= width) return text;
+  for (let end = text.length - 1; end >= 2; --end) {
+    const cut = `${text.slice(0, end)}\u2026`;
+    if (measureText(cut, strong) <= width) return cut;
+  }
+  return "";
+}
+
+/** Distance between two ticks, of 1, 2 or 5, so that there are at most so many. */
+function tickStep(length, most) {
+  let step = 1;
+  for (let i = 0; length / step > most; ++i) step *= i % 3 === 1 ? 2.5 : 2;
+  return step;
+}
+
+const PATTERNS = `
+  <pattern id="p-rows" width="4" height="4" patternUnits="userSpaceOnUse"><path d="M0 2H4"/></pattern>
+  <pattern id="p-columns" width="4" height="4" patternUnits="userSpaceOnUse"><path d="M2 0V4"/></pattern>
+  <pattern id="p-dots" width="5" height="5" patternUnits="userSpaceOnUse"><circle cx="2.5" cy="2.5" r="1"/></pattern>
+  <pattern id="p-grid" width="5" height="5" patternUnits="userSpaceOnUse"><path d="M0 2.5H5M2.5 0V5"/></pattern>
+  <pattern id="p-slant" width="5" height="5" patternUnits="userSpaceOnUse"><path d="M-1 6L6 -1M-1 1L1 -1M4 6L6 4"/></pattern>
+  <pattern id="p-dashes" width="8" height="6" patternUnits="userSpaceOnUse"><path d="M0 2H4M4 5H8"/></pattern>
+  <pattern id="p-cross" width="6" height="6" patternUnits="userSpaceOnUse"><path d="M0 0L6 6M6 0L0 6"/></pattern>
+  <pattern id="p-wait" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 3H6"/></pattern>
+  <pattern id="p-rest" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 4H8"/></pattern>
+  <marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0L10 5L0 10z"/></marker>`;
+
+function kindRect(kind, x, y, width, height, more = "") {
+  const pattern = KINDS[kind];
+  const overlay = pattern && width >= 6
+    ? `<rect class="overlay" x="${x}" y="${y}" width="${width}" height="${height}" fill="url(#p-${pattern})"/>`
+    : "";
+  return `<rect class="slice k-${kind}" x="${x}" y="${y}" width="${width}" height="${height}" ${more}/>${overlay}`;
+}
+
+class Timeline {
+  constructor(frame, run, page) {
+    this.frame = frame;
+    this.run = run;
+    this.page = page;
+    this.ranks = null;          // that are shown; null: all
+    // Of many lanes those come first that tell most; a button shows the others.
+    this.everyLane = run.lanes.length <= MANY_LANES;
+    this.lanes = this.chosenLanes();
+    this.selection = null;
+    this.focus = null;          // {lane, item}
+    this.printing = false;
+    this.drawSoon = 0;
+    this.anyStuck = run.lanes.some((lane) => lane.stuck.length > 0);
+    frame.innerHTML = `<div class="axis"><svg aria-hidden="true"></svg></div>
+      <div class="lanes"><svg role="img" aria-label="The lanes of the timeline"></svg></div>`;
+    [this.axis, this.body] = frame.querySelectorAll("svg");
+    // What comes long after the rest is told in words: guards take jobs down after minutes.
+    const end = run.end_ns > 2 * run.rest_ns && run.rest_ns > 0 ? run.rest_ns : run.end_ns;
+    this.whole = {from: 0, to: Math.max(1, end * (run.at_rest ? 1.05 : 1.01))};
+    this.window = {...this.whole};
+    this.items = new Map(run.lanes.map((lane) => [lane, this.itemsOf(lane)]));
+    this.listen();
+    this.draw();
+    this.beginAtHang();
+  }
+
+  // What hangs or died is what one looks for.
+  beginAtHang() {
+    const dead = this.run.deaths.map(([rank]) => this.lanes.find((lane) => lane.rank === rank))[0];
+    const lanes = this.run.cycle.map((wait) => wait.from.stuckIn || wait.from.lane);
+    const rows = [...lanes, dead].map((lane) => this.rows.get(lane)).filter((y) => y !== undefined);
+    if (rows.length > 0) this.revealRows(rows);
+    this.draw();
+  }
+
+  // What the keyboard goes along: slices, then what is stuck and has none.
+  itemsOf(lane) {
+    const items = lane.slices.map((slice) => ({act: slice.act, slice}));
+    const open = new Set(lane.slices.filter((slice) => !slice.done).map((slice) => slice.act));
+    for (const act of lane.stuck) {
+      if (!open.has(act)) items.push({act, slice: null});
+    }
+    return items;
+  }
+
+  // Lanes that compute, or whose acts are what the hang is about.
+  tellsMost(lane) {
+    return lane.slices.some((slice) => WORK.has(slice.kind) || (!slice.done && !lane.thread)) ||
+        lane.stuck.some((act) => act.onCycle);
+  }
+
+  chosenLanes() {
+    const ofRank = this.run.lanes.filter((lane) => this.ranks === null || this.ranks.has(lane.rank));
+    if (this.everyLane) return ofRank;
+    const chosen = ofRank.filter((lane) => this.tellsMost(lane));
+    return chosen.length > 0 ? chosen : ofRank;
+  }
+
+  /** All lanes, or those that tell most. Returns which it is now. */
+  toggleLanes() {
+    this.everyLane = !this.everyLane;
+    this.filter(this.ranks);
+    return this.everyLane;
+  }
+
+  // ---- where things are
+
+  layout() {
+    const dense = this.lanes.length > MANY_LANES;
+    this.lane = dense ? 19 : 26;  // from lane to lane
+    this.high = dense ? 15 : 20;  // of which a slice takes so many
+    const ranks = new Set(this.lanes.map((lane) => lane.rank)).size;
+    this.gap = ranks === this.lanes.length ? 0 : RANK_GAP;
+    this.width = this.printing ? 960 : Math.max(280, this.frame.clientWidth - 2);
+    this.left = Math.round(Math.min(190, Math.max(86, this.width * 0.16)));
+    const stuck = this.anyStuck ? Math.min(380, Math.max(104, this.width * 0.34)) : 6;
+    this.right = Math.round(this.width - stuck);
+    this.rows = new Map();
+    let y = 20;  // above the first lane an arrow within it finds room
+    let rank = null;
+    for (const lane of this.lanes) {
+      if (rank !== null && lane.rank !== rank) y += this.gap;
+      this.rows.set(lane, y);
+      rank = lane.rank;
+      y += this.lane;
+    }
+    this.height = y + 6;
+  }
+
+  x(time) {
+    const {from, to} = this.window;
+    return this.left + (time - from) / (to - from) * (this.right - this.left);
+  }
+
+  timeAt(x) {
+    const {from, to} = this.window;
+    return from + (x - this.left) / (this.right - this.left) * (to - from);
+  }
+
+  // Chips of what a lane is stuck in, as many as there is room for; what is selected is among them.
+  chips(lane) {
+    const x0 = this.right + 14;
+    const x1 = this.width - 4;
+    const wanted = (act) => (this.selection && this.selection.acts.includes(act)) ||
+        (this.focus && this.focus.lane === lane && this.focus.item.act === act);
+    const acts = [...lane.stuck].sort((a, b) => wanted(b) - wanted(a));
+    const chips = [];
+    let x = x0;
+    for (const act of acts) {
+      const left = lane.stuckCount - chips.length - 1;
+      const room = x1 - x - (left > 0 ? 34 : 0);
+      const text = (act.cycleNumber ? `${act.cycleNumber}: ` : "") + act.label;
+      const strong = act.onCycle || act.isRoot;
+      const fits = measureText(text, strong) + 12 <= room;
+      if (!fits && chips.length > 0) break;
+      const shown = fits ? text : fitText(text, room - 12, strong);
+      const width = Math.max(12, Math.min(room, measureText(shown, strong) + 12));
+      chips.push({act, x, width, text: shown});
+      x += width + 4;
+    }
+    return {chips, more: lane.stuckCount - chips.length, end: x};
+  }
+
+  /** Where an arrow to or from an act begins, or null. */
+  anchor(act) {
+    const lane = act.stuckIn || act.lane;
+    if (!lane || !this.rows.has(lane)) return null;
+    const y = this.rows.get(lane) + this.high / 2 + 2;
+    if (act.stuckIn) {
+      const {chips, end} = this.chips(lane);
+      const chip = chips.find((item) => item.act === act);
+      return chip ? {x: chip.x + chip.width / 2, y} : {x: end + 8, y};
+    }
+    if (!act.slice) return null;
+    const middle = (this.x(act.slice.begin) + this.x(act.slice.end)) / 2;
+    return {x: Math.min(this.right, Math.max(this.left, middle)), y};
+  }
+
+  // ---- drawing
+
+  soon() {
+    if (this.drawSoon) return;
+    this.drawSoon = requestAnimationFrame(() => {
+      this.drawSoon = 0;
+      this.draw();
+    });
+  }
+
+  draw() {
+    this.layout();
+    const top = this.printing ? 0 : this.frame.scrollTop - this.lane - AXIS;
+    const bottom = this.printing ? Infinity : this.frame.scrollTop + this.frame.clientHeight + this.lane;
+    const seen = this.lanes.filter((lane) => {
+      const y = this.rows.get(lane);
+      return y >= top && y <= bottom;
+    });
+    this.sizeOf(this.axis, AXIS);
+    this.axis.innerHTML = this.axisText();
+    this.sizeOf(this.body, this.height);
+    const rest = this.run.at_rest ? this.x(this.run.rest_ns) : Infinity;
+    let text = `<defs>${PATTERNS}</defs>`;
+    if (rest < this.right) {
+      const x = Math.max(this.left, rest);
+      text += `<rect class="rest" x="${x}" y="0" width="${this.right - x}" height="${this.height}" fill="url(#p-rest)"/>`;
+    }
+    for (const lane of seen) text += this.laneText(lane);
+    if (rest >= this.left && rest <= this.right) {
+      text += `<line class="moment" x1="${rest}" x2="${rest}" y1="0" y2="${this.height}"/>`;
+    }
+    text += this.deathsText(seen) + this.marksText() + this.arrowsText();
+    this.body.innerHTML = text;
+    if (this.lanes.length === 0) {
+      this.body.innerHTML = `<text x="${this.left}" y="22">Nothing ran on these ranks.</text>`;
+      this.sizeOf(this.body, 40);
+    }
+  }
+
+  // On paper a picture is as wide as the paper, however wide that is.
+  sizeOf(svg, height) {
+    svg.setAttribute("width", this.printing ? "100%" : this.width);
+    svg.setAttribute("viewBox", `0 0 ${this.width} ${height}`);
+    if (this.printing) svg.removeAttribute("height");
+    else svg.setAttribute("height", height);
+  }
+
+  axisText() {
+    const {from, to} = this.window;
+    const step = tickStep(to - from, Math.max(1, Math.floor((this.right - this.left) / (this.width < 600 ? 64 : 96))));
+    let text = `<text class="head" x="4" y="32">rank, stream</text>`;
+    for (let time = Math.ceil(from / step) * step; time <= to; time += step) {
+      const x = this.x(time);
+      const label = timeText(Math.round(time));
+      text += `<line x1="${x}" x2="${x}" y1="34" y2="${AXIS}"/>`;
+      const half = measureText(label) / 2;
+      if (x - half < this.left - 4 || x + half > this.right + 4) continue;
+      text += `<text x="${x}" y="31" text-anchor="middle">${label}</text>`;
+    }
+    text += `<line x1="${this.left}" x2="${this.right}" y1="${AXIS - 0.5}" y2="${AXIS - 0.5}"/>`;
+    if (this.run.at_rest) {
+      const rest = this.x(this.run.rest_ns);
+      const label = fitText(`nothing moves after ${timeText(this.run.rest_ns)}`, this.right - 8, true);
+      if (rest >= this.left && rest <= this.right) {
+        text += `<line class="moment" x1="${rest}" x2="${rest}" y1="16" y2="${AXIS}"/>`;
+        const half = measureText(label, true) / 2;
+        const x = Math.max(half + 4, Math.min(this.right - half, rest));
+        text += `<text class="moment-text" x="${x}" y="12" text-anchor="middle">${label}</text>`;
+      }
+    }
+    if (this.anyStuck) {
+      const room = this.width - this.right - 18;
+      text += `<text class="head" x="${this.right + 14}" y="32">${fitText("waiting at the end", room) || "waiting"}</text>`;
+    }
+    return text;
+  }
+
+  laneText(lane) {
+    const y = this.rows.get(lane);
+    const index = this.lanes.indexOf(lane);
+    const first = index === 0 || this.lanes[index - 1].rank !== lane.rank;
+    const rank = `rank ${lane.rank}`;
+    const rankWidth = this.left < 120 ? measureText(`${lane.rank} `) + 6 : 58;
+    let text = first && index > 0 && this.gap > 0
+      ? `<line class="between" x1="0" x2="${this.width}" y1="${y - this.gap / 2 - 1}" y2="${y - this.gap / 2 - 1}"/>`
+      : "";
+    if (first) {
+      text += `<text class="rank" x="4" y="${y + this.high / 2 + 6}">${this.left < 120 ? lane.rank : rank}</text>`;
+    }
+    const name = fitText(lane.thread ? `${lane.name} (host)` : lane.name, this.left - rankWidth - 8);
+    text += `<text class="lane" x="${rankWidth}" y="${y + this.high / 2 + 6}">${escaped(name)}</text>`;
+    text += `<line class="track" x1="${this.left}" x2="${this.right}" y1="${y + this.high + 3}" y2="${y + this.high + 3}"/>`;
+    return text + this.slicesText(lane, y + 2) + this.chipsText(lane, y + 2);
+  }
+
+  slicesText(lane, y) {
+    const {from, to} = this.window;
+    const slices = lane.slices;
+    let low = 0;
+    for (let high = slices.length; low < high;) {
+      const middle = (low + high) >> 1;
+      if (slices[middle].drawEnd < from) low = middle + 1;
+      else high = middle;
+    }
+    let text = "";
+    let many = null;
+    const flush = () => {
+      if (!many) return;
+      const width = Math.max(1, many.end - many.begin);
+      text += `<rect class="slice many" x="${many.begin}" y="${y}" width="${width}" height="${this.high}"
+        data-lane="${lane.index}" data-first="${many.first}" data-count="${many.count}"/>`;
+      many = null;
+    };
+    for (let i = low; i < slices.length && slices[i].begin <= to; ++i) {
+      const slice = slices[i];
+      const begin = Math.max(this.left, this.x(slice.begin));
+      const end = Math.min(this.right, this.x(slice.drawEnd));
+      if (end - begin < TINY) {
+        // A single one keeps its colour, and is never too narrow to be seen.
+        if (many && begin - many.end < 1) {
+          many.end = Math.max(many.end, end);
+          ++many.count;
+          continue;
+        }
+        flush();
+        const next = slices[i + 1];
+        if (next && this.x(next.begin) - end < 1 && this.x(next.drawEnd) - this.x(next.begin) < TINY) {
+          many = {begin, end: Math.max(end, begin + 1), first: i, count: 1};
+        } else {
+          text += this.sliceText(slice, i, begin, Math.max(end, begin + 1.5), y);
+        }
+        continue;
+      }
+      flush();
+      text += this.sliceText(slice, i, begin, end, y);
+    }
+    flush();
+    return text;
+  }
+
+  sliceText(slice, index, begin, end, y) {
+    const where = `data-lane="${slice.lane.index}" data-slice="${index}"`;
+    const more = `${where} ${slice.act.onCycle || slice.act.isRoot ? 'data-cycle=""' : ""} ${slice.done ? "" : 'data-open=""'}`;
+    const work = Math.min(end, Math.max(begin, this.x(slice.drawWork)));
+    let text = "";
+    if (work - begin > 0.5) {
+      text += `<rect class="slice waiting w-${slice.kind}" x="${begin}" y="${y}" width="${work - begin}" height="${this.high}" ${more}/>
+        <rect class="overlay" x="${begin}" y="${y}" width="${work - begin}" height="${this.high}" fill="url(#p-wait)"/>`;
+    }
+    if (end - work > 0.5 || work - begin <= 0.5) {
+      text += kindRect(slice.kind, work, y, Math.max(1, end - work), this.high, more);
+    }
+    const widest = end - work >= work - begin ? [work, end] : [begin, work];
+    const room = widest[1] - widest[0] - 5;
+    const short = slice.act.microBatch > 0 ? `${slice.act.microBatch}` : "";
+    const label = [slice.act.label, short].find((item) => item !== "" && measureText(item) <= room);
+    if (label) {
+      const onWait = widest[1] === work && work > begin;
+      text += `<text class="label ${onWait ? "on-wait" : `t-${slice.kind}`}" x="${(widest[0] + widest[1]) / 2}" y="${y + this.high / 2 + 4}"
+        text-anchor="middle">${escaped(label)}</text>`;
+    }
+    return text;
+  }
+
+  chipsText(lane, y) {
+    if (lane.stuck.length === 0) return "";
+    const {chips, more, end} = this.chips(lane);
+    let text = "";
+    for (const chip of chips) {
+      const cycle = chip.act.onCycle || chip.act.isRoot ? "cycle" : "";
+      text += `<rect class="chip ${cycle}" x="${chip.x}" y="${y}" width="${chip.width}" height="${this.high}" rx="4" data-act="${chip.act.index}"/>
+        <text class="label chip-text ${cycle}" x="${chip.x + chip.width / 2}" y="${y + this.high / 2 + 4}" text-anchor="middle">${escaped(chip.text)}</text>`;
+    }
+    if (more > 0) {
+      text += `<text class="more" x="${end + 2}" y="${y + this.high / 2 + 4}" data-more="${lane.index}">+${more}</text>`;
+    }
+    return text;
+  }
+
+  deathsText(seen) {
+    let text = "";
+    for (const [rank, time, what] of this.run.deaths) {
+      const x = this.x(time);
+      const lanes = seen.filter((lane) => lane.rank === rank);
+      if (x < this.left || x > this.right || lanes.length === 0) continue;
+      const y0 = this.rows.get(lanes[0]);
+      const y1 = this.rows.get(lanes[lanes.length - 1]) + this.lane;
+      text += `<line class="death" x1="${x}" x2="${x}" y1="${y0}" y2="${y1}" data-death="${escaped(what)}"/>
+        <path class="death" d="M${x - 5} ${y0 + 3}l10 10m0 -10l-10 10" data-death="${escaped(what)}"/>`;
+    }
+    return text;
+  }
+
+  // The outline of what is selected and of what has the focus.
+  marksText() {
+    let text = "";
+    const outline = (box, name) => {
+      if (!box) return;
+      text += `<rect class="${name}" x="${box.x - 1.5}" y="${box.y - 1.5}" width="${box.width + 3}" height="${this.high + 3}" rx="3"/>`;
+    };
+    if (this.selection) {
+      for (const act of this.selection.ends) for (const box of this.boxes(act)) outline(box, "end-mark");
+      for (const act of this.selection.acts) for (const box of this.boxes(act)) outline(box, "selected-mark");
+    }
+    if (this.focus) {
+      const {lane, item} = this.focus;
+      outline(item.slice ? this.sliceBox(item.slice) : this.chipBox(lane, item.act), "focus-mark");
+    }
+    return text;
+  }
+
+  boxes(act) {
+    const boxes = [];
+    if (act.slice) boxes.push(this.sliceBox(act.slice));
+    if (act.stuckIn) boxes.push(this.chipBox(act.stuckIn, act));
+    return boxes;
+  }
+
+  sliceBox(slice) {
+    if (!this.rows.has(slice.lane)) return null;
+    const begin = Math.max(this.left, this.x(slice.begin));
+    const end = Math.min(this.right, this.x(slice.drawEnd));
+    if (end < this.left || begin > this.right) return null;
+    return {x: begin, y: this.rows.get(slice.lane) + 2, width: Math.max(1.5, end - begin)};
+  }
+
+  chipBox(lane, act) {
+    if (!this.rows.has(lane)) return null;
+    const chip = this.chips(lane).chips.find((item) => item.act === act);
+    return chip ? {x: chip.x, y: this.rows.get(lane) + 2, width: chip.width} : null;
+  }
+
+  arrowsText() {
+    if (!this.selection) return "";
+    let text = "";
+    for (const wait of this.selection.waits) {
+      if (!wait.to) continue;
+      const from = this.anchor(wait.from);
+      const to = this.anchor(wait.to);
+      if (!from || !to) continue;
+      // It leaves and comes in from above or below, so that it covers no label of its own lanes.
+      const down = to.y > from.y;
+      const edge = this.high / 2 + 2;
+      const y0 = from.y + (to.y === from.y || !down ? -edge : edge);
+      const y1 = to.y + (to.y === from.y || down ? -edge : edge);
+      const bend = to.y === from.y ? -22 : (y1 - y0) / 2;
+      const c0 = y0 + bend;
+      const c1 = to.y === from.y ? y1 + bend : y1 - bend;
+      text += `<path class="wait-arrow" d="M${from.x} ${y0}C${from.x} ${c0} ${to.x} ${c1} ${to.x} ${y1}" marker-end="url(#arrow)"/>`;
+    }
+    return text;
+  }
+
+  // ---- moving
+
+  fit() {
+    this.window = {...this.whole};
+    this.soon();
+  }
+
+  zoom(factor, at = null) {
+    const {from, to} = this.window;
+    const centre = at === null ? (from + to) / 2 : at;
+    const length = Math.min(this.whole.to * 1.2, Math.max(10, (to - from) / factor));
+    const share = (centre - from) / (to - from);
+    this.window = {from: centre - share * length, to: centre + (1 - share) * length};
+    this.keepInside();
+    this.soon();
+  }
+
+  /** What happened just before nothing moved any more. */
+  showEnd() {
+    const end = this.run.rest_ns;
+    const length = Math.max(10, end * 0.2);
+    this.window = {from: end - length, to: end + length * 0.1};
+    this.keepInside();
+    this.soon();
+  }
+
+  move(pixels) {
+    const time = pixels / (this.right - this.left) * (this.window.to - this.window.from);
+    this.window.from += time;
+    this.window.to += time;
+    this.keepInside();
+    this.soon();
+  }
+
+  keepInside() {
+    const length = this.window.to - this.window.from;
+    const most = Math.max(this.whole.to, this.run.end_ns);
+    const from = Math.max(-length * 0.1, Math.min(this.window.from, most - length * 0.5));
+    this.window = {from, to: from + length};
+  }
+
+  /** Moves and scrolls so that the acts are seen, all of them if they fit. */
+  reveal(acts) {
+    this.layout();
+    const slices = acts.filter((act) => act.slice && !act.stuckIn).map((act) => act.slice);
+    if (slices.length > 0) this.revealTimes(slices);
+    const rows = acts.map((act) => this.rows.get(act.stuckIn || act.lane)).filter((y) => y !== undefined);
+    if (rows.length > 0) this.revealRows(rows);
+    this.draw();
+  }
+
+  revealTimes(slices) {
+    const begin = Math.min(...slices.map((slice) => slice.begin));
+    const end = Math.max(...slices.map((slice) => slice.end));
+    const {from, to} = this.window;
+    const overlaps = slices.every((slice) => slice.end > from && slice.begin < to);
+    if (overlaps && !(begin < from && end < to) && !(begin > from && end > to)) return;
+    const length = Math.max(to - from, (end - begin) * 1.2);
+    const middle = (begin + end) / 2;
+    this.window = {from: middle - length / 2, to: middle + length / 2};
+    this.keepInside();
+  }
+
+  revealRows(rows) {
+    const top = Math.min(...rows);
+    const bottom = Math.max(...rows) + this.lane;
+    const room = this.frame.clientHeight - AXIS;
+    const at = this.frame.scrollTop;
+    if (top >= at && bottom <= at + room) return;
+    // If not all fit, the first is what was asked for.
+    const wanted = bottom - top <= room ? (top + bottom - room) / 2 : rows[0] - 20;
+    this.frame.scrollTop = Math.max(0, wanted);
+  }
+
+  // ---- answering
+
+  listen() {
+    const frame = this.frame;
+    new ResizeObserver(() => this.soon()).observe(frame);
+    frame.addEventListener("scroll", () => this.soon());
+    frame.addEventListener("wheel", (event) => this.onWheel(event), {passive: false});
+    frame.addEventListener("pointermove", (event) => this.onMove(event));
+    frame.addEventListener("pointerdown", (event) => this.onDown(event));
+    for (const name of ["pointerup", "pointercancel"]) {
+      frame.addEventListener(name, (event) => this.pointers.delete(event.pointerId));
+    }
+    frame.addEventListener("pointerleave", () => this.page.hideTooltip());
+    frame.addEventListener("click", (event) => this.onClick(event));
+    frame.addEventListener("keydown", (event) => this.onKey(event));
+    frame.addEventListener("blur", () => {
+      this.focus = null;
+      this.soon();
+    });
+    this.pointers = new Map();
+    this.moved = false;
+  }
+
+  onWheel(event) {
+    if (event.ctrlKey || event.metaKey) {
+      event.preventDefault();
+      const x = event.clientX - this.frame.getBoundingClientRect().left;
+      this.zoom(Math.exp(-event.deltaY / 300), this.timeAt(x));
+    } else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) {
+      event.preventDefault();
+      this.move(event.deltaX || event.deltaY);
+    }
+  }
+
+  onDown(event) {
+    if (event.button !== 0) return;
+    this.pointers.set(event.pointerId, event.clientX);
+    if (this.pointers.size === 1) {
+      this.startX = event.clientX;
+      this.moved = false;
+    }
+  }
+
+  onMove(event) {
+    const last = this.pointers.get(event.pointerId);
+    if (last === undefined) {
+      if (event.pointerType !== "touch") this.onHover(event);
+      return;
+    }
+    if (!this.moved && Math.abs(event.clientX - this.startX) < 4) return;
+    if (!this.moved) {
+      this.moved = true;
+      this.frame.setPointerCapture(event.pointerId);
+      this.page.hideTooltip();
+    }
+    if (this.pointers.size === 1) {
+      this.move(last - event.clientX);
+    } else {
+      const other = [...this.pointers].find(([id]) => id !== event.pointerId)[1];
+      const before = Math.abs(last - other);
+      const after = Math.abs(event.clientX - other);
+      if (before > 8 && after > 8) {
+        const left = this.frame.getBoundingClientRect().left;
+        this.zoom(after / before, this.timeAt((event.clientX + other) / 2 - left));
+      }
+    }
+    this.pointers.set(event.pointerId, event.clientX);
+  }
+
+  /** What stands below the mouse: {slice}, {act}, {many}, {text} or null. */
+  thingAt(target) {
+    const data = target.dataset || {};
+    if (data.slice !== undefined) return {slice: this.run.lanes[data.lane].slices[data.slice]};
+    if (data.act !== undefined) return {act: this.run.acts[data.act]};
+    if (data.count !== undefined) {
+      const first = Number(data.first);
+      return {many: this.run.lanes[data.lane].slices.slice(first, first + Number(data.count))};
+    }
+    if (data.more !== undefined) return {lane: this.run.lanes[data.more]};
+    if (data.death !== undefined) return {text: data.death};
+    return null;
+  }
+
+  onHover(event) {
+    const thing = this.thingAt(event.target);
+    const text = thing ? this.tooltip(thing) : null;
+    if (text) this.page.showTooltip(text, event.clientX, event.clientY);
+    else this.page.hideTooltip();
+  }
+
+  tooltip(thing) {
+    if (thing.text) return escaped(thing.text);
+    if (thing.slice) return this.page.actTooltip(thing.slice.act, thing.slice);
+    if (thing.act) return this.page.actTooltip(thing.act);
+    if (thing.lane) {
+      return `<b>${counted(thing.lane.stuckCount, "act")}</b> wait in this lane. The table of waits lists them.`;
+    }
+    const from = thing.many[0].begin;
+    const to = thing.many[thing.many.length - 1].end;
+    return `<b>${counted(thing.many.length, "act")}</b> from ${timeText(from)} to ${timeText(to)}: zoom in to see them`;
+  }
+
+  onClick(event) {
+    if (this.moved) return;
+    const thing = this.thingAt(event.target);
+    if (!thing) return;
+    const act = thing.act || (thing.slice && thing.slice.act);
+    if (act) this.page.select({act});
+    if (thing.many) {
+      const length = thing.many[thing.many.length - 1].end - thing.many[0].begin;
+      this.window = {from: thing.many[0].begin - length * 0.1, to: thing.many[0].begin + length * 1.1};
+      this.soon();
+    }
+    if (thing.lane) this.page.setRanks(new Set([thing.lane.rank]));
+  }
+
+  onKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const key = event.key;
+    if (event.shiftKey && (key === "ArrowLeft" || key === "ArrowRight")) {
+      this.move(key === "ArrowLeft" ? -80 : 80);
+    } else if (key === "ArrowLeft" || key === "ArrowRight") {
+      this.step(key === "ArrowLeft" ? -1 : 1);
+    } else if (key === "ArrowUp" || key === "ArrowDown") {
+      this.changeLane(key === "ArrowUp" ? -1 : 1);
+    } else if (key === "Home" || key === "End") {
+      this.toEnd(key === "Home");
+    } else if (key === "Enter" || key === " ") {
+      if (this.focus) this.page.select({act: this.focus.item.act});
+    } else if (key === "+" || key === "=") {
+      this.zoom(1.5);
+    } else if (key === "-") {
+      this.zoom(1 / 1.5);
+    } else if (key === "0") {
+      this.fit();
+    } else {
+      return;
+    }
+    event.preventDefault();
+  }
+
+  // Where the keyboard begins: at what hangs, or at the first act.
+  begin() {
+    const first = this.run.cycle.length > 0 ? this.run.cycle[0].from : null;
+    const lane = first && this.rows.has(first.lane) ? first.lane : this.lanes[0];
+    if (!lane) return null;
+    const items = this.items.get(lane);
+    return {lane, item: items.find((item) => item.act === first) || items[0]};
+  }
+
+  step(by) {
+    if (!this.focus) return this.setFocus(this.begin());
+    const {lane, item} = this.focus;
+    const items = this.items.get(lane);
+    const next = items[items.indexOf(item) + by];
+    if (next) this.setFocus({lane, item: next});
+  }
+
+  changeLane(by) {
+    if (!this.focus) return this.setFocus(this.begin());
+    const {lane, item} = this.focus;
+    const next = this.lanes[this.lanes.indexOf(lane) + by];
+    if (!next) return;
+    const items = this.items.get(next);
+    const middle = item.slice ? (item.slice.begin + item.slice.end) / 2 : Infinity;
+    const distance = (other) => {
+      if (!other.slice) return middle === Infinity ? 0 : Number.MAX_VALUE;
+      if (middle === Infinity) return Number.MAX_VALUE;
+      return Math.abs((other.slice.begin + other.slice.end) / 2 - middle);
+    };
+    const best = items.reduce((a, b) => distance(b) < distance(a) ? b : a);
+    this.setFocus({lane: next, item: best});
+  }
+
+  toEnd(first) {
+    if (!this.focus) this.setFocus(this.begin());
+    if (!this.focus) return;
+    const items = this.items.get(this.focus.lane);
+    this.setFocus({lane: this.focus.lane, item: first ? items[0] : items[items.length - 1]});
+  }
+
+  setFocus(focus) {
+    this.focus = focus;
+    if (!focus) return;
+    this.reveal([focus.item.act]);
+    this.page.say(this.page.describe(focus.item.act));
+  }
+
+  mark(selection) {
+    this.selection = selection.acts.length > 0 ? selection : null;
+    const lanes = [...selection.acts, ...selection.ends].map((act) => act.stuckIn || act.lane);
+    const hidden = lanes.some((lane) => lane && !this.lanes.includes(lane));
+    if (hidden && !this.everyLane) this.page.showEveryLane();
+    if (this.selection) this.reveal([...selection.acts, ...selection.ends]);
+    else this.soon();
+  }
+
+  filter(ranks) {
+    this.ranks = ranks;
+    this.lanes = this.chosenLanes();
+    this.focus = null;
+    this.draw();
+  }
+
+  /** For paper: all lanes, of all time. Returns what undoes that. */
+  forPrint() {
+    const window = {...this.window};
+    this.window = {...this.whole};
+    this.printing = true;
+    this.draw();
+    return () => {
+      this.printing = false;
+      this.window = window;
+      this.draw();
+    };
+  }
+}

@@ -1,0 +1,44 @@
+// The sentences of a report that stand alone: text and pages tell a run in the same words.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/explanation.hpp"
+#include "models/remedies.hpp"
+#include "sim/jitter.hpp"
+
+namespace pipesim::viz {
+
+/// "Durations vary by 10% at most: seed 17".
+std::string timing_text(const sim::Jitter& jitter);
+
+/// "micro-batch 3", or what stands there in a GOAL file, or nothing: what more is known of an act.
+std::string act_detail(const models::ActInfo& act);
+
+/// What broke while the run went on: errors of devices, ranks that died.
+std::vector<std::string> broken_lines(const models::Explanation& explanation);
+
+/// What guards did when nothing could happen any more.
+std::vector<std::string> end_lines(const models::Explanation& explanation);
+
+/// What met and does not fit, at most 20 of it.
+std::vector<std::string> mismatch_lines(const models::Explanation& explanation);
+
+std::string roots_heading(const models::Explanation& explanation);
+
+/// What waits end at that close no cycle. Roots that one sentence does for are told once.
+std::vector<std::string> root_lines(const models::Explanation& explanation);
+
+std::string misplacement_text(const models::Misplacement& found);
+
+inline constexpr std::string_view kRemediesHeading =
+    "Each of these changes alone lets this run complete (tried):";
+
+std::string remedy_text(const models::Remedy& remedy);
+
+/// "2 of 4 done, 3rd at nccl-1998 (started, spins)": as people tell it.
+std::string progress_text(const models::Progress& progress);
+
+}  // namespace pipesim::viz
