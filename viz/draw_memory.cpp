@@ -142,7 +142,9 @@ class Picture {
       highest = std::max(highest, steps[i].used);
       const bool last = i + 1 == steps.size();
       const double end = last ? x_of(end_ns_) : x_of(steps[i + 1].time_ns);
-      if (end - begin < kThinnest && !last) continue;
+      // A step back to the same height at the same moment is none.
+      const bool same = !last && highest == steps[i].used && steps[i + 1].used == steps[i].used;
+      if ((end - begin < kThinnest || same) && !last) continue;
       const double height = height_of(highest);
       if (highest > 0 && end > begin) {
         scene_.add(Scene::Box{

@@ -10,6 +10,7 @@
 
 #include "viz/axis.hpp"
 #include "viz/palette.hpp"
+#include "viz/report_lines.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -188,11 +189,13 @@ class Picture {
     std::string about =
         fmt::format("{}, {} of {} done", counted(graph_.ranks, "rank"), run_.explanation.acts_done,
                     counted(run_.explanation.acts_expected, "act"));
-    if (!run_.explanation.cycle.empty()) about += ". " + cycle_text(run_.explanation);
+    const std::string reason = first_reason(run_.explanation);
+    if (!reason.empty()) about += "; " + reason;
     if (left_out_ > 0) {
       about +=
-          fmt::format(". {} in which nothing works left out (--all)", counted(left_out_, "row"));
+          fmt::format("; {} in which nothing works left out (--all)", counted(left_out_, "row"));
     }
+    about = fitted(about, 12, kWidth - 2 * kMargin);
     scene_.add(Scene::Text{kMargin, 46, about, 12, Scene::Anchor::kStart, false, kInk});
     std::array<bool, models::kWorkKindCount> used{};
     bool waits = hangs_;

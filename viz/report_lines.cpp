@@ -214,6 +214,14 @@ std::vector<std::string> root_lines(const Explanation& explanation) {
   return lines;
 }
 
+std::string first_reason(const models::Explanation& explanation) {
+  if (!explanation.cycle.empty()) return cycle_text(explanation);
+  const std::vector<std::string> misfits = mismatch_lines(explanation);
+  if (!misfits.empty()) return misfits.front();
+  const std::vector<std::string> roots = root_lines(explanation);
+  return roots.empty() ? std::string() : roots.front();
+}
+
 std::string misplacement_text(const models::Misplacement& found) {
   return fmt::format(
       "{} feeds stream '{}' but runs on '{}', where {}{} stands in front of it.", found.act.op,

@@ -31,6 +31,10 @@ std::string roots_heading(const models::Explanation& explanation);
 /// What waits end at that close no cycle. Roots that one sentence does for are told once.
 std::vector<std::string> root_lines(const models::Explanation& explanation);
 
+/// The first of what explains the end of a run, for where there is room for one sentence: the
+/// cycle, a mismatch, a root. Empty of a run that completed.
+std::string first_reason(const models::Explanation& explanation);
+
 std::string misplacement_text(const models::Misplacement& found);
 
 inline constexpr std::string_view kRemediesHeading =

@@ -9,6 +9,7 @@
 #include "viz/graphviz.hpp"
 #include "viz/legend.hpp"
 #include "viz/palette.hpp"
+#include "viz/report_lines.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -230,7 +231,11 @@ WaitPicture wait_picture(const models::TaskGraph& graph, const models::Explanati
   picture.cycle = explanation.cycle;
   picture.all_waits = std::move(all_waits);
   picture.fold = fold;
-  if (!picture.cycle.empty()) picture.subtitle = cycle_text(explanation) + "; red, with numbers.";
+  if (!picture.cycle.empty()) {
+    picture.subtitle = cycle_text(explanation) + "; red, with numbers.";
+  } else {
+    picture.subtitle = first_reason(explanation);
+  }
   return picture;
 }
 
