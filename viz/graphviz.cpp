@@ -193,6 +193,10 @@ Graphviz::Edge Graphviz::edge(Node from, Node to) {
   return agedge(data_->graph.get(), from, to, nullptr, 1);
 }
 
+std::size_t Graphviz::node_count() const {
+  return static_cast<std::size_t>(agnnodes(data_->graph.get()));
+}
+
 void Graphviz::set(Cluster cluster, const char* name, const std::string& value) {
   set_object(cluster, name, value);
 }

@@ -1,6 +1,7 @@
 // A directed graph that Graphviz writes as DOT text, or lays out and draws. The one door to it.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -48,6 +49,7 @@ class Graphviz {
   /// Null where there is none.
   Node find(const std::string& name) const;
   Edge edge(Node from, Node to);
+  std::size_t node_count() const;
 
   // Attributes, by the names of Graphviz. Values of `set_html` are its HTML-like labels.
   void set(Cluster cluster, const char* name, const std::string& value);

@@ -45,6 +45,12 @@ class Drawing {
     choose_strong();
     look_at_all();
     add_all();
+    if (format != PictureFormat::kDot && graph_.node_count() > kMostWaitNodes) {
+      throw DrawingError(fmt::format(
+          "the wait-for graph has {} nodes, and a picture at most {}: {}, or write it as .dot",
+          graph_.node_count(), kMostWaitNodes,
+          picture_.fold ? "make the scenario smaller with --set" : "leave out --all"));
+    }
     return graph_.drawing(format);
   }
 

@@ -116,6 +116,23 @@ TEST_CASE("what is too large is refused with advice", "[app][draw]") {
   CHECK(folder.files() == 0);
 }
 
+TEST_CASE("a cycle too long to lay out is still written as DOT", "[app][draw]") {
+  // Each receives from the next before it sends: two acts of each rank are on the cycle.
+  const testing::Folder folder;
+  const std::string path =
+      folder.write("ring.yaml",
+                   "schema: 1\nranks: 600\ngroups: {pp: all}\nprograms:\n  do:\n"
+                   "    - {recv: pp, from: (rank + 1) % 600, bytes: 1MiB}\n"
+                   "    - {send: pp, to: (rank + 599) % 600, bytes: 1MiB}\n");
+  const auto result = command({"draw", path, "--what", "wait-for", "-o", folder / "ring.svg"});
+  CHECK(result.code == 2);
+  CHECK(contains(result.err,
+                 "the wait-for graph has 1200 nodes, and a picture at most 1000: make "
+                 "the scenario smaller with --set, or write it as .dot"));
+  CHECK(command({"draw", path, "--what", "wait-for", "-o", folder / "ring.dot"}).code == 0);
+  CHECK(contains(testing::file_text(folder / "ring.dot"), "The cycle: 1200 waits"));
+}
+
 TEST_CASE("usage of draw is checked before anything is read", "[app][draw]") {
   const auto said = [](const std::vector<std::string>& arguments) {
     const auto result = command(arguments);
