@@ -16,6 +16,7 @@
 #include <fmt/format.h>
 
 #include "app/check_command.hpp"
+#include "app/diagnose_command.hpp"
 #include "app/diff_command.hpp"
 #include "app/exit_codes.hpp"
 #include "app/explain_command.hpp"
@@ -514,6 +515,45 @@ constexpr std::string_view kLintHelp =
 std::string help_of_lint() {
   std::ostringstream text;
   text << kLintHelp << lint_options();
+  return text.str();
+}
+
+po::options_description diagnose_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  add("json", "print the diagnosis as JSON (docs/json.md)");
+  add("dot", text("FILE"), "write the wait-for graph for Graphviz");
+  add("all", "list and draw every wait, rank and group");
+  add("color", text("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kDiagnoseHelp =
+    "Usage: pipesim diagnose KIND FILE|DIR... [options]\n"
+    "\n"
+    "Reads what a real job left that hangs, and says who waits for whom in the words of 'run'\n"
+    "(docs/diagnose.md). Kinds of evidence:\n"
+    "\n"
+    "  flight-recorder   dumps of PyTorch's Flight Recorder, JSON or pickled: a file of each "
+    "rank,\n"
+    "                    whose name ends with the rank. Nothing in a pickle is executed\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim diagnose flight-recorder /tmp/dumps\n"
+    "  pipesim diagnose flight-recorder trace_rank_0 trace_rank_1 --json\n"
+    "  pipesim diagnose flight-recorder /tmp/dumps --dot hang.dot && dot -Tsvg hang.dot -o "
+    "hang.svg\n"
+    "\n"
+    "Exit code: 0 nothing wrong found, 1 a hang or a mismatch, 2 bad input or usage, 3 undecided: "
+    "the\n"
+    "evidence does not say, 74 a file could not be read or written.\n"
+    "\n";
+
+std::string help_of_diagnose() {
+  std::ostringstream text;
+  text << kDiagnoseHelp << diagnose_options();
   return text.str();
 }
 
@@ -1050,6 +1090,36 @@ int command_import(const Arguments& arguments, const Console& console) {
   return run_import_schedule(command, coloured(console, values));
 }
 
+int command_diagnose(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, diagnose_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_diagnose();
+    return kExitGood;
+  }
+  const std::string kinds = fmt::format("{}", fmt::join(evidence_kinds(), ", "));
+  Arguments files = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
+  if (files.empty()) {
+    throw UsageError(fmt::format("'pipesim diagnose' needs a kind of evidence: {}", kinds));
+  }
+  const auto& known = evidence_kinds();
+  if (std::find(known.begin(), known.end(), files.front()) == known.end()) {
+    const std::string nearest = models::nearest_name(files.front(), known);
+    throw UsageError(
+        fmt::format("'pipesim diagnose' knows {}, found '{}'{}", kinds, files.front(),
+                    nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+  }
+  DiagnoseCommand command;
+  command.kind = files.front();
+  command.paths.assign(files.begin() + 1, files.end());
+  if (command.paths.empty()) {
+    throw UsageError(fmt::format("'pipesim diagnose {}' needs files or folders", command.kind));
+  }
+  command.json = values.count("json") > 0;
+  command.all = values.count("all") > 0;
+  command.dot_path = text_of(values, "dot");
+  return run_diagnose(command, coloured(console, values));
+}
+
 int command_help(const Arguments& arguments, const Console& console);
 
 constexpr std::array kCommands = {
@@ -1063,6 +1133,8 @@ constexpr std::array kCommands = {
     Command{"lint", "name what is legal but suspect, before any run", command_lint},
     Command{"sweep", "run a scenario in many settings and random timings", command_sweep},
     Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},
+    Command{"diagnose", "say from dumps and logs of a real hang who waits for whom",
+            command_diagnose},
     Command{"import", "make a scenario from a file of another tool", command_import},
     Command{"help", "print this help, or that of a command", command_help},
 };

@@ -93,6 +93,18 @@ class TextReport {
     return std::move(text_);
   }
 
+  std::string hang() {
+    if (!explanation_.mismatches.empty()) add_mismatches();
+    if (!explanation_.cycle.empty()) add_cycle();
+    return std::move(text_);
+  }
+
+  std::string stuck() {
+    if (explanation_.stuck > 0) add_collateral();
+    if (!report_.all_waits.empty()) add_all_waits();
+    return std::move(text_);
+  }
+
  private:
   void add_verdict();
   void add_deaths(bool after_rest);
@@ -559,6 +571,14 @@ void TextReport::add_all_waits() {
 
 std::string text_report(const Report& report, const TextOptions& options) {
   return TextReport(report, options).run();
+}
+
+std::string hang_text(const Report& report, const TextOptions& options) {
+  return TextReport(report, options).hang();
+}
+
+std::string stuck_text(const Report& report, const TextOptions& options) {
+  return TextReport(report, options).stuck();
 }
 
 }  // namespace pipesim::viz

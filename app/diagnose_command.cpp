@@ -1,0 +1,161 @@
+#include "app/diagnose_command.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "app/exit_codes.hpp"
+#include "app/files.hpp"
+#include "app/views.hpp"
+#include "formats/flight_recorder_file.hpp"
+#include "models/diagnosis.hpp"
+#include "viz/diagnosis_text.hpp"
+#include "viz/diagnostic_text.hpp"
+#include "viz/wait_for_dot.hpp"
+#include "viz/words.hpp"
+
+namespace pipesim::app {
+namespace {
+
+/// What was read, and what is to be said of it.
+struct Reading {
+  models::Evidence evidence;
+  std::vector<std::string> notes;
+};
+
+struct EvidenceFile {
+  std::string path;
+  std::optional<std::uint32_t> rank;  // by its name
+};
+
+// The files that `paths` stand for; those of a folder by rank, then name.
+std::vector<EvidenceFile> files_of(const std::vector<std::string>& paths,
+                                   std::vector<std::string>& notes) {
+  std::vector<EvidenceFile> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      files.push_back({path, formats::rank_of_dump(path)});
+      continue;
+    }
+    std::vector<EvidenceFile> found;
+    std::set<std::string> names;
+    std::size_t others = 0;
+    std::filesystem::directory_iterator entries(path, error);
+    if (error) throw FileError(fmt::format("cannot read '{}': {}", path, error.message()));
+    for (const auto& entry : entries) {
+      if (!entry.is_regular_file(error)) continue;
+      const std::string name = entry.path().string();
+      if (const auto rank = formats::rank_of_dump(name)) {
+        found.push_back({name, rank});
+        names.insert(name);
+      } else {
+        ++others;
+      }
+    }
+    // Who keeps a dump as JSON too, has it twice.
+    constexpr std::string_view kJson = ".json";
+    const auto is_copy = [&](const EvidenceFile& file) {
+      const std::string& name = file.path;
+      return name.size() > kJson.size() && name.substr(name.size() - kJson.size()) == kJson &&
+             names.count(name.substr(0, name.size() - kJson.size())) > 0;
+    };
+    found.erase(std::remove_if(found.begin(), found.end(), is_copy), found.end());
+    std::sort(found.begin(), found.end(), [](const EvidenceFile& a, const EvidenceFile& b) {
+      return std::pair(a.rank, a.path) < std::pair(b.rank, b.path);
+    });
+    files.insert(files.end(), found.begin(), found.end());
+    if (others > 0) {
+      notes.push_back(fmt::format("{} of '{}' {} no rank in {}: not read",
+                                  viz::counted(others, "file"), path, others == 1 ? "has" : "have",
+                                  others == 1 ? "its name" : "their names"));
+    }
+  }
+  return files;
+}
+
+std::optional<Reading> read_flight_recorder(const DiagnoseCommand& command,
+                                            const Console& console) {
+  Reading reading;
+  std::vector<formats::FlightRecorderDump> dumps;
+  std::map<std::uint32_t, std::string> path_of;
+  std::set<std::string> versions;
+  std::size_t refused = 0;
+  const std::vector<EvidenceFile> files = files_of(command.paths, reading.notes);
+  for (const EvidenceFile& file : files) {
+    const std::string shown = file.path == "-" ? "standard input" : file.path;
+    const std::string text = read_file(file.path, console.in, formats::kMostDumpBytes);
+    models::Diagnostics diagnostics;
+    auto dump = formats::read_flight_recorder(text, file.rank, diagnostics);
+    if (dump) {
+      const auto [known, is_new] = path_of.emplace(dump->rank, shown);
+      if (!is_new) {
+        diagnostics.error(
+            {}, fmt::format("rank {} has a dump already: '{}'", dump->rank, known->second));
+        dump.reset();
+      }
+    }
+    if (!dump) {
+      ++refused;
+      console.err << viz::diagnostic_text(diagnostics, shown, text, console.err_colour);
+      continue;
+    }
+    dump->path = shown;
+    versions.insert(dump->version);
+    dumps.push_back(std::move(*dump));
+  }
+  if (dumps.empty()) {
+    if (files.empty()) {
+      models::Diagnostics diagnostics;
+      diagnostics.error({}, "there is no dump here")
+          .notes.emplace_back("the name of a dump ends with the number of its rank");
+      console.err << viz::diagnostic_text(diagnostics, command.paths.front(), "",
+                                          console.err_colour);
+    }
+    return std::nullopt;
+  }
+  if (refused > 0) {
+    reading.notes.push_back(
+        fmt::format("{} could not be read: what is said here is said without {}",
+                    viz::counted(refused, "file"), refused == 1 ? "it" : "them"));
+  }
+  if (versions.size() > 1) {
+    reading.notes.push_back("Dumps are of different versions: are they of one job?");
+  }
+  reading.evidence = formats::flight_recorder_evidence(dumps);
+  return reading;
+}
+
+std::string name_of(const std::string& path) {
+  if (path == "-") return "standard input";
+  const std::filesystem::path whole = std::filesystem::path(path).lexically_normal();
+  return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
+}
+
+}  // namespace
+
+const std::vector<std::string>& evidence_kinds() {
+  static const std::vector<std::string> kKinds = {"flight-recorder"};
+  return kKinds;
+}
+
+int run_diagnose(const DiagnoseCommand& command, const Console& console) {
+  std::optional<Reading> reading = read_flight_recorder(command, console);
+  if (!reading) return kExitUsage;
+  if (command.paths.size() == 1) reading->evidence.name = name_of(command.paths.front());
+  const models::Diagnosis diagnosis = models::diagnose(reading->evidence);
+  if (command.dot_path) {
+    const std::string title = fmt::format("{}: who waits for whom", reading->evidence.name);
+    write_file(*command.dot_path, viz::wait_for_dot({title, diagnosis.explanation.cycle,
+                                                     diagnosis.waits, !command.all}));
+  }
+  const viz::DiagnosisReport report{reading->evidence, diagnosis, reading->notes, command.all};
+  console.out << (command.json ? viz::diagnosis_json(report)
+                               : viz::diagnosis_text(report, {console.out_colour}));
+  return exit_code(diagnosis.explanation);
+}
+
+}  // namespace pipesim::app

@@ -1,0 +1,72 @@
+// `pipesim diagnose`, through the command line. Whole outputs: tests/golden/diagnose_*.
+#include "app/diagnose_command.hpp"
+
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
+
+using namespace pipesim;
+using testing::command;
+using testing::contains;
+
+namespace {
+
+const std::string kDumps = "tests/golden/diagnose_cycle/dumps";
+
+// A dump of a job of two ranks in which nothing is pending.
+std::string healthy(int rank) {
+  return R"({"version":"2.9","rank":)" + std::to_string(rank) +
+         R"(,"pg_config":{"0":{"name":"0","desc":"default_pg","ranks":"[0, 1]"}},"entries":[)" +
+         R"({"record_id":0,"process_group":["0","default_pg"],"collective_seq_id":1,)" +
+         R"("profiling_name":"nccl:barrier","state":"completed"}]})";
+}
+
+}  // namespace
+
+TEST_CASE("what evidence says is the exit code", "[app][diagnose_command]") {
+  CHECK(command({"diagnose", "flight-recorder", kDumps}).code == 1);
+  const testing::Folder folder;
+  folder.write("0.json", healthy(0));
+  folder.write("1.json", healthy(1));
+  const auto good = command({"diagnose", "flight-recorder", folder.path()});
+  CHECK(good.code == 0);
+  CHECK(contains(good.out, "NOTHING WRONG FOUND   2 ranks, 0 calls not done"));
+  const auto one = command({"diagnose", "flight-recorder", folder / "1.json"});
+  CHECK(one.code == 3);
+  CHECK(contains(one.out,
+                 "1.json  UNDECIDED   2 ranks, 0 calls not done   Flight Recorder 2.9\n"
+                 "No dump of rank 0\n"));
+  CHECK(command({"diagnose", "flight-recorder", folder / "none_7"}).code == 74);
+}
+
+TEST_CASE("a dump may come from standard input", "[app][diagnose_command]") {
+  const auto ran = command({"diagnose", "flight-recorder", "-"}, healthy(1));
+  CHECK(ran.code == 3);
+  CHECK(contains(ran.out, "standard input  UNDECIDED"));
+}
+
+TEST_CASE("usage of diagnose is checked", "[app][diagnose_command]") {
+  CHECK(contains(command({"diagnose"}).err,
+                 "'pipesim diagnose' needs a kind of evidence: flight-recorder"));
+  CHECK(contains(command({"diagnose", "flight-recorde", "x"}).err,
+                 "did you mean 'flight-recorder'?"));
+  CHECK(contains(command({"diagnose", "flight-recorder"}).err,
+                 "'pipesim diagnose flight-recorder' needs files or folders"));
+  CHECK(command({"diagnose", "--help"}).code == 0);
+}
+
+TEST_CASE("what is no dump is said, and the rest is read", "[app][diagnose_command]") {
+  const testing::Folder folder;
+  folder.write("rank_0", healthy(0));
+  folder.write("rank_1", "garbage");
+  folder.write("rank_2", healthy(0));
+  const auto ran = command({"diagnose", "flight-recorder", folder.path()});
+  CHECK(ran.code == 3);
+  CHECK(contains(ran.err, "rank_1: error: byte 0: "));
+  CHECK(contains(ran.err, "rank_2: error: rank 0 has a dump already: '"));
+  CHECK(contains(ran.out, "2 files could not be read: what is said here is said without them\n"));
+  const testing::Folder empty;
+  CHECK(command({"diagnose", "flight-recorder", empty.path()}).code == 2);
+}
