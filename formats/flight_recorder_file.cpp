@@ -190,7 +190,7 @@ class DumpReader {
   void read_groups();
   void read_status();
   void read_entries();
-  void read_entry(Index entry);
+  void read_entry(Index at);
   void read_name(std::string_view whole, FlightRecorderDump::Entry& entry) const;
   models::TensorSizes sizes(Index entry, std::string_view key) const;
   std::vector<std::string> types(Index entry, std::string_view key) const;
@@ -311,11 +311,11 @@ std::string DumpReader::place(Index entry) const {
     if (++count > kMostFrames || tree_.kind(frame) != Kind::kMap) break;
     const std::string file = text(frame, "filename");
     const std::size_t slash = file.rfind('/');
-    const std::string told =
+    std::string told =
         fmt::format("{}:{} {}", slash == std::string::npos ? file : file.substr(slash + 1),
                     integral(frame, "line").value_or(0), text(frame, "name"));
-    if (innermost.empty()) innermost = told;
     if (file.find("torch/") == std::string::npos) return told;
+    if (innermost.empty()) innermost = std::move(told);
   }
   return innermost;
 }
@@ -478,11 +478,16 @@ void Merger::find_groups() {
   };
   std::map<std::string, std::pair<std::string, std::set<std::uint32_t>>> untold;
   for (const FlightRecorderDump& dump : dumps_) {
+    std::set<std::string> used;
+    for (const auto& entry : dump.entries) used.insert(entry.group);
     std::set<std::string> told;
     for (const auto& group : dump.groups) {
       if (group.ranks.empty()) continue;
       told.insert(group.name);
-      add(dump.rank, group.name, group.description, group.ranks);
+      // Who calls something in a group is in it.
+      std::set<std::uint32_t> ranks(group.ranks.begin(), group.ranks.end());
+      if (used.count(group.name) > 0) ranks.insert(dump.rank);
+      add(dump.rank, group.name, group.description, {ranks.begin(), ranks.end()});
     }
     for (const auto& entry : dump.entries) {
       if (told.count(entry.group) > 0) continue;

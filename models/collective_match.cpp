@@ -210,7 +210,15 @@ class Checker {
     return evidence_.ranks[rank].calls[call];
   }
 
+  struct Sight {
+    std::vector<std::uint32_t> calls;  // of CollectiveCheck::called
+    bool done = false;                 // on some
+    bool pending = false;              // on some
+  };
+
   CollectiveCheck look_at(const CollectiveKey& key);
+  Sight look_for(const CollectiveKey& key, CollectiveCheck& check) const;
+  void blame_pending(CollectiveCheck& check, const Sight& sight) const;
   void compare(CollectiveCheck& check, const std::vector<std::uint32_t>& calls) const;
   Culprit against(const CollectiveCheck& check, std::size_t reference, std::size_t other,
                   const std::vector<std::uint32_t>& calls, std::size_t* op) const;
@@ -314,13 +322,9 @@ bool Checker::elements_differ(const CollectiveCheck& check,
   return in != out;
 }
 
-CollectiveCheck Checker::look_at(const CollectiveKey& key) {
-  CollectiveCheck check;
-  check.group = key.group;
-  check.sequence = key.sequence;
-  std::vector<std::uint32_t> calls;
-  std::vector<std::uint32_t> pending;
-  bool done = false;
+// Who has called it. Members of a group without a dump may have.
+Checker::Sight Checker::look_for(const CollectiveKey& key, CollectiveCheck& check) const {
+  Sight sight;
   for (const std::uint32_t rank : evidence_.groups[key.group].ranks) {
     std::uint32_t call = 0;
     switch (index_.collective(rank, key, &call)) {
@@ -331,47 +335,59 @@ CollectiveCheck Checker::look_at(const CollectiveKey& key) {
         check.without_dump.push_back(rank);
         break;
       case Called::kDone:
-        done = true;
+        sight.done = true;
         break;
-      case Called::kYes:
+      case Called::kYes: {
         check.called.push_back(rank);
-        calls.push_back(call);
-        if (call_of(rank, call).state == CallState::kCompleted) {
-          done = true;
-        } else {
-          pending.push_back(rank);
-        }
+        sight.calls.push_back(call);
+        const bool done = call_of(rank, call).state == CallState::kCompleted;
+        sight.done = sight.done || done;
+        sight.pending = sight.pending || !done;
         break;
+      }
     }
   }
-  const RecordedCall& first = call_of(check.called.front(), calls.front());
-  const bool has_end = first.coalesced || first.ops.empty();
-  check.op = has_end ? first.end_name : first.ops.back().name;
+  return sight;
+}
+
+CollectiveCheck Checker::look_at(const CollectiveKey& key) {
+  CollectiveCheck check;
+  check.group = key.group;
+  check.sequence = key.sequence;
+  const Sight sight = look_for(key, check);
+  const RecordedCall& first = call_of(check.called.front(), sight.calls.front());
+  // Of several ops the mark behind them stands for all; where members are missing, the first.
+  const bool all_joined = check.missing.empty();
+  const bool by_end = first.ops.empty() || (first.coalesced && all_joined);
+  check.op = by_end ? first.end_name : first.ops.front().name;
   check.record = first.last_record;
-  compare(check, calls);
+  compare(check, sight.calls);
   const bool mismatch =
       std::any_of(check.culprits.begin(), check.culprits.end(),
                   [](const Culprit& culprit) { return culprit.result.match != Match::kState; });
-  if (!check.missing.empty()) {
+  if (!all_joined) {
     check.result = CheckResult::kNotAllJoined;
-    if (check.op.empty() || first.coalesced)
-      check.op = first.ops.empty() ? first.end_name : first.ops.front().name;
   } else if (mismatch) {
     check.result = CheckResult::kMismatch;
-  } else if (elements_differ(check, calls)) {
+  } else if (elements_differ(check, sight.calls)) {
     check.result = CheckResult::kElementsDiffer;
-  } else if (!check.culprits.empty() || (done && !pending.empty())) {
+  } else if (!check.culprits.empty() || (sight.done && sight.pending)) {
     check.result = CheckResult::kStateDiffers;
-    if (check.culprits.empty()) {
-      for (std::size_t i = 0; i < calls.size(); ++i) {
-        check.culprits.push_back(
-            {check.called[i], calls[i], differs(Match::kState, "", "scheduled", "done elsewhere")});
-      }
-    }
-  } else if (!check.without_dump.empty() && !pending.empty()) {
+    if (check.culprits.empty()) blame_pending(check, sight);
+  } else if (!check.without_dump.empty() && sight.pending) {
     check.result = CheckResult::kUndecided;
   }
   return check;
+}
+
+// It is done on members in whose dumps it is no more.
+void Checker::blame_pending(CollectiveCheck& check, const Sight& sight) const {
+  for (std::size_t i = 0; i < sight.calls.size(); ++i) {
+    const CallState state = call_of(check.called[i], sight.calls[i]).state;
+    if (state == CallState::kCompleted) continue;
+    check.culprits.push_back({check.called[i], sight.calls[i],
+                              differs(Match::kState, "", shown(state), "done elsewhere")});
+  }
 }
 
 }  // namespace

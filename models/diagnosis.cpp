@@ -88,6 +88,13 @@ class Diagnoser {
   void find_stopped();
   void find_stopped(std::uint32_t rank);
   void add_waits(std::uint32_t pending);
+  /// What is known of the other members of a call; waits for those that have not made it are added.
+  struct Members {
+    std::vector<std::uint32_t> called;  // their pending calls
+    std::vector<std::uint32_t> without_dump;
+  };
+  Members message_members(std::uint32_t pending);
+  Members collective_members(std::uint32_t pending);
   void add_waits_for_members(std::uint32_t pending);
   void add_wait_for_absent(std::uint32_t pending, std::uint32_t member, const RecordedOp* message);
   bool add_waits_behind(std::uint32_t pending, const std::vector<std::uint32_t>& others);
@@ -97,6 +104,7 @@ class Diagnoser {
   void explain();
   void add_standings();
   void add_group_standings();
+  std::map<std::uint32_t, GroupStanding> standings_of(std::uint32_t rank) const;
   void describe_roots();
 
   const RecordedCall& call(std::uint32_t pending) const {
@@ -304,55 +312,53 @@ bool Diagnoser::add_waits_behind(std::uint32_t pending, const std::vector<std::u
   return edges_.size() > before;
 }
 
+// The other ends of a call of messages.
+Diagnoser::Members Diagnoser::message_members(std::uint32_t pending) {
+  const RecordedCall& own = call(pending);
+  Members members;
+  for (std::size_t op = 0; op < own.ops.size(); ++op) {
+    const RecordedOp& it = own.ops[op];
+    const std::uint32_t member = it.source == pending_[pending].rank ? it.target : it.source;
+    const auto partner = partner_.find({pending, op});
+    if (partner == partner_.end()) continue;
+    if (partner->second != kNone) {
+      members.called.push_back(partner->second);
+    } else if (!evidence_.ranks[member].has_dump) {
+      members.without_dump.push_back(member);
+    } else {
+      add_wait_for_absent(pending, member, &it);
+    }
+  }
+  return members;
+}
+
+Diagnoser::Members Diagnoser::collective_members(std::uint32_t pending) {
+  const RecordedCall& own = call(pending);
+  Members members;
+  for (const std::uint32_t member : evidence_.groups[own.group].ranks) {
+    if (member == pending_[pending].rank) continue;
+    std::uint32_t theirs = 0;
+    const Called called = index_.collective(member, key_of(own), &theirs);
+    const std::uint32_t other = called == Called::kYes ? pending_of(member, theirs) : kNone;
+    if (other != kNone) members.called.push_back(other);
+    if (called == Called::kNo) add_wait_for_absent(pending, member, nullptr);
+    if (called == Called::kUnknown) members.without_dump.push_back(member);
+  }
+  return members;
+}
+
 // Of the first call of a stream.
 void Diagnoser::add_waits_for_members(std::uint32_t pending) {
   const RecordedCall& own = call(pending);
-  const std::uint32_t rank = pending_[pending].rank;
   const std::size_t before = edges_.size();
-  std::vector<std::uint32_t> others;
-  std::vector<std::uint32_t> without_dump;
-  if (own.messages) {
-    for (std::size_t op = 0; op < own.ops.size(); ++op) {
-      const RecordedOp& it = own.ops[op];
-      const std::uint32_t member = it.source == rank ? it.target : it.source;
-      const auto partner = partner_.find({pending, op});
-      if (partner == partner_.end()) continue;
-      if (partner->second != kNone) {
-        others.push_back(partner->second);
-      } else if (!evidence_.ranks[member].has_dump) {
-        without_dump.push_back(member);
-      } else {
-        add_wait_for_absent(pending, member, &it);
-      }
-    }
-  } else {
-    for (const std::uint32_t member : evidence_.groups[own.group].ranks) {
-      if (member == rank) continue;
-      std::uint32_t theirs = 0;
-      switch (index_.collective(member, key_of(own), &theirs)) {
-        case Called::kNo:
-          add_wait_for_absent(pending, member, nullptr);
-          break;
-        case Called::kUnknown:
-          without_dump.push_back(member);
-          break;
-        case Called::kDone:
-          break;
-        case Called::kYes: {
-          const std::uint32_t other = pending_of(member, theirs);
-          if (other != kNone) others.push_back(other);
-          break;
-        }
-      }
-    }
-  }
-  if (edges_.size() > before || add_waits_behind(pending, others)) return;
-  for (const std::uint32_t member : without_dump) {
+  const Members members = own.messages ? message_members(pending) : collective_members(pending);
+  if (edges_.size() > before || add_waits_behind(pending, members.called)) return;
+  for (const std::uint32_t member : members.without_dump) {
     edges_.push_back({pending, node_of_rank(member),
                       own.messages ? WaitKind::kPeerOfMessage : WaitKind::kPeerOfCollective,
                       std::nullopt});
   }
-  if (!without_dump.empty() || misfits_[own.group]) return;
+  if (!members.without_dump.empty() || misfits_[own.group]) return;
   edges_.push_back({pending, outside(), WaitKind::kOutsideInput, std::nullopt});
 }
 
@@ -591,39 +597,44 @@ void Diagnoser::add_standings() {
   add_group_standings();
 }
 
-void Diagnoser::add_group_standings() {
-  using Row = std::tuple<std::int64_t, std::int64_t, std::uint32_t>;
-  std::vector<std::map<std::uint32_t, std::uint32_t>> pending(evidence_.groups.size());
-  for (std::uint32_t i = 0; i < pending_count(); ++i) ++pending[call(i).group][pending_[i].rank];
-  std::vector<std::map<std::uint32_t, std::int64_t>> called(evidence_.groups.size());
-  std::vector<std::map<std::uint32_t, std::int64_t>> done(evidence_.groups.size());
-  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
-    for (const RecordedCall& call : evidence_.ranks[rank].calls) {
-      const auto number = static_cast<std::int64_t>(call.sequence);
-      std::int64_t& last = called[call.group].emplace(rank, -1).first->second;
-      last = std::max(last, number);
-      if (call.state != CallState::kCompleted) continue;
-      std::int64_t& finished = done[call.group].emplace(rank, -1).first->second;
-      finished = std::max(finished, number);
+// What a rank's calls tell of its groups, where it has not counted itself.
+std::map<std::uint32_t, GroupStanding> Diagnoser::standings_of(std::uint32_t rank) const {
+  std::map<std::uint32_t, GroupStanding> result;
+  for (const RecordedCall& call : evidence_.ranks[rank].calls) {
+    GroupStanding& standing = result[call.group];
+    const auto number = static_cast<std::int64_t>(call.sequence);
+    standing.called = std::max(standing.called, number);
+    if (call.state == CallState::kCompleted) {
+      standing.completed = std::max(standing.completed, number);
+    } else {
+      ++standing.pending;
     }
   }
+  for (const GroupProgress& progress : evidence_.ranks[rank].progress) {
+    GroupStanding& standing = result[progress.group];
+    standing.called = progress.called;
+    standing.completed = progress.completed;
+  }
+  return result;
+}
+
+void Diagnoser::add_group_standings() {
+  using Row = std::tuple<std::int64_t, std::int64_t, std::uint32_t>;
+  std::vector<std::map<Row, std::vector<std::uint32_t>>> rows(evidence_.groups.size());
+  std::vector<std::map<std::uint32_t, GroupStanding>> of_rank;
+  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
+    of_rank.push_back(standings_of(rank));
+  }
   for (std::uint32_t group = 0; group < evidence_.groups.size(); ++group) {
-    std::map<Row, std::vector<std::uint32_t>> rows;
+    bool any_pending = false;
     for (const std::uint32_t rank : evidence_.groups[group].ranks) {
       if (!evidence_.ranks[rank].has_dump) continue;
-      const GroupProgress* own = index_.progress(rank, group);
-      const auto known = [rank](const auto& of) {
-        const auto at = of.find(rank);
-        return at == of.end() ? std::int64_t{-1} : at->second;
-      };
-      const auto waiting = pending[group].find(rank);
-      rows[{own != nullptr ? own->called : known(called[group]),
-            own != nullptr ? own->completed : known(done[group]),
-            waiting == pending[group].end() ? 0 : waiting->second}]
-          .push_back(rank);
+      const GroupStanding& standing = of_rank[rank][group];
+      any_pending = any_pending || standing.pending > 0;
+      rows[group][{standing.called, standing.completed, standing.pending}].push_back(rank);
     }
-    if (pending[group].empty() && rows.size() < 2) continue;
-    for (const auto& [row, ranks] : rows) {
+    if (!any_pending && rows[group].size() < 2) continue;
+    for (const auto& [row, ranks] : rows[group]) {
       result_.groups.push_back(
           {group, ranks, std::get<0>(row), std::get<1>(row), std::get<2>(row)});
     }

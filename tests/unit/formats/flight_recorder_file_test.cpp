@@ -150,6 +150,20 @@ TEST_CASE("one name with other members is another group", "[formats][flight_reco
   CHECK(formats::flight_recorder_evidence(dumps).groups.size() == 1);
 }
 
+TEST_CASE("who calls something in a group is in it", "[formats][flight_recorder_file]") {
+  FlightRecorderDump dump;
+  dump.rank = 5;
+  dump.groups = {{"1", "sub", {0, 1}}, {"2", "others", {0, 1}}};
+  FlightRecorderDump::Entry entry;
+  entry.op.name = "barrier";
+  entry.group = "1";
+  dump.entries.push_back(entry);
+  const auto evidence = formats::flight_recorder_evidence({dump});
+  CHECK(evidence.groups[0].ranks == std::vector<std::uint32_t>{0, 1, 5});
+  CHECK(evidence.groups[1].ranks == std::vector<std::uint32_t>{0, 1});
+  CHECK(roots_of(models::diagnose(evidence)) == std::set<std::uint32_t>{0, 1});
+}
+
 TEST_CASE("ops of one number are one call", "[formats][flight_recorder_file]") {
   FlightRecorderDump dump;
   dump.groups = {{"pp", "", {2, 4, 6}}};
