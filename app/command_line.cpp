@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <optional>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -522,6 +523,16 @@ po::options_description diagnose_options() {
   po::options_description options("Options");
   auto add = options.add_options();
   const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  const auto several = [](const char* name) { return po::value<Arguments>()->value_name(name); };
+  add("scenario", text("FILE"),
+      "of logs: a scenario of the same job, which says who does a collective with whom, and what "
+      "is "
+      "forward and backward; the report says whether it ends in the same place");
+  add("set", several("NAME=VALUE"), "set a parameter of that scenario");
+  add("group", several("RANKS"),
+      "of logs: these ranks do collectives together (0,1 or 0-3); may be given several times");
+  add("phase", several("NAME=OPS"),
+      "of logs: a column of the table, forward=F0,F1,F3; may be given several times");
   add("json", "print the diagnosis as JSON (docs/json.md)");
   add("dot", text("FILE"), "write the wait-for graph for Graphviz");
   add("all", "list and draw every wait, rank and group");
@@ -539,12 +550,17 @@ constexpr std::string_view kDiagnoseHelp =
     "  flight-recorder   dumps of PyTorch's Flight Recorder, JSON or pickled: a file of each "
     "rank,\n"
     "                    whose name ends with the rank. Nothing in a pickle is executed\n"
+    "  oneflow           logs with a line before and after each launch, of all ranks together or "
+    "a\n"
+    "                    file of each: OneFlow's with glog, or those of 'pipesim run --log'\n"
     "\n"
     "Examples:\n"
     "  pipesim diagnose flight-recorder /tmp/dumps\n"
     "  pipesim diagnose flight-recorder trace_rank_0 trace_rank_1 --json\n"
     "  pipesim diagnose flight-recorder /tmp/dumps --dot hang.dot && dot -Tsvg hang.dot -o "
     "hang.svg\n"
+    "  pipesim diagnose oneflow logs --group 0,1 --group 2,3\n"
+    "  pipesim diagnose oneflow all.log --scenario scenarios/swin_2x2x2.yaml\n"
     "\n"
     "Exit code: 0 nothing wrong found, 1 a hang or a mismatch, 2 bad input or usage, 3 undecided: "
     "the\n"
@@ -1090,6 +1106,55 @@ int command_import(const Arguments& arguments, const Console& console) {
   return run_import_schedule(command, coloured(console, values));
 }
 
+// "0,1,4-7"
+std::vector<std::uint32_t> rank_list(const std::string& text) {
+  constexpr std::uint64_t kMostRank = (1U << 20) - 1;
+  std::set<std::uint32_t> ranks;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view part = std::string_view(text).substr(begin, end - begin);
+    const std::size_t dash = std::min(part.find('-'), part.size());
+    const auto first = whole_number(part.substr(0, dash));
+    const auto last = dash == part.size() ? first : whole_number(part.substr(dash + 1));
+    if (!first || !last || *last < *first || *last > kMostRank) {
+      throw UsageError(fmt::format("--group is a list of ranks (0,1 or 0-3), found '{}'", text));
+    }
+    for (std::uint64_t rank = *first; rank <= *last; ++rank) {
+      ranks.insert(static_cast<std::uint32_t>(rank));
+    }
+    begin = end + 1;
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
+// What logs do not say.
+void add_hints(const po::variables_map& values, DiagnoseCommand& command) {
+  if (command.kind != "oneflow") {
+    for (const char* option : {"scenario", "set", "group", "phase"}) {
+      if (values.count(option) > 0) throw UsageError(fmt::format("--{} is for logs", option));
+    }
+    return;
+  }
+  if (values.count("group") > 0) {
+    for (const auto& text : values["group"].as<Arguments>()) {
+      command.groups.push_back(rank_list(text));
+    }
+  }
+  for (const auto& [name, ops] : settings(values, "phase")) {
+    auto& phase = command.phases.emplace_back(name, std::vector<std::string>());
+    for (std::size_t begin = 0; begin <= ops.size();) {
+      const std::size_t end = std::min(ops.find(',', begin), ops.size());
+      phase.second.push_back(ops.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  if (const auto scenario = text_of(values, "scenario")) {
+    command.scenario = ScenarioFiles{*scenario, {}, settings(values, "set")};
+  } else if (values.count("set") > 0) {
+    throw UsageError("--set goes with --scenario");
+  }
+}
+
 int command_diagnose(const Arguments& arguments, const Console& console) {
   const po::variables_map values = parse(arguments, diagnose_options());
   if (values.count("help") > 0) {
@@ -1117,6 +1182,7 @@ int command_diagnose(const Arguments& arguments, const Console& console) {
   command.json = values.count("json") > 0;
   command.all = values.count("all") > 0;
   command.dot_path = text_of(values, "dot");
+  add_hints(values, command);
   return run_diagnose(command, coloured(console, values));
 }
 

@@ -11,9 +11,13 @@
 #include "app/files.hpp"
 #include "app/views.hpp"
 #include "formats/flight_recorder_file.hpp"
+#include "formats/launch_log_reader.hpp"
 #include "models/diagnosis.hpp"
+#include "models/launch_log.hpp"
+#include "models/simulation.hpp"
 #include "viz/diagnosis_text.hpp"
 #include "viz/diagnostic_text.hpp"
+#include "viz/launch_log_text.hpp"
 #include "viz/wait_for_dot.hpp"
 #include "viz/words.hpp"
 
@@ -31,25 +35,28 @@ struct EvidenceFile {
   std::optional<std::uint32_t> rank;  // by its name
 };
 
+// Whether a file of a folder is evidence, by its name, and of which rank.
+using RankOfName = std::optional<std::uint32_t> (*)(const std::string& path);
+
 // The files that `paths` stand for; those of a folder by rank, then name.
-std::vector<EvidenceFile> files_of(const std::vector<std::string>& paths,
+std::vector<EvidenceFile> files_of(const std::vector<std::string>& paths, RankOfName rank_of,
                                    std::vector<std::string>& notes) {
   std::vector<EvidenceFile> files;
   for (const std::string& path : paths) {
     std::error_code error;
     if (!std::filesystem::is_directory(path, error)) {
-      files.push_back({path, formats::rank_of_dump(path)});
+      files.push_back({path, rank_of(path)});
       continue;
     }
     std::vector<EvidenceFile> found;
     std::set<std::string> names;
     std::size_t others = 0;
-    std::filesystem::directory_iterator entries(path, error);
+    const std::filesystem::directory_iterator entries(path, error);
     if (error) throw FileError(fmt::format("cannot read '{}': {}", path, error.message()));
     for (const auto& entry : entries) {
       if (!entry.is_regular_file(error)) continue;
       const std::string name = entry.path().string();
-      if (const auto rank = formats::rank_of_dump(name)) {
+      if (const auto rank = rank_of(name)) {
         found.push_back({name, rank});
         names.insert(name);
       } else {
@@ -84,7 +91,8 @@ std::optional<Reading> read_flight_recorder(const DiagnoseCommand& command,
   std::map<std::uint32_t, std::string> path_of;
   std::set<std::string> versions;
   std::size_t refused = 0;
-  const std::vector<EvidenceFile> files = files_of(command.paths, reading.notes);
+  const std::vector<EvidenceFile> files =
+      files_of(command.paths, formats::rank_of_dump, reading.notes);
   for (const EvidenceFile& file : files) {
     const std::string shown = file.path == "-" ? "standard input" : file.path;
     const std::string text = read_file(file.path, console.in, formats::kMostDumpBytes);
@@ -123,7 +131,7 @@ std::optional<Reading> read_flight_recorder(const DiagnoseCommand& command,
                     viz::counted(refused, "file"), refused == 1 ? "it" : "them"));
   }
   if (versions.size() > 1) {
-    reading.notes.push_back("Dumps are of different versions: are they of one job?");
+    reading.notes.emplace_back("Dumps are of different versions: are they of one job?");
   }
   reading.evidence = formats::flight_recorder_evidence(dumps);
   return reading;
@@ -135,14 +143,9 @@ std::string name_of(const std::string& path) {
   return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
 }
 
-}  // namespace
+std::string shown_path(const std::string& path) { return path == "-" ? "standard input" : path; }
 
-const std::vector<std::string>& evidence_kinds() {
-  static const std::vector<std::string> kKinds = {"flight-recorder"};
-  return kKinds;
-}
-
-int run_diagnose(const DiagnoseCommand& command, const Console& console) {
+int diagnose_dumps(const DiagnoseCommand& command, const Console& console) {
   std::optional<Reading> reading = read_flight_recorder(command, console);
   if (!reading) return kExitUsage;
   if (command.paths.size() == 1) reading->evidence.name = name_of(command.paths.front());
@@ -156,6 +159,116 @@ int run_diagnose(const DiagnoseCommand& command, const Console& console) {
   console.out << (command.json ? viz::diagnosis_json(report)
                                : viz::diagnosis_text(report, {console.out_colour}));
   return exit_code(diagnosis.explanation);
+}
+
+/// A scenario that stands for the job, and how it ends.
+struct Model {
+  std::string path;
+  models::LaunchLogHints hints;
+  models::Explanation end;
+};
+
+std::optional<Model> simulate(const ScenarioFiles& files, const Console& console) {
+  ScenarioInput input(files, console);
+  models::Diagnostics diagnostics;
+  const auto scenario = input.read(diagnostics);
+  std::optional<models::Simulation> simulation;
+  if (scenario) simulation = models::simulate(scenario->graph, diagnostics);
+  input.complain(diagnostics, console);
+  if (!simulation) return std::nullopt;
+  return Model{input.path(), models::hints_of(scenario->graph, simulation->lowered),
+               simulation->explanation};
+}
+
+// Whether a run of the scenario ends where the job does.
+void add_comparison(const models::LaunchLog& log, const Model& model,
+                    std::vector<std::string>& notes) {
+  constexpr std::size_t kMostTold = 10;
+  const auto differences = models::compare(log, model.end);
+  if (differences.empty()) {
+    notes.push_back(fmt::format(
+        "'pipesim run {}' ends in the same place: each rank has entered and launched the same",
+        model.path));
+    return;
+  }
+  notes.push_back(fmt::format(
+      "'pipesim run {}' ends elsewhere: {}", model.path,
+      differences.size() == 1 ? "1 op differs" : fmt::format("{} ops differ", differences.size())));
+  for (std::size_t i = 0; i < std::min(kMostTold, differences.size()); ++i) {
+    const models::CountDifference& it = differences[i];
+    notes.push_back(
+        fmt::format("  rank {} {}: entered {} and launched {} in the log, {} and {} in the run",
+                    it.rank, models::printable(it.op), it.logged_entered, it.logged_launched,
+                    it.simulated_entered, it.simulated_launched));
+  }
+  if (differences.size() > kMostTold) {
+    notes.push_back(fmt::format("  and {} more", differences.size() - kMostTold));
+  }
+}
+
+// `rank_3.log`, and what else ends with a number; of a folder.
+std::optional<std::uint32_t> rank_of_log(const std::string& path) {
+  constexpr std::string_view kLog = ".log";
+  const bool is_log =
+      path.size() > kLog.size() && path.compare(path.size() - kLog.size(), kLog.size(), kLog) == 0;
+  return formats::rank_of_dump(is_log ? path.substr(0, path.size() - kLog.size()) : path);
+}
+
+int diagnose_logs(const DiagnoseCommand& command, const Console& console) {
+  std::vector<std::string> notes;
+  formats::LaunchLogReader reader;
+  std::size_t read = 0;
+  for (const EvidenceFile& file : files_of(command.paths, rank_of_log, notes)) {
+    const std::string text = read_file(file.path, console.in, formats::kMostLogBytes);
+    models::Diagnostics diagnostics;
+    read += reader.read(text, shown_path(file.path), diagnostics) ? 1U : 0U;
+    console.err << viz::diagnostic_text(diagnostics, shown_path(file.path), text,
+                                        console.err_colour);
+  }
+  if (read == 0) return kExitUsage;
+  if (reader.other_lines() > 0) {
+    notes.push_back(fmt::format("{} of the logs {} of no launch",
+                                viz::counted(reader.other_lines(), "line"),
+                                reader.other_lines() == 1 ? "is" : "are"));
+  }
+  models::LaunchLog log = reader.take();
+  log.format = "logs of launches";
+  if (command.paths.size() == 1) log.name = name_of(command.paths.front());
+  models::LaunchLogHints hints;
+  if (command.scenario) {
+    std::optional<Model> model = simulate(*command.scenario, console);
+    if (!model) return kExitUsage;
+    hints = std::move(model->hints);
+    add_comparison(log, *model, notes);
+  }
+  if (!command.groups.empty()) hints.groups = command.groups;
+  if (!command.phases.empty()) hints.phases = command.phases;
+  const models::LaunchLogDiagnosis diagnosis = models::diagnose(log, hints);
+  if (!diagnosis.has_groups) {
+    notes.emplace_back(
+        "Logs do not say who does a collective with whom: --group or --scenario does");
+  }
+  if (command.dot_path) {
+    const std::string title = fmt::format("{}: who waits for whom", log.name);
+    write_file(*command.dot_path, viz::wait_for_dot({title, diagnosis.explanation.cycle,
+                                                     diagnosis.waits, !command.all}));
+  }
+  const viz::LaunchLogReport report{log, diagnosis, notes, command.all};
+  console.out << (command.json ? viz::launch_log_json(report)
+                               : viz::launch_log_text(report, {console.out_colour}));
+  return exit_code(diagnosis.explanation);
+}
+
+}  // namespace
+
+const std::vector<std::string>& evidence_kinds() {
+  static const std::vector<std::string> kKinds = {"flight-recorder", "oneflow"};
+  return kKinds;
+}
+
+int run_diagnose(const DiagnoseCommand& command, const Console& console) {
+  return command.kind == "oneflow" ? diagnose_logs(command, console)
+                                   : diagnose_dumps(command, console);
 }
 
 }  // namespace pipesim::app

@@ -1,17 +1,24 @@
 // `pipesim diagnose`: from the evidence of a real hang to its wait-for graph.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/console.hpp"
+#include "app/scenario_input.hpp"
 
 namespace pipesim::app {
 
 struct DiagnoseCommand {
-  std::string kind;                // "flight-recorder"
+  std::string kind;                // "flight-recorder", "oneflow"
   std::vector<std::string> paths;  // files, and folders that hold them
+  // Of logs: what they do not say.
+  std::vector<std::vector<std::uint32_t>> groups;
+  std::vector<std::pair<std::string, std::vector<std::string>>> phases;
+  std::optional<ScenarioFiles> scenario;
   bool json = false;
   bool all = false;
   std::optional<std::string> dot_path;
