@@ -553,6 +553,10 @@ constexpr std::string_view kDiagnoseHelp =
     "  oneflow           logs with a line before and after each launch, of all ranks together or "
     "a\n"
     "                    file of each: OneFlow's with glog, or those of 'pipesim run --log'\n"
+    "  stacks            stacks of all ranks as 'py-spy dump' prints them, also collected by srun "
+    "or\n"
+    "                    pdsh, or those of 'pipesim run --stacks': no graph, but who stands "
+    "elsewhere\n"
     "\n"
     "Examples:\n"
     "  pipesim diagnose flight-recorder /tmp/dumps\n"
@@ -1183,6 +1187,9 @@ int command_diagnose(const Arguments& arguments, const Console& console) {
   command.all = values.count("all") > 0;
   command.dot_path = text_of(values, "dot");
   add_hints(values, command);
+  if (command.kind == "stacks" && command.dot_path) {
+    throw UsageError("--dot is for dumps and logs: stacks give no graph");
+  }
   return run_diagnose(command, coloured(console, values));
 }
 

@@ -12,12 +12,15 @@
 #include "app/views.hpp"
 #include "formats/flight_recorder_file.hpp"
 #include "formats/launch_log_reader.hpp"
+#include "formats/stack_reader.hpp"
 #include "models/diagnosis.hpp"
 #include "models/launch_log.hpp"
 #include "models/simulation.hpp"
+#include "models/stack_evidence.hpp"
 #include "viz/diagnosis_text.hpp"
 #include "viz/diagnostic_text.hpp"
 #include "viz/launch_log_text.hpp"
+#include "viz/stack_groups_text.hpp"
 #include "viz/wait_for_dot.hpp"
 #include "viz/words.hpp"
 
@@ -259,16 +262,52 @@ int diagnose_logs(const DiagnoseCommand& command, const Console& console) {
   return exit_code(diagnosis.explanation);
 }
 
+int diagnose_stacks(const DiagnoseCommand& command, const Console& console) {
+  std::vector<std::string> notes;
+  formats::StackReader reader;
+  std::size_t read = 0;
+  // Of a folder any file may hold stacks: those that do not say so.
+  const auto any = [](const std::string& path) {
+    const std::string name = std::filesystem::path(path).replace_extension().string();
+    return std::optional(formats::rank_of_dump(name).value_or(0));
+  };
+  for (const EvidenceFile& file : files_of(command.paths, any, notes)) {
+    const std::string text = read_file(file.path, console.in, formats::kMostStackBytes);
+    models::Diagnostics diagnostics;
+    read += reader.read(text, shown_path(file.path), diagnostics) ? 1U : 0U;
+    console.err << viz::diagnostic_text(diagnostics, shown_path(file.path), text,
+                                        console.err_colour);
+  }
+  if (read == 0) return kExitUsage;
+  if (reader.other_lines() > 0) {
+    notes.push_back(fmt::format("{} {} of no stack", viz::counted(reader.other_lines(), "line"),
+                                reader.other_lines() == 1 ? "is" : "are"));
+  }
+  models::StackDumps dumps = reader.take();
+  if (command.paths.size() == 1) dumps.name = name_of(command.paths.front());
+  if (dumps.numbered) {
+    notes.emplace_back("Processes do not say their rank: they are counted in their order");
+  }
+  const models::StackDiagnosis diagnosis = models::diagnose(dumps);
+  const viz::StackReport report{dumps, diagnosis, notes, command.all};
+  console.out << (command.json ? viz::stack_groups_json(report)
+                               : viz::stack_groups_text(report, {console.out_colour}));
+  const bool found = diagnosis.verdict == models::StackVerdict::kOddOnes ||
+                     diagnosis.verdict == models::StackVerdict::kDifferent;
+  return found ? kExitBad : kExitUndecided;
+}
+
 }  // namespace
 
 const std::vector<std::string>& evidence_kinds() {
-  static const std::vector<std::string> kKinds = {"flight-recorder", "oneflow"};
+  static const std::vector<std::string> kKinds = {"flight-recorder", "oneflow", "stacks"};
   return kKinds;
 }
 
 int run_diagnose(const DiagnoseCommand& command, const Console& console) {
-  return command.kind == "oneflow" ? diagnose_logs(command, console)
-                                   : diagnose_dumps(command, console);
+  if (command.kind == "oneflow") return diagnose_logs(command, console);
+  return command.kind == "stacks" ? diagnose_stacks(command, console)
+                                  : diagnose_dumps(command, console);
 }
 
 }  // namespace pipesim::app

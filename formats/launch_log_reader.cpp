@@ -62,8 +62,9 @@ Mark find_mark(std::string_view text) {
   constexpr std::string_view kAfter = "after: ";
   const std::size_t before = text.find(kBefore);
   const std::size_t after = text.find(kAfter);
-  if (before == after) return {};
+  // Both may be in a line, or none.
   if (before < after) return {before, before + kBefore.size(), false};
+  if (after == std::string_view::npos) return {};
   return {after, after + kAfter.size(), true};
 }
 

@@ -43,6 +43,8 @@ class LogDiagnoser {
   LoggedProgress progress_of(std::uint32_t rank, std::size_t column) const;
   void find_behind();
   void find_waiting();
+  std::optional<std::uint32_t> entered(std::uint32_t rank, const std::string& op) const;
+  std::optional<Waiting> waiting_in(std::uint32_t rank, std::uint32_t op) const;
   void build_graph();
   void decide();
   const LoggedOp* find(std::uint32_t rank, const std::string& op) const;
@@ -234,29 +236,39 @@ std::vector<std::uint32_t> LogDiagnoser::members(std::uint32_t rank, const std::
   return {};
 }
 
+// How often `rank` has entered `op`; nothing where it has no log.
+std::optional<std::uint32_t> LogDiagnoser::entered(std::uint32_t rank,
+                                                   const std::string& op) const {
+  if (rank >= log_.ranks.size() || !log_.ranks[rank].has_log) return std::nullopt;
+  const LoggedOp* it = find(rank, op);
+  return it == nullptr ? 0 : it->entered;
+}
+
+// The first act of an op that members have not entered; what comes behind it waits for the same.
+std::optional<Waiting> LogDiagnoser::waiting_in(std::uint32_t rank, std::uint32_t op) const {
+  const LoggedOp& own = log_.ranks[rank].ops[op];
+  const std::vector<std::uint32_t> group = members(rank, own.name);
+  std::uint32_t least = own.entered;
+  for (const std::uint32_t member : group) {
+    least = std::min(least, entered(member, own.name).value_or(least));
+  }
+  if (least == own.entered) return std::nullopt;
+  Waiting waiting{rank, op, least + 1, least + 1 > own.launched, {}};
+  for (const std::uint32_t member : group) {
+    if (entered(member, own.name).value_or(waiting.act) < waiting.act) {
+      waiting.missing.push_back(member);
+    }
+  }
+  return waiting;
+}
+
 void LogDiagnoser::find_waiting() {
   for (std::uint32_t rank = 0; rank < log_.ranks.size(); ++rank) {
     const LoggedRank& of = log_.ranks[rank];
     std::vector<Waiting> own;
     for (std::uint32_t op = 0; op < of.ops.size(); ++op) {
-      const LoggedOp& it = of.ops[op];
-      const std::vector<std::uint32_t> group = members(rank, it.name);
-      if (!group.empty()) result_.has_groups = true;
-      std::uint32_t least = it.entered;
-      for (const std::uint32_t member : group) {
-        if (member >= log_.ranks.size() || !log_.ranks[member].has_log) continue;
-        const LoggedOp* theirs = find(member, it.name);
-        least = std::min(least, theirs == nullptr ? 0 : theirs->entered);
-      }
-      if (least == it.entered) continue;
-      // The first that is not complete; what comes behind it waits for the same.
-      Waiting waiting{rank, op, least + 1, least + 1 > it.launched, {}};
-      for (const std::uint32_t member : group) {
-        if (member >= log_.ranks.size() || !log_.ranks[member].has_log) continue;
-        const LoggedOp* theirs = find(member, it.name);
-        if (theirs == nullptr || theirs->entered < waiting.act) waiting.missing.push_back(member);
-      }
-      own.push_back(std::move(waiting));
+      if (!members(rank, of.ops[op].name).empty()) result_.has_groups = true;
+      if (auto waiting = waiting_in(rank, op)) own.push_back(std::move(*waiting));
     }
     // A thread that stands in a launch comes first: it is what keeps the rank.
     std::stable_sort(own.begin(), own.end(),

@@ -1,6 +1,7 @@
 // A log of launches beside a scenario that stands for the same job.
 #include <algorithm>
-#include <set>
+#include <iterator>
+#include <map>
 
 #include "models/launch_log.hpp"
 #include "models/names.hpp"
@@ -35,33 +36,30 @@ LaunchLogHints hints_of(const TaskGraph& graph, const Lowered& lowered) {
 
 std::vector<CountDifference> compare(const LaunchLog& log, const Explanation& simulated) {
   std::vector<CountDifference> differences;
-  const auto ranks = static_cast<std::uint32_t>(std::max(log.ranks.size(), simulated.ranks.size()));
-  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
-    std::set<std::string> known;
-    const auto logged = [&](const std::string& name) -> const LoggedOp* {
-      if (rank >= log.ranks.size()) return nullptr;
-      const auto& ops = log.ranks[rank].ops;
-      const auto at =
-          std::find_if(ops.begin(), ops.end(), [&](const LoggedOp& op) { return op.name == name; });
-      return at == ops.end() ? nullptr : &*at;
-    };
-    if (rank < simulated.ranks.size()) {
-      for (const ActorCounts& actor : simulated.ranks[rank].actors) {
-        known.insert(actor.name);
-        const LoggedOp* op = logged(actor.name);
-        CountDifference difference{rank, actor.name, 0, 0, actor.entered, actor.launched};
-        if (op != nullptr) difference.logged_entered = op->entered;
-        if (op != nullptr) difference.logged_launched = op->launched;
-        const bool same = difference.logged_entered == actor.entered &&
-                          difference.logged_launched == actor.launched;
-        if (!same) differences.push_back(std::move(difference));
-      }
+  static const LoggedRank kNoLog;
+  static const RankReport kNoRun;
+  const std::size_t ranks = std::max(log.ranks.size(), simulated.ranks.size());
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    // By the order of the scenario, then that of the log.
+    std::vector<CountDifference> ops;
+    std::map<std::string, std::size_t> known;
+    const auto number = static_cast<std::uint32_t>(rank);
+    for (const ActorCounts& actor :
+         (rank < simulated.ranks.size() ? simulated.ranks[rank] : kNoRun).actors) {
+      known.emplace(actor.name, ops.size());
+      ops.push_back({number, actor.name, 0, 0, actor.entered, actor.launched});
     }
-    if (rank >= log.ranks.size()) continue;
-    for (const LoggedOp& op : log.ranks[rank].ops) {
-      if (known.count(op.name) > 0) continue;
-      differences.push_back({rank, op.name, op.entered, op.launched, 0, 0});
+    for (const LoggedOp& op : (rank < log.ranks.size() ? log.ranks[rank] : kNoLog).ops) {
+      const auto [at, is_new] = known.emplace(op.name, ops.size());
+      if (is_new) ops.push_back({number, op.name, 0, 0, 0, 0});
+      ops[at->second].logged_entered = op.entered;
+      ops[at->second].logged_launched = op.launched;
     }
+    std::copy_if(ops.begin(), ops.end(), std::back_inserter(differences),
+                 [](const CountDifference& it) {
+                   return it.logged_entered != it.simulated_entered ||
+                          it.logged_launched != it.simulated_launched;
+                 });
   }
   return differences;
 }

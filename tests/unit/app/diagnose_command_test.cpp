@@ -70,3 +70,16 @@ TEST_CASE("what is no dump is said, and the rest is read", "[app][diagnose_comma
   const testing::Folder empty;
   CHECK(command({"diagnose", "flight-recorder", empty.path()}).code == 2);
 }
+
+TEST_CASE("stacks of run are read back, and idle threads are no odd ones",
+          "[app][diagnose_command]") {
+  const std::string stacks = command({"run", "scenarios/swin_2x2x2.yaml", "--stacks"}).out;
+  const auto swin = command({"diagnose", "stacks", "-", "--json"}, stacks);
+  CHECK(swin.code == 1);
+  CHECK(contains(swin.out, "\"root_ranks\": [\n    1\n  ]"));
+  const std::string alike =
+      command({"run", "scenarios/two_groups_opposite_order.yaml", "--stacks"}).out;
+  CHECK(command({"diagnose", "stacks", "-"}, alike).code == 3);
+  CHECK(contains(command({"diagnose", "stacks", "-", "--dot", "x"}).err,
+                 "--dot is for dumps and logs: stacks give no graph"));
+}
