@@ -535,6 +535,7 @@ po::options_description diagnose_options() {
       "of logs: a column of the table, forward=F0,F1,F3; may be given several times");
   add("json", "print the diagnosis as JSON (docs/json.md)");
   add("dot", text("FILE"), "write the wait-for graph for Graphviz");
+  add("as-scenario", text("FILE"), "of dumps: write a scenario that hangs in the same way");
   add("all", "list and draw every wait, rank and group");
   add("color", text("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
   add("help,h", "print this help");
@@ -563,6 +564,8 @@ constexpr std::string_view kDiagnoseHelp =
     "  pipesim diagnose flight-recorder trace_rank_0 trace_rank_1 --json\n"
     "  pipesim diagnose flight-recorder /tmp/dumps --dot hang.dot && dot -Tsvg hang.dot -o "
     "hang.svg\n"
+    "  pipesim diagnose flight-recorder /tmp/dumps --as-scenario hang.yaml && pipesim run "
+    "hang.yaml\n"
     "  pipesim diagnose oneflow logs --group 0,1 --group 2,3\n"
     "  pipesim diagnose oneflow all.log --scenario scenarios/swin_2x2x2.yaml\n"
     "\n"
@@ -1186,6 +1189,10 @@ int command_diagnose(const Arguments& arguments, const Console& console) {
   command.json = values.count("json") > 0;
   command.all = values.count("all") > 0;
   command.dot_path = text_of(values, "dot");
+  command.scenario_path = text_of(values, "as-scenario");
+  if (command.scenario_path && command.kind != "flight-recorder") {
+    throw UsageError("--as-scenario is for dumps");
+  }
   add_hints(values, command);
   if (command.kind == "stacks" && command.dot_path) {
     throw UsageError("--dot is for dumps and logs: stacks give no graph");

@@ -10,6 +10,7 @@
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
 #include "app/views.hpp"
+#include "formats/evidence_writer.hpp"
 #include "formats/flight_recorder_file.hpp"
 #include "formats/launch_log_reader.hpp"
 #include "formats/stack_reader.hpp"
@@ -157,6 +158,14 @@ int diagnose_dumps(const DiagnoseCommand& command, const Console& console) {
     const std::string title = fmt::format("{}: who waits for whom", reading->evidence.name);
     write_file(*command.dot_path, viz::wait_for_dot({title, diagnosis.explanation.cycle,
                                                      diagnosis.waits, !command.all}));
+  }
+  if (command.scenario_path) {
+    const std::string scenario = formats::write_evidence_scenario(reading->evidence, diagnosis);
+    if (scenario.empty()) {
+      reading->notes.emplace_back("No scenario is written: there is no hang that one could have");
+    } else {
+      write_file(*command.scenario_path, scenario);
+    }
   }
   const viz::DiagnosisReport report{reading->evidence, diagnosis, reading->notes, command.all};
   console.out << (command.json ? viz::diagnosis_json(report)

@@ -22,6 +22,7 @@ struct DiagnoseCommand {
   bool json = false;
   bool all = false;
   std::optional<std::string> dot_path;
+  std::optional<std::string> scenario_path;  // of dumps: where a scenario goes that hangs like them
 };
 
 /// The kinds of evidence that there are.

@@ -108,7 +108,7 @@ std::optional<LaunchLogReader::Line> LaunchLogReader::parse(std::string_view tex
   std::string_view op = text.substr(mark.end);
   // "20.400 us [node0:1] main " of pipesim.
   const std::size_t us = head.find(" us [");
-  if (us != std::string_view::npos && us < 32) {
+  if (us < 32) {
     std::string_view rest = head.substr(us + 4);
     line.rank = take_rank(rest);
     if (!line.rank) return std::nullopt;

@@ -7,6 +7,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/folder.hpp"
+#include "tests/support/shared.hpp"
 
 using namespace pipesim;
 using nlohmann::json;
@@ -79,4 +80,45 @@ TEST_CASE("a log of another run ends elsewhere, and of one that completes nothin
   CHECK(testing::contains(other.out,
                           "  rank 0 SRC: entered 2 and launched 2 in the log, 4 and 4 "
                           "in the run\n"));
+}
+
+namespace {
+
+// Writes the evidence as a scenario, which then has to do what it expects of itself, and returns
+// how it ends.
+json run_of_evidence(const std::string& dumps, const testing::Folder& folder) {
+  const std::string path = folder / "hang.yaml";
+  const auto found =
+      command({"diagnose", "flight-recorder", dumps, "--json", "--as-scenario", path});
+  const json diagnosis = json::parse(found.out);
+  const auto tested = command({"test", path});
+  INFO(tested.out + tested.err);
+  CHECK(tested.code == 0);
+  const json run = json::parse(command({"run", path, "--json"}).out);
+  CHECK(run["verdict"] == diagnosis["verdict"]);
+  return run;
+}
+
+std::set<int> root_ranks(const json& report) {
+  std::set<int> ranks;
+  for (const json& root : report["roots"]) ranks.insert(root["rank"].get<int>());
+  return ranks;
+}
+
+}  // namespace
+
+TEST_CASE("evidence as a scenario hangs in the same way", "[diagnose]") {
+  const testing::Folder folder;
+  const json cycle = run_of_evidence("tests/golden/diagnose_cycle/dumps", folder);
+  CHECK(ranks_of_cycle(cycle) == std::set<int>{0, 1});
+  const json starved = run_of_evidence("tests/golden/diagnose_starved_json/dumps", folder);
+  CHECK(root_ranks(starved) == std::set<int>{1});
+}
+
+TEST_CASE("real hangs as scenarios have the same roots", "[diagnose][shared]") {
+  const std::string data = testing::shared_data("flight_recorder/nvrx/");
+  if (data.empty()) return;
+  const testing::Folder folder;
+  CHECK(root_ranks(run_of_evidence(data + "lock_gil_1st", folder)) == std::set<int>{9, 14});
+  CHECK(root_ranks(run_of_evidence(data + "gpu_error_1st", folder)) == std::set<int>{12, 14});
 }
