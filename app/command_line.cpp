@@ -551,6 +551,7 @@ constexpr std::string_view kDiagnoseHelp =
     "  flight-recorder   dumps of PyTorch's Flight Recorder, JSON or pickled: a file of each "
     "rank,\n"
     "                    whose name ends with the rank. Nothing in a pickle is executed\n"
+    "  nccl-log          the output of a PyTorch job: the watchdog's timeouts, and NCCL's lines\n"
     "  oneflow           logs with a line before and after each launch, of all ranks together or "
     "a\n"
     "                    file of each: OneFlow's with glog, or those of 'pipesim run --log'\n"
@@ -1190,8 +1191,8 @@ int command_diagnose(const Arguments& arguments, const Console& console) {
   command.all = values.count("all") > 0;
   command.dot_path = text_of(values, "dot");
   command.scenario_path = text_of(values, "as-scenario");
-  if (command.scenario_path && command.kind != "flight-recorder") {
-    throw UsageError("--as-scenario is for dumps");
+  if (command.scenario_path && command.kind != "flight-recorder" && command.kind != "nccl-log") {
+    throw UsageError("--as-scenario is for dumps and NCCL's logs");
   }
   add_hints(values, command);
   if (command.kind == "stacks" && command.dot_path) {

@@ -13,6 +13,7 @@
 #include "formats/evidence_writer.hpp"
 #include "formats/flight_recorder_file.hpp"
 #include "formats/launch_log_reader.hpp"
+#include "formats/nccl_log_reader.hpp"
 #include "formats/stack_reader.hpp"
 #include "models/diagnosis.hpp"
 #include "models/launch_log.hpp"
@@ -141,16 +142,45 @@ std::optional<Reading> read_flight_recorder(const DiagnoseCommand& command,
   return reading;
 }
 
+// Any file of a folder may hold lines: names say nothing.
+std::optional<std::uint32_t> any_file(const std::string& path) {
+  const std::string name = std::filesystem::path(path).replace_extension().string();
+  return formats::rank_of_dump(name).value_or(0);
+}
+
+std::string shown_path(const std::string& path) { return path == "-" ? "standard input" : path; }
+
+std::optional<Reading> read_nccl_logs(const DiagnoseCommand& command, const Console& console) {
+  Reading reading;
+  formats::NcclLogReader reader;
+  bool any = false;
+  for (const EvidenceFile& file : files_of(command.paths, any_file, reading.notes)) {
+    const std::string text = read_file(file.path, console.in, formats::kMostLogBytes);
+    models::Diagnostics diagnostics;
+    if (text.size() > formats::kMostLogBytes) {
+      diagnostics.error({}, fmt::format("a log has at most {} MiB", formats::kMostLogBytes >> 20));
+    } else {
+      any = reader.read(text, diagnostics) || any;
+    }
+    console.err << viz::diagnostic_text(diagnostics, shown_path(file.path), text,
+                                        console.err_colour);
+  }
+  if (!any) return std::nullopt;
+  reading.evidence = reader.evidence();
+  for (std::string& note : reader.notes()) reading.notes.push_back(std::move(note));
+  return reading;
+}
+
 std::string name_of(const std::string& path) {
   if (path == "-") return "standard input";
   const std::filesystem::path whole = std::filesystem::path(path).lexically_normal();
   return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
 }
 
-std::string shown_path(const std::string& path) { return path == "-" ? "standard input" : path; }
-
 int diagnose_dumps(const DiagnoseCommand& command, const Console& console) {
-  std::optional<Reading> reading = read_flight_recorder(command, console);
+  std::optional<Reading> reading = command.kind == "nccl-log"
+                                       ? read_nccl_logs(command, console)
+                                       : read_flight_recorder(command, console);
   if (!reading) return kExitUsage;
   if (command.paths.size() == 1) reading->evidence.name = name_of(command.paths.front());
   const models::Diagnosis diagnosis = models::diagnose(reading->evidence);
@@ -275,12 +305,7 @@ int diagnose_stacks(const DiagnoseCommand& command, const Console& console) {
   std::vector<std::string> notes;
   formats::StackReader reader;
   std::size_t read = 0;
-  // Of a folder any file may hold stacks: those that do not say so.
-  const auto any = [](const std::string& path) {
-    const std::string name = std::filesystem::path(path).replace_extension().string();
-    return std::optional(formats::rank_of_dump(name).value_or(0));
-  };
-  for (const EvidenceFile& file : files_of(command.paths, any, notes)) {
+  for (const EvidenceFile& file : files_of(command.paths, any_file, notes)) {
     const std::string text = read_file(file.path, console.in, formats::kMostStackBytes);
     models::Diagnostics diagnostics;
     read += reader.read(text, shown_path(file.path), diagnostics) ? 1U : 0U;
@@ -309,7 +334,8 @@ int diagnose_stacks(const DiagnoseCommand& command, const Console& console) {
 }  // namespace
 
 const std::vector<std::string>& evidence_kinds() {
-  static const std::vector<std::string> kKinds = {"flight-recorder", "oneflow", "stacks"};
+  static const std::vector<std::string> kKinds = {"flight-recorder", "nccl-log", "oneflow",
+                                                  "stacks"};
   return kKinds;
 }
 

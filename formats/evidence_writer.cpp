@@ -58,6 +58,13 @@ class EvidenceWriter {
   void collect();
   bool goes_on(std::uint32_t rank) const;
   void add_missing(std::uint32_t rank);
+  // Group, sender, receiver, and whether they are coalesced.
+  using Ends = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>;
+  struct BothEnds {
+    std::vector<const RecordedOp*> sends;
+    std::vector<const RecordedOp*> receives;
+  };
+  std::map<Ends, BothEnds> pending_messages() const;
   void add_missing_messages();
   bool is_done_elsewhere(const RecordedCall& call) const;
   std::string plain_name(std::uint32_t group) const;
@@ -125,7 +132,9 @@ void EvidenceWriter::collect() {
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
     if (stopped_.count(rank) > 0) continue;
     for (const RecordedCall& call : evidence_.ranks[rank].calls) {
-      if (call.state != CallState::kCompleted && !is_done_elsewhere(call)) {
+      // Of some messages nothing but their number is known.
+      const bool is_told = !call.messages || !call.ops.empty();
+      if (is_told && call.state != CallState::kCompleted && !is_done_elsewhere(call)) {
         pending_[rank].push_back(&call);
       }
     }
@@ -156,30 +165,36 @@ void EvidenceWriter::add_missing(std::uint32_t rank) {
       if (lacks) missing.emplace(key_of(*call), call);
     }
   }
-  for (const auto& [key, call] : missing) later_[rank].push_back(*call);
+  for (const auto& [key, call] : missing) {
+    later_[rank].push_back(*call);
+    later_[rank].back().at.clear();  // where others make it
+  }
 }
 
-// The other ends of messages that have none.
-void EvidenceWriter::add_missing_messages() {
-  using Ends = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, bool>;
-  std::map<Ends, std::pair<std::vector<const RecordedOp*>, std::vector<const RecordedOp*>>> ends;
+// Messages that ranks have called and not done, by where they go.
+std::map<EvidenceWriter::Ends, EvidenceWriter::BothEnds> EvidenceWriter::pending_messages() const {
+  std::map<Ends, BothEnds> result;
   for (const auto& calls : pending_) {
     for (const RecordedCall* call : calls) {
       for (const RecordedOp& op : call->ops) {
         if (!op.message) continue;
-        auto& both = ends[{call->group, op.source, op.target, call->coalesced}];
-        (op.name == "send" ? both.first : both.second).push_back(&op);
+        BothEnds& both = result[{call->group, op.source, op.target, call->coalesced}];
+        (op.name == "send" ? both.sends : both.receives).push_back(&op);
       }
     }
   }
-  for (const auto& [key, both] : ends) {
+  return result;
+}
+
+// The other ends of messages that have none.
+void EvidenceWriter::add_missing_messages() {
+  for (const auto& [key, both] : pending_messages()) {
     const auto& [group, source, target, coalesced] = key;
-    const bool more_sends = both.first.size() > both.second.size();
-    const auto& more = more_sends ? both.first : both.second;
-    const auto& fewer = more_sends ? both.second : both.first;
+    const bool more_sends = both.sends.size() > both.receives.size();
+    const auto& more = more_sends ? both.sends : both.receives;
     const std::uint32_t rank = more_sends ? target : source;
     if (!goes_on(rank)) continue;
-    for (std::size_t i = fewer.size(); i < more.size(); ++i) {
+    for (std::size_t i = std::min(both.sends.size(), both.receives.size()); i < more.size(); ++i) {
       RecordedCall call;
       call.group = group;
       call.messages = true;
@@ -205,7 +220,7 @@ YamlNode EvidenceWriter::message(std::uint32_t rank, const RecordedOp& op,
 
 YamlNode EvidenceWriter::step(std::uint32_t rank, const RecordedCall& call) {
   YamlNode result = YamlNode::map();
-  if (call.messages && !call.coalesced) {
+  if (call.messages && !call.coalesced && !call.ops.empty()) {
     const RecordedOp& op = call.ops.front();
     result = message(rank, op, pair_name(call.group, op.source, op.target));
   } else if (call.messages) {

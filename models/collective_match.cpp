@@ -239,6 +239,10 @@ Culprit Checker::against(const CollectiveCheck& check, std::size_t reference, st
   const RecordedCall& b = call_of(check.called[other], calls[other]);
   const std::size_t members = evidence_.groups[check.group].ranks.size();
   Culprit result{check.called[other], calls[other], {}};
+  const auto is_known = [](const RecordedCall& call) {
+    return !call.ops.empty() || !call.end_name.empty();
+  };
+  if (!is_known(a) || !is_known(b)) return result;
   for (std::size_t i = 0; i < std::min(a.ops.size(), b.ops.size()); ++i) {
     *op = i;
     result.result = match_ops(a.ops[i], b.ops[i], members);

@@ -17,6 +17,7 @@ std::string short_name(const EvidenceGroup& group) {
 
 std::string call_name(const RecordedCall& call, const EvidenceGroup& group, std::uint32_t rank) {
   std::string name = call.end_name.empty() ? "coalesced" : call.end_name;
+  if (call.ops.empty() && call.end_name.empty()) name = call.messages ? "message" : "call";
   if (!call.coalesced && !call.ops.empty()) {
     const RecordedOp& op = call.ops.front();
     name = op.name;
