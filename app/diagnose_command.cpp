@@ -1,19 +1,16 @@
 #include "app/diagnose_command.hpp"
 
 #include <algorithm>
-#include <filesystem>
-#include <map>
-#include <set>
 
 #include <fmt/format.h>
 
+#include "app/evidence_input.hpp"
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
 #include "app/views.hpp"
 #include "formats/evidence_writer.hpp"
 #include "formats/flight_recorder_file.hpp"
 #include "formats/launch_log_reader.hpp"
-#include "formats/nccl_log_reader.hpp"
 #include "formats/stack_reader.hpp"
 #include "models/diagnosis.hpp"
 #include "models/launch_log.hpp"
@@ -29,160 +26,9 @@
 namespace pipesim::app {
 namespace {
 
-/// What was read, and what is to be said of it.
-struct Reading {
-  models::Evidence evidence;
-  std::vector<std::string> notes;
-};
-
-struct EvidenceFile {
-  std::string path;
-  std::optional<std::uint32_t> rank;  // by its name
-};
-
-// Whether a file of a folder is evidence, by its name, and of which rank.
-using RankOfName = std::optional<std::uint32_t> (*)(const std::string& path);
-
-// The files that `paths` stand for; those of a folder by rank, then name.
-std::vector<EvidenceFile> files_of(const std::vector<std::string>& paths, RankOfName rank_of,
-                                   std::vector<std::string>& notes) {
-  std::vector<EvidenceFile> files;
-  for (const std::string& path : paths) {
-    std::error_code error;
-    if (!std::filesystem::is_directory(path, error)) {
-      files.push_back({path, rank_of(path)});
-      continue;
-    }
-    std::vector<EvidenceFile> found;
-    std::set<std::string> names;
-    std::size_t others = 0;
-    const std::filesystem::directory_iterator entries(path, error);
-    if (error) throw FileError(fmt::format("cannot read '{}': {}", path, error.message()));
-    for (const auto& entry : entries) {
-      if (!entry.is_regular_file(error)) continue;
-      const std::string name = entry.path().string();
-      if (const auto rank = rank_of(name)) {
-        found.push_back({name, rank});
-        names.insert(name);
-      } else {
-        ++others;
-      }
-    }
-    // Who keeps a dump as JSON too, has it twice.
-    constexpr std::string_view kJson = ".json";
-    const auto is_copy = [&](const EvidenceFile& file) {
-      const std::string& name = file.path;
-      return name.size() > kJson.size() && name.substr(name.size() - kJson.size()) == kJson &&
-             names.count(name.substr(0, name.size() - kJson.size())) > 0;
-    };
-    found.erase(std::remove_if(found.begin(), found.end(), is_copy), found.end());
-    std::sort(found.begin(), found.end(), [](const EvidenceFile& a, const EvidenceFile& b) {
-      return std::pair(a.rank, a.path) < std::pair(b.rank, b.path);
-    });
-    files.insert(files.end(), found.begin(), found.end());
-    if (others > 0) {
-      notes.push_back(fmt::format("{} of '{}' {} no rank in {}: not read",
-                                  viz::counted(others, "file"), path, others == 1 ? "has" : "have",
-                                  others == 1 ? "its name" : "their names"));
-    }
-  }
-  return files;
-}
-
-std::optional<Reading> read_flight_recorder(const DiagnoseCommand& command,
-                                            const Console& console) {
-  Reading reading;
-  std::vector<formats::FlightRecorderDump> dumps;
-  std::map<std::uint32_t, std::string> path_of;
-  std::set<std::string> versions;
-  std::size_t refused = 0;
-  const std::vector<EvidenceFile> files =
-      files_of(command.paths, formats::rank_of_dump, reading.notes);
-  for (const EvidenceFile& file : files) {
-    const std::string shown = file.path == "-" ? "standard input" : file.path;
-    const std::string text = read_file(file.path, console.in, formats::kMostDumpBytes);
-    models::Diagnostics diagnostics;
-    auto dump = formats::read_flight_recorder(text, file.rank, diagnostics);
-    if (dump) {
-      const auto [known, is_new] = path_of.emplace(dump->rank, shown);
-      if (!is_new) {
-        diagnostics.error(
-            {}, fmt::format("rank {} has a dump already: '{}'", dump->rank, known->second));
-        dump.reset();
-      }
-    }
-    if (!dump) {
-      ++refused;
-      console.err << viz::diagnostic_text(diagnostics, shown, text, console.err_colour);
-      continue;
-    }
-    dump->path = shown;
-    versions.insert(dump->version);
-    dumps.push_back(std::move(*dump));
-  }
-  if (dumps.empty()) {
-    if (files.empty()) {
-      models::Diagnostics diagnostics;
-      diagnostics.error({}, "there is no dump here")
-          .notes.emplace_back("the name of a dump ends with the number of its rank");
-      console.err << viz::diagnostic_text(diagnostics, command.paths.front(), "",
-                                          console.err_colour);
-    }
-    return std::nullopt;
-  }
-  if (refused > 0) {
-    reading.notes.push_back(
-        fmt::format("{} could not be read: what is said here is said without {}",
-                    viz::counted(refused, "file"), refused == 1 ? "it" : "them"));
-  }
-  if (versions.size() > 1) {
-    reading.notes.emplace_back("Dumps are of different versions: are they of one job?");
-  }
-  reading.evidence = formats::flight_recorder_evidence(dumps);
-  return reading;
-}
-
-// Any file of a folder may hold lines: names say nothing.
-std::optional<std::uint32_t> any_file(const std::string& path) {
-  const std::string name = std::filesystem::path(path).replace_extension().string();
-  return formats::rank_of_dump(name).value_or(0);
-}
-
-std::string shown_path(const std::string& path) { return path == "-" ? "standard input" : path; }
-
-std::optional<Reading> read_nccl_logs(const DiagnoseCommand& command, const Console& console) {
-  Reading reading;
-  formats::NcclLogReader reader;
-  bool any = false;
-  for (const EvidenceFile& file : files_of(command.paths, any_file, reading.notes)) {
-    const std::string text = read_file(file.path, console.in, formats::kMostLogBytes);
-    models::Diagnostics diagnostics;
-    if (text.size() > formats::kMostLogBytes) {
-      diagnostics.error({}, fmt::format("a log has at most {} MiB", formats::kMostLogBytes >> 20));
-    } else {
-      any = reader.read(text, diagnostics) || any;
-    }
-    console.err << viz::diagnostic_text(diagnostics, shown_path(file.path), text,
-                                        console.err_colour);
-  }
-  if (!any) return std::nullopt;
-  reading.evidence = reader.evidence();
-  for (std::string& note : reader.notes()) reading.notes.push_back(std::move(note));
-  return reading;
-}
-
-std::string name_of(const std::string& path) {
-  if (path == "-") return "standard input";
-  const std::filesystem::path whole = std::filesystem::path(path).lexically_normal();
-  return whole.has_filename() ? whole.filename().string() : whole.parent_path().filename().string();
-}
-
 int diagnose_dumps(const DiagnoseCommand& command, const Console& console) {
-  std::optional<Reading> reading = command.kind == "nccl-log"
-                                       ? read_nccl_logs(command, console)
-                                       : read_flight_recorder(command, console);
+  std::optional<DumpReading> reading = read_dumps(command.kind, command.paths, console);
   if (!reading) return kExitUsage;
-  if (command.paths.size() == 1) reading->evidence.name = name_of(command.paths.front());
   const models::Diagnosis diagnosis = models::diagnose(reading->evidence);
   if (command.dot_path) {
     const std::string title = fmt::format("{}: who waits for whom", reading->evidence.name);
@@ -260,7 +106,7 @@ int diagnose_logs(const DiagnoseCommand& command, const Console& console) {
   std::vector<std::string> notes;
   formats::LaunchLogReader reader;
   std::size_t read = 0;
-  for (const EvidenceFile& file : files_of(command.paths, rank_of_log, notes)) {
+  for (const EvidenceFile& file : evidence_files(command.paths, rank_of_log, notes)) {
     const std::string text = read_file(file.path, console.in, formats::kMostLogBytes);
     models::Diagnostics diagnostics;
     read += reader.read(text, shown_path(file.path), diagnostics) ? 1U : 0U;
@@ -275,7 +121,7 @@ int diagnose_logs(const DiagnoseCommand& command, const Console& console) {
   }
   models::LaunchLog log = reader.take();
   log.format = "logs of launches";
-  if (command.paths.size() == 1) log.name = name_of(command.paths.front());
+  log.name = evidence_name(command.paths);
   models::LaunchLogHints hints;
   if (command.scenario) {
     std::optional<Model> model = simulate(*command.scenario, console);
@@ -305,7 +151,7 @@ int diagnose_stacks(const DiagnoseCommand& command, const Console& console) {
   std::vector<std::string> notes;
   formats::StackReader reader;
   std::size_t read = 0;
-  for (const EvidenceFile& file : files_of(command.paths, any_file, notes)) {
+  for (const EvidenceFile& file : evidence_files(command.paths, any_file, notes)) {
     const std::string text = read_file(file.path, console.in, formats::kMostStackBytes);
     models::Diagnostics diagnostics;
     read += reader.read(text, shown_path(file.path), diagnostics) ? 1U : 0U;
@@ -318,7 +164,7 @@ int diagnose_stacks(const DiagnoseCommand& command, const Console& console) {
                                 reader.other_lines() == 1 ? "is" : "are"));
   }
   models::StackDumps dumps = reader.take();
-  if (command.paths.size() == 1) dumps.name = name_of(command.paths.front());
+  dumps.name = evidence_name(command.paths);
   if (dumps.numbered) {
     notes.emplace_back("Processes do not say their rank: they are counted in their order");
   }
