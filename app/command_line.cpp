@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "app/check_command.hpp"
+#include "app/compare_command.hpp"
 #include "app/diagnose_command.hpp"
 #include "app/diff_command.hpp"
 #include "app/exit_codes.hpp"
@@ -574,6 +575,39 @@ constexpr std::string_view kDiagnoseHelp =
     "the\n"
     "evidence does not say, 74 a file could not be read or written.\n"
     "\n";
+
+po::options_description compare_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  add("kind", po::value<std::string>()->value_name("KIND"),
+      "of evidence: flight-recorder (the default) or nccl-log");
+  add("set", po::value<Arguments>()->value_name("NAME=VALUE"), "set a parameter of scenarios");
+  add("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kCompareHelp =
+    "Usage: pipesim compare A B [options]\n"
+    "\n"
+    "Says whether two ends of a job stand in the same place: a simulated and a real one, or two of "
+    "the\n"
+    "same job. A and B are scenarios (*.yaml), which are run, or evidence (docs/diagnose.md).\n"
+    "Compared are the verdict, the ranks to blame, which ranks wait, and of two pieces of evidence "
+    "at\n"
+    "which calls ranks stand, whatever their numbers.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim compare hang.yaml /tmp/dumps\n"
+    "  pipesim compare monday/dumps tuesday/dumps\n"
+    "\n"
+    "Exit code: 0 they do, 1 they do not, 2 bad input or usage, 74 a file could not be read.\n"
+    "\n";
+
+std::string help_of_compare() {
+  std::ostringstream text;
+  text << kCompareHelp << compare_options();
+  return text.str();
+}
 
 std::string help_of_diagnose() {
   std::ostringstream text;
@@ -1201,6 +1235,26 @@ int command_diagnose(const Arguments& arguments, const Console& console) {
   return run_diagnose(command, coloured(console, values));
 }
 
+int command_compare(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, compare_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_compare();
+    return kExitGood;
+  }
+  const Arguments files = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
+  if (files.size() != 2) {
+    throw UsageError(fmt::format("'pipesim compare' takes two ends, found {}", files.size()));
+  }
+  const std::string kind = text_of(values, "kind").value_or("flight-recorder");
+  if (kind != "flight-recorder" && kind != "nccl-log") {
+    throw UsageError(fmt::format("--kind is flight-recorder or nccl-log, found '{}'", kind));
+  }
+  if (files.front() == "-" && files.back() == "-") {
+    throw UsageError("standard input is there once: give the other one as a file");
+  }
+  return run_compare({files.front(), files.back(), kind, settings(values, "set")}, console);
+}
+
 int command_help(const Arguments& arguments, const Console& console);
 
 constexpr std::array kCommands = {
@@ -1216,6 +1270,7 @@ constexpr std::array kCommands = {
     Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},
     Command{"diagnose", "say from dumps and logs of a real hang who waits for whom",
             command_diagnose},
+    Command{"compare", "say whether two hangs stand in the same place", command_compare},
     Command{"import", "make a scenario from a file of another tool", command_import},
     Command{"help", "print this help, or that of a command", command_help},
 };

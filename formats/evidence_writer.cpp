@@ -50,11 +50,25 @@ class EvidenceWriter {
       roots_.insert(root.rank);
       if (root.reason == RootReason::kDeviceStopped) stopped_.insert(root.rank);
     }
+    for (const models::Wait& wait : diagnosis.waits) {
+      if (wait.kind != sim::WaitKind::kCallOrder) continue;
+      behind_[{wait.from.rank, wait.from.act.op, wait.from.act.act}] = {
+          wait.to.rank, wait.to.act.op, wait.to.act.act};
+    }
   }
 
   std::string run();
 
  private:
+  // A call as reports tell it: rank, op and number.
+  using Told = std::tuple<std::uint32_t, std::string, std::uint32_t>;
+
+  Told told(std::uint32_t rank, const RecordedCall& call) const {
+    return {rank, models::call_name(call, evidence_.groups[call.group], rank),
+            static_cast<std::uint32_t>(call.sequence)};
+  }
+  std::string communicator(const RecordedCall& call);
+  void add_order(std::uint32_t rank, const RecordedCall& call, YamlNode& step);
   void collect();
   bool goes_on(std::uint32_t rank) const;
   void add_missing(std::uint32_t rank);
@@ -73,13 +87,14 @@ class EvidenceWriter {
   YamlNode step(std::uint32_t rank, const RecordedCall& call);
   YamlNode message(std::uint32_t rank, const RecordedOp& op, const std::string& communicator);
   YamlNode program(std::uint32_t rank);
-  bool needs_one_kernel() const;
 
   const models::Evidence& evidence_;
   const models::Diagnosis& diagnosis_;
   models::CallIndex index_;
   std::set<std::uint32_t> roots_;
   std::set<std::uint32_t> stopped_;
+  // What the order of calls holds up, and behind what.
+  std::map<Told, Told> behind_;
   std::vector<std::vector<const RecordedCall*>> pending_;     // [rank]
   std::vector<std::vector<RecordedCall>> later_;              // [rank]: what others wait for
   std::map<std::string, std::vector<std::uint32_t>> groups_;  // that are used
@@ -222,7 +237,7 @@ YamlNode EvidenceWriter::step(std::uint32_t rank, const RecordedCall& call) {
   YamlNode result = YamlNode::map();
   if (call.messages && !call.coalesced && !call.ops.empty()) {
     const RecordedOp& op = call.ops.front();
-    result = message(rank, op, pair_name(call.group, op.source, op.target));
+    result = message(rank, op, communicator(call));
   } else if (call.messages) {
     YamlNode calls = YamlNode::list();
     for (const RecordedOp& op : call.ops) {
@@ -248,6 +263,25 @@ YamlNode EvidenceWriter::step(std::uint32_t rank, const RecordedCall& call) {
   return result;
 }
 
+std::string EvidenceWriter::communicator(const RecordedCall& call) {
+  if (!call.messages || call.coalesced) return group_name(call.group);
+  const RecordedOp& op = call.ops.front();
+  return pair_name(call.group, op.source, op.target);
+}
+
+// What is taken to stand behind a call of another stream, comes after that stream.
+void EvidenceWriter::add_order(std::uint32_t rank, const RecordedCall& call, YamlNode& step) {
+  const auto order = behind_.find(told(rank, call));
+  if (order == behind_.end()) return;
+  for (const RecordedCall* other : pending_[rank]) {
+    if (told(rank, *other) != order->second) continue;
+    YamlNode streams = YamlNode::list();
+    streams.add(YamlNode::text("nccl " + communicator(*other)));
+    step.add("after", std::move(streams));
+    return;
+  }
+}
+
 YamlNode EvidenceWriter::program(std::uint32_t rank) {
   YamlNode steps = YamlNode::list();
   if (stopped_.count(rank) > 0) {
@@ -256,7 +290,11 @@ YamlNode EvidenceWriter::program(std::uint32_t rank) {
     kernel.add("takes", YamlNode::value("1us"));
     steps.add(std::move(kernel));
   }
-  for (const RecordedCall* call : pending_[rank]) steps.add(step(rank, *call));
+  for (const RecordedCall* call : pending_[rank]) {
+    YamlNode item = step(rank, *call);
+    add_order(rank, *call, item);
+    steps.add(std::move(item));
+  }
   if (!steps.empty()) {
     YamlNode wait = YamlNode::map();
     wait.add("synchronize", YamlNode::text("device"));
@@ -266,14 +304,6 @@ YamlNode EvidenceWriter::program(std::uint32_t rank) {
     steps.add(step(rank, call));
   }
   return steps;
-}
-
-// Kernels of two communicators that started in opposite order hang where there is room for one.
-bool EvidenceWriter::needs_one_kernel() const {
-  const auto& cycle = diagnosis_.explanation.cycle;
-  return std::any_of(cycle.begin(), cycle.end(), [](const models::Wait& wait) {
-    return wait.kind == sim::WaitKind::kCallOrder;
-  });
 }
 
 std::string EvidenceWriter::run() {
@@ -321,11 +351,6 @@ std::string EvidenceWriter::run() {
   top.add("name", YamlNode::text("evidence"));
   top.add("ranks", YamlNode::value(std::to_string(evidence_.ranks.size())));
   top.add("groups", std::move(groups));
-  if (needs_one_kernel()) {
-    YamlNode device = YamlNode::map();
-    device.add("resident", YamlNode::value("1"));
-    top.add("device", std::move(device));
-  }
   top.add("programs", std::move(programs));
   if (!faults.empty()) top.add("faults", std::move(faults));
   top.add("expect", std::move(expect));

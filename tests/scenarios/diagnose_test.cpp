@@ -96,6 +96,9 @@ json run_of_evidence(const std::string& dumps, const testing::Folder& folder) {
   CHECK(tested.code == 0);
   const json run = json::parse(command({"run", path, "--json"}).out);
   CHECK(run["verdict"] == diagnosis["verdict"]);
+  const auto compared = command({"compare", path, dumps});
+  INFO(compared.out);
+  CHECK(compared.code == 0);
   return run;
 }
 
@@ -121,4 +124,9 @@ TEST_CASE("real hangs as scenarios have the same roots", "[diagnose][shared]") {
   const testing::Folder folder;
   CHECK(root_ranks(run_of_evidence(data + "lock_gil_1st", folder)) == std::set<int>{9, 14});
   CHECK(root_ranks(run_of_evidence(data + "gpu_error_1st", folder)) == std::set<int>{12, 14});
+  const auto other = command({"compare", data + "lock_gil_1st", data + "gpu_error_1st"});
+  CHECK(other.code == 1);
+  CHECK(testing::contains(other.out, "  other ranks are to blame\n"));
+  CHECK(
+      testing::contains(other.out, "  rank 13 stands at all_to_all pg72 and at all_to_all pg74\n"));
 }

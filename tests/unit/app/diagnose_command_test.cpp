@@ -83,3 +83,19 @@ TEST_CASE("stacks of run are read back, and idle threads are no odd ones",
   CHECK(contains(command({"diagnose", "stacks", "-", "--dot", "x"}).err,
                  "--dot is for dumps and logs: stacks give no graph"));
 }
+
+TEST_CASE("usage of compare is checked, and an end is the same as itself",
+          "[app][diagnose_command]") {
+  CHECK(command({"compare", kDumps, kDumps}).out ==
+        kDumps + ": deadlock, 3 ranks; to blame: ranks 0 and 1\n" + kDumps +
+            ": deadlock, 3 ranks; to blame: ranks 0 and 1\nThey stand in the same place.\n");
+  const auto other = command({"compare", kDumps, "scenarios/swin_2x2x2.yaml"});
+  CHECK(other.code == 1);
+  CHECK(
+      contains(other.out, "They do not stand in the same place:\n  they have not as many ranks\n"));
+  CHECK(contains(command({"compare", kDumps}).err, "'pipesim compare' takes two ends, found 1"));
+  CHECK(contains(command({"compare", kDumps, kDumps, "--kind", "x"}).err,
+                 "--kind is flight-recorder or nccl-log, found 'x'"));
+  CHECK(command({"compare", kDumps, "none.yaml"}).code == 74);
+  CHECK(command({"compare", "--help"}).code == 0);
+}
