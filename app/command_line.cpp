@@ -556,6 +556,7 @@ constexpr std::string_view kDiagnoseHelp =
     "  oneflow           logs with a line before and after each launch, of all ranks together or "
     "a\n"
     "                    file of each: OneFlow's with glog, or those of 'pipesim run --log'\n"
+    "  boxing            OneFlow's boxing log (CSV): partial sums that are made from broadcasts\n"
     "  stacks            stacks of all ranks as 'py-spy dump' prints them, also collected by srun "
     "or\n"
     "                    pdsh, or those of 'pipesim run --stacks': no graph, but who stands "
@@ -1229,8 +1230,13 @@ int command_diagnose(const Arguments& arguments, const Console& console) {
     throw UsageError("--as-scenario is for dumps and NCCL's logs");
   }
   add_hints(values, command);
-  if (command.kind == "stacks" && command.dot_path) {
-    throw UsageError("--dot is for dumps and logs: stacks give no graph");
+  const bool has_graph = command.kind != "stacks" && command.kind != "boxing";
+  if (!has_graph && command.dot_path) {
+    throw UsageError(fmt::format("--dot is for dumps and logs: {} give no graph",
+                                 command.kind == "stacks" ? "stacks" : "boxings"));
+  }
+  if (command.kind == "boxing" && command.json) {
+    throw UsageError("--json is not for boxings: the CSV is data already");
   }
   return run_diagnose(command, coloured(console, values));
 }

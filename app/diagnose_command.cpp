@@ -8,6 +8,7 @@
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
 #include "app/views.hpp"
+#include "formats/boxing_reader.hpp"
 #include "formats/evidence_writer.hpp"
 #include "formats/flight_recorder_file.hpp"
 #include "formats/launch_log_reader.hpp"
@@ -20,6 +21,7 @@
 #include "viz/diagnostic_text.hpp"
 #include "viz/launch_log_text.hpp"
 #include "viz/stack_groups_text.hpp"
+#include "viz/table.hpp"
 #include "viz/wait_for_dot.hpp"
 #include "viz/words.hpp"
 
@@ -177,16 +179,56 @@ int diagnose_stacks(const DiagnoseCommand& command, const Console& console) {
   return found ? kExitBad : kExitUndecided;
 }
 
+// Tensors of which some ranks read zeros: what makes ranks differ.
+int diagnose_boxing(const DiagnoseCommand& command, const Console& console) {
+  constexpr std::size_t kMostRows = 40;
+  std::vector<std::string> notes;
+  viz::Table table({"line", "from", "to", "tensor", "shape", "signatures", "placement"});
+  std::size_t rows = 0;
+  std::size_t found = 0;
+  bool any = false;
+  for (const EvidenceFile& file : evidence_files(command.paths, any_file, notes)) {
+    const std::string text = read_file(file.path, console.in, formats::kMostBoxingBytes);
+    models::Diagnostics diagnostics;
+    const auto read = formats::read_boxing(text, diagnostics);
+    console.err << viz::diagnostic_text(diagnostics, shown_path(file.path), text,
+                                        console.err_colour);
+    if (!read) continue;
+    any = true;
+    rows += read->size();
+    for (const formats::BoxingRow& row : *read) {
+      if (!row.makes_partial_sum()) continue;
+      if (++found > kMostRows && !command.all) continue;
+      table.add({std::to_string(row.line), models::printable(row.producer),
+                 models::printable(row.consumer), models::printable(row.tensor),
+                 models::printable(row.shape), models::printable(row.from + " to " + row.to),
+                 models::printable(row.placement)});
+    }
+  }
+  if (!any) return kExitUsage;
+  console.out << fmt::format("{}, {} from a broadcast\n", viz::counted(rows, "boxing"),
+                             viz::counted(found, "partial sum"));
+  if (found == 0) return kExitGood;
+  console.out << "\nSome ranks of these read the tensor, and the others zeros, which wait for "
+                 "something else:\n"
+              << table.text(2);
+  if (found > kMostRows && !command.all) {
+    console.out << fmt::format("  and {} more; --all lists them\n", found - kMostRows);
+  }
+  return kExitBad;
+}
+
 }  // namespace
 
 const std::vector<std::string>& evidence_kinds() {
   static const std::vector<std::string> kKinds = {"flight-recorder", "nccl-log", "oneflow",
-                                                  "stacks"};
+                                                  "boxing", "stacks"};
   return kKinds;
 }
 
 int run_diagnose(const DiagnoseCommand& command, const Console& console) {
   if (command.kind == "oneflow") return diagnose_logs(command, console);
+  if (command.kind == "boxing") return diagnose_boxing(command, console);
   return command.kind == "stacks" ? diagnose_stacks(command, console)
                                   : diagnose_dumps(command, console);
 }

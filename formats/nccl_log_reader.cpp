@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
@@ -197,9 +198,8 @@ bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnosti
   return false;
 }
 
-models::Evidence NcclLogReader::evidence() const {
-  models::Evidence evidence;
-  evidence.format = "NCCL log";
+// Returns the number of each group by its name.
+std::map<std::string, std::uint32_t> NcclLogReader::add_groups(models::Evidence& evidence) const {
   std::map<std::string, std::set<std::uint32_t>> members;
   for (const auto& [rank, works] : works_) {
     for (const Work& work : works) members[work.group].insert(rank);
@@ -214,44 +214,58 @@ models::Evidence NcclLogReader::evidence() const {
     evidence.groups.push_back(
         {name.empty() ? "group not told" : name, description, {ranks.begin(), ranks.end()}});
   }
+  return number;
+}
+
+// A work that timed out, and what was called behind it, of which only the number is known.
+void NcclLogReader::add_calls(const Work& work, std::uint32_t group,
+                              std::vector<models::RecordedCall>& calls) {
+  models::RecordedCall call;
+  call.group = group;
+  call.sequence = work.sequence;
+  call.messages = is_message(work.op);  // to or from whom is not told
+  if (!call.messages && !work.op.empty()) {
+    models::RecordedOp& op = call.ops.emplace_back();
+    op.name = work.op;
+    const bool alike = op.name == "all_reduce" || op.name == "broadcast";
+    if (alike) op.input_sizes = {{work.in}};
+    if (alike) op.output_sizes = {{work.out}};
+  }
+  calls.push_back(call);
+  call.ops.clear();
+  const std::int64_t enqueued = work.enqueued;
+  for (std::int64_t behind = 1; behind <= kMostBehind; ++behind) {
+    call.sequence = work.sequence + static_cast<std::uint64_t>(behind);
+    if (enqueued < 0 || call.sequence > static_cast<std::uint64_t>(enqueued)) return;
+    calls.push_back(call);
+  }
+}
+
+models::Evidence NcclLogReader::evidence() const {
+  models::Evidence evidence;
+  evidence.format = "NCCL log";
+  const std::map<std::string, std::uint32_t> number = add_groups(evidence);
   evidence.ranks.resize(seen_.empty() ? 0 : *seen_.rbegin() + 1);
   for (const std::uint32_t rank : seen_) evidence.ranks[rank].has_dump = true;
   for (const auto& [rank, works] : works_) {
     models::RankEvidence& of = evidence.ranks[rank];
     std::vector<models::RecordedCall> calls;
     for (const Work& work : works) {
-      models::RecordedCall call;
-      call.group = number.at(work.group);
-      call.sequence = work.sequence;
-      if (is_message(work.op)) {
-        call.messages = true;  // to or from whom is not told
-      } else if (!work.op.empty()) {
-        models::RecordedOp& op = call.ops.emplace_back();
-        op.name = work.op;
-        const bool alike = op.name == "all_reduce" || op.name == "broadcast";
-        if (alike) op.input_sizes = {{work.in}};
-        if (alike) op.output_sizes = {{work.out}};
-      }
-      calls.push_back(call);
-      call.ops.clear();
-      // What was called behind it, of which only the number is known.
-      const std::int64_t last =
-          std::min(work.enqueued, static_cast<std::int64_t>(work.sequence) + kMostBehind);
-      for (auto next = static_cast<std::int64_t>(work.sequence) + 1; next <= last; ++next) {
-        call.sequence = static_cast<std::uint64_t>(next);
-        calls.push_back(call);
-      }
-      if (work.enqueued >= 0) {
-        of.progress.push_back({call.group, work.enqueued, -1, work.completed});
-      }
+      const std::uint32_t group = number.at(work.group);
+      add_calls(work, group, calls);
+      if (work.enqueued >= 0) of.progress.push_back({group, work.enqueued, -1, work.completed});
     }
     std::stable_sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
-      return std::pair(a.group, a.sequence) < std::pair(b.group, b.sequence);
+      return std::tuple(a.group, a.sequence, a.ops.empty()) <
+             std::tuple(b.group, b.sequence, b.ops.empty());
     });
+    // Of one that timed out and also stands behind another, what is told comes first.
+    calls.erase(std::unique(calls.begin(), calls.end(),
+                            [](const auto& a, const auto& b) {
+                              return a.group == b.group && a.sequence == b.sequence;
+                            }),
+                calls.end());
     for (models::RecordedCall& call : calls) {
-      const bool again = !of.calls.empty() && of.calls.back().group == call.group &&
-                         of.calls.back().sequence == call.sequence;
-      if (again) continue;
       call.last_record = of.calls.size();
       for (models::RecordedOp& op : call.ops) op.record = call.last_record;
       of.calls.push_back(std::move(call));

@@ -48,6 +48,9 @@ class NcclLogReader {
   bool take_watchdog(std::string_view line);
   bool take_creation(std::string_view line);
   bool take_link_error(std::string_view line);
+  std::map<std::string, std::uint32_t> add_groups(models::Evidence& evidence) const;
+  static void add_calls(const Work& work, std::uint32_t group,
+                        std::vector<models::RecordedCall>& calls);
   Work& work(std::uint32_t rank, std::uint64_t sequence, const std::string& group);
 
   std::set<std::uint32_t> seen_;                      // ranks that wrote anything

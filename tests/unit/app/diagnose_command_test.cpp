@@ -99,3 +99,16 @@ TEST_CASE("usage of compare is checked, and an end is the same as itself",
   CHECK(command({"compare", kDumps, "none.yaml"}).code == 74);
   CHECK(command({"compare", "--help"}).code == 0);
 }
+
+TEST_CASE("the boxings of a model are read back, and its partial sums named",
+          "[app][diagnose_command]") {
+  const std::string log =
+      command({"opt", "scenarios/swin_2x2x2_from_model.yaml", "--explain-boxing"}).out;
+  const auto found = command({"diagnose", "boxing", "-"}, log);
+  CHECK(found.code == 1);
+  // One for the bias table of each of 12 blocks.
+  CHECK(contains(found.out, ", 12 partial sums from a broadcast\n"));
+  CHECK(contains(found.out, "Repeat-block11-gather_nd-bias_table  block11-gather_nd_grad"));
+  CHECK(command({"diagnose", "boxing", "-"}, log.substr(0, log.find('\n') + 1)).code == 0);
+  CHECK(command({"diagnose", "boxing", "-"}, "x").code == 2);
+}
