@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <optional>
 #include <regex>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <utility>
@@ -16,6 +17,8 @@
 #include <fmt/format.h>
 
 #include "app/check_command.hpp"
+#include "app/compare_command.hpp"
+#include "app/diagnose_command.hpp"
 #include "app/diff_command.hpp"
 #include "app/draw_command.hpp"
 #include "app/exit_codes.hpp"
@@ -231,7 +234,7 @@ constexpr std::string_view kRunHelp =
     "  pipesim run scenarios/swin_2x2x2.yaml\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --set acc=2 --set bwd_dst_buffer=backward\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --patch fix.yaml\n"
-    "  pipesim run scenarios/swin_2x2x2.yaml --dot hang.dot && dot -Tsvg hang.dot -o hang.svg\n"
+    "  pipesim run scenarios/swin_2x2x2.yaml --dot hang.dot\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --html hang.html\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --json | jq .cycle\n"
     "  pipesim run scenarios/swin_2x2x2.yaml --trace swin.json.gz\n"
@@ -615,6 +618,102 @@ std::string help_of_lint() {
   return text.str();
 }
 
+po::options_description diagnose_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  const auto text = [](const char* name) { return po::value<std::string>()->value_name(name); };
+  const auto several = [](const char* name) { return po::value<Arguments>()->value_name(name); };
+  add("scenario", text("FILE"),
+      "of logs: a scenario of the same job, which says who does a collective with whom, and what "
+      "is "
+      "forward and backward; the report says whether it ends in the same place");
+  add("set", several("NAME=VALUE"), "set a parameter of that scenario");
+  add("group", several("RANKS"),
+      "of logs: these ranks do collectives together (0,1 or 0-3); may be given several times");
+  add("phase", several("NAME=OPS"),
+      "of logs: a column of the table, forward=F0,F1,F3; may be given several times");
+  add("json", "print the diagnosis as JSON (docs/json.md)");
+  add("dot", text("FILE"), "write the wait-for graph for Graphviz");
+  add("draw", text("FILE"), "draw it, as .svg, .png or .pdf");
+  add("as-scenario", text("FILE"), "of dumps: write a scenario that hangs in the same way");
+  add("all", "list and draw every wait, rank and group");
+  add("color", text("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kDiagnoseHelp =
+    "Usage: pipesim diagnose KIND FILE|DIR... [options]\n"
+    "\n"
+    "Reads what a real job left that hangs, and says who waits for whom in the words of 'run'\n"
+    "(docs/diagnose.md). Kinds of evidence:\n"
+    "\n"
+    "  flight-recorder   dumps of PyTorch's Flight Recorder, JSON or pickled: a file of each "
+    "rank,\n"
+    "                    whose name ends with the rank. Nothing in a pickle is executed\n"
+    "  nccl-log          the output of a PyTorch job: the watchdog's timeouts, and NCCL's lines\n"
+    "  oneflow           logs with a line before and after each launch, of all ranks together or "
+    "a\n"
+    "                    file of each: OneFlow's with glog, or those of 'pipesim run --log'\n"
+    "  boxing            OneFlow's boxing log (CSV): partial sums that are made from broadcasts\n"
+    "  stacks            stacks of all ranks as 'py-spy dump' prints them, also collected by srun "
+    "or\n"
+    "                    pdsh, or those of 'pipesim run --stacks': no graph, but who stands "
+    "elsewhere\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim diagnose flight-recorder /tmp/dumps\n"
+    "  pipesim diagnose flight-recorder trace_rank_0 trace_rank_1 --json\n"
+    "  pipesim diagnose flight-recorder /tmp/dumps --draw hang.svg\n"
+    "  pipesim diagnose flight-recorder /tmp/dumps --as-scenario hang.yaml && pipesim run "
+    "hang.yaml\n"
+    "  pipesim diagnose oneflow logs --group 0,1 --group 2,3\n"
+    "  pipesim diagnose oneflow all.log --scenario scenarios/swin_2x2x2.yaml\n"
+    "\n"
+    "Exit code: 0 nothing wrong found, 1 a hang or a mismatch, 2 bad input or usage, 3 undecided: "
+    "the\n"
+    "evidence does not say, 74 a file could not be read or written.\n"
+    "\n";
+
+po::options_description compare_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  add("kind", po::value<std::string>()->value_name("KIND"),
+      "of evidence: flight-recorder (the default) or nccl-log");
+  add("set", po::value<Arguments>()->value_name("NAME=VALUE"), "set a parameter of scenarios");
+  add("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kCompareHelp =
+    "Usage: pipesim compare A B [options]\n"
+    "\n"
+    "Says whether two ends of a job stand in the same place: a simulated and a real one, or two of "
+    "the\n"
+    "same job. A and B are scenarios (*.yaml), which are run, or evidence (docs/diagnose.md).\n"
+    "Compared are the verdict, the ranks to blame, which ranks wait, and of two pieces of evidence "
+    "at\n"
+    "which calls ranks stand, whatever their numbers.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim compare hang.yaml /tmp/dumps\n"
+    "  pipesim compare monday/dumps tuesday/dumps\n"
+    "\n"
+    "Exit code: 0 they do, 1 they do not, 2 bad input or usage, 74 a file could not be read.\n"
+    "\n";
+
+std::string help_of_compare() {
+  std::ostringstream text;
+  text << kCompareHelp << compare_options();
+  return text.str();
+}
+
+std::string help_of_diagnose() {
+  std::ostringstream text;
+  text << kDiagnoseHelp << diagnose_options();
+  return text.str();
+}
+
 // The nearest option is worth more than the library's words.
 [[noreturn]] void explain(const po::error& error, const po::options_description& options) {
   const auto* unknown = dynamic_cast<const po::unknown_option*>(&error);
@@ -905,6 +1004,14 @@ int command_why(const Arguments& arguments, const Console& console) {
   return run_why(command, coloured(console, values));
 }
 
+viz::PictureFormat picture_format(const std::string& path) {
+  try {
+    return viz::picture_format(path);
+  } catch (const viz::DrawingError& error) {
+    throw UsageError(error.what());
+  }
+}
+
 int command_draw(const Arguments& arguments, const Console& console) {
   const po::variables_map values = parse(arguments, draw_options());
   if (values.count("help") > 0) {
@@ -928,11 +1035,7 @@ int command_draw(const Arguments& arguments, const Console& console) {
   const auto path = text_of(values, "output");
   if (!path) throw UsageError("'pipesim draw' needs -o FILE, as in -o picture.svg");
   command.path = *path;
-  try {
-    command.format = viz::picture_format(*path);
-  } catch (const viz::DrawingError& error) {
-    throw UsageError(error.what());
-  }
+  command.format = picture_format(*path);
   command.ranks = text_of(values, "ranks");
   command.all = values.count("all") > 0;
   command.jitter = jitter(values);
@@ -1219,6 +1322,120 @@ int command_import(const Arguments& arguments, const Console& console) {
   return run_import_schedule(command, coloured(console, values));
 }
 
+// "0,1,4-7"
+std::vector<std::uint32_t> rank_list(const std::string& text) {
+  constexpr std::uint64_t kMostRank = (1U << 20) - 1;
+  std::set<std::uint32_t> ranks;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    const std::string_view part = std::string_view(text).substr(begin, end - begin);
+    const std::size_t dash = std::min(part.find('-'), part.size());
+    const auto first = whole_number(part.substr(0, dash));
+    const auto last = dash == part.size() ? first : whole_number(part.substr(dash + 1));
+    if (!first || !last || *last < *first || *last > kMostRank) {
+      throw UsageError(fmt::format("--group is a list of ranks (0,1 or 0-3), found '{}'", text));
+    }
+    for (std::uint64_t rank = *first; rank <= *last; ++rank) {
+      ranks.insert(static_cast<std::uint32_t>(rank));
+    }
+    begin = end + 1;
+  }
+  return {ranks.begin(), ranks.end()};
+}
+
+// What logs do not say.
+void add_hints(const po::variables_map& values, DiagnoseCommand& command) {
+  if (command.kind != "oneflow") {
+    for (const char* option : {"scenario", "set", "group", "phase"}) {
+      if (values.count(option) > 0) throw UsageError(fmt::format("--{} is for logs", option));
+    }
+    return;
+  }
+  if (values.count("group") > 0) {
+    for (const auto& text : values["group"].as<Arguments>()) {
+      command.groups.push_back(rank_list(text));
+    }
+  }
+  for (const auto& [name, ops] : settings(values, "phase")) {
+    auto& phase = command.phases.emplace_back(name, std::vector<std::string>());
+    for (std::size_t begin = 0; begin <= ops.size();) {
+      const std::size_t end = std::min(ops.find(',', begin), ops.size());
+      phase.second.push_back(ops.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  if (const auto scenario = text_of(values, "scenario")) {
+    command.scenario = ScenarioFiles{*scenario, {}, settings(values, "set")};
+  } else if (values.count("set") > 0) {
+    throw UsageError("--set goes with --scenario");
+  }
+}
+
+int command_diagnose(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, diagnose_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_diagnose();
+    return kExitGood;
+  }
+  const std::string kinds = fmt::format("{}", fmt::join(evidence_kinds(), ", "));
+  Arguments files = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
+  if (files.empty()) {
+    throw UsageError(fmt::format("'pipesim diagnose' needs a kind of evidence: {}", kinds));
+  }
+  const auto& known = evidence_kinds();
+  if (std::find(known.begin(), known.end(), files.front()) == known.end()) {
+    const std::string nearest = models::nearest_name(files.front(), known);
+    throw UsageError(
+        fmt::format("'pipesim diagnose' knows {}, found '{}'{}", kinds, files.front(),
+                    nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+  }
+  DiagnoseCommand command;
+  command.kind = files.front();
+  command.paths.assign(files.begin() + 1, files.end());
+  if (command.paths.empty()) {
+    throw UsageError(fmt::format("'pipesim diagnose {}' needs files or folders", command.kind));
+  }
+  command.json = values.count("json") > 0;
+  command.all = values.count("all") > 0;
+  command.dot_path = text_of(values, "dot");
+  command.picture_path = text_of(values, "draw");
+  if (command.picture_path) picture_format(*command.picture_path);  // before all work
+  command.scenario_path = text_of(values, "as-scenario");
+  if (command.scenario_path && command.kind != "flight-recorder" && command.kind != "nccl-log") {
+    throw UsageError("--as-scenario is for dumps and NCCL's logs");
+  }
+  add_hints(values, command);
+  const bool has_graph = command.kind != "stacks" && command.kind != "boxing";
+  if (!has_graph && (command.dot_path || command.picture_path)) {
+    throw UsageError(fmt::format("--dot and --draw are for dumps and logs: {} give no graph",
+                                 command.kind == "stacks" ? "stacks" : "boxings"));
+  }
+  if (command.kind == "boxing" && command.json) {
+    throw UsageError("--json is not for boxings: the CSV is data already");
+  }
+  return run_diagnose(command, coloured(console, values));
+}
+
+int command_compare(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, compare_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_compare();
+    return kExitGood;
+  }
+  const Arguments files = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
+  if (files.size() != 2) {
+    throw UsageError(fmt::format("'pipesim compare' takes two ends, found {}", files.size()));
+  }
+  const std::string kind = text_of(values, "kind").value_or("flight-recorder");
+  if (kind != "flight-recorder" && kind != "nccl-log") {
+    throw UsageError(fmt::format("--kind is flight-recorder or nccl-log, found '{}'", kind));
+  }
+  if (files.front() == "-" && files.back() == "-") {
+    throw UsageError("standard input is there once: give the other one as a file");
+  }
+  return run_compare({files.front(), files.back(), kind, settings(values, "set")}, console);
+}
+
 int command_help(const Arguments& arguments, const Console& console);
 
 constexpr std::array kCommands = {
@@ -1234,6 +1451,9 @@ constexpr std::array kCommands = {
     Command{"lint", "name what is legal but suspect, before any run", command_lint},
     Command{"sweep", "run a scenario in many settings and random timings", command_sweep},
     Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},
+    Command{"diagnose", "say from dumps and logs of a real hang who waits for whom",
+            command_diagnose},
+    Command{"compare", "say whether two hangs stand in the same place", command_compare},
     Command{"import", "make a scenario from a file of another tool", command_import},
     Command{"help", "print this help, or that of a command", command_help},
 };

@@ -29,8 +29,9 @@ enum class WaitKind : std::uint8_t {
   kFailedLink,
   kRequires,   // the end of an op (docs/goal.md)
   kIRequires,  // its start
+  kCallOrder,  // of a real job: called later by the same rank (docs/diagnose.md)
 };
-inline constexpr int kWaitKindCount = 16;
+inline constexpr int kWaitKindCount = 17;
 
 /// What can wait or be waited for.
 enum class WaitNodeKind : std::uint8_t { kAct, kRank, kOutside };

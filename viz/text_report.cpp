@@ -61,6 +61,18 @@ class TextReport {
     return std::move(text_);
   }
 
+  std::string hang() {
+    add_lines("What met and does not fit", mismatch_lines(explanation_));
+    if (!explanation_.cycle.empty()) add_cycle();
+    return std::move(text_);
+  }
+
+  std::string stuck() {
+    if (explanation_.stuck > 0) add_collateral();
+    if (!report_.all_waits.empty()) add_all_waits();
+    return std::move(text_);
+  }
+
  private:
   void add_verdict();
   void add_lines(const std::string& heading, const std::vector<std::string>& lines);
@@ -327,6 +339,14 @@ std::string waits_text(const std::vector<Wait>& waits, bool closes, const TextOp
 
 std::string text_report(const Report& report, const TextOptions& options) {
   return TextReport(report, options).run();
+}
+
+std::string hang_text(const Report& report, const TextOptions& options) {
+  return TextReport(report, options).hang();
+}
+
+std::string stuck_text(const Report& report, const TextOptions& options) {
+  return TextReport(report, options).stuck();
 }
 
 }  // namespace pipesim::viz

@@ -232,16 +232,18 @@ void Drawing::add_all() {
 
 WaitPicture wait_picture(const models::TaskGraph& graph, const models::Explanation& explanation,
                          std::vector<Wait> all_waits, bool fold) {
+  return wait_picture(headline(graph, explanation), explanation, std::move(all_waits), fold);
+}
+
+WaitPicture wait_picture(std::string title, const models::Explanation& explanation,
+                         std::vector<Wait> all_waits, bool fold) {
   WaitPicture picture;
-  picture.title = headline(graph, explanation);
+  picture.title = std::move(title);
   picture.cycle = explanation.cycle;
   picture.all_waits = std::move(all_waits);
   picture.fold = fold;
-  if (!picture.cycle.empty()) {
-    picture.subtitle = cycle_text(explanation) + "; red, with numbers.";
-  } else {
-    picture.subtitle = first_reason(explanation);
-  }
+  picture.subtitle = first_reason(explanation);
+  if (!picture.cycle.empty()) picture.subtitle += "; red, with numbers.";
   return picture;
 }
 

@@ -29,6 +29,10 @@ inline constexpr std::size_t kMostWaitNodes = 1000;
 WaitPicture wait_picture(const models::TaskGraph& graph, const models::Explanation& explanation,
                          std::vector<models::Wait> all_waits, bool fold);
 
+/// Likewise, with another title.
+WaitPicture wait_picture(std::string title, const models::Explanation& explanation,
+                         std::vector<models::Wait> all_waits, bool fold);
+
 /// A cluster per rank, the cycle in one strong colour with numbered edges, the rest grey, control
 /// waits and alternatives dashed. Throws DrawingError, but for DOT.
 std::string wait_for_drawing(const WaitPicture& picture, PictureFormat format);

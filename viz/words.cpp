@@ -130,6 +130,8 @@ std::string_view kind_name(WaitKind kind) {
       return "requires";
     case WaitKind::kIRequires:
       return "irequires";
+    case WaitKind::kCallOrder:
+      return "order of calls";
     case WaitKind::kOutsideInput:
       break;
   }
@@ -314,6 +316,8 @@ std::string reason_text(const Wait& wait) {
       return "needs the end of";
     case WaitKind::kIRequires:
       return "needs the start of";
+    case WaitKind::kCallOrder:
+      return "was called later than";
     case WaitKind::kOutsideInput:
       break;
   }

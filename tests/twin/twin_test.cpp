@@ -82,7 +82,8 @@ Wait kind_of(sim::WaitKind kind) {
     case sim::WaitKind::kFailedLink:
       return Wait::kFailedLink;
     case sim::WaitKind::kRequires:
-    case sim::WaitKind::kIRequires:  // of other programs
+    case sim::WaitKind::kIRequires:
+    case sim::WaitKind::kCallOrder:  // of other programs
     case sim::WaitKind::kOutsideInput:
       break;
   }

@@ -1,0 +1,22 @@
+// `pipesim compare`: whether two ends of a job stand in the same place.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/console.hpp"
+#include "app/scenario_input.hpp"
+
+namespace pipesim::app {
+
+struct CompareCommand {
+  std::string a;  // a scenario (*.yaml, *.yml), or evidence
+  std::string b;
+  std::string kind;                        // of evidence
+  std::vector<formats::Setting> settings;  // of scenarios
+};
+
+/// Runs the command and returns its exit code: kExitBad where they differ. Throws FileError.
+int run_compare(const CompareCommand& command, const Console& console);
+
+}  // namespace pipesim::app
