@@ -34,6 +34,7 @@
 #include "app/version.hpp"
 #include "app/views.hpp"
 #include "app/why_command.hpp"
+#include "formats/scenario_schema.hpp"
 #include "models/diagnostics.hpp"
 #include "models/jitter.hpp"
 #include "models/lint.hpp"
@@ -1215,6 +1216,37 @@ int command_import(const Arguments& arguments, const Console& console) {
   return run_import_schedule(command, coloured(console, values));
 }
 
+po::options_description schema_options() {
+  po::options_description options("Options");
+  options.add_options()("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kSchemaHelp =
+    "Usage: pipesim schema\n"
+    "\n"
+    "Prints the JSON Schema (draft-07) of scenario files: with it an editor completes keys, says "
+    "what\n"
+    "they mean and marks mistakes (docs/scenario-format.md).\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim schema > scenario.schema.json\n"
+    "\n"
+    "A scenario beside that file names it in a comment:\n"
+    "  # yaml-language-server: $schema=scenario.schema.json\n"
+    "\n";
+
+int command_schema(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, schema_options());
+  if (values.count("help") > 0) {
+    console.out << kSchemaHelp << schema_options();
+    return kExitGood;
+  }
+  if (values.count("file") > 0) throw UsageError("'pipesim schema' takes no file");
+  console.out << formats::scenario_schema();
+  return kExitGood;
+}
+
 int command_help(const Arguments& arguments, const Console& console);
 
 constexpr std::array kCommands = {
@@ -1231,6 +1263,7 @@ constexpr std::array kCommands = {
     Command{"sweep", "run a scenario in many settings and random timings", command_sweep},
     Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},
     Command{"import", "make a scenario from a file of another tool", command_import},
+    Command{"schema", "print the JSON Schema of scenario files, for editors", command_schema},
     Command{"help", "print this help, or that of a command", command_help},
 };
 
