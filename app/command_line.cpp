@@ -37,6 +37,7 @@
 #include "app/version.hpp"
 #include "app/views.hpp"
 #include "app/why_command.hpp"
+#include "formats/scenario_schema.hpp"
 #include "models/diagnostics.hpp"
 #include "models/jitter.hpp"
 #include "models/lint.hpp"
@@ -1436,6 +1437,37 @@ int command_compare(const Arguments& arguments, const Console& console) {
   return run_compare({files.front(), files.back(), kind, settings(values, "set")}, console);
 }
 
+po::options_description schema_options() {
+  po::options_description options("Options");
+  options.add_options()("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kSchemaHelp =
+    "Usage: pipesim schema\n"
+    "\n"
+    "Prints the JSON Schema (draft-07) of scenario files: with it an editor completes keys, says "
+    "what\n"
+    "they mean and marks mistakes (docs/scenario-format.md).\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim schema > scenario.schema.json\n"
+    "\n"
+    "A scenario beside that file names it in a comment:\n"
+    "  # yaml-language-server: $schema=scenario.schema.json\n"
+    "\n";
+
+int command_schema(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, schema_options());
+  if (values.count("help") > 0) {
+    console.out << kSchemaHelp << schema_options();
+    return kExitGood;
+  }
+  if (values.count("file") > 0) throw UsageError("'pipesim schema' takes no file");
+  console.out << formats::scenario_schema();
+  return kExitGood;
+}
+
 int command_help(const Arguments& arguments, const Console& console);
 
 constexpr std::array kCommands = {
@@ -1455,6 +1487,7 @@ constexpr std::array kCommands = {
             command_diagnose},
     Command{"compare", "say whether two hangs stand in the same place", command_compare},
     Command{"import", "make a scenario from a file of another tool", command_import},
+    Command{"schema", "print the JSON Schema of scenario files, for editors", command_schema},
     Command{"help", "print this help, or that of a command", command_help},
 };
 

@@ -194,7 +194,7 @@ TEST_CASE("a state that comes out otherwise is refused", "[app][views]") {
   CHECK(contains(other.err, "here it is deadlock, fingerprint"));
   CHECK(contains(other.err, "open it with pipesim 0.0.1"));
   const CommandResult changed =
-      command({"explain", "-"}, replaced(state, "\"schema: 1\"", "\"schema: 2\""));
+      command({"explain", "-"}, replaced(state, "\"schema: 1 ", "\"schema: 2 "));
   CHECK(changed.code == 2);
   CHECK(contains(changed.err, kHang + " in standard input:"));
   CHECK(contains(changed.err, "its scenario cannot be run: made by pipesim " + version));

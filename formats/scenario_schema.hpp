@@ -1,0 +1,12 @@
+// The JSON Schema of scenario files, for editors: formats/scenario.schema.json.
+#pragma once
+
+#include <string>
+
+namespace pipesim::formats {
+
+/// The schema, draft-07: the text of the file. It knows every key and every word that the readers
+/// know; what names refer to it cannot say.
+std::string scenario_schema();
+
+}  // namespace pipesim::formats
