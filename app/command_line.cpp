@@ -25,9 +25,11 @@
 #include "app/goal_command.hpp"
 #include "app/import_command.hpp"
 #include "app/lint_command.hpp"
+#include "app/new_command.hpp"
 #include "app/opt_command.hpp"
 #include "app/run_command.hpp"
 #include "app/shard.hpp"
+#include "app/starting_scenarios.hpp"
 #include "app/sweep_command.hpp"
 #include "app/test_command.hpp"
 #include "app/until.hpp"
@@ -609,6 +611,40 @@ constexpr std::string_view kLintHelp =
 std::string help_of_lint() {
   std::ostringstream text;
   text << kLintHelp << lint_options();
+  return text.str();
+}
+
+po::options_description new_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  add("output,o", po::value<std::string>()->value_name("FILE"),
+      "write it there; what is there already is left as it is");
+  add("list", "list the kinds and stop");
+  add("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kNewHelp =
+    "Usage: pipesim new [KIND] [options]\n"
+    "\n"
+    "Prints a scenario to begin your own from: small, it runs as it is, and its comments say what\n"
+    "each part is and what to change. Kinds:\n"
+    "\n"
+    "  program   what the Python of each rank does, step by step (the default)\n"
+    "  actors    actors that hand each other what they made, as in OneFlow\n"
+    "  model     layers and their layout, of which passes make actors\n"
+    "  schedule  a pipeline schedule by its name\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim new -o job.yaml && pipesim run job.yaml\n"
+    "  pipesim new schedule | pipesim run -\n"
+    "\n"
+    "Exit code: 0 done, 2 bad usage, 74 the file is there already or could not be written.\n"
+    "\n";
+
+std::string help_of_new() {
+  std::ostringstream text;
+  text << kNewHelp << new_options();
   return text.str();
 }
 
@@ -1215,6 +1251,35 @@ int command_import(const Arguments& arguments, const Console& console) {
   return run_import_schedule(command, coloured(console, values));
 }
 
+int command_new(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, new_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_new();
+    return kExitGood;
+  }
+  if (values.count("list") > 0) {
+    console.out << kind_list();
+    return kExitGood;
+  }
+  const Arguments given = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
+  if (given.size() > 1) {
+    throw UsageError(
+        fmt::format("'pipesim new' takes one kind, found {}; a file goes with -o", given.size()));
+  }
+  std::vector<std::string> kinds;
+  for (const StartingScenario& scenario : starting_scenarios()) kinds.emplace_back(scenario.kind);
+  NewCommand command;
+  command.kind = given.empty() ? kinds.front() : given.front();
+  if (std::find(kinds.begin(), kinds.end(), command.kind) == kinds.end()) {
+    const std::string nearest = models::nearest_name(command.kind, kinds);
+    throw UsageError(fmt::format(
+        "there is no kind '{}'{}", models::printable(command.kind),
+        nearest.empty() ? "; see --list" : fmt::format("; did you mean '{}'?", nearest)));
+  }
+  command.output = text_of(values, "output");
+  return run_new(command, console);
+}
+
 int command_help(const Arguments& arguments, const Console& console);
 
 constexpr std::array kCommands = {
@@ -1230,6 +1295,7 @@ constexpr std::array kCommands = {
     Command{"lint", "name what is legal but suspect, before any run", command_lint},
     Command{"sweep", "run a scenario in many settings and random timings", command_sweep},
     Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},
+    Command{"new", "write a scenario to begin your own from", command_new},
     Command{"import", "make a scenario from a file of another tool", command_import},
     Command{"help", "print this help, or that of a command", command_help},
 };
@@ -1246,8 +1312,9 @@ std::string main_help() {
   }
   text +=
       "\n"
-      "Example:\n"
+      "Examples:\n"
       "  pipesim run scenarios/swin_2x2x2.yaml\n"
+      "  pipesim new -o job.yaml && pipesim run job.yaml\n"
       "\n"
       "'pipesim help COMMAND' or 'pipesim COMMAND --help' says more; 'pipesim --version' says "
       "which\n"
