@@ -16,6 +16,8 @@
 #include <fmt/format.h>
 
 #include "app/check_command.hpp"
+#include "app/command_text.hpp"
+#include "app/completion.hpp"
 #include "app/diff_command.hpp"
 #include "app/draw_command.hpp"
 #include "app/exit_codes.hpp"
@@ -60,6 +62,8 @@ struct Command {
   std::string_view name;
   std::string_view about;
   int (*run)(const Arguments& arguments, const Console& console);
+  std::string_view help;  // above the options
+  po::options_description (*options)();
 };
 
 // How the end of a run is looked at.
@@ -645,6 +649,59 @@ constexpr std::string_view kNewHelp =
 std::string help_of_new() {
   std::ostringstream text;
   text << kNewHelp << new_options();
+  return text.str();
+}
+
+po::options_description completion_options() {
+  po::options_description options("Options");
+  options.add_options()("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kCompletionHelp =
+    "Usage: pipesim completion bash|zsh\n"
+    "       pipesim completion parameters FILE\n"
+    "\n"
+    "Prints a script with which the shell completes commands, options, files, and behind --set "
+    "the\n"
+    "parameters of the scenario. docs/building.md says where such scripts belong. The second form "
+    "is\n"
+    "what they ask: NAME=VALUE of all parameters, a line each, and nothing where FILE is no "
+    "scenario.\n"
+    "\n"
+    "Examples:\n"
+    "  source <(pipesim completion bash)\n"
+    "  pipesim completion zsh > ~/.zfunc/_pipesim\n"
+    "\n"
+    "Exit code: 0 done, 2 bad usage.\n"
+    "\n";
+
+std::string help_of_completion() {
+  std::ostringstream text;
+  text << kCompletionHelp << completion_options();
+  return text.str();
+}
+
+po::options_description help_options() {
+  po::options_description options("Options");
+  options.add_options()("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kHelpHelp =
+    "Usage: pipesim help [COMMAND]\n"
+    "\n"
+    "Prints what a command does, with examples, exit codes and all options.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim help run\n"
+    "\n"
+    "Exit code: 0 done, 2 bad usage.\n"
+    "\n";
+
+std::string help_of_help() {
+  std::ostringstream text;
+  text << kHelpHelp << help_options();
   return text.str();
 }
 
@@ -1280,24 +1337,37 @@ int command_new(const Arguments& arguments, const Console& console) {
   return run_new(command, console);
 }
 
+int command_completion(const Arguments& arguments, const Console& console);
 int command_help(const Arguments& arguments, const Console& console);
 
 constexpr std::array kCommands = {
-    Command{"run", "simulate a scenario and say whether it hangs, and why", command_run},
-    Command{"check", "say whether any order of the acts hangs, not only one", command_check},
+    Command{"run", "simulate a scenario and say whether it hangs, and why", command_run, kRunHelp,
+            run_options},
+    Command{"check", "say whether any order of the acts hangs, not only one", command_check,
+            kCheckHelp, check_options},
     Command{"explain", "open an end state that run has saved, and report as run did",
-            command_explain},
-    Command{"why", "say why one act is not done", command_why},
-    Command{"diff", "compare two runs, or two settings of one scenario", command_diff},
-    Command{"test", "hold scenarios against what they expect", command_test},
-    Command{"draw", "draw it: timeline, who waits, task graph, stages, memory", command_draw},
-    Command{"fix", "find the smallest changes after which it does not hang", command_fix},
-    Command{"lint", "name what is legal but suspect, before any run", command_lint},
-    Command{"sweep", "run a scenario in many settings and random timings", command_sweep},
-    Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},
-    Command{"new", "write a scenario to begin your own from", command_new},
-    Command{"import", "make a scenario from a file of another tool", command_import},
-    Command{"help", "print this help, or that of a command", command_help},
+            command_explain, kExplainHelp, explain_options},
+    Command{"why", "say why one act is not done", command_why, kWhyHelp, why_options},
+    Command{"diff", "compare two runs, or two settings of one scenario", command_diff, kDiffHelp,
+            diff_options},
+    Command{"test", "hold scenarios against what they expect", command_test, kTestHelp,
+            test_options},
+    Command{"draw", "draw it: timeline, who waits, task graph, stages, memory", command_draw,
+            kDrawHelp, draw_options},
+    Command{"fix", "find the smallest changes after which it does not hang", command_fix, kFixHelp,
+            fix_options},
+    Command{"lint", "name what is legal but suspect, before any run", command_lint, kLintHelp,
+            lint_options},
+    Command{"sweep", "run a scenario in many settings and random timings", command_sweep,
+            kSweepHelp, sweep_options},
+    Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt,
+            kOptHelp, opt_options},
+    Command{"new", "write a scenario to begin your own from", command_new, kNewHelp, new_options},
+    Command{"import", "make a scenario from a file of another tool", command_import, kImportHelp,
+            import_options},
+    Command{"completion", "print a script with which a shell completes command lines",
+            command_completion, kCompletionHelp, completion_options},
+    Command{"help", "print this help, or that of a command", command_help, kHelpHelp, help_options},
 };
 
 std::string main_help() {
@@ -1308,7 +1378,7 @@ std::string main_help() {
       "\n"
       "Commands:\n";
   for (const Command& command : kCommands) {
-    text += fmt::format("  {:8} {}\n", command.name, command.about);
+    text += fmt::format("  {:10}  {}\n", command.name, command.about);
   }
   text +=
       "\n"
@@ -1334,12 +1404,83 @@ const Command& find_command(const std::string& name) {
                   nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
 }
 
+// What an option can be, or with "" the first argument of a command, where that is a list.
+std::vector<std::string> words_for(std::string_view command, std::string_view option) {
+  std::vector<std::string> words;
+  if (option == "color") return {"auto", "always", "never"};
+  if (option == "engine") return {"auto", "events", "sweep"};
+  if (option == "verify-each") return {"on", "off"};
+  if (option == "what") return {"timeline", "wait-for", "tasks", "stages", "memory"};
+  if (option == "ignore") {
+    for (const models::LintRule& rule : models::lint_rules()) words.emplace_back(rule.name);
+  }
+  if (!option.empty()) return words;
+  if (command == "import") return {"torch-schedule"};
+  if (command == "completion") return {"bash", "zsh"};
+  if (command == "new") {
+    for (const StartingScenario& scenario : starting_scenarios()) words.emplace_back(scenario.kind);
+  }
+  if (command == "help") {
+    for (const Command& other : kCommands) words.emplace_back(other.name);
+  }
+  return words;
+}
+
+CommandText text_of(const Command& command) {
+  CommandText text;
+  text.name = command.name;
+  text.about = command.about;
+  text.help = command.help;
+  text.words = words_for(command.name, "");
+  const po::options_description options = command.options();
+  for (const auto& option : options.options()) {
+    OptionText& added = text.options.emplace_back();
+    added.name = option->long_name();
+    // "-o [ --output ]", or "--output".
+    const std::string forms = option->format_name();
+    if (forms.size() > 1 && forms[1] != '-') added.letter = forms[1];
+    if (option->semantic()->max_tokens() > 0) added.value = option->semantic()->name();
+    added.about = option->description();
+    added.words = words_for(command.name, added.name);
+  }
+  return text;
+}
+
+int command_completion(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, completion_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_completion();
+    return kExitGood;
+  }
+  const Arguments given = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
+  if (given.size() == 2 && given.front() == "parameters") {
+    console.out << parameter_words(given.back());
+    return kExitGood;
+  }
+  if (given.size() != 1 || (given.front() != "bash" && given.front() != "zsh")) {
+    throw UsageError("'pipesim completion' takes the name of a shell: bash or zsh");
+  }
+  std::vector<CommandText> texts;
+  for (const Command& command : kCommands) texts.push_back(text_of(command));
+  console.out << (given.front() == "bash" ? bash_completion(texts) : zsh_completion(texts));
+  return kExitGood;
+}
+
 int command_help(const Arguments& arguments, const Console& console) {
-  if (arguments.empty() || arguments.front() == "help") {
+  const po::variables_map values = parse(arguments, help_options());
+  const Arguments given = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
+  if (given.size() > 1) {
+    throw UsageError(fmt::format("'pipesim help' takes one command, found {}", given.size()));
+  }
+  if (values.count("help") > 0 || (!given.empty() && given.front() == "help")) {
+    console.out << help_of_help();
+    return kExitGood;
+  }
+  if (given.empty()) {
     console.out << main_help();
     return kExitGood;
   }
-  return find_command(arguments.front()).run({"--help"}, console);
+  return find_command(given.front()).run({"--help"}, console);
 }
 
 int dispatch(const Arguments& arguments, const Console& console) {
