@@ -1497,6 +1497,15 @@ int dispatch(const Arguments& arguments, const Console& console) {
   return find_command(first).run({arguments.begin() + 1, arguments.end()}, console);
 }
 
+// Which help says more after a mistake in `arguments`.
+std::string help_for(const Arguments& arguments) {
+  const std::string name = arguments.empty() ? std::string() : arguments.front();
+  const bool is_command = std::any_of(kCommands.begin(), kCommands.end(),
+                                      [&](const Command& command) { return command.name == name; });
+  // That of 'help' would not say which commands there are.
+  return is_command && name != "help" ? "pipesim help " + name : "pipesim --help";
+}
+
 }  // namespace
 
 int run_command_line(const std::vector<std::string>& arguments, const Console& console) {
@@ -1506,7 +1515,8 @@ int run_command_line(const std::vector<std::string>& arguments, const Console& c
     if (console.out.fail()) throw FileError("cannot write to standard output");
     return code;
   } catch (const UsageError& error) {
-    console.err << fmt::format("pipesim: error: {}\n  help: see 'pipesim --help'\n", error.what());
+    console.err << fmt::format("pipesim: error: {}\n  help: see '{}'\n", error.what(),
+                               help_for(arguments));
     return kExitUsage;
   } catch (const FileError& error) {
     console.err << fmt::format("pipesim: error: {}\n", error.what());
