@@ -27,6 +27,7 @@
 #include "app/goal_command.hpp"
 #include "app/import_command.hpp"
 #include "app/lint_command.hpp"
+#include "app/man_page.hpp"
 #include "app/new_command.hpp"
 #include "app/opt_command.hpp"
 #include "app/run_command.hpp"
@@ -684,17 +685,21 @@ std::string help_of_completion() {
 
 po::options_description help_options() {
   po::options_description options("Options");
-  options.add_options()("help,h", "print this help");
+  auto add = options.add_options();
+  add("man", "print it as a man page, in roff");
+  add("list", "list the names of the commands and stop");
+  add("help,h", "print this help");
   return options;
 }
 
 constexpr std::string_view kHelpHelp =
-    "Usage: pipesim help [COMMAND]\n"
+    "Usage: pipesim help [COMMAND] [options]\n"
     "\n"
     "Prints what a command does, with examples, exit codes and all options.\n"
     "\n"
     "Examples:\n"
     "  pipesim help run\n"
+    "  pipesim help --man run | man -l -\n"
     "\n"
     "Exit code: 0 done, 2 bad usage.\n"
     "\n";
@@ -1370,11 +1375,17 @@ constexpr std::array kCommands = {
     Command{"help", "print this help, or that of a command", command_help, kHelpHelp, help_options},
 };
 
-std::string main_help() {
+constexpr std::string_view kAbout =
+    "will this distributed training step finish, and if not, who waits for whom?";
+
+// What --help says of the program, but for the line above it.
+std::string main_text() {
   std::string text =
-      "pipesim: will this distributed training step finish, and if not, who waits for whom?\n"
-      "\n"
       "Usage: pipesim COMMAND [options]\n"
+      "\n"
+      "'pipesim help COMMAND' or 'pipesim COMMAND --help' says more; 'pipesim --version' says "
+      "which\n"
+      "version this is.\n"
       "\n"
       "Commands:\n";
   for (const Command& command : kCommands) {
@@ -1386,11 +1397,14 @@ std::string main_help() {
       "  pipesim run scenarios/swin_2x2x2.yaml\n"
       "  pipesim new -o job.yaml && pipesim run job.yaml\n"
       "\n"
-      "'pipesim help COMMAND' or 'pipesim COMMAND --help' says more; 'pipesim --version' says "
-      "which\n"
-      "version this is.\n";
+      "Exit code: 0 as wished, 1 not, 2 bad input or usage, 3 undecided, 74 a file could not be "
+      "read "
+      "or\n"
+      "written, 130 interrupted.\n";
   return text;
 }
+
+std::string main_help() { return fmt::format("pipesim: {}\n\n{}", kAbout, main_text()); }
 
 const Command& find_command(const std::string& name) {
   const auto* found = std::find_if(kCommands.begin(), kCommands.end(),
@@ -1466,11 +1480,33 @@ int command_completion(const Arguments& arguments, const Console& console) {
   return kExitGood;
 }
 
+std::string main_man_page() {
+  CommandText text;
+  text.about = kAbout;
+  text.help = main_text();
+  std::vector<std::string> others;
+  for (const Command& command : kCommands)
+    others.push_back(fmt::format("pipesim-{}", command.name));
+  return man_page(text, others);
+}
+
+std::string man_page_of(const std::string& name) {
+  return man_page(text_of(find_command(name)), {"pipesim"});
+}
+
 int command_help(const Arguments& arguments, const Console& console) {
   const po::variables_map values = parse(arguments, help_options());
   const Arguments given = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
   if (given.size() > 1) {
     throw UsageError(fmt::format("'pipesim help' takes one command, found {}", given.size()));
+  }
+  if (values.count("list") > 0) {
+    for (const Command& command : kCommands) console.out << command.name << '\n';
+    return kExitGood;
+  }
+  if (values.count("man") > 0 && values.count("help") == 0) {
+    console.out << (given.empty() ? main_man_page() : man_page_of(given.front()));
+    return kExitGood;
   }
   if (values.count("help") > 0 || (!given.empty() && given.front() == "help")) {
     console.out << help_of_help();
