@@ -17,7 +17,9 @@
 #include <fmt/format.h>
 
 #include "app/check_command.hpp"
+#include "app/command_text.hpp"
 #include "app/compare_command.hpp"
+#include "app/completion.hpp"
 #include "app/diagnose_command.hpp"
 #include "app/diff_command.hpp"
 #include "app/draw_command.hpp"
@@ -28,9 +30,12 @@
 #include "app/goal_command.hpp"
 #include "app/import_command.hpp"
 #include "app/lint_command.hpp"
+#include "app/man_page.hpp"
+#include "app/new_command.hpp"
 #include "app/opt_command.hpp"
 #include "app/run_command.hpp"
 #include "app/shard.hpp"
+#include "app/starting_scenarios.hpp"
 #include "app/sweep_command.hpp"
 #include "app/test_command.hpp"
 #include "app/until.hpp"
@@ -62,6 +67,8 @@ struct Command {
   std::string_view name;
   std::string_view about;
   int (*run)(const Arguments& arguments, const Console& console);
+  std::string_view help;  // above the options
+  po::options_description (*options)();
 };
 
 // How the end of a run is looked at.
@@ -712,6 +719,97 @@ std::string help_of_compare() {
 std::string help_of_diagnose() {
   std::ostringstream text;
   text << kDiagnoseHelp << diagnose_options();
+  return text.str();
+}
+
+po::options_description new_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  add("output,o", po::value<std::string>()->value_name("FILE"),
+      "write it there; what is there already is left as it is");
+  add("list", "list the kinds and stop");
+  add("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kNewHelp =
+    "Usage: pipesim new [KIND] [options]\n"
+    "\n"
+    "Prints a scenario to begin your own from: small, it runs as it is, and its comments say what\n"
+    "each part is and what to change. Kinds:\n"
+    "\n"
+    "  program   what the Python of each rank does, step by step (the default)\n"
+    "  actors    actors that hand each other what they made, as in OneFlow\n"
+    "  model     layers and their layout, of which passes make actors\n"
+    "  schedule  a pipeline schedule by its name\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim new -o job.yaml && pipesim run job.yaml\n"
+    "  pipesim new schedule | pipesim run -\n"
+    "\n"
+    "Exit code: 0 done, 2 bad usage, 74 the file is there already or could not be written.\n"
+    "\n";
+
+std::string help_of_new() {
+  std::ostringstream text;
+  text << kNewHelp << new_options();
+  return text.str();
+}
+
+po::options_description completion_options() {
+  po::options_description options("Options");
+  options.add_options()("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kCompletionHelp =
+    "Usage: pipesim completion bash|zsh\n"
+    "       pipesim completion parameters FILE\n"
+    "\n"
+    "Prints a script with which the shell completes commands, options, files, and behind --set "
+    "the\n"
+    "parameters of the scenario. docs/building.md says where such scripts belong. The second form "
+    "is\n"
+    "what they ask: NAME=VALUE of all parameters, a line each, and nothing where FILE is no "
+    "scenario.\n"
+    "\n"
+    "Examples:\n"
+    "  source <(pipesim completion bash)\n"
+    "  pipesim completion zsh > ~/.zfunc/_pipesim\n"
+    "\n"
+    "Exit code: 0 done, 2 bad usage.\n"
+    "\n";
+
+std::string help_of_completion() {
+  std::ostringstream text;
+  text << kCompletionHelp << completion_options();
+  return text.str();
+}
+
+po::options_description help_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  add("man", "print it as a man page, in roff");
+  add("list", "list the names of the commands and stop");
+  add("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kHelpHelp =
+    "Usage: pipesim help [COMMAND] [options]\n"
+    "\n"
+    "Prints what a command does, with examples, exit codes and all options.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim help run\n"
+    "  pipesim help --man run | man -l -\n"
+    "\n"
+    "Exit code: 0 done, 2 bad usage.\n"
+    "\n";
+
+std::string help_of_help() {
+  std::ostringstream text;
+  text << kHelpHelp << help_options();
   return text.str();
 }
 
@@ -1468,49 +1566,104 @@ int command_schema(const Arguments& arguments, const Console& console) {
   return kExitGood;
 }
 
+int command_new(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, new_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_new();
+    return kExitGood;
+  }
+  if (values.count("list") > 0) {
+    console.out << kind_list();
+    return kExitGood;
+  }
+  const Arguments given = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
+  if (given.size() > 1) {
+    throw UsageError(
+        fmt::format("'pipesim new' takes one kind, found {}; a file goes with -o", given.size()));
+  }
+  std::vector<std::string> kinds;
+  for (const StartingScenario& scenario : starting_scenarios()) kinds.emplace_back(scenario.kind);
+  NewCommand command;
+  command.kind = given.empty() ? kinds.front() : given.front();
+  if (std::find(kinds.begin(), kinds.end(), command.kind) == kinds.end()) {
+    const std::string nearest = models::nearest_name(command.kind, kinds);
+    throw UsageError(fmt::format(
+        "there is no kind '{}'{}", models::printable(command.kind),
+        nearest.empty() ? "; see --list" : fmt::format("; did you mean '{}'?", nearest)));
+  }
+  command.output = text_of(values, "output");
+  return run_new(command, console);
+}
+
+int command_completion(const Arguments& arguments, const Console& console);
 int command_help(const Arguments& arguments, const Console& console);
 
 constexpr std::array kCommands = {
-    Command{"run", "simulate a scenario and say whether it hangs, and why", command_run},
-    Command{"check", "say whether any order of the acts hangs, not only one", command_check},
+    Command{"run", "simulate a scenario and say whether it hangs, and why", command_run, kRunHelp,
+            run_options},
+    Command{"check", "say whether any order of the acts hangs, not only one", command_check,
+            kCheckHelp, check_options},
     Command{"explain", "open an end state that run has saved, and report as run did",
-            command_explain},
-    Command{"why", "say why one act is not done", command_why},
-    Command{"diff", "compare two runs, or two settings of one scenario", command_diff},
-    Command{"test", "hold scenarios against what they expect", command_test},
-    Command{"draw", "draw it: timeline, who waits, task graph, stages, memory", command_draw},
-    Command{"fix", "find the smallest changes after which it does not hang", command_fix},
-    Command{"lint", "name what is legal but suspect, before any run", command_lint},
-    Command{"sweep", "run a scenario in many settings and random timings", command_sweep},
-    Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt},
+            command_explain, kExplainHelp, explain_options},
+    Command{"why", "say why one act is not done", command_why, kWhyHelp, why_options},
+    Command{"diff", "compare two runs, or two settings of one scenario", command_diff, kDiffHelp,
+            diff_options},
+    Command{"test", "hold scenarios against what they expect", command_test, kTestHelp,
+            test_options},
+    Command{"draw", "draw it: timeline, who waits, task graph, stages, memory", command_draw,
+            kDrawHelp, draw_options},
+    Command{"fix", "find the smallest changes after which it does not hang", command_fix, kFixHelp,
+            fix_options},
+    Command{"lint", "name what is legal but suspect, before any run", command_lint, kLintHelp,
+            lint_options},
+    Command{"sweep", "run a scenario in many settings and random timings", command_sweep,
+            kSweepHelp, sweep_options},
+    Command{"opt", "run scheduler passes on a task graph and print what comes out", command_opt,
+            kOptHelp, opt_options},
     Command{"diagnose", "say from dumps and logs of a real hang who waits for whom",
-            command_diagnose},
-    Command{"compare", "say whether two hangs stand in the same place", command_compare},
-    Command{"import", "make a scenario from a file of another tool", command_import},
-    Command{"schema", "print the JSON Schema of scenario files, for editors", command_schema},
-    Command{"help", "print this help, or that of a command", command_help},
+            command_diagnose, kDiagnoseHelp, diagnose_options},
+    Command{"compare", "say whether two hangs stand in the same place", command_compare,
+            kCompareHelp, compare_options},
+    Command{"new", "write a scenario to begin your own from", command_new, kNewHelp, new_options},
+    Command{"import", "make a scenario from a file of another tool", command_import, kImportHelp,
+            import_options},
+    Command{"schema", "print the JSON Schema of scenario files, for editors", command_schema,
+            kSchemaHelp, schema_options},
+    Command{"completion", "print a script with which a shell completes command lines",
+            command_completion, kCompletionHelp, completion_options},
+    Command{"help", "print this help, or that of a command", command_help, kHelpHelp, help_options},
 };
 
-std::string main_help() {
+constexpr std::string_view kAbout =
+    "will this distributed training step finish, and if not, who waits for whom?";
+
+// What --help says of the program, but for the line above it.
+std::string main_text() {
   std::string text =
-      "pipesim: will this distributed training step finish, and if not, who waits for whom?\n"
-      "\n"
       "Usage: pipesim COMMAND [options]\n"
-      "\n"
-      "Commands:\n";
-  for (const Command& command : kCommands) {
-    text += fmt::format("  {:8} {}\n", command.name, command.about);
-  }
-  text +=
-      "\n"
-      "Example:\n"
-      "  pipesim run scenarios/swin_2x2x2.yaml\n"
       "\n"
       "'pipesim help COMMAND' or 'pipesim COMMAND --help' says more; 'pipesim --version' says "
       "which\n"
-      "version this is.\n";
+      "version this is.\n"
+      "\n"
+      "Commands:\n";
+  for (const Command& command : kCommands) {
+    text += fmt::format("  {:10}  {}\n", command.name, command.about);
+  }
+  text +=
+      "\n"
+      "Examples:\n"
+      "  pipesim run scenarios/swin_2x2x2.yaml\n"
+      "  pipesim new -o job.yaml && pipesim run job.yaml\n"
+      "\n"
+      "Exit code: 0 as wished, 1 not, 2 bad input or usage, 3 undecided, 74 a file could not be "
+      "read "
+      "or\n"
+      "written, 130 interrupted.\n";
   return text;
 }
+
+std::string main_help() { return fmt::format("pipesim: {}\n\n{}", kAbout, main_text()); }
 
 const Command& find_command(const std::string& name) {
   const auto* found = std::find_if(kCommands.begin(), kCommands.end(),
@@ -1524,12 +1677,106 @@ const Command& find_command(const std::string& name) {
                   nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
 }
 
+// What an option can be, or with "" the first argument of a command, where that is a list.
+std::vector<std::string> words_for(std::string_view command, std::string_view option) {
+  std::vector<std::string> words;
+  if (option == "color") return {"auto", "always", "never"};
+  if (option == "engine") return {"auto", "events", "sweep"};
+  if (option == "verify-each") return {"on", "off"};
+  if (option == "what") return {"timeline", "wait-for", "tasks", "stages", "memory"};
+  if (option == "ignore") {
+    for (const models::LintRule& rule : models::lint_rules()) words.emplace_back(rule.name);
+  }
+  if (!option.empty()) return words;
+  if (command == "import") return {"torch-schedule"};
+  if (command == "diagnose") return evidence_kinds();
+  if (command == "completion") return {"bash", "zsh"};
+  if (command == "new") {
+    for (const StartingScenario& scenario : starting_scenarios()) words.emplace_back(scenario.kind);
+  }
+  if (command == "help") {
+    for (const Command& other : kCommands) words.emplace_back(other.name);
+  }
+  return words;
+}
+
+CommandText text_of(const Command& command) {
+  CommandText text;
+  text.name = command.name;
+  text.about = command.about;
+  text.help = command.help;
+  text.words = words_for(command.name, "");
+  const po::options_description options = command.options();
+  for (const auto& option : options.options()) {
+    OptionText& added = text.options.emplace_back();
+    added.name = option->long_name();
+    // "-o [ --output ]", or "--output".
+    const std::string forms = option->format_name();
+    if (forms.size() > 1 && forms[1] != '-') added.letter = forms[1];
+    if (option->semantic()->max_tokens() > 0) added.value = option->semantic()->name();
+    added.about = option->description();
+    added.words = words_for(command.name, added.name);
+  }
+  return text;
+}
+
+int command_completion(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, completion_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_completion();
+    return kExitGood;
+  }
+  const Arguments given = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
+  if (given.size() == 2 && given.front() == "parameters") {
+    console.out << parameter_words(given.back());
+    return kExitGood;
+  }
+  if (given.size() != 1 || (given.front() != "bash" && given.front() != "zsh")) {
+    throw UsageError("'pipesim completion' takes the name of a shell: bash or zsh");
+  }
+  std::vector<CommandText> texts;
+  for (const Command& command : kCommands) texts.push_back(text_of(command));
+  console.out << (given.front() == "bash" ? bash_completion(texts) : zsh_completion(texts));
+  return kExitGood;
+}
+
+std::string main_man_page() {
+  CommandText text;
+  text.about = kAbout;
+  text.help = main_text();
+  std::vector<std::string> others;
+  for (const Command& command : kCommands)
+    others.push_back(fmt::format("pipesim-{}", command.name));
+  return man_page(text, others);
+}
+
+std::string man_page_of(const std::string& name) {
+  return man_page(text_of(find_command(name)), {"pipesim"});
+}
+
 int command_help(const Arguments& arguments, const Console& console) {
-  if (arguments.empty() || arguments.front() == "help") {
+  const po::variables_map values = parse(arguments, help_options());
+  const Arguments given = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
+  if (given.size() > 1) {
+    throw UsageError(fmt::format("'pipesim help' takes one command, found {}", given.size()));
+  }
+  if (values.count("list") > 0) {
+    for (const Command& command : kCommands) console.out << command.name << '\n';
+    return kExitGood;
+  }
+  if (values.count("man") > 0 && values.count("help") == 0) {
+    console.out << (given.empty() ? main_man_page() : man_page_of(given.front()));
+    return kExitGood;
+  }
+  if (values.count("help") > 0 || (!given.empty() && given.front() == "help")) {
+    console.out << help_of_help();
+    return kExitGood;
+  }
+  if (given.empty()) {
     console.out << main_help();
     return kExitGood;
   }
-  return find_command(arguments.front()).run({"--help"}, console);
+  return find_command(given.front()).run({"--help"}, console);
 }
 
 int dispatch(const Arguments& arguments, const Console& console) {
@@ -1546,6 +1793,15 @@ int dispatch(const Arguments& arguments, const Console& console) {
   return find_command(first).run({arguments.begin() + 1, arguments.end()}, console);
 }
 
+// Which help says more after a mistake in `arguments`.
+std::string help_for(const Arguments& arguments) {
+  const std::string name = arguments.empty() ? std::string() : arguments.front();
+  const bool is_command = std::any_of(kCommands.begin(), kCommands.end(),
+                                      [&](const Command& command) { return command.name == name; });
+  // That of 'help' would not say which commands there are.
+  return is_command && name != "help" ? "pipesim help " + name : "pipesim --help";
+}
+
 }  // namespace
 
 int run_command_line(const std::vector<std::string>& arguments, const Console& console) {
@@ -1555,7 +1811,8 @@ int run_command_line(const std::vector<std::string>& arguments, const Console& c
     if (console.out.fail()) throw FileError("cannot write to standard output");
     return code;
   } catch (const UsageError& error) {
-    console.err << fmt::format("pipesim: error: {}\n  help: see 'pipesim --help'\n", error.what());
+    console.err << fmt::format("pipesim: error: {}\n  help: see '{}'\n", error.what(),
+                               help_for(arguments));
     return kExitUsage;
   } catch (const FileError& error) {
     console.err << fmt::format("pipesim: error: {}\n", error.what());

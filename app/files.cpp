@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -97,6 +98,22 @@ void write_file(const std::string& path, const std::string& text) {
   FileWriter file(path);
   file.write(text);
   file.close();
+}
+
+void write_new_file(const std::string& path, const std::string& text) {
+  errno = 0;
+  // "x": there is no moment between the look whether it is there and the making of it.
+  std::FILE* file = std::fopen(path.c_str(), "wxe");
+  if (file == nullptr && errno == EEXIST) {
+    throw FileError(fmt::format("'{}' is there already, and is left as it is", path));
+  }
+  if (file == nullptr) fail("write", path);
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (std::fclose(file) == 0 && is_written) return;
+  const int reason = errno;
+  ::unlink(path.c_str());
+  errno = reason;
+  fail("write", path);
 }
 
 void make_folder(const std::string& path) {

@@ -27,6 +27,10 @@ std::string read_file(const std::string& path, std::istream& standard_input,
 /// that is no regular file (a pipe, /dev/stdout) is written to directly.
 void write_file(const std::string& path, const std::string& text);
 
+/// Makes a file with `text`. Throws FileError, also where there is something of that name, whatever
+/// it is: that stays as it is.
+void write_new_file(const std::string& path, const std::string& text);
+
 /// Writes a file part by part. What was there stays until close(), and if that is never called.
 class FileWriter {
  public:

@@ -47,4 +47,9 @@ std::optional<Scenario> read_scenario(const std::string& text, const std::vector
                                       models::Diagnostics& diagnostics,
                                       const ReadOptions& options = {});
 
+/// The parameters of that scenario with their defaults. The rest of it is not read, so that this is
+/// fast. None where they cannot be read, for what `diagnostics` says.
+std::vector<Parameter> read_parameters_of(const std::string& text,
+                                          models::Diagnostics& diagnostics);
+
 }  // namespace pipesim::formats

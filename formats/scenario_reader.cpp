@@ -662,4 +662,13 @@ std::optional<Scenario> read_scenario(const std::string& text, const std::vector
   return ScenarioReader(given, diagnostics, options).run(document->root());
 }
 
+std::vector<Parameter> read_parameters_of(const std::string& text, Diagnostics& diagnostics) {
+  const std::optional<YamlDocument> document = YamlDocument::parse(text, diagnostics);
+  if (!document) return {};
+  for (const YamlValue::Entry& entry : document->root().entries()) {
+    if (entry.key.text() == "params") return read_parameters(entry.value, {}, diagnostics);
+  }
+  return {};
+}
+
 }  // namespace pipesim::formats

@@ -99,6 +99,16 @@ class Consumer(unittest.TestCase):
         output = run(self.prefix / "bin/pipesim", "run", "step.yaml", cwd=self.project, code=1)
         self.assertIn("step  DEADLOCK at 24 us", output)
 
+    def test_its_man_pages_and_completions_are_installed(self):
+        commands = run(self.prefix / "bin/pipesim", "help", "--list", cwd=self.project).split()
+        pages = {"pipesim.1", *(f"pipesim-{command}.1" for command in commands)}
+        self.assertEqual(pages, {page.name for page in (self.prefix / "share/man/man1").iterdir()})
+        self.assertIn(".TH PIPESIM\\-RUN 1", (self.prefix / "share/man/man1/pipesim-run.1").read_text("utf-8"))
+        bash = self.prefix / "share/bash-completion/completions/pipesim"
+        self.assertIn("complete -F _pipesim pipesim\n", bash.read_text("utf-8"))
+        zsh = self.prefix / "share/zsh/site-functions/_pipesim"
+        self.assertTrue(zsh.read_text("utf-8").startswith("#compdef pipesim\n"))
+
     def test_no_file_says_where_it_was_made(self):
         # Not the archive and the program: with debug information they say where the sources lie.
         for file in self.prefix.rglob("*"):

@@ -139,6 +139,15 @@ class Launcher(unittest.TestCase):
             self.assertIn("no such thing", log.read_text("utf-8"))
         self.assertEqual(self.launch().returncode, 7)
 
+    def test_nothing_is_built_where_that_is_not_wanted(self):
+        done = self.launch(PIPESIM_BUILD="no")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (2, "", ""))
+        self.launch()
+        self.calls_made()
+        (self.root / "sim/a.hpp").touch()
+        self.assertEqual(self.launch(PIPESIM_BUILD="no").returncode, 7)
+        self.assertEqual(self.calls_made(), [])
+
     def test_a_failed_configuration_is_tried_again(self):
         done = self.launch(CONFIGURE_STATUS="1")
         self.assertEqual((done.returncode, done.stdout), (2, ""))

@@ -45,6 +45,19 @@ TEST_CASE("misspelt commands and options are told with the nearest", "[app][comm
   CHECK(command({"run", "--js", "x"}).code == 2);
 }
 
+TEST_CASE("a mistake of usage names the help that says more", "[app][command_line]") {
+  const auto named = [](const std::vector<std::string>& arguments) {
+    const std::string text = command(arguments).err;
+    const std::size_t begin = text.find("help: see '") + 11;
+    return text.substr(begin, text.find('\'', begin) - begin);
+  };
+  CHECK(named({"rnu"}) == "pipesim --help");
+  CHECK(named({"help", "rnu"}) == "pipesim --help");
+  for (const char* name : {"run", "draw", "sweep", "new", "completion"}) {
+    CHECK(named({name, "--nosuch"}) == std::string("pipesim help ") + name);
+  }
+}
+
 TEST_CASE("usage mistakes of run have their own words", "[app][command_line]") {
   CHECK(contains(command({"run"}).err, "'pipesim run' needs a file"));
   CHECK(contains(command({"run", "a", "b"}).err, "takes one file, found 2"));

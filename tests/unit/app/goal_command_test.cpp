@@ -73,7 +73,7 @@ TEST_CASE("options of scenarios are refused for GOAL files, and the other way ro
   CHECK(refused.code == 2);
   CHECK(refused.err ==
         "pipesim: error: --set is for scenarios: a GOAL file takes --loggops, --json, --dot, --all "
-        "and --color\n  help: see 'pipesim --help'\n");
+        "and --color\n  help: see 'pipesim help run'\n");
   for (const char* option : {"--params", "--stacks"}) {
     CHECK(command({"run", "x.goal", option}).code == 2);
   }
@@ -83,5 +83,5 @@ TEST_CASE("options of scenarios are refused for GOAL files, and the other way ro
   }
   CHECK(command({"run", "x.yaml", "--loggops", "L=1"}).err ==
         "pipesim: error: --loggops is for GOAL files, whose names end with .goal\n"
-        "  help: see 'pipesim --help'\n");
+        "  help: see 'pipesim help run'\n");
 }

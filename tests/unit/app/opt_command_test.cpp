@@ -59,7 +59,7 @@ TEST_CASE("what is wrong with opt's arguments and input is said, with exit code 
         "--passes: error: there is no pass 'sett-slots'\n  help: did you mean 'set-slots'?\n");
   CHECK(told({"--verify-each", "maybe"}, kScenario) ==
         "pipesim: error: --verify-each is on or off, found 'maybe'\n"
-        "  help: see 'pipesim --help'\n");
+        "  help: see 'pipesim help opt'\n");
   CHECK(contains(told({}, "schema: 2\n"), "this pipesim reads schema 1"));
   CHECK(contains(told({"--passes", "canonicalize"},
                       "schema: 1\nactors:\n  a: {source: 2, carries: [x]}\n"
