@@ -56,6 +56,7 @@ class ScenarioReader {
   void build_model();
   void read_work(MapReader& map, bool open_streams, bool has_schedule);
   void read_device(const YamlValue& value);
+  void read_what_names_acts(MapReader& map);
   void read_names(MapReader& map);
   void read_parameters(MapReader& map);
   void read_sizes(MapReader& map);
@@ -127,15 +128,19 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   } else if (options_.build_model) {
     build_model();
   }
-  const auto faults = map.take("faults");
-  const auto expect = map.take("expect");
-  // Both name acts, and what still is a model has none.
-  if (faults && !graph_.logical) read_faults(*faults, values_, graph_);
-  read_programs();
-  if (expect && !graph_.logical) read_expectations(*expect, values_, scenario_);
+  read_what_names_acts(map);
   map.finish();
   if (diagnostics_.has_errors()) return std::nullopt;
   return std::move(scenario_);
+}
+
+// What still is a model has no acts.
+void ScenarioReader::read_what_names_acts(MapReader& map) {
+  const auto faults = map.take("faults");
+  const auto expect = map.take("expect");
+  if (faults && !graph_.logical) read_faults(*faults, values_, graph_);
+  read_programs();
+  if (expect && !graph_.logical) read_expectations(*expect, values_, scenario_);
 }
 
 // A model is all that there is to do. How many ranks it has is known from here on.
