@@ -643,6 +643,7 @@ po::options_description diagnose_options() {
   add("json", "print the diagnosis as JSON (docs/json.md)");
   add("dot", text("FILE"), "write the wait-for graph for Graphviz");
   add("draw", text("FILE"), "draw it, as .svg, .png or .pdf");
+  add("html", text("FILE"), "write one page that shows it, to open in a browser");
   add("as-scenario", text("FILE"), "of dumps: write a scenario that hangs in the same way");
   add("all", "list and draw every wait, rank and group");
   add("color", text("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
@@ -1499,15 +1500,17 @@ int command_diagnose(const Arguments& arguments, const Console& console) {
   command.dot_path = text_of(values, "dot");
   command.picture_path = text_of(values, "draw");
   if (command.picture_path) picture_format(*command.picture_path);  // before all work
+  command.html_path = text_of(values, "html");
   command.scenario_path = text_of(values, "as-scenario");
   if (command.scenario_path && command.kind != "flight-recorder" && command.kind != "nccl-log") {
     throw UsageError("--as-scenario is for dumps and NCCL's logs");
   }
   add_hints(values, command);
   const bool has_graph = command.kind != "stacks" && command.kind != "boxing";
-  if (!has_graph && (command.dot_path || command.picture_path)) {
-    throw UsageError(fmt::format("--dot and --draw are for dumps and logs: {} give no graph",
-                                 command.kind == "stacks" ? "stacks" : "boxings"));
+  if (!has_graph && (command.dot_path || command.picture_path || command.html_path)) {
+    throw UsageError(
+        fmt::format("--dot, --draw and --html are for dumps and logs: {} give no graph",
+                    command.kind == "stacks" ? "stacks" : "boxings"));
   }
   if (command.kind == "boxing" && command.json) {
     throw UsageError("--json is not for boxings: the CSV is data already");

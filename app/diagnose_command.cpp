@@ -19,7 +19,9 @@
 #include "models/stack_evidence.hpp"
 #include "viz/diagnosis_text.hpp"
 #include "viz/diagnostic_text.hpp"
+#include "viz/html_page.hpp"
 #include "viz/launch_log_text.hpp"
+#include "viz/report_lines.hpp"
 #include "viz/stack_groups_text.hpp"
 #include "viz/table.hpp"
 #include "viz/wait_for_dot.hpp"
@@ -47,6 +49,30 @@ bool draw(const DiagnoseCommand& command, const std::string& name,
   return true;
 }
 
+// The page, if --html asks for it.
+void write_page(const DiagnoseCommand& command, const std::string& name, std::uint32_t ranks,
+                const models::Explanation& explanation, const std::vector<models::Wait>& waits,
+                const std::string& text) {
+  if (!command.html_path) return;
+  models::TaskGraph graph;  // only what heads a report
+  graph.name = name;
+  graph.ranks = ranks;
+  viz::Report report{graph, explanation, {}, {}, waits, {}, {}};
+  viz::JobPage page;
+  const bool hangs = explanation.verdict == sim::Verdict::kDeadlock ||
+                     explanation.verdict == sim::Verdict::kStarved;
+  page.headline = hangs                                             ? "hangs"
+                  : explanation.verdict == sim::Verdict::kMismatch  ? "goes wrong"
+                  : explanation.verdict == sim::Verdict::kCompleted ? "shows nothing wrong"
+                                                                    : "is undecided";
+  page.story = {fmt::format("From the evidence of {}: {}.", viz::counted(ranks, "rank"),
+                            viz::counted(waits.size(), "wait"))};
+  const std::string reason = viz::first_reason(explanation);
+  if (!reason.empty()) page.story.push_back(reason + ".");
+  page.text = text;
+  write_file(*command.html_path, viz::html_page(report, page, command.all));
+}
+
 int diagnose_dumps(const DiagnoseCommand& command, const Console& console) {
   std::optional<DumpReading> reading = read_dumps(command.kind, command.paths, console);
   if (!reading) return kExitUsage;
@@ -62,6 +88,9 @@ int diagnose_dumps(const DiagnoseCommand& command, const Console& console) {
     }
   }
   const viz::DiagnosisReport report{reading->evidence, diagnosis, reading->notes, command.all};
+  write_page(command, reading->evidence.name,
+             static_cast<std::uint32_t>(reading->evidence.ranks.size()), diagnosis.explanation,
+             diagnosis.waits, viz::diagnosis_text(report, {}));
   console.out << (command.json ? viz::diagnosis_json(report)
                                : viz::diagnosis_text(report, {console.out_colour}));
   return exit_code(diagnosis.explanation);
@@ -156,6 +185,8 @@ int diagnose_logs(const DiagnoseCommand& command, const Console& console) {
   }
   if (!draw(command, log.name, diagnosis.explanation, diagnosis.waits, console)) return kExitUsage;
   const viz::LaunchLogReport report{log, diagnosis, notes, command.all};
+  write_page(command, log.name, static_cast<std::uint32_t>(log.ranks.size()), diagnosis.explanation,
+             diagnosis.waits, viz::launch_log_text(report, {}));
   console.out << (command.json ? viz::launch_log_json(report)
                                : viz::launch_log_text(report, {console.out_colour}));
   return exit_code(diagnosis.explanation);

@@ -1,5 +1,7 @@
-// OneFlow's boxing log (boxing/log/JOB.csv, written with ONEFLOW_DEBUG=1): how each tensor gets
-// from the signature of its producer to that of its consumer.
+// OneFlow's boxing logs (with ONEFLOW_DEBUG=1): how each tensor gets from the signature of its
+// producer to that of its consumer. Of a graph that is boxing/log/JOB.csv; eager boxings write lines
+// "Boxing route: ...", "Altered state of sbp: (B, B) -> (P, B)" and so on into the log of the rank
+// (oneflow/core/boxing/eager_boxing_logger.cpp), and name no op.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +16,7 @@ namespace pipesim::formats {
 /// Larger files are refused.
 inline constexpr std::size_t kMostBoxingBytes = std::size_t{256} << 20;
 
-/// One row, as it stands in the file.
+/// One row, as it stands in the file; of an eager boxing a step of its way, without ops.
 struct BoxingRow {
   std::size_t line = 0;
   std::string producer;

@@ -147,22 +147,34 @@ class PageData {
            const PageLimits& limits)
       : report_(report),
         end_(report.explanation),
-        run_(run),
+        run_(&run),
         timeline_(timeline),
         limits_(limits),
-        kinds_(models::work_kinds(report.graph, run.lowered)) {}
+        kinds_(models::work_kinds(report.graph, run.lowered)),
+        headline_(ending(report.explanation.verdict)),
+        story_(story(report)) {}
+
+  PageData(const Report& report, const JobPage& job, const PageLimits& limits)
+      : report_(report),
+        end_(report.explanation),
+        timeline_(none_),
+        limits_(limits),
+        headline_(job.headline),
+        story_(job.story),
+        report_text_(job.text) {}
 
   Json run() {
     Json json = {{"name", report_.graph.name},
                  {"verdict", models::verdict_name(end_.verdict)},
                  {"cause", models::cause_name(end_.cause)},
-                 {"headline", ending(end_.verdict)},
-                 {"story", story(report_)},
+                 {"headline", headline_},
+                 {"story", story_},
                  {"ranks", report_.graph.ranks},
                  {"rest_ns", end_.time_ns},
                  {"end_ns", timeline_.end_ns},
                  {"at_rest", timeline_.at_rest},
-                 {"fingerprint", fingerprint_text(end_.fingerprint)}};
+                 {"fingerprint", run_ == nullptr ? "" : fingerprint_text(end_.fingerprint)}};
+    if (!report_text_.empty()) json["report"] = report_text_;
     json["kinds"] = Json::object();
     for (int i = 0; i < models::kWorkKindCount; ++i) {
       const auto kind = static_cast<models::WorkKind>(i);
@@ -203,7 +215,8 @@ class PageData {
   }
 
  private:
-  using ActKey = std::tuple<sim::ActorId, std::string, std::uint32_t>;
+  // Acts of real jobs have no actors, only names.
+  using ActKey = std::tuple<sim::ActorId, std::uint32_t, std::string, std::uint32_t>;
 
   std::size_t word(const std::string& text) {
     const auto [known, is_new] = word_numbers_.emplace(text, words_.size());
@@ -213,15 +226,26 @@ class PageData {
 
   std::size_t act(const ActInfo& info) {
     const auto [known, is_new] =
-        act_numbers_.emplace(ActKey(info.actor, info.op, info.act), acts_.size());
+        act_numbers_.emplace(ActKey(info.actor, info.rank, info.op, info.act), acts_.size());
     if (!is_new) return known->second;
-    const std::uint32_t index = run_.lowered.actor_template[info.actor];
-    const bool alone = run_.lowered.plan.actors[info.actor].acts == 1 ||
-                       report_.graph.actors[index].numbers.has_value();
     acts_.push_back({word(info.op), info.act, info.rank, word(info.stream), word(info.thread),
-                     info.micro_batch, word(kind_word(kinds_[info.actor])), word(stage_text(info)),
-                     word(info.at), word(models::printable(info.statement)), alone ? 1 : 0});
+                     info.micro_batch, word(kind_word(kind_of(info))), word(stage_text(info)),
+                     word(info.at), word(models::printable(info.statement)),
+                     is_alone(info) ? 1 : 0});
     return known->second;
+  }
+
+  models::WorkKind kind_of(const ActInfo& info) const {
+    if (run_ != nullptr) return kinds_[info.actor];
+    return info.collective ? models::WorkKind::kCollective : models::WorkKind::kMessage;
+  }
+
+  // Its name needs no number.
+  bool is_alone(const ActInfo& info) const {
+    if (run_ == nullptr) return false;
+    const std::uint32_t index = run_->lowered.actor_template[info.actor];
+    return run_->lowered.plan.actors[info.actor].acts == 1 ||
+           report_.graph.actors[index].numbers.has_value();
   }
 
   Json sections() const {
@@ -333,8 +357,8 @@ class PageData {
     const std::size_t first = lane.slices.size() > most ? lane.slices.size() - most : 0;
     for (std::size_t i = first; i < lane.slices.size(); ++i) {
       const models::Slice& slice = lane.slices[i];
-      const std::size_t number =
-          act(describe_act(report_.graph, run_.lowered, run_.outcome.state, slice.actor, slice.k));
+      const std::size_t number = act(
+          describe_act(report_.graph, run_->lowered, run_->outcome.state, slice.actor, slice.k));
       slices.push_back({number, slice.begin_ns, slice.work_ns - slice.begin_ns,
                         slice.end_ns - slice.begin_ns, slice.done ? 1 : 0,
                         word(kind_word(slice.kind))});
@@ -506,10 +530,14 @@ class PageData {
 
   const Report& report_;
   const Explanation& end_;
-  const models::Simulation& run_;
+  const models::Simulation* run_ = nullptr;  // null: a real job
+  const models::Timeline none_;
   const models::Timeline& timeline_;
   const PageLimits& limits_;
   sim::IdVector<sim::ActorId, models::WorkKind> kinds_;
+  std::string headline_;
+  std::vector<std::string> story_;
+  std::string report_text_;  // of a real job: what has no place elsewhere is in it
   std::map<ActKey, std::size_t> act_numbers_;
   std::map<std::string, std::size_t> word_numbers_;
   Json acts_ = Json::array();
@@ -627,35 +655,47 @@ GraphPart graph_part(const Report& report, bool unfold, const PageLimits& limits
   return part;
 }
 
+// A name from a file may be no UTF-8; a page is not the place to fail on it.
+std::string data_text(const Json& json) {
+  return without_tags(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string page_of(const Report& report, const JobPage& job, const std::string& data, bool unfold,
+                    const PageLimits& limits) {
+  const PageFiles files = page_files();
+  const GraphPart graph = graph_part(report, unfold, limits);
+  const std::string name = report.graph.name.empty() ? "The run" : report.graph.name;
+  return filled(files.html, {{"title", xml_text(fmt::format("{} {}", name, job.headline))},
+                             {"style", palette_style() + std::string(files.style)},
+                             {"graph", graph.svg},
+                             {"graph_note", xml_text(graph.note)},
+                             {"text", xml_text(job.text)},
+                             {"data", data},
+                             {"model", std::string(files.model_script)},
+                             {"graph_script", std::string(files.graph_script)},
+                             {"timeline_script", std::string(files.timeline_script)},
+                             {"tables_script", std::string(files.tables_script)},
+                             {"page_script", std::string(files.page_script)}});
+}
+
 }  // namespace
 
 std::string html_page_data(const Report& report, const models::Simulation& run,
                            const models::Timeline& timeline, const PageLimits& limits) {
-  const Json json = PageData(report, run, timeline, limits).run();
-  // A name from a file may be no UTF-8; a page is not the place to fail on it.
-  return without_tags(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return data_text(PageData(report, run, timeline, limits).run());
 }
 
 std::string html_page(const Report& report, const models::Simulation& run,
                       const models::Timeline& timeline, bool unfold, const PageLimits& limits) {
-  const PageFiles files = page_files();
-  const GraphPart graph = graph_part(report, unfold, limits);
   Report text = report;
   text.all_waits.clear();  // of which there may be very many
-  const std::string name = report.graph.name.empty() ? "The run" : report.graph.name;
-  return filled(
-      files.html,
-      {{"title", xml_text(fmt::format("{} {}", name, ending(report.explanation.verdict)))},
-       {"style", palette_style() + std::string(files.style)},
-       {"graph", graph.svg},
-       {"graph_note", xml_text(graph.note)},
-       {"text", xml_text(text_report(text, {}))},
-       {"data", html_page_data(report, run, timeline, limits)},
-       {"model", std::string(files.model_script)},
-       {"graph_script", std::string(files.graph_script)},
-       {"timeline_script", std::string(files.timeline_script)},
-       {"tables_script", std::string(files.tables_script)},
-       {"page_script", std::string(files.page_script)}});
+  return page_of(report, {ending(report.explanation.verdict), {}, text_report(text, {})},
+                 html_page_data(report, run, timeline, limits), unfold, limits);
+}
+
+std::string html_page(const Report& report, const JobPage& job, bool unfold,
+                      const PageLimits& limits) {
+  return page_of(report, job, data_text(PageData(report, job, limits).run()), unfold, limits);
 }
 
 }  // namespace pipesim::viz

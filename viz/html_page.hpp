@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/simulation.hpp"
 #include "models/timeline.hpp"
@@ -24,6 +25,17 @@ struct PageLimits {
 /// from, `timeline` has all ranks. `unfold`: acts that are not on the cycle are drawn one by one.
 std::string html_page(const Report& report, const models::Simulation& run,
                       const models::Timeline& timeline, bool unfold, const PageLimits& limits = {});
+
+/// What a page says of a real job, of which there is no run to show.
+struct JobPage {
+  std::string headline;            // what stands behind its name: "hangs"
+  std::vector<std::string> story;  // paragraphs below
+  std::string text;                // all that is known, as the terminal shows it
+};
+
+/// Likewise of a real job, from evidence of it: with waits and their graph, without a timeline.
+std::string html_page(const Report& report, const JobPage& job, bool unfold,
+                      const PageLimits& limits = {});
 
 /// The data of the page, one JSON object: what the scripts of the page read. In it stands no `<`.
 std::string html_page_data(const Report& report, const models::Simulation& run,

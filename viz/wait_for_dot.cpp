@@ -35,6 +35,13 @@ bool is_dashed(const Wait& wait) {
   return wait.any || wait.control || wait.kind == WaitKind::kCreditControl;
 }
 
+// Why a rank that is waited for does not come.
+const char* root_name(const Wait& wait) {
+  if (wait.kind == WaitKind::kFailedLink) return "cannot be reached";
+  if (wait.kind != WaitKind::kDeadRank) return "never comes";
+  return wait.from.rank == wait.to.rank ? "its device failed" : "died";
+}
+
 class Drawing {
  public:
   explicit Drawing(const WaitPicture& picture)
@@ -122,9 +129,7 @@ void Drawing::choose_strong() {
 void Drawing::look_at_all() {
   for (const Wait& wait : picture_.all_waits) {
     if (wait.to.kind == WaitNodeKind::kRank) {
-      rank_roots_.emplace(wait.to.rank, wait.kind == WaitKind::kDeadRank     ? "died"
-                                        : wait.kind == WaitKind::kFailedLink ? "cannot be reached"
-                                                                             : "never comes");
+      rank_roots_.emplace(wait.to.rank, root_name(wait));
     }
     for (const WaitParty* party : {&wait.from, &wait.to}) {
       const std::string name = node_name(*party);

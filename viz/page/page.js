@@ -53,7 +53,14 @@ class Page {
       this.element("remedies").innerHTML = list(run.remedies);
       if (run.remedies.length > 0) this.element("remedies-heading").textContent = run.remedies_heading;
     }
-    this.element("made").textContent = `Made by pipesim. Fingerprint of the run: ${run.fingerprint}.`;
+    if (run.report) {
+      const part = document.createElement("section");
+      part.id = "report";
+      part.innerHTML = `<h2>The whole report</h2><pre tabindex="0">${escaped(run.report)}</pre>`;
+      this.element("tables").after(part);
+    }
+    this.element("made").textContent = "Made by pipesim."
+      + (run.fingerprint ? ` Fingerprint of the run: ${run.fingerprint}.` : "");
   }
 
   // ---- parts
@@ -94,8 +101,8 @@ class Page {
   addTables() {
     const host = this.element("tables");
     for (const table of this.run.tables) {
-      if (table.rows.length === 0) continue;
       if (table.id === "actors") this.addWaits(host);
+      if (table.rows.length === 0) continue;
       const frame = tableSection(host, table.id, table.title, table.about, this.leftOut(table.id));
       this.tables.push(new SortTable(frame, {...table, ranksOf: (row) => [row[0]]}, this));
     }

@@ -6,6 +6,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/folder.hpp"
+#include "tests/support/scenario.hpp"
 
 using namespace pipesim;
 using testing::command;
@@ -81,7 +82,7 @@ TEST_CASE("stacks of run are read back, and idle threads are no odd ones",
       command({"run", "scenarios/two_groups_opposite_order.yaml", "--stacks"}).out;
   CHECK(command({"diagnose", "stacks", "-"}, alike).code == 3);
   CHECK(contains(command({"diagnose", "stacks", "-", "--dot", "x"}).err,
-                 "--dot and --draw are for dumps and logs: stacks give no graph"));
+                 "--dot, --draw and --html are for dumps and logs: stacks give no graph"));
 }
 
 TEST_CASE("usage of compare is checked, and an end is the same as itself",
@@ -111,4 +112,23 @@ TEST_CASE("the boxings of a model are read back, and its partial sums named",
   CHECK(contains(found.out, "Repeat-block11-gather_nd-bias_table  block11-gather_nd_grad"));
   CHECK(command({"diagnose", "boxing", "-"}, log.substr(0, log.find('\n') + 1)).code == 0);
   CHECK(command({"diagnose", "boxing", "-"}, "x").code == 2);
+}
+
+TEST_CASE("the graph of evidence is drawn, and shown on a page", "[app][diagnose_command]") {
+  const testing::Folder folder;
+  const std::string svg = folder / "hang.svg";
+  const std::string html = folder / "hang.html";
+  CHECK(command({"diagnose", "flight-recorder", kDumps, "--draw", svg, "--html", html}).code == 1);
+  const std::string picture = testing::file_text(svg);
+  CHECK(contains(picture, "dumps: DEADLOCK"));
+  CHECK(contains(picture, "<title>rank 0 all_reduce pg1#7</title>"));
+  const std::string page = testing::file_text(html);
+  CHECK(contains(page, "<title>dumps hangs</title>"));
+  // What waits is in the data, and so is what the terminal shows.
+  CHECK(contains(page, R"("cycle_heading":"The cycle: 2 waits, ranks 0 and 1")"));
+  CHECK(contains(page, R"("report":"dumps  DEADLOCK)"));
+  CHECK(contains(page, R"("lanes":[])"));
+  const auto refused = command({"diagnose", "flight-recorder", kDumps, "--draw", "hang.jpg"});
+  CHECK(refused.code == 2);
+  CHECK(contains(refused.err, "'hang.jpg' does not say what to draw"));
 }

@@ -60,3 +60,29 @@ TEST_CASE("a comment may have commas, and mistakes have a line", "[formats][boxi
   CHECK(problem(kHeader + "a,b,c\n") == "2 a row has 11 fields, found 3");
   CHECK(problem(kHeader + "a,b,((((,d,e,f,g,h,i,j,k\n") == "2 a row has 11 fields, found 3");
 }
+
+TEST_CASE("the lines of eager boxings give a row for each step", "[formats][boxing_reader]") {
+  models::Diagnostics diagnostics;
+  const std::string glog = "I20220412 10:15:00.000001  4242 eager_boxing_logger.cpp:37] ";
+  const auto rows = formats::read_boxing(
+      "something else\n" + glog + "Boxing route: symmetric-b-to-s -> naive-s-to-p\n" + glog +
+          "Logical shape: (169,6)\n" + glog +
+          "Altered state of sbp: (B, B) -> (S(0), B) -> (P, B)\n" + glog +
+          "Altered state of placement: {a} -> {b} -> {c}\r\n" + glog + "Boxing route: identity\n" +
+          glog + "Altered state of sbp: (B) -> (P)\n",
+      diagnostics);
+  REQUIRE(rows);
+  REQUIRE(rows->size() == 3);
+  CHECK((*rows)[0].line == 4);
+  CHECK((*rows)[0].from == "(B, B)");
+  CHECK((*rows)[0].to == "(S(0), B)");
+  CHECK((*rows)[0].builder == "symmetric-b-to-s");
+  CHECK((*rows)[0].placement == "{b}");
+  CHECK((*rows)[0].shape == "(169,6)");
+  CHECK_FALSE((*rows)[0].makes_partial_sum());
+  CHECK((*rows)[1].to == "(P, B)");
+  CHECK((*rows)[1].builder == "naive-s-to-p");
+  CHECK((*rows)[1].placement == "{c}");
+  CHECK((*rows)[2].shape.empty());
+  CHECK((*rows)[2].makes_partial_sum());
+}
