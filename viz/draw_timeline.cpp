@@ -346,6 +346,7 @@ class Picture {
   std::string short_label(const Slice& slice, double width) const {
     std::string name = label(slice.actor, slice.k);
     if (text_width(name, kLabelSize) <= width) return name;
+    if (slice.kind == WorkKind::kOverlapped) return overlapped_label(name, width);
     const bool computes = slice.kind == WorkKind::kForward || slice.kind == WorkKind::kBackward ||
                           slice.kind == WorkKind::kWeightGrad;
     const std::size_t number = name.find_last_not_of("0123456789");
@@ -354,6 +355,23 @@ class Picture {
       if (text_width(micro_batch, kLabelSize) <= width) return micro_batch;
     }
     return {};
+  }
+
+  // "0F7 7B3" of "(0F7;7B3)OVERLAP_F_B", or "7+3", its micro-batches.
+  static std::string overlapped_label(const std::string& name, double width) {
+    std::string whole;
+    std::string numbers;
+    const std::size_t end = std::min(name.find(')'), name.size());
+    for (std::size_t begin = 1; begin < end;) {
+      const std::size_t part_end = std::min(name.find(';', begin), end);
+      const std::string part = name.substr(begin, part_end - begin);
+      whole += (whole.empty() ? "" : " ") + part;
+      numbers +=
+          (numbers.empty() ? "" : "+") + part.substr(part.find_last_not_of("0123456789") + 1);
+      begin = part_end + 1;
+    }
+    if (text_width(whole, kLabelSize) <= width) return whole;
+    return text_width(numbers, kLabelSize) <= width ? numbers : std::string();
   }
 
   std::string wait_of(const Lane& lane, const Slice& slice) const {

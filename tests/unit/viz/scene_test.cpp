@@ -138,6 +138,25 @@ TEST_CASE("a timeline says what hangs, where and why", "[viz][scene]") {
   CHECK(has("ranks 2-3"));  // did the same
 }
 
+TEST_CASE("actions that overlap are told by both", "[viz][scene]") {
+  // Each slot but the first and the last does the forward of a micro-batch and the backward of the
+  // one before. The more there are, the less room each has.
+  const auto drawn_with = [](int micro_batches) {
+    std::string row = "0F0";
+    for (int i = 1; i < micro_batches; ++i) {
+      row += ",(0F" + std::to_string(i) + ";0B" + std::to_string(i - 1) + ")OVERLAP_F_B";
+    }
+    row += ",0B" + std::to_string(micro_batches - 1);
+    return Drawn(testing::scenario_of("schema: 1\nschedule:\n  forward: 1ms\n  rows: [\"" + row +
+                                      "\"]\n")
+                     .graph)
+        .timeline();
+  };
+  CHECK(drawn_with(2).find(">(0F1;0B0)OVERLAP_F_B<") != std::string::npos);
+  CHECK(drawn_with(12).find(">0F1 0B0<") != std::string::npos);
+  CHECK(drawn_with(40).find(">1+0<") != std::string::npos);
+}
+
 TEST_CASE("ranks that differ are not folded", "[viz][scene]") {
   const Drawn drawn(
       testing::scenario_of("schema: 1\nranks: 3\nstreams: {s: {}}\nactors:\n"
