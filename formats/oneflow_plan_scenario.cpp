@@ -145,6 +145,7 @@ struct Read {
   bool control = false;
   std::int64_t away = 0;  // the rank of the other, seen from the own one
   std::vector<std::uint32_t> ranks;
+  bool in_place = false;  // what the reader's output is made in; it has to be the first
 };
 
 struct Actor {
@@ -169,12 +170,16 @@ class PlanWriter {
   void name_threads();
   void make_actors();
   void check_collectives();
-  void find_reads();
+  void warn_of_types();
+  YamlNode params() const;
+  YamlNode groups() const;
+  YamlNode streams() const;
+  void find_reads(Actor& actor) const;
   std::int64_t times_of(std::uint32_t index) const;
   std::int64_t shape_ratio(const PlanTask& task) const;
   std::string count_text(std::int64_t value) const;
   std::string source_of(std::uint32_t index) const;
-  bool in_place(const PlanTask& task) const;
+  std::optional<std::int64_t> in_place_of(const PlanTask& task) const;
   std::string signature(std::uint32_t index) const;
   std::vector<std::vector<std::uint32_t>> group_of(const Actor& actor) const;
   std::string group_name(const Actor& actor);
@@ -299,22 +304,24 @@ std::string PlanWriter::source_of(std::uint32_t index) const {
   return acts == 1 ? "1" : count_text(acts);
 }
 
-bool PlanWriter::in_place(const PlanTask& task) const {
-  if (kind_of(task).kind != "compute") return false;
+// The register of another task in whose memory an op makes its first output.
+std::optional<std::int64_t> PlanWriter::in_place_of(const PlanTask& task) const {
+  if (kind_of(task).kind != "compute") return std::nullopt;
   for (const PlanRegister& reg : task.registers) {
     if (reg.control || !reg.in_place_of || read_.count(reg.id) == 0) continue;
+    if (labels_.at(reg.id).number != 0) continue;
     for (const PlanTask::Taken& taken : task.takes) {
-      if (taken.id == *reg.in_place_of) return labels_.at(reg.id).number == 0;
+      if (taken.id == *reg.in_place_of) return taken.id;
     }
   }
-  return false;
+  return std::nullopt;
 }
 
 // What has to be equal in all tasks of an actor.
 std::string PlanWriter::signature(std::uint32_t index) const {
   return fmt::format("{} {} {} {} {} {} {}", kind_of(task(index)).kind, streams_[index],
                      times_of(index), source_of(index), operation_of(task(index)),
-                     in_place(task(index)), kind_of(task(index)).parameter);
+                     in_place_of(task(index)).has_value(), kind_of(task(index)).parameter);
 }
 
 void PlanWriter::make_actors() {
@@ -360,37 +367,29 @@ void PlanWriter::check_collectives() {
   }
 }
 
-void PlanWriter::find_reads() {
-  for (Actor& actor : actors_) {
-    std::map<std::tuple<std::uint32_t, std::string, std::int64_t>, std::size_t> known;
-    for (const std::uint32_t i : actor.tasks) {
-      for (const PlanTask::Taken& taken : task(i).takes) {
-        const Label& label = labels_.at(taken.id);
-        const std::int64_t away = static_cast<std::int64_t>(task(label.task).rank) -
-                                  static_cast<std::int64_t>(task(i).rank);
-        const std::uint32_t from = actor_of_[label.task];
-        const auto [at, is_new] =
-            known.emplace(std::tuple(from, label.text(), away), actor.reads.size());
-        if (is_new) {
-          actor.reads.push_back({actors_[from].name, label.text(), label.control, away, {}});
-        }
-        std::vector<std::uint32_t>& ranks = actor.reads[at->second].ranks;
-        if (ranks.empty() || ranks.back() != task(i).rank) ranks.push_back(task(i).rank);
-        const bool first =
-            in_place(task(i)) &&
-            std::any_of(task(i).registers.begin(), task(i).registers.end(),
-                        [&](const PlanRegister& reg) { return reg.in_place_of == taken.id; });
-        if (!first || at->second == 0) continue;
-        std::rotate(actor.reads.begin(),
-                    actor.reads.begin() + static_cast<std::ptrdiff_t>(at->second),
-                    actor.reads.begin() + static_cast<std::ptrdiff_t>(at->second) + 1);
-        for (auto& [key, place] : known) {
-          if (place < at->second) ++place;
-        }
-        at->second = 0;
+void PlanWriter::find_reads(Actor& actor) const {
+  std::map<std::tuple<std::uint32_t, std::string, std::int64_t>, std::size_t> known;
+  for (const std::uint32_t i : actor.tasks) {
+    const auto memory = in_place_of(task(i));
+    for (const PlanTask::Taken& taken : task(i).takes) {
+      const Label& label = labels_.at(taken.id);
+      const std::int64_t away = static_cast<std::int64_t>(task(label.task).rank) -
+                                static_cast<std::int64_t>(task(i).rank);
+      const std::uint32_t from = actor_of_[label.task];
+      const auto [at, is_new] =
+          known.emplace(std::tuple(from, label.text(), away), actor.reads.size());
+      if (is_new) {
+        actor.reads.push_back({actors_[from].name, label.text(), label.control, away, {}, false});
       }
+      Read& read = actor.reads[at->second];
+      if (read.ranks.empty() || read.ranks.back() != task(i).rank) {
+        read.ranks.push_back(task(i).rank);
+      }
+      if (memory == taken.id) read.in_place = true;
     }
   }
+  std::stable_partition(actor.reads.begin(), actor.reads.end(),
+                        [](const Read& read) { return read.in_place; });
 }
 
 std::vector<std::uint32_t> PlanWriter::ranks_of(const Actor& actor) const {
@@ -525,7 +524,7 @@ YamlNode PlanWriter::actor_node(const Actor& actor) {
   }
   node.add("stream", YamlNode::text(streams_[first]));
   node.add("takes", YamlNode::value(kind.parameter));
-  if (in_place(task(first))) node.add("in_place", YamlNode::value("on"));
+  if (in_place_of(task(first))) node.add("in_place", YamlNode::value("on"));
   add_registers(actor, node);
   add_reads(actor, node);
   if (const std::string_view operation = operation_of(task(first)); !operation.empty()) {
@@ -536,7 +535,7 @@ YamlNode PlanWriter::actor_node(const Actor& actor) {
   return node;
 }
 
-std::optional<std::string> PlanWriter::run(const std::string& name) {
+void PlanWriter::warn_of_types() {
   for (const PlanTask& task : plan_.tasks) {
     const bool known = std::any_of(kTaskKinds.begin(), kTaskKinds.end(),
                                    [&](const TaskKind& kind) { return kind.type == task.type; });
@@ -545,21 +544,11 @@ std::optional<std::string> PlanWriter::run(const std::string& name) {
                                                  "op that acts once per input",
                                                  models::printable(task.type)));
   }
-  label_registers();
-  if (diagnostics_.has_errors()) return std::nullopt;
-  count();
-  name_threads();
-  make_actors();
-  check_collectives();
-  if (diagnostics_.has_errors()) return std::nullopt;
-  find_reads();
+}
 
-  YamlNode actors = YamlNode::map();
+YamlNode PlanWriter::params() const {
   std::set<std::string_view> used;
-  for (const Actor& actor : actors_) {
-    used.insert(kind_of(task(actor.tasks.front())).parameter);
-    actors.add(actor.name, actor_node(actor));
-  }
+  for (const PlanTask& task : plan_.tasks) used.insert(kind_of(task).parameter);
   YamlNode params = YamlNode::map();
   YamlNode acc = YamlNode::map();
   acc.add("default", YamlNode::value(std::to_string(std::max<std::int64_t>(acc_, 1))));
@@ -574,19 +563,10 @@ std::optional<std::string> PlanWriter::run(const std::string& name) {
     param.add("about", YamlNode::text(duration.about));
     params.add(duration.parameter, std::move(param));
   }
-  YamlNode streams = YamlNode::map();
-  std::map<std::string, bool> on_host;
-  std::vector<std::string> in_order;
-  for (const std::uint32_t i : order_) {
-    const auto [at, is_new] = on_host.emplace(streams_[i], true);
-    if (is_new) in_order.push_back(streams_[i]);
-    at->second = at->second && is_on_host(task(i));
-  }
-  for (const std::string& stream : in_order) {
-    YamlNode options = YamlNode::map();
-    if (on_host[stream]) options.add("host", YamlNode::value("on"));
-    streams.add(stream, std::move(options));
-  }
+  return params;
+}
+
+YamlNode PlanWriter::groups() const {
   YamlNode groups = YamlNode::map();
   for (const auto& [group, lists] : groups_) {
     YamlNode entry = YamlNode::list();
@@ -597,16 +577,49 @@ std::optional<std::string> PlanWriter::run(const std::string& name) {
     }
     groups.add(group, std::move(entry));
   }
+  return groups;
+}
 
+YamlNode PlanWriter::streams() const {
+  std::map<std::string, bool> on_host;
+  std::vector<std::string> in_order;
+  for (const std::uint32_t i : order_) {
+    const auto [at, is_new] = on_host.emplace(streams_[i], true);
+    if (is_new) in_order.push_back(streams_[i]);
+    at->second = at->second && is_on_host(task(i));
+  }
+  YamlNode streams = YamlNode::map();
+  for (const std::string& stream : in_order) {
+    YamlNode options = YamlNode::map();
+    if (on_host[stream]) options.add("host", YamlNode::value("on"));
+    streams.add(stream, std::move(options));
+  }
+  return streams;
+}
+
+std::optional<std::string> PlanWriter::run(const std::string& name) {
+  warn_of_types();
+  label_registers();
+  if (diagnostics_.has_errors()) return std::nullopt;
+  count();
+  name_threads();
+  make_actors();
+  check_collectives();
+  if (diagnostics_.has_errors()) return std::nullopt;
+  YamlNode actors = YamlNode::map();
+  for (Actor& actor : actors_) {
+    find_reads(actor);
+    actors.add(actor.name, actor_node(actor));
+  }
   YamlNode top = YamlNode::map();
   top.add("schema", YamlNode::value("1"));
   if (!name.empty()) top.add("name", YamlNode::text(name));
   top.add("about", YamlNode::text("made from a plan dump of OneFlow; all times are made up"));
-  top.add("params", std::move(params));
+  top.add("params", params());
   top.add("ranks", YamlNode::value(std::to_string(ranks_)));
   top.add("micro_batches", YamlNode::value("acc"));
-  if (!groups.empty()) top.add("groups", std::move(groups));
-  top.add("streams", std::move(streams));
+  if (!groups_.empty()) top.add("groups", groups());
+  top.add("streams", streams());
   top.add("actors", std::move(actors));
   return top.document({"params", "groups", "streams", "actors"});
 }

@@ -166,6 +166,20 @@ TEST_CASE("a repeat whose op says no number has that of its time shapes",
   CHECK(run(plan, {{"acc", "2"}}).time_ns == 32'000);
 }
 
+TEST_CASE("an op that works in place gives its input back with its output",
+          "[formats][oneflow_plan]") {
+  std::string relu = produces(3);
+  replace(relu, "register_num: 1", "register_num: 1 inplace_consumed_regst_desc_id: 2");
+  const std::string plan =
+      task("kNormalForward", 0, 1, op("a", "matmul") + produces(1)) +
+      task("kNormalForward", 0, 2, op("b", "matmul") + produces(2)) +
+      task("kNormalForward", 0, 3, op("relu", "relu") + takes(1) + takes(2) + relu) +
+      task("kNormalForward", 0, 4, op("c", "matmul") + takes(3));
+  const std::string text = scenario_of(plan);
+  CHECK(contains(text, "in_place: on, slots: 1, reads: [b, a]}"));
+  CHECK(run(plan).time_ns == 40'000);
+}
+
 TEST_CASE("a plan that does not fit together is refused with places", "[formats][oneflow_plan]") {
   CHECK(problem(task("kTick", 0, 1, takes(7))) == "1:110: no task produces register 7\n");
   CHECK(problem(task("kTick", 0, 1, produces(7)) + task("kTick", 0, 2, produces(7))) ==
