@@ -30,8 +30,7 @@ std::string problem(const std::string& text) {
 
 // The values of all fields of a name.
 std::vector<std::string> values(const std::string& text, const std::string& name) {
-  const std::string kept = text;
-  const TextProto tree = read(kept);
+  const TextProto tree = read(text);
   std::vector<std::string> result;
   for (const auto field : tree.all(0, name)) result.push_back(tree.text(field));
   return result;
