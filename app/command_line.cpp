@@ -529,13 +529,17 @@ std::string help_of_opt() {
 
 constexpr std::string_view kImportHelp =
     "Usage: pipesim import torch-schedule FILE [options]\n"
+    "       pipesim import oneflow-plan FILE [options]\n"
     "\n"
-    "Reads a pipeline schedule of PyTorch (CSV, a row per rank; - is standard input) and prints a\n"
-    "scenario that does it.\n"
+    "Reads a pipeline schedule of PyTorch (CSV, a row per rank; - is standard input), or the plan\n"
+    "of a compiled graph that OneFlow dumps as text (job_NAME_plan), and prints a scenario that "
+    "does\n"
+    "it. --csv, --lower and --fsdp are for schedules.\n"
     "\n"
     "Examples:\n"
     "  pipesim import torch-schedule schedule.csv -o schedule.yaml\n"
     "  pipesim import torch-schedule compute.csv --lower --csv -o comms.csv\n"
+    "  pipesim import oneflow-plan log/job_GraphBase_0_plan | pipesim run -\n"
     "\n"
     "Exit code: 0 done, 2 bad input or usage, 74 a file could not be read or written.\n"
     "\n";
@@ -1405,20 +1409,28 @@ int command_import(const Arguments& arguments, const Console& console) {
     return kExitGood;
   }
   Arguments files = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
-  if (files.empty() || files.front() != "torch-schedule") {
+  const bool plan = !files.empty() && files.front() == "oneflow-plan";
+  if (files.empty() || (!plan && files.front() != "torch-schedule")) {
     throw UsageError(
         files.empty()
-            ? "'pipesim import' needs what to import: torch-schedule"
-            : fmt::format("'pipesim import' knows torch-schedule, found '{}'", files.front()));
+            ? "'pipesim import' needs what to import: torch-schedule or oneflow-plan"
+            : fmt::format("'pipesim import' knows torch-schedule and oneflow-plan, found '{}'",
+                          files.front()));
   }
-  if (files.size() != 2) throw UsageError("'pipesim import torch-schedule' takes one file");
+  if (files.size() != 2) {
+    throw UsageError(fmt::format("'pipesim import {}' takes one file", files.front()));
+  }
   ImportCommand command;
   command.path = files.back();
   command.output = text_of(values, "output");
   command.lower = values.count("lower") > 0;
   command.fsdp = values.count("fsdp") > 0;
   command.csv = values.count("csv") > 0;
+  if (plan && (command.csv || command.lower || command.fsdp)) {
+    throw UsageError("--csv, --lower and --fsdp go with 'pipesim import torch-schedule'");
+  }
   if (command.fsdp && !command.lower) throw UsageError("--fsdp goes with --lower");
+  if (plan) return run_import_plan(command, coloured(console, values));
   return run_import_schedule(command, coloured(console, values));
 }
 
@@ -1691,7 +1703,7 @@ std::vector<std::string> words_for(std::string_view command, std::string_view op
     for (const models::LintRule& rule : models::lint_rules()) words.emplace_back(rule.name);
   }
   if (!option.empty()) return words;
-  if (command == "import") return {"torch-schedule"};
+  if (command == "import") return {"torch-schedule", "oneflow-plan"};
   if (command == "diagnose") return evidence_kinds();
   if (command == "completion") return {"bash", "zsh"};
   if (command == "new") {

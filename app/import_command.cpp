@@ -5,6 +5,7 @@
 
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
+#include "formats/oneflow_plan_scenario.hpp"
 #include "formats/schedule_csv.hpp"
 #include "formats/schedule_reader.hpp"
 #include "models/schedule_lowering.hpp"
@@ -42,6 +43,20 @@ std::optional<Schedule> read_checked(const std::string& text, const ImportComman
   return command.lower || command.fsdp ? std::move(lowered) : std::move(schedule);
 }
 
+void tell(const Diagnostics& diagnostics, const ImportCommand& command, const std::string& text,
+          const Console& console) {
+  const std::string shown = command.path == "-" ? "standard input" : command.path;
+  console.err << viz::diagnostic_text(diagnostics, shown, text, console.err_colour);
+}
+
+void write_result(const std::string& result, const ImportCommand& command, const Console& console) {
+  if (command.output && *command.output != "-") {
+    write_file(*command.output, result);
+  } else {
+    console.out << result;
+  }
+}
+
 }  // namespace
 
 bool is_schedule_path(const std::string& path) {
@@ -60,18 +75,30 @@ int run_import_schedule(const ImportCommand& command, const Console& console) {
   Diagnostics diagnostics;
   const auto schedule = read_checked(text, command, diagnostics);
   if (!schedule) {
-    const std::string shown = command.path == "-" ? "standard input" : command.path;
-    console.err << viz::diagnostic_text(diagnostics, shown, text, console.err_colour);
+    tell(diagnostics, command, text, console);
     return kExitUsage;
   }
   const std::string result =
       command.csv ? formats::write_schedule(*schedule)
                   : formats::pipeline_scenario(*schedule, scenario_name(command.path));
-  if (command.output && *command.output != "-") {
-    write_file(*command.output, result);
-  } else {
-    console.out << result;
+  write_result(result, command, console);
+  return kExitGood;
+}
+
+int run_import_plan(const ImportCommand& command, const Console& console) {
+  const std::string text = read_file(command.path, console.in, formats::kMostPlanBytes);
+  Diagnostics diagnostics;
+  if (text.size() > formats::kMostPlanBytes) {
+    diagnostics.error({1, 1}, "larger than a plan dump of 512 MiB");
+    tell(diagnostics, command, {}, console);
+    return kExitUsage;
   }
+  const auto plan = formats::read_oneflow_plan(text, diagnostics);
+  const auto scenario =
+      plan ? formats::plan_scenario(*plan, scenario_name(command.path), diagnostics) : std::nullopt;
+  tell(diagnostics, command, text, console);
+  if (!scenario) return kExitUsage;
+  write_result(*scenario, command, console);
   return kExitGood;
 }
 

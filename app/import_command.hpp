@@ -20,6 +20,10 @@ struct ImportCommand {
 /// `pipesim import torch-schedule`. Returns the exit code. Throws FileError.
 int run_import_schedule(const ImportCommand& command, const Console& console);
 
+/// `pipesim import oneflow-plan`, of which only `path` and `output` matter. Returns the exit code.
+/// Throws FileError.
+int run_import_plan(const ImportCommand& command, const Console& console);
+
 /// A file of this name is a pipeline schedule of PyTorch.
 bool is_schedule_path(const std::string& path);
 

@@ -105,6 +105,7 @@ class Bash(unittest.TestCase):
         kinds = [line.split()[0] for line in run("new", "--list").splitlines()]
         self.assertEqual(kinds, self.offered("new", ""))
         self.assertEqual(["torch-schedule"], self.offered("import", "t"))
+        self.assertEqual(["oneflow-plan"], self.offered("import", "o"))
         self.assertEqual(["schedule.csv"], self.offered("import", "torch-schedule", "sch"))
         self.assertEqual(["bash", "zsh"], self.offered("completion", ""))
 

@@ -74,9 +74,25 @@ TEST_CASE("mistakes of an import are told with their place", "[app][import_comma
   CHECK(bad.out.empty());
   CHECK(contains(bad.err, "standard input:2:5: error: '1X0' is no action\n"));
   CHECK(contains(command({"import"}).err, "needs what to import: torch-schedule"));
-  CHECK(contains(command({"import", "goal", "x"}).err, "knows torch-schedule, found 'goal'"));
+  CHECK(contains(command({"import", "goal", "x"}).err,
+                 "knows torch-schedule and oneflow-plan, found 'goal'"));
   CHECK(contains(command({"import", "torch-schedule"}).err, "takes one file"));
   CHECK(contains(command({"import", "torch-schedule", "-", "--fsdp"}).err, "goes with --lower"));
   CHECK(command({"import", "torch-schedule", "/nowhere.csv"}).code == 74);
   CHECK(contains(command({"import", "--help"}).out, "torch-schedule FILE"));
+}
+
+TEST_CASE("an imported plan of OneFlow runs", "[app][import_command]") {
+  const std::string plan = "tests/golden/import_plan/job_step_plan";
+  const CommandResult imported = command({"import", "oneflow-plan", plan});
+  CHECK(imported.code == 0);
+  CHECK(imported.err.empty());
+  CHECK(contains(command({"run", "-"}, imported.out).out, "COMPLETED at 165 us"));
+  const CommandResult cut =
+      command({"import", "oneflow-plan", "-"}, testing::file_text(plan).substr(0, 100));
+  CHECK(cut.code == 2);
+  CHECK(cut.out.empty());
+  CHECK(contains(cut.err, "standard input:3:10: error: 'task_ty' needs ':'"));
+  CHECK(contains(command({"import", "oneflow-plan"}).err, "'pipesim import oneflow-plan' takes"));
+  CHECK(contains(command({"import", "oneflow-plan", plan, "--csv"}).err, "go with"));
 }
