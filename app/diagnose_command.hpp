@@ -23,7 +23,7 @@ struct DiagnoseCommand {
   bool all = false;
   std::optional<std::string> dot_path;
   std::optional<std::string> picture_path;   // the same, laid out
-  std::optional<std::string> html_path;  // a page
+  std::optional<std::string> html_path;      // a page
   std::optional<std::string> scenario_path;  // of dumps: where a scenario goes that hangs like them
 };
 

@@ -1,7 +1,7 @@
 // OneFlow's boxing logs (with ONEFLOW_DEBUG=1): how each tensor gets from the signature of its
-// producer to that of its consumer. Of a graph that is boxing/log/JOB.csv; eager boxings write lines
-// "Boxing route: ...", "Altered state of sbp: (B, B) -> (P, B)" and so on into the log of the rank
-// (oneflow/core/boxing/eager_boxing_logger.cpp), and name no op.
+// producer to that of its consumer. Of a graph that is boxing/log/JOB.csv; eager boxings write
+// lines "Boxing route: ...", "Altered state of sbp: (B, B) -> (P, B)" and so on into the log of the
+// rank (oneflow/core/boxing/eager_boxing_logger.cpp), and name no op.
 #pragma once
 
 #include <cstddef>
