@@ -45,7 +45,7 @@ class MapReader {
   models::Diagnostics& diagnostics_;
   models::Place place_;
   std::vector<Entry> entries_;
-  std::vector<std::string_view> known_;  // keys are literals of the readers
+  std::vector<std::string_view> known_;  // keys of the readers, which outlive it
 };
 
 /// The entries of a map from names to things: keys that are no plain scalars, and repeated ones,

@@ -87,6 +87,18 @@ void collect_names(const YamlValue& value, std::set<std::string>& names) {
   for (const YamlValue& item : value.items()) collect_names(item, names);
 }
 
+// The reader of a map keeps views of the keys that it is asked for, so these live on.
+const std::vector<std::string>& words_of_calls(bool in_group) {
+  const auto with = [](std::initializer_list<const char*> more) {
+    std::vector<std::string> words = operations();
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  };
+  static const std::vector<std::string> kOfGroups = with({"send", "recv"});
+  static const std::vector<std::string> kOfSteps = with({"send", "recv", "split", "destroy"});
+  return in_group ? kOfGroups : kOfSteps;
+}
+
 }  // namespace
 
 ProgramReader::ProgramReader(const ValueReader& values, const ActorDefaults& defaults,
@@ -528,10 +540,7 @@ void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const
 }
 
 bool ProgramReader::read_one_call(MapReader& map, CallTemplate& call, bool in_group) {
-  std::vector<std::string> words = operations();
-  words.insert(words.end(), {"send", "recv"});
-  if (!in_group) words.insert(words.end(), {"split", "destroy"});
-  for (const std::string& word : words) {
+  for (const std::string& word : words_of_calls(in_group)) {
     const auto value = map.take(word);
     if (!value) continue;
     call.operation = word;

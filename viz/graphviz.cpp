@@ -113,9 +113,12 @@ int keep_complaint(char* text) {
   return 0;
 }
 
-struct ContextCloser {
-  void operator()(GVC_t* context) const { gvFreeContext(context); }
-};
+// One for the whole process: Graphviz's plugin for Pango remembers the name of the font that it
+// measured last by its address, which goes with the context (2.42, gvtextlayout_pango.c).
+GVC_t* context() {
+  static GVC_t* const kContext = gvContext();
+  return kContext;
+}
 
 struct GraphCloser {
   void operator()(Agraph_t* graph) const { agclose(graph); }
@@ -247,7 +250,6 @@ std::string Graphviz::drawing(PictureFormat format, const char* engine) {
   const agusererrf before = agseterrf(keep_complaint);
   std::string result;
   {
-    const std::unique_ptr<GVC_t, ContextCloser> context(gvContext());
     Ids ids;
     Agiodisc_t from_string = AgIoDisc;
     from_string.afread = read_text;
@@ -257,12 +259,12 @@ std::string Graphviz::drawing(PictureFormat format, const char* engine) {
     if (graph) graph->clos->disc.io = &AgIoDisc;
     char* data = nullptr;
     unsigned length = 0;
-    if (graph && gvLayout(context.get(), graph.get(), engine) == 0) {
-      if (gvRenderData(context.get(), graph.get(), name_of(format), &data, &length) == 0) {
+    if (graph && gvLayout(context(), graph.get(), engine) == 0) {
+      if (gvRenderData(context(), graph.get(), name_of(format), &data, &length) == 0) {
         result.assign(data, length);
         gvFreeRenderData(data);
       }
-      gvFreeLayout(context.get(), graph.get());
+      gvFreeLayout(context(), graph.get());
     }
   }
   agseterrf(before);

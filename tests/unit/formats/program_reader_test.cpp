@@ -233,3 +233,12 @@ TEST_CASE("names have no control characters, which a terminal would act on",
   CHECK(mistakes_in("schema: 1\nactors: {\"a\\eb\": {source: 1}}\n").find("2:10: " + told) == 0);
   CHECK(mistakes("{compute: \"\u00e4\u20ac\"}").empty());
 }
+
+TEST_CASE("a misspelt key of a call is told with the nearest that there is",
+          "[formats][programs]") {
+  // Keys are named when the whole step is read; those of calls are asked for deeper down.
+  const std::string text =
+      "schema: 1\nranks: 2\ngroups: {g: all}\nprograms:\n  do: [{all_reduce: g, byts: 4B}]\n";
+  CHECK(mistakes_in(text).find("'byts'") != std::string::npos);
+  CHECK(mistakes_in(text).find("bytes") != std::string::npos);
+}
