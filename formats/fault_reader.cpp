@@ -205,7 +205,7 @@ void FaultReader::read_port_fault(MapReader& map, const YamlValue& port) {
   fault.port = number;
   if (!host || needs_cluster(port.place())) return;
   fault.host = read_host(*host, values_, *graph_.cluster);
-  if (fault.host != kNoIndex) graph_.faults.ports.push_back(std::move(fault));
+  if (fault.host != kNoIndex) graph_.faults.ports.push_back(fault);
 }
 
 void FaultReader::read_denied_fault(MapReader& map, const YamlValue& communicator) {
@@ -270,8 +270,9 @@ std::uint32_t read_host(const YamlValue& value, const ValueReader& values,
       return static_cast<std::uint32_t>(found - cluster.hosts.begin());
     }
     const std::string text(picked->text());
-    const bool is_number = !text.empty() && text.find_first_not_of("0123456789") == text.npos;
-    if (!is_number && text.find_first_of("+-*/( $") == text.npos) {
+    const bool is_number =
+        !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_number && text.find_first_of("+-*/( $") == std::string::npos) {
       models::Diagnostic& error =
           diagnostics.error(picked->place(), fmt::format("there is no host '{}'", text));
       models::suggest_name(error, text, cluster.hosts);
