@@ -1,23 +1,12 @@
 #include "app/act_query.hpp"
 
-#include <charconv>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "models/whole_number.hpp"
+
 namespace pipesim::app {
-namespace {
-
-std::optional<std::uint32_t> parse_number(std::string_view text) {
-  std::uint32_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, value);
-  if (problem != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
-}  // namespace
-
 std::optional<ActQuery> parse_act(std::string_view text) {
   constexpr std::string_view kRank = "rank";
   if (text.substr(0, kRank.size()) != kRank) return std::nullopt;
@@ -29,8 +18,8 @@ std::optional<ActQuery> parse_act(std::string_view text) {
       hash <= end_of_rank + 1) {
     return std::nullopt;
   }
-  const auto rank = parse_number(text.substr(0, end_of_rank));
-  const auto act = parse_number(text.substr(hash + 1));
+  const auto rank = models::whole_number<std::uint32_t>(text.substr(0, end_of_rank));
+  const auto act = models::whole_number<std::uint32_t>(text.substr(hash + 1));
   if (!rank || !act || *act == 0) return std::nullopt;
   return ActQuery{*rank, std::string(text.substr(end_of_rank + 1, hash - end_of_rank - 1)), *act};
 }

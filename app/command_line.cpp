@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <cstdlib>
 #include <optional>
 #include <regex>
@@ -47,6 +46,7 @@
 #include "models/jitter.hpp"
 #include "models/lint.hpp"
 #include "models/parameter_sweep.hpp"
+#include "models/whole_number.hpp"
 #include "viz/graphviz.hpp"
 #include "viz/lint_text.hpp"
 
@@ -932,19 +932,11 @@ sim::EngineKind engine(const po::variables_map& values) {
   throw UsageError(fmt::format("--engine is auto, events or sweep, found '{}'", name));
 }
 
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, value);
-  if (problem != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
 // The whole number that the option `name` gives, or `otherwise`.
 std::uint64_t number(const po::variables_map& values, const char* name, std::uint64_t otherwise) {
   const std::optional<std::string> text = text_of(values, name);
   if (!text) return otherwise;
-  const std::optional<std::uint64_t> found = whole_number(*text);
+  const std::optional<std::uint64_t> found = models::whole_number<std::uint64_t>(*text);
   if (found) return *found;
   throw UsageError(fmt::format("--{} is a whole number, found '{}'", name, *text));
 }
@@ -1442,8 +1434,9 @@ std::vector<std::uint32_t> rank_list(const std::string& text) {
     const std::size_t end = std::min(text.find(',', begin), text.size());
     const std::string_view part = std::string_view(text).substr(begin, end - begin);
     const std::size_t dash = std::min(part.find('-'), part.size());
-    const auto first = whole_number(part.substr(0, dash));
-    const auto last = dash == part.size() ? first : whole_number(part.substr(dash + 1));
+    const auto first = models::whole_number<std::uint64_t>(part.substr(0, dash));
+    const auto last =
+        dash == part.size() ? first : models::whole_number<std::uint64_t>(part.substr(dash + 1));
     if (!first || !last || *last < *first || *last > kMostRank) {
       throw UsageError(fmt::format("--group is a list of ranks (0,1 or 0-3), found '{}'", text));
     }

@@ -18,12 +18,8 @@ namespace {
 using models::EndPlace;
 
 bool is_scenario(std::string_view path) {
-  for (const std::string_view ending : {".yaml", ".yml"}) {
-    const bool has =
-        path.size() > ending.size() && path.substr(path.size() - ending.size()) == ending;
-    if (has) return true;
-  }
-  return false;
+  const bool has_name = path != ".yaml" && path != ".yml";
+  return has_name && (path.ends_with(".yaml") || path.ends_with(".yml"));
 }
 
 std::optional<EndPlace> place_of(const std::string& path, const CompareCommand& command,

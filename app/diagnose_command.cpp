@@ -141,19 +141,11 @@ void add_comparison(const models::LaunchLog& log, const Model& model,
   }
 }
 
-// `rank_3.log`, and what else ends with a number; of a folder.
-std::optional<std::uint32_t> rank_of_log(const std::string& path) {
-  constexpr std::string_view kLog = ".log";
-  const bool is_log =
-      path.size() > kLog.size() && path.compare(path.size() - kLog.size(), kLog.size(), kLog) == 0;
-  return formats::rank_of_dump(is_log ? path.substr(0, path.size() - kLog.size()) : path);
-}
-
 int diagnose_logs(const DiagnoseCommand& command, const Console& console) {
   std::vector<std::string> notes;
   formats::LaunchLogReader reader;
   std::size_t read = 0;
-  for (const EvidenceFile& file : evidence_files(command.paths, rank_of_log, notes)) {
+  for (const EvidenceFile& file : evidence_files(command.paths, formats::rank_of_log, notes)) {
     const std::string text = read_file(file.path, console.in, formats::kMostLogBytes);
     models::Diagnostics diagnostics;
     read += reader.read(text, shown_path(file.path), diagnostics) ? 1U : 0U;

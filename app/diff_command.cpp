@@ -116,16 +116,13 @@ class Side {
                                            {.patches = recipe.patches});
     if (!run_.scenario) return complain(diagnostics, recipe);
     {
-      const Simulating now(console_);
-      ProgressLine progress(console_);
-      sim::RunOptions options;
-      options.stop = console_.interrupted;
-      options.keep_act_times = true;
-      options.keep_log = true;
-      if (recipe.events) options.max_events = *recipe.events;
-      options.jitter = recipe.jitter;
-      options.progress = progress.run();
-      run_.simulation = simulate_until(run_.scenario->graph, recipe.until, options, diagnostics);
+      WatchedRun watched(console_);
+      watched.options.keep_act_times = true;
+      watched.options.keep_log = true;
+      if (recipe.events) watched.options.max_events = *recipe.events;
+      watched.options.jitter = recipe.jitter;
+      run_.simulation =
+          simulate_until(run_.scenario->graph, recipe.until, watched.options, diagnostics);
     }
     if (!run_.simulation) return complain(diagnostics, recipe);
     run_.end = models::end_figures(run_.simulation->explanation);

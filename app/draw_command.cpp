@@ -1,7 +1,6 @@
 #include "app/draw_command.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "app/views.hpp"
 #include "models/memory.hpp"
 #include "models/timeline.hpp"
+#include "models/whole_number.hpp"
 #include "viz/draw_memory.hpp"
 #include "viz/draw_stages.hpp"
 #include "viz/draw_tasks.hpp"
@@ -24,13 +24,6 @@ namespace {
 // Of so many acts the times are kept: 32 bytes each, and more while they are drawn.
 constexpr std::uint64_t kMostActs = 5'000'000;
 
-std::optional<std::uint32_t> number(std::string_view text) {
-  std::uint32_t value = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (problem != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 // "0..3,7" of `count` ranks; an error in `diagnostics` otherwise.
 std::optional<models::RankSet> read_ranks(const std::string& text, std::uint32_t count,
                                           models::Diagnostics& diagnostics) {
@@ -40,8 +33,10 @@ std::optional<models::RankSet> read_ranks(const std::string& text, std::uint32_t
     const std::string_view part = std::string_view(text).substr(begin, end - begin);
     begin = end + 1;
     const std::size_t dots = part.find("..");
-    const auto first = number(part.substr(0, dots));
-    const auto last = dots == std::string_view::npos ? first : number(part.substr(dots + 2));
+    const auto first = models::whole_number<std::uint32_t>(part.substr(0, dots));
+    const auto last = dots == std::string_view::npos
+                          ? first
+                          : models::whole_number<std::uint32_t>(part.substr(dots + 2));
     if (!first || !last || *first > *last || *last >= count) {
       diagnostics.error({}, fmt::format("--ranks is a list like 0..3,7 of the ranks 0 to {}, found "
                                         "'{}'",
@@ -113,14 +108,10 @@ int run_draw(const DrawCommand& command, const Console& console) {
     return complain();
   }
   const models::Simulation run = [&] {
-    const Simulating now(console);
-    ProgressLine progress(console);
-    sim::RunOptions options;
-    options.stop = console.interrupted;
-    options.jitter = command.jitter;
-    options.keep_act_times = keep_times;
-    options.progress = progress.run();
-    return models::simulate(graph, std::move(*lowered), options);
+    WatchedRun watched(console);
+    watched.options.jitter = command.jitter;
+    watched.options.keep_act_times = keep_times;
+    return models::simulate(graph, std::move(*lowered), watched.options);
   }();
   if (run.outcome.end == sim::RunEnd::kInterrupted) return kExitInterrupted;
   complain();  // what is left are warnings

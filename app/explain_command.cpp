@@ -58,16 +58,12 @@ std::optional<Simulation> run_again(const SavedState& state, const formats::Scen
       return std::nullopt;
     }
   }
-  const Simulating now(console);
-  ProgressLine progress(console);
-  sim::RunOptions options;
-  options.stop = console.interrupted;
-  options.keep_log = views.need_log();
-  options.keep_act_times = views.need_timeline();
-  options.jitter = state.jitter;
-  if (state.interrupted) options.max_events = state.events;
-  options.progress = progress.run();
-  return simulate_until(scenario.graph, until, options, diagnostics);
+  WatchedRun watched(console);
+  watched.options.keep_log = views.need_log();
+  watched.options.keep_act_times = views.need_timeline();
+  watched.options.jitter = state.jitter;
+  if (state.interrupted) watched.options.max_events = state.events;
+  return simulate_until(scenario.graph, until, watched.options, diagnostics);
 }
 
 }  // namespace

@@ -103,8 +103,7 @@ bool warn_of_unreceived(const formats::GoalFile& file, const sim::LogGopsOutcome
 
 bool is_goal_path(const std::string& path) {
   constexpr std::string_view kEnding = ".goal";
-  return path.size() > kEnding.size() &&
-         path.compare(path.size() - kEnding.size(), kEnding.size(), kEnding) == 0;
+  return path.size() > kEnding.size() && path.ends_with(kEnding);
 }
 
 std::string read_loggops(const std::string& text, sim::LogGopsParameters& parameters) {

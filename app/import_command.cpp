@@ -59,9 +59,7 @@ void write_result(const std::string& result, const ImportCommand& command, const
 
 }  // namespace
 
-bool is_schedule_path(const std::string& path) {
-  return path.size() > 4 && path.compare(path.size() - 4, 4, ".csv") == 0;
-}
+bool is_schedule_path(const std::string& path) { return path.size() > 4 && path.ends_with(".csv"); }
 
 std::optional<std::string> scenario_of_schedule(const std::string& text, const std::string& path,
                                                 Diagnostics& diagnostics) {

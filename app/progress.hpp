@@ -51,4 +51,20 @@ class ProgressLine {
   std::thread thread_;  // the last: it uses the others
 };
 
+/// What a command that simulates does around it: a terminal shows how far it is, and the user can
+/// interrupt it.
+class WatchedRun {
+ public:
+  explicit WatchedRun(const Console& console) : now_(console), progress_(console) {
+    options.stop = console.interrupted;
+    options.progress = progress_.run();
+  }
+
+  sim::RunOptions options;  // for the run, while this lives
+
+ private:
+  Simulating now_;
+  ProgressLine progress_;
+};
+
 }  // namespace pipesim::app

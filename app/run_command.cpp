@@ -126,17 +126,13 @@ int run_run(const RunCommand& command, const Console& console) {
     return complain();
   }
   const std::optional<models::Simulation> simulation = [&] {
-    const Simulating now(console);
-    ProgressLine progress(console);
-    sim::RunOptions options;
-    options.stop = console.interrupted;
-    options.engine = command.engine;
-    options.jitter = command.jitter;
-    options.keep_log = command.views.need_log();
-    options.keep_act_times = command.views.need_timeline();
-    options.progress = progress.run();
-    options.order = replay.events();
-    return simulate_until(scenario->graph, command.until, options, diagnostics);
+    WatchedRun watched(console);
+    watched.options.engine = command.engine;
+    watched.options.jitter = command.jitter;
+    watched.options.keep_log = command.views.need_log();
+    watched.options.keep_act_times = command.views.need_timeline();
+    watched.options.order = replay.events();
+    return simulate_until(scenario->graph, command.until, watched.options, diagnostics);
   }();
   if (!simulation || !replay.was_done(simulation->outcome, diagnostics)) return complain();
   // What is left are warnings.

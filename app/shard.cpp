@@ -1,11 +1,12 @@
 #include "app/shard.hpp"
 
 #include <array>
-#include <charconv>
 #include <cstdint>
 #include <string_view>
 
 #include <fmt/format.h>
+
+#include "models/whole_number.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -13,11 +14,8 @@ namespace {
 constexpr std::uint32_t kMostShards = 1'000'000;
 
 std::optional<std::uint32_t> number(std::string_view text) {
-  std::uint32_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, value);
-  if (problem != std::errc() || stop != end || value > kMostShards) return std::nullopt;
-  return value;
+  const auto value = models::whole_number<std::uint32_t>(text);
+  return value && *value <= kMostShards ? value : std::nullopt;
 }
 
 // What starts processes tells each which it is, from 0, and of how many.

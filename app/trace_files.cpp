@@ -13,16 +13,12 @@ namespace {
 
 constexpr std::string_view kRank = "{rank}";
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 // Makes the file of what `produce` hands to its sink.
 void write_parts(const std::string& path,
                  const std::function<void(const viz::TextSink&)>& produce) {
   FileWriter file(path);
   const viz::TextSink to_file = [&](std::string_view part) { file.write(part); };
-  if (ends_with(path, ".gz")) {
+  if (path.ends_with(".gz")) {
     Gzip gzip(to_file);
     produce([&](std::string_view part) { gzip.write(part); });
     gzip.finish();

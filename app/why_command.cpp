@@ -22,14 +22,10 @@ int run_why(const WhyCommand& command, const Console& console) {
   const auto act = find_act(command.act, graph, *lowered, "why", diagnostics);
   if (!act) return complain();
   const models::Simulation run = [&] {
-    const Simulating now(console);
-    ProgressLine progress(console);
-    sim::RunOptions options;
-    options.stop = console.interrupted;
-    options.jitter = command.jitter;
-    options.keep_act_times = true;
-    options.progress = progress.run();
-    return models::simulate(graph, std::move(*lowered), options);
+    WatchedRun watched(console);
+    watched.options.jitter = command.jitter;
+    watched.options.keep_act_times = true;
+    return models::simulate(graph, std::move(*lowered), watched.options);
   }();
   complain();  // what is left are warnings
   const models::Why found = models::why(graph, run, act->actor, act->k);

@@ -12,6 +12,7 @@
 #include "formats/lookup.hpp"
 #include "formats/map_reader.hpp"
 #include "models/idle.hpp"
+#include "models/whole_number.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -320,19 +321,17 @@ class ExpectationReader {
     if (!word) return std::nullopt;
     std::string_view text = *word;
     constexpr std::string_view kRank = "rank ";
-    std::uint32_t rank = 0;
-    if (text.substr(0, kRank.size()) == kRank) {
-      const std::size_t end = text.find(' ', kRank.size());
-      const auto number = text.substr(kRank.size(), end - kRank.size());
-      if (end != std::string_view::npos && parse_number(number, rank)) {
-        act.rank = rank;
-        text.remove_prefix(end + 1);
-      }
+    const std::size_t end = text.find(' ', kRank.size());
+    if (text.starts_with(kRank) && end != std::string_view::npos) {
+      act.rank = models::whole_number<std::uint32_t>(text.substr(kRank.size(), end - kRank.size()));
+      if (act.rank) text.remove_prefix(end + 1);
     }
     const std::size_t hash = text.rfind('#');
-    const bool good = hash != std::string_view::npos && hash > 0 &&
-                      parse_number(text.substr(hash + 1), act.act) && act.act > 0;
-    if (!good) {
+    const auto number = hash == std::string_view::npos || hash == 0
+                            ? std::nullopt
+                            : models::whole_number<std::uint32_t>(text.substr(hash + 1));
+    act.act = number.value_or(0);
+    if (act.act == 0) {
       diagnostics_.error(value.place(), fmt::format("expected an act, found {}", value.described()))
           .notes.emplace_back("write name#1 or rank 0 name#1; acts count from 1");
       return std::nullopt;
@@ -344,12 +343,6 @@ class ExpectationReader {
     }
     act.op = text.substr(0, hash);
     return act;
-  }
-
-  static bool parse_number(std::string_view text, std::uint32_t& number) {
-    const char* end = text.data() + text.size();
-    const auto [stop, problem] = std::from_chars(text.data(), end, number);
-    return problem == std::errc() && stop == end;
   }
 
   static constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();

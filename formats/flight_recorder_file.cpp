@@ -4,7 +4,6 @@
 #include "formats/flight_recorder_file.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <set>
 #include <string_view>
@@ -17,6 +16,7 @@
 #include "formats/json_text.hpp"
 #include "formats/pickle.hpp"
 #include "formats/plain_tree.hpp"
+#include "models/whole_number.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -117,14 +117,6 @@ class NoDump {
   std::string message_;
 };
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, value);
-  if (problem != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
 class DumpReader {
  public:
   explicit DumpReader(const PlainValue& value) : tree_(value.tree), root_(value.root) {}
@@ -162,7 +154,7 @@ class DumpReader {
     if (!found || tree_.kind(*found) == Kind::kNull) return std::nullopt;
     if (tree_.kind(*found) == Kind::kInteger) return tree_.integer(*found);
     if (tree_.kind(*found) == Kind::kText) {
-      if (const auto value = whole_number(tree_.text(*found))) return value;
+      if (const auto value = models::whole_number<std::int64_t>(tree_.text(*found))) return value;
     }
     throw NoDump(fmt::format("'{}' of {} has to be a whole number", key, where_));
   }
@@ -219,7 +211,8 @@ std::vector<std::uint32_t> DumpReader::rank_list(Index map) const {
       const std::size_t begin = list.find_first_not_of("[](), ", at);
       if (begin == std::string::npos) break;
       at = std::min(list.find_first_of("[](), ", begin), list.size());
-      const auto rank = whole_number(std::string_view(list).substr(begin, at - begin));
+      const auto rank =
+          models::whole_number<std::int64_t>(std::string_view(list).substr(begin, at - begin));
       if (!rank) throw NoDump(fmt::format("'ranks' of {} has to be numbers", where_));
       ranks.insert(rank_number(*rank));
     }
@@ -250,7 +243,7 @@ void DumpReader::read_status() {
   const std::vector<Index>& items = tree_.items(*status);
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     const bool text = tree_.kind(items[i]) == Kind::kText;
-    const auto id = text ? whole_number(tree_.text(items[i]))
+    const auto id = text ? models::whole_number<std::int64_t>(tree_.text(items[i]))
                     : tree_.kind(items[i]) == Kind::kInteger
                         ? std::optional(tree_.integer(items[i]))
                         : std::nullopt;
@@ -331,9 +324,11 @@ void DumpReader::read_name(std::string_view whole, FlightRecorderDump::Entry& en
   const std::string_view ends = name.substr(std::min(space + 1, name.size()));
   const bool sends = entry.op.name == "send";
   const std::size_t arrow = ends.find(sends ? "->" : "<-");
-  const auto first = whole_number(ends.substr(0, std::min(arrow, ends.size())));
-  const auto second = arrow == std::string_view::npos ? std::optional<std::int64_t>()
-                                                      : whole_number(ends.substr(arrow + 2));
+  const auto first =
+      models::whole_number<std::int64_t>(ends.substr(0, std::min(arrow, ends.size())));
+  const auto second = arrow == std::string_view::npos
+                          ? std::optional<std::int64_t>()
+                          : models::whole_number<std::int64_t>(ends.substr(arrow + 2));
   if (!first || !second) {
     throw NoDump(fmt::format("'profiling_name' of {} does not say from where to where: '{}'",
                              where_, models::printable(whole)));
@@ -513,7 +508,8 @@ void Merger::add_status(const FlightRecorderDump& dump, models::RankEvidence& ra
   }
   std::map<std::int64_t, std::string> by_number;
   for (const auto& group : dump.groups) {
-    if (const auto number = whole_number(group.name)) by_number.emplace(*number, group.name);
+    if (const auto number = models::whole_number<std::int64_t>(group.name))
+      by_number.emplace(*number, group.name);
   }
   if (by_number.size() == dump.status.size() && by_number.size() == dump.groups.size()) {
     std::map<std::int64_t, std::string> in_order;
@@ -585,8 +581,7 @@ void Merger::place_ends(const FlightRecorderDump::Entry& entry, std::uint32_t gr
 // say of what: another op before those was a call of its own.
 void Merger::extend(std::vector<RecordedCall>& calls, std::size_t at, models::RecordedOp op) {
   constexpr std::string_view kEnd = "coalesced";
-  const bool ends = !op.message && op.name.size() >= kEnd.size() &&
-                    op.name.compare(op.name.size() - kEnd.size(), kEnd.size(), kEnd) == 0;
+  const bool ends = !op.message && op.name.ends_with(kEnd);
   RecordedCall& call = calls[at];
   call.coalesced = true;
   call.last_record = op.record;
@@ -627,7 +622,7 @@ std::optional<std::uint32_t> rank_of_dump(const std::string& path) {
   }
   const std::size_t last = name.find_last_not_of("0123456789");
   const std::string_view digits = last == std::string_view::npos ? name : name.substr(last + 1);
-  const auto rank = whole_number(digits);
+  const auto rank = models::whole_number<std::int64_t>(digits);
   if (!rank || *rank >= models::kMostEvidenceRanks) return std::nullopt;
   return static_cast<std::uint32_t>(*rank);
 }

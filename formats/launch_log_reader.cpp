@@ -171,6 +171,12 @@ void LaunchLogReader::add(std::uint32_t rank_number, const Line& line, const std
   if (open != thread.open.rend()) thread.open.erase(std::next(open).base());
 }
 
+std::optional<std::uint32_t> rank_of_log(const std::string& path) {
+  constexpr std::string_view kLog = ".log";
+  const bool is_log = path.size() > kLog.size() && path.ends_with(kLog);
+  return rank_of_dump(is_log ? path.substr(0, path.size() - kLog.size()) : path);
+}
+
 bool LaunchLogReader::read(const std::string& text, const std::string& path,
                            models::Diagnostics& diagnostics) {
   constexpr const char* kHint =
@@ -180,12 +186,7 @@ bool LaunchLogReader::read(const std::string& text, const std::string& path,
     diagnostics.error({}, fmt::format("a log has at most {} MiB", kMostLogBytes >> 20));
     return false;
   }
-  const std::optional<std::uint32_t> by_name = [&]() -> std::optional<std::uint32_t> {
-    constexpr std::string_view kLog = ".log";
-    const bool is_log = path.size() > kLog.size() &&
-                        path.compare(path.size() - kLog.size(), kLog.size(), kLog) == 0;
-    return rank_of_dump(is_log ? path.substr(0, path.size() - kLog.size()) : path);
-  }();
+  const std::optional<std::uint32_t> by_name = rank_of_log(path);
   std::uint64_t found = 0;
   std::uint32_t number_of_line = 0;
   for (std::size_t begin = 0; begin < text.size();) {

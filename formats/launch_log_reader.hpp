@@ -17,6 +17,9 @@ namespace pipesim::formats {
 /// Larger files are refused.
 inline constexpr std::size_t kMostLogBytes = std::size_t{1} << 30;
 
+/// The rank that the name of a log ends with: `rank_3.log`.
+std::optional<std::uint32_t> rank_of_log(const std::string& path);
+
 /// Puts together what lines say, of one file or several. Lines of all ranks may be mixed, and lines
 /// that are something else are passed over. The rank of a line is that of its `[host:rank]`, or
 /// that which srun and others put before it (`3: `), or that of its file's name.

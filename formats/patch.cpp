@@ -4,7 +4,6 @@
 #include "formats/patch.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <optional>
 #include <string>
@@ -14,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "formats/map_reader.hpp"
+#include "models/whole_number.hpp"
 
 namespace pipesim::formats {
 
@@ -33,14 +33,6 @@ struct Position {
   bool inserts = false;
 };
 
-std::optional<std::int64_t> whole_number(std::string_view text) {
-  std::int64_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, value);
-  if (problem != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
 // "3", "-1", "3..4", "3+", "+".
 std::optional<Position> parse_position(std::string_view text) {
   if (text == "+") return Position{-1, -1, true};
@@ -48,12 +40,12 @@ std::optional<Position> parse_position(std::string_view text) {
   if (inserts) text.remove_suffix(1);
   const std::size_t dots = text.find("..");
   if (inserts || dots == std::string_view::npos) {
-    const auto at = whole_number(text);
+    const auto at = models::whole_number<std::int64_t>(text);
     if (!at) return std::nullopt;
     return Position{*at, *at, inserts};
   }
-  const auto first = whole_number(text.substr(0, dots));
-  const auto last = whole_number(text.substr(dots + 2));
+  const auto first = models::whole_number<std::int64_t>(text.substr(0, dots));
+  const auto last = models::whole_number<std::int64_t>(text.substr(dots + 2));
   if (!first || !last) return std::nullopt;
   return Position{*first, *last, false};
 }

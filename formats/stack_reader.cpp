@@ -21,10 +21,6 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r") - first + 1);
 }
 
-bool begins(std::string_view text, std::string_view with) {
-  return text.substr(0, with.size()) == with;
-}
-
 // The number that `text` begins with, if it is a rank.
 std::optional<std::uint32_t> rank_at(std::string_view text) {
   const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
@@ -35,8 +31,8 @@ std::optional<std::uint32_t> rank_at(std::string_view text) {
 }
 
 bool is_of_a_stack(std::string_view line) {
-  return begins(line, "Process ") || begins(line, "Thread ") || begins(line, "    ") ||
-         begins(line, "Python v") || trimmed(line).empty();
+  return line.starts_with("Process ") || line.starts_with("Thread ") || line.starts_with("    ") ||
+         line.starts_with("Python v") || trimmed(line).empty();
 }
 
 // What srun, pdsh and others put before a line; empty: nothing.
@@ -62,7 +58,7 @@ std::optional<std::uint32_t> rank_of_label(std::string_view label) {
     label.remove_prefix(colon == std::string_view::npos ? label.size() : colon + 1);
   }
   label = trimmed(label);
-  if (begins(label, "rank ")) label.remove_prefix(5);
+  if (label.starts_with("rank ")) label.remove_prefix(5);
   const auto rank = rank_at(label);
   return rank && label.find_first_not_of("0123456789") == std::string_view::npos ? rank
                                                                                  : std::nullopt;
@@ -73,8 +69,8 @@ std::optional<std::uint32_t> rank_of_process(std::string_view command) {
   for (const std::string_view option : {"rank ", "--rank ", "--rank=", "--local_rank=",
                                         "--local_rank ", "--local-rank=", "--local-rank "}) {
     const bool at_start = option == "rank ";
-    const std::size_t at =
-        at_start ? (begins(command, option) ? 0 : std::string_view::npos) : command.find(option);
+    const std::size_t at = at_start ? (command.starts_with(option) ? 0 : std::string_view::npos)
+                                    : command.find(option);
     if (at == std::string_view::npos) continue;
     if (const auto rank = rank_at(command.substr(at + option.size()))) return rank;
   }
@@ -126,11 +122,11 @@ void StackReader::begin_process(Stream& stream, std::string_view line,
 
 bool StackReader::take_line(Stream& stream, std::string_view line,
                             std::optional<std::uint32_t> rank) {
-  if (begins(line, "Process ")) {
+  if (line.starts_with("Process ")) {
     begin_process(stream, line, rank);
     return true;
   }
-  if (begins(line, "Thread ")) {
+  if (line.starts_with("Thread ")) {
     if (!stream.has_process) begin_process(stream, "Process ?", rank);
     models::ThreadStack thread = thread_of(line);
     thread.rank = *stream.rank;
@@ -139,14 +135,14 @@ bool StackReader::take_line(Stream& stream, std::string_view line,
     dumps_.threads.push_back(std::move(thread));
     return true;
   }
-  if (begins(line, "    ") && stream.thread) {
+  if (line.starts_with("    ") && stream.thread) {
     // py-spy prints local variables deeper, and a heading for them.
     const bool is_frame = line.size() > 4 && line[4] != ' ';
     auto& frames = dumps_.threads[*stream.thread].frames;
     if (is_frame && frames.size() < kMostFrames) frames.push_back(frame_of(line));
     return true;
   }
-  return begins(line, "Python v") || trimmed(line).empty();
+  return line.starts_with("Python v") || trimmed(line).empty();
 }
 
 bool StackReader::read(const std::string& text, const std::string& path,

@@ -1,22 +1,10 @@
 #include "models/jitter.hpp"
 
-#include <charconv>
 #include <cstdint>
 
+#include "models/whole_number.hpp"
+
 namespace pipesim::models {
-namespace {
-
-// Digits and nothing else.
-std::optional<std::uint32_t> whole_number(std::string_view text) {
-  std::uint32_t value = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, problem] = std::from_chars(text.data(), end, value);
-  if (problem != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
-}  // namespace
-
 std::optional<sim::Jitter> parse_jitter(std::string_view text) {
   sim::Jitter jitter;
   if (text == "free") {
@@ -29,12 +17,12 @@ std::optional<sim::Jitter> parse_jitter(std::string_view text) {
   const std::size_t point = text.find('.');
   std::uint32_t tenths = 0;
   if (point != std::string_view::npos) {
-    const auto digit = whole_number(text.substr(point + 1));
+    const auto digit = whole_number<std::uint32_t>(text.substr(point + 1));
     if (!digit || text.size() != point + 2) return std::nullopt;
     tenths = *digit;
     text = text.substr(0, point);
   }
-  const auto percent = whole_number(text);
+  const auto percent = whole_number<std::uint32_t>(text);
   if (!percent || *percent > kMostJitter / 10) return std::nullopt;
   jitter.permille = *percent * 10 + tenths;
   if (jitter.permille > kMostJitter) return std::nullopt;

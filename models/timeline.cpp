@@ -17,10 +17,6 @@ using sim::ActorId;
 using sim::ActTimes;
 using sim::kNever;
 
-bool begins_with(const std::string& text, std::string_view start) {
-  return std::string_view(text).substr(0, start.size()) == start;
-}
-
 WorkKind kind_of_calls(const StepTemplate& step) {
   const bool meets_all =
       std::any_of(step.calls.begin(), step.calls.end(),
@@ -344,8 +340,8 @@ WorkKind work_kind(const TaskGraph& graph, const ActorTemplate& actor) {
   if (orders_only) return WorkKind::kControl;
   if (actor.phase == kNoIndex) return WorkKind::kCompute;
   const std::string& phase = graph.phases[actor.phase];
-  if (begins_with(phase, "forward")) return WorkKind::kForward;
-  return begins_with(phase, "backward") ? WorkKind::kBackward : WorkKind::kCompute;
+  if (phase.starts_with("forward")) return WorkKind::kForward;
+  return phase.starts_with("backward") ? WorkKind::kBackward : WorkKind::kCompute;
 }
 
 sim::IdVector<ActorId, WorkKind> work_kinds(const TaskGraph& graph, const Lowered& lowered) {

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/expectation.hpp"
+#include "viz/styled.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
 
@@ -18,12 +19,6 @@ using models::DiagnosisRoot;
 using models::RootReason;
 using sim::Verdict;
 using sim::WaitKind;
-
-constexpr const char* kRed = "31;1";
-constexpr const char* kGreen = "32;1";
-constexpr const char* kYellow = "33;1";
-constexpr const char* kBold = "1";
-constexpr const char* kDim = "2";
 
 // Of long lists, unless all is asked for.
 constexpr std::size_t kMostRows = 40;
@@ -65,9 +60,11 @@ class DiagnosisText {
   void add_cut(std::size_t left) {
     if (left > 0) text_ += fmt::format("  and {} more; --all lists them\n", left);
   }
-  void add_heading(const std::string& text) { text_ += fmt::format("\n{}\n", styled(kBold, text)); }
+  void add_heading(const std::string& text) {
+    text_ += fmt::format("\n{}\n", styled(ansi::kBold, text));
+  }
   std::string styled(const char* style, const std::string& text) const {
-    return options_.colour ? fmt::format("\033[{}m{}\033[0m", style, text) : text;
+    return viz::styled(style, text, options_.colour);
   }
   std::size_t shown(std::size_t rows) const {
     return report_.all ? rows : std::min(rows, kMostRows);
@@ -86,18 +83,18 @@ void DiagnosisText::add_verdict() {
     return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   });
   const Verdict found = diagnosis_.explanation.verdict;
-  const char* colour = found == Verdict::kCompleted ? kGreen
-                       : found == Verdict::kLimit   ? kYellow
-                                                    : kRed;
+  const char* colour = found == Verdict::kCompleted ? ansi::kGreen
+                       : found == Verdict::kLimit   ? ansi::kYellow
+                                                    : ansi::kRed;
   std::vector<std::uint32_t> without;
   for (const models::RankStanding& rank : diagnosis_.ranks) {
     if (!rank.has_dump) without.push_back(rank.rank);
   }
   text_ += fmt::format(
-      "{}{}{}   {}, {} not done   {}\n", styled(kBold, models::printable(evidence_.name)),
+      "{}{}{}   {}, {} not done   {}\n", styled(ansi::kBold, models::printable(evidence_.name)),
       evidence_.name.empty() ? "" : "  ", styled(colour, verdict),
       counted(diagnosis_.ranks.size(), "rank"), counted(diagnosis_.pending, "call"),
-      styled(kDim, models::printable(evidence_.format)));
+      styled(ansi::kDim, models::printable(evidence_.format)));
   if (!without.empty()) {
     text_ += fmt::format("No dump of rank{} {}\n", without.size() == 1 ? "" : "s", ranges(without));
   }
@@ -234,7 +231,8 @@ void DiagnosisText::add_ranks() {
     if (is_new) rows.emplace_back(row, std::vector<std::uint32_t>());
     rows[known->second].second.push_back(rank.rank);
   }
-  Table table({styled(kBold, "rank"), styled(kBold, "not done"), styled(kBold, "stands at")});
+  Table table({styled(ansi::kBold, "rank"), styled(ansi::kBold, "not done"),
+               styled(ansi::kBold, "stands at")});
   const std::size_t count = shown(rows.size());
   for (std::size_t i = 0; i < count; ++i) {
     rows[i].first.front() = short_ranges(rows[i].second);
@@ -247,8 +245,9 @@ void DiagnosisText::add_ranks() {
 // Those whose members are at different calls.
 void DiagnosisText::add_groups() {
   const std::vector<models::GroupStanding>& all = diagnosis_.groups;
-  Table table({styled(kBold, "group"), styled(kBold, "rank"), styled(kBold, "called"),
-               styled(kBold, "done"), styled(kBold, "not done")});
+  Table table({styled(ansi::kBold, "group"), styled(ansi::kBold, "rank"),
+               styled(ansi::kBold, "called"), styled(ansi::kBold, "done"),
+               styled(ansi::kBold, "not done")});
   std::size_t rows = 0;
   std::size_t left = 0;
   for (std::size_t i = 0; i < all.size();) {

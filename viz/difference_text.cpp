@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "viz/styled.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
 
@@ -140,7 +141,7 @@ class Text {
 
  private:
   std::string styled(const char* style, const std::string& text) const {
-    return options_.colour ? fmt::format("\033[{}m{}\033[0m", style, text) : text;
+    return viz::styled(style, text, options_.colour);
   }
 
   void add_heading(const std::string& text) { text_ += fmt::format("\n{}\n", styled(kBold, text)); }

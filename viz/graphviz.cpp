@@ -138,16 +138,12 @@ const char* name_of(PictureFormat format) {
   return "";
 }
 
-bool ends_with(std::string_view text, std::string_view end) {
-  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
-}
-
 }  // namespace
 
 PictureFormat picture_format(std::string_view path) {
   for (const PictureFormat format :
        {PictureFormat::kDot, PictureFormat::kSvg, PictureFormat::kPng, PictureFormat::kPdf}) {
-    if (ends_with(path, fmt::format(".{}", name_of(format)))) return format;
+    if (path.ends_with(fmt::format(".{}", name_of(format)))) return format;
   }
   throw DrawingError(
       fmt::format("'{}' does not say what to draw: end it with .svg, .png, .pdf or .dot", path));

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/expectation.hpp"
+#include "viz/styled.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
 
@@ -16,12 +17,10 @@ using models::LoggedProgress;
 using models::LoggedStanding;
 using sim::Verdict;
 
-constexpr const char* kBold = "1";
-constexpr const char* kDim = "2";
 constexpr std::size_t kMostRows = 40;
 
 std::string styled(const TextOptions& options, const char* style, const std::string& text) {
-  return options.colour ? fmt::format("\033[{}m{}\033[0m", style, text) : text;
+  return viz::styled(style, text, options.colour);
 }
 
 // "2 of 4, 3rd at F3 (after nccl-1998)".
@@ -38,19 +37,19 @@ std::string progress_text(const LoggedProgress& progress) {
 
 std::string verdict_text(const LaunchLogReport& report, const TextOptions& options) {
   const Verdict found = report.diagnosis.explanation.verdict;
-  const char* colour = found == Verdict::kCompleted ? "32;1"
-                       : found == Verdict::kLimit   ? "33;1"
-                                                    : "31;1";
+  const char* colour = found == Verdict::kCompleted ? ansi::kGreen
+                       : found == Verdict::kLimit   ? ansi::kYellow
+                                                    : ansi::kRed;
   std::string verdict(found == Verdict::kCompleted ? "nothing wrong found"
                       : found == Verdict::kLimit   ? "undecided"
                                                    : models::verdict_name(found));
   std::transform(verdict.begin(), verdict.end(), verdict.begin(), [](char c) {
     return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
   });
-  std::string text =
-      fmt::format("{}  {}   {}   {}\n", styled(options, kBold, models::printable(report.log.name)),
-                  styled(options, colour, verdict), counted(report.log.ranks.size(), "rank"),
-                  styled(options, kDim, report.log.format));
+  std::string text = fmt::format(
+      "{}  {}   {}   {}\n", styled(options, ansi::kBold, models::printable(report.log.name)),
+      styled(options, colour, verdict), counted(report.log.ranks.size(), "rank"),
+      styled(options, ansi::kDim, report.log.format));
   for (const std::string& note : report.notes) text += note + "\n";
   return text;
 }
@@ -59,7 +58,8 @@ std::string verdict_text(const LaunchLogReport& report, const TextOptions& optio
 std::string roots_text(const LaunchLogReport& report, const TextOptions& options) {
   const models::LaunchLogDiagnosis& diagnosis = report.diagnosis;
   if (!diagnosis.explanation.cycle.empty() || diagnosis.roots.empty()) return {};
-  std::string text = fmt::format("\n{}\n", styled(options, kBold, "No cycle. Look first at:"));
+  std::string text =
+      fmt::format("\n{}\n", styled(options, ansi::kBold, "No cycle. Look first at:"));
   const bool one = diagnosis.roots.size() == 1;
   text += fmt::format("  rank{} {}, which launched the fewest rounds\n", one ? "" : "s",
                       ranges(diagnosis.roots));
@@ -74,7 +74,7 @@ std::string open_text(const LaunchLogReport& report, const TextOptions& options)
   const std::vector<models::ActInfo>& open = report.diagnosis.open;
   if (open.empty()) return {};
   std::string text = fmt::format(
-      "\n{}\n", styled(options, kBold, "Entered and not left (a line before, none after):"));
+      "\n{}\n", styled(options, ansi::kBold, "Entered and not left (a line before, none after):"));
   Table table;
   const std::size_t shown = report.all ? open.size() : std::min(open.size(), kMostRows);
   for (std::size_t i = 0; i < shown; ++i) {
@@ -90,9 +90,9 @@ std::string open_text(const LaunchLogReport& report, const TextOptions& options)
 // Ranks that say the same are told once.
 std::string ranks_text(const LaunchLogReport& report, const TextOptions& options) {
   const models::LaunchLogDiagnosis& diagnosis = report.diagnosis;
-  std::vector<std::string> header = {styled(options, kBold, "rank")};
+  std::vector<std::string> header = {styled(options, ansi::kBold, "rank")};
   for (const std::string& column : diagnosis.columns) {
-    header.push_back(styled(options, kBold, models::printable(column)));
+    header.push_back(styled(options, ansi::kBold, models::printable(column)));
   }
   std::vector<std::pair<std::vector<std::string>, std::vector<std::uint32_t>>> rows;
   std::map<std::vector<std::string>, std::size_t> row_of;
@@ -120,8 +120,9 @@ std::string ranks_text(const LaunchLogReport& report, const TextOptions& options
 
 std::string threads_text(const LaunchLogReport& report, const TextOptions& options) {
   if (!report.all) return {};
-  Table table({styled(options, kBold, "rank"), styled(options, kBold, "thread"),
-               styled(options, kBold, "last entered"), styled(options, kBold, "last launched")});
+  Table table({styled(options, ansi::kBold, "rank"), styled(options, ansi::kBold, "thread"),
+               styled(options, ansi::kBold, "last entered"),
+               styled(options, ansi::kBold, "last launched")});
   for (std::size_t rank = 0; rank < report.log.ranks.size(); ++rank) {
     for (const models::LoggedThread& thread : report.log.ranks[rank].threads) {
       table.add({std::to_string(rank), models::printable(thread.name),

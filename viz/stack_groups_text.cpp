@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/diagnostics.hpp"
+#include "viz/styled.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -18,7 +19,7 @@ constexpr std::size_t kMostGroups = 20;
 constexpr std::size_t kMostFrames = 8;
 
 std::string styled(const TextOptions& options, const char* style, const std::string& text) {
-  return options.colour ? fmt::format("\033[{}m{}\033[0m", style, text) : text;
+  return viz::styled(style, text, options.colour);
 }
 
 std::string verdict_line(const StackReport& report, const TextOptions& options) {
@@ -28,10 +29,11 @@ std::string verdict_line(const StackReport& report, const TextOptions& options) 
   });
   const bool found = report.diagnosis.verdict == StackVerdict::kOddOnes ||
                      report.diagnosis.verdict == StackVerdict::kDifferent;
-  std::string text = fmt::format(
-      "{}  {}   {}, {}\n", styled(options, "1", models::printable(report.dumps.name)),
-      styled(options, found ? "31;1" : "33;1", verdict), counted(report.diagnosis.ranks, "rank"),
-      counted(report.diagnosis.groups.size(), "different stack"));
+  std::string text = fmt::format("{}  {}   {}, {}\n",
+                                 styled(options, ansi::kBold, models::printable(report.dumps.name)),
+                                 styled(options, found ? ansi::kRed : ansi::kYellow, verdict),
+                                 counted(report.diagnosis.ranks, "rank"),
+                                 counted(report.diagnosis.groups.size(), "different stack"));
   for (const std::string& note : report.notes) text += note + "\n";
   return text;
 }
@@ -63,7 +65,7 @@ std::string group_text(const StackReport& report, const StackGroup& group,
   if (waits) what = fmt::format("waits {}: {}", what, models::printable(group.op));
   std::string text = fmt::format(
       "\n{}  {}  {}\n",
-      styled(options, "1",
+      styled(options, ansi::kBold,
              fmt::format("rank{} {}", group.ranks.size() == 1 ? "" : "s", ranges(group.ranks))),
       models::printable(group.thread), what);
   const std::size_t shown =

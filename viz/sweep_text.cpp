@@ -9,6 +9,7 @@
 #include "models/diagnostics.hpp"
 #include "models/expectation.hpp"
 #include "models/jitter.hpp"
+#include "viz/styled.hpp"
 #include "viz/table.hpp"
 #include "viz/test_text.hpp"
 #include "viz/words.hpp"
@@ -24,14 +25,6 @@ using models::SweepPoint;
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
 constexpr int kSchema = 1;
-
-constexpr const char* kRed = "31;1";
-constexpr const char* kGreen = "32;1";
-constexpr const char* kBold = "1";
-
-std::string styled(const char* style, const std::string& text, bool colour) {
-  return colour ? fmt::format("\033[{}m{}\033[0m", style, text) : text;
-}
 
 bool varies_jitter(const SweepReport& report) {
   const auto& variables = report.grid.variables;
@@ -93,10 +86,11 @@ class SweepText {
     const std::uint64_t runs = report_.cases.count;
     const std::uint64_t bad = report_.summary.not_completed;
     const std::string end =
-        bad == 0 ? styled(kGreen, runs == 1 ? "it completes" : "all complete", colour_)
-                 : styled(kRed, fmt::format("{} of {} do not complete", bad, runs), colour_);
+        bad == 0 ? styled(ansi::kGreen, runs == 1 ? "it completes" : "all complete", colour_)
+                 : styled(ansi::kRed, fmt::format("{} of {} do not complete", bad, runs), colour_);
     const std::string name = models::printable(report_.name.empty() ? report_.path : report_.name);
-    text_ += fmt::format("{}  {}: {}\n", styled(kBold, name, colour_), counted(runs, "run"), end);
+    text_ +=
+        fmt::format("{}  {}: {}\n", styled(ansi::kBold, name, colour_), counted(runs, "run"), end);
     std::string with;
     for (const auto& [parameter, value] : report_.settings) {
       with += fmt::format("{}{}={}", with.empty() ? "" : ", ", parameter, value);
@@ -173,7 +167,8 @@ class SweepText {
     constexpr std::size_t kMostHangs = 12;
     const std::vector<DistinctHang>& hangs = report_.summary.hangs;
     if (hangs.empty()) return;
-    text_ += fmt::format("\n{}\n", styled(kBold, "How runs end that do not complete", colour_));
+    text_ +=
+        fmt::format("\n{}\n", styled(ansi::kBold, "How runs end that do not complete", colour_));
     for (std::size_t i = 0; i < std::min(kMostHangs, hangs.size()); ++i) {
       const DistinctHang& hang = hangs[i];
       // "mismatch: all_reduce" needs no verdict before it.

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "viz/slice_names.hpp"
+#include "viz/styled.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
 
@@ -25,9 +26,6 @@ using sim::ActorId;
 constexpr std::size_t kFewestColumns = 60;
 constexpr std::size_t kMostRows = 64;
 constexpr std::size_t kMostName = 18;  // of a stream, and of what is stuck in it
-constexpr const char* kBold = "1";
-constexpr const char* kDim = "2";
-constexpr const char* kRed = "31;1";
 
 constexpr char kGoesOn = '-';
 constexpr char kWaits = '.';
@@ -144,8 +142,8 @@ class Drawing {
   std::string legend() const;
   std::string text_of(const Row& row) const;
   std::string styled(const char* style, const std::string& text) const {
-    if (!options_.colour || style == nullptr || text.empty()) return text;
-    return fmt::format("\033[{}m{}\033[0m", style, text);
+    const bool has_style = style != nullptr && !text.empty();
+    return viz::styled(has_style ? style : "", text, options_.colour && has_style);
   }
 
   const models::TaskGraph& graph_;
@@ -266,7 +264,7 @@ void Drawing::write(const Slice& slice, bool waits, std::size_t begin, std::size
     const bool in_words = at - begin < words.size();
     Cell& cell = row.cells[at];
     cell.shown = in_words ? words[at - begin] : waits ? mark : kGoesOn;
-    cell.style = waits ? (mark == kStuck ? kRed : kDim) : kind.style;
+    cell.style = waits ? (mark == kStuck ? ansi::kRed : ansi::kDim) : kind.style;
     if (!in_words) row.marks.insert(cell.shown);
   }
 }
@@ -275,7 +273,7 @@ void Drawing::write(const Slice& slice, bool waits, std::size_t begin, std::size
 void Drawing::mark_end(const Lane& lane, Row& row) const {
   if (is_dead(lane.rank)) {
     row.note = "died";
-    row.note_style = kRed;
+    row.note_style = ansi::kRed;
     return;
   }
   const Slice* last = lane.slices.empty() ? nullptr : &lane.slices.back();
@@ -286,7 +284,7 @@ void Drawing::mark_end(const Lane& lane, Row& row) const {
   const char mark = stuck_mark(act.first, act.second, runs);
   row.note = cut(
       fmt::format("{} {}", mark, models::act_label(graph_, run_.lowered, act.first, act.second)));
-  row.note_style = mark == kStuck ? kRed : kDim;
+  row.note_style = mark == kStuck ? ansi::kRed : ansi::kDim;
   row.marks.insert(mark);
   if (runs) return;
   const std::int64_t since = last == nullptr ? 0 : last->end_ns;
@@ -413,7 +411,7 @@ std::string Drawing::text_of(const Row& row) const {
     text += styled(row.cells[i].style, part);
     i = end;
   }
-  if (timeline_.at_rest) text += styled(kBold, "|") + " " + styled(row.note_style, row.note);
+  if (timeline_.at_rest) text += styled(ansi::kBold, "|") + " " + styled(row.note_style, row.note);
   return text;
 }
 
@@ -465,7 +463,8 @@ std::string Drawing::run() {
   names_.fit_stages(timeline_, per_ns_);
   fold();
   thin_out();
-  Table table({styled(kBold, "rank"), styled(kBold, "stream"), styled(kBold, axis())});
+  Table table(
+      {styled(ansi::kBold, "rank"), styled(ansi::kBold, "stream"), styled(ansi::kBold, axis())});
   for (const Block& block : blocks_) {
     for (std::size_t i = 0; i < block.rows.size(); ++i) {
       table.add(

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "viz/styled.hpp"
 #include "viz/text_report.hpp"
 #include "viz/words.hpp"
 #include "viz/xml.hpp"
@@ -103,10 +104,6 @@ std::size_t count(const std::vector<TestResult>& results, TestStatus status) {
   return static_cast<std::size_t>(
       std::count_if(results.begin(), results.end(),
                     [&](const TestResult& result) { return result.status == status; }));
-}
-
-std::string styled(const char* style, const std::string& text, bool colour) {
-  return colour ? fmt::format("\033[{}m{}\033[0m", style, text) : text;
 }
 
 std::string shell_word(const std::string& text) {

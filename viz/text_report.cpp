@@ -9,6 +9,7 @@
 
 #include "models/expectation.hpp"
 #include "viz/report_lines.hpp"
+#include "viz/styled.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
 
@@ -22,20 +23,10 @@ using models::RankReport;
 using models::Wait;
 using sim::Verdict;
 
-constexpr const char* kRed = "31;1";
-constexpr const char* kGreen = "32;1";
-constexpr const char* kYellow = "33;1";
-constexpr const char* kBold = "1";
-constexpr const char* kDim = "2";
-
-std::string styled(const char* style, const std::string& text, const TextOptions& options) {
-  return options.colour ? fmt::format("\033[{}m{}\033[0m", style, text) : text;
-}
-
 std::vector<std::string> act_row(const std::string& number, const ActInfo& act,
                                  const TextOptions& options) {
   return {number, fmt::format("rank {}", act.rank), act.stream,
-          styled(kBold, act_text(act), options), act_detail(act)};
+          styled(ansi::kBold, act_text(act), options.colour), act_detail(act)};
 }
 
 class TextReport {
@@ -57,7 +48,7 @@ class TextReport {
     if (explanation_.stuck > 0) add_collateral();
     add_lines("How the job ends", end_lines(explanation_));
     if (!report_.all_waits.empty()) add_all_waits();
-    text_ += styled(kDim, "fingerprint " + fingerprint_text(explanation_.fingerprint)) + "\n";
+    text_ += styled(ansi::kDim, "fingerprint " + fingerprint_text(explanation_.fingerprint)) + "\n";
     return std::move(text_);
   }
 
@@ -85,10 +76,12 @@ class TextReport {
   void add_collateral();
   std::string distances_text(std::uint32_t behind) const;
   void add_all_waits();
-  void add_heading(const std::string& text) { text_ += fmt::format("\n{}\n", styled(kBold, text)); }
+  void add_heading(const std::string& text) {
+    text_ += fmt::format("\n{}\n", styled(ansi::kBold, text));
+  }
   std::string device_text(const RankReport& rank) const;
   std::string styled(const char* style, const std::string& text) const {
-    return viz::styled(style, text, options_);
+    return viz::styled(style, text, options_.colour);
   }
 
   const Report& report_;
@@ -98,11 +91,11 @@ class TextReport {
 };
 
 void TextReport::add_verdict() {
-  const char* colour = explanation_.verdict == Verdict::kCompleted ? kGreen
-                       : explanation_.verdict == Verdict::kLimit   ? kYellow
-                                                                   : kRed;
+  const char* colour = explanation_.verdict == Verdict::kCompleted ? ansi::kGreen
+                       : explanation_.verdict == Verdict::kLimit   ? ansi::kYellow
+                                                                   : ansi::kRed;
   text_ += fmt::format("{}{}{} at {}   {}, {} of {} done\n",
-                       report_.graph.name.empty() ? "" : styled(kBold, report_.graph.name),
+                       report_.graph.name.empty() ? "" : styled(ansi::kBold, report_.graph.name),
                        report_.graph.name.empty() ? "" : "  ",
                        styled(colour, verdict_text(explanation_)), time_text(explanation_.time_ns),
                        counted(report_.graph.ranks, "rank"), explanation_.acts_done,
@@ -141,8 +134,8 @@ void TextReport::add_hints() {
 
 std::string TextReport::device_text(const RankReport& rank) const {
   if (explanation_.verdict == Verdict::kLimit) return "not at rest";
-  if (rank.dead) return styled(kRed, "dead");
-  return rank.spins ? styled(kRed, "100 % (spins)") : "idle";
+  if (rank.dead) return styled(ansi::kRed, "dead");
+  return rank.spins ? styled(ansi::kRed, "100 % (spins)") : "idle";
 }
 
 // Ranks that say the same are told once, where the first of them stands.
@@ -158,8 +151,8 @@ void TextReport::add_ranks() {
       }
     }
   }
-  std::vector<std::string> header = {styled(kBold, "rank"), styled(kBold, "device")};
-  for (const auto& [what, program] : columns) header.push_back(styled(kBold, what));
+  std::vector<std::string> header = {styled(ansi::kBold, "rank"), styled(ansi::kBold, "device")};
+  for (const auto& [what, program] : columns) header.push_back(styled(ansi::kBold, what));
   std::vector<std::pair<const std::vector<std::string>*, std::vector<std::uint32_t>>> rows;
   std::map<std::vector<std::string>, std::size_t> row_of;
   for (const RankReport& rank : explanation_.ranks) {
@@ -189,7 +182,7 @@ void TextReport::add_finish_times() {
   if (explanation_.verdict != Verdict::kCompleted) return;
   constexpr std::size_t kMostRows = 64;
   const std::vector<RankReport>& ranks = explanation_.ranks;
-  Table table({styled(kBold, "rank"), styled(kBold, "finishes at")});
+  Table table({styled(ansi::kBold, "rank"), styled(ansi::kBold, "finishes at")});
   std::size_t rows = 0;
   for (std::size_t i = 0; i < ranks.size();) {
     if (!ranks[i].finish_ns) return;
@@ -226,7 +219,7 @@ void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
   }
   header.emplace_back("peak activations");
   if (pipeline.has_memory) header.emplace_back("peak memory");
-  for (std::string& cell : header) cell = styled(kBold, cell);
+  for (std::string& cell : header) cell = styled(ansi::kBold, cell);
   Table table(header);
   for (std::size_t i = 0; i < pipeline.ranks.size(); ++i) {
     const models::PipelineRank& rank = pipeline.ranks[i];
@@ -246,9 +239,9 @@ void TextReport::add_memory(const models::MemoryReport& memory) {
   if (!models::has_sizes_beside_schedule(report_.graph)) return;
   const bool any_held = std::any_of(memory.begin(), memory.end(),
                                     [](const models::RankMemory& rank) { return rank.held > 0; });
-  std::vector<std::string> header = {styled(kBold, "rank")};
-  if (any_held) header.push_back(styled(kBold, "all the time"));
-  for (const char* name : {"reserved", "peak", "at"}) header.push_back(styled(kBold, name));
+  std::vector<std::string> header = {styled(ansi::kBold, "rank")};
+  if (any_held) header.push_back(styled(ansi::kBold, "all the time"));
+  for (const char* name : {"reserved", "peak", "at"}) header.push_back(styled(ansi::kBold, name));
   Table table(header);
   for (std::size_t i = 0; i < memory.size();) {
     const models::RankMemory& rank = memory[i];
@@ -330,8 +323,9 @@ std::string waits_text(const std::vector<Wait>& waits, bool closes, const TextOp
     std::vector<std::string> row = act_row(std::to_string(++number), wait.from.act, options);
     row.push_back(stage_text(wait.from.act));
     row.push_back(wait_text(wait) + (closes && number == waits.size() ? " 1" : ""));
-    row.push_back(styled(kDim, fmt::format("[{}{}]", kind_name(wait.kind), wait.any ? ", any" : ""),
-                         options));
+    row.push_back(styled(ansi::kDim,
+                         fmt::format("[{}{}]", kind_name(wait.kind), wait.any ? ", any" : ""),
+                         options.colour));
     table.add(std::move(row));
   }
   return table.text(2, true);

@@ -1,0 +1,25 @@
+// Text with the colours of a terminal.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace pipesim::viz {
+
+/// Styles, as codes of ANSI.
+namespace ansi {
+inline constexpr const char* kRed = "31;1";
+inline constexpr const char* kGreen = "32;1";
+inline constexpr const char* kYellow = "33;1";
+inline constexpr const char* kBold = "1";
+inline constexpr const char* kDim = "2";
+}  // namespace ansi
+
+/// `text` in that style, or as it is without `colour`.
+inline std::string styled(std::string_view style, std::string_view text, bool colour) {
+  std::string result;
+  if (!colour) return result.assign(text);
+  return result.append("\033[").append(style).append("m").append(text).append("\033[0m");
+}
+
+}  // namespace pipesim::viz
