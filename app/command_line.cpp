@@ -62,6 +62,7 @@ class UsageError : public std::runtime_error {
 };
 
 using Arguments = std::vector<std::string>;
+using formats::EvidenceKind;
 
 struct Command {
   std::string_view name;
@@ -648,7 +649,8 @@ po::options_description diagnose_options() {
   add("dot", text("FILE"), "write the wait-for graph for Graphviz");
   add("draw", text("FILE"), "draw it, as .svg, .png or .pdf");
   add("html", text("FILE"), "write one page that shows it, to open in a browser");
-  add("as-scenario", text("FILE"), "of dumps: write a scenario that hangs in the same way");
+  add("as-scenario", text("FILE"),
+      "of dumps and logs: write a scenario that hangs in the same way");
   add("all", "list and draw every wait, rank and group");
   add("color", text("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
   add("help,h", "print this help");
@@ -671,8 +673,7 @@ constexpr std::string_view kDiagnoseHelp =
     "  boxing            OneFlow's boxing log (CSV): partial sums that are made from broadcasts\n"
     "  stacks            stacks of all ranks as 'py-spy dump' prints them, also collected by srun "
     "or\n"
-    "                    pdsh, or those of 'pipesim run --stacks': no graph, but who stands "
-    "elsewhere\n"
+    "                    pdsh, or those of 'pipesim run --stacks': who stands elsewhere\n"
     "\n"
     "Examples:\n"
     "  pipesim diagnose flight-recorder /tmp/dumps\n"
@@ -692,7 +693,7 @@ po::options_description compare_options() {
   po::options_description options("Options");
   auto add = options.add_options();
   add("kind", po::value<std::string>()->value_name("KIND"),
-      "of evidence: flight-recorder (the default) or nccl-log");
+      "of evidence, as of 'diagnose': by default what it begins with says it");
   add("set", po::value<Arguments>()->value_name("NAME=VALUE"), "set a parameter of scenarios");
   add("help,h", "print this help");
   return options;
@@ -711,6 +712,7 @@ constexpr std::string_view kCompareHelp =
     "Examples:\n"
     "  pipesim compare hang.yaml /tmp/dumps\n"
     "  pipesim compare monday/dumps tuesday/dumps\n"
+    "  pipesim compare scenarios/swin_2x2x2.yaml all_ranks.log\n"
     "\n"
     "Exit code: 0 they do, 1 they do not, 2 bad input or usage, 74 a file could not be read.\n"
     "\n";
@@ -1450,7 +1452,7 @@ std::vector<std::uint32_t> rank_list(const std::string& text) {
 
 // What logs do not say.
 void add_hints(const po::variables_map& values, DiagnoseCommand& command) {
-  if (command.kind != "oneflow") {
+  if (command.kind != EvidenceKind::kLaunchLog) {
     for (const char* option : {"scenario", "set", "group", "phase"}) {
       if (values.count(option) > 0) throw UsageError(fmt::format("--{} is for logs", option));
     }
@@ -1476,29 +1478,32 @@ void add_hints(const po::variables_map& values, DiagnoseCommand& command) {
   }
 }
 
+// The kind of evidence that users call `name`; `begin` begins what is said where there is none.
+formats::EvidenceKind evidence_kind(const std::string& name, const char* begin) {
+  if (const auto kind = formats::find_evidence_kind(name)) return *kind;
+  const auto& known = formats::evidence_kinds();
+  const std::string nearest = models::nearest_name(name, known);
+  throw UsageError(
+      fmt::format("{} {}, found '{}'{}", begin, fmt::join(known, ", "), name,
+                  nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+}
+
 int command_diagnose(const Arguments& arguments, const Console& console) {
   const po::variables_map values = parse(arguments, diagnose_options());
   if (values.count("help") > 0) {
     console.out << help_of_diagnose();
     return kExitGood;
   }
-  const std::string kinds = fmt::format("{}", fmt::join(evidence_kinds(), ", "));
   Arguments files = values.count("file") > 0 ? values["file"].as<Arguments>() : Arguments();
   if (files.empty()) {
-    throw UsageError(fmt::format("'pipesim diagnose' needs a kind of evidence: {}", kinds));
-  }
-  const auto& known = evidence_kinds();
-  if (std::find(known.begin(), known.end(), files.front()) == known.end()) {
-    const std::string nearest = models::nearest_name(files.front(), known);
-    throw UsageError(
-        fmt::format("'pipesim diagnose' knows {}, found '{}'{}", kinds, files.front(),
-                    nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
+    throw UsageError(fmt::format("'pipesim diagnose' needs a kind of evidence: {}",
+                                 fmt::join(formats::evidence_kinds(), ", ")));
   }
   DiagnoseCommand command;
-  command.kind = files.front();
+  command.kind = evidence_kind(files.front(), "'pipesim diagnose' knows");
   command.paths.assign(files.begin() + 1, files.end());
   if (command.paths.empty()) {
-    throw UsageError(fmt::format("'pipesim diagnose {}' needs files or folders", command.kind));
+    throw UsageError(fmt::format("'pipesim diagnose {}' needs files or folders", files.front()));
   }
   command.json = values.count("json") > 0;
   command.all = values.count("all") > 0;
@@ -1507,18 +1512,13 @@ int command_diagnose(const Arguments& arguments, const Console& console) {
   if (command.picture_path) picture_format(*command.picture_path);  // before all work
   command.html_path = text_of(values, "html");
   command.scenario_path = text_of(values, "as-scenario");
-  if (command.scenario_path && command.kind != "flight-recorder" && command.kind != "nccl-log") {
-    throw UsageError("--as-scenario is for dumps and NCCL's logs");
-  }
   add_hints(values, command);
-  const bool has_graph = command.kind != "stacks" && command.kind != "boxing";
-  if (!has_graph && (command.dot_path || command.picture_path || command.html_path)) {
-    throw UsageError(
-        fmt::format("--dot, --draw and --html are for dumps and logs: {} give no graph",
-                    command.kind == "stacks" ? "stacks" : "boxings"));
+  const bool is_boxing = command.kind == EvidenceKind::kBoxing;
+  if (command.scenario_path && (is_boxing || command.kind == EvidenceKind::kStacks)) {
+    throw UsageError("--as-scenario is for dumps and logs: others do not say what ranks call");
   }
-  if (command.kind == "boxing" && command.json) {
-    throw UsageError("--json is not for boxings: the CSV is data already");
+  if (is_boxing && (command.dot_path || command.picture_path || command.html_path)) {
+    throw UsageError("--dot, --draw and --html are not for boxings: they wait for nobody");
   }
   return run_diagnose(command, coloured(console, values));
 }
@@ -1533,9 +1533,10 @@ int command_compare(const Arguments& arguments, const Console& console) {
   if (files.size() != 2) {
     throw UsageError(fmt::format("'pipesim compare' takes two ends, found {}", files.size()));
   }
-  const std::string kind = text_of(values, "kind").value_or("flight-recorder");
-  if (kind != "flight-recorder" && kind != "nccl-log") {
-    throw UsageError(fmt::format("--kind is flight-recorder or nccl-log, found '{}'", kind));
+  std::optional<EvidenceKind> kind;
+  if (const auto name = text_of(values, "kind")) {
+    kind = evidence_kind(*name, "--kind is one of");
+    if (kind == EvidenceKind::kBoxing) throw UsageError("a boxing log is no end of a job");
   }
   if (files.front() == "-" && files.back() == "-") {
     throw UsageError("standard input is there once: give the other one as a file");
@@ -1695,9 +1696,11 @@ std::vector<std::string> words_for(std::string_view command, std::string_view op
   if (option == "ignore") {
     for (const models::LintRule& rule : models::lint_rules()) words.emplace_back(rule.name);
   }
+  if (option == "kind" || (option.empty() && command == "diagnose")) {
+    return formats::evidence_kinds();
+  }
   if (!option.empty()) return words;
   if (command == "import") return {"torch-schedule", "oneflow-plan"};
-  if (command == "diagnose") return evidence_kinds();
   if (command == "completion") return {"bash", "zsh"};
   if (command == "new") {
     for (const StartingScenario& scenario : starting_scenarios()) words.emplace_back(scenario.kind);

@@ -7,9 +7,11 @@
 
 #include "app/evidence_input.hpp"
 #include "app/exit_codes.hpp"
+#include "app/progress.hpp"
 #include "models/diagnosis.hpp"
 #include "models/end_place.hpp"
 #include "models/simulation.hpp"
+#include "viz/launch_log_text.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::app {
@@ -22,21 +24,75 @@ bool is_scenario(std::string_view path) {
   return has_name && (path.ends_with(".yaml") || path.ends_with(".yml"));
 }
 
-std::optional<EndPlace> place_of(const std::string& path, const CompareCommand& command,
-                                 const Console& console) {
-  if (!is_scenario(path)) {
-    std::optional<DumpReading> reading = read_dumps(command.kind, {path}, console);
-    if (!reading) return std::nullopt;
-    return models::end_place(models::diagnose(reading->evidence), path);
-  }
+/// One of the two ends: a run of a scenario, or what evidence says.
+struct End {
+  EndPlace place;
+  std::optional<models::Explanation> run;
+  std::optional<models::LaunchLog> log;
+  models::LaunchLogHints hints;  // of a scenario: what a log does not say
+  bool interrupted = false;
+};
+
+std::optional<End> run_of(const std::string& path, const CompareCommand& command,
+                          const Console& console) {
   ScenarioInput input({path, {}, command.settings}, console);
   models::Diagnostics diagnostics;
   const auto scenario = input.read(diagnostics);
   std::optional<models::Simulation> simulation;
-  if (scenario) simulation = models::simulate(scenario->graph, diagnostics);
+  if (scenario) {
+    WatchedRun watched(console);
+    auto lowered = models::lower(scenario->graph, diagnostics);
+    if (lowered) {
+      simulation = models::simulate(scenario->graph, std::move(*lowered), watched.options);
+    }
+  }
   input.complain(diagnostics, console);
   if (!simulation) return std::nullopt;
-  return models::end_place(simulation->explanation, path);
+  End end;
+  end.place = models::end_place(simulation->explanation, path);
+  end.hints = models::hints_of(scenario->graph, simulation->lowered);
+  end.run = std::move(simulation->explanation);
+  end.interrupted = simulation->outcome.end == sim::RunEnd::kInterrupted;
+  return end;
+}
+
+// `hints` of the other end, where that is a scenario.
+std::optional<End> evidence_of(const std::string& path, const CompareCommand& command,
+                               const models::LaunchLogHints& hints, const Console& console) {
+  const formats::EvidenceKind kind = command.kind ? *command.kind : kind_of_evidence(path);
+  End end;
+  switch (kind) {
+    case formats::EvidenceKind::kLaunchLog: {
+      auto reading = read_launch_logs({path}, console);
+      if (!reading) return std::nullopt;
+      end.place = models::end_place(reading->log, models::diagnose(reading->log, hints), path);
+      end.log = std::move(reading->log);
+      return end;
+    }
+    case formats::EvidenceKind::kStacks: {
+      const auto reading = read_stacks({path}, console);
+      if (!reading) return std::nullopt;
+      end.place = models::end_place(models::diagnose(reading->dumps), path);
+      return end;
+    }
+    case formats::EvidenceKind::kBoxing:
+      console.err << fmt::format("pipesim: '{}' is a boxing log, which is no end of a job\n", path);
+      return std::nullopt;
+    case formats::EvidenceKind::kFlightRecorder:
+    case formats::EvidenceKind::kNcclLog:
+      break;
+  }
+  const auto reading = read_dumps(kind, {path}, console);
+  if (!reading) return std::nullopt;
+  end.place = models::end_place(models::diagnose(reading->evidence), path);
+  return end;
+}
+
+// Which ops a log and a run of a scenario do not agree on.
+std::vector<models::CountDifference> ops_that_differ(const End& a, const End& b) {
+  if (a.log && b.run) return models::compare(*a.log, *b.run);
+  if (b.log && a.run) return models::compare(*b.log, *a.run);
+  return {};
 }
 
 std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
@@ -55,12 +111,21 @@ std::string told(const EndPlace& place) {
 }  // namespace
 
 int run_compare(const CompareCommand& command, const Console& console) {
-  const auto a = place_of(command.a, command, console);
-  const auto b = place_of(command.b, command, console);
+  std::optional<End> a;
+  std::optional<End> b;
+  if (is_scenario(command.a)) a = run_of(command.a, command, console);
+  if (is_scenario(command.b)) b = run_of(command.b, command, console);
+  const models::LaunchLogHints no_hints;
+  if (!is_scenario(command.a))
+    a = evidence_of(command.a, command, b ? b->hints : no_hints, console);
+  if (!is_scenario(command.b))
+    b = evidence_of(command.b, command, a ? a->hints : no_hints, console);
   if (!a || !b) return kExitUsage;
-  const models::EndDifference difference = models::compare(*a, *b);
-  console.out << told(*a) << told(*b);
-  if (!difference.any()) {
+  if (a->interrupted || b->interrupted) return kExitInterrupted;
+  const models::EndDifference difference = models::compare(a->place, b->place);
+  const std::vector<models::CountDifference> ops = ops_that_differ(*a, *b);
+  console.out << told(a->place) << told(b->place);
+  if (!difference.any() && ops.empty()) {
     console.out << "They stand in the same place.\n";
     return kExitGood;
   }
@@ -77,11 +142,18 @@ int run_compare(const CompareCommand& command, const Console& console) {
   for (std::size_t i = 0; i < std::min(kMostTold, difference.at.size()); ++i) {
     const std::uint32_t rank = difference.at[i];
     console.out << fmt::format("  rank {} stands at {} and at {}\n", rank,
-                               models::printable(a->at[rank]), models::printable(b->at[rank]));
+                               models::printable(a->place.at[rank]),
+                               models::printable(b->place.at[rank]));
   }
   if (difference.at.size() > kMostTold) {
     console.out << fmt::format("  and {} more ranks stand elsewhere\n",
                                difference.at.size() - kMostTold);
+  }
+  for (std::size_t i = 0; i < std::min(kMostTold, ops.size()); ++i) {
+    console.out << "  " << viz::difference_line(ops[i]) << "\n";
+  }
+  if (ops.size() > kMostTold) {
+    console.out << fmt::format("  and {} more ops differ\n", ops.size() - kMostTold);
   }
   return kExitBad;
 }

@@ -1,19 +1,21 @@
 // `pipesim compare`: whether two ends of a job stand in the same place.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "app/console.hpp"
 #include "app/scenario_input.hpp"
+#include "formats/evidence_kind.hpp"
 
 namespace pipesim::app {
 
 struct CompareCommand {
   std::string a;  // a scenario (*.yaml, *.yml), or evidence
   std::string b;
-  std::string kind;                        // of evidence
-  std::vector<formats::Setting> settings;  // of scenarios
+  std::optional<formats::EvidenceKind> kind;  // of evidence; nothing: see what it begins with
+  std::vector<formats::Setting> settings;     // of scenarios
 };
 
 /// Runs the command and returns its exit code: kExitBad where they differ. Throws FileError.

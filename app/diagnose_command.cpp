@@ -8,34 +8,32 @@
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
 #include "app/views.hpp"
-#include "formats/boxing_reader.hpp"
 #include "formats/evidence_writer.hpp"
-#include "formats/flight_recorder_file.hpp"
-#include "formats/launch_log_reader.hpp"
-#include "formats/stack_reader.hpp"
 #include "models/diagnosis.hpp"
 #include "models/launch_log.hpp"
 #include "models/simulation.hpp"
 #include "models/stack_evidence.hpp"
+#include "viz/boxing_log_text.hpp"
 #include "viz/diagnosis_text.hpp"
-#include "viz/diagnostic_text.hpp"
 #include "viz/html_page.hpp"
 #include "viz/launch_log_text.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/stack_groups_text.hpp"
-#include "viz/table.hpp"
 #include "viz/wait_for_dot.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::app {
 namespace {
 
+std::string title_of(const std::string& name, const models::Explanation& explanation) {
+  return fmt::format("{}: {}", name, viz::verdict_text(explanation));
+}
+
 // The wait-for graph, as --dot and --draw ask for it. False, with a reason, where it cannot be
 // drawn.
-bool draw(const DiagnoseCommand& command, const std::string& name,
+bool draw(const DiagnoseCommand& command, const std::string& title,
           const models::Explanation& explanation, const std::vector<models::Wait>& waits,
           const Console& console) {
-  const std::string title = fmt::format("{}: {}", name, viz::verdict_text(explanation));
   const viz::WaitPicture picture = viz::wait_picture(title, explanation, waits, !command.all);
   if (command.dot_path) write_file(*command.dot_path, viz::wait_for_dot(picture));
   if (!command.picture_path) return true;
@@ -73,20 +71,26 @@ void write_page(const DiagnoseCommand& command, const std::string& name, std::ui
   write_file(*command.html_path, viz::html_page(report, page, command.all));
 }
 
+// The scenario, if --as-scenario asks for it.
+void write_scenario(const DiagnoseCommand& command, const models::Evidence& evidence,
+                    const models::Diagnosis& diagnosis, std::vector<std::string>& notes) {
+  if (!command.scenario_path) return;
+  const std::string scenario = formats::write_evidence_scenario(evidence, diagnosis);
+  if (scenario.empty()) {
+    notes.emplace_back("No scenario is written: there is no hang that one could have");
+  } else {
+    write_file(*command.scenario_path, scenario);
+  }
+}
+
 int diagnose_dumps(const DiagnoseCommand& command, const Console& console) {
   std::optional<DumpReading> reading = read_dumps(command.kind, command.paths, console);
   if (!reading) return kExitUsage;
   const models::Diagnosis diagnosis = models::diagnose(reading->evidence);
-  if (!draw(command, reading->evidence.name, diagnosis.explanation, diagnosis.waits, console))
+  if (!draw(command, title_of(reading->evidence.name, diagnosis.explanation), diagnosis.explanation,
+            diagnosis.waits, console))
     return kExitUsage;
-  if (command.scenario_path) {
-    const std::string scenario = formats::write_evidence_scenario(reading->evidence, diagnosis);
-    if (scenario.empty()) {
-      reading->notes.emplace_back("No scenario is written: there is no hang that one could have");
-    } else {
-      write_file(*command.scenario_path, scenario);
-    }
-  }
+  write_scenario(command, reading->evidence, diagnosis, reading->notes);
   const viz::DiagnosisReport report{reading->evidence, diagnosis, reading->notes, command.all};
   write_page(command, reading->evidence.name,
              static_cast<std::uint32_t>(reading->evidence.ranks.size()), diagnosis.explanation,
@@ -130,11 +134,7 @@ void add_comparison(const models::LaunchLog& log, const Model& model,
       "'pipesim run {}' ends elsewhere: {}", model.path,
       differences.size() == 1 ? "1 op differs" : fmt::format("{} ops differ", differences.size())));
   for (std::size_t i = 0; i < std::min(kMostTold, differences.size()); ++i) {
-    const models::CountDifference& it = differences[i];
-    notes.push_back(
-        fmt::format("  rank {} {}: entered {} and launched {} in the log, {} and {} in the run",
-                    it.rank, models::printable(it.op), it.logged_entered, it.logged_launched,
-                    it.simulated_entered, it.simulated_launched));
+    notes.push_back("  " + viz::difference_line(differences[i]));
   }
   if (differences.size() > kMostTold) {
     notes.push_back(fmt::format("  and {} more", differences.size() - kMostTold));
@@ -142,41 +142,28 @@ void add_comparison(const models::LaunchLog& log, const Model& model,
 }
 
 int diagnose_logs(const DiagnoseCommand& command, const Console& console) {
-  std::vector<std::string> notes;
-  formats::LaunchLogReader reader;
-  std::size_t read = 0;
-  for (const EvidenceFile& file : evidence_files(command.paths, formats::rank_of_log, notes)) {
-    const std::string text = read_file(file.path, console.in, formats::kMostLogBytes);
-    models::Diagnostics diagnostics;
-    read += reader.read(text, shown_path(file.path), diagnostics) ? 1U : 0U;
-    console.err << viz::diagnostic_text(diagnostics, shown_path(file.path), text,
-                                        console.err_colour);
-  }
-  if (read == 0) return kExitUsage;
-  if (reader.other_lines() > 0) {
-    notes.push_back(fmt::format("{} of the logs {} of no launch",
-                                viz::counted(reader.other_lines(), "line"),
-                                reader.other_lines() == 1 ? "is" : "are"));
-  }
-  models::LaunchLog log = reader.take();
-  log.format = "logs of launches";
-  log.name = evidence_name(command.paths);
+  std::optional<LaunchLogReading> reading = read_launch_logs(command.paths, console);
+  if (!reading) return kExitUsage;
+  const models::LaunchLog& log = reading->log;
   models::LaunchLogHints hints;
   if (command.scenario) {
     std::optional<Model> model = simulate(*command.scenario, console);
     if (!model) return kExitUsage;
     hints = std::move(model->hints);
-    add_comparison(log, *model, notes);
+    add_comparison(log, *model, reading->notes);
   }
   if (!command.groups.empty()) hints.groups = command.groups;
   if (!command.phases.empty()) hints.phases = command.phases;
   const models::LaunchLogDiagnosis diagnosis = models::diagnose(log, hints);
   if (!diagnosis.has_groups) {
-    notes.emplace_back(
+    reading->notes.emplace_back(
         "Logs do not say who does a collective with whom: --group or --scenario does");
   }
-  if (!draw(command, log.name, diagnosis.explanation, diagnosis.waits, console)) return kExitUsage;
-  const viz::LaunchLogReport report{log, diagnosis, notes, command.all};
+  if (!draw(command, title_of(log.name, diagnosis.explanation), diagnosis.explanation,
+            diagnosis.waits, console))
+    return kExitUsage;
+  write_scenario(command, diagnosis.evidence, models::diagnose(diagnosis.evidence), reading->notes);
+  const viz::LaunchLogReport report{log, diagnosis, reading->notes, command.all};
   write_page(command, log.name, static_cast<std::uint32_t>(log.ranks.size()), diagnosis.explanation,
              diagnosis.waits, viz::launch_log_text(report, {}));
   console.out << (command.json ? viz::launch_log_json(report)
@@ -185,28 +172,15 @@ int diagnose_logs(const DiagnoseCommand& command, const Console& console) {
 }
 
 int diagnose_stacks(const DiagnoseCommand& command, const Console& console) {
-  std::vector<std::string> notes;
-  formats::StackReader reader;
-  std::size_t read = 0;
-  for (const EvidenceFile& file : evidence_files(command.paths, any_file, notes)) {
-    const std::string text = read_file(file.path, console.in, formats::kMostStackBytes);
-    models::Diagnostics diagnostics;
-    read += reader.read(text, shown_path(file.path), diagnostics) ? 1U : 0U;
-    console.err << viz::diagnostic_text(diagnostics, shown_path(file.path), text,
-                                        console.err_colour);
-  }
-  if (read == 0) return kExitUsage;
-  if (reader.other_lines() > 0) {
-    notes.push_back(fmt::format("{} {} of no stack", viz::counted(reader.other_lines(), "line"),
-                                reader.other_lines() == 1 ? "is" : "are"));
-  }
-  models::StackDumps dumps = reader.take();
-  dumps.name = evidence_name(command.paths);
-  if (dumps.numbered) {
-    notes.emplace_back("Processes do not say their rank: they are counted in their order");
-  }
-  const models::StackDiagnosis diagnosis = models::diagnose(dumps);
-  const viz::StackReport report{dumps, diagnosis, notes, command.all};
+  const std::optional<StackReading> reading = read_stacks(command.paths, console);
+  if (!reading) return kExitUsage;
+  const models::StackDiagnosis diagnosis = models::diagnose(reading->dumps);
+  const std::string& name = reading->dumps.name;
+  const std::string title = fmt::format("{}: {}", name, verdict_name(diagnosis.verdict));
+  if (!draw(command, title, diagnosis.explanation, diagnosis.waits, console)) return kExitUsage;
+  const viz::StackReport report{reading->dumps, diagnosis, reading->notes, command.all};
+  write_page(command, name, diagnosis.ranks, diagnosis.explanation, diagnosis.waits,
+             viz::stack_groups_text(report, {}));
   console.out << (command.json ? viz::stack_groups_json(report)
                                : viz::stack_groups_text(report, {console.out_colour}));
   const bool found = diagnosis.verdict == models::StackVerdict::kOddOnes ||
@@ -214,58 +188,30 @@ int diagnose_stacks(const DiagnoseCommand& command, const Console& console) {
   return found ? kExitBad : kExitUndecided;
 }
 
-// Tensors of which some ranks read zeros: what makes ranks differ.
 int diagnose_boxing(const DiagnoseCommand& command, const Console& console) {
-  constexpr std::size_t kMostRows = 40;
-  std::vector<std::string> notes;
-  viz::Table table({"line", "from", "to", "tensor", "shape", "signatures", "placement"});
-  std::size_t rows = 0;
-  std::size_t found = 0;
-  bool any = false;
-  for (const EvidenceFile& file : evidence_files(command.paths, any_file, notes)) {
-    const std::string text = read_file(file.path, console.in, formats::kMostBoxingBytes);
-    models::Diagnostics diagnostics;
-    const auto read = formats::read_boxing(text, diagnostics);
-    console.err << viz::diagnostic_text(diagnostics, shown_path(file.path), text,
-                                        console.err_colour);
-    if (!read) continue;
-    any = true;
-    rows += read->size();
-    for (const formats::BoxingRow& row : *read) {
-      if (!row.makes_partial_sum()) continue;
-      if (++found > kMostRows && !command.all) continue;
-      table.add({std::to_string(row.line), models::printable(row.producer),
-                 models::printable(row.consumer), models::printable(row.tensor),
-                 models::printable(row.shape), models::printable(row.from + " to " + row.to),
-                 models::printable(row.placement)});
-    }
-  }
-  if (!any) return kExitUsage;
-  console.out << fmt::format("{}, {} from a broadcast\n", viz::counted(rows, "boxing"),
-                             viz::counted(found, "partial sum"));
-  if (found == 0) return kExitGood;
-  console.out << "\nSome ranks of these read the tensor, and the others zeros, which wait for "
-                 "something else:\n"
-              << table.text(2);
-  if (found > kMostRows && !command.all) {
-    console.out << fmt::format("  and {} more; --all lists them\n", found - kMostRows);
-  }
-  return kExitBad;
+  const std::optional<BoxingReading> reading = read_boxings(command.paths, console);
+  if (!reading) return kExitUsage;
+  const viz::BoxingReport report{evidence_name(command.paths), reading->rows, reading->notes,
+                                 command.all};
+  console.out << (command.json ? viz::boxing_log_json(report) : viz::boxing_log_text(report));
+  return viz::partial_sums(report).empty() ? kExitGood : kExitBad;
 }
 
 }  // namespace
 
-const std::vector<std::string>& evidence_kinds() {
-  static const std::vector<std::string> kKinds = {"flight-recorder", "nccl-log", "oneflow",
-                                                  "boxing", "stacks"};
-  return kKinds;
-}
-
 int run_diagnose(const DiagnoseCommand& command, const Console& console) {
-  if (command.kind == "oneflow") return diagnose_logs(command, console);
-  if (command.kind == "boxing") return diagnose_boxing(command, console);
-  return command.kind == "stacks" ? diagnose_stacks(command, console)
-                                  : diagnose_dumps(command, console);
+  switch (command.kind) {
+    case formats::EvidenceKind::kFlightRecorder:
+    case formats::EvidenceKind::kNcclLog:
+      break;
+    case formats::EvidenceKind::kLaunchLog:
+      return diagnose_logs(command, console);
+    case formats::EvidenceKind::kBoxing:
+      return diagnose_boxing(command, console);
+    case formats::EvidenceKind::kStacks:
+      return diagnose_stacks(command, console);
+  }
+  return diagnose_dumps(command, console);
 }
 
 }  // namespace pipesim::app

@@ -9,11 +9,12 @@
 
 #include "app/console.hpp"
 #include "app/scenario_input.hpp"
+#include "formats/evidence_kind.hpp"
 
 namespace pipesim::app {
 
 struct DiagnoseCommand {
-  std::string kind;                // "flight-recorder", "oneflow"
+  formats::EvidenceKind kind = formats::EvidenceKind::kFlightRecorder;
   std::vector<std::string> paths;  // files, and folders that hold them
   // Of logs: what they do not say.
   std::vector<std::vector<std::uint32_t>> groups;
@@ -24,11 +25,8 @@ struct DiagnoseCommand {
   std::optional<std::string> dot_path;
   std::optional<std::string> picture_path;   // the same, laid out
   std::optional<std::string> html_path;      // a page
-  std::optional<std::string> scenario_path;  // of dumps: where a scenario goes that hangs like them
+  std::optional<std::string> scenario_path;  // where a scenario goes that hangs like them
 };
-
-/// The kinds of evidence that there are.
-const std::vector<std::string>& evidence_kinds();
 
 /// Reads the evidence and reports what it says. Returns the exit code: kExitUndecided where it does
 /// not say enough. Throws FileError.

@@ -2,15 +2,19 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include <fmt/format.h>
 
 #include "app/files.hpp"
+#include "formats/boxing_reader.hpp"
 #include "formats/flight_recorder_file.hpp"
 #include "formats/launch_log_reader.hpp"
 #include "formats/nccl_log_reader.hpp"
+#include "formats/stack_reader.hpp"
 #include "viz/diagnostic_text.hpp"
 #include "viz/words.hpp"
 
@@ -44,8 +48,7 @@ std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, 
     constexpr std::string_view kJson = ".json";
     const auto is_copy = [&](const EvidenceFile& file) {
       const std::string& name = file.path;
-      return name.size() > kJson.size() && name.substr(name.size() - kJson.size()) == kJson &&
-             names.count(name.substr(0, name.size() - kJson.size())) > 0;
+      return name.ends_with(kJson) && names.count(name.substr(0, name.size() - kJson.size())) > 0;
     };
     found.erase(std::remove_if(found.begin(), found.end(), is_copy), found.end());
     std::sort(found.begin(), found.end(), [](const EvidenceFile& a, const EvidenceFile& b) {
@@ -78,6 +81,28 @@ std::string evidence_name(const std::vector<std::string>& paths) {
 
 namespace {
 
+// Reads each of the files with `read(text, path, diagnostics)`, and tells what is wrong with it.
+// False where none could be read.
+template <typename Read>
+bool read_each(const std::vector<std::string>& paths, RankOfName rank_of, std::size_t most_bytes,
+               const Console& console, std::vector<std::string>& notes, Read read) {
+  const std::vector<EvidenceFile> files = evidence_files(paths, rank_of, notes);
+  if (files.empty()) {
+    models::Diagnostics diagnostics;
+    diagnostics.error({}, "there is no evidence here");
+    console.err << viz::diagnostic_text(diagnostics, paths.front(), "", console.err_colour);
+  }
+  bool any = false;
+  for (const EvidenceFile& file : files) {
+    const std::string text = read_file(file.path, console.in, most_bytes);
+    models::Diagnostics diagnostics;
+    any = read(text, shown_path(file.path), diagnostics) || any;
+    console.err << viz::diagnostic_text(diagnostics, shown_path(file.path), text,
+                                        console.err_colour);
+  }
+  return any;
+}
+
 std::optional<DumpReading> read_flight_recorder(const std::vector<std::string>& paths,
                                                 const Console& console) {
   DumpReading reading;
@@ -88,7 +113,7 @@ std::optional<DumpReading> read_flight_recorder(const std::vector<std::string>& 
   const std::vector<EvidenceFile> files =
       evidence_files(paths, formats::rank_of_dump, reading.notes);
   for (const EvidenceFile& file : files) {
-    const std::string shown = file.path == "-" ? "standard input" : file.path;
+    const std::string shown = shown_path(file.path);
     const std::string text = read_file(file.path, console.in, formats::kMostDumpBytes);
     models::Diagnostics diagnostics;
     auto dump = formats::read_flight_recorder(text, file.rank, diagnostics);
@@ -134,19 +159,17 @@ std::optional<DumpReading> read_nccl_logs(const std::vector<std::string>& paths,
                                           const Console& console) {
   DumpReading reading;
   formats::NcclLogReader reader;
-  bool any = false;
-  for (const EvidenceFile& file : evidence_files(paths, any_file, reading.notes)) {
-    const std::string text = read_file(file.path, console.in, formats::kMostLogBytes);
-    models::Diagnostics diagnostics;
+  const auto read = [&](const std::string& text, const std::string& /*path*/,
+                        models::Diagnostics& diagnostics) {
     if (text.size() > formats::kMostLogBytes) {
       diagnostics.error({}, fmt::format("a log has at most {} MiB", formats::kMostLogBytes >> 20));
-    } else {
-      any = reader.read(text, diagnostics) || any;
+      return false;
     }
-    console.err << viz::diagnostic_text(diagnostics, shown_path(file.path), text,
-                                        console.err_colour);
+    return reader.read(text, diagnostics);
+  };
+  if (!read_each(paths, any_file, formats::kMostLogBytes, console, reading.notes, read)) {
+    return std::nullopt;
   }
-  if (!any) return std::nullopt;
   reading.evidence = reader.evidence();
   for (std::string& note : reader.notes()) reading.notes.push_back(std::move(note));
   return reading;
@@ -154,13 +177,87 @@ std::optional<DumpReading> read_nccl_logs(const std::vector<std::string>& paths,
 
 }  // namespace
 
-std::optional<DumpReading> read_dumps(const std::string& kind,
+std::optional<DumpReading> read_dumps(formats::EvidenceKind kind,
                                       const std::vector<std::string>& paths,
                                       const Console& console) {
-  std::optional<DumpReading> reading =
-      kind == "nccl-log" ? read_nccl_logs(paths, console) : read_flight_recorder(paths, console);
+  std::optional<DumpReading> reading = kind == formats::EvidenceKind::kNcclLog
+                                           ? read_nccl_logs(paths, console)
+                                           : read_flight_recorder(paths, console);
   if (reading) reading->evidence.name = evidence_name(paths);
   return reading;
+}
+
+std::optional<LaunchLogReading> read_launch_logs(const std::vector<std::string>& paths,
+                                                 const Console& console) {
+  LaunchLogReading reading;
+  formats::LaunchLogReader reader;
+  const auto read = [&](const std::string& text, const std::string& path,
+                        models::Diagnostics& diagnostics) {
+    return reader.read(text, path, diagnostics);
+  };
+  if (!read_each(paths, formats::rank_of_log, formats::kMostLogBytes, console, reading.notes,
+                 read)) {
+    return std::nullopt;
+  }
+  if (reader.other_lines() > 0) {
+    reading.notes.push_back(fmt::format("{} of the logs {} of no launch",
+                                        viz::counted(reader.other_lines(), "line"),
+                                        reader.other_lines() == 1 ? "is" : "are"));
+  }
+  reading.log = reader.take();
+  reading.log.format = "logs of launches";
+  reading.log.name = evidence_name(paths);
+  return reading;
+}
+
+std::optional<StackReading> read_stacks(const std::vector<std::string>& paths,
+                                        const Console& console) {
+  StackReading reading;
+  formats::StackReader reader;
+  const auto read = [&](const std::string& text, const std::string& path,
+                        models::Diagnostics& diagnostics) {
+    return reader.read(text, path, diagnostics);
+  };
+  if (!read_each(paths, any_file, formats::kMostStackBytes, console, reading.notes, read)) {
+    return std::nullopt;
+  }
+  if (reader.other_lines() > 0) {
+    reading.notes.push_back(fmt::format("{} {} of no stack",
+                                        viz::counted(reader.other_lines(), "line"),
+                                        reader.other_lines() == 1 ? "is" : "are"));
+  }
+  reading.dumps = reader.take();
+  reading.dumps.name = evidence_name(paths);
+  if (reading.dumps.numbered) {
+    reading.notes.emplace_back("Processes do not say their rank: they are counted in their order");
+  }
+  return reading;
+}
+
+std::optional<BoxingReading> read_boxings(const std::vector<std::string>& paths,
+                                          const Console& console) {
+  BoxingReading reading;
+  const auto read = [&](const std::string& text, const std::string& /*path*/,
+                        models::Diagnostics& diagnostics) {
+    auto rows = formats::read_boxing(text, diagnostics);
+    if (!rows) return false;
+    std::move(rows->begin(), rows->end(), std::back_inserter(reading.rows));
+    return true;
+  };
+  if (!read_each(paths, any_file, formats::kMostBoxingBytes, console, reading.notes, read)) {
+    return std::nullopt;
+  }
+  return reading;
+}
+
+formats::EvidenceKind kind_of_evidence(const std::string& path) {
+  constexpr std::size_t kLooked = std::size_t{1} << 16;
+  if (path == "-") return formats::EvidenceKind::kFlightRecorder;
+  std::vector<std::string> notes;
+  const std::vector<EvidenceFile> files = evidence_files({path}, any_file, notes);
+  if (files.empty()) return formats::EvidenceKind::kFlightRecorder;
+  std::istringstream nothing;
+  return formats::kind_of_evidence(read_file(files.front().path, nothing, kLooked));
 }
 
 }  // namespace pipesim::app

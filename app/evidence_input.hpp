@@ -7,7 +7,11 @@
 #include <vector>
 
 #include "app/console.hpp"
+#include "formats/evidence_kind.hpp"
+#include "models/boxing_log.hpp"
 #include "models/evidence.hpp"
+#include "models/launch_log.hpp"
+#include "models/stack_evidence.hpp"
 
 namespace pipesim::app {
 
@@ -33,11 +37,39 @@ std::optional<std::uint32_t> any_file(const std::string& path);
 std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, RankOfName rank_of,
                                          std::vector<std::string>& notes);
 
-/// Dumps of the Flight Recorder (`kind` is "flight-recorder") or logs of NCCL ("nccl-log"). What
-/// cannot be read is told, and the rest is read; nothing if there is no rest. Throws FileError.
-std::optional<DumpReading> read_dumps(const std::string& kind,
+/// Dumps of the Flight Recorder, or logs of NCCL. What cannot be read is told, and the rest is
+/// read; nothing if there is no rest. So do the others. Throws FileError.
+std::optional<DumpReading> read_dumps(formats::EvidenceKind kind,
                                       const std::vector<std::string>& paths,
                                       const Console& console);
+
+struct LaunchLogReading {
+  models::LaunchLog log;
+  std::vector<std::string> notes;
+};
+
+std::optional<LaunchLogReading> read_launch_logs(const std::vector<std::string>& paths,
+                                                 const Console& console);
+
+struct StackReading {
+  models::StackDumps dumps;
+  std::vector<std::string> notes;
+};
+
+std::optional<StackReading> read_stacks(const std::vector<std::string>& paths,
+                                        const Console& console);
+
+struct BoxingReading {
+  std::vector<models::LoggedBoxing> rows;
+  std::vector<std::string> notes;
+};
+
+std::optional<BoxingReading> read_boxings(const std::vector<std::string>& paths,
+                                          const Console& console);
+
+/// What the file, or the first of the folder, looks like. Standard input is not looked at. Throws
+/// FileError.
+formats::EvidenceKind kind_of_evidence(const std::string& path);
 
 /// What reports call evidence: the name of its one file or folder.
 std::string evidence_name(const std::vector<std::string>& paths);

@@ -9,6 +9,8 @@
 namespace pipesim::formats {
 namespace {
 
+using models::LoggedBoxing;
+
 constexpr std::string_view kHeader =
     "src_op_name,dst_op_name,src_parallel_desc,dst_parallel_desc,src_nd_sbp,dst_nd_sbp,lbi,dtype,"
     "shape,builder,comment";
@@ -28,27 +30,6 @@ std::vector<std::string_view> fields_of(std::string_view line) {
   }
   fields.push_back(line.substr(begin));
   return fields;
-}
-
-// "(S(0), B)": the signature in each dimension.
-std::vector<std::string_view> dimensions_of(std::string_view signature) {
-  std::vector<std::string_view> result;
-  if (!signature.empty() && signature.front() == '(') signature.remove_prefix(1);
-  std::size_t begin = 0;
-  int depth = 0;
-  for (std::size_t i = 0; i < signature.size(); ++i) {
-    const char c = signature[i];
-    if (c == '(') ++depth;
-    const bool ends = depth == 0 && (c == ',' || c == ')');
-    if (c == ')') --depth;
-    if (!ends) continue;
-    std::string_view part = signature.substr(begin, i - begin);
-    part.remove_prefix(std::min(part.find_first_not_of(' '), part.size()));
-    result.push_back(part);
-    begin = i + 1;
-  }
-  if (result.empty()) result.push_back(signature);
-  return result;
 }
 
 constexpr std::string_view kRoute = "Boxing route: ";
@@ -95,13 +76,13 @@ class RouteReader {
     }
   }
 
-  std::vector<BoxingRow> take() { return std::move(rows_); }
+  std::vector<LoggedBoxing> take() { return std::move(rows_); }
 
  private:
   // A row for each step of the way.
   void add(const std::vector<std::string>& signatures, std::uint32_t number) {
     for (std::size_t i = 1; i < signatures.size(); ++i) {
-      BoxingRow row;
+      LoggedBoxing row;
       row.line = number;
       row.from = signatures[i - 1];
       row.to = signatures[i];
@@ -114,10 +95,10 @@ class RouteReader {
   std::vector<std::string> route_;
   std::string shape_;
   std::size_t first_ = 0;  // row of the boxing at hand
-  std::vector<BoxingRow> rows_;
+  std::vector<LoggedBoxing> rows_;
 };
 
-std::vector<BoxingRow> read_routes(std::string_view text) {
+std::vector<LoggedBoxing> read_routes(std::string_view text) {
   RouteReader reader;
   std::uint32_t number = 0;
   while (!text.empty()) {
@@ -132,23 +113,14 @@ std::vector<BoxingRow> read_routes(std::string_view text) {
 
 }  // namespace
 
-bool BoxingRow::makes_partial_sum() const {
-  const auto before = dimensions_of(from);
-  const auto after = dimensions_of(to);
-  for (std::size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
-    if (before[i] == "B" && after[i] == "P") return true;
-  }
-  return false;
-}
-
-std::optional<std::vector<BoxingRow>> read_boxing(const std::string& text,
-                                                  models::Diagnostics& diagnostics) {
+std::optional<std::vector<LoggedBoxing>> read_boxing(const std::string& text,
+                                                     models::Diagnostics& diagnostics) {
   if (text.size() > kMostBoxingBytes) {
     diagnostics.error({}, fmt::format("a boxing log has at most {} MiB", kMostBoxingBytes >> 20));
     return std::nullopt;
   }
   if (text.find(kSignatures) != std::string::npos) return read_routes(text);
-  std::vector<BoxingRow> rows;
+  std::vector<LoggedBoxing> rows;
   std::uint32_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());

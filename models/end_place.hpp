@@ -9,15 +9,26 @@
 
 #include "models/diagnosis.hpp"
 #include "models/explanation.hpp"
+#include "models/launch_log.hpp"
+#include "models/stack_evidence.hpp"
 
 namespace pipesim::models {
 
+/// What an end is told in: what two of them call the same.
+enum class EndWords : std::uint8_t {
+  kOps,       // of a task graph
+  kCalls,     // of communicators
+  kLaunches,  // of ops of a task graph
+  kStacks,
+};
+
 struct EndPlace {
   std::string name;  // of the file or folder
+  EndWords words = EndWords::kOps;
   std::string verdict;
+  bool decided = true;             // of stacks: who is to blame is known
   std::set<std::uint32_t> blamed;  // ranks of the cycle; without one those at which waits end
-  bool named = false;              // `at` has calls as their communicators name them
-  std::vector<std::string> at;     // of each rank: the call it stands at, without its number
+  std::vector<std::string> at;     // of each rank: where it stands, without numbers of calls
   std::vector<bool> waits;         // of each rank: something of it is not done
   std::vector<bool> known;         // of each rank: there is evidence of it
 };
@@ -25,6 +36,8 @@ struct EndPlace {
 /// `name` is told of it.
 EndPlace end_place(const Diagnosis& diagnosis, std::string name);
 EndPlace end_place(const Explanation& explanation, std::string name);
+EndPlace end_place(const LaunchLog& log, const LaunchLogDiagnosis& diagnosis, std::string name);
+EndPlace end_place(const StackDiagnosis& diagnosis, std::string name);
 
 struct EndDifference {
   bool verdict = false;
@@ -37,7 +50,8 @@ struct EndDifference {
 };
 
 /// Numbers of calls do not count: a job that is started again hangs in the same place in another
-/// step.
+/// step. Of stacks the verdict is not that of others, and is not compared with it; who is to blame
+/// is, where stacks say it.
 EndDifference compare(const EndPlace& a, const EndPlace& b);
 
 }  // namespace pipesim::models

@@ -22,7 +22,7 @@ struct ActInfo {
   sim::ActorId actor;
   std::uint32_t rank = 0;
   std::string op;
-  std::uint32_t act = 0;          // from 1
+  std::uint32_t act = 0;          // from 1; 0: of a real job, not known
   std::uint32_t micro_batch = 0;  // from 1; 0: none
   std::string stream;             // of a step of the host: its thread
   std::string thread;

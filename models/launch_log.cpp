@@ -47,6 +47,7 @@ class LogDiagnoser {
   std::optional<Waiting> waiting_in(std::uint32_t rank, std::uint32_t op) const;
   void build_graph();
   void decide();
+  void add_evidence();
   const LoggedOp* find(std::uint32_t rank, const std::string& op) const;
   std::vector<std::uint32_t> members(std::uint32_t rank, const std::string& op) const;
   bool is_collective(const std::string& op) const;
@@ -392,6 +393,43 @@ void LogDiagnoser::decide() {
   result_.roots.assign(roots.begin(), roots.end());
 }
 
+// A rank that waits in nothing and is not to blame waits for data, of which its log says nothing:
+// as if it had left none.
+void LogDiagnoser::add_evidence() {
+  Evidence& evidence = result_.evidence;
+  evidence.name = log_.name;
+  evidence.format = log_.format;
+  evidence.ranks.resize(log_.ranks.size());
+  std::map<std::pair<std::string, std::vector<std::uint32_t>>, std::uint32_t> group_of;
+  for (const Waiting& waiting : waiting_) {
+    const std::string& name = log_.ranks[waiting.rank].ops[waiting.op].name;
+    std::vector<std::uint32_t> group = members(waiting.rank, name);
+    std::sort(group.begin(), group.end());
+    const auto [at, is_new] =
+        group_of.emplace(std::pair(name, group), static_cast<std::uint32_t>(group_of.size()));
+    if (is_new) evidence.groups.push_back({name, "", std::move(group)});
+    RankEvidence& rank = evidence.ranks[waiting.rank];
+    RecordedCall call;
+    call.group = at->second;
+    call.sequence = waiting.act;
+    call.ops.emplace_back();
+    call.ops.front().record = call.last_record = rank.calls.size();
+    call.ops.front().name = name;
+    rank.calls.push_back(std::move(call));
+    for (const std::uint32_t member : evidence.groups[at->second].ranks) {
+      if (!is_new || member >= evidence.ranks.size()) continue;
+      const std::int64_t least = waiting.act - 1;
+      const bool lacks = entered(member, name).value_or(0) < waiting.act;
+      evidence.ranks[member].progress.push_back(
+          {at->second, lacks ? least : waiting.act, least, least});
+    }
+  }
+  for (std::uint32_t rank = 0; rank < evidence.ranks.size(); ++rank) {
+    const bool is_root = std::binary_search(result_.roots.begin(), result_.roots.end(), rank);
+    evidence.ranks[rank].has_dump = is_root || !evidence.ranks[rank].calls.empty();
+  }
+}
+
 LaunchLogDiagnosis LogDiagnoser::run() {
   for (const LoggedRank& rank : log_.ranks) {
     std::map<std::string, std::uint32_t>& index = index_.emplace_back();
@@ -408,6 +446,7 @@ LaunchLogDiagnosis LogDiagnoser::run() {
   find_waiting();
   build_graph();
   decide();
+  add_evidence();
   for (const WaitEdge& edge : graph_.edges) result_.waits.push_back(describe(edge));
   return std::move(result_);
 }

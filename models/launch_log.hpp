@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/evidence.hpp"
 #include "models/explanation.hpp"
 
 namespace pipesim::models {
@@ -82,6 +83,8 @@ struct LaunchLogDiagnosis {
       roots;                  // ranks of the cycle, else those at which waits end, else `behind`
   std::vector<ActInfo> open;  // launches that were entered and not left
   bool has_groups = false;    // it is known who waits for whom in collectives
+  Evidence evidence;          // the collectives that ranks wait in, as calls; without known groups
+                              // there are none
 };
 
 LaunchLogDiagnosis diagnose(const LaunchLog& log, const LaunchLogHints& hints);

@@ -113,12 +113,6 @@ void find_place(StackGroup& group) {
 
 bool is_main(const std::string& thread) { return thread == "MainThread" || thread == "main"; }
 
-// A device waits because others wait: for a collective, most likely.
-bool waits_for_others(WaitPlace place) {
-  return place == WaitPlace::kCollective || place == WaitPlace::kMessage ||
-         place == WaitPlace::kCreation || place == WaitPlace::kDevice || place == WaitPlace::kStore;
-}
-
 void decide(StackDiagnosis& diagnosis) {
   std::set<std::uint32_t> waiting;
   std::set<std::uint32_t> others;
@@ -150,7 +144,66 @@ void decide(StackDiagnosis& diagnosis) {
   }
 }
 
+sim::WaitKind kind_of(WaitPlace place) {
+  switch (place) {
+    case WaitPlace::kCollective:
+      return sim::WaitKind::kPeerOfCollective;
+    case WaitPlace::kMessage:
+      return sim::WaitKind::kPeerOfMessage;
+    case WaitPlace::kCreation:
+      return sim::WaitKind::kCommunicatorCreation;
+    default:
+      return sim::WaitKind::kHostWait;
+  }
+}
+
+// Of many odd ones the first ones stand for the rest.
+void add_waits(StackDiagnosis& diagnosis) {
+  constexpr std::size_t kMostRoots = 16;
+  Explanation& explanation = diagnosis.explanation;
+  explanation.verdict = sim::Verdict::kLimit;
+  if (diagnosis.verdict != StackVerdict::kOddOnes) return;
+  explanation.verdict = sim::Verdict::kStarved;
+  explanation.cause = Cause::kAbsentMember;
+  std::vector<WaitParty> waiting;
+  std::vector<sim::WaitKind> kinds;
+  for (const StackGroup& group : diagnosis.groups) {
+    if (!waits_for_others(group.place)) continue;
+    for (const std::uint32_t rank : group.ranks) {
+      WaitParty party;
+      party.rank = party.act.rank = rank;
+      party.act.actor = sim::ActorId{static_cast<std::uint32_t>(waiting.size())};
+      party.act.op = group.op;
+      party.act.stream = party.act.thread = group.thread;
+      party.act.in_program = true;
+      party.act.stage = ActStage::kEntered;
+      waiting.push_back(std::move(party));
+      kinds.push_back(kind_of(group.place));
+    }
+  }
+  explanation.stuck = explanation.collateral = static_cast<std::uint32_t>(waiting.size());
+  for (std::size_t i = 0; i < waiting.size(); ++i) {
+    for (std::size_t r = 0; r < std::min(kMostRoots, diagnosis.roots.size()); ++r) {
+      Wait wait;
+      wait.from = waiting[i];
+      wait.to.kind = sim::WaitNodeKind::kRank;
+      wait.to.rank = diagnosis.roots[r];
+      wait.kind = kinds[i];
+      diagnosis.waits.push_back(std::move(wait));
+    }
+  }
+  for (std::size_t r = 0; r < std::min(kMostRoots, diagnosis.roots.size()); ++r) {
+    const Wait& first = diagnosis.waits[r];
+    explanation.roots.push_back({first.to, first, explanation.stuck});
+  }
+}
+
 }  // namespace
+
+bool waits_for_others(WaitPlace place) {
+  return place == WaitPlace::kCollective || place == WaitPlace::kMessage ||
+         place == WaitPlace::kCreation || place == WaitPlace::kDevice || place == WaitPlace::kStore;
+}
 
 std::string_view place_name(WaitPlace place) {
   switch (place) {
@@ -219,6 +272,7 @@ StackDiagnosis diagnose(const StackDumps& dumps) {
                             std::tuple(b.thread, a.ranks.size(), b.ranks.front());
                    });
   decide(diagnosis);
+  add_waits(diagnosis);
   return diagnosis;
 }
 

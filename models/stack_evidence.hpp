@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/explanation.hpp"
+
 namespace pipesim::models {
 
 /// "step (train.py:88)"; of native frames the place is a library.
@@ -70,7 +72,15 @@ struct StackDiagnosis {
   std::vector<StackGroup> groups;    // the largest of each thread first
   std::vector<std::uint32_t> roots;  // ranks to look at first
   std::uint32_t ranks = 0;
+  /// With kOddOnes the ranks that wait, each for every odd one: who is in which collective is not
+  /// in a stack. Else nobody is known to wait for anybody.
+  Explanation explanation;
+  std::vector<Wait> waits;
 };
+
+/// Whether who stands there waits for other ranks. A device does because others wait: for a
+/// collective, most likely.
+bool waits_for_others(WaitPlace place);
 
 /// Groups threads of one name by equal stacks. Only main threads count, where there are such.
 StackDiagnosis diagnose(const StackDumps& dumps);

@@ -143,4 +143,11 @@ std::string launch_log_text(const LaunchLogReport& report, const TextOptions& op
          stuck_text(end, options);
 }
 
+std::string difference_line(const models::CountDifference& difference) {
+  return fmt::format("rank {} {}: entered {} and launched {} in the log, {} and {} in the run",
+                     difference.rank, models::printable(difference.op), difference.logged_entered,
+                     difference.logged_launched, difference.simulated_entered,
+                     difference.simulated_launched);
+}
+
 }  // namespace pipesim::viz

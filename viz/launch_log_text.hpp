@@ -23,4 +23,7 @@ std::string launch_log_text(const LaunchLogReport& report, const TextOptions& op
 /// One JSON object with a line end. docs/json.md describes every key.
 std::string launch_log_json(const LaunchLogReport& report);
 
+/// What a log and the run of a scenario do not agree on, in one line.
+std::string difference_line(const models::CountDifference& difference);
+
 }  // namespace pipesim::viz

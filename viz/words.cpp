@@ -180,7 +180,9 @@ std::string fingerprint_text(std::uint64_t fingerprint) {
   return fmt::format("{:016x}", fingerprint);
 }
 
-std::string act_text(const ActInfo& act) { return fmt::format("{}#{}", act.op, act.act); }
+std::string act_text(const ActInfo& act) {
+  return act.act == 0 ? act.op : fmt::format("{}#{}", act.op, act.act);
+}
 
 std::string party_text(const WaitParty& party) {
   switch (party.kind) {

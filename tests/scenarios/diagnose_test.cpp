@@ -67,6 +67,31 @@ TEST_CASE("the logs of the Swin hang give its table and its ranks", "[diagnose]"
   CHECK(alone["root_ranks"] == json({0, 1}));
 }
 
+// oneflow.md, section 3: rank 0 waits in the forward's all-gather of micro-batch 3, rank 1 in the
+// backward's of micro-batch 1.
+TEST_CASE("the logs of the Swin hang are a scenario that hangs in the same collectives",
+          "[diagnose]") {
+  const testing::Folder folder;
+  const std::string scenario = folder / "heart.yaml";
+  CHECK(command({"run", kSwin, "--log", folder / "all.log"}).code == 1);
+  CHECK(command({"diagnose", "oneflow", folder / "all.log", "--scenario", kSwin, "--as-scenario",
+                 scenario})
+            .code == 1);
+  CHECK(command({"test", scenario}).code == 0);
+  const json run = json::parse(command({"run", scenario, "--json"}).out);
+  CHECK(run["verdict"] == "deadlock");
+  CHECK(ranks_of_cycle(run) == std::set<int>{0, 1});
+  std::set<std::string> collectives;
+  for (const json& wait : run["cycle"]) {
+    const std::string op = wait["op"];
+    if (testing::contains(op, "nccl")) {
+      collectives.insert(std::to_string(wait["rank"].get<int>()) + " " + op);
+    }
+  }
+  CHECK(collectives ==
+        std::set<std::string>{"0 all_reduce pgnccl_1998", "1 all_reduce pgnccl_2108"});
+}
+
 TEST_CASE("a log of another run ends elsewhere, and of one that completes nothing is wrong",
           "[diagnose]") {
   const testing::Folder folder;

@@ -81,8 +81,8 @@ TEST_CASE("stacks of run are read back, and idle threads are no odd ones",
   const std::string alike =
       command({"run", "scenarios/two_groups_opposite_order.yaml", "--stacks"}).out;
   CHECK(command({"diagnose", "stacks", "-"}, alike).code == 3);
-  CHECK(contains(command({"diagnose", "stacks", "-", "--dot", "x"}).err,
-                 "--dot, --draw and --html are for dumps and logs: stacks give no graph"));
+  CHECK(contains(command({"diagnose", "boxing", "-", "--dot", "x"}).err,
+                 "--dot, --draw and --html are not for boxings: they wait for nobody"));
 }
 
 TEST_CASE("usage of compare is checked, and an end is the same as itself",
@@ -96,7 +96,7 @@ TEST_CASE("usage of compare is checked, and an end is the same as itself",
       contains(other.out, "They do not stand in the same place:\n  they have not as many ranks\n"));
   CHECK(contains(command({"compare", kDumps}).err, "'pipesim compare' takes two ends, found 1"));
   CHECK(contains(command({"compare", kDumps, kDumps, "--kind", "x"}).err,
-                 "--kind is flight-recorder or nccl-log, found 'x'"));
+                 "--kind is one of flight-recorder, nccl-log, oneflow, boxing, stacks, found 'x'"));
   CHECK(command({"compare", kDumps, "none.yaml"}).code == 74);
   CHECK(command({"compare", "--help"}).code == 0);
 }
@@ -131,4 +131,157 @@ TEST_CASE("the graph of evidence is drawn, and shown on a page", "[app][diagnose
   const auto refused = command({"diagnose", "flight-recorder", kDumps, "--draw", "hang.jpg"});
   CHECK(refused.code == 2);
   CHECK(contains(refused.err, "'hang.jpg' does not say what to draw"));
+}
+
+TEST_CASE("what a log says of collectives is a scenario that hangs alike",
+          "[app][diagnose_command]") {
+  const testing::Folder folder;
+  // The forward's collective of rank 0 is on its device, rank 1 stands in the backward's, and each
+  // waits for the other rank.
+  const std::string scenario = folder / "hang.yaml";
+  const auto told = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"diagnose", "oneflow", folder.path(), "--as-scenario",
+                                      scenario};
+    words.insert(words.end(), more.begin(), more.end());
+    return command(words);
+  };
+  folder.write("rank_0.log",
+               "I1122 10:00:00.000000 7 k.cpp:1] before: nccl-f\nI1122 10:00:00.000000 7 k.cpp:1] "
+               "after: nccl-f\n");
+  folder.write("rank_1.log", "I1122 10:00:00.000000 7 k.cpp:1] before: nccl-b\n");
+  const auto without = told({});
+  CHECK(contains(without.out, "No scenario is written"));
+  const auto with = told({"--group", "0,1"});
+  CHECK(with.code == 1);
+  const auto ran = command({"run", scenario});
+  CHECK(ran.code == 1);
+  CHECK(contains(ran.out, "DEADLOCK"));
+  CHECK(contains(ran.out, "all_reduce pgnccl_f#1"));
+  CHECK(contains(ran.out, "all_reduce pgnccl_b#1"));
+  CHECK(command({"test", scenario}).code == 0);
+}
+
+TEST_CASE("a rank that is behind in a log never comes in its scenario", "[app][diagnose_command]") {
+  const testing::Folder folder;
+  // Rank 2 has launched nothing of the second round. Rank 1 has not entered the collective either,
+  // but is not behind: it may wait for data, and is not to blame.
+  folder.write("rank_0.log",
+               "I1122 10:00:00.000000 7 k.cpp:1] before: F\nI1122 10:00:00.000000 7 k.cpp:1] "
+               "after: F\nI1122 10:00:00.000000 7 k.cpp:1] before: nccl\nI1122 10:00:00.000000 7 "
+               "k.cpp:1] after: nccl\n"
+               "I1122 10:00:00.000000 7 k.cpp:1] before: F\nI1122 10:00:00.000000 7 k.cpp:1] "
+               "after: F\nI1122 10:00:00.000000 7 k.cpp:1] before: nccl\nI1122 10:00:00.000000 7 "
+               "k.cpp:1] after: nccl\n");
+  folder.write("rank_1.log",
+               "I1122 10:00:00.000000 7 k.cpp:1] before: F\nI1122 10:00:00.000000 7 k.cpp:1] "
+               "after: F\nI1122 10:00:00.000000 7 k.cpp:1] before: nccl\nI1122 10:00:00.000000 7 "
+               "k.cpp:1] after: nccl\nI1122 10:00:00.000000 7 k.cpp:1] before: F\nI1122 "
+               "10:00:00.000000 7 k.cpp:1] after: F\n");
+  folder.write(
+      "rank_2.log",
+      "I1122 10:00:00.000000 7 k.cpp:1] before: F\nI1122 10:00:00.000000 7 k.cpp:1] after: F\n");
+  const std::string scenario = folder / "hang.yaml";
+  CHECK(command({"diagnose", "oneflow", folder.path(), "--group", "0-2", "--as-scenario", scenario})
+            .code == 1);
+  CHECK(contains(testing::file_text(scenario), "expect: {verdict: starved, roots: [2]}"));
+  CHECK(command({"test", scenario}).code == 0);
+}
+
+TEST_CASE("ends of all kinds are compared", "[app][diagnose_command]") {
+  const testing::Folder folder;
+  const std::string swin = "scenarios/swin_2x2x2.yaml";
+  const std::string log = folder / "swin.log";
+  CHECK(command({"run", swin, "--log", log}).code == 1);
+  const auto same = command({"compare", swin, log});
+  CHECK(same.out == swin + ": deadlock, 8 ranks; to blame: ranks 0 and 1\n" + log +
+                        ": deadlock, 8 ranks; to blame: ranks 0 and 1\n"
+                        "They stand in the same place.\n");
+  CHECK(same.code == 0);
+  const auto fixed = command({"compare", log, swin, "--set", "bwd_dst_buffer=backward"});
+  CHECK(fixed.code == 1);
+  CHECK(contains(fixed.out, "  the verdicts differ\n"));
+  // Of the run all four micro-batches are through, of the log two (oneflow.md, section 3).
+  CHECK(contains(fixed.out,
+                 "  rank 0 F3: entered 2 and launched 2 in the log, 4 and 4 in the run\n"));
+  // Two logs, of which one ended in another step: numbers do not count, places do.
+  folder.write("a.log",
+               "0: I1122 10:00:00.000000 7 k.cpp:1] before: F\n0: I1122 10:00:00.000000 7 k.cpp:1] "
+               "after: F\n0: I1122 10:00:00.000000 7 k.cpp:1] before: nccl\n1: I1122 "
+               "10:00:00.000000 7 k.cpp:1] before: F\n");
+  folder.write("b.log",
+               "0: I1122 10:00:00.000000 7 k.cpp:1] before: F\n0: I1122 10:00:00.000000 7 k.cpp:1] "
+               "after: F\n0: I1122 10:00:00.000000 7 k.cpp:1] before: nccl\n0: I1122 "
+               "10:00:00.000000 7 k.cpp:1] after: nccl\n"
+               "0: I1122 10:00:00.000000 7 k.cpp:1] before: F\n0: I1122 10:00:00.000000 7 k.cpp:1] "
+               "after: F\n0: I1122 10:00:00.000000 7 k.cpp:1] before: nccl\n"
+               "1: I1122 10:00:00.000000 7 k.cpp:1] before: F\n1: I1122 10:00:00.000000 7 k.cpp:1] "
+               "after: F\n1: I1122 10:00:00.000000 7 k.cpp:1] before: nccl\n1: I1122 "
+               "10:00:00.000000 7 k.cpp:1] after: nccl\n"
+               "1: I1122 10:00:00.000000 7 k.cpp:1] before: F\n");
+  folder.write("c.log",
+               "0: I1122 10:00:00.000000 7 k.cpp:1] before: F\n1: I1122 10:00:00.000000 7 k.cpp:1] "
+               "before: F\n1: I1122 10:00:00.000000 7 k.cpp:1] after: F\n1: I1122 10:00:00.000000 "
+               "7 k.cpp:1] before: nccl\n");
+  CHECK(command({"compare", folder / "a.log", folder / "b.log"}).code == 0);
+  const auto other = command({"compare", folder / "a.log", folder / "c.log"});
+  CHECK(other.code == 1);
+  CHECK(contains(other.out, "  rank 0 stands at nccl and at F\n"));
+}
+
+TEST_CASE("stacks are compared with each other, and with what says who is to blame",
+          "[app][diagnose_command]") {
+  const testing::Folder folder;
+  const std::string stacks = "tests/golden/diagnose_stacks/srun.txt";
+  CHECK(command({"compare", stacks, stacks}).code == 0);
+  // Rank 2 never comes to an all_reduce of four: the odd one out.
+  folder.write("job.yaml", R"(
+schema: 1
+ranks: 4
+groups: {world: all}
+programs:
+  - {on: [0, 1, 3], do: [{all_reduce: world, bytes: 8B}, {synchronize: device}]}
+  - {on: 2, do: []}
+)");
+  const auto alike = command({"compare", folder / "job.yaml", stacks});
+  CHECK(alike.code == 0);
+  CHECK(contains(alike.out, "odd ones out, 4 ranks; to blame: rank 2\n"));
+  folder.write("other.yaml", R"(
+schema: 1
+ranks: 4
+groups: {world: all}
+programs:
+  - {on: [0, 1, 2], do: [{all_reduce: world, bytes: 8B}, {synchronize: device}]}
+  - {on: 3, do: []}
+)");
+  const auto differs = command({"compare", stacks, folder / "other.yaml"});
+  CHECK(differs.code == 1);
+  CHECK(contains(differs.out, "  other ranks are to blame\n"));
+  CHECK(contains(differs.out, "  ranks 2 and 3 wait in one and not in the other\n"));
+}
+
+TEST_CASE("who stands elsewhere is drawn, and shown on a page", "[app][diagnose_command]") {
+  const testing::Folder folder;
+  const std::string stacks = "tests/golden/diagnose_stacks/srun.txt";
+  const std::string dot = folder / "odd.dot";
+  const std::string html = folder / "odd.html";
+  CHECK(command({"diagnose", "stacks", stacks, "--dot", dot, "--html", html}).code == 1);
+  const std::string graph = testing::file_text(dot);
+  CHECK(contains(graph, "srun.txt: odd ones out"));
+  CHECK(contains(graph, "rank 2 never comes to all_reduce"));
+  const std::string page = testing::file_text(html);
+  CHECK(contains(page, "load_config (data.py:40)"));
+  CHECK(contains(command({"diagnose", "stacks", stacks, "--as-scenario", "x.yaml"}).err,
+                 "--as-scenario is for dumps and logs"));
+}
+
+TEST_CASE("boxings are data too", "[app][diagnose_command]") {
+  const std::string log =
+      command({"opt", "scenarios/swin_2x2x2_from_model.yaml", "--explain-boxing"}).out;
+  const auto json = command({"diagnose", "boxing", "-", "--json"}, log);
+  CHECK(json.code == 1);
+  CHECK(contains(json.out, "\"verdict\": \"partial sums from broadcasts\""));
+  CHECK(contains(json.out, "\"from_op\": \"Repeat-block11-gather_nd-bias_table\""));
+  CHECK(contains(
+      command({"compare", "tests/golden/diagnose_stacks/srun.txt", "x", "--kind", "boxing"}).err,
+      "a boxing log is no end of a job"));
 }

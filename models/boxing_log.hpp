@@ -1,0 +1,27 @@
+// How tensors get from the signature of their producer to that of their consumer, as OneFlow logged
+// it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+namespace pipesim::models {
+
+/// One row, as it stands in the log; of an eager boxing a step of its way, without ops.
+struct LoggedBoxing {
+  std::size_t line = 0;
+  std::string producer;
+  std::string consumer;
+  std::string placement;  // of the consumer
+  std::string from;       // "(B, B)"
+  std::string to;
+  std::string tensor;
+  std::string shape;
+  std::string builder;
+
+  /// Whether a dimension of the placement goes from broadcast to partial sum: then some ranks read
+  /// the tensor and the others zeros, which differ in what they wait for.
+  bool makes_partial_sum() const;
+};
+
+}  // namespace pipesim::models
