@@ -133,7 +133,7 @@ TEST_CASE("sends that all wait for their receives are a ring", "[models][diagnos
   CHECK(found.explanation.verdict == sim::Verdict::kDeadlock);
   REQUIRE(found.explanation.cycle.size() == 4);
   CHECK(told(found.explanation.cycle[0]) ==
-        "rank 0 send to 1 pp#1 -peer of a message-> rank 1 send to 2 pp#1 for recv from 0 pp#0");
+        "rank 0 send to 1 pp#1 -peer of a message-> rank 1 send to 2 pp#1 for recv from 0 pp");
 }
 
 TEST_CASE("a call behind another of its stream waits for that", "[models][diagnosis]") {
