@@ -32,6 +32,7 @@
 #include "app/man_page.hpp"
 #include "app/new_command.hpp"
 #include "app/opt_command.hpp"
+#include "app/reduce_command.hpp"
 #include "app/run_command.hpp"
 #include "app/shard.hpp"
 #include "app/starting_scenarios.hpp"
@@ -326,6 +327,45 @@ constexpr std::string_view kWhyHelp =
     "reached\n"
     "first, 74 a file could not be read, 130 interrupted.\n"
     "\n";
+
+po::options_description reduce_options() {
+  po::options_description options("Options");
+  auto add = options.add_options();
+  add("output,o", po::value<std::string>()->value_name("FILE"),
+      "write the small scenario there, not to standard output");
+  add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
+      "set a parameter of the scenario; may be given several times");
+  add_patch(add);
+  add("json", "with -o: print what was done as JSON (docs/json.md)");
+  add("color", po::value<std::string>()->value_name("WHEN"),
+      "auto (the default), always or never; NO_COLOR is respected");
+  add("help,h", "print this help");
+  return options;
+}
+
+constexpr std::string_view kReduceHelp =
+    "Usage: pipesim reduce FILE [options]\n"
+    "\n"
+    "Makes the hanging scenario in FILE (- is standard input) smaller while its hang stays the "
+    "same\n"
+    "(docs/reduce.md): fewer ranks, micro-batches, actors, waits and times, for a bug report. What "
+    "is\n"
+    "left has no parameters, and expects its verdict.\n"
+    "\n"
+    "Examples:\n"
+    "  pipesim reduce scenarios/swin_2x2x2.yaml -o small.yaml && pipesim run small.yaml\n"
+    "  pipesim reduce job.yaml --set dp=8 > small.yaml\n"
+    "\n"
+    "Exit code: 0 written, 2 bad input or usage, or nothing that hangs, 74 a file could not be "
+    "read or\n"
+    "written, 130 interrupted: what was reached is written.\n"
+    "\n";
+
+std::string help_of_reduce() {
+  std::ostringstream text;
+  text << kReduceHelp << reduce_options();
+  return text.str();
+}
 
 std::string help_of_why() {
   std::ostringstream text;
@@ -1076,6 +1116,24 @@ int command_check(const Arguments& arguments, const Console& console) {
   return run_check(command, coloured(console, values));
 }
 
+int command_reduce(const Arguments& arguments, const Console& console) {
+  const po::variables_map values = parse(arguments, reduce_options());
+  if (values.count("help") > 0) {
+    console.out << help_of_reduce();
+    return kExitGood;
+  }
+  ReduceCommand command;
+  command.files = scenario_files_of(values, "reduce");
+  if (is_goal_path(command.files.path)) {
+    throw UsageError("'pipesim reduce' takes scenarios: a GOAL file has no parts that it drops");
+  }
+  command.output = text_of(values, "output");
+  command.json = values.count("json") > 0;
+  if (command.output == "-") command.output.reset();
+  if (command.json && !command.output) throw UsageError("--json needs -o FILE for the scenario");
+  return run_reduce(command, coloured(console, values));
+}
+
 int command_why(const Arguments& arguments, const Console& console) {
   const po::variables_map values = parse(arguments, why_options());
   if (values.count("help") > 0) {
@@ -1614,6 +1672,8 @@ constexpr std::array kCommands = {
             kCheckHelp, check_options},
     Command{"explain", "open an end state that run has saved, and report as run did",
             command_explain, kExplainHelp, explain_options},
+    Command{"reduce", "make a hanging scenario smaller while it hangs alike", command_reduce,
+            kReduceHelp, reduce_options},
     Command{"why", "say why one act is not done", command_why, kWhyHelp, why_options},
     Command{"diff", "compare two runs, or two settings of one scenario", command_diff, kDiffHelp,
             diff_options},

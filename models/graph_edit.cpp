@@ -165,6 +165,30 @@ void keep_threads(TaskGraph& graph, const std::vector<bool>& keep) {
   for (ActorTemplate& actor : graph.actors) point_to(actor.thread, indices);
 }
 
+void keep_groups(TaskGraph& graph, const std::vector<bool>& keep) {
+  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
+  erase_others(graph.groups, keep);
+  for_each_group_used(graph, [&](std::uint32_t& index) { point_to(index, indices); });
+}
+
+void keep_communicators(TaskGraph& graph, const std::vector<bool>& keep) {
+  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
+  erase_others(graph.communicators, keep);
+  for_each_communicator_used(graph, [&](std::uint32_t& index) { point_to(index, indices); });
+}
+
+void keep_events(TaskGraph& graph, const std::vector<bool>& keep) {
+  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
+  erase_others(graph.events, keep);
+  for_each_event_used(graph, [&](std::uint32_t& index) { point_to(index, indices); });
+}
+
+void keep_phases(TaskGraph& graph, const std::vector<bool>& keep) {
+  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
+  erase_others(graph.phases, keep);
+  for_each_phase_used(graph, [&](std::uint32_t& index) { point_to(index, indices); });
+}
+
 void keep_registers(TaskGraph& graph, std::uint32_t actor, const std::vector<bool>& keep) {
   const std::vector<std::uint32_t> indices = indices_of_kept(keep);
   erase_others(graph.actors[actor].registers, keep);

@@ -56,9 +56,13 @@ void insert_actor(TaskGraph& graph, std::uint32_t index, ActorTemplate actor);
 /// Takes out the actors for which `keep` (one for each) is false, with all that reads them.
 void keep_actors(TaskGraph& graph, const std::vector<bool>& keep);
 
-/// The same for streams, threads and registers; nothing that is kept may refer to what is not.
+/// The same for streams, threads, groups and so on; nothing that is kept may refer to what is not.
 void keep_streams(TaskGraph& graph, const std::vector<bool>& keep);
 void keep_threads(TaskGraph& graph, const std::vector<bool>& keep);
+void keep_groups(TaskGraph& graph, const std::vector<bool>& keep);
+void keep_communicators(TaskGraph& graph, const std::vector<bool>& keep);
+void keep_events(TaskGraph& graph, const std::vector<bool>& keep);
+void keep_phases(TaskGraph& graph, const std::vector<bool>& keep);
 void keep_registers(TaskGraph& graph, std::uint32_t actor, const std::vector<bool>& keep);
 
 /// Adds a stream with a host thread of its name, and returns its index.
@@ -72,6 +76,37 @@ void for_each_read_of(TaskGraph& graph, std::uint32_t actor, Visit visit) {
       if (read.actor == actor) visit(reader, read);
     }
   }
+}
+
+/// Call `visit(index)` for each index of a group, communicator, event or phase that is referred to;
+/// one may be kNoIndex.
+template <typename Graph, typename Visit>
+void for_each_group_used(Graph& graph, Visit visit) {
+  for (auto& communicator : graph.communicators) visit(communicator.group);
+  for (auto& actor : graph.actors) {
+    if (actor.collective) visit(actor.collective->group);
+    for (auto& read : actor.reads) visit(read.group);
+  }
+}
+template <typename Graph, typename Visit>
+void for_each_communicator_used(Graph& graph, Visit visit) {
+  for (auto& actor : graph.actors) {
+    if (actor.collective) visit(actor.collective->communicator);
+    if (!actor.step) continue;
+    visit(actor.step->communicator);
+    for (auto& call : actor.step->calls) visit(call.communicator);
+  }
+  for (auto& fault : graph.faults.denied) visit(fault.communicator);
+}
+template <typename Graph, typename Visit>
+void for_each_event_used(Graph& graph, Visit visit) {
+  for (auto& actor : graph.actors) {
+    if (actor.step) visit(actor.step->event);
+  }
+}
+template <typename Graph, typename Visit>
+void for_each_phase_used(Graph& graph, Visit visit) {
+  for (auto& actor : graph.actors) visit(actor.phase);
 }
 
 /// Brings what a pass may do in any order into the order of files: an actor reads data first, then
