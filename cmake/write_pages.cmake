@@ -1,24 +1,24 @@
 # Run by `cmake --install`: the man pages, and the completion of shells, as the program prints them.
 #
-# In: program; folder, in which they are written.
+# In: pipesim_program; folder, in which they are written.
 
 function(pipesim_write file)
   execute_process(
-    COMMAND "${program}" ${ARGN}
+    COMMAND "${pipesim_program}" ${ARGN}
     OUTPUT_FILE "${folder}/${file}"
     RESULT_VARIABLE status)
   if(NOT status EQUAL 0)
-    message(FATAL_ERROR "${program} ${ARGN}: ${status}")
+    message(FATAL_ERROR "${pipesim_program} ${ARGN}: ${status}")
   endif()
 endfunction()
 
 execute_process(
-  COMMAND "${program}" help --list
+  COMMAND "${pipesim_program}" help --list
   OUTPUT_VARIABLE commands
   OUTPUT_STRIP_TRAILING_WHITESPACE
   RESULT_VARIABLE status)
 if(NOT status EQUAL 0)
-  message(FATAL_ERROR "${program} help --list: ${status}")
+  message(FATAL_ERROR "${pipesim_program} help --list: ${status}")
 endif()
 string(REPLACE "\n" ";" commands "${commands}")
 

@@ -4,6 +4,9 @@
 
 A block that begins with ```console holds commands, each after "$ ", and below each what it prints. They
 run at the root of the sources, with each PROGRAM called by its name.
+
+A page may also show files: a block that begins with ```yaml ring.yaml is the file of that name. The commands
+of such a page run in a folder of its own, in the order of the page, where each file is as it was last shown.
 """
 
 import os
@@ -20,35 +23,74 @@ PROGRAMS = [pathlib.Path(argument).resolve() for argument in sys.argv[1:]]
 del sys.argv[1:]
 
 
-def examples(page):
-    """Pairs of a command and what it prints."""
+def blocks(page):
+    """Of each block of a page what stands behind its ```, as words, and its text."""
     text = page.read_text(encoding="utf-8")
-    for block in re.findall(r"^```console\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
-        for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-            command, _, output = part.partition("\n")
-            yield command, output
+    for words, block in re.findall(r"^```(.*)\n((?:.*\n)*?)```$", text, re.MULTILINE):
+        yield words.split(), block
+
+
+def examples(block):
+    """Pairs of a command and what it prints."""
+    for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
+        command, _, output = part.partition("\n")
+        yield command, output
 
 
 class Examples(unittest.TestCase):
     maxDiff = None
 
-    def test_what_is_shown_is_what_is_printed(self):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory(prefix="pipesim_examples_")
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+        programs = self.folder / "bin"
+        programs.mkdir()
+        for program in PROGRAMS:
+            (programs / program.name).symlink_to(program)
+        self.environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "LC_ALL": "C"}
+
+    def folder_of(self, page):
+        """Where the commands of a page run."""
+        if all(len(words) < 2 for words, _ in blocks(page)):
+            return ROOT
+        folder = self.folder / page.stem
+        folder.mkdir()
+        return folder
+
+    def run_page(self, page):
+        """How many commands the page has; all of them do as it says."""
         count = 0
-        with tempfile.TemporaryDirectory() as folder:
-            for program in PROGRAMS:
-                (pathlib.Path(folder) / program.name).symlink_to(program)
-            environment = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "LC_ALL": "C"}
-            for page in PAGES:
-                for command, output in examples(page):
-                    with self.subTest(page=page.name, command=command):
-                        run = subprocess.run(
-                            command, shell=True, cwd=ROOT, env=environment, check=False,
-                            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                            stderr=subprocess.STDOUT, text=True, encoding="utf-8",
-                        )
-                        self.assertEqual(output, run.stdout)
-                        count += 1
-        self.assertGreaterEqual(count, 5)
+        folder = self.folder_of(page)
+        for words, block in blocks(page):
+            if len(words) == 2:
+                file = folder / words[1]
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(block, encoding="utf-8")
+            if words != ["console"]:
+                continue
+            for command, output in examples(block):
+                with self.subTest(page=page.name, command=command):
+                    run = subprocess.run(
+                        command, shell=True, cwd=folder, env=self.environment, check=False,
+                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                        stderr=subprocess.STDOUT, text=True, encoding="utf-8",
+                    )  # fmt: skip
+                    self.assertEqual(output, run.stdout)
+                    count += 1
+        return count
+
+    def test_what_is_shown_is_what_is_printed(self):
+        self.assertGreaterEqual(sum(map(self.run_page, PAGES)), 60)
+
+    def test_the_files_of_a_page_are_seen(self):
+        page = self.folder / "page.md"
+        page.write_text(
+            "```yaml a/b.yaml\nfirst\n```\n\n```console\n$ cat a/b.yaml\nfirst\n$ pwd -P | sed 's:.*/::'\npage\n"
+            "```\n\n```yaml a/b.yaml\nsecond\n```\n\n```console\n$ cat a/b.yaml\nsecond\n```\n",
+            encoding="utf-8",
+        )
+        self.assertEqual(3, self.run_page(page))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/catch.hpp"
@@ -29,7 +30,7 @@ struct Kept {
 
 Kept kept(const std::string& text) { return Kept(testing::scenario_of(text).graph); }
 
-const Lane& lane_of(const Timeline& timeline, std::uint32_t rank, const std::string& name) {
+const Lane& lane_of(const Timeline& timeline, std::uint32_t rank, std::string_view name) {
   const auto found =
       std::find_if(timeline.lanes.begin(), timeline.lanes.end(),
                    [&](const Lane& lane) { return lane.rank == rank && lane.name == name; });

@@ -122,8 +122,8 @@ TEST_CASE("an act is as long as it takes", "[viz][scene]") {
     width.push_back(std::stod((*i)[4]));
   }
   REQUIRE(names == std::vector<std::string>{"a", "b"});
-  CHECK(width[1] == Approx(3 * width[0]).epsilon(0.001));
-  CHECK(left[1] == Approx(left[0] + width[0]).epsilon(0.001));
+  CHECK_THAT(width[1], Catch::Matchers::WithinRel(3 * width[0], 0.001));
+  CHECK_THAT(left[1], Catch::Matchers::WithinRel(left[0] + width[0], 0.001));
   CHECK(svg.find("COMPLETED at 40 us") != std::string::npos);
 }
 
