@@ -60,6 +60,14 @@ if(PIPESIM_SANITIZE)
   target_link_options(pipesim_flags INTERFACE ${sanitizer_flags})
 endif()
 
+# libFuzzer is led by which code an input reaches, so all of ours is compiled to tell.
+if(PIPESIM_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "PIPESIM_FUZZ needs clang, which has libFuzzer")
+  endif()
+  target_compile_options(pipesim_flags INTERFACE -fsanitize=fuzzer-no-link)
+endif()
+
 # Applies the flags to one of our targets: to its own compilation only, not to who uses it.
 function(pipesim_use_flags target)
   set_target_properties(${target} PROPERTIES CXX_EXTENSIONS OFF)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <utility>
 
 #include "models/names.hpp"
@@ -369,18 +370,14 @@ std::uint32_t Explainer::steps_in(const sim::Thread& thread, std::uint32_t begin
 
 // Where no phases are named, streams have to do: people count in acts then.
 void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& actors) const {
-  std::vector<std::pair<sim::StreamId, Progress>> streams;
+  const std::size_t first = report.progress.size();
+  std::map<sim::StreamId, std::size_t> index_of;  // of streams, behind `first`
   for (const ActorId actor : actors) {
     const sim::StreamId stream = plan_.actors[actor].stream;
     if (!stream.valid() || is_implied(names_.actor(actor))) continue;
-    auto found = std::find_if(streams.begin(), streams.end(),
-                              [&](const auto& known) { return known.first == stream; });
-    if (found == streams.end()) {
-      streams.emplace_back(stream, Progress());
-      found = streams.end() - 1;
-      found->second.what = names_.stream(stream);
-    }
-    Progress& progress = found->second;
+    const auto [index, is_new] = index_of.emplace(stream, index_of.size());
+    if (is_new) report.progress.emplace_back().what = names_.stream(stream);
+    Progress& progress = report.progress[first + index->second];
     progress.steps = progress.steps || names_.actor(actor).step.has_value();
     const std::uint32_t done = state_.actors[actor].done;
     progress.done += done;
@@ -390,7 +387,6 @@ void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& acto
     progress.stuck = describe_act(graph_, lowered_, state_, actor, done);
     progress.wait = first_wait(actor, done);
   }
-  for (auto& [stream, progress] : streams) report.progress.push_back(std::move(progress));
 }
 
 std::optional<Wait> Explainer::first_wait(ActorId actor, std::uint32_t k) const {

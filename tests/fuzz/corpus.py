@@ -1,0 +1,158 @@
+"""Gathers inputs for the fuzz targets from what the repository has anyway.
+
+    tests/fuzz/corpus.py FOLDER
+
+Makes FOLDER/TARGET/NAME for each target: sample files, and every text in the source of the tests of
+a reader, which is where its odd cases stand. Nothing of it is kept in the repository. Also makes
+FOLDER/scenario.dict, the keys of the scenario format.
+"""
+
+import ast
+import glob
+import hashlib
+import json
+import os
+import re
+import sys
+
+SCENARIOS = ["scenarios/*.yaml", "tests/golden/*/*.yaml", "tests/consumer/*.yaml"]
+SCENARIO_TESTS = [
+    "tests/unit/formats/*_reader_test.cpp",
+    "tests/unit/formats/*_writer_test.cpp",
+    "tests/unit/models/*_test.cpp",
+    "tests/unit/app/*_test.cpp",
+    "tests/scenarios/*_test.cpp",
+    "app/starting_scenarios.cpp",
+    "docs/*.md",
+]
+
+# Target: files that are inputs; C++ files whose texts are.
+SOURCES = {
+    "scenario": (SCENARIOS, SCENARIO_TESTS + ["tests/unit/formats/patch_test.cpp"]),
+    "plan": (SCENARIOS, SCENARIO_TESTS),
+    "run": (SCENARIOS, SCENARIO_TESTS),
+    "explain": (SCENARIOS, SCENARIO_TESTS),
+    "expression": ([], ["tests/unit/formats/expression*_test.cpp", "tests/unit/models/expr_test.cpp"]),
+    "query": ([], ["tests/unit/app/*_test.cpp", "tests/unit/models/jitter_test.cpp",
+                   "tests/unit/models/passes_test.cpp",
+                   "tests/unit/models/parameter_sweep_test.cpp"]),
+    "schedule": (["tests/golden/*/*.csv"], ["tests/unit/formats/schedule_*_test.cpp",
+                                            "tests/unit/models/schedule_lowering_test.cpp",
+                                            "docs/schedules.md"]),
+    "goal": (["tests/golden/*/*.goal"], ["tests/unit/formats/goal_reader_test.cpp",
+                                         "tests/unit/app/goal_command_test.cpp", "docs/goal.md",
+                                         "tests/scenarios/goal_test.cpp"]),
+    "plan_dump": (["tests/golden/*/job_step_plan"], ["tests/unit/formats/oneflow_*_test.cpp",
+                                                     "tests/unit/formats/text_proto_test.cpp"]),
+    "state": ([], ["tests/unit/formats/state_file_test.cpp"]),
+    "order": ([], ["tests/unit/formats/order_file_test.cpp"]),
+    "sweep": ([], ["tests/unit/formats/sweep_file_test.cpp"]),
+    "report": (["tests/golden/*json/stdout"], ["tests/unit/formats/report_file_test.cpp"]),
+    "flight_recorder": (["tests/golden/*/dumps/*"],
+                        ["tests/unit/formats/flight_recorder_file_test.cpp",
+                         "tests/unit/formats/pickle_test.cpp",
+                         "tests/unit/app/diagnose_command_test.cpp"]),
+    "pickle": (["tests/golden/*/dumps/*"], ["tests/unit/formats/pickle_test.cpp"]),
+    "nccl_log": (["tests/golden/*/*.log"], ["tests/unit/formats/nccl_log_reader_test.cpp"]),
+    "launch_log": (["tests/golden/*/logs/*.log"], ["tests/unit/formats/launch_log_reader_test.cpp"]),
+    "stacks": (["tests/golden/*stacks*/stdout", "tests/golden/*stacks*/*.txt"],
+               ["tests/unit/formats/stack_reader_test.cpp"]),
+    "boxing": (["tests/golden/*/*.csv"], ["tests/unit/formats/boxing_reader_test.cpp"]),
+}
+
+# Of formats that no file in the repository has.
+WRITTEN = {
+    "order": ['{"pipesim_order": 1, "scenario": "x", "settings": [["acc", "4"]], "count": 2,\n'
+              ' "steps": [\n  {"event": "thread wakes", "id": 3, "what": "rank 0: a#1"},\n'
+              '  {"event": "op ends", "id": 7, "what": ""}\n]}\n'],
+    "query": ["12ms", "rank0:all_gather#3", "rank 0 all_gather#3", "10%", "free", "acc=1..9:2",
+              "3/64", "canonicalize,set-slots=Repeat:slots=4:register=ctrl"],
+}
+
+TEXT = re.compile(r'R"(?P<mark>\w*)\((?P<raw>.*?)\)(?P=mark)"|"(?P<text>(?:[^"\\\n]|\\.)*)"', re.DOTALL)
+LONGEST = 64 << 10
+
+
+def unescaped(text):
+    """What a C++ literal stands for."""
+    try:
+        return ast.literal_eval('b"' + text.encode("unicode_escape").decode().replace("\\\\", "\\") + '"')
+    except (SyntaxError, ValueError):
+        return text.encode()
+
+
+def examples_in(page):
+    """The blocks of code in Markdown."""
+    return [block.encode() for block in re.findall(r"^```\w*\n(.*?)^```", page, re.DOTALL | re.MULTILINE)]
+
+
+def texts_in(source):
+    """The literals of C++, those with only white space between them as one."""
+    result, end = [], -1
+    for found in TEXT.finditer(source):
+        raw = found.group("raw")
+        piece = raw.encode() if raw is not None else unescaped(found.group("text"))
+        if result and not source[end:found.start()].strip():
+            result[-1] += piece
+        else:
+            result.append(piece)
+        end = found.end()
+    return result
+
+
+def files_of(patterns):
+    return sorted(path for pattern in patterns for path in glob.glob(pattern) if os.path.isfile(path))
+
+
+def inputs_of(target):
+    samples, tests = SOURCES[target]
+    inputs, by_folder = [], {}
+    for path in files_of(samples):
+        with open(path, "rb") as file:
+            inputs.append(file.read())
+        by_folder.setdefault(os.path.dirname(path), []).append(inputs[-1])
+    # Files of one folder are often of one job: the ranks of a dump, a scenario and its patches.
+    inputs += [b"\n%%%\n".join(all) for all in by_folder.values() if len(all) > 1]
+    for path in files_of(tests):
+        with open(path, encoding="utf-8") as file:
+            inputs += (examples_in if path.endswith(".md") else texts_in)(file.read())
+    inputs += [text.encode() for text in WRITTEN.get(target, [])]
+    if target in ("scenario", "plan", "run", "explain"):
+        inputs = [text for text in inputs if b":" in text]
+    return [text for text in inputs if 0 < len(text) <= LONGEST]
+
+
+def names_in(schema):
+    """The keys of a JSON Schema, and the words that its values can be."""
+    names = set()
+    if isinstance(schema, dict):
+        names |= set(schema.get("properties", {}))
+        names |= {word for word in schema.get("enum", []) if isinstance(word, str)}
+        for value in schema.values():
+            names |= names_in(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            names |= names_in(value)
+    return names
+
+
+def main(folder):
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+    for target in SOURCES:
+        place = os.path.join(folder, target)
+        os.makedirs(place, exist_ok=True)
+        for text in inputs_of(target):
+            with open(os.path.join(place, hashlib.sha256(text).hexdigest()[:16]), "wb") as file:
+                file.write(text)
+    with open("formats/scenario.schema.json", encoding="utf-8") as file:
+        names = sorted(names_in(json.load(file)))
+    with open(os.path.join(folder, "scenario.dict"), "w", encoding="utf-8") as file:
+        for name in names:
+            if re.fullmatch(r"[\w -]+", name):
+                file.write('"%s"\n' % name)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(os.path.abspath(sys.argv[1]))

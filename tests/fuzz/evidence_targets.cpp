@@ -1,0 +1,132 @@
+// What real jobs leave behind. An input is several files, with lines "%%%" between them: rank 0's,
+// rank 1's and so on.
+#include <set>
+#include <string>
+
+#include "formats/boxing_reader.hpp"
+#include "formats/evidence_writer.hpp"
+#include "formats/flight_recorder_file.hpp"
+#include "formats/launch_log_reader.hpp"
+#include "formats/nccl_log_reader.hpp"
+#include "formats/pickle.hpp"
+#include "formats/stack_reader.hpp"
+#include "models/diagnosis.hpp"
+#include "models/launch_log.hpp"
+#include "models/stack_evidence.hpp"
+#include "tests/fuzz/target.hpp"
+#include "viz/diagnosis_text.hpp"
+#include "viz/launch_log_text.hpp"
+#include "viz/stack_groups_text.hpp"
+
+namespace pipesim::fuzz {
+namespace {
+
+// A job's ranks are as many as the largest that is named, and each is shown.
+constexpr std::size_t kMostRanks = 2'000;
+
+void explain(const models::Evidence& evidence) {
+  if (evidence.ranks.size() > kMostRanks) return;
+  const models::Diagnosis diagnosis = models::diagnose(evidence);
+  for (const bool all : {false, true}) {
+    viz::diagnosis_text({evidence, diagnosis, {}, all}, {});
+    viz::diagnosis_json({evidence, diagnosis, {}, all});
+  }
+  const std::string scenario = formats::write_evidence_scenario(evidence, diagnosis);
+  if (!scenario.empty()) require_scenario(scenario);
+}
+
+void flight_recorder(const std::string& bytes) {
+  std::vector<formats::FlightRecorderDump> dumps;
+  std::set<std::uint32_t> ranks;
+  std::uint32_t next = 0;
+  for (const std::string& part : parts(bytes)) {
+    models::Diagnostics diagnostics;
+    auto dump = formats::read_flight_recorder(part, next++, diagnostics);
+    require(dump.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
+    show(diagnostics, part);
+    if (!dump || !ranks.insert(dump->rank).second) continue;
+    if (dump->rank > kMostRanks) continue;
+    dumps.push_back(std::move(*dump));
+  }
+  if (!dumps.empty()) explain(formats::flight_recorder_evidence(dumps));
+}
+
+void pickle(const std::string& bytes) {
+  formats::PlainProblem problem;
+  const auto value = formats::read_pickle(bytes, problem);
+  require(value || problem.byte <= bytes.size(), "a problem behind the end");
+}
+
+void nccl_log(const std::string& bytes) {
+  formats::NcclLogReader reader;
+  bool any = false;
+  for (const std::string& part : parts(bytes)) {
+    models::Diagnostics diagnostics;
+    any = reader.read(part, diagnostics) || any;
+    show(diagnostics, part);
+  }
+  if (!any) return;
+  reader.notes();
+  explain(reader.evidence());
+}
+
+void launch_log(const std::string& bytes) {
+  formats::LaunchLogReader reader;
+  std::uint32_t next = 0;
+  bool any = false;
+  for (const std::string& part : parts(bytes)) {
+    models::Diagnostics diagnostics;
+    const std::string path = "rank_" + std::to_string(next++) + ".log";
+    any = reader.read(part, path, diagnostics) || any;
+    show(diagnostics, part);
+  }
+  if (!any) return;
+  const models::LaunchLog log = reader.take();
+  if (log.ranks.size() > kMostRanks) return;
+  models::LaunchLogHints hints;
+  hints.groups = {{0, 1}};
+  const models::LaunchLogDiagnosis diagnosis = models::diagnose(log, hints);
+  for (const bool all : {false, true}) {
+    viz::launch_log_text({log, diagnosis, {}, all}, {});
+    viz::launch_log_json({log, diagnosis, {}, all});
+  }
+}
+
+void stacks(const std::string& bytes) {
+  formats::StackReader reader;
+  bool any = false;
+  for (const std::string& part : parts(bytes)) {
+    models::Diagnostics diagnostics;
+    any = reader.read(part, "stacks", diagnostics) || any;
+    show(diagnostics, part);
+  }
+  if (!any) return;
+  const models::StackDumps dumps = reader.take();
+  const models::StackDiagnosis diagnosis = models::diagnose(dumps);
+  for (const bool all : {false, true}) {
+    viz::stack_groups_text({dumps, diagnosis, {}, all}, {});
+    viz::stack_groups_json({dumps, diagnosis, {}, all});
+  }
+}
+
+void boxing(const std::string& bytes) {
+  models::Diagnostics diagnostics;
+  const auto rows = formats::read_boxing(bytes, diagnostics);
+  require(rows.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
+  show(diagnostics, bytes);
+  if (!rows) return;
+  for (const formats::BoxingRow& row : *rows) row.makes_partial_sum();
+}
+
+}  // namespace
+
+std::vector<Target> evidence_targets() {
+  return {{"flight_recorder", flight_recorder},
+          {"pickle", pickle},
+          {"nccl_log", nccl_log},
+          {"launch_log", launch_log},
+          {"stacks", stacks},
+          {"boxing", boxing}};
+}
+
+}  // namespace pipesim::fuzz

@@ -1,0 +1,200 @@
+// Scenarios: read, changed by patches, written, laid out, run and explained.
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "app/act_query.hpp"
+#include "app/shard.hpp"
+#include "app/until.hpp"
+#include "formats/expression.hpp"
+#include "formats/figure_update.hpp"
+#include "formats/promela_writer.hpp"
+#include "formats/scenario_writer.hpp"
+#include "models/expectation.hpp"
+#include "models/jitter.hpp"
+#include "models/lint.hpp"
+#include "models/memory.hpp"
+#include "models/parameter_sweep.hpp"
+#include "models/pass_pipeline.hpp"
+#include "models/passes/shipped_passes.hpp"
+#include "models/pipeline_report.hpp"
+#include "models/remedies.hpp"
+#include "models/simulation.hpp"
+#include "models/timeline.hpp"
+#include "models/verifier.hpp"
+#include "tests/fuzz/target.hpp"
+#include "tests/twin/from_plan.hpp"
+#include "tests/twin/twin.hpp"
+#include "viz/json_report.hpp"
+#include "viz/lint_text.hpp"
+#include "viz/run_log.hpp"
+#include "viz/stack_dump.hpp"
+#include "viz/terminal_timeline.hpp"
+#include "viz/text_report.hpp"
+#include "viz/trace_json.hpp"
+
+namespace pipesim::fuzz {
+namespace {
+
+// What a fuzzer should not wait for: legal, and larger than what finds mistakes.
+constexpr std::uint64_t kMostActors = 5'000;
+constexpr std::uint64_t kMostActs = 50'000;
+constexpr std::uint64_t kMostActsOfTwin = 500;
+
+std::optional<formats::Scenario> read(const std::string& bytes) {
+  const std::vector<std::string> texts = parts(bytes);
+  formats::ReadOptions options;
+  for (std::size_t i = 1; i < texts.size(); ++i) options.patches.push_back({"patch", texts[i]});
+  models::Diagnostics diagnostics;
+  auto scenario = formats::read_scenario(texts[0], {}, diagnostics, options);
+  require(scenario.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
+  if (texts.size() == 1) show(diagnostics, bytes);
+  return scenario;
+}
+
+std::optional<models::Lowered> lower(const models::TaskGraph& graph, const std::string& text) {
+  std::uint64_t actors = graph.ranks;
+  for (const models::ActorTemplate& actor : graph.actors) actors += actor.on.size();
+  if (actors > kMostActors) return std::nullopt;
+  models::Diagnostics diagnostics;
+  auto lowered = models::lower(graph, diagnostics);
+  require(lowered.has_value() != diagnostics.has_errors(), "laid out, and with errors; or neither");
+  show(diagnostics, text);
+  return lowered;
+}
+
+std::uint64_t acts_of(const sim::Plan& plan) {
+  std::uint64_t acts = 0;
+  for (const sim::ActorId id : ids_of(plan.actors)) acts += plan.actors[id].acts;
+  return acts;
+}
+
+std::optional<models::Simulation> simulate(const std::string& bytes,
+                                           std::optional<formats::Scenario>& scenario,
+                                           const sim::RunOptions& options) {
+  scenario = read(bytes);
+  if (!scenario) return std::nullopt;
+  auto lowered = lower(scenario->graph, bytes);
+  if (!lowered || acts_of(lowered->plan) > kMostActs) return std::nullopt;
+  return models::simulate(scenario->graph, std::move(*lowered), options);
+}
+
+void read_and_write(const std::string& bytes) {
+  std::optional<formats::Scenario> scenario = read(bytes);
+  if (!scenario) return;
+  models::TaskGraph& graph = scenario->graph;
+  models::Diagnostics diagnostics;
+  require(models::verify_references(graph, diagnostics), "a reader's graph names what is not there");
+  graph.pipeline.reset();  // its programs are written instead
+  const std::string text = formats::write_scenario(graph);
+  const auto again = formats::read_scenario(text, {}, diagnostics);
+  if (!again) return;  // names of types that only a model has, and so on: the lowering tells
+  require(formats::write_scenario(again->graph) == text, "written twice, it differs");
+}
+
+void read_expression(const std::string& bytes) {
+  std::vector<formats::Parameter> parameters(2);
+  parameters[0].name = "acc";
+  parameters[0].value = formats::Value::number(4);
+  parameters[1].name = "mode";
+  parameters[1].value = {formats::ValueType::kWord, {}, "fast"};
+  const formats::Scope scope{&parameters, 8, true};
+  models::Diagnostics diagnostics;
+  const auto value = formats::parse_expression(bytes, {{1, 1}, false}, scope, diagnostics);
+  require(value.has_value() != diagnostics.has_errors(), "a value, and with errors; or neither");
+  show(diagnostics, bytes);
+  if (!value) return;
+  std::string why;
+  for (const std::uint32_t rank : {0U, 7U}) value->expr.value(rank, &why);
+  if (!value->expr.depends_on_rank()) formats::to_text(*value);
+}
+
+void plan(const std::string& bytes) {
+  const std::optional<formats::Scenario> scenario = read(bytes);
+  if (!scenario) return;
+  const auto lowered = lower(scenario->graph, bytes);
+  if (!lowered) return;
+  models::Diagnostics diagnostics;
+  const auto findings = models::lint(scenario->graph, diagnostics);
+  require(findings.has_value(), "it can be laid out, and lint says that it cannot");
+  viz::lint_json(*findings, scenario->graph.name);
+  show(viz::lint_diagnostics(*findings, scenario->graph.ranks), bytes);
+  if (acts_of(lowered->plan) > kMostActs) return;
+  if (formats::promela_obstacle(lowered->plan).empty()) formats::promela_tables(lowered->plan);
+}
+
+// The engine's sweep, its events, and the twin have to agree.
+void run(const std::string& bytes) {
+  std::optional<formats::Scenario> scenario;
+  const auto ours = simulate(bytes, scenario, {.engine = sim::EngineKind::kEvents});
+  if (!ours) return;
+  const sim::Plan& plan = ours->lowered.plan;
+  const sim::Outcome swept = sim::run(plan, {.engine = sim::EngineKind::kSweep});
+  require(swept.fingerprint.value(ours->explanation.verdict) == ours->explanation.fingerprint,
+          "sweep and events differ in times");
+  require(swept.end == ours->outcome.end, "sweep and events differ in their end");
+  sim::run(plan, {.jitter = {.permille = 500, .seed = 7}});
+  sim::run(plan, {.max_events = 20});
+  if (acts_of(plan) > kMostActsOfTwin || ours->outcome.end == sim::RunEnd::kTimeLimit) return;
+  const twin::Result twins = twin::simulate(twin::from_plan(plan));
+  require(static_cast<int>(twins.verdict) == static_cast<int>(ours->explanation.verdict),
+          "the twin has another verdict");
+  require(twins.fingerprint == ours->explanation.fingerprint, "the twin has other times");
+  require(twins.waits.size() == ours->waits.edges.size(), "the twin has other waits");
+}
+
+void explain(const std::string& bytes) {
+  std::optional<formats::Scenario> scenario;
+  const auto run = simulate(bytes, scenario, {.keep_act_times = true, .keep_log = true});
+  if (!run) return;
+  const models::TaskGraph& graph = scenario->graph;
+  viz::Report report{graph, run->explanation, {}, {}, {}, {}, {}};
+  for (const sim::WaitEdge& edge : run->waits.edges) {
+    report.all_waits.push_back(
+        models::describe_wait(graph, run->lowered, run->outcome.state, run->waits, edge));
+  }
+  report.misplacements = models::find_misplacements(graph, run->explanation);
+  report.remedies = models::find_remedies(graph, run->explanation, {}, 5'000);
+  report.pipeline = models::pipeline_report(graph, run->lowered, run->outcome);
+  report.memory = models::memory_report(graph, run->lowered, run->outcome);
+  viz::text_report(report, {});
+  viz::json_report(report);
+  viz::stack_dump(run->explanation, "input");
+  viz::run_log(graph, run->lowered, run->outcome);
+  const models::Timeline timeline = models::timeline(graph, *run);
+  viz::terminal_timeline(graph, *run, timeline, {});
+  const auto flows = models::flows(*run);
+  viz::TraceWriter(graph, *run, timeline, flows).write([](std::string_view) {});
+  for (const models::Expectation& expectation : scenario->expectations) {
+    models::unmet(expectation, graph, *run);
+    if (parts(bytes).size() > 1) continue;  // places are in other texts
+    formats::update_figures(bytes, formats::figures_of(expectation, graph, *run, true));
+  }
+}
+
+// What stands behind options of the command line.
+void query(const std::string& bytes) {
+  app::parse_act(bytes);
+  app::parse_until(bytes);
+  std::string problem;
+  app::parse_shard(bytes, [](const char*) -> const char* { return nullptr; }, problem);
+  if (const auto jitter = models::parse_jitter(bytes)) {
+    require(models::parse_jitter(models::jitter_text(*jitter)) == jitter,
+            "a jitter reads otherwise when it is written");
+  }
+  if (const auto variable = models::parse_variable(bytes, problem)) {
+    require(!variable->values.empty(), "a variable without values");
+  }
+  models::Diagnostics diagnostics;
+  models::parse_passes(bytes, models::shipped_passes(), diagnostics);
+  show(diagnostics, bytes);
+}
+
+}  // namespace
+
+std::vector<Target> scenario_targets() {
+  return {{"scenario", read_and_write}, {"expression", read_expression}, {"plan", plan},
+          {"run", run},                 {"explain", explain},            {"query", query}};
+}
+
+}  // namespace pipesim::fuzz
