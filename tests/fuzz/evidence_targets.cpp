@@ -115,7 +115,7 @@ void boxing(const std::string& bytes) {
   require(rows.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
   show(diagnostics, bytes);
   if (!rows) return;
-  for (const formats::BoxingRow& row : *rows) row.makes_partial_sum();
+  for (const models::LoggedBoxing& row : *rows) row.makes_partial_sum();
 }
 
 }  // namespace
