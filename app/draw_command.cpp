@@ -52,27 +52,28 @@ bool needs_times(Subject subject) {
   return subject == Subject::kTimeline || subject == Subject::kMemory;
 }
 
-std::string picture_of(const DrawCommand& command, const models::TaskGraph& graph,
-                       const models::Simulation& run, const models::RankSet& ranks) {
+// Of the scenario itself, which is not run for it.
+std::string picture_of_plan(const DrawCommand& command, const models::TaskGraph& graph,
+                            const models::Lowered& lowered, const models::RankSet& ranks) {
+  return command.subject == Subject::kStages
+             ? viz::draw_stages(graph, lowered, command.format)
+             : viz::draw_tasks(graph, lowered, ranks, !command.all, command.format);
+}
+
+std::string picture_of_run(const DrawCommand& command, const models::TaskGraph& graph,
+                           const models::Simulation& run, const models::RankSet& ranks) {
   const bool fold = !command.all;
-  switch (command.subject) {
-    case Subject::kTasks:
-      return viz::draw_tasks(graph, run.lowered, ranks, fold, command.format);
-    case Subject::kStages:
-      return viz::draw_stages(graph, run.lowered, command.format);
-    case Subject::kWaitFor:
-      return drawing_of_end(graph, run, command.all, command.format);
-    case Subject::kTimeline: {
-      models::TimelineOptions options;
-      options.ranks = ranks;
-      return viz::draw_timeline(graph, run, models::timeline(graph, run, options), fold)
-          .drawing(command.format);
-    }
-    case Subject::kMemory:
-      break;
+  if (command.subject == Subject::kWaitFor) {
+    return drawing_of_end(graph, run, command.all, command.format);
   }
-  const models::MemoryUse use = models::memory_over_time(graph, run.lowered, run.outcome);
-  return viz::draw_memory(graph, run, use, ranks, fold).drawing(command.format);
+  if (command.subject == Subject::kMemory) {
+    const models::MemoryUse use = models::memory_over_time(graph, run.lowered, run.outcome);
+    return viz::draw_memory(graph, run, use, ranks, fold).drawing(command.format);
+  }
+  models::TimelineOptions options;
+  options.ranks = ranks;
+  return viz::draw_timeline(graph, run, models::timeline(graph, run, options), fold)
+      .drawing(command.format);
 }
 
 }  // namespace
@@ -107,16 +108,19 @@ int run_draw(const DrawCommand& command, const Console& console) {
                                       lowered->plan.act_count, kMostActs));
     return complain();
   }
-  const models::Simulation run = [&] {
+  const bool is_of_plan = command.subject == Subject::kTasks || command.subject == Subject::kStages;
+  std::optional<models::Simulation> run;
+  if (!is_of_plan) {
     WatchedRun watched(console);
     watched.options.jitter = command.jitter;
     watched.options.keep_act_times = keep_times;
-    return models::simulate(graph, std::move(*lowered), watched.options);
-  }();
-  if (run.outcome.end == sim::RunEnd::kInterrupted) return kExitInterrupted;
+    run = models::simulate(graph, std::move(*lowered), watched.options);
+    if (run->outcome.end == sim::RunEnd::kInterrupted) return kExitInterrupted;
+  }
   complain();  // what is left are warnings
   try {
-    write_file(command.path, picture_of(command, graph, run, *ranks));
+    write_file(command.path, run ? picture_of_run(command, graph, *run, *ranks)
+                                 : picture_of_plan(command, graph, *lowered, *ranks));
   } catch (const viz::DrawingError& error) {
     console.err << fmt::format("pipesim: {}\n", error.what());
     return kExitUsage;
