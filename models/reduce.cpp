@@ -378,12 +378,12 @@ void Reducer::drop_registers() {
   TaskGraph candidate = result_.graph;
   for (std::uint32_t i = 0; i < candidate.actors.size(); ++i) {
     std::vector<bool> keep(candidate.actors[i].registers.size(), false);
+    if (keep.empty()) continue;
+    keep.front() = true;  // which the kind of an actor may need
     for_each_read_of(candidate, i, [&](std::uint32_t, const ReadTemplate& read) {
       if (read.reg < keep.size()) keep[read.reg] = true;
     });
-    // A collective or a rate may need an output that nobody reads.
-    if (std::find(keep.begin(), keep.end(), false) != keep.end())
-      keep_registers(candidate, i, keep);
+    keep_registers(candidate, i, keep);
   }
   if (candidate != result_.graph) accept(std::move(candidate));
 }

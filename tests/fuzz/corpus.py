@@ -32,6 +32,7 @@ SOURCES = {
     "plan": (SCENARIOS, SCENARIO_TESTS),
     "run": (SCENARIOS, SCENARIO_TESTS),
     "explain": (SCENARIOS, SCENARIO_TESTS),
+    "reduce": (SCENARIOS, SCENARIO_TESTS),
     "expression": ([], ["tests/unit/formats/expression*_test.cpp", "tests/unit/models/expr_test.cpp"]),
     "query": ([], ["tests/unit/app/*_test.cpp", "tests/unit/models/jitter_test.cpp",
                    "tests/unit/models/passes_test.cpp",
@@ -117,7 +118,7 @@ def inputs_of(target):
         with open(path, encoding="utf-8") as file:
             inputs += (examples_in if path.endswith(".md") else texts_in)(file.read())
     inputs += [text.encode() for text in WRITTEN.get(target, [])]
-    if target in ("scenario", "plan", "run", "explain"):
+    if target in ("scenario", "plan", "run", "explain", "reduce"):
         inputs = [text for text in inputs if b":" in text]
     return [text for text in inputs if 0 < len(text) <= LONGEST]
 

@@ -18,6 +18,7 @@
 #include "models/pass_pipeline.hpp"
 #include "models/passes/shipped_passes.hpp"
 #include "models/pipeline_report.hpp"
+#include "models/reduce.hpp"
 #include "models/remedies.hpp"
 #include "models/simulation.hpp"
 #include "models/timeline.hpp"
@@ -84,7 +85,8 @@ void read_and_write(const std::string& bytes) {
   if (!scenario) return;
   models::TaskGraph& graph = scenario->graph;
   models::Diagnostics diagnostics;
-  require(models::verify_references(graph, diagnostics), "a reader's graph names what is not there");
+  require(models::verify_references(graph, diagnostics),
+          "a reader's graph names what is not there");
   graph.pipeline.reset();  // its programs are written instead
   const std::string text = formats::write_scenario(graph);
   const auto again = formats::read_scenario(text, {}, diagnostics);
@@ -172,12 +174,41 @@ void explain(const std::string& bytes) {
   }
 }
 
+// What is left of a hang has to be the same hang.
+void reduce(const std::string& bytes) {
+  std::optional<formats::Scenario> scenario;
+  const auto run = simulate(bytes, scenario, {});
+  if (!run || run->lowered.plan.act_count > kMostActsOfTwin) return;
+  const models::HangShape shape =
+      models::hang_shape(scenario->graph, run->lowered, run->explanation);
+  models::ReduceOptions options;
+  options.most_acts = kMostActs;
+  models::Diagnostics diagnostics;
+  const auto small = models::reduce(
+      {}, [&](const models::ParameterValues&) { return std::optional(scenario->graph); },
+      [](const models::TaskGraph& graph) -> std::optional<models::TaskGraph> {
+        models::Diagnostics unheard;
+        auto again = formats::read_scenario(formats::write_scenario(graph), {}, unheard);
+        if (!again) return std::nullopt;
+        return std::move(again->graph);
+      },
+      options, diagnostics);
+  require(small.has_value() != diagnostics.has_errors(), "reduced, and with errors; or neither");
+  if (!small) return;
+  require(shape.hangs(), "what does not hang was reduced");
+  const auto again = models::simulate(small->graph, diagnostics);
+  require(again && models::hang_shape(small->graph, again->lowered, again->explanation) == shape,
+          "what is left hangs otherwise");
+  require(small->after.acts <= small->before.acts, "what is left has more to do");
+}
+
 // What stands behind options of the command line.
 void query(const std::string& bytes) {
   app::parse_act(bytes);
   app::parse_until(bytes);
   std::string problem;
-  app::parse_shard(bytes, [](const char*) -> const char* { return nullptr; }, problem);
+  app::parse_shard(
+      bytes, [](const char*) -> const char* { return nullptr; }, problem);
   if (const auto jitter = models::parse_jitter(bytes)) {
     require(models::parse_jitter(models::jitter_text(*jitter)) == jitter,
             "a jitter reads otherwise when it is written");
@@ -193,8 +224,13 @@ void query(const std::string& bytes) {
 }  // namespace
 
 std::vector<Target> scenario_targets() {
-  return {{"scenario", read_and_write}, {"expression", read_expression}, {"plan", plan},
-          {"run", run},                 {"explain", explain},            {"query", query}};
+  return {{"scenario", read_and_write},
+          {"expression", read_expression},
+          {"plan", plan},
+          {"run", run},
+          {"explain", explain},
+          {"reduce", reduce},
+          {"query", query}};
 }
 
 }  // namespace pipesim::fuzz
