@@ -1725,6 +1725,8 @@ std::string main_text() {
       "  pipesim run scenarios/swin_2x2x2.yaml\n"
       "  pipesim new -o job.yaml && pipesim run job.yaml\n"
       "\n"
+      "docs/tutorial.md goes from a hang of one's own to its fix and a test.\n"
+      "\n"
       "Exit code: 0 as wished, 1 not, 2 bad input or usage, 3 undecided, 74 a file could not be "
       "read "
       "or\n"

@@ -28,6 +28,8 @@ ranks: 2                         # processes, as torchrun's WORLD_SIZE
 groups:
   dp: all                        # who does collectives together; pairs of neighbours: {size: 2}
 
+# Other steps are send, recv, group (of calls, as batch_isend_irecv), wait, record, barrier and more, and
+# a rank has several threads and streams if you like: docs/scenario-format.md, "Host programs".
 programs:
   do:                            # in the order of your code, on all ranks unless `on` names some
     - repeat: batches

@@ -1,6 +1,10 @@
 # Third-party packages, as imported targets: their headers are system headers, so our warnings do
 # not look into them. tools/setup has the Debian packages that they come from.
 
+# By what Boost itself installs: CMake no longer has a module for it.
+if(POLICY CMP0167)
+  cmake_policy(SET CMP0167 NEW)
+endif()
 find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
 find_package(fmt 9 REQUIRED)
 find_package(Threads REQUIRED)

@@ -231,12 +231,15 @@ void ProgramReader::read_step(const YamlValue& value, const Context& context, St
   const bool known = read_device_step(map, actor, inner) || read_host_step(map, actor);
   if (!known) {
     models::Diagnostic& error = diagnostics().error(picked->place(), "this step does nothing");
-    const std::vector<YamlValue::Entry> entries = picked->entries();
-    if (!entries.empty()) {
-      models::suggest_name(error, std::string(entries.front().key.text()), step_words());
+    const std::vector<std::string> words = step_words();
+    // The first key that is not right where it stands, as `on` is.
+    for (const YamlValue::Entry& entry : picked->entries()) {
+      const std::string word(entry.key.text());
+      if (word == "when" || std::find(words.begin(), words.end(), word) != words.end()) continue;
+      models::suggest_name(error, word, words);
+      break;
     }
-    error.notes.push_back(
-        fmt::format("a step begins with one of {}", fmt::join(step_words(), ", ")));
+    error.notes.push_back(fmt::format("a step begins with one of {}", fmt::join(words, ", ")));
     return;
   }
   if (!read_common(map, actor)) return;

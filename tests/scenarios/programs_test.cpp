@@ -350,6 +350,8 @@ TEST_CASE("what a program cannot mean is a mistake with its place", "[scenarios]
   CHECK(
       mistakes("al_reduce: g").find("6:9: this step does nothing\n  did you mean 'all_reduce'?") ==
       0);
+  CHECK(mistakes("on: 0, when: on, al_reduce: g")
+            .find("6:9: this step does nothing\n  did you mean 'all_reduce'?") == 0);
   CHECK(mistakes("all_reduce: tp").find("there is no communicator and no group 'tp'") !=
         std::string::npos);
   CHECK(mistakes("broadcast: g").find("a step needs the key 'root'") != std::string::npos);
