@@ -86,6 +86,15 @@ class Docs(unittest.TestCase):
         headers = {f"pipesim/{path.name}" for path in (ROOT / "include/pipesim").glob("*.hpp")}
         self.assertEqual(headers, set(re.findall(r"^\| `(pipesim/\w+\.hpp)`", read("docs/library.md"), re.M)))
 
+    def test_links_lead_to_every_page(self):
+        pages = [ROOT / "README.md"]
+        for page in pages:  # which grows
+            for link in re.findall(r"\]\(([^)#]+\.md)", page.read_text(encoding="utf-8")):
+                found = (page.parent / link).resolve()
+                if found not in pages and found.parent in (ROOT, ROOT / "docs"):
+                    pages.append(found)
+        self.assertEqual(set(), {*(ROOT / "docs").glob("*.md")} - {*pages})
+
     def test_links_lead_somewhere(self):
         for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
             for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
