@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <limits>
 #include <optional>
 #include <regex>
 #include <set>
 #include <sstream>
+#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -957,6 +959,16 @@ std::optional<std::string> text_of(const po::variables_map& values, const char* 
   return values[option].as<std::string>();
 }
 
+// Of an option that writes a file: standard output has the report.
+std::optional<std::string> output_of(const po::variables_map& values, const char* option) {
+  std::optional<std::string> path = text_of(values, option);
+  if (path == "-") {
+    throw UsageError(
+        fmt::format("--{} needs the name of a file; one that is called '-' is ./-", option));
+  }
+  return path;
+}
+
 std::optional<Until> until(const po::variables_map& values) {
   const std::optional<std::string> text = text_of(values, "until");
   if (!text) return std::nullopt;
@@ -1004,11 +1016,11 @@ Views views(const po::variables_map& values, bool state_is_printed) {
   result.stacks = values.count("stacks") > 0;
   result.all = values.count("all") > 0;
   result.timeline = values.count("timeline") > 0;
-  result.dot_path = text_of(values, "dot");
-  result.html_path = text_of(values, "html");
-  result.schedule_path = text_of(values, "schedule");
+  result.dot_path = output_of(values, "dot");
+  result.html_path = output_of(values, "html");
+  result.schedule_path = output_of(values, "schedule");
   result.log_path = text_of(values, "log");
-  result.log_folder = text_of(values, "log-dir");
+  result.log_folder = output_of(values, "log-dir");
   result.trace_path = text_of(values, "trace");
   const std::array<std::pair<bool, const char*>, 6> printed = {
       {{result.json, "--json"},
@@ -1045,7 +1057,7 @@ GoalCommand goal_command(const po::variables_map& values) {
   }
   command.json = values.count("json") > 0;
   command.all = values.count("all") > 0;
-  command.dot_path = text_of(values, "dot");
+  command.dot_path = output_of(values, "dot");
   return command;
 }
 
@@ -1103,7 +1115,7 @@ int command_check(const Arguments& arguments, const Console& console) {
     command.seconds = static_cast<std::uint32_t>(count_of(values, "seconds", kMostSeconds));
   }
   command.order_path = text_of(values, "order");
-  command.dot_path = text_of(values, "dot");
+  command.dot_path = output_of(values, "dot");
   command.promela_path = text_of(values, "promela");
   command.json = values.count("json") > 0;
   command.all = values.count("all") > 0;
@@ -1311,6 +1323,11 @@ models::ParameterGrid grid(const po::variables_map& values) {
   if (grid.seeds == 0 || grid.seeds > models::kMostCases) {
     throw UsageError(fmt::format("--seeds is a number from 1 to {}", models::kMostCases));
   }
+  constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::max();
+  if (grid.first_seed > kMostSeed - (grid.seeds - 1)) {
+    throw UsageError(fmt::format("--first-seed {} and {} behind it go beyond the last seed, {}",
+                                 grid.first_seed, grid.seeds - 1, kMostSeed));
+  }
   return grid;
 }
 
@@ -1318,7 +1335,7 @@ SweepViews sweep_views(const po::variables_map& values) {
   SweepViews views;
   views.json = values.count("json") > 0;
   views.csv_path = text_of(values, "csv");
-  views.plot_path = text_of(values, "plot");
+  views.plot_path = output_of(values, "plot");
   if (views.json && views.csv_path == "-")
     throw UsageError("--json and --csv - exclude each other");
   return views;
@@ -1430,7 +1447,7 @@ int command_fix(const Arguments& arguments, const Console& console) {
     throw UsageError("'pipesim fix' takes scenarios: a GOAL file has nothing that it changes");
   }
   command.json = values.count("json") > 0;
-  command.folder = text_of(values, "output");
+  command.folder = output_of(values, "output");
   return run_fix(command, console);
 }
 
@@ -1565,11 +1582,11 @@ int command_diagnose(const Arguments& arguments, const Console& console) {
   }
   command.json = values.count("json") > 0;
   command.all = values.count("all") > 0;
-  command.dot_path = text_of(values, "dot");
-  command.picture_path = text_of(values, "draw");
+  command.dot_path = output_of(values, "dot");
+  command.picture_path = output_of(values, "draw");
   if (command.picture_path) picture_format(*command.picture_path);  // before all work
-  command.html_path = text_of(values, "html");
-  command.scenario_path = text_of(values, "as-scenario");
+  command.html_path = output_of(values, "html");
+  command.scenario_path = output_of(values, "as-scenario");
   add_hints(values, command);
   const bool is_boxing = command.kind == EvidenceKind::kBoxing;
   if (command.scenario_path && (is_boxing || command.kind == EvidenceKind::kStacks)) {
@@ -1875,6 +1892,18 @@ std::string help_for(const Arguments& arguments) {
   return is_command && name != "help" ? "pipesim help " + name : "pipesim --help";
 }
 
+// What arguments and names of files bring into messages goes to a terminal.
+std::string shown(std::string_view message) {
+  std::string result;
+  for (std::size_t begin = 0; begin <= message.size();) {
+    const std::size_t end = std::min(message.find('\n', begin), message.size());
+    if (begin > 0) result += '\n';
+    result += models::printable(message.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return result;
+}
+
 }  // namespace
 
 int run_command_line(const std::vector<std::string>& arguments, const Console& console) {
@@ -1884,13 +1913,16 @@ int run_command_line(const std::vector<std::string>& arguments, const Console& c
     if (console.out.fail()) throw FileError("cannot write to standard output");
     return code;
   } catch (const UsageError& error) {
-    console.err << fmt::format("pipesim: error: {}\n  help: see '{}'\n", error.what(),
+    console.err << fmt::format("pipesim: error: {}\n  help: see '{}'\n", shown(error.what()),
                                help_for(arguments));
     return kExitUsage;
   } catch (const FileError& error) {
-    console.err << fmt::format("pipesim: error: {}\n", error.what());
+    console.err << fmt::format("pipesim: error: {}\n", shown(error.what()));
     return kExitFile;
   } catch (const std::bad_alloc&) {
+    console.err << "pipesim: error: out of memory\n";
+    return kExitUndecided;
+  } catch (const std::length_error&) {  // more than any memory
     console.err << "pipesim: error: out of memory\n";
     return kExitUndecided;
   }

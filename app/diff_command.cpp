@@ -138,14 +138,19 @@ class Side {
   Run run_;
 };
 
+std::string read_run_text(const std::string& path, const Console& console) {
+  static_assert(formats::kMostStateBytes == formats::kMostReportBytes);
+  return read_file(path, console.in, formats::kMostReportBytes);
+}
+
 }  // namespace
 
 int run_diff(const DiffCommand& command, const Console& console) {
   // Standard input is there once.
-  const std::string before_text = read_file(command.before.path, console.in);
+  const std::string before_text = read_run_text(command.before.path, console);
   const std::string after_text = command.after.path == command.before.path
                                      ? before_text
-                                     : read_file(command.after.path, console.in);
+                                     : read_run_text(command.after.path, console);
   std::optional<Run> before = Side(command.before, before_text, console).run();
   std::optional<Run> after = Side(command.after, after_text, console).run();
   if (!before || !after) return kExitUsage;

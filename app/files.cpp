@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -19,6 +20,19 @@ namespace {
   const int reason = errno;
   throw FileError(fmt::format("cannot {} '{}': {}", what, path,
                               reason == 0 ? "input/output error" : std::strerror(reason)));
+}
+
+// The file that is being written, for remove_begun_file(): one at a time, as commands do. A longer
+// path is not known here.
+constexpr std::size_t kLongestPath = 4096;
+std::array<char, kLongestPath> begun_file{};
+std::atomic<bool> has_begun_file{false};
+
+void remember_begun(const std::string& path) {
+  if (path.empty() || path.size() >= kLongestPath) return;
+  has_begun_file = false;
+  std::copy(path.c_str(), path.c_str() + path.size() + 1, begun_file.begin());
+  has_begun_file = true;
 }
 
 // `likely`: how many bytes there will be, as far as that is known.
@@ -64,12 +78,14 @@ FileWriter::FileWriter(std::string path) : path_(std::move(path)), target_(path_
     beside_ = fmt::format("{}.{}.tmp", target_, ::getpid());
   }
   errno = 0;
+  remember_begun(beside_);
   file_.open(special ? path_ : beside_, std::ios::binary | std::ios::trunc);
   if (file_.fail()) give_up();
 }
 
 FileWriter::~FileWriter() {
   if (file_.is_open() && !beside_.empty()) ::unlink(beside_.c_str());
+  has_begun_file = false;
 }
 
 void FileWriter::give_up() {
@@ -92,6 +108,12 @@ void FileWriter::close() {
   if (file_.fail()) give_up();
   if (beside_.empty()) return;
   if (::rename(beside_.c_str(), target_.c_str()) != 0) give_up();
+  has_begun_file = false;
+}
+
+void remove_begun_file() {
+  static_assert(std::atomic<bool>::is_always_lock_free, "read in a signal handler");
+  if (has_begun_file) ::unlink(begun_file.data());
 }
 
 void write_file(const std::string& path, const std::string& text) {

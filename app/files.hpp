@@ -52,6 +52,10 @@ class FileWriter {
   std::ofstream file_;
 };
 
+/// Removes the file that a FileWriter of this process has begun, for a process that a signal ends.
+/// Does only what a signal handler may.
+void remove_begun_file();
+
 /// Makes the folder, and those that it is in, where they are not there. Throws FileError.
 void make_folder(const std::string& path);
 

@@ -1,6 +1,8 @@
 #include "app/fix_command.hpp"
 
 #include <algorithm>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -35,6 +37,11 @@ void write_patches(const std::string& folder, const std::vector<std::string>& pa
   make_folder(folder);
   for (std::size_t i = 0; i < patches.size(); ++i) {
     write_file(fmt::format("{}/fix_{}.yaml", folder, i + 1), patches[i]);
+  }
+  // Those of a run before, of which there were more, are none of what is told now.
+  std::error_code error;
+  for (std::size_t i = patches.size() + 1;
+       std::filesystem::remove(fmt::format("{}/fix_{}.yaml", folder, i), error); ++i) {
   }
 }
 
@@ -78,8 +85,11 @@ int run_fix(const FixCommand& command, const Console& console) {
   }();
   if (!report) return complain();
   complain();  // warnings
-  if (report->stopped) {
-    console.err << "pipesim: interrupted: not all changes were tried\n";
+  const bool hangs =
+      report->found == models::FixCase::kHangs || report->found == models::FixCase::kHangsInAnother;
+  const bool is_known = hangs && report->explanation.cause != models::Cause::kInterrupted;
+  if (report->stopped && !is_known) {
+    console.err << "pipesim: interrupted: it is not known yet whether it hangs\n";
     return kExitInterrupted;
   }
   viz::FixView view;

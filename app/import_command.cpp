@@ -33,6 +33,10 @@ std::string scenario_name(const std::string& path) {
 // What cannot be done is a mistake of the file, whether the lowered schedule is wanted or not.
 std::optional<Schedule> read_checked(const std::string& text, const ImportCommand& command,
                                      Diagnostics& diagnostics) {
+  if (text.size() > formats::kMostScheduleBytes) {
+    diagnostics.error({}, "a schedule file has at most 256 MiB");
+    return std::nullopt;
+  }
   auto schedule = formats::read_schedule(formats::schedule_rows(text), 1, diagnostics);
   if (!schedule || schedule->has_messages()) return schedule;
   if (command.fsdp) {

@@ -27,7 +27,7 @@ Findings findings_of_model(ScenarioInput& input) {
 void print(const Findings& findings, const ScenarioInput& input, std::uint32_t ranks,
            const Console& console) {
   console.out << input.text_of(viz::lint_diagnostics(findings, ranks), console.out_colour);
-  console.out << input.path() << ": "
+  console.out << models::printable(input.path()) << ": "
               << (findings.empty() ? "nothing suspect" : viz::counted(findings.size(), "finding"))
               << '\n';
 }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "app/command_line.hpp"
+#include "app/files.hpp"
 
 namespace {
 
@@ -21,7 +22,17 @@ static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler
 // While something is simulated the first Ctrl-C ends that with a report of the state reached. At
 // any other time, and the second time, there is nothing to report.
 void on_interrupt(int /*signal*/) {
-  if (!simulating || interrupted.exchange(true)) std::_Exit(130);
+  if (!simulating || interrupted.exchange(true)) {
+    pipesim::app::remove_begun_file();
+    std::_Exit(130);
+  }
+}
+
+// Ends as the signal would, and leaves no half of a file.
+void on_end(int signal) {
+  pipesim::app::remove_begun_file();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
 }
 
 // A terminal that can do more than print.
@@ -52,6 +63,9 @@ std::size_t columns(std::size_t otherwise) {
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
   std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_end);
+  if (std::signal(SIGHUP, SIG_IGN) != SIG_IGN) std::signal(SIGHUP, on_end);  // else: nohup
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` cannot be written, as on a full disk
   const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
   pipesim::app::Console console{std::cin, std::cout, std::cerr};
   console.out_colour = wants_colour(STDOUT_FILENO);

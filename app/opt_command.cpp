@@ -9,6 +9,7 @@
 
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
+#include "app/scenario_input.hpp"
 #include "formats/scenario_writer.hpp"
 #include "models/logical/logical_graph.hpp"
 #include "models/pass_pipeline.hpp"
@@ -115,7 +116,7 @@ int run_opt(const OptCommand& command, const models::PassRegistry& registry,
   if (!calls) return complain("--passes", {});
 
   const std::string shown = command.path == "-" ? "standard input" : command.path;
-  const std::string text = read_file(command.path, console.in);
+  const std::string text = read_scenario_text(command.path, console);
   // Who says himself how tasks are made begins with the model.
   const bool builds = !command.explain_boxing && !begins_with_model(*calls);
   auto scenario =

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "app/files.hpp"
+#include "formats/scenario.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -18,7 +19,7 @@ namespace fs = std::filesystem;
 bool has_schema(const std::string& path) {
   std::istringstream none;
   try {
-    const std::string text = read_file(path, none);
+    const std::string text = read_file(path, none, formats::kMostScenarioBytes);
     return text.rfind("schema:", 0) == 0 || text.find("\nschema:") != std::string::npos;
   } catch (const FileError&) {
     return true;  // whoever reads it will tell why that cannot be

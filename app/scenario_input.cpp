@@ -5,6 +5,7 @@
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
 #include "app/import_command.hpp"
+#include "formats/schedule_csv.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -13,14 +14,20 @@ std::string shown(const std::string& path) { return path == "-" ? "standard inpu
 
 }  // namespace
 
+std::string read_scenario_text(const std::string& path, const Console& console) {
+  const std::size_t most =
+      is_schedule_path(path) ? formats::kMostScheduleBytes : formats::kMostScenarioBytes;
+  return read_file(path, console.in, most);
+}
+
 ScenarioInput::ScenarioInput(const ScenarioFiles& files, const Console& console)
     : path_(shown(files.path)),
       source_path_(path_),
-      text_(read_file(files.path, console.in)),
+      text_(read_scenario_text(files.path, console)),
       is_schedule_(is_schedule_path(files.path)),
       settings_(files.settings) {
   for (const std::string& patch : files.patches) {
-    patches_.push_back({shown(patch), read_file(patch, console.in)});
+    patches_.push_back({shown(patch), read_file(patch, console.in, formats::kMostScenarioBytes)});
   }
 }
 

@@ -20,6 +20,10 @@ struct ScenarioFiles {
   std::vector<formats::Setting> settings;
 };
 
+/// The text of a scenario or, by its name, of a pipeline schedule: as much as its reader takes, and
+/// a byte more of what is larger. Throws FileError.
+std::string read_scenario_text(const std::string& path, const Console& console);
+
 /// The same, read: texts, and the names that messages have for them.
 class ScenarioInput {
  public:

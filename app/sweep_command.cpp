@@ -16,6 +16,7 @@
 #include "app/files.hpp"
 #include "app/import_command.hpp"
 #include "app/progress.hpp"
+#include "app/scenario_input.hpp"
 #include "app/sweep_journal.hpp"
 #include "app/version.hpp"
 #include "app/workers.hpp"
@@ -333,7 +334,7 @@ int run_sweep(const SweepCommand& command, const Console& console) {
   std::string problem;
   const std::optional<SweepCases> cases = models::lay_out(command.grid, problem);
   if (!cases) return refuse(console, problem);
-  std::string text = read_file(command.path, console.in);
+  std::string text = read_scenario_text(command.path, console);
   const std::string shown = command.path == "-" ? "standard input" : command.path;
   Diagnostics diagnostics;
   const auto complain = [&] {
@@ -414,7 +415,7 @@ std::string problem_of(const std::vector<Part>& parts, const SweepCases& cases) 
 int run_merge(const MergeCommand& command, const Console& console) {
   std::vector<Part> parts;
   for (const std::string& path : command.paths) {
-    const std::string text = read_file(path, console.in);
+    const std::string text = read_file(path, console.in, formats::kMostSweepBytes);
     Diagnostics diagnostics;
     auto file = formats::read_sweep_file(text, diagnostics);
     if (!file) {

@@ -59,7 +59,7 @@ SweepJournal::~SweepJournal() {
 
 // Takes what is there, and leaves the file as it is to be added to.
 bool SweepJournal::read(const formats::SweepHead& head, const models::SweepCases& cases) {
-  const std::string text = read_file(path_, std::cin);
+  const std::string text = read_file(path_, std::cin, formats::kMostSweepBytes);
   const std::string first = formats::sweep_head_line(head);
   std::size_t keep = 0;
   // A first line that was not written to its end is begun again.

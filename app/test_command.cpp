@@ -11,6 +11,7 @@
 #include "app/exit_codes.hpp"
 #include "app/files.hpp"
 #include "app/scenario_files.hpp"
+#include "app/scenario_input.hpp"
 #include "app/workers.hpp"
 #include "formats/figure_update.hpp"
 #include "formats/scenario.hpp"
@@ -88,7 +89,7 @@ class Suite {
   void add_file(const std::string& path) {
     files.push_back({path, path == "-" ? "standard input" : path, {}, 0});
     try {
-      files.back().text = read_file(path, console_.in);
+      files.back().text = read_scenario_text(path, console_);
       read_tests();
     } catch (const FileError& error) {
       add_finished(TestStatus::kBad, error.what(), "");

@@ -25,6 +25,7 @@ void ActorReader::read(const YamlValue& actors) {
   graph_.actors.reserve(entries.size());
   pending_.reserve(entries.size());
   for (const YamlValue::Entry& entry : entries) {
+    if (!values_.keep(graph_.ranks, entry.key.place())) return;
     MapReader map(entry.value, "an actor", diagnostics());
     if (!exists(map)) {
       left_out_.emplace_back(entry.key.text());
@@ -362,6 +363,7 @@ void ActorReader::read_read(std::uint32_t index, const YamlValue& value, bool co
   const Pending& pending = pending_[index];
   ReadTemplate read;
   read.place = picked->place();
+  if (!values_.keep(actor.on.size(), read.place)) return;
   read.on = actor.on;
   const models::ActorKind* kind = pending.kind;
   if (kind != nullptr) read.acts_per_slot = models::acts_per_read(*kind, pending.times);

@@ -126,7 +126,9 @@ std::string EvidenceWriter::group_name(std::uint32_t group) {
 // A stream of its own for messages between two ranks that are not coalesced.
 std::string EvidenceWriter::pair_name(std::uint32_t group, std::uint32_t a, std::uint32_t b) {
   std::string name = fmt::format("{}_{}_{}", plain_name(group), std::min(a, b), std::max(a, b));
-  groups_.emplace(name, std::vector<std::uint32_t>{std::min(a, b), std::max(a, b)});
+  std::vector<std::uint32_t> ranks = {std::min(a, b)};
+  if (a != b) ranks.push_back(std::max(a, b));
+  groups_.emplace(name, std::move(ranks));
   return name;
 }
 

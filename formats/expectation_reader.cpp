@@ -206,6 +206,7 @@ class ExpectationReader {
     MapReader map(value, "'idle'", diagnostics_);
     models::ExpectedIdle idle;
     idle.place = value.place();
+    if (!values_.keep(scenario_.graph.ranks, idle.place)) return;
     idle.on = models::RankSet::range(0, scenario_.graph.ranks);
     if (const auto on = map.take("on")) idle.on = values_.rank_set(*on).value_or(idle.on);
     if (const auto together = map.take("together")) {
@@ -232,6 +233,7 @@ class ExpectationReader {
     if (!picked || picked->is_null()) return;
     models::ExpectedMemory memory;
     memory.place = picked->place();
+    if (!values_.keep(scenario_.graph.ranks, memory.place)) return;
     memory.on = models::RankSet::range(0, scenario_.graph.ranks);
     const std::optional<Bounds> bytes =
         picked->is_map() ? memory_bounds(*picked, memory) : exact_bytes(*picked);

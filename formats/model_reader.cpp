@@ -21,6 +21,7 @@ using models::TensorType;
 namespace {
 
 constexpr std::int64_t kMostLayers = 1 << 16;
+constexpr std::size_t kMostOps = 20'000;  // of all layers; passes take the square of that
 constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::int64_t kMostMicroBatches = 1 << 24;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
@@ -90,6 +91,14 @@ class ModelReader {
       layer.ops.clear();
       read_ops(*ops, layer);
       if (diagnostics_.error_count() > errors) return;  // each mistake once
+      ops_ += layer.ops.size();
+      if (ops_ > kMostOps) {
+        diagnostics_.error(layer.place,
+                           fmt::format("up to layer '{}' a model comes to more than {} "
+                                       "ops",
+                                       layer.name, kMostOps));
+        return;
+      }
       const auto known =
           std::find_if(graph_.model.layers.begin(), graph_.model.layers.end(),
                        [&](const ModelLayer& other) { return other.name == layer.name; });
@@ -314,6 +323,7 @@ class ModelReader {
                       models::Sbp::broadcast()};  // of what the next op reads
   TensorType type_;                               // likewise
   std::map<std::string, std::int64_t> numbers_;   // of the layers of a name
+  std::size_t ops_ = 0;                           // of all layers
 };
 
 // The value of an option, as text.

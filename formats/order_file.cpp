@@ -77,12 +77,17 @@ std::optional<SavedOrder> read_order(const std::string& text, Diagnostics& diagn
     diagnostics.error(place, message).notes.emplace_back(kHint);
     return std::nullopt;
   };
+  if (text.size() > kMostOrderBytes) {
+    return refuse({}, fmt::format("an order file has at most {} MiB", kMostOrderBytes >> 20));
+  }
   Json json;
   try {
     json = Json::parse(text);
   } catch (const Json::parse_error& error) {
     return refuse(place_of_byte(text, error.byte == 0 ? 0 : error.byte - 1),
                   "this is no order file: it is no JSON, or a part of one");
+  } catch (const Json::out_of_range&) {
+    return refuse({}, "this is no order file: it has a number that is too large");
   }
   if (!json.is_object() || !json.contains("pipesim_order")) {
     return refuse({1, 1}, "this is no order file: it has no 'pipesim_order'");

@@ -104,12 +104,18 @@ RunFile run_file_kind(const std::string& text) {
 
 std::optional<RunEndFigures> read_report(const std::string& text,
                                          models::Diagnostics& diagnostics) {
+  if (text.size() > kMostReportBytes) {
+    diagnostics.error({}, fmt::format("a report has at most {} MiB", kMostReportBytes >> 20));
+    return std::nullopt;
+  }
   try {
     return figures(Json::parse(text));
   } catch (const NoReport& problem) {
     diagnostics.error({}, problem.what());
   } catch (const Json::parse_error&) {
     diagnostics.error({}, "this is no report of 'pipesim run --json': it is no JSON");
+  } catch (const Json::out_of_range&) {
+    diagnostics.error({}, "this is no report of 'pipesim run --json': a number is too large");
   }
   return std::nullopt;
 }

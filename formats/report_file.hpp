@@ -9,6 +9,9 @@
 
 namespace pipesim::formats {
 
+/// Larger reports are refused.
+inline constexpr std::size_t kMostReportBytes = std::size_t{256} << 20;
+
 /// What kinds of file describe a run.
 enum class RunFile : std::uint8_t { kScenario, kState, kReport };
 

@@ -2,6 +2,7 @@
 // docs/scenario-format.md describes every key.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,6 +14,9 @@
 #include "models/task_graph.hpp"
 
 namespace pipesim::formats {
+
+/// Larger files are refused, scenarios as well as patches.
+inline constexpr std::size_t kMostScenarioBytes = std::size_t{128} << 20;
 
 /// A scenario with its parameters put in.
 struct Scenario {

@@ -290,6 +290,7 @@ void ScenarioReader::read_sets(const YamlValue& value) {
 
 void ScenarioReader::read_groups(const YamlValue& value) {
   for (const YamlValue::Entry& entry : named_entries(value, "'groups'", diagnostics_)) {
+    if (!values_.keep(graph_.ranks, entry.key.place())) return;  // it is indexed by rank
     models::Group group;
     group.name = entry.key.text();
     group.place = entry.key.place();

@@ -87,8 +87,10 @@ class StateReader {
                                                   : "this is no state file: it is no JSON")
           .notes.emplace_back(kHint);
       return good_ = false;
+    } catch (const Json::out_of_range&) {
+      refuse("", "this is no state file: it has a number that is too large");
     }
-    return true;
+    return good_;
   }
 
   bool check_schema() {

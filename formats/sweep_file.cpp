@@ -192,6 +192,10 @@ std::string sweep_case_line(std::uint64_t number, const CaseResult& result) {
 
 std::optional<SweepFile> read_sweep_file(const std::string& text,
                                          models::Diagnostics& diagnostics) {
+  if (text.size() > kMostSweepBytes) {
+    diagnostics.error({}, fmt::format("a file of runs has at most {} GiB", kMostSweepBytes >> 30));
+    return std::nullopt;
+  }
   return SweepReader(text, diagnostics).read();
 }
 

@@ -17,6 +17,9 @@
 
 namespace pipesim::formats {
 
+/// Larger files are refused: so much have some 30 million runs.
+inline constexpr std::size_t kMostSweepBytes = std::size_t{4} << 30;
+
 /// Part `index` of `count`, from 1: it has the cases whose number leaves index - 1 when divided by
 /// count.
 struct Shard {

@@ -225,6 +225,18 @@ std::optional<std::string> ValueReader::one_of(const YamlValue& value,
   return std::nullopt;
 }
 
+bool ValueReader::keep(std::uint64_t ranks, models::Place place) const {
+  if (kept_ranks_ > kMostKeptRanks) return false;
+  kept_ranks_ += ranks;
+  if (kept_ranks_ <= kMostKeptRanks) return true;
+  diagnostics_
+      .error(place, fmt::format("up to here this scenario comes to more than {} ranks: those of "
+                                "all actors, of all that they read, and of all sets",
+                                kMostKeptRanks))
+      .notes.emplace_back("simulate fewer ranks, or fewer actors");
+  return false;
+}
+
 std::optional<RankSet> ValueReader::rank_set(const YamlValue& value) const {
   const std::optional<YamlValue> picked = resolved(value);
   if (!picked) return std::nullopt;
@@ -244,10 +256,14 @@ std::optional<RankSet> ValueReader::rank_set(const YamlValue& value) const {
     return std::nullopt;
   }
   if (picked->text() == "all") {
-    return RankSet::range(0, static_cast<std::uint32_t>(scope_.ranks.value_or(0)));
+    const auto ranks = static_cast<std::uint32_t>(scope_.ranks.value_or(0));
+    return keep(ranks, picked->place()) ? std::optional(RankSet::range(0, ranks)) : std::nullopt;
   }
   const auto named = sets_.find(picked->text());
-  if (named != sets_.end()) return named->second;
+  if (named != sets_.end()) {
+    return keep(named->second.size(), picked->place()) ? std::optional(named->second)
+                                                       : std::nullopt;
+  }
   const std::size_t dots = picked->text().find("..");
   return dots == std::string_view::npos ? rank_condition(*picked) : rank_range(*picked, dots);
 }
@@ -272,6 +288,7 @@ std::optional<RankSet> ValueReader::rank_range(const YamlValue& value, std::size
                                                   value.text(), ranks - 1));
     return std::nullopt;
   }
+  if (!keep(static_cast<std::uint64_t>(*last - *first) + 1, value.place())) return std::nullopt;
   return RankSet::range(static_cast<std::uint32_t>(*first), static_cast<std::uint32_t>(*last) + 1);
 }
 
@@ -315,6 +332,7 @@ std::optional<RankSet> ValueReader::rank_condition(const YamlValue& value) const
                                                   type_name(found->type)));
     return std::nullopt;
   }
+  if (!keep(ranks, value.place())) return std::nullopt;  // each of them is asked
   std::vector<std::uint32_t> chosen;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
     std::string why;

@@ -16,6 +16,10 @@
 
 namespace pipesim::formats {
 
+/// Ranks of all sets of a scenario together: each actor has one, each thing that it reads too, and
+/// a set is four bytes a rank.
+inline constexpr std::uint64_t kMostKeptRanks = 100'000'000;
+
 /// Reads values in a scope. Whatever returns nothing has reported why.
 ///
 /// Anywhere, a value may be a choice: `{case: EXPRESSION, VALUE: ..., VALUE: ..., else: ...}`
@@ -49,6 +53,10 @@ class ValueReader {
   /// list of these.
   std::optional<models::RankSet> rank_set(const YamlValue& value) const;
 
+  /// Counts `ranks` that are to be kept beside those before: of an actor, of what it reads, of a
+  /// group. False where the scenario comes to more than kMostKeptRanks, which is told once.
+  bool keep(std::uint64_t ranks, models::Place place) const;
+
   models::Diagnostics& diagnostics() const { return diagnostics_; }
   const Scope& scope() const { return scope_; }
   const std::map<std::string, models::RankSet, std::less<>>& sets() const { return sets_; }
@@ -72,6 +80,7 @@ class ValueReader {
   const Scope& scope_;
   const std::map<std::string, models::RankSet, std::less<>>& sets_;
   models::Diagnostics& diagnostics_;
+  mutable std::uint64_t kept_ranks_ = 0;
 };
 
 }  // namespace pipesim::formats

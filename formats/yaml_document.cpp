@@ -9,6 +9,8 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include "formats/scenario.hpp"
+
 namespace pipesim::formats {
 
 using models::Diagnostics;
@@ -33,6 +35,54 @@ Place place_of(const YAML::Mark& mark, std::uint32_t file) {
   if (mark.is_null()) return {0, 0, file};
   return {static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1),
           file};
+}
+
+// The length of the character of UTF-8 at `at`, or 0 where there is none.
+std::size_t character_at(const std::string& text, std::size_t at) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const auto follows = [&](std::size_t i) { return (byte(at + i) & 0xc0U) == 0x80; };
+  const unsigned first = byte(at);
+  const unsigned second = byte(at + 1);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first < 0xe0) return follows(1) ? 2 : 0;
+  if (first >= 0xe0 && first < 0xf0) {
+    const bool overlong = first == 0xe0 && second < 0xa0;
+    const bool surrogate = first == 0xed && second >= 0xa0;
+    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (first >= 0xf0 && first < 0xf5) {
+    const bool overlong = first == 0xf0 && second < 0x90;
+    const bool beyond = first == 0xf4 && second >= 0x90;
+    return follows(1) && follows(2) && follows(3) && !overlong && !beyond ? 4 : 0;
+  }
+  return 0;
+}
+
+// YAML is UTF-8, and names of a scenario go into JSON, HTML and SVG, which are. yaml-cpp reads
+// UTF-16 and UTF-32 too, which it tells by their first bytes, and lets all other bytes pass.
+bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& diagnostics) {
+  const std::string begin = text.substr(0, 4);
+  const bool is_wide = begin.find('\0') != std::string::npos || begin.substr(0, 2) == "\xfe\xff" ||
+                       begin.substr(0, 2) == "\xff\xfe";
+  if (is_wide) return true;
+  Place place{1, 1, file};
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = character_at(text, i);
+    if (length == 0) {
+      diagnostics.error(place, "this is no UTF-8").notes.emplace_back("convert the file to UTF-8");
+      return false;
+    }
+    if (text[i] == '\n') {
+      ++place.line;
+      place.column = 1;
+    } else {
+      ++place.column;
+    }
+    i += length;
+  }
+  return true;
 }
 
 // Lets yaml-cpp, which wants a stream, read text that is in memory already.
@@ -151,6 +201,12 @@ std::optional<YamlValue> YamlDocument::add(const std::string& text, std::uint32_
                                            Diagnostics& diagnostics) {
   const auto first = static_cast<std::uint32_t>(nodes_.size());
   const char* const what = file == 0 ? "scenario" : "patch";
+  if (text.size() > kMostScenarioBytes) {
+    diagnostics.error({0, 0, file}, std::string("a ") + what + " has at most " +
+                                        std::to_string(kMostScenarioBytes >> 20) + " MiB");
+    return std::nullopt;
+  }
+  if (!check_encoding(text, file, diagnostics)) return std::nullopt;
   YamlBuilder builder(*this, file);
   TextBuffer buffer(text);
   std::istream stream(&buffer);
@@ -284,6 +340,11 @@ std::string YamlValue::described() const {
 }
 
 bool check_name(std::string_view name, const YamlValue& value, Diagnostics& diagnostics) {
+  if (name.size() > kLongestName) {
+    diagnostics.error(value.place(), "a name has at most " + std::to_string(kLongestName) +
+                                         " bytes, found " + std::to_string(name.size()));
+    return false;
+  }
   if (!models::has_control_characters(name)) return true;
   diagnostics.error(value.place(), "a name has no control characters, such as ends of lines");
   return false;

@@ -4,6 +4,7 @@
 // scalar (a quoted "4" is not a number), and repeated keys, which the node graph hides.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <optional>
@@ -112,8 +113,11 @@ class YamlDocument {
   std::string text_;
 };
 
-/// Reports control characters in `name`, which stands at `value`: names go to terminals as they
-/// are.
+/// Longer names are refused.
+inline constexpr std::size_t kLongestName = 4096;
+
+/// Reports a name that is too long, or has control characters: names go to terminals as they are.
+/// It stands at `value`.
 bool check_name(std::string_view name, const YamlValue& value, models::Diagnostics& diagnostics);
 
 }  // namespace pipesim::formats

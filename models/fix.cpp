@@ -343,6 +343,7 @@ void Search::try_candidate(const Candidate& candidate) {
   }
   const std::optional<Change> change = smallest(candidate);
   std::optional<Found> found = change ? found_by(*change) : std::nullopt;
+  if (is_stopped()) return;  // nobody knows what it would have come to
   if (!found) {
     const std::int64_t number = std::max(candidate.most, candidate.change.number);
     report_.without_use.push_back(with_number(candidate.change, number));

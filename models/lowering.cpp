@@ -49,6 +49,7 @@ class Lowering {
     std::uint32_t rank;
   };
 
+  void check_count();
   void place_actors();
   void connect_reads();
   void connect_read(std::uint32_t consumer, const ReadTemplate& read);
@@ -149,6 +150,8 @@ class Lowering {
 };
 
 std::optional<Lowered> Lowering::run() {
+  check_count();
+  if (diagnostics_.has_errors()) return std::nullopt;
   place_actors();
   connect_reads();
   if (diagnostics_.has_errors()) return std::nullopt;
@@ -217,6 +220,19 @@ std::int64_t Lowering::number(const Expr& expr, std::uint32_t rank, std::int64_t
 
 // ---------------------------------------------------------------------------------------------
 // Placing and connecting
+
+void Lowering::check_count() {
+  std::uint64_t count = 0;
+  for (const ActorTemplate& actor : graph_.actors) {
+    count += actor.on.size();
+    if (count <= kMostPlacedActors) continue;
+    diagnostics_
+        .error(actor.place, "up to '" + actor.name + "' the actors and steps come to more than " +
+                                std::to_string(kMostPlacedActors) + " on all ranks together")
+        .notes.emplace_back("simulate fewer ranks, or fewer actors");
+    return;
+  }
+}
 
 void Lowering::place_actors() {
   std::vector<std::vector<std::uint32_t>> templates_on(graph_.ranks);

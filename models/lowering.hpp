@@ -25,6 +25,9 @@ struct Lowered {
   std::vector<std::string> link_names;                              // by LinkId, see FaultLowering
 };
 
+/// Actors of all ranks together. Each takes some hundred bytes of a plan, and more in a report.
+inline constexpr std::uint64_t kMostPlacedActors = 10'000'000;
+
 /// Nothing where `graph` has mistakes: reads of what is not there, rates that do not balance,
 /// numbers out of range. Then `diagnostics` has them all, each told for one rank.
 ///

@@ -99,9 +99,10 @@ std::string rendered(const Diagnostic& item, std::string_view path, const Source
   const std::string label =
       colour ? fmt::format("\033[{}m{}:\033[0m", code, word) : fmt::format("{}:", word);
   const std::string message = shortened(item.message);
-  std::string text = item.place.line == 0 ? fmt::format("{}: {} {}\n", path, label, message)
-                                          : fmt::format("{}:{}:{}: {} {}\n", path, item.place.line,
-                                                        item.place.column, label, message);
+  std::string text = item.place.line == 0
+                         ? fmt::format("{}: {} {}\n", models::printable(path), label, message)
+                         : fmt::format("{}:{}:{}: {} {}\n", models::printable(path),
+                                       item.place.line, item.place.column, label, message);
   text += source.excerpt(item.place);
   for (const std::string& note : item.notes) {
     text += fmt::format("  {}{}\n", note_word, shortened(note));

@@ -143,7 +143,7 @@ class FixText {
     add_head();
     if (report_.found == FixCase::kNothing || report_.found == FixCase::kNothingFound) return text_;
     for (std::size_t i = 0; i < report_.fixes.size(); ++i) add_fix(i);
-    if (report_.fixes.empty()) add_none();
+    if (report_.fixes.empty() && !report_.stopped) add_none();
     add_partial();
     add_rest();
     return text_;
@@ -249,6 +249,7 @@ void FixText::add_rest() {
         counted(report_.unwritten, "change"));
   }
   if (report_.out_of_budget) text_ += "Some changes were not tried: their runs are too long.\n";
+  if (report_.stopped) text_ += "\nInterrupted: not all changes were tried.\n";
 }
 
 Json json_of(const Change& change) {
@@ -347,6 +348,7 @@ std::string fix_json(const FixReport& report, const FixView& view) {
   json["without_use"] = Json::array();
   for (const Change& change : report.without_use) json["without_use"].push_back(json_of(change));
   json["not_in_this_file"] = report.unwritten;
+  if (report.stopped) json["interrupted"] = true;
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

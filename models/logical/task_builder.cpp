@@ -25,6 +25,7 @@
 #include "models/graph_edit.hpp"
 #include "models/logical/boxing.hpp"
 #include "models/logical/chains.hpp"
+#include "models/lowering.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -64,7 +65,17 @@ class TaskBuilder {
     if (graph_.micro_batches == 0) graph_.micro_batches = logical_.training.accumulation;
     actors_.assign(logical_.ops.size(), kNoIndex);
     find_streams_of_readers();
-    for (const std::uint32_t op : topological_order(logical_)) add(op);
+    for (const std::uint32_t op : topological_order(logical_)) {
+      add(op);
+      if (placed_ <= kMostPlacedActors) continue;
+      diagnostics_
+          .error(logical_.ops[op].place, "up to '" + logical_.ops[op].name +
+                                             "' the tasks of this model come to more than " +
+                                             std::to_string(kMostPlacedActors) +
+                                             " on all ranks together")
+          .notes.emplace_back("simulate fewer ranks, or fewer layers");
+      break;
+    }
     if (diagnostics_.has_errors()) return false;
     add_chain_order(graph_, links_, options_.memory_guard);
     return true;
@@ -154,6 +165,7 @@ class TaskBuilder {
 
   std::uint32_t add_actor(ActorTemplate actor, ChainLink link) {
     actor.name = free_name(graph_.actors, actor.name);
+    placed_ += actor.on.size();
     graph_.actors.push_back(std::move(actor));
     links_.push_back(link);
     return static_cast<std::uint32_t>(graph_.actors.size() - 1);
@@ -509,6 +521,7 @@ class TaskBuilder {
   Diagnostics& diagnostics_;
   const Hierarchy hierarchy_;
   std::vector<std::uint32_t> actors_;  // by op
+  std::uint64_t placed_ = 0;           // actors, on all ranks
   std::vector<ChainLink> links_;       // by actor
   std::map<std::string, std::uint32_t> groups_;
   std::map<std::tuple<std::uint32_t, std::uint32_t, std::string>, Source> copies_;

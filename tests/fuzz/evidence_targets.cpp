@@ -28,8 +28,8 @@ void explain(const models::Evidence& evidence) {
   if (evidence.ranks.size() > kMostRanks) return;
   const models::Diagnosis diagnosis = models::diagnose(evidence);
   for (const bool all : {false, true}) {
-    viz::diagnosis_text({evidence, diagnosis, {}, all}, {});
-    viz::diagnosis_json({evidence, diagnosis, {}, all});
+    require_printable(viz::diagnosis_text({evidence, diagnosis, {}, all}, {}));
+    require_printable(viz::diagnosis_json({evidence, diagnosis, {}, all}));
   }
   const std::string scenario = formats::write_evidence_scenario(evidence, diagnosis);
   if (!scenario.empty()) require_scenario(scenario);
@@ -87,8 +87,8 @@ void launch_log(const std::string& bytes) {
   hints.groups = {{0, 1}};
   const models::LaunchLogDiagnosis diagnosis = models::diagnose(log, hints);
   for (const bool all : {false, true}) {
-    viz::launch_log_text({log, diagnosis, {}, all}, {});
-    viz::launch_log_json({log, diagnosis, {}, all});
+    require_printable(viz::launch_log_text({log, diagnosis, {}, all}, {}));
+    require_printable(viz::launch_log_json({log, diagnosis, {}, all}));
   }
 }
 
@@ -104,8 +104,8 @@ void stacks(const std::string& bytes) {
   const models::StackDumps dumps = reader.take();
   const models::StackDiagnosis diagnosis = models::diagnose(dumps);
   for (const bool all : {false, true}) {
-    viz::stack_groups_text({dumps, diagnosis, {}, all}, {});
-    viz::stack_groups_json({dumps, diagnosis, {}, all});
+    require_printable(viz::stack_groups_text({dumps, diagnosis, {}, all}, {}));
+    require_printable(viz::stack_groups_json({dumps, diagnosis, {}, all}));
   }
 }
 
@@ -121,12 +121,8 @@ void boxing(const std::string& bytes) {
 }  // namespace
 
 std::vector<Target> evidence_targets() {
-  return {{"flight_recorder", flight_recorder},
-          {"pickle", pickle},
-          {"nccl_log", nccl_log},
-          {"launch_log", launch_log},
-          {"stacks", stacks},
-          {"boxing", boxing}};
+  return {{"flight_recorder", flight_recorder}, {"pickle", pickle}, {"nccl_log", nccl_log},
+          {"launch_log", launch_log},           {"stacks", stacks}, {"boxing", boxing}};
 }
 
 }  // namespace pipesim::fuzz

@@ -67,15 +67,14 @@ void goal(const std::string& bytes) {
   for (const sim::WaitEdge& edge : waits.edges) {
     report.all_waits.push_back(models::describe_wait(result, edge));
   }
-  viz::text_report(report, {});
-  viz::json_report(report);
+  require_printable(viz::text_report(report, {}));
+  require_printable(viz::json_report(report));
 }
 
 void plan_dump(const std::string& bytes) {
   models::Diagnostics diagnostics;
   const auto plan = formats::read_oneflow_plan(bytes, diagnostics);
-  const auto scenario =
-      plan ? formats::plan_scenario(*plan, "x", diagnostics) : std::nullopt;
+  const auto scenario = plan ? formats::plan_scenario(*plan, "x", diagnostics) : std::nullopt;
   require(scenario.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
   show(diagnostics, bytes);
   if (!scenario) return;

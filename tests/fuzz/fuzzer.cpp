@@ -1,5 +1,5 @@
-// libFuzzer's side: the environment variable FUZZ_TARGET says which target runs, so that one program
-// has to be linked for all.
+// libFuzzer's side: the environment variable FUZZ_TARGET says which target runs, so that one
+// program has to be linked for all.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

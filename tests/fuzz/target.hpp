@@ -29,6 +29,9 @@ std::vector<Target> evidence_targets();
 /// Ends the process, as a finding, unless `good`.
 void require(bool good, std::string_view what);
 
+/// Reports go to terminals: nothing in them may be a control character but ends of lines.
+void require_printable(std::string_view text);
+
 /// Prints mistakes in `text` as the command does.
 void show(const models::Diagnostics& diagnostics, const std::string& text);
 

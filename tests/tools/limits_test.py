@@ -1,0 +1,253 @@
+"""What is too large, broken or full is answered with a message and an exit code (docs/limits.md).
+
+    limits_test.py PROGRAM
+
+Inputs are made here, as large as they have to be and no larger. Memory is limited, so that a reader
+that takes all that it is given fails.
+"""
+
+import os
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+SWIN = os.path.abspath("scenarios/swin_2x2x2.yaml")
+DUMPS = os.path.abspath("tests/golden/diagnose_cycle/dumps")
+# The sanitizers of the preset asan want terabytes of addresses.
+MOST_MEMORY = 4 << 30 if b"__asan_init" not in open(PROGRAM, "rb").read() else resource.RLIM_INFINITY
+
+
+def limited(most_bytes=None):
+    """What a process does before it becomes the program."""
+
+    def apply():
+        resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        if most_bytes is not None:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
+
+    return apply
+
+
+class Limits(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+
+    def path(self, name):
+        return os.path.join(self.folder.name, name)
+
+    def write(self, name, content):
+        with open(self.path(name), "wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+        return self.path(name)
+
+    def run_it(self, *arguments, most_bytes=None, **options):
+        return subprocess.run(
+            [PROGRAM, *arguments],
+            capture_output="stdout" not in options,
+            stderr=subprocess.PIPE if "stdout" in options else None,
+            cwd=self.folder.name,
+            timeout=250,
+            check=False,
+            preexec_fn=limited(most_bytes),
+            **options,
+        )
+
+    def check_refused(self, message, *arguments, code=2, **options):
+        run = self.run_it(*arguments, **options)
+        self.assertIn(message, run.stderr.decode(errors="replace")[:2000])
+        self.assertEqual(run.returncode, code)
+
+    def scenario_refused(self, message, content):
+        self.check_refused(message, "run", self.write("scenario.yaml", content))
+
+    # ---- Scenarios
+
+    def test_nesting(self):
+        deep = "schema: 1\nactors: " + "[" * 100_000
+        self.scenario_refused("error: nested more than 100 deep", deep)
+        self.scenario_refused("nested more than 100 deep", "- " * 100_000)
+
+    def test_aliases_that_explode(self):
+        text = "schema: 1\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+        for i in range(1, 12):
+            text += "a%d: &a%d [%s]\n" % (i, i, ", ".join(["*a%d" % (i - 1)] * 10))
+        self.scenario_refused("aliases of a scenario stand for at most 10000000 values", text)
+
+    def test_names(self):
+        name = "x" * (1 << 20)
+        self.scenario_refused(
+            "2:7: error: a name has at most 4096 bytes, found 1048576",
+            "schema: 1\nname: %s\nactors: {a: {source: 1}}\n" % name)
+        self.scenario_refused(
+            "1:1: error: a scenario needs",
+            "schema: 1\nname: %s\n" % ("x" * 4096))
+        self.scenario_refused(
+            "a name has no control characters", b"schema: 1\nname: a\0b\nactors: {a: {source: 1}}\n")
+
+    def test_broken_utf8(self):
+        for broken in (b"\xff", b"\xc3(", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82"):
+            text = b"schema: 1\nname: \xc3\xa4" + broken + b"\nactors: {a: {source: 1}}\n"
+            self.scenario_refused("scenario.yaml:2:8: error: this is no UTF-8", text)
+        good = "schema: 1\nname: \u00e4\u20ac\U0001f600\nactors: {a: {source: 1}}\n"
+        self.assertEqual(self.run_it("run", self.write("good.yaml", good)).returncode, 0)
+        wide = "schema: 1\nname: \u00e4\nactors: {a: {source: 1}}\n".encode("utf-16")
+        self.assertEqual(self.run_it("run", self.write("wide.yaml", wide)).returncode, 0)
+
+    def test_numbers_out_of_range(self):
+        scenario = "schema: 1\nactors:\n  a: {source: %s, takes: %s}\n"
+        self.scenario_refused("3:15: error: number out of range", scenario % ("9" * 30, "1us"))
+        self.scenario_refused("but must be at most 4294967294", scenario % (5_000_000_000, "1us"))
+        self.scenario_refused("but must be at least 0", scenario % (-4, "1us"))
+        self.scenario_refused("number out of range", scenario % (1, "99999999999s"))
+        self.scenario_refused("a job has 1 to 1048576 ranks", "schema: 1\nranks: 10000000\n")
+
+    def test_times_that_overflow(self):
+        end = "schema: 1\nactors:\n  a: {source: 4, takes: 9223372036854775807ns}\n"
+        run = self.run_it("run", self.write("scenario.yaml", end))
+        self.assertIn(b"LIMIT (end of simulated time)", run.stdout)
+        self.assertEqual(run.returncode, 3)
+
+    def test_many_actors(self):
+        ranks = "schema: 1\nranks: 1000000\nactors:\n"
+        actors = "".join("  a%d: {source: 1}\n" % i for i in range(11))
+        self.scenario_refused(
+            "up to 'a10' the actors and steps come to more than 10000000 on all ranks", ranks + actors)
+        many = "".join("  a%d: {source: 1}\n" % i for i in range(102))
+        self.scenario_refused("104:3: error: up to here this scenario comes to more than 100000000 ranks",
+                              ranks + many)
+        groups = "".join("  g%d: all\n" % i for i in range(1000))
+        self.scenario_refused("comes to more than 100000000 ranks",
+                              "schema: 1\nranks: 1000000\ngroups:\n%sactors: {a: {source: 1}}\n" % groups)
+
+    def test_a_model_with_many_tasks(self):
+        self.scenario_refused(
+            "the tasks of this model come to more than 10000000 on all ranks",
+            "schema: 1\nparallel: {data: 1000000}\nmodel:\n  input: {shape: [1000000]}\n  layers:\n"
+            "    - {name: b, count: 100, ops: {x: {takes: 1us}}}\n")
+        self.scenario_refused(
+            "6:7: error: up to layer 'b20000' a model comes to more than 20000 ops",
+            "schema: 1\nparallel: {data: 2}\nmodel:\n  input: {shape: [1000000]}\n  layers:\n"
+            "    - {name: b, count: 60000, ops: {x: {takes: 1us}}}\n")
+
+    # ---- What is no file, and what never ends
+
+    def test_endless_input(self):
+        self.check_refused("/dev/zero: error: a scenario has at most 128 MiB", "run", "/dev/zero")
+        with open("/dev/zero", "rb") as zero:
+            self.check_refused("standard input: error: a scenario has at most 128 MiB",
+                               "lint", "-", stdin=zero)
+        self.check_refused("a patch has at most 128 MiB", "run", SWIN, "--patch", "/dev/zero")
+
+    def test_folders_and_pipes(self):
+        self.check_refused("Is a directory", "run", self.folder.name, code=74)
+        self.check_refused("Is a directory", "run", SWIN, "--dot", self.folder.name, code=74)
+        pipe = self.path("pipe.yaml")
+        os.mkfifo(pipe)
+        with subprocess.Popen([PROGRAM, "run", pipe], stdout=subprocess.PIPE) as run:
+            with open(SWIN, "rb") as scenario, open(pipe, "wb") as end:
+                end.write(scenario.read())
+            self.assertIn(b"DEADLOCK", run.stdout.read())
+        # A folder is searched for files, and a pipe in it is none: nobody would write to it.
+        self.assertNotEqual(self.run_it("test", self.folder.name).returncode, 0)
+
+    # ---- Disks that are full
+
+    def test_standard_output_is_full(self):
+        for arguments in (["run", SWIN], ["run", "--json", SWIN], ["lint", SWIN], ["new"], ["--help"]):
+            with open("/dev/full", "wb") as full:
+                run = self.run_it(*arguments, stdout=full)
+            self.assertIn(b"cannot write to standard output", run.stderr)
+            self.assertEqual(run.returncode, 74)
+
+    def test_the_disk_is_full(self):
+        outputs = [
+            ["run", SWIN, "--dot", "x"], ["run", SWIN, "--html", "x"], ["run", SWIN, "--trace", "x"],
+            ["run", SWIN, "--trace", "x.gz"], ["run", SWIN, "--log", "x"],
+            ["run", SWIN, "--save-state", "x"], ["check", SWIN, "--order", "x"],
+            ["check", SWIN, "--promela", "x"], ["draw", SWIN, "--what", "tasks", "-o", "x.svg"],
+            ["test", SWIN, "--junit", "x"], ["new", "-o", "x"],
+            ["diagnose", "flight-recorder", DUMPS, "--html", "x"],
+            ["sweep", SWIN, "--seeds", "30", "-o", "x"],
+        ]
+        for arguments in outputs:
+            with self.subTest(arguments):
+                run = self.run_it(*arguments, most_bytes=100)
+                self.assertIn(b"File too large", run.stderr)
+                self.assertEqual(run.returncode, 74)
+                # The file of a sweep is added to, and holds what was done until then.
+                left = [] if arguments[0] != "sweep" else ["x"]
+                self.assertEqual(os.listdir(self.folder.name), left)
+
+    def test_what_was_there_stays(self):
+        self.write("x", "as it was")
+        self.assertEqual(self.run_it("run", SWIN, "--html", "x", most_bytes=100).returncode, 74)
+        with open(self.path("x"), "rb") as file:
+            self.assertEqual(file.read(), b"as it was")
+        self.assertEqual(os.listdir(self.folder.name), ["x"])
+
+    # ---- Pipes and signals
+
+    def test_a_pipe_that_nobody_reads(self):
+        read, write = os.pipe()
+        os.close(read)
+        run = self.run_it("run", SWIN, stdout=write)
+        os.close(write)
+        self.assertEqual((run.returncode, run.stderr), (-signal.SIGPIPE, b""))
+
+    def test_no_half_of_a_file_is_left_by_a_signal(self):
+        # The trace of four million acts takes seconds to write.
+        scenario = self.write("scenario.yaml", "schema: 1\nactors:\n  a: {source: 2000000, takes: 1us}\n"
+                                               "  b: {reads: [a], takes: 1us}\n")
+        for number, code in ((signal.SIGTERM, -signal.SIGTERM), (signal.SIGINT, 130)):
+            with subprocess.Popen([PROGRAM, "run", scenario, "--trace", self.path("x.json")],
+                                  stdout=subprocess.DEVNULL) as run:
+                deadline = time.monotonic() + 200
+                while not self.begun() and time.monotonic() < deadline and run.poll() is None:
+                    time.sleep(0.002)
+                self.assertTrue(self.begun() or run.poll() is not None)
+                run.send_signal(number)
+                found = run.wait(60)
+            if found == 0:
+                continue  # it was faster than this test
+            self.assertEqual(found, code)
+            self.assertEqual(os.listdir(self.folder.name), ["scenario.yaml"])
+
+    def begun(self):
+        return any(name.endswith(".tmp") for name in os.listdir(self.folder.name))
+
+    # ---- Options
+
+    def test_standard_output_is_no_file(self):
+        for arguments in (["run", SWIN, "--dot", "-"], ["run", SWIN, "--html", "-"],
+                          ["sweep", SWIN, "--plot", "-"], ["check", SWIN, "--dot", "-"],
+                          ["fix", SWIN, "-o", "-"]):
+            self.check_refused("needs the name of a file; one that is called '-' is ./-", *arguments)
+        self.assertEqual(os.listdir(self.folder.name), [])
+
+    def test_names_of_files_are_shown_without_control_characters(self):
+        bad = self.write("bad\033[31m.yaml", "schema: 1\nranks: x\n")
+        for arguments in (["run", bad], ["test", bad], ["lint", bad], ["run", bad + "x"],
+                          ["diagnose", "stacks", bad], ["explain", bad], ["run", bad, "--fo\033[31m"],
+                          ["sweep", bad], ["diff", bad, bad]):
+            with self.subTest(arguments):
+                run = self.run_it(*arguments)
+                self.assertNotEqual(run.stdout + run.stderr, b"")
+                self.assertNotIn(b"\033", run.stdout + run.stderr)
+
+    def test_seeds_beyond_the_last(self):
+        last = (1 << 64) - 1
+        self.check_refused("go beyond the last seed", "sweep", SWIN, "--seeds", "2",
+                           "--first-seed", str(last))
+        run = self.run_it("sweep", SWIN, "--seeds", "1", "--first-seed", str(last))
+        self.assertIn(str(last).encode(), run.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
