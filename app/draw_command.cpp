@@ -118,7 +118,7 @@ int run_draw(const DrawCommand& command, const Console& console) {
   try {
     write_file(command.path, picture_of(command, graph, run, *ranks));
   } catch (const viz::DrawingError& error) {
-    console.err << fmt::format("pipesim: {}\n", error.what());
+    console.err << fmt::format("pipesim: error: {}\n", error.what());
     return kExitUsage;
   }
   return kExitGood;
