@@ -197,6 +197,7 @@ TEST_CASE("a state that comes out otherwise is refused", "[app][views]") {
       command({"explain", "-"}, replaced(state, "\"deadlock\"", "\"starved\""));
   CHECK(contains(same.err, "standard input: error: made by pipesim " + version +
                                ", and so is this, but it simulates it otherwise\n"));
+  CHECK(contains(same.err, "the file was changed, or one of the two is a modified build"));
   const CommandResult changed =
       command({"explain", "-"}, replaced(state, "\"schema: 1 ", "\"schema: 2 "));
   CHECK(changed.code == 2);
