@@ -59,13 +59,14 @@ SweepJournal::~SweepJournal() {
   if (file_ >= 0) ::close(file_);
 }
 
-void SweepJournal::leave_alone(std::string_view text, const models::Diagnostics& found) {
+bool SweepJournal::leave_alone(std::string_view text, const models::Diagnostics& found) {
   problem_ = viz::diagnostic_text(found, path_, text, colour_);
   problem_ += "  help: name another file behind -o, or remove this one\n";
+  return false;
 }
 
 // Takes what is there, and leaves the file as it is to be added to.
-void SweepJournal::read(const formats::SweepHead& head, const models::SweepCases& cases) {
+bool SweepJournal::read(const formats::SweepHead& head, const models::SweepCases& cases) {
   const std::string text = read_file(path_, std::cin);
   const std::string first = formats::sweep_head_line(head);
   std::size_t keep = 0;
@@ -93,6 +94,7 @@ void SweepJournal::read(const formats::SweepHead& head, const models::SweepCases
   if (::ftruncate(file_, static_cast<off_t>(keep)) != 0) fail("write", path_, errno);
   if (::lseek(file_, 0, SEEK_END) < 0) fail("write", path_, errno);
   if (is_new) write(first);
+  return true;
 }
 
 void SweepJournal::write(const std::string& text) {

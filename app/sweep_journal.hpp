@@ -32,8 +32,8 @@ class SweepJournal {
   void add(std::uint64_t number, const models::CaseResult& result);
 
  private:
-  void read(const formats::SweepHead& head, const models::SweepCases& cases);
-  void leave_alone(std::string_view text, const models::Diagnostics& found);
+  bool read(const formats::SweepHead& head, const models::SweepCases& cases);
+  bool leave_alone(std::string_view text, const models::Diagnostics& found);
   void write(const std::string& text);
 
   const std::string path_;

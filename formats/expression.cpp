@@ -298,7 +298,7 @@ std::optional<Value> Parser::parse_number() {
                           (fraction && __builtin_mul_overflow(scale, 10, &scale));
     if (overflow) {
       while (at_ < text_.size() && (is_digit(text_[at_]) || text_[at_] == '.')) ++at_;
-      return fail(start, fmt::format("'{}' is too large: at most {}",
+      return fail(start, fmt::format("number out of range: '{}' is more than {}",
                                      text_.substr(start, at_ - start), kMost));
     }
   }
@@ -337,8 +337,8 @@ std::optional<Value> Parser::with_unit(std::size_t start, std::int64_t digits, s
   std::int64_t value = 0;
   const std::string number(text_.substr(start, number_end - start));
   if (__builtin_mul_overflow(digits, unit.factor, &value)) {
-    return fail(start, fmt::format("'{}{}' is too large: at most {} {}", number, unit.name, kMost,
-                                   whole(unit.type)));
+    return fail(start, fmt::format("number out of range: '{}{}' is more than {} {}", number,
+                                   unit.name, kMost, whole(unit.type)));
   }
   if (value % scale != 0) {
     if (unit.name.empty()) return fail(start, fmt::format("'{}' is not a whole number", number));

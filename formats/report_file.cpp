@@ -111,8 +111,7 @@ std::optional<RunEndFigures> read_report(const std::string& text,
   } catch (const NoReport& problem) {
     diagnostics.error({}, problem.what()).notes.emplace_back(kHint);
   } catch (const Json::parse_error&) {
-    diagnostics.error({}, "this is no report: it is no JSON, or a part of one")
-        .notes.emplace_back(kHint);
+    diagnostics.error({}, "this is no report of 'pipesim run --json': it is no JSON");
   }
   return std::nullopt;
 }

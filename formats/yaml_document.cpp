@@ -36,6 +36,15 @@ Place place_of(const YAML::Mark& mark, std::uint32_t file) {
           file};
 }
 
+// Lets yaml-cpp, which wants a stream, read text that is in memory already.
+class TextBuffer : public std::streambuf {
+ public:
+  explicit TextBuffer(const std::string& text) {
+    char* begin = const_cast<char*>(text.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+    setg(begin, begin, begin + text.size());
+  }
+};
+
 // Whether the line of `place` is indented with a tab, of which yaml-cpp says something else.
 bool has_tab_before(const std::string& text, Place place) {
   std::size_t begin = 0;
@@ -45,15 +54,6 @@ bool has_tab_before(const std::string& text, Place place) {
   const std::size_t end = std::min(text.find_first_not_of(" \t", begin), text.size());
   return text.find('\t', begin) < end;
 }
-
-// Lets yaml-cpp, which wants a stream, read text that is in memory already.
-class TextBuffer : public std::streambuf {
- public:
-  explicit TextBuffer(const std::string& text) {
-    char* begin = const_cast<char*>(text.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
-    setg(begin, begin, begin + text.size());
-  }
-};
 
 }  // namespace
 

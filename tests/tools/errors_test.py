@@ -102,7 +102,7 @@ OF_LIBRARIES = {
 
 # Messages that no golden case can have: the test that has them, or why there is none.
 VERIFIER = "tests/unit/models/verifier_test.cpp"  # what only passes of others can do wrong
-LIMITS = "tests/tools/limits_test.py"
+LIMITS = "tests/tools/too_large_test.py"
 ELSEWHERE = {
     "'…' is of the kind '…', but waits for no input": VERIFIER,
     "'…' is of the kind '…', which reads no data, but it reads '…'": VERIFIER,
@@ -122,6 +122,8 @@ ELSEWHERE = {
     "a file of stacks has at most … MiB": LIMITS,
     "a log has at most … MiB": "a log of 1 GiB is too much for a test",
     "a plan has at most … tasks": LIMITS,
+    "a scenario that is no UTF-8 cannot be saved": "tests/unit/formats/state_file_test.cpp",
+    "convert the file to UTF-8, and run it again": "it stands below the message above",
     "a scenario takes at most … patches, found …": LIMITS,
     "a state file has at most … MiB": LIMITS,
     "larger than a plan dump of 512 MiB": "too much for a test",

@@ -107,9 +107,9 @@ TEST_CASE("what makes no sense is refused at its column", "[formats][expression]
   CHECK(evaluated("1 2") == "3: did not expect '2' here");
   CHECK(evaluated("1 == 1us") == "3: cannot compare a number with a time");
   CHECK(evaluated("99999999999999999999") ==
-        "1: '99999999999999999999' is too large: at most 9223372036854775807");
+        "1: number out of range: '99999999999999999999' is more than 9223372036854775807");
   CHECK(evaluated("9223372037s") ==
-        "1: '9223372037s' is too large: at most 9223372036854775807 nanoseconds");
+        "1: number out of range: '9223372037s' is more than 9223372036854775807 nanoseconds");
   CHECK(evaluated("min 3").substr(0, 17) == "5: expected '(' a");
   CHECK(evaluated("'open") == "1: this quote is not closed");
   CHECK(evaluated("") == "1: expected a value here");

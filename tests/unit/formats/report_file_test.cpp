@@ -46,7 +46,7 @@ TEST_CASE("scenarios, states and reports are told apart", "[formats][report_file
 
 TEST_CASE("what is no report is refused", "[formats][report_file]") {
   const std::string good = report_of("scenarios/buffer_on_the_right_stream.yaml");
-  CHECK(mistake_in("{") == "0:0: this is no report: it is no JSON, or a part of one\n");
+  CHECK(mistake_in("{") == "0:0: this is no report of 'pipesim run --json': it is no JSON\n");
   CHECK(mistake_in("[]") == "0:0: this report has no 'schema'\n");
   CHECK(mistake_in("{\"schema\": 2}") == "0:0: this pipesim reads reports of schema 1, found 2\n");
   CHECK(mistake_in("{\"schema\": -1}").substr(0, 29) == "0:0: 'schema' has to be a num");

@@ -1,6 +1,6 @@
 """What is too large for a file of the tree is refused in words, and so is what cannot be written.
 
-    limits_test.py PROGRAM
+    too_large_test.py PROGRAM
 
 The files are sparse, or made of one thing over and over.
 """
@@ -15,7 +15,7 @@ PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
 SMALL = "schema: 1\nactors: {a: {source: 1}}\n"
 
 
-class Limits(unittest.TestCase):
+class TooLarge(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
