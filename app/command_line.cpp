@@ -864,6 +864,14 @@ std::string help_of_help() {
 
 // The nearest option is worth more than the library's words.
 [[noreturn]] void explain(const po::error& error, const po::options_description& options) {
+  // An option that is not just text is a number, and the library keeps what was found to its text.
+  if (const auto* invalid = dynamic_cast<const po::invalid_option_value*>(&error)) {
+    const std::string text = error.what();
+    const std::size_t begin = text.find('\'') + 1;
+    throw UsageError(fmt::format("option '{}' is a whole number, found '{}'",
+                                 invalid->get_option_name(),
+                                 text.substr(begin, text.find("')", begin) - begin)));
+  }
   const auto* unknown = dynamic_cast<const po::unknown_option*>(&error);
   if (unknown == nullptr) throw UsageError(error.what());
   std::string name = unknown->get_option_name();
@@ -1291,7 +1299,7 @@ int command_test(const Arguments& arguments, const Console& console) {
 models::SweptVariable swept_variable(const std::string& text) {
   std::string problem;
   auto variable = models::parse_variable(text, problem);
-  if (!variable) throw UsageError(fmt::format("--vary {}", problem));
+  if (!variable) throw UsageError(fmt::format("--vary: {}", problem));
   if (variable->name != models::kJitterVariable) return std::move(*variable);
   for (const std::string& value : variable->values) {
     if (models::parse_jitter(value)) continue;
@@ -1321,7 +1329,8 @@ models::ParameterGrid grid(const po::variables_map& values) {
   grid.seeds = number(values, "seeds", 1);
   grid.first_seed = number(values, "first-seed", 0);
   if (grid.seeds == 0 || grid.seeds > models::kMostCases) {
-    throw UsageError(fmt::format("--seeds is a number from 1 to {}", models::kMostCases));
+    throw UsageError(
+        fmt::format("--seeds is a number from 1 to {}, found {}", models::kMostCases, grid.seeds));
   }
   constexpr std::uint64_t kMostSeed = std::numeric_limits<std::uint64_t>::max();
   if (grid.first_seed > kMostSeed - (grid.seeds - 1)) {
@@ -1487,7 +1496,8 @@ int command_import(const Arguments& arguments, const Console& console) {
                           files.front()));
   }
   if (files.size() != 2) {
-    throw UsageError(fmt::format("'pipesim import {}' takes one file", files.front()));
+    throw UsageError(fmt::format("'pipesim import {}' takes one file, found {}", files.front(),
+                                 files.size() - 1));
   }
   ImportCommand command;
   command.path = files.back();
@@ -1822,7 +1832,9 @@ int command_completion(const Arguments& arguments, const Console& console) {
     return kExitGood;
   }
   if (given.size() != 1 || (given.front() != "bash" && given.front() != "zsh")) {
-    throw UsageError("'pipesim completion' takes the name of a shell: bash or zsh");
+    throw UsageError(fmt::format(
+        "'pipesim completion' takes the name of a shell: bash or zsh, found {}",
+        given.size() == 1 ? fmt::format("'{}'", given.front()) : std::to_string(given.size())));
   }
   std::vector<CommandText> texts;
   for (const Command& command : kCommands) texts.push_back(text_of(command));

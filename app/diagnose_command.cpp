@@ -41,7 +41,7 @@ bool draw(const DiagnoseCommand& command, const std::string& title,
     write_file(*command.picture_path,
                viz::wait_for_drawing(picture, viz::picture_format(*command.picture_path)));
   } catch (const viz::DrawingError& error) {
-    console.err << fmt::format("pipesim: {}\n", error.what());
+    console.err << fmt::format("pipesim: error: {}\n", error.what());
     return false;
   }
   return true;

@@ -122,7 +122,7 @@ int run_draw(const DrawCommand& command, const Console& console) {
     write_file(command.path, run ? picture_of_run(command, graph, *run, *ranks)
                                  : picture_of_plan(command, graph, *lowered, *ranks));
   } catch (const viz::DrawingError& error) {
-    console.err << fmt::format("pipesim: {}\n", error.what());
+    console.err << fmt::format("pipesim: error: {}\n", error.what());
     return kExitUsage;
   }
   return kExitGood;

@@ -113,7 +113,7 @@ int run_opt(const OptCommand& command, const models::PassRegistry& registry,
     return kExitUsage;
   };
   const auto calls = models::parse_passes(command.passes, registry, diagnostics);
-  if (!calls) return complain("--passes", {});
+  if (!calls) return complain("--passes", command.passes);
 
   const std::string shown = command.path == "-" ? "standard input" : command.path;
   const std::string text = read_scenario_text(command.path, console);

@@ -241,11 +241,11 @@ class Sweep {
   int run() {
     std::unique_ptr<SweepJournal> journal;
     if (command_.output) {
-      journal = std::make_unique<SweepJournal>(output_path(command_), head_, cases_);
+      journal =
+          std::make_unique<SweepJournal>(output_path(command_), head_, cases_, console_.err_colour);
       if (!journal->problem().empty()) {
-        return refuse(console_, fmt::format("{}\n  help: name another file behind -o, or remove "
-                                            "this one",
-                                            journal->problem()));
+        console_.err << journal->problem();
+        return kExitUsage;
       }
       for (const auto& [number, result] : journal->done()) results_[number] = result;
     }

@@ -36,8 +36,8 @@ std::string difference(const formats::SweepHead& wanted, const formats::SweepHea
 }  // namespace
 
 SweepJournal::SweepJournal(const std::string& path, const formats::SweepHead& head,
-                           const models::SweepCases& cases)
-    : path_(path) {
+                           const models::SweepCases& cases, bool colour)
+    : path_(path), colour_(colour) {
   file_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (file_ < 0) fail("write", path, errno);
   // A device or a pipe keeps nothing, and may never end.
@@ -47,14 +47,22 @@ SweepJournal::SweepJournal(const std::string& path, const formats::SweepHead& he
   }
   // Not every file system can lock; where it cannot, nobody is kept out.
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    problem_ = fmt::format("{}: another sweep is at work on this file", path);
+    models::Diagnostics found;
+    found.error({}, "another sweep is at work on this file");
+    leave_alone({}, found);
     return;
   }
-  if (!read(head, cases)) return;
+  read(head, cases);
 }
 
 SweepJournal::~SweepJournal() {
   if (file_ >= 0) ::close(file_);
+}
+
+bool SweepJournal::leave_alone(std::string_view text, const models::Diagnostics& found) {
+  problem_ = viz::diagnostic_text(found, path_, text, colour_);
+  problem_ += "  help: name another file behind -o, or remove this one\n";
+  return false;
 }
 
 // Takes what is there, and leaves the file as it is to be added to.
@@ -68,19 +76,16 @@ bool SweepJournal::read(const formats::SweepHead& head, const models::SweepCases
   if (!is_new) {
     models::Diagnostics diagnostics;
     const auto found = formats::read_sweep_file(text, diagnostics);
-    if (!found) {
-      problem_ = viz::diagnostic_text(diagnostics, path_, text, false);
-      return false;
-    }
+    if (!found) return leave_alone(text, diagnostics);
     const std::string other = difference(head, found->head);
     if (!other.empty()) {
-      problem_ = fmt::format("{}: this file has runs of {}", path_, other);
-      return false;
+      diagnostics.error({1, 1}, fmt::format("this file has runs of {}", other));
+      return leave_alone(text, diagnostics);
     }
     for (const auto& [number, result] : found->cases) {
       if (number >= cases.count || !is_in(head.shard, number)) {
-        problem_ = fmt::format("{}: run {} does not belong to this sweep", path_, number);
-        return false;
+        diagnostics.error({1, 1}, fmt::format("run {} does not belong to this sweep", number));
+        return leave_alone(text, diagnostics);
       }
       done_.emplace(number, result);
     }

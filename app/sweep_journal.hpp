@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "formats/sweep_file.hpp"
 
@@ -13,10 +14,10 @@ namespace pipesim::app {
 class SweepJournal {
  public:
   /// Opens or makes the file. What another process has of it, that is at work on it, what no sweep
-  /// has written and what belongs to another sweep is left alone: problem() then says why. Throws
-  /// FileError.
+  /// has written and what belongs to another sweep is left alone: problem() then says why, as it is
+  /// printed, in colour where `colour` says so. Throws FileError.
   SweepJournal(const std::string& path, const formats::SweepHead& head,
-               const models::SweepCases& cases);
+               const models::SweepCases& cases, bool colour);
   ~SweepJournal();
   SweepJournal(const SweepJournal&) = delete;
   SweepJournal& operator=(const SweepJournal&) = delete;
@@ -32,9 +33,11 @@ class SweepJournal {
 
  private:
   bool read(const formats::SweepHead& head, const models::SweepCases& cases);
+  bool leave_alone(std::string_view text, const models::Diagnostics& found);
   void write(const std::string& text);
 
   const std::string path_;
+  const bool colour_;
   std::string problem_;
   int file_ = -1;
   std::mutex mutex_;

@@ -65,7 +65,7 @@ class ClusterReader {
                                        const std::vector<std::string>& usual);
   void read_interfaces(const YamlValue& value);
   void check_links(const YamlValue& value);
-  std::int64_t count(const YamlValue& value, const char* what);
+  std::int64_t count(const YamlValue& value, const char* key);
   models::Diagnostics& diagnostics() const { return values_.diagnostics(); }
 
   const ValueReader& values_;
@@ -82,7 +82,7 @@ std::optional<Cluster> ClusterReader::run(const YamlValue& value) {
   const auto host_count = static_cast<std::uint32_t>(cluster_.hosts.size());
   cluster_.devices = (ranks_ + host_count - 1) / host_count;
   if (const auto devices = map.take("devices")) {
-    cluster_.devices = static_cast<std::uint32_t>(count(*devices, "a host has"));
+    cluster_.devices = static_cast<std::uint32_t>(count(*devices, "devices"));
   }
   const auto ranks = map.take("ranks");
   // Where the hosts themselves are not understood, what sits on them is no second mistake.
@@ -107,11 +107,11 @@ std::optional<Cluster> ClusterReader::run(const YamlValue& value) {
   return std::move(cluster_);
 }
 
-std::int64_t ClusterReader::count(const YamlValue& value, const char* what) {
+std::int64_t ClusterReader::count(const YamlValue& value, const char* key) {
   const std::optional<std::int64_t> found = values_.constant(value, ValueType::kNumber);
   if (!found) return 1;
   if (*found >= 1 && *found <= kMost) return *found;
-  diagnostics().error(value.place(), fmt::format("{} 1 to {}, found {}", what, kMost, *found));
+  diagnostics().error(value.place(), fmt::format("'{}' is 1 to {}, found {}", key, kMost, *found));
   return 1;
 }
 
@@ -121,7 +121,7 @@ void ClusterReader::read_hosts(const YamlValue& value) {
   if (!picked) return;
   cluster_.hosts.clear();
   if (!picked->is_list()) {
-    const std::int64_t hosts = count(*picked, "a cluster has hosts:");
+    const std::int64_t hosts = count(*picked, "hosts");
     for (std::int64_t i = 0; i < hosts; ++i) cluster_.hosts.push_back(fmt::format("node{}", i));
     return;
   }
@@ -276,13 +276,15 @@ void ClusterReader::read_link(const YamlValue& value, LinkClass& link) {
   if (const auto latency = map.take("latency")) {
     link.latency_ns = values_.constant(*latency, ValueType::kTime).value_or(0);
     if (link.latency_ns < 0) {
-      diagnostics().error(latency->place(), "a latency is at least 0");
+      diagnostics().error(latency->place(),
+                          fmt::format("a latency is at least 0s, found {}", latency->described()));
     }
   }
   if (const auto bandwidth = map.take("bandwidth")) {
     link.bytes_per_second = values_.constant(*bandwidth, ValueType::kBandwidth).value_or(1);
     if (link.bytes_per_second < 1) {
-      diagnostics().error(bandwidth->place(), "a bandwidth is at least 1B/s");
+      diagnostics().error(bandwidth->place(), fmt::format("a bandwidth is at least 1B/s, found {}",
+                                                          bandwidth->described()));
     }
   }
   map.finish();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -16,6 +17,8 @@ using models::Expr;
 
 // Nobody writes longer ones, and none of this size can hurt.
 constexpr std::size_t kLongest = 10'000;
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 
 struct Unit {
   std::string_view name;
@@ -68,6 +71,12 @@ const char* whole(ValueType type) {
 }
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+// Where one is a plain number, it may lack the unit of the other.
+void suggest_unit_of_one(models::Diagnostic& diagnostic, const Value& left, const Value& right) {
+  suggest_unit(diagnostic, left.type, right.type);
+  suggest_unit(diagnostic, right.type, left.type);
+}
 
 class Parser {
  public:
@@ -149,7 +158,8 @@ class Parser {
 
 std::optional<Value> Parser::parse_or() {
   constexpr int kDeepest = 100;
-  if (++depth_ > kDeepest) return fail(at_, "too many parentheses");
+  if (++depth_ > kDeepest)
+    return fail(at_, fmt::format("parentheses nest more than {} deep", kDeepest));
   Result left = parse_and();
   while (left) {
     const std::size_t at = next();
@@ -286,7 +296,11 @@ std::optional<Value> Parser::parse_number() {
     const bool overflow = __builtin_mul_overflow(digits, 10, &digits) ||
                           __builtin_add_overflow(digits, c - '0', &digits) ||
                           (fraction && __builtin_mul_overflow(scale, 10, &scale));
-    if (overflow) return fail(start, "number out of range");
+    if (overflow) {
+      while (at_ < text_.size() && (is_digit(text_[at_]) || text_[at_] == '.')) ++at_;
+      return fail(start, fmt::format("number out of range: '{}' is more than {}",
+                                     text_.substr(start, at_ - start), kMost));
+    }
   }
   return with_unit(start, digits, scale);
 }
@@ -321,11 +335,12 @@ std::optional<Value> Parser::with_unit(std::size_t start, std::int64_t digits, s
     at_ = unit_end;
   }
   std::int64_t value = 0;
+  const std::string number(text_.substr(start, number_end - start));
   if (__builtin_mul_overflow(digits, unit.factor, &value)) {
-    return fail(start, "number out of range");
+    return fail(start, fmt::format("number out of range: '{}{}' is more than {} {}", number,
+                                   unit.name, kMost, whole(unit.type)));
   }
   if (value % scale != 0) {
-    const std::string number(text_.substr(start, number_end - start));
     if (unit.name.empty()) return fail(start, fmt::format("'{}' is not a whole number", number));
     return fail(start, fmt::format("'{}{}' is not a whole number of {}", number, unit.name,
                                    whole(unit.type)));
@@ -372,8 +387,8 @@ std::optional<Value> Parser::parse_call(std::string_view name, std::size_t start
     const Op op = name == "min" ? Op::kMinimum : Op::kMaximum;
     if (!next) return std::nullopt;
     if (next->type != result->type || next->type == ValueType::kWord) {
-      return fail(start, fmt::format("'{}' of {} and {}", name, type_name(result->type),
-                                     type_name(next->type)));
+      return fail(start, fmt::format("'{}' is of values of one kind, found {} and {}", name,
+                                     type_name(result->type), type_name(next->type)));
     }
     result->expr = Expr::binary(op, result->expr, next->expr);
   }
@@ -403,9 +418,14 @@ std::optional<Value> Parser::parse_choice(std::size_t start) {
       return fail(start, fmt::format("the condition of 'if' is on or off, found {}",
                                      type_name(condition.type)));
     }
-    if (then.type != result.type || then.type == ValueType::kWord) {
-      return fail(start, fmt::format("'if' chooses between {} and {}", type_name(then.type),
-                                     type_name(result.type)));
+    if (then.type != result.type) {
+      return fail(start, fmt::format("'if' chooses between two of a kind, found {} and {}",
+                                     type_name(then.type), type_name(result.type)));
+    }
+    if (then.type == ValueType::kWord) {
+      diagnostics_.error(place_.at(start), "'if' chooses between values, found words")
+          .notes.emplace_back("words are chosen by {case: PARAMETER, one: this, else: that}");
+      return std::nullopt;
     }
     result.expr = Expr::select(condition.expr, then.expr, result.expr);
   }
@@ -424,8 +444,11 @@ std::optional<Value> Parser::truth(Op op, const Value& left, const Value& right,
 std::optional<Value> Parser::compared(Op op, const Value& left, const Value& right,
                                       std::size_t at) {
   if (left.type != right.type) {
-    return fail(
-        at, fmt::format("cannot compare {} with {}", type_name(left.type), type_name(right.type)));
+    suggest_unit_of_one(
+        diagnostics_.error(place_.at(at), fmt::format("cannot compare {} with {}",
+                                                      type_name(left.type), type_name(right.type))),
+        left, right);
+    return std::nullopt;
   }
   if (left.type == ValueType::kWord) {
     if (op != Op::kEqual && op != Op::kNotEqual) {
@@ -460,8 +483,12 @@ std::optional<Value> Parser::combined(Op op, const Value& left, const Value& rig
   if (!fits) {
     static constexpr std::string_view kSymbols = "+-*/%";
     const auto index = static_cast<std::size_t>(op) - static_cast<std::size_t>(Op::kAdd);
-    return fail(at, fmt::format("cannot compute {} {} {}", type_name(left.type), kSymbols[index],
-                                type_name(right.type)));
+    suggest_unit_of_one(
+        diagnostics_.error(place_.at(at),
+                           fmt::format("cannot compute {} {} {}", type_name(left.type),
+                                       kSymbols[index], type_name(right.type))),
+        left, right);
+    return std::nullopt;
   }
   return Value{type, Expr::binary(op, left.expr, right.expr), {}};
 }

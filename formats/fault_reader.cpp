@@ -80,7 +80,8 @@ std::int64_t FaultReader::take_time(MapReader& map, const char* key) {
   if (!value) return 0;
   const std::int64_t ns = values_.constant(*value, ValueType::kTime).value_or(0);
   if (ns >= 0) return ns;
-  diagnostics_.error(value->place(), fmt::format("'{}' is a time of at least 0", key));
+  diagnostics_.error(value->place(), fmt::format("'{}' is a time of at least 0s, found {}", key,
+                                                 value->described()));
   return 0;
 }
 
@@ -89,14 +90,16 @@ std::int64_t FaultReader::slower(MapReader& map) {
   if (!value) return 0;
   const std::int64_t factor = values_.constant(*value, ValueType::kNumber).value_or(1);
   if (factor >= 1 && factor <= kMostSlower) return factor;
-  diagnostics_.error(value->place(),
-                     fmt::format("'slower' is a number of times from 1 to {}", kMostSlower));
+  diagnostics_.error(
+      value->place(),
+      fmt::format("'slower' is a number of times from 1 to {}, found {}", kMostSlower, factor));
   return 1;
 }
 
 bool FaultReader::needs_cluster(models::Place place) {
   if (graph_.cluster || diagnostics_.has_errors()) return !graph_.cluster;
-  diagnostics_.error(place, "this fault is one of a cluster, but the scenario has no 'cluster'");
+  diagnostics_.error(place, "this fault is one of a cluster, but the scenario has no 'cluster'")
+      .notes.emplace_back("'cluster: {hosts: 2}' is one with the usual links");
   return true;
 }
 
@@ -183,7 +186,10 @@ void FaultReader::read_link_fault(MapReader& map, const YamlValue& link) {
   }
   if (hosts) {
     if (!hosts->is_list() || hosts->items().size() != 2) {
-      diagnostics_.error(hosts->place(), "'hosts' is a list of two hosts");
+      diagnostics_.error(hosts->place(),
+                         fmt::format("'hosts' is a list of two hosts, found {}",
+                                     hosts->is_list() ? std::to_string(hosts->items().size())
+                                                      : hosts->described()));
       return;
     }
     const std::uint32_t first = read_host(hosts->items()[0], values_, *graph_.cluster);
@@ -200,7 +206,8 @@ void FaultReader::read_port_fault(MapReader& map, const YamlValue& port) {
   const auto host = map.require("closed_on");
   const std::int64_t number = values_.constant(port, ValueType::kNumber).value_or(1);
   if (number < 1 || number > kMostPort) {
-    diagnostics_.error(port.place(), fmt::format("a port is a number from 1 to {}", kMostPort));
+    diagnostics_.error(port.place(),
+                       fmt::format("a port is a number from 1 to {}, found {}", kMostPort, number));
   }
   fault.port = number;
   if (!host || needs_cluster(port.place())) return;
@@ -215,7 +222,9 @@ void FaultReader::read_denied_fault(MapReader& map, const YamlValue& communicato
     if (what->is_scalar()) {
       fault.what = what->text();
     } else {
-      diagnostics_.error(what->place(), "'denied' is the message of the operating system");
+      diagnostics_.error(what->place(),
+                         fmt::format("'denied' is the message of the operating system, found {}",
+                                     what->described()));
     }
   }
   fault.slower = slower(map);
@@ -245,7 +254,10 @@ void read_guards(const YamlValue& value, const ValueReader& values, models::Task
     if (!field) return std::int64_t{0};
     const std::int64_t ns = values.constant(*field, ValueType::kTime).value_or(0);
     if (ns >= 0) return ns;
-    diagnostics.error(field->place(), fmt::format("'{}' is a time of at least 0; 0: none", key));
+    diagnostics
+        .error(field->place(),
+               fmt::format("'{}' is a time of at least 0s, found {}", key, field->described()))
+        .notes.emplace_back("0s: none");
     return std::int64_t{0};
   };
   map.take_text("about");

@@ -277,7 +277,7 @@ bool GoalReader::open_rank() {
     rank = program_.rank_count - 1;  // so that what is in it is looked at
   } else if (opened_[rank] != 0) {
     error(where, fmt::format("rank {} is given twice", rank))
-        .notes.push_back(fmt::format("the first is in line {}", opened_[rank]));
+        .notes.push_back(fmt::format("the first is in {}", models::line_text({opened_[rank], 1})));
   } else {
     opened_[rank] = line_;
   }
@@ -387,7 +387,8 @@ bool GoalReader::op(LogGopsKind kind, const char* begin, std::string_view label)
   }
   if (!label.empty() && !labels_.add(label, id)) {
     error(begin, fmt::format("label '{}' is defined twice in rank {}", label, *rank_))
-        .notes.push_back(fmt::format("the first is in line {}", line_of(labels_.find(label))));
+        .notes.push_back(fmt::format("the first is in {}",
+                                     models::line_text({line_of(labels_.find(label)), 1})));
     return false;
   }
   program_.many_units = program_.many_units || op.cpu > 0 || op.nic > 0;

@@ -44,7 +44,10 @@ class FirstPlaces {
 }  // namespace
 
 MapReader::MapReader(const YamlValue& value, std::string what, Diagnostics& diagnostics)
-    : what_(std::move(what)), diagnostics_(diagnostics), place_(value.place()) {
+    : what_(std::move(what)),
+      diagnostics_(diagnostics),
+      place_(value.place()),
+      is_map_(value.is_map()) {
   const std::vector<YamlValue::Entry> entries = named_entries(value, what_, diagnostics);
   entries_.reserve(entries.size());
   for (const YamlValue::Entry& entry : entries) entries_.push_back({entry, false});
@@ -67,7 +70,9 @@ bool MapReader::has(std::string_view key) const {
 
 std::optional<YamlValue> MapReader::require(std::string_view key) {
   std::optional<YamlValue> value = take(key);
-  if (!value) diagnostics_.error(place_, fmt::format("{} needs the key '{}'", what_, key));
+  if (!value && is_map_) {
+    diagnostics_.error(place_, fmt::format("{} needs the key '{}'", what_, key));
+  }
   return value;
 }
 

@@ -44,6 +44,7 @@ class MapReader {
   std::string what_;
   models::Diagnostics& diagnostics_;
   models::Place place_;
+  bool is_map_;
   std::vector<Entry> entries_;
   std::vector<std::string_view> known_;  // keys of the readers, which outlive it
 };

@@ -298,8 +298,12 @@ class ModelReader {
     if (!value) return otherwise;
     const std::int64_t found = values_.constant(*value, ValueType::kTime).value_or(0);
     if (found >= 0 && found <= kMost) return found;
-    diagnostics_.error(value->place(), found < 0 ? fmt::format("'{}' must not be negative", key)
-                                                 : fmt::format("'{}' is too large", key));
+    const std::int64_t limit = found < 0 ? 0 : kMost;
+    diagnostics_.error(
+        value->place(),
+        fmt::format("'{}' is at {} {}, found {}", key, found < 0 ? "least" : "most",
+                    to_text(Value{ValueType::kTime, models::Expr::constant(limit), {}}),
+                    value->described()));
     return 0;
   }
 

@@ -98,7 +98,9 @@ class PlanReader {
     if (!is_message(field)) return;
     PlanTask task;
     task.place = tree_.place(field);
+    const std::size_t errors = diagnostics_.error_count();
     task.id = needed_integer(field, "task_id");
+    const bool has_id = diagnostics_.error_count() == errors;
     const auto type = tree_.find(field, "task_type");
     if (!type) {
       diagnostics_.error(task.place, "'task' needs 'task_type'");
@@ -114,7 +116,7 @@ class PlanReader {
     if (const auto parallel = tree_.find(field, "parallel_ctx")) {
       task.parallel_id = optional_integer(*parallel, "parallel_id", 0);
     }
-    if (!places_.emplace(task.id, task.place).second) {
+    if (has_id && !places_.emplace(task.id, task.place).second) {
       diagnostics_.error(task.place, fmt::format("a second task with task_id {}", task.id))
           .notes.push_back(fmt::format("the first: {}", models::line_text(places_[task.id])));
     }
@@ -212,8 +214,8 @@ class PlanReader {
   std::int64_t within_times(Index field) {
     const std::int64_t times = integer(field);
     if (times >= 1 && times <= kMostSlots) return times;
-    diagnostics_.error(tree_.place(field),
-                       fmt::format("from 1 to {} is possible, found {}", kMostSlots, times));
+    diagnostics_.error(tree_.place(field), fmt::format("'{}' is {}, and from {} to {} is possible",
+                                                       tree_[field].name, times, 1, kMostSlots));
     return 1;
   }
 

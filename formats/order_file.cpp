@@ -93,7 +93,8 @@ std::optional<SavedOrder> read_order(const std::string& text, Diagnostics& diagn
     return refuse({1, 1}, "this is no order file: it has no 'pipesim_order'");
   }
   if (json["pipesim_order"] != kSchema) {
-    return refuse({1, 1}, fmt::format("this pipesim reads order files of schema {}", kSchema));
+    return refuse({1, 1}, fmt::format("this pipesim reads order files of schema {}, found {}",
+                                      kSchema, json["pipesim_order"].dump()));
   }
   if (!json.contains("steps") || !json["steps"].is_array()) {
     return refuse({1, 1}, "this order file has no list of 'steps'");

@@ -153,7 +153,8 @@ bool ParameterReader::apply_setting(Parameter& parameter) {
   Diagnostics problems;
   const std::optional<Value> found = parse_expression(*text, {}, scope_, problems);
   if (!found) {
-    diagnostics_.error(place, fmt::format("{}: {}", source, problems.sorted().front().message));
+    const models::Diagnostic problem = problems.sorted().front();
+    diagnostics_.error(place, fmt::format("{}: {}", source, problem.message)).notes = problem.notes;
     return false;
   }
   const bool zero_time = found->type == ValueType::kNumber && found->expr.value(0) == 0;

@@ -231,8 +231,10 @@ void Patcher::add_entry(Entries& entries, const Entry& change, const Path& path)
 void Patcher::refuse_unknown(const Entries& entries, const Entry& change, const std::string& what) {
   const std::string name(change.key.text());
   models::Diagnostic& error = diagnostics_.error(
-      change.key.place(), what.empty() ? fmt::format("there is no key '{}' to take out", name)
-                                       : fmt::format("there is no {} '{}'", what, name));
+      change.key.place(),
+      change.value.is_null()
+          ? fmt::format("there is no {} '{}' to take out", what.empty() ? "key" : what, name)
+          : fmt::format("there is no {} '{}' to change", what, name));
   std::vector<std::string> known;
   for (const Entry& entry : entries) {
     if (entry.key.is_scalar()) known.emplace_back(entry.key.text());

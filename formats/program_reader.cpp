@@ -156,9 +156,10 @@ void ProgramReader::read_program(const YamlValue& value) {
     thread.order = sim::ThreadOrder::kProgram;
     graph_.threads.push_back(std::move(thread));
   } else if (graph_.threads[context.thread].order != sim::ThreadOrder::kProgram) {
-    diagnostics().error(
-        value.place(),
-        fmt::format("thread '{}' takes its work up by arrival, so it has no program", name));
+    diagnostics()
+        .error(value.place(),
+               fmt::format("thread '{}' takes its work up by arrival, so it has no program", name))
+        .notes.push_back(fmt::format("under 'threads' say '{}: {{order: program}}'", name));
     return;
   }
   const auto steps = map.require("do");
@@ -533,7 +534,11 @@ void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const
     CallTemplate call;
     call.place = picked->place();
     if (!read_one_call(fields, call, true)) {
-      diagnostics().error(picked->place(), "a group holds collectives, send and recv only");
+      const std::vector<YamlValue::Entry> entries = picked->entries();
+      diagnostics().error(
+          picked->place(),
+          fmt::format("a group holds collectives, 'send' and 'recv', found {}",
+                      entries.empty() ? "nothing" : entries.front().key.described()));
       continue;
     }
     fields.finish();
@@ -654,7 +659,8 @@ void ProgramReader::read_times(MapReader& map, StepTemplate& step) {
   if (!times) return;
   step.times = values_.constant(*times, ValueType::kNumber).value_or(1);
   if (step.times >= 0 && step.times <= std::numeric_limits<std::uint32_t>::max()) return;
-  diagnostics().error(times->place(), "a key is set 0 to 4294967295 times");
+  diagnostics().error(times->place(),
+                      fmt::format("a key is set 0 to 4294967295 times, found {}", step.times));
   step.times = 1;
 }
 
@@ -667,7 +673,9 @@ void ProgramReader::create_later(std::uint32_t communicator) {
 // `device` is all streams of the rank's devices, which no names stand for in the step.
 void ProgramReader::read_synchronize(const YamlValue& value, ActorTemplate& actor) {
   const std::vector<YamlValue> items = listed(value);
-  if (items.empty()) diagnostics().error(value.place(), "name a stream, or 'device' for all");
+  if (items.empty()) {
+    diagnostics().error(value.place(), "'synchronize' needs a stream, or 'device' for all of them");
+  }
   bool all = false;
   for (const YamlValue& item : items) {
     if (!count_visit(item.place())) return;
@@ -702,7 +710,10 @@ bool ProgramReader::read_common(MapReader& map, ActorTemplate& actor) {
   if (const auto timeout = on_host(actor.step->role) ? map.take("timeout") : std::nullopt) {
     actor.step->timeout_ns = values_.constant(*timeout, ValueType::kTime);
     if (actor.step->timeout_ns.value_or(0) < 0) {
-      diagnostics().error(timeout->place(), "'timeout' is a time of at least 0; 0: none");
+      diagnostics()
+          .error(timeout->place(),
+                 fmt::format("'timeout' is a time of at least 0s, found {}", timeout->described()))
+          .notes.emplace_back("0s: none");
       actor.step->timeout_ns = 0;
     }
   }
@@ -778,7 +789,8 @@ std::optional<models::Numbering> ProgramReader::read_numbers(const YamlValue& va
   if (*first >= 0 && *first <= kMost && *step >= -kMost && *step <= kMost) {
     return models::Numbering{*first, *step};
   }
-  diagnostics().error(value.place(), fmt::format("the numbers of acts are 0 to {}", kMost));
+  diagnostics().error(value.place(), fmt::format("numbers of acts go from 0 to {}, found [{}, {}]",
+                                                 kMost, *first, *step));
   return std::nullopt;
 }
 
@@ -817,7 +829,8 @@ ProgramReader::PendingWait ProgramReader::read_wait(const YamlValue& value) {
     const std::int64_t acts = values_.constant(*ahead, ValueType::kNumber).value_or(0);
     constexpr std::int64_t kMost = 1 << 30;
     if (acts < 0 || acts > kMost) {
-      diagnostics().error(ahead->place(), fmt::format("'ahead' is 0 to {} acts", kMost));
+      diagnostics().error(ahead->place(),
+                          fmt::format("'ahead' is 0 to {} acts, found {}", kMost, acts));
     } else {
       wait.ahead = static_cast<std::uint32_t>(acts);
     }
@@ -1031,9 +1044,11 @@ std::uint32_t ProgramReader::event(const YamlValue& value, bool shared) {
         record_words_.count(*name) > 0 || record_words_.count(value.text()) > 0;
     if (!shared && !may_be_recorded) awaited_events_.push_back(index);
   } else if (graph_.events[index].shared != shared) {
-    diagnostics().error(value.place(),
-                        fmt::format("'{}' is {} elsewhere", *name,
-                                    shared ? "an event of streams" : "a key that hosts set"));
+    diagnostics()
+        .error(value.place(), fmt::format("'{}' is {} elsewhere", *name,
+                                          shared ? "an event of streams" : "a key that hosts set"))
+        .notes.push_back(
+            fmt::format("that is in {}", models::line_text(graph_.events[index].place)));
   }
   return index;
 }

@@ -21,6 +21,8 @@ class NoReport : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+constexpr const char* kHint = "reports are what 'pipesim run --json' writes";
+
 const Json& value(const Json& json, const char* key) {
   const auto found = json.is_object() ? json.find(key) : json.end();
   if (!json.is_object() || found == json.end()) {
@@ -111,7 +113,7 @@ std::optional<RunEndFigures> read_report(const std::string& text,
   try {
     return figures(Json::parse(text));
   } catch (const NoReport& problem) {
-    diagnostics.error({}, problem.what());
+    diagnostics.error({}, problem.what()).notes.emplace_back(kHint);
   } catch (const Json::parse_error&) {
     diagnostics.error({}, "this is no report of 'pipesim run --json': it is no JSON");
   } catch (const Json::out_of_range&) {

@@ -146,12 +146,12 @@ void ScenarioReader::read_what_names_acts(MapReader& map) {
 // A model is all that there is to do. How many ranks it has is known from here on.
 void ScenarioReader::read_model(const YamlValue& value, MapReader& map) {
   for (const char* other : {"actors", "programs", "schedule"}) {
-    if (!map.has(other)) continue;
-    diagnostics_.error(value.place(),
+    const std::optional<YamlValue> found = map.take(other);
+    if (!found) continue;
+    diagnostics_.error(found->place(),
                        fmt::format("a scenario with a 'model' has no '{}': its passes make all "
                                    "that there is to do",
                                    other));
-    return;
   }
   std::optional<models::LogicalGraph> logical = formats::read_model(value, map, values_);
   const auto passes = read_passes(map.take("passes"), passes_, values_);
@@ -189,19 +189,19 @@ void ScenarioReader::read_work(MapReader& map, bool open_streams, bool has_sched
 
 // What comes into being where it is first named, for who wants another order.
 void ScenarioReader::read_names(MapReader& map) {
-  const auto items = [&](const std::optional<YamlValue>& value) {
+  const auto items = [&](const char* key, const std::optional<YamlValue>& value) {
     if (!value || value->is_list()) return value ? value->items() : std::vector<YamlValue>();
     diagnostics_.error(value->place(),
-                       fmt::format("expected a list, found {}", value->described()));
+                       fmt::format("'{}' is a list, found {}", key, value->described()));
     return std::vector<YamlValue>();
   };
-  for (const YamlValue& item : items(map.take("phases"))) {
+  for (const YamlValue& item : items("phases", map.take("phases"))) {
     if (const auto name = values_.word(item)) graph_.phases.push_back(*name);
   }
-  for (const YamlValue& item : items(map.take("locks"))) {
+  for (const YamlValue& item : items("locks", map.take("locks"))) {
     if (const auto name = values_.word(item)) graph_.locks.push_back(*name);
   }
-  for (const YamlValue& item : items(map.take("events"))) {
+  for (const YamlValue& item : items("events", map.take("events"))) {
     MapReader fields(item, "an event", diagnostics_);
     models::EventTemplate event;
     event.place = item.place();
@@ -232,7 +232,11 @@ void ScenarioReader::read_device(const YamlValue& value) {
 bool ScenarioReader::check_schema(MapReader& map) {
   const std::optional<YamlValue> schema = map.take("schema");
   if (!schema) {
-    diagnostics_.error(map.place(), "a scenario begins with 'schema: 1'");
+    models::Diagnostic& error =
+        diagnostics_.error(map.place(), "a scenario begins with 'schema: 1'");
+    if (map.has("patch")) {
+      error.notes.emplace_back("it is a patch, which is given behind the scenario, with --patch");
+    }
     return false;
   }
   if (schema->is_scalar() && schema->text() == "1") return true;
@@ -331,7 +335,7 @@ void ScenarioReader::read_regular_group(const YamlValue& value, models::Group& g
     if (!field) return otherwise;
     const std::int64_t found = values_.constant(*field, ValueType::kNumber).value_or(1);
     if (found >= 1) return found;
-    diagnostics_.error(field->place(), fmt::format("'{}' must be at least 1", key));
+    diagnostics_.error(field->place(), fmt::format("'{}' is at least 1, found {}", key, found));
     return std::int64_t{1};
   };
   const std::int64_t size = number("size", graph_.ranks);
@@ -416,7 +420,7 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
   stream.place = place;
   stream.launch_queue = graph_.launch_queue;
   std::string thread = name;
-  bool named_thread = false;
+  std::optional<models::Place> place_of_thread;
   if (fields != nullptr) {
     MapReader map(*fields, "a stream", diagnostics_);
     map.take_text("about");
@@ -434,18 +438,20 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
       graph_.streams.push_back(std::move(stream));
       return;
     }
-    named_thread = value.has_value();
-    if (value) thread = values_.word(*value).value_or(name);
+    if (value) {
+      thread = values_.word(*value).value_or(name);
+      place_of_thread = value->place();
+    }
   }
   const auto known = std::find_if(graph_.threads.begin(), graph_.threads.end(),
                                   [&](const models::HostThread& t) { return t.name == thread; });
   stream.thread = static_cast<std::uint32_t>(known - graph_.threads.begin());
   if (known == graph_.threads.end()) {
-    if (named_thread && !programs_.empty()) {
+    if (place_of_thread && !programs_.empty()) {
       std::vector<std::string> names;
       for (const models::HostThread& t : graph_.threads) names.push_back(t.name);
       models::Diagnostic& error =
-          diagnostics_.error(place, fmt::format("there is no host thread '{}'", thread));
+          diagnostics_.error(*place_of_thread, fmt::format("there is no host thread '{}'", thread));
       models::suggest_name(error, thread, names);
     }
     models::HostThread own;
@@ -517,7 +523,8 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
   if (const auto eager = map.take("eager")) {
     communicator.eager_bytes = values_.constant(*eager, ValueType::kBytes);
     if (communicator.eager_bytes.value_or(0) < 0) {
-      diagnostics_.error(eager->place(), "a size is at least 0");
+      diagnostics_.error(eager->place(),
+                         fmt::format("a size is at least 0B, found {}", eager->described()));
     }
   }
   if (const auto host = map.take("host")) {
@@ -527,13 +534,17 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
   if (const auto port = map.take("port")) {
     communicator.port = values_.constant(*port, ValueType::kNumber).value_or(1);
     if (communicator.port < 1 || communicator.port > kMostPort) {
-      diagnostics_.error(port->place(), fmt::format("a port is a number from 1 to {}", kMostPort));
+      diagnostics_.error(port->place(), fmt::format("a port is a number from 1 to {}, found {}",
+                                                    kMostPort, communicator.port));
     }
   }
   if (const auto timeout = map.take("timeout")) {
     communicator.timeout_ns = values_.constant(*timeout, ValueType::kTime);
     if (communicator.timeout_ns.value_or(0) < 0) {
-      diagnostics_.error(timeout->place(), "'timeout' is a time of at least 0; 0: none");
+      diagnostics_
+          .error(timeout->place(),
+                 fmt::format("'timeout' is a time of at least 0s, found {}", timeout->described()))
+          .notes.emplace_back("0s: none");
       communicator.timeout_ns = 0;
     }
   }

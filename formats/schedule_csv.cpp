@@ -60,8 +60,9 @@ class ScheduleParser {
     translate();
     if (diagnostics_.has_errors()) return std::nullopt;
     if (schedule_.stages % schedule_.pipelines != 0) {
-      diagnostics_.error({}, fmt::format("{} stages cannot be divided among {} pipelines",
-                                         schedule_.stages, schedule_.pipelines));
+      diagnostics_.error(rows.front().place,
+                         fmt::format("{} stages cannot be divided among {} pipelines",
+                                     schedule_.stages, schedule_.pipelines));
       return std::nullopt;
     }
     if (!models::validate(schedule_, diagnostics_)) return std::nullopt;

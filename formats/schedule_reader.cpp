@@ -72,6 +72,10 @@ class PipelineReader {
           fmt::format("'rows' is a list of what each rank does, found {}", value.described()));
       return std::nullopt;
     }
+    if (value.items().empty()) {
+      diagnostics_.error(value.place(), "the schedule has no rows: each is what a rank does");
+      return std::nullopt;
+    }
     std::vector<ScheduleRow> rows;
     for (const YamlValue& item : value.items()) {
       if (!item.is_scalar()) {
@@ -100,8 +104,9 @@ class PipelineReader {
     };
     shape.stages = at_most(stages, "stages", kMostStages);
     shape.micro_batches = at_most(micro_batches, "micro_batches", kMostMicroBatches);
-    shape.chunks = static_cast<std::uint32_t>(
-        whole(map, "chunks", models::usual_chunks(shape.kind), kMostStages));
+    shape.chunks = models::usual_chunks(shape.kind);
+    const auto chunks = map.take("chunks");
+    if (chunks) shape.chunks = at_most(chunks, "chunks", kMostStages);
     if (diagnostics_.error_count() > errors) return std::nullopt;
     if (std::uint64_t{shape.stages} * shape.micro_batches * 2 > kMostActions) {
       diagnostics_.error(stages->place(),
@@ -113,10 +118,21 @@ class PipelineReader {
     }
     const std::string problem = models::shape_problem(shape);
     if (!problem.empty()) {
-      diagnostics_.error(stages->place(), problem);
+      diagnostics_.error(place_of_problem(shape, *stages, *micro_batches, chunks), problem);
       return std::nullopt;
     }
     return models::make_schedule(shape);
+  }
+
+  // What would be right with another number of chunks or of micro-batches is a mistake of that.
+  static models::Place place_of_problem(ScheduleShape shape, const YamlValue& stages,
+                                        const YamlValue& micro_batches,
+                                        const std::optional<YamlValue>& chunks) {
+    const auto fits = [&] { return models::shape_problem(shape).empty(); };
+    shape.chunks = models::usual_chunks(shape.kind);
+    if (chunks && fits()) return chunks->place();
+    shape.micro_batches = 2 * shape.stages;
+    return fits() ? micro_batches.place() : stages.place();
   }
 
   // What the stages cost. With layers all costs are those of one layer, and a stage has its share.
@@ -196,8 +212,11 @@ class PipelineReader {
     constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() >> 24;
     const std::int64_t found = values_.constant(value, type).value_or(0);
     if (found >= 0 && found <= kMost) return found;
-    diagnostics_.error(value.place(), found < 0 ? fmt::format("'{}' must not be negative", key)
-                                                : fmt::format("'{}' is too large", key));
+    const std::string limit =
+        to_text(Value{type, models::Expr::constant(found < 0 ? 0 : kMost), {}});
+    diagnostics_.error(value.place(),
+                       fmt::format("'{}' is at {} {}, found {}", key, found < 0 ? "least" : "most",
+                                   limit, value.described()));
     return 0;
   }
 

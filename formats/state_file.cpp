@@ -146,7 +146,8 @@ class StateReader {
   sim::Jitter jitter() {
     const std::string text = text_of("jitter");
     const auto found = models::parse_jitter(text);
-    if (!found) refuse("jitter", fmt::format("a jitter is {}", models::kJitterForms));
+    if (!found)
+      refuse("jitter", fmt::format("a jitter is {}, found '{}'", models::kJitterForms, text));
     sim::Jitter result = found.value_or(sim::Jitter());
     result.seed = count_in("seed", "a seed");
     return result;

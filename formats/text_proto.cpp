@@ -224,7 +224,7 @@ class TextProtoParser {
   }
 
   bool read_value(std::string_view name, Place place, std::uint32_t depth) {
-    if (result_.fields_.size() >= kMostTextProtoFields) {
+    if (result_.fields_.size() > kMostTextProtoFields) {  // the text itself is one
       return fail(place, fmt::format("more than {} fields", kMostTextProtoFields));
     }
     const std::size_t index = result_.fields_.size();
@@ -292,6 +292,7 @@ class TextProtoParser {
     }
     end = at_;
     if (end > begin && text_[end - 1] != '-') return true;
+    at_ = begin;
     return fail(place, fmt::format("'{}' needs a value: a number, a word, a string or a message; "
                                    "found {}",
                                    models::printable(name), found()));

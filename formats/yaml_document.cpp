@@ -1,5 +1,6 @@
 #include "formats/yaml_document.hpp"
 
+#include <algorithm>
 #include <istream>
 #include <map>
 #include <streambuf>
@@ -94,6 +95,16 @@ class TextBuffer : public std::streambuf {
   }
 };
 
+// Whether the line of `place` is indented with a tab, of which yaml-cpp says something else.
+bool has_tab_before(const std::string& text, Place place) {
+  std::size_t begin = 0;
+  for (std::uint32_t line = 1; line < place.line && begin < text.size(); ++line) {
+    begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
+  }
+  const std::size_t end = std::min(text.find_first_not_of(" \t", begin), text.size());
+  return text.find('\t', begin) < end;
+}
+
 }  // namespace
 
 /// Appends a node per event. Children are linked, since a parent's children are not consecutive.
@@ -109,7 +120,7 @@ class YamlBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto target = anchors_.find(anchor);
     if (target == anchors_.end())
-      throw Stop{place_of(mark, file_), "an alias of something that is not complete"};
+      throw Stop{place_of(mark, file_), "an alias inside of what it stands for"};
     document_.nodes_[add(Kind::kAlias, mark, 0)].first = target->second.node;
     values_ += target->second.values - 1;
     repeated_ += target->second.values - 1;
@@ -213,7 +224,9 @@ std::optional<YamlValue> YamlDocument::add(const std::string& text, std::uint32_
   try {
     YAML::Parser parser(stream);
     if (!parser.HandleNextDocument(builder) || nodes_.size() == first) {
-      diagnostics.error({1, 1, file}, std::string("the file holds no ") + what);
+      models::Diagnostic& told =
+          diagnostics.error({1, 1, file}, std::string("the file holds no ") + what);
+      if (file == 0) told.notes.emplace_back("'pipesim new' writes one to begin with");
       return std::nullopt;
     }
     YamlDocument rest;
@@ -225,7 +238,11 @@ std::optional<YamlValue> YamlDocument::add(const std::string& text, std::uint32_
       return std::nullopt;
     }
   } catch (const YAML::Exception& error) {
-    diagnostics.error(place_of(error.mark, file), "this is no YAML: " + error.msg);
+    models::Diagnostic& told =
+        diagnostics.error(place_of(error.mark, file), "this is no YAML: " + error.msg);
+    if (has_tab_before(text, told.place)) {
+      told.notes.emplace_back("YAML is indented with spaces, and this line begins with a tab");
+    }
     return std::nullopt;
   } catch (const Stop& stop) {
     diagnostics.error(stop.place, stop.message);

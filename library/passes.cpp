@@ -40,7 +40,7 @@ Graph run_passes(const Graph& graph, std::string_view passes,
                  const models::PassRegistry& registry) {
   models::Diagnostics diagnostics;
   const auto calls = models::parse_passes(passes, registry, diagnostics);
-  if (!calls) library::throw_mistakes(diagnostics, "passes", {});
+  if (!calls) library::throw_mistakes(diagnostics, "passes", passes);
   models::TaskGraph changed = graph.task_graph();
   if (!models::run_passes(changed, *calls, {}, diagnostics)) {
     library::throw_mistakes(diagnostics, graph);

@@ -19,7 +19,7 @@ Value divided(Op op, std::int64_t a, std::int64_t b, std::string* why) {
   if (b == -1) {  // the one quotient that can overflow
     std::int64_t negated = 0;
     if (__builtin_sub_overflow(std::int64_t{0}, a, &negated))
-      return fail(why, "number out of range");
+      return fail(why, "the result is out of range");
     return op == Op::kDivide ? negated : 0;
   }
   const std::int64_t remainder = a % b;
@@ -71,7 +71,7 @@ Value applied(Op op, std::int64_t a, std::int64_t b, std::string* why) {
     case Op::kSelect:
       break;
   }
-  if (overflow) return fail(why, "number out of range");
+  if (overflow) return fail(why, "the result is out of range");
   return result;
 }
 

@@ -14,12 +14,12 @@ std::vector<std::string> names_of(const Items& items) {
 }
 
 template <typename Items>
-std::optional<std::uint32_t> find_in(const Items& items, const std::string& name,
-                                     const std::string& there_is_none, Diagnostics& diagnostics) {
+std::optional<std::uint32_t> find_or_tell(const Items& items, const std::string& name,
+                                          Diagnostics& diagnostics, const std::string& message) {
   for (std::uint32_t i = 0; i < items.size(); ++i) {
     if (items[i].name == name) return i;
   }
-  Diagnostic& error = diagnostics.error({}, there_is_none + " '" + name + "'");
+  Diagnostic& error = diagnostics.error({}, message);
   suggest_name(error, name, names_of(items));
   return std::nullopt;
 }
@@ -87,17 +87,18 @@ void renumber_actors(TaskGraph& graph, const std::vector<std::uint32_t>& indices
 
 std::optional<std::uint32_t> find_stream(const TaskGraph& graph, const std::string& name,
                                          Diagnostics& diagnostics) {
-  return find_in(graph.streams, name, "there is no stream", diagnostics);
+  return find_or_tell(graph.streams, name, diagnostics, "there is no stream '" + name + "'");
 }
 
 std::optional<std::uint32_t> find_group(const TaskGraph& graph, const std::string& name,
                                         Diagnostics& diagnostics) {
-  return find_in(graph.groups, name, "there is no group", diagnostics);
+  return find_or_tell(graph.groups, name, diagnostics, "there is no group '" + name + "'");
 }
 
 std::optional<std::uint32_t> find_register(const ActorTemplate& actor, const std::string& name,
                                            Diagnostics& diagnostics) {
-  return find_in(actor.registers, name, "'" + actor.name + "' has no register", diagnostics);
+  return find_or_tell(actor.registers, name, diagnostics,
+                      "'" + actor.name + "' has no register '" + name + "'");
 }
 
 std::vector<std::uint32_t> find_actors(const TaskGraph& graph, const std::string& name,
@@ -106,7 +107,9 @@ std::vector<std::uint32_t> find_actors(const TaskGraph& graph, const std::string
   for (std::uint32_t i = 0; i < graph.actors.size(); ++i) {
     if (graph.actors[i].name == name) found.push_back(i);
   }
-  if (found.empty()) find_in(graph.actors, name, "there is no actor", diagnostics);
+  if (found.empty()) {
+    find_or_tell(graph.actors, name, diagnostics, "there is no actor '" + name + "'");
+  }
   return found;
 }
 

@@ -94,7 +94,7 @@ class Lowering {
 
   std::uint32_t find(std::uint32_t actor_template, std::uint32_t rank) const;
   std::int64_t number(const Expr& expr, std::uint32_t rank, std::int64_t least, std::int64_t most,
-                      Place place, const char* what);
+                      Place place, const char* what, const char* unit = "");
   Diagnostic* error_once(Place place, std::string message);
   const ActorTemplate& actor(std::uint32_t placed) const {
     return graph_.actors[placed_[placed].actor_template];
@@ -200,7 +200,7 @@ Diagnostic* Lowering::error_once(Place place, std::string message) {
 }
 
 std::int64_t Lowering::number(const Expr& expr, std::uint32_t rank, std::int64_t least,
-                              std::int64_t most, Place place, const char* what) {
+                              std::int64_t most, Place place, const char* what, const char* unit) {
   if (expr.place.line != 0) place = expr.place;
   std::string why;
   const std::optional<std::int64_t> value = expr.value(rank, &why);
@@ -211,8 +211,8 @@ std::int64_t Lowering::number(const Expr& expr, std::uint32_t rank, std::int64_t
   if (*value < least || *value > most) {
     const std::string limit =
         *value < least ? "at least " + std::to_string(least) : "at most " + std::to_string(most);
-    error_once(place, std::string(what) + " is " + std::to_string(*value) + " on " +
-                          rank_text(rank) + ", but must be " + limit);
+    error_once(place, std::string(what) + " is " + std::to_string(*value) + unit + " on " +
+                          rank_text(rank) + ", but must be " + limit + unit);
     return least;
   }
   return *value;
@@ -353,23 +353,25 @@ void Lowering::tell(const BalanceError& error) {
   const std::string ends =
       "'" + actor(edge.producer).name + "' to '" + actor(edge.consumer).name + "'";
   const std::string count = std::to_string(error.found);
-  std::string message = "the rates from " + ends + " do not balance: ";
+  const std::string rates = "the rates from " + ends + " do not balance: ";
+  const std::string wanted = std::to_string(error.wanted);
+  const Place place = edge_reads_[error.edge]->place;
   switch (error.kind) {
     case BalanceError::Kind::kUneven:
-      message += name + where + " acts " + count + " times, which is no multiple of " +
-                 std::to_string(error.wanted);
+      error_once(place, rates + name + where + " acts " + count +
+                            " times, which is no multiple of " + wanted);
       break;
     case BalanceError::Kind::kContradiction:
-      message += name + where + " acts " + count + " times, but here it would have to act " +
-                 std::to_string(error.wanted) + " times";
+      error_once(place, rates + name + where + " acts " + count +
+                            " times, but here it would have to act " + wanted + " times");
       break;
     case BalanceError::Kind::kTooMany:
-      message += name + where + " would act more than " + std::to_string(kMost32) + " times";
+      error_once(place, rates + name + where + " would act more than " + std::to_string(kMost32) +
+                            " times");
       break;
     case BalanceError::Kind::kUnknown:
       break;
   }
-  error_once(edge_reads_[error.edge]->place, message);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -642,9 +644,9 @@ void Lowering::make_actors() {
     } else {
       spec.stream = streams_[rank][from.stream];
     }
-    spec.takes = {number(from.takes, rank, 0, kMostNs, from.place, "the time it takes")};
+    spec.takes = {number(from.takes, rank, 0, kMostNs, from.place, "the time it takes", " ns")};
     spec.launch_overhead = {
-        number(from.launch_overhead, rank, 0, kMostNs, from.place, "the launch overhead")};
+        number(from.launch_overhead, rank, 0, kMostNs, from.place, "the launch overhead", " ns")};
     if (from.collective && from.collective->timed) spec.takes = {time_of(id, *from.collective)};
     spec.acts = static_cast<std::uint32_t>(acts_[id]);
     spec.immediate = from.immediate;
@@ -675,7 +677,7 @@ void Lowering::make_step(std::uint32_t id, sim::ThreadId thread) {
   spec.thread = thread;
   if (!on_host(step.role)) spec.stream = streams_[rank][from.stream];
   spec.launch_overhead = {
-      number(from.launch_overhead, rank, 0, kMostNs, from.place, "the time it takes")};
+      number(from.launch_overhead, rank, 0, kMostNs, from.place, "the time it takes", " ns")};
   spec.acts = static_cast<std::uint32_t>(acts_[id]);
   spec.blocking = from.blocking;
   // An event that this rank never records holds nothing up, as in CUDA.
@@ -712,10 +714,10 @@ sim::OutsideInput Lowering::input_of(std::uint32_t id) {
   result.waits = true;
   result.items = static_cast<std::uint32_t>(
       number(from.input->items, rank, 0, acts_[id], from.place, "the number of inputs"));
-  result.first = {
-      number(from.input->first, rank, 0, kMostNs, from.place, "the time of the first input")};
+  result.first = {number(from.input->first, rank, 0, kMostNs, from.place,
+                         "the time of the first input", " ns")};
   result.every = {
-      number(from.input->every, rank, 0, kMostNs, from.place, "the time between inputs")};
+      number(from.input->every, rank, 0, kMostNs, from.place, "the time between inputs", " ns")};
   return result;
 }
 
@@ -796,9 +798,9 @@ void Lowering::make_call(std::uint32_t id, const CallTemplate& from, sim::Stream
   spec.kind = from.kind;
   spec.signature.operation = number_of(from.operation);
   spec.signature.type = number_of(from.type);
-  spec.signature.count = number(from.bytes, rank, 0, kMostNs, from.place, "the size");
+  spec.signature.count = number(from.bytes, rank, 0, kMostNs, from.place, "the size", " bytes");
   set_tag(id, from, spec);
-  spec.takes = {number(from.takes, rank, 0, kMostNs, from.place, "the time it takes")};
+  spec.takes = {number(from.takes, rank, 0, kMostNs, from.place, "the time it takes", " ns")};
   spec.eager = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
   set_peer(id, from, list, spec);
   if (from.timed) set_time(id, from, spec);
@@ -945,7 +947,7 @@ void Lowering::make_rank_faults() {
 
 void Lowering::make_rank_fault(const RankFault& fault, std::uint32_t rank) {
   if (fault.at) {
-    const std::int64_t at = number(*fault.at, rank, 0, kMostNs, fault.place, "the time");
+    const std::int64_t at = number(*fault.at, rank, 0, kMostNs, fault.place, "the time", " ns");
     builder_.add_death(RankId{rank}, {at});
     return;
   }
@@ -1001,7 +1003,8 @@ void Lowering::make_registers() {
 void Lowering::check_sizes() {
   std::vector<std::int64_t> all(graph_.ranks, 0);
   for (std::uint32_t rank = 0; graph_.memory && rank < graph_.ranks; ++rank) {
-    all[rank] = number(*graph_.memory, rank, 0, kMostBytes, {}, "the memory held all the time");
+    all[rank] =
+        number(*graph_.memory, rank, 0, kMostBytes, {}, "the memory held all the time", " bytes");
   }
   for (std::uint32_t id = 0; id < placed_.size(); ++id) {
     for (const RegisterTemplate& reg : actor(id).registers) {
@@ -1019,7 +1022,8 @@ void Lowering::check_size_of(std::uint32_t id, const RegisterTemplate& reg, std:
                           "' carries no data, so it has no size");
     return;
   }
-  const std::int64_t bytes = number(*reg.bytes, rank, 0, kMostBytes, place, "the size of a slot");
+  const std::int64_t bytes =
+      number(*reg.bytes, rank, 0, kMostBytes, place, "the size of a slot", " bytes");
   const std::int64_t slots = number(reg.slots, rank, 1, kMost32, reg.place, "the number of slots");
   if (bytes <= (kMostBytes - all) / slots) {
     all += bytes * slots;

@@ -42,7 +42,7 @@ class VariableParser {
   std::optional<SweptVariable> run() {
     const std::size_t equals = text_.find('=');
     if (equals == std::string::npos || equals == 0) {
-      problem_ = "needs NAME=VALUES, found '" + text_ + "'";
+      problem_ = "expected NAME=VALUES, found '" + text_ + "'";
       return std::nullopt;
     }
     result_.name = text_.substr(0, equals);
@@ -62,7 +62,8 @@ class VariableParser {
 
   bool add(const std::string& value) {
     if (!seen_.insert(value).second) return refuse("'" + value + "' is there twice");
-    if (result_.values.size() == kMostCases) return refuse("too many values");
+    if (result_.values.size() == kMostCases)
+      return refuse("these are more than " + std::to_string(kMostCases) + " values");
     result_.values.push_back(value);
     return true;
   }
@@ -90,7 +91,8 @@ class VariableParser {
     const auto width =
         static_cast<std::uint64_t>(last->number) - static_cast<std::uint64_t>(first->number);
     const std::uint64_t steps = width / static_cast<std::uint64_t>(step->number);
-    if (steps >= kMostCases) return refuse("too many values");
+    if (steps >= kMostCases)
+      return refuse("these are more than " + std::to_string(kMostCases) + " values");
     for (std::uint64_t i = 0; i <= steps; ++i) {
       const std::int64_t value = first->number + static_cast<std::int64_t>(i) * step->number;
       if (!add(std::to_string(value) + std::string(first->unit))) return false;
@@ -143,15 +145,18 @@ sim::Jitter SweepCases::jitter_of(const ParameterGrid& grid, std::uint64_t numbe
 }
 
 std::optional<SweepCases> lay_out(const ParameterGrid& grid, std::string& problem) {
-  const std::string too_many =
-      "these are more than " + std::to_string(kMostCases) + " runs: too many for one sweep";
+  const auto refuse = [&](const std::string& why) {
+    problem = why;
+    return std::nullopt;
+  };
+  const auto too_many = [&] {
+    return refuse("these are more than " + std::to_string(kMostCases) +
+                  " runs: too many for one sweep");
+  };
   std::uint64_t points = 1;
   for (const SweptVariable& variable : grid.variables) {
     points *= variable.values.size();
-    if (points > kMostCases) {
-      problem = too_many;
-      return std::nullopt;
-    }
+    if (points > kMostCases) return too_many();
   }
   SweepCases result;
   std::map<std::vector<std::string>, std::size_t> combinations;
@@ -168,18 +173,14 @@ std::optional<SweepCases> lay_out(const ParameterGrid& grid, std::string& proble
     }
     const auto parsed = parse_jitter(jitter);
     if (!parsed) {
-      problem = "jitter is " + std::string(kJitterForms) + ", found '" + jitter + "'";
-      return std::nullopt;
+      return refuse("jitter is " + std::string(kJitterForms) + ", found '" + jitter + "'");
     }
     point.jitter = *parsed;
     point.combination = combinations.try_emplace(parameters, combinations.size()).first->second;
     if (point.combination == result.combinations.size()) result.combinations.push_back(i);
     point.first_case = result.count;
     point.cases = point.jitter.varies() ? grid.seeds : 1;
-    if (point.cases > kMostCases - result.count) {
-      problem = too_many;
-      return std::nullopt;
-    }
+    if (point.cases > kMostCases - result.count) return too_many();
     result.count += point.cases;
     result.points.push_back(std::move(point));
   }

@@ -21,22 +21,27 @@ class Parser {
   struct Given {
     std::string name;
     std::string value;
+    std::size_t at = 0;  // of its name, or of its value where that stands for it
   };
 
   PassCall call();
   std::string word();
-  void set_options(const Pass& pass, const std::vector<Given>& given, PassOptions& options);
+  void set_options(const Pass& pass, std::size_t at, const std::vector<Given>& given,
+                   PassOptions& options);
   bool take(char sign) {
     if (at_ >= text_.size() || text_[at_] != sign) return false;
     ++at_;
     return true;
   }
-  Diagnostic& error(std::string message) { return diagnostics_.error({}, std::move(message)); }
+  Diagnostic& error(std::size_t at, std::string message) {
+    return diagnostics_.error({1, static_cast<std::uint32_t>(at + 1)}, std::move(message));
+  }
 
   std::string_view text_;
   const PassRegistry& registry_;
   Diagnostics& diagnostics_;
   std::size_t at_ = 0;
+  bool is_complete_ = true;  // nothing that was given has been lost by a mistake
 };
 
 std::vector<PassCall> Parser::run() {
@@ -53,7 +58,8 @@ std::string Parser::word() {
   if (take('\'')) {
     const std::size_t end = text_.find('\'', at_);
     if (end == std::string_view::npos) {
-      error("a quote in the list of passes is not closed");
+      error(at_ - 1, "a quote in the list of passes is not closed");
+      is_complete_ = false;
       at_ = text_.size();
       return {};
     }
@@ -69,45 +75,51 @@ std::string Parser::word() {
 
 PassCall Parser::call() {
   const std::size_t begin = at_;
+  is_complete_ = true;
   const std::string name = word();
   const Pass* pass = registry_.find(name);
   if (name.empty()) {
-    error("the name of a pass is missing")
+    error(begin, "the name of a pass is missing")
         .notes.emplace_back("passes are given as 'canonicalize,set-slots=Repeat:slots=4'");
   } else if (pass == nullptr) {
-    suggest_name(error("there is no pass '" + name + "'"), name, registry_.names());
+    suggest_name(error(begin, "there is no pass '" + name + "'"), name, registry_.names());
   }
   std::vector<Given> given;
   if (take('=')) {
     const bool has_options = pass != nullptr && !pass->options.empty();
-    if (pass != nullptr && !has_options) error("pass '" + name + "' has no options");
+    if (pass != nullptr && !has_options) error(at_, "pass '" + name + "' has no options");
+    const std::size_t at = at_;
     const std::string value = word();
-    if (has_options) given.push_back({pass->options.front().name, value});
+    if (has_options) given.push_back({pass->options.front().name, value, at});
   }
   while (take(':')) {
     Given option;
+    option.at = at_;
     option.name = word();
     if (take('=')) {
       option.value = word();
       given.push_back(std::move(option));
     } else {
-      error("option '" + option.name + "' of pass '" + name + "' needs a value: " + option.name +
-            "=...");
+      error(option.at, "option '" + option.name + "' of pass '" + name +
+                           "' needs a value: " + option.name + "=...");
+      is_complete_ = false;
     }
   }
   PassCall result;
   result.pass = pass;
   if (at_ < text_.size() && text_[at_] != ',') {
-    error("did not expect '" + std::string(text_.substr(at_, 20)) + "' after pass '" + name + "'");
+    error(at_,
+          "did not expect '" + std::string(text_.substr(at_, 20)) + "' after pass '" + name + "'");
     at_ = std::min(text_.find(',', at_), text_.size());
   } else if (pass != nullptr) {
-    set_options(*pass, given, result.options);
+    set_options(*pass, begin, given, result.options);
   }
   result.text = text_.substr(begin, at_ - begin);
   return result;
 }
 
-void Parser::set_options(const Pass& pass, const std::vector<Given>& given, PassOptions& options) {
+void Parser::set_options(const Pass& pass, std::size_t at, const std::vector<Given>& given,
+                         PassOptions& options) {
   const std::string of_pass = " of pass '" + pass.name + "'";
   std::vector<std::string> known;
   for (const PassOption& option : pass.options) known.push_back(option.name);
@@ -117,13 +129,14 @@ void Parser::set_options(const Pass& pass, const std::vector<Given>& given, Pass
       if (option.name == each.name) declared = &option;
     }
     if (declared == nullptr) {
-      suggest_name(error("pass '" + pass.name + "' has no option '" + each.name + "'"), each.name,
-                   known);
+      suggest_name(error(each.at, "pass '" + pass.name + "' has no option '" + each.name + "'"),
+                   each.name, known);
+      is_complete_ = false;  // it may be a misspelt one that is needed
     } else if (options.has(each.name)) {
-      error("option '" + each.name + "'" + of_pass + " is given twice");
+      error(each.at, "option '" + each.name + "'" + of_pass + " is given twice");
     } else if (!is_option_value(each.value, *declared)) {
-      error("option '" + each.name + "'" + of_pass + " is " + option_values(*declared) +
-            ", found '" + each.value + "'");
+      error(each.at, "option '" + each.name + "'" + of_pass + " is " + option_values(*declared) +
+                         ", found '" + each.value + "'");
     } else {
       options.set(each.name, each.value);
       continue;
@@ -132,10 +145,10 @@ void Parser::set_options(const Pass& pass, const std::vector<Given>& given, Pass
   }
   for (const PassOption& option : pass.options) {
     if (options.has(option.name)) continue;
-    if (option.otherwise) {
-      options.set(option.name, *option.otherwise);
+    if (option.otherwise || !is_complete_) {
+      options.set(option.name, option.otherwise.value_or(""));
     } else {
-      error("pass '" + pass.name + "' needs the option '" + option.name + "': " + option.about);
+      error(at, "pass '" + pass.name + "' needs the option '" + option.name + "': " + option.about);
     }
   }
 }

@@ -91,9 +91,11 @@ class Programs {
     thread_ = static_cast<std::uint32_t>(found - graph_.threads.begin());
     if (found != graph_.threads.end()) {
       if (found->order == sim::ThreadOrder::kProgram) return true;
-      diagnostics.error(pipeline_.place,
-                        "the schedule is a program of thread 'main', which takes its work up by "
-                        "arrival");
+      diagnostics
+          .error(pipeline_.place,
+                 "the schedule is a program of thread 'main', which takes its work up by "
+                 "arrival")
+          .notes.emplace_back("under 'threads' say 'main: {order: program}'");
       return false;
     }
     HostThread thread;

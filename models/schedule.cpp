@@ -19,10 +19,11 @@ class Validation {
 
   bool run() {
     if (schedule_.index_count() > kMostScheduled) {
-      diagnostics_.error({}, std::to_string(schedule_.stages) + " stages of " +
-                                 std::to_string(schedule_.micro_batches) +
-                                 " micro-batches are more than the " +
-                                 std::to_string(kMostScheduled) + " that a schedule can have");
+      diagnostics_.error(schedule_.place(0, 0), std::to_string(schedule_.stages) + " stages of " +
+                                                    std::to_string(schedule_.micro_batches) +
+                                                    " micro-batches are more than the " +
+                                                    std::to_string(kMostScheduled) +
+                                                    " that a schedule can have");
       return false;
     }
     schedule_.rank_of_stage.assign(schedule_.stages, kNobody);
@@ -169,8 +170,8 @@ class Validation {
   void check_complete(std::uint32_t stage) {
     const std::string name = "stage " + std::to_string(stage);
     if (schedule_.rank_of_stage[stage] == kNobody) {
-      diagnostics_.error(
-          {}, "no rank has " + name + " of stages 0 to " + std::to_string(schedule_.stages - 1));
+      diagnostics_.error(schedule_.place(0, 0), "no rank has " + name + " of stages 0 to " +
+                                                    std::to_string(schedule_.stages - 1));
       return;
     }
     const std::pair<ActionKind, const char*> sorts[] = {
@@ -180,9 +181,9 @@ class Validation {
     for (const auto& [kind, what] : sorts) {
       for (std::uint32_t m = 0; m < schedule_.micro_batches; ++m) {
         if (done_.has({kind, false, stage, m})) continue;
-        diagnostics_.error({}, name + " lacks the " + what + " of micro-batch " +
-                                   std::to_string(m) + " of " +
-                                   std::to_string(schedule_.micro_batches));
+        diagnostics_.error(schedule_.place(schedule_.rank_of_stage[stage], 0),
+                           name + " lacks the " + what + " of micro-batch " + std::to_string(m) +
+                               " of " + std::to_string(schedule_.micro_batches));
         return;
       }
     }

@@ -49,13 +49,13 @@ std::vector<std::uint32_t> stages_of_layers(const LogicalGraph& graph, Diagnosti
       diagnostics.error(layer.place, "layer '" + layer.name + "' is in stage " +
                                          std::to_string(*layer.stage) + ", but there are " +
                                          of_stages);
-      return {};
+      continue;
     }
     if (!result.empty() && stage < result.back()) {
       diagnostics.error(layer.place, "layer '" + layer.name + "' is in stage " +
                                          std::to_string(stage) + ", after one in stage " +
                                          std::to_string(result.back()));
-      return {};
+      continue;
     }
     result.push_back(static_cast<std::uint32_t>(stage));
   }

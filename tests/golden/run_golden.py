@@ -5,32 +5,71 @@
 A case is a folder with `args` (one argument per line; the program runs in the folder) and any of
 `stdout`, `stderr`, `exit`, `graph.dot` (a file that the run writes as out.dot): a file's presence is
 the expectation. Without `exit`, 0 is expected; without `stderr`, silence.
+
+Instead of `args` it may have `commands`: a command line in each line, as a shell reads it, perhaps
+with NAME=VALUE of the environment before it; OUT is a folder for what they write, and VERSION
+stands for that of the program. Then `stdout` and
+`stderr` have what all of them say, each below its line, and all of them end with `exit`.
 PIPESIM_UPDATE_GOLDEN=1 writes what was found into the files that are there; read the diff.
 """
 
 import difflib
+import functools
+import itertools
 import os
 import pathlib
+import re
+import shlex
 import subprocess
 import sys
 import tempfile
 
 
+def run(program, case, args, given):
+    """(stdout, stderr, exit) of one command line."""
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
+    for name, value in os.environ.items():  # those of the sanitizers
+        if name.endswith("SAN_OPTIONS"):
+            environment[name] = value
+    run = subprocess.run(
+        [program, *args], cwd=case, stdin=subprocess.DEVNULL, capture_output=True,
+        env=environment | given, check=False,
+    )
+    return run.stdout, run.stderr, b"%d\n" % run.returncode
+
+
+def run_commands(program, case, work):
+    """The same of all lines of `commands`; with exits that differ, all of them."""
+    stdout, stderr, exits = b"", b"", []
+    version = run(program, case, ["--version"], {})[0].split()[-1]
+    for line in (case / "commands").read_text(encoding="utf-8").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        words = shlex.split(line)
+        given = dict(itertools.takewhile(lambda word: len(word) == 2, (w.split("=") for w in words)))
+        args = [re.sub(r"\bOUT\b", work, word) for word in words[len(given) :]]
+        out, err, code = run(program, case, args, given)
+        command = line.index(words[len(given)])
+        header = f"$ {line[:command]}pipesim {line[command:]}\n".encode()
+        names = ((os.fsencode(work), b"OUT"), (version, b"VERSION"))
+        out, err = (functools.reduce(lambda t, n: t.replace(*n), names, text) for text in (out, err))
+        stdout += header + out if out else b""
+        stderr += header + err if err else b""
+        exits.append(code)
+    return stdout, stderr, exits[0] if len(set(exits)) == 1 else b"".join(exits)
+
+
 def main():
     program, case = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
-    args = (case / "args").read_text(encoding="utf-8").splitlines()
     with tempfile.TemporaryDirectory() as work:
         dot = pathlib.Path(work) / "out.dot"
-        args = [arg.replace("OUT.dot", str(dot)) for arg in args]
-        environment = {"PATH": os.environ["PATH"], "LC_ALL": "C"}
-        for name, value in os.environ.items():  # those of the sanitizers
-            if name.endswith("SAN_OPTIONS"):
-                environment[name] = value
-        run = subprocess.run(
-            [program, *args], cwd=case, stdin=subprocess.DEVNULL, capture_output=True,
-            env=environment, check=False,
-        )
-        found = {"stdout": run.stdout, "stderr": run.stderr, "exit": b"%d\n" % run.returncode}
+        if (case / "commands").exists():
+            stdout, stderr, code = run_commands(program, case, work)
+        else:
+            args = (case / "args").read_text(encoding="utf-8").splitlines()
+            args = [arg.replace("OUT.dot", str(dot)) for arg in args]
+            stdout, stderr, code = run(program, case, args, {})
+        found = {"stdout": stdout, "stderr": stderr, "exit": code}
         found["graph.dot"] = dot.read_bytes() if dot.exists() else b""
     defaults = {"exit": b"0\n", "stderr": b""}
     differs = False

@@ -108,10 +108,12 @@ TEST_CASE("what is too large is refused with advice", "[app][draw]") {
   // 512 ranks with 64 micro-batches: 65,536 forwards and backwards.
   const std::vector<std::string> many = {"--set", "stages=512", "--set", "micro_batches=64"};
   CHECK(refused("tasks", many) ==
-        "pipesim: the schedule has 65536 actions, and a picture at most 600: choose some ranks, as "
+        "pipesim: error: the schedule has 65536 actions, and a picture at most 600: choose some "
+        "ranks, as "
         "in --ranks 0..3, or fewer micro-batches\n");
   CHECK(refused("timeline", many) ==
-        "pipesim: the timeline has 512 rows, and a picture at most 400: choose some ranks, as in "
+        "pipesim: error: the timeline has 512 rows, and a picture at most 400: choose some ranks, "
+        "as in "
         "--ranks 0..3\n");
   CHECK(folder.files() == 0);
 }

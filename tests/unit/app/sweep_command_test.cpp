@@ -172,7 +172,7 @@ TEST_CASE("the file of another sweep is left alone", "[app][sweep]") {
   const std::string file = folder / "runs";
   command({"sweep", kSwin, "--seeds", "3", "-o", file});
   const std::string text = testing::file_text(file);
-  const std::string has = "pipesim: error: " + file + ": this file has runs of ";
+  const std::string has = file + ":1:1: error: this file has runs of ";
   CHECK(mistake({"sweep", kSwin, "--seeds", "4", "-o", file}) ==
         has + "other variables, seeds or jitter");
   CHECK(mistake({"sweep", kSwin, "--seeds", "3", "--set", "acc=2", "-o", file}) ==
@@ -182,6 +182,11 @@ TEST_CASE("the file of another sweep is left alone", "[app][sweep]") {
   CHECK(mistake({"sweep", kSwin, "--seeds", "3", "--shard", "1/2", "-o", file}) ==
         has + "shard 1/1");
   CHECK(testing::file_text(file) == text);
+  std::string foreign = text;
+  foreign.replace(foreign.find("\"case\":2"), 8, "\"case\":7");
+  folder.write("runs", foreign);
+  CHECK(mistake({"sweep", kSwin, "--seeds", "3", "-o", file}) ==
+        file + ":1:1: error: run 7 does not belong to this sweep");
   folder.write("runs", "mine\n");
   CHECK(contains(mistake({"sweep", kSwin, "-o", file}), "it has no 'pipesim_sweep'"));
   CHECK(testing::file_text(file) == "mine\n");
@@ -217,12 +222,12 @@ TEST_CASE("usage mistakes of sweep have their own words", "[app][sweep]") {
   const auto of = [](const Arguments& options) {
     return mistake(with({"sweep", kSwin}, options)).substr(std::string("pipesim: error: ").size());
   };
-  CHECK(of({"--vary", "acc"}) == "--vary needs NAME=VALUES, found 'acc'");
+  CHECK(of({"--vary", "acc"}) == "--vary: expected NAME=VALUES, found 'acc'");
   CHECK(of({"--vary", "acc=1", "--vary", "acc=2"}) == "--vary acc is given twice");
   CHECK(of({"--vary", "acc=1", "--set", "acc=2"}) == "--vary acc and --set acc exclude each other");
   CHECK(of({"--vary", "jitter=10"}) ==
         "--vary jitter: each is 0, a percentage (10%, 0.5%) or free, found '10'");
-  CHECK(of({"--seeds", "0"}) == "--seeds is a number from 1 to 10000000");
+  CHECK(of({"--seeds", "0"}) == "--seeds is a number from 1 to 10000000, found 0");
   CHECK(of({"--seeds", "many"}) == "--seeds is a whole number, found 'many'");
   CHECK(of({"--seeds", "10000000", "--vary", "acc=1..2"}) ==
         "these are more than 10000000 runs: too many for one sweep");

@@ -193,6 +193,11 @@ TEST_CASE("a state that comes out otherwise is refused", "[app][views]") {
   CHECK(contains(other.err, "the file says starved, fingerprint"));
   CHECK(contains(other.err, "here it is deadlock, fingerprint"));
   CHECK(contains(other.err, "open it with pipesim 0.0.1"));
+  const CommandResult same =
+      command({"explain", "-"}, replaced(state, "\"deadlock\"", "\"starved\""));
+  CHECK(contains(same.err, "standard input: error: made by pipesim " + version +
+                               ", and so is this, but it simulates it otherwise\n"));
+  CHECK(contains(same.err, "the file was changed, or one of the two is a modified build"));
   const CommandResult changed =
       command({"explain", "-"}, replaced(state, "\"schema: 1 ", "\"schema: 2 "));
   CHECK(changed.code == 2);
@@ -228,7 +233,7 @@ TEST_CASE("a run in a timing of its own says so, and is saved as it was", "[app]
   std::string other = state;
   other.replace(other.find("50%"), 3, "50 ");
   CHECK(contains(command({"explain", "-"}, other).err,
-                 "a jitter is 0, a percentage (10%, 0.5%) or free"));
+                 "a jitter is 0, a percentage (10%, 0.5%) or free, found '50 '"));
   CHECK(contains(command({"run", kHang, "--jitter", "free", "--json"}).out,
                  "\"jitter\": \"free\",\n  \"seed\": 0,\n"));
 }

@@ -158,10 +158,10 @@ TEST_CASE("where ranks sit is said in one of three ways", "[formats][cluster_rea
 }
 
 TEST_CASE("hosts and devices are counted from 1", "[formats][cluster_reader]") {
-  CHECK(mistake("{hosts: 0}") == "3:18: a cluster has hosts: 1 to 1048576, found 0\n");
+  CHECK(mistake("{hosts: 0}") == "3:18: 'hosts' is 1 to 1048576, found 0\n");
   CHECK(mistake("{hosts: []}") == "3:18: a cluster has at least one host\n");
   CHECK(mistake("{hosts: [a, b, a]}") == "3:25: there are two hosts 'a'\n");
-  CHECK(mistake("{devices: 0}") == "3:20: a host has 1 to 1048576, found 0\n");
+  CHECK(mistake("{devices: 0}") == "3:20: 'devices' is 1 to 1048576, found 0\n");
   CHECK(mistake("[a]") == "3:10: a cluster is a map, found a list\n");
 }
 
@@ -170,7 +170,8 @@ TEST_CASE("links are of known classes and carry something", "[formats][cluster_r
         "3:19: 'links' has no key 'nvlnk'\n  did you mean 'nvlink'?\n");
   CHECK(mistake("{links: {nvlink: {bandwith: 1GB/s}}}") ==
         "3:28: a link class has no key 'bandwith'\n  did you mean 'bandwidth'?\n");
-  CHECK(mistake("{links: {nvlink: {bandwidth: 0GB/s}}}") == "3:39: a bandwidth is at least 1B/s\n");
+  CHECK(mistake("{links: {nvlink: {bandwidth: 0GB/s}}}") ==
+        "3:39: a bandwidth is at least 1B/s, found '0GB/s'\n");
   CHECK(mistake("{links: {nvlink: {bandwidth: 300}}}") ==
         "3:39: expected a bandwidth, found '300'\n"
         "  a bandwidth needs a unit: GB/s, MB/s, GiB/s, MiB/s or Gb/s\n");
@@ -179,7 +180,8 @@ TEST_CASE("links are of known classes and carry something", "[formats][cluster_r
         "  a bandwidth is a size per second: 300GB/s\n");
   CHECK(mistake("{links: {nvlink: {latency: 2}}}") ==
         "3:37: expected a time, found '2'\n  a time needs a unit: ns, us, ms, s or min\n");
-  CHECK(mistake("{links: {nvlink: {latency: -2us}}}") == "3:37: a latency is at least 0\n");
+  CHECK(mistake("{links: {nvlink: {latency: -2us}}}") ==
+        "3:37: a latency is at least 0s, found '-2us'\n");
 }
 
 TEST_CASE("what is used is among the links", "[formats][cluster_reader]") {
@@ -202,7 +204,7 @@ TEST_CASE("what is used is among the links", "[formats][cluster_reader]") {
 TEST_CASE("all mistakes of a cluster are told at once", "[formats][cluster_reader]") {
   CHECK(mistake("{host: 2, devices: 0, links: {tcp: {}}, algorithm: rings}") ==
         "3:11: a cluster has no key 'host'\n  did you mean 'hosts'?\n"
-        "3:29: a host has 1 to 1048576, found 0\n"
+        "3:29: 'devices' is 1 to 1048576, found 0\n"
         "3:40: 'links' has no key 'tcp'\n"
         "  known here: device, nvlink, pcie, shared_memory, infiniband, ethernet\n"
         "3:61: expected one of ring, tree, direct, found 'rings'\n  did you mean 'ring'?\n");

@@ -71,7 +71,7 @@ TEST_CASE("what no builder boxes is told with both signatures", "[formats][model
 TEST_CASE("a model is all that there is to do in a scenario", "[formats][model_reader]") {
   CHECK(
       mistakes_in(with_layers(kThree, "actors: {a: {source: 1}}\n")) ==
-      "3:3: a scenario with a 'model' has no 'actors': its passes make all that there is to do\n");
+      "6:9: a scenario with a 'model' has no 'actors': its passes make all that there is to do\n");
   CHECK(mistakes_in("schema: 1\nmodel: {}\n") == "2:8: 'model' needs the key 'layers'\n");
   CHECK(mistakes_in("schema: 1\nmodel: {layers: []}\n") ==
         "2:17: a model has at least one layer\n");

@@ -223,7 +223,7 @@ TEST_CASE("patches are done one after the other", "[patch]") {
 
 TEST_CASE("mistakes are told where they stand", "[patch]") {
   CHECK(actors("actors: {gathr: {slots: 2}}\n") ==
-        "1:2:10: there is no actor 'gathr'\n  did you mean 'gather'?\n"
+        "1:2:10: there is no actor 'gathr' to change\n  did you mean 'gather'?\n"
         "  '+gathr' puts in a new one\n");
   CHECK(actors("actors: {gather: {slot: 2}}\n") ==
         "1:2:19: an actor has no key 'slot'\n  did you mean 'slots'?\n");

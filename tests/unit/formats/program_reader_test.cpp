@@ -26,7 +26,8 @@ Explanation run(const std::string& steps, const std::string& top = {}) {
 TEST_CASE("a group of which nothing is left is no step", "[formats][program_reader]") {
   CHECK(mistakes("{group: []}") == "4:25: a group without calls\n");
   CHECK(mistakes("{group: g}") == "4:25: 'group' is a list of calls, found 'g'\n");
-  CHECK(mistakes("{group: [{compute: a}]}").find("a group holds collectives, send and recv only") !=
+  CHECK(mistakes("{group: [{compute: a}]}")
+            .find("a group holds collectives, 'send' and 'recv', found 'compute'") !=
         std::string::npos);
   CHECK(run("{group: [~], after: [compute]}, {compute: a}").acts_expected == 2);
   CHECK(run("{group: [{all_reduce: g, when: off}]}, {compute: a}").acts_expected == 2);
@@ -144,10 +145,10 @@ TEST_CASE("what has to be the same on all ranks is not smuggled past them by a b
 
 TEST_CASE("a wrong number is told at its own place", "[formats][program_reader]") {
   CHECK(mistakes("{compute: a, takes: -1us}") ==
-        "4:37: the time it takes is -1000 on rank 0, but must be at least 0\n");
+        "4:37: the time it takes is -1000 ns on rank 0, but must be at least 0 ns\n");
   CHECK(mistakes("{send: g, to: rank + 7, bytes: 4B - 5B}") ==
         "4:31: the other rank is 7 on rank 0, but must be at most 1\n"
-        "4:48: the size is -1 on rank 0, but must be at least 0\n");
+        "4:48: the size is -1 bytes on rank 0, but must be at least 0 bytes\n");
   CHECK(mistakes("{compute: a}", "device: {resident: -1}\n") ==
         "4:20: the number of resident kernels is -1 on rank 0, but must be at least 0\n");
   CHECK(mistakes("{compute: a}", "defaults: {launch_queue: 0}\n") ==
@@ -199,7 +200,8 @@ TEST_CASE("where a list belongs a choice may pick it", "[formats][program_reader
 TEST_CASE("what a step of the host names is a name", "[formats][program_reader]") {
   CHECK(mistakes("{input: [], items: 1}") == "4:25: expected a name, found a list\n");
   CHECK(mistakes("{await: [e]}") == "4:25: expected a name, found a list\n");
-  CHECK(mistakes("{synchronize: []}") == "4:31: name a stream, or 'device' for all\n");
+  CHECK(mistakes("{synchronize: []}") ==
+        "4:31: 'synchronize' needs a stream, or 'device' for all of them\n");
   CHECK(mistakes("{set: key$rank}").find("'key$rank': a key has one name on all ranks") !=
         std::string::npos);
   // The device is all of its streams, whatever else is named.

@@ -74,9 +74,8 @@ TEST_CASE("mistakes in names that are declared and in tensors are told",
                            "actors:\n"
                            "  a: {source: 1, carries: x, registers: {out: {carries: [x]}}}\n"
                            "  b: {reads: [{from: a, needs: [x, x]}, {from: a, register: c}]}\n") ==
-      "2:9: expected a list, found 'forward'\n"
+      "2:9: 'phases' is a list, found 'forward'\n"
       "3:10: an event is a map, found 'x'\n"
-      "3:10: an event needs the key 'event'\n"
       "3:22: an event has no key 'on'\n"
       "  known here: key\n"
       "3:30: an event needs the key 'event'\n"

@@ -83,10 +83,10 @@ TEST_CASE("what PyTorch refuses is refused, with the place", "[formats][schedule
   CHECK(mistakes_in("0F0,0F0,0B0\n") ==
         "1:5: '0F0': the forward of stage 0 and micro-batch 0 is done twice\n");
   CHECK(mistakes_in("0F0,0B0,1F0\n1B0\n") == "2:1: '1B0' is on rank 1, but stage 1 is on rank 0\n");
-  CHECK(mistakes_in("0F0,0F1,0B0\n") == "0:0: stage 0 lacks the backward of micro-batch 1 of 2\n");
+  CHECK(mistakes_in("0F0,0F1,0B0\n") == "1:1: stage 0 lacks the backward of micro-batch 1 of 2\n");
   CHECK(mistakes_in("0F0,0I0\n") ==
-        "0:0: stage 0 lacks the weight gradient of micro-batch 0 of 1\n");
-  CHECK(mistakes_in("0F0,0B0\n2F0,2B0\n") == "0:0: no rank has stage 1 of stages 0 to 2\n");
+        "1:1: stage 0 lacks the weight gradient of micro-batch 0 of 1\n");
+  CHECK(mistakes_in("0F0,0B0\n2F0,2B0\n") == "1:1: no rank has stage 1 of stages 0 to 2\n");
 }
 
 TEST_CASE("messages that can never serve are mistakes", "[formats][schedule_csv]") {

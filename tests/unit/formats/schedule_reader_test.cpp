@@ -50,11 +50,11 @@ TEST_CASE("layouts that cannot be are told in one sentence", "[formats][schedule
         "  leave out 'layers' and give the costs of each stage, where stages differ: forward: "
         "[2ms, 3ms]\n");
   CHECK(mistakes_in(schedule(start + "chunks: 2")) ==
-        "2:32: 1f1b has 1 chunk on each rank, found 2\n");
+        "2:61: 1f1b has 1 chunk on each rank, found 2\n");
   CHECK(mistakes_in(schedule(start + "forward: [1us, 2us]")) ==
         "2:62: 'forward' has 2 values, but there are 4 stages\n");
   CHECK(mistakes_in(schedule("kind: interleaved_1f1b, stages: 8, micro_batches: 9")) ==
-        "2:44: interleaved_1f1b on 4 ranks takes its micro-batches in 2 rounds, and 9 cannot be "
+        "2:62: interleaved_1f1b on 4 ranks takes its micro-batches in 2 rounds, and 9 cannot be "
         "divided into so many\n");
   CHECK(mistakes_in(schedule("kind: 1f1b, stages: 60000, micro_batches: 60000")) ==
         "2:32: a schedule has at most 40000000 forwards and backwards, and 60000 stages of 60000 "
@@ -70,13 +70,14 @@ TEST_CASE("what is missing or too much is told", "[formats][schedule_reader]") {
   CHECK(mistakes_in(schedule("rows: [\"0F0,0B0\", \"1F0,1G0\"]")).substr(0, 32) ==
         "2:35: '1G0' is no action\n  an ac");
   CHECK(mistakes_in(schedule("kind: 1f1b, stages: 1, micro_batches: 1, forward: -1us")) ==
-        "2:62: 'forward' must not be negative\n");
+        "2:62: 'forward' is at least 0s, found '-1us'\n");
 }
 
 TEST_CASE("a schedule needs the thread main for its programs", "[formats][schedule_reader]") {
   CHECK(mistakes_in(schedule("kind: 1f1b, stages: 1, micro_batches: 1") +
                     "threads: {main: {order: arrival}}\n") ==
-        "2:11: the schedule is a program of thread 'main', which takes its work up by arrival\n");
+        "2:11: the schedule is a program of thread 'main', which takes its work up by arrival\n"
+        "  under 'threads' say 'main: {order: program}'\n");
 }
 
 TEST_CASE("two pipelines are read from rows, too", "[formats][schedule_reader]") {

@@ -65,13 +65,13 @@ TEST_CASE("mistakes of waits have places", "[formats][step_waits]") {
   CHECK(mistakes("{compute: a}, {compute: b, stream: s, waits_for: [{step: a, ahead: 1}]}") ==
         "4:31: 'b' waits for 2 acts of 'a', which acts 1 times on rank 0\n");
   CHECK(mistakes("{compute: a}, {compute: b, stream: s, waits_for: [{step: a, ahead: -1}]}") ==
-        "4:84: 'ahead' is 0 to 1073741824 acts\n");
+        "4:84: 'ahead' is 0 to 1073741824 acts, found -1\n");
   CHECK(mistakes("{again: a}, {compute: a}") ==
         "4:25: no step 'a' stands before this one on the same ranks and thread\n");
   CHECK(mistakes("{compute: a, numbers: 3}").find("numbers of acts are [first, step]") !=
         std::string::npos);
   CHECK(mistakes("{compute: a, numbers: [-1, 1]}") ==
-        "4:39: the numbers of acts are 0 to 16777216\n");
+        "4:39: numbers of acts go from 0 to 16777216, found [-1, 1]\n");
 }
 
 TEST_CASE("acts with numbers are called by them, and read back", "[formats][step_waits]") {

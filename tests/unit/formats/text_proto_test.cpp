@@ -95,8 +95,7 @@ TEST_CASE("what is no text proto is told with its place", "[formats][text_proto]
   CHECK(problem("a: '\\u12'") == "1:5: no escape: '\\u'\n");
   CHECK(problem("[a.b: 1") == "1:1: '[' begins the name of an extension, and ']' is missing\n");
   CHECK(problem("a: -") ==
-        "1:4: 'a' needs a value: a number, a word, a string or a message; found the end of the "
-        "text\n");
+        "1:4: 'a' needs a value: a number, a word, a string or a message; found '-'\n");
   CHECK(problem("\xe9t\xe9: 1") == "1:1: expected the name of a field, found the byte 0xe9\n");
   CHECK(problem("a: {>") == "1:5: expected the name of a field, found '>'\n");
   CHECK(problem(std::string("a: 1 \0 b: 2", 11)) ==

@@ -76,13 +76,14 @@ TEST_CASE("division rounds down, and the remainder has the sign of the divisor",
 }
 
 TEST_CASE("what leaves 64 bits or divides by zero has no value and says why", "[models][expr]") {
-  CHECK(computed(Op::kAdd, kMost, 1) == "number out of range");
-  CHECK(computed(Op::kSubtract, kLeast, 1) == "number out of range");
-  CHECK(computed(Op::kMultiply, kMost, 2) == "number out of range");
+  CHECK(computed(Op::kAdd, kMost, 1) == "the result is out of range");
+  CHECK(computed(Op::kSubtract, kLeast, 1) == "the result is out of range");
+  CHECK(computed(Op::kMultiply, kMost, 2) == "the result is out of range");
   CHECK(computed(Op::kDivide, 1, 0) == "division by zero");
   CHECK(computed(Op::kModulo, 1, 0) == "division by zero");
-  CHECK(computed(Op::kDivide, kLeast, -1) == "number out of range");
-  CHECK(on_rank_5(Expr::unary(Op::kNegate, Expr::constant(kLeast))) == "number out of range");
+  CHECK(computed(Op::kDivide, kLeast, -1) == "the result is out of range");
+  CHECK(on_rank_5(Expr::unary(Op::kNegate, Expr::constant(kLeast))) ==
+        "the result is out of range");
   CHECK(!Expr::binary(Op::kDivide, Expr::constant(1), Expr()).value(0).has_value());
 }
 

@@ -183,7 +183,7 @@ TEST_CASE("mistakes about sizes have their places", "[models][memory]") {
       mistakes("actors: {a: {source: 1, bytes: 5}}\n") ==
       "2:32: expected a size, found '5'\n  a size needs a unit: B, KiB, MiB, GiB, kB, MB or GB\n");
   CHECK(mistakes("actors: {a: {source: 1, bytes: 0B - 5B}}\n") ==
-        "2:32: the size of a slot is -5 on rank 0, but must be at least 0\n");
+        "2:32: the size of a slot is -5 bytes on rank 0, but must be at least 0 bytes\n");
   CHECK(mistakes("actors: {a: {source: 1, registers: {c: {control: on, bytes: 4B}}}}\n") ==
         "2:61: the control register 'c' of 'a' carries no data, so it has no size\n");
   CHECK(mistakes("actors: {a: {source: 1, slots: 1000, bytes: 2000000GiB}}\n") ==

@@ -71,8 +71,8 @@ TEST_CASE("a variable has values, ranges, or both", "[models][parameter_sweep]")
 }
 
 TEST_CASE("what is no variable is told with why", "[models][parameter_sweep]") {
-  CHECK(mistake("acc") == "needs NAME=VALUES, found 'acc'");
-  CHECK(mistake("=1..2") == "needs NAME=VALUES, found '=1..2'");
+  CHECK(mistake("acc") == "expected NAME=VALUES, found 'acc'");
+  CHECK(mistake("=1..2") == "expected NAME=VALUES, found '=1..2'");
   CHECK(mistake("acc=") == "acc=: there is a value missing");
   CHECK(mistake("acc=1,,2") == "acc=1,,2: there is a value missing");
   CHECK(mistake("acc=1,2,1..3") == "acc=1,2,1..3: '1' is there twice");
@@ -85,7 +85,8 @@ TEST_CASE("what is no variable is told with why", "[models][parameter_sweep]") {
                            "a=1.5..2.5", "a=1..3:", "a=99999999999999999999..3"}) {
     CHECK(mistake(text) == text + form);
   }
-  CHECK(mistake("a=0..9223372036854775807") == "a=0..9223372036854775807: too many values");
+  CHECK(mistake("a=0..9223372036854775807") ==
+        "a=0..9223372036854775807: these are more than 10000000 values");
 }
 
 TEST_CASE("the last variable changes fastest, and the seed faster", "[models][parameter_sweep]") {

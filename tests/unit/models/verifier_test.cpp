@@ -90,6 +90,13 @@ TEST_CASE("actors and programs have the form that files can have", "[models][ver
         "the first register of 'a' is not its output 'out'\n"
         "'b' is of the kind 'zeros', which reads no data, but it reads 'a'\n"
         "  'a' is in line 4\n");
+  graph = graph_of(kChain);
+  graph.actors[0].kind = "wait_and_send_ids";
+  graph.actors[1].input.emplace();
+  graph.actors[1].acts.reset();
+  CHECK(broken_rules(graph) ==
+        "'a' is of the kind 'wait_and_send_ids', but waits for no input\n"
+        "'b' waits for input, but nothing says how often it is to act\n");
   graph = graph_of("programs: {do: [{host: a}]}\nactors: {x: {source: 1}}\n");
   graph.threads[0].program[0].block[0].actor = 0;
   graph.threads[0].program.push_back(graph.threads[0].program[0]);
