@@ -14,6 +14,7 @@
 
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/check_command.hpp"
 #include "app/command_text.hpp"
