@@ -16,6 +16,7 @@
 
 #include <boost/program_options.hpp>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "app/check_command.hpp"
 #include "app/command_text.hpp"

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "formats/cluster_reader.hpp"
 #include "formats/lookup.hpp"

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "formats/cluster_reader.hpp"
 #include "formats/expression_writer.hpp"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "formats/map_reader.hpp"
 #include "formats/schedule_csv.hpp"

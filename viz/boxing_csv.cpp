@@ -1,6 +1,7 @@
 #include "viz/boxing_csv.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/logical/boxing.hpp"
 

@@ -2,10 +2,14 @@
 // the heap: the same graph then comes out in another order now and then. So ids are given here,
 // in the order in which names are first seen (graphviz 2.42; its own discipline is in
 // lib/cgraph/id.c).
+//
+// Later versions of cgraph (14.1 was tried) have dropped members and changed types, and none says
+// in a macro that 2.42 has, too, which it is: templates ask what is there.
 #include "viz/graphviz.hpp"
 
 #include <algorithm>
 #include <map>
+#include <type_traits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -65,8 +69,29 @@ struct Ids {
   };
 };
 
-Agiddisc_t id_discipline = {Ids::open,  Ids::map,   Ids::alloc,     Ids::free,
-                            Ids::print, Ids::close, Ids::idregister};
+template <typename Discipline>
+Discipline make_id_discipline() {
+  Discipline made{};
+  made.open = Ids::open;
+  made.map = Ids::map;
+  if constexpr (requires { made.alloc; }) made.alloc = Ids::alloc;
+  made.free = Ids::free;
+  made.print = Ids::print;
+  made.close = Ids::close;
+  made.idregister = Ids::idregister;
+  return made;
+}
+
+Agiddisc_t id_discipline = make_id_discipline<Agiddisc_t>();
+
+// What is not said here is cgraph's own.
+Ids::Discipline discipline_of(Ids& ids, Agiodisc_t& io) {
+  Ids::Discipline made{};
+  made.cgraph.id = &id_discipline;
+  made.cgraph.io = &io;
+  made.ids = &ids;
+  return made;
+}
 
 int append_text(void* target, const char* text) {
   *static_cast<std::string*>(target) += text;
@@ -98,11 +123,20 @@ void set_object(void* object, const char* name, const std::string& value) {
   agsafeset(object, text_of(name), text_of(value), text_of(""));
 }
 
+template <typename Free>
+void free_html(Free* free, Agraph_t* graph, char* html) {
+  if constexpr (std::is_invocable_v<Free*, Agraph_t*, char*, bool>) {
+    free(graph, html, true);
+  } else {
+    free(graph, html);
+  }
+}
+
 void set_html_object(Agraph_t* graph, void* object, const char* name, const std::string& value) {
   set_object(object, name, "");  // declares the attribute
   char* html = agstrdup_html(graph, text_of(value));
   agset(object, text_of(name), html);
-  agstrfree(graph, html);
+  free_html(agstrfree, graph, html);
 }
 
 // What Graphviz complains about while it draws.
@@ -138,6 +172,20 @@ const char* name_of(PictureFormat format) {
   return "";
 }
 
+// What gvRenderData gives, or nothing.
+template <typename Length>
+std::string rendered(int (*render)(GVC_t*, Agraph_t*, const char*, char**, Length*),
+                     Agraph_t* graph, const char* format) {
+  std::string result;
+  char* data = nullptr;
+  Length length = 0;
+  if (render(context(), graph, format, &data, &length) == 0) {
+    result.assign(data, length);
+    gvFreeRenderData(data);
+  }
+  return result;
+}
+
 }  // namespace
 
 PictureFormat picture_format(std::string_view path) {
@@ -163,7 +211,7 @@ std::string label_text(std::string_view text) {
 
 struct Graphviz::Data {
   Ids ids;
-  Ids::Discipline discipline{{&AgMemDisc, &id_discipline, &AgIoDisc}, &ids};
+  Ids::Discipline discipline = discipline_of(ids, AgIoDisc);
   std::unique_ptr<Agraph_t, GraphCloser> graph;
 };
 
@@ -249,17 +297,12 @@ std::string Graphviz::drawing(PictureFormat format, const char* engine) {
     Ids ids;
     Agiodisc_t from_string = AgIoDisc;
     from_string.afread = read_text;
-    Ids::Discipline discipline{{&AgMemDisc, &id_discipline, &from_string}, &ids};
+    Ids::Discipline discipline = discipline_of(ids, from_string);
     Reader reader{text};
     const std::unique_ptr<Agraph_t, GraphCloser> graph(agread(&reader, &discipline.cgraph));
     if (graph) graph->clos->disc.io = &AgIoDisc;
-    char* data = nullptr;
-    unsigned length = 0;
     if (graph && gvLayout(context(), graph.get(), engine) == 0) {
-      if (gvRenderData(context(), graph.get(), name_of(format), &data, &length) == 0) {
-        result.assign(data, length);
-        gvFreeRenderData(data);
-      }
+      result = rendered(gvRenderData, graph.get(), name_of(format));
       gvFreeLayout(context(), graph.get());
     }
   }

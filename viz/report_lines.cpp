@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/diagnostics.hpp"
 #include "models/jitter.hpp"

@@ -102,7 +102,7 @@ class Package(unittest.TestCase):
         if shutil.which("lintian") is None:
             self.skipTest("no lintian: tools/setup test installs it")
         if OPTIONS.flags:
-            self.skipTest("sanitizers and the like are for no package")
+            self.skipTest("made with flags of somebody, such as those of sanitizers")
         ignored = []
         # Where somebody asked for this place, or the build folder is older than our choice of it.
         if (self.usr / "lib/pkgconfig").exists():
@@ -118,7 +118,7 @@ class Package(unittest.TestCase):
 
     def test_no_file_says_where_it_was_made(self):
         if OPTIONS.flags:
-            self.skipTest("sanitizers and the like keep paths")
+            self.skipTest("made with flags of somebody, such as those of sanitizers")
         for file in self.usr.rglob("*"):
             if file.is_file():
                 self.assertNotIn(bytes(ROOT), file.read_bytes(), file)
