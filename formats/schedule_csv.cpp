@@ -18,7 +18,8 @@ using models::Schedule;
 
 namespace {
 
-constexpr std::uint32_t kMostStages = 1 << 16;
+constexpr std::uint32_t kMostStages =
+    1 << 13;  // each may have a group, and a group an index of ranks
 constexpr std::uint32_t kMostMicroBatches = 1 << 24;
 
 struct Word {

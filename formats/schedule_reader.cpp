@@ -22,7 +22,8 @@ using models::ScheduleShape;
 
 namespace {
 
-constexpr std::int64_t kMostStages = 1 << 16;
+constexpr std::int64_t kMostStages = 1
+                                     << 13;  // each may have a group, and a group an index of ranks
 constexpr std::int64_t kMostMicroBatches = 1 << 24;
 constexpr std::uint64_t kMostActions = 40'000'000;
 

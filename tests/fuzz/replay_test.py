@@ -1,4 +1,5 @@
-"""The fuzz targets over samples and over what was found before: nothing of it may be a finding.
+"""The fuzz targets over samples, over what was found before, and over both changed at random, in the
+same ways each time: nothing of it may be a finding.
 
     replay_test.py FUZZ_REPLAY
 """
@@ -9,6 +10,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+MUTATIONS = os.environ.get("PIPESIM_FUZZ_MUTATIONS", "3")  # of each input
 FEWEST = 20  # inputs of a target: with fewer corpus.py does not find its sources any more
 
 
@@ -21,12 +23,17 @@ def main(replay):
             folders = [os.path.join(corpus, target), os.path.join(HERE, "found", target)]
             folders = [folder for folder in folders if os.path.isdir(folder)]
             inputs = sum(len(os.listdir(folder)) for folder in folders)
-            run = subprocess.run([replay, target] + folders, capture_output=True, check=False)
+            current = os.path.join(corpus, "current")
+            arguments = [replay, target, "--mutate", MUTATIONS, current] + folders
+            run = subprocess.run(arguments, capture_output=True, check=False)
             # The last input that it names is the one that ended it.
             print("%s: %d inputs, exit code %d" % (target, inputs, run.returncode))
             if run.returncode != 0 or inputs < FEWEST:
                 failed.append(target)
                 print(run.stderr.decode(errors="replace")[-3000:])
+                if os.path.exists(current):
+                    with open(current, "rb") as file:
+                        print("this input, or the one that is named last: %r" % file.read(4000))
     if failed:
         sys.exit("failed: " + ", ".join(failed))
 

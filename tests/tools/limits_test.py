@@ -126,6 +126,12 @@ class Limits(unittest.TestCase):
         self.scenario_refused("comes to more than 100000000 ranks",
                               "schema: 1\nranks: 1000000\ngroups:\n%sactors: {a: {source: 1}}\n" % groups)
 
+    def test_many_stages(self):
+        schedule = "schema: 1\nschedule: {kind: gpipe, stages: %d, micro_batches: %d, forward: 1us}\n"
+        self.scenario_refused("2:33: error: 'stages' is 1 to 8192, found 8193", schedule % (8193, 1))
+        self.scenario_refused("a schedule has at most 40000000 forwards and backwards",
+                              schedule % (8000, 60000))
+
     def test_a_model_with_many_tasks(self):
         self.scenario_refused(
             "the tasks of this model come to more than 10000000 on all ranks",

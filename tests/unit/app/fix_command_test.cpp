@@ -1,4 +1,6 @@
 // One scenario for each kind of change that is tried.
+#include <atomic>
+#include <filesystem>
 #include <string>
 
 #include "tests/support/catch.hpp"
@@ -73,6 +75,31 @@ TEST_CASE("fix: nothing to fix is said, with how sure that is", "[app][fix]") {
   const auto result = command({"fix", "-"}, kNoHang);
   CHECK(result.code == 0);
   CHECK(contains(result.out, "fine  nothing to fix: it completes. proved"));
+}
+
+TEST_CASE("fix: patches of an earlier run do not stay behind the last", "[app][fix]") {
+  const testing::Folder folder;
+  const std::string path = folder.write("scenario.yaml", kNoHang);
+  for (const char* name : {"fixes/fix_1.yaml", "fixes/fix_2.yaml", "fixes/other.yaml"}) {
+    folder.write(name, "old");
+  }
+  CHECK(command({"fix", path, "-o", folder / "fixes"}).code == 0);
+  CHECK_FALSE(std::filesystem::exists(folder / "fixes/fix_1.yaml"));
+  CHECK_FALSE(std::filesystem::exists(folder / "fixes/fix_2.yaml"));
+  CHECK(std::filesystem::exists(folder / "fixes/other.yaml"));
+}
+
+TEST_CASE("fix: after Ctrl-C it tells the hang, and that not all was tried", "[app][fix]") {
+  const std::atomic<bool> interrupted{true};  // seen before the first change is tried
+  const auto text = command({"fix", "-"}, kOppositeOrder, &interrupted);
+  CHECK(text.code == 130);
+  CHECK(contains(text.out, "\nInterrupted: not all changes were tried.\n"));
+  CHECK_FALSE(contains(text.out, "No change was found"));
+  const auto json = command({"fix", "-", "--json"}, kOppositeOrder, &interrupted);
+  CHECK(json.code == 130);
+  CHECK(contains(json.out, "\"fixes\": []"));
+  CHECK(contains(json.out, "\"interrupted\": true"));
+  CHECK_FALSE(contains(command({"fix", "-", "--json"}, kOppositeOrder).out, "interrupted"));
 }
 
 TEST_CASE("fix: two messages in one group", "[app][fix]") {

@@ -56,8 +56,8 @@ TEST_CASE("layouts that cannot be are told in one sentence", "[formats][schedule
   CHECK(mistakes_in(schedule("kind: interleaved_1f1b, stages: 8, micro_batches: 9")) ==
         "2:62: interleaved_1f1b on 4 ranks takes its micro-batches in 2 rounds, and 9 cannot be "
         "divided into so many\n");
-  CHECK(mistakes_in(schedule("kind: 1f1b, stages: 60000, micro_batches: 60000")) ==
-        "2:32: a schedule has at most 40000000 forwards and backwards, and 60000 stages of 60000 "
+  CHECK(mistakes_in(schedule("kind: 1f1b, stages: 8000, micro_batches: 60000")) ==
+        "2:32: a schedule has at most 40000000 forwards and backwards, and 8000 stages of 60000 "
         "micro-batches are more\n");
 }
 
