@@ -361,7 +361,7 @@ def told_in(paths):
     """The messages of expected outputs, with what stands in them behind a colon, and the helps."""
     told, helps = set(), set()
     for path in paths:
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             if line.startswith("  help: "):
                 helps.add(line.split(": ", 1)[1])
             found = re.match(r"(?:.*?: )?(?:error|warning): (.*)", line)
