@@ -25,6 +25,8 @@ set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_NAME pipesim)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
+# Later than Debian 13, layouts come with it.
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS graphviz)
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
     "Says whether a step of distributed training finishes, and if it does not, who
 waits for whom: the cycle of waits, edge by edge, and which single changes

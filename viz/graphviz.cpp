@@ -309,9 +309,11 @@ std::string Graphviz::drawing(PictureFormat format, const char* engine) {
   agseterrf(before);
   complaints = nullptr;
   if (result.empty()) {
+    // Later than 2.42 Debian's libraries know no layout without that package.
+    const bool no_layout = said.empty() || said.find("not recognized") != std::string::npos;
     throw DrawingError(fmt::format(
         "Graphviz cannot draw this as {}: {}", name_of(format),
-        said.empty() ? "it does not say why; is Debian's package 'graphviz' installed?" : said));
+        no_layout ? "it has no layouts; is Debian's package 'graphviz' installed?" : said));
   }
   return result;
 }
