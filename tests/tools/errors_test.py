@@ -117,6 +117,11 @@ ELSEWHERE = {
     "the passes made a task graph that cannot be written: the text reads as another one":
         "only passes of others can make such a graph, and no test has one",
     "a boxing log has at most … MiB": LIMITS,
+    "an order file has at most … MiB": LIMITS,
+    "a report has at most … MiB": LIMITS,
+    "a schedule file has at most 256 MiB": LIMITS,
+    "a … has at most … MiB": "tests/tools/limits_test.py",
+    "a file of runs has at most … GiB": "a file of that size is too much for a test",
     "a dump has at most … entries, found …": LIMITS,
     "a dump has at most … MiB": LIMITS,
     "a file of stacks has at most … MiB": LIMITS,
