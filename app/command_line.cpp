@@ -1564,13 +1564,13 @@ void add_hints(const po::variables_map& values, DiagnoseCommand& command) {
   }
 }
 
-// The kind of evidence that users call `name`; `begin` begins what is said where there is none.
-formats::EvidenceKind evidence_kind(const std::string& name, const char* begin) {
+// The kind of evidence that users call `name`; `what` is what was to say it.
+formats::EvidenceKind evidence_kind(const std::string& name, const char* what) {
   if (const auto kind = formats::find_evidence_kind(name)) return *kind;
   const auto& known = formats::evidence_kinds();
   const std::string nearest = models::nearest_name(name, known);
   throw UsageError(
-      fmt::format("{} {}, found '{}'{}", begin, fmt::join(known, ", "), name,
+      fmt::format("{} is one of {}, found '{}'{}", what, fmt::join(known, ", "), name,
                   nearest.empty() ? "" : fmt::format("; did you mean '{}'?", nearest)));
 }
 
@@ -1586,7 +1586,7 @@ int command_diagnose(const Arguments& arguments, const Console& console) {
                                  fmt::join(formats::evidence_kinds(), ", ")));
   }
   DiagnoseCommand command;
-  command.kind = evidence_kind(files.front(), "'pipesim diagnose' knows");
+  command.kind = evidence_kind(files.front(), "the kind of evidence");
   command.paths.assign(files.begin() + 1, files.end());
   if (command.paths.empty()) {
     throw UsageError(fmt::format("'pipesim diagnose {}' needs files or folders", files.front()));
@@ -1621,7 +1621,7 @@ int command_compare(const Arguments& arguments, const Console& console) {
   }
   std::optional<EvidenceKind> kind;
   if (const auto name = text_of(values, "kind")) {
-    kind = evidence_kind(*name, "--kind is one of");
+    kind = evidence_kind(*name, "--kind");
     if (kind == EvidenceKind::kBoxing) throw UsageError("a boxing log is no end of a job");
   }
   if (files.front() == "-" && files.back() == "-") {

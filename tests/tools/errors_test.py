@@ -117,6 +117,11 @@ ELSEWHERE = {
     "the passes made a task graph that cannot be written: the text reads as another one":
         "only passes of others can make such a graph, and no test has one",
     "a boxing log has at most … MiB": LIMITS,
+    "an order file has at most … MiB": LIMITS,
+    "a report has at most … MiB": LIMITS,
+    "a schedule file has at most 256 MiB": LIMITS,
+    "a … has at most … MiB": "tests/tools/limits_test.py",
+    "a file of runs has at most … GiB": "a file of that size is too much for a test",
     "a dump has at most … entries, found …": LIMITS,
     "a dump has at most … MiB": LIMITS,
     "a file of stacks has at most … MiB": LIMITS,
@@ -140,6 +145,8 @@ ELSEWHERE = {
     "the tasks of collective '…' differ: on rank … … on stream …, on rank … … on stream …":
         "tests/unit/formats/oneflow_plan_scenario_test.cpp",
     "…, but it simulates it otherwise": "tests/unit/app/views_test.cpp",
+    "this cannot be written as a scenario that hangs in the same way":
+        "what it writes it has run before, and no test knows what reads otherwise",
     "the file was changed, or one of the two is a modified build": "tests/unit/app/views_test.cpp",
     "another end is not taken over: --update-verdicts does that":
         "tests/unit/app/test_command_test.cpp",

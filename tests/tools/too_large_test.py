@@ -5,6 +5,7 @@
 The files are sparse, or made of one thing over and over.
 """
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -50,6 +51,24 @@ class TooLarge(unittest.TestCase):
         self.assertEqual(
             self.told("diagnose", "boxing", "big_0"),
             "big_0: error: a boxing log has at most 256 MiB",
+        )
+
+    def test_files_of_runs(self):
+        (self.folder / "job.yaml").write_text(SMALL)
+        self.sparse("big.csv", (256 << 20) + 1)
+        self.assertEqual(
+            self.told("run", "job.yaml", "--replay", "big.csv"),
+            "big.csv: error: an order file has at most 256 MiB",
+        )
+        self.assertEqual(
+            self.told("import", "torch-schedule", "big.csv"),
+            "big.csv: error: a schedule file has at most 256 MiB",
+        )
+        (self.folder / "big.json").write_text('{"fingerprint": "0"')
+        os.truncate(self.folder / "big.json", (256 << 20) + 1)
+        self.assertEqual(
+            self.told("diff", "job.yaml", "big.json"),
+            "big.json: error: a report has at most 256 MiB",
         )
 
     def test_dumps(self):
