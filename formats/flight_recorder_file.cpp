@@ -319,7 +319,7 @@ void DumpReader::read_name(std::string_view whole, FlightRecorderDump::Entry& en
   const std::size_t colon = name.find(':');
   if (colon != std::string_view::npos) name.remove_prefix(colon + 1);
   const std::size_t space = std::min(name.find(' '), name.size());
-  entry.op.name = std::string(name.substr(0, space));
+  entry.op.name = models::printable(name.substr(0, space));  // it goes into reports
   if (entry.op.name != "send" && entry.op.name != "recv") return;
   const std::string_view ends = name.substr(std::min(space + 1, name.size()));
   const bool sends = entry.op.name == "send";

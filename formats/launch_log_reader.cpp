@@ -144,16 +144,16 @@ void LaunchLogReader::add(std::uint32_t rank_number, const Line& line, const std
   models::LoggedRank& rank = log_.ranks[rank_number];
   if (!rank.has_log) rank.source = path;
   rank.has_log = true;
-  const std::string name(line.op);
+  // Names go into reports, and those to terminals.
+  const std::string name = models::printable(line.op);
+  const std::string on = models::printable(line.thread);
   const auto next_op = static_cast<std::uint32_t>(rank.ops.size());
   const auto [at, is_new] = op_.emplace(std::pair(rank_number, name), next_op);
-  if (is_new)
-    rank.ops.push_back({name, std::string(line.thread), std::string(line.stream), 0, 0, 0});
+  if (is_new) rank.ops.push_back({name, on, models::printable(line.stream), 0, 0, 0});
   models::LoggedOp& op = rank.ops[at->second];
   const auto next_thread = static_cast<std::uint32_t>(rank.threads.size());
-  const auto [of, is_new_thread] =
-      thread_.emplace(std::pair(rank_number, std::string(line.thread)), next_thread);
-  if (is_new_thread) rank.threads.push_back({std::string(line.thread), "", "", {}});
+  const auto [of, is_new_thread] = thread_.emplace(std::pair(rank_number, on), next_thread);
+  if (is_new_thread) rank.threads.push_back({on, "", "", {}});
   models::LoggedThread& thread = rank.threads[of->second];
   op.line = ++lines_;
   std::uint32_t& count = line.after ? op.launched : op.entered;

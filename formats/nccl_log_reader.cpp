@@ -74,7 +74,7 @@ std::string op_name(std::string_view type) {
   const auto* known = std::find_if(kNames.begin(), kNames.end(),
                                    [&](const auto& name) { return name.first == type; });
   if (known != kNames.end()) return known->second;
-  std::string name(type);
+  std::string name = models::printable(type);  // it goes into reports
   std::transform(name.begin(), name.end(), name.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/diagnostics.hpp"
+
 namespace pipesim::models {
 namespace {
 
@@ -27,13 +29,15 @@ std::string call_name(const RecordedCall& call, const EvidenceGroup& group, std:
     }
   }
   const std::string of = short_name(group);
-  return of.empty() ? name : name + " " + of;
+  return printable(of.empty() ? name : name + " " + of);
 }
 
 std::string group_name(const EvidenceGroup& group) {
-  if (group.description.empty() || group.description == "undefined") return short_name(group);
-  if (group.name.empty() || group.name == group.description) return group.description;
-  return group.description + " (" + short_name(group) + ")";
+  if (group.description.empty() || group.description == "undefined") {
+    return printable(short_name(group));
+  }
+  if (group.name.empty() || group.name == group.description) return printable(group.description);
+  return printable(group.description + " (" + short_name(group) + ")");
 }
 
 }  // namespace pipesim::models

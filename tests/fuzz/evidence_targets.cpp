@@ -29,7 +29,7 @@ void explain(const models::Evidence& evidence) {
   const models::Diagnosis diagnosis = models::diagnose(evidence);
   for (const bool all : {false, true}) {
     require_printable(viz::diagnosis_text({evidence, diagnosis, {}, all}, {}));
-    require_printable(viz::diagnosis_json({evidence, diagnosis, {}, all}));
+    viz::diagnosis_json({evidence, diagnosis, {}, all});
   }
   const std::string scenario = formats::write_evidence_scenario(evidence, diagnosis);
   if (!scenario.empty()) require_scenario(scenario);
@@ -88,7 +88,7 @@ void launch_log(const std::string& bytes) {
   const models::LaunchLogDiagnosis diagnosis = models::diagnose(log, hints);
   for (const bool all : {false, true}) {
     require_printable(viz::launch_log_text({log, diagnosis, {}, all}, {}));
-    require_printable(viz::launch_log_json({log, diagnosis, {}, all}));
+    viz::launch_log_json({log, diagnosis, {}, all});
   }
 }
 
@@ -105,7 +105,7 @@ void stacks(const std::string& bytes) {
   const models::StackDiagnosis diagnosis = models::diagnose(dumps);
   for (const bool all : {false, true}) {
     require_printable(viz::stack_groups_text({dumps, diagnosis, {}, all}, {}));
-    require_printable(viz::stack_groups_json({dumps, diagnosis, {}, all}));
+    viz::stack_groups_json({dumps, diagnosis, {}, all});
   }
 }
 

@@ -68,7 +68,7 @@ void goal(const std::string& bytes) {
     report.all_waits.push_back(models::describe_wait(result, edge));
   }
   require_printable(viz::text_report(report, {}));
-  require_printable(viz::json_report(report));
+  viz::json_report(report);
 }
 
 void plan_dump(const std::string& bytes) {

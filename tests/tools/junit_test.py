@@ -13,13 +13,13 @@ import xml.etree.ElementTree
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 
 SCENARIOS = {
-    # Whatever may stand in a file can come into a message: quotes, brackets, no UTF-8.
+    # Whatever may stand in a file can come into a message: quotes, brackets, what XML has not.
     "a & <b>.yaml": b"""schema: 1
 params: {w: {default: 'a<"&', one_of: ['a<"&', "\xc3\xa4"]}}
 actors: {a: {source: 3, takes: 2us}}
 expect:
-  - {verdict: completed}   # \xff <&>
-  - {with: {w: "\xc3\xa4"}, time: 7us, cycle_through: ["]]>"]}   # \xff\x01 ]]>
+  - {verdict: completed}   # \xef\xbf\xbf <&>
+  - {with: {w: "\xc3\xa4"}, time: 7us, cycle_through: ["]]>"]}   # \xef\xbf\xbf\x01 ]]>
 """,
     "bad.yaml": b"schema: 1\nactors: {a: {source: '<&\">'}}\n",
     "none.yaml": b"schema: 1\nactors: {a: {source: 1}}\n",
