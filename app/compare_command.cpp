@@ -126,7 +126,10 @@ int run_compare(const CompareCommand& command, const Console& console) {
   const std::vector<models::CountDifference> ops = ops_that_differ(*a, *b);
   console.out << told(a->place) << told(b->place);
   if (!difference.any() && ops.empty()) {
-    console.out << "They stand in the same place.\n";
+    const bool in_other_words = (a->place.words == models::EndWords::kStacks) !=
+                                (b->place.words == models::EndWords::kStacks);
+    console.out << (in_other_words ? "They stand in the same place, as far as stacks say.\n"
+                                   : "They stand in the same place.\n");
     return kExitGood;
   }
   console.out << "They do not stand in the same place:\n";

@@ -72,7 +72,7 @@ std::optional<std::uint32_t> any_file(const std::string& path) {
 std::string shown_path(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 std::string evidence_name(const std::vector<std::string>& paths) {
-  if (paths.size() != 1) return {};
+  if (paths.size() != 1) return viz::counted(paths.size(), "file");
   const std::string& path = paths.front();
   if (path == "-") return "standard input";
   const std::filesystem::path whole = std::filesystem::path(path).lexically_normal();

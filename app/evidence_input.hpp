@@ -71,7 +71,7 @@ std::optional<BoxingReading> read_boxings(const std::vector<std::string>& paths,
 /// FileError.
 formats::EvidenceKind kind_of_evidence(const std::string& path);
 
-/// What reports call evidence: the name of its one file or folder.
+/// What reports call evidence: the name of its one file or folder, or how many there are.
 std::string evidence_name(const std::vector<std::string>& paths);
 
 /// As messages show it.

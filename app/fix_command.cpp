@@ -34,7 +34,7 @@ int exit_code_of(const models::FixReport& report) {
 }
 
 void write_patches(const std::string& folder, const std::vector<std::string>& patches) {
-  make_folder(folder);
+  if (!patches.empty()) make_folder(folder);
   for (std::size_t i = 0; i < patches.size(); ++i) {
     write_file(fmt::format("{}/fix_{}.yaml", folder, i + 1), patches[i]);
   }

@@ -37,6 +37,22 @@ void keep_ranks_of(ReadTemplate& read, const RankSet& kept) {
   read.on = RankSet(std::move(ranks));
 }
 
+// A call whose other end, or root, is out is out too.
+void keep_calls_of(ActorTemplate& actor, const RankSet& kept) {
+  if (!actor.step) return;
+  for (const CallTemplate& call : actor.step->calls) {
+    if (!call.peer) continue;
+    std::vector<std::uint32_t> ranks;
+    for (const std::uint32_t rank : actor.on) {
+      const auto peer = call.peer->value(rank);
+      const bool is_out = peer && *peer >= 0 && *peer < kNoIndex &&
+                          !kept.contains(static_cast<std::uint32_t>(*peer));
+      if (!is_out) ranks.push_back(rank);
+    }
+    actor.on = RankSet(std::move(ranks));
+  }
+}
+
 /// Numbers ranks anew.
 class Renumbering {
  public:
@@ -179,6 +195,7 @@ void keep_ranks(TaskGraph& graph, const RankSet& kept) {
   std::vector<bool> keep;
   for (ActorTemplate& actor : graph.actors) {
     actor.on = both(actor.on, kept);
+    keep_calls_of(actor, kept);
     for (ReadTemplate& read : actor.reads) keep_ranks_of(read, kept);
     std::erase_if(actor.reads, [](const ReadTemplate& read) { return read.on.empty(); });
     keep.push_back(!actor.on.empty());

@@ -12,12 +12,14 @@
 namespace pipesim::models {
 namespace {
 
-// Without blocks that are empty, or that are done once by all.
-void flatten_blocks(std::vector<ProgramStep>& steps) {
+// Without blocks that are empty, or that are done once by all ranks that there are.
+void flatten_blocks(std::vector<ProgramStep>& steps, const std::set<std::uint32_t>& ranks) {
   std::vector<ProgramStep> flat;
   for (ProgramStep& step : steps) {
-    flatten_blocks(step.block);
-    const bool is_once = step.actor == kNoIndex && step.times == 1 && !step.on;
+    flatten_blocks(step.block, ranks);
+    const bool by_all =
+        !step.on || std::includes(step.on->begin(), step.on->end(), ranks.begin(), ranks.end());
+    const bool is_once = step.actor == kNoIndex && step.times == 1 && by_all;
     if (is_once) {
       for (const std::uint32_t actor : step.list) flat.emplace_back().actor = actor;
       std::move(step.block.begin(), step.block.end(), std::back_inserter(flat));
@@ -516,7 +518,8 @@ void Reducer::drop_times() {
 // What nothing refers to any more.
 void Reducer::drop_unused() {
   TaskGraph candidate = result_.graph;
-  for (HostThread& thread : candidate.threads) flatten_blocks(thread.program);
+  const std::set<std::uint32_t> ranks = ranks_of(candidate);
+  for (HostThread& thread : candidate.threads) flatten_blocks(thread.program, ranks);
   std::vector<bool> used;
   const auto mark = [&used](std::uint32_t index) {
     if (index < used.size()) used[index] = true;

@@ -132,8 +132,8 @@ std::string timing_text(const sim::Jitter& jitter) {
 }
 
 std::string act_detail(const models::ActInfo& act) {
-  if (act.micro_batch == 0) return models::printable(act.statement);
-  return fmt::format("micro-batch {}", act.micro_batch);
+  if (act.micro_batch > 0) return fmt::format("micro-batch {}", act.micro_batch);
+  return models::printable(act.statement.empty() ? act.at : act.statement);
 }
 
 std::vector<std::string> broken_lines(const Explanation& explanation) {

@@ -14,7 +14,8 @@ namespace pipesim::viz {
 /// "Durations vary by 10% at most: seed 17".
 std::string timing_text(const sim::Jitter& jitter);
 
-/// "micro-batch 3", or what stands there in a GOAL file, or nothing: what more is known of an act.
+/// What more is known of an act: "micro-batch 3", or what stands there in a GOAL file, or where it
+/// stands in the user's program; or nothing.
 std::string act_detail(const models::ActInfo& act);
 
 /// What broke while the run went on: errors of devices, ranks that died.

@@ -98,6 +98,28 @@ programs:
   CHECK(small.parameters == ParameterValues{{"n", "2"}, {"rounds", "1"}, {"kernels", "0"}});
 }
 
+TEST_CASE("messages go with the rank at their other end", "[models][reduce]") {
+  // A line of four ranks hands on to the next; only ranks 2 and 3 send to each other at once.
+  const Reduction small = reduced(R"(
+schema: 1
+ranks: 4
+groups: {pp: all}
+communicators: {named: {pp: {group: pp, eager: 0B}}}
+programs:
+  - on: [1, 2, 3]
+    do: [{recv: pp, from: rank - 1, bytes: 1MiB}]
+  - on: [0, 1]
+    do: [{send: pp, to: rank + 1, bytes: 1MiB}]
+  - on: [2]
+    do: [{recv: pp, from: 3, bytes: 1MiB}, {send: pp, to: 3, bytes: 1MiB}]
+  - on: [3]
+    do: [{send: pp, to: 2, bytes: 1MiB}]
+)");
+  // Each of the two receives before it sends.
+  CHECK(small.before.ranks == 4);
+  CHECK(small.after == JobSize{2, 4, 4});
+}
+
 TEST_CASE("what does not hang is an error", "[models][reduce]") {
   Diagnostics diagnostics;
   CHECK_FALSE(reduced("schema: 1\nactors: {A: {source: 1}}\n", diagnostics).has_value());
