@@ -17,7 +17,9 @@ FEWEST = 20  # inputs of a target: with fewer corpus.py does not find its source
 def main(replay):
     targets = subprocess.run([replay, "--list"], check=True, capture_output=True, text=True)
     failed = []
-    with tempfile.TemporaryDirectory() as corpus:
+    # Thousands of small files, which a disk would be slow at.
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory(dir=memory) as corpus:
         subprocess.run([sys.executable, "-B", os.path.join(HERE, "corpus.py"), corpus], check=True)
         for target in targets.stdout.split():
             folders = [os.path.join(corpus, target), os.path.join(HERE, "found", target)]
