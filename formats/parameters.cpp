@@ -155,7 +155,11 @@ bool ParameterReader::apply_setting(Parameter& parameter) {
   const std::optional<Value> found = parse_expression(*text, {}, scope_, problems);
   if (!found) {
     const models::Diagnostic problem = problems.sorted().front();
-    diagnostics_.error(place, fmt::format("{}: {}", source, problem.message)).notes = problem.notes;
+    models::Diagnostic& error =
+        diagnostics_.error(place, fmt::format("{}: {}", source, problem.message));
+    error.notes = problem.notes;
+    error.notes.push_back(
+        fmt::format("'{}' is {}", parameter.name, type_name(parameter.value.type)));
     return false;
   }
   const bool zero_time = found->type == ValueType::kNumber && found->expr.value(0) == 0;

@@ -1006,11 +1006,14 @@ std::uint32_t ProgramReader::communicator(const YamlValue& value, bool host_barr
   const std::uint32_t known = index_of(graph_.communicators, wanted);
   if (known != kNoIndex) return known;
   if (group == kNoIndex) {
-    std::vector<std::string> names = names_of(graph_.communicators);
-    for (const std::string& other : names_of(graph_.groups)) names.push_back(other);
+    std::vector<std::string> names = names_of(graph_.groups);
+    for (std::uint32_t i = 0; i < declared_communicators_; ++i) {
+      names.push_back(graph_.communicators[i].name);
+    }
     models::Diagnostic& error = diagnostics().error(
         value.place(), fmt::format("there is no communicator and no group '{}'", *name));
     models::suggest_name(error, *name, names);
+    if (names.empty()) error.notes.push_back("a group of all ranks is groups: {NAME: all}");
     return kNoIndex;
   }
   models::CommunicatorTemplate communicator;
