@@ -92,7 +92,15 @@ class Parser {
     std::optional<Value> result = parse_or();
     skip_space();
     if (result && at_ < text_.size()) {
-      fail(at_, fmt::format("did not expect '{}' here", text_.substr(at_, 20)));
+      const std::string_view rest = text_.substr(at_);
+      models::Diagnostic& error = diagnostics_.error(
+          place_.at(at_), fmt::format("did not expect '{}' here", rest.substr(0, 20)));
+      // As other languages have it.
+      if (rest.starts_with("&&")) error.notes.emplace_back("write 'and'");
+      if (rest.starts_with("||")) error.notes.emplace_back("write 'or'");
+      if (rest.starts_with("in ")) {
+        error.notes.emplace_back("write one comparison for each: rank == 1 or rank == 2");
+      }
       return std::nullopt;
     }
     return result;

@@ -1,6 +1,7 @@
 #include "formats/map_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <utility>
 
@@ -40,6 +41,25 @@ class FirstPlaces {
   std::vector<YamlValue> few_;
   std::unordered_map<std::string_view, models::Place> by_text_;
 };
+
+// What `word` of other libraries is called here: that one of `known`, or nothing.
+std::string_view our_word(std::string_view word, const std::vector<std::string_view>& known) {
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kWords = {{
+      {"dst", "to"},  // torch.distributed
+      {"dest", "to"},
+      {"dst", "root"},
+      {"src", "from"},
+      {"src", "root"},
+      {"size", "bytes"},
+      {"duration", "takes"},
+      {"time", "takes"},
+      {"line", "at"},
+  }};
+  for (const auto& [other, ours] : kWords) {
+    if (word == other && std::find(known.begin(), known.end(), ours) != known.end()) return ours;
+  }
+  return {};
+}
 
 }  // namespace
 
@@ -92,7 +112,11 @@ void MapReader::finish() {
     models::Diagnostic& error =
         diagnostics_.error(entry.entry.key.place(),
                            fmt::format("{} has no key {}", what_, entry.entry.key.described()));
-    models::suggest_name(error, key, {known_.begin(), known_.end()});
+    if (const std::string_view ours = our_word(key, known_); !ours.empty()) {
+      error.notes.push_back(fmt::format("did you mean '{}'?", ours));
+    } else {
+      models::suggest_name(error, key, {known_.begin(), known_.end()});
+    }
   }
 }
 

@@ -242,6 +242,14 @@ std::optional<YamlValue> YamlDocument::add(const std::string& text, std::uint32_
         diagnostics.error(place_of(error.mark, file), "this is no YAML: " + error.msg);
     if (has_tab_before(text, told.place)) {
       told.notes.emplace_back("YAML is indented with spaces, and this line begins with a tab");
+    } else if (error.msg == "end of map flow not found") {
+      told.notes.emplace_back("a '{' or a quote before this is not closed");
+    } else if (error.msg == "end of sequence flow not found") {
+      told.notes.emplace_back("a '[' or a quote before this is not closed");
+    } else if (error.msg == "illegal flow end") {
+      told.notes.emplace_back("the '[' or '{' that is open here ends with another bracket");
+    } else if (error.msg == "end of map not found" || error.msg == "end of sequence not found") {
+      told.notes.emplace_back("this line is indented as none of those that it could go on with");
     }
     return std::nullopt;
   } catch (const Stop& stop) {
