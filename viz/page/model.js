@@ -51,7 +51,7 @@ function readRun(data) {
       onCycle: false,
       isRoot: false,            // it waits for what never comes
     };
-    act.name = `${act.op}#${number}`;
+    act.name = number === 0 ? act.op : `${act.op}#${number}`;  // 0: of a real job, not known
     act.label = alone ? act.op : act.name;
     act.fullName = `rank ${rank} ${act.name}`;
     return act;
