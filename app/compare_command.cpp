@@ -108,6 +108,36 @@ std::string told(const EndPlace& place) {
   return text + "\n";
 }
 
+void tell(const models::EndDifference& difference, const End& a, const End& b,
+          const std::vector<models::CountDifference>& ops, const Console& console) {
+  console.out << "They do not stand in the same place:\n";
+  if (difference.verdict) console.out << "  the verdicts differ\n";
+  if (difference.blamed) console.out << "  other ranks are to blame\n";
+  if (difference.ranks) console.out << "  they have not as many ranks\n";
+  if (!difference.waits.empty()) {
+    console.out << fmt::format("  {} wait{} in one and not in the other\n",
+                               ranks_text(difference.waits),
+                               difference.waits.size() == 1 ? "s" : "");
+  }
+  constexpr std::size_t kMostTold = 20;
+  for (std::size_t i = 0; i < std::min(kMostTold, difference.at.size()); ++i) {
+    const std::uint32_t rank = difference.at[i];
+    console.out << fmt::format("  rank {} stands at {} and at {}\n", rank,
+                               models::printable(a.place.at[rank]),
+                               models::printable(b.place.at[rank]));
+  }
+  if (difference.at.size() > kMostTold) {
+    console.out << fmt::format("  and {} more ranks stand elsewhere\n",
+                               difference.at.size() - kMostTold);
+  }
+  for (std::size_t i = 0; i < std::min(kMostTold, ops.size()); ++i) {
+    console.out << "  " << viz::difference_line(ops[i]) << "\n";
+  }
+  if (ops.size() > kMostTold) {
+    console.out << fmt::format("  and {} more ops differ\n", ops.size() - kMostTold);
+  }
+}
+
 }  // namespace
 
 int run_compare(const CompareCommand& command, const Console& console) {
@@ -132,32 +162,7 @@ int run_compare(const CompareCommand& command, const Console& console) {
                                    : "They stand in the same place.\n");
     return kExitGood;
   }
-  console.out << "They do not stand in the same place:\n";
-  if (difference.verdict) console.out << "  the verdicts differ\n";
-  if (difference.blamed) console.out << "  other ranks are to blame\n";
-  if (difference.ranks) console.out << "  they have not as many ranks\n";
-  if (!difference.waits.empty()) {
-    console.out << fmt::format("  {} wait{} in one and not in the other\n",
-                               ranks_text(difference.waits),
-                               difference.waits.size() == 1 ? "s" : "");
-  }
-  constexpr std::size_t kMostTold = 20;
-  for (std::size_t i = 0; i < std::min(kMostTold, difference.at.size()); ++i) {
-    const std::uint32_t rank = difference.at[i];
-    console.out << fmt::format("  rank {} stands at {} and at {}\n", rank,
-                               models::printable(a->place.at[rank]),
-                               models::printable(b->place.at[rank]));
-  }
-  if (difference.at.size() > kMostTold) {
-    console.out << fmt::format("  and {} more ranks stand elsewhere\n",
-                               difference.at.size() - kMostTold);
-  }
-  for (std::size_t i = 0; i < std::min(kMostTold, ops.size()); ++i) {
-    console.out << "  " << viz::difference_line(ops[i]) << "\n";
-  }
-  if (ops.size() > kMostTold) {
-    console.out << fmt::format("  and {} more ops differ\n", ops.size() - kMostTold);
-  }
+  tell(difference, *a, *b, ops, console);
   return kExitBad;
 }
 

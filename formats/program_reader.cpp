@@ -1013,7 +1013,7 @@ std::uint32_t ProgramReader::communicator(const YamlValue& value, bool host_barr
     models::Diagnostic& error = diagnostics().error(
         value.place(), fmt::format("there is no communicator and no group '{}'", *name));
     models::suggest_name(error, *name, names);
-    if (names.empty()) error.notes.push_back("a group of all ranks is groups: {NAME: all}");
+    if (names.empty()) error.notes.emplace_back("a group of all ranks is groups: {NAME: all}");
     return kNoIndex;
   }
   models::CommunicatorTemplate communicator;

@@ -112,8 +112,7 @@ Expr Renumbering::over(const std::vector<std::pair<std::uint32_t, std::int64_t>>
     return it.second == value + step * (std::int64_t{it.first} - first);
   };
   if (std::all_of(values.begin(), values.end(), is_on_line)) {
-    const Expr along = step == 1
-                           ? Expr::rank()
+    Expr along = step == 1 ? Expr::rank()
                            : Expr::binary(Expr::Op::kMultiply, Expr::constant(step), Expr::rank());
     const std::int64_t at_zero = value - step * first;
     if (at_zero == 0) return along;
@@ -208,7 +207,6 @@ void keep_ranks(TaskGraph& graph, const RankSet& kept) {
 std::optional<TaskGraph> renumbered_ranks(const TaskGraph& graph, const RankSet& kept) {
   TaskGraph result = graph;
   Renumbering numbers(kept);
-  const RankSet all = kept;
   for (ActorTemplate& actor : result.actors) renumber(actor, numbers);
   for (Group& group : result.groups) {
     for (std::vector<std::uint32_t>& list : group.lists) {
@@ -216,10 +214,10 @@ std::optional<TaskGraph> renumbered_ranks(const TaskGraph& graph, const RankSet&
     }
   }
   for (HostThread& thread : result.threads) renumber(thread.program, numbers);
-  for (StreamTemplate& stream : result.streams) numbers.expr(stream.launch_queue, all);
+  for (StreamTemplate& stream : result.streams) numbers.expr(stream.launch_queue, kept);
   for (Expr* expr : {&result.device.hardware_queues, &result.device.resident, &result.launch_queue})
-    numbers.expr(*expr, all);
-  numbers.expr(result.memory, all);
+    numbers.expr(*expr, kept);
+  numbers.expr(result.memory, kept);
   for (RankFault& fault : result.faults.ranks) {
     numbers.expr(fault.at, fault.ranks);
     numbers.ranks(fault.ranks);

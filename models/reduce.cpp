@@ -44,29 +44,93 @@ JobSize size_of(const TaskGraph& graph, const Lowered& lowered) {
   return {ranks_of(graph).size(), graph.actors.size(), lowered.plan.act_count};
 }
 
+// Numbers of acts, and with `rooms` of what has room for them.
+template <typename Visit>
+void for_each_count(TaskGraph& graph, bool rooms, const Visit& visit) {
+  for (ActorTemplate& actor : graph.actors) {
+    if (actor.acts) visit(*actor.acts);
+    visit(actor.times);
+    for (RegisterTemplate& reg : actor.registers) {
+      visit(reg.drain_every);
+      if (rooms) visit(reg.slots);
+    }
+  }
+  if (!rooms) return;
+  visit(graph.launch_queue);
+  for (StreamTemplate& stream : graph.streams) visit(stream.launch_queue);
+}
+
+template <typename Visit>
+void for_each_loop(std::vector<ProgramStep>& steps, const Visit& visit) {
+  for (ProgramStep& step : steps) {
+    visit(step.times);
+    for_each_loop(step.block, visit);
+  }
+}
+
+template <typename Visit>
+void for_each_loop(TaskGraph& graph, const Visit& visit) {
+  for (HostThread& thread : graph.threads) for_each_loop(thread.program, visit);
+}
+
+// Those of more than one act.
+std::set<std::int64_t> counts_in(TaskGraph graph) {
+  std::set<std::int64_t> counts;
+  const auto add = [&](std::int64_t count) {
+    if (count > 1) counts.insert(count);
+  };
+  for_each_count(graph, false, [&](const Expr& expr) {
+    if (expr.is_constant()) add(expr.value(0).value_or(0));
+  });
+  for_each_loop(graph, [&](std::int64_t times) { add(times); });
+  return counts;
+}
+
+// Everything that is `count`, is `other`.
+void replace_count(TaskGraph& graph, std::int64_t count, std::int64_t other, bool rooms) {
+  for_each_count(graph, rooms, [&](Expr& expr) {
+    if (expr.is_constant() && expr.value(0) == count) expr = Expr::constant(other);
+  });
+  for_each_loop(graph, [&](std::int64_t& times) {
+    if (times == count) times = other;
+  });
+  if (graph.micro_batches == count) graph.micro_batches = other;
+}
+
+// Calls take the time then that they say.
+void drop_cluster(TaskGraph& graph) {
+  graph.cluster.reset();
+  for (ActorTemplate& actor : graph.actors) {
+    if (actor.collective) actor.collective->timed = false;
+    if (!actor.step) continue;
+    for (CallTemplate& call : actor.step->calls) call.timed = false;
+  }
+}
+
 // Which of `n` parts have to stay: parts are dropped, half of them first, then ever smaller runs of
 // neighbours, those at the end first, as long as `attempt` (true for each part that stays) allows.
 template <typename Attempt>
 void drop_parts(std::size_t n, Attempt attempt) {
   std::vector<bool> keep(n, true);
-  for (std::size_t run = (n + 1) / 2; run > 0; run = run == 1 ? 0 : (run + 1) / 2) {
-    bool dropped = true;
-    while (dropped) {
-      dropped = false;
-      for (std::size_t end = n; end > 0;) {
-        std::vector<bool> less = keep;
-        std::size_t count = 0;
-        while (end > 0 && count < run) {
-          --end;
-          if (less[end]) ++count;
-          less[end] = false;
-        }
-        if (count == 0 || !attempt(less)) continue;
-        keep = std::move(less);
-        dropped = true;
+  // One pass over what is left, `run` parts at a time. True if any went.
+  const auto pass = [&](std::size_t run) {
+    bool dropped = false;
+    for (std::size_t end = n; end > 0;) {
+      std::vector<bool> less = keep;
+      std::size_t count = 0;
+      while (end > 0 && count < run) {
+        --end;
+        if (less[end]) ++count;
+        less[end] = false;
       }
-      if (run > 1) break;
+      if (count == 0 || !attempt(less)) continue;
+      keep = std::move(less);
+      dropped = true;
     }
+    return dropped;
+  };
+  for (std::size_t run = (n + 1) / 2; run > 1; run = (run + 1) / 2) pass(run);
+  while (n > 0 && pass(1)) {
   }
 }
 
@@ -120,6 +184,7 @@ class Reducer {
   void drop_registers();
   void shrink_counts();
   void drop_rules();
+  void drop_faults();
   void drop_times();
   void drop_unused();
 
@@ -393,48 +458,13 @@ void Reducer::drop_registers() {
 // Numbers of acts: those that are equal are taken to be so for one reason, as that of
 // micro-batches.
 void Reducer::shrink_counts() {
-  const auto for_each_count = [](TaskGraph& graph, bool rooms, const auto& visit) {
-    for (ActorTemplate& actor : graph.actors) {
-      if (actor.acts) visit(*actor.acts);
-      visit(actor.times);
-      for (RegisterTemplate& reg : actor.registers) {
-        visit(reg.drain_every);
-        if (rooms) visit(reg.slots);
-      }
-    }
-    if (!rooms) return;
-    visit(graph.launch_queue);
-    for (StreamTemplate& stream : graph.streams) visit(stream.launch_queue);
-  };
-  const auto for_each_loop = [](TaskGraph& graph, const auto& visit) {
-    const auto steps = [&](const auto& self, std::vector<ProgramStep>& of) -> void {
-      for (ProgramStep& step : of) {
-        visit(step.times);
-        self(self, step.block);
-      }
-    };
-    for (HostThread& thread : graph.threads) steps(steps, thread.program);
-  };
   for (bool again = true; again && may_go_on();) {
     again = false;
-    std::set<std::int64_t> counts;
-    const auto add = [&](std::int64_t count) {
-      if (count > 1) counts.insert(count);
-    };
-    TaskGraph base = result_.graph;
-    for_each_count(base, false, [&](const Expr& expr) {
-      if (expr.is_constant()) add(expr.value(0).value_or(0));
-    });
-    for_each_loop(base, [&](std::int64_t times) { add(times); });
+    const TaskGraph base = result_.graph;
+    const std::set<std::int64_t> counts = counts_in(base);
     const auto try_count = [&](std::int64_t count, std::int64_t other, bool rooms) {
       TaskGraph candidate = base;
-      for_each_count(candidate, rooms, [&](Expr& expr) {
-        if (expr.is_constant() && expr.value(0) == count) expr = Expr::constant(other);
-      });
-      for_each_loop(candidate, [&](std::int64_t& times) {
-        if (times == count) times = other;
-      });
-      if (candidate.micro_batches == count) candidate.micro_batches = other;
+      replace_count(candidate, count, other, rooms);
       return accept(std::move(candidate));
     };
     for (auto count = counts.rbegin(); count != counts.rend() && !again; ++count) {
@@ -457,14 +487,7 @@ void Reducer::drop_rules() {
   };
   const TaskGraph plain;
   attempt([&](TaskGraph& graph) { graph.guards = plain.guards; });
-  attempt([&](TaskGraph& graph) {
-    graph.cluster.reset();
-    for (ActorTemplate& actor : graph.actors) {
-      if (actor.collective) actor.collective->timed = false;
-      if (!actor.step) continue;
-      for (CallTemplate& call : actor.step->calls) call.timed = false;
-    }
-  });
+  attempt(drop_cluster);
   attempt([&](TaskGraph& graph) { graph.device = plain.device; });
   attempt([&](TaskGraph& graph) { graph.creation = plain.creation; });
   attempt([&](TaskGraph& graph) { graph.launch_queue = plain.launch_queue; });
@@ -480,6 +503,9 @@ void Reducer::drop_rules() {
       for (ReadTemplate& read : actor.reads) read.needs.reset();
     }
   });
+}
+
+void Reducer::drop_faults() {
   const auto drop_all = [&](auto member) {
     std::vector<std::size_t> parts((result_.graph.faults.*member).size());
     for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = i;
@@ -570,6 +596,7 @@ void Reducer::shrink_graph() {
     drop_reads();
     drop_registers();
     drop_rules();
+    drop_faults();
     drop_times();
   }
   drop_unused();
