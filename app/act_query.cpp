@@ -7,6 +7,7 @@
 #include "models/whole_number.hpp"
 
 namespace pipesim::app {
+
 std::optional<ActQuery> parse_act(std::string_view text) {
   constexpr std::string_view kRank = "rank";
   if (text.substr(0, kRank.size()) != kRank) return std::nullopt;

@@ -40,8 +40,8 @@ int run_reduce(const ReduceCommand& command, const Console& console) {
   const std::optional<models::Reduction> reduction = [&] {
     const Simulating now(console);
     const ProgressLine progress(console);
-    return models::reduce(formats::switches_of(*scenario), graph_of, read_back, options,
-                          diagnostics);
+    return models::reduce(scenario->graph, formats::switches_of(*scenario), graph_of, read_back,
+                          options, diagnostics);
   }();
   if (!reduction) {
     const bool interrupted = !diagnostics.has_errors();

@@ -65,6 +65,16 @@ void keep_events(TaskGraph& graph, const std::vector<bool>& keep);
 void keep_phases(TaskGraph& graph, const std::vector<bool>& keep);
 void keep_registers(TaskGraph& graph, std::uint32_t actor, const std::vector<bool>& keep);
 
+/// Drops actors and reads that are on no rank, but for actors that a fault names.
+void drop_actors_on_no_rank(TaskGraph& graph);
+
+/// Drops registers that nobody reads, but for the first of each actor: its output.
+void drop_registers_without_readers(TaskGraph& graph);
+
+/// Drops streams that nothing is on, and threads that nothing is launched by.
+void drop_unused_streams(TaskGraph& graph);
+void drop_unused_threads(TaskGraph& graph);
+
 /// Adds a stream with a host thread of its name, and returns its index.
 std::uint32_t add_stream(TaskGraph& graph, const std::string& name);
 

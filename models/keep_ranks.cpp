@@ -191,17 +191,14 @@ void keep_ranks(TaskGraph& graph, const RankSet& kept) {
     group.index(graph.ranks);
   }
   for (HostThread& thread : graph.threads) keep_ranks_of(thread.program, kept);
-  std::vector<bool> keep;
   for (ActorTemplate& actor : graph.actors) {
     actor.on = both(actor.on, kept);
     keep_calls_of(actor, kept);
     for (ReadTemplate& read : actor.reads) keep_ranks_of(read, kept);
-    std::erase_if(actor.reads, [](const ReadTemplate& read) { return read.on.empty(); });
-    keep.push_back(!actor.on.empty());
   }
   for (RankFault& fault : graph.faults.ranks) fault.ranks = both(fault.ranks, kept);
   std::erase_if(graph.faults.ranks, [](const RankFault& fault) { return fault.ranks.empty(); });
-  keep_actors(graph, keep);
+  drop_actors_on_no_rank(graph);
 }
 
 std::optional<TaskGraph> renumbered_ranks(const TaskGraph& graph, const RankSet& kept) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <set>
 
@@ -153,7 +154,7 @@ class Reducer {
       : graph_of_(graph_of), options_(options) {}
 
   // Runs the job as it is. False, with an error, where there is nothing to do.
-  bool begin(Diagnostics& diagnostics);
+  bool begin(TaskGraph graph, Diagnostics& diagnostics);
   void shrink_parameters(const std::vector<Switch>& parameters);
   void shrink_graph();
   // Leaves the job as its file reads.
@@ -167,14 +168,18 @@ class Reducer {
     Explanation explanation;
   };
 
+  static constexpr std::uint64_t kAnyActs = std::numeric_limits<std::uint64_t>::max();
+
   bool may_go_on();
-  std::optional<Run> run(const TaskGraph& graph);
-  bool hangs_alike(const TaskGraph& graph, Run* run = nullptr);
-  bool accept(TaskGraph candidate);
+  Run run(const TaskGraph& graph, Lowered lowered);
+  std::optional<Run> run_alike(const TaskGraph& graph, std::uint64_t most_acts = kAnyActs);
+  bool accept(TaskGraph candidate, std::uint64_t most_acts = kAnyActs);
   bool try_value(const std::string& name, std::int64_t value);
 
-  template <typename Parts, typename Change>
-  void drop(const Parts& parts, Change change);
+  template <typename TakeOut>
+  void drop(std::size_t n, TakeOut take_out);
+  template <typename Parts, typename TakeOut>
+  void drop_each(const Parts& parts, TakeOut take_out);
   void drop_ranks();
   void drop_actors();
   void drop_threads_and_streams();
@@ -203,54 +208,51 @@ bool Reducer::may_go_on() {
   return !result_.stopped && !result_.out_of_budget;
 }
 
-std::optional<Reducer::Run> Reducer::run(const TaskGraph& graph) {
-  Diagnostics unheard;
-  auto lowered = lower(graph, unheard);
-  if (!lowered) return std::nullopt;
+Reducer::Run Reducer::run(const TaskGraph& graph, Lowered lowered) {
   sim::RunOptions options;
   if (!finishing_) options.stop = options_.stop;
-  acts_run_ += lowered->plan.act_count;
+  acts_run_ += lowered.plan.act_count;
   ++result_.runs;
-  const Simulation simulation = simulate(graph, std::move(*lowered), options);
+  const Simulation simulation = simulate(graph, std::move(lowered), options);
   return Run{size_of(graph, simulation.lowered),
              hang_shape(graph, simulation.lowered, simulation.explanation), simulation.explanation};
 }
 
-bool Reducer::hangs_alike(const TaskGraph& graph, Run* run) {
-  std::optional<Run> found = this->run(graph);
-  if (!found || !(found->shape == result_.shape)) return false;
-  if (run != nullptr) *run = std::move(*found);
-  return true;
+// How it ends, if that is the same hang. With more acts than `most_acts` it is not even run.
+std::optional<Reducer::Run> Reducer::run_alike(const TaskGraph& graph, std::uint64_t most_acts) {
+  Diagnostics unheard;
+  auto lowered = lower(graph, unheard);
+  if (!lowered || lowered->plan.act_count > most_acts) return std::nullopt;
+  Run found = run(graph, std::move(*lowered));
+  if (!(found.shape == result_.shape)) return std::nullopt;
+  return found;
 }
 
-bool Reducer::accept(TaskGraph candidate) {
+bool Reducer::accept(TaskGraph candidate, std::uint64_t most_acts) {
   if (!may_go_on()) return false;
-  Run run;
-  if (!hangs_alike(candidate, &run)) return false;
+  std::optional<Run> run = run_alike(candidate, most_acts);
+  if (!run) return false;
   result_.graph = std::move(candidate);
-  result_.after = run.size;
-  result_.explanation = std::move(run.explanation);
+  result_.after = run->size;
+  result_.explanation = std::move(run->explanation);
   return true;
 }
 
-bool Reducer::begin(Diagnostics& diagnostics) {
-  auto graph = graph_of_({});
-  if (!graph || !lower(*graph, diagnostics)) return false;
-  std::optional<Run> run = this->run(*graph);
-  if (!run) return false;
-  if (!run->shape.hangs()) {
+bool Reducer::begin(TaskGraph graph, Diagnostics& diagnostics) {
+  auto lowered = lower(graph, diagnostics);
+  if (!lowered) return false;
+  Run run = this->run(graph, std::move(*lowered));
+  if (!run.shape.hangs()) {
     // An interrupted first run is no hang either; who asked for it knows.
-    if (options_.stop != nullptr && options_.stop->load()) {
-      result_.stopped = true;
-    } else {
+    if (options_.stop == nullptr || !options_.stop->load()) {
       diagnostics.error({}, "this does not hang: there is nothing to reduce");
     }
     return false;
   }
-  result_.before = result_.after = run->size;
-  result_.shape = std::move(run->shape);
-  result_.explanation = std::move(run->explanation);
-  result_.graph = std::move(*graph);
+  result_.before = result_.after = run.size;
+  result_.shape = std::move(run.shape);
+  result_.explanation = std::move(run.explanation);
+  result_.graph = std::move(graph);
   return true;
 }
 
@@ -267,10 +269,7 @@ bool Reducer::try_value(const std::string& name, std::int64_t value) {
   }
   auto graph = graph_of_(values);
   if (!graph) return false;
-  const std::uint64_t acts = result_.after.acts;
-  Diagnostics unheard;
-  const auto lowered = lower(*graph, unheard);
-  if (!lowered || lowered->plan.act_count >= acts || !accept(std::move(*graph))) return false;
+  if (result_.after.acts == 0 || !accept(std::move(*graph), result_.after.acts - 1)) return false;
   result_.parameters = std::move(values);
   return true;
 }
@@ -294,55 +293,55 @@ void Reducer::shrink_parameters(const std::vector<Switch>& parameters) {
   }
 }
 
-// Tries to do without each of `parts`: `change(graph, part)` takes one out of a graph.
-template <typename Parts, typename Change>
-void Reducer::drop(const Parts& parts, Change change) {
+// Tries to do without some of `n` parts: `take_out(graph, keep)` leaves those that stay.
+template <typename TakeOut>
+void Reducer::drop(std::size_t n, TakeOut take_out) {
   const TaskGraph base = result_.graph;
-  drop_parts(parts.size(), [&](const std::vector<bool>& keep) {
+  drop_parts(n, [&](const std::vector<bool>& keep) {
     if (!may_go_on()) return false;
     TaskGraph candidate = base;
-    for (std::size_t i = parts.size(); i-- > 0;) {
-      if (!keep[i]) change(candidate, parts[i]);
-    }
+    take_out(candidate, keep);
     return accept(std::move(candidate));
+  });
+}
+
+// The same with each of `parts`: `take_out(graph, part)` takes one out.
+template <typename Parts, typename TakeOut>
+void Reducer::drop_each(const Parts& parts, TakeOut take_out) {
+  drop(parts.size(), [&](TaskGraph& graph, const std::vector<bool>& keep) {
+    for (std::size_t i = parts.size(); i-- > 0;) {
+      if (!keep[i]) take_out(graph, parts[i]);
+    }
   });
 }
 
 void Reducer::drop_ranks() {
   const std::set<std::uint32_t> ranks = ranks_of(result_.graph);
   const std::vector<std::uint32_t> all(ranks.begin(), ranks.end());
-  const TaskGraph base = result_.graph;
-  drop_parts(all.size(), [&](const std::vector<bool>& keep) {
-    if (!may_go_on()) return false;
+  drop(all.size(), [&](TaskGraph& graph, const std::vector<bool>& keep) {
     std::vector<std::uint32_t> kept;
     for (std::size_t i = 0; i < all.size(); ++i) {
       if (keep[i]) kept.push_back(all[i]);
     }
-    TaskGraph candidate = base;
-    keep_ranks(candidate, RankSet(std::move(kept)));
-    return accept(std::move(candidate));
+    keep_ranks(graph, RankSet(std::move(kept)));
   });
 }
 
 void Reducer::drop_actors() {
   // What stands before a step because of that step goes with it.
-  const TaskGraph base = result_.graph;
   std::vector<std::vector<std::uint32_t>> parts(1);
-  for (std::uint32_t i = 0; i < base.actors.size(); ++i) {
+  for (std::uint32_t i = 0; i < result_.graph.actors.size(); ++i) {
     parts.back().push_back(i);
-    const ActorTemplate& actor = base.actors[i];
+    const ActorTemplate& actor = result_.graph.actors[i];
     if (!actor.step || !actor.step->implied) parts.emplace_back();
   }
   if (parts.back().empty()) parts.pop_back();
-  drop_parts(parts.size(), [&](const std::vector<bool>& keep) {
-    if (!may_go_on()) return false;
-    std::vector<bool> stays(base.actors.size(), true);
+  drop(parts.size(), [&](TaskGraph& graph, const std::vector<bool>& keep) {
+    std::vector<bool> stays(graph.actors.size(), true);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       for (const std::uint32_t actor : parts[i]) stays[actor] = keep[i];
     }
-    TaskGraph candidate = base;
-    keep_actors(candidate, stays);
-    return accept(std::move(candidate));
+    keep_actors(graph, stays);
   });
 }
 
@@ -407,7 +406,7 @@ void Reducer::drop_reads() {
     const ActorTemplate& actor = result_.graph.actors[i];
     for (std::uint32_t read = 0; read < actor.reads.size(); ++read) parts.emplace_back(i, read);
   }
-  drop(parts, [](TaskGraph& graph, const auto& part) {
+  drop_each(parts, [](TaskGraph& graph, const auto& part) {
     auto& reads = graph.actors[part.first].reads;
     reads.erase(reads.begin() + part.second);
   });
@@ -420,7 +419,7 @@ void Reducer::bypass_actors() {
     const ActorTemplate& actor = result_.graph.actors[i];
     if (!actor.step && !actor.reads.empty()) parts.push_back(i);
   }
-  drop(parts, [](TaskGraph& graph, std::uint32_t index) {
+  drop_each(parts, [](TaskGraph& graph, std::uint32_t index) {
     const ReadTemplate source = graph.actors[index].reads.front();
     for_each_read_of(graph, index, [&](std::uint32_t reader, ReadTemplate& read) {
       // Of two ways to another rank only one can be told.
@@ -443,15 +442,7 @@ void Reducer::bypass_actors() {
 
 void Reducer::drop_registers() {
   TaskGraph candidate = result_.graph;
-  for (std::uint32_t i = 0; i < candidate.actors.size(); ++i) {
-    std::vector<bool> keep(candidate.actors[i].registers.size(), false);
-    if (keep.empty()) continue;
-    keep.front() = true;  // which the kind of an actor may need
-    for_each_read_of(candidate, i, [&](std::uint32_t, const ReadTemplate& read) {
-      if (read.reg < keep.size()) keep[read.reg] = true;
-    });
-    keep_registers(candidate, i, keep);
-  }
+  drop_registers_without_readers(candidate);
   if (candidate != result_.graph) accept(std::move(candidate));
 }
 
@@ -509,7 +500,7 @@ void Reducer::drop_faults() {
   const auto drop_all = [&](auto member) {
     std::vector<std::size_t> parts((result_.graph.faults.*member).size());
     for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = i;
-    drop(parts, [member](TaskGraph& graph, std::size_t part) {
+    drop_each(parts, [member](TaskGraph& graph, std::size_t part) {
       auto& items = graph.faults.*member;
       items.erase(items.begin() + static_cast<std::ptrdiff_t>(part));
     });
@@ -532,7 +523,7 @@ void Reducer::drop_times() {
                                    [&](const CallTemplate& call) { return call.takes != none; }));
     if (has_times) timed.push_back(i);
   }
-  drop(timed, [](TaskGraph& graph, std::uint32_t index) {
+  drop_each(timed, [](TaskGraph& graph, std::uint32_t index) {
     ActorTemplate& actor = graph.actors[index];
     actor.takes = Expr();
     actor.launch_overhead = Expr();
@@ -562,19 +553,8 @@ void Reducer::drop_unused() {
   used.assign(candidate.phases.size(), false);
   for_each_phase_used(candidate, mark);
   keep_phases(candidate, used);
-  used.assign(candidate.streams.size(), false);
-  for (const CommunicatorTemplate& it : candidate.communicators) mark(it.stream);
-  for (const ActorTemplate& actor : candidate.actors) {
-    mark(actor.stream);
-    mark(actor.behind);
-    if (!actor.step) continue;
-    for (const std::uint32_t stream : actor.step->streams) mark(stream);
-  }
-  keep_streams(candidate, used);
-  used.assign(candidate.threads.size(), false);
-  for (const StreamTemplate& stream : candidate.streams) mark(stream.thread);
-  for (const ActorTemplate& actor : candidate.actors) mark(actor.thread);
-  keep_threads(candidate, used);
+  drop_unused_streams(candidate);
+  drop_unused_threads(candidate);
   if (candidate != result_.graph) accept(std::move(candidate));
 }
 
@@ -613,11 +593,12 @@ bool Reducer::finish(const ReadBack& read_back, Diagnostics& diagnostics) {
   forms.push_back(result_.graph);
   for (const TaskGraph& form : forms) {
     auto read = read_back(form);
-    Run run;
-    if (!read || !hangs_alike(*read, &run)) continue;
+    if (!read) continue;
+    std::optional<Run> run = run_alike(*read);
+    if (!run) continue;
     result_.graph = std::move(*read);
-    result_.after = run.size;
-    result_.explanation = std::move(run.explanation);
+    result_.after = run->size;
+    result_.explanation = std::move(run->explanation);
     return true;
   }
   diagnostics.error({}, "this cannot be written as a scenario that hangs in the same way");
@@ -626,11 +607,11 @@ bool Reducer::finish(const ReadBack& read_back, Diagnostics& diagnostics) {
 
 }  // namespace
 
-std::optional<Reduction> reduce(const std::vector<Switch>& parameters, const GraphOf& graph_of,
-                                const ReadBack& read_back, const ReduceOptions& options,
-                                Diagnostics& diagnostics) {
+std::optional<Reduction> reduce(TaskGraph graph, const std::vector<Switch>& parameters,
+                                const GraphOf& graph_of, const ReadBack& read_back,
+                                const ReduceOptions& options, Diagnostics& diagnostics) {
   Reducer reducer(graph_of, options);
-  if (!reducer.begin(diagnostics)) return std::nullopt;
+  if (!reducer.begin(std::move(graph), diagnostics)) return std::nullopt;
   reducer.shrink_parameters(parameters);
   reducer.shrink_graph();
   if (!reducer.finish(read_back, diagnostics)) return std::nullopt;

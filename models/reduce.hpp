@@ -59,10 +59,10 @@ struct Reduction {
   bool out_of_budget = false;  // by ReduceOptions::most_acts
 };
 
-/// Makes the job smaller. Nothing, with errors, where it cannot be run, does not hang, or cannot be
-/// written as a scenario that hangs alike. Of an interrupted search what it had reached.
-std::optional<Reduction> reduce(const std::vector<Switch>& parameters, const GraphOf& graph_of,
-                                const ReadBack& read_back, const ReduceOptions& options,
-                                Diagnostics& diagnostics);
+/// Makes the job `graph` smaller. Nothing, with errors, where it cannot be run, does not hang, or
+/// cannot be written as a scenario that hangs alike. Of an interrupted search what it had reached.
+std::optional<Reduction> reduce(TaskGraph graph, const std::vector<Switch>& parameters,
+                                const GraphOf& graph_of, const ReadBack& read_back,
+                                const ReduceOptions& options, Diagnostics& diagnostics);
 
 }  // namespace pipesim::models

@@ -186,7 +186,8 @@ void reduce(const std::string& bytes) {
   options.most_acts = kMostActs;
   models::Diagnostics diagnostics;
   const auto small = models::reduce(
-      {}, [&](const models::ParameterValues&) { return std::optional(scenario->graph); },
+      scenario->graph, {},
+      [&](const models::ParameterValues&) { return std::optional(scenario->graph); },
       [](const models::TaskGraph& graph) -> std::optional<models::TaskGraph> {
         models::Diagnostics unheard;
         auto again = formats::read_scenario(formats::write_scenario(graph), {}, unheard);

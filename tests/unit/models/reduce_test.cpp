@@ -28,7 +28,7 @@ std::optional<Reduction> reduced(const std::string& text, Diagnostics& diagnosti
   const auto scenario = formats::read_scenario(text, {}, diagnostics);
   if (!scenario) throw std::runtime_error(testing::text_of(diagnostics));
   return reduce(
-      formats::switches_of(*scenario),
+      scenario->graph, formats::switches_of(*scenario),
       [&](const ParameterValues& values) { return read(text, values); },
       [](const TaskGraph& graph) { return read(formats::write_scenario(graph), {}); }, options,
       diagnostics);
