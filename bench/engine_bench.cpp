@@ -9,7 +9,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/plans.hpp"
-#include "sim/check.hpp"
+#include "sim/assert.hpp"
 #include "sim/engine.hpp"
 
 namespace pipesim::bench {

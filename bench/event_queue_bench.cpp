@@ -4,7 +4,7 @@
 
 #include <benchmark/benchmark.h>
 
-#include "sim/check.hpp"
+#include "sim/assert.hpp"
 #include "sim/event_queue.hpp"
 #include "sim/time.hpp"
 

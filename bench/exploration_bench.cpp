@@ -5,8 +5,8 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/plans.hpp"
-#include "sim/check.hpp"
-#include "sim/exploration.hpp"
+#include "sim/assert.hpp"
+#include "sim/interleavings/exploration.hpp"
 
 namespace pipesim::bench {
 namespace {

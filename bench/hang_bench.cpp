@@ -9,8 +9,8 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/hangs.hpp"
-#include "sim/check.hpp"
-#include "viz/wait_for_dot.hpp"
+#include "sim/assert.hpp"
+#include "viz/draw/wait_for_dot.hpp"
 
 namespace pipesim::bench {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "models/explanation.hpp"
-#include "models/lowering.hpp"
-#include "models/task_graph.hpp"
+#include "models/explain/explanation.hpp"
+#include "models/graph/task_graph.hpp"
+#include "models/lowering/lowering.hpp"
 #include "sim/engine.hpp"
 #include "sim/wait_graph.hpp"
 

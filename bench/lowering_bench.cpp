@@ -8,7 +8,7 @@
 
 #include "bench/plans.hpp"
 #include "bench/texts.hpp"
-#include "sim/check.hpp"
+#include "sim/assert.hpp"
 
 namespace pipesim::bench {
 namespace {

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
-#include "models/pipeline.hpp"
-#include "models/schedule_lowering.hpp"
+#include "models/graph/pipeline.hpp"
 #include "models/schedules/generators.hpp"
-#include "sim/check.hpp"
+#include "models/schedules/schedule_lowering.hpp"
+#include "sim/assert.hpp"
 
 namespace pipesim::bench {
 namespace {

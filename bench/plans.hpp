@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "models/lowering.hpp"
-#include "models/task_graph.hpp"
+#include "models/graph/task_graph.hpp"
+#include "models/lowering/lowering.hpp"
 #include "sim/engine.hpp"
 #include "sim/plan.hpp"
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "formats/scenario.hpp"
-#include "sim/check.hpp"
+#include "formats/scenario/scenario.hpp"
+#include "sim/assert.hpp"
 
 namespace pipesim::bench {
 

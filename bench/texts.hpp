@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "models/task_graph.hpp"
+#include "models/graph/task_graph.hpp"
 
 namespace pipesim::bench {
 

@@ -18,10 +18,10 @@
 #include "bench/hangs.hpp"
 #include "bench/plans.hpp"
 #include "bench/texts.hpp"
-#include "sim/check.hpp"
+#include "sim/assert.hpp"
 #include "sim/engine.hpp"
 #include "sim/event_queue.hpp"
-#include "viz/wait_for_dot.hpp"
+#include "viz/draw/wait_for_dot.hpp"
 
 namespace pipesim::bench {
 

@@ -6,7 +6,7 @@
 #include <benchmark/benchmark.h>
 
 #include "bench/texts.hpp"
-#include "sim/check.hpp"
+#include "sim/assert.hpp"
 
 namespace pipesim::bench {
 namespace {

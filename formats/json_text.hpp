@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "models/diagnostics.hpp"
+#include "models/graph/diagnostics.hpp"
 
 namespace pipesim::formats {
 

@@ -5,7 +5,7 @@
 #include <array>
 #include <deque>
 
-#include "formats/yaml_writer.hpp"
+#include "formats/yaml/yaml_writer.hpp"
 #include "pipesim/scenario.hpp"
 
 namespace pipesim {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "app/command_line.hpp"
+#include "app/cli/command_line.hpp"
 
 namespace pipesim {
 

@@ -2,11 +2,11 @@
 
 #include <utility>
 
-#include "formats/scenario_writer.hpp"
+#include "formats/scenario/scenario_writer.hpp"
 #include "library/graph_data.hpp"
-#include "models/graph_edit.hpp"
-#include "models/verifier.hpp"
-#include "viz/diagnostic_text.hpp"
+#include "models/graph/graph_edit.hpp"
+#include "models/passes/verifier.hpp"
+#include "viz/text/diagnostic_text.hpp"
 
 namespace pipesim {
 

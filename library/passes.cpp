@@ -3,10 +3,10 @@
 #include <utility>
 
 #include "library/graph_data.hpp"
-#include "models/graph_edit.hpp"
-#include "models/pass_pipeline.hpp"
+#include "models/graph/graph_edit.hpp"
 #include "models/passes/pass.hpp"
-#include "models/verifier.hpp"
+#include "models/passes/pass_pipeline.hpp"
+#include "models/passes/verifier.hpp"
 
 namespace pipesim {
 namespace {

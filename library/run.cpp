@@ -8,14 +8,14 @@
 #include <fmt/format.h>
 
 #include "library/graph_data.hpp"
-#include "models/expectation.hpp"
-#include "models/memory.hpp"
-#include "models/pipeline_report.hpp"
-#include "models/remedies.hpp"
-#include "models/simulation.hpp"
-#include "viz/json_report.hpp"
-#include "viz/text_report.hpp"
-#include "viz/wait_for_dot.hpp"
+#include "models/explain/remedies.hpp"
+#include "models/explain/simulation.hpp"
+#include "models/measure/expectation.hpp"
+#include "models/measure/memory.hpp"
+#include "models/measure/pipeline_report.hpp"
+#include "viz/draw/wait_for_dot.hpp"
+#include "viz/json/json_report.hpp"
+#include "viz/text/text_report.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim {

@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/files.hpp"
-#include "formats/scenario.hpp"
+#include "app/output/files.hpp"
+#include "formats/scenario/scenario.hpp"
 #include "library/graph_data.hpp"
 
 namespace pipesim {

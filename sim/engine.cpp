@@ -13,10 +13,10 @@
 #include <initializer_list>
 #include <utility>
 
-#include "sim/check.hpp"
+#include "sim/assert.hpp"
 #include "sim/event_queue.hpp"
+#include "sim/fixed_order.hpp"
 #include "sim/stepper.hpp"
-#include "sim/sweep.hpp"
 #include "sim/timer_queue.hpp"
 
 namespace pipesim::sim {

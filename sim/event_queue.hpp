@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/check.hpp"
+#include "sim/assert.hpp"
 #include "sim/event.hpp"
 #include "sim/ring.hpp"
 #include "sim/time.hpp"

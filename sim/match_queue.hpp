@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/check.hpp"
+#include "sim/assert.hpp"
 #include "sim/time.hpp"
 
 namespace pipesim::sim {

@@ -6,7 +6,7 @@
 #include <tuple>
 #include <utility>
 
-#include "sim/check.hpp"
+#include "sim/assert.hpp"
 
 namespace pipesim::sim {
 namespace {

@@ -6,7 +6,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "sim/check.hpp"
+#include "sim/assert.hpp"
 
 namespace pipesim::sim {
 

@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "sim/check.hpp"
+#include "sim/assert.hpp"
 #include "sim/state.hpp"
 
 namespace pipesim::sim {

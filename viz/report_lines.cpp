@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/diagnostics.hpp"
-#include "models/jitter.hpp"
+#include "models/graph/diagnostics.hpp"
+#include "models/search/jitter.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {

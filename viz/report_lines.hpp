@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/explanation.hpp"
-#include "models/remedies.hpp"
+#include "models/explain/explanation.hpp"
+#include "models/explain/remedies.hpp"
 #include "sim/jitter.hpp"
 
 namespace pipesim::viz {

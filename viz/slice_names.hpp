@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "models/names.hpp"
-#include "models/simulation.hpp"
-#include "models/task_graph.hpp"
-#include "models/timeline.hpp"
+#include "models/explain/simulation.hpp"
+#include "models/graph/task_graph.hpp"
+#include "models/lowering/names.hpp"
+#include "models/measure/timeline.hpp"
 
 namespace pipesim::viz {
 

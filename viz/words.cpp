@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "models/expectation.hpp"
+#include "models/measure/expectation.hpp"
 
 namespace pipesim::viz {
 

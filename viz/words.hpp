@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/explanation.hpp"
-#include "models/task_graph.hpp"
+#include "models/explain/explanation.hpp"
+#include "models/graph/task_graph.hpp"
 
 namespace pipesim::viz {
 

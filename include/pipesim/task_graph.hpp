@@ -4,7 +4,7 @@
 // This header shows the inside: it changes with pipesim, where the others of this folder do not.
 #pragma once
 
-#include "models/diagnostics.hpp"
-#include "models/graph_edit.hpp"
+#include "models/graph/diagnostics.hpp"
+#include "models/graph/graph_edit.hpp"
+#include "models/graph/task_graph.hpp"
 #include "models/passes/pass.hpp"
-#include "models/task_graph.hpp"

@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/logical/logical_graph.hpp"
+#include "models/graph/logical_graph.hpp"
 
 namespace pipesim::models {
 

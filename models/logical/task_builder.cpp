@@ -21,11 +21,11 @@
 #include <utility>
 #include <vector>
 
-#include "models/actor_kinds.hpp"
-#include "models/graph_edit.hpp"
+#include "models/graph/actor_kinds.hpp"
+#include "models/graph/graph_edit.hpp"
 #include "models/logical/boxing.hpp"
 #include "models/logical/chains.hpp"
-#include "models/lowering.hpp"
+#include "models/lowering/lowering.hpp"
 
 namespace pipesim::models {
 namespace {

@@ -1,5 +1,5 @@
 // Nothing that goes has a part in a run: its fingerprint stays.
-#include "models/graph_edit.hpp"
+#include "models/graph/graph_edit.hpp"
 #include "models/passes/shipped_passes.hpp"
 
 namespace pipesim::models {

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "models/actor_kinds.hpp"
-#include "models/graph_edit.hpp"
+#include "models/graph/actor_kinds.hpp"
+#include "models/graph/graph_edit.hpp"
 #include "models/passes/shipped_passes.hpp"
 
 namespace pipesim::models {

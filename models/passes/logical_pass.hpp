@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "models/diagnostics.hpp"
-#include "models/task_graph.hpp"
+#include "models/graph/diagnostics.hpp"
+#include "models/graph/task_graph.hpp"
 
 namespace pipesim::models {
 

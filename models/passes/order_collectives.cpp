@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "models/graph_edit.hpp"
-#include "models/lowering.hpp"
+#include "models/graph/graph_edit.hpp"
+#include "models/lowering/lowering.hpp"
 #include "models/passes/shipped_passes.hpp"
 
 namespace pipesim::models {

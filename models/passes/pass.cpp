@@ -4,7 +4,7 @@
 #include <charconv>
 #include <utility>
 
-#include "sim/check.hpp"
+#include "sim/assert.hpp"
 
 namespace pipesim::models {
 namespace {

@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
-#include "models/diagnostics.hpp"
-#include "models/task_graph.hpp"
+#include "models/graph/diagnostics.hpp"
+#include "models/graph/task_graph.hpp"
 
 namespace pipesim::models {
 

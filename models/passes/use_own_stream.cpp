@@ -1,4 +1,4 @@
-#include "models/graph_edit.hpp"
+#include "models/graph/graph_edit.hpp"
 #include "models/passes/shipped_passes.hpp"
 
 namespace pipesim::models {

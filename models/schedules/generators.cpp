@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/check.hpp"
+#include "sim/assert.hpp"
 
 namespace pipesim::models {
 namespace {

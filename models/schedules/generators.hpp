@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "models/schedule.hpp"
+#include "models/graph/schedule.hpp"
 
 namespace pipesim::models {
 

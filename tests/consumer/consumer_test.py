@@ -57,7 +57,7 @@ class Consumer(unittest.TestCase):
         shutil.copytree(OURS, cls.project)
         shutil.copy(ROOT / "examples/own_pass.cpp", cls.project)
         # Folders that a project may well have, and that are none of ours.
-        for name in ("models/task_graph.hpp", "sim/time.hpp"):
+        for name in ("models/graph/task_graph.hpp", "sim/time.hpp"):
             file = cls.project / name
             file.parent.mkdir()
             file.write_text("#error This is the header of another project.\n", "utf-8")

@@ -7,8 +7,8 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
-#include "viz/json_report.hpp"
-#include "viz/text_report.hpp"
+#include "viz/json/json_report.hpp"
+#include "viz/text/text_report.hpp"
 #include "viz/words.hpp"
 
 using namespace pipesim;

@@ -122,7 +122,7 @@ class Runner:
     def __init__(self, compiler, link_inputs):
         self.compiler = compiler
         self.link_inputs = link_inputs
-        self.sources = sorted(str(path) for path in ROOT.glob("sim/*.cpp"))
+        self.sources = sorted(str(path) for path in (ROOT / "sim").rglob("*.cpp"))
 
     def build(self, folder, file, text):
         """The twin test with `file` replaced. A changed header is compiled into all of sim/."""
@@ -189,7 +189,7 @@ def share_of(faults):
     if os.environ.get("PIPESIM_FAULTS") == "all":
         return faults
     sources = hashlib.sha256()
-    for path in sorted(ROOT.glob("sim/*.?pp")):
+    for path in sorted((ROOT / "sim").rglob("*.?pp")):
         sources.update(path.read_bytes())
     turn = int.from_bytes(sources.digest()[:4], "big") % SHARE
     return [fault for i, fault in enumerate(faults) if i % SHARE == turn]

@@ -17,48 +17,48 @@ import sys
 
 SCENARIOS = ["scenarios/*.yaml", "tests/golden/*/*.yaml", "tests/consumer/*.yaml"]
 SCENARIO_TESTS = [
-    "tests/unit/formats/*_reader_test.cpp",
-    "tests/unit/formats/*_writer_test.cpp",
-    "tests/unit/models/*_test.cpp",
-    "tests/unit/app/*_test.cpp",
+    "tests/unit/formats/**/*_reader_test.cpp",
+    "tests/unit/formats/**/*_writer_test.cpp",
+    "tests/unit/models/**/*_test.cpp",
+    "tests/unit/app/**/*_test.cpp",
     "tests/scenarios/*_test.cpp",
-    "app/starting_scenarios.cpp",
+    "app/commands/starting_scenarios.cpp",
     "docs/*.md",
 ]
 
 # Target: files that are inputs; C++ files whose texts are.
 SOURCES = {
-    "scenario": (SCENARIOS, SCENARIO_TESTS + ["tests/unit/formats/patch_test.cpp"]),
+    "scenario": (SCENARIOS, SCENARIO_TESTS + ["tests/unit/formats/yaml/patch_test.cpp"]),
     "plan": (SCENARIOS, SCENARIO_TESTS),
     "run": (SCENARIOS, SCENARIO_TESTS),
     "explain": (SCENARIOS, SCENARIO_TESTS),
     "reduce": (SCENARIOS, SCENARIO_TESTS),
-    "expression": ([], ["tests/unit/formats/expression*_test.cpp", "tests/unit/models/expr_test.cpp"]),
-    "query": ([], ["tests/unit/app/*_test.cpp", "tests/unit/models/jitter_test.cpp",
-                   "tests/unit/models/passes_test.cpp",
-                   "tests/unit/models/parameter_sweep_test.cpp"]),
-    "schedule": (["tests/golden/*/*.csv"], ["tests/unit/formats/schedule_*_test.cpp",
-                                            "tests/unit/models/schedule_lowering_test.cpp",
+    "expression": ([], ["tests/unit/formats/yaml/expression*_test.cpp", "tests/unit/models/graph/expr_test.cpp"]),
+    "query": ([], ["tests/unit/app/**/*_test.cpp", "tests/unit/models/search/jitter_test.cpp",
+                   "tests/unit/models/passes/passes_test.cpp",
+                   "tests/unit/models/search/parameter_sweep_test.cpp"]),
+    "schedule": (["tests/golden/*/*.csv"], ["tests/unit/formats/**/schedule_*_test.cpp",
+                                            "tests/unit/models/schedules/schedule_lowering_test.cpp",
                                             "docs/schedules.md"]),
-    "goal": (["tests/golden/*/*.goal"], ["tests/unit/formats/goal_reader_test.cpp",
-                                         "tests/unit/app/goal_command_test.cpp", "docs/goal.md",
+    "goal": (["tests/golden/*/*.goal"], ["tests/unit/formats/goal/goal_reader_test.cpp",
+                                         "tests/unit/app/commands/goal_command_test.cpp", "docs/goal.md",
                                          "tests/scenarios/goal_test.cpp"]),
-    "plan_dump": (["tests/golden/*/job_step_plan"], ["tests/unit/formats/oneflow_*_test.cpp",
-                                                     "tests/unit/formats/text_proto_test.cpp"]),
-    "state": ([], ["tests/unit/formats/state_file_test.cpp"]),
-    "order": ([], ["tests/unit/formats/order_file_test.cpp"]),
-    "sweep": ([], ["tests/unit/formats/sweep_file_test.cpp"]),
-    "report": (["tests/golden/*json/stdout"], ["tests/unit/formats/report_file_test.cpp"]),
+    "plan_dump": (["tests/golden/*/job_step_plan"], ["tests/unit/formats/oneflow/oneflow_*_test.cpp",
+                                                     "tests/unit/formats/oneflow/text_proto_test.cpp"]),
+    "state": ([], ["tests/unit/formats/files/state_file_test.cpp"]),
+    "order": ([], ["tests/unit/formats/files/order_file_test.cpp"]),
+    "sweep": ([], ["tests/unit/formats/files/sweep_file_test.cpp"]),
+    "report": (["tests/golden/*json/stdout"], ["tests/unit/formats/files/report_file_test.cpp"]),
     "flight_recorder": (["tests/golden/*/dumps/*"],
-                        ["tests/unit/formats/flight_recorder_file_test.cpp",
-                         "tests/unit/formats/pickle_test.cpp",
-                         "tests/unit/app/diagnose_command_test.cpp"]),
-    "pickle": (["tests/golden/*/dumps/*"], ["tests/unit/formats/pickle_test.cpp"]),
-    "nccl_log": (["tests/golden/*/*.log"], ["tests/unit/formats/nccl_log_reader_test.cpp"]),
-    "launch_log": (["tests/golden/*/logs/*.log"], ["tests/unit/formats/launch_log_reader_test.cpp"]),
+                        ["tests/unit/formats/torch/flight_recorder_file_test.cpp",
+                         "tests/unit/formats/torch/pickle_test.cpp",
+                         "tests/unit/app/commands/diagnose_command_test.cpp"]),
+    "pickle": (["tests/golden/*/dumps/*"], ["tests/unit/formats/torch/pickle_test.cpp"]),
+    "nccl_log": (["tests/golden/*/*.log"], ["tests/unit/formats/evidence/nccl_log_reader_test.cpp"]),
+    "launch_log": (["tests/golden/*/logs/*.log"], ["tests/unit/formats/oneflow/launch_log_reader_test.cpp"]),
     "stacks": (["tests/golden/*stacks*/stdout", "tests/golden/*stacks*/*.txt"],
-               ["tests/unit/formats/stack_reader_test.cpp"]),
-    "boxing": (["tests/golden/*/*.csv"], ["tests/unit/formats/boxing_reader_test.cpp"]),
+               ["tests/unit/formats/evidence/stack_reader_test.cpp"]),
+    "boxing": (["tests/golden/*/*.csv"], ["tests/unit/formats/oneflow/boxing_reader_test.cpp"]),
 }
 
 # Of formats that no file in the repository has.
@@ -102,7 +102,7 @@ def texts_in(source):
 
 
 def files_of(patterns):
-    return sorted(path for pattern in patterns for path in glob.glob(pattern) if os.path.isfile(path))
+    return sorted(path for pattern in patterns for path in glob.glob(pattern, recursive=True) if os.path.isfile(path))
 
 
 def inputs_of(target):

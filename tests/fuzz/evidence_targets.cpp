@@ -3,20 +3,20 @@
 #include <set>
 #include <string>
 
-#include "formats/boxing_reader.hpp"
-#include "formats/evidence_writer.hpp"
-#include "formats/flight_recorder_file.hpp"
-#include "formats/launch_log_reader.hpp"
-#include "formats/nccl_log_reader.hpp"
-#include "formats/pickle.hpp"
-#include "formats/stack_reader.hpp"
-#include "models/diagnosis.hpp"
-#include "models/launch_log.hpp"
-#include "models/stack_evidence.hpp"
+#include "formats/evidence/evidence_writer.hpp"
+#include "formats/evidence/nccl_log_reader.hpp"
+#include "formats/evidence/stack_reader.hpp"
+#include "formats/oneflow/boxing_reader.hpp"
+#include "formats/oneflow/launch_log_reader.hpp"
+#include "formats/torch/flight_recorder_file.hpp"
+#include "formats/torch/pickle.hpp"
+#include "models/postmortem/diagnosis.hpp"
+#include "models/postmortem/launch_log.hpp"
+#include "models/postmortem/stack_evidence.hpp"
 #include "tests/fuzz/target.hpp"
-#include "viz/diagnosis_text.hpp"
-#include "viz/launch_log_text.hpp"
-#include "viz/stack_groups_text.hpp"
+#include "viz/evidence/diagnosis_text.hpp"
+#include "viz/evidence/launch_log_text.hpp"
+#include "viz/evidence/stack_groups_text.hpp"
 
 namespace pipesim::fuzz {
 namespace {

@@ -2,21 +2,21 @@
 #include <atomic>
 #include <string>
 
-#include "formats/goal_names.hpp"
-#include "formats/goal_reader.hpp"
-#include "formats/oneflow_plan_reader.hpp"
-#include "formats/oneflow_plan_scenario.hpp"
-#include "formats/order_file.hpp"
-#include "formats/report_file.hpp"
-#include "formats/schedule_csv.hpp"
-#include "formats/schedule_reader.hpp"
-#include "formats/state_file.hpp"
-#include "formats/sweep_file.hpp"
-#include "models/loggops_explanation.hpp"
-#include "models/schedule_lowering.hpp"
+#include "formats/files/order_file.hpp"
+#include "formats/files/report_file.hpp"
+#include "formats/files/state_file.hpp"
+#include "formats/files/sweep_file.hpp"
+#include "formats/goal/goal_names.hpp"
+#include "formats/goal/goal_reader.hpp"
+#include "formats/oneflow/oneflow_plan_reader.hpp"
+#include "formats/oneflow/oneflow_plan_scenario.hpp"
+#include "formats/scenario/schedule_reader.hpp"
+#include "formats/torch/schedule_csv.hpp"
+#include "models/explain/loggops_explanation.hpp"
+#include "models/schedules/schedule_lowering.hpp"
 #include "tests/fuzz/target.hpp"
-#include "viz/json_report.hpp"
-#include "viz/text_report.hpp"
+#include "viz/json/json_report.hpp"
+#include "viz/text/text_report.hpp"
 
 namespace pipesim::fuzz {
 namespace {

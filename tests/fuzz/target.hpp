@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "formats/scenario.hpp"
-#include "models/diagnostics.hpp"
-#include "models/evidence.hpp"
+#include "formats/scenario/scenario.hpp"
+#include "models/graph/diagnostics.hpp"
+#include "models/postmortem/evidence.hpp"
 
 namespace pipesim::fuzz {
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "sim/exploration.hpp"
+#include "sim/interleavings/exploration.hpp"
 #include "tests/oracle/spin.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/folder.hpp"
@@ -34,7 +34,7 @@ Verdict explore_by_hand(const std::string& model, const std::string& defines) {
 
 constexpr std::uint64_t kMostStates = 50000;
 
-/// formats/plan.pml says how much room it has.
+/// formats/promela/plan.pml says how much room it has.
 bool fits_generic_model(const sim::Plan& plan) {
   return plan.threads.size() <= 8 && plan.streams.size() <= 8 && plan.actors.size() <= 32;
 }

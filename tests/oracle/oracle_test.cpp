@@ -14,9 +14,9 @@
 #include <string>
 #include <vector>
 
-#include "formats/promela_writer.hpp"
+#include "formats/promela/promela_writer.hpp"
 #include "sim/engine.hpp"
-#include "sim/exploration.hpp"
+#include "sim/interleavings/exploration.hpp"
 #include "tests/oracle/small_spec.hpp"
 #include "tests/oracle/spin.hpp"
 #include "tests/support/catch.hpp"

@@ -1,13 +1,13 @@
 // What `check` says of the shipped scenarios, held against runs in random timings.
-#include "models/check.hpp"
+#include "models/search/check.hpp"
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
-#include "models/lowering.hpp"
+#include "models/lowering/lowering.hpp"
 #include "sim/engine.hpp"
-#include "sim/exploration.hpp"
+#include "sim/interleavings/exploration.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
 

@@ -2,7 +2,7 @@
 // the run. Expected times are worked out by hand from docs/models.md.
 #include <string>
 
-#include "models/explanation.hpp"
+#include "models/explain/explanation.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 

@@ -1,7 +1,7 @@
 // Every shipped scenario does what it says under `expect:`, in each of the settings it names.
 #include <string>
 
-#include "models/expectation.hpp"
+#include "models/measure/expectation.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/scenario.hpp"

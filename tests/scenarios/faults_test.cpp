@@ -2,7 +2,7 @@
 // expected is derived by hand; the comments say how where it is not plain.
 #include <string>
 
-#include "models/explanation.hpp"
+#include "models/explain/explanation.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 

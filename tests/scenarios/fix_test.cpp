@@ -7,7 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "formats/scenario.hpp"
+#include "formats/scenario/scenario.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/scenario.hpp"

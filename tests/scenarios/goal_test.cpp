@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "formats/goal_reader.hpp"
-#include "models/diagnostics.hpp"
-#include "sim/loggops.hpp"
+#include "formats/goal/goal_reader.hpp"
+#include "models/graph/diagnostics.hpp"
+#include "sim/loggops/loggops.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/scenario.hpp"

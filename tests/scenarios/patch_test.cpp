@@ -1,7 +1,7 @@
 // Patches of the scenarios that are shipped.
 #include <string>
 
-#include "formats/scenario_writer.hpp"
+#include "formats/scenario/scenario_writer.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
 

@@ -2,7 +2,7 @@
 #include <string>
 #include <vector>
 
-#include "formats/scenario_writer.hpp"
+#include "formats/scenario/scenario_writer.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "tests/support/scenario.hpp"

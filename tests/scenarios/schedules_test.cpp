@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
-#include "formats/schedule_csv.hpp"
-#include "formats/schedule_reader.hpp"
-#include "models/schedule_lowering.hpp"
+#include "formats/scenario/schedule_reader.hpp"
+#include "formats/torch/schedule_csv.hpp"
 #include "models/schedules/generators.hpp"
+#include "models/schedules/schedule_lowering.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "tests/support/pipeline.hpp"

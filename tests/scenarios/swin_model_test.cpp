@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "models/expectation.hpp"
+#include "models/measure/expectation.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "models/simulation.hpp"
+#include "models/explain/simulation.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
 #include "tests/twin/from_plan.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/command_line.hpp"
+#include "app/cli/command_line.hpp"
 
 namespace pipesim::testing {
 

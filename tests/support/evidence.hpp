@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "models/evidence.hpp"
+#include "models/postmortem/evidence.hpp"
 
 namespace pipesim::testing {
 

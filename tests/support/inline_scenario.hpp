@@ -5,10 +5,10 @@
 #include <stdexcept>
 #include <string>
 
-#include "formats/scenario.hpp"
-#include "models/diagnostics.hpp"
-#include "models/lowering.hpp"
-#include "models/simulation.hpp"
+#include "formats/scenario/scenario.hpp"
+#include "models/explain/simulation.hpp"
+#include "models/graph/diagnostics.hpp"
+#include "models/lowering/lowering.hpp"
 #include "tests/support/scenario.hpp"
 
 namespace pipesim::testing {

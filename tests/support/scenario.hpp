@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "formats/scenario.hpp"
-#include "models/diagnostics.hpp"
-#include "models/simulation.hpp"
+#include "formats/scenario/scenario.hpp"
+#include "models/explain/simulation.hpp"
+#include "models/graph/diagnostics.hpp"
 
 namespace pipesim::testing {
 

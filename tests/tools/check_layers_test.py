@@ -18,7 +18,7 @@ GOOD = {
     "formats/yaml.cpp": '#include "formats/yaml.hpp"\n#include <yaml-cpp/yaml.h>\n',
     "viz/dot.hpp": '#pragma once\n#include "models/graph.hpp"\n',
     "viz/dot.cpp": '#include "viz/dot.hpp"\n#include <graphviz/cgraph.h>\n#include <cgraph.h>\n',
-    "app/main.cpp": '#include <unistd.h>\n#include "formats/yaml.hpp"\n#include "viz/dot.hpp"\n',
+    "app/cli/main.cpp": '#include <unistd.h>\n#include "formats/yaml.hpp"\n#include "viz/dot.hpp"\n',
     "include/pipesim/run.hpp": '#pragma once\n#include <string>\n#include "pipesim/graph.hpp"\n',
     "include/pipesim/graph.hpp": "#pragma once\n",
     "include/pipesim/task_graph.hpp": '#pragma once\n#include "models/graph.hpp"\n',

@@ -15,10 +15,10 @@ def keys_of_reader():
     """What the scenario reader asks for: every key of every map."""
     keys = set()
     calls = re.compile(r'\b(?:take|take_text|require|number|take_expr|take_time|take_truth|read_reads|whole|amount|per_stage|time|signature)\((?:\w+, )?"(\w+)"')
-    for path in (ROOT / "formats").glob("*.cpp"):
+    for path in (ROOT / "formats").rglob("*.cpp"):
         keys |= set(calls.findall(path.read_text(encoding="utf-8")))
     # Words that stand in tables: those with which a step of a program begins.
-    lists = {"formats/program_reader.cpp": "step_words() {", "formats/lookup.hpp": "operations() {"}
+    lists = {"formats/scenario/program_reader.cpp": "step_words() {", "formats/scenario/lookup.hpp": "operations() {"}
     for path, function in lists.items():
         body = read(path).split(function)[1].split(";")[0]
         keys |= set(re.findall(r'"(\w+)"', body))
@@ -44,14 +44,14 @@ class Docs(unittest.TestCase):
         self.assertEqual(set(), keys_of_page() - keys_of_reader() - forms)
 
     def test_every_kind_of_actor_is_on_its_page(self):
-        kinds = set(re.findall(r'\.name = "(\w+)"', read("models/actor_kinds.cpp")))
+        kinds = set(re.findall(r'\.name = "(\w+)"', read("models/graph/actor_kinds.cpp")))
         self.assertTrue(kinds)
         page = set(re.findall(r"`(\w+)`", read("docs/models.md")))
         self.assertEqual(set(), kinds - page)
 
     def test_every_rule_of_lint_is_on_its_page(self):
-        names = re.findall(r'inline constexpr std::string_view k\w+ = "([\w-]+)";', read("models/lint_rules.hpp"))
-        listed = re.findall(r"^      \{k(\w+),", read("models/lint.cpp"), re.M)
+        names = re.findall(r'inline constexpr std::string_view k\w+ = "([\w-]+)";', read("models/lint/lint_rules.hpp"))
+        listed = re.findall(r"^      \{k(\w+),", read("models/lint/lint.cpp"), re.M)
         self.assertEqual([name.replace("-", "") for name in names], [name.lower() for name in listed])
         page = read("docs/lint.md").split("## The rules")[1].split("\n## ")[0]
         self.assertEqual(names, re.findall(r"^### ([\w-]+)$", page, re.M))

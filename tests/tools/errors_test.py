@@ -29,68 +29,68 @@ REPORTERS = {
 
 # Likewise, where the name means something else in other files.
 REPORTERS_OF = {
-    "models/graph_edit.cpp": {"find_or_tell"},
+    "models/graph/graph_edit.cpp": {"find_or_tell"},
     "models/passes/build_forward.cpp": {"tell"},
 }
 
 # Variables that take a message, and functions that return one, by file.
 TAKING = {"problem", "problem_", "why"}
 RETURNING = {
-    "app/goal_command.cpp": {"read_parameter"},
-    "app/sweep_command.cpp": {"problem_of"},
-    "formats/promela_writer.cpp": {"promela_obstacle"},
-    "models/cost.cpp": {"no_link"},
+    "app/commands/goal_command.cpp": {"read_parameter"},
+    "app/commands/sweep_command.cpp": {"problem_of"},
+    "formats/promela/promela_writer.cpp": {"promela_obstacle"},
+    "models/lowering/cost.cpp": {"no_link"},
     "models/schedules/generators.cpp": {"shape_problem", "both_ways_problem"},
 }
 
 # Calls that hand a whole message on which is collected elsewhere, as "file: argument".
 HANDED_ON = {
-    "app/command_line.cpp": {
+    "app/cli/command_line.cpp": {
         "error.what()",  # of Boost, of viz/picture_format
         "problem",  # of parse_shard
         "read_loggops(*parameters,command.parameters)",
     },
-    "app/files.cpp": {"path", "path_"},  # of fail() itself
-    "app/goal_command.cpp": {"read_parameter(part,parameters,given)"},
-    "app/sweep_command.cpp": {
+    "app/output/files.cpp": {"path", "path_"},  # of fail() itself
+    "app/commands/goal_command.cpp": {"read_parameter(part,parameters,given)"},
+    "app/commands/sweep_command.cpp": {
         "fmt::format({}: {},parts.front().path,problem)",  # of lay_out
         "item.message",  # of the readers and of lower
         "problem",  # of lay_out, problem_of
         "problem_of(parts,*cases)",
     },
-    "app/sweep_journal.cpp": {
+    "app/output/sweep_journal.cpp": {
         "errno",  # of fail() itself
         "viz::diagnostic_text(found,path_,text,colour_)",  # of its own, and of read_sweep_file
     },
-    "app/test_command.cpp": {"viz::unmet_text(unmet)"},  # what was expected and is not so
+    "app/commands/test_command.cpp": {"viz::unmet_text(unmet)"},  # what was expected and is not so
     "app/workers.cpp": {"problem", "std::current_exception()"},  # no texts
-    "formats/expression.cpp": {"std::move(message)"},
-    "formats/flight_recorder_file.cpp": {"message", "problem.message()"},
-    "formats/goal_reader.cpp": {"std::move(message)"},
-    "formats/order_file.cpp": {"message"},
-    "formats/parameters.cpp": {
+    "formats/yaml/expression.cpp": {"std::move(message)"},
+    "formats/torch/flight_recorder_file.cpp": {"message", "problem.message()"},
+    "formats/goal/goal_reader.cpp": {"std::move(message)"},
+    "formats/files/order_file.cpp": {"message"},
+    "formats/yaml/parameters.cpp": {
         "fmt::format({}: {},source,problem.message)",  # of parse_expression
         "problems.sorted().front()",
-        "fmt::format({}: {},source,why)",  # of models/expr
+        "fmt::format({}: {},source,why)",  # of models/graph/expr
     },
-    "formats/pickle.cpp": {"opcode", "{error.message(),reader.at()}"},
-    "formats/report_file.cpp": {"problem.what()"},
-    "formats/schedule_reader.cpp": {"models::shape_problem(shape)", "problem"},
-    "formats/state_file.cpp": {"message"},
-    "formats/sweep_file.cpp": {"message"},
-    "formats/text_proto.cpp": {"std::move(message)"},
-    "formats/value_reader.cpp": {"why"},  # of models/expr
-    "formats/yaml_document.cpp": {"stop.message"},
-    "models/cost.cpp": {"no_link(cluster,from,to)"},
-    "models/expr.cpp": {"reason"},
-    "models/graph_edit.cpp": {"message"},
-    "models/lowering.cpp": {"std::move(message)"},
-    "models/parameter_sweep.cpp": {"text_+: +why", "why"},
-    "models/pass_pipeline.cpp": {"item.message", "std::move(message)"},
+    "formats/torch/pickle.cpp": {"opcode", "{error.message(),reader.at()}"},
+    "formats/files/report_file.cpp": {"problem.what()"},
+    "formats/scenario/schedule_reader.cpp": {"models::shape_problem(shape)", "problem"},
+    "formats/files/state_file.cpp": {"message"},
+    "formats/files/sweep_file.cpp": {"message"},
+    "formats/oneflow/text_proto.cpp": {"std::move(message)"},
+    "formats/yaml/value_reader.cpp": {"why"},  # of models/graph/expr
+    "formats/yaml/yaml_document.cpp": {"stop.message"},
+    "models/lowering/cost.cpp": {"no_link(cluster,from,to)"},
+    "models/graph/expr.cpp": {"reason"},
+    "models/graph/graph_edit.cpp": {"message"},
+    "models/lowering/lowering.cpp": {"std::move(message)"},
+    "models/search/parameter_sweep.cpp": {"text_+: +why", "why"},
+    "models/passes/pass_pipeline.cpp": {"item.message", "std::move(message)"},
     "models/passes/build_forward.cpp": {"std::move(message)"},
-    "models/schedule.cpp": {"std::move(message)"},
+    "models/graph/schedule.cpp": {"std::move(message)"},
     "models/schedules/generators.cpp": {"both_ways_problem(shape)"},
-    "models/verifier.cpp": {"item.message"},
+    "models/passes/verifier.cpp": {"item.message"},
 }
 
 # Boost's words for options that it does not understand.
@@ -101,7 +101,7 @@ OF_LIBRARIES = {
 }
 
 # Messages that no golden case can have: the test that has them, or why there is none.
-VERIFIER = "tests/unit/models/verifier_test.cpp"  # what only passes of others can do wrong
+VERIFIER = "tests/unit/models/passes/verifier_test.cpp"  # what only passes of others can do wrong
 LIMITS = "tests/tools/too_large_test.py"
 ELSEWHERE = {
     "'…' is of the kind '…', but waits for no input": VERIFIER,
@@ -127,7 +127,7 @@ ELSEWHERE = {
     "a file of stacks has at most … MiB": LIMITS,
     "a log has at most … MiB": "a log of 1 GiB is too much for a test",
     "a plan has at most … tasks": LIMITS,
-    "a scenario that is no UTF-8 cannot be saved": "tests/unit/formats/state_file_test.cpp",
+    "a scenario that is no UTF-8 cannot be saved": "tests/unit/formats/files/state_file_test.cpp",
     "convert the file to UTF-8, and run it again": "it stands below the message above",
     "a scenario takes at most … patches, found …": LIMITS,
     "a state file has at most … MiB": LIMITS,
@@ -140,20 +140,20 @@ ELSEWHERE = {
     "this file has more than … values": LIMITS,
     "this pickle has more than … values": LIMITS,
     "cannot write to standard output": LIMITS,
-    "an expression has at most … characters": "tests/unit/formats/scenario_reader_test.cpp",
-    "it is too large for SPIN": "tests/unit/formats/promela_writer_test.cpp",
+    "an expression has at most … characters": "tests/unit/formats/scenario/scenario_reader_test.cpp",
+    "it is too large for SPIN": "tests/unit/formats/promela/promela_writer_test.cpp",
     "the tasks of collective '…' differ: on rank … … on stream …, on rank … … on stream …":
-        "tests/unit/formats/oneflow_plan_scenario_test.cpp",
-    "…, but it simulates it otherwise": "tests/unit/app/views_test.cpp",
+        "tests/unit/formats/oneflow/oneflow_plan_scenario_test.cpp",
+    "…, but it simulates it otherwise": "tests/unit/app/output/views_test.cpp",
     "this cannot be written as a scenario that hangs in the same way":
         "what it writes it has run before, and no test knows what reads otherwise",
-    "the file was changed, or one of the two is a modified build": "tests/unit/app/views_test.cpp",
+    "the file was changed, or one of the two is a modified build": "tests/unit/app/output/views_test.cpp",
     "another end is not taken over: --update-verdicts does that":
-        "tests/unit/app/test_command_test.cpp",
+        "tests/unit/app/commands/test_command_test.cpp",
     "not updated: it is no plain figure, or several tests share it that differ":
-        "tests/unit/app/test_command_test.cpp",
+        "tests/unit/app/commands/test_command_test.cpp",
     "another sweep is at work on this file": "tests/tools/sweep_test.py",
-    "run … does not belong to this sweep": "tests/unit/app/sweep_command_test.cpp",
+    "run … does not belong to this sweep": "tests/unit/app/commands/sweep_command_test.cpp",
     "Graphviz cannot draw this as …: …": "no test knows what Graphviz cannot draw",
 }
 

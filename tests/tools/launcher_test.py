@@ -42,7 +42,7 @@ class Launcher(unittest.TestCase):
         self.root = base / "a check out"
         for folder in ("cmake", "sim", "models", "formats", "viz", "app", "tools"):
             (self.root / folder).mkdir(parents=True)
-        for file in ("CMakeLists.txt", "cmake/a.cmake", "sim/a.hpp", "app/main.cpp"):
+        for file in ("CMakeLists.txt", "cmake/a.cmake", "sim/a.hpp", "app/cli/main.cpp"):
             self.write_old(file)
         shutil.copy(LAUNCHER, self.root / "pipesim")
         self.write_script(self.root / "tools/setup", '#!/bin/bash\necho setup >>"$CALLS"\n')
@@ -107,7 +107,7 @@ class Launcher(unittest.TestCase):
         self.assertIn("from stdin", self.launch("cat", stdin="from stdin\n").stdout)
 
     def test_a_newer_source_builds_again_without_configuring(self):
-        for path in ("sim/a.hpp", "app/main.cpp", "CMakeLists.txt", "cmake/a.cmake"):
+        for path in ("sim/a.hpp", "app/cli/main.cpp", "CMakeLists.txt", "cmake/a.cmake"):
             self.launch()
             self.calls_made()
             (self.root / path).touch()

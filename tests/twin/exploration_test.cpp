@@ -3,17 +3,17 @@
 // all orders must have one end.
 //
 // PIPESIM_EXPLORED_PLANS and PIPESIM_EXPLORED_FIRST_SEED choose other plans.
-#include "sim/exploration.hpp"
+#include "sim/interleavings/exploration.hpp"
 
 #include <cstdint>
 #include <cstdlib>
 #include <utility>
 #include <vector>
 
+#include "sim/determinacy.hpp"
 #include "sim/engine.hpp"
-#include "sim/precedence.hpp"
-#include "sim/timing.hpp"
-#include "sim/wait_circles.hpp"
+#include "sim/interleavings/happens_before.hpp"
+#include "sim/interleavings/potential_cycles.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/twin/random_spec.hpp"
 #include "tests/twin/to_plan.hpp"

@@ -1,12 +1,11 @@
 // The sweep against the event engine: where the sweep runs a plan to its end, nothing about the
 // outcome may differ, and a plan that can be swept and completes may not be left to the engine too
 // often.
-#include "sim/sweep.hpp"
-
 #include <cstdint>
 #include <optional>
 #include <utility>
 
+#include "sim/fixed_order.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/twin/random_spec.hpp"
 #include "tests/twin/to_plan.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "sim/engine.hpp"
-#include "sim/sweep.hpp"
+#include "sim/fixed_order.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 

@@ -1,0 +1,78 @@
+// The process around the command: arguments, terminal, Ctrl-C.
+#include <atomic>
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <string>
+#include <sys/ioctl.h>
+#include <unistd.h>
+#include <vector>
+
+#include "app/cli/command_line.hpp"
+#include "app/output/files.hpp"
+
+namespace {
+
+std::atomic<bool> interrupted{false};
+std::atomic<bool> simulating{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
+
+// While something is simulated the first Ctrl-C ends that with a report of the state reached. At
+// any other time, and the second time, there is nothing to report.
+void on_interrupt(int /*signal*/) {
+  if (!simulating || interrupted.exchange(true)) {
+    pipesim::app::remove_begun_file();
+    std::_Exit(130);
+  }
+}
+
+// Ends as the signal would, and leaves no half of a file.
+void on_end(int signal) {
+  pipesim::app::remove_begun_file();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+// A terminal that can do more than print.
+bool is_terminal(int descriptor) {
+  const char* terminal = std::getenv("TERM");
+  if (terminal == nullptr || std::strcmp(terminal, "dumb") == 0) return false;
+  return ::isatty(descriptor) == 1;
+}
+
+bool wants_colour(int descriptor) {
+  const char* no_colour = std::getenv("NO_COLOR");
+  if (no_colour != nullptr && *no_colour != '\0') return false;
+  return is_terminal(descriptor);
+}
+
+// Of the terminal that standard output is. Where it is none, nothing of the machine is asked: what
+// is printed into a file is the same everywhere.
+std::size_t columns(std::size_t otherwise) {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  const char* text = std::getenv("COLUMNS");
+  const long number = text == nullptr ? 0 : std::strtol(text, nullptr, 10);
+  return number > 0 && number < 10'000 ? static_cast<std::size_t>(number) : otherwise;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::ios::sync_with_stdio(false);
+  std::signal(SIGINT, on_interrupt);
+  std::signal(SIGTERM, on_end);
+  if (std::signal(SIGHUP, SIG_IGN) != SIG_IGN) std::signal(SIGHUP, on_end);  // else: nohup
+  std::signal(SIGXFSZ, SIG_IGN);  // a file beyond `ulimit -f` cannot be written, as on a full disk
+  const std::vector<std::string> arguments(argv + (argc > 0 ? 1 : 0), argv + argc);
+  pipesim::app::Console console{std::cin, std::cout, std::cerr};
+  console.out_colour = wants_colour(STDOUT_FILENO);
+  console.err_colour = wants_colour(STDERR_FILENO);
+  console.err_terminal = is_terminal(STDERR_FILENO);
+  console.interrupted = &interrupted;
+  console.simulating = &simulating;
+  if (::isatty(STDOUT_FILENO) == 1) console.out_columns = columns(console.out_columns);
+  return pipesim::app::run_command_line(arguments, console);
+}

@@ -1,0 +1,220 @@
+// What `pipesim new` writes. tests/unit/app/commands/new_command_test.cpp does what the comments
+// say.
+#include "app/commands/starting_scenarios.hpp"
+
+#include <array>
+
+namespace pipesim::app {
+namespace {
+
+constexpr std::string_view kProgram =
+    R"yaml(# What the Python of each rank does, step by step: the form for PyTorch, Megatron-LM or DeepSpeed.
+# Replace the steps below by those of your own job, and FILE by the name of this file:
+#
+#   pipesim run FILE                    completes
+#   pipesim run FILE --set logs=rank0   hangs: rank 0 alone reduces the loss, to log it
+#   pipesim test FILE                   holds both runs against `expect` at the end
+#
+# docs/scenario-format.md has all keys, docs/scenarios.md hangs that people met.
+schema: 1
+name: my_program
+
+# What `--set NAME=VALUE` can change; `pipesim run FILE --params` lists it.
+params:
+  batches:  {default: 3, at_least: 1, about: "batches before the loss is logged"}
+  backward: 2ms                  # a time; a number, a size, and on or off are written likewise
+  logs:     {default: all, one_of: [all, rank0], about: "who reduces the loss to log it"}
+
+ranks: 2                         # processes, as torchrun's WORLD_SIZE
+groups:
+  dp: all                        # who does collectives together; pairs of neighbours: {size: 2}
+
+# Other steps are send, recv, group (of calls, as batch_isend_irecv), wait, record, barrier and more, and
+# a rank has several threads and streams if you like: docs/scenario-format.md, "Host programs".
+programs:
+  do:                            # in the order of your code, on all ranks unless `on` names some
+    - repeat: batches
+      do:
+        - {host: load_batch, takes: 100us}               # time on the host thread
+        - {compute: forward, takes: 1ms}                 # a kernel: the host goes on at once
+        - {compute: backward, takes: backward}
+        # A call of NCCL, after what stream `compute` was given so far. Reports name what `at` says.
+        - {all_reduce: dp, bytes: 64MiB, takes: 500us, after: [compute], at: "train.py:40 step"}
+        - {synchronize: device, at: "train.py:41 step"}  # the host waits, as for .item()
+    # Expressions may use parameters, `ranks` and `rank`; a word stands in quotes there.
+    - on: rank == 0 or logs == 'all'
+      do:
+        - {all_reduce: dp, bytes: 4B, takes: 20us, at: "train.py:52 log_loss"}
+        - {synchronize: device, at: "train.py:53 log_loss"}
+
+# What has to come out, for `pipesim test`. Each entry is a test; `with` sets parameters.
+expect:
+  - {verdict: completed}
+  - {with: {logs: rank0}, verdict: starved, cause: absent member}
+)yaml";
+
+constexpr std::string_view kActors =
+    R"yaml(# Actors that hand each other what they made: the form for actor runtimes, such as OneFlow's.
+# Replace the actors below by those of your own job, and FILE by the name of this file:
+#
+#   pipesim run FILE                              completes
+#   pipesim run FILE --set buffer_stream=forward  hangs: a circle of waits over both ranks
+#   pipesim test FILE                             holds both runs against `expect` at the end
+#
+# docs/scenario-format.md has all keys, docs/scenarios.md hangs that people met.
+schema: 1
+name: my_actors
+
+# What `--set NAME=VALUE` can change; `pipesim run FILE --params` lists it.
+params:
+  acc: {default: 3, at_least: 1, about: "micro-batches per step"}
+  buffer_stream: {default: backward, one_of: [forward, backward], about: "where `buffer` runs"}
+
+ranks: 2
+micro_batches: acc
+groups:
+  tp: all                        # who does collectives together; of more ranks: {size: 2}
+streams: [forward, backward]     # first in, first out; each has a host thread of its own
+
+# An actor acts once all that it `reads` has come and a slot for its output is free. It is on all
+# ranks unless `on` names some, has one slot, and acts once per input.
+actors:
+  # A source: acts so often without input.
+  batch:  {source: acc, slots: acc, takes: 1us}
+  # Only on rank 1, with two slots: so that rank may be two micro-batches ahead of its backward.
+  table:  {on: 1, source: acc, slots: 2, stream: forward, takes: 1us}
+  # A collective ends on all ranks of its group at once; until then it holds its stream.
+  gather:
+    phase: forward               # what its acts count for in reports
+    stream: forward
+    slots: acc
+    takes: 1us
+    collective: {all_gather: tp}
+    reads: [batch, {from: table, on: 1}]
+  loss:   {phase: forward, takes: 10us, reads: [gather]}
+  # What hands the gradient on to the backward.
+  buffer: {phase: backward, stream: $buffer_stream, takes: 1us, reads: [loss]}
+  reduce:
+    phase: backward
+    stream: backward
+    takes: 1us
+    collective: {all_reduce: tp}
+    reads: [buffer, {from: table, on: 1}]
+
+# What has to come out, for `pipesim test`. Each entry is a test; `with` sets parameters.
+expect:
+  - {verdict: completed}
+  - {with: {buffer_stream: forward}, verdict: deadlock, cycle_through: [buffer, gather]}
+)yaml";
+
+constexpr std::string_view kModel =
+    R"yaml(# Layers and how they are laid out over ranks: passes make the task graph of it, as OneFlow does.
+# Replace the layers below by those of your own model, and FILE by the name of this file:
+#
+#   pipesim run FILE                 completes
+#   pipesim run FILE --set tensor=1  completes, on half as many ranks: these follow from the layout
+#   pipesim opt FILE                 prints the actors that the passes make
+#   pipesim lint FILE                names the buffers that a collective may stand in front of
+#   pipesim test FILE                holds both runs against `expect` at the end
+#
+# docs/model-to-tasks.md says what the passes do, docs/scenario-format.md has all keys.
+schema: 1
+name: my_model
+
+# What `--set NAME=VALUE` can change; `pipesim run FILE --params` lists it.
+params:
+  acc:      {default: 4, at_least: 1, about: "micro-batches per step (gradient accumulation)"}
+  data:     {default: 2, at_least: 1, about: "data-parallel ranks"}
+  tensor:   {default: 2, at_least: 1, about: "tensor-parallel ranks"}
+  pipeline: {default: 2, at_least: 1, about: "stages"}
+
+model:
+  input: {shape: [16, 64]}       # of a micro-batch, over all data-parallel ranks
+  layers:                        # in the order of the forward; each op reads the one before it
+    - name: embed
+      stage: 0                   # layers that do not say it are shared out equally
+      ops: {table: {takes: 1us}}
+    - name: block
+      count: 4                   # block0 to block3
+      ops:
+        # How a tensor lies on the ranks: S(axis) cut, B a copy on each, P a sum of what all have;
+        # first over the data-parallel ranks, then over the tensor-parallel ones.
+        up:
+          takes: 2us
+          out: [S(0), S(1)]
+          variables: {w: {shape: [64, 256], signature: [B, S(1)]}}
+        down:
+          takes: 2us
+          out: [S(0), P]
+          variables: {w: {shape: [256, 64], signature: [B, S(0)]}}
+        norm:
+          takes: 1us
+          in: [S(0), B]          # the sum has to become a copy: an all-reduce
+  system: {copy: 5us, collective: 10us}  # how long takes what the passes put in
+
+parallel: {data: data, tensor: tensor, pipeline: pipeline}
+train: {accumulation: acc, optimizer: on}
+
+# Options of the passes; `pipesim opt --list` has them all.
+passes:
+  insert-nccl-logical: {first_subgraph: NCCL_COMPUTE}
+
+# What has to come out, for `pipesim test`. Each entry is a test; `with` sets parameters.
+expect:
+  - {verdict: completed}
+  - {with: {tensor: 1}, verdict: completed}
+)yaml";
+
+constexpr std::string_view kSchedule =
+    R"yaml(# A pipeline schedule by its name: how long a step takes, and what each rank waits for.
+# Put in the times and sizes of your own model, and replace FILE by the name of this file:
+#
+#   pipesim run FILE                       completes; the table says how idle each rank is
+#   pipesim run FILE --set kind=zb1p       completes earlier: gradients of weights fill the gaps
+#   pipesim draw FILE -o FILE.svg          draws when each rank does what
+#   pipesim test FILE                      holds both runs against `expect` at the end
+#
+# docs/schedules.md has the kinds, and what `messages` can be. A schedule of PyTorch's, as CSV, runs
+# as it is.
+schema: 1
+name: my_schedule
+
+# What `--set NAME=VALUE` can change; `pipesim run FILE --params` lists it.
+params:
+  kind:          {default: 1f1b, one_of: [gpipe, 1f1b, zb1p], about: "the schedule"}
+  stages:        {default: 4, at_least: 1, about: "stages, one on each rank"}
+  micro_batches: {default: 8, at_least: 1, about: "micro-batches of a step"}
+
+schedule:
+  kind: $kind                    # $ stands before a parameter that holds a word
+  stages: stages
+  micro_batches: micro_batches
+  forward: 2ms                   # of one micro-batch in one stage; for unequal stages a list
+  input_grad: 2ms                # the backward has two parts: the gradient of the input, which the
+  weight_grad: 1ms               # stage before waits for, and that of the weights
+  message: 24MB                  # what a stage sends to the next
+  message_takes: 100us           # leave it out with a `cluster:`, from which the time then follows
+  messages: dir                  # a send does not wait for its receive; `pair`, `pg`: it does
+  activation: 1GiB               # memory of a micro-batch in a stage, until its backward
+  weights: 8GiB                  # memory of a stage that is always there
+
+# What has to come out, for `pipesim test`. Each entry is a test; `with` sets parameters.
+expect:
+  - {verdict: completed, idle: {together: on, at_most: 35%}}
+  - {with: {kind: zb1p}, verdict: completed, idle: {together: on, at_most: 25%}}
+)yaml";
+
+constexpr std::array kKinds = {
+    StartingScenario{"program", "what the Python of each rank does, step by step (the default)",
+                     kProgram},
+    StartingScenario{"actors", "actors that hand each other what they made, as in OneFlow",
+                     kActors},
+    StartingScenario{"model", "layers and their layout, of which passes make actors", kModel},
+    StartingScenario{"schedule", "a pipeline schedule by its name", kSchedule},
+};
+
+}  // namespace
+
+std::span<const StartingScenario> starting_scenarios() { return kKinds; }
+
+}  // namespace pipesim::app

@@ -1,0 +1,41 @@
+// An act as people name it on the command line.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "models/graph/diagnostics.hpp"
+#include "models/graph/task_graph.hpp"
+#include "models/lowering/lowering.hpp"
+#include "sim/ids.hpp"
+
+namespace pipesim::app {
+
+struct ActQuery {
+  std::uint32_t rank = 0;
+  std::string op;
+  std::uint32_t act = 0;  // from 1
+};
+
+/// "rank0:all_gather#3", or, as reports write it, "rank 0 all_gather#3". Nothing where `text` is
+/// neither.
+std::optional<ActQuery> parse_act(std::string_view text);
+
+/// "rank 0 all_gather#3".
+std::string act_query_text(const ActQuery& query);
+
+/// The act that is meant.
+struct FoundAct {
+  sim::ActorId actor;
+  std::uint32_t k = 0;  // from 0
+};
+
+/// Nothing where there is no such act: `diagnostics` then has an error, which begins with `who`
+/// asks.
+std::optional<FoundAct> find_act(const ActQuery& query, const models::TaskGraph& graph,
+                                 const models::Lowered& lowered, std::string_view who,
+                                 models::Diagnostics& diagnostics);
+
+}  // namespace pipesim::app

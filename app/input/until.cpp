@@ -1,0 +1,84 @@
+#include "app/input/until.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "formats/yaml/expression.hpp"
+#include "models/measure/memory.hpp"
+#include "models/measure/pipeline_report.hpp"
+#include "sim/fixed_order.hpp"
+
+namespace pipesim::app {
+namespace {
+
+std::optional<Until> parse_time(const std::string& text) {
+  models::Diagnostics problems;
+  const auto value = formats::parse_expression(text, {}, formats::Scope(), problems);
+  if (!value || value->type != formats::ValueType::kTime) return std::nullopt;
+  const std::optional<std::int64_t> time = value->expr.value(0);
+  if (!time || *time < 0) return std::nullopt;
+  Until result;
+  result.time = sim::Time{*time};
+  return result;
+}
+
+}  // namespace
+
+std::optional<Until> parse_until(const std::string& text) {
+  if (text.substr(0, 4) != "rank") {
+    std::optional<Until> result = parse_time(text);
+    if (result) result->text = text;
+    return result;
+  }
+  Until result;
+  result.act = parse_act(text);
+  result.text = text;
+  return result.act ? std::optional(result) : std::nullopt;
+}
+
+std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
+                                                 const std::optional<Until>& until,
+                                                 sim::RunOptions options,
+                                                 models::Diagnostics& diagnostics) {
+  std::optional<models::Lowered> lowered = models::lower(graph, diagnostics);
+  if (!lowered) return std::nullopt;
+  if (!options.keep_act_times) {
+    const bool has_sizes = models::has_sizes(graph);
+    options.keep_act_times = graph.pipeline.has_value() || has_sizes;
+    if (graph.pipeline && !has_sizes) {
+      options.last_times_of = models::actors_without_compute(*graph.pipeline, *lowered);
+    }
+  }
+  if (until && until->time) options.until = *until->time;
+  if (until && !until->time) {
+    const auto found = find_act(*until->act, graph, *lowered, "--until", diagnostics);
+    if (!found) return std::nullopt;
+    options.until_actor = found->actor;
+    options.until_k = found->k;
+  }
+  const bool only_sweep = options.engine == sim::EngineKind::kSweep;
+  if (only_sweep) {
+    if (const char* obstacle = sim::sweep_obstacle(lowered->plan, options)) {
+      diagnostics.error({}, fmt::format("--engine sweep: the sweep cannot run this: {}", obstacle));
+      return std::nullopt;
+    }
+  }
+  models::Simulation result = models::simulate(graph, std::move(*lowered), options);
+  if (only_sweep && !result.outcome.swept && result.outcome.end != sim::RunEnd::kInterrupted) {
+    diagnostics.error({}, "--engine sweep: the sweep does not come to the end of this run")
+        .notes.emplace_back("how runs end that do not complete is for the event engine to say");
+    return std::nullopt;
+  }
+  const sim::ActorId actor = options.until_actor;
+  const bool missed = actor.valid() && result.outcome.end != sim::RunEnd::kInterrupted &&
+                      result.outcome.state.entered(result.lowered.plan, actor) <= options.until_k;
+  if (missed) {
+    diagnostics.warning({}, fmt::format("--until: {} is never entered, so this is the end of the "
+                                        "whole run",
+                                        act_query_text(*until->act)));
+  }
+  return result;
+}
+
+}  // namespace pipesim::app

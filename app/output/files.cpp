@@ -1,0 +1,149 @@
+#include "app/output/files.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace pipesim::app {
+namespace {
+
+[[noreturn]] void fail(const char* what, const std::string& path) {
+  const int reason = errno;
+  throw FileError(fmt::format("cannot {} '{}': {}", what, path,
+                              reason == 0 ? "input/output error" : std::strerror(reason)));
+}
+
+// The file that is being written, for remove_begun_file(): one at a time, as commands do. A longer
+// path is not known here.
+constexpr std::size_t kLongestPath = 4096;
+std::array<char, kLongestPath> begun_file{};
+std::atomic<bool> has_begun_file{false};
+
+void remember_begun(const std::string& path) {
+  if (path.empty() || path.size() >= kLongestPath) return;
+  has_begun_file = false;
+  std::copy(path.c_str(), path.c_str() + path.size() + 1, begun_file.begin());
+  has_begun_file = true;
+}
+
+// `likely`: how many bytes there will be, as far as that is known.
+std::string read_stream(std::istream& stream, std::size_t most, std::size_t likely) {
+  std::string text;
+  text.reserve(std::min(likely, most));
+  std::array<char, std::size_t{1} << 16> part{};
+  while (stream && text.size() <= most) {
+    const std::size_t wanted = std::min(part.size(), most - text.size() + 1);
+    stream.read(part.data(), static_cast<std::streamsize>(wanted));
+    text.append(part.data(), static_cast<std::size_t>(stream.gcount()));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string read_file(const std::string& path, std::istream& standard_input, std::size_t most) {
+  if (path == "-") return read_stream(standard_input, most, 0);
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) {
+    errno = EISDIR;
+    fail("read", path);
+  }
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (!file) fail("read", path);
+  const std::uintmax_t size = std::filesystem::file_size(path, error);
+  errno = 0;
+  std::string text = read_stream(file, most, error ? 0 : static_cast<std::size_t>(size));
+  if (file.bad()) fail("read", path);
+  return text;
+}
+
+FileWriter::FileWriter(std::string path) : path_(std::move(path)), target_(path_) {
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(path_, error);
+  const bool special = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
+  if (!special) {
+    if (std::filesystem::exists(status)) {
+      target_ = std::filesystem::canonical(path_, error).string();
+    }
+    beside_ = fmt::format("{}.{}.tmp", target_, ::getpid());
+  }
+  errno = 0;
+  remember_begun(beside_);
+  file_.open(special ? path_ : beside_, std::ios::binary | std::ios::trunc);
+  if (file_.fail()) give_up();
+}
+
+FileWriter::~FileWriter() {
+  if (file_.is_open() && !beside_.empty()) ::unlink(beside_.c_str());
+  has_begun_file = false;
+}
+
+void FileWriter::give_up() {
+  const int reason = errno;
+  file_.close();
+  if (!beside_.empty()) ::unlink(beside_.c_str());
+  errno = reason;
+  fail("write", path_);
+}
+
+void FileWriter::write(std::string_view part) {
+  errno = 0;
+  file_.write(part.data(), static_cast<std::streamsize>(part.size()));
+  if (file_.fail()) give_up();
+}
+
+void FileWriter::close() {
+  errno = 0;
+  file_.close();
+  if (file_.fail()) give_up();
+  if (beside_.empty()) return;
+  if (::rename(beside_.c_str(), target_.c_str()) != 0) give_up();
+  has_begun_file = false;
+}
+
+void remove_begun_file() {
+  static_assert(std::atomic<bool>::is_always_lock_free, "read in a signal handler");
+  if (has_begun_file) ::unlink(begun_file.data());
+}
+
+void write_file(const std::string& path, const std::string& text) {
+  FileWriter file(path);
+  file.write(text);
+  file.close();
+}
+
+void write_new_file(const std::string& path, const std::string& text) {
+  errno = 0;
+  // "x": there is no moment between the look whether it is there and the making of it.
+  std::FILE* file = std::fopen(path.c_str(), "wxe");
+  if (file == nullptr && errno == EEXIST) {
+    throw FileError(fmt::format("'{}' is there already, and is left as it is", path));
+  }
+  if (file == nullptr) fail("write", path);
+  const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
+  if (std::fclose(file) == 0 && is_written) return;
+  const int reason = errno;
+  ::unlink(path.c_str());
+  errno = reason;
+  fail("write", path);
+}
+
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (std::filesystem::is_directory(path)) return;
+  errno = error ? error.value() : ENOTDIR;
+  fail("make folder", path);
+}
+
+}  // namespace pipesim::app

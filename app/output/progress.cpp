@@ -1,0 +1,84 @@
+#include "app/output/progress.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "viz/words.hpp"
+
+namespace pipesim::app {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(1);
+constexpr auto kInterval = std::chrono::milliseconds(250);
+
+// To the left, and clear to the end.
+constexpr const char* kClearLine = "\r\x1b[K";
+
+std::string millions(std::uint64_t count) {
+  return fmt::format("{:.1f}", static_cast<double>(count) / 1e6);
+}
+
+}  // namespace
+
+std::string progress_text(const sim::RunProgress& progress, double acts_per_s) {
+  const std::uint64_t acts = progress.acts;
+  if (acts == 0) return "reading and laying out ...";
+  if (progress.over) return "explaining ...";
+  const std::uint64_t done = std::min<std::uint64_t>(acts, progress.acts_done);
+  std::string text = fmt::format("{} of {} million acts, {} simulated", millions(done),
+                                 millions(acts), viz::time_text(progress.time_ns));
+  if (acts_per_s > 0) {
+    text += fmt::format(", {:.1f} million acts/s, {:.0f} s left if it completes", acts_per_s / 1e6,
+                        static_cast<double>(acts - done) / acts_per_s);
+  }
+  return text;
+}
+
+std::string progress_text(const sim::ExploreProgress& progress) {
+  return fmt::format("following orders: {:.2f} million forks, {} million steps",
+                     static_cast<double>(progress.states) / 1e6, millions(progress.steps));
+}
+
+ProgressLine::ProgressLine(const Console& console, std::function<std::string()> text)
+    : console_(console), text_(std::move(text)) {
+  if (console.err_terminal) thread_ = std::thread([this] { show(); });
+}
+
+ProgressLine::~ProgressLine() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    is_over_ = true;
+  }
+  ends_.notify_one();
+  thread_.join();
+}
+
+void ProgressLine::show() {
+  std::unique_lock lock(mutex_);
+  const auto is_over = [this] { return is_over_; };
+  if (ends_.wait_for(lock, kPatience, is_over)) return;
+  // The rate is that since the run was first seen to go on.
+  Clock::time_point since{};
+  std::uint64_t done_before = 0;
+  while (!ends_.wait_for(lock, kInterval, is_over)) {
+    const std::uint64_t done = run_.acts_done;
+    double rate = 0;
+    if (done_before > 0) {
+      const std::chrono::duration<double> seconds = Clock::now() - since;
+      rate = static_cast<double>(done - done_before) / seconds.count();
+    } else {
+      since = Clock::now();
+      done_before = done;
+    }
+    const bool explores = exploration_.steps > 0;
+    const std::string text = explores ? progress_text(exploration_) : progress_text(run_, rate);
+    console_.err << kClearLine << (text_ ? text_() : text) << std::flush;
+  }
+  console_.err << kClearLine << std::flush;
+}
+
+}  // namespace pipesim::app

@@ -1,0 +1,52 @@
+// The file of a sweep while that is made: each run is in it as soon as it is done.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "formats/files/sweep_file.hpp"
+
+namespace pipesim::app {
+
+class SweepJournal {
+ public:
+  /// Opens or makes the file. What another process has of it, that is at work on it, what no sweep
+  /// has written and what belongs to another sweep is left alone: problem() then says why, as it is
+  /// printed, in colour where `colour` says so. Throws FileError.
+  SweepJournal(const std::string& path, const formats::SweepHead& head,
+               const models::SweepCases& cases, bool colour);
+  ~SweepJournal();
+  SweepJournal(const SweepJournal&) = delete;
+  SweepJournal& operator=(const SweepJournal&) = delete;
+
+  /// Why the file cannot be used; empty: it can.
+  const std::string& problem() const { return problem_; }
+
+  /// The runs that were done before.
+  const std::map<std::uint64_t, models::CaseResult>& done() const { return done_; }
+
+  /// For any thread. Throws FileError.
+  void add(std::uint64_t number, const models::CaseResult& result);
+
+ private:
+  bool read(const formats::SweepHead& head, const models::SweepCases& cases);
+  bool leave_alone(std::string_view text, const models::Diagnostics& found);
+  void write(const std::string& text);
+
+  const std::string path_;
+  const bool colour_;
+  std::string problem_;
+  int file_ = -1;
+  std::mutex mutex_;
+  std::map<std::uint64_t, models::CaseResult> done_;
+};
+
+/// Whether case `number` is one of the shard's.
+inline bool is_in(const formats::Shard& shard, std::uint64_t number) {
+  return number % shard.count == shard.index - 1;
+}
+
+}  // namespace pipesim::app

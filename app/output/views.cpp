@@ -1,0 +1,141 @@
+#include "app/output/views.hpp"
+
+#include <optional>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/exit_codes.hpp"
+#include "app/output/files.hpp"
+#include "app/output/trace_files.hpp"
+#include "formats/torch/schedule_csv.hpp"
+#include "models/explain/remedies.hpp"
+#include "models/measure/memory.hpp"
+#include "models/measure/pipeline_report.hpp"
+#include "models/measure/timeline.hpp"
+#include "viz/draw/wait_for_dot.hpp"
+#include "viz/evidence/run_log.hpp"
+#include "viz/evidence/stack_dump.hpp"
+#include "viz/html/html_page.hpp"
+#include "viz/json/json_report.hpp"
+#include "viz/text/terminal_timeline.hpp"
+#include "viz/text/text_report.hpp"
+
+namespace pipesim::app {
+namespace {
+
+using models::Simulation;
+
+std::vector<models::Wait> all_waits(const models::TaskGraph& graph, const Simulation& simulation) {
+  std::vector<models::Wait> waits;
+  waits.reserve(simulation.waits.edges.size());
+  for (const sim::WaitEdge& edge : simulation.waits.edges) {
+    waits.push_back(models::describe_wait(graph, simulation.lowered, simulation.outcome.state,
+                                          simulation.waits, edge));
+  }
+  return waits;
+}
+
+void write_logs(const std::string& folder, const std::vector<std::string>& logs) {
+  make_folder(folder);
+  for (std::size_t rank = 0; rank < logs.size(); ++rank) {
+    write_file(fmt::format("{}/rank_{}.log", folder, rank), logs[rank]);
+  }
+}
+
+// With what takes runs of its own, and what is known of times.
+viz::Report whole_report(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
+  viz::Report report = report_of_end(graph, simulation, all);
+  report.pipeline = models::pipeline_report(graph, simulation.lowered, simulation.outcome);
+  report.memory = models::memory_report(graph, simulation.lowered, simulation.outcome);
+  report.remedies = models::find_remedies(graph, simulation.explanation, simulation.jitter);
+  return report;
+}
+
+}  // namespace
+
+viz::Report report_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
+  viz::Report report{graph, simulation.explanation, {}, {}, {}, {}, {}};
+  report.misplacements = models::find_misplacements(graph, simulation.explanation);
+  if (all) report.all_waits = all_waits(graph, simulation);
+  report.jitter = simulation.jitter;
+  return report;
+}
+
+std::string dot_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
+  return drawing_of_end(graph, simulation, all, viz::PictureFormat::kDot);
+}
+
+std::string drawing_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all,
+                           viz::PictureFormat format) {
+  const viz::WaitPicture picture =
+      viz::wait_picture(graph, simulation.explanation, all_waits(graph, simulation), !all);
+  return viz::wait_for_drawing(picture, format);
+}
+
+int exit_code(const models::Explanation& explanation) {
+  if (explanation.cause == models::Cause::kInterrupted) return kExitInterrupted;
+  switch (explanation.verdict) {
+    case sim::Verdict::kCompleted:
+      return kExitGood;
+    case sim::Verdict::kLimit:
+      return kExitUndecided;
+    case sim::Verdict::kDeadlock:
+    case sim::Verdict::kStarved:
+    case sim::Verdict::kMismatch:
+    case sim::Verdict::kCrashed:
+      break;
+  }
+  return kExitBad;
+}
+
+int show(const models::TaskGraph& graph, const Simulation& simulation,
+         const std::string& shown_path, const Views& views, const Console& console) {
+  const models::Explanation& explanation = simulation.explanation;
+  // Files first: if one cannot be written, that is all there is to say.
+  if (views.dot_path) {
+    write_file(*views.dot_path, dot_of_end(graph, simulation, views.all));
+  }
+  if (views.schedule_path && graph.pipeline) {
+    write_file(*views.schedule_path, formats::write_schedule(graph.pipeline->schedule));
+  }
+  if (views.log_folder) {
+    write_logs(*views.log_folder, viz::run_logs(graph, simulation.lowered, simulation.outcome));
+  }
+  const models::Timeline timeline =
+      views.need_timeline() ? models::timeline(graph, simulation) : models::Timeline();
+  std::optional<viz::Report> report;
+  if (views.html_path) {
+    report.emplace(whole_report(graph, simulation, true));
+    write_file(*views.html_path, viz::html_page(*report, simulation, timeline, views.all));
+    if (!views.all) report->all_waits.clear();
+  }
+  if (views.trace_path) {
+    write_trace(graph, simulation, timeline, *views.trace_path, console);
+    if (*views.trace_path == "-") return exit_code(explanation);
+  }
+  if (views.log_path) {
+    const std::string log = viz::run_log(graph, simulation.lowered, simulation.outcome);
+    if (*views.log_path == "-") {
+      console.out << log;
+      return exit_code(explanation);
+    }
+    write_file(*views.log_path, log);
+  }
+  if (views.quiet) return exit_code(explanation);
+  if (views.stacks) {
+    console.out << viz::stack_dump(explanation, shown_path);
+    return exit_code(explanation);
+  }
+  if (!report) report.emplace(whole_report(graph, simulation, views.all));
+  console.out << (views.json ? viz::json_report(*report)
+                             : viz::text_report(*report, {console.out_colour}));
+  if (views.timeline) {
+    console.out << '\n'
+                << viz::terminal_timeline(graph, simulation, timeline,
+                                          {console.out_columns, console.out_colour});
+  }
+  return exit_code(explanation);
+}
+
+}  // namespace pipesim::app

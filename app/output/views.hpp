@@ -1,0 +1,56 @@
+// The ways to look at the end of a run, which all commands that simulate share.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "app/output/console.hpp"
+#include "models/explain/simulation.hpp"
+#include "models/graph/task_graph.hpp"
+#include "viz/draw/graphviz.hpp"
+#include "viz/text/text_report.hpp"
+
+namespace pipesim::app {
+
+/// What is asked for. A path `-` is standard output, where at most one thing goes; where nothing is
+/// said that is the report as text.
+struct Views {
+  bool quiet = false;     // something else goes to standard output
+  bool json = false;      // the report as data
+  bool stacks = false;    // where host threads stand
+  bool all = false;       // every wait, not only the cycle
+  bool timeline = false;  // in letters, below the report as text
+  std::optional<std::string> dot_path;
+  std::optional<std::string> html_path;      // the page
+  std::optional<std::string> schedule_path;  // the pipeline schedule as PyTorch's CSV
+  std::optional<std::string> log_path;       // the log of all ranks
+  std::optional<std::string> log_folder;     // a log for each rank
+  std::optional<std::string> trace_path;     // see write_trace
+
+  bool need_log() const { return log_path || log_folder; }
+  bool need_timeline() const { return timeline || trace_path || html_path; }
+};
+
+/// Writes what `views` asks for. `shown_path` is the file that the scenario came from. Returns the
+/// exit code of the run. Throws FileError.
+int show(const models::TaskGraph& graph, const models::Simulation& simulation,
+         const std::string& shown_path, const Views& views, const Console& console);
+
+/// What a report is made from that follows from the end of the run alone: no remedies, which are
+/// runs of their own, and nothing of the pipeline or of memory. `all`: with every wait, not only
+/// the cycle. Both must outlive it.
+viz::Report report_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
+                          bool all);
+
+/// The wait-for graph of the end for Graphviz.
+std::string dot_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
+                       bool all);
+
+/// The same as a picture. Throws viz::DrawingError.
+std::string drawing_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
+                           bool all, viz::PictureFormat format);
+
+/// The exit code that says how the run ended.
+int exit_code(const models::Explanation& explanation);
+
+}  // namespace pipesim::app

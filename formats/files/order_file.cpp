@@ -1,0 +1,124 @@
+#include "formats/files/order_file.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "formats/json_text.hpp"
+
+namespace pipesim::formats {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using models::Diagnostics;
+
+// Raised when a key changes its meaning or goes; new keys may come without.
+constexpr int kSchema = 1;
+
+constexpr const char* kHint = "order files are what 'pipesim check --order' writes";
+
+// In the order of sim::EventKind.
+constexpr std::array kEvents = {"op ends",   "collective ends", "round ends",
+                                "pair ends", "call ends",       "thread goes on"};
+
+std::optional<sim::Event> event_of(const Json& step) {
+  if (!step.is_object() || !step.contains("event") || !step.contains("id")) return std::nullopt;
+  const Json& name = step["event"];
+  const Json& id = step["id"];
+  if (!name.is_string() || !id.is_number_unsigned()) return std::nullopt;
+  const auto* const kind =
+      std::find(kEvents.begin(), kEvents.end(), name.get_ref<const std::string&>());
+  if (kind == kEvents.end() ||
+      id.get<std::uint64_t>() >= std::numeric_limits<std::uint32_t>::max()) {
+    return std::nullopt;
+  }
+  return sim::Event{static_cast<sim::EventKind>(kind - kEvents.begin()), id.get<std::uint32_t>()};
+}
+
+std::string text_of(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+// Names come from files that may hold anything.
+std::string quoted(const std::string& text) {
+  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string write_order(const SavedOrder& order) {
+  std::string text = fmt::format("{{\n  \"pipesim_order\": {},\n  \"scenario\": {},\n", kSchema,
+                                 quoted(order.scenario));
+  text += "  \"settings\": [";
+  const char* separator = "";
+  for (const auto& [name, value] : order.settings) {
+    text +=
+        fmt::format("{}{{\"name\": {}, \"value\": {}}}", separator, quoted(name), quoted(value));
+    separator = ", ";
+  }
+  text += fmt::format("],\n  \"count\": {},\n  \"steps\": [", order.steps.size());
+  separator = "\n    ";
+  for (const models::OrderStep& step : order.steps) {
+    text += fmt::format("{}{{\"event\": \"{}\", \"id\": {}, \"what\": {}}}", separator,
+                        kEvents[static_cast<std::size_t>(step.event.kind)], step.event.target,
+                        quoted(step.what));
+    separator = ",\n    ";
+  }
+  return text + "\n  ]\n}\n";
+}
+
+std::optional<SavedOrder> read_order(const std::string& text, Diagnostics& diagnostics) {
+  const auto refuse = [&](models::Place place, const std::string& message) {
+    diagnostics.error(place, message).notes.emplace_back(kHint);
+    return std::nullopt;
+  };
+  if (text.size() > kMostOrderBytes) {
+    return refuse({}, fmt::format("an order file has at most {} MiB", kMostOrderBytes >> 20));
+  }
+  Json json;
+  try {
+    json = Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    return refuse(place_of_byte(text, error.byte == 0 ? 0 : error.byte - 1),
+                  "this is no order file: it is no JSON, or a part of one");
+  } catch (const Json::out_of_range&) {
+    return refuse({}, "this is no order file: it has a number that is too large");
+  }
+  if (!json.is_object() || !json.contains("pipesim_order")) {
+    return refuse({1, 1}, "this is no order file: it has no 'pipesim_order'");
+  }
+  if (json["pipesim_order"] != kSchema) {
+    return refuse({1, 1}, fmt::format("this pipesim reads order files of schema {}, found {}",
+                                      kSchema, json["pipesim_order"].dump()));
+  }
+  if (!json.contains("steps") || !json["steps"].is_array()) {
+    return refuse({1, 1}, "this order file has no list of 'steps'");
+  }
+  if (!json.contains("count") || json["count"] != json["steps"].size()) {
+    return refuse({1, 1},
+                  "this order file is a part of one: it has not as many steps as its 'count' says");
+  }
+  SavedOrder order;
+  order.scenario = text_of(json, "scenario");
+  if (json.contains("settings") && json["settings"].is_array()) {
+    for (const Json& setting : json["settings"]) {
+      if (!setting.is_object()) continue;
+      order.settings.emplace_back(text_of(setting, "name"), text_of(setting, "value"));
+    }
+  }
+  for (const Json& step : json["steps"]) {
+    const std::optional<sim::Event> event = event_of(step);
+    if (!event) {
+      return refuse({1, 1}, fmt::format("step {} is no event of an order", order.steps.size() + 1));
+    }
+    order.steps.push_back({*event, text_of(step, "what")});
+  }
+  return order;
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,125 @@
+#include "formats/files/report_file.hpp"
+
+#include <charconv>
+#include <limits>
+#include <stdexcept>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace pipesim::formats {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using models::RunEndFigures;
+
+constexpr int kSchema = 1;  // that of viz/json/json_report.cpp
+
+// Thrown where a value is not what it should be, and caught in this file.
+class NoReport : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
+constexpr const char* kHint = "reports are what 'pipesim run --json' writes";
+
+const Json& value(const Json& json, const char* key) {
+  const auto found = json.is_object() ? json.find(key) : json.end();
+  if (!json.is_object() || found == json.end()) {
+    throw NoReport(fmt::format("this report has no '{}'", key));
+  }
+  return *found;
+}
+
+std::string text(const Json& json, const char* key) {
+  const Json& found = value(json, key);
+  if (!found.is_string()) throw NoReport(fmt::format("'{}' has to be a text", key));
+  return found.get<std::string>();
+}
+
+std::uint64_t natural(const Json& json, const char* key,
+                      std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
+  const Json& found = value(json, key);
+  if (!found.is_number_unsigned() || found.get<std::uint64_t>() > most) {
+    throw NoReport(fmt::format("'{}' has to be a number from 0 to {}", key, most));
+  }
+  return found.get<std::uint64_t>();
+}
+
+std::uint32_t small_number(const Json& json, const char* key) {
+  return static_cast<std::uint32_t>(natural(json, key, std::numeric_limits<std::uint32_t>::max()));
+}
+
+const Json& list(const Json& json, const char* key) {
+  const Json& found = value(json, key);
+  if (!found.is_array()) throw NoReport(fmt::format("'{}' has to be a list", key));
+  return found;
+}
+
+std::string party(const Json& json) {
+  if (json.contains("outside")) return "the outside";
+  const std::string rank = fmt::format("rank {}", small_number(json, "rank"));
+  if (!json.contains("op")) return rank;
+  return fmt::format("{} {}#{}", rank, text(json, "op"), small_number(json, "act"));
+}
+
+RunEndFigures figures(const Json& json) {
+  if (natural(json, "schema") != kSchema) {
+    throw NoReport(fmt::format("this pipesim reads reports of schema {}, found {}", kSchema,
+                               natural(json, "schema")));
+  }
+  RunEndFigures result;
+  result.verdict = text(json, "verdict");
+  result.cause = text(json, "cause");
+  result.time_ns =
+      static_cast<std::int64_t>(natural(json, "time_ns", std::numeric_limits<std::int64_t>::max()));
+  const std::string digits = text(json, "fingerprint");
+  const char* end = digits.data() + digits.size();
+  const auto [stop, problem] = std::from_chars(digits.data(), end, result.fingerprint, 16);
+  if (problem != std::errc() || stop != end) {
+    throw NoReport("a fingerprint has 16 hexadecimal digits");
+  }
+  result.acts_done = natural(value(json, "acts"), "done");
+  result.acts_expected = natural(value(json, "acts"), "expected");
+  for (const Json& wait : list(json, "cycle")) result.cycle.push_back(party(wait));
+  for (const Json& root : list(json, "roots")) result.roots.push_back(party(root));
+  for (const Json& rank : list(json, "ranks")) {
+    for (const Json& actor : list(rank, "actors")) {
+      result.counts.push_back({small_number(rank, "rank"), text(actor, "name"),
+                               small_number(actor, "done"), small_number(actor, "expected")});
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+RunFile run_file_kind(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  if (first == std::string::npos || text[first] != '{') return RunFile::kScenario;
+  constexpr std::size_t kBeginning = 1000;
+  const std::string beginning = text.substr(first, kBeginning);
+  if (beginning.find("\"pipesim_state\"") != std::string::npos) return RunFile::kState;
+  if (beginning.find("\"fingerprint\"") != std::string::npos) return RunFile::kReport;
+  return RunFile::kScenario;
+}
+
+std::optional<RunEndFigures> read_report(const std::string& text,
+                                         models::Diagnostics& diagnostics) {
+  if (text.size() > kMostReportBytes) {
+    diagnostics.error({}, fmt::format("a report has at most {} MiB", kMostReportBytes >> 20));
+    return std::nullopt;
+  }
+  try {
+    return figures(Json::parse(text));
+  } catch (const NoReport& problem) {
+    diagnostics.error({}, problem.what()).notes.emplace_back(kHint);
+  } catch (const Json::parse_error&) {
+    diagnostics.error({}, "this is no report of 'pipesim run --json': it is no JSON");
+  } catch (const Json::out_of_range&) {
+    diagnostics.error({}, "this is no report of 'pipesim run --json': a number is too large");
+  }
+  return std::nullopt;
+}
+
+}  // namespace pipesim::formats

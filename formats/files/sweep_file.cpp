@@ -1,0 +1,202 @@
+// JSON Lines: each line is an object. Lines are only ever added, and by one write each, so all but
+// the last are whole whatever happens to the process.
+#include "formats/files/sweep_file.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "models/measure/expectation.hpp"
+
+namespace pipesim::formats {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using models::CaseResult;
+
+// Raised when a key changes its meaning or goes; new keys may come without.
+constexpr int kSchema = 1;
+
+constexpr const char* kHint = "such files are what 'pipesim sweep -o' writes";
+
+// A line, also of texts that are no UTF-8.
+std::string line_of(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
+
+std::uint64_t from_hex(const std::string& text) {
+  std::uint64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, problem] = std::from_chars(text.data(), end, value, 16);
+  if (problem != std::errc() || stop != end || text.size() != 16)
+    throw std::invalid_argument("hex");
+  return value;
+}
+
+SweepHead head_of(const Json& json) {
+  SweepHead head;
+  head.made_by = json.at("made_by").get<std::string>();
+  head.path = json.at("path").get<std::string>();
+  head.name = json.at("name").get<std::string>();
+  head.scenario = from_hex(json.at("scenario").get<std::string>());
+  for (const Json& setting : json.at("settings")) {
+    head.settings.emplace_back(setting.at(0).get<std::string>(), setting.at(1).get<std::string>());
+  }
+  for (const Json& variable : json.at("variables")) {
+    head.grid.variables.push_back({variable.at("name").get<std::string>(),
+                                   variable.at("values").get<std::vector<std::string>>()});
+  }
+  head.grid.jitter = json.at("jitter").get<std::string>();
+  head.grid.seeds = json.at("seeds").get<std::uint64_t>();
+  head.grid.first_seed = json.at("first_seed").get<std::uint64_t>();
+  head.shard.index = json.at("shard").at(0).get<std::uint32_t>();
+  head.shard.count = json.at("shard").at(1).get<std::uint32_t>();
+  if (head.shard.index == 0 || head.shard.index > head.shard.count) {
+    throw std::invalid_argument("shard");
+  }
+  return head;
+}
+
+std::pair<std::uint64_t, CaseResult> case_of(const Json& json) {
+  CaseResult result;
+  const auto verdict = models::find_verdict(json.at("verdict").get<std::string>());
+  if (!verdict) throw std::invalid_argument("verdict");
+  result.verdict = *verdict;
+  result.time_ns = json.at("time_ns").get<std::int64_t>();
+  result.acts_done = json.at("acts").at(0).get<std::uint64_t>();
+  result.acts_expected = json.at("acts").at(1).get<std::uint64_t>();
+  result.fingerprint = from_hex(json.at("fingerprint").get<std::string>());
+  if (json.contains("peak_bytes")) result.peak_bytes = json["peak_bytes"].get<std::int64_t>();
+  if (json.contains("why")) result.why = json["why"].get<std::string>();
+  return {json.at("case").get<std::uint64_t>(), result};
+}
+
+class SweepReader {
+ public:
+  SweepReader(const std::string& text, models::Diagnostics& diagnostics)
+      : text_(text), diagnostics_(diagnostics) {}
+
+  std::optional<SweepFile> read() {
+    const std::size_t last = text_.rfind('\n');
+    file_.whole_bytes = last == std::string::npos ? 0 : last + 1;
+    if (file_.whole_bytes == 0) {
+      refuse(1, "this has no runs of a sweep: its first line is not there, or not whole");
+      return std::nullopt;
+    }
+    std::uint32_t number = 0;
+    for (std::size_t begin = 0; begin < file_.whole_bytes;) {
+      const std::size_t end = text_.find('\n', begin);
+      ++number;
+      if (!read_line(std::string_view(text_).substr(begin, end - begin), number)) {
+        return std::nullopt;
+      }
+      begin = end + 1;
+    }
+    return sorted() ? std::optional(std::move(file_)) : std::nullopt;
+  }
+
+ private:
+  bool refuse(std::uint32_t line, const std::string& message) {
+    diagnostics_.error({line, 1}, message).notes.emplace_back(kHint);
+    return false;
+  }
+
+  bool read_line(std::string_view line, std::uint32_t number) {
+    const Json json = Json::parse(line, nullptr, false);
+    const bool is_head = number == 1;
+    if (is_head && (!json.is_object() || !json.contains("pipesim_sweep"))) {
+      return refuse(1, "this has no runs of a sweep: it has no 'pipesim_sweep'");
+    }
+    if (is_head && json["pipesim_sweep"] != kSchema) {
+      return refuse(1, fmt::format("this pipesim reads sweeps of schema {}, found {}", kSchema,
+                                   json["pipesim_sweep"].dump()));
+    }
+    try {
+      if (is_head) {
+        file_.head = head_of(json);
+      } else {
+        file_.cases.push_back(case_of(json));
+      }
+    } catch (const std::exception&) {  // of the library, or ours
+      return refuse(number, is_head ? "this line does not say what the sweep is of"
+                                    : "this line is no run of a sweep");
+    }
+    return true;
+  }
+
+  // A run that is there twice has one result, or something is wrong.
+  bool sorted() {
+    auto& cases = file_.cases;
+    std::stable_sort(cases.begin(), cases.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::size_t i = 1; i < cases.size(); ++i) {
+      if (cases[i].first != cases[i - 1].first || cases[i].second == cases[i - 1].second) continue;
+      return refuse(1, fmt::format("it has two results of run {}, which differ", cases[i].first));
+    }
+    cases.erase(std::unique(cases.begin(), cases.end()), cases.end());
+    return true;
+  }
+
+  const std::string& text_;
+  models::Diagnostics& diagnostics_;
+  SweepFile file_;
+};
+
+}  // namespace
+
+bool SweepHead::same_sweep(const SweepHead& other) const {
+  return made_by == other.made_by && scenario == other.scenario && settings == other.settings &&
+         grid == other.grid && shard.count == other.shard.count;
+}
+
+// FNV-1a (Fowler, Noll, Vo 1991).
+std::uint64_t text_hash(const std::string& text) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return hash;
+}
+
+std::string sweep_head_line(const SweepHead& head) {
+  Json json = {
+      {"pipesim_sweep", kSchema}, {"made_by", head.made_by},        {"path", head.path},
+      {"name", head.name},        {"scenario", hex(head.scenario)}, {"settings", Json::array()}};
+  for (const auto& [name, value] : head.settings) {
+    json["settings"].push_back(Json::array({name, value}));
+  }
+  json["variables"] = Json::array();
+  for (const models::SweptVariable& variable : head.grid.variables) {
+    json["variables"].push_back({{"name", variable.name}, {"values", variable.values}});
+  }
+  json["jitter"] = head.grid.jitter;
+  json["seeds"] = head.grid.seeds;
+  json["first_seed"] = head.grid.first_seed;
+  json["shard"] = {head.shard.index, head.shard.count};
+  return line_of(json);
+}
+
+std::string sweep_case_line(std::uint64_t number, const CaseResult& result) {
+  Json json = {{"case", number},
+               {"verdict", models::verdict_name(result.verdict)},
+               {"time_ns", result.time_ns},
+               {"acts", {result.acts_done, result.acts_expected}},
+               {"fingerprint", hex(result.fingerprint)}};
+  if (result.peak_bytes) json["peak_bytes"] = *result.peak_bytes;
+  if (!result.why.empty()) json["why"] = result.why;
+  return line_of(json);
+}
+
+std::optional<SweepFile> read_sweep_file(const std::string& text,
+                                         models::Diagnostics& diagnostics) {
+  if (text.size() > kMostSweepBytes) {
+    diagnostics.error({}, fmt::format("a file of runs has at most {} GiB", kMostSweepBytes >> 30));
+    return std::nullopt;
+  }
+  return SweepReader(text, diagnostics).read();
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,34 @@
+// What the ops of a GOAL file are called.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "formats/goal/goal_reader.hpp"
+#include "models/graph/diagnostics.hpp"
+#include "sim/ids.hpp"
+
+namespace pipesim::formats {
+
+/// Finds out how the ops of a file are called, and where they stand. File and text must outlive it.
+class GoalNames {
+ public:
+  GoalNames(const GoalFile& file, std::string_view text);
+
+  /// Its label, or without one what it is and its line: "send@12".
+  std::string name(sim::ActorId op) const;
+
+  models::Place place(sim::ActorId op) const;
+
+  /// The statement without its label: "send 1024b to 1 tag 7".
+  std::string_view statement(sim::ActorId op) const;
+
+ private:
+  const GoalFile& file_;
+  std::string_view text_;
+  std::vector<std::uint32_t> lines_before_;  // each block of the text
+};
+
+}  // namespace pipesim::formats

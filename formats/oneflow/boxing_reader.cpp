@@ -1,0 +1,154 @@
+#include "formats/oneflow/boxing_reader.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace pipesim::formats {
+namespace {
+
+using models::LoggedBoxing;
+
+constexpr std::string_view kHeader =
+    "src_op_name,dst_op_name,src_parallel_desc,dst_parallel_desc,src_nd_sbp,dst_nd_sbp,lbi,dtype,"
+    "shape,builder,comment";
+constexpr std::size_t kFields = 11;
+
+// Nothing is quoted: commas within parentheses are a field's own. A comment is all that is left.
+std::vector<std::string_view> fields_of(std::string_view line) {
+  std::vector<std::string_view> fields;
+  std::size_t begin = 0;
+  int depth = 0;
+  for (std::size_t i = 0; i < line.size() && fields.size() + 1 < kFields; ++i) {
+    if (line[i] == '(') ++depth;
+    if (line[i] == ')') --depth;
+    if (line[i] != ',' || depth > 0) continue;
+    fields.push_back(line.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  fields.push_back(line.substr(begin));
+  return fields;
+}
+
+constexpr std::string_view kRoute = "Boxing route: ";
+constexpr std::string_view kShape = "Logical shape: ";
+constexpr std::string_view kSignatures = "Altered state of sbp: ";
+constexpr std::string_view kPlacements = "Altered state of placement: ";
+
+// What stands behind `mark` in the line; nothing where it has none.
+std::optional<std::string_view> behind(std::string_view line, std::string_view mark) {
+  const std::size_t found = line.find(mark);
+  if (found == std::string_view::npos) return std::nullopt;
+  return line.substr(found + mark.size());
+}
+
+// "a -> b -> c".
+std::vector<std::string> stations(std::string_view text) {
+  constexpr std::string_view kArrow = " -> ";
+  std::vector<std::string> result;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(kArrow, begin), text.size());
+    result.emplace_back(text.substr(begin, end - begin));
+    begin = end + kArrow.size();
+  }
+  return result;
+}
+
+/// Reads the lines that an eager boxing logs, four for each: route, shape, signatures, placements.
+class RouteReader {
+ public:
+  void read(std::string_view line, std::uint32_t number) {
+    if (const auto route = behind(line, kRoute)) {
+      route_ = stations(*route);
+      shape_.clear();
+      first_ = rows_.size();
+    } else if (const auto shape = behind(line, kShape)) {
+      shape_ = *shape;
+    } else if (const auto signatures = behind(line, kSignatures)) {
+      add(stations(*signatures), number);
+    } else if (const auto placements = behind(line, kPlacements)) {
+      const std::vector<std::string> where = stations(*placements);
+      for (std::size_t i = first_; i < rows_.size(); ++i) {
+        rows_[i].placement = where[std::min(i - first_ + 1, where.size() - 1)];
+      }
+    }
+  }
+
+  std::vector<LoggedBoxing> take() { return std::move(rows_); }
+
+ private:
+  // A row for each step of the way.
+  void add(const std::vector<std::string>& signatures, std::uint32_t number) {
+    for (std::size_t i = 1; i < signatures.size(); ++i) {
+      LoggedBoxing row;
+      row.line = number;
+      row.from = signatures[i - 1];
+      row.to = signatures[i];
+      row.shape = shape_;
+      if (!route_.empty()) row.builder = route_[std::min(i, route_.size()) - 1];
+      rows_.push_back(std::move(row));
+    }
+  }
+
+  std::vector<std::string> route_;
+  std::string shape_;
+  std::size_t first_ = 0;  // row of the boxing at hand
+  std::vector<LoggedBoxing> rows_;
+};
+
+std::vector<LoggedBoxing> read_routes(std::string_view text) {
+  RouteReader reader;
+  std::uint32_t number = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    reader.read(line, ++number);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return reader.take();
+}
+
+}  // namespace
+
+std::optional<std::vector<LoggedBoxing>> read_boxing(const std::string& text,
+                                                     models::Diagnostics& diagnostics) {
+  if (text.size() > kMostBoxingBytes) {
+    diagnostics.error({}, fmt::format("a boxing log has at most {} MiB", kMostBoxingBytes >> 20));
+    return std::nullopt;
+  }
+  if (text.find(kSignatures) != std::string::npos) return read_routes(text);
+  std::vector<LoggedBoxing> rows;
+  std::uint32_t number = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::string_view line = std::string_view(text).substr(begin, end - begin);
+    begin = end + 1;
+    ++number;
+    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
+    if (number == 1) {
+      if (line == kHeader) continue;
+      diagnostics.error({1, 1}, "this is no boxing log: its first line has other columns")
+          .notes.push_back(
+              fmt::format("they are {}; or it is a log with lines '{}...'", kHeader, kRoute));
+      return std::nullopt;
+    }
+    if (line.empty()) continue;
+    const std::vector<std::string_view> fields = fields_of(line);
+    if (fields.size() != kFields) {
+      diagnostics.error({number, 1},
+                        fmt::format("a row has {} fields, found {}", kFields, fields.size()));
+      return std::nullopt;
+    }
+    const auto field = [&](std::size_t i) { return std::string(fields[i]); };
+    rows.push_back(
+        {number, field(0), field(1), field(3), field(4), field(5), field(6), field(8), field(9)});
+  }
+  if (number > 0) return rows;
+  diagnostics.error({}, "this is no boxing log: it is empty");
+  return std::nullopt;
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,466 @@
+// Two passes, since actors refer to each other by name in any order: what each is by itself, what
+// each reads.
+#include "formats/scenario/actor_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "formats/scenario/cluster_reader.hpp"
+#include "formats/scenario/lookup.hpp"
+
+namespace pipesim::formats {
+
+using models::ActorTemplate;
+using models::Expr;
+using models::kNoIndex;
+using models::Place;
+using models::ReadTemplate;
+using models::RegisterTemplate;
+
+void ActorReader::read(const YamlValue& actors) {
+  const std::vector<YamlValue::Entry> entries = named_entries(actors, "'actors'", diagnostics());
+  graph_.actors.reserve(entries.size());
+  pending_.reserve(entries.size());
+  for (const YamlValue::Entry& entry : entries) {
+    if (!values_.keep(graph_.ranks, entry.key.place())) return;
+    MapReader map(entry.value, "an actor", diagnostics());
+    if (!exists(map)) {
+      left_out_.emplace_back(entry.key.text());
+      continue;
+    }
+    by_name_.emplace(entry.key.text(), static_cast<std::uint32_t>(graph_.actors.size()));
+    ActorTemplate& actor = graph_.actors.emplace_back();
+    actor.name = entry.key.text();
+    actor.place = entry.key.place();
+    read_actor(map, actor, pending_.emplace_back());
+    map.finish();
+  }
+  for (std::uint32_t i = 0; i < graph_.actors.size(); ++i) {
+    read_reads(i, pending_[i].reads, false);
+    read_reads(i, pending_[i].after, true);
+  }
+}
+
+bool ActorReader::exists(MapReader& map) const {
+  const std::optional<YamlValue> when = map.take("when");
+  return !when || values_.truth(*when).value_or(true);
+}
+
+void ActorReader::take_expr(MapReader& map, const char* key, ValueType type, Expr& target) {
+  const std::optional<YamlValue> value = map.take(key);
+  if (!value) return;
+  if (std::optional<Expr> found = values_.expr(*value, type)) target = std::move(*found);
+}
+
+void ActorReader::take_truth(MapReader& map, const char* key, bool& target) {
+  const std::optional<YamlValue> value = map.take(key);
+  if (value) target = values_.truth(*value).value_or(target);
+}
+
+void ActorReader::read_actor(MapReader& map, ActorTemplate& actor, Pending& pending) {
+  map.take_text("about");  // for the reader of the file
+  actor.on = models::RankSet::range(0, graph_.ranks);
+  if (const auto on = map.take("on")) actor.on = values_.rank_set(*on).value_or(actor.on);
+  RegisterTemplate out;
+  out.place = actor.place;
+  actor.registers.push_back(out);
+  if (const auto registers = map.take("registers")) {
+    for (const YamlValue::Entry& entry : named_entries(*registers, "'registers'", diagnostics())) {
+      RegisterTemplate reg;
+      reg.name = entry.key.text();
+      reg.place = entry.key.place();
+      if (reg.name != "out") actor.registers.push_back(std::move(reg));
+    }
+  }
+  read_kind(map, actor, pending);
+  read_registers(map, actor);
+  read_stream(map, actor);
+  if (const auto collective = map.take("collective")) {
+    const std::optional<YamlValue> picked = values_.resolved(*collective);
+    if (picked && !picked->is_null()) read_collective(*picked, actor);
+  }
+  read_behaviour(map, actor);
+  read_input(map, actor);
+  pending.reads = map.take("reads");
+  pending.after = map.take("after");
+}
+
+void ActorReader::read_kind(MapReader& map, ActorTemplate& actor, Pending& pending) {
+  const std::optional<YamlValue> kind_value = map.take("kind");
+  const std::optional<YamlValue> times = map.take("times");
+  if (defaults_.immediate) actor.immediate = *defaults_.immediate;
+  if (defaults_.blocking) actor.blocking = *defaults_.blocking;
+  const models::ActorKind* kind = nullptr;
+  if (kind_value) {
+    std::vector<std::string> names;
+    for (const models::ActorKind& known : models::actor_kinds()) names.emplace_back(known.name);
+    const std::optional<std::string> name = values_.word(*kind_value);
+    if (!name) return;
+    kind = models::find_actor_kind(*name);
+    if (kind == nullptr) {
+      models::Diagnostic& error = diagnostics().error(
+          kind_value->place(), fmt::format("there is no kind of actor '{}'", *name));
+      models::suggest_name(error, *name, names);
+      if (error.notes.empty()) {
+        error.notes.push_back(fmt::format("the kinds are {}", fmt::join(names, ", ")));
+      }
+      return;
+    }
+    pending.kind = kind;
+  }
+  const bool has_rate = kind != nullptr && kind->rate != models::Rate::kOneToOne;
+  if (times) {
+    if (const auto found = values_.expr(*times, ValueType::kNumber)) pending.times = *found;
+    if (!has_rate) {
+      diagnostics()
+          .error(times->place(), "'times' has no meaning here: this actor acts once per input")
+          .notes.emplace_back(
+              "'times' goes with the kinds repeat, unpack, accumulate, pack, acc_tick");
+    }
+  } else if (has_rate) {
+    diagnostics().error(kind_value->place(),
+                        fmt::format("the kind '{}' needs the key 'times'", kind->name));
+  }
+  if (kind == nullptr) return;
+  models::apply_kind(*kind, pending.times, actor);
+  if (kind->waits_for_input) {
+    actor.input.emplace();
+    actor.input->items = Expr::constant(0);
+  }
+}
+
+void ActorReader::read_stream(MapReader& map, ActorTemplate& actor) {
+  if (const auto value = map.take("stream")) {
+    const std::optional<std::string> name = values_.word(*value);
+    if (!name) return;
+    actor.stream = index_of(graph_.streams, *name);
+    if (actor.stream == kNoIndex && open_streams_) {
+      models::HostThread thread;
+      thread.name = *name;
+      thread.place = value->place();
+      models::StreamTemplate stream;
+      stream.name = *name;
+      stream.place = value->place();
+      stream.launch_queue = graph_.launch_queue;
+      stream.thread = index_of(graph_.threads, *name);
+      if (stream.thread == kNoIndex) {
+        stream.thread = static_cast<std::uint32_t>(graph_.threads.size());
+        graph_.threads.push_back(std::move(thread));
+      }
+      actor.stream = static_cast<std::uint32_t>(graph_.streams.size());
+      graph_.streams.push_back(std::move(stream));
+    } else if (actor.stream == kNoIndex) {
+      models::Diagnostic& error =
+          diagnostics().error(value->place(), fmt::format("there is no stream '{}'", *name));
+      models::suggest_name(error, *name, names_of(graph_.streams));
+      error.notes.emplace_back("the scenario lists its streams under 'streams'");
+    }
+  }
+  if (const auto value = map.take("thread")) {
+    const std::optional<std::string> name = values_.word(*value);
+    if (!name) return;
+    actor.thread = index_of(graph_.threads, *name);
+    if (actor.thread != kNoIndex) return;
+    models::Diagnostic& error =
+        diagnostics().error(value->place(), fmt::format("there is no host thread '{}'", *name));
+    models::suggest_name(error, *name, names_of(graph_.threads));
+  }
+}
+
+void ActorReader::read_behaviour(MapReader& map, ActorTemplate& actor) {
+  if (const auto takes = map.take("takes")) {
+    actor.takes = values_.expr(*takes, ValueType::kTime).value_or(actor.takes);
+    if (actor.collective) actor.collective->timed = false;
+  }
+  actor.launch_overhead = defaults_.launch_overhead;
+  take_expr(map, "launch_overhead", ValueType::kTime, actor.launch_overhead);
+  if (const auto source = map.take("source"))
+    actor.acts = values_.expr(*source, ValueType::kNumber);
+  // Since OneFlow's #7924 what follows a collective waits for its end, also on the same thread.
+  if (actor.collective && !defaults_.immediate) actor.immediate = false;
+  if (const auto messages = map.take("messages")) {
+    const auto when = values_.one_of(*messages, {"immediate", "gated"});
+    if (when) actor.immediate = *when == "immediate";
+  }
+  take_truth(map, "blocking", actor.blocking);
+  take_truth(map, "in_place", actor.in_place);
+  if (const auto phase = map.take("phase")) {
+    const std::optional<std::string> name = values_.word(*phase);
+    if (!name) return;
+    const auto found = std::find(graph_.phases.begin(), graph_.phases.end(), *name);
+    actor.phase = static_cast<std::uint32_t>(found - graph_.phases.begin());
+    if (found == graph_.phases.end()) graph_.phases.push_back(*name);
+  }
+}
+
+void ActorReader::read_input(MapReader& map, ActorTemplate& actor) {
+  const std::optional<YamlValue> value = map.take("waits_for_input");
+  if (value) {
+    actor.input.emplace();
+    MapReader input(*value, "'waits_for_input'", diagnostics());
+    if (const auto items = input.require("items")) {
+      const auto found = values_.expr(*items, ValueType::kNumber);
+      if (found) actor.input->items = *found;
+    }
+    take_expr(input, "first", ValueType::kTime, actor.input->first);
+    take_expr(input, "every", ValueType::kTime, actor.input->every);
+    input.finish();
+  } else if (actor.input) {
+    diagnostics()
+        .error(actor.place, fmt::format("'{}' waits for input: say how much comes", actor.name))
+        .notes.emplace_back(
+            "add 'waits_for_input: {items: 4}', with 'first' and 'every' if it comes late");
+  }
+  if (actor.input && !actor.acts) {
+    diagnostics()
+        .error(actor.place,
+               fmt::format("'{}' waits for input: say how often it is to act", actor.name))
+        .notes.emplace_back("add 'source: N'");
+  }
+}
+
+void ActorReader::read_collective(const YamlValue& value, ActorTemplate& actor) {
+  MapReader map(value, "a collective", diagnostics());
+  models::CollectiveTemplate collective;
+  collective.place = value.place();
+  for (const std::string& operation : operations()) {
+    const std::optional<YamlValue> group = map.take(operation);
+    if (!group) continue;
+    if (!collective.operation.empty()) {
+      diagnostics().error(group->place(), fmt::format("a collective is one operation, and this is "
+                                                      "'{}' already",
+                                                      collective.operation));
+      continue;
+    }
+    collective.operation = operation;
+    collective.group = find_group(*group);
+  }
+  if (const auto bytes = map.take("bytes")) {
+    collective.bytes = values_.constant(*bytes, ValueType::kBytes).value_or(0);
+    collective.timed = graph_.cluster.has_value();
+  }
+  if (collective.operation == "barrier") collective.timed = graph_.cluster.has_value();
+  if (const auto algorithm = map.take("algorithm")) {
+    collective.algorithm = read_algorithm(*algorithm, values_);
+  }
+  if (const auto name = map.take("communicator")) {
+    const std::optional<std::string> word = values_.word(*name);
+    if (word) collective.communicator = index_of(graph_.communicators, *word);
+    if (word && collective.communicator == kNoIndex) {
+      models::Diagnostic& error =
+          diagnostics().error(name->place(), fmt::format("there is no communicator '{}'", *word));
+      models::suggest_name(error, *word, names_of(graph_.communicators));
+    } else if (word && graph_.communicators[collective.communicator].group != collective.group) {
+      diagnostics().error(name->place(),
+                          fmt::format("communicator '{}' is of another group", *word));
+    }
+  }
+  map.finish();
+  if (collective.operation.empty()) {
+    diagnostics()
+        .error(collective.place, "a collective needs its operation and group")
+        .notes.push_back(fmt::format("for example {{all_gather: tp}}; the operations are {}",
+                                     fmt::join(operations(), ", ")));
+  } else if (collective.group != kNoIndex) {
+    actor.collective = std::move(collective);
+  }
+}
+
+std::uint32_t ActorReader::find_group(const YamlValue& value) const {
+  const std::optional<std::string> name = values_.word(value);
+  if (!name) return kNoIndex;
+  const std::uint32_t group = index_of(graph_.groups, *name);
+  if (group == kNoIndex) {
+    models::Diagnostic& error =
+        diagnostics().error(value.place(), fmt::format("there is no group '{}'", *name));
+    models::suggest_name(error, *name, names_of(graph_.groups));
+  }
+  return group;
+}
+
+void ActorReader::read_registers(MapReader& map, ActorTemplate& actor) {
+  RegisterTemplate& out = actor.registers.front();
+  if (const auto slots = map.take("slots")) {
+    if (const auto found = values_.expr(*slots, ValueType::kNumber)) {
+      out.slots = *found;
+      out.place = slots->place();
+    }
+  }
+  if (const auto bytes = map.take("bytes")) out.bytes = values_.expr(*bytes, ValueType::kBytes);
+  if (const auto carries = map.take("carries")) out.carries = read_tensors(*carries);
+  const std::optional<YamlValue> registers = map.take("registers");
+  if (!registers || !registers->is_map()) return;
+  for (const YamlValue::Entry& entry : registers->entries()) {
+    const std::uint32_t index = index_of(actor.registers, entry.key.text());
+    if (index == kNoIndex) continue;
+    RegisterTemplate& reg = actor.registers[index];
+    MapReader fields(entry.value, "a register", diagnostics());
+    const bool twice = fields.has("slots") || fields.has("bytes") || fields.has("carries");
+    if (index == 0 && twice) {
+      diagnostics()
+          .error(entry.key.place(), "'out' is the register that every actor has")
+          .notes.emplace_back(
+              "its credits, size and tensors are the actor's own keys 'slots', 'bytes' and "
+              "'carries'");
+      continue;
+    }
+    take_expr(fields, "slots", ValueType::kNumber, reg.slots);
+    take_truth(fields, "control", reg.control);
+    take_expr(fields, "every", ValueType::kNumber, reg.acts_per_slot);
+    take_expr(fields, "drain_every", ValueType::kNumber, reg.drain_every);
+    if (const auto bytes = fields.take("bytes")) {
+      reg.bytes = values_.expr(*bytes, ValueType::kBytes);
+    }
+    if (const auto carries = fields.take("carries")) reg.carries = read_tensors(*carries);
+    fields.finish();
+  }
+}
+
+std::vector<std::string> ActorReader::read_tensors(const YamlValue& value) const {
+  std::vector<std::string> names;
+  const std::optional<YamlValue> picked = values_.resolved(value);
+  if (!picked || picked->is_null()) return names;
+  if (!picked->is_list()) {
+    diagnostics().error(picked->place(),
+                        fmt::format("tensors are a list of names, found {}", picked->described()));
+    return names;
+  }
+  for (const YamlValue& item : picked->items()) {
+    const std::optional<std::string> name = values_.word(item);
+    if (!name) continue;
+    if (std::find(names.begin(), names.end(), *name) != names.end()) {
+      diagnostics().error(item.place(), fmt::format("the tensor '{}' stands here twice", *name));
+    }
+    names.push_back(*name);
+  }
+  return names;
+}
+
+// ---------------------------------------------------------------------------------------------
+// What an actor reads
+
+void ActorReader::read_reads(std::uint32_t index, const std::optional<YamlValue>& value,
+                             bool control) {
+  if (!value) return;
+  const std::optional<YamlValue> picked = values_.resolved(*value);
+  if (!picked || picked->is_null()) return;
+  if (!picked->is_list()) {
+    diagnostics().error(
+        picked->place(),
+        fmt::format("'{}' is a list, found {}", control ? "after" : "reads", picked->described()));
+    return;
+  }
+  for (const YamlValue& item : picked->items()) read_read(index, item, control);
+}
+
+void ActorReader::read_read(std::uint32_t index, const YamlValue& value, bool control) {
+  const std::optional<YamlValue> picked = values_.resolved(value);
+  if (!picked || picked->is_null()) return;
+  const ActorTemplate& actor = graph_.actors[index];
+  const Pending& pending = pending_[index];
+  ReadTemplate read;
+  read.place = picked->place();
+  if (!values_.keep(actor.on.size(), read.place)) return;
+  read.on = actor.on;
+  const models::ActorKind* kind = pending.kind;
+  if (kind != nullptr) read.acts_per_slot = models::acts_per_read(*kind, pending.times);
+  std::string from;
+  std::string reg;
+  if (picked->is_map()) {
+    if (!read_long_read(*picked, read, from, reg)) return;
+  } else {
+    const std::optional<std::string> name = values_.word(*picked);
+    if (!name) return;
+    from = *name;
+  }
+  if (!find_register(from, reg, read.place, read)) return;
+  const bool is_control = graph_.actors[read.actor].registers[read.reg].control;
+  if (is_control != control) {
+    diagnostics()
+        .error(read.place,
+               fmt::format("'{}' is a {} register", from, is_control ? "control" : "data"))
+        .notes.emplace_back(is_control ? "list it under 'after'" : "list it under 'reads'");
+    return;
+  }
+  if (!control && kind != nullptr && kind->control_only) {
+    diagnostics().error(read.place, fmt::format("the kind '{}' reads no data", kind->name));
+    return;
+  }
+  graph_.actors[index].reads.push_back(std::move(read));
+}
+
+// False where the read is not there at all, or cannot be understood.
+bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std::string& from,
+                                 std::string& reg) {
+  MapReader map(value, "what is read", diagnostics());
+  const std::optional<YamlValue> when = map.take("when");
+  const std::optional<YamlValue> name = map.require("from");
+  if (const auto on = map.take("on")) {
+    const std::optional<models::RankSet> ranks = values_.rank_set(*on);
+    if (ranks) {
+      std::vector<std::uint32_t> both;
+      std::set_intersection(ranks->begin(), ranks->end(), read.on.begin(), read.on.end(),
+                            std::back_inserter(both));
+      read.on = models::RankSet(std::move(both));
+    }
+  }
+  if (const auto rank = map.take("rank")) read.rank = values_.expr(*rank, ValueType::kNumber);
+  if (const auto group = map.take("each")) read.group = find_group(*group);
+  take_expr(map, "per", ValueType::kNumber, read.acts_per_slot);
+  if (const auto needs = map.take("needs")) read.needs = read_tensors(*needs);
+  if (const auto name_of_register = map.take("register")) {
+    reg = values_.word(*name_of_register).value_or("");
+  }
+  map.finish();
+  if (read.rank && read.group != kNoIndex) {
+    diagnostics().error(value.place(), "'rank' and 'each' say two different things");
+  }
+  if (!name || (when && !values_.truth(*when).value_or(true))) return false;
+  const std::optional<std::string> word = values_.word(*name);
+  if (word) from = *word;
+  return word.has_value();
+}
+
+std::uint32_t ActorReader::find_actor(const std::string& name) const {
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? kNoIndex : found->second;
+}
+
+// `actor` is its register 'out', `actor.register` another; or the register is told apart, as
+// `given`.
+bool ActorReader::find_register(const std::string& name, const std::string& given, Place place,
+                                ReadTemplate& read) {
+  read.actor = find_actor(name);
+  if (read.actor != kNoIndex && given.empty()) return true;
+  const std::size_t dot = given.empty() ? name.rfind('.') : std::string::npos;
+  const std::string actor_name = name.substr(0, dot);
+  if (dot != std::string::npos) read.actor = find_actor(actor_name);
+  if (read.actor == kNoIndex) {
+    const bool left_out =
+        std::find(left_out_.begin(), left_out_.end(), actor_name) != left_out_.end();
+    models::Diagnostic& error = diagnostics().error(
+        place, left_out ? fmt::format("the actor '{}' is not there: its 'when' is off", actor_name)
+                        : fmt::format("there is no actor '{}'", actor_name));
+    if (left_out) {
+      error.notes.push_back(
+          fmt::format("give this the same condition: {{from: {}, when: ...}}", name));
+    } else {
+      models::suggest_name(error, actor_name, names_of(graph_.actors));
+    }
+    return false;
+  }
+  const ActorTemplate& actor = graph_.actors[read.actor];
+  const std::string reg = given.empty() ? name.substr(dot + 1) : given;
+  read.reg = index_of(actor.registers, reg);
+  if (read.reg != kNoIndex) return true;
+  models::Diagnostic& error =
+      diagnostics().error(place, fmt::format("'{}' has no register '{}'", actor.name, reg));
+  models::suggest_name(error, reg, names_of(actor.registers));
+  return false;
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,73 @@
+// The `actors:` of a scenario.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "formats/yaml/map_reader.hpp"
+#include "formats/yaml/value_reader.hpp"
+#include "formats/yaml/yaml_document.hpp"
+#include "models/graph/actor_kinds.hpp"
+#include "models/graph/task_graph.hpp"
+
+namespace pipesim::formats {
+
+/// What actors are like unless they say otherwise: the scenario's `defaults:`.
+struct ActorDefaults {
+  models::Expr launch_overhead;
+  std::optional<bool> immediate;
+  std::optional<bool> blocking;
+};
+
+/// Reads `actors:` into `graph`, whose ranks, groups, threads, streams and communicators are
+/// there. Where `open_streams` is set, the scenario declares no streams, and those that actors
+/// name come into being, each with a thread of its name.
+class ActorReader {
+ public:
+  ActorReader(const ValueReader& values, const ActorDefaults& defaults, bool open_streams,
+              models::TaskGraph& graph)
+      : values_(values), defaults_(defaults), open_streams_(open_streams), graph_(graph) {}
+
+  void read(const YamlValue& actors);
+
+ private:
+  // What an actor reads can be found once all actors are there.
+  struct Pending {
+    std::optional<YamlValue> reads;
+    std::optional<YamlValue> after;
+    const models::ActorKind* kind = nullptr;
+    models::Expr times = models::Expr::constant(1);
+  };
+
+  bool exists(MapReader& map) const;
+  void read_actor(MapReader& map, models::ActorTemplate& actor, Pending& pending);
+  void read_kind(MapReader& map, models::ActorTemplate& actor, Pending& pending);
+  void read_stream(MapReader& map, models::ActorTemplate& actor);
+  void read_behaviour(MapReader& map, models::ActorTemplate& actor);
+  void read_input(MapReader& map, models::ActorTemplate& actor);
+  void read_collective(const YamlValue& value, models::ActorTemplate& actor);
+  void read_registers(MapReader& map, models::ActorTemplate& actor);
+  std::vector<std::string> read_tensors(const YamlValue& value) const;
+  void read_reads(std::uint32_t index, const std::optional<YamlValue>& value, bool control);
+  void read_read(std::uint32_t index, const YamlValue& value, bool control);
+  bool read_long_read(const YamlValue& value, models::ReadTemplate& read, std::string& from,
+                      std::string& reg);
+  bool find_register(const std::string& name, const std::string& given, models::Place place,
+                     models::ReadTemplate& read);
+  void take_expr(MapReader& map, const char* key, ValueType type, models::Expr& target);
+  void take_truth(MapReader& map, const char* key, bool& target);
+  std::uint32_t find_actor(const std::string& name) const;
+  std::uint32_t find_group(const YamlValue& value) const;
+  models::Diagnostics& diagnostics() const { return values_.diagnostics(); }
+
+  const ValueReader& values_;
+  const ActorDefaults& defaults_;
+  bool open_streams_;
+  models::TaskGraph& graph_;
+  std::vector<Pending> pending_;                  // beside graph_.actors
+  std::map<std::string, std::uint32_t> by_name_;  // in graph_.actors
+  std::vector<std::string> left_out_;             // whose `when` is off
+};
+
+}  // namespace pipesim::formats

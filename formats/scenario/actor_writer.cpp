@@ -1,0 +1,194 @@
+// What an actor's kind says is not said again: each actor is compared with one of its kind of which
+// nothing else is known.
+#include "formats/scenario/actor_writer.hpp"
+
+#include <string>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "formats/scenario/lookup.hpp"
+#include "formats/yaml/value_writer.hpp"
+#include "models/graph/actor_kinds.hpp"
+
+namespace pipesim::formats {
+namespace {
+
+using models::ActorTemplate;
+using models::Expr;
+using models::kNoIndex;
+using models::ReadTemplate;
+using models::RegisterTemplate;
+
+class ActorWriter {
+ public:
+  ActorWriter(const models::TaskGraph& graph, const ActorTemplate& actor)
+      : graph_(graph), actor_(actor) {
+    plain_.registers.assign(actor.registers.size(), RegisterTemplate());
+    kind_ = models::find_actor_kind(actor.kind);
+    if (kind_ != nullptr) models::apply_kind(*kind_, actor.times, plain_);
+    if (actor.collective) plain_.immediate = false;
+  }
+
+  YamlNode run();
+
+ private:
+  void add_place();
+  void add_work();
+  void add_collective();
+  void add_registers();
+  void add_reads(const char* key, bool control);
+  YamlNode read(const ReadTemplate& read) const;
+  void add_if(const char* key, const Expr& found, const Expr& usual, ValueType type) {
+    if (found != usual) map_.add(key, expression(found, type));
+  }
+
+  const models::TaskGraph& graph_;
+  const ActorTemplate& actor_;
+  const models::ActorKind* kind_ = nullptr;
+  ActorTemplate plain_;  // what the reader makes of one that says no more than its kind
+  YamlNode map_ = YamlNode::map();
+};
+
+YamlNode tensors(const std::vector<std::string>& names) {
+  YamlNode list = YamlNode::list();
+  for (const std::string& name : names) list.add(YamlNode::text(name));
+  return list;
+}
+
+YamlNode ActorWriter::run() {
+  add_place();
+  add_work();
+  add_collective();
+  add_registers();
+  add_reads("reads", false);
+  add_reads("after", true);
+  return std::move(map_);
+}
+
+void ActorWriter::add_place() {
+  if (actor_.on != models::RankSet::range(0, graph_.ranks)) {
+    map_.add("on", ranks(actor_.on, graph_.ranks));
+  }
+  if (kind_ != nullptr) map_.add("kind", YamlNode::text(actor_.kind));
+  if (kind_ != nullptr && kind_->rate != models::Rate::kOneToOne) {
+    map_.add("times", expression(actor_.times, ValueType::kNumber));
+  }
+  if (actor_.phase != kNoIndex) map_.add("phase", YamlNode::text(graph_.phases[actor_.phase]));
+  if (actor_.stream != kNoIndex) {
+    map_.add("stream", YamlNode::text(graph_.streams[actor_.stream].name));
+  }
+  if (actor_.thread != kNoIndex) {
+    map_.add("thread", YamlNode::text(graph_.threads[actor_.thread].name));
+  }
+}
+
+void ActorWriter::add_work() {
+  // With a cluster a collective that says no time may get one from its bytes.
+  const bool could_be_timed =
+      graph_.cluster && actor_.collective && !actor_.collective->timed &&
+      (actor_.collective->bytes != 0 || actor_.collective->operation == "barrier");
+  if (actor_.takes != Expr() || could_be_timed) {
+    map_.add("takes", expression(actor_.takes, ValueType::kTime));
+  }
+  add_if("launch_overhead", actor_.launch_overhead, Expr(), ValueType::kTime);
+  if (actor_.acts) map_.add("source", expression(*actor_.acts, ValueType::kNumber));
+  if (actor_.immediate != plain_.immediate) {
+    map_.add("messages", YamlNode::text(actor_.immediate ? "immediate" : "gated"));
+  }
+  if (actor_.blocking != plain_.blocking) map_.add("blocking", truth(actor_.blocking));
+  if (actor_.in_place) map_.add("in_place", truth(true));
+  if (actor_.input) {
+    YamlNode input = YamlNode::map();
+    input.add("items", expression(actor_.input->items, ValueType::kNumber));
+    if (actor_.input->first != Expr()) {
+      input.add("first", expression(actor_.input->first, ValueType::kTime));
+    }
+    if (actor_.input->every != Expr()) {
+      input.add("every", expression(actor_.input->every, ValueType::kTime));
+    }
+    map_.add("waits_for_input", std::move(input));
+  }
+}
+
+void ActorWriter::add_collective() {
+  if (!actor_.collective) return;
+  const models::CollectiveTemplate& from = *actor_.collective;
+  YamlNode map = YamlNode::map();
+  map.add(from.operation, YamlNode::text(graph_.groups[from.group].name));
+  if (from.bytes != 0 || (from.timed && from.operation != "barrier")) {
+    map.add("bytes", bytes(from.bytes));
+  }
+  if (from.communicator != kNoIndex) {
+    map.add("communicator", YamlNode::text(graph_.communicators[from.communicator].name));
+  }
+  if (from.algorithm) map.add("algorithm", YamlNode::text(algorithm_name(*from.algorithm)));
+  map_.add("collective", std::move(map));
+}
+
+// Credits, size and tensors of `out` are keys of the actor.
+void ActorWriter::add_registers() {
+  YamlNode map = YamlNode::map();
+  for (std::size_t i = 0; i < actor_.registers.size(); ++i) {
+    const RegisterTemplate& reg = actor_.registers[i];
+    const RegisterTemplate& usual = plain_.registers[i];
+    YamlNode fields = YamlNode::map();
+    YamlNode& slots = i == 0 ? map_ : fields;
+    if (reg.slots != usual.slots) slots.add("slots", expression(reg.slots, ValueType::kNumber));
+    if (reg.bytes) slots.add("bytes", expression(*reg.bytes, ValueType::kBytes));
+    if (!reg.carries.empty()) slots.add("carries", tensors(reg.carries));
+    if (reg.control) fields.add("control", truth(true));
+    if (reg.acts_per_slot != usual.acts_per_slot) {
+      fields.add("every", expression(reg.acts_per_slot, ValueType::kNumber));
+    }
+    if (reg.drain_every != usual.drain_every) {
+      fields.add("drain_every", expression(reg.drain_every, ValueType::kNumber));
+    }
+    if (i > 0 || !fields.empty()) map.add(reg.name, std::move(fields));
+  }
+  if (!map.empty()) map_.add("registers", std::move(map));
+}
+
+void ActorWriter::add_reads(const char* key, bool control) {
+  YamlNode list = YamlNode::list();
+  for (const ReadTemplate& each : actor_.reads) {
+    if (graph_.actors[each.actor].registers[each.reg].control == control) list.add(read(each));
+  }
+  if (!list.empty()) map_.add(key, std::move(list));
+}
+
+YamlNode ActorWriter::read(const ReadTemplate& read) const {
+  const ActorTemplate& producer = graph_.actors[read.actor];
+  const RegisterTemplate& reg = producer.registers[read.reg];
+  YamlNode map = YamlNode::map();
+  std::string name = producer.name;
+  // A name with a dot is that of an actor first.
+  const std::string dotted = fmt::format("{}.{}", producer.name, reg.name);
+  const bool ambiguous =
+      reg.name.find('.') != std::string::npos || index_of(graph_.actors, dotted) != kNoIndex;
+  if (read.reg != 0 && !ambiguous) name = dotted;
+  map.add("from", YamlNode::text(name));
+  if (read.reg != 0 && ambiguous) map.add("register", YamlNode::text(reg.name));
+  if (read.on != actor_.on) map.add("on", ranks(read.on, graph_.ranks));
+  if (read.rank) map.add("rank", expression(*read.rank, ValueType::kNumber));
+  if (read.group != kNoIndex) map.add("each", YamlNode::text(graph_.groups[read.group].name));
+  const Expr per =
+      kind_ == nullptr ? Expr::constant(1) : models::acts_per_read(*kind_, actor_.times);
+  if (read.acts_per_slot != per) {
+    map.add("per", expression(read.acts_per_slot, ValueType::kNumber));
+  }
+  if (read.needs) map.add("needs", tensors(*read.needs));
+  return map.size() == 1 ? YamlNode::text(name) : map;
+}
+
+}  // namespace
+
+YamlNode write_actors(const models::TaskGraph& graph) {
+  YamlNode map = YamlNode::map();
+  for (const ActorTemplate& actor : graph.actors) {
+    if (!actor.step) map.add(actor.name, ActorWriter(graph, actor).run());
+  }
+  return map;
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,28 @@
+// The `cluster:` of a scenario, and what else names its links.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "formats/yaml/value_reader.hpp"
+#include "formats/yaml/yaml_document.hpp"
+#include "models/graph/cluster.hpp"
+
+namespace pipesim::formats {
+
+/// Reads the value of `cluster:` for a job of `ranks` ranks. Nothing where it is nothing (`~`), or
+/// has mistakes, which are reported. All that is left out has a default, see
+/// docs/scenario-format.md.
+std::optional<models::Cluster> read_cluster(const YamlValue& value, const ValueReader& values,
+                                            std::uint32_t ranks);
+
+/// Reads a list of link classes, or one, as indices in the links of `cluster`. Without a cluster
+/// only the names are checked, and nothing comes out.
+std::vector<std::uint32_t> read_links_of(const YamlValue& value, const ValueReader& values,
+                                         const models::Cluster* cluster);
+
+/// Reads `ring`, `tree` or `direct`.
+std::optional<models::Algorithm> read_algorithm(const YamlValue& value, const ValueReader& values);
+
+}  // namespace pipesim::formats

@@ -1,0 +1,304 @@
+#include "formats/scenario/fault_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "formats/scenario/lookup.hpp"
+#include "formats/yaml/map_reader.hpp"
+
+namespace pipesim::formats {
+namespace {
+
+using models::Faults;
+using models::kNoIndex;
+
+constexpr std::int64_t kMostSlower = 1'000'000;
+
+class FaultReader {
+ public:
+  FaultReader(const ValueReader& values, models::TaskGraph& graph)
+      : values_(values), graph_(graph), diagnostics_(values.diagnostics()) {}
+
+  void read(const YamlValue& value);
+
+ private:
+  void read_fault(const YamlValue& value);
+  void read_rank_fault(MapReader& map, const YamlValue& ranks);
+  bool read_act(const YamlValue& value, models::RankFault& fault);
+  void read_link_fault(MapReader& map, const YamlValue& link);
+  void read_port_fault(MapReader& map, const YamlValue& port);
+  void read_denied_fault(MapReader& map, const YamlValue& communicator);
+  std::int64_t take_time(MapReader& map, const char* key);
+  std::int64_t slower(MapReader& map);
+  bool needs_cluster(models::Place place);
+
+  const ValueReader& values_;
+  models::TaskGraph& graph_;
+  models::Diagnostics& diagnostics_;
+};
+
+void FaultReader::read(const YamlValue& value) {
+  if (!value.is_list()) {
+    diagnostics_.error(value.place(),
+                       fmt::format("'faults' is a list, found {}", value.described()));
+    return;
+  }
+  for (const YamlValue& item : value.items()) {
+    const std::optional<YamlValue> picked = values_.resolved(item);
+    if (picked && !picked->is_null()) read_fault(*picked);
+  }
+}
+
+void FaultReader::read_fault(const YamlValue& value) {
+  MapReader map(value, "a fault", diagnostics_);
+  map.take_text("about");
+  const auto when = map.take("when");
+  const bool happens = !when || values_.truth(*when).value_or(true);
+  Faults kept;
+  if (!happens) kept = graph_.faults;
+  if (const auto ranks = map.take("rank")) {
+    read_rank_fault(map, *ranks);
+  } else if (const auto link = map.take("link")) {
+    read_link_fault(map, *link);
+  } else if (const auto port = map.take("port")) {
+    read_port_fault(map, *port);
+  } else if (const auto communicator = map.take("communicator")) {
+    read_denied_fault(map, *communicator);
+  } else {
+    diagnostics_.error(map.place(), "a fault says where: 'rank', 'link', 'port' or 'communicator'");
+    return;
+  }
+  map.finish();
+  if (!happens) graph_.faults = std::move(kept);
+}
+
+std::int64_t FaultReader::take_time(MapReader& map, const char* key) {
+  const auto value = map.take(key);
+  if (!value) return 0;
+  const std::int64_t ns = values_.constant(*value, ValueType::kTime).value_or(0);
+  if (ns >= 0) return ns;
+  diagnostics_.error(value->place(), fmt::format("'{}' is a time of at least 0s, found {}", key,
+                                                 value->described()));
+  return 0;
+}
+
+std::int64_t FaultReader::slower(MapReader& map) {
+  const auto value = map.take("slower");
+  if (!value) return 0;
+  const std::int64_t factor = values_.constant(*value, ValueType::kNumber).value_or(1);
+  if (factor >= 1 && factor <= kMostSlower) return factor;
+  diagnostics_.error(
+      value->place(),
+      fmt::format("'slower' is a number of times from 1 to {}, found {}", kMostSlower, factor));
+  return 1;
+}
+
+bool FaultReader::needs_cluster(models::Place place) {
+  if (graph_.cluster || diagnostics_.has_errors()) return !graph_.cluster;
+  diagnostics_.error(place, "this fault is one of a cluster, but the scenario has no 'cluster'")
+      .notes.emplace_back("'cluster: {hosts: 2}' is one with the usual links");
+  return true;
+}
+
+void FaultReader::read_rank_fault(MapReader& map, const YamlValue& ranks) {
+  models::RankFault fault;
+  fault.place = map.place();
+  const std::optional<models::RankSet> on = values_.rank_set(ranks);
+  if (on) fault.ranks = *on;
+  const auto fails = map.take("fails");
+  fault.device_error = fails.has_value();
+  const auto what = fails ? fails : map.take("dies");
+  if (!what || !what->is_scalar()) {
+    diagnostics_.error(map.place(),
+                       "say what happens to the rank: 'dies: segfault', or 'fails: "
+                       "illegal memory access' for its device");
+  } else {
+    fault.what = what->text();
+  }
+  const auto at = map.take("at");
+  const auto act = map.take("act");
+  if (at.has_value() == act.has_value() || (fault.device_error && at)) {
+    diagnostics_.error(map.place(), fault.device_error
+                                        ? "say which act ends in the error: 'act: backward#3'"
+                                        : "say when it dies: either 'at: 5s' or 'act: forward#3'");
+    return;
+  }
+  if (at) {
+    fault.at = values_.expr(*at, ValueType::kTime);
+    if (!fault.at) return;
+  } else if (!read_act(*act, fault)) {
+    return;
+  }
+  if (on) graph_.faults.ranks.push_back(std::move(fault));
+}
+
+// "forward#3"; "forward" is the first.
+bool FaultReader::read_act(const YamlValue& value, models::RankFault& fault) {
+  const std::optional<std::string> text = values_.word(value);
+  if (!text) return false;
+  const std::size_t hash = text->rfind('#');
+  const std::string name = text->substr(0, hash);
+  std::uint32_t act = 1;
+  if (hash != std::string::npos) {
+    const char* const end = text->data() + text->size();
+    const auto [rest, error] = std::from_chars(text->data() + hash + 1, end, act);
+    if (error != std::errc() || rest != end || act == 0) {
+      diagnostics_.error(value.place(), "an act is written as op#k, counted from 1: forward#3");
+      return false;
+    }
+  }
+  // How often it acts is not known yet: lowering tells where it acts less often.
+  for (fault.actor = 0; fault.actor < graph_.actors.size(); ++fault.actor) {
+    fault.act = models::find_act(graph_.actors[fault.actor], models::kNoIndex, {name, act});
+    if (fault.act != models::kNoIndex) return true;
+  }
+  fault.actor = models::kNoIndex;
+  models::Diagnostic& error =
+      diagnostics_.error(value.place(), fmt::format("there is no actor or step '{}'", name));
+  models::suggest_name(error, name, names_of(graph_.actors));
+  return false;
+}
+
+void FaultReader::read_link_fault(MapReader& map, const YamlValue& link) {
+  models::LinkFault fault;
+  fault.place = map.place();
+  const auto hosts = map.take("hosts");
+  const auto down = map.take("down");
+  fault.down_ns = down ? values_.constant(*down, ValueType::kTime).value_or(0) : 0;
+  fault.retry_ns = take_time(map, "retry");
+  fault.slower = slower(map);
+  if (fault.slower == 0 && !down) {
+    diagnostics_.error(
+        map.place(), "say what is wrong with the link: 'down: 0s' (from when on), or 'slower: 10'");
+  }
+  if (needs_cluster(link.place())) return;
+  const std::optional<std::string> name = values_.word(link);
+  if (!name) return;
+  fault.link = index_of(graph_.cluster->links, *name);
+  if (fault.link == kNoIndex) {
+    models::Diagnostic& error = diagnostics_.error(
+        link.place(), fmt::format("the cluster has no links of the class '{}'", *name));
+    models::suggest_name(error, *name, names_of(graph_.cluster->links));
+    return;
+  }
+  if (hosts) {
+    if (!hosts->is_list() || hosts->items().size() != 2) {
+      diagnostics_.error(hosts->place(),
+                         fmt::format("'hosts' is a list of two hosts, found {}",
+                                     hosts->is_list() ? std::to_string(hosts->items().size())
+                                                      : hosts->described()));
+      return;
+    }
+    const std::uint32_t first = read_host(hosts->items()[0], values_, *graph_.cluster);
+    const std::uint32_t second = read_host(hosts->items()[1], values_, *graph_.cluster);
+    if (first == kNoIndex || second == kNoIndex) return;
+    fault.hosts.emplace(first, second);
+  }
+  graph_.faults.links.push_back(std::move(fault));
+}
+
+void FaultReader::read_port_fault(MapReader& map, const YamlValue& port) {
+  models::PortFault fault;
+  fault.place = map.place();
+  const auto host = map.require("closed_on");
+  const std::int64_t number = values_.constant(port, ValueType::kNumber).value_or(1);
+  if (number < 1 || number > kMostPort) {
+    diagnostics_.error(port.place(),
+                       fmt::format("a port is a number from 1 to {}, found {}", kMostPort, number));
+  }
+  fault.port = number;
+  if (!host || needs_cluster(port.place())) return;
+  fault.host = read_host(*host, values_, *graph_.cluster);
+  if (fault.host != kNoIndex) graph_.faults.ports.push_back(fault);
+}
+
+void FaultReader::read_denied_fault(MapReader& map, const YamlValue& communicator) {
+  models::DeniedFault fault;
+  fault.place = map.place();
+  if (const auto what = map.require("denied")) {
+    if (what->is_scalar()) {
+      fault.what = what->text();
+    } else {
+      diagnostics_.error(what->place(),
+                         fmt::format("'denied' is the message of the operating system, found {}",
+                                     what->described()));
+    }
+  }
+  fault.slower = slower(map);
+  const std::optional<std::string> name = values_.word(communicator);
+  if (!name) return;
+  fault.communicator = index_of(graph_.communicators, *name);
+  if (fault.communicator != kNoIndex) {
+    graph_.faults.denied.push_back(std::move(fault));
+    return;
+  }
+  models::Diagnostic& error =
+      diagnostics_.error(communicator.place(), fmt::format("there is no communicator '{}'", *name));
+  models::suggest_name(error, *name, names_of(graph_.communicators));
+}
+
+}  // namespace
+
+void read_faults(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph) {
+  FaultReader(values, graph).read(value);
+}
+
+void read_guards(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph) {
+  models::Diagnostics& diagnostics = values.diagnostics();
+  MapReader map(value, "'guards'", diagnostics);
+  const auto take_time = [&](const char* key) {
+    const auto field = map.take(key);
+    if (!field) return std::int64_t{0};
+    const std::int64_t ns = values.constant(*field, ValueType::kTime).value_or(0);
+    if (ns >= 0) return ns;
+    diagnostics
+        .error(field->place(),
+               fmt::format("'{}' is a time of at least 0s, found {}", key, field->described()))
+        .notes.emplace_back("0s: none");
+    return std::int64_t{0};
+  };
+  map.take_text("about");
+  graph.guards.watchdog_ns = take_time("watchdog");
+  graph.guards.poll_ns = take_time("poll");
+  graph.guards.store_ns = take_time("store");
+  graph.guards.launcher_ns = take_time("launcher");
+  if (const auto ends = map.take("launcher_ends")) {
+    graph.guards.launcher_ends_job = values.one_of(*ends, {"host", "job"}) == "job";
+  }
+  map.finish();
+}
+
+std::uint32_t read_host(const YamlValue& value, const ValueReader& values,
+                        const models::Cluster& cluster) {
+  models::Diagnostics& diagnostics = values.diagnostics();
+  const std::optional<YamlValue> picked = values.resolved(value);
+  if (!picked) return kNoIndex;
+  if (picked->is_scalar()) {
+    const auto found = std::find(cluster.hosts.begin(), cluster.hosts.end(), picked->text());
+    if (found != cluster.hosts.end()) {
+      return static_cast<std::uint32_t>(found - cluster.hosts.begin());
+    }
+    const std::string text(picked->text());
+    const bool is_number =
+        !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
+    if (!is_number && text.find_first_of("+-*/( $") == std::string::npos) {
+      models::Diagnostic& error =
+          diagnostics.error(picked->place(), fmt::format("there is no host '{}'", text));
+      models::suggest_name(error, text, cluster.hosts);
+      return kNoIndex;
+    }
+  }
+  const std::optional<std::int64_t> number = values.constant(*picked, ValueType::kNumber);
+  if (!number) return kNoIndex;
+  if (*number >= 0 && *number < static_cast<std::int64_t>(cluster.hosts.size())) {
+    return static_cast<std::uint32_t>(*number);
+  }
+  diagnostics.error(picked->place(), fmt::format("the cluster has the hosts 0 to {}, found {}",
+                                                 cluster.hosts.size() - 1, *number));
+  return kNoIndex;
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,39 @@
+// Finding things by the names that a file gives them.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/graph/task_graph.hpp"
+
+namespace pipesim::formats {
+
+/// The names of `items`, which have a `name`.
+template <typename Items>
+std::vector<std::string> names_of(const Items& items) {
+  std::vector<std::string> names;
+  for (const auto& item : items) names.push_back(item.name);
+  return names;
+}
+
+/// The index of the item called `name`, or models::kNoIndex.
+template <typename Items>
+std::uint32_t index_of(const Items& items, std::string_view name) {
+  const auto found =
+      std::find_if(items.begin(), items.end(), [&](const auto& item) { return item.name == name; });
+  return found == items.end() ? models::kNoIndex
+                              : static_cast<std::uint32_t>(found - items.begin());
+}
+
+/// The collective operations, by PyTorch's names.
+inline const std::vector<std::string>& operations() {
+  static const std::vector<std::string> kNames = {"all_gather", "all_reduce",     "all_to_all",
+                                                  "barrier",    "broadcast",      "gather",
+                                                  "reduce",     "reduce_scatter", "scatter"};
+  return kNames;
+}
+
+}  // namespace pipesim::formats

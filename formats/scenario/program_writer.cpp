@@ -1,0 +1,333 @@
+#include "formats/scenario/program_writer.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "formats/yaml/value_writer.hpp"
+
+namespace pipesim::formats {
+namespace {
+
+using models::ActorTemplate;
+using models::CallTemplate;
+using models::Expr;
+using models::kNoIndex;
+using models::ProgramStep;
+using models::RankSet;
+using models::StepTemplate;
+using sim::CallKind;
+using sim::Role;
+
+// The first actor in `step`, or kNoIndex.
+std::uint32_t first_actor(const ProgramStep& step) {
+  if (step.actor != kNoIndex) return step.actor;
+  if (!step.list.empty()) return step.list.front();
+  for (const ProgramStep& inner : step.block) {
+    const std::uint32_t found = first_actor(inner);
+    if (found != kNoIndex) return found;
+  }
+  return kNoIndex;
+}
+
+YamlNode numbering(const models::Numbering& numbers) {
+  YamlNode list = YamlNode::list();
+  list.add(number(numbers.first));
+  list.add(number(numbers.step));
+  return list;
+}
+
+class StepWriter {
+ public:
+  StepWriter(const models::TaskGraph& graph, const ActorTemplate& actor)
+      : graph_(graph), actor_(actor), step_(*actor.step) {}
+
+  // What the step does, into `map`.
+  void write(YamlNode& map);
+
+ private:
+  void write_work(YamlNode& map);
+  void write_calls(YamlNode& map);
+  void write_call(const CallTemplate& call, YamlNode& map) const;
+  void write_common(YamlNode& map) const;
+  void write_input(YamlNode& map) const;
+  void name_after(std::string_view word, std::string_view rest = {}) {
+    usual_name_ = word;
+    if (!rest.empty()) usual_name_.append(" ").append(rest);
+  }
+  void head(YamlNode& map, const char* word, const std::string& what) {
+    map.add(word, YamlNode::text(what));
+    name_after(word, what);
+  }
+
+  const models::TaskGraph& graph_;
+  const ActorTemplate& actor_;
+  const StepTemplate& step_;
+  std::string usual_name_;    // that it has if it says none
+  std::string usual_stream_;  // that it is on if it says none
+  bool usual_blocking_ = false;
+};
+
+void StepWriter::write(YamlNode& map) {
+  const auto event = [&] { return graph_.events[step_.event].name; };
+  switch (step_.role) {
+    case Role::kOp:
+      map.add("compute", YamlNode::text(actor_.name));
+      name_after(actor_.name);
+      usual_stream_ = "compute";
+      if (actor_.takes != Expr()) map.add("takes", expression(actor_.takes, ValueType::kTime));
+      break;
+    case Role::kRecord:
+    case Role::kWait:
+      head(map, step_.role == Role::kRecord ? "record" : "wait", event());
+      if (step_.implied) map.add("implied", truth(true));
+      usual_stream_ = "compute";
+      break;
+    case Role::kCalls:
+      write_calls(map);
+      break;
+    case Role::kWork:
+      write_work(map);
+      break;
+    case Role::kSynchronize: {
+      YamlNode streams = YamlNode::list();
+      for (const std::uint32_t stream : step_.streams) {
+        streams.add(YamlNode::text(graph_.streams[stream].name));
+      }
+      if (step_.streams.size() > 1) {
+        map.add("synchronize", std::move(streams));
+        name_after("synchronize");
+      } else {
+        head(map, "synchronize",
+             step_.streams.empty() ? "device" : graph_.streams[step_.streams.front()].name);
+      }
+      break;
+    }
+    case Role::kAwait:
+      head(map, graph_.events[step_.event].shared ? "get" : "await", event());
+      if (step_.times != 1) map.add("times", number(step_.times));
+      break;
+    case Role::kSet:
+      head(map, "set", event());
+      break;
+    case Role::kLock:
+      head(map, "lock", graph_.locks[step_.lock]);
+      break;
+    case Role::kUnlock:
+      head(map, "unlock", graph_.locks[step_.lock]);
+      break;
+    case Role::kCreate:
+      head(map, "create", graph_.communicators[step_.communicator].name);
+      break;
+  }
+  write_common(map);
+}
+
+void StepWriter::write_work(YamlNode& map) {
+  if (!step_.dies.empty()) {
+    const std::string_view dies = step_.dies;
+    if (dies.substr(0, 5) == "exit ") {
+      map.add("exit", YamlNode::text(dies.substr(5)));
+      name_after("exit");
+    } else {
+      map.add("raise", YamlNode::text(dies));
+      name_after("raise");
+    }
+  } else if (actor_.input) {
+    constexpr std::string_view kWord = "input ";
+    const bool usual = std::string_view(actor_.name).substr(0, kWord.size()) == kWord;
+    head(map, "input", usual ? actor_.name.substr(kWord.size()) : actor_.name);
+    write_input(map);
+  } else {
+    map.add("host", YamlNode::text(actor_.name));
+    name_after(actor_.name);
+    if (actor_.launch_overhead != Expr()) {
+      map.add("takes", expression(actor_.launch_overhead, ValueType::kTime));
+    }
+  }
+}
+
+void StepWriter::write_input(YamlNode& map) const {
+  map.add("items", expression(actor_.input->items, ValueType::kNumber));
+  if (actor_.input->first != Expr()) {
+    map.add("first", expression(actor_.input->first, ValueType::kTime));
+  }
+  if (actor_.input->every != Expr()) {
+    map.add("every", expression(actor_.input->every, ValueType::kTime));
+  }
+}
+
+void StepWriter::write_calls(YamlNode& map) {
+  if (step_.calls.size() == 1) {
+    write_call(step_.calls.front(), map);
+  } else {
+    YamlNode calls = YamlNode::list();
+    for (const CallTemplate& call : step_.calls) {
+      YamlNode fields = YamlNode::map();
+      write_call(call, fields);
+      calls.add(std::move(fields));
+    }
+    map.add("group", std::move(calls));
+    name_after("group");
+  }
+  if (step_.calls.empty()) return;
+  const CallTemplate& first = step_.calls.front();
+  const models::CommunicatorTemplate& used = graph_.communicators[first.communicator];
+  if (step_.calls.size() == 1) name_after(first.operation, used.name);
+  if (used.stream != kNoIndex) {
+    usual_stream_ = graph_.streams[used.stream].name;
+    usual_blocking_ = graph_.streams[used.stream].on_host || first.operation == "barrier" ||
+                      first.operation == "split" || first.operation == "destroy";
+  }
+}
+
+void StepWriter::write_call(const CallTemplate& call, YamlNode& map) const {
+  map.add(call.operation, YamlNode::text(graph_.communicators[call.communicator].name));
+  if (call.peer) {
+    const char* key = call.kind == CallKind::kSend      ? "to"
+                      : call.kind == CallKind::kReceive ? "from"
+                                                        : "root";
+    map.add(key, expression(*call.peer, ValueType::kNumber));
+  }
+  const bool barrier = call.operation == "barrier";
+  const bool says_bytes = call.bytes != Expr() || (call.timed && !barrier);
+  if (says_bytes) map.add("bytes", expression(call.bytes, ValueType::kBytes));
+  if (!call.type.empty()) map.add("type", YamlNode::text(call.type));
+  if (!call.tag.empty()) map.add("tag", YamlNode::text(call.tag));
+  if (call.tag_numbers) map.add("tag_numbers", numbering(*call.tag_numbers));
+  const bool could_be_timed = graph_.cluster && !call.timed && (says_bytes || barrier);
+  if (call.takes != Expr() || could_be_timed) {
+    map.add("takes", expression(call.takes, ValueType::kTime));
+  }
+  if (call.algorithm) map.add("algorithm", YamlNode::text(algorithm_name(*call.algorithm)));
+}
+
+// What every step may say.
+void StepWriter::write_common(YamlNode& map) const {
+  const bool on_host = sim::on_host(step_.role);
+  if (actor_.name != usual_name_) map.add("name", YamlNode::text(actor_.name));
+  if (!on_host && actor_.stream != kNoIndex &&
+      graph_.streams[actor_.stream].name != usual_stream_) {
+    map.add("stream", YamlNode::text(graph_.streams[actor_.stream].name));
+  }
+  const bool is_host_time = step_.role == Role::kWork && step_.dies.empty() && !actor_.input;
+  if (!is_host_time && actor_.launch_overhead != Expr()) {
+    map.add("launch_overhead", expression(actor_.launch_overhead, ValueType::kTime));
+  }
+  if (!on_host && actor_.blocking != usual_blocking_) {
+    map.add("blocking", truth(actor_.blocking));
+  }
+  if (on_host && step_.timeout_ns) map.add("timeout", time(*step_.timeout_ns));
+  if (actor_.phase != kNoIndex) map.add("phase", YamlNode::text(graph_.phases[actor_.phase]));
+  if (!step_.at.empty()) map.add("at", YamlNode::text(step_.at));
+  if (actor_.numbers) map.add("numbers", numbering(*actor_.numbers));
+  if (actor_.behind != kNoIndex) {
+    map.add("behind", YamlNode::text(graph_.streams[actor_.behind].name));
+  }
+  if (actor_.after.empty()) return;
+  YamlNode waits = YamlNode::list();
+  for (const models::AfterTemplate& after : actor_.after) {
+    YamlNode wait = YamlNode::map();
+    wait.add("step", YamlNode::text(graph_.actors[after.actor].name));
+    if (after.ahead > 0) wait.add("ahead", number(after.ahead));
+    waits.add(std::move(wait));
+  }
+  map.add("waits_for", std::move(waits));
+}
+
+class ProgramWriter {
+ public:
+  explicit ProgramWriter(const models::TaskGraph& graph)
+      : graph_(graph), all_(RankSet::range(0, graph.ranks)) {}
+
+  YamlNode run();
+
+ private:
+  YamlNode program(const models::HostThread& thread, const ProgramStep& block);
+  YamlNode steps(const std::vector<ProgramStep>& steps, const RankSet& on);
+  YamlNode act(std::uint32_t index, const RankSet& on);
+
+  const models::TaskGraph& graph_;
+  RankSet all_;
+  std::set<std::uint32_t> written_;
+};
+
+// Steps are actors in the order in which the file has them, so the programs stand in that order.
+YamlNode ProgramWriter::run() {
+  std::vector<std::tuple<std::uint32_t, const models::HostThread*, const ProgramStep*>> programs;
+  for (const models::HostThread& thread : graph_.threads) {
+    if (!is_host_program(graph_, thread)) continue;
+    std::uint32_t first = 0;
+    for (const ProgramStep& block : thread.program) {
+      const std::uint32_t actor = first_actor(block);
+      if (actor != kNoIndex) first = actor;
+      programs.emplace_back(first, &thread, &block);
+    }
+  }
+  std::stable_sort(programs.begin(), programs.end(),
+                   [](const auto& a, const auto& b) { return std::get<0>(a) < std::get<0>(b); });
+  YamlNode list = YamlNode::list();
+  for (const auto& [first, thread, block] : programs) list.add(program(*thread, *block));
+  return list;
+}
+
+YamlNode ProgramWriter::program(const models::HostThread& thread, const ProgramStep& block) {
+  const RankSet& on = block.on ? *block.on : all_;
+  const bool is_block = block.actor == kNoIndex && block.list.empty() && block.times == 1;
+  YamlNode map = YamlNode::map();
+  if (is_block && on != all_) map.add("on", ranks(on, graph_.ranks));
+  if (thread.name != "main") map.add("thread", YamlNode::text(thread.name));
+  map.add("do", is_block ? steps(block.block, on) : steps({block}, all_));
+  return map;
+}
+
+YamlNode ProgramWriter::steps(const std::vector<ProgramStep>& steps, const RankSet& on) {
+  YamlNode list = YamlNode::list();
+  for (const ProgramStep& step : steps) {
+    for (const std::uint32_t actor : step.list) list.add(act(actor, on));
+    if (!step.list.empty()) continue;
+    if (step.actor != kNoIndex) {
+      list.add(act(step.actor, on));
+      continue;
+    }
+    YamlNode map = YamlNode::map();
+    const RankSet& inner = step.on ? *step.on : on;
+    if (inner != on) map.add("on", ranks(inner, graph_.ranks));
+    if (step.times != 1) map.add("repeat", number(step.times));
+    map.add("do", this->steps(step.block, inner));
+    list.add(std::move(map));
+  }
+  return list;
+}
+
+// The first time a step says what it does.
+YamlNode ProgramWriter::act(std::uint32_t index, const RankSet& on) {
+  const ActorTemplate& actor = graph_.actors[index];
+  YamlNode map = YamlNode::map();
+  if (written_.insert(index).second) {
+    StepWriter(graph_, actor).write(map);
+  } else {
+    map.add("again", YamlNode::text(actor.name));
+  }
+  if (actor.on != on) map.add("on", ranks(actor.on, graph_.ranks));
+  return map;
+}
+
+}  // namespace
+
+bool is_host_program(const models::TaskGraph& graph, const models::HostThread& thread) {
+  for (const ProgramStep& step : thread.program) {
+    const std::uint32_t first = first_actor(step);
+    if (first != kNoIndex) return graph.actors[first].step.has_value();
+  }
+  return false;
+}
+
+YamlNode write_programs(const models::TaskGraph& graph) { return ProgramWriter(graph).run(); }
+
+}  // namespace pipesim::formats

@@ -1,0 +1,16 @@
+// The `programs:` of a scenario, written.
+#pragma once
+
+#include "formats/yaml/yaml_writer.hpp"
+#include "models/graph/task_graph.hpp"
+
+namespace pipesim::formats {
+
+/// Whether the program of `thread` is one of steps, and not of actors.
+bool is_host_program(const models::TaskGraph& graph, const models::HostThread& thread);
+
+/// The host programs of all threads. A block stands with its steps written out, and `after` as the
+/// two steps that it is: `record` and `wait`.
+YamlNode write_programs(const models::TaskGraph& graph);
+
+}  // namespace pipesim::formats

@@ -1,0 +1,691 @@
+// The scenario reader: the top of the file here, `actors:` in actor_reader.cpp.
+//
+// Keys are read in the order in which their meaning builds up, not in that of the file: parameters,
+// ranks, sets and groups, threads and streams, actors, programs, expectations.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "formats/scenario/actor_reader.hpp"
+#include "formats/scenario/cluster_reader.hpp"
+#include "formats/scenario/expectation_reader.hpp"
+#include "formats/scenario/fault_reader.hpp"
+#include "formats/scenario/lookup.hpp"
+#include "formats/scenario/model_reader.hpp"
+#include "formats/scenario/program_reader.hpp"
+#include "formats/scenario/scenario.hpp"
+#include "formats/scenario/schedule_reader.hpp"
+#include "formats/yaml/map_reader.hpp"
+#include "formats/yaml/parameters.hpp"
+#include "formats/yaml/patch.hpp"
+#include "formats/yaml/value_reader.hpp"
+#include "formats/yaml/yaml_document.hpp"
+#include "models/passes/pass_pipeline.hpp"
+
+namespace pipesim::formats {
+
+using models::Diagnostics;
+using models::Expr;
+using models::kNoIndex;
+using models::RankSet;
+
+namespace {
+
+constexpr std::int64_t kMostRanks = 1 << 20;
+constexpr std::int64_t kMostBlockTimes = std::numeric_limits<std::uint32_t>::max();
+
+class ScenarioReader {
+ public:
+  ScenarioReader(const std::vector<GivenSetting>& settings, Diagnostics& diagnostics,
+                 const ReadOptions& options)
+      : settings_(settings),
+        options_(options),
+        diagnostics_(diagnostics),
+        values_(scope_, sets_, diagnostics) {
+    scope_.parameters = &scenario_.parameters;
+  }
+
+  std::optional<Scenario> run(const YamlValue& root);
+
+ private:
+  bool check_schema(MapReader& map);
+  void read_model(const YamlValue& value, MapReader& map);
+  void build_model();
+  void read_work(MapReader& map, bool open_streams, bool has_schedule);
+  void read_device(const YamlValue& value);
+  void read_what_names_acts(MapReader& map);
+  void read_names(MapReader& map);
+  void read_parameters(MapReader& map);
+  void read_sizes(MapReader& map);
+  void read_sets(const YamlValue& value);
+  void read_groups(const YamlValue& value);
+  void read_group_lists(const YamlValue& value, models::Group& group);
+  void read_regular_group(const YamlValue& value, models::Group& group);
+  void check_group(const YamlValue& value, models::Group& group);
+  void read_threads(const YamlValue& value);
+  void read_streams(const YamlValue& value);
+  void read_stream(const std::string& name, models::Place place, const YamlValue* fields);
+  void read_communicators(const YamlValue& value);
+  void read_creation(MapReader& map, models::CreationRule& rule);
+  void read_meeting(MapReader& map, std::uint32_t& interface);
+  void read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator);
+  void read_defaults(const YamlValue& value);
+  void read_programs();
+  std::vector<models::ProgramStep> read_program(const YamlValue& value, std::uint32_t thread);
+  std::optional<models::ProgramStep> read_step(const YamlValue& value, std::uint32_t thread);
+
+  const std::vector<GivenSetting>& settings_;
+  const ReadOptions& options_;
+  Diagnostics& diagnostics_;
+  Scenario scenario_;
+  models::TaskGraph& graph_ = scenario_.graph;
+  Scope scope_;
+  std::map<std::string, RankSet, std::less<>> sets_;
+  ValueReader values_;
+  ActorDefaults defaults_;
+  bool open_streams_ = true;  // streams come into being where they are named
+  models::PassRegistry passes_ = models::shipped_passes();
+  std::vector<models::PassCall> calls_;          // of `passes`, for the model
+  std::optional<models::Pipeline> pipeline_;     // of `schedule`, until it is added to the graph
+  std::map<std::uint32_t, YamlValue> programs_;  // by thread, to be read when actors are known
+};
+
+std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
+  MapReader map(root, "a scenario", diagnostics_);
+  if (diagnostics_.has_errors() || !check_schema(map)) return std::nullopt;
+  if (const auto name = map.take("name")) graph_.name = values_.word(*name).value_or("");
+  scenario_.about = map.take_text("about");
+  read_parameters(map);
+  const auto schedule = map.take("schedule");
+  if (schedule) pipeline_ = read_pipeline(*schedule, values_);
+  if (schedule && !pipeline_) return std::nullopt;  // how many ranks there are is not known
+  const auto model = map.take("model");
+  if (model) read_model(*model, map);
+  if (model && !graph_.logical) return std::nullopt;  // likewise
+  read_sizes(map);
+  if (const auto memory = map.take("memory")) {
+    graph_.memory = values_.expr(*memory, ValueType::kBytes);
+  }
+  if (const auto sets = map.take("sets")) read_sets(*sets);
+  if (const auto groups = map.take("groups")) read_groups(*groups);
+  if (const auto cluster = map.take("cluster")) {
+    graph_.cluster = read_cluster(*cluster, values_, graph_.ranks);
+  }
+  if (const auto defaults = map.take("defaults")) read_defaults(*defaults);
+  if (const auto threads = map.take("threads")) read_threads(*threads);
+  const std::optional<YamlValue> streams = map.take("streams");
+  open_streams_ = !streams;
+  if (streams) read_streams(*streams);
+  if (const auto value = map.take("communicators")) read_communicators(*value);
+  if (const auto device = map.take("device")) read_device(*device);
+  if (const auto guards = map.take("guards")) read_guards(*guards, values_, graph_);
+  read_names(map);
+  if (!model) {
+    read_work(map, open_streams_, schedule.has_value());
+  } else if (options_.build_model) {
+    build_model();
+  }
+  read_what_names_acts(map);
+  map.finish();
+  if (diagnostics_.has_errors()) return std::nullopt;
+  return std::move(scenario_);
+}
+
+// What still is a model has no acts.
+void ScenarioReader::read_what_names_acts(MapReader& map) {
+  const auto faults = map.take("faults");
+  const auto expect = map.take("expect");
+  if (faults && !graph_.logical) read_faults(*faults, values_, graph_);
+  read_programs();
+  if (expect && !graph_.logical) read_expectations(*expect, values_, scenario_);
+}
+
+// A model is all that there is to do. How many ranks it has is known from here on.
+void ScenarioReader::read_model(const YamlValue& value, MapReader& map) {
+  for (const char* other : {"actors", "programs", "schedule"}) {
+    const std::optional<YamlValue> found = map.take(other);
+    if (!found) continue;
+    diagnostics_.error(found->place(),
+                       fmt::format("a scenario with a 'model' has no '{}': its passes make all "
+                                   "that there is to do",
+                                   other));
+  }
+  std::optional<models::LogicalGraph> logical = formats::read_model(value, map, values_);
+  const auto passes = read_passes(map.take("passes"), passes_, values_);
+  if (!logical || !passes) return;
+  graph_.logical = std::move(logical);
+  for (const models::PassCall& call : *passes) {
+    if (!scenario_.passes.empty()) scenario_.passes += ',';
+    scenario_.passes += call.text;
+  }
+  calls_ = *passes;
+}
+
+void ScenarioReader::build_model() {
+  if (diagnostics_.has_errors()) return;
+  models::run_passes(graph_, calls_, {}, diagnostics_);
+}
+
+// What there is to do: actors, host programs, a pipeline schedule, or several of them.
+void ScenarioReader::read_work(MapReader& map, bool open_streams, bool has_schedule) {
+  const auto actors = map.take("actors");
+  const auto blocks = map.take("blocks");
+  const auto programs = map.take("programs");
+  if (actors) ActorReader(values_, defaults_, open_streams, graph_).read(*actors);
+  if (pipeline_) models::add_pipeline(std::move(*pipeline_), graph_, diagnostics_);
+  if (programs) {
+    ProgramReader reader(values_, defaults_, open_streams, graph_);
+    if (blocks) reader.read_blocks(*blocks);
+    reader.read(*programs);
+  }
+  if (!actors && !programs && !has_schedule) {
+    diagnostics_.error(map.place(),
+                       "a scenario needs the key 'actors', 'programs', 'schedule' or 'model'");
+  }
+}
+
+// What comes into being where it is first named, for who wants another order.
+void ScenarioReader::read_names(MapReader& map) {
+  const auto items = [&](const char* key, const std::optional<YamlValue>& value) {
+    if (!value || value->is_list()) return value ? value->items() : std::vector<YamlValue>();
+    diagnostics_.error(value->place(),
+                       fmt::format("'{}' is a list, found {}", key, value->described()));
+    return std::vector<YamlValue>();
+  };
+  for (const YamlValue& item : items("phases", map.take("phases"))) {
+    if (const auto name = values_.word(item)) graph_.phases.push_back(*name);
+  }
+  for (const YamlValue& item : items("locks", map.take("locks"))) {
+    if (const auto name = values_.word(item)) graph_.locks.push_back(*name);
+  }
+  for (const YamlValue& item : items("events", map.take("events"))) {
+    MapReader fields(item, "an event", diagnostics_);
+    models::EventTemplate event;
+    event.place = item.place();
+    const std::optional<YamlValue> key = fields.take("key");
+    event.shared = key.has_value();
+    const std::optional<YamlValue> name = key ? key : fields.require("event");
+    fields.finish();
+    if (name) event.name = values_.word(*name).value_or("");
+    graph_.events.push_back(std::move(event));
+  }
+}
+
+// The room of each device.
+void ScenarioReader::read_device(const YamlValue& value) {
+  MapReader map(value, "'device'", diagnostics_);
+  if (const auto queues = map.take("hardware_queues")) {
+    graph_.device.hardware_queues = values_.expr(*queues, ValueType::kNumber).value_or(Expr());
+  }
+  if (const auto resident = map.take("resident")) {
+    graph_.device.resident = values_.expr(*resident, ValueType::kNumber).value_or(Expr());
+  }
+  if (const auto order = map.take("launch_order")) {
+    graph_.device.implicit_order = values_.one_of(*order, {"none", "implicit"}) == "implicit";
+  }
+  map.finish();
+}
+
+bool ScenarioReader::check_schema(MapReader& map) {
+  const std::optional<YamlValue> schema = map.take("schema");
+  if (!schema) {
+    models::Diagnostic& error =
+        diagnostics_.error(map.place(), "a scenario begins with 'schema: 1'");
+    if (map.has("patch")) {
+      error.notes.emplace_back("it is a patch, which is given behind the scenario, with --patch");
+    }
+    return false;
+  }
+  if (schema->is_scalar() && schema->text() == "1") return true;
+  diagnostics_.error(schema->place(),
+                     fmt::format("this pipesim reads schema 1, found {}", schema->described()));
+  return false;
+}
+
+void ScenarioReader::read_parameters(MapReader& map) {
+  if (const auto params = map.take("params")) {
+    scenario_.parameters = formats::read_parameters(*params, settings_, diagnostics_);
+  }
+  check_settings(scenario_.parameters, settings_, diagnostics_);
+}
+
+void ScenarioReader::read_sizes(MapReader& map) {
+  const auto ranks = map.take("ranks");
+  if (ranks) {
+    const std::int64_t count = values_.constant(*ranks, ValueType::kNumber).value_or(1);
+    if (count < 1 || count > kMostRanks) {
+      diagnostics_.error(ranks->place(),
+                         fmt::format("a job has 1 to {} ranks, found {}", kMostRanks, count));
+    } else {
+      graph_.ranks = static_cast<std::uint32_t>(count);
+    }
+  }
+  if (pipeline_ || graph_.logical) {
+    const auto needed = pipeline_ ? static_cast<std::uint32_t>(pipeline_->schedule.ranks.size())
+                                  : graph_.logical->layout.ranks();
+    if (ranks && graph_.ranks != needed) {
+      diagnostics_.error(ranks->place(),
+                         fmt::format("the {} is one of {} rank{}, found {}",
+                                     pipeline_ ? "schedule" : "layout under 'parallel'", needed,
+                                     needed == 1 ? "" : "s", graph_.ranks));
+    }
+    graph_.ranks = needed;
+  }
+  scope_.ranks = graph_.ranks;
+  scope_.rank = true;
+  if (const auto value = map.take("micro_batches")) {
+    graph_.micro_batches = values_.constant(*value, ValueType::kNumber).value_or(0);
+  }
+}
+
+void ScenarioReader::read_sets(const YamlValue& value) {
+  for (const YamlValue::Entry& entry : named_entries(value, "'sets'", diagnostics_)) {
+    const std::optional<RankSet> ranks = values_.rank_set(entry.value);
+    // A set that is no set stays known, so that its uses are not mistakes too.
+    sets_.emplace(entry.key.text(), ranks.value_or(RankSet()));
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Groups
+
+void ScenarioReader::read_groups(const YamlValue& value) {
+  for (const YamlValue::Entry& entry : named_entries(value, "'groups'", diagnostics_)) {
+    if (!values_.keep(graph_.ranks, entry.key.place())) return;  // it is indexed by rank
+    models::Group group;
+    group.name = entry.key.text();
+    group.place = entry.key.place();
+    const std::optional<YamlValue> lists = values_.resolved(entry.value);
+    if (lists && lists->is_map()) {
+      read_regular_group(*lists, group);
+    } else if (lists) {
+      read_group_lists(*lists, group);
+    }
+    group.index(graph_.ranks);
+    graph_.groups.push_back(std::move(group));
+  }
+}
+
+// [[0, 1], [2, 3]], or [0, 1] for the only list, or `all`, or a set.
+void ScenarioReader::read_group_lists(const YamlValue& value, models::Group& group) {
+  std::vector<YamlValue> lists = {value};
+  if (value.is_list() && !value.items().empty() && value.items().front().is_list()) {
+    lists = value.items();
+  }
+  for (const YamlValue& list : lists) {
+    std::vector<std::uint32_t> members;
+    // The order of a list is the order of its members, so it is kept.
+    for (const YamlValue& item : list.is_list() ? list.items() : std::vector<YamlValue>{list}) {
+      const std::optional<RankSet> ranks = values_.rank_set(item);
+      if (ranks) members.insert(members.end(), ranks->begin(), ranks->end());
+    }
+    group.lists.push_back(std::move(members));
+  }
+  check_group(value, group);
+}
+
+// {size: N, stride: S}: ranks r, r + S, ..., r + (N - 1) S.
+void ScenarioReader::read_regular_group(const YamlValue& value, models::Group& group) {
+  MapReader map(value, "a group", diagnostics_);
+  const auto number = [&](const char* key, std::int64_t otherwise) {
+    const std::optional<YamlValue> field = map.take(key);
+    if (!field) return otherwise;
+    const std::int64_t found = values_.constant(*field, ValueType::kNumber).value_or(1);
+    if (found >= 1) return found;
+    diagnostics_.error(field->place(), fmt::format("'{}' is at least 1, found {}", key, found));
+    return std::int64_t{1};
+  };
+  const std::int64_t size = number("size", graph_.ranks);
+  const std::int64_t stride = number("stride", 1);
+  map.finish();
+  if (size > graph_.ranks || stride > graph_.ranks || graph_.ranks % (size * stride) != 0) {
+    diagnostics_.error(value.place(),
+                       fmt::format("{} ranks cannot be divided into groups of {} ranks that are {} "
+                                   "apart",
+                                   graph_.ranks, size, stride));
+    return;
+  }
+  for (std::int64_t first = 0; first < graph_.ranks; ++first) {
+    if (first / stride % size != 0) continue;
+    std::vector<std::uint32_t> members;
+    for (std::int64_t i = 0; i < size; ++i) {
+      members.push_back(static_cast<std::uint32_t>(first + i * stride));
+    }
+    group.lists.push_back(std::move(members));
+  }
+}
+
+void ScenarioReader::check_group(const YamlValue& value, models::Group& group) {
+  std::vector<std::uint8_t> seen(graph_.ranks, 0);
+  for (std::vector<std::uint32_t>& list : group.lists) {
+    for (const std::uint32_t rank : list) {
+      if (seen[rank]++ == 0) continue;
+      diagnostics_.error(value.place(),
+                         fmt::format("rank {} is twice in group '{}'", rank, group.name));
+      group.lists.clear();
+      return;
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Threads, streams, communicators, defaults
+
+void ScenarioReader::read_threads(const YamlValue& value) {
+  for (const YamlValue::Entry& entry : named_entries(value, "'threads'", diagnostics_)) {
+    models::HostThread thread;
+    thread.name = entry.key.text();
+    thread.place = entry.key.place();
+    if (!entry.value.is_null()) {
+      MapReader map(entry.value, "a thread", diagnostics_);
+      map.take_text("about");
+      const std::optional<YamlValue> order = map.take("order");
+      const std::optional<YamlValue> program = map.take("program");
+      map.finish();
+      if (order) {
+        const auto name = values_.one_of(*order, {"arrival", "program"});
+        if (name == "program") thread.order = sim::ThreadOrder::kProgram;
+      }
+      if (program) {
+        programs_.emplace(static_cast<std::uint32_t>(graph_.threads.size()), *program);
+        thread.order = sim::ThreadOrder::kProgram;
+      }
+    }
+    graph_.threads.push_back(std::move(thread));
+  }
+}
+
+void ScenarioReader::read_streams(const YamlValue& value) {
+  if (value.is_list()) {
+    for (const YamlValue& item : value.items()) {
+      const std::optional<std::string> name = values_.word(item);
+      if (name) read_stream(*name, item.place(), nullptr);
+    }
+    return;
+  }
+  for (const YamlValue::Entry& entry : named_entries(value, "'streams'", diagnostics_)) {
+    read_stream(std::string(entry.key.text()), entry.key.place(),
+                entry.value.is_null() ? nullptr : &entry.value);
+  }
+}
+
+// Without a thread of its choice a stream has one of its own name, as in actor runtimes.
+void ScenarioReader::read_stream(const std::string& name, models::Place place,
+                                 const YamlValue* fields) {
+  models::StreamTemplate stream;
+  stream.name = name;
+  stream.place = place;
+  stream.launch_queue = graph_.launch_queue;
+  std::string thread = name;
+  std::optional<models::Place> place_of_thread;
+  if (fields != nullptr) {
+    MapReader map(*fields, "a stream", diagnostics_);
+    map.take_text("about");
+    if (const auto device = map.take("device")) {
+      const std::int64_t index = values_.constant(*device, ValueType::kNumber).value_or(0);
+      stream.device = static_cast<std::uint32_t>(std::clamp<std::int64_t>(index, 0, kMostRanks));
+    }
+    if (const auto queue = map.take("launch_queue")) {
+      stream.launch_queue = values_.expr(*queue, ValueType::kNumber).value_or(graph_.launch_queue);
+    }
+    const std::optional<YamlValue> value = map.take("thread");
+    if (const auto host = map.take("host")) stream.on_host = values_.truth(*host).value_or(false);
+    map.finish();
+    if (value && value->is_null()) {  // only programs launch on it
+      graph_.streams.push_back(std::move(stream));
+      return;
+    }
+    if (value) {
+      thread = values_.word(*value).value_or(name);
+      place_of_thread = value->place();
+    }
+  }
+  const auto known = std::find_if(graph_.threads.begin(), graph_.threads.end(),
+                                  [&](const models::HostThread& t) { return t.name == thread; });
+  stream.thread = static_cast<std::uint32_t>(known - graph_.threads.begin());
+  if (known == graph_.threads.end()) {
+    if (place_of_thread && !programs_.empty()) {
+      std::vector<std::string> names;
+      for (const models::HostThread& t : graph_.threads) names.push_back(t.name);
+      models::Diagnostic& error =
+          diagnostics_.error(*place_of_thread, fmt::format("there is no host thread '{}'", thread));
+      models::suggest_name(error, thread, names);
+    }
+    models::HostThread own;
+    own.name = thread;
+    own.place = place;
+    graph_.threads.push_back(std::move(own));
+  }
+  graph_.streams.push_back(std::move(stream));
+}
+
+void ScenarioReader::read_creation(MapReader& map, models::CreationRule& rule) {
+  if (const auto creation = map.take("creation")) {
+    const auto when = values_.one_of(*creation, {"start", "first_use"});
+    if (when) rule.at_first_use = *when == "first_use";
+  }
+  if (const auto waits = map.take("waits_for_device")) {
+    rule.waits_for_device = values_.truth(*waits).value_or(false);
+  }
+}
+
+void ScenarioReader::read_communicators(const YamlValue& value) {
+  MapReader map(value, "'communicators'", diagnostics_);
+  read_creation(map, graph_.creation);
+  read_meeting(map, graph_.interface);
+  if (const auto named = map.take("named")) {
+    for (const YamlValue::Entry& entry : named_entries(*named, "'named'", diagnostics_)) {
+      models::CommunicatorTemplate communicator;
+      communicator.name = entry.key.text();
+      communicator.place = entry.key.place();
+      communicator.creation = graph_.creation;
+      MapReader fields(entry.value, "a communicator", diagnostics_);
+      read_creation(fields, communicator.creation);
+      if (const auto group = fields.require("group")) {
+        const std::optional<std::string> name = values_.word(*group);
+        for (std::uint32_t i = 0; name && i < graph_.groups.size(); ++i) {
+          if (graph_.groups[i].name == *name) communicator.group = i;
+        }
+        if (name && communicator.group == kNoIndex) {
+          diagnostics_.error(group->place(), fmt::format("there is no group '{}'", *name));
+        }
+      }
+      read_calls_of(fields, communicator);
+      fields.finish();
+      graph_.communicators.push_back(std::move(communicator));
+    }
+  }
+  map.finish();
+}
+
+// Over which network interface ranks find each other.
+void ScenarioReader::read_meeting(MapReader& map, std::uint32_t& interface) {
+  const auto value = map.take("interface");
+  if (!value) return;
+  const std::optional<std::string> name = values_.word(*value);
+  if (!name) return;
+  if (!graph_.cluster) {
+    diagnostics_.error(value->place(), "an interface is one of the 'cluster', which is missing");
+    return;
+  }
+  interface = index_of(graph_.cluster->interfaces, *name);
+  if (interface != kNoIndex) return;
+  models::Diagnostic& error =
+      diagnostics_.error(value->place(), fmt::format("there is no interface '{}'", *name));
+  models::suggest_name(error, *name, names_of(graph_.cluster->interfaces));
+}
+
+// What matters to the calls of programs only.
+void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator) {
+  if (const auto eager = map.take("eager")) {
+    communicator.eager_bytes = values_.constant(*eager, ValueType::kBytes);
+    if (communicator.eager_bytes.value_or(0) < 0) {
+      diagnostics_.error(eager->place(),
+                         fmt::format("a size is at least 0B, found {}", eager->described()));
+    }
+  }
+  if (const auto host = map.take("host")) {
+    communicator.on_host = values_.truth(*host).value_or(false);
+  }
+  read_meeting(map, communicator.interface);
+  if (const auto port = map.take("port")) {
+    communicator.port = values_.constant(*port, ValueType::kNumber).value_or(1);
+    if (communicator.port < 1 || communicator.port > kMostPort) {
+      diagnostics_.error(port->place(), fmt::format("a port is a number from 1 to {}, found {}",
+                                                    kMostPort, communicator.port));
+    }
+  }
+  if (const auto timeout = map.take("timeout")) {
+    communicator.timeout_ns = values_.constant(*timeout, ValueType::kTime);
+    if (communicator.timeout_ns.value_or(0) < 0) {
+      diagnostics_
+          .error(timeout->place(),
+                 fmt::format("'timeout' is a time of at least 0s, found {}", timeout->described()))
+          .notes.emplace_back("0s: none");
+      communicator.timeout_ns = 0;
+    }
+  }
+  if (const auto algorithm = map.take("algorithm")) {
+    communicator.algorithm = read_algorithm(*algorithm, values_);
+  }
+  if (const auto over = map.take("over")) {
+    communicator.over = read_links_of(*over, values_, graph_.cluster ? &*graph_.cluster : nullptr);
+  }
+  const auto stream = map.take("stream");
+  const std::optional<std::string> name = stream ? values_.word(*stream) : std::nullopt;
+  if (!name) return;
+  if (communicator.on_host) {
+    diagnostics_.error(stream->place(), "what the host does itself is on no stream");
+    return;
+  }
+  communicator.stream = index_of(graph_.streams, *name);
+  if (communicator.stream != kNoIndex) return;
+  if (!open_streams_ && *name != "compute") {
+    models::Diagnostic& error =
+        diagnostics_.error(stream->place(), fmt::format("there is no stream '{}'", *name));
+    models::suggest_name(error, *name, names_of(graph_.streams));
+    error.notes.emplace_back("the scenario lists its streams under 'streams'");
+    return;
+  }
+  models::StreamTemplate made;
+  made.name = *name;
+  made.place = stream->place();
+  made.launch_queue = graph_.launch_queue;
+  communicator.stream = static_cast<std::uint32_t>(graph_.streams.size());
+  graph_.streams.push_back(std::move(made));
+}
+
+void ScenarioReader::read_defaults(const YamlValue& value) {
+  MapReader map(value, "'defaults'", diagnostics_);
+  if (const auto field = map.take("launch_overhead")) {
+    defaults_.launch_overhead = values_.expr(*field, ValueType::kTime).value_or(Expr());
+  }
+  if (const auto field = map.take("launch_queue")) {
+    graph_.launch_queue = values_.expr(*field, ValueType::kNumber).value_or(graph_.launch_queue);
+  }
+  if (const auto field = map.take("blocking")) defaults_.blocking = values_.truth(*field);
+  if (const auto field = map.take("messages")) {
+    const auto when = values_.one_of(*field, {"immediate", "gated"});
+    if (when) defaults_.immediate = *when == "immediate";
+  }
+  map.finish();
+}
+
+// ---------------------------------------------------------------------------------------------
+// Programs
+
+void ScenarioReader::read_programs() {
+  for (std::uint32_t i = 0; i < graph_.threads.size(); ++i) {
+    models::HostThread& thread = graph_.threads[i];
+    const auto own = programs_.find(i);
+    if (own != programs_.end()) {
+      thread.program = read_program(own->second, i);
+    } else if (thread.order == sim::ThreadOrder::kProgram && thread.program.empty()) {
+      diagnostics_.error(thread.place, fmt::format("thread '{}' needs its 'program'", thread.name));
+    }
+  }
+}
+
+std::vector<models::ProgramStep> ScenarioReader::read_program(const YamlValue& value,
+                                                              std::uint32_t thread) {
+  std::vector<models::ProgramStep> steps;
+  if (!value.is_list()) {
+    diagnostics_.error(value.place(),
+                       fmt::format("a program is a list of steps, found {}", value.described()));
+    return steps;
+  }
+  for (const YamlValue& item : value.items()) {
+    std::optional<models::ProgramStep> step = read_step(item, thread);
+    if (step) steps.push_back(std::move(*step));
+  }
+  return steps;
+}
+
+std::optional<models::ProgramStep> ScenarioReader::read_step(const YamlValue& value,
+                                                             std::uint32_t thread) {
+  const std::optional<YamlValue> picked = values_.resolved(value);
+  if (!picked || picked->is_null()) return std::nullopt;
+  models::ProgramStep step;
+  step.place = picked->place();
+  if (picked->is_map()) {
+    MapReader map(*picked, "a step", diagnostics_);
+    const std::optional<YamlValue> on = map.take("on");
+    if (on) step.on = values_.rank_set(*on);
+    // A block that is neither repeated nor for some ranks only says nothing.
+    if (const auto times = on ? map.take("repeat") : map.require("repeat")) {
+      step.times = values_.constant(*times, ValueType::kNumber).value_or(1);
+      if (step.times < 0 || step.times > kMostBlockTimes) {
+        diagnostics_.error(times->place(), fmt::format("a block is done 0 to {} times, found {}",
+                                                       kMostBlockTimes, step.times));
+        step.times = 1;
+      }
+    }
+    if (const auto block = map.require("do")) step.block = read_program(*block, thread);
+    map.finish();
+    return step;
+  }
+  const std::optional<std::string> name = values_.word(*picked);
+  if (!name) return std::nullopt;
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < graph_.actors.size(); ++i) {
+    const models::ActorTemplate& actor = graph_.actors[i];
+    const std::uint32_t own = actor.thread != kNoIndex   ? actor.thread
+                              : actor.stream != kNoIndex ? graph_.streams[actor.stream].thread
+                                                         : kNoIndex;
+    if (own != thread) continue;
+    if (actor.name == *name) step.actor = i;
+    names.push_back(actor.name);
+  }
+  if (step.actor != kNoIndex) return step;
+  models::Diagnostic& error = diagnostics_.error(
+      picked->place(),
+      fmt::format("thread '{}' has no actor '{}'", graph_.threads[thread].name, *name));
+  models::suggest_name(error, *name, names);
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Scenario> read_scenario(const std::string& text, const std::vector<Setting>& settings,
+                                      Diagnostics& diagnostics, const ReadOptions& options) {
+  std::optional<YamlDocument> document = YamlDocument::parse(text, diagnostics);
+  if (!document) return std::nullopt;
+  std::vector<GivenSetting> given;
+  if (!apply_patches(*document, options.patches, given, diagnostics)) return std::nullopt;
+  for (const Setting& setting : settings) given.push_back({setting, {}});
+  return ScenarioReader(given, diagnostics, options).run(document->root());
+}
+
+std::vector<Parameter> read_parameters_of(const std::string& text, Diagnostics& diagnostics) {
+  const std::optional<YamlDocument> document = YamlDocument::parse(text, diagnostics);
+  if (!document) return {};
+  for (const YamlValue::Entry& entry : document->root().entries()) {
+    if (entry.key.text() == "params") return read_parameters(entry.value, {}, diagnostics);
+  }
+  return {};
+}
+
+}  // namespace pipesim::formats

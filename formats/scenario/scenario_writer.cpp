@@ -1,0 +1,428 @@
+// The top of the file here, actors in actor_writer.cpp, host programs in program_writer.cpp.
+//
+// Every thread, stream and communicator is declared, so that nothing comes into being on the way
+// and all keep their numbers. Events, locks and phases come into being where they are first named;
+// only where that is another order than theirs are they declared too.
+#include "formats/scenario/scenario_writer.hpp"
+
+#include <algorithm>
+
+#include "formats/scenario/actor_writer.hpp"
+#include "formats/scenario/program_writer.hpp"
+#include "formats/yaml/value_writer.hpp"
+#include "formats/yaml/yaml_writer.hpp"
+
+namespace pipesim::formats {
+namespace {
+
+using models::Expr;
+using models::kNoIndex;
+using models::TaskGraph;
+
+class ScenarioWriter {
+ public:
+  explicit ScenarioWriter(const TaskGraph& graph) : graph_(graph) {}
+
+  std::string run();
+
+ private:
+  YamlNode groups() const;
+  YamlNode group(const models::Group& group) const;
+  YamlNode cluster(const models::Cluster& cluster) const;
+  YamlNode seats(const models::Cluster& cluster) const;
+  bool threads_follow_from_streams() const;
+  YamlNode threads() const;
+  YamlNode program(const std::vector<models::ProgramStep>& steps) const;
+  YamlNode streams() const;
+  YamlNode communicators() const;
+  YamlNode communicator(const models::CommunicatorTemplate& communicator) const;
+  YamlNode device() const;
+  YamlNode guards() const;
+  YamlNode faults() const;
+  YamlNode rank_fault(const models::RankFault& fault) const;
+  YamlNode link_fault(const models::LinkFault& fault) const;
+  YamlNode links(const std::vector<std::uint32_t>& indices) const;
+  void add_declared(YamlNode& top) const;
+
+  const TaskGraph& graph_;
+};
+
+std::string ScenarioWriter::run() {
+  YamlNode top = YamlNode::map();
+  const auto add = [&top](const char* key, YamlNode value) {
+    if (!value.empty()) top.add(key, std::move(value));
+  };
+  top.add("schema", number(1));
+  if (!graph_.name.empty()) top.add("name", YamlNode::text(graph_.name));
+  top.add("ranks", number(graph_.ranks));
+  if (graph_.micro_batches != 0) top.add("micro_batches", number(graph_.micro_batches));
+  if (graph_.memory) top.add("memory", expression(*graph_.memory, ValueType::kBytes));
+  add("groups", groups());
+  if (graph_.cluster) top.add("cluster", cluster(*graph_.cluster));
+  if (graph_.launch_queue != Expr::constant(1024)) {
+    YamlNode defaults = YamlNode::map();
+    defaults.add("launch_queue", expression(graph_.launch_queue, ValueType::kNumber));
+    top.add("defaults", std::move(defaults));
+  }
+  if (!threads_follow_from_streams()) add("threads", threads());
+  top.add("streams", streams());
+  add("communicators", communicators());
+  add("device", device());
+  add("guards", guards());
+  add_declared(top);
+  YamlNode actors = write_actors(graph_);
+  YamlNode programs = write_programs(graph_);
+  if (!actors.empty() || programs.empty()) top.add("actors", std::move(actors));
+  add("programs", std::move(programs));
+  add("faults", faults());
+  return top.document(
+      {"groups", "threads", "streams", "communicators", "actors", "programs", "faults"});
+}
+
+// ---------------------------------------------------------------------------------------------
+// Groups and cluster
+
+YamlNode ScenarioWriter::groups() const {
+  YamlNode map = YamlNode::map();
+  for (const models::Group& each : graph_.groups) map.add(each.name, group(each));
+  return map;
+}
+
+// Neighbours, and ranks at equal distances, have a short form.
+YamlNode ScenarioWriter::group(const models::Group& group) const {
+  const auto& lists = group.lists;
+  const std::size_t size = lists.empty() ? 0 : lists.front().size();
+  const std::uint32_t stride =
+      size > 1 && lists.front()[1] > lists.front()[0] ? lists.front()[1] - lists.front()[0] : 1;
+  std::vector<std::vector<std::uint32_t>> regular;
+  for (std::uint32_t first = 0; size > 0 && first < graph_.ranks; ++first) {
+    if (first / stride % size != 0) continue;
+    std::vector<std::uint32_t>& members = regular.emplace_back();
+    for (std::uint32_t i = 0; i < size; ++i) members.push_back(first + i * stride);
+  }
+  const bool divides = size > 0 && graph_.ranks % (size * stride) == 0;
+  if (divides && regular == lists) {
+    if (size == graph_.ranks) return YamlNode::text("all");
+    YamlNode map = YamlNode::map();
+    map.add("size", number(static_cast<std::int64_t>(size)));
+    if (stride != 1) map.add("stride", number(stride));
+    return map;
+  }
+  YamlNode all = YamlNode::list();
+  for (const auto& list : lists) {
+    YamlNode members = YamlNode::list();
+    for (const std::string& run : rank_runs(list)) members.add(YamlNode::value(run));
+    all.add(std::move(members));
+  }
+  return all;
+}
+
+YamlNode ScenarioWriter::links(const std::vector<std::uint32_t>& indices) const {
+  YamlNode list = YamlNode::list();
+  for (const std::uint32_t link : indices) {
+    list.add(YamlNode::text(graph_.cluster->links[link].name));
+  }
+  return list;
+}
+
+YamlNode ScenarioWriter::cluster(const models::Cluster& cluster) const {
+  YamlNode map = YamlNode::map();
+  YamlNode hosts = YamlNode::list();
+  bool usual = true;
+  for (std::size_t host = 0; host < cluster.hosts.size(); ++host) {
+    usual = usual && cluster.hosts[host] == "node" + std::to_string(host);
+    hosts.add(YamlNode::text(cluster.hosts[host]));
+  }
+  map.add("hosts", usual ? number(static_cast<std::int64_t>(cluster.hosts.size())) : hosts);
+  map.add("devices", number(cluster.devices));
+  map.add("ranks", seats(cluster));
+  YamlNode classes = YamlNode::map();
+  for (const models::LinkClass& link : cluster.links) {
+    YamlNode fields = YamlNode::map();
+    fields.add("latency", time(link.latency_ns));
+    fields.add("bandwidth", bandwidth(link.bytes_per_second));
+    classes.add(link.name, std::move(fields));
+  }
+  map.add("links", std::move(classes));
+  map.add("inside_host", links(cluster.inside_host));
+  map.add("between_hosts", links(cluster.between_hosts));
+  map.add("algorithm", YamlNode::text(algorithm_name(cluster.algorithm)));
+  if (!cluster.interfaces.empty()) {
+    YamlNode interfaces = YamlNode::map();
+    for (const models::NetworkInterface& interface : cluster.interfaces) {
+      interfaces.add(interface.name,
+                     YamlNode::text(interface.link ? cluster.links[*interface.link].name
+                                                   : std::string("nowhere")));
+    }
+    map.add("interfaces", std::move(interfaces));
+  }
+  return map;
+}
+
+// Where ranks sit.
+YamlNode ScenarioWriter::seats(const models::Cluster& cluster) const {
+  const auto& hosts = cluster.host_of_rank;
+  const auto per_host =
+      static_cast<std::uint32_t>(std::count(hosts.begin(), hosts.end(), hosts.front()));
+  const auto count = static_cast<std::uint32_t>(cluster.hosts.size());
+  bool filled = true;
+  bool dealt = true;
+  for (std::uint32_t rank = 0; rank < hosts.size(); ++rank) {
+    filled = filled && hosts[rank] == rank / per_host;
+    dealt = dealt && hosts[rank] == rank % count;
+  }
+  if (filled) return YamlNode::text(std::to_string(per_host) + " per host");
+  if (dealt) return YamlNode::text("round robin");
+  YamlNode list = YamlNode::list();
+  for (const std::uint32_t host : hosts) list.add(number(host));
+  return list;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Threads, streams, communicators, devices
+
+// Whether declaring the streams makes these threads, in this order.
+bool ScenarioWriter::threads_follow_from_streams() const {
+  std::uint32_t made = 0;
+  for (const models::StreamTemplate& stream : graph_.streams) {
+    if (stream.thread == kNoIndex || stream.thread < made) continue;
+    if (stream.thread > made) return false;
+    ++made;
+  }
+  return made == graph_.threads.size() &&
+         std::all_of(graph_.threads.begin(), graph_.threads.end(),
+                     [](const models::HostThread& thread) {
+                       return thread.order == sim::ThreadOrder::kArrival;
+                     });
+}
+
+YamlNode ScenarioWriter::threads() const {
+  YamlNode map = YamlNode::map();
+  for (const models::HostThread& thread : graph_.threads) {
+    YamlNode fields = YamlNode::map();
+    if (thread.order == sim::ThreadOrder::kProgram) {
+      if (is_host_program(graph_, thread)) {
+        fields.add("order", YamlNode::text("program"));
+      } else {
+        fields.add("program", program(thread.program));
+      }
+    }
+    map.add(thread.name, std::move(fields));
+  }
+  return map;
+}
+
+YamlNode ScenarioWriter::program(const std::vector<models::ProgramStep>& steps) const {
+  YamlNode list = YamlNode::list();
+  for (const models::ProgramStep& step : steps) {
+    if (step.actor != kNoIndex) {
+      list.add(YamlNode::text(graph_.actors[step.actor].name));
+      continue;
+    }
+    YamlNode block = YamlNode::map();
+    if (step.on) block.add("on", ranks(*step.on, graph_.ranks));
+    if (step.times != 1 || !step.on) block.add("repeat", number(step.times));
+    block.add("do", program(step.block));
+    list.add(std::move(block));
+  }
+  return list;
+}
+
+YamlNode ScenarioWriter::streams() const {
+  YamlNode names = YamlNode::list();
+  YamlNode map = YamlNode::map();
+  bool says_more = false;
+  for (const models::StreamTemplate& stream : graph_.streams) {
+    YamlNode fields = YamlNode::map();
+    if (stream.thread == kNoIndex) {
+      fields.add("thread", YamlNode::nothing());
+    } else if (graph_.threads[stream.thread].name != stream.name) {
+      fields.add("thread", YamlNode::text(graph_.threads[stream.thread].name));
+    }
+    if (stream.launch_queue != graph_.launch_queue) {
+      fields.add("launch_queue", expression(stream.launch_queue, ValueType::kNumber));
+    }
+    if (stream.device != 0) fields.add("device", number(stream.device));
+    if (stream.on_host) fields.add("host", truth(true));
+    says_more = says_more || !fields.empty();
+    names.add(YamlNode::text(stream.name));
+    map.add(stream.name, std::move(fields));
+  }
+  return says_more ? map : names;
+}
+
+void add_creation(const models::CreationRule& rule, const models::CreationRule& otherwise,
+                  YamlNode& map) {
+  if (rule.at_first_use != otherwise.at_first_use) {
+    map.add("creation", YamlNode::text(rule.at_first_use ? "first_use" : "start"));
+  }
+  if (rule.waits_for_device != otherwise.waits_for_device) {
+    map.add("waits_for_device", truth(rule.waits_for_device));
+  }
+}
+
+YamlNode ScenarioWriter::communicators() const {
+  YamlNode map = YamlNode::map();
+  add_creation(graph_.creation, {}, map);
+  if (graph_.interface != kNoIndex) {
+    map.add("interface", YamlNode::text(graph_.cluster->interfaces[graph_.interface].name));
+  }
+  YamlNode named = YamlNode::map();
+  for (const models::CommunicatorTemplate& each : graph_.communicators) {
+    named.add(each.name, communicator(each));
+  }
+  if (!named.empty()) map.add("named", std::move(named));
+  return map;
+}
+
+YamlNode ScenarioWriter::communicator(const models::CommunicatorTemplate& communicator) const {
+  YamlNode map = YamlNode::map();
+  map.add("group", YamlNode::text(graph_.groups[communicator.group].name));
+  add_creation(communicator.creation, graph_.creation, map);
+  // That of calls which the host does itself has its name, and nobody says another.
+  if (communicator.stream != kNoIndex && !communicator.on_host) {
+    map.add("stream", YamlNode::text(graph_.streams[communicator.stream].name));
+  }
+  if (communicator.on_host) map.add("host", truth(true));
+  if (communicator.eager_bytes) map.add("eager", bytes(*communicator.eager_bytes));
+  if (communicator.algorithm) {
+    map.add("algorithm", YamlNode::text(algorithm_name(*communicator.algorithm)));
+  }
+  if (!communicator.over.empty()) map.add("over", links(communicator.over));
+  if (communicator.interface != kNoIndex) {
+    map.add("interface", YamlNode::text(graph_.cluster->interfaces[communicator.interface].name));
+  }
+  if (communicator.port != 0) map.add("port", number(communicator.port));
+  if (communicator.timeout_ns) map.add("timeout", time(*communicator.timeout_ns));
+  return map;
+}
+
+YamlNode ScenarioWriter::device() const {
+  YamlNode map = YamlNode::map();
+  if (graph_.device.hardware_queues != Expr()) {
+    map.add("hardware_queues", expression(graph_.device.hardware_queues, ValueType::kNumber));
+  }
+  if (graph_.device.resident != Expr()) {
+    map.add("resident", expression(graph_.device.resident, ValueType::kNumber));
+  }
+  if (graph_.device.implicit_order) map.add("launch_order", YamlNode::text("implicit"));
+  return map;
+}
+
+// Whether things are first named in the order of their numbers, and all of them are.
+class FirstUses {
+ public:
+  void see(std::uint32_t index) {
+    if (index == kNoIndex || index < next_) return;
+    in_order_ = in_order_ && index == next_;
+    next_ = index + 1;
+  }
+  bool in_order(std::size_t count) const { return in_order_ && next_ == count; }
+
+ private:
+  std::uint32_t next_ = 0;
+  bool in_order_ = true;
+};
+
+void ScenarioWriter::add_declared(YamlNode& top) const {
+  FirstUses phases;
+  FirstUses events;
+  FirstUses locks;
+  std::vector<bool> recorded(graph_.events.size(), false);
+  std::vector<bool> awaited(graph_.events.size(), false);
+  for (const models::ActorTemplate& actor : graph_.actors) {
+    phases.see(actor.phase);
+    if (actor.step) events.see(actor.step->event);
+    if (actor.step) locks.see(actor.step->lock);
+    if (!actor.step || actor.step->event == kNoIndex) continue;
+    (actor.step->role == sim::Role::kRecord ? recorded : awaited)[actor.step->event] = true;
+  }
+  YamlNode list = YamlNode::list();
+  for (const std::string& phase : graph_.phases) list.add(YamlNode::text(phase));
+  if (!phases.in_order(graph_.phases.size())) top.add("phases", std::move(list));
+  list = YamlNode::list();
+  for (const models::EventTemplate& event : graph_.events) {
+    YamlNode item = YamlNode::map();
+    item.add(event.shared ? "key" : "event", YamlNode::text(event.name));
+    list.add(std::move(item));
+  }
+  // To wait for what is recorded nowhere is a mistake, unless somebody has declared it.
+  bool waits_in_vain = false;
+  for (std::size_t i = 0; i < graph_.events.size(); ++i) {
+    waits_in_vain = waits_in_vain || (awaited[i] && !recorded[i] && !graph_.events[i].shared);
+  }
+  if (!events.in_order(graph_.events.size()) || waits_in_vain) top.add("events", std::move(list));
+  list = YamlNode::list();
+  for (const std::string& lock : graph_.locks) list.add(YamlNode::text(lock));
+  if (!locks.in_order(graph_.locks.size())) top.add("locks", std::move(list));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Faults and guards
+
+YamlNode ScenarioWriter::guards() const {
+  YamlNode map = YamlNode::map();
+  const auto add = [&map](const char* key, std::int64_t ns) {
+    if (ns != 0) map.add(key, time(ns));
+  };
+  add("watchdog", graph_.guards.watchdog_ns);
+  add("poll", graph_.guards.poll_ns);
+  add("store", graph_.guards.store_ns);
+  add("launcher", graph_.guards.launcher_ns);
+  if (graph_.guards.launcher_ends_job) map.add("launcher_ends", YamlNode::text("job"));
+  return map;
+}
+
+YamlNode ScenarioWriter::faults() const {
+  YamlNode list = YamlNode::list();
+  for (const models::RankFault& fault : graph_.faults.ranks) list.add(rank_fault(fault));
+  for (const models::LinkFault& fault : graph_.faults.links) list.add(link_fault(fault));
+  for (const models::PortFault& fault : graph_.faults.ports) {
+    YamlNode map = YamlNode::map();
+    map.add("port", number(fault.port));
+    map.add("closed_on", YamlNode::text(graph_.cluster->hosts[fault.host]));
+    list.add(std::move(map));
+  }
+  for (const models::DeniedFault& fault : graph_.faults.denied) {
+    YamlNode map = YamlNode::map();
+    map.add("communicator", YamlNode::text(graph_.communicators[fault.communicator].name));
+    map.add("denied", YamlNode::text(fault.what));
+    if (fault.slower != 0) map.add("slower", number(fault.slower));
+    list.add(std::move(map));
+  }
+  return list;
+}
+
+YamlNode ScenarioWriter::rank_fault(const models::RankFault& fault) const {
+  YamlNode map = YamlNode::map();
+  map.add("rank", ranks(fault.ranks, graph_.ranks));
+  map.add(fault.device_error ? "fails" : "dies", YamlNode::text(fault.what));
+  if (fault.at) {
+    map.add("at", expression(*fault.at, ValueType::kTime));
+  } else {
+    const models::ActName act = act_name(graph_.actors[fault.actor], fault.act);
+    map.add("act", YamlNode::text(act.op + '#' + std::to_string(act.act)));
+  }
+  return map;
+}
+
+YamlNode ScenarioWriter::link_fault(const models::LinkFault& fault) const {
+  YamlNode map = YamlNode::map();
+  map.add("link", YamlNode::text(graph_.cluster->links[fault.link].name));
+  if (fault.hosts) {
+    YamlNode hosts = YamlNode::list();
+    hosts.add(YamlNode::text(graph_.cluster->hosts[fault.hosts->first]));
+    hosts.add(YamlNode::text(graph_.cluster->hosts[fault.hosts->second]));
+    map.add("hosts", std::move(hosts));
+  }
+  if (fault.slower == 0 || fault.down_ns != 0) map.add("down", time(fault.down_ns));
+  if (fault.retry_ns != 0) map.add("retry", time(fault.retry_ns));
+  if (fault.slower != 0) map.add("slower", number(fault.slower));
+  return map;
+}
+
+}  // namespace
+
+std::string write_scenario(const TaskGraph& graph) { return ScenarioWriter(graph).run(); }
+
+}  // namespace pipesim::formats

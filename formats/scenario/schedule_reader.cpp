@@ -1,0 +1,280 @@
+#include "formats/scenario/schedule_reader.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "formats/torch/schedule_csv.hpp"
+#include "formats/yaml/map_reader.hpp"
+#include "models/schedules/generators.hpp"
+#include "models/schedules/schedule_lowering.hpp"
+
+namespace pipesim::formats {
+
+using models::Pipeline;
+using models::Schedule;
+using models::ScheduleShape;
+
+namespace {
+
+constexpr std::int64_t kMostStages = 1
+                                     << 13;  // each may have a group, and a group an index of ranks
+constexpr std::int64_t kMostMicroBatches = 1 << 24;
+constexpr std::uint64_t kMostActions = 40'000'000;
+
+class PipelineReader {
+ public:
+  explicit PipelineReader(const ValueReader& values)
+      : values_(values), diagnostics_(values.diagnostics()) {}
+
+  std::optional<Pipeline> run(const YamlValue& value) {
+    const std::size_t errors = diagnostics_.error_count();
+    MapReader map(value, "'schedule'", diagnostics_);
+    map.take_text("about");
+    pipeline_.place = value.place();
+    std::optional<Schedule> schedule = read_rows_or_kind(map);
+    const auto layers = map.take("layers");
+    // What is said beside a schedule that is none may be wrong, too.
+    if (schedule || has_form_) read_costs(map, schedule.value_or(Schedule()), layers);
+    if (schedule || has_form_) map.finish();
+    if (!schedule || diagnostics_.error_count() > errors) return std::nullopt;
+    if (!schedule->has_messages()) {
+      schedule = models::add_send_recv(*schedule, diagnostics_);
+      if (!schedule) return std::nullopt;
+    }
+    pipeline_.schedule = std::move(*schedule);
+    return std::move(pipeline_);
+  }
+
+ private:
+  std::optional<Schedule> read_rows_or_kind(MapReader& map) {
+    const auto rows = map.take("rows");
+    const auto kind = map.take("kind");
+    if (rows && kind) {
+      diagnostics_.error(kind->place(), "a schedule has a 'kind' or its 'rows', not both");
+      return std::nullopt;
+    }
+    has_form_ = rows || kind;
+    if (rows) return read_rows(map, *rows);
+    if (kind) return read_kind(map, *kind);
+    diagnostics_.error(map.place(), "a schedule needs its 'kind', or its 'rows'");
+    return std::nullopt;
+  }
+
+  std::optional<Schedule> read_rows(MapReader& map, const YamlValue& value) {
+    const std::int64_t pipelines = whole(map, "pipelines", 1, 2);
+    if (!value.is_list()) {
+      diagnostics_.error(
+          value.place(),
+          fmt::format("'rows' is a list of what each rank does, found {}", value.described()));
+      return std::nullopt;
+    }
+    if (value.items().empty()) {
+      diagnostics_.error(value.place(), "the schedule has no rows: each is what a rank does");
+      return std::nullopt;
+    }
+    std::vector<ScheduleRow> rows;
+    for (const YamlValue& item : value.items()) {
+      if (!item.is_scalar()) {
+        diagnostics_.error(item.place(), fmt::format("a row is text with an action between commas, "
+                                                     "found {}",
+                                                     item.described()));
+        return std::nullopt;
+      }
+      models::Place place = item.place();
+      if (item.quoted()) ++place.column;
+      rows.push_back({item.text(), place});
+    }
+    return read_schedule(rows, static_cast<std::uint32_t>(pipelines), diagnostics_);
+  }
+
+  std::optional<Schedule> read_kind(MapReader& map, const YamlValue& value) {
+    const std::size_t errors = diagnostics_.error_count();
+    const auto name = values_.one_of(value, models::schedule_kind_names());
+    const auto stages = map.require("stages");
+    const auto micro_batches = map.require("micro_batches");
+    ScheduleShape shape;
+    if (name) shape.kind = *models::find_schedule_kind(*name);
+    const auto at_most = [&](const std::optional<YamlValue>& field, const char* key,
+                             std::int64_t most) {
+      return field ? static_cast<std::uint32_t>(whole(*field, key, most)) : 1;
+    };
+    shape.stages = at_most(stages, "stages", kMostStages);
+    shape.micro_batches = at_most(micro_batches, "micro_batches", kMostMicroBatches);
+    shape.chunks = models::usual_chunks(shape.kind);
+    const auto chunks = map.take("chunks");
+    if (chunks) shape.chunks = at_most(chunks, "chunks", kMostStages);
+    if (diagnostics_.error_count() > errors) return std::nullopt;
+    if (std::uint64_t{shape.stages} * shape.micro_batches * 2 > kMostActions) {
+      diagnostics_.error(stages->place(),
+                         fmt::format("a schedule has at most {} forwards and "
+                                     "backwards, and {} stages of {} "
+                                     "micro-batches are more",
+                                     kMostActions, shape.stages, shape.micro_batches));
+      return std::nullopt;
+    }
+    const std::string problem = models::shape_problem(shape);
+    if (!problem.empty()) {
+      diagnostics_.error(place_of_problem(shape, *stages, *micro_batches, chunks), problem);
+      return std::nullopt;
+    }
+    return models::make_schedule(shape);
+  }
+
+  // What would be right with another number of chunks or of micro-batches is a mistake of that.
+  static models::Place place_of_problem(ScheduleShape shape, const YamlValue& stages,
+                                        const YamlValue& micro_batches,
+                                        const std::optional<YamlValue>& chunks) {
+    const auto fits = [&] { return models::shape_problem(shape).empty(); };
+    shape.chunks = models::usual_chunks(shape.kind);
+    if (chunks && fits()) return chunks->place();
+    shape.micro_batches = 2 * shape.stages;
+    return fits() ? micro_batches.place() : stages.place();
+  }
+
+  // What the stages cost. With layers all costs are those of one layer, and a stage has its share.
+  void read_costs(MapReader& map, const Schedule& schedule,
+                  const std::optional<YamlValue>& layers) {
+    const std::uint32_t depth = schedule.depth();
+    const std::int64_t share = layers ? layers_per_stage(*layers, depth) : 1;
+    using Amounts = std::vector<std::int64_t>;
+    const Amounts forward =
+        per_stage(map, "forward", ValueType::kTime, depth, Amounts(depth, 1000));
+    const Amounts input = per_stage(map, "input_grad", ValueType::kTime, depth, forward);
+    const Amounts weight = per_stage(map, "weight_grad", ValueType::kTime, depth, forward);
+    const Amounts activation =
+        per_stage(map, "activation", ValueType::kBytes, depth, Amounts(depth));
+    const Amounts weights = per_stage(map, "weights", ValueType::kBytes, depth, Amounts(depth));
+    for (std::uint32_t stage = 0; stage < schedule.stages; ++stage) {
+      const std::uint32_t i = stage % depth;
+      pipeline_.stages.push_back({forward[i] * share, input[i] * share, weight[i] * share,
+                                  activation[i] * share, weights[i] * share});
+      pipeline_.has_memory = pipeline_.has_memory || activation[i] > 0 || weights[i] > 0;
+    }
+    pipeline_.overlap_ns = amount(map, "overlapped", ValueType::kTime);
+    if (pipeline_.overlap_ns) *pipeline_.overlap_ns *= share;
+    pipeline_.message_bytes = amount(map, "message", ValueType::kBytes);
+    pipeline_.message_ns = amount(map, "message_takes", ValueType::kTime);
+    if (const auto model = map.take("messages")) {
+      const auto name = values_.one_of(*model, models::message_model_names());
+      if (name) pipeline_.messages = *models::find_message_model(*name);
+    }
+  }
+
+  std::int64_t layers_per_stage(const YamlValue& value, std::uint32_t stages) {
+    const std::size_t errors = diagnostics_.error_count();
+    const std::int64_t layers = whole(value, "layers", kMostStages);
+    if (stages == 0 || diagnostics_.error_count() > errors) return 1;
+    if (layers < stages) {
+      diagnostics_.error(
+          value.place(),
+          fmt::format("{} stages cannot share {} layers: each needs at least one", stages, layers));
+      return 1;
+    }
+    if (layers % stages != 0) {
+      diagnostics_
+          .error(value.place(),
+                 fmt::format("{} layers cannot be divided among {} stages", layers, stages))
+          .notes.emplace_back(
+              "leave out 'layers' and give the costs of each stage, where stages differ: forward: "
+              "[2ms, 3ms]");
+      return 1;
+    }
+    return layers / stages;
+  }
+
+  // One amount for all stages, or a list with one for each.
+  std::vector<std::int64_t> per_stage(MapReader& map, const char* key, ValueType type,
+                                      std::uint32_t count, std::vector<std::int64_t> otherwise) {
+    const auto value = map.take(key);
+    if (!value) return otherwise;
+    if (!value->is_list()) return std::vector<std::int64_t>(count, checked(*value, key, type));
+    std::vector<std::int64_t> result;
+    for (const YamlValue& item : value->items()) result.push_back(checked(item, key, type));
+    if (result.size() == count) return result;
+    if (count == 0) return otherwise;  // how many there are is not known
+    diagnostics_.error(value->place(), fmt::format("'{}' has {} values, but there are {} stages",
+                                                   key, result.size(), count));
+    return otherwise;
+  }
+
+  std::optional<std::int64_t> amount(MapReader& map, const char* key, ValueType type) {
+    const auto value = map.take(key);
+    if (!value) return std::nullopt;
+    return checked(*value, key, type);
+  }
+
+  // A time or a size that leaves room for sums of them.
+  std::int64_t checked(const YamlValue& value, const char* key, ValueType type) {
+    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() >> 24;
+    const std::int64_t found = values_.constant(value, type).value_or(0);
+    if (found >= 0 && found <= kMost) return found;
+    const std::string limit =
+        to_text(Value{type, models::Expr::constant(found < 0 ? 0 : kMost), {}});
+    diagnostics_.error(value.place(),
+                       fmt::format("'{}' is at {} {}, found {}", key, found < 0 ? "least" : "most",
+                                   limit, value.described()));
+    return 0;
+  }
+
+  std::int64_t whole(const YamlValue& value, const char* key, std::int64_t most) {
+    const std::optional<std::int64_t> found = values_.constant(value, ValueType::kNumber);
+    if (!found) return 1;
+    if (*found >= 1 && *found <= most) return *found;
+    diagnostics_.error(value.place(), fmt::format("'{}' is 1 to {}, found {}", key, most, *found));
+    return 1;
+  }
+
+  std::int64_t whole(MapReader& map, const char* key, std::int64_t otherwise, std::int64_t most) {
+    const auto value = map.take(key);
+    return value ? whole(*value, key, most) : otherwise;
+  }
+
+  const ValueReader& values_;
+  models::Diagnostics& diagnostics_;
+  Pipeline pipeline_;
+  bool has_form_ = false;  // it says which schedule it is, if wrongly
+};
+
+}  // namespace
+
+std::optional<Pipeline> read_pipeline(const YamlValue& value, const ValueReader& values) {
+  return PipelineReader(values).run(value);
+}
+
+std::string pipeline_scenario(const Schedule& schedule, const std::string& name) {
+  std::string text = "schema: 1\n";
+  if (!name.empty()) text += fmt::format("name: {}\n", name);
+  text += fmt::format(
+      "params:\n"
+      "  forward: {{default: 1us, about: \"time of the forward of a stage\"}}\n"
+      "  input_grad: {{default: forward, about: \"time of the gradient of its input\"}}\n"
+      "  weight_grad: {{default: forward, about: \"time of the gradient of its weights\"}}\n"
+      "  overlapped: {{default: forward + input_grad + weight_grad, about: \"time of a forward and "
+      "a backward that overlap\"}}\n"
+      "  message: {{default: 0B, about: \"size of what stages send\"}}\n"
+      "  message_takes: {{default: 0s, about: \"time of a message\"}}\n"
+      "  messages: {{default: dir, one_of: [{}], about: \"how messages are done\"}}\n"
+      "  activation: {{default: 0B, about: \"memory of a micro-batch in a stage\"}}\n"
+      "  weights: {{default: 0B, about: \"memory of the weights of a stage\"}}\n",
+      fmt::join(models::message_model_names(), ", "));
+  text += "schedule:\n";
+  for (const char* key : {"forward", "input_grad", "weight_grad", "overlapped", "message",
+                          "message_takes", "activation", "weights"}) {
+    text += fmt::format("  {}: {}\n", key, key);
+  }
+  text += "  messages: $messages\n";
+  if (schedule.pipelines > 1) text += fmt::format("  pipelines: {}\n", schedule.pipelines);
+  text += "  rows:\n";
+  for (const std::string& row : schedule_row_texts(schedule)) {
+    text += fmt::format("    - \"{}\"\n", row);
+  }
+  return text;
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,478 @@
+// A pickle is a program for a machine with a stack, a list of marks and a memo. Of its opcodes
+// (Lib/pickletools.py has all, with their meaning) those are done that make plain data. A recorder
+// writes protocol 2; other tools may have written the file again with another one.
+#include "formats/torch/pickle.hpp"
+
+#include <bit>
+#include <charconv>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace pipesim::formats {
+namespace {
+
+using Index = PlainTree::Index;
+using Kind = PlainTree::Kind;
+
+constexpr Index kNothing = 0xffffffff;
+
+class PickleError {
+ public:
+  explicit PickleError(std::string message) : message_(std::move(message)) {}
+  const std::string& message() const { return message_; }
+
+ private:
+  std::string message_;
+};
+
+// Of code points that come one by one, as escapes.
+void append_utf8(std::string& text, std::uint32_t code) {
+  const auto put = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xc0 | code >> 6);
+    put(0x80 | (code & 0x3f));
+  } else if (code < 0x10000) {
+    put(0xe0 | code >> 12);
+    put(0x80 | (code >> 6 & 0x3f));
+    put(0x80 | (code & 0x3f));
+  } else {
+    put(0xf0 | (code >> 18 & 7));
+    put(0x80 | (code >> 12 & 0x3f));
+    put(0x80 | (code >> 6 & 0x3f));
+    put(0x80 | (code & 0x3f));
+  }
+}
+
+class PickleReader {
+ public:
+  explicit PickleReader(const std::string& bytes) : bytes_(bytes) {}
+
+  PlainValue run() {
+    while (!done_) {
+      at_ = next_;
+      step(static_cast<unsigned char>(take(1).front()));
+      if (value_.tree.size() > kMostPlainValues) {
+        throw PickleError(fmt::format("this pickle has more than {} values", kMostPlainValues));
+      }
+    }
+    return std::move(value_);
+  }
+
+  /// Where the opcode stands that was done last.
+  std::size_t at() const { return at_; }
+
+ private:
+  void step(unsigned char opcode);
+  bool add_number(unsigned char opcode);
+  bool add_text(unsigned char opcode);
+  bool add_container(unsigned char opcode);
+  bool use_memo(unsigned char opcode);
+  [[noreturn]] static void refuse(unsigned char opcode);
+
+  std::string_view take(std::size_t count) {
+    if (count > bytes_.size() - next_) throw PickleError("the pickle ends too early");
+    const std::string_view result = std::string_view(bytes_).substr(next_, count);
+    next_ += count;
+    return result;
+  }
+  std::string_view take_line() {
+    const std::size_t end = bytes_.find('\n', next_);
+    if (end == std::string::npos) throw PickleError("the pickle ends too early");
+    const std::string_view line = take(end - next_);
+    ++next_;
+    return line;
+  }
+  // Little-endian.
+  std::uint64_t take_number(std::size_t count) {
+    std::uint64_t result = 0;
+    const std::string_view digits = take(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      result |= static_cast<std::uint64_t>(static_cast<unsigned char>(digits[i])) << (8 * i);
+    }
+    return result;
+  }
+  std::string_view take_counted(std::size_t count_bytes) { return take(take_number(count_bytes)); }
+
+  void push(Index value) { stack_.push_back(value); }
+  Index pop() {
+    const std::size_t lowest = marks_.empty() ? 0 : marks_.back();
+    if (stack_.size() <= lowest) throw PickleError("no pickle: it takes what it has not put");
+    const Index value = stack_.back();
+    stack_.pop_back();
+    return value;
+  }
+  Index top() {
+    const Index value = pop();
+    push(value);
+    return value;
+  }
+  // What was put since the last mark, which goes.
+  std::vector<Index> pop_marked() {
+    if (marks_.empty()) throw PickleError("no pickle: it has no mark");
+    const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
+    std::vector<Index> result(begin, stack_.end());
+    stack_.erase(begin, stack_.end());
+    marks_.pop_back();
+    return result;
+  }
+  void push_list(const std::vector<Index>& items) {
+    push(value_.tree.add_items(Kind::kList));
+    value_.tree.items(stack_.back()) = items;
+  }
+  void extend(Kind kind, const std::vector<Index>& items) {
+    const Index target = top();
+    const bool fits =
+        value_.tree.kind(target) == kind && (kind == Kind::kList || items.size() % 2 == 0);
+    if (!fits) throw PickleError("no pickle: it adds to what is no list or dict");
+    auto& all = value_.tree.items(target);
+    all.insert(all.end(), items.begin(), items.end());
+    added_ += items.size();
+    if (added_ > kMostPlainValues) {
+      throw PickleError(fmt::format("this pickle has more than {} values", kMostPlainValues));
+    }
+  }
+  void push_integer(std::string_view text) {
+    if (!text.empty() && text.back() == 'L') text.remove_suffix(1);
+    std::int64_t value = 0;
+    const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (problem != std::errc() || stop != text.data() + text.size()) {
+      throw PickleError("no number of 64 bits stands where the pickle says one does");
+    }
+    push(value_.tree.add_integer(value));
+  }
+  void push_long(std::size_t count) {
+    if (count > 8) throw PickleError("this pickle has a number of more than 64 bits");
+    std::uint64_t value = take_number(count);
+    if (count > 0 && count < 8 && (value >> (8 * count - 1) & 1) != 0)
+      value |= ~std::uint64_t{0} << (8 * count);
+    push(value_.tree.add_integer(static_cast<std::int64_t>(value)));
+  }
+  void memoize(std::uint64_t key) {
+    if (key > kMostPlainValues)
+      throw PickleError("no pickle: it keeps something under a huge number");
+    if (key >= memo_.size()) memo_.resize(key + 1, kNothing);
+    if (memo_[key] == kNothing) ++kept_;
+    memo_[key] = top();
+  }
+  void recall(std::uint64_t key) {
+    const bool known = key < memo_.size() && memo_[key] != kNothing;
+    if (!known) throw PickleError("no pickle: it recalls what it has not kept");
+    push(memo_[key]);
+  }
+  static std::uint64_t key_of(std::string_view text) {
+    std::uint64_t key = 0;
+    const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), key);
+    if (problem != std::errc() || stop != text.data() + text.size()) {
+      throw PickleError("no pickle: it keeps something under no number");
+    }
+    return key;
+  }
+
+  static std::string unquoted(std::string_view line);
+  static std::string unescaped(std::string_view line);
+
+  const std::string& bytes_;
+  std::size_t next_ = 0;
+  std::size_t at_ = 0;
+  bool done_ = false;
+  std::vector<Index> stack_;
+  std::vector<std::size_t> marks_;
+  std::vector<Index> memo_;
+  std::size_t kept_ = 0;   // in memo_
+  std::size_t added_ = 0;  // to lists and dicts
+  PlainValue value_;
+};
+
+std::uint32_t hexadecimal(std::string_view digits) {
+  std::uint32_t code = 0;
+  const auto [stop, problem] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
+  if (problem != std::errc() || stop != digits.data() + digits.size()) {
+    throw PickleError("no pickle: a text has a bad escape");
+  }
+  return code;
+}
+
+// Of protocol 0: 'it\'s'.
+std::string PickleReader::unquoted(std::string_view line) {
+  const bool quoted = line.size() >= 2 && (line.front() == '\'' || line.front() == '"') &&
+                      line.back() == line.front();
+  if (!quoted) throw PickleError("no pickle: a text has no quotes");
+  line = line.substr(1, line.size() - 2);
+  std::string text;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (line[i] != '\\' || i + 1 == line.size()) {
+      text += line[i];
+      continue;
+    }
+    const char escaped = line[++i];
+    if (escaped == 'x' && line.size() - i > 2) {
+      text += static_cast<char>(hexadecimal(line.substr(i + 1, 2)));
+      i += 2;
+    } else {
+      text += escaped == 'n' ? '\n' : escaped == 't' ? '\t' : escaped == 'r' ? '\r' : escaped;
+    }
+  }
+  return text;
+}
+
+// Of protocol 0: what is not Latin-1 is written \u1234 or \U00012345.
+std::string PickleReader::unescaped(std::string_view line) {
+  std::string text;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    const char kind = i + 1 < line.size() ? line[i + 1] : '\0';
+    if (line[i] == '\\' && (kind == 'u' || kind == 'U')) {
+      const std::size_t digits = kind == 'u' ? 4 : 8;
+      if (line.size() - i < digits + 2) throw PickleError("no pickle: a text has a bad escape");
+      append_utf8(text, hexadecimal(line.substr(i + 2, digits)));
+      i += digits + 1;
+    } else {
+      append_utf8(text, static_cast<unsigned char>(line[i]));
+    }
+  }
+  return text;
+}
+
+bool PickleReader::add_number(unsigned char opcode) {
+  PlainTree& tree = value_.tree;
+  switch (opcode) {
+    case 'N':
+      push(tree.add_null());
+      return true;
+    case 0x88:
+    case 0x89:
+      push(tree.add_truth(opcode == 0x88));
+      return true;
+    case 'I': {
+      const std::string_view line = take_line();
+      if (line == "00" || line == "01") {
+        push(tree.add_truth(line == "01"));
+      } else {
+        push_integer(line);
+      }
+      return true;
+    }
+    case 'L':
+      push_integer(take_line());
+      return true;
+    case 'J':
+      push(tree.add_integer(static_cast<std::int32_t>(take_number(4))));
+      return true;
+    case 'K':
+      push(tree.add_integer(static_cast<std::int64_t>(take_number(1))));
+      return true;
+    case 'M':
+      push(tree.add_integer(static_cast<std::int64_t>(take_number(2))));
+      return true;
+    case 0x8a:
+      push_long(take_number(1));
+      return true;
+    case 0x8b:
+      push_long(take_number(4));
+      return true;
+    case 'F': {
+      const std::string_view line = take_line();
+      double value = 0;
+      const auto [stop, problem] = std::from_chars(line.data(), line.data() + line.size(), value);
+      if (problem != std::errc() || stop != line.data() + line.size()) {
+        throw PickleError("no number stands where the pickle says one does");
+      }
+      push(tree.add_real(value));
+      return true;
+    }
+    case 'G': {
+      std::uint64_t bits = 0;  // big-endian
+      for (const char byte : take(8)) bits = bits << 8 | static_cast<unsigned char>(byte);
+      push(tree.add_real(std::bit_cast<double>(bits)));
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool PickleReader::add_text(unsigned char opcode) {
+  PlainTree& tree = value_.tree;
+  std::string_view counted;
+  switch (opcode) {
+    case 'S':
+      push(tree.add_text(unquoted(take_line())));
+      return true;
+    case 'V':
+      push(tree.add_text(unescaped(take_line())));
+      return true;
+    case 'U':
+    case 'C':
+    case 0x8c:
+      counted = take_counted(1);
+      break;
+    case 'T':
+    case 'X':
+    case 'B':
+      counted = take_counted(4);
+      break;
+    case 0x8d:
+    case 0x8e:
+    case 0x96:
+      counted = take_counted(8);
+      break;
+    default:
+      return false;
+  }
+  push(tree.add_text(std::string(counted)));
+  return true;
+}
+
+bool PickleReader::add_container(unsigned char opcode) {
+  switch (opcode) {
+    case ']':
+    case ')':
+    case 0x8f:
+      push(value_.tree.add_items(Kind::kList));
+      return true;
+    case '}':
+      push(value_.tree.add_items(Kind::kMap));
+      return true;
+    case 'l':
+    case 't':
+    case 0x91:
+      push_list(pop_marked());
+      return true;
+    case 'd': {
+      const std::vector<Index> items = pop_marked();
+      push(value_.tree.add_items(Kind::kMap));
+      extend(Kind::kMap, items);
+      return true;
+    }
+    case 0x85:
+    case 0x86:
+    case 0x87: {
+      std::vector<Index> items(opcode - 0x84U);
+      for (std::size_t i = items.size(); i > 0; --i) items[i - 1] = pop();
+      push_list(items);
+      return true;
+    }
+    case 'a': {
+      const Index item = pop();
+      extend(Kind::kList, {item});
+      return true;
+    }
+    case 'e':
+    case 0x90: {
+      const std::vector<Index> items = pop_marked();
+      extend(Kind::kList, items);
+      return true;
+    }
+    case 's': {
+      const Index item = pop();
+      const Index key = pop();
+      extend(Kind::kMap, {key, item});
+      return true;
+    }
+    case 'u': {
+      const std::vector<Index> items = pop_marked();
+      extend(Kind::kMap, items);
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+bool PickleReader::use_memo(unsigned char opcode) {
+  switch (opcode) {
+    case 'p':
+      memoize(key_of(take_line()));
+      return true;
+    case 'q':
+      memoize(take_number(1));
+      return true;
+    case 'r':
+      memoize(take_number(4));
+      return true;
+    case 0x94:
+      memoize(kept_);
+      return true;
+    case 'g':
+      recall(key_of(take_line()));
+      return true;
+    case 'h':
+      recall(take_number(1));
+      return true;
+    case 'j':
+      recall(take_number(4));
+      return true;
+    default:
+      return false;
+  }
+}
+
+void PickleReader::refuse(unsigned char opcode) {
+  // These lead to code of the reader's own.
+  constexpr std::string_view kRunsCode = "cRbioPQ\x81\x82\x83\x84\x92\x93\x97\x98";
+  if (kRunsCode.find(static_cast<char>(opcode)) != std::string_view::npos) {
+    throw PickleError(
+        "this pickle wants to import or call something, which no dump of plain data does; nothing "
+        "of it was executed");
+  }
+  throw PickleError(fmt::format("no pickle: 0x{:02x} is no opcode", opcode));
+}
+
+void PickleReader::step(unsigned char opcode) {
+  switch (opcode) {
+    case 0x80: {
+      constexpr std::uint64_t kNewest = 5;
+      const std::uint64_t protocol = take_number(1);
+      if (protocol > kNewest)
+        throw PickleError(fmt::format("pickle protocol {} is not known", protocol));
+      return;
+    }
+    case 0x95:
+      take(8);  // a frame only says how much can be read at once
+      return;
+    case '(':
+      marks_.push_back(stack_.size());
+      return;
+    case '0':
+      if (!marks_.empty() && marks_.back() == stack_.size()) {
+        marks_.pop_back();
+      } else {
+        pop();
+      }
+      return;
+    case '1':
+      pop_marked();
+      return;
+    case '2':
+      push(top());
+      return;
+    case '.':
+      value_.root = pop();
+      done_ = true;
+      return;
+    default:
+      break;
+  }
+  const bool known =
+      add_number(opcode) || add_text(opcode) || add_container(opcode) || use_memo(opcode);
+  if (!known) refuse(opcode);
+}
+
+}  // namespace
+
+std::optional<PlainValue> read_pickle(const std::string& bytes, PlainProblem& problem) {
+  PickleReader reader(bytes);
+  try {
+    return reader.run();
+  } catch (const PickleError& error) {
+    problem = {error.message(), reader.at()};
+    return std::nullopt;
+  }
+}
+
+}  // namespace pipesim::formats

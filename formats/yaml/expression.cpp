@@ -1,0 +1,592 @@
+// A recursive-descent parser with one function per level of precedence.
+#include "formats/yaml/expression.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace pipesim::formats {
+namespace {
+
+using models::Diagnostics;
+using models::Expr;
+
+// Nobody writes longer ones, and none of this size can hurt.
+constexpr std::size_t kLongest = 10'000;
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+
+struct Unit {
+  std::string_view name;
+  ValueType type;
+  std::int64_t factor;
+};
+
+// Times first, from small to large: time_text counts on it.
+constexpr std::array kUnits = {
+    Unit{"ns", ValueType::kTime, 1},
+    Unit{"us", ValueType::kTime, 1'000},
+    Unit{"ms", ValueType::kTime, 1'000'000},
+    Unit{"s", ValueType::kTime, 1'000'000'000},
+    Unit{"min", ValueType::kTime, 60'000'000'000},
+    Unit{"B", ValueType::kBytes, 1},
+    Unit{"kB", ValueType::kBytes, 1'000},
+    Unit{"MB", ValueType::kBytes, 1'000'000},
+    Unit{"GB", ValueType::kBytes, 1'000'000'000},
+    Unit{"KiB", ValueType::kBytes, 1 << 10},
+    Unit{"MiB", ValueType::kBytes, 1 << 20},
+    Unit{"GiB", ValueType::kBytes, 1 << 30},
+    Unit{"B/s", ValueType::kBandwidth, 1},
+    Unit{"kB/s", ValueType::kBandwidth, 1'000},
+    Unit{"MB/s", ValueType::kBandwidth, 1'000'000},
+    Unit{"GB/s", ValueType::kBandwidth, 1'000'000'000},
+    Unit{"KiB/s", ValueType::kBandwidth, 1 << 10},
+    Unit{"MiB/s", ValueType::kBandwidth, 1 << 20},
+    Unit{"GiB/s", ValueType::kBandwidth, 1 << 30},
+    // Networks are sold by the bit.
+    Unit{"Mb/s", ValueType::kBandwidth, 1'000'000 / 8},
+    Unit{"Gb/s", ValueType::kBandwidth, 1'000'000'000 / 8},
+};
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+const Unit* find_unit(std::string_view name) {
+  const auto found = std::find_if(kUnits.begin(), kUnits.end(),
+                                  [&](const Unit& known) { return known.name == name; });
+  return found == kUnits.end() ? nullptr : &*found;
+}
+
+const char* whole(ValueType type) {
+  switch (type) {
+    case ValueType::kTime:
+      return "nanoseconds";
+    case ValueType::kBandwidth:
+      return "bytes per second";
+    default:
+      return "bytes";
+  }
+}
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+// Where one is a plain number, it may lack the unit of the other.
+void suggest_unit_of_one(models::Diagnostic& diagnostic, const Value& left, const Value& right) {
+  suggest_unit(diagnostic, left.type, right.type);
+  suggest_unit(diagnostic, right.type, left.type);
+}
+
+class Parser {
+ public:
+  Parser(std::string_view text, const TextPlace& place, const Scope& scope,
+         Diagnostics& diagnostics)
+      : text_(text), place_(place), scope_(scope), diagnostics_(diagnostics) {}
+
+  std::optional<Value> run() {
+    if (text_.size() > kLongest) {
+      fail(0, fmt::format("an expression has at most {} characters", kLongest));
+      return std::nullopt;
+    }
+    std::optional<Value> result = parse_or();
+    skip_space();
+    if (result && at_ < text_.size()) {
+      const std::string_view rest = text_.substr(at_);
+      models::Diagnostic& error = diagnostics_.error(
+          place_.at(at_), fmt::format("did not expect '{}' here", rest.substr(0, 20)));
+      // As other languages have it.
+      if (rest.starts_with("&&")) error.notes.emplace_back("write 'and'");
+      if (rest.starts_with("||")) error.notes.emplace_back("write 'or'");
+      if (rest.starts_with("in ")) {
+        error.notes.emplace_back("write one comparison for each: rank == 1 or rank == 2");
+      }
+      return std::nullopt;
+    }
+    return result;
+  }
+
+ private:
+  using Result = std::optional<Value>;
+  using Op = Expr::Op;
+
+  Result parse_or();
+  Result parse_and();
+  Result parse_not();
+  Result parse_comparison();
+  Result parse_sum();
+  Result parse_product();
+  Result parse_sign();
+  Result parse_primary();
+  Result parse_number();
+  Result parse_name();
+  Result parse_call(std::string_view name, std::size_t start);
+  Result parse_choice(std::size_t start);
+  Result unknown_name(std::string_view name, std::size_t start);
+  Result with_unit(std::size_t start, std::int64_t digits, std::int64_t scale);
+
+  Result compared(Op op, const Value& left, const Value& right, std::size_t at);
+  Result combined(Op op, const Value& left, const Value& right, std::size_t at);
+  Result truth(Op op, const Value& left, const Value& right, std::size_t at);
+
+  void skip_space() {
+    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\n')) ++at_;
+  }
+  // The place of what comes next.
+  std::size_t next() {
+    skip_space();
+    return at_;
+  }
+  bool take(std::string_view symbol) {
+    skip_space();
+    if (text_.substr(at_, symbol.size()) != symbol) return false;
+    at_ += symbol.size();
+    return true;
+  }
+  bool take_word(std::string_view word) {
+    skip_space();
+    const std::size_t end = at_ + word.size();
+    if (text_.substr(at_, word.size()) != word) return false;
+    if (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) return false;
+    at_ = end;
+    return true;
+  }
+  Result fail(std::size_t at, std::string message) {
+    diagnostics_.error(place_.at(at), std::move(message));
+    return std::nullopt;
+  }
+
+  std::string_view text_;
+  TextPlace place_;
+  const Scope& scope_;
+  Diagnostics& diagnostics_;
+  std::size_t at_ = 0;
+  int depth_ = 0;
+};
+
+std::optional<Value> Parser::parse_or() {
+  constexpr int kDeepest = 100;
+  if (++depth_ > kDeepest)
+    return fail(at_, fmt::format("parentheses nest more than {} deep", kDeepest));
+  Result left = parse_and();
+  while (left) {
+    const std::size_t at = next();
+    if (!take_word("or")) break;
+    const Result right = parse_and();
+    left = right ? truth(Op::kOr, *left, *right, at) : std::nullopt;
+  }
+  --depth_;
+  return left;
+}
+
+std::optional<Value> Parser::parse_and() {
+  Result left = parse_not();
+  while (left) {
+    const std::size_t at = next();
+    if (!take_word("and")) break;
+    const Result right = parse_not();
+    left = right ? truth(Op::kAnd, *left, *right, at) : std::nullopt;
+  }
+  return left;
+}
+
+std::optional<Value> Parser::parse_not() {
+  bool negated = false;
+  const std::size_t at = next();
+  while (take_word("not")) negated = !negated;
+  Result operand = parse_comparison();
+  if (!operand || !negated) return operand;
+  if (operand->type != ValueType::kTruth) {
+    return fail(at, fmt::format("'not' needs on or off, found {}", type_name(operand->type)));
+  }
+  return Value{ValueType::kTruth, Expr::unary(Op::kNot, operand->expr), {}};
+}
+
+std::optional<Value> Parser::parse_comparison() {
+  Result left = parse_sum();
+  if (!left) return left;
+  static constexpr std::array<std::pair<std::string_view, Op>, 6> kOperators = {{
+      {"==", Op::kEqual},
+      {"!=", Op::kNotEqual},
+      {"<=", Op::kLessEqual},
+      {">=", Op::kGreaterEqual},
+      {"<", Op::kLess},
+      {">", Op::kGreater},
+  }};
+  const std::size_t at = next();
+  for (const auto& [symbol, op] : kOperators) {
+    if (!take(symbol)) continue;
+    const Result right = parse_sum();
+    return right ? compared(op, *left, *right, at) : std::nullopt;
+  }
+  return left;
+}
+
+std::optional<Value> Parser::parse_sum() {
+  Result left = parse_product();
+  while (left) {
+    const std::size_t at = next();
+    const bool plus = take("+");
+    if (!plus && !take("-")) break;
+    const Result right = parse_product();
+    left = right ? combined(plus ? Op::kAdd : Op::kSubtract, *left, *right, at) : std::nullopt;
+  }
+  return left;
+}
+
+std::optional<Value> Parser::parse_product() {
+  Result left = parse_sign();
+  while (left) {
+    const std::size_t at = next();
+    Op op = Op::kMultiply;
+    if (take("/")) {
+      op = Op::kDivide;
+    } else if (take("%")) {
+      op = Op::kModulo;
+    } else if (!take("*")) {
+      break;
+    }
+    const Result right = parse_sign();
+    left = right ? combined(op, *left, *right, at) : std::nullopt;
+  }
+  return left;
+}
+
+std::optional<Value> Parser::parse_sign() {
+  const std::size_t at = next();
+  bool negative = false;
+  while (take("-")) negative = !negative;
+  Result operand = parse_primary();
+  if (!operand || !negative) return operand;
+  if (operand->type == ValueType::kTruth || operand->type == ValueType::kWord) {
+    return fail(at, fmt::format("'-' needs a number, found {}", type_name(operand->type)));
+  }
+  operand->expr = Expr::unary(Op::kNegate, operand->expr);
+  return operand;
+}
+
+std::optional<Value> Parser::parse_primary() {
+  skip_space();
+  if (at_ >= text_.size()) return fail(at_, "expected a value here");
+  const char c = text_[at_];
+  if (is_digit(c)) return parse_number();
+  if (is_letter(c)) return parse_name();
+  if (take("(")) {
+    Result inner = parse_or();
+    if (inner && !take(")")) return fail(at_, "expected ')' here");
+    return inner;
+  }
+  if (c == '\'') {
+    const std::size_t end = text_.find('\'', at_ + 1);
+    if (end == std::string_view::npos) return fail(at_, "this quote is not closed");
+    Value word;
+    word.type = ValueType::kWord;
+    word.word = text_.substr(at_ + 1, end - at_ - 1);
+    at_ = end + 1;
+    return word;
+  }
+  return fail(at_, fmt::format("expected a number, a name or '(' here, found '{}'", c));
+}
+
+std::optional<Value> Parser::parse_number() {
+  const std::size_t start = at_;
+  std::int64_t digits = 0;
+  std::int64_t scale = 1;
+  bool fraction = false;
+  for (; at_ < text_.size(); ++at_) {
+    const char c = text_[at_];
+    if (c == '.' && !fraction && at_ + 1 < text_.size() && is_digit(text_[at_ + 1])) {
+      fraction = true;
+      continue;
+    }
+    if (c == '_' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1])) continue;
+    if (!is_digit(c)) break;
+    const bool overflow = __builtin_mul_overflow(digits, 10, &digits) ||
+                          __builtin_add_overflow(digits, c - '0', &digits) ||
+                          (fraction && __builtin_mul_overflow(scale, 10, &scale));
+    if (overflow) {
+      while (at_ < text_.size() && (is_digit(text_[at_]) || text_[at_] == '.')) ++at_;
+      return fail(start, fmt::format("number out of range: '{}' is more than {}",
+                                     text_.substr(start, at_ - start), kMost));
+    }
+  }
+  return with_unit(start, digits, scale);
+}
+
+// `digits` / `scale` with the unit that follows, if any. What is no whole number of nanoseconds,
+// bytes or bytes per second is refused: rounding would be a silent change of what the user said.
+std::optional<Value> Parser::with_unit(std::size_t start, std::int64_t digits, std::int64_t scale) {
+  const std::size_t number_end = at_;
+  std::size_t unit_start = at_;
+  while (unit_start < text_.size() && text_[unit_start] == ' ') ++unit_start;
+  std::size_t unit_end = unit_start;
+  while (unit_end < text_.size() && is_letter(text_[unit_end])) ++unit_end;
+  // "GB/s" is one unit, unless more letters follow: "8GiB/slices" is a quotient.
+  const bool per_second = text_.substr(unit_end, 2) == "/s" &&
+                          (unit_end + 2 >= text_.size() ||
+                           (!is_letter(text_[unit_end + 2]) && !is_digit(text_[unit_end + 2])));
+  if (per_second && find_unit(text_.substr(unit_start, unit_end + 2 - unit_start)) != nullptr) {
+    unit_end += 2;
+  }
+  const std::string_view name = text_.substr(unit_start, unit_end - unit_start);
+  Unit unit{"", ValueType::kNumber, 1};
+  if (!name.empty() && name != "and" && name != "or") {
+    const Unit* found = find_unit(name);
+    if (found == nullptr) {
+      fail(unit_start, fmt::format("'{}' is no unit; times are in ns, us, ms, s, min, sizes in B, "
+                                   "kB, MB, GB, KiB, MiB, GiB, bandwidths in those per second "
+                                   "(GB/s) or in Mb/s, Gb/s",
+                                   name));
+      return std::nullopt;
+    }
+    unit = *found;
+    at_ = unit_end;
+  }
+  std::int64_t value = 0;
+  const std::string number(text_.substr(start, number_end - start));
+  if (__builtin_mul_overflow(digits, unit.factor, &value)) {
+    return fail(start, fmt::format("number out of range: '{}{}' is more than {} {}", number,
+                                   unit.name, kMost, whole(unit.type)));
+  }
+  if (value % scale != 0) {
+    if (unit.name.empty()) return fail(start, fmt::format("'{}' is not a whole number", number));
+    return fail(start, fmt::format("'{}{}' is not a whole number of {}", number, unit.name,
+                                   whole(unit.type)));
+  }
+  return Value{unit.type, Expr::constant(value / scale), {}};
+}
+
+std::optional<Value> Parser::parse_name() {
+  const std::size_t start = at_;
+  while (at_ < text_.size() && (is_letter(text_[at_]) || is_digit(text_[at_]))) ++at_;
+  const std::string_view name = text_.substr(start, at_ - start);
+  if (name == "on" || name == "true") return Value{ValueType::kTruth, Expr::constant(1), {}};
+  if (name == "off" || name == "false") return Value{ValueType::kTruth, Expr::constant(0), {}};
+  if (name == "min" || name == "max") return parse_call(name, start);
+  if (name == "if") return parse_choice(start);
+  if (name == "rank") {
+    if (!scope_.rank)
+      return fail(start, "'rank' has no meaning here: this is the same on all ranks");
+    return Value{ValueType::kNumber, Expr::rank(), {}};
+  }
+  if (name == "ranks" && scope_.ranks) return Value::number(*scope_.ranks);
+  if (const Parameter* parameter = scope_.find(name)) return parameter->value;
+  return unknown_name(name, start);
+}
+
+std::optional<Value> Parser::unknown_name(std::string_view name, std::size_t start) {
+  std::vector<std::string> known;
+  if (scope_.rank) known.emplace_back("rank");
+  if (scope_.ranks) known.emplace_back("ranks");
+  if (scope_.parameters != nullptr) {
+    for (const Parameter& parameter : *scope_.parameters) known.push_back(parameter.name);
+  }
+  models::Diagnostic& error =
+      diagnostics_.error(place_.at(start), fmt::format("there is no parameter '{}'", name));
+  models::suggest_name(error, name, known);
+  return std::nullopt;
+}
+
+std::optional<Value> Parser::parse_call(std::string_view name, std::size_t start) {
+  if (!take("(")) return fail(at_, fmt::format("expected '(' after '{}'", name));
+  Result result = parse_or();
+  while (result && take(",")) {
+    const Result next = parse_or();
+    const Op op = name == "min" ? Op::kMinimum : Op::kMaximum;
+    if (!next) return std::nullopt;
+    if (next->type != result->type || next->type == ValueType::kWord) {
+      return fail(start, fmt::format("'{}' is of values of one kind, found {} and {}", name,
+                                     type_name(result->type), type_name(next->type)));
+    }
+    result->expr = Expr::binary(op, result->expr, next->expr);
+  }
+  if (result && !take(")")) return fail(at_, "expected ')' here");
+  return result;
+}
+
+// if(condition, value, condition, value, ..., otherwise)
+std::optional<Value> Parser::parse_choice(std::size_t start) {
+  if (!take("(")) return fail(at_, "expected '(' after 'if'");
+  std::vector<Value> parts;
+  do {
+    const Result part = parse_or();
+    if (!part) return std::nullopt;
+    parts.push_back(*part);
+  } while (take(","));
+  if (!take(")")) return fail(at_, "expected ')' here");
+  if (parts.size() < 3 || parts.size() % 2 == 0) {
+    return fail(start,
+                "'if' needs a condition, a value and another value: if(rank == 0, 1us, 2us)");
+  }
+  Value result = parts.back();
+  for (std::size_t i = parts.size() - 1; i >= 2; i -= 2) {
+    const Value& condition = parts[i - 2];
+    const Value& then = parts[i - 1];
+    if (condition.type != ValueType::kTruth) {
+      return fail(start, fmt::format("the condition of 'if' is on or off, found {}",
+                                     type_name(condition.type)));
+    }
+    if (then.type != result.type) {
+      return fail(start, fmt::format("'if' chooses between two of a kind, found {} and {}",
+                                     type_name(then.type), type_name(result.type)));
+    }
+    if (then.type == ValueType::kWord) {
+      diagnostics_.error(place_.at(start), "'if' chooses between values, found words")
+          .notes.emplace_back("words are chosen by {case: PARAMETER, one: this, else: that}");
+      return std::nullopt;
+    }
+    result.expr = Expr::select(condition.expr, then.expr, result.expr);
+  }
+  return result;
+}
+
+std::optional<Value> Parser::truth(Op op, const Value& left, const Value& right, std::size_t at) {
+  if (left.type != ValueType::kTruth || right.type != ValueType::kTruth) {
+    const Value& wrong = left.type != ValueType::kTruth ? left : right;
+    return fail(at, fmt::format("'{}' joins on and off, found {}", op == Op::kAnd ? "and" : "or",
+                                type_name(wrong.type)));
+  }
+  return Value{ValueType::kTruth, Expr::binary(op, left.expr, right.expr), {}};
+}
+
+std::optional<Value> Parser::compared(Op op, const Value& left, const Value& right,
+                                      std::size_t at) {
+  if (left.type != right.type) {
+    suggest_unit_of_one(
+        diagnostics_.error(place_.at(at), fmt::format("cannot compare {} with {}",
+                                                      type_name(left.type), type_name(right.type))),
+        left, right);
+    return std::nullopt;
+  }
+  if (left.type == ValueType::kWord) {
+    if (op != Op::kEqual && op != Op::kNotEqual) {
+      return fail(at, "words can be compared with == and != only");
+    }
+    const bool equal = left.word == right.word;
+    return Value{ValueType::kTruth, Expr::constant(equal == (op == Op::kEqual) ? 1 : 0), {}};
+  }
+  return Value{ValueType::kTruth, Expr::binary(op, left.expr, right.expr), {}};
+}
+
+// Sums and remainders need two of a kind; products one number at least; a quotient of two of a
+// kind is a number.
+std::optional<Value> Parser::combined(Op op, const Value& left, const Value& right,
+                                      std::size_t at) {
+  const auto counts = [](const Value& value) {
+    return value.type != ValueType::kTruth && value.type != ValueType::kWord;
+  };
+  const bool left_number = left.type == ValueType::kNumber;
+  const bool right_number = right.type == ValueType::kNumber;
+  ValueType type = left.type;
+  bool fits = counts(left) && counts(right);
+  if (op == Op::kMultiply) {
+    fits = fits && (left_number || right_number);
+    type = left_number ? right.type : left.type;
+  } else if (op == Op::kDivide) {
+    fits = fits && (right_number || left.type == right.type);
+    type = right_number ? left.type : ValueType::kNumber;
+  } else {
+    fits = fits && left.type == right.type;
+  }
+  if (!fits) {
+    static constexpr std::string_view kSymbols = "+-*/%";
+    const auto index = static_cast<std::size_t>(op) - static_cast<std::size_t>(Op::kAdd);
+    suggest_unit_of_one(
+        diagnostics_.error(place_.at(at),
+                           fmt::format("cannot compute {} {} {}", type_name(left.type),
+                                       kSymbols[index], type_name(right.type))),
+        left, right);
+    return std::nullopt;
+  }
+  return Value{type, Expr::binary(op, left.expr, right.expr), {}};
+}
+
+// With the largest unit of which it is at least one and a whole number of thousandths.
+std::string time_text(std::int64_t ns) {
+  if (ns == 0) return "0s";
+  for (const Unit* unit = &kUnits[3]; unit != &kUnits[0]; --unit) {
+    const std::int64_t thousandth = unit->factor / 1000;
+    if (ns < unit->factor || ns % thousandth != 0) continue;
+    std::string decimals = fmt::format(".{:03}", ns % unit->factor / thousandth);
+    decimals.erase(decimals.find_last_not_of('0') + 1);
+    return fmt::format("{}{}{}", ns / unit->factor, decimals == "." ? "" : decimals, unit->name);
+  }
+  return fmt::format("{}ns", ns);
+}
+
+// With the largest unit that leaves a whole number. Bits are for reading only.
+std::string bytes_text(std::int64_t bytes, ValueType type) {
+  const Unit* best = nullptr;
+  for (const Unit& unit : kUnits) {
+    if (unit.type != type || bytes % unit.factor != 0 || unit.name.substr(1) == "b/s") continue;
+    if (bytes == 0 || best == nullptr || unit.factor > best->factor) best = &unit;
+    if (bytes == 0) break;
+  }
+  return fmt::format("{}{}", bytes / best->factor, best->name);
+}
+
+}  // namespace
+
+std::string_view type_name(ValueType type) {
+  switch (type) {
+    case ValueType::kNumber:
+      return "a number";
+    case ValueType::kTime:
+      return "a time";
+    case ValueType::kBytes:
+      return "a size";
+    case ValueType::kBandwidth:
+      return "a bandwidth";
+    case ValueType::kTruth:
+      return "on or off";
+    case ValueType::kWord:
+      break;
+  }
+  return "a word";
+}
+
+void suggest_unit(models::Diagnostic& diagnostic, ValueType found, ValueType wanted) {
+  if (found == ValueType::kBytes && wanted == ValueType::kBandwidth) {
+    diagnostic.notes.emplace_back("a bandwidth is a size per second: 300GB/s");
+  }
+  if (found != ValueType::kNumber) return;
+  if (wanted == ValueType::kTime) {
+    diagnostic.notes.emplace_back("a time needs a unit: ns, us, ms, s or min");
+  } else if (wanted == ValueType::kBytes) {
+    diagnostic.notes.emplace_back("a size needs a unit: B, KiB, MiB, GiB, kB, MB or GB");
+  } else if (wanted == ValueType::kBandwidth) {
+    diagnostic.notes.emplace_back("a bandwidth needs a unit: GB/s, MB/s, GiB/s, MiB/s or Gb/s");
+  }
+}
+
+std::string to_text(const Value& value) {
+  if (value.type == ValueType::kWord) return value.word;
+  const std::int64_t number = value.expr.value(0).value_or(0);
+  switch (value.type) {
+    case ValueType::kTruth:
+      return number != 0 ? "on" : "off";
+    case ValueType::kTime:
+      return time_text(number);
+    case ValueType::kBytes:
+    case ValueType::kBandwidth:
+      return bytes_text(number, value.type);
+    case ValueType::kNumber:
+    case ValueType::kWord:
+      break;
+  }
+  return std::to_string(number);
+}
+
+const Parameter* Scope::find(std::string_view name) const {
+  if (parameters == nullptr) return nullptr;
+  const auto found = std::find_if(parameters->begin(), parameters->end(),
+                                  [&](const Parameter& known) { return known.name == name; });
+  return found == parameters->end() ? nullptr : &*found;
+}
+
+std::optional<Value> parse_expression(std::string_view text, const TextPlace& place,
+                                      const Scope& scope, Diagnostics& diagnostics) {
+  return Parser(text, place, scope, diagnostics).run();
+}
+
+}  // namespace pipesim::formats

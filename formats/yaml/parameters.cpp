@@ -1,0 +1,235 @@
+#include "formats/yaml/parameters.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "formats/yaml/map_reader.hpp"
+
+namespace pipesim::formats {
+
+using models::Diagnostics;
+using models::Expr;
+
+namespace {
+
+constexpr std::array<std::string_view, 12> kReserved = {
+    "rank", "ranks", "on", "off", "true", "false", "and", "or", "not", "min", "max", "if"};
+
+class ParameterReader {
+ public:
+  ParameterReader(const std::vector<GivenSetting>& settings, Diagnostics& diagnostics)
+      : settings_(settings), diagnostics_(diagnostics) {
+    scope_.parameters = &parameters_;
+  }
+
+  std::vector<Parameter> run(const YamlValue& value) {
+    for (const YamlValue::Entry& entry : named_entries(value, "'params'", diagnostics_)) {
+      read(entry);
+    }
+    return std::move(parameters_);
+  }
+
+ private:
+  void read(const YamlValue::Entry& entry);
+  bool read_fields(const YamlValue& value, Parameter& parameter);
+  bool read_options(const YamlValue& value, Parameter& parameter);
+  bool read_default(const YamlValue& value, Parameter& parameter);
+  bool apply_setting(Parameter& parameter);
+  bool check(const Parameter& parameter, models::Place place, const std::string& source);
+
+  const std::vector<GivenSetting>& settings_;
+  Diagnostics& diagnostics_;
+  std::vector<Parameter> parameters_;
+  Scope scope_;
+};
+
+bool is_parameter_name(std::string_view name) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+  };
+  const auto good = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
+  return !name.empty() && letter(name.front()) && std::all_of(name.begin(), name.end(), good) &&
+         std::find(kReserved.begin(), kReserved.end(), name) == kReserved.end();
+}
+
+std::string source_text(const GivenSetting& given) {
+  return fmt::format("{}set {}={}", given.place.line == 0 ? "--" : "", given.setting.first,
+                     given.setting.second);
+}
+
+void ParameterReader::read(const YamlValue::Entry& entry) {
+  Parameter parameter;
+  parameter.name = entry.key.text();
+  parameter.place = entry.key.place();
+  if (!check_parameter_name(parameter.name, parameter.place, diagnostics_)) return;
+  // One that is wrong stays known, so that what uses it is not a second mistake.
+  if (!read_fields(entry.value, parameter)) {
+    parameter.value.expr = Expr::constant(0);
+  } else {
+    apply_setting(parameter);
+  }
+  parameters_.push_back(std::move(parameter));
+}
+
+bool ParameterReader::read_fields(const YamlValue& value, Parameter& parameter) {
+  if (!value.is_map()) return read_default(value, parameter);
+  MapReader map(value, "a parameter", diagnostics_);
+  parameter.about = map.take_text("about");
+  const auto options = map.take("one_of");
+  const auto at_least = map.take("at_least");
+  const auto given = map.require("default");
+  map.finish();
+  if (!given || (options && !read_options(*options, parameter))) return false;
+  if (at_least) {
+    const TextPlace place{at_least->place(), at_least->quoted()};
+    const auto least = parse_expression(at_least->text(), place, scope_, diagnostics_);
+    if (!least) return false;
+    parameter.at_least = least->expr.value(0);
+  }
+  return read_default(*given, parameter);
+}
+
+bool ParameterReader::read_options(const YamlValue& value, Parameter& parameter) {
+  const std::vector<YamlValue> options = value.items();
+  const bool words = std::all_of(options.begin(), options.end(),
+                                 [](const YamlValue& option) { return option.is_scalar(); });
+  if (!value.is_list() || options.empty() || !words) {
+    diagnostics_.error(value.place(), "'one_of' is a list of words");
+    return false;
+  }
+  bool good = true;
+  for (const YamlValue& option : options) {
+    good = check_name(option.text(), option, diagnostics_) && good;
+    parameter.options.emplace_back(option.text());
+  }
+  return good;
+}
+
+bool ParameterReader::read_default(const YamlValue& value, Parameter& parameter) {
+  if (!value.is_scalar()) {
+    diagnostics_.error(value.place(), fmt::format("a parameter has a number, a time, a size, on or "
+                                                  "off, or one of some words, found {}",
+                                                  value.described()));
+    return false;
+  }
+  parameter.default_text = value.text();
+  if (!parameter.options.empty()) {
+    parameter.value.type = ValueType::kWord;
+    parameter.value.word = value.text();
+  } else {
+    const TextPlace place{value.place(), value.quoted()};
+    const std::optional<Value> found = parse_expression(value.text(), place, scope_, diagnostics_);
+    if (!found) return false;
+    parameter.value = *found;
+  }
+  return check(parameter, value.place(), "the default");
+}
+
+bool ParameterReader::apply_setting(Parameter& parameter) {
+  const GivenSetting* given = nullptr;
+  for (const GivenSetting& setting : settings_) {
+    if (setting.setting.first == parameter.name) given = &setting;
+  }
+  if (given == nullptr) return true;
+  const std::string* text = &given->setting.second;
+  const models::Place place = given->place;
+  const std::string source = source_text(*given);
+  // A value that is refused leaves the default, so that what follows makes no second mistake of it.
+  const Value before = parameter.value;
+  const auto accepted = [&] {
+    const bool good = check(parameter, place, source);
+    if (!good) parameter.value = before;
+    return good;
+  };
+  if (parameter.value.type == ValueType::kWord) {
+    parameter.value.word = *text;
+    return accepted();
+  }
+  Diagnostics problems;
+  const std::optional<Value> found = parse_expression(*text, {}, scope_, problems);
+  if (!found) {
+    const models::Diagnostic problem = problems.sorted().front();
+    models::Diagnostic& error =
+        diagnostics_.error(place, fmt::format("{}: {}", source, problem.message));
+    error.notes = problem.notes;
+    error.notes.push_back(
+        fmt::format("'{}' is {}", parameter.name, type_name(parameter.value.type)));
+    return false;
+  }
+  const bool zero_time = found->type == ValueType::kNumber && found->expr.value(0) == 0;
+  if (found->type != parameter.value.type && !zero_time) {
+    models::Diagnostic& error = diagnostics_.error(
+        place, fmt::format("{}: expected {}, found {}", source, type_name(parameter.value.type),
+                           type_name(found->type)));
+    suggest_unit(error, found->type, parameter.value.type);
+    return false;
+  }
+  parameter.value.expr = found->expr;
+  return accepted();
+}
+
+bool ParameterReader::check(const Parameter& parameter, models::Place place,
+                            const std::string& source) {
+  const auto& options = parameter.options;
+  if (!options.empty() &&
+      std::find(options.begin(), options.end(), parameter.value.word) == options.end()) {
+    models::Diagnostic& error =
+        diagnostics_.error(place, fmt::format("{}: '{}' is not one of {}", source,
+                                              parameter.value.word, fmt::join(options, ", ")));
+    const std::string nearest = models::nearest_name(parameter.value.word, options);
+    if (!nearest.empty()) error.notes.push_back(fmt::format("did you mean '{}'?", nearest));
+    return false;
+  }
+  if (parameter.value.type == ValueType::kWord) return true;
+  std::string why;
+  const std::optional<std::int64_t> value = parameter.value.expr.value(0, &why);
+  if (!value) {
+    diagnostics_.error(place, fmt::format("{}: {}", source, why));
+    return false;
+  }
+  const std::int64_t least =
+      parameter.at_least.value_or(parameter.value.type == ValueType::kNumber ? *value : 0);
+  if (*value >= least) return true;
+  Value limit = parameter.value;
+  limit.expr = Expr::constant(least);
+  diagnostics_.error(place, fmt::format("{}: must be at least {}", source, to_text(limit)));
+  return false;
+}
+
+}  // namespace
+
+bool check_parameter_name(const std::string& name, models::Place place, Diagnostics& diagnostics) {
+  if (is_parameter_name(name)) return true;
+  diagnostics.error(place, fmt::format("'{}' cannot be the name of a parameter", name))
+      .notes.emplace_back("a name is letters, digits and _, and no word that expressions use");
+  return false;
+}
+
+std::vector<Parameter> read_parameters(const YamlValue& value,
+                                       const std::vector<GivenSetting>& settings,
+                                       Diagnostics& diagnostics) {
+  return ParameterReader(settings, diagnostics).run(value);
+}
+
+void check_settings(const std::vector<Parameter>& parameters,
+                    const std::vector<GivenSetting>& settings, Diagnostics& diagnostics) {
+  std::vector<std::string> known;
+  for (const Parameter& parameter : parameters) known.push_back(parameter.name);
+  for (const GivenSetting& given : settings) {
+    const std::string& name = given.setting.first;
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    models::Diagnostic& error =
+        diagnostics.error(given.place, fmt::format("{}: {}", source_text(given),
+                                                   known.empty() ? "the scenario has no parameters"
+                                                                 : "there is no such parameter"));
+    models::suggest_name(error, name, known);
+  }
+}
+
+}  // namespace pipesim::formats

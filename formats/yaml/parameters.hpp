@@ -1,0 +1,34 @@
+// The `params:` of a scenario, and what `--set` makes of them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "formats/scenario/scenario.hpp"
+#include "formats/yaml/expression.hpp"
+#include "formats/yaml/yaml_document.hpp"
+#include "models/graph/diagnostics.hpp"
+
+namespace pipesim::formats {
+
+/// Reports a name that expressions cannot use, or use otherwise.
+bool check_parameter_name(const std::string& name, models::Place place,
+                          models::Diagnostics& diagnostics);
+
+/// A setting and where it stands: in a patch, or nowhere (`--set`).
+struct GivenSetting {
+  Setting setting;
+  models::Place place;
+};
+
+/// The parameters of `value` (the map below `params:`) with their values: those of `settings`, or
+/// their defaults, which may use the parameters before them.
+std::vector<Parameter> read_parameters(const YamlValue& value,
+                                       const std::vector<GivenSetting>& settings,
+                                       models::Diagnostics& diagnostics);
+
+/// Reports the settings whose name no parameter has.
+void check_settings(const std::vector<Parameter>& parameters,
+                    const std::vector<GivenSetting>& settings, models::Diagnostics& diagnostics);
+
+}  // namespace pipesim::formats

@@ -1,0 +1,378 @@
+#include "formats/yaml/yaml_document.hpp"
+
+#include <algorithm>
+#include <istream>
+#include <map>
+#include <streambuf>
+#include <utility>
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include "formats/scenario/scenario.hpp"
+
+namespace pipesim::formats {
+
+using models::Diagnostics;
+using models::Place;
+using Kind = YamlValue::Kind;
+
+namespace {
+
+constexpr std::size_t kDeepest = 100;
+
+// Values that aliases stand for: what a reader may come to walk through beside what was written,
+// which is bounded by the size of files.
+constexpr std::uint64_t kMostRepeated = 10'000'000;
+
+// Thrown inside yaml-cpp's callbacks and caught where it is called, in this file only.
+struct Stop {
+  Place place;
+  std::string message;
+};
+
+Place place_of(const YAML::Mark& mark, std::uint32_t file) {
+  if (mark.is_null()) return {0, 0, file};
+  return {static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1),
+          file};
+}
+
+// The length of the character of UTF-8 at `at`, or 0 where there is none.
+std::size_t character_at(const std::string& text, std::size_t at) {
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  const auto follows = [&](std::size_t i) { return (byte(at + i) & 0xc0U) == 0x80; };
+  const unsigned first = byte(at);
+  const unsigned second = byte(at + 1);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first < 0xe0) return follows(1) ? 2 : 0;
+  if (first >= 0xe0 && first < 0xf0) {
+    const bool overlong = first == 0xe0 && second < 0xa0;
+    const bool surrogate = first == 0xed && second >= 0xa0;
+    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
+  }
+  if (first >= 0xf0 && first < 0xf5) {
+    const bool overlong = first == 0xf0 && second < 0x90;
+    const bool beyond = first == 0xf4 && second >= 0x90;
+    return follows(1) && follows(2) && follows(3) && !overlong && !beyond ? 4 : 0;
+  }
+  return 0;
+}
+
+// YAML is UTF-8, and names of a scenario go into JSON, HTML and SVG, which are. yaml-cpp reads
+// UTF-16 and UTF-32 too, which it tells by their first bytes, and lets all other bytes pass.
+bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& diagnostics) {
+  const std::string begin = text.substr(0, 4);
+  const bool is_wide = begin.find('\0') != std::string::npos || begin.substr(0, 2) == "\xfe\xff" ||
+                       begin.substr(0, 2) == "\xff\xfe";
+  if (is_wide) return true;
+  Place place{1, 1, file};
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = character_at(text, i);
+    if (length == 0) {
+      diagnostics.error(place, "this is no UTF-8").notes.emplace_back("convert the file to UTF-8");
+      return false;
+    }
+    if (text[i] == '\n') {
+      ++place.line;
+      place.column = 1;
+    } else {
+      ++place.column;
+    }
+    i += length;
+  }
+  return true;
+}
+
+// Lets yaml-cpp, which wants a stream, read text that is in memory already.
+class TextBuffer : public std::streambuf {
+ public:
+  explicit TextBuffer(const std::string& text) {
+    char* begin = const_cast<char*>(text.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
+    setg(begin, begin, begin + text.size());
+  }
+};
+
+// Whether the line of `place` is indented with a tab, of which yaml-cpp says something else.
+bool has_tab_before(const std::string& text, Place place) {
+  std::size_t begin = 0;
+  for (std::uint32_t line = 1; line < place.line && begin < text.size(); ++line) {
+    begin = std::min(text.find('\n', begin), text.size() - 1) + 1;
+  }
+  const std::size_t end = std::min(text.find_first_not_of(" \t", begin), text.size());
+  return text.find('\t', begin) < end;
+}
+
+}  // namespace
+
+/// Appends a node per event. Children are linked, since a parent's children are not consecutive.
+class YamlBuilder : public YAML::EventHandler {
+ public:
+  YamlBuilder(YamlDocument& document, std::uint32_t file) : document_(document), file_(file) {}
+
+  void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
+  void OnDocumentEnd() override {}
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    add(Kind::kNull, mark, anchor);
+  }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    const auto target = anchors_.find(anchor);
+    if (target == anchors_.end())
+      throw Stop{place_of(mark, file_), "an alias inside of what it stands for"};
+    document_.nodes_[add(Kind::kAlias, mark, 0)].first = target->second.node;
+    values_ += target->second.values - 1;
+    repeated_ += target->second.values - 1;
+    if (repeated_ > kMostRepeated) {
+      throw Stop{place_of(mark, file_), "the aliases of a scenario stand for at most " +
+                                            std::to_string(kMostRepeated) + " values"};
+    }
+  }
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    YamlDocument::Node& node = document_.nodes_[add(Kind::kScalar, mark, anchor)];
+    node.quoted = tag == "!";
+    node.first = static_cast<std::uint32_t>(document_.text_.size());
+    node.size = static_cast<std::uint32_t>(value.size());
+    document_.text_ += value;
+  }
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    open(Kind::kList, mark, anchor);
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    open(Kind::kMap, mark, anchor);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  struct Open {
+    std::uint32_t node;
+    std::uint32_t last_child;
+    YAML::anchor_t anchor;
+    std::uint64_t values_before;
+  };
+
+  struct Anchored {
+    std::uint32_t node = 0;
+    std::uint64_t values = 0;  // in it, itself among them
+  };
+
+  std::uint32_t add(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    const std::uint32_t index = document_.add_node(kind, place_of(mark, file_));
+    if (!open_.empty()) {
+      Open& parent = open_.back();
+      YamlDocument::Node& parent_node = document_.nodes_[parent.node];
+      if (parent_node.size++ == 0) {
+        parent_node.first = index;
+      } else {
+        document_.nodes_[parent.last_child].next = index;
+      }
+      parent.last_child = index;
+    }
+    ++values_;
+    if (anchor != 0 && kind != Kind::kList && kind != Kind::kMap) anchors_[anchor] = {index, 1};
+    return index;
+  }
+
+  void open(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
+    if (open_.size() >= kDeepest) {
+      throw Stop{place_of(mark, file_), "nested more than " + std::to_string(kDeepest) + " deep"};
+    }
+    const std::uint64_t before = values_;
+    open_.push_back({add(kind, mark, anchor), 0, anchor, before});
+  }
+
+  // An anchor counts once its value is complete, so that nothing can contain itself.
+  void close() {
+    const Open& last = open_.back();
+    if (last.anchor != 0) anchors_[last.anchor] = {last.node, values_ - last.values_before};
+    open_.pop_back();
+  }
+
+  YamlDocument& document_;
+  std::uint32_t file_;
+  std::vector<Open> open_;
+  std::map<YAML::anchor_t, Anchored> anchors_;
+  std::uint64_t values_ = 0;    // each alias counted with all it stands for
+  std::uint64_t repeated_ = 0;  // of those what aliases stand for
+};
+
+std::optional<YamlDocument> YamlDocument::parse(const std::string& text, Diagnostics& diagnostics) {
+  YamlDocument document;
+  document.text_.reserve(text.size());
+  if (!document.add(text, 0, diagnostics)) return std::nullopt;
+  return document;
+}
+
+std::optional<YamlValue> YamlDocument::add(const std::string& text, std::uint32_t file,
+                                           Diagnostics& diagnostics) {
+  const auto first = static_cast<std::uint32_t>(nodes_.size());
+  const char* const what = file == 0 ? "scenario" : "patch";
+  if (text.size() > kMostScenarioBytes) {
+    diagnostics.error({0, 0, file}, std::string("a ") + what + " has at most " +
+                                        std::to_string(kMostScenarioBytes >> 20) + " MiB");
+    return std::nullopt;
+  }
+  if (!check_encoding(text, file, diagnostics)) return std::nullopt;
+  YamlBuilder builder(*this, file);
+  TextBuffer buffer(text);
+  std::istream stream(&buffer);
+  try {
+    YAML::Parser parser(stream);
+    if (!parser.HandleNextDocument(builder) || nodes_.size() == first) {
+      models::Diagnostic& told =
+          diagnostics.error({1, 1, file}, std::string("the file holds no ") + what);
+      if (file == 0) told.notes.emplace_back("'pipesim new' writes one to begin with");
+      return std::nullopt;
+    }
+    YamlDocument rest;
+    YamlBuilder rest_builder(rest, file);
+    if (parser.HandleNextDocument(rest_builder) && !rest.nodes_.empty()) {
+      diagnostics.error(rest.root().place(), "a second document in one file")
+          .notes.emplace_back(std::string("a ") + what +
+                              " is one document: remove the '---' before this");
+      return std::nullopt;
+    }
+  } catch (const YAML::Exception& error) {
+    models::Diagnostic& told =
+        diagnostics.error(place_of(error.mark, file), "this is no YAML: " + error.msg);
+    if (has_tab_before(text, told.place)) {
+      told.notes.emplace_back("YAML is indented with spaces, and this line begins with a tab");
+    } else if (error.msg == "end of map flow not found") {
+      told.notes.emplace_back("a '{' or a quote before this is not closed");
+    } else if (error.msg == "end of sequence flow not found") {
+      told.notes.emplace_back("a '[' or a quote before this is not closed");
+    } else if (error.msg == "illegal flow end") {
+      told.notes.emplace_back("the '[' or '{' that is open here ends with another bracket");
+    } else if (error.msg == "end of map not found" || error.msg == "end of sequence not found") {
+      told.notes.emplace_back("this line is indented as none of those that it could go on with");
+    }
+    return std::nullopt;
+  } catch (const Stop& stop) {
+    diagnostics.error(stop.place, stop.message);
+    return std::nullopt;
+  }
+  return YamlValue(this, first);
+}
+
+std::uint32_t YamlDocument::add_node(Kind kind, Place place) {
+  Node node;
+  node.kind = kind;
+  node.file = static_cast<std::uint8_t>(place.file);
+  node.line = place.line;
+  node.column = place.column;
+  nodes_.push_back(node);
+  return static_cast<std::uint32_t>(nodes_.size() - 1);
+}
+
+YamlValue YamlDocument::make_scalar(Place place, std::string_view text) {
+  const std::string copy(text);  // it may stand in text_, which moves when it grows
+  const std::uint32_t index = add_node(Kind::kScalar, place);
+  nodes_[index].first = static_cast<std::uint32_t>(text_.size());
+  nodes_[index].size = static_cast<std::uint32_t>(copy.size());
+  text_ += copy;
+  return {this, index};
+}
+
+// A node is the child of one parent, so a parent that is made has aliases of its children.
+YamlValue YamlDocument::make_parent(Kind kind, Place place,
+                                    const std::vector<YamlValue>& children) {
+  const std::uint32_t parent = add_node(kind, place);
+  nodes_[parent].first = parent + 1;
+  nodes_[parent].size = static_cast<std::uint32_t>(children.size());
+  for (const YamlValue& child : children) {
+    const std::uint32_t alias = add_node(Kind::kAlias, child.place());
+    const Node& meant = nodes_[child.index_];
+    nodes_[alias].first = meant.kind == Kind::kAlias ? meant.first : child.index_;
+    nodes_[alias].next = alias + 1;
+  }
+  return {this, parent};
+}
+
+YamlValue YamlDocument::make_list(Place place, const std::vector<YamlValue>& items) {
+  return make_parent(Kind::kList, place, items);
+}
+
+YamlValue YamlDocument::make_map(Place place, const std::vector<YamlValue::Entry>& entries) {
+  std::vector<YamlValue> children;
+  children.reserve(2 * entries.size());
+  for (const YamlValue::Entry& entry : entries) {
+    children.push_back(entry.key);
+    children.push_back(entry.value);
+  }
+  return make_parent(Kind::kMap, place, children);
+}
+
+Kind YamlValue::kind() const { return document_->resolved(index_).kind; }
+
+Place YamlValue::place() const {
+  const YamlDocument::Node& node = document_->nodes_[index_];
+  return {node.line, node.column, node.file};
+}
+
+std::string_view YamlValue::text() const {
+  const YamlDocument::Node& node = document_->resolved(index_);
+  if (node.kind != Kind::kScalar) return {};
+  return std::string_view(document_->text_).substr(node.first, node.size);
+}
+
+bool YamlValue::quoted() const { return document_->resolved(index_).quoted; }
+
+std::vector<YamlValue> YamlValue::items() const {
+  const YamlDocument::Node& node = document_->resolved(index_);
+  std::vector<YamlValue> result;
+  if (node.kind != Kind::kList && node.kind != Kind::kMap) return result;
+  result.reserve(node.size);
+  std::uint32_t child = node.first;
+  for (std::uint32_t i = 0; i < node.size; ++i) {
+    result.emplace_back(document_, child);
+    child = document_->nodes_[child].next;
+  }
+  return result;
+}
+
+std::vector<YamlValue::Entry> YamlValue::entries() const {
+  std::vector<Entry> result;
+  if (!is_map()) return result;
+  const std::vector<YamlValue> children = items();
+  result.reserve(children.size() / 2);
+  for (std::size_t i = 0; i + 1 < children.size(); i += 2) {
+    result.push_back({children[i], children[i + 1]});
+  }
+  return result;
+}
+
+std::string YamlValue::described() const {
+  switch (kind()) {
+    case Kind::kNull:
+      return "nothing";
+    case Kind::kList:
+      return "a list";
+    case Kind::kMap:
+      return "a map";
+    case Kind::kScalar:
+    case Kind::kAlias:
+      break;
+  }
+  constexpr std::size_t kLongest = 60;
+  const std::string_view value = text();
+  if (value.size() <= kLongest) return "'" + std::string(value) + "'";
+  return "'" + std::string(value.substr(0, kLongest)) + "...'";
+}
+
+bool check_name(std::string_view name, const YamlValue& value, Diagnostics& diagnostics) {
+  if (name.size() > kLongestName) {
+    diagnostics.error(value.place(), "a name has at most " + std::to_string(kLongestName) +
+                                         " bytes, found " + std::to_string(name.size()));
+    return false;
+  }
+  if (!models::has_control_characters(name)) return true;
+  diagnostics.error(value.place(), "a name has no control characters, such as ends of lines");
+  return false;
+}
+
+}  // namespace pipesim::formats

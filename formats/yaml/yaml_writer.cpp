@@ -1,0 +1,187 @@
+#include "formats/yaml/yaml_writer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace pipesim::formats {
+namespace {
+
+constexpr std::size_t kWidth = 100;
+
+bool is_letter_or_digit(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
+
+std::string quoted(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      result += fmt::format("\\x{:02x}", byte);
+    } else {
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+// What YAML takes for nothing.
+bool reads_as_nothing(std::string_view text) {
+  constexpr std::array<std::string_view, 5> kNothing = {"", "~", "null", "Null", "NULL"};
+  return std::find(kNothing.begin(), kNothing.end(), text) != kNothing.end();
+}
+
+// Whether `text` may stand without quotes, in a list and as a key too: all its characters are
+// letters, digits or among `others`, and it begins and ends harmlessly.
+bool is_plain(std::string_view text, std::string_view begins, std::string_view others) {
+  if (reads_as_nothing(text) || text.back() == ' ') return false;
+  if (!is_letter_or_digit(text.front()) && begins.find(text.front()) == std::string_view::npos)
+    return false;
+  return std::all_of(text.begin(), text.end(), [&](char c) {
+    return is_letter_or_digit(c) || others.find(c) != std::string_view::npos;
+  });
+}
+
+std::string written_text(std::string_view text) {
+  return is_plain(text, "_", "_-./ +") ? std::string(text) : quoted(text);
+}
+
+// In patches keys begin with a plus.
+std::string written_key(std::string_view key) {
+  return is_plain(key, "_+", "_-./ +") ? std::string(key) : quoted(key);
+}
+
+std::string written_value(std::string_view text) {
+  const bool plain = is_plain(text, "(_", "_-./ +*%()<>=!") ||
+                     (text.size() > 1 && text[0] == '-' && text[1] != ' ' &&
+                      is_plain(text.substr(1), "(_", "_-./ +*%()<>=!"));
+  return plain ? std::string(text) : quoted(text);
+}
+
+}  // namespace
+
+YamlNode YamlNode::text(std::string_view text) {
+  YamlNode node;
+  node.text_ = written_text(text);
+  return node;
+}
+
+YamlNode YamlNode::value(std::string_view text) {
+  YamlNode node;
+  node.text_ = written_value(text);
+  return node;
+}
+
+YamlNode YamlNode::nothing() {
+  YamlNode node;
+  node.text_ = "~";
+  return node;
+}
+
+YamlNode YamlNode::list() {
+  YamlNode node;
+  node.kind_ = Kind::kList;
+  return node;
+}
+
+YamlNode YamlNode::map() {
+  YamlNode node;
+  node.kind_ = Kind::kMap;
+  return node;
+}
+
+void YamlNode::add(YamlNode item) { children_.emplace_back(std::string(), std::move(item)); }
+
+void YamlNode::add(std::string_view key, YamlNode value) {
+  children_.emplace_back(written_key(key), std::move(value));
+}
+
+std::string YamlNode::flow() const {
+  if (kind_ == Kind::kScalar) return text_;
+  std::string result(1, kind_ == Kind::kList ? '[' : '{');
+  for (const auto& [key, value] : children_) {
+    if (result.size() > 1) result += ", ";
+    if (kind_ == Kind::kMap) result += key + ": ";
+    result += value.flow();
+  }
+  return result + (kind_ == Kind::kList ? ']' : '}');
+}
+
+// The length of flow(), or something above `most`: nobody has to look at all of a long value.
+std::size_t YamlNode::flow_size(std::size_t most) const {
+  if (kind_ == Kind::kScalar) return text_.size();
+  std::size_t size = 2;
+  for (const auto& [key, value] : children_) {
+    if (size > most) return size;
+    size += 2 + (kind_ == Kind::kMap ? key.size() + 2 : 0) +
+            value.flow_size(most - std::min(size, most));
+  }
+  return children_.empty() ? size : size - 2;
+}
+
+bool YamlNode::holds_scalars_only() const {
+  return std::all_of(children_.begin(), children_.end(),
+                     [](const auto& child) { return child.second.kind_ == Kind::kScalar; });
+}
+
+// `head` is what stands before the value on its line: "key:" or "-", with its indent.
+void YamlNode::write_entry(std::string head, std::size_t indent, bool block,
+                           std::string& out) const {
+  const bool on_the_line = kind_ == Kind::kScalar || children_.empty() ||
+                           (!block && head.size() + 1 + flow_size(kWidth) <= kWidth);
+  if (on_the_line) {
+    out += head + ' ' + flow() + '\n';
+  } else if (kind_ == Kind::kList && holds_scalars_only()) {
+    write_filled(std::move(head), indent + 2, out);
+  } else if (head.back() == '-') {
+    // The first line of what is in the list stands beside the dash.
+    std::string below;
+    write_block(indent + 2, false, below);
+    out += head + ' ' + below.substr(indent + 2);
+  } else {
+    out += head + '\n';
+    write_block(indent + 2, false, out);
+  }
+}
+
+void YamlNode::write_block(std::size_t indent, bool block_below, std::string& out) const {
+  const std::string space(indent, ' ');
+  for (const auto& [key, value] : children_) {
+    std::string head = space;
+    head.append(kind_ == Kind::kMap ? key : "").append(kind_ == Kind::kMap ? ":" : "-");
+    value.write_entry(std::move(head), indent, block_below, out);
+  }
+}
+
+// A list of many short things: lines of them.
+void YamlNode::write_filled(std::string head, std::size_t indent, std::string& out) const {
+  std::string line = std::move(head) + " [";
+  for (std::size_t i = 0; i < children_.size(); ++i) {
+    const std::string item = children_[i].second.text_ + (i + 1 < children_.size() ? "," : "]");
+    const bool first = line.back() == '[' || line.back() == ' ';
+    if (line.size() + 1 + item.size() > kWidth && !first) {
+      out += line + '\n';
+      line = std::string(indent, ' ') + item;
+    } else {
+      line += (first ? "" : " ") + item;
+    }
+  }
+  out += line + '\n';
+}
+
+std::string YamlNode::document(const std::vector<std::string_view>& sections) const {
+  std::string out;
+  for (const auto& [key, value] : children_) {
+    const bool section = std::find(sections.begin(), sections.end(), key) != sections.end();
+    value.write_entry(key + ':', 0, section, out);
+  }
+  return out;
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,563 @@
+#include "models/explain/explanation.hpp"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "models/explain/wait_cycle.hpp"
+#include "models/lowering/names.hpp"
+#include "sim/assert.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using sim::ActorId;
+using sim::WaitEdge;
+using sim::WaitGraph;
+using sim::WaitNode;
+using sim::WaitNodeKind;
+
+bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id);
+
+bool is_implied(const ActorTemplate& actor) { return actor.step && actor.step->implied; }
+
+std::uint32_t stuck_acts(const WaitGraph& waits) {
+  return static_cast<std::uint32_t>(
+      std::count_if(waits.nodes.begin(), waits.nodes.end(),
+                    [](const WaitNode& node) { return node.kind == WaitNodeKind::kAct; }));
+}
+
+class Explainer {
+ public:
+  Explainer(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
+            const WaitGraph& waits)
+      : graph_(graph),
+        lowered_(lowered),
+        plan_(lowered.plan),
+        outcome_(outcome),
+        state_(outcome.state),
+        waits_(waits),
+        names_(graph, lowered) {}
+
+  Explanation run();
+
+ private:
+  void decide();
+  void explain_mismatches();
+  void explain_deaths();
+  std::string what_killed(const sim::RankDeath& death) const;
+  std::string fault_that_killed(const sim::RankDeath& death) const;
+  std::string denial_that_killed(const sim::RankDeath& death) const;
+  std::string what_failed(const sim::DeviceError& error) const;
+  void report_ranks();
+  void report_actor(RankReport& report, ActorId actor);
+  void report_thread(RankReport& report, sim::ThreadId id);
+  Progress phase_progress(std::uint32_t phase, const std::vector<ActorId>& actors) const;
+  void add_phases(RankReport& report, const std::vector<ActorId>& actors) const;
+  void add_programs(RankReport& report, const std::vector<ActorId>& actors) const;
+  std::uint32_t steps_in(const sim::Thread& thread, std::uint32_t begin, std::uint32_t end) const;
+  void add_streams(RankReport& report, const std::vector<ActorId>& actors) const;
+  const CallTemplate& call_template(sim::CallId id) const;
+  std::optional<Wait> first_wait(ActorId actor, std::uint32_t k) const;
+  Wait wait(const WaitEdge& edge) const {
+    return describe_wait(graph_, lowered_, state_, waits_, edge);
+  }
+
+  const TaskGraph& graph_;
+  const Lowered& lowered_;
+  const sim::Plan& plan_;
+  const sim::Outcome& outcome_;
+  const sim::State& state_;
+  const WaitGraph& waits_;
+  Names names_;
+  Explanation result_;
+};
+
+Explanation Explainer::run() {
+  result_.time_ns = outcome_.last_progress.ns;
+  result_.acts_done = outcome_.acts_done;
+  result_.acts_expected = plan_.act_count;
+  result_.stuck = stuck_acts(waits_);
+  decide();
+  result_.fingerprint = outcome_.fingerprint.value(result_.verdict);
+  report_ranks();
+  return std::move(result_);
+}
+
+void Explainer::decide() {
+  explain_mismatches();
+  explain_deaths();
+  const bool mismatch = !result_.mismatches.empty();
+  switch (outcome_.end) {
+    case sim::RunEnd::kCompleted:
+      if (mismatch) {
+        result_.verdict = sim::Verdict::kMismatch;
+        result_.cause = Cause::kMismatch;
+      }
+      return;
+    case sim::RunEnd::kTimeLimit:
+      result_.verdict = sim::Verdict::kLimit;
+      result_.cause = Cause::kLimit;
+      return;
+    case sim::RunEnd::kUntil:
+      result_.verdict = sim::Verdict::kLimit;
+      result_.cause = Cause::kUntil;
+      return;
+    case sim::RunEnd::kInterrupted:
+      result_.verdict = sim::Verdict::kLimit;
+      result_.cause = Cause::kInterrupted;
+      return;
+    case sim::RunEnd::kStuck:
+      break;
+  }
+  // What waits for a collective that never ends may look like a cycle. Messages that do not fit
+  // arrive, so a cycle beside them is one.
+  const bool hangs_itself = std::any_of(result_.mismatches.begin(), result_.mismatches.end(),
+                                        [](const Misfit& misfit) { return !misfit.message; });
+  explain_waits(
+      waits_, [this](const WaitEdge& edge) { return wait(edge); }, !hangs_itself, result_);
+  if (mismatch) {
+    result_.verdict = sim::Verdict::kMismatch;
+    result_.cause = Cause::kMismatch;
+  }
+}
+
+void Explainer::explain_mismatches() {
+  for (const sim::Mismatch& found : outcome_.mismatches) {
+    Misfit misfit;
+    misfit.message = found.message;
+    misfit.first = describe_act(graph_, lowered_, state_, found.first, found.first_k);
+    misfit.second = describe_act(graph_, lowered_, state_, found.second, found.second_k);
+    const CallTemplate& first = call_template(found.first_call);
+    const CallTemplate& second = call_template(found.second_call);
+    const sim::Signature& a = plan_.calls[found.first_call].signature;
+    const sim::Signature& b = plan_.calls[found.second_call].signature;
+    const auto differ = [&](bool differs, const std::string& x, const std::string& y) {
+      if (differs) misfit.differences.push_back(std::string(x).append(" and ").append(y));
+    };
+    const auto or_none = [](const std::string& text) { return text.empty() ? "none" : text; };
+    if (!found.message) {
+      differ(a.operation != b.operation, first.operation, second.operation);
+      differ(a.root != b.root, "root " + std::to_string(a.root), "root " + std::to_string(b.root));
+    }
+    differ(a.count != b.count, std::to_string(a.count) + " B", std::to_string(b.count) + " B");
+    differ(a.type != b.type, "type " + or_none(first.type), "type " + or_none(second.type));
+    if (found.message) {
+      const std::string sent = first.tag_of(misfit.first.rank, found.first_k);
+      const std::string expected = second.tag_of(misfit.second.rank, found.second_k);
+      differ(sent != expected, "tag " + or_none(sent), "tag " + or_none(expected));
+    }
+    misfit.ranks = {misfit.second.rank};
+    // Ranks that differ alike from one and the same act are one mismatch.
+    const auto alike = [&](const Misfit& other) {
+      return !misfit.message && !other.message && other.first.actor == misfit.first.actor &&
+             other.first.act == misfit.first.act && other.second.op == misfit.second.op &&
+             other.differences == misfit.differences;
+    };
+    const auto known = std::find_if(result_.mismatches.begin(), result_.mismatches.end(), alike);
+    if (known != result_.mismatches.end()) {
+      known->ranks.push_back(misfit.second.rank);
+    } else {
+      result_.mismatches.push_back(std::move(misfit));
+    }
+  }
+}
+
+void Explainer::explain_deaths() {
+  for (const sim::DeviceError& error : outcome_.device_errors) {
+    result_.device_errors.push_back({error.rank.value, error.at.ns, what_failed(error),
+                                     describe_act(graph_, lowered_, state_, error.actor, error.k)});
+  }
+  for (const sim::RankDeath& death : outcome_.deaths) {
+    DeathReport report;
+    report.rank = death.rank.value;
+    report.time_ns = death.at.ns;
+    report.cause = death.cause;
+    report.after_rest = death.after_rest;
+    report.what = what_killed(death);
+    if (death.actor.valid()) {
+      report.in = describe_act(graph_, lowered_, state_, death.actor, death.k);
+    }
+    result_.deaths.push_back(std::move(report));
+  }
+}
+
+// In the scenario's words.
+std::string Explainer::what_killed(const sim::RankDeath& death) const {
+  switch (death.cause) {
+    case sim::DeathCause::kAtTime:
+    case sim::DeathCause::kAtAct:
+      return fault_that_killed(death);
+    case sim::DeathCause::kFatalCall:
+      return denial_that_killed(death);
+    case sim::DeathCause::kDeviceError:
+      for (const DeviceErrorReport& error : result_.device_errors) {
+        if (error.rank == death.rank.value) return error.what;
+      }
+      return "";
+    case sim::DeathCause::kLinkError:
+    case sim::DeathCause::kWatchdog:
+    case sim::DeathCause::kTimeout:
+    case sim::DeathCause::kLauncher:
+      break;  // these say themselves what they are
+  }
+  return "";
+}
+
+std::string Explainer::fault_that_killed(const sim::RankDeath& death) const {
+  const bool at_time = death.cause == sim::DeathCause::kAtTime;
+  const std::uint32_t actor = death.actor.valid() ? lowered_.actor_template[death.actor] : kNoIndex;
+  for (const RankFault& fault : graph_.faults.ranks) {
+    if (fault.device_error || !fault.ranks.contains(death.rank.value)) continue;
+    const bool meant = at_time ? fault.at && fault.at->value(death.rank.value) == death.at.ns
+                               : !fault.at && fault.actor == actor && fault.act == death.k;
+    if (meant) return fault.what;
+  }
+  return graph_.actors[actor].step->dies;
+}
+
+std::string Explainer::denial_that_killed(const sim::RankDeath& death) const {
+  const std::vector<CallTemplate>& calls = names_.actor(death.actor).step->calls;
+  for (const DeniedFault& fault : graph_.faults.denied) {
+    const bool is_its = std::any_of(calls.begin(), calls.end(), [&](const CallTemplate& call) {
+      return call.communicator == fault.communicator;
+    });
+    if (is_its) return fault.what;
+  }
+  return "";
+}
+
+std::string Explainer::what_failed(const sim::DeviceError& error) const {
+  const std::uint32_t actor = lowered_.actor_template[error.actor];
+  for (const RankFault& fault : graph_.faults.ranks) {
+    const bool meant = fault.device_error && fault.actor == actor && fault.act == error.k;
+    if (meant && fault.ranks.contains(error.rank.value)) return fault.what;
+  }
+  return "";
+}
+
+const CallTemplate& Explainer::call_template(sim::CallId id) const {
+  const ActorId actor = plan_.calls[id].actor;
+  return names_.actor(actor).step->calls[id.value - plan_.actors[actor].calls];
+}
+
+void Explainer::report_ranks() {
+  std::vector<std::vector<ActorId>> actors(plan_.rank_count);
+  for (const ActorId id : ids_of(plan_.actors)) {
+    actors[plan_.actors[id].rank.value].push_back(id);
+  }
+  std::vector<std::vector<sim::ThreadId>> threads(plan_.rank_count);
+  for (const sim::ThreadId id : ids_of(plan_.threads)) {
+    threads[plan_.threads[id].rank.value].push_back(id);
+  }
+  for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
+    RankReport report;
+    report.rank = rank;
+    report.dead = state_.health[sim::RankId{rank}] == sim::Health::kDead;
+    for (const ActorId actor : actors[rank]) report_actor(report, actor);
+    for (const sim::ThreadId thread : threads[rank]) report_thread(report, thread);
+    add_phases(report, actors[rank]);
+    const bool phases = !report.progress.empty();
+    add_programs(report, actors[rank]);
+    if (!phases) add_streams(report, actors[rank]);
+    result_.ranks.push_back(std::move(report));
+  }
+}
+
+void Explainer::report_actor(RankReport& report, ActorId actor) {
+  ActorCounts counts;
+  counts.name = names_.op(actor);
+  counts.entered = state_.entered(plan_, actor);
+  counts.launched = state_.actors[actor].launched;
+  counts.started = state_.started(plan_, actor);
+  counts.done = state_.actors[actor].done;
+  counts.expected = plan_.actors[actor].acts;
+  // At the end of a run nothing runs any more: what has started and is not done waits for peers.
+  const bool started = counts.started > counts.done && outcome_.end == sim::RunEnd::kStuck;
+  if (started && !report.dead && spins(graph_, lowered_, actor)) report.spins = true;
+  report.actors.push_back(std::move(counts));
+}
+
+void Explainer::report_thread(RankReport& report, sim::ThreadId id) {
+  const sim::Thread& thread = plan_.threads[id];
+  const sim::ThreadState& state = state_.threads[id];
+  ThreadReport result;
+  result.name = names_.thread(id);
+  result.blocked = state.mode == sim::ThreadMode::kBlocked;
+  ActorId at;
+  if (result.blocked) {
+    at = state.at;
+  } else if (thread.order == sim::ThreadOrder::kProgram) {
+    const std::uint32_t next = thread.program + state.next_act;
+    result.finished = next == thread.program_end;
+    if (!result.finished) at = plan_.act(thread, next);
+  }
+  if (at.valid()) {
+    const bool launched = state.step == sim::Step::kCompletion;
+    result.at =
+        describe_act(graph_, lowered_, state_, at, state_.actors[at].launched - (launched ? 1 : 0));
+  }
+  report.threads.push_back(std::move(result));
+}
+
+void Explainer::add_phases(RankReport& report, const std::vector<ActorId>& actors) const {
+  for (std::uint32_t phase = 0; phase < graph_.phases.size(); ++phase) {
+    std::vector<ActorId> members;
+    for (const ActorId actor : actors) {
+      if (names_.actor(actor).phase == phase) members.push_back(actor);
+    }
+    if (!members.empty()) report.progress.push_back(phase_progress(phase, members));
+  }
+}
+
+Progress Explainer::phase_progress(std::uint32_t phase, const std::vector<ActorId>& actors) const {
+  Progress progress;
+  progress.what = graph_.phases[phase];
+  progress.done = kNoIndex;
+  for (const ActorId actor : actors) {
+    progress.done = std::min(progress.done, state_.actors[actor].done);
+    progress.expected = std::max(progress.expected, plan_.actors[actor].acts);
+  }
+  for (const ActorId actor : actors) {
+    const bool has_round = progress.done < plan_.actors[actor].acts;
+    if (!has_round || state_.actors[actor].done > progress.done) continue;
+    progress.stuck = describe_act(graph_, lowered_, state_, actor, progress.done);
+    progress.wait = first_wait(actor, progress.done);
+    break;
+  }
+  return progress;
+}
+
+// Of a thread that runs a host program: how many of its steps it has behind it. What `after` puts
+// before a step is a part of it.
+void Explainer::add_programs(RankReport& report, const std::vector<ActorId>& actors) const {
+  std::vector<sim::ThreadId> threads;
+  for (const ActorId actor : actors) {
+    const sim::ThreadId thread = plan_.actors[actor].thread;
+    const bool known = std::find(threads.begin(), threads.end(), thread) != threads.end();
+    if (names_.actor(actor).step && !known) threads.push_back(thread);
+  }
+  for (const sim::ThreadId id : threads) {
+    const sim::Thread& thread = plan_.threads[id];
+    const sim::ThreadState& state = state_.threads[id];
+    Progress progress;
+    progress.what = names_.thread(id);
+    progress.program = true;
+    const bool completing = state.step == sim::Step::kCompletion;
+    const std::uint32_t next = thread.program + state.next_act - (completing ? 1 : 0);
+    progress.done = steps_in(thread, thread.program, next);
+    progress.expected = progress.done + steps_in(thread, next, thread.program_end);
+    if (next < thread.program_end) {
+      const ActorId at = plan_.act(thread, next);
+      const std::uint32_t k = state_.actors[at].launched - (completing ? 1 : 0);
+      progress.stuck = describe_act(graph_, lowered_, state_, at, k);
+      progress.wait = first_wait(at, k);
+    }
+    report.progress.push_back(std::move(progress));
+  }
+}
+
+// Between two places in the program of the thread.
+std::uint32_t Explainer::steps_in(const sim::Thread& thread, std::uint32_t begin,
+                                  std::uint32_t end) const {
+  std::uint32_t count = 0;
+  for (std::uint32_t i = begin; i < end; ++i) {
+    if (!is_implied(names_.actor(plan_.act(thread, i)))) ++count;
+  }
+  return count;
+}
+
+// Where no phases are named, streams have to do: people count in acts then.
+void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& actors) const {
+  const std::size_t first = report.progress.size();
+  std::map<sim::StreamId, std::size_t> index_of;  // of streams, behind `first`
+  for (const ActorId actor : actors) {
+    const sim::StreamId stream = plan_.actors[actor].stream;
+    if (!stream.valid() || is_implied(names_.actor(actor))) continue;
+    const auto [index, is_new] = index_of.emplace(stream, index_of.size());
+    if (is_new) report.progress.emplace_back().what = names_.stream(stream);
+    Progress& progress = report.progress[first + index->second];
+    progress.steps = progress.steps || names_.actor(actor).step.has_value();
+    const std::uint32_t done = state_.actors[actor].done;
+    progress.done += done;
+    progress.expected += plan_.actors[actor].acts;
+    const bool started = state_.started(plan_, actor) > done;
+    if (done == plan_.actors[actor].acts || (progress.stuck && !started)) continue;
+    progress.stuck = describe_act(graph_, lowered_, state_, actor, done);
+    progress.wait = first_wait(actor, done);
+  }
+}
+
+std::optional<Wait> Explainer::first_wait(ActorId actor, std::uint32_t k) const {
+  const WaitNode node{WaitNodeKind::kAct, actor, k, plan_.actors[actor].rank};
+  const auto before = [](const WaitNode& a, const WaitNode& b) {
+    return a.kind != b.kind ? a.kind < b.kind : std::pair(a.actor, a.k) < std::pair(b.actor, b.k);
+  };
+  const auto found = std::lower_bound(waits_.nodes.begin(), waits_.nodes.end(), node, before);
+  if (found == waits_.nodes.end() || before(node, *found)) return std::nullopt;
+  const auto index = static_cast<std::uint32_t>(found - waits_.nodes.begin());
+  const auto edge = std::lower_bound(waits_.edges.begin(), waits_.edges.end(), index,
+                                     [](const WaitEdge& e, std::uint32_t n) { return e.from < n; });
+  if (edge == waits_.edges.end() || edge->from != index) return std::nullopt;
+  return wait(*edge);
+}
+
+// Whether a device looks busy while `actor` waits for its peers: nothing on the host polls a
+// device.
+bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id) {
+  const sim::Actor& actor = lowered.plan.actors[id];
+  if (actor.role == sim::Role::kOp) return actor.collective.valid();
+  if (actor.role != sim::Role::kCalls) return false;
+  const std::uint32_t stream = lowered.stream_template[actor.stream];
+  return stream == kNoIndex || !graph.streams[stream].on_host;
+}
+
+using DescribeWait = std::function<Wait(const WaitEdge&)>;
+
+void explain_cycle(const WaitGraph& waits, const WaitCycle& cycle, const DescribeWait& describe,
+                   Explanation& result) {
+  std::vector<std::uint32_t> on_cycle;
+  for (const std::uint32_t edge : cycle.edges) {
+    result.cycle.push_back(describe(waits.edges[edge]));
+    on_cycle.push_back(waits.edges[edge].from);
+  }
+  result.cycle_is_shortest = cycle.shortest;
+  result.cycle_groups = cycle.components;
+  result.collateral = result.stuck - static_cast<std::uint32_t>(on_cycle.size());
+  const std::vector<std::uint32_t> distances = distances_to(waits, on_cycle);
+  for (std::size_t i = 0; i < distances.size(); ++i) {
+    const std::uint32_t distance = distances[i];
+    if (distance == 0 || distance == kNoIndex || waits.nodes[i].kind != WaitNodeKind::kAct)
+      continue;
+    if (result.collateral_by_distance.size() < distance) {
+      result.collateral_by_distance.resize(distance, 0);
+    }
+    ++result.collateral_by_distance[distance - 1];
+  }
+}
+
+// Ranks come before the outside among the nodes, and so do they as roots.
+void explain_roots(const WaitGraph& waits, const DescribeWait& describe, Explanation& result) {
+  for (std::uint32_t node = 0; node < waits.nodes.size(); ++node) {
+    if (waits.nodes[node].kind == WaitNodeKind::kAct) continue;
+    Root root;
+    const auto first = std::find_if(waits.edges.begin(), waits.edges.end(),
+                                    [&](const WaitEdge& edge) { return edge.to == node; });
+    root.first = describe(*first);
+    root.party = root.first.to;
+    for (const std::uint32_t distance : distances_to(waits, {node})) {
+      if (distance != 0 && distance != kNoIndex) ++root.waiting;
+    }
+    result.roots.push_back(std::move(root));
+  }
+}
+
+}  // namespace
+
+void explain_waits(const WaitGraph& waits, const DescribeWait& describe, bool look_for_cycle,
+                   Explanation& result) {
+  result.stuck = stuck_acts(waits);
+  explain_roots(waits, describe, result);
+  result.collateral = result.stuck;
+  const WaitCycle cycle = look_for_cycle ? find_cycle(waits) : WaitCycle();
+  if (!cycle.edges.empty()) {
+    explain_cycle(waits, cycle, describe, result);
+    result.verdict = sim::Verdict::kDeadlock;
+    result.cause = Cause::kCycle;
+    return;
+  }
+  if (result.stuck == 0) {
+    // What is missing is the work of the dead, and nobody waits for it.
+    PIPESIM_CHECK(!result.mismatches.empty() || !result.deaths.empty());
+    result.verdict = sim::Verdict::kCrashed;
+    result.cause = Cause::kDeadRank;
+    return;
+  }
+  // Every chain of waits of a run at rest ends somewhere: in a circle, or at a root.
+  PIPESIM_CHECK(!result.mismatches.empty() || !result.roots.empty(), {"stuck", result.stuck});
+  result.verdict = sim::Verdict::kStarved;
+  result.cause = Cause::kOutsideInput;
+  for (const Root& root : result.roots) result.cause = std::min(result.cause, cause_of(root));
+}
+
+// Causes stand in the order in which they decide.
+Cause cause_of(const Root& root) {
+  if (root.party.kind == WaitNodeKind::kOutside) {
+    const bool message = root.first.kind == sim::WaitKind::kPeerOfMessage;  // from any rank
+    return message ? Cause::kAbsentMember : Cause::kOutsideInput;
+  }
+  if (root.first.kind == sim::WaitKind::kDeadRank) return Cause::kDeadRank;
+  return root.first.kind == sim::WaitKind::kFailedLink ? Cause::kFailedLink : Cause::kAbsentMember;
+}
+
+ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
+                     ActorId actor, std::uint32_t k) {
+  const Names names(graph, lowered);
+  const sim::Actor& from = lowered.plan.actors[actor];
+  ActInfo info;
+  info.actor = actor;
+  info.rank = from.rank.value;
+  const ActName name = names.act(actor, k);
+  info.op = name.op;
+  info.act = name.act;
+  info.micro_batch = names.micro_batch(actor, k);
+  info.stream = names.stream_of(actor);
+  info.thread = names.thread(from.thread);
+  info.in_program = lowered.plan.threads[from.thread].order == sim::ThreadOrder::kProgram;
+  if (names.actor(actor).step) info.at = names.actor(actor).step->at;
+  info.collective = spins(graph, lowered, actor);
+  if (k < state.actors[actor].done) {
+    info.stage = ActStage::kDone;
+  } else if (k < state.started(lowered.plan, actor)) {
+    info.stage = ActStage::kStarted;
+  } else if (k < state.actors[actor].launched) {
+    info.stage = ActStage::kLaunched;
+  } else if (k < state.entered(lowered.plan, actor)) {
+    info.stage = ActStage::kEntered;
+    info.step = state.threads[from.thread].step;
+  }
+  return info;
+}
+
+Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
+                   const WaitGraph& waits, const WaitEdge& edge) {
+  const auto party = [&](const WaitNode& node) {
+    WaitParty result;
+    result.kind = node.kind;
+    result.rank = node.rank.value;
+    if (node.kind == WaitNodeKind::kAct) {
+      result.act = describe_act(graph, lowered, state, node.actor, node.k);
+    }
+    return result;
+  };
+  Wait wait;
+  wait.from = party(waits.nodes[edge.from]);
+  wait.to = party(waits.nodes[edge.to]);
+  wait.kind = edge.kind;
+  wait.any = edge.any_set != 0;
+  if (edge.link.valid()) wait.link = lowered.link_names[edge.link.value];
+  if (edge.reg.valid()) {
+    wait.reg = Names(graph, lowered).reg(edge.reg);
+    wait.control = lowered.plan.registers[edge.reg].control;
+  }
+  if (edge.kind == sim::WaitKind::kLock) {
+    const sim::LockId lock = lowered.plan.actors[waits.nodes[edge.from].actor].lock;
+    wait.lock = graph.locks[Names(graph, lowered).actor(waits.nodes[edge.from].actor).step->lock];
+    wait.holder = Names(graph, lowered).thread(state.locks[lock].holder);
+  }
+  const WaitNode& to = waits.nodes[edge.to];
+  const bool stands_for = to.kind == WaitNodeKind::kAct && edge.needed_actor.valid() &&
+                          (to.actor != edge.needed_actor || to.k != edge.needed_k);
+  if (stands_for) {
+    wait.needed = describe_act(graph, lowered, state, edge.needed_actor, edge.needed_k);
+  }
+  return wait;
+}
+
+Explanation explain(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
+                    const WaitGraph& waits) {
+  return Explainer(graph, lowered, outcome, waits).run();
+}
+
+}  // namespace pipesim::models

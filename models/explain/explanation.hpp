@@ -1,0 +1,188 @@
+// Why a run ended as it did, in the terms of the task graph: what every report shows.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/graph/task_graph.hpp"
+#include "models/lowering/lowering.hpp"
+#include "sim/engine.hpp"
+#include "sim/wait_graph.hpp"
+
+namespace pipesim::models {
+
+/// How far an act has come. `Step` says more of one that was entered.
+enum class ActStage : std::uint8_t { kNotEntered, kEntered, kLaunched, kStarted, kDone };
+
+/// One act, as reports name it.
+struct ActInfo {
+  sim::ActorId actor;
+  std::uint32_t rank = 0;
+  std::string op;
+  std::uint32_t act = 0;          // from 1; 0: of a real job, not known
+  std::uint32_t micro_batch = 0;  // from 1; 0: none
+  std::string stream;             // of a step of the host: its thread
+  std::string thread;
+  std::string at;           // where it stands in the user's program, if that is known
+  std::string statement;    // what stands there, of an op of a GOAL file
+  bool in_program = false;  // its thread does a fixed list of acts
+  bool collective = false;  // its device waits for peers by polling
+  ActStage stage = ActStage::kNotEntered;
+  sim::Step step = sim::Step::kNone;  // kEntered: what its thread is blocked in
+};
+
+/// One end of a wait.
+struct WaitParty {
+  sim::WaitNodeKind kind = sim::WaitNodeKind::kAct;
+  ActInfo act;             // kAct
+  std::uint32_t rank = 0;  // kAct and kRank
+};
+
+/// `from` waits for `to`.
+struct Wait {
+  WaitParty from;
+  WaitParty to;
+  sim::WaitKind kind = sim::WaitKind::kData;
+  std::string reg;                // the register of a data or credit wait
+  bool control = false;           // that register carries only order
+  std::optional<ActInfo> needed;  // the act that must happen, where `to` only stands before it
+  bool any = false;               // one of several, of which one suffices
+  std::string link;               // of a failed link: which, "infiniband between a and b"
+  std::string lock;               // of a wait for a lock: its name
+  std::string holder;             // and the thread that holds it
+};
+
+/// Two acts that met and do not fit together.
+struct Misfit {
+  bool message = false;  // a send and a receive; else two collective calls
+  ActInfo first;
+  ActInfo second;
+  std::vector<std::uint32_t> ranks;      // all whose act differs in the same way, second's first
+  std::vector<std::string> differences;  // "all_reduce and broadcast", "8 B and 4 B"
+};
+
+/// That a rank died, and how people would tell it.
+struct DeathReport {
+  std::uint32_t rank = 0;
+  std::int64_t time_ns = 0;
+  sim::DeathCause cause = sim::DeathCause::kAtTime;
+  std::string what;           // "segfault", of what the scenario says; the link, of a link error
+  bool after_rest = false;    // a guard ended it when nothing else could happen any more
+  std::optional<ActInfo> in;  // the act that it died in
+};
+
+/// An act ended in an error of its device.
+struct DeviceErrorReport {
+  std::uint32_t rank = 0;
+  std::int64_t time_ns = 0;
+  std::string what;
+  ActInfo in;
+};
+
+/// Where a chain of waits ends that closes no cycle.
+struct Root {
+  WaitParty party;            // a rank that never comes, or the outside
+  Wait first;                 // the first of the waits that lead straight to it
+  std::uint32_t waiting = 0;  // acts that wait for it, straight or through others
+};
+
+/// How far a rank came in one of the phases that its actors name, or in one of its streams.
+struct Progress {
+  std::string what;  // the phase, the thread of a program, or the stream
+  bool program = false;
+  bool steps = false;      // of a stream: it has steps of host programs
+  std::uint32_t done = 0;  // phases: rounds in which every actor is done; else steps or acts
+  std::uint32_t expected = 0;
+  std::optional<ActInfo> stuck;  // phases: the first act of the next round that is not done
+  std::optional<Wait> wait;      // and what it waits for first
+};
+
+struct ActorCounts {
+  std::string name;
+  std::uint32_t entered = 0;
+  std::uint32_t launched = 0;
+  std::uint32_t started = 0;
+  std::uint32_t done = 0;
+  std::uint32_t expected = 0;
+};
+
+/// Where a host thread stands.
+struct ThreadReport {
+  std::string name;
+  bool finished = false;      // it has no work left
+  bool blocked = false;       // it can do nothing until something else happens
+  std::optional<ActInfo> at;  // the act that it is in or comes to next; none: it waits for messages
+};
+
+struct RankReport {
+  std::uint32_t rank = 0;
+  bool spins = false;  // a started collective waits for its peers: the device looks 100 % busy
+  bool dead = false;   // when the run came to rest
+  std::optional<std::int64_t> finish_ns;  // of a GOAL file: until when it is busy, if all is done
+  std::vector<Progress> progress;
+  std::vector<ThreadReport> threads;
+  std::vector<ActorCounts> actors;
+};
+
+/// What decided the verdict.
+enum class Cause : std::uint8_t {
+  kNone,
+  kMismatch,
+  kCycle,
+  kDeadRank,
+  kFailedLink,
+  kAbsentMember,
+  kOutsideInput,
+  kLimit,
+  kUntil,
+  kInterrupted
+};
+
+/// The cause that a root is, if it decides.
+Cause cause_of(const Root& root);
+
+struct Explanation {
+  sim::Verdict verdict = sim::Verdict::kCompleted;
+  Cause cause = Cause::kNone;
+  std::int64_t time_ns = 0;  // the last progress
+  std::uint64_t acts_done = 0;
+  std::uint64_t acts_expected = 0;
+  std::uint64_t fingerprint = 0;
+  std::vector<Wait> cycle;  // each one's `to` is the next one's `from`
+  bool cycle_is_shortest = true;
+  std::uint32_t cycle_groups = 0;  // groups of acts that wait for each other in circles
+  std::vector<Root> roots;
+  std::vector<Misfit> mismatches;  // in the order in which they were found
+  std::vector<DeviceErrorReport> device_errors;
+  std::vector<DeathReport> deaths;  // in their order
+  std::uint32_t stuck = 0;          // acts in the wait-for graph
+  std::uint32_t collateral = 0;     // those that are not on the cycle; some may be
+                                    // in other cycles, or wait for a root
+  std::vector<std::uint32_t> collateral_by_distance;  // [d]: d + 1 waits away from the cycle
+  std::vector<RankReport> ranks;
+};
+
+/// Fills in what follows from the waits of a run that has come to rest with work left: `stuck`,
+/// roots, cycle, collateral; and verdict and cause, as far as these decide. Without
+/// `look_for_cycle`, what looks like a cycle is none.
+void explain_waits(const sim::WaitGraph& waits,
+                   const std::function<Wait(const sim::WaitEdge&)>& describe, bool look_for_cycle,
+                   Explanation& result);
+
+/// Explains the end of a run of `lowered`, made from `graph`. `waits` is the wait-for graph of that
+/// end, empty if the run completed.
+Explanation explain(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
+                    const sim::WaitGraph& waits);
+
+/// The act of a node of kind kAct, as reports name it.
+ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
+                     sim::ActorId actor, std::uint32_t k);
+
+/// An edge of the wait-for graph, as reports tell it.
+Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
+                   const sim::WaitGraph& waits, const sim::WaitEdge& edge);
+
+}  // namespace pipesim::models

@@ -1,0 +1,26 @@
+#include "models/explain/simulation.hpp"
+
+#include <utility>
+
+namespace pipesim::models {
+
+Simulation simulate(const TaskGraph& graph, Lowered lowered, const sim::RunOptions& options) {
+  Simulation result;
+  result.lowered = std::move(lowered);
+  result.jitter = options.jitter;
+  result.outcome = sim::run(result.lowered.plan, options);
+  if (result.outcome.end == sim::RunEnd::kStuck) {
+    result.waits = sim::wait_graph(result.lowered.plan, result.outcome.state);
+  }
+  result.explanation = explain(graph, result.lowered, result.outcome, result.waits);
+  return result;
+}
+
+std::optional<Simulation> simulate(const TaskGraph& graph, Diagnostics& diagnostics,
+                                   const sim::RunOptions& options) {
+  std::optional<Lowered> lowered = lower(graph, diagnostics);
+  if (!lowered) return std::nullopt;
+  return simulate(graph, std::move(*lowered), options);
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,31 @@
+// From a task graph to an explained end in one call.
+#pragma once
+
+#include <optional>
+
+#include "models/explain/explanation.hpp"
+#include "models/graph/diagnostics.hpp"
+#include "models/graph/task_graph.hpp"
+#include "models/lowering/lowering.hpp"
+#include "sim/engine.hpp"
+#include "sim/wait_graph.hpp"
+
+namespace pipesim::models {
+
+/// A run with all that reports need. The task graph that it was made from is not in it.
+struct Simulation {
+  Lowered lowered;
+  sim::Outcome outcome;
+  sim::WaitGraph waits;  // empty unless the run came to rest with work left
+  Explanation explanation;
+  sim::Jitter jitter;  // what the run was made with
+};
+
+/// Runs and explains `lowered`, made from `graph`.
+Simulation simulate(const TaskGraph& graph, Lowered lowered, const sim::RunOptions& options);
+
+/// Lowers, runs and explains. Nothing where `graph` has mistakes, which `diagnostics` then has.
+std::optional<Simulation> simulate(const TaskGraph& graph, Diagnostics& diagnostics,
+                                   const sim::RunOptions& options = {});
+
+}  // namespace pipesim::models

@@ -1,0 +1,144 @@
+#include "models/explain/why.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <tuple>
+
+namespace pipesim::models {
+namespace {
+
+using sim::WaitEdge;
+using sim::WaitGraph;
+using sim::WaitNodeKind;
+
+/// Follows waits from one node on.
+class Chain {
+ public:
+  Chain(const TaskGraph& graph, const Simulation& run)
+      : graph_(graph), run_(run), waits_(run.waits), first_edge_(waits_.nodes.size() + 1, 0) {
+    for (const WaitEdge& edge : waits_.edges) ++first_edge_[edge.from + 1];
+    for (std::size_t i = 1; i < first_edge_.size(); ++i) first_edge_[i] += first_edge_[i - 1];
+    for (const Wait& wait : run.explanation.cycle) cycle_.insert(key(wait.from.act));
+  }
+
+  // The node of the act, or of the next act of its actor.
+  std::uint32_t find(sim::ActorId actor, std::uint32_t k) const {
+    std::uint32_t found = kNoIndex;
+    for (std::uint32_t i = 0; i < waits_.nodes.size(); ++i) {
+      const sim::WaitNode& node = waits_.nodes[i];
+      if (node.kind == WaitNodeKind::kAct && node.actor == actor && node.k <= k) found = i;
+    }
+    return found;
+  }
+
+  void follow(std::uint32_t node, Why& result) {
+    const std::vector<std::uint32_t> edges = shortest(node);
+    for (const std::uint32_t edge : edges) result.chain.push_back(wait(edge));
+    const std::uint32_t end = edges.empty() ? node : waits_.edges[edges.back()].to;
+    if (on_cycle(end)) {
+      add_cycle(end, result);
+    } else if (first_edge_[end] != first_edge_[end + 1]) {
+      walk(end, result);
+    }
+  }
+
+ private:
+  static std::tuple<sim::ActorId, std::string, std::uint32_t> key(const ActInfo& act) {
+    return {act.actor, act.op, act.act};
+  }
+
+  Wait wait(std::uint32_t edge) const {
+    return describe_wait(graph_, run_.lowered, run_.outcome.state, waits_, waits_.edges[edge]);
+  }
+
+  bool on_cycle(std::uint32_t node) const {
+    const sim::WaitNode& of = waits_.nodes[node];
+    return of.kind == WaitNodeKind::kAct && !cycle_.empty() &&
+           cycle_.count(
+               key(describe_act(graph_, run_.lowered, run_.outcome.state, of.actor, of.k))) > 0;
+  }
+
+  // Breadth first to the cycle, or to what waits for nothing. Empty where neither is reached.
+  std::vector<std::uint32_t> shortest(std::uint32_t from) const {
+    std::vector<std::uint32_t> edge_to(waits_.nodes.size(), kNoIndex);
+    std::vector<std::uint32_t> queue = {from};
+    std::vector<std::uint8_t> seen(waits_.nodes.size(), 0);
+    seen[from] = 1;
+    for (std::size_t next = 0; next < queue.size(); ++next) {
+      const std::uint32_t node = queue[next];
+      if (on_cycle(node) || first_edge_[node] == first_edge_[node + 1]) {
+        return path(node, from, edge_to);
+      }
+      for (std::uint32_t edge = first_edge_[node]; edge < first_edge_[node + 1]; ++edge) {
+        const std::uint32_t to = waits_.edges[edge].to;
+        if (seen[to] != 0) continue;
+        seen[to] = 1;
+        edge_to[to] = edge;
+        queue.push_back(to);
+      }
+    }
+    return {};
+  }
+
+  std::vector<std::uint32_t> path(std::uint32_t node, std::uint32_t from,
+                                  const std::vector<std::uint32_t>& edge_to) const {
+    std::vector<std::uint32_t> edges;
+    while (node != from) {
+      edges.push_back(edge_to[node]);
+      node = waits_.edges[edge_to[node]].from;
+    }
+    std::reverse(edges.begin(), edges.end());
+    return edges;
+  }
+
+  void add_cycle(std::uint32_t node, Why& result) const {
+    result.circle = run_.explanation.cycle;
+    const sim::WaitNode& of = waits_.nodes[node];
+    const auto start = key(describe_act(graph_, run_.lowered, run_.outcome.state, of.actor, of.k));
+    const auto first = std::find_if(result.circle.begin(), result.circle.end(),
+                                    [&](const Wait& wait) { return key(wait.from.act) == start; });
+    std::rotate(result.circle.begin(), first, result.circle.end());
+  }
+
+  // Along first waits until one comes again.
+  void walk(std::uint32_t node, Why& result) const {
+    std::vector<std::uint32_t> step_of(waits_.nodes.size(), kNoIndex);
+    std::vector<std::uint32_t> edges;
+    while (step_of[node] == kNoIndex) {
+      step_of[node] = static_cast<std::uint32_t>(edges.size());
+      edges.push_back(first_edge_[node]);
+      node = waits_.edges[first_edge_[node]].to;
+    }
+    for (std::uint32_t i = 0; i < edges.size(); ++i) {
+      (i < step_of[node] ? result.chain : result.circle).push_back(wait(edges[i]));
+    }
+  }
+
+  const TaskGraph& graph_;
+  const Simulation& run_;
+  const WaitGraph& waits_;
+  std::vector<std::uint32_t> first_edge_;  // of each node, in WaitGraph::edges
+  std::set<std::tuple<sim::ActorId, std::string, std::uint32_t>> cycle_;
+};
+
+}  // namespace
+
+Why why(const TaskGraph& graph, const Simulation& run, sim::ActorId actor, std::uint32_t k) {
+  Why result;
+  const sim::State& state = run.outcome.state;
+  result.act = describe_act(graph, run.lowered, state, actor, k);
+  if (result.act.stage == ActStage::kDone) {
+    result.times = run.outcome.act_times.of(actor, k);
+    return result;
+  }
+  Chain chain(graph, run);
+  const std::uint32_t node = chain.find(actor, k);
+  if (node == kNoIndex) return result;
+  const std::uint32_t found = run.waits.nodes[node].k;
+  if (found != k) result.earlier = describe_act(graph, run.lowered, state, actor, found);
+  chain.follow(node, result);
+  return result;
+}
+
+}  // namespace pipesim::models

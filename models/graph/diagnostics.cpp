@@ -1,0 +1,117 @@
+#include "models/graph/diagnostics.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace pipesim::models {
+namespace {
+
+// Edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`; stops counting
+// above `limit`. Three rows of the usual table are enough.
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
+  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > limit) return limit + 1;
+  std::vector<std::size_t> before(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t replace = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({replace, last[j] + 1, row[j - 1] + 1});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    before.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::string line_text(Place place) {
+  const std::string line = "line " + std::to_string(place.line);
+  return place.file == 0 ? line : line + " of patch " + std::to_string(place.file);
+}
+
+Diagnostic& Diagnostics::error(Place place, std::string message) {
+  ++error_count_;
+  items_.push_back({Severity::kError, place, std::move(message), {}});
+  return items_.back();
+}
+
+Diagnostic& Diagnostics::warning(Place place, std::string message) {
+  items_.push_back({Severity::kWarning, place, std::move(message), {}});
+  return items_.back();
+}
+
+Diagnostic& Diagnostics::suspect(Place place, std::string message) {
+  items_.push_back({Severity::kSuspect, place, std::move(message), {}});
+  return items_.back();
+}
+
+std::vector<Diagnostic> Diagnostics::sorted() const {
+  std::vector<Diagnostic> result = items_;
+  std::stable_sort(result.begin(), result.end(),
+                   [](const Diagnostic& a, const Diagnostic& b) { return a.place < b.place; });
+  // One mistake may be met several times, as in a block that is called twice.
+  const auto same = [](const Diagnostic& a, const Diagnostic& b) {
+    return a.place == b.place && a.message == b.message;
+  };
+  std::vector<Diagnostic> unique;
+  for (Diagnostic& item : result) {
+    const auto of_place =
+        std::find_if(unique.rbegin(), unique.rend(), [&](const Diagnostic& known) {
+          return known.place != item.place;
+        }).base();
+    const bool known = std::any_of(of_place, unique.end(),
+                                   [&](const Diagnostic& other) { return same(other, item); });
+    if (!known) unique.push_back(std::move(item));
+  }
+  return unique;
+}
+
+std::string printable(std::string_view text) {
+  std::string result(text);
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool pair =
+        byte(i) == 0xc2 && i + 1 < text.size() && byte(i + 1) >= 0x80 && byte(i + 1) < 0xa0;
+    if (byte(i) < 0x20 || byte(i) == 0x7f || pair) result[i] = '?';
+    if (pair) result[++i] = '?';
+  }
+  return result;
+}
+
+bool has_control_characters(std::string_view text) { return printable(text) != text; }
+
+std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
+  // A name of a megabyte is nobody's misspelling.
+  if (name.size() > 200) return {};
+  std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
+  std::string result;
+  for (const std::string& candidate : known) {
+    const std::size_t distance = edit_distance(name, candidate, best);
+    if (distance >= best) continue;
+    best = distance;
+    result = candidate;
+  }
+  return result;
+}
+
+void suggest_name(Diagnostic& diagnostic, std::string_view name,
+                  const std::vector<std::string>& known) {
+  constexpr std::size_t kShortList = 12;
+  const std::string nearest = nearest_name(name, known);
+  if (!nearest.empty()) {
+    diagnostic.notes.push_back("did you mean '" + nearest + "'?");
+  } else if (!known.empty() && known.size() <= kShortList) {
+    std::string list = "known here:";
+    for (const std::string& candidate : known)
+      list += (&candidate == &known[0] ? " " : ", ") + candidate;
+    diagnostic.notes.push_back(list);
+  }
+}
+
+}  // namespace pipesim::models

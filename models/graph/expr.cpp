@@ -1,0 +1,179 @@
+#include "models/graph/expr.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace pipesim::models {
+namespace {
+
+using Op = Expr::Op;
+using Value = std::optional<std::int64_t>;
+
+Value fail(std::string* why, const char* reason) {
+  if (why != nullptr) *why = reason;
+  return std::nullopt;
+}
+
+Value divided(Op op, std::int64_t a, std::int64_t b, std::string* why) {
+  if (b == 0) return fail(why, "division by zero");
+  if (b == -1) {  // the one quotient that can overflow
+    std::int64_t negated = 0;
+    if (__builtin_sub_overflow(std::int64_t{0}, a, &negated))
+      return fail(why, "the result is out of range");
+    return op == Op::kDivide ? negated : 0;
+  }
+  const std::int64_t remainder = a % b;
+  const bool rounds_up = remainder != 0 && (remainder < 0) != (b < 0);
+  if (op == Op::kDivide) return a / b - (rounds_up ? 1 : 0);
+  return rounds_up ? remainder + b : remainder;
+}
+
+Value applied(Op op, std::int64_t a, std::int64_t b, std::string* why) {
+  std::int64_t result = 0;
+  bool overflow = false;
+  switch (op) {
+    case Op::kAdd:
+      overflow = __builtin_add_overflow(a, b, &result);
+      break;
+    case Op::kSubtract:
+      overflow = __builtin_sub_overflow(a, b, &result);
+      break;
+    case Op::kMultiply:
+      overflow = __builtin_mul_overflow(a, b, &result);
+      break;
+    case Op::kDivide:
+    case Op::kModulo:
+      return divided(op, a, b, why);
+    case Op::kMinimum:
+      return std::min(a, b);
+    case Op::kMaximum:
+      return std::max(a, b);
+    case Op::kEqual:
+      return a == b;
+    case Op::kNotEqual:
+      return a != b;
+    case Op::kLess:
+      return a < b;
+    case Op::kLessEqual:
+      return a <= b;
+    case Op::kGreater:
+      return a > b;
+    case Op::kGreaterEqual:
+      return a >= b;
+    case Op::kAnd:
+      return a != 0 && b != 0;
+    case Op::kOr:
+      return a != 0 || b != 0;
+    case Op::kConstant:
+    case Op::kRank:
+    case Op::kNot:
+    case Op::kNegate:
+    case Op::kSelect:
+      break;
+  }
+  if (overflow) return fail(why, "the result is out of range");
+  return result;
+}
+
+}  // namespace
+
+Expr Expr::constant(std::int64_t value) {
+  Expr result;
+  result.constant_ = value;
+  return result;
+}
+
+Expr Expr::rank() {
+  Expr result;
+  result.steps_ = {{Op::kRank, 0}};
+  return result;
+}
+
+Expr Expr::unary(Op op, const Expr& operand) {
+  std::vector<Step> steps = operand.steps();
+  steps.push_back({op, 0});
+  return folded(std::move(steps));
+}
+
+Expr Expr::binary(Op op, const Expr& left, const Expr& right) {
+  std::vector<Step> steps = left.steps();
+  const std::vector<Step> second = right.steps();
+  steps.insert(steps.end(), second.begin(), second.end());
+  steps.push_back({op, 0});
+  return folded(std::move(steps));
+}
+
+Expr Expr::select(const Expr& condition, const Expr& then, const Expr& otherwise) {
+  if (condition.is_constant()) return condition.constant_ != 0 ? then : otherwise;
+  Expr result;
+  result.steps_ = condition.steps();
+  for (const Expr* part : {&then, &otherwise}) {
+    const std::vector<Step> steps = part->steps();
+    result.steps_.insert(result.steps_.end(), steps.begin(), steps.end());
+  }
+  result.steps_.push_back({Op::kSelect, 0});
+  return result;
+}
+
+std::vector<Expr::Step> Expr::steps() const {
+  if (is_constant()) return {{Op::kConstant, constant_}};
+  return steps_;
+}
+
+bool Expr::depends_on_rank() const {
+  return std::any_of(steps_.begin(), steps_.end(),
+                     [](const Step& step) { return step.op == Op::kRank; });
+}
+
+// What does not depend on the rank becomes a constant, unless it fails: that is told when used.
+Expr Expr::folded(std::vector<Step> steps) {
+  Expr expr;
+  expr.steps_ = std::move(steps);
+  if (expr.depends_on_rank()) return expr;
+  const Value value = expr.value(0);
+  return value ? constant(*value) : expr;
+}
+
+std::optional<std::int64_t> Expr::value(std::uint32_t rank, std::string* why) const {
+  if (is_constant()) return constant_;
+  std::vector<std::int64_t> stack;
+  const auto pop = [&stack] {
+    const std::int64_t top = stack.back();
+    stack.pop_back();
+    return top;
+  };
+  for (const Step& step : steps_) {
+    switch (step.op) {
+      case Op::kConstant:
+        stack.push_back(step.constant);
+        break;
+      case Op::kRank:
+        stack.push_back(rank);
+        break;
+      case Op::kNot:
+        stack.back() = stack.back() == 0;
+        break;
+      case Op::kNegate: {
+        const Value negated = applied(Op::kSubtract, 0, pop(), why);
+        if (!negated) return std::nullopt;
+        stack.push_back(*negated);
+        break;
+      }
+      case Op::kSelect: {
+        const std::int64_t otherwise = pop();
+        const std::int64_t then = pop();
+        stack.back() = stack.back() != 0 ? then : otherwise;
+        break;
+      }
+      default: {
+        const std::int64_t right = pop();
+        const Value result = applied(step.op, pop(), right, why);
+        if (!result) return std::nullopt;
+        stack.push_back(*result);
+      }
+    }
+  }
+  return stack.back();
+}
+
+}  // namespace pipesim::models

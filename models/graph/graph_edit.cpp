@@ -1,0 +1,296 @@
+#include "models/graph/graph_edit.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace pipesim::models {
+namespace {
+
+template <typename Items>
+std::vector<std::string> names_of(const Items& items) {
+  std::vector<std::string> names;
+  for (const auto& item : items) names.push_back(item.name);
+  return names;
+}
+
+template <typename Items>
+std::optional<std::uint32_t> find_or_tell(const Items& items, const std::string& name,
+                                          Diagnostics& diagnostics, const std::string& message) {
+  for (std::uint32_t i = 0; i < items.size(); ++i) {
+    if (items[i].name == name) return i;
+  }
+  Diagnostic& error = diagnostics.error({}, message);
+  suggest_name(error, name, names_of(items));
+  return std::nullopt;
+}
+
+// New indices for those that are kept, in their order; kNoIndex for the others.
+std::vector<std::uint32_t> indices_of_kept(const std::vector<bool>& keep) {
+  std::vector<std::uint32_t> indices;
+  std::uint32_t next = 0;
+  for (const bool kept : keep) indices.push_back(kept ? next++ : kNoIndex);
+  return indices;
+}
+
+template <typename Items>
+void erase_others(Items& items, const std::vector<bool>& keep) {
+  Items kept;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (keep[i]) kept.push_back(std::move(items[i]));
+  }
+  items = std::move(kept);
+}
+
+void point_to(std::uint32_t& index, const std::vector<std::uint32_t>& indices) {
+  if (index != kNoIndex) index = indices[index];
+}
+
+// A block stands for itself; a step whose actor is gone goes too.
+void renumber(std::vector<ProgramStep>& steps, const std::vector<std::uint32_t>& indices) {
+  std::vector<ProgramStep> kept;
+  for (ProgramStep& step : steps) {
+    const bool is_block = step.actor == kNoIndex;
+    point_to(step.actor, indices);
+    for (std::uint32_t& actor : step.list) point_to(actor, indices);
+    step.list.erase(std::remove(step.list.begin(), step.list.end(), kNoIndex), step.list.end());
+    renumber(step.block, indices);
+    if (is_block || step.actor != kNoIndex) kept.push_back(std::move(step));
+  }
+  steps = std::move(kept);
+}
+
+template <typename Items>
+void erase_without_actor(Items& items) {
+  items.erase(std::remove_if(items.begin(), items.end(),
+                             [](const auto& item) { return item.actor == kNoIndex; }),
+              items.end());
+}
+
+// Tells all that refer to actors what their indices are now.
+void renumber_actors(TaskGraph& graph, const std::vector<std::uint32_t>& indices) {
+  for (ActorTemplate& actor : graph.actors) {
+    for (ReadTemplate& read : actor.reads) point_to(read.actor, indices);
+    erase_without_actor(actor.reads);
+    for (AfterTemplate& after : actor.after) point_to(after.actor, indices);
+    erase_without_actor(actor.after);
+  }
+  for (HostThread& thread : graph.threads) renumber(thread.program, indices);
+  std::vector<RankFault> faults;
+  for (RankFault& fault : graph.faults.ranks) {
+    if (!fault.at) point_to(fault.actor, indices);
+    if (fault.at || fault.actor != kNoIndex) faults.push_back(std::move(fault));
+  }
+  graph.faults.ranks = std::move(faults);
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> find_stream(const TaskGraph& graph, const std::string& name,
+                                         Diagnostics& diagnostics) {
+  return find_or_tell(graph.streams, name, diagnostics, "there is no stream '" + name + "'");
+}
+
+std::optional<std::uint32_t> find_group(const TaskGraph& graph, const std::string& name,
+                                        Diagnostics& diagnostics) {
+  return find_or_tell(graph.groups, name, diagnostics, "there is no group '" + name + "'");
+}
+
+std::optional<std::uint32_t> find_register(const ActorTemplate& actor, const std::string& name,
+                                           Diagnostics& diagnostics) {
+  return find_or_tell(actor.registers, name, diagnostics,
+                      "'" + actor.name + "' has no register '" + name + "'");
+}
+
+std::vector<std::uint32_t> find_actors(const TaskGraph& graph, const std::string& name,
+                                       Diagnostics& diagnostics) {
+  std::vector<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < graph.actors.size(); ++i) {
+    if (graph.actors[i].name == name) found.push_back(i);
+  }
+  if (found.empty()) {
+    find_or_tell(graph.actors, name, diagnostics, "there is no actor '" + name + "'");
+  }
+  return found;
+}
+
+std::optional<std::uint32_t> find_actor(const TaskGraph& graph, const std::string& name,
+                                        Diagnostics& diagnostics) {
+  const std::vector<std::uint32_t> found = find_actors(graph, name, diagnostics);
+  if (found.empty()) return std::nullopt;
+  if (!graph.actors[found.front()].step) return found.front();
+  diagnostics.error(graph.actors[found.front()].place,
+                    "'" + name + "' is a step of a host program, and so has no registers");
+  return std::nullopt;
+}
+
+std::vector<std::uint32_t> streams_fed_by(const TaskGraph& graph, std::uint32_t actor) {
+  std::vector<std::uint32_t> streams;
+  for (const ActorTemplate& reader : graph.actors) {
+    for (const ReadTemplate& read : reader.reads) {
+      const bool known = std::find(streams.begin(), streams.end(), reader.stream) != streams.end();
+      if (read.actor == actor && !known) streams.push_back(reader.stream);
+    }
+  }
+  return streams;
+}
+
+void insert_actor(TaskGraph& graph, std::uint32_t index, ActorTemplate actor) {
+  std::vector<std::uint32_t> indices;
+  for (std::uint32_t i = 0; i < graph.actors.size(); ++i) indices.push_back(i < index ? i : i + 1);
+  for (ReadTemplate& read : actor.reads) point_to(read.actor, indices);
+  renumber_actors(graph, indices);
+  graph.actors.insert(graph.actors.begin() + index, std::move(actor));
+}
+
+void keep_actors(TaskGraph& graph, const std::vector<bool>& keep) {
+  erase_others(graph.actors, keep);
+  renumber_actors(graph, indices_of_kept(keep));
+}
+
+void keep_streams(TaskGraph& graph, const std::vector<bool>& keep) {
+  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
+  erase_others(graph.streams, keep);
+  for (CommunicatorTemplate& communicator : graph.communicators) {
+    point_to(communicator.stream, indices);
+  }
+  for (ActorTemplate& actor : graph.actors) {
+    point_to(actor.stream, indices);
+    point_to(actor.behind, indices);
+    if (!actor.step) continue;
+    for (std::uint32_t& stream : actor.step->streams) point_to(stream, indices);
+  }
+}
+
+void keep_threads(TaskGraph& graph, const std::vector<bool>& keep) {
+  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
+  erase_others(graph.threads, keep);
+  for (StreamTemplate& stream : graph.streams) point_to(stream.thread, indices);
+  for (ActorTemplate& actor : graph.actors) point_to(actor.thread, indices);
+}
+
+void keep_groups(TaskGraph& graph, const std::vector<bool>& keep) {
+  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
+  erase_others(graph.groups, keep);
+  for_each_group_used(graph, [&](std::uint32_t& index) { point_to(index, indices); });
+}
+
+void keep_communicators(TaskGraph& graph, const std::vector<bool>& keep) {
+  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
+  erase_others(graph.communicators, keep);
+  for_each_communicator_used(graph, [&](std::uint32_t& index) { point_to(index, indices); });
+}
+
+void keep_events(TaskGraph& graph, const std::vector<bool>& keep) {
+  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
+  erase_others(graph.events, keep);
+  for_each_event_used(graph, [&](std::uint32_t& index) { point_to(index, indices); });
+}
+
+void keep_phases(TaskGraph& graph, const std::vector<bool>& keep) {
+  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
+  erase_others(graph.phases, keep);
+  for_each_phase_used(graph, [&](std::uint32_t& index) { point_to(index, indices); });
+}
+
+void keep_registers(TaskGraph& graph, std::uint32_t actor, const std::vector<bool>& keep) {
+  const std::vector<std::uint32_t> indices = indices_of_kept(keep);
+  erase_others(graph.actors[actor].registers, keep);
+  for_each_read_of(graph, actor,
+                   [&](std::uint32_t, ReadTemplate& read) { point_to(read.reg, indices); });
+}
+
+void drop_actors_on_no_rank(TaskGraph& graph) {
+  std::vector<bool> keep;
+  for (ActorTemplate& actor : graph.actors) {
+    keep.push_back(!actor.on.empty());
+    auto& reads = actor.reads;
+    reads.erase(std::remove_if(reads.begin(), reads.end(),
+                               [](const ReadTemplate& read) { return read.on.empty(); }),
+                reads.end());
+  }
+  // What a fault names stays, or the fault would go too.
+  for (const RankFault& fault : graph.faults.ranks) {
+    if (!fault.at) keep[fault.actor] = true;
+  }
+  keep_actors(graph, keep);
+}
+
+// The first register is the output that every actor has.
+void drop_registers_without_readers(TaskGraph& graph) {
+  std::vector<std::vector<bool>> read_by_someone;
+  for (const ActorTemplate& actor : graph.actors) {
+    read_by_someone.emplace_back(actor.registers.size(), false);
+    if (!actor.registers.empty()) read_by_someone.back().front() = true;
+  }
+  for (const ActorTemplate& actor : graph.actors) {
+    for (const ReadTemplate& read : actor.reads) read_by_someone[read.actor][read.reg] = true;
+  }
+  for (std::uint32_t i = 0; i < graph.actors.size(); ++i) {
+    keep_registers(graph, i, read_by_someone[i]);
+  }
+}
+
+void drop_unused_streams(TaskGraph& graph) {
+  std::vector<bool> used(graph.streams.size(), false);
+  const auto use = [&used](std::uint32_t stream) {
+    if (stream != kNoIndex) used[stream] = true;
+  };
+  for (const CommunicatorTemplate& communicator : graph.communicators) use(communicator.stream);
+  for (const ActorTemplate& actor : graph.actors) {
+    use(actor.stream);
+    use(actor.behind);
+    if (!actor.step) continue;
+    for (const std::uint32_t stream : actor.step->streams) use(stream);
+  }
+  keep_streams(graph, used);
+}
+
+void drop_unused_threads(TaskGraph& graph) {
+  std::vector<bool> used(graph.threads.size(), false);
+  for (const StreamTemplate& stream : graph.streams) {
+    if (stream.thread != kNoIndex) used[stream.thread] = true;
+  }
+  for (const ActorTemplate& actor : graph.actors) {
+    if (actor.thread != kNoIndex) used[actor.thread] = true;
+  }
+  keep_threads(graph, used);
+}
+
+std::uint32_t add_stream(TaskGraph& graph, const std::string& name) {
+  StreamTemplate stream;
+  stream.name = name;
+  stream.launch_queue = graph.launch_queue;
+  const auto thread = std::find_if(graph.threads.begin(), graph.threads.end(),
+                                   [&](const HostThread& known) { return known.name == name; });
+  stream.thread = static_cast<std::uint32_t>(thread - graph.threads.begin());
+  if (thread == graph.threads.end()) {
+    graph.threads.emplace_back();
+    graph.threads.back().name = name;
+  }
+  graph.streams.push_back(std::move(stream));
+  return static_cast<std::uint32_t>(graph.streams.size() - 1);
+}
+
+void put_in_order(TaskGraph& graph) {
+  for (Group& group : graph.groups) group.index(graph.ranks);
+  for (ActorTemplate& actor : graph.actors) {
+    std::stable_partition(actor.reads.begin(), actor.reads.end(), [&](const ReadTemplate& read) {
+      const bool known =
+          read.actor < graph.actors.size() && read.reg < graph.actors[read.actor].registers.size();
+      return !known || !graph.actors[read.actor].registers[read.reg].control;
+    });
+  }
+  const auto is_actor = [](const ActorTemplate& actor) { return !actor.step; };
+  if (std::is_partitioned(graph.actors.begin(), graph.actors.end(), is_actor)) return;
+  std::vector<std::uint32_t> indices(graph.actors.size());
+  std::uint32_t next = 0;
+  for (const bool steps : {false, true}) {
+    for (std::uint32_t i = 0; i < graph.actors.size(); ++i) {
+      if (graph.actors[i].step.has_value() == steps) indices[i] = next++;
+    }
+  }
+  std::stable_partition(graph.actors.begin(), graph.actors.end(), is_actor);
+  renumber_actors(graph, indices);
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,229 @@
+#include "models/graph/keep_ranks.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "models/graph/graph_edit.hpp"
+
+namespace pipesim::models {
+namespace {
+
+RankSet both(const RankSet& a, const RankSet& b) {
+  std::vector<std::uint32_t> ranks;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(ranks));
+  return RankSet(std::move(ranks));
+}
+
+void keep_ranks_of(std::vector<ProgramStep>& steps, const RankSet& kept) {
+  for (ProgramStep& step : steps) {
+    if (step.on) step.on = both(*step.on, kept);
+    keep_ranks_of(step.block, kept);
+  }
+}
+
+// A read from a rank that is out is out too.
+void keep_ranks_of(ReadTemplate& read, const RankSet& kept) {
+  std::vector<std::uint32_t> ranks;
+  for (const std::uint32_t rank : read.on) {
+    if (!kept.contains(rank)) continue;
+    const auto producer = read.rank ? read.rank->value(rank) : rank;
+    const bool is_there = producer && *producer >= 0 && *producer < kNoIndex &&
+                          kept.contains(static_cast<std::uint32_t>(*producer));
+    if (is_there) ranks.push_back(rank);
+  }
+  read.on = RankSet(std::move(ranks));
+}
+
+// A call whose other end, or root, is out is out too.
+void keep_calls_of(ActorTemplate& actor, const RankSet& kept) {
+  if (!actor.step) return;
+  for (const CallTemplate& call : actor.step->calls) {
+    if (!call.peer) continue;
+    std::vector<std::uint32_t> ranks;
+    for (const std::uint32_t rank : actor.on) {
+      const auto peer = call.peer->value(rank);
+      const bool is_out = peer && *peer >= 0 && *peer < kNoIndex &&
+                          !kept.contains(static_cast<std::uint32_t>(*peer));
+      if (!is_out) ranks.push_back(rank);
+    }
+    actor.on = RankSet(std::move(ranks));
+  }
+}
+
+/// Numbers ranks anew.
+class Renumbering {
+ public:
+  explicit Renumbering(const RankSet& kept) : kept_(kept) {}
+
+  bool failed() const { return failed_; }
+
+  std::uint32_t number(std::uint32_t rank) {
+    const auto at = std::lower_bound(kept_.begin(), kept_.end(), rank);
+    if (at == kept_.end() || *at != rank) failed_ = true;
+    return static_cast<std::uint32_t>(at - kept_.begin());
+  }
+
+  void ranks(RankSet& set) {
+    std::vector<std::uint32_t> result;
+    for (const std::uint32_t rank : set) result.push_back(number(rank));
+    set = RankSet(std::move(result));
+  }
+
+  /// What `expr` is on the ranks `on`. With `is_rank` the values are ranks too.
+  void expr(Expr& expr, const RankSet& on, bool is_rank = false) {
+    if (!expr.depends_on_rank() && !is_rank) return;
+    std::vector<std::pair<std::uint32_t, std::int64_t>> values;
+    for (const std::uint32_t rank : on) {
+      const auto value = expr.value(rank);
+      if (!value) continue;
+      const bool fits = *value >= 0 && *value < kNoIndex;
+      if (is_rank && !fits) failed_ = true;
+      if (failed_) return;
+      values.emplace_back(number(rank),
+                          is_rank ? number(static_cast<std::uint32_t>(*value)) : *value);
+    }
+    expr = over(values);
+  }
+
+  void expr(std::optional<Expr>& expr, const RankSet& on, bool is_rank = false) {
+    if (expr) this->expr(*expr, on, is_rank);
+  }
+
+ private:
+  Expr over(const std::vector<std::pair<std::uint32_t, std::int64_t>>& values);
+
+  const RankSet& kept_;
+  bool failed_ = false;
+};
+
+// A constant, a line, or one value after the other.
+Expr Renumbering::over(const std::vector<std::pair<std::uint32_t, std::int64_t>>& values) {
+  constexpr std::size_t kMostCases = 16;
+  if (values.empty()) return Expr::constant(0);
+  const auto [first, value] = values.front();
+  const auto is_constant = [value = value](const auto& it) { return it.second == value; };
+  if (std::all_of(values.begin(), values.end(), is_constant)) return Expr::constant(value);
+  const std::int64_t far = std::int64_t{values[1].first} - first;
+  const std::int64_t step = (values[1].second - value) / far;
+  const auto is_on_line = [&, first = first, value = value](const auto& it) {
+    return it.second == value + step * (std::int64_t{it.first} - first);
+  };
+  if (std::all_of(values.begin(), values.end(), is_on_line)) {
+    Expr along = step == 1 ? Expr::rank()
+                           : Expr::binary(Expr::Op::kMultiply, Expr::constant(step), Expr::rank());
+    const std::int64_t at_zero = value - step * first;
+    if (at_zero == 0) return along;
+    return Expr::binary(at_zero > 0 ? Expr::Op::kAdd : Expr::Op::kSubtract, along,
+                        Expr::constant(at_zero > 0 ? at_zero : -at_zero));
+  }
+  std::map<std::int64_t, std::size_t> counts;
+  for (const auto& [rank, it] : values) ++counts[it];
+  const auto most =
+      std::max_element(counts.begin(), counts.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (values.size() - most->second > kMostCases) failed_ = true;
+  Expr result = Expr::constant(most->first);
+  for (auto it = values.rbegin(); it != values.rend() && !failed_; ++it) {
+    if (it->second == most->first) continue;
+    result = Expr::select(Expr::binary(Expr::Op::kEqual, Expr::rank(), Expr::constant(it->first)),
+                          Expr::constant(it->second), result);
+  }
+  return result;
+}
+
+void renumber(std::vector<ProgramStep>& steps, Renumbering& numbers) {
+  for (ProgramStep& step : steps) {
+    if (step.on) numbers.ranks(*step.on);
+    renumber(step.block, numbers);
+  }
+}
+
+void renumber(ActorTemplate& actor, Renumbering& numbers) {
+  const RankSet on = actor.on;
+  for (Expr* expr : {&actor.times, &actor.takes, &actor.launch_overhead}) numbers.expr(*expr, on);
+  if (actor.acts) numbers.expr(*actor.acts, on);
+  if (actor.input) {
+    for (Expr* expr : {&actor.input->items, &actor.input->first, &actor.input->every}) {
+      numbers.expr(*expr, on);
+    }
+  }
+  for (RegisterTemplate& reg : actor.registers) {
+    for (Expr* expr : {&reg.slots, &reg.acts_per_slot, &reg.drain_every}) numbers.expr(*expr, on);
+    numbers.expr(reg.bytes, on);
+  }
+  for (ReadTemplate& read : actor.reads) {
+    numbers.expr(read.rank, read.on, true);
+    numbers.expr(read.acts_per_slot, read.on);
+    numbers.ranks(read.on);
+  }
+  if (actor.step) {
+    for (CallTemplate& call : actor.step->calls) {
+      numbers.expr(call.peer, on, true);
+      for (Expr* expr : {&call.bytes, &call.takes}) numbers.expr(*expr, on);
+      numbers.expr(call.tag_number, on);
+    }
+  }
+  numbers.ranks(actor.on);
+}
+
+void renumber(Cluster& cluster, const RankSet& kept) {
+  std::vector<std::uint32_t> hosts;
+  std::vector<std::uint32_t> devices;
+  for (const std::uint32_t rank : kept) {
+    hosts.push_back(cluster.host_of_rank[rank]);
+    devices.push_back(cluster.device_of_rank[rank]);
+  }
+  cluster.host_of_rank = std::move(hosts);
+  cluster.device_of_rank = std::move(devices);
+}
+
+}  // namespace
+
+void keep_ranks(TaskGraph& graph, const RankSet& kept) {
+  for (Group& group : graph.groups) {
+    for (std::vector<std::uint32_t>& list : group.lists) {
+      std::erase_if(list, [&](std::uint32_t rank) { return !kept.contains(rank); });
+    }
+    std::erase_if(group.lists, [](const auto& list) { return list.empty(); });
+    group.index(graph.ranks);
+  }
+  for (HostThread& thread : graph.threads) keep_ranks_of(thread.program, kept);
+  for (ActorTemplate& actor : graph.actors) {
+    actor.on = both(actor.on, kept);
+    keep_calls_of(actor, kept);
+    for (ReadTemplate& read : actor.reads) keep_ranks_of(read, kept);
+  }
+  for (RankFault& fault : graph.faults.ranks) fault.ranks = both(fault.ranks, kept);
+  std::erase_if(graph.faults.ranks, [](const RankFault& fault) { return fault.ranks.empty(); });
+  drop_actors_on_no_rank(graph);
+}
+
+std::optional<TaskGraph> renumbered_ranks(const TaskGraph& graph, const RankSet& kept) {
+  TaskGraph result = graph;
+  Renumbering numbers(kept);
+  for (ActorTemplate& actor : result.actors) renumber(actor, numbers);
+  for (Group& group : result.groups) {
+    for (std::vector<std::uint32_t>& list : group.lists) {
+      for (std::uint32_t& rank : list) rank = numbers.number(rank);
+    }
+  }
+  for (HostThread& thread : result.threads) renumber(thread.program, numbers);
+  for (StreamTemplate& stream : result.streams) numbers.expr(stream.launch_queue, kept);
+  for (Expr* expr : {&result.device.hardware_queues, &result.device.resident, &result.launch_queue})
+    numbers.expr(*expr, kept);
+  numbers.expr(result.memory, kept);
+  for (RankFault& fault : result.faults.ranks) {
+    numbers.expr(fault.at, fault.ranks);
+    numbers.ranks(fault.ranks);
+  }
+  if (numbers.failed()) return std::nullopt;
+  if (result.cluster) renumber(*result.cluster, kept);
+  result.ranks = static_cast<std::uint32_t>(kept.size());
+  for (Group& group : result.groups) group.index(result.ranks);
+  return result;
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,292 @@
+#include "models/graph/schedule.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/graph/action_set.hpp"
+
+namespace pipesim::models {
+namespace {
+
+constexpr std::uint32_t kNobody = 0xffffffff;
+
+std::string quoted(const Action& action) { return "'" + action_text(action) + "'"; }
+
+class Validation {
+ public:
+  Validation(Schedule& schedule, Diagnostics& diagnostics)
+      : schedule_(schedule), diagnostics_(diagnostics), errors_(diagnostics.error_count()) {}
+
+  bool run() {
+    if (schedule_.index_count() > kMostScheduled) {
+      diagnostics_.error(schedule_.place(0, 0), std::to_string(schedule_.stages) + " stages of " +
+                                                    std::to_string(schedule_.micro_batches) +
+                                                    " micro-batches are more than the " +
+                                                    std::to_string(kMostScheduled) +
+                                                    " that a schedule can have");
+      return false;
+    }
+    schedule_.rank_of_stage.assign(schedule_.stages, kNobody);
+    for_each([this](const Action& action) { find_rank(action); });
+    if (failed()) return false;
+    done_ = ActionSet(schedule_);
+    for_each([this](const Action& action) { check_order(action); });
+    if (failed()) return false;
+    for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage) check_complete(stage);
+    if (!failed() && schedule_.has_messages()) {
+      done_ = ActionSet(schedule_);
+      for_each([this](const Action& action) { check_message(action); });
+    }
+    return !failed();
+  }
+
+ private:
+  bool failed() const { return diagnostics_.error_count() > errors_; }
+
+  // Rank by rank, in order.
+  template <typename Check>
+  void for_each(const Check& check) {
+    for (rank_ = 0; rank_ < schedule_.ranks.size(); ++rank_) {
+      for (at_ = 0; at_ < schedule_.ranks[rank_].size(); ++at_) {
+        if (!schedule_.ranks[rank_][at_].none()) check(schedule_.ranks[rank_][at_]);
+      }
+    }
+  }
+
+  void error(std::string message) {
+    diagnostics_.error(schedule_.place(rank_, at_), std::move(message));
+  }
+
+  void find_rank(const Action& action) {
+    std::uint32_t& owner = schedule_.rank_of_stage[action.stage];
+    if (owner == kNobody) owner = rank_;
+    if (owner == rank_) return;
+    error(quoted(action) + " is on rank " + std::to_string(rank_) + ", but stage " +
+          std::to_string(action.stage) + " is on rank " + std::to_string(owner));
+  }
+
+  void check_order(const Action& action) {
+    const auto once = [&](ActionKind kind, const char* what) {
+      if (done_.add({kind, false, action.stage, action.micro_batch})) return;
+      error(quoted(action) + ": the " + what + " of stage " + std::to_string(action.stage) +
+            " and micro-batch " + std::to_string(action.micro_batch) + " is done twice");
+    };
+    const auto after = [&](ActionKind kind) {
+      const Action needed{kind, false, action.stage, action.micro_batch};
+      if (!done_.has(needed)) come_before(action, needed);
+    };
+    switch (action.kind) {
+      case ActionKind::kForward:
+        once(ActionKind::kForward, "forward");
+        break;
+      case ActionKind::kBackward:
+        after(ActionKind::kForward);
+        once(ActionKind::kInputGrad, "backward");
+        once(ActionKind::kWeightGrad, "backward");
+        break;
+      case ActionKind::kInputGrad:
+        after(ActionKind::kForward);
+        once(ActionKind::kInputGrad, "backward");
+        break;
+      case ActionKind::kWeightGrad:
+        after(ActionKind::kInputGrad);
+        once(ActionKind::kWeightGrad, "weight gradient");
+        break;
+      default:
+        break;
+    }
+  }
+
+  void come_before(const Action& action, const Action& needed) {
+    error(quoted(action) + " comes before " + quoted(needed) + " on its rank");
+  }
+
+  // The other stage of a message; kNobody, if it comes from nowhere or goes nowhere.
+  std::uint32_t other_stage(const Action& message) const {
+    const bool up = message.kind == ActionKind::kSendForward ||
+                    message.kind == ActionKind::kRecvBackward;  // the other one is the next
+    if (up ? schedule_.is_last(message.stage) : schedule_.is_first(message.stage)) return kNobody;
+    return up ? message.stage + 1 : message.stage - 1;
+  }
+
+  // What a rank does with what it has not received is a mistake here, as in PyTorch. Whether
+  // messages meet is for the simulation to say.
+  void check_message(const Action& action) {
+    if (is_message(action.kind)) check_ends(action);
+    check_needs(action);
+    if (has_micro_batch(action.kind)) done_.add(action);
+  }
+
+  void check_needs(const Action& action) {
+    const auto need = [&](ActionKind kind) {
+      const Action needed{kind, false, action.stage, action.micro_batch};
+      if (!done_.has(needed)) come_before(action, needed);
+    };
+    switch (action.kind) {
+      case ActionKind::kForward:
+        if (!schedule_.is_first(action.stage)) {
+          need_input(action, ActionKind::kRecvForward, action.stage - 1, ActionKind::kForward);
+        }
+        break;
+      case ActionKind::kInputGrad:
+      case ActionKind::kBackward:
+        if (!schedule_.is_last(action.stage)) {
+          need_input(action, ActionKind::kRecvBackward, action.stage + 1, ActionKind::kBackward);
+        }
+        break;
+      case ActionKind::kSendForward:
+        need(ActionKind::kForward);
+        break;
+      case ActionKind::kSendBackward:
+        if (!done_.has_gradient(action.stage, action.micro_batch)) need(ActionKind::kBackward);
+        break;
+      default:
+        break;
+    }
+  }
+
+  // From stage `from`: by message, or computed on the same rank.
+  void need_input(const Action& action, ActionKind receive, std::uint32_t from,
+                  ActionKind computed) {
+    const bool here = schedule_.rank_of_stage[from] == rank_;
+    const Action needed{here ? computed : receive, false, here ? from : action.stage,
+                        action.micro_batch};
+    const bool halved =
+        here && computed == ActionKind::kBackward && done_.has_gradient(from, action.micro_batch);
+    if (!halved && !done_.has(needed)) come_before(action, needed);
+  }
+
+  void check_ends(const Action& message) {
+    if (done_.has(message)) error(quoted(message) + " stands there twice");
+    const std::uint32_t other = other_stage(message);
+    if (other == kNobody) {
+      error(quoted(message) + ": there is no stage at the other end");
+    } else if (schedule_.rank_of_stage[other] == rank_) {
+      error(quoted(message) + ": stage " + std::to_string(other) +
+            " is on the same rank, which needs no message");
+    }
+  }
+
+  void check_complete(std::uint32_t stage) {
+    const std::string name = "stage " + std::to_string(stage);
+    if (schedule_.rank_of_stage[stage] == kNobody) {
+      diagnostics_.error(schedule_.place(0, 0), "no rank has " + name + " of stages 0 to " +
+                                                    std::to_string(schedule_.stages - 1));
+      return;
+    }
+    const std::pair<ActionKind, const char*> sorts[] = {
+        {ActionKind::kForward, "forward"},
+        {ActionKind::kInputGrad, "backward"},
+        {ActionKind::kWeightGrad, "weight gradient"}};
+    for (const auto& [kind, what] : sorts) {
+      for (std::uint32_t m = 0; m < schedule_.micro_batches; ++m) {
+        if (done_.has({kind, false, stage, m})) continue;
+        diagnostics_.error(schedule_.place(schedule_.rank_of_stage[stage], 0),
+                           name + " lacks the " + what + " of micro-batch " + std::to_string(m) +
+                               " of " + std::to_string(schedule_.micro_batches));
+        return;
+      }
+    }
+  }
+
+  Schedule& schedule_;
+  Diagnostics& diagnostics_;
+  std::size_t errors_;
+  std::uint32_t rank_ = 0;  // of the action that is looked at
+  std::size_t at_ = 0;
+  ActionSet done_;  // a backward counts as its two halves while order is checked
+};
+
+}  // namespace
+
+bool is_compute(ActionKind kind) {
+  return kind == ActionKind::kForward || kind == ActionKind::kBackward ||
+         kind == ActionKind::kInputGrad || kind == ActionKind::kWeightGrad;
+}
+
+bool is_message(ActionKind kind) {
+  return kind == ActionKind::kSendForward || kind == ActionKind::kRecvForward ||
+         kind == ActionKind::kSendBackward || kind == ActionKind::kRecvBackward;
+}
+
+bool has_micro_batch(ActionKind kind) { return is_message(kind) || is_compute(kind); }
+
+const char* action_word(ActionKind kind) {
+  switch (kind) {
+    case ActionKind::kNone:
+      return "";
+    case ActionKind::kForward:
+      return "F";
+    case ActionKind::kBackward:
+      return "B";
+    case ActionKind::kInputGrad:
+      return "I";
+    case ActionKind::kWeightGrad:
+      return "W";
+    case ActionKind::kUnshard:
+      return "UNSHARD";
+    case ActionKind::kReshard:
+      return "RESHARD";
+    case ActionKind::kReduceGrad:
+      return "REDUCE_GRAD";
+    case ActionKind::kSendForward:
+      return "SEND_F";
+    case ActionKind::kRecvForward:
+      return "RECV_F";
+    case ActionKind::kSendBackward:
+      return "SEND_B";
+    case ActionKind::kRecvBackward:
+      return "RECV_B";
+  }
+  return "";
+}
+
+std::string action_text(const Action& action) {
+  if (action.none()) return "";
+  std::string text = std::to_string(action.stage) + action_word(action.kind);
+  if (has_micro_batch(action.kind)) text += std::to_string(action.micro_batch);
+  return text;
+}
+
+std::size_t slot_end(const Actions& actions, std::size_t begin) {
+  while (actions[begin].overlaps_next) ++begin;
+  return begin + 1;
+}
+
+std::string slot_text(const Actions& actions, std::size_t begin) {
+  const std::size_t end = slot_end(actions, begin);
+  if (end == begin + 1) return action_text(actions[begin]);
+  std::string text = "(";
+  for (std::size_t i = begin; i < end; ++i) {
+    if (i > begin) text += ';';
+    text += action_text(actions[i]);
+  }
+  return text + ")OVERLAP_F_B";
+}
+
+bool Schedule::has_messages() const {
+  return std::any_of(ranks.begin(), ranks.end(), [](const Actions& actions) {
+    return std::any_of(actions.begin(), actions.end(),
+                       [](const Action& action) { return is_message(action.kind); });
+  });
+}
+
+Schedule without_empty(const Schedule& schedule) {
+  Schedule result = schedule;
+  for (std::uint32_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    result.ranks[rank].clear();
+    if (!result.places.empty()) result.places[rank].clear();
+    for (std::size_t i = 0; i < schedule.ranks[rank].size(); ++i) {
+      if (schedule.ranks[rank][i].none()) continue;
+      result.ranks[rank].push_back(schedule.ranks[rank][i]);
+      if (!result.places.empty()) result.places[rank].push_back(schedule.place(rank, i));
+    }
+  }
+  return result;
+}
+
+bool validate(Schedule& schedule, Diagnostics& diagnostics) {
+  return Validation(schedule, diagnostics).run();
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,115 @@
+// Pipeline schedules: in which order each rank does forwards and backwards of which micro-batch,
+// and with which messages between them. docs/schedules.md is the page for people.
+//
+// The words are those of PyTorch's torch.distributed.pipelining, whose CSV files hold such
+// schedules: an action is written stage, kind, micro-batch: 0F1, 3SEND_B0, (0F7;7B3)OVERLAP_F_B.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/graph/diagnostics.hpp"
+
+namespace pipesim::models {
+
+enum class ActionKind : std::uint8_t {
+  kNone,  // an empty slot: nothing is done, it only aligns rows for readers
+  kForward,
+  kBackward,  // the whole of it: gradients of input and weights
+  kInputGrad,
+  kWeightGrad,
+  kUnshard,     // FSDP: gathers the weights of a stage
+  kReshard,     // and drops them again
+  kReduceGrad,  // reduces the gradients of a stage over its replicas
+  kSendForward,
+  kRecvForward,
+  kSendBackward,
+  kRecvBackward,
+};
+
+/// One thing that a rank does. The stage is the one that does it: 0SEND_F1 is received by 1RECV_F1.
+/// Schedules have millions of them.
+struct Action {
+  ActionKind kind = ActionKind::kNone;
+  bool overlaps_next = false;  // it and the next of its rank run as one
+  std::uint32_t stage = 0;
+  std::uint32_t micro_batch = 0;  // of kinds that have one
+
+  bool none() const { return kind == ActionKind::kNone; }
+
+  friend bool operator==(const Action&, const Action&) = default;
+};
+static_assert(sizeof(Action) == 12);
+
+/// Forwards, backwards, and their halves.
+bool is_compute(ActionKind kind);
+/// Sends and receives.
+bool is_message(ActionKind kind);
+/// False for what is done once for a stage.
+bool has_micro_batch(ActionKind kind);
+/// "F", "SEND_B"; empty for an empty slot.
+const char* action_word(ActionKind kind);
+
+/// As in a file: "0F1"; empty for an empty slot.
+std::string action_text(const Action& action);
+
+using Actions = std::vector<Action>;
+
+/// A slot of a row is an action, or several that overlap. Behind the last of the one that begins at
+/// `begin`.
+std::size_t slot_end(const Actions& actions, std::size_t begin);
+
+/// "0F1", "(0F7;7B3)OVERLAP_F_B".
+std::string slot_text(const Actions& actions, std::size_t begin);
+
+/// What every rank of a pipeline does.
+///
+/// Where data go both ways at once (DualPipe, Chimera) there are two pipelines over the same ranks,
+/// and the stages of the second are numbered after those of the first. Micro-batches are numbered
+/// in each pipeline by itself.
+struct Schedule {
+  std::uint32_t stages = 0;         // of all pipelines
+  std::uint32_t pipelines = 1;      // divides `stages`
+  std::uint32_t micro_batches = 0;  // of one pipeline
+  std::vector<Actions> ranks;
+  std::vector<std::vector<Place>> places;  // beside `ranks`, of what was read; else empty
+  std::vector<std::uint32_t> rank_of_stage;
+
+  std::uint32_t depth() const { return stages / pipelines; }
+  bool is_first(std::uint32_t stage) const { return stage % depth() == 0; }
+  bool is_last(std::uint32_t stage) const { return (stage + 1) % depth() == 0; }
+
+  /// Of a forward or gradient of one micro-batch in one stage, in arrays with one for each.
+  std::size_t index(std::uint32_t stage, std::uint32_t micro_batch) const {
+    return std::size_t{stage} * micro_batches + micro_batch;
+  }
+  std::size_t index(const Action& action) const { return index(action.stage, action.micro_batch); }
+  std::size_t index_count() const { return std::size_t{stages} * micro_batches; }
+
+  /// Where an action was read; nowhere, if it was not.
+  Place place(std::uint32_t rank, std::size_t i) const {
+    return places.empty() ? Place() : places[rank][i];
+  }
+
+  /// Sends and receives stand in it, as opposed to one that only computes.
+  bool has_messages() const;
+
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+};
+
+/// The schedule without its empty slots.
+Schedule without_empty(const Schedule& schedule);
+
+/// How large Schedule::index_count() may be.
+inline constexpr std::size_t kMostScheduled = std::size_t{1} << 26;
+
+/// Finds out which rank has which stage, and checks what PyTorch checks when it loads a schedule:
+/// each stage is on one rank; on it each backward comes after the forward of the same micro-batch,
+/// and a weight gradient after the input gradient; each stage does each micro-batch once. Stages,
+/// pipelines, micro-batches and ranks must be there. False where `diagnostics` got an error. Makes
+/// an array with a byte for each forward.
+bool validate(Schedule& schedule, Diagnostics& diagnostics);
+
+}  // namespace pipesim::models

@@ -1,0 +1,88 @@
+#include "models/graph/task_graph.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <string_view>
+#include <utility>
+
+namespace pipesim::models {
+namespace {
+
+void forget(std::vector<ProgramStep>& steps) {
+  for (ProgramStep& step : steps) {
+    step.place = {};
+    forget(step.block);
+  }
+}
+
+template <typename Items>
+void forget_each(Items& items) {
+  for (auto& item : items) item.place = {};
+}
+
+void forget(ActorTemplate& actor) {
+  actor.place = {};
+  forget_each(actor.registers);
+  forget_each(actor.reads);
+  if (actor.collective) actor.collective->place = {};
+  if (actor.step) forget_each(actor.step->calls);
+}
+
+}  // namespace
+
+void Group::index(std::uint32_t rank_count) {
+  list_of_rank_.assign(rank_count, kNoIndex);
+  for (std::uint32_t list = 0; list < lists.size(); ++list) {
+    for (const std::uint32_t rank : lists[list]) list_of_rank_[rank] = list;
+  }
+}
+
+void collapse(std::vector<ProgramStep>& steps) {
+  std::vector<std::uint32_t> list;
+  for (const ProgramStep& step : steps) {
+    if (step.actor == kNoIndex) return;
+    list.push_back(step.actor);
+  }
+  std::vector<std::uint32_t> sorted = list;
+  std::sort(sorted.begin(), sorted.end());
+  if (std::adjacent_find(sorted.begin(), sorted.end()) == sorted.end()) return;
+  ProgramStep all;
+  all.place = steps.front().place;
+  all.list = std::move(list);
+  steps.clear();
+  steps.push_back(std::move(all));
+}
+
+ActName act_name(const ActorTemplate& actor, std::uint32_t k) {
+  if (!actor.numbers) return {actor.name, k + 1};
+  return {actor.name + std::to_string(actor.numbers->number(k)), 1};
+}
+
+std::uint32_t find_act(const ActorTemplate& actor, std::uint32_t acts, const ActName& name) {
+  if (!actor.numbers) return name.op == actor.name ? name.act - 1 : kNoIndex;
+  const std::string_view op = name.op;
+  if (name.act != 1 || op.substr(0, actor.name.size()) != actor.name) return kNoIndex;
+  const std::string_view digits = op.substr(actor.name.size());
+  std::int64_t number = 0;
+  const char* const end = digits.data() + digits.size();
+  const auto [rest, error] = std::from_chars(digits.data(), end, number);
+  if (error != std::errc() || rest != end) return kNoIndex;
+  return actor.numbers->act(number, acts);
+}
+
+TaskGraph without_places(TaskGraph graph) {
+  forget_each(graph.groups);
+  forget_each(graph.threads);
+  for (HostThread& thread : graph.threads) forget(thread.program);
+  forget_each(graph.streams);
+  forget_each(graph.communicators);
+  forget_each(graph.events);
+  forget_each(graph.faults.ranks);
+  forget_each(graph.faults.links);
+  forget_each(graph.faults.ports);
+  forget_each(graph.faults.denied);
+  for (ActorTemplate& actor : graph.actors) forget(actor);
+  return graph;
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,123 @@
+#include "models/lint/lint.hpp"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "models/lint/lint_rules.hpp"
+
+namespace pipesim::models {
+namespace {
+
+// Narayanan et al. (arXiv 2104.04473): of a step (p - 1) / m is idle, over a third of the work
+// where m < 2 p; and OneFlow sizes its buffers between forward and backward for 2 p micro-batches.
+void lint_micro_batches(std::int64_t micro_batches, std::uint32_t stages, Place place,
+                        std::vector<LintFinding>& findings) {
+  if (stages < 2 || micro_batches >= std::int64_t{2} * stages) return;
+  const std::string count = std::to_string(micro_batches);
+  LintFinding finding;
+  finding.rule = kMicroBatches;
+  finding.place = place;
+  finding.message = count + (micro_batches == 1 ? " micro-batch" : " micro-batches") + " for " +
+                    std::to_string(stages) + " stages, fewer than twice as many";
+  finding.why = "the pipeline hardly fills: each rank is idle for the time of " +
+                std::to_string(stages - 1) + (stages == 2 ? " micro-batch" : " micro-batches") +
+                " while it works on " + count +
+                ", and a hang that needs a full pipeline does not show";
+  finding.advice =
+      "give the step " + std::to_string(std::int64_t{2} * stages) + " micro-batches or more";
+  findings.push_back(std::move(finding));
+}
+
+// Several stages may be on one rank: chunks of a rank fill each other's gaps.
+std::uint32_t width(const Schedule& schedule) {
+  std::vector<std::uint32_t> ranks = schedule.rank_of_stage;
+  std::sort(ranks.begin(), ranks.end());
+  return static_cast<std::uint32_t>(std::unique(ranks.begin(), ranks.end()) - ranks.begin());
+}
+
+RankSet joined(const RankSet& a, const RankSet& b) {
+  std::vector<std::uint32_t> all(a.begin(), a.end());
+  all.insert(all.end(), b.begin(), b.end());
+  return RankSet(std::move(all));
+}
+
+// One finding for each rule and place; in a graph that was made in code, for each message.
+std::vector<LintFinding> folded(std::vector<LintFinding> findings) {
+  std::vector<LintFinding> result;
+  std::map<std::tuple<std::string_view, Place, std::string>, std::size_t> known;
+  for (LintFinding& finding : findings) {
+    const bool placed = finding.place.line > 0;
+    const auto [at, is_new] = known.try_emplace(
+        {finding.rule, finding.place, placed ? "" : finding.message}, result.size());
+    if (is_new) {
+      result.push_back(std::move(finding));
+      continue;
+    }
+    LintFinding& first = result[at->second];
+    first.ranks = joined(first.ranks, finding.ranks);
+    for (std::string& op : finding.ops) {
+      if (std::find(first.ops.begin(), first.ops.end(), op) == first.ops.end()) {
+        first.ops.push_back(std::move(op));
+      }
+    }
+  }
+  return result;
+}
+
+std::size_t number_of(std::string_view rule) {
+  const std::vector<LintRule>& rules = lint_rules();
+  return static_cast<std::size_t>(
+      std::find_if(rules.begin(), rules.end(), [&](const LintRule& r) { return r.name == rule; }) -
+      rules.begin());
+}
+
+}  // namespace
+
+const std::vector<LintRule>& lint_rules() {
+  static const std::vector<LintRule> kRules = {
+      {kBufferStream,
+       "an op on a stream with collectives, on which neither what feeds it nor what reads it is"},
+      {kControlCredits, "a control register with fewer slots than the data of the same op"},
+      {kPartialSum, "a partial sum made from a broadcast: a tensor on one rank, zeros on others"},
+      {kCollectiveStreams, "collectives of one group on different streams on different ranks"},
+      {kCollectiveOrder, "ranks of one communicator that do not make the same calls in one order"},
+      {kGroupOrder, "ranks that make collective calls of two communicators in different orders"},
+      {kHostSync, "a host that waits between collectives of two groups"},
+      {kDeviceRoom, "more streams with calls that wait for peers than the device has room for"},
+      {kMicroBatches, "fewer micro-batches than twice the stages"},
+  };
+  return kRules;
+}
+
+void put_in_order(std::vector<LintFinding>& findings) {
+  std::stable_sort(
+      findings.begin(), findings.end(), [](const LintFinding& a, const LintFinding& b) {
+        return std::pair(a.place, number_of(a.rule)) < std::pair(b.place, number_of(b.rule));
+      });
+}
+
+std::optional<std::vector<LintFinding>> lint(const TaskGraph& graph, Diagnostics& diagnostics) {
+  std::vector<LintFinding> findings;
+  if (graph.logical) {
+    const LogicalGraph& model = *graph.logical;
+    lint_micro_batches(model.training.accumulation, model.layout.stages, model.layout.stages_place,
+                       findings);
+    return findings;
+  }
+  const std::optional<Lowered> lowered = lower(graph, diagnostics);
+  if (!lowered) return std::nullopt;
+  if (graph.pipeline) {
+    const Schedule& schedule = graph.pipeline->schedule;
+    lint_micro_batches(schedule.micro_batches, width(schedule), graph.pipeline->place, findings);
+  }
+  lint_actors(graph, *lowered, findings);
+  lint_streams(graph, *lowered, findings);
+  lint_programs(graph, *lowered, findings);
+  findings = folded(std::move(findings));
+  put_in_order(findings);
+  return findings;
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,385 @@
+// Rules about host programs: in which order ranks make their collective calls, and where hosts wait
+// between them. Messages are left out: the order of sends and receives is what `run` is for.
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "models/lint/lint_rules.hpp"
+#include "models/lowering/names.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using sim::ActorId;
+using sim::CallId;
+using sim::CommunicatorId;
+using sim::ThreadId;
+
+// ---------------------------------------------------------------------------------------------
+// The order of calls
+
+// A collective call on a communicator, as often as a program makes it.
+struct Made {
+  std::uint32_t communicator;  // template
+  ThreadId thread;
+  CallId call;
+  std::uint32_t when;  // place in its thread's program
+
+  friend bool operator==(const Made& a, const Made& b) { return a.call == b.call; }
+};
+
+std::string differences(const sim::Signature& a, const sim::Signature& b) {
+  std::string text;
+  const auto add = [&](bool differs, const char* what) {
+    if (differs) text += (text.empty() ? "" : ", ") + std::string(what);
+  };
+  add(a.operation != b.operation, "operation");
+  add(a.root != b.root, "root");
+  add(a.type != b.type, "type");
+  add(a.count != b.count, "size");
+  return text;
+}
+
+class OrderLint {
+ public:
+  OrderLint(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings)
+      : graph_(graph), plan_(lowered.plan), names_(graph, lowered), findings_(findings) {}
+
+  void run() {
+    for (const ThreadId id : ids_of(plan_.threads)) read(id);
+    for (const CommunicatorId id : ids_of(plan_.communicators)) check_calls(id);
+    check_pairs();
+  }
+
+ private:
+  using Calls = std::vector<Made>;
+
+  void read(ThreadId id);
+  void check_calls(CommunicatorId id);
+  void report_calls(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
+                    const Calls& first);
+  void check_pairs();
+  void check_pair(std::uint32_t a, std::uint32_t b);
+  const Calls* calls_of(std::uint32_t communicator, std::uint32_t rank) const {
+    const auto& ranks = calls_[communicator];
+    const auto found = ranks.find(rank);
+    return found == ranks.end() ? nullptr : &found->second;
+  }
+  const std::string& op(const Made& made) const { return names_.op(plan_.calls[made.call].actor); }
+  Place place(const Made& made) const { return names_.actor(plan_.calls[made.call].actor).place; }
+  std::string act(const Calls& calls, std::size_t i) const;
+
+  const TaskGraph& graph_;
+  const sim::Plan& plan_;
+  Names names_;
+  std::vector<LintFinding>& findings_;
+  // By communicator, and there by rank: in the order in which its threads make them.
+  std::vector<std::map<std::uint32_t, Calls>> calls_;
+};
+
+void OrderLint::read(ThreadId id) {
+  calls_.resize(plan_.communicators.size());
+  const sim::Thread& thread = plan_.threads[id];
+  for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
+    const ActorId actor = plan_.act(thread, i);
+    std::size_t index = 0;
+    for (const CallId call_id : plan_.calls_of(actor)) {
+      const CallTemplate& from = names_.actor(actor).step->calls[index++];
+      const sim::Call& call = plan_.calls[call_id];
+      if (call.kind != sim::CallKind::kCollective) continue;
+      calls_[call.communicator.value][thread.rank.value].push_back(
+          {from.communicator, id, call_id, i - thread.program});
+    }
+  }
+}
+
+std::string OrderLint::act(const Calls& calls, std::size_t i) const {
+  const auto before =
+      std::count(calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(i), calls[i]);
+  return quoted(op(calls[i]) + "#" + std::to_string(before + 1));
+}
+
+// NCCL pairs calls by their order: the k-th call of one rank must be the k-th of the others.
+void OrderLint::check_calls(CommunicatorId id) {
+  const auto& ranks = calls_[id.value];
+  if (ranks.empty()) return;
+  const auto& [first_rank, first] = *ranks.begin();
+  static const Calls kNone;
+  const sim::Communicator& communicator = plan_.communicators[id];
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    const std::uint32_t rank = plan_.communicator_ranks[i].value;
+    const auto found = ranks.find(rank);
+    const Calls& calls = found == ranks.end() ? kNone : found->second;
+    const auto same = [&](const Made& a, const Made& b) {
+      return plan_.calls[a.call].signature == plan_.calls[b.call].signature;
+    };
+    const bool equal = std::equal(calls.begin(), calls.end(), first.begin(), first.end(), same);
+    if (!equal) report_calls(rank, calls, first_rank, first);
+  }
+}
+
+void OrderLint::report_calls(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
+                             const Calls& first) {
+  const std::size_t common = std::min(calls.size(), first.size());
+  std::size_t at = 0;
+  while (at < common &&
+         plan_.calls[calls[at].call].signature == plan_.calls[first[at].call].signature) {
+    ++at;
+  }
+  const std::string name = quoted(graph_.communicators[first.front().communicator].name);
+  const std::string number = std::to_string(at + 1);
+  LintFinding finding;
+  finding.rule = kCollectiveOrder;
+  if (at < common) {
+    finding.place = place(calls[at]);
+    finding.message =
+        "call " + number + " on communicator " + name + " is " + act(calls, at) + ", and " +
+        act(first, at) + " on rank " + std::to_string(first_rank) + ", which differ in " +
+        differences(plan_.calls[calls[at].call].signature, plan_.calls[first[at].call].signature);
+    finding.ops = {op(calls[at])};
+    finding.why = "calls meet by their order: these two meet and do not fit, and neither ends";
+  } else {
+    const bool fewer = calls.size() < first.size();
+    const Calls& longer = fewer ? first : calls;
+    finding.place = place(longer[at]);
+    finding.message = std::to_string(calls.size()) + " calls on communicator " + name + ", and " +
+                      std::to_string(first.size()) + " on rank " + std::to_string(first_rank);
+    finding.ops = {op(longer[at])};
+    finding.why = act(longer, at) + " waits for a call that its peers never make";
+  }
+  finding.ranks = RankSet({rank});
+  finding.advice = "make the same calls in the same order on all ranks of a communicator";
+  findings_.push_back(std::move(finding));
+}
+
+// All pairs of communicators that have two ranks in common.
+void OrderLint::check_pairs() {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> used;  // by rank: communicators
+  for (std::uint32_t id = 0; id < calls_.size(); ++id) {
+    const sim::Communicator& communicator = plan_.communicators[CommunicatorId{id}];
+    if (communicator.ranks_end - communicator.ranks < 2) continue;
+    for (const auto& [rank, calls] : calls_[id]) used[rank].push_back(id);
+  }
+  std::set<std::pair<std::uint32_t, std::uint32_t>> pairs;
+  for (const auto& [rank, communicators] : used) {
+    for (std::size_t i = 0; i < communicators.size(); ++i) {
+      for (std::size_t j = i + 1; j < communicators.size(); ++j) {
+        pairs.insert({communicators[i], communicators[j]});
+      }
+    }
+  }
+  for (const auto& [a, b] : pairs) check_pair(a, b);
+}
+
+// NVIDIA's guide asks that all ranks use several communicators in one order, since calls of one may
+// keep those of another from starting.
+void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
+  // Which of the two each call is on; calls of different threads have no order.
+  const auto order = [&](std::uint32_t rank, std::vector<Made>& merged) {
+    const Calls* of_a = calls_of(a, rank);
+    const Calls* of_b = calls_of(b, rank);
+    if (of_a == nullptr || of_b == nullptr) return false;
+    const ThreadId thread = of_a->front().thread;
+    const auto elsewhere = [&](const Made& made) { return made.thread != thread; };
+    if (std::any_of(of_a->begin(), of_a->end(), elsewhere)) return false;
+    if (std::any_of(of_b->begin(), of_b->end(), elsewhere)) return false;
+    merged.clear();
+    std::merge(of_a->begin(), of_a->end(), of_b->begin(), of_b->end(), std::back_inserter(merged),
+               [](const Made& x, const Made& y) { return x.when < y.when; });
+    return true;
+  };
+  std::vector<Made> first;
+  std::uint32_t first_rank = kNoIndex;
+  std::vector<Made> calls;
+  // Of all ranks and one of many small groups only those few are both.
+  const auto& fewer = calls_[a].size() <= calls_[b].size() ? calls_[a] : calls_[b];
+  for (const auto& [rank, unused] : fewer) {
+    if (!order(rank, calls)) continue;
+    if (first_rank == kNoIndex) {
+      first_rank = rank;
+      first = calls;
+      continue;
+    }
+    // Of calls that some rank does not make the other rule tells.
+    if (calls.size() != first.size()) continue;
+    const auto communicator = [&](const Made& made) { return plan_.calls[made.call].communicator; };
+    const auto [here, there] = std::mismatch(
+        calls.begin(), calls.end(), first.begin(),
+        [&](const Made& x, const Made& y) { return communicator(x) == communicator(y); });
+    if (here == calls.end()) continue;
+    LintFinding finding;
+    finding.rule = kGroupOrder;
+    finding.place = place(*here);
+    finding.message = quoted(op(*here)) + " comes before " + quoted(op(*there)) +
+                      ", and after it on rank " + std::to_string(first_rank);
+    finding.ops = {op(*here)};
+    finding.ranks = RankSet({rank});
+    finding.why =
+        "each rank waits in another collective first; it goes well only where both run at the "
+        "same time: no host waits between them, and devices and launch queues have room";
+    finding.advice = "call collectives of several groups in the same order on all ranks";
+    findings_.push_back(std::move(finding));
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Where hosts wait
+
+// Walks the program of one rank, each block once: the wait at the end of a training step is no
+// finding.
+class HostLint {
+ public:
+  HostLint(const TaskGraph& graph, std::uint32_t rank, std::vector<LintFinding>& findings)
+      : graph_(graph), rank_(rank), findings_(findings) {}
+
+  void walk(const std::vector<ProgramStep>& steps) {
+    for (const ProgramStep& step : steps) {
+      if (step.times == 0 || (step.on && !step.on->contains(rank_))) continue;
+      if (step.actor != kNoIndex) do_step(step.actor);
+      for (const std::uint32_t actor : step.list) do_step(actor);
+      walk(step.block);
+    }
+  }
+
+ private:
+  // The last collective of a group that may not be done, and what waits for it.
+  struct Pending {
+    std::uint32_t actor = kNoIndex;
+    std::set<std::uint32_t> streams;
+    std::set<std::uint32_t> events;
+  };
+  struct Waited {
+    std::uint32_t collective;
+    std::uint32_t wait;
+  };
+
+  void do_step(std::uint32_t index);
+  void do_calls(std::uint32_t index);
+  void do_collective(std::uint32_t index, std::uint32_t group);
+  template <typename Waits>
+  void wait(std::uint32_t index, Waits waits_for);
+  const std::string& name(std::uint32_t actor) const { return graph_.actors[actor].name; }
+
+  const TaskGraph& graph_;
+  std::uint32_t rank_;
+  std::vector<LintFinding>& findings_;
+  std::map<std::uint32_t, Pending> pending_;  // by group
+  std::map<std::uint32_t, Waited> waited_;    // by group: the host has waited since
+};
+
+template <typename Waits>
+void HostLint::wait(std::uint32_t index, Waits waits_for) {
+  for (auto pending = pending_.begin(); pending != pending_.end();) {
+    if (!waits_for(pending->second)) {
+      ++pending;
+      continue;
+    }
+    waited_.insert_or_assign(pending->first, Waited{pending->second.actor, index});
+    pending = pending_.erase(pending);
+  }
+}
+
+void HostLint::do_step(std::uint32_t index) {
+  const ActorTemplate& actor = graph_.actors[index];
+  if (!actor.on.contains(rank_) || !actor.step) return;
+  const StepTemplate& step = *actor.step;
+  const auto all = [](const Pending&) { return true; };
+  switch (step.role) {
+    case sim::Role::kCalls:
+      do_calls(index);
+      break;
+    case sim::Role::kRecord:
+      for (auto& [group, pending] : pending_) {
+        if (pending.streams.count(actor.stream) > 0) pending.events.insert(step.event);
+      }
+      break;
+    case sim::Role::kWait:
+      for (auto& [group, pending] : pending_) {
+        if (pending.events.count(step.event) > 0) pending.streams.insert(actor.stream);
+      }
+      break;
+    case sim::Role::kSynchronize:
+      wait(index, [&](const Pending& pending) {
+        if (step.streams.empty()) return true;
+        return std::any_of(step.streams.begin(), step.streams.end(),
+                           [&](std::uint32_t stream) { return pending.streams.count(stream) > 0; });
+      });
+      break;
+    case sim::Role::kAwait:
+      wait(index, [&](const Pending& pending) {
+        return graph_.events[step.event].shared || pending.events.count(step.event) > 0;
+      });
+      break;
+    case sim::Role::kLock:
+      wait(index, all);
+      break;
+    case sim::Role::kOp:
+    case sim::Role::kWork:
+    case sim::Role::kSet:
+    case sim::Role::kUnlock:
+    case sim::Role::kCreate:
+      break;
+  }
+  if (actor.behind == kNoIndex) return;
+  for (auto& [group, pending] : pending_) {
+    if (pending.streams.count(actor.behind) > 0) pending.streams.insert(actor.stream);
+  }
+}
+
+// A call that the host does is a wait of the host.
+void HostLint::do_calls(std::uint32_t index) {
+  std::set<std::uint32_t> groups;
+  bool by_host = false;
+  for (const CallTemplate& call : graph_.actors[index].step->calls) {
+    const CommunicatorTemplate& communicator = graph_.communicators[call.communicator];
+    const Group& group = graph_.groups[communicator.group];
+    const std::uint32_t list = group.list_of(rank_);
+    if (list == kNoIndex || group.lists[list].size() < 2) continue;
+    by_host = by_host || communicator.on_host;
+    const bool collective = call.kind == sim::CallKind::kCollective;
+    if (collective && !communicator.on_host) groups.insert(communicator.group);
+  }
+  if (by_host) wait(index, [](const Pending&) { return true; });
+  for (const std::uint32_t group : groups) do_collective(index, group);
+}
+
+void HostLint::do_collective(std::uint32_t index, std::uint32_t group) {
+  const ActorTemplate& actor = graph_.actors[index];
+  // Where the host has waited for this group too, the order of the two was settled before.
+  if (!waited_.empty() && waited_.count(group) == 0) {
+    const Waited& waited = waited_.begin()->second;
+    const std::string before = quoted(name(waited.collective));
+    LintFinding finding;
+    finding.rule = kHostSync;
+    finding.place = graph_.actors[waited.wait].place;
+    finding.message = "the host waits in " + quoted(name(waited.wait)) + " between " + before +
+                      " and " + quoted(actor.name) + ", collectives of two groups";
+    finding.ops = {name(waited.wait)};
+    finding.ranks = RankSet({rank_});
+    finding.why = quoted(actor.name) + " is not even launched before " + before +
+                  " is done on all of its ranks: one of them that needs the second first never "
+                  "comes to the first";
+    finding.advice =
+        "let streams wait for each other by events, or launch both before the host "
+        "waits";
+    findings_.push_back(std::move(finding));
+  }
+  waited_.clear();
+  pending_[group] = {index, {actor.stream}, {}};
+}
+
+}  // namespace
+
+void lint_programs(const TaskGraph& graph, const Lowered& lowered,
+                   std::vector<LintFinding>& findings) {
+  OrderLint(graph, lowered, findings).run();
+  for (const sim::ThreadId id : ids_of(lowered.plan.threads)) {
+    const std::uint32_t thread = lowered.thread_template[id];
+    if (thread == kNoIndex || graph.threads[thread].program.empty()) continue;
+    HostLint(graph, lowered.plan.threads[id].rank.value, findings)
+        .walk(graph.threads[thread].program);
+  }
+}
+
+}  // namespace pipesim::models

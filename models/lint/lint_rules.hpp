@@ -1,0 +1,37 @@
+// The rules of lint.hpp, each family in a file of its own. They report one finding for each rank or
+// op that they look at; lint() makes one of those that have one cause.
+#pragma once
+
+#include <vector>
+
+#include "models/lint/lint.hpp"
+#include "models/lowering/lowering.hpp"
+
+namespace pipesim::models {
+
+inline constexpr std::string_view kBufferStream = "buffer-stream";
+inline constexpr std::string_view kControlCredits = "control-credits";
+inline constexpr std::string_view kPartialSum = "partial-sum";
+inline constexpr std::string_view kCollectiveStreams = "collective-streams";
+inline constexpr std::string_view kCollectiveOrder = "collective-order";
+inline constexpr std::string_view kGroupOrder = "group-order";
+inline constexpr std::string_view kHostSync = "host-sync";
+inline constexpr std::string_view kDeviceRoom = "device-room";
+inline constexpr std::string_view kMicroBatches = "micro-batches";
+
+/// buffer-stream, control-credits, partial-sum.
+void lint_actors(const TaskGraph& graph, const Lowered& lowered,
+                 std::vector<LintFinding>& findings);
+
+/// collective-streams, device-room.
+void lint_streams(const TaskGraph& graph, const Lowered& lowered,
+                  std::vector<LintFinding>& findings);
+
+/// collective-order, group-order, host-sync.
+void lint_programs(const TaskGraph& graph, const Lowered& lowered,
+                   std::vector<LintFinding>& findings);
+
+/// `text` in single quotes.
+inline std::string quoted(const std::string& text) { return "'" + text + "'"; }
+
+}  // namespace pipesim::models

@@ -1,0 +1,61 @@
+#include "models/measure/device_times.hpp"
+
+#include <algorithm>
+#include <vector>
+
+namespace pipesim::models {
+
+using sim::ActorId;
+using sim::ActTimes;
+using sim::kNever;
+
+bool DeviceTimes::on_device(ActorId id) const {
+  const sim::Actor& actor = plan_.actors[id];
+  if (!actor.stream.valid() || !sim::needs_slot(actor.role)) return false;
+  const std::uint32_t stream = lowered_.stream_template[actor.stream];
+  return stream == kNoIndex || !graph_.streams[stream].on_host;
+}
+
+// Of calls that hold each other back one runs after the other.
+std::int64_t DeviceTimes::longest_calls(ActorId id) const {
+  const sim::IdRange<sim::CallId> calls = plan_.calls_of(id);
+  if (calls.size() == 1) return plan_.calls[*calls.begin()].takes.ns;
+  std::vector<std::int64_t> length(calls.size(), 0);
+  const std::uint32_t first = plan_.actors[id].calls;
+  std::int64_t longest = 0;
+  for (const sim::CallId call : calls) {
+    const sim::Call& of = plan_.calls[call];
+    std::int64_t& own = length[call.value - first];
+    own = of.takes.ns + (of.after.valid() ? length[of.after.value - first] : 0);
+    longest = std::max(longest, own);
+  }
+  return longest;
+}
+
+Interval DeviceTimes::work_of_collective(const sim::Collective& all, std::uint32_t k,
+                                         Interval own) const {
+  for (std::uint32_t i = all.members; i < all.members_end; ++i) {
+    const ActorId peer = plan_.members[i].actor;
+    if (!peer.valid() || k >= plan_.actors[peer].acts) return {};
+    const sim::Time start = outcome_.act_times.of(peer, k).start;
+    if (start == kNever) return {};
+    own.begin_ns = std::max(own.begin_ns, start.ns);
+  }
+  return own;
+}
+
+Interval DeviceTimes::work(ActorId id, std::uint32_t k) const {
+  const ActTimes& of = outcome_.act_times.of(id, k);
+  const std::int64_t last = outcome_.last_progress.ns;
+  if (of.start == kNever) return {};
+  const std::int64_t end = of.end == kNever ? last : std::min(of.end.ns, last);
+  const sim::Actor& actor = plan_.actors[id];
+  if (actor.role == sim::Role::kCalls) {
+    if (of.end == kNever) return {};
+    return {std::max(of.start.ns, of.end.ns - longest_calls(id)), end};
+  }
+  if (!actor.collective.valid()) return {of.start.ns, end};
+  return work_of_collective(plan_.collectives[actor.collective], k, {of.start.ns, end});
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,249 @@
+// Each use of a slot is two changes, one when it begins and one when it ends; in the order of time
+// they sum up to what is in use.
+#include "models/measure/memory.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "models/schedules/pipeline_acts.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using sim::ActorId;
+using sim::EdgeId;
+using sim::RegisterId;
+
+constexpr std::int64_t kOpen = std::numeric_limits<std::int64_t>::max();  // until the run is over
+
+// What is given back at a moment comes before what is taken. A schedule's changes of one moment,
+// where something takes no time, are in the order of its row.
+constexpr std::uint32_t kGivenBack = 0;
+constexpr std::uint32_t kFirstOfRow = 1;
+constexpr std::uint32_t kTaken = std::numeric_limits<std::uint32_t>::max();
+
+struct Change {
+  std::int64_t time_ns = 0;
+  std::uint32_t turn = 0;
+  std::int64_t bytes = 0;
+};
+
+// Calls `visit` with each of `actions` from `begin` to `end` that keeps or drops the activations of
+// a micro-batch: whether it keeps them, and their bytes.
+template <typename Visit>
+void visit_activations(const Pipeline& pipeline, const Actions& actions, std::size_t begin,
+                       std::size_t end, const Visit& visit) {
+  for (std::size_t i = begin; i < end; ++i) {
+    const ActionKind kind = actions[i].kind;
+    const bool keeps = kind == ActionKind::kForward;
+    const bool drops = kind == ActionKind::kBackward || kind == ActionKind::kWeightGrad;
+    if (keeps || drops) visit(keeps, pipeline.stages[actions[i].stage].activation_bytes);
+  }
+}
+
+class Memory {
+ public:
+  /// `counts`: every slot and activation is one.
+  Memory(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome, bool counts)
+      : graph_(graph), plan_(lowered.plan), lowered_(lowered), outcome_(outcome), counts_(counts) {}
+
+  MemoryReport run() {
+    MemoryReport report;
+    report.reserve(graph_.ranks);
+    for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+      report.push_back(of_rank(rank));
+      find_peak(report.back());
+    }
+    return report;
+  }
+
+  std::vector<std::vector<MemoryStep>> steps() {
+    std::vector<std::vector<MemoryStep>> result;
+    result.reserve(graph_.ranks);
+    for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+      const RankMemory of = of_rank(rank);
+      std::vector<MemoryStep> steps = {{0, counts_ ? 0 : of.held}};
+      for (const Change& change : changes_) {
+        const std::int64_t used = steps.back().used + change.bytes;
+        if (change.time_ns > steps.back().time_ns) {
+          steps.push_back({change.time_ns, used});
+        } else {
+          steps.back().used = used;
+        }
+      }
+      result.push_back(std::move(steps));
+    }
+    return result;
+  }
+
+ private:
+  // Puts its changes into `changes_`, in their order.
+  RankMemory of_rank(std::uint32_t rank) {
+    RankMemory result;
+    changes_.clear();
+    if (graph_.memory) result.held = graph_.memory->value(rank).value_or(0);
+    if (graph_.pipeline) result.held += weight_memory(*graph_.pipeline, rank);
+    result.reserved = result.held;
+    // Actors are numbered rank by rank.
+    for (; next_ < plan_.actors.size(); ++next_) {
+      const ActorId id{next_};
+      if (plan_.actors[id].rank.value != rank) break;
+      for (const RegisterId reg : plan_.registers_of(id)) add_register(reg, result);
+    }
+    if (graph_.pipeline) add_activations(*graph_.pipeline, rank, result);
+    std::stable_sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) {
+      return std::pair(a.time_ns, a.turn) < std::pair(b.time_ns, b.turn);
+    });
+    return result;
+  }
+
+  void find_peak(RankMemory& result) const {
+    result.peak = result.held;
+    std::int64_t now = result.held;
+    for (const Change& change : changes_) {
+      now += change.bytes;
+      if (now <= result.peak) continue;
+      result.peak = now;
+      result.peak_ns = change.time_ns;
+    }
+  }
+
+  void add_register(RegisterId id, RankMemory& result) {
+    const sim::Register& reg = plan_.registers[id];
+    const ActorTemplate& producer = graph_.actors[lowered_.actor_template[reg.producer]];
+    const std::uint32_t index = lowered_.register_template[id];
+    const std::optional<Expr>& size = producer.registers[index].bytes;
+    if (!(size || counts_) || (index == 0 && producer.in_place && reads_data(reg.producer))) return;
+    if (counts_ && reg.control) return;  // holds nothing
+    const std::int64_t bytes =
+        counts_ ? 1 : size->value(plan_.actors[reg.producer].rank.value).value_or(0);
+    result.reserved += bytes * reg.slots;
+    const std::uint32_t acts = plan_.actors[reg.producer].acts;
+    for (std::uint32_t slot = 0; slot * std::uint64_t{reg.acts_per_slot} < acts; ++slot) {
+      const std::int64_t begin = begin_of(reg, slot);
+      if (begin == sim::kNever.ns) break;
+      const std::int64_t end = end_of(id, slot);
+      if (begin >= end) continue;
+      changes_.push_back({begin, kTaken, bytes});
+      if (end != kOpen) changes_.push_back({end, kGivenBack, -bytes});
+    }
+  }
+
+  bool reads_data(ActorId id) const {
+    const sim::Actor& actor = plan_.actors[id];
+    return std::any_of(
+        plan_.inputs.begin() + actor.inputs, plan_.inputs.begin() + actor.inputs_end,
+        [&](EdgeId edge) { return !plan_.registers[plan_.edges[edge].source].control; });
+  }
+
+  // A credit is taken at launch. What nobody reads takes none.
+  std::int64_t begin_of(const sim::Register& reg, std::uint32_t slot) const {
+    const sim::ActTimes& first = times(reg.producer, slot * std::uint64_t{reg.acts_per_slot});
+    return (reg.edges == reg.edges_end ? first.start : first.launch).ns;
+  }
+
+  std::int64_t end_of(RegisterId id, std::uint32_t slot) const {
+    const sim::Register& reg = plan_.registers[id];
+    const std::uint64_t next = (slot + std::uint64_t{1}) * reg.acts_per_slot;
+    if (reg.edges == reg.edges_end) {
+      return or_open(
+          times(reg.producer, std::min<std::uint64_t>(next, plan_.actors[reg.producer].acts) - 1)
+              .end);
+    }
+    std::int64_t end = 0;
+    for (const EdgeId edge : plan_.edges_of(id)) end = std::max(end, given_back(edge, slot));
+    return end;
+  }
+
+  // When the reader has sent its acknowledgement of a slot.
+  std::int64_t given_back(EdgeId id, std::uint32_t slot) const {
+    const sim::Edge& edge = plan_.edges[id];
+    if (edge.in_place.valid()) return end_of(edge.in_place, slot);
+    const std::uint64_t last = (slot + std::uint64_t{1}) * edge.acts_per_slot - 1;
+    if (last >= plan_.actors[edge.consumer].acts) return kOpen;
+    const sim::ActTimes& act = times(edge.consumer, last);
+    return or_open(edge.ack_at_launch ? act.launch : act.end);
+  }
+
+  static std::int64_t or_open(sim::Time time) { return time == sim::kNever ? kOpen : time.ns; }
+
+  const sim::ActTimes& times(ActorId id, std::uint64_t k) const {
+    return outcome_.act_times.of(id, k);
+  }
+
+  void add_activations(const Pipeline& pipeline, std::uint32_t rank, RankMemory& result) {
+    result.reserved += activation_memory(pipeline, rank).most_bytes;
+    const Actions& row = pipeline.schedule.ranks[rank];
+    for_each_slot(pipeline, lowered_, rank, [&](std::size_t slot, ActorId id, std::uint32_t k) {
+      const sim::ActTimes& act = times(id, k);
+      const auto turn = kFirstOfRow + static_cast<std::uint32_t>(slot);
+      visit_activations(pipeline, row, slot, slot_end(row, slot),
+                        [&](bool keeps, std::int64_t bytes) {
+                          const sim::Time time = keeps ? act.start : act.end;
+                          if (time == sim::kNever) return;
+                          const std::int64_t size = counts_ ? 1 : bytes;
+                          changes_.push_back({time.ns, turn, keeps ? size : -size});
+                        });
+    });
+  }
+
+  const TaskGraph& graph_;
+  const sim::Plan& plan_;
+  const Lowered& lowered_;
+  const sim::Outcome& outcome_;
+  bool counts_;
+  std::uint32_t next_ = 0;       // the first actor of the rank that comes next
+  std::vector<Change> changes_;  // of one rank
+};
+
+}  // namespace
+
+bool has_sizes_beside_schedule(const TaskGraph& graph) {
+  if (graph.memory) return true;
+  return std::any_of(graph.actors.begin(), graph.actors.end(), [](const ActorTemplate& actor) {
+    return std::any_of(actor.registers.begin(), actor.registers.end(),
+                       [](const RegisterTemplate& reg) { return reg.bytes.has_value(); });
+  });
+}
+
+bool has_sizes(const TaskGraph& graph) {
+  return (graph.pipeline && graph.pipeline->has_memory) || has_sizes_beside_schedule(graph);
+}
+
+std::optional<MemoryReport> memory_report(const TaskGraph& graph, const Lowered& lowered,
+                                          const sim::Outcome& outcome) {
+  if (outcome.act_times.empty() || !has_sizes(graph)) return std::nullopt;
+  return Memory(graph, lowered, outcome, false).run();
+}
+
+MemoryUse memory_over_time(const TaskGraph& graph, const Lowered& lowered,
+                           const sim::Outcome& outcome) {
+  const bool in_bytes = has_sizes(graph);
+  return {in_bytes, Memory(graph, lowered, outcome, !in_bytes).steps()};
+}
+
+ActivationMemory activation_memory(const Pipeline& pipeline, std::uint32_t rank) {
+  ActivationMemory result;
+  std::uint32_t count = 0;
+  std::int64_t now = 0;
+  const Actions& row = pipeline.schedule.ranks[rank];
+  visit_activations(pipeline, row, 0, row.size(), [&](bool keeps, std::int64_t bytes) {
+    count = keeps ? count + 1 : count - 1;
+    now += keeps ? bytes : -bytes;
+    result.most = std::max(result.most, count);
+    result.most_bytes = std::max(result.most_bytes, now);
+  });
+  return result;
+}
+
+std::int64_t weight_memory(const Pipeline& pipeline, std::uint32_t rank) {
+  std::int64_t bytes = 0;
+  for (std::uint32_t stage = 0; stage < pipeline.schedule.stages; ++stage) {
+    if (pipeline.schedule.rank_of_stage[stage] == rank)
+      bytes += pipeline.stages[stage].weight_bytes;
+  }
+  return bytes;
+}
+
+}  // namespace pipesim::models

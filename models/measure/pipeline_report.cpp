@@ -1,0 +1,153 @@
+#include "models/measure/pipeline_report.hpp"
+
+#include <algorithm>
+
+#include "models/measure/memory.hpp"
+#include "models/schedules/pipeline_acts.hpp"
+
+namespace pipesim::models {
+namespace {
+
+class Report {
+ public:
+  Report(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome)
+      : pipeline_(*graph.pipeline),
+        schedule_(graph.pipeline->schedule),
+        depth_(std::max<std::uint32_t>(1, graph.pipeline->schedule.depth())),
+        lowered_(lowered),
+        outcome_(outcome) {}
+
+  PipelineReport run() {
+    PipelineReport report;
+    report.has_memory = pipeline_.has_memory;
+    collect_ends(report.makespan_ns);
+    for (std::uint32_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
+      report.ranks.push_back(rank_report(rank, report.makespan_ns));
+    }
+    return report;
+  }
+
+ private:
+  template <typename Visit>
+  void for_each_slot(std::uint32_t rank, const Visit& visit) const {
+    models::for_each_slot(pipeline_, lowered_, rank,
+                          [&](std::size_t slot, sim::ActorId id, std::uint32_t k) {
+                            visit(slot, outcome_.act_times.of(id, k));
+                          });
+  }
+
+  std::size_t index(const Action& action) const { return schedule_.index(action); }
+
+  void collect_ends(std::int64_t& makespan) {
+    forward_end_.assign(schedule_.index_count(), 0);
+    gradient_end_.assign(schedule_.index_count(), 0);
+    for (std::uint32_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
+      const Actions& actions = schedule_.ranks[rank];
+      for_each_slot(rank, [&](std::size_t slot, const sim::ActTimes& times) {
+        if (!has_micro_batch(actions[slot].kind)) return;
+        makespan = std::max(makespan, times.end.ns);
+        for (std::size_t i = slot; i < slot_end(actions, slot); ++i) {
+          const ActionKind kind = actions[i].kind;
+          if (kind == ActionKind::kForward) forward_end_[index(actions[i])] = times.end.ns;
+          const bool gradient = kind == ActionKind::kInputGrad || kind == ActionKind::kBackward;
+          if (gradient) gradient_end_[index(actions[i])] = times.end.ns;
+        }
+      });
+    }
+  }
+
+  PipelineRank rank_report(std::uint32_t rank, std::int64_t makespan) const {
+    PipelineRank result;
+    std::int64_t now = 0;
+    bool first = true;
+    const Actions& actions = schedule_.ranks[rank];
+    for_each_slot(rank, [&](std::size_t slot, const sim::ActTimes& act) {
+      if (!is_compute(actions[slot].kind)) return;
+      if (first) {
+        result.idle.start_ns = act.start.ns;
+      } else {
+        add_gap(rank, slot, now, act, result.idle);
+      }
+      first = false;
+      result.busy_ns += act.end.ns - act.start.ns;
+      now = act.end.ns;
+    });
+    result.idle.finished_ns = makespan - now;
+    const ActivationMemory activations = activation_memory(pipeline_, rank);
+    result.peak_activations = activations.most;
+    result.peak_bytes = weight_memory(pipeline_, rank) + activations.most_bytes;
+    return result;
+  }
+
+  // The time from `now` to the start of the slot: first what it needs was not computed, then the
+  // host had not launched it, and what is left the message took.
+  void add_gap(std::uint32_t rank, std::size_t slot, std::int64_t now, const sim::ActTimes& act,
+               IdleTime& idle) const {
+    if (act.start.ns == now) return;
+    std::int64_t input = 0;
+    std::int64_t gradient = 0;
+    const Actions& actions = schedule_.ranks[rank];
+    for (std::size_t i = slot; i < slot_end(actions, slot); ++i) {
+      const Action& part = actions[i];
+      Action from = part;
+      if (part.kind == ActionKind::kForward && part.stage % depth_ != 0) {
+        --from.stage;
+        input = std::max(input, forward_end_[index(from)]);
+      }
+      const bool is_gradient =
+          part.kind == ActionKind::kInputGrad || part.kind == ActionKind::kBackward;
+      if (is_gradient && (part.stage + 1) % depth_ != 0) {
+        ++from.stage;
+        gradient = std::max(gradient, gradient_end_[index(from)]);
+      }
+    }
+    const auto take_until = [&](std::int64_t time) {
+      const std::int64_t taken = std::max<std::int64_t>(0, std::min(time, act.start.ns) - now);
+      now += taken;
+      return taken;
+    };
+    if (gradient >= input) {
+      idle.gradient_ns += take_until(gradient);
+    } else {
+      idle.input_ns += take_until(input);
+    }
+    idle.host_ns += take_until(act.launch.ns);
+    idle.message_ns += take_until(act.start.ns);
+  }
+
+  const Pipeline& pipeline_;
+  const Schedule& schedule_;
+  std::uint32_t depth_;  // stages of one pipeline
+  const Lowered& lowered_;
+  const sim::Outcome& outcome_;
+  std::vector<std::int64_t> forward_end_;
+  std::vector<std::int64_t> gradient_end_;
+};
+
+}  // namespace
+
+std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline, const Lowered& lowered) {
+  sim::IdVector<sim::ActorId, std::uint8_t> computes(lowered.plan.actors.size(), 0);
+  for (std::uint32_t rank = 0; rank < pipeline.schedule.ranks.size(); ++rank) {
+    const Actions& actions = pipeline.schedule.ranks[rank];
+    for_each_slot(pipeline, lowered, rank,
+                  [&](std::size_t slot, sim::ActorId id, std::uint32_t /*k*/) {
+                    if (is_compute(actions[slot].kind)) computes[id] = 1;
+                  });
+  }
+  std::vector<sim::ActorId> result;
+  for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
+    if (computes[id] == 0) result.push_back(id);
+  }
+  return result;
+}
+
+std::optional<PipelineReport> pipeline_report(const TaskGraph& graph, const Lowered& lowered,
+                                              const sim::Outcome& outcome) {
+  const bool known =
+      graph.pipeline && outcome.end == sim::RunEnd::kCompleted && !outcome.act_times.empty();
+  if (!known) return std::nullopt;
+  return Report(graph, lowered, outcome).run();
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,379 @@
+#include "models/measure/timeline.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "models/lowering/names.hpp"
+#include "models/measure/device_times.hpp"
+#include "models/schedules/pipeline_acts.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using sim::ActorId;
+using sim::ActTimes;
+using sim::kNever;
+
+WorkKind kind_of_calls(const StepTemplate& step) {
+  const bool meets_all =
+      std::any_of(step.calls.begin(), step.calls.end(),
+                  [](const CallTemplate& call) { return call.kind == sim::CallKind::kCollective; });
+  return meets_all ? WorkKind::kCollective : WorkKind::kMessage;
+}
+
+WorkKind kind_of_slot(const Actions& actions, std::size_t slot) {
+  bool forward = false;
+  bool backward = false;
+  bool weights = false;
+  for (std::size_t i = slot; i < slot_end(actions, slot); ++i) {
+    const ActionKind kind = actions[i].kind;
+    if (is_message(kind)) return WorkKind::kMessage;
+    forward |= kind == ActionKind::kForward;
+    backward |= kind == ActionKind::kBackward || kind == ActionKind::kInputGrad;
+    weights |= kind == ActionKind::kWeightGrad;
+  }
+  if (forward && (backward || weights)) return WorkKind::kOverlapped;
+  if (forward) return WorkKind::kForward;
+  if (backward) return WorkKind::kBackward;
+  return weights ? WorkKind::kWeightGrad : WorkKind::kCollective;  // FSDP's gathers and reductions
+}
+
+// Steps of the host in which it does nothing.
+bool only_waits(sim::Role role) {
+  return role == sim::Role::kSynchronize || role == sim::Role::kAwait || role == sim::Role::kLock ||
+         role == sim::Role::kCreate;
+}
+
+/// Puts the acts of a run into lanes.
+class Lanes {
+ public:
+  Lanes(const TaskGraph& graph, const Simulation& run, const TimelineOptions& options)
+      : graph_(graph),
+        plan_(run.lowered.plan),
+        run_(run),
+        options_(options),
+        names_(graph, run.lowered),
+        device_(graph, run.lowered, run.outcome),
+        kinds_(work_kinds(graph, run.lowered)) {}
+
+  Timeline run() {
+    Timeline result;
+    result.at_rest = run_.outcome.end == sim::RunEnd::kStuck;
+    make_lanes(result);
+    result.end_ns = end_of_all();
+    for (const ActorId id : ids_of(plan_.actors)) {
+      if (!shows(plan_.actors[id].rank.value)) continue;
+      for (std::uint32_t k = 0; k < plan_.actors[id].acts; ++k) add_act(id, k, result);
+    }
+    add_stuck(result);
+    for (Lane& lane : result.lanes) sort(lane);
+    const auto is_empty = [](const Lane& lane) {
+      return lane.slices.empty() && lane.stuck.empty();
+    };
+    result.lanes.erase(std::remove_if(result.lanes.begin(), result.lanes.end(), is_empty),
+                       result.lanes.end());
+    return result;
+  }
+
+ private:
+  const ActTimes& times(ActorId id, std::uint32_t k) const {
+    return run_.outcome.act_times.of(id, k);
+  }
+
+  bool shows(std::uint32_t rank) const { return !options_.ranks || options_.ranks->contains(rank); }
+
+  void make_lanes(Timeline& result) {
+    std::vector<std::tuple<std::uint32_t, bool, std::uint32_t>> all;  // rank, stream?, id
+    for (const sim::ThreadId id : ids_of(plan_.threads)) {
+      all.emplace_back(plan_.threads[id].rank.value, false, id.value);
+    }
+    for (const sim::StreamId id : ids_of(plan_.streams)) {
+      all.emplace_back(plan_.streams[id].rank.value, true, id.value);
+    }
+    std::sort(all.begin(), all.end());
+    lane_of_thread_ = sim::IdVector<sim::ThreadId, std::uint32_t>(plan_.threads.size(), kNoIndex);
+    lane_of_stream_ = sim::IdVector<sim::StreamId, std::uint32_t>(plan_.streams.size(), kNoIndex);
+    for (const auto& [rank, is_stream, id] : all) {
+      if (!shows(rank)) continue;
+      const auto index = static_cast<std::uint32_t>(result.lanes.size());
+      Lane lane;
+      lane.rank = rank;
+      lane.is_thread = !is_stream;
+      lane.id = id;
+      if (is_stream) {
+        lane_of_stream_[sim::StreamId{id}] = index;
+        lane.name = names_.stream(sim::StreamId{id});
+      } else {
+        lane_of_thread_[sim::ThreadId{id}] = index;
+        lane.name = names_.thread(sim::ThreadId{id});
+      }
+      result.lanes.push_back(std::move(lane));
+    }
+  }
+
+  // What a guard does after the rest is later than the last progress.
+  std::int64_t end_of_all() {
+    std::int64_t end = run_.outcome.last_progress.ns;
+    for (const ActTimes& act : run_.outcome.act_times.all()) {
+      for (const sim::Time time : {act.enter, act.launch, act.start, act.end}) {
+        if (time != kNever) end = std::max(end, time.ns);
+      }
+    }
+    end_of_rank_.assign(plan_.rank_count, end);
+    died_.assign(plan_.rank_count, 0);
+    for (const sim::RankDeath& death : run_.outcome.deaths) {
+      if (death.after_rest) continue;
+      end_of_rank_[death.rank.value] = death.at.ns;
+      died_[death.rank.value] = 1;
+    }
+    return end;
+  }
+
+  // Of what is not done.
+  std::int64_t end_of(const sim::Actor& actor, sim::Time begin) const {
+    return std::max(end_of_rank_[actor.rank.value], begin.ns);
+  }
+
+  void add_act(ActorId id, std::uint32_t k, Timeline& result) {
+    const ActTimes& act = times(id, k);
+    const sim::Actor& actor = plan_.actors[id];
+    if (actor.stream.valid() && act.start != kNever) {
+      result.lanes[lane_of_stream_[actor.stream]].slices.push_back(on_stream(id, k, act));
+    }
+    if (act.enter == kNever) return;
+    const bool on_host = sim::on_host(actor.role);
+    const sim::Time back = on_host || actor.blocking ? act.end : act.launch;
+    const std::int64_t end = back == kNever ? end_of(actor, act.enter) : back.ns;
+    const bool takes_time = end > act.enter.ns || back == kNever;
+    if (!takes_time && !options_.all_of_threads) return;
+    const WorkKind kind = on_host ? kinds_[id] : WorkKind::kHost;
+    // A thread that has not come back when all is at rest waits, unless its rank died in it.
+    const bool stands = back == kNever && result.at_rest && died_[actor.rank.value] == 0;
+    const bool waits = only_waits(actor.role) || stands;
+    result.lanes[lane_of_thread_[actor.thread]].slices.push_back(
+        {id, k, kind, back != kNever, act.enter.ns, waits ? end : act.enter.ns, end});
+  }
+
+  Slice on_stream(ActorId id, std::uint32_t k, const ActTimes& act) const {
+    Slice slice{id, k, kinds_[id], act.end != kNever, act.start.ns, act.start.ns, 0};
+    slice.end_ns = slice.done ? act.end.ns : end_of(plan_.actors[id], act.start);
+    if (sim::needs_slot(plan_.actors[id].role)) {
+      const Interval work = device_.work(id, k);
+      const bool never = work.empty() && slice.end_ns > slice.begin_ns;
+      slice.work_ns =
+          never ? slice.end_ns : std::clamp(work.begin_ns, slice.begin_ns, slice.end_ns);
+    } else {
+      slice.work_ns = slice.end_ns;  // a wait for an event
+    }
+    return slice;
+  }
+
+  void add_stuck(Timeline& result) {
+    // A party has the name of its act, not its number.
+    const auto key = [](const ActInfo& act) { return std::tuple(act.actor, act.op, act.act); };
+    std::set<std::tuple<ActorId, std::string, std::uint32_t>> cycle;
+    for (const Wait& wait : run_.explanation.cycle) cycle.insert(key(wait.from.act));
+    const std::vector<sim::WaitNode>& nodes = run_.waits.nodes;
+    for (const sim::WaitEdge& edge : run_.waits.edges) {
+      const sim::WaitNode& node = nodes[edge.from];
+      const sim::Actor& actor = plan_.actors[node.actor];
+      if (node.kind != sim::WaitNodeKind::kAct || !shows(actor.rank.value)) continue;
+      const std::uint32_t lane =
+          actor.stream.valid() ? lane_of_stream_[actor.stream] : lane_of_thread_[actor.thread];
+      std::vector<StuckAct>& stuck = result.lanes[lane].stuck;
+      const Wait wait = describe_wait(graph_, run_.lowered, run_.outcome.state, run_.waits, edge);
+      // Edges are grouped by where they begin.
+      if (stuck.empty() || stuck.back().actor != node.actor || stuck.back().k != node.k) {
+        stuck.push_back({node.actor, node.k, cycle.count(key(wait.from.act)) > 0, {}});
+      }
+      stuck.back().waits.push_back(wait);
+    }
+  }
+
+  void sort(Lane& lane) const {
+    std::stable_sort(lane.slices.begin(), lane.slices.end(), [](const Slice& a, const Slice& b) {
+      return std::pair(a.begin_ns, a.end_ns) < std::pair(b.begin_ns, b.end_ns);
+    });
+    const auto key = [&](const StuckAct& act) {
+      const bool launched = run_.outcome.state.actors[act.actor].launched > act.k;
+      return std::tuple(!act.on_cycle, !launched, act.k, act.actor);
+    };
+    std::sort(lane.stuck.begin(), lane.stuck.end(),
+              [&](const StuckAct& a, const StuckAct& b) { return key(a) < key(b); });
+  }
+
+  const TaskGraph& graph_;
+  const sim::Plan& plan_;
+  const Simulation& run_;
+  const TimelineOptions& options_;
+  Names names_;
+  DeviceTimes device_;
+  sim::IdVector<ActorId, WorkKind> kinds_;
+  sim::IdVector<sim::ThreadId, std::uint32_t> lane_of_thread_;
+  sim::IdVector<sim::StreamId, std::uint32_t> lane_of_stream_;
+  std::vector<std::int64_t> end_of_rank_;
+  std::vector<std::uint8_t> died_;  // ranks, before the rest
+};
+
+/// Finds what goes from act to act.
+class Flows {
+ public:
+  explicit Flows(const Simulation& run) : plan_(run.lowered.plan), outcome_(run.outcome) {}
+
+  std::vector<Flow> run() {
+    collect_calls();
+    for (const auto& [channel, sides] : channels_) {
+      const std::size_t count = std::min(sides.first.size(), sides.second.size());
+      for (std::size_t i = 0; i < count; ++i) {
+        add(Flow::Kind::kMessage, sides.first[i], sides.second[i]);
+      }
+    }
+    for (const auto& [communicator, rounds] : rounds_) {
+      for (const std::vector<Act>& round : rounds) add_meeting(round);
+    }
+    for (const sim::Collective& all : plan_.collectives) add_collective(all);
+    for (const sim::EdgeId id : ids_of(plan_.edges)) add_register(plan_.edges[id]);
+    return std::move(flows_);
+  }
+
+ private:
+  struct Act {
+    ActorId actor;
+    std::uint32_t k = 0;
+  };
+
+  const ActTimes& times(const Act& act) const { return outcome_.act_times.of(act.actor, act.k); }
+
+  void add(Flow::Kind kind, const Act& from, const Act& to) {
+    if (times(from).end == kNever || times(to).end == kNever) return;
+    flows_.push_back({kind, from.actor, from.k, to.actor, to.k});
+  }
+
+  // All calls of a rank on a communicator stand on one stream, in the order of its programs.
+  void collect_calls() {
+    std::vector<std::uint32_t> done(plan_.actors.size(), 0);
+    std::map<std::pair<sim::CommunicatorId, std::uint32_t>, std::size_t> round_of_member;
+    for (const sim::Thread& thread : plan_.threads) {
+      for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
+        const ActorId id = plan_.act(thread, i);
+        const Act act{id, done[id.value]++};
+        for (const sim::CallId call_id : plan_.calls_of(id)) {
+          const sim::Call& call = plan_.calls[call_id];
+          if (call.kind == sim::CallKind::kSend) {
+            channels_[call.channel].first.push_back(act);
+          } else if (call.kind == sim::CallKind::kReceive) {
+            channels_[call.channel].second.push_back(act);
+          } else {
+            const std::size_t round = round_of_member[{call.communicator, call.member}]++;
+            auto& rounds = rounds_[call.communicator];
+            if (round == rounds.size()) rounds.emplace_back();
+            rounds[round].push_back(act);
+          }
+        }
+      }
+    }
+  }
+
+  void add_collective(const sim::Collective& all) {
+    std::vector<Act> members;
+    std::uint32_t acts = 0xffffffff;
+    for (std::uint32_t i = all.members; i < all.members_end; ++i) {
+      const ActorId id = plan_.members[i].actor;
+      if (!id.valid()) return;
+      members.push_back({id, 0});
+      acts = std::min(acts, plan_.actors[id].acts);
+    }
+    for (std::uint32_t k = 0; k < acts; ++k) {
+      for (Act& member : members) member.k = k;
+      add_meeting(members);
+    }
+  }
+
+  void add_meeting(const std::vector<Act>& members) {
+    std::size_t last = 0;  // to start
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (times(members[i]).end == kNever) return;
+      if (times(members[i]).start > times(members[last]).start) last = i;
+    }
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (i != last) add(Flow::Kind::kCollective, members[last], members[i]);
+    }
+  }
+
+  void add_register(const sim::Edge& edge) {
+    const sim::Register& reg = plan_.registers[edge.source];
+    const sim::Actor& producer = plan_.actors[reg.producer];
+    const sim::Actor& consumer = plan_.actors[edge.consumer];
+    if (producer.rank == consumer.rank) return;
+    const std::uint32_t slots =
+        std::min(producer.acts / reg.acts_per_slot, consumer.acts / edge.acts_per_slot);
+    for (std::uint32_t slot = 0; slot < slots; ++slot) {
+      add(Flow::Kind::kRegister, {reg.producer, (slot + 1) * reg.acts_per_slot - 1},
+          {edge.consumer, slot * edge.acts_per_slot});
+    }
+  }
+
+  const sim::Plan& plan_;
+  const sim::Outcome& outcome_;
+  std::map<sim::ChannelId, std::pair<std::vector<Act>, std::vector<Act>>> channels_;
+  std::map<sim::CommunicatorId, std::vector<std::vector<Act>>> rounds_;
+  std::vector<Flow> flows_;
+};
+
+}  // namespace
+
+WorkKind work_kind(const TaskGraph& graph, const ActorTemplate& actor) {
+  if (actor.step) {
+    const sim::Role role = actor.step->role;
+    if (role == sim::Role::kCalls) return kind_of_calls(*actor.step);
+    if (sim::on_host(role)) return WorkKind::kHost;
+    if (role != sim::Role::kOp) return WorkKind::kControl;
+  }
+  if (actor.collective || actor.kind == "collective_boxing") return WorkKind::kCollective;
+  if (actor.kind == "copy" || actor.kind == "comm_net") return WorkKind::kMessage;
+  if (actor.kind == "buffer") return WorkKind::kBuffer;
+  const bool orders_only = actor.kind == "zeros" || actor.kind == "tick" ||
+                           actor.kind == "source_tick" || actor.kind == "acc_tick";
+  if (orders_only) return WorkKind::kControl;
+  if (actor.phase == kNoIndex) return WorkKind::kCompute;
+  const std::string& phase = graph.phases[actor.phase];
+  if (phase.starts_with("forward")) return WorkKind::kForward;
+  return phase.starts_with("backward") ? WorkKind::kBackward : WorkKind::kCompute;
+}
+
+sim::IdVector<ActorId, WorkKind> work_kinds(const TaskGraph& graph, const Lowered& lowered) {
+  std::vector<WorkKind> of_template;
+  of_template.reserve(graph.actors.size());
+  for (const ActorTemplate& actor : graph.actors) of_template.push_back(work_kind(graph, actor));
+  sim::IdVector<ActorId, WorkKind> kinds(lowered.plan.actors.size());
+  for (const ActorId id : ids_of(lowered.plan.actors)) {
+    kinds[id] = of_template[lowered.actor_template[id]];
+  }
+  if (!graph.pipeline) return kinds;
+  const Schedule& schedule = graph.pipeline->schedule;
+  for (std::uint32_t rank = 0; rank < schedule.ranks.size(); ++rank) {
+    for_each_slot(*graph.pipeline, lowered, rank,
+                  [&](std::size_t slot, ActorId id, std::uint32_t /*k*/) {
+                    kinds[id] = kind_of_slot(schedule.ranks[rank], slot);
+                  });
+  }
+  return kinds;
+}
+
+Timeline timeline(const TaskGraph& graph, const Simulation& run, const TimelineOptions& options) {
+  return Lanes(graph, run, options).run();
+}
+
+std::vector<Flow> flows(const Simulation& run) { return Flows(run).run(); }
+
+std::string act_label(const TaskGraph& graph, const Lowered& lowered, ActorId id, std::uint32_t k) {
+  const ActName name = Names(graph, lowered).act(id, k);
+  const bool alone =
+      lowered.plan.actors[id].acts == 1 || graph.actors[lowered.actor_template[id]].numbers;
+  return alone ? name.op : name.op + "#" + std::to_string(name.act);
+}
+
+}  // namespace pipesim::models

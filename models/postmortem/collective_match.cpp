@@ -1,0 +1,509 @@
+// The rules are those of PyTorch's analyzer, and so are their order and the classes. What differs:
+// the reference is a rank that agrees with most, not the first one, so that the one that is wrong
+// is called the culprit; ops are found by the numbers that ranks gave them, not by a scan.
+#include "models/postmortem/collective_match.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace pipesim::models {
+namespace {
+
+// Sizes come from a file: a product that does not fit is as good as any other huge one.
+std::int64_t product(const std::vector<std::int64_t>& sizes) {
+  std::int64_t result = 1;
+  for (const std::int64_t size : sizes) {
+    if (__builtin_mul_overflow(result, size, &result)) return -1;
+  }
+  return result;
+}
+
+bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool is_all_to_all(std::string_view name) { return name.rfind("all_to_all", 0) == 0; }
+
+bool is_all_reduce(std::string_view name) {
+  return is_one_of(name, {"all_reduce", "allreduce_coalesced"});
+}
+
+bool is_all_gather(std::string_view name) {
+  return is_one_of(name, {"all_gather", "all_gather_single", "_all_gather_base", "all_gather_base",
+                          "all_gather_into_tensor_coalesced"});
+}
+
+bool is_reduce_scatter(std::string_view name) {
+  return is_one_of(name, {"reduce_scatter", "reduce_scatter_single", "_reduce_scatter_base",
+                          "reduce_scatter_tensor_coalesced"});
+}
+
+// Marks the end of several ops; what counts stands in these.
+bool is_coalesced(std::string_view name) {
+  return is_one_of(name, {"coalesced", "ALLGATHER_coalesced", "REDUCE_SCATTER_coalesced"});
+}
+
+std::string shown(const TensorSizes& sizes) {
+  std::string text;
+  for (const auto& tensor : sizes) {
+    text += text.empty() ? "" : ", ";
+    for (std::size_t i = 0; i < tensor.size(); ++i) {
+      text += (i == 0 ? "" : "x") + std::to_string(tensor[i]);
+    }
+    if (tensor.empty()) text += "nothing";
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+std::string shown(const std::vector<std::string>& types) {
+  std::string text;
+  for (const std::string& type : std::set<std::string>(types.begin(), types.end())) {
+    text += (text.empty() ? "" : "/") + type;
+  }
+  return text.empty() ? "none" : text;
+}
+
+const char* shown(CallState state) {
+  switch (state) {
+    case CallState::kScheduled:
+      return "scheduled";
+    case CallState::kStarted:
+      return "started";
+    case CallState::kCompleted:
+      break;
+  }
+  return "completed";
+}
+
+MatchResult differs(Match match, const char* what, const std::string& a, const std::string& b) {
+  return {match, what + a + " and " + b};
+}
+
+bool has_sizes(const TensorSizes& sizes) { return !sizes.empty() && !sizes.front().empty(); }
+
+bool same_types(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+  return std::set<std::string>(a.begin(), a.end()) == std::set<std::string>(b.begin(), b.end());
+}
+
+std::int64_t first_elements(const TensorSizes& sizes) {
+  return sizes.empty() ? 1 : product(sizes.front());
+}
+
+// Whether `whole` has `members` times as many elements as `part`: in one tensor, or in a list.
+bool is_split(const TensorSizes& part, const TensorSizes& whole, std::size_t members) {
+  const auto factor = static_cast<std::int64_t>(members);
+  std::int64_t wanted = 0;
+  if (__builtin_mul_overflow(first_elements(part), factor, &wanted)) return true;
+  return first_elements(whole) == wanted || elements(whole) == elements(part) * factor;
+}
+
+MatchResult match_messages(const RecordedOp& a, const RecordedOp& b) {
+  const bool opposite =
+      (a.name == "send" && b.name == "recv") || (a.name == "recv" && b.name == "send");
+  if (!opposite) return differs(Match::kSize, "", a.name, b.name);
+  if (a.source != b.source || a.target != b.target) {
+    const auto ends = [](const RecordedOp& op) {
+      return std::to_string(op.source) + " to " + std::to_string(op.target);
+    };
+    return differs(Match::kSize, "from ", ends(a), ends(b));
+  }
+  const RecordedOp& send = a.name == "send" ? a : b;
+  const RecordedOp& receive = a.name == "send" ? b : a;
+  if (send.input_sizes == receive.output_sizes) return {};
+  return differs(Match::kSize, "sizes ", shown(send.input_sizes), shown(receive.output_sizes));
+}
+
+MatchResult match_sizes(const RecordedOp& a, const RecordedOp& b, std::size_t members) {
+  const std::string& name = a.name;
+  const bool inputs_vary = is_all_to_all(name) || name == "scatter";
+  const bool outputs_vary = is_all_to_all(name) || name == "gather";
+  if (!inputs_vary && a.input_sizes != b.input_sizes) {
+    return differs(Match::kSize, "input sizes ", shown(a.input_sizes), shown(b.input_sizes));
+  }
+  if (!outputs_vary && a.output_sizes != b.output_sizes) {
+    return differs(Match::kSize, "output sizes ", shown(a.output_sizes), shown(b.output_sizes));
+  }
+  if (is_all_reduce(name) && a.input_sizes != b.output_sizes) {
+    return differs(Match::kSize, "input and output sizes ", shown(a.input_sizes),
+                   shown(b.output_sizes));
+  }
+  if (is_all_gather(name) && !is_split(a.input_sizes, b.output_sizes, members)) {
+    return differs(Match::kSize, "input and output sizes ", shown(a.input_sizes),
+                   shown(b.output_sizes));
+  }
+  if (is_reduce_scatter(name) && !is_split(a.output_sizes, b.input_sizes, members)) {
+    return differs(Match::kSize, "output and input sizes ", shown(a.output_sizes),
+                   shown(b.input_sizes));
+  }
+  return {};
+}
+
+MatchResult match_types(const RecordedOp& a, const RecordedOp& b) {
+  const bool scatter_or_broadcast = a.name == "scatter" || a.name == "broadcast";
+  const bool gather = a.name == "gather";
+  const auto bad = [](const std::vector<std::string>& x, const TensorSizes& of_x,
+                      const std::vector<std::string>& y, const TensorSizes& of_y) {
+    return !same_types(x, y) && has_sizes(of_x) && has_sizes(of_y);
+  };
+  if (!scatter_or_broadcast && !gather &&
+      bad(a.input_types, a.input_sizes, a.output_types, a.output_sizes)) {
+    return differs(Match::kDtype, "input and output types ", shown(a.input_types),
+                   shown(a.output_types));
+  }
+  if (!scatter_or_broadcast && bad(a.input_types, a.input_sizes, b.input_types, b.input_sizes)) {
+    return differs(Match::kDtype, "types ", shown(a.input_types), shown(b.input_types));
+  }
+  if (!gather && bad(a.output_types, a.output_sizes, b.output_types, b.output_sizes)) {
+    return differs(Match::kDtype, "types ", shown(a.output_types), shown(b.output_types));
+  }
+  return {};
+}
+
+class Checker {
+ public:
+  Checker(const Evidence& evidence, const CallIndex& index)
+      : evidence_(evidence), index_(index), seen_(evidence.groups.size()) {}
+
+  std::vector<CollectiveCheck> run() {
+    for (const CollectiveKey& key : keys()) {
+      Seen& seen = seen_[key.group];
+      if (seen.stopped) continue;
+      CollectiveCheck check = look_at(key);
+      switch (check.result) {
+        case CheckResult::kMatched:
+          break;
+        case CheckResult::kStateDiffers:
+          // Nothing is wrong with the calls themselves, so more can be said of those behind it.
+          if (seen.state) continue;
+          seen.state = true;
+          break;
+        case CheckResult::kNotAllJoined:
+        case CheckResult::kMismatch:
+        case CheckResult::kElementsDiffer:
+        case CheckResult::kUndecided:
+          seen.stopped = true;
+          break;
+      }
+      result_.push_back(std::move(check));
+    }
+    return std::move(result_);
+  }
+
+ private:
+  struct Seen {
+    bool stopped = false;
+    bool state = false;
+  };
+
+  std::set<CollectiveKey> keys() const {
+    std::set<CollectiveKey> result;
+    for (const RankEvidence& rank : evidence_.ranks) {
+      for (const RecordedCall& call : rank.calls) {
+        if (!call.messages) result.insert(key_of(call));
+      }
+    }
+    return result;
+  }
+
+  const RecordedCall& call_of(std::uint32_t rank, std::uint32_t call) const {
+    return evidence_.ranks[rank].calls[call];
+  }
+
+  struct Sight {
+    std::vector<std::uint32_t> calls;  // of CollectiveCheck::called
+    bool done = false;                 // on some
+    bool pending = false;              // on some
+  };
+
+  CollectiveCheck look_at(const CollectiveKey& key);
+  Sight look_for(const CollectiveKey& key, CollectiveCheck& check) const;
+  void blame_pending(CollectiveCheck& check, const Sight& sight) const;
+  void compare(CollectiveCheck& check, const std::vector<std::uint32_t>& calls) const;
+  Culprit against(const CollectiveCheck& check, std::size_t reference, std::size_t other,
+                  const std::vector<std::uint32_t>& calls, std::size_t* op) const;
+  std::size_t choose_reference(const CollectiveCheck& check,
+                               const std::vector<std::uint32_t>& calls) const;
+  bool elements_differ(const CollectiveCheck& check, const std::vector<std::uint32_t>& calls) const;
+
+  const Evidence& evidence_;
+  const CallIndex& index_;
+  std::vector<Seen> seen_;
+  std::vector<CollectiveCheck> result_;
+};
+
+// How two calls fit: the first of their ops that does not, and which that is.
+Culprit Checker::against(const CollectiveCheck& check, std::size_t reference, std::size_t other,
+                         const std::vector<std::uint32_t>& calls, std::size_t* op) const {
+  const RecordedCall& a = call_of(check.called[reference], calls[reference]);
+  const RecordedCall& b = call_of(check.called[other], calls[other]);
+  const std::size_t members = evidence_.groups[check.group].ranks.size();
+  Culprit result{check.called[other], calls[other], {}};
+  const auto is_known = [](const RecordedCall& call) {
+    return !call.ops.empty() || !call.end_name.empty();
+  };
+  if (!is_known(a) || !is_known(b)) return result;
+  for (std::size_t i = 0; i < std::min(a.ops.size(), b.ops.size()); ++i) {
+    *op = i;
+    result.result = match_ops(a.ops[i], b.ops[i], members);
+    const bool fits =
+        result.result.match == Match::kFull || result.result.match == Match::kUndecided;
+    if (!fits) return result;
+  }
+  if (a.ops.size() != b.ops.size() || a.end_name != b.end_name) {
+    const auto told = [](const RecordedCall& call) {
+      return std::to_string(call.ops.size()) + " ops" +
+             (call.end_name.empty() ? "" : " in " + call.end_name);
+    };
+    result.result = differs(Match::kType, "", told(a), told(b));
+  }
+  return result;
+}
+
+// One that most others agree with: of equals the first. Few kinds of call differ, so few are tried.
+std::size_t Checker::choose_reference(const CollectiveCheck& check,
+                                      const std::vector<std::uint32_t>& calls) const {
+  constexpr std::size_t kMostTried = 8;
+  std::vector<std::size_t> tried;
+  std::size_t best = 0;
+  std::size_t most = 0;
+  for (std::size_t i = 0; i < calls.size() && tried.size() < kMostTried; ++i) {
+    std::size_t op = 0;
+    const auto fits = [&](std::size_t with, std::size_t other) {
+      const Match match = against(check, with, other, calls, &op).result.match;
+      return match == Match::kFull || match == Match::kUndecided;
+    };
+    if (std::any_of(tried.begin(), tried.end(), [&](std::size_t t) { return fits(t, i); })) {
+      continue;
+    }
+    tried.push_back(i);
+    std::size_t agree = 0;
+    for (std::size_t j = 0; j < calls.size(); ++j) agree += fits(i, j) ? 1U : 0U;
+    if (agree > most) {
+      most = agree;
+      best = i;
+    }
+  }
+  return best;
+}
+
+void Checker::compare(CollectiveCheck& check, const std::vector<std::uint32_t>& calls) const {
+  const auto gather_culprits = [&](std::size_t reference) {
+    check.reference = check.called[reference];
+    check.reference_call = calls[reference];
+    check.culprits.clear();
+    std::size_t first_op = call_of(check.reference, check.reference_call).ops.size();
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      std::size_t op = 0;
+      Culprit culprit = against(check, reference, i, calls, &op);
+      const Match match = culprit.result.match;
+      if (match == Match::kFull || match == Match::kUndecided) continue;
+      first_op = std::min(first_op, op);
+      check.culprits.push_back(std::move(culprit));
+    }
+    return first_op;
+  };
+  std::size_t op = gather_culprits(0);
+  if (!check.culprits.empty()) op = gather_culprits(choose_reference(check, calls));
+  const RecordedCall& reference = call_of(check.reference, check.reference_call);
+  if (op < reference.ops.size()) {
+    check.op = reference.ops[op].name;
+    check.record = reference.ops[op].record;
+  }
+}
+
+bool Checker::elements_differ(const CollectiveCheck& check,
+                              const std::vector<std::uint32_t>& calls) const {
+  if (check.called.size() != evidence_.groups[check.group].ranks.size()) return false;
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const RecordedCall& call = call_of(check.called[i], calls[i]);
+    if (call.ops.size() != 1 || !is_all_to_all(call.ops.front().name)) return false;
+    in += elements(call.ops.front().input_sizes);
+    out += elements(call.ops.front().output_sizes);
+  }
+  return in != out;
+}
+
+// Who has called it. Members of a group without a dump may have.
+Checker::Sight Checker::look_for(const CollectiveKey& key, CollectiveCheck& check) const {
+  Sight sight;
+  for (const std::uint32_t rank : evidence_.groups[key.group].ranks) {
+    std::uint32_t call = 0;
+    switch (index_.collective(rank, key, &call)) {
+      case Called::kNo:
+        check.missing.push_back(rank);
+        break;
+      case Called::kUnknown:
+        check.without_dump.push_back(rank);
+        break;
+      case Called::kDone:
+        sight.done = true;
+        break;
+      case Called::kYes: {
+        check.called.push_back(rank);
+        sight.calls.push_back(call);
+        const bool done = call_of(rank, call).state == CallState::kCompleted;
+        sight.done = sight.done || done;
+        sight.pending = sight.pending || !done;
+        break;
+      }
+    }
+  }
+  return sight;
+}
+
+CollectiveCheck Checker::look_at(const CollectiveKey& key) {
+  CollectiveCheck check;
+  check.group = key.group;
+  check.sequence = key.sequence;
+  const Sight sight = look_for(key, check);
+  const RecordedCall& first = call_of(check.called.front(), sight.calls.front());
+  // Of several ops the mark behind them stands for all; where members are missing, the first.
+  const bool all_joined = check.missing.empty();
+  const bool by_end = first.ops.empty() || (first.coalesced && all_joined);
+  check.op = by_end ? first.end_name : first.ops.front().name;
+  check.record = first.last_record;
+  compare(check, sight.calls);
+  const bool mismatch =
+      std::any_of(check.culprits.begin(), check.culprits.end(),
+                  [](const Culprit& culprit) { return culprit.result.match != Match::kState; });
+  if (!all_joined) {
+    check.result = CheckResult::kNotAllJoined;
+  } else if (mismatch) {
+    check.result = CheckResult::kMismatch;
+  } else if (elements_differ(check, sight.calls)) {
+    check.result = CheckResult::kElementsDiffer;
+  } else if (!check.culprits.empty() || (sight.done && sight.pending)) {
+    check.result = CheckResult::kStateDiffers;
+    if (check.culprits.empty()) blame_pending(check, sight);
+  } else if (!check.without_dump.empty() && sight.pending) {
+    check.result = CheckResult::kUndecided;
+  }
+  return check;
+}
+
+// It is done on members in whose dumps it is no more.
+void Checker::blame_pending(CollectiveCheck& check, const Sight& sight) const {
+  for (std::size_t i = 0; i < sight.calls.size(); ++i) {
+    const CallState state = call_of(check.called[i], sight.calls[i]).state;
+    if (state == CallState::kCompleted) continue;
+    check.culprits.push_back({check.called[i], sight.calls[i],
+                              differs(Match::kState, "", shown(state), "done elsewhere")});
+  }
+}
+
+}  // namespace
+
+std::string_view match_name(Match match) {
+  switch (match) {
+    case Match::kFull:
+      return "FULLY_MATCHED";
+    case Match::kUndecided:
+      return "UNDECIDED";
+    case Match::kType:
+      return "COLLECTIVE_TYPE_MISMATCH";
+    case Match::kSize:
+      return "SIZE_OR_SYNTAX_MISMATCH";
+    case Match::kDtype:
+      return "COLLECTIVE_DTYPE_MISMATCH";
+    case Match::kState:
+      break;
+  }
+  return "COLLECTIVE_STATE_MISMATCH";
+}
+
+std::string_view check_name(CheckResult result) {
+  switch (result) {
+    case CheckResult::kMatched:
+      return "matched";
+    case CheckResult::kNotAllJoined:
+      return "not all ranks joined";
+    case CheckResult::kMismatch:
+      return "mismatch";
+    case CheckResult::kStateDiffers:
+      return "state differs";
+    case CheckResult::kElementsDiffer:
+      return "input and output differ";
+    case CheckResult::kUndecided:
+      break;
+  }
+  return "undecided";
+}
+
+std::int64_t elements(const TensorSizes& sizes) {
+  std::int64_t sum = 0;
+  for (const auto& tensor : sizes) {
+    if (__builtin_add_overflow(sum, product(tensor), &sum)) return -1;
+  }
+  return sum;
+}
+
+MatchResult match_ops(const RecordedOp& reference, const RecordedOp& other, std::size_t members) {
+  if (reference.message || other.message) return match_messages(reference, other);
+  if (reference.name != other.name) {
+    const Match match = is_coalesced(reference.name) ? Match::kSize : Match::kType;
+    return differs(match, "", reference.name, other.name);
+  }
+  if (is_coalesced(reference.name)) return {};
+  MatchResult result = match_sizes(reference, other, members);
+  if (result.match == Match::kFull) result = match_types(reference, other);
+  if (result.match != Match::kFull) return result;
+  if (reference.state != other.state) {
+    return differs(Match::kState, "", shown(reference.state), shown(other.state));
+  }
+  if (is_all_to_all(reference.name)) return {Match::kUndecided, {}};
+  return {};
+}
+
+CallIndex::CallIndex(const Evidence& evidence)
+    : evidence_(evidence), has_messages_(evidence.groups.size()) {
+  for (const RankEvidence& rank : evidence.ranks) {
+    std::vector<Entry>& entries = collectives_.emplace_back();
+    for (std::uint32_t i = 0; i < rank.calls.size(); ++i) {
+      const RecordedCall& call = rank.calls[i];
+      if (call.messages) {
+        has_messages_[call.group] = true;
+      } else {
+        entries.push_back({key_of(call), i});
+      }
+    }
+    std::stable_sort(entries.begin(), entries.end(),
+                     [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  }
+}
+
+Called CallIndex::collective(std::uint32_t rank, const CollectiveKey& key,
+                             std::uint32_t* call) const {
+  if (!evidence_.ranks[rank].has_dump) return Called::kUnknown;
+  const std::vector<Entry>& entries = collectives_[rank];
+  const auto at =
+      std::lower_bound(entries.begin(), entries.end(), key,
+                       [](const Entry& entry, const auto& wanted) { return entry.key < wanted; });
+  const bool has_later = at != entries.end() && at->key.group == key.group;
+  if (has_later && at->key == key) {
+    *call = at->call;
+    return Called::kYes;
+  }
+  if (has_later) return Called::kDone;  // what it called later is there, so this has gone
+  const GroupProgress* own = progress(rank, key.group);
+  // A group's last call may have been a message, which has another number.
+  const bool counted = own != nullptr && own->called >= 0 && !has_messages_[key.group];
+  return counted && static_cast<std::uint64_t>(own->called) >= key.sequence ? Called::kDone
+                                                                            : Called::kNo;
+}
+
+const GroupProgress* CallIndex::progress(std::uint32_t rank, std::uint32_t group) const {
+  const auto& all = evidence_.ranks[rank].progress;
+  const auto at = std::lower_bound(
+      all.begin(), all.end(), group,
+      [](const GroupProgress& entry, std::uint32_t wanted) { return entry.group < wanted; });
+  return at != all.end() && at->group == group ? &*at : nullptr;
+}
+
+std::vector<CollectiveCheck> check_collectives(const Evidence& evidence, const CallIndex& index) {
+  return Checker(evidence, index).run();
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,678 @@
+// Evidence says which calls are not done, not why. The graph is made of what must be so, and where
+// that explains nothing, of what is most likely so:
+//
+// 1. A call that a member of its group has not made cannot end. It waits for that member: for the
+//    call that this one stands at (its host is taken to wait for its device), or, where nothing is
+//    pending there, for the rank itself, which is a root.
+// 2. Calls of one stream (a group, or a pair of ranks for messages) are done in order: one behind
+//    another waits for the first of its stream.
+// 3. A call that all members have made waits for those at whom it is not the first in its stream.
+// 4. If it is the first everywhere and still not done, the device of a member is behind something
+//    that this member called earlier, in another stream. That is an assumption, and such edges have
+//    a kind of their own. What was overtaken (something that was called later is done) holds up no
+//    other stream.
+// 5. A member without a dump is a root where none of this explains a call; else all are there, and
+//    the evidence does not say why it does not move.
+//
+// A device that stopped (an error) marks nothing as done any more, while its peers, with its data,
+// got further. Its calls wait for nothing but itself.
+//
+// Peer edges lead only to what has not come to its turn, so two ends of one message that both stand
+// behind other things are no cycle. Cost: linear in the pending calls times the members of their
+// groups.
+#include "models/postmortem/diagnosis.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <tuple>
+
+#include "sim/wait_graph.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using sim::ActorId;
+using sim::WaitEdge;
+using sim::WaitGraph;
+using sim::WaitKind;
+using sim::WaitNodeKind;
+
+constexpr std::uint32_t kNone = kNoIndex;
+
+// A stream of a rank: a group, and for messages that are not coalesced the other rank.
+using StreamKey = std::tuple<std::uint32_t, std::uint32_t>;
+
+// What can only be done with the data of all members.
+bool needs_all(const std::string& name) {
+  const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
+  return has("all_reduce") || has("allreduce") || has("all_gather") || has("ALLGATHER") ||
+         has("all_to_all") || has("reduce_scatter") || has("REDUCE_SCATTER") || has("barrier");
+}
+
+/// A call that is not done.
+struct Pending {
+  std::uint32_t rank = 0;
+  std::uint32_t call = 0;  // index in the calls of its rank
+  std::uint32_t stream_head =
+      kNone;                     // the first pending call of its stream; itself: none before it
+  std::uint32_t before = kNone;  // an earlier one of another stream that may hold it up
+  bool overtaken = false;        // something that its rank called later is done
+};
+
+class Diagnoser {
+ public:
+  explicit Diagnoser(const Evidence& evidence)
+      : evidence_(evidence),
+        index_(evidence),
+        first_of_(evidence.ranks.size() + 1),
+        front_(evidence.ranks.size(), kNone),
+        stopped_(evidence.ranks.size(), kNone),
+        stopped_peer_(evidence.ranks.size()) {}
+
+  Diagnosis run();
+
+ private:
+  // An edge before nodes have numbers: `to` is a pending call, or a rank behind all calls, or the
+  // outside behind all ranks.
+  struct Edge {
+    std::uint32_t from;
+    std::uint32_t to;
+    WaitKind kind;
+    std::optional<ActInfo> needed;
+  };
+
+  void collect();
+  void collect(std::uint32_t rank);
+  void pair_messages();
+  void find_stopped();
+  void find_stopped(std::uint32_t rank);
+  void add_waits(std::uint32_t pending);
+  /// What is known of the other members of a call; waits for those that have not made it are added.
+  struct Members {
+    std::vector<std::uint32_t> called;  // their pending calls
+    std::vector<std::uint32_t> without_dump;
+  };
+  Members message_members(std::uint32_t pending);
+  Members collective_members(std::uint32_t pending);
+  void add_waits_for_members(std::uint32_t pending);
+  void add_wait_for_absent(std::uint32_t pending, std::uint32_t member, const RecordedOp* message);
+  bool add_waits_behind(std::uint32_t pending, const std::vector<std::uint32_t>& others);
+  void build_graph();
+  void find_mismatches();
+  void find_message_mismatches();
+  void explain();
+  void add_standings();
+  void add_group_standings();
+  std::map<std::uint32_t, GroupStanding> standings_of(std::uint32_t rank) const;
+  void describe_roots();
+
+  const RecordedCall& call(std::uint32_t pending) const {
+    return evidence_.ranks[pending_[pending].rank].calls[pending_[pending].call];
+  }
+  StreamKey stream_of(std::uint32_t rank, const RecordedCall& call) const;
+  std::uint32_t pending_of(std::uint32_t rank, std::uint32_t call) const;
+  ActInfo describe(std::uint32_t rank, const RecordedCall& call) const;
+  Wait describe(const WaitEdge& edge) const;
+  std::uint32_t node_of_rank(std::uint32_t rank) const { return pending_count() + rank; }
+  std::uint32_t outside() const {
+    return pending_count() + static_cast<std::uint32_t>(evidence_.ranks.size());
+  }
+  std::uint32_t pending_count() const { return static_cast<std::uint32_t>(pending_.size()); }
+
+  const Evidence& evidence_;
+  CallIndex index_;
+  std::vector<Pending> pending_;         // by rank, in the order of calls
+  std::vector<std::uint32_t> first_of_;  // [rank]: its first in pending_
+  std::vector<std::uint32_t> front_;     // [rank]: the call that it stands at
+  std::vector<std::uint32_t> stopped_;   // [rank]: the call that its device does not leave
+  std::vector<std::pair<std::uint32_t, std::uint64_t>> stopped_peer_;  // who got how far
+  // The other end of each op of a pending call that is a message; kNone: it has not been called.
+  std::map<std::pair<std::uint32_t, std::size_t>, std::uint32_t> partner_;
+  std::map<std::pair<std::uint32_t, std::size_t>, const RecordedOp*> partner_op_;
+  std::vector<Edge> edges_;
+  std::size_t first_edge_ = 0;  // of the call whose edges are being added
+  std::vector<bool> misfits_;   // [group]: calls met in it that do not fit
+  WaitGraph graph_;
+  std::vector<std::optional<ActInfo>> needed_;  // of each edge of the graph
+  Diagnosis result_;
+};
+
+StreamKey Diagnoser::stream_of(std::uint32_t rank, const RecordedCall& call) const {
+  if (!call.messages || call.coalesced || call.ops.empty()) return {call.group, kNone};
+  const RecordedOp& op = call.ops.front();
+  return {call.group, op.source == rank ? op.target : op.source};
+}
+
+void Diagnoser::collect(std::uint32_t rank) {
+  const RankEvidence& evidence = evidence_.ranks[rank];
+  std::uint64_t last_done = 0;
+  for (const RecordedCall& call : evidence.calls) {
+    if (call.state == CallState::kCompleted) last_done = std::max(last_done, call.last_record);
+  }
+  // A dump may hold only what is not done; then the records between are those that are.
+  const bool only_active =
+      std::all_of(evidence.calls.begin(), evidence.calls.end(),
+                  [](const RecordedCall& call) { return call.state != CallState::kCompleted; });
+  if (only_active) {
+    for (std::size_t i = 1; i < evidence.calls.size(); ++i) {
+      const std::uint64_t next = evidence.calls[i].ops.empty()
+                                     ? evidence.calls[i].last_record
+                                     : evidence.calls[i].ops.front().record;
+      if (next > evidence.calls[i - 1].last_record + 1) last_done = next - 1;
+    }
+  }
+  std::map<StreamKey, std::uint32_t> heads;
+  std::uint32_t before = kNone;  // the latest that was not overtaken
+  for (std::uint32_t i = 0; i < evidence.calls.size(); ++i) {
+    const RecordedCall& call = evidence.calls[i];
+    if (call.state == CallState::kCompleted) continue;
+    Pending pending;
+    pending.rank = rank;
+    pending.call = i;
+    const std::uint32_t own = pending_count();
+    pending.stream_head = heads.emplace(stream_of(rank, call), own).first->second;
+    pending.before = before;
+    pending.overtaken = call.last_record < last_done;
+    pending_.push_back(pending);
+    // The first one holds the others up.
+    if (!pending.overtaken && before == kNone) {
+      before = own;
+      front_[rank] = own;
+    }
+  }
+  if (front_[rank] == kNone && first_of_[rank] < pending_count()) front_[rank] = first_of_[rank];
+}
+
+void Diagnoser::collect() {
+  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
+    first_of_[rank] = pending_count();
+    collect(rank);
+  }
+  first_of_.back() = pending_count();
+}
+
+std::uint32_t Diagnoser::pending_of(std::uint32_t rank, std::uint32_t call) const {
+  const auto begin = pending_.begin() + first_of_[rank];
+  const auto end = pending_.begin() + first_of_[rank + 1];
+  const auto at = std::lower_bound(
+      begin, end, call, [](const Pending& it, std::uint32_t wanted) { return it.call < wanted; });
+  return at != end && at->call == call ? static_cast<std::uint32_t>(at - pending_.begin()) : kNone;
+}
+
+// Messages have no number that both ends know: what is pending of a (group, sender, receiver) is
+// paired in its order.
+void Diagnoser::pair_messages() {
+  using Ends = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+  std::map<Ends, std::array<std::vector<std::pair<std::uint32_t, std::size_t>>, 2>> ends;
+  for (std::uint32_t i = 0; i < pending_count(); ++i) {
+    const RecordedCall& of = call(i);
+    for (std::size_t op = 0; op < of.ops.size(); ++op) {
+      const RecordedOp& it = of.ops[op];
+      if (!it.message) continue;
+      const bool receives = it.target == pending_[i].rank;
+      ends[{of.group, it.source, it.target}][receives ? 1 : 0].emplace_back(i, op);
+    }
+  }
+  for (const auto& [key, sides] : ends) {
+    for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
+      for (std::size_t i = 0; i < sides[side].size(); ++i) {
+        const bool met = i < sides[1 - side].size();
+        partner_[sides[side][i]] = met ? sides[1 - side][i].first : kNone;
+        if (!met) continue;
+        const auto& [other, op] = sides[1 - side][i];
+        partner_op_[sides[side][i]] = &call(other).ops[op];
+      }
+    }
+  }
+}
+
+void Diagnoser::find_stopped(std::uint32_t rank) {
+  for (std::uint32_t i = first_of_[rank]; i < first_of_[rank + 1]; ++i) {
+    const RecordedCall& own = call(i);
+    const bool all = !own.messages && !own.ops.empty() &&
+                     std::all_of(own.ops.begin(), own.ops.end(),
+                                 [](const RecordedOp& op) { return needs_all(op.name); });
+    if (!all || pending_[i].overtaken) continue;
+    for (const std::uint32_t member : evidence_.groups[own.group].ranks) {
+      if (member == rank) continue;
+      std::uint32_t theirs = 0;
+      const Called called = index_.collective(member, key_of(own), &theirs);
+      const bool done = called == Called::kDone ||
+                        (called == Called::kYes &&
+                         evidence_.ranks[member].calls[theirs].state == CallState::kCompleted);
+      if (!done) continue;
+      const GroupProgress* progress = index_.progress(member, own.group);
+      std::uint64_t came = own.sequence;
+      if (progress != nullptr && progress->completed >= static_cast<std::int64_t>(came)) {
+        came = static_cast<std::uint64_t>(progress->completed);
+      }
+      stopped_[rank] = i;
+      front_[rank] = i;
+      stopped_peer_[rank] = {member, came};
+      return;
+    }
+  }
+}
+
+void Diagnoser::find_stopped() {
+  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) find_stopped(rank);
+}
+
+// `message` is the op whose other end is missing, of a message.
+void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
+                                    const RecordedOp* message) {
+  const WaitKind kind = message != nullptr ? WaitKind::kPeerOfMessage : WaitKind::kPeerOfCollective;
+  if (!evidence_.ranks[member].has_dump || front_[member] == kNone) {
+    const std::uint32_t to = node_of_rank(member);
+    // Several messages of one call may miss one and the same rank.
+    const auto same = [&](const Edge& edge) { return edge.from == pending && edge.to == to; };
+    const auto first = edges_.begin() + static_cast<std::ptrdiff_t>(first_edge_);
+    const bool known = message != nullptr && std::any_of(first, edges_.end(), same);
+    if (!known) edges_.push_back({pending, to, kind, std::nullopt});
+    return;
+  }
+  const RecordedCall& wanted = call(pending);
+  ActInfo needed = describe(member, wanted);
+  needed.stage = ActStage::kNotEntered;
+  needed.at.clear();
+  if (message != nullptr) {
+    RecordedCall other;
+    other.group = wanted.group;
+    other.messages = true;
+    other.sequence = 0;
+    other.ops.push_back(*message);
+    other.ops.front().name = message->name == "send" ? "recv" : "send";
+    needed = describe(member, other);
+    needed.stage = ActStage::kNotEntered;
+  }
+  edges_.push_back({pending, front_[member], kind, std::move(needed)});
+}
+
+// What all have called: it waits for those of `others`, and itself, that are behind something.
+bool Diagnoser::add_waits_behind(std::uint32_t pending, const std::vector<std::uint32_t>& others) {
+  const std::size_t before = edges_.size();
+  const WaitKind kind =
+      call(pending).messages ? WaitKind::kPeerOfMessage : WaitKind::kPeerOfCollective;
+  for (const std::uint32_t other : others) {
+    if (pending_[other].stream_head == other && stopped_[pending_[other].rank] == kNone) continue;
+    edges_.push_back({pending, other, kind, std::nullopt});
+  }
+  if (edges_.size() > before) return true;
+  const auto held = [&](std::uint32_t it) {
+    return pending_[it].before != kNone && call(it).state != CallState::kStarted;
+  };
+  if (held(pending)) {
+    edges_.push_back({pending, pending_[pending].before, WaitKind::kCallOrder, std::nullopt});
+    return true;
+  }
+  for (const std::uint32_t other : others) {
+    if (held(other)) edges_.push_back({pending, other, kind, std::nullopt});
+  }
+  return edges_.size() > before;
+}
+
+// The other ends of a call of messages.
+Diagnoser::Members Diagnoser::message_members(std::uint32_t pending) {
+  const RecordedCall& own = call(pending);
+  Members members;
+  for (std::size_t op = 0; op < own.ops.size(); ++op) {
+    const RecordedOp& it = own.ops[op];
+    const std::uint32_t member = it.source == pending_[pending].rank ? it.target : it.source;
+    const auto partner = partner_.find({pending, op});
+    if (partner == partner_.end()) continue;
+    if (partner->second != kNone) {
+      members.called.push_back(partner->second);
+    } else if (!evidence_.ranks[member].has_dump) {
+      members.without_dump.push_back(member);
+    } else {
+      add_wait_for_absent(pending, member, &it);
+    }
+  }
+  return members;
+}
+
+Diagnoser::Members Diagnoser::collective_members(std::uint32_t pending) {
+  const RecordedCall& own = call(pending);
+  Members members;
+  for (const std::uint32_t member : evidence_.groups[own.group].ranks) {
+    if (member == pending_[pending].rank) continue;
+    std::uint32_t theirs = 0;
+    const Called called = index_.collective(member, key_of(own), &theirs);
+    const std::uint32_t other = called == Called::kYes ? pending_of(member, theirs) : kNone;
+    if (other != kNone) members.called.push_back(other);
+    if (called == Called::kNo) add_wait_for_absent(pending, member, nullptr);
+    if (called == Called::kUnknown) members.without_dump.push_back(member);
+  }
+  return members;
+}
+
+// Of the first call of a stream.
+void Diagnoser::add_waits_for_members(std::uint32_t pending) {
+  const RecordedCall& own = call(pending);
+  const std::size_t before = edges_.size();
+  const Members members = own.messages ? message_members(pending) : collective_members(pending);
+  if (edges_.size() > before || add_waits_behind(pending, members.called)) return;
+  for (const std::uint32_t member : members.without_dump) {
+    edges_.push_back({pending, node_of_rank(member),
+                      own.messages ? WaitKind::kPeerOfMessage : WaitKind::kPeerOfCollective,
+                      std::nullopt});
+  }
+  if (!members.without_dump.empty() || misfits_[own.group]) return;
+  edges_.push_back({pending, outside(), WaitKind::kOutsideInput, std::nullopt});
+}
+
+void Diagnoser::add_waits(std::uint32_t pending) {
+  first_edge_ = edges_.size();
+  const std::uint32_t rank = pending_[pending].rank;
+  if (stopped_[rank] == pending) {
+    edges_.push_back({pending, node_of_rank(rank), WaitKind::kDeadRank, std::nullopt});
+  } else if (stopped_[rank] != kNone) {
+    edges_.push_back({pending, stopped_[rank], WaitKind::kCallOrder, std::nullopt});
+  } else if (pending_[pending].stream_head != pending) {
+    edges_.push_back(
+        {pending, pending_[pending].stream_head, WaitKind::kStreamOrder, std::nullopt});
+  } else {
+    add_waits_for_members(pending);
+  }
+}
+
+// Ranks and the outside are nodes only where something waits for them.
+void Diagnoser::build_graph() {
+  for (std::uint32_t i = 0; i < pending_count(); ++i) add_waits(i);
+  std::vector<std::uint32_t> node(outside() + 1, kNone);
+  for (const Edge& edge : edges_) node[edge.to] = 0;
+  for (std::uint32_t i = 0; i < node.size(); ++i) {
+    if (i >= pending_count() && node[i] == kNone) continue;
+    node[i] = static_cast<std::uint32_t>(graph_.nodes.size());
+    sim::WaitNode it;
+    if (i < pending_count()) {
+      it.actor = ActorId{i};
+      it.rank = sim::RankId{pending_[i].rank};
+    } else if (i < outside()) {
+      it.kind = WaitNodeKind::kRank;
+      it.rank = sim::RankId{i - pending_count()};
+    } else {
+      it.kind = WaitNodeKind::kOutside;
+    }
+    graph_.nodes.push_back(it);
+  }
+  for (const Edge& edge : edges_) {
+    WaitEdge it;
+    it.from = node[edge.from];
+    it.to = node[edge.to];
+    it.kind = edge.kind;
+    graph_.edges.push_back(it);
+    needed_.push_back(edge.needed);
+  }
+}
+
+ActInfo Diagnoser::describe(std::uint32_t rank, const RecordedCall& call) const {
+  ActInfo info;
+  info.rank = rank;
+  info.op = call_name(call, evidence_.groups[call.group], rank);
+  info.act = static_cast<std::uint32_t>(call.sequence);
+  info.stream = group_name(evidence_.groups[call.group]);
+  info.thread = "host";
+  info.at = call.at;
+  info.in_program = true;
+  info.collective = true;
+  switch (call.state) {
+    case CallState::kScheduled:
+      info.stage = ActStage::kLaunched;
+      break;
+    case CallState::kStarted:
+      info.stage = ActStage::kStarted;
+      break;
+    case CallState::kCompleted:
+      info.stage = ActStage::kDone;
+      break;
+  }
+  return info;
+}
+
+Wait Diagnoser::describe(const WaitEdge& edge) const {
+  const auto party = [&](std::uint32_t index) {
+    const sim::WaitNode& node = graph_.nodes[index];
+    WaitParty result;
+    result.kind = node.kind;
+    result.rank = node.rank.value;
+    if (node.kind == WaitNodeKind::kAct) {
+      result.act = describe(pending_[node.actor.value].rank, call(node.actor.value));
+      result.act.actor = node.actor;
+    }
+    return result;
+  };
+  Wait wait;
+  wait.from = party(edge.from);
+  wait.to = party(edge.to);
+  wait.kind = edge.kind;
+  wait.needed = needed_[static_cast<std::size_t>(&edge - graph_.edges.data())];
+  return wait;
+}
+
+void Diagnoser::find_mismatches() {
+  misfits_.resize(evidence_.groups.size());
+  for (const CollectiveCheck& check : result_.checks) {
+    const bool differs =
+        check.result == CheckResult::kMismatch || check.result == CheckResult::kElementsDiffer;
+    // Calls may differ although not all have come.
+    const bool also = check.result == CheckResult::kNotAllJoined;
+    if (!differs && !also) continue;
+    const RecordedCall& reference = evidence_.ranks[check.reference].calls[check.reference_call];
+    if (check.result == CheckResult::kElementsDiffer) {
+      Misfit misfit;
+      misfit.first = misfit.second = describe(check.reference, reference);
+      misfit.ranks = check.called;
+      misfit.differences = {"what all send is not as much as what all receive"};
+      result_.explanation.mismatches.push_back(std::move(misfit));
+      misfits_[check.group] = true;
+    }
+    for (const Culprit& culprit : check.culprits) {
+      if (culprit.result.match == Match::kState) continue;
+      misfits_[check.group] = true;
+      const RecordedCall& theirs = evidence_.ranks[culprit.rank].calls[culprit.call];
+      auto& misfits = result_.explanation.mismatches;
+      const auto alike = std::find_if(misfits.begin(), misfits.end(), [&](const Misfit& other) {
+        return other.first.rank == check.reference && other.first.act == check.sequence &&
+               other.first.stream == group_name(evidence_.groups[check.group]) &&
+               other.differences.front() == culprit.result.difference;
+      });
+      if (alike != misfits.end()) {
+        alike->ranks.push_back(culprit.rank);
+        continue;
+      }
+      Misfit misfit;
+      misfit.first = describe(check.reference, reference);
+      misfit.second = describe(culprit.rank, theirs);
+      misfit.ranks = {culprit.rank};
+      misfit.differences = {culprit.result.difference};
+      misfits.push_back(std::move(misfit));
+    }
+  }
+}
+
+// The first message of each pair, where both ends are known to be the same one.
+void Diagnoser::find_message_mismatches() {
+  for (const auto& [key, other] : partner_op_) {
+    const auto& [pending, op] = key;
+    const RecordedOp& own = call(pending).ops[op];
+    const std::uint32_t rank = pending_[pending].rank;
+    const bool usable = own.source == rank && stopped_[own.source] == kNone &&
+                        stopped_[own.target] == kNone && pending_[pending].stream_head == pending;
+    const std::uint32_t theirs = partner_.at(key);
+    if (!usable || pending_[theirs].stream_head != theirs) continue;
+    const MatchResult match = match_ops(own, *other, 2);
+    if (match.match == Match::kFull) continue;
+    Misfit misfit;
+    misfit.message = true;
+    misfit.first = describe(rank, call(pending));
+    misfit.second = describe(own.target, call(theirs));
+    misfit.ranks = {own.target};
+    misfit.differences = {match.difference};
+    misfits_[call(pending).group] = true;
+    result_.explanation.mismatches.push_back(std::move(misfit));
+  }
+}
+
+void Diagnoser::explain() {
+  Explanation& explanation = result_.explanation;
+  const bool mismatch = !explanation.mismatches.empty();
+  if (pending_count() > 0) {
+    const bool hangs_itself =
+        std::any_of(explanation.mismatches.begin(), explanation.mismatches.end(),
+                    [](const Misfit& misfit) { return !misfit.message; });
+    explain_waits(
+        graph_, [this](const WaitEdge& edge) { return describe(edge); }, !hangs_itself,
+        explanation);
+  }
+  describe_roots();
+  if (mismatch) {
+    explanation.verdict = sim::Verdict::kMismatch;
+    explanation.cause = Cause::kMismatch;
+    return;
+  }
+  const bool any_dump = std::any_of(evidence_.ranks.begin(), evidence_.ranks.end(),
+                                    [](const RankEvidence& rank) { return rank.has_dump; });
+  const bool all_dumps = std::all_of(evidence_.ranks.begin(), evidence_.ranks.end(),
+                                     [](const RankEvidence& rank) { return rank.has_dump; });
+  const bool told = std::any_of(
+      result_.roots.begin(), result_.roots.end(),
+      [](const DiagnosisRoot& root) { return root.reason != RootReason::kUnexplained; });
+  const bool nothing = pending_count() == 0 && (!any_dump || !all_dumps);
+  const bool unexplained = pending_count() > 0 && explanation.cycle.empty() && !told;
+  const bool absent = std::any_of(
+      result_.checks.begin(), result_.checks.end(),
+      [](const CollectiveCheck& check) { return check.result == CheckResult::kNotAllJoined; });
+  if (pending_count() == 0 && absent) {
+    explanation.verdict = sim::Verdict::kStarved;
+    explanation.cause = Cause::kAbsentMember;
+  } else if (nothing || unexplained) {
+    explanation.verdict = sim::Verdict::kLimit;
+    explanation.cause = Cause::kNone;
+  }
+}
+
+// Of all that wait straight for it a collective says most: others wait in it too.
+void Diagnoser::describe_roots() {
+  std::vector<std::uint32_t> first(graph_.nodes.size(), kNone);
+  for (std::uint32_t i = 0; i < graph_.edges.size(); ++i) {
+    std::uint32_t& known = first[graph_.edges[i].to];
+    const bool better = known == kNone || (graph_.edges[known].kind == WaitKind::kPeerOfMessage &&
+                                           graph_.edges[i].kind == WaitKind::kPeerOfCollective);
+    if (better) known = i;
+  }
+  std::uint32_t node = pending_count();  // ranks and the outside stand behind all calls
+  for (Root& root : result_.explanation.roots) {
+    root.first = describe(graph_.edges[first[node++]]);
+    DiagnosisRoot told;
+    told.rank = root.party.rank;
+    told.waiting = root.waiting;
+    told.first = root.first;
+    if (root.party.kind == WaitNodeKind::kOutside) {
+      told.reason = RootReason::kUnexplained;
+      told.rank = root.first.from.rank;
+    } else if (root.first.kind == WaitKind::kDeadRank) {
+      told.reason = RootReason::kDeviceStopped;
+      std::tie(told.peer, told.peer_came) = stopped_peer_[root.party.rank];
+    } else if (!evidence_.ranks[root.party.rank].has_dump) {
+      told.reason = RootReason::kNoDump;
+    }
+    result_.roots.push_back(std::move(told));
+  }
+}
+
+void Diagnoser::add_standings() {
+  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
+    RankStanding standing;
+    standing.rank = rank;
+    standing.has_dump = evidence_.ranks[rank].has_dump;
+    standing.pending = first_of_[rank + 1] - first_of_[rank];
+    if (front_[rank] != kNone) standing.at = describe(rank, call(front_[rank]));
+    for (std::uint32_t i = first_of_[rank]; i < first_of_[rank + 1]; ++i) {
+      standing.spins = standing.spins || call(i).state == CallState::kStarted;
+    }
+    result_.ranks.push_back(std::move(standing));
+  }
+  add_group_standings();
+}
+
+// What a rank's calls tell of its groups, where it has not counted itself.
+std::map<std::uint32_t, GroupStanding> Diagnoser::standings_of(std::uint32_t rank) const {
+  std::map<std::uint32_t, GroupStanding> result;
+  for (const RecordedCall& call : evidence_.ranks[rank].calls) {
+    GroupStanding& standing = result[call.group];
+    const auto number = static_cast<std::int64_t>(call.sequence);
+    standing.called = std::max(standing.called, number);
+    if (call.state == CallState::kCompleted) {
+      standing.completed = std::max(standing.completed, number);
+    } else {
+      ++standing.pending;
+    }
+  }
+  for (const GroupProgress& progress : evidence_.ranks[rank].progress) {
+    GroupStanding& standing = result[progress.group];
+    standing.called = progress.called;
+    standing.completed = progress.completed;
+  }
+  return result;
+}
+
+void Diagnoser::add_group_standings() {
+  using Row = std::tuple<std::int64_t, std::int64_t, std::uint32_t>;
+  std::vector<std::map<Row, std::vector<std::uint32_t>>> rows(evidence_.groups.size());
+  std::vector<std::map<std::uint32_t, GroupStanding>> of_rank;
+  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
+    of_rank.push_back(standings_of(rank));
+  }
+  for (std::uint32_t group = 0; group < evidence_.groups.size(); ++group) {
+    bool any_pending = false;
+    for (const std::uint32_t rank : evidence_.groups[group].ranks) {
+      if (!evidence_.ranks[rank].has_dump) continue;
+      const GroupStanding& standing = of_rank[rank][group];
+      any_pending = any_pending || standing.pending > 0;
+      rows[group][{standing.called, standing.completed, standing.pending}].push_back(rank);
+    }
+    if (!any_pending && rows[group].size() < 2) continue;
+    for (const auto& [row, ranks] : rows[group]) {
+      result_.groups.push_back(
+          {group, ranks, std::get<0>(row), std::get<1>(row), std::get<2>(row)});
+    }
+  }
+}
+
+Diagnosis Diagnoser::run() {
+  result_.checks = check_collectives(evidence_, index_);
+  collect();
+  pair_messages();
+  find_stopped();
+  find_mismatches();
+  find_message_mismatches();
+  build_graph();
+  result_.pending = pending_count();
+  result_.explanation.acts_expected = pending_count();
+  explain();
+  for (const WaitEdge& edge : graph_.edges) result_.waits.push_back(describe(edge));
+  add_standings();
+  return std::move(result_);
+}
+
+}  // namespace
+
+std::string_view reason_name(RootReason reason) {
+  switch (reason) {
+    case RootReason::kNotCalled:
+      return "has not called";
+    case RootReason::kDeviceStopped:
+      return "device stopped";
+    case RootReason::kNoDump:
+      return "no dump";
+    case RootReason::kUnexplained:
+      break;
+  }
+  return "unexplained";
+}
+
+Diagnosis diagnose(const Evidence& evidence) { return Diagnoser(evidence).run(); }
+
+}  // namespace pipesim::models

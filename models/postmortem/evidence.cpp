@@ -1,0 +1,43 @@
+#include "models/postmortem/evidence.hpp"
+
+#include <algorithm>
+
+#include "models/graph/diagnostics.hpp"
+
+namespace pipesim::models {
+namespace {
+
+// PyTorch numbers its groups, or names them by a hash: a number alone says too little.
+std::string short_name(const EvidenceGroup& group) {
+  const bool number =
+      !group.name.empty() && std::all_of(group.name.begin(), group.name.end(),
+                                         [](char c) { return c >= '0' && c <= '9'; });
+  return number ? "pg" + group.name : group.name;
+}
+
+}  // namespace
+
+std::string call_name(const RecordedCall& call, const EvidenceGroup& group, std::uint32_t rank) {
+  std::string name = call.end_name.empty() ? "coalesced" : call.end_name;
+  if (call.ops.empty() && call.end_name.empty()) name = call.messages ? "message" : "call";
+  if (!call.coalesced && !call.ops.empty()) {
+    const RecordedOp& op = call.ops.front();
+    name = op.name;
+    if (op.message) {
+      name += op.source == rank ? " to " + std::to_string(op.target)
+                                : " from " + std::to_string(op.source);
+    }
+  }
+  const std::string of = short_name(group);
+  return printable(of.empty() ? name : name + " " + of);
+}
+
+std::string group_name(const EvidenceGroup& group) {
+  if (group.description.empty() || group.description == "undefined") {
+    return printable(short_name(group));
+  }
+  if (group.name.empty() || group.name == group.description) return printable(group.description);
+  return printable(group.description + " (" + short_name(group) + ")");
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,88 @@
+// What is known of a real job that hangs: which calls each of its ranks made, and how far it saw
+// them come. Readers of dumps and logs (formats/) make it, models/postmortem/diagnosis.hpp explains
+// it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/graph/task_graph.hpp"
+
+namespace pipesim::models {
+
+/// How far a rank saw one of its calls come.
+enum class CallState : std::uint8_t { kScheduled, kStarted, kCompleted };
+
+/// The sizes of tensors, one list of dimensions each.
+using TensorSizes = std::vector<std::vector<std::int64_t>>;
+
+/// One operation of a communicator, as the rank that called it recorded it.
+struct RecordedOp {
+  std::uint64_t record = 0;  // its place in the order of this rank's calls
+  std::string name;          // "all_reduce", "send", "recv"
+  bool message = false;      // a send or a receive, from `source` to `target` (ranks of the job)
+  std::uint32_t source = 0;
+  std::uint32_t target = 0;
+  TensorSizes input_sizes;
+  TensorSizes output_sizes;
+  std::vector<std::string> input_types;
+  std::vector<std::string> output_types;
+  CallState state = CallState::kScheduled;
+};
+
+/// What a rank called at once: one operation, or several that were coalesced.
+struct RecordedCall {
+  std::uint32_t group = 0;     // index in Evidence::groups
+  bool messages = false;       // it has a number of its own kind: see `sequence`
+  std::uint64_t sequence = 0;  // of the collectives of the group, or of this rank's messages in it
+  std::uint32_t repeat = 0;    // how many calls before it had that number, which is not usual
+  bool coalesced = false;
+  std::vector<RecordedOp> ops;    // in the order of calls, without the mark that ends coalescing
+  std::uint64_t last_record = 0;  // that of the last op, or of that mark
+  std::string end_name;           // of that mark: "coalesced", "ALLGATHER_coalesced"; or empty
+  CallState state = CallState::kScheduled;
+  std::string at;  // the place in the user's program, "train.py:88 step", if it is known
+};
+
+/// Members ascend.
+struct EvidenceGroup {
+  std::string name;
+  std::string description;
+  std::vector<std::uint32_t> ranks;
+};
+
+/// The numbers of the last calls of a rank in a group, as it counted them itself.
+struct GroupProgress {
+  std::uint32_t group = 0;
+  std::int64_t called = -1;  // -1: none
+  std::int64_t started = -1;
+  std::int64_t completed = -1;
+};
+
+struct RankEvidence {
+  bool has_dump = false;
+  std::string source;                   // the file
+  std::vector<RecordedCall> calls;      // in the order of records
+  std::vector<GroupProgress> progress;  // by group; not of all
+};
+
+struct Evidence {
+  std::string name;    // of the report: the folder or file
+  std::string format;  // "Flight Recorder 2.9"
+  std::vector<EvidenceGroup> groups;
+  std::vector<RankEvidence> ranks;  // of all ranks of the job, whether they left a dump or not
+};
+
+/// The number of ranks of a job that any reader takes.
+inline constexpr std::uint32_t kMostEvidenceRanks = 1U << 20;
+
+/// "all_reduce dp", "all_to_all pg74": an op of a group, as reports name it. The names that
+/// PyTorch gives are numbers.
+std::string call_name(const RecordedCall& call, const EvidenceGroup& group, std::uint32_t rank);
+
+/// "TENSOR_MODEL_PARALLEL_GROUP (pg38)".
+std::string group_name(const EvidenceGroup& group);
+
+}  // namespace pipesim::models

@@ -1,0 +1,460 @@
+// A log knows what was launched, and of a thread whether it stands in a launch. So the graph has
+// only what follows from that: a member that has launched act k of a collective, or stands in it,
+// waits for the members that have not entered it; and these stand in a launch that they entered, or
+// wait in a collective themselves. Who waits for data says nothing in a log. Such ranks are roots
+// only if no rank is behind them.
+#include "models/postmortem/launch_log.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <set>
+
+#include "models/explain/wait_cycle.hpp"
+#include "sim/wait_graph.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using sim::WaitEdge;
+using sim::WaitKind;
+using sim::WaitNodeKind;
+
+/// An act of a collective that a rank waits in.
+struct Waiting {
+  std::uint32_t rank;
+  std::uint32_t op;   // index in the ops of the rank
+  std::uint32_t act;  // from 1
+  bool open;
+  std::vector<std::uint32_t> missing;  // members that have not entered it
+};
+
+class LogDiagnoser {
+ public:
+  LogDiagnoser(const LaunchLog& log, const LaunchLogHints& hints) : log_(log), hints_(hints) {}
+
+  LaunchLogDiagnosis run();
+
+ private:
+  void find_components();
+  void find_orders();
+  void find_columns();
+  void add_standings();
+  LoggedProgress progress_of(std::uint32_t rank, std::size_t column) const;
+  void find_behind();
+  void find_waiting();
+  std::optional<std::uint32_t> entered(std::uint32_t rank, const std::string& op) const;
+  std::optional<Waiting> waiting_in(std::uint32_t rank, std::uint32_t op) const;
+  void build_graph();
+  void decide();
+  void add_evidence();
+  const LoggedOp* find(std::uint32_t rank, const std::string& op) const;
+  std::vector<std::uint32_t> members(std::uint32_t rank, const std::string& op) const;
+  bool is_collective(const std::string& op) const;
+  std::uint32_t stands_at(std::uint32_t rank) const;
+  ActInfo describe(std::uint32_t rank, const LoggedOp& op, std::uint32_t act) const;
+  Wait describe(const WaitEdge& edge) const;
+
+  const LaunchLog& log_;
+  const LaunchLogHints& hints_;
+  std::vector<std::map<std::string, std::uint32_t>> index_;  // [rank]: op to its number
+  std::uint32_t most_ = 0;                                   // launches of any op
+  std::vector<std::uint32_t> component_;  // [rank]: ranks that share ops are of one stage
+  std::map<std::uint32_t, std::vector<std::string>> order_;  // of a component: its ops
+  std::vector<std::vector<std::string>> column_ops_;         // [column]; empty: by stream
+  std::vector<Waiting> waiting_;
+  sim::WaitGraph graph_;
+  std::vector<std::optional<ActInfo>> needed_;  // of each edge
+  LaunchLogDiagnosis result_;
+};
+
+const LoggedOp* LogDiagnoser::find(std::uint32_t rank, const std::string& op) const {
+  const auto at = index_[rank].find(op);
+  return at == index_[rank].end() ? nullptr : &log_.ranks[rank].ops[at->second];
+}
+
+// Ranks of one stage have ops of the same names; one that is early in the hang has fewer.
+void LogDiagnoser::find_components() {
+  component_.resize(log_.ranks.size());
+  std::iota(component_.begin(), component_.end(), 0U);
+  const auto root = [&](std::uint32_t rank) {
+    while (component_[rank] != rank) rank = component_[rank];
+    return rank;
+  };
+  std::map<std::string, std::uint32_t> first;
+  for (std::uint32_t rank = 0; rank < log_.ranks.size(); ++rank) {
+    for (const LoggedOp& op : log_.ranks[rank].ops) {
+      const std::uint32_t other = root(first.emplace(op.name, rank).first->second);
+      const std::uint32_t own = root(rank);
+      component_[std::max(own, other)] = std::min(own, other);
+    }
+  }
+  for (std::uint32_t rank = 0; rank < log_.ranks.size(); ++rank) component_[rank] = root(rank);
+}
+
+// The order of the rank that got farthest; what only others have comes behind.
+void LogDiagnoser::find_orders() {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> ranks;
+  for (std::uint32_t rank = 0; rank < log_.ranks.size(); ++rank) {
+    ranks[component_[rank]].push_back(rank);
+  }
+  for (auto& [component, of] : ranks) {
+    std::stable_sort(of.begin(), of.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return log_.ranks[a].ops.size() > log_.ranks[b].ops.size();
+    });
+    std::vector<std::string>& order = order_[component];
+    std::set<std::string> known;
+    for (const std::uint32_t rank : of) {
+      for (const LoggedOp& op : log_.ranks[rank].ops) {
+        if (known.insert(op.name).second) order.push_back(op.name);
+      }
+    }
+  }
+}
+
+void LogDiagnoser::find_columns() {
+  for (const auto& [name, ops] : hints_.phases) {
+    result_.columns.push_back(name);
+    column_ops_.push_back(ops);
+  }
+  if (!result_.columns.empty()) return;
+  // A stream, or where logs do not tell it, a thread. Numbers of threads differ between ranks: then
+  // there is one column.
+  std::vector<std::string> names;
+  for (const LoggedRank& rank : log_.ranks) {
+    for (const LoggedOp& op : rank.ops) {
+      if (!op.stream.empty() && std::find(names.begin(), names.end(), op.stream) == names.end()) {
+        names.push_back(op.stream);
+      }
+    }
+  }
+  if (names.empty()) names.emplace_back("all ops");
+  const bool by_stream = names.front() != "all ops";
+  for (const std::string& name : names) {
+    result_.columns.push_back(name);
+    std::vector<std::string>& ops = column_ops_.emplace_back();
+    for (const auto& [component, order] : order_) {
+      for (const std::string& op : order) {
+        const bool is_in =
+            !by_stream ||
+            std::any_of(log_.ranks.begin(), log_.ranks.end(), [&](const LoggedRank& rank) {
+              return std::any_of(rank.ops.begin(), rank.ops.end(), [&](const LoggedOp& it) {
+                return it.name == op && it.stream == name;
+              });
+            });
+        if (is_in) ops.push_back(op);
+      }
+    }
+  }
+}
+
+LoggedProgress LogDiagnoser::progress_of(std::uint32_t rank, std::size_t column) const {
+  LoggedProgress progress;
+  progress.column = column;
+  progress.rounds = kNoIndex;
+  // Those of its stage, in the order of the column.
+  const std::vector<std::string>& of_stage = order_.at(component_[rank]);
+  std::vector<std::string> ops;
+  for (const std::string& op : column_ops_[column]) {
+    if (std::find(of_stage.begin(), of_stage.end(), op) != of_stage.end()) ops.push_back(op);
+  }
+  for (const std::string& name : ops) {
+    const LoggedOp* op = find(rank, name);
+    progress.rounds = std::min(progress.rounds, op == nullptr ? 0 : op->launched);
+  }
+  progress.expected = ops.empty() ? 0 : most_;
+  if (ops.empty()) progress.rounds = 0;
+  if (progress.rounds == progress.expected) return progress;
+  for (const std::string& name : ops) {
+    const LoggedOp* op = find(rank, name);
+    const bool launched = op != nullptr && op->launched > progress.rounds;
+    if (launched && progress.next.empty()) progress.launched = name;
+    if (!launched && progress.next.empty()) {
+      progress.next = name;
+      progress.open = op != nullptr && op->entered > progress.rounds;
+    }
+  }
+  return progress;
+}
+
+void LogDiagnoser::add_standings() {
+  for (std::uint32_t rank = 0; rank < log_.ranks.size(); ++rank) {
+    LoggedStanding standing;
+    standing.rank = rank;
+    standing.has_log = log_.ranks[rank].has_log;
+    if (standing.has_log) {
+      for (std::size_t column = 0; column < column_ops_.size(); ++column) {
+        LoggedProgress progress = progress_of(rank, column);
+        if (progress.expected > 0) standing.progress.push_back(std::move(progress));
+      }
+      standing.rounds = kNoIndex;
+      for (const LoggedProgress& progress : standing.progress) {
+        standing.rounds = std::min(standing.rounds, progress.rounds);
+      }
+      if (standing.progress.empty()) standing.rounds = 0;
+      for (const LoggedThread& thread : log_.ranks[rank].threads) {
+        for (const std::uint32_t op : thread.open) {
+          const LoggedOp& it = log_.ranks[rank].ops[op];
+          result_.open.push_back(describe(rank, it, it.entered));
+        }
+      }
+    }
+    result_.ranks.push_back(std::move(standing));
+  }
+}
+
+void LogDiagnoser::find_behind() {
+  std::uint32_t least = kNoIndex;
+  std::uint32_t most = 0;
+  for (const LoggedStanding& rank : result_.ranks) {
+    if (!rank.has_log) continue;
+    least = std::min(least, rank.rounds);
+    most = std::max(most, rank.rounds);
+  }
+  for (const LoggedStanding& rank : result_.ranks) {
+    if (rank.has_log && rank.rounds == least && least < most) result_.behind.push_back(rank.rank);
+  }
+}
+
+bool LogDiagnoser::is_collective(const std::string& op) const {
+  if (hints_.collectives.count(op) > 0) return true;
+  if (hints_.only_these) return false;
+  std::string lower = op;
+  std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return lower.find("nccl") != std::string::npos;
+}
+
+// The group that `rank` does `op` in; none where that is not known.
+std::vector<std::uint32_t> LogDiagnoser::members(std::uint32_t rank, const std::string& op) const {
+  if (!is_collective(op)) return {};
+  const auto own = hints_.collectives.find(op);
+  const auto& groups = own != hints_.collectives.end() ? own->second : hints_.groups;
+  for (const std::vector<std::uint32_t>& group : groups) {
+    if (std::find(group.begin(), group.end(), rank) != group.end()) return group;
+  }
+  return {};
+}
+
+// How often `rank` has entered `op`; nothing where it has no log.
+std::optional<std::uint32_t> LogDiagnoser::entered(std::uint32_t rank,
+                                                   const std::string& op) const {
+  if (rank >= log_.ranks.size() || !log_.ranks[rank].has_log) return std::nullopt;
+  const LoggedOp* it = find(rank, op);
+  return it == nullptr ? 0 : it->entered;
+}
+
+// The first act of an op that members have not entered; what comes behind it waits for the same.
+std::optional<Waiting> LogDiagnoser::waiting_in(std::uint32_t rank, std::uint32_t op) const {
+  const LoggedOp& own = log_.ranks[rank].ops[op];
+  const std::vector<std::uint32_t> group = members(rank, own.name);
+  std::uint32_t least = own.entered;
+  for (const std::uint32_t member : group) {
+    least = std::min(least, entered(member, own.name).value_or(least));
+  }
+  if (least == own.entered) return std::nullopt;
+  Waiting waiting{rank, op, least + 1, least + 1 > own.launched, {}};
+  for (const std::uint32_t member : group) {
+    if (entered(member, own.name).value_or(waiting.act) < waiting.act) {
+      waiting.missing.push_back(member);
+    }
+  }
+  return waiting;
+}
+
+void LogDiagnoser::find_waiting() {
+  for (std::uint32_t rank = 0; rank < log_.ranks.size(); ++rank) {
+    const LoggedRank& of = log_.ranks[rank];
+    std::vector<Waiting> own;
+    for (std::uint32_t op = 0; op < of.ops.size(); ++op) {
+      if (!members(rank, of.ops[op].name).empty()) result_.has_groups = true;
+      if (auto waiting = waiting_in(rank, op)) own.push_back(std::move(*waiting));
+    }
+    // A thread that stands in a launch comes first: it is what keeps the rank.
+    std::stable_sort(own.begin(), own.end(),
+                     [](const Waiting& a, const Waiting& b) { return a.open && !b.open; });
+    waiting_.insert(waiting_.end(), own.begin(), own.end());
+  }
+}
+
+std::uint32_t LogDiagnoser::stands_at(std::uint32_t rank) const {
+  const auto at = std::find_if(waiting_.begin(), waiting_.end(),
+                               [&](const Waiting& it) { return it.rank == rank; });
+  return at == waiting_.end() ? kNoIndex : static_cast<std::uint32_t>(at - waiting_.begin());
+}
+
+void LogDiagnoser::build_graph() {
+  struct Edge {
+    std::uint32_t from;
+    std::uint32_t to;
+    std::optional<ActInfo> needed;
+  };
+  std::vector<Edge> edges;
+  std::set<std::uint32_t> ends;  // ranks
+  const auto acts = static_cast<std::uint32_t>(waiting_.size());
+  for (std::uint32_t i = 0; i < acts; ++i) {
+    const Waiting& waiting = waiting_[i];
+    const LoggedOp& op = log_.ranks[waiting.rank].ops[waiting.op];
+    for (const std::uint32_t member : waiting.missing) {
+      const std::uint32_t at = stands_at(member);
+      if (at != kNoIndex) {
+        ActInfo needed = describe(member, op, waiting.act);
+        needed.stage = ActStage::kNotEntered;
+        edges.push_back({i, at, std::move(needed)});
+        continue;
+      }
+      // It waits for data, of which logs say nothing, unless all others are ahead of it.
+      const bool is_behind =
+          std::find(result_.behind.begin(), result_.behind.end(), member) != result_.behind.end();
+      if (is_behind) edges.push_back({i, acts + member, std::nullopt});
+      if (is_behind) ends.insert(member);
+    }
+  }
+  std::map<std::uint32_t, std::uint32_t> node;
+  for (std::uint32_t i = 0; i < acts; ++i) {
+    node[i] = i;
+    graph_.nodes.push_back(
+        {WaitNodeKind::kAct, sim::ActorId{i}, waiting_[i].act - 1, sim::RankId{waiting_[i].rank}});
+  }
+  for (const std::uint32_t rank : ends) {
+    node[acts + rank] = static_cast<std::uint32_t>(graph_.nodes.size());
+    sim::WaitNode end;
+    end.kind = WaitNodeKind::kRank;
+    end.rank = sim::RankId{rank};
+    graph_.nodes.push_back(end);
+  }
+  for (Edge& edge : edges) {
+    WaitEdge it;
+    it.from = edge.from;
+    it.to = node[edge.to];
+    it.kind = WaitKind::kPeerOfCollective;
+    graph_.edges.push_back(it);
+    needed_.push_back(std::move(edge.needed));
+  }
+}
+
+ActInfo LogDiagnoser::describe(std::uint32_t rank, const LoggedOp& op, std::uint32_t act) const {
+  ActInfo info;
+  info.rank = rank;
+  info.op = op.name;
+  info.act = act;
+  info.stream = op.stream.empty() ? op.thread : op.stream;
+  info.thread = op.thread;
+  info.collective = is_collective(op.name);
+  if (act <= op.launched) {
+    info.stage = ActStage::kLaunched;
+  } else if (act <= op.entered) {
+    info.stage = ActStage::kEntered;
+  }
+  return info;
+}
+
+Wait LogDiagnoser::describe(const WaitEdge& edge) const {
+  const auto party = [&](std::uint32_t index) {
+    const sim::WaitNode& node = graph_.nodes[index];
+    WaitParty result;
+    result.kind = node.kind;
+    result.rank = node.rank.value;
+    if (node.kind == WaitNodeKind::kAct) {
+      const Waiting& waiting = waiting_[node.actor.value];
+      result.act = describe(waiting.rank, log_.ranks[waiting.rank].ops[waiting.op], waiting.act);
+      result.act.actor = node.actor;
+    }
+    return result;
+  };
+  Wait wait;
+  wait.from = party(edge.from);
+  wait.to = party(edge.to);
+  wait.kind = edge.kind;
+  wait.needed = needed_[static_cast<std::size_t>(&edge - graph_.edges.data())];
+  return wait;
+}
+
+void LogDiagnoser::decide() {
+  Explanation& explanation = result_.explanation;
+  const bool ends = graph_.nodes.size() > waiting_.size();
+  const bool circles = !find_cycle(graph_).edges.empty();
+  std::set<std::uint32_t> roots;
+  if (ends || circles) {
+    explain_waits(
+        graph_, [this](const WaitEdge& edge) { return describe(edge); }, true, explanation);
+    for (const Wait& wait : explanation.cycle) roots.insert(wait.from.rank);
+    for (const Root& root : explanation.roots) {
+      if (explanation.cycle.empty()) roots.insert(root.party.rank);
+    }
+  } else if (!result_.behind.empty()) {
+    explanation.verdict = sim::Verdict::kStarved;
+    explanation.cause = Cause::kAbsentMember;
+    roots.insert(result_.behind.begin(), result_.behind.end());
+  } else if (!waiting_.empty() || !result_.open.empty()) {
+    explanation.verdict = sim::Verdict::kLimit;
+  }
+  result_.roots.assign(roots.begin(), roots.end());
+}
+
+// A rank that waits in nothing and is not to blame waits for data, of which its log says nothing:
+// as if it had left none.
+void LogDiagnoser::add_evidence() {
+  Evidence& evidence = result_.evidence;
+  evidence.name = log_.name;
+  evidence.format = log_.format;
+  evidence.ranks.resize(log_.ranks.size());
+  std::map<std::pair<std::string, std::vector<std::uint32_t>>, std::uint32_t> group_of;
+  for (const Waiting& waiting : waiting_) {
+    const std::string& name = log_.ranks[waiting.rank].ops[waiting.op].name;
+    std::vector<std::uint32_t> group = members(waiting.rank, name);
+    std::sort(group.begin(), group.end());
+    const auto [at, is_new] =
+        group_of.emplace(std::pair(name, group), static_cast<std::uint32_t>(group_of.size()));
+    if (is_new) evidence.groups.push_back({name, "", std::move(group)});
+    RankEvidence& rank = evidence.ranks[waiting.rank];
+    RecordedCall call;
+    call.group = at->second;
+    call.sequence = waiting.act;
+    call.ops.emplace_back();
+    call.ops.front().record = call.last_record = rank.calls.size();
+    call.ops.front().name = name;
+    rank.calls.push_back(std::move(call));
+    for (const std::uint32_t member : evidence.groups[at->second].ranks) {
+      if (!is_new || member >= evidence.ranks.size()) continue;
+      const std::int64_t least = waiting.act - 1;
+      const bool lacks = entered(member, name).value_or(0) < waiting.act;
+      evidence.ranks[member].progress.push_back(
+          {at->second, lacks ? least : waiting.act, least, least});
+    }
+  }
+  for (std::uint32_t rank = 0; rank < evidence.ranks.size(); ++rank) {
+    const bool is_root = std::binary_search(result_.roots.begin(), result_.roots.end(), rank);
+    evidence.ranks[rank].has_dump = is_root || !evidence.ranks[rank].calls.empty();
+  }
+}
+
+LaunchLogDiagnosis LogDiagnoser::run() {
+  for (const LoggedRank& rank : log_.ranks) {
+    std::map<std::string, std::uint32_t>& index = index_.emplace_back();
+    for (std::uint32_t op = 0; op < rank.ops.size(); ++op) {
+      index.emplace(rank.ops[op].name, op);
+      most_ = std::max(most_, rank.ops[op].launched);
+    }
+  }
+  find_components();
+  find_orders();
+  find_columns();
+  add_standings();
+  find_behind();
+  find_waiting();
+  build_graph();
+  decide();
+  add_evidence();
+  for (const WaitEdge& edge : graph_.edges) result_.waits.push_back(describe(edge));
+  return std::move(result_);
+}
+
+}  // namespace
+
+LaunchLogDiagnosis diagnose(const LaunchLog& log, const LaunchLogHints& hints) {
+  return LogDiagnoser(log, hints).run();
+}
+
+}  // namespace pipesim::models

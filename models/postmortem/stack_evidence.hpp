@@ -1,0 +1,88 @@
+// Stacks of all ranks of a job that hangs: which ranks stand in the same place, and who does not.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/explain/explanation.hpp"
+
+namespace pipesim::models {
+
+/// "step (train.py:88)"; of native frames the place is a library.
+struct StackFrame {
+  std::string function;
+  std::string place;
+
+  friend auto operator<=>(const StackFrame&, const StackFrame&) = default;
+};
+
+struct ThreadStack {
+  std::uint32_t rank = 0;
+  std::string process;             // "1234: python train.py"
+  std::string thread;              // its name, or its number
+  bool active = false;             // it runs
+  std::vector<StackFrame> frames;  // the innermost first
+};
+
+struct StackDumps {
+  std::string name;  // of the report
+  std::vector<ThreadStack> threads;
+  bool numbered = false;  // ranks were not told: they are counted in the order of processes
+};
+
+/// What a thread waits in, as far as its frames say so.
+enum class WaitPlace : std::uint8_t {
+  kUnknown,
+  kCollective,  // also a barrier
+  kMessage,
+  kCreation,  // of a communicator or group
+  kDevice,
+  kStore,
+  kLock,
+  kInput,     // of data
+  kMessages,  // an idle thread of an actor runtime
+  kFinished,
+};
+
+/// "in a collective".
+std::string_view place_name(WaitPlace place);
+
+struct StackGroup {
+  std::string thread;
+  std::vector<std::uint32_t> ranks;  // ascending
+  std::vector<StackFrame> frames;
+  WaitPlace place = WaitPlace::kUnknown;
+  std::string op;  // the frame that says so: "all_reduce"
+};
+
+enum class StackVerdict : std::uint8_t {
+  kOddOnes,    // most wait in a collective, and some do not
+  kDifferent,  // all wait in collectives, but not in the same one
+  kAlike,      // all stand in the same place
+  kUndecided,  // nobody is seen to wait in a collective
+};
+
+/// "odd ones out".
+std::string_view verdict_name(StackVerdict verdict);
+
+struct StackDiagnosis {
+  StackVerdict verdict = StackVerdict::kUndecided;
+  std::vector<StackGroup> groups;    // the largest of each thread first
+  std::vector<std::uint32_t> roots;  // ranks to look at first
+  std::uint32_t ranks = 0;
+  /// With kOddOnes the ranks that wait, each for every odd one: who is in which collective is not
+  /// in a stack. Else nobody is known to wait for anybody.
+  Explanation explanation;
+  std::vector<Wait> waits;
+};
+
+/// Whether who stands there waits for other ranks. A device does because others wait: for a
+/// collective, most likely.
+bool waits_for_others(WaitPlace place);
+
+/// Groups threads of one name by equal stacks. Only main threads count, where there are such.
+StackDiagnosis diagnose(const StackDumps& dumps);
+
+}  // namespace pipesim::models

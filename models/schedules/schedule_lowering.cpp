@@ -1,0 +1,317 @@
+#include "models/schedules/schedule_lowering.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "models/graph/action_set.hpp"
+
+namespace pipesim::models {
+namespace {
+
+constexpr std::size_t kStagesAhead = 3;
+
+bool gives_gradient(ActionKind kind) {
+  return kind == ActionKind::kInputGrad || kind == ActionKind::kBackward;
+}
+
+// What a forward or backward needs from another stage has come by message, or was done here.
+bool has_inputs(const Schedule& schedule, const Action& action, const ActionSet& done) {
+  const std::uint32_t stage = action.stage;
+  const std::uint32_t m = action.micro_batch;
+  const auto here = [&](std::uint32_t other) {
+    return schedule.rank_of_stage[other] == schedule.rank_of_stage[stage];
+  };
+  if (action.kind == ActionKind::kForward && !schedule.is_first(stage)) {
+    return done.has({ActionKind::kRecvForward, false, stage, m}) ||
+           (here(stage - 1) && done.has({ActionKind::kForward, false, stage - 1, m}));
+  }
+  if (gives_gradient(action.kind) && !schedule.is_last(stage)) {
+    return done.has({ActionKind::kRecvBackward, false, stage, m}) ||
+           (here(stage + 1) && done.has_gradient(stage + 1, m));
+  }
+  return true;
+}
+
+class SendRecv {
+ public:
+  explicit SendRecv(const Schedule& from) : from_(from), next_(from.ranks.size(), 0), done_(from) {
+    result_.stages = from.stages;
+    result_.pipelines = from.pipelines;
+    result_.micro_batches = from.micro_batches;
+    result_.rank_of_stage = from.rank_of_stage;
+    result_.ranks.resize(from.ranks.size());
+    result_.places.resize(from.places.size());
+    // Beside each forward or gradient there may be a send and a receive.
+    for (std::uint32_t rank = 0; rank < from.ranks.size(); ++rank) {
+      std::size_t count = 0;
+      for (const Action& action : from.ranks[rank]) {
+        if (action.none()) continue;
+        const bool message = action.kind == ActionKind::kForward || gives_gradient(action.kind);
+        count += message ? 3 : 1;
+      }
+      result_.ranks[rank].reserve(count);
+    }
+  }
+
+  std::optional<Schedule> run(Diagnostics& diagnostics) {
+    bool more = true;
+    while (more) {
+      more = false;
+      bool progress = false;
+      for (std::uint32_t rank = 0; rank < from_.ranks.size(); ++rank) {
+        if (next_[rank] == from_.ranks[rank].size()) continue;
+        more = true;
+        progress = step(rank) || progress;
+      }
+      if (more && !progress) {
+        complain(diagnostics);
+        return std::nullopt;
+      }
+    }
+    return std::move(result_);
+  }
+
+ private:
+  bool step(std::uint32_t rank) {
+    const Actions& actions = from_.ranks[rank];
+    const std::size_t begin = next_[rank];
+    const std::size_t end = slot_end(actions, begin);
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!has_inputs(from_, actions[i], done_)) return false;
+    }
+    next_[rank] = end;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (!actions[i].none()) add(rank, actions[i], from_.place(rank, i));
+    }
+    for (std::size_t i = begin; i < end; ++i) add_message(actions[i], from_.place(rank, i));
+    return true;
+  }
+
+  void add_message(const Action& action, Place place) {
+    const bool forward = action.kind == ActionKind::kForward;
+    if (!forward && !gives_gradient(action.kind)) return;
+    if (forward ? from_.is_last(action.stage) : from_.is_first(action.stage)) return;
+    const std::uint32_t other = forward ? action.stage + 1 : action.stage - 1;
+    const std::uint32_t from = from_.rank_of_stage[action.stage];
+    const std::uint32_t to = from_.rank_of_stage[other];
+    if (to == from) return;
+    const ActionKind send = forward ? ActionKind::kSendForward : ActionKind::kSendBackward;
+    const ActionKind recv = forward ? ActionKind::kRecvForward : ActionKind::kRecvBackward;
+    add(from, {send, false, action.stage, action.micro_batch}, place);
+    add(to, {recv, false, other, action.micro_batch}, place);
+  }
+
+  void add(std::uint32_t rank, const Action& action, Place place) {
+    if (has_micro_batch(action.kind)) done_.add(action);
+    result_.ranks[rank].push_back(action);
+    if (!result_.places.empty()) result_.places[rank].push_back(place);
+  }
+
+  void complain(Diagnostics& diagnostics) const {
+    for (std::uint32_t rank = 0; rank < from_.ranks.size(); ++rank) {
+      if (next_[rank] == from_.ranks[rank].size()) continue;
+      Diagnostic& error = diagnostics.error(
+          from_.place(rank, next_[rank]),
+          "this schedule cannot be done, with whatever messages: rank " + std::to_string(rank) +
+              " comes to '" + slot_text(from_.ranks[rank], next_[rank]) +
+              "', and what it needs is never computed");
+      for (std::uint32_t other = rank + 1; other < from_.ranks.size(); ++other) {
+        if (next_[other] == from_.ranks[other].size()) continue;
+        error.notes.push_back("rank " + std::to_string(other) + " stands at '" +
+                              slot_text(from_.ranks[other], next_[other]) + "'");
+        if (error.notes.size() == 8) break;
+      }
+      return;
+    }
+  }
+
+  const Schedule& from_;
+  std::vector<std::size_t> next_;
+  ActionSet done_;
+  Schedule result_;
+};
+
+// The stages that a rank works on next, at most `kStagesAhead`, each once. (Both stages of actions
+// that overlap count, so there may be one more.)
+std::vector<std::uint32_t> next_stages(const Actions& actions, std::size_t from) {
+  std::vector<std::uint32_t> stages;
+  for (std::size_t i = from; i < actions.size(); ++i) {
+    const bool same_slot = i > from && actions[i - 1].overlaps_next;
+    if (stages.size() >= kStagesAhead && !same_slot) break;
+    if (std::find(stages.begin(), stages.end(), actions[i].stage) == stages.end()) {
+      stages.push_back(actions[i].stage);
+    }
+  }
+  return stages;
+}
+
+class DryRun {
+ public:
+  explicit DryRun(const Schedule& schedule)
+      : schedule_(schedule), next_(schedule.ranks.size(), 0), done_(schedule) {}
+
+  std::optional<std::size_t> run() {
+    for (std::size_t steps = 0;; ++steps) {
+      bool more = false;
+      bool progress = false;
+      std::vector<std::uint32_t> idle;
+      for (std::uint32_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
+        if (next_[rank] == schedule_.ranks[rank].size()) continue;
+        more = true;
+        if (step(rank)) {
+          progress = true;
+        } else {
+          idle.push_back(rank);
+        }
+      }
+      if (!more) return steps;
+      if (!progress) return std::nullopt;
+      // What a later rank has just done may let an earlier one go on in the same step.
+      for (const std::uint32_t rank : idle) step(rank);
+    }
+  }
+
+ private:
+  bool step(std::uint32_t rank) {
+    const Action& action = schedule_.ranks[rank][next_[rank]];
+    if (!ready(action)) return false;
+    done_.add(action);
+    ++next_[rank];
+    return true;
+  }
+
+  bool ready(const Action& action) const {
+    const std::uint32_t stage = action.stage;
+    const std::uint32_t m = action.micro_batch;
+    switch (action.kind) {
+      case ActionKind::kSendForward:
+        return done_.has({ActionKind::kForward, false, stage, m});
+      case ActionKind::kSendBackward:
+        return done_.has_gradient(stage, m);
+      case ActionKind::kRecvForward:
+        return done_.has({ActionKind::kSendForward, false, stage - 1, m});
+      case ActionKind::kRecvBackward:
+        return done_.has({ActionKind::kSendBackward, false, stage + 1, m});
+      case ActionKind::kUnshard:
+      case ActionKind::kReshard:
+      case ActionKind::kReduceGrad:
+        return false;
+      default:
+        return !action.overlaps_next && has_inputs(schedule_, action, done_);
+    }
+  }
+
+  const Schedule& schedule_;
+  std::vector<std::size_t> next_;
+  ActionSet done_;
+};
+
+/// A row that is made anew, with the places of what it is made from.
+class NewRow {
+ public:
+  NewRow(const Schedule& from, std::uint32_t rank) : from_(from), rank_(rank) {}
+
+  Actions actions;
+  std::vector<Place> places;
+
+  /// In the place of action `i` of the old row.
+  void add(const Action& action, std::size_t i) {
+    actions.push_back(action);
+    if (!from_.places.empty()) places.push_back(from_.place(rank_, i));
+  }
+
+ private:
+  const Schedule& from_;
+  std::uint32_t rank_;
+};
+
+/// `schedule` without empty slots, and each row as `make` makes it of the old one.
+template <typename Make>
+Schedule with_new_rows(const Schedule& schedule, const Make& make) {
+  const Schedule from = without_empty(schedule);
+  Schedule result = from;
+  for (std::uint32_t rank = 0; rank < from.ranks.size(); ++rank) {
+    NewRow row(from, rank);
+    make(from.ranks[rank], row);
+    result.ranks[rank] = std::move(row.actions);
+    if (!from.places.empty()) result.places[rank] = std::move(row.places);
+  }
+  return result;
+}
+
+}  // namespace
+
+Schedule merge_backwards(const Schedule& schedule) {
+  return with_new_rows(schedule, [](const Actions& actions, NewRow& row) {
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      const Action& action = actions[i];
+      const bool pair = action.kind == ActionKind::kWeightGrad && !row.actions.empty() &&
+                        row.actions.back().kind == ActionKind::kInputGrad &&
+                        row.actions.back().stage == action.stage &&
+                        row.actions.back().micro_batch == action.micro_batch;
+      if (pair) {
+        row.actions.back().kind = ActionKind::kBackward;
+      } else {
+        row.add(action, i);
+      }
+    }
+  });
+}
+
+Schedule add_unshard_reshard(const Schedule& schedule) {
+  return with_new_rows(schedule, [](const Actions& actions, NewRow& row) {
+    std::set<std::uint32_t> active;
+    for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
+      const std::vector<std::uint32_t> next = next_stages(actions, i);
+      std::set<std::uint32_t> kept;
+      for (const std::uint32_t stage : active) {
+        if (std::find(next.begin(), next.end(), stage) != next.end()) {
+          kept.insert(stage);
+        } else {
+          row.add({ActionKind::kReshard, false, stage, 0}, i);
+        }
+      }
+      active = std::move(kept);
+      for (const std::uint32_t stage : next) {
+        if (active.insert(stage).second) row.add({ActionKind::kUnshard, false, stage, 0}, i);
+      }
+      for (std::size_t part = i; part < slot_end(actions, i); ++part) {
+        row.add(actions[part], part);
+      }
+    }
+    for (const std::uint32_t stage : active) {
+      row.add({ActionKind::kReshard, false, stage, 0}, actions.size() - 1);
+    }
+  });
+}
+
+Schedule add_reduce_grad(const Schedule& schedule) {
+  std::vector<std::uint32_t> done(schedule.stages, 0);
+  const auto is_last = [](ActionKind kind) {
+    return kind == ActionKind::kBackward || kind == ActionKind::kWeightGrad;
+  };
+  return with_new_rows(schedule, [&](const Actions& actions, NewRow& row) {
+    for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
+      const std::size_t end = slot_end(actions, i);
+      for (std::size_t part = i; part < end; ++part) row.add(actions[part], part);
+      for (std::size_t part = i; part < end; ++part) {
+        const std::uint32_t stage = actions[part].stage;
+        if (!is_last(actions[part].kind) || ++done[stage] != schedule.micro_batches) continue;
+        row.add({ActionKind::kReduceGrad, false, stage, 0}, part);
+      }
+    }
+  });
+}
+
+std::optional<Schedule> add_send_recv(const Schedule& schedule, Diagnostics& diagnostics) {
+  return SendRecv(schedule).run(diagnostics);
+}
+
+std::optional<std::size_t> dry_run_steps(const Schedule& schedule) {
+  const Schedule plain = without_empty(schedule);
+  return DryRun(plain).run();
+}
+
+}  // namespace pipesim::models

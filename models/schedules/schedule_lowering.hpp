@@ -1,0 +1,36 @@
+// From what ranks compute to what they also send and receive: the passes by which PyTorch lowers a
+// schedule (torch/distributed/pipelining: _add_unshard_reshard, _add_reduce_grad, _merge_bw,
+// _add_send_recv), and the dry run with which it looks for deadlocks (_simulate_comms_compute).
+#pragma once
+
+#include <cstddef>
+#include <optional>
+
+#include "models/graph/diagnostics.hpp"
+#include "models/graph/schedule.hpp"
+
+namespace pipesim::models {
+
+/// An input gradient directly before its weight gradient becomes one backward. Empty slots go.
+Schedule merge_backwards(const Schedule& schedule);
+
+/// Before each action the weights of the next three stages of its rank are there. Empty slots go.
+Schedule add_unshard_reshard(const Schedule& schedule);
+
+/// After the last backward of a stage its gradients are reduced. Empty slots go.
+Schedule add_reduce_grad(const Schedule& schedule);
+
+/// Adds sends and receives between stages on different ranks. In rounds, each rank in turn does its
+/// next action, if what that needs has been received or done by then; what it gives is sent at
+/// once, and the receive stands where the other rank is at that moment. So all sends and receives
+/// follow one order in which they can all be done, one after the other. Empty slots take part in
+/// rounds and go. Nothing, and an error, where no rank can do its next action. `schedule` is valid
+/// and has no messages.
+std::optional<Schedule> add_send_recv(const Schedule& schedule, Diagnostics& diagnostics);
+
+/// How many steps the dry run of PyTorch takes: per step each rank does one action, if it can.
+/// Sends never wait in it. Nothing where it comes to a halt, or meets what it cannot do: FSDP and
+/// overlap.
+std::optional<std::size_t> dry_run_steps(const Schedule& schedule);
+
+}  // namespace pipesim::models

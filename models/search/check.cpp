@@ -1,0 +1,156 @@
+#include "models/search/check.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/lowering/names.hpp"
+#include "sim/stepper.hpp"
+
+namespace pipesim::models {
+namespace {
+
+class Teller {
+ public:
+  Teller(const TaskGraph& graph, const Lowered& lowered)
+      : names_(graph, lowered),
+        plan_(lowered.plan),
+        stepper_(lowered.plan),
+        actors_(lowered.plan.threads.size()) {
+    for (const sim::ActorId id : sim::ids_of(plan_.actors)) {
+      actors_[plan_.actors[id].thread].push_back(id);
+    }
+  }
+
+  // False where the event cannot happen.
+  bool tell(const sim::Event& event, std::string& what) {
+    const auto& pending = stepper_.pending();
+    const auto found = std::find(pending.begin(), pending.end(), event);
+    if (found == pending.end()) return false;
+    const auto index = static_cast<std::size_t>(found - pending.begin());
+    if (event.kind != sim::EventKind::kThreadWakes) {
+      what = end_text(event);
+      stepper_.step(index);
+      return true;
+    }
+    const sim::ThreadId id{event.target};
+    const std::vector<std::uint32_t> before = launches(id);
+    stepper_.step(index);
+    what = thread_text(id, before);
+    return true;
+  }
+
+ private:
+  std::string act_text(sim::ActorId id, std::uint32_t k) const {
+    const ActName name = names_.act(id, k);
+    return "rank " + std::to_string(plan_.actors[id].rank.value) + ": " + name.op + "#" +
+           std::to_string(name.act);
+  }
+
+  std::string done_text(sim::ActorId id) const {
+    return act_text(id, stepper_.state().actors[id].done);
+  }
+
+  std::string call_text(sim::CallId id) const {
+    const sim::ActorId actor = plan_.calls[id].actor;
+    return done_text(actor) + ", call " + std::to_string(id.value - plan_.actors[actor].calls + 1) +
+           " of it";
+  }
+
+  std::string end_text(const sim::Event& event) const {
+    const sim::State& state = stepper_.state();
+    switch (event.kind) {
+      case sim::EventKind::kOpEnds: {
+        const sim::StreamId stream{event.target};
+        return done_text(state.streams[stream].items.front().actor()) + " ends";
+      }
+      case sim::EventKind::kCollectiveEnds: {
+        const sim::Collective& collective = plan_.collectives[sim::CollectiveId{event.target}];
+        return done_text(plan_.members[collective.members].actor) +
+               " ends, on all ranks of the collective";
+      }
+      case sim::EventKind::kRoundEnds: {
+        const sim::Communicator& of = plan_.communicators[sim::CommunicatorId{event.target}];
+        return call_text(state.in_round[of.ranks]) + " ends, on all ranks";
+      }
+      case sim::EventKind::kPairEnds:
+        return call_text(state.channels[sim::ChannelId{event.target}].sender) +
+               " ends, with its receive";
+      case sim::EventKind::kCallEnds:
+        return call_text(sim::CallId{event.target}) + " ends";
+      case sim::EventKind::kThreadWakes:
+        break;
+    }
+    return {};
+  }
+
+  std::vector<std::uint32_t> launches(sim::ThreadId id) const {
+    std::vector<std::uint32_t> counts;
+    for (const sim::ActorId actor : actors_[id]) {
+      counts.push_back(stepper_.state().actors[actor].launched);
+    }
+    return counts;
+  }
+
+  std::string thread_text(sim::ThreadId id, const std::vector<std::uint32_t>& before) const {
+    const sim::ThreadState& state = stepper_.state().threads[id];
+    for (std::size_t i = 0; i < before.size(); ++i) {
+      const sim::ActorId actor = actors_[id][i];
+      if (stepper_.state().actors[actor].launched == before[i]) continue;
+      const bool on_host = sim::on_host(plan_.actors[actor].role);
+      return act_text(actor, before[i]) + (on_host ? " is done" : " is launched");
+    }
+    if (state.mode == sim::ThreadMode::kBlocked) {
+      const std::uint32_t k = stepper_.state().actors[state.at].launched;
+      return act_text(state.at, k) + " is entered";
+    }
+    return "rank " + std::to_string(plan_.threads[id].rank.value) + ": thread " +
+           names_.thread(id) + " reads a message";
+  }
+
+  Names names_;
+  const sim::Plan& plan_;
+  sim::Stepper stepper_;
+  sim::IdVector<sim::ThreadId, std::vector<sim::ActorId>> actors_;  // of each thread
+};
+
+}  // namespace
+
+const Simulation* CheckReport::hanging() const {
+  if (hang) return &*hang;
+  return exploration.hang_found ? &usual : nullptr;
+}
+
+CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOptions& options) {
+  CheckReport report;
+  report.usual = std::move(usual);
+  const Lowered& lowered = report.usual.lowered;
+  report.exploration = sim::explore(lowered.plan, options, &report.usual.outcome);
+  if (report.exploration.hang.empty()) return report;
+  sim::RunOptions replay;
+  replay.stop = options.stop;
+  replay.order = &report.exploration.hang;
+  report.hang = simulate(graph, lowered, replay);
+  return report;
+}
+
+CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOptions& options,
+                  sim::RunProgress* progress) {
+  sim::RunOptions run;
+  run.stop = options.stop;
+  run.progress = progress;
+  return check(graph, simulate(graph, std::move(lowered), run), options);
+}
+
+std::vector<OrderStep> describe_order(const TaskGraph& graph, const Lowered& lowered,
+                                      const std::vector<sim::Event>& order) {
+  Teller teller(graph, lowered);
+  std::vector<OrderStep> steps;
+  for (const sim::Event& event : order) {
+    std::string what;
+    if (!teller.tell(event, what)) break;
+    steps.push_back({event, std::move(what)});
+  }
+  return steps;
+}
+
+}  // namespace pipesim::models

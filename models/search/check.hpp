@@ -1,0 +1,44 @@
+// The verdict over all orders, and what shows it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/explain/simulation.hpp"
+#include "models/graph/task_graph.hpp"
+#include "models/lowering/lowering.hpp"
+#include "sim/engine.hpp"
+#include "sim/interleavings/exploration.hpp"
+
+namespace pipesim::models {
+
+struct CheckReport {
+  sim::Exploration exploration;
+  Simulation usual;                // the run in the scenario's own times
+  std::optional<Simulation> hang;  // that of the order that hangs; none: `usual` does, or nothing
+
+  /// The run that hangs, if any was found.
+  const Simulation* hanging() const;
+};
+
+/// Whether the plan of `usual`, a run of `graph` in its own times, can hang in any order
+/// (docs/check.md).
+CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOptions& options);
+
+/// The same of `lowered`, made from `graph`, which is run first. `stop` of `options` ends that run
+/// too.
+CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOptions& options,
+                  sim::RunProgress* progress = nullptr);
+
+/// A step of an order: which event, and what it is for people ("rank 0: F0#1 ends").
+struct OrderStep {
+  sim::Event event;
+  std::string what;
+};
+
+/// What the events of `order` do, one after the other. It ends before an event that cannot happen.
+std::vector<OrderStep> describe_order(const TaskGraph& graph, const Lowered& lowered,
+                                      const std::vector<sim::Event>& order);
+
+}  // namespace pipesim::models

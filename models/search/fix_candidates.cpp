@@ -1,0 +1,306 @@
+#include "models/search/fix_candidates.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/graph/graph_edit.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using Kind = Change::Kind;
+
+constexpr std::int64_t kMostDoublings = 1 << 12;    // of a size
+constexpr std::int64_t kMostNumberFactor = 1 << 6;  // of a parameter
+constexpr std::int64_t kMostOrderSlots = 4;
+
+class Candidates {
+ public:
+  Candidates(const TaskGraph& graph, const Lowered& lowered, const Explanation& explanation)
+      : graph_(graph), lowered_(lowered), explanation_(explanation) {}
+
+  std::vector<Candidate> run();
+
+ private:
+  void add(Change change, std::int64_t most = 0, bool doubling = false);
+  std::uint32_t template_of(const WaitParty& party) const;
+  const ActorTemplate* actor_of(const WaitParty& party) const;
+  void add_streams(std::uint32_t index);
+  void add_stream(const ActorTemplate& actor, std::uint32_t stream);
+  void add_slots(const Wait& wait);
+  void add_creation();
+  void add_batch(const WaitParty& first, const WaitParty& second);
+  void add_eager(const ActorTemplate& step, std::uint32_t rank);
+  void add_room();
+  void add_launch_queue();
+  void add_orders();
+  void add_order(std::uint32_t first, std::uint32_t second);
+  void add_after(std::uint32_t first, std::uint32_t second);
+  std::string stream_name(std::uint32_t stream) const {
+    return stream == kNoIndex ? std::string() : graph_.streams[stream].name;
+  }
+
+  const TaskGraph& graph_;
+  const Lowered& lowered_;
+  const Explanation& explanation_;
+  std::vector<Candidate> result_;
+};
+
+void Candidates::add(Change change, std::int64_t most, bool doubling) {
+  const bool known = std::any_of(result_.begin(), result_.end(),
+                                 [&](const Candidate& c) { return c.change == change; });
+  if (!known) result_.push_back({std::move(change), most, doubling});
+}
+
+std::uint32_t Candidates::template_of(const WaitParty& party) const {
+  return party.kind == sim::WaitNodeKind::kAct ? lowered_.actor_template[party.act.actor]
+                                               : kNoIndex;
+}
+
+const ActorTemplate* Candidates::actor_of(const WaitParty& party) const {
+  const std::uint32_t index = template_of(party);
+  return index == kNoIndex ? nullptr : &graph_.actors[index];
+}
+
+void Candidates::add_stream(const ActorTemplate& actor, std::uint32_t stream) {
+  if (stream == actor.stream) return;
+  Change change;
+  change.kind = Kind::kStream;
+  change.what = actor.name;
+  change.from = stream_name(actor.stream);
+  change.to = stream_name(stream);
+  add(std::move(change));
+}
+
+// What stands in the way of others, or stands behind them, may run where those run that it feeds or
+// that feed it, or on a stream of its own.
+void Candidates::add_streams(std::uint32_t index) {
+  if (index == kNoIndex) return;
+  const ActorTemplate& actor = graph_.actors[index];
+  if (actor.step || actor.stream == kNoIndex) return;
+  for (const std::uint32_t stream : streams_fed_by(graph_, index)) {
+    if (stream != kNoIndex) add_stream(actor, stream);
+  }
+  for (const ReadTemplate& read : actor.reads) {
+    const std::uint32_t stream = graph_.actors[read.actor].stream;
+    if (stream != kNoIndex) add_stream(actor, stream);
+  }
+  add_stream(actor, kNoIndex);
+}
+
+void Candidates::add_slots(const Wait& wait) {
+  const ActorTemplate* actor = actor_of(wait.from);
+  if (actor == nullptr || actor->step) return;
+  for (const RegisterTemplate& reg : actor->registers) {
+    if (reg.name != wait.reg) continue;
+    Change change;
+    change.kind = Kind::kSlots;
+    change.what = actor->name;
+    change.part = reg.name;
+    change.before = reg.slots.value(wait.from.rank).value_or(1);
+    change.number = change.before + 1;
+    // More slots than a register is ever filled help no more than as many.
+    const std::int64_t acts = lowered_.plan.actors[wait.from.act.actor].acts;
+    if (acts > change.before) add(std::move(change), acts);
+  }
+}
+
+void Candidates::add_creation() {
+  Change change;
+  change.kind = Kind::kCreation;
+  add(std::move(change));
+}
+
+// The one call of a step that is a message.
+const CallTemplate* message_of(const ActorTemplate* actor) {
+  if (actor == nullptr || !actor->step || actor->step->calls.size() != 1) return nullptr;
+  const CallTemplate& call = actor->step->calls.front();
+  return call.kind == sim::CallKind::kSend || call.kind == sim::CallKind::kReceive ? &call
+                                                                                   : nullptr;
+}
+
+void Candidates::add_batch(const WaitParty& first, const WaitParty& second) {
+  const ActorTemplate* before = actor_of(first);
+  const ActorTemplate* behind = actor_of(second);
+  if (before == behind || message_of(before) == nullptr || message_of(behind) == nullptr) return;
+  Change change;
+  change.kind = Kind::kBatch;
+  change.what = before->name;
+  change.place = before->place;
+  change.second = behind->place;
+  change.second_name = behind->name;
+  add(std::move(change));
+}
+
+void Candidates::add_eager(const ActorTemplate& step, std::uint32_t rank) {
+  const CallTemplate* call = message_of(&step);
+  if (call == nullptr || call->communicator == kNoIndex) return;
+  const CommunicatorTemplate& communicator = graph_.communicators[call->communicator];
+  const std::int64_t bytes = call->bytes.value(rank).value_or(0);
+  if (!communicator.eager_bytes || *communicator.eager_bytes >= bytes) return;
+  Change change;
+  change.kind = Kind::kEager;
+  change.what = communicator.name;
+  change.before = *communicator.eager_bytes;
+  change.number = bytes;
+  add(std::move(change));
+}
+
+void Candidates::add_room() {
+  const auto add_limit = [&](Kind kind, const Expr& limit) {
+    const std::int64_t before = limit.value(0).value_or(0);
+    if (before == 0) return;
+    Change change;
+    change.kind = kind;
+    change.before = before;
+    change.number = before + 1;
+    add(std::move(change), before + static_cast<std::int64_t>(graph_.streams.size()));
+  };
+  add_limit(Kind::kResident, graph_.device.resident);
+  add_limit(Kind::kHardwareQueues, graph_.device.hardware_queues);
+}
+
+void Candidates::add_launch_queue() {
+  Change change;
+  change.kind = Kind::kLaunchQueue;
+  change.before = graph_.launch_queue.value(0).value_or(1);
+  change.number = change.before + 1;
+  std::int64_t acts = 0;  // of the rank with most: more are never pending
+  for (const RankReport& rank : explanation_.ranks) {
+    std::int64_t all = 0;
+    for (const ActorCounts& counts : rank.actors) all += counts.expected;
+    acts = std::max(acts, all);
+  }
+  if (acts > change.before) add(std::move(change), acts);
+}
+
+void Candidates::add_order(std::uint32_t first, std::uint32_t second) {
+  const ActorTemplate& before = graph_.actors[first];
+  const ActorTemplate& behind = graph_.actors[second];
+  std::vector<std::uint32_t> common;
+  for (const std::uint32_t rank : behind.on) {
+    if (before.on.contains(rank)) common.push_back(rank);
+  }
+  if (common.empty()) return;
+  Change change;
+  change.kind = Kind::kOrder;
+  change.what = behind.name;
+  change.part = before.name;
+  change.number = 1;
+  if (common.size() < behind.on.size()) change.on = RankSet(std::move(common));
+  add(std::move(change), kMostOrderSlots);
+}
+
+void Candidates::add_after(std::uint32_t first, std::uint32_t second) {
+  const ActorTemplate& before = graph_.actors[first];
+  const ActorTemplate& behind = graph_.actors[second];
+  const bool calls = before.step->role == sim::Role::kCalls &&
+                     behind.step->role == sim::Role::kCalls && before.stream != behind.stream &&
+                     before.stream != kNoIndex;
+  if (!calls) return;
+  Change change;
+  change.kind = Kind::kAfter;
+  change.what = behind.name;
+  change.part = stream_name(before.stream);
+  change.place = behind.place;
+  add(std::move(change));
+}
+
+// One order of two collectives of the cycle on all ranks: each of the two orders for actors; in
+// programs that of the host.
+void Candidates::add_orders() {
+  std::vector<std::uint32_t> collectives;
+  for (const Wait& wait : explanation_.cycle) {
+    const std::uint32_t index = template_of(wait.from);
+    if (index == kNoIndex) continue;
+    const ActorTemplate& actor = graph_.actors[index];
+    const bool is_collective =
+        actor.collective || (actor.step && actor.step->role == sim::Role::kCalls);
+    const bool known =
+        std::find(collectives.begin(), collectives.end(), index) != collectives.end();
+    if (is_collective && !known) collectives.push_back(index);
+  }
+  std::sort(collectives.begin(), collectives.end());
+  for (std::size_t i = 0; i < collectives.size(); ++i) {
+    for (std::size_t j = i + 1; j < collectives.size(); ++j) {
+      const bool step = graph_.actors[collectives[i]].step.has_value();
+      if (step != graph_.actors[collectives[j]].step.has_value()) continue;
+      if (step) {
+        add_after(collectives[i], collectives[j]);
+      } else {
+        add_order(collectives[i], collectives[j]);
+        add_order(collectives[j], collectives[i]);
+      }
+    }
+  }
+}
+
+std::vector<Candidate> Candidates::run() {
+  for (const Wait& wait : explanation_.cycle) {
+    switch (wait.kind) {
+      case sim::WaitKind::kStreamOrder:
+      case sim::WaitKind::kHostWait:
+        add_streams(template_of(wait.from));
+        add_streams(template_of(wait.to));
+        add_batch(wait.to, wait.from);
+        break;
+      case sim::WaitKind::kCreditData:
+      case sim::WaitKind::kCreditControl:
+        add_slots(wait);
+        break;
+      case sim::WaitKind::kCommunicatorCreation:
+        add_creation();
+        break;
+      case sim::WaitKind::kLaunchQueue:
+        add_launch_queue();
+        break;
+      case sim::WaitKind::kDeviceRoom:
+        add_room();
+        break;
+      case sim::WaitKind::kPeerOfMessage:
+        if (const ActorTemplate* step = actor_of(wait.from)) add_eager(*step, wait.from.rank);
+        break;
+      default:
+        break;
+    }
+  }
+  add_orders();
+  return std::move(result_);
+}
+
+}  // namespace
+
+std::vector<Candidate> switch_candidates(const std::vector<Switch>& switches) {
+  std::vector<Candidate> result;
+  for (const Switch& given : switches) {
+    Change change;
+    change.what = given.name;
+    change.from = given.value;
+    for (const std::string& other : given.others) {
+      change.to = other;
+      result.push_back({change});
+    }
+    if (!given.number) continue;
+    change.to.clear();
+    change.before = *given.number;
+    // 1 of what may be 0 is a switch, too.
+    if (*given.number == 1 && given.at_least == 0) {
+      change.to = "0";
+      result.push_back({change});
+      change.to.clear();
+    }
+    const std::int64_t start = std::max<std::int64_t>(*given.number, 1);
+    if (start > std::int64_t{1} << 40) continue;
+    change.number = given.bytes ? start * 2 : *given.number + 1;
+    const std::int64_t times = given.bytes ? kMostDoublings : kMostNumberFactor;
+    result.push_back({change, start * times, given.bytes});
+  }
+  return result;
+}
+
+std::vector<Candidate> graph_candidates(const TaskGraph& graph, const Lowered& lowered,
+                                        const Explanation& explanation) {
+  return Candidates(graph, lowered, explanation).run();
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,621 @@
+#include "models/search/reduce.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+#include <map>
+#include <set>
+
+#include "models/explain/simulation.hpp"
+#include "models/graph/graph_edit.hpp"
+#include "models/graph/keep_ranks.hpp"
+
+namespace pipesim::models {
+namespace {
+
+// Without blocks that are empty, or that are done once by all ranks that there are.
+void flatten_blocks(std::vector<ProgramStep>& steps, const std::set<std::uint32_t>& ranks) {
+  std::vector<ProgramStep> flat;
+  for (ProgramStep& step : steps) {
+    flatten_blocks(step.block, ranks);
+    const bool by_all =
+        !step.on || std::includes(step.on->begin(), step.on->end(), ranks.begin(), ranks.end());
+    const bool is_once = step.actor == kNoIndex && step.times == 1 && by_all;
+    if (is_once) {
+      for (const std::uint32_t actor : step.list) flat.emplace_back().actor = actor;
+      std::move(step.block.begin(), step.block.end(), std::back_inserter(flat));
+    } else if (step.actor != kNoIndex || !step.list.empty() || !step.block.empty()) {
+      flat.push_back(std::move(step));
+    }
+  }
+  steps = std::move(flat);
+}
+
+// Those that do something, and those that others expect.
+std::set<std::uint32_t> ranks_of(const TaskGraph& graph) {
+  std::set<std::uint32_t> ranks;
+  for (const ActorTemplate& actor : graph.actors) ranks.insert(actor.on.begin(), actor.on.end());
+  for (const Group& group : graph.groups) {
+    for (const auto& list : group.lists) ranks.insert(list.begin(), list.end());
+  }
+  return ranks;
+}
+
+JobSize size_of(const TaskGraph& graph, const Lowered& lowered) {
+  return {ranks_of(graph).size(), graph.actors.size(), lowered.plan.act_count};
+}
+
+// Numbers of acts, and with `rooms` of what has room for them.
+template <typename Visit>
+void for_each_count(TaskGraph& graph, bool rooms, const Visit& visit) {
+  for (ActorTemplate& actor : graph.actors) {
+    if (actor.acts) visit(*actor.acts);
+    visit(actor.times);
+    for (RegisterTemplate& reg : actor.registers) {
+      visit(reg.drain_every);
+      if (rooms) visit(reg.slots);
+    }
+  }
+  if (!rooms) return;
+  visit(graph.launch_queue);
+  for (StreamTemplate& stream : graph.streams) visit(stream.launch_queue);
+}
+
+template <typename Visit>
+void for_each_loop(std::vector<ProgramStep>& steps, const Visit& visit) {
+  for (ProgramStep& step : steps) {
+    visit(step.times);
+    for_each_loop(step.block, visit);
+  }
+}
+
+template <typename Visit>
+void for_each_loop(TaskGraph& graph, const Visit& visit) {
+  for (HostThread& thread : graph.threads) for_each_loop(thread.program, visit);
+}
+
+// Those of more than one act.
+std::set<std::int64_t> counts_in(TaskGraph graph) {
+  std::set<std::int64_t> counts;
+  const auto add = [&](std::int64_t count) {
+    if (count > 1) counts.insert(count);
+  };
+  for_each_count(graph, false, [&](const Expr& expr) {
+    if (expr.is_constant()) add(expr.value(0).value_or(0));
+  });
+  for_each_loop(graph, [&](std::int64_t times) { add(times); });
+  return counts;
+}
+
+// Everything that is `count`, is `other`.
+void replace_count(TaskGraph& graph, std::int64_t count, std::int64_t other, bool rooms) {
+  for_each_count(graph, rooms, [&](Expr& expr) {
+    if (expr.is_constant() && expr.value(0) == count) expr = Expr::constant(other);
+  });
+  for_each_loop(graph, [&](std::int64_t& times) {
+    if (times == count) times = other;
+  });
+  if (graph.micro_batches == count) graph.micro_batches = other;
+}
+
+// Calls take the time then that they say.
+void drop_cluster(TaskGraph& graph) {
+  graph.cluster.reset();
+  for (ActorTemplate& actor : graph.actors) {
+    if (actor.collective) actor.collective->timed = false;
+    if (!actor.step) continue;
+    for (CallTemplate& call : actor.step->calls) call.timed = false;
+  }
+}
+
+// Which of `n` parts have to stay: parts are dropped, half of them first, then ever smaller runs of
+// neighbours, those at the end first, as long as `attempt` (true for each part that stays) allows.
+template <typename Attempt>
+void drop_parts(std::size_t n, Attempt attempt) {
+  std::vector<bool> keep(n, true);
+  // One pass over what is left, `run` parts at a time. True if any went.
+  const auto pass = [&](std::size_t run) {
+    bool dropped = false;
+    for (std::size_t end = n; end > 0;) {
+      std::vector<bool> less = keep;
+      std::size_t count = 0;
+      while (end > 0 && count < run) {
+        --end;
+        if (less[end]) ++count;
+        less[end] = false;
+      }
+      if (count == 0 || !attempt(less)) continue;
+      keep = std::move(less);
+      dropped = true;
+    }
+    return dropped;
+  };
+  for (std::size_t run = (n + 1) / 2; run > 1; run = (run + 1) / 2) pass(run);
+  while (n > 0 && pass(1)) {
+  }
+}
+
+// The smallest of [least, value] that `attempt` allows, where all above it are allowed too; `value`
+// is. Attempts come with falling numbers, but for those that fail.
+template <typename Attempt>
+std::int64_t smallest(std::int64_t least, std::int64_t value, Attempt attempt) {
+  if (value <= least || attempt(least)) return std::min(least, value);
+  std::int64_t too_small = least;
+  while (value - too_small > 1) {
+    const std::int64_t middle = too_small + (value - too_small) / 2;
+    (attempt(middle) ? value : too_small) = middle;
+  }
+  return value;
+}
+
+class Reducer {
+ public:
+  Reducer(const GraphOf& graph_of, const ReduceOptions& options)
+      : graph_of_(graph_of), options_(options) {}
+
+  // Runs the job as it is. False, with an error, where there is nothing to do.
+  bool begin(TaskGraph graph, Diagnostics& diagnostics);
+  void shrink_parameters(const std::vector<Switch>& parameters);
+  void shrink_graph();
+  // Leaves the job as its file reads.
+  bool finish(const ReadBack& read_back, Diagnostics& diagnostics);
+  Reduction take() { return std::move(result_); }
+
+ private:
+  struct Run {
+    JobSize size;
+    HangShape shape;
+    Explanation explanation;
+  };
+
+  static constexpr std::uint64_t kAnyActs = std::numeric_limits<std::uint64_t>::max();
+
+  bool may_go_on();
+  Run run(const TaskGraph& graph, Lowered lowered);
+  std::optional<Run> run_alike(const TaskGraph& graph, std::uint64_t most_acts = kAnyActs);
+  bool accept(TaskGraph candidate, std::uint64_t most_acts = kAnyActs);
+  bool try_value(const std::string& name, std::int64_t value);
+
+  template <typename TakeOut>
+  void drop(std::size_t n, TakeOut take_out);
+  template <typename Parts, typename TakeOut>
+  void drop_each(const Parts& parts, TakeOut take_out);
+  void drop_ranks();
+  void drop_actors();
+  void drop_threads_and_streams();
+  void drop_messages();
+  void bypass_actors();
+  void drop_reads();
+  void drop_registers();
+  void shrink_counts();
+  void drop_rules();
+  void drop_faults();
+  void drop_times();
+  void drop_unused();
+
+  const GraphOf& graph_of_;
+  const ReduceOptions& options_;
+  std::uint64_t acts_run_ = 0;
+  bool finishing_ = false;  // what was reached is run to its end, interrupted or not
+  Reduction result_;
+};
+
+bool Reducer::may_go_on() {
+  if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
+    result_.stopped = true;
+  }
+  if (acts_run_ > options_.most_acts) result_.out_of_budget = true;
+  return !result_.stopped && !result_.out_of_budget;
+}
+
+Reducer::Run Reducer::run(const TaskGraph& graph, Lowered lowered) {
+  sim::RunOptions options;
+  if (!finishing_) options.stop = options_.stop;
+  acts_run_ += lowered.plan.act_count;
+  ++result_.runs;
+  const Simulation simulation = simulate(graph, std::move(lowered), options);
+  return Run{size_of(graph, simulation.lowered),
+             hang_shape(graph, simulation.lowered, simulation.explanation), simulation.explanation};
+}
+
+// How it ends, if that is the same hang. With more acts than `most_acts` it is not even run.
+std::optional<Reducer::Run> Reducer::run_alike(const TaskGraph& graph, std::uint64_t most_acts) {
+  Diagnostics unheard;
+  auto lowered = lower(graph, unheard);
+  if (!lowered || lowered->plan.act_count > most_acts) return std::nullopt;
+  Run found = run(graph, std::move(*lowered));
+  if (!(found.shape == result_.shape)) return std::nullopt;
+  return found;
+}
+
+bool Reducer::accept(TaskGraph candidate, std::uint64_t most_acts) {
+  if (!may_go_on()) return false;
+  std::optional<Run> run = run_alike(candidate, most_acts);
+  if (!run) return false;
+  result_.graph = std::move(candidate);
+  result_.after = run->size;
+  result_.explanation = std::move(run->explanation);
+  return true;
+}
+
+bool Reducer::begin(TaskGraph graph, Diagnostics& diagnostics) {
+  auto lowered = lower(graph, diagnostics);
+  if (!lowered) return false;
+  Run run = this->run(graph, std::move(*lowered));
+  if (!run.shape.hangs()) {
+    // An interrupted first run is no hang either; who asked for it knows.
+    if (options_.stop == nullptr || !options_.stop->load()) {
+      diagnostics.error({}, "this does not hang: there is nothing to reduce");
+    }
+    return false;
+  }
+  result_.before = result_.after = run.size;
+  result_.shape = std::move(run.shape);
+  result_.explanation = std::move(run.explanation);
+  result_.graph = std::move(graph);
+  return true;
+}
+
+// A smaller value counts if there is less to do with it.
+bool Reducer::try_value(const std::string& name, std::int64_t value) {
+  if (!may_go_on()) return false;
+  ParameterValues values = result_.parameters;
+  const auto known = std::find_if(values.begin(), values.end(),
+                                  [&](const auto& given) { return given.first == name; });
+  if (known != values.end()) {
+    known->second = std::to_string(value);
+  } else {
+    values.emplace_back(name, std::to_string(value));
+  }
+  auto graph = graph_of_(values);
+  if (!graph) return false;
+  if (result_.after.acts == 0 || !accept(std::move(*graph), result_.after.acts - 1)) return false;
+  result_.parameters = std::move(values);
+  return true;
+}
+
+void Reducer::shrink_parameters(const std::vector<Switch>& parameters) {
+  std::map<std::string, std::int64_t> values;
+  for (const Switch& it : parameters) {
+    if (it.number && !it.bytes) values[it.name] = *it.number;
+  }
+  for (bool again = true; again;) {
+    again = false;
+    for (const Switch& it : parameters) {
+      if (!it.number || it.bytes) continue;
+      std::int64_t& value = values[it.name];
+      const std::int64_t least = it.at_least.value_or(0);
+      const std::int64_t found =
+          smallest(least, value, [&](std::int64_t other) { return try_value(it.name, other); });
+      again = again || found < value;
+      value = found;
+    }
+  }
+}
+
+// Tries to do without some of `n` parts: `take_out(graph, keep)` leaves those that stay.
+template <typename TakeOut>
+void Reducer::drop(std::size_t n, TakeOut take_out) {
+  const TaskGraph base = result_.graph;
+  drop_parts(n, [&](const std::vector<bool>& keep) {
+    if (!may_go_on()) return false;
+    TaskGraph candidate = base;
+    take_out(candidate, keep);
+    return accept(std::move(candidate));
+  });
+}
+
+// The same with each of `parts`: `take_out(graph, part)` takes one out.
+template <typename Parts, typename TakeOut>
+void Reducer::drop_each(const Parts& parts, TakeOut take_out) {
+  drop(parts.size(), [&](TaskGraph& graph, const std::vector<bool>& keep) {
+    for (std::size_t i = parts.size(); i-- > 0;) {
+      if (!keep[i]) take_out(graph, parts[i]);
+    }
+  });
+}
+
+void Reducer::drop_ranks() {
+  const std::set<std::uint32_t> ranks = ranks_of(result_.graph);
+  const std::vector<std::uint32_t> all(ranks.begin(), ranks.end());
+  drop(all.size(), [&](TaskGraph& graph, const std::vector<bool>& keep) {
+    std::vector<std::uint32_t> kept;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      if (keep[i]) kept.push_back(all[i]);
+    }
+    keep_ranks(graph, RankSet(std::move(kept)));
+  });
+}
+
+void Reducer::drop_actors() {
+  // What stands before a step because of that step goes with it.
+  std::vector<std::vector<std::uint32_t>> parts(1);
+  for (std::uint32_t i = 0; i < result_.graph.actors.size(); ++i) {
+    parts.back().push_back(i);
+    const ActorTemplate& actor = result_.graph.actors[i];
+    if (!actor.step || !actor.step->implied) parts.emplace_back();
+  }
+  if (parts.back().empty()) parts.pop_back();
+  drop(parts.size(), [&](TaskGraph& graph, const std::vector<bool>& keep) {
+    std::vector<bool> stays(graph.actors.size(), true);
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      for (const std::uint32_t actor : parts[i]) stays[actor] = keep[i];
+    }
+    keep_actors(graph, stays);
+  });
+}
+
+// All that one thread launches, one stream does, or one communicator or event is for.
+void Reducer::drop_threads_and_streams() {
+  using Uses = bool (*)(const ActorTemplate&, std::uint32_t);
+  const auto drop_users = [&](std::size_t count, Uses uses) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      TaskGraph candidate = result_.graph;
+      std::vector<bool> keep;
+      for (const ActorTemplate& actor : candidate.actors) keep.push_back(!uses(actor, i));
+      if (std::find(keep.begin(), keep.end(), false) == keep.end()) continue;
+      keep_actors(candidate, keep);
+      accept(std::move(candidate));
+    }
+  };
+  drop_users(result_.graph.threads.size(),
+             [](const ActorTemplate& actor, std::uint32_t i) { return actor.thread == i; });
+  drop_users(result_.graph.streams.size(),
+             [](const ActorTemplate& actor, std::uint32_t i) { return actor.stream == i; });
+  drop_users(result_.graph.communicators.size(), [](const ActorTemplate& actor, std::uint32_t i) {
+    return actor.step && std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
+                                     [i](const CallTemplate& c) { return c.communicator == i; });
+  });
+  drop_users(result_.graph.events.size(), [](const ActorTemplate& actor, std::uint32_t i) {
+    return actor.step && actor.step->event == i;
+  });
+  drop_users(result_.graph.locks.size(), [](const ActorTemplate& actor, std::uint32_t i) {
+    return actor.step && actor.step->lock == i;
+  });
+}
+
+// A send and its receive go together or not at all.
+void Reducer::drop_messages() {
+  constexpr std::size_t kMostPairs = 2000;
+  const auto is_call = [](const ActorTemplate& actor, const char* operation) {
+    return actor.step && actor.step->calls.size() == 1 &&
+           actor.step->calls.front().operation == operation;
+  };
+  std::size_t tried = 0;
+  for (std::uint32_t send = 0; send < result_.graph.actors.size(); ++send) {
+    if (!is_call(result_.graph.actors[send], "send")) continue;
+    for (std::uint32_t recv = 0; recv < result_.graph.actors.size(); ++recv) {
+      if (!is_call(result_.graph.actors[recv], "recv")) continue;
+      const CallTemplate& from = result_.graph.actors[send].step->calls.front();
+      const CallTemplate& to = result_.graph.actors[recv].step->calls.front();
+      if (from.communicator != to.communicator || ++tried > kMostPairs) continue;
+      TaskGraph candidate = result_.graph;
+      std::vector<bool> keep(candidate.actors.size(), true);
+      keep[send] = keep[recv] = false;
+      keep_actors(candidate, keep);
+      if (!accept(std::move(candidate))) continue;
+      --send;  // another one stands here now
+      break;
+    }
+  }
+}
+
+void Reducer::drop_reads() {
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> parts;
+  for (std::uint32_t i = 0; i < result_.graph.actors.size(); ++i) {
+    const ActorTemplate& actor = result_.graph.actors[i];
+    for (std::uint32_t read = 0; read < actor.reads.size(); ++read) parts.emplace_back(i, read);
+  }
+  drop_each(parts, [](TaskGraph& graph, const auto& part) {
+    auto& reads = graph.actors[part.first].reads;
+    reads.erase(reads.begin() + part.second);
+  });
+}
+
+// What one actor hands on to others these take from where it has it.
+void Reducer::bypass_actors() {
+  std::vector<std::uint32_t> parts;
+  for (std::uint32_t i = 0; i < result_.graph.actors.size(); ++i) {
+    const ActorTemplate& actor = result_.graph.actors[i];
+    if (!actor.step && !actor.reads.empty()) parts.push_back(i);
+  }
+  drop_each(parts, [](TaskGraph& graph, std::uint32_t index) {
+    const ReadTemplate source = graph.actors[index].reads.front();
+    for_each_read_of(graph, index, [&](std::uint32_t reader, ReadTemplate& read) {
+      // Of two ways to another rank only one can be told.
+      const bool both_far =
+          (source.rank || source.group != kNoIndex) && (read.rank || read.group != kNoIndex);
+      if (reader == index || both_far) return;
+      if (!read.rank && read.group == kNoIndex) {
+        read.rank = source.rank;
+        read.group = source.group;
+      }
+      read.actor = source.actor;
+      read.reg = source.reg;
+      read.needs.reset();
+    });
+    std::vector<bool> keep(graph.actors.size(), true);
+    keep[index] = false;
+    keep_actors(graph, keep);
+  });
+}
+
+void Reducer::drop_registers() {
+  TaskGraph candidate = result_.graph;
+  drop_registers_without_readers(candidate);
+  if (candidate != result_.graph) accept(std::move(candidate));
+}
+
+// Numbers of acts: those that are equal are taken to be so for one reason, as that of
+// micro-batches.
+void Reducer::shrink_counts() {
+  for (bool again = true; again && may_go_on();) {
+    again = false;
+    const TaskGraph base = result_.graph;
+    const std::set<std::int64_t> counts = counts_in(base);
+    const auto try_count = [&](std::int64_t count, std::int64_t other, bool rooms) {
+      TaskGraph candidate = base;
+      replace_count(candidate, count, other, rooms);
+      return accept(std::move(candidate));
+    };
+    for (auto count = counts.rbegin(); count != counts.rend() && !again; ++count) {
+      for (const bool rooms : {false, true}) {
+        if (again) break;
+        again = smallest(1, *count, [&](std::int64_t other) {
+                  return try_count(*count, other, rooms);
+                }) < *count;
+      }
+    }
+  }
+}
+
+// What holds for the whole job.
+void Reducer::drop_rules() {
+  const auto attempt = [&](const auto& change) {
+    TaskGraph candidate = result_.graph;
+    change(candidate);
+    if (candidate != result_.graph) accept(std::move(candidate));
+  };
+  const TaskGraph plain;
+  attempt([&](TaskGraph& graph) { graph.guards = plain.guards; });
+  attempt(drop_cluster);
+  attempt([&](TaskGraph& graph) { graph.device = plain.device; });
+  attempt([&](TaskGraph& graph) { graph.creation = plain.creation; });
+  attempt([&](TaskGraph& graph) { graph.launch_queue = plain.launch_queue; });
+  attempt([&](TaskGraph& graph) {
+    graph.memory.reset();
+    for (ActorTemplate& actor : graph.actors) {
+      for (RegisterTemplate& reg : actor.registers) reg.bytes.reset();
+    }
+  });
+  attempt([&](TaskGraph& graph) {
+    for (ActorTemplate& actor : graph.actors) {
+      for (RegisterTemplate& reg : actor.registers) reg.carries.clear();
+      for (ReadTemplate& read : actor.reads) read.needs.reset();
+    }
+  });
+}
+
+void Reducer::drop_faults() {
+  const auto drop_all = [&](auto member) {
+    std::vector<std::size_t> parts((result_.graph.faults.*member).size());
+    for (std::size_t i = 0; i < parts.size(); ++i) parts[i] = i;
+    drop_each(parts, [member](TaskGraph& graph, std::size_t part) {
+      auto& items = graph.faults.*member;
+      items.erase(items.begin() + static_cast<std::ptrdiff_t>(part));
+    });
+  };
+  drop_all(&Faults::ranks);
+  drop_all(&Faults::links);
+  drop_all(&Faults::ports);
+  drop_all(&Faults::denied);
+}
+
+// Durations, without which it hangs as well.
+void Reducer::drop_times() {
+  std::vector<std::uint32_t> timed;
+  const Expr none;
+  for (std::uint32_t i = 0; i < result_.graph.actors.size(); ++i) {
+    const ActorTemplate& actor = result_.graph.actors[i];
+    const bool has_times =
+        actor.takes != none || actor.launch_overhead != none ||
+        (actor.step && std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
+                                   [&](const CallTemplate& call) { return call.takes != none; }));
+    if (has_times) timed.push_back(i);
+  }
+  drop_each(timed, [](TaskGraph& graph, std::uint32_t index) {
+    ActorTemplate& actor = graph.actors[index];
+    actor.takes = Expr();
+    actor.launch_overhead = Expr();
+    if (!actor.step) return;
+    for (CallTemplate& call : actor.step->calls) call.takes = Expr();
+  });
+}
+
+// What nothing refers to any more.
+void Reducer::drop_unused() {
+  TaskGraph candidate = result_.graph;
+  const std::set<std::uint32_t> ranks = ranks_of(candidate);
+  for (HostThread& thread : candidate.threads) flatten_blocks(thread.program, ranks);
+  std::vector<bool> used;
+  const auto mark = [&used](std::uint32_t index) {
+    if (index < used.size()) used[index] = true;
+  };
+  used.assign(candidate.communicators.size(), false);
+  for_each_communicator_used(candidate, mark);
+  keep_communicators(candidate, used);
+  used.assign(candidate.groups.size(), false);
+  for_each_group_used(candidate, mark);
+  keep_groups(candidate, used);
+  used.assign(candidate.events.size(), false);
+  for_each_event_used(candidate, mark);
+  keep_events(candidate, used);
+  used.assign(candidate.phases.size(), false);
+  for_each_phase_used(candidate, mark);
+  keep_phases(candidate, used);
+  drop_unused_streams(candidate);
+  drop_unused_threads(candidate);
+  if (candidate != result_.graph) accept(std::move(candidate));
+}
+
+void Reducer::shrink_graph() {
+  // A schedule is the programs that do it.
+  TaskGraph plain = without_places(result_.graph);
+  plain.pipeline.reset();
+  if (!accept(std::move(plain))) return;
+  // What is gone makes others superfluous.
+  for (JobSize size; size != result_.after && may_go_on();) {
+    size = result_.after;
+    drop_unused();
+    drop_ranks();
+    drop_threads_and_streams();
+    drop_actors();
+    bypass_actors();
+    drop_messages();
+    shrink_counts();
+    drop_reads();
+    drop_registers();
+    drop_rules();
+    drop_faults();
+    drop_times();
+  }
+  drop_unused();
+}
+
+bool Reducer::finish(const ReadBack& read_back, Diagnostics& diagnostics) {
+  finishing_ = true;
+  const std::set<std::uint32_t> ranks = ranks_of(result_.graph);
+  const RankSet kept(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
+  std::vector<TaskGraph> forms;
+  if (auto renumbered = renumbered_ranks(result_.graph, kept)) {
+    forms.push_back(std::move(*renumbered));
+  }
+  forms.push_back(result_.graph);
+  for (const TaskGraph& form : forms) {
+    auto read = read_back(form);
+    if (!read) continue;
+    std::optional<Run> run = run_alike(*read);
+    if (!run) continue;
+    result_.graph = std::move(*read);
+    result_.after = run->size;
+    result_.explanation = std::move(run->explanation);
+    return true;
+  }
+  diagnostics.error({}, "this cannot be written as a scenario that hangs in the same way");
+  return false;
+}
+
+}  // namespace
+
+std::optional<Reduction> reduce(TaskGraph graph, const std::vector<Switch>& parameters,
+                                const GraphOf& graph_of, const ReadBack& read_back,
+                                const ReduceOptions& options, Diagnostics& diagnostics) {
+  Reducer reducer(graph_of, options);
+  if (!reducer.begin(std::move(graph), diagnostics)) return std::nullopt;
+  reducer.shrink_parameters(parameters);
+  reducer.shrink_graph();
+  if (!reducer.finish(read_back, diagnostics)) return std::nullopt;
+  return reducer.take();
+}
+
+}  // namespace pipesim::models

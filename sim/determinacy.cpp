@@ -1,0 +1,110 @@
+#include "sim/determinacy.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace pipesim::sim {
+namespace {
+
+/// Notes for each thing which thread uses it; two are too many.
+template <typename IdType>
+class Users {
+ public:
+  explicit Users(std::size_t count) : thread_(count) {}
+
+  bool add(IdType id, ThreadId thread) {
+    if (!thread_[id].valid()) thread_[id] = thread;
+    return thread_[id] == thread;
+  }
+  ThreadId of(IdType id) const { return thread_[id]; }
+
+ private:
+  IdVector<IdType, ThreadId> thread_;
+};
+
+// Which thread launches onto a stream and onto a device, and which sets off a signal.
+struct UsersOfPlan {
+  explicit UsersOfPlan(const Plan& plan)
+      : streams(plan.streams.size()),
+        devices(plan.devices.size()),
+        signals(plan.signals.size()),
+        readers(plan.threads.size()) {}
+
+  Users<StreamId> streams;
+  Users<DeviceId> devices;
+  Users<SignalId> signals;
+  IdVector<ThreadId, ActorId> readers;  // the actor for which a thread reads messages
+};
+
+bool keeps_order(const Device& device) {
+  return device.hardware_queues > 0 || device.implicit_order;
+}
+
+const char* obstacle_of_use(const Plan& plan, ActorId id, UsersOfPlan& users) {
+  const Actor& actor = plan.actors[id];
+  // Messages that are all for one actor are read to the same end in any order.
+  if (plan.threads[actor.thread].order == ThreadOrder::kArrival && actor.acts > 0) {
+    ActorId& reader = users.readers[actor.thread];
+    if (reader.valid()) return "a thread takes up its work by arrival";
+    reader = id;
+  }
+  if (actor.role == Role::kLock) return "threads wait for a lock";
+  if (actor.stream.valid()) {
+    if (!users.streams.add(actor.stream, actor.thread)) return "two threads use one stream";
+    const DeviceId device = plan.streams[actor.stream].device;
+    if (device.valid() && keeps_order(plan.devices[device]) &&
+        !users.devices.add(device, actor.thread)) {
+      return "two threads use a device with hardware queues or an implicit launch order";
+    }
+  }
+  const bool fires = actor.role == Role::kRecord || actor.role == Role::kSet;
+  if (fires && !users.signals.add(actor.signal, actor.thread)) return "two threads set one event";
+  return nullptr;
+}
+
+const char* obstacle_of_wait(const Plan& plan, const Actor& actor, const UsersOfPlan& users) {
+  const auto is_of_another = [&](StreamId stream) {
+    const ThreadId user = users.streams.of(stream);
+    return user.valid() && user != actor.thread;
+  };
+  const bool waits = actor.role == Role::kWait || actor.role == Role::kAwait;
+  if (waits && plan.signals[actor.signal].recorded() &&
+      users.signals.of(actor.signal) != actor.thread) {
+    return "a thread waits for what another records";
+  }
+  bool of_another = actor.behind.valid() && is_of_another(actor.behind);
+  for (std::uint32_t i = actor.streams; i < actor.streams_end; ++i) {
+    of_another = of_another || is_of_another(plan.synchronized[i]);
+  }
+  return of_another ? "a thread waits for the stream of another" : nullptr;
+}
+
+}  // namespace
+
+const char* timing_obstacle(const Plan& plan) {
+  if (plan.faulty) return "there are faults or timers";
+  // Streams that wait for each other there take the slots as they come.
+  if (std::any_of(plan.devices.begin(), plan.devices.end(),
+                  [](const Device& device) { return device.may_lack_slots(); })) {
+    return "a device has fewer slots than streams";
+  }
+  for (const Communicator& communicator : plan.communicators) {
+    if (communicator.at_first_use && communicator.waits_for_device) {
+      return "creation of a communicator waits for devices";
+    }
+  }
+  // The acknowledgement goes behind whatever has been launched when the slot comes back.
+  for (const Edge& edge : plan.edges) {
+    if (edge.in_place.valid() && !edge.ack_at_launch) return "an output reuses memory in place";
+  }
+  UsersOfPlan users(plan);
+  for (const ActorId id : ids_of(plan.actors)) {
+    if (const char* obstacle = obstacle_of_use(plan, id, users)) return obstacle;
+  }
+  for (const Actor& actor : plan.actors) {
+    if (const char* obstacle = obstacle_of_wait(plan, actor, users)) return obstacle;
+  }
+  return nullptr;
+}
+
+}  // namespace pipesim::sim

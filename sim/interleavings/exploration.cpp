@@ -1,0 +1,276 @@
+#include "sim/interleavings/exploration.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "sim/determinacy.hpp"
+#include "sim/engine.hpp"
+#include "sim/interleavings/potential_cycles.hpp"
+#include "sim/interleavings/state_key.hpp"
+#include "sim/interleavings/stubborn_set.hpp"
+#include "sim/splitmix.hpp"
+#include "sim/stepper.hpp"
+
+namespace pipesim::sim {
+namespace {
+
+// Steps after which progress is told.
+constexpr std::uint64_t kLookInterval = 1 << 12;
+
+class Random {
+ public:
+  explicit Random(std::uint64_t seed) : state_(seed) {}
+
+  std::uint64_t next() {
+    const std::uint64_t number = splitmix(state_);
+    state_ += kSplitmixStep;
+    return number;
+  }
+
+ private:
+  std::uint64_t state_;
+};
+
+class Explorer {
+ public:
+  Explorer(const Plan& plan, const ExploreOptions& options)
+      : plan_(plan), options_(options), stepper_(plan), sets_(plan) {}
+
+  Exploration run();
+
+ private:
+  // A state with several ways on.
+  struct Fork {
+    Moment moment;
+    std::vector<std::uint32_t> ways;  // in Moment::pending
+    std::size_t next = 0;
+    std::size_t depth = 0;  // steps that led there
+  };
+
+  void walk(std::uint64_t seed);
+  void follow_all();
+  bool advance();
+  bool choose();
+  bool fork();
+  bool turn_back();
+  void step(std::uint32_t way);
+  void note_end();
+  bool out_of_budget();
+
+  const Plan& plan_;
+  const ExploreOptions& options_;
+  Stepper stepper_;
+  StubbornSets sets_;
+  StateKeys seen_;
+  std::vector<Fork> forks_;  // kept for their memory: the first fork_count_ are in use
+  std::size_t fork_count_ = 0;
+  std::vector<std::uint32_t> ways_;
+  std::vector<Event> order_;
+  bool over_budget_ = false;
+  std::size_t known_at_ = std::numeric_limits<std::size_t>::max();  // forks, when the answer was
+  Exploration result_;
+};
+
+Exploration Explorer::run() {
+  // A second at most.
+  constexpr std::uint64_t kMostCircleSteps = 2'000'000;
+  if (options_.reduce && options_.look_for_circles &&
+      wait_circles(plan_, sets_.precedence(), kMostCircleSteps) == WaitCircles::kNone) {
+    result_.method = Method::kNoCircle;
+    result_.answer = Answer::kProved;
+    return std::move(result_);
+  }
+  Moment begin;
+  stepper_.save(begin);
+  for (std::uint32_t seed = 0; seed < options_.walks && !out_of_budget(); ++seed) {
+    walk(seed);
+    stepper_.restore(begin);
+    order_.clear();
+  }
+  follow_all();
+  result_.states = seen_.size();
+  const bool all = !over_budget_ && !result_.stopped;
+  result_.method = all ? Method::kExploration : Method::kSearch;
+  if (!result_.hang_found) {
+    result_.answer = all ? Answer::kProved : Answer::kUndecided;
+  } else {
+    result_.answer =
+        all && !result_.completion_found ? Answer::kHangCertain : Answer::kHangPossible;
+  }
+  return std::move(result_);
+}
+
+void Explorer::step(std::uint32_t way) {
+  order_.push_back(stepper_.pending()[way]);
+  stepper_.step(way);
+  ++result_.steps;
+}
+
+void Explorer::note_end() {
+  ++result_.orders;
+  result_.longest = std::max<std::uint64_t>(result_.longest, order_.size());
+  if (stepper_.acts_done() == plan_.act_count && !stepper_.mismatched()) {
+    result_.completion_found = true;
+    return;
+  }
+  if (!result_.hang_found || order_.size() < result_.hang.size()) result_.hang = order_;
+  result_.hang_found = true;
+}
+
+bool Explorer::out_of_budget() {
+  // Some hang and some do not: that is the answer, and now it can but be shown by a shorter order.
+  constexpr std::size_t kForksToShorten = 1000;
+  const bool known = result_.hang_found && result_.completion_found;
+  if (known && known_at_ > seen_.size()) known_at_ = seen_.size();
+  const std::uint64_t most =
+      known ? std::min<std::uint64_t>(options_.max_states, known_at_ + kForksToShorten)
+            : options_.max_states;
+  if (seen_.size() >= most || result_.steps >= options_.max_steps) {
+    over_budget_ = true;
+  }
+  if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
+    result_.stopped = true;
+  }
+  if (result_.steps % kLookInterval == 0 && options_.progress != nullptr) {
+    options_.progress->states.store(seen_.size(), std::memory_order_relaxed);
+    options_.progress->steps.store(result_.steps, std::memory_order_relaxed);
+  }
+  return over_budget_ || result_.stopped;
+}
+
+// One order by priorities that are drawn at random and, at a few random points, lowered: hangs that
+// need few acts to be late are found by that much more often than by drawing each event. (S.
+// Burckhardt, P. Kothari, M. Musuvathi, S. Nagarakatte: "A randomized scheduler with probabilistic
+// guarantees of finding bugs", 2010.) A priority is that of a stream, a thread or a communicator.
+void Explorer::walk(std::uint64_t seed) {
+  Random random(seed);
+  const std::uint64_t salt = random.next();
+  std::uint64_t lowered = 0;
+  std::vector<std::pair<Event, std::uint64_t>> late;
+  const auto priority = [&](const Event& event) {
+    for (const auto& [other, value] : late) {
+      if (other == event) return value;
+    }
+    return splitmix(salt ^ (static_cast<std::uint64_t>(event.kind) << 40 | event.target)) |
+           1u << 16;
+  };
+  const std::uint64_t between = 1 + random.next() % (2 * plan_.act_count + 1);
+  std::uint64_t next_change = 1 + random.next() % between;
+  for (std::uint64_t steps = 0; !stepper_.pending().empty() && !out_of_budget(); ++steps) {
+    std::uint32_t best = 0;
+    std::uint64_t highest = 0;
+    for (std::uint32_t i = 0; i < stepper_.pending().size(); ++i) {
+      const std::uint64_t value = priority(stepper_.pending()[i]);
+      if (value >= highest) {
+        highest = value;
+        best = i;
+      }
+    }
+    if (steps == next_change && late.size() < 8) {
+      late.emplace_back(stepper_.pending()[best], 8 - ++lowered);
+      next_change += 1 + random.next() % between;
+      continue;
+    }
+    step(best);
+  }
+  if (stepper_.pending().empty()) note_end();
+}
+
+void Explorer::follow_all() {
+  for (;;) {
+    if (out_of_budget()) return;
+    const bool new_fork = advance();
+    if (!new_fork && !turn_back()) return;
+    Fork& fork = forks_[fork_count_ - 1];
+    if (!new_fork) {
+      stepper_.restore(fork.moment);
+      order_.resize(fork.depth);
+    }
+    step(fork.ways[fork.next++]);
+  }
+}
+
+// On to the next state that has several ways on and was not seen before. False where there is none.
+bool Explorer::advance() {
+  while (!stepper_.pending().empty()) {
+    if (!choose()) return fork();
+    step(ways_.front());
+    if (out_of_budget()) return false;
+  }
+  note_end();
+  return false;
+}
+
+// True if there is but one way on.
+bool Explorer::choose() {
+  if (stepper_.pending().size() == 1) {
+    ways_.assign(1, 0);
+    return true;
+  }
+  if (options_.reduce) {
+    sets_.choose(stepper_.state(), stepper_.pending(), ways_);
+  } else {
+    ways_.resize(stepper_.pending().size());
+    std::iota(ways_.begin(), ways_.end(), 0u);
+  }
+  return ways_.size() == 1;
+}
+
+bool Explorer::fork() {
+  const StateKey key =
+      state_key(plan_, stepper_.state(), stepper_.pending(), stepper_.mismatched());
+  if (!seen_.insert(key)) return false;
+  if (forks_.size() == fork_count_) forks_.emplace_back();
+  Fork& fork = forks_[fork_count_++];
+  stepper_.save(fork.moment);
+  fork.ways = ways_;
+  fork.next = 0;
+  fork.depth = order_.size();
+  return true;
+}
+
+// To the last fork that has a way left.
+bool Explorer::turn_back() {
+  while (fork_count_ > 0 && forks_[fork_count_ - 1].next == forks_[fork_count_ - 1].ways.size()) {
+    --fork_count_;
+  }
+  return fork_count_ > 0;
+}
+
+// What the run in the plan's own times says of all orders.
+Exploration judge(const Outcome& usual, const char* timing) {
+  Exploration result;
+  result.timing = timing;
+  result.orders = 1;
+  result.steps = usual.events;
+  result.stopped = usual.end == RunEnd::kInterrupted;
+  if (usual.end == RunEnd::kInterrupted || usual.end == RunEnd::kTimeLimit) return result;
+  result.completion_found = usual.completed();
+  result.hang_found = !result.completion_found;
+  if (timing == nullptr) {
+    result.method = Method::kOneRun;
+    result.answer = result.hang_found ? Answer::kHangCertain : Answer::kProved;
+  } else if (result.hang_found) {
+    result.answer = Answer::kHangPossible;
+  }
+  return result;
+}
+
+}  // namespace
+
+Exploration explore(const Plan& plan, const ExploreOptions& options, const Outcome* usual) {
+  const char* const timing = options.reduce ? timing_obstacle(plan) : "not asked";
+  if (timing == nullptr || plan.faulty) {
+    if (usual != nullptr) return judge(*usual, timing);
+    RunOptions run_options;
+    run_options.stop = options.stop;
+    return judge(run(plan, run_options), timing);
+  }
+  Exploration result = Explorer(plan, options).run();
+  result.timing = timing;
+  return result;
+}
+
+}  // namespace pipesim::sim

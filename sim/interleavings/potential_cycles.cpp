@@ -1,0 +1,430 @@
+#include "sim/interleavings/potential_cycles.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+namespace pipesim::sim {
+namespace {
+
+bool limits_starts(const Device& device) {
+  return device.hardware_queues > 0 || device.implicit_order || device.may_lack_slots();
+}
+
+bool waits_for_devices(const Communicator& communicator) {
+  return communicator.at_first_use && communicator.waits_for_device;
+}
+
+bool is_plain(const Plan& plan, const Actor& actor) {
+  return actor.role == Role::kOp && !actor.blocking && !actor.input.waits &&
+         !actor.waits_for_streams() && plan.threads[actor.thread].order == ThreadOrder::kArrival;
+}
+
+// All its members come, and as often as each other.
+bool is_whole(const Plan& plan, const Collective& collective) {
+  const auto begin = plan.members.begin() + collective.members;
+  const auto end = plan.members.begin() + collective.members_end;
+  return std::all_of(begin, end, [&](const Member& member) {
+    return member.actor.valid() && begin->actor.valid() &&
+           plan.actors[member.actor].acts == plan.actors[begin->actor].acts;
+  });
+}
+
+bool has_full_queues(const Plan& plan) {
+  IdVector<StreamId, std::uint64_t> acts(plan.streams.size(), 0);
+  for (const Actor& actor : plan.actors) acts[actor.stream] += actor.acts;
+  const auto ids = ids_of(plan.streams);
+  return std::any_of(ids.begin(), ids.end(),
+                     [&](StreamId id) { return acts[id] > plan.streams[id].launch_queue; });
+}
+
+// Whether all waits of the plan are of the kinds that we know.
+bool knows_waits(const Plan& plan) {
+  if (plan.faulty || !plan.locks.empty() || !plan.calls.empty() || !plan.signals.empty()) {
+    return false;
+  }
+  const auto none = [](const auto& items, auto is) {
+    return std::none_of(items.begin(), items.end(), is);
+  };
+  return none(plan.devices, limits_starts) && none(plan.communicators, waits_for_devices) &&
+         none(plan.edges, [](const Edge& edge) { return edge.in_place.valid(); }) &&
+         none(plan.actors, [&](const Actor& actor) { return !is_plain(plan, actor); }) &&
+         none(plan.collectives, [&](const Collective& of) { return !is_whole(plan, of); }) &&
+         !has_full_queues(plan);
+}
+
+constexpr std::uint32_t kWays = 5;
+
+// How an act can wait in a state in which nothing can happen any more.
+enum class Way : std::uint8_t {
+  kNext,      // it is the next of its actor, and not launched
+  kAbsent,    // likewise, and its rank has not arrived at the creation of its communicator
+  kCreating,  // its thread is blocked in it, creating a communicator
+  kBehind,    // it stands in its stream behind another
+  kMeeting,   // it has started and waits for its peers
+};
+
+class Search {
+ public:
+  using Node = Precedence::Node;
+
+  Search(const Plan& plan, const Precedence& precedence, std::uint64_t max_steps)
+      : plan_(plan), precedence_(precedence), left_(max_steps) {
+    lay_out();
+  }
+
+  WaitCircles run();
+
+ private:
+  struct Act {
+    ActorId actor;
+    std::uint32_t k = 0;
+  };
+  // A way in which an act waits, and what must be so then.
+  struct Wait {
+    Act act;
+    Way way = Way::kNext;
+    std::vector<Node> happened;  // in any case
+    std::vector<Node> missing;   // has not happened
+    bool entered = false;        // all that its launch needs has happened
+    std::vector<std::uint32_t> next;
+  };
+
+  void lay_out();
+  void add(Act act, Way way);
+  std::uint32_t index(Act act, Way way) const {
+    return (first_[act.actor.value] + act.k) * kWays + static_cast<std::uint32_t>(way);
+  }
+  CommunicatorId communicator_of(ActorId collective) const {
+    return plan_.collectives[plan_.actors[collective].collective].communicator;
+  }
+  void add_edges(Wait& wait);
+  void add_edge(Wait& wait, Act act, Way way);
+  void add_not_launched(Wait& wait, Act act);
+  void add_absent_ranks(Wait& wait);
+  void add_heads(Wait& wait);
+  void add_missing_messages(Wait& wait);
+  void add_peers(Wait& wait);
+  bool fits(const Wait& a, const Wait& b) const { return half_fits(a, b) && half_fits(b, a); }
+  bool half_fits(const Wait& a, const Wait& b) const;
+  bool fits_path(std::uint32_t node) const;
+  class Components;
+  void find_components();
+  bool circle_from(std::uint32_t start);
+
+  const Plan& plan_;
+  const Precedence& precedence_;
+  std::uint64_t left_;
+  std::vector<std::uint32_t> first_;  // of each actor: the number of its act 0
+  std::vector<Wait> waits_;           // one of each act and way, of which some cannot be
+  std::vector<std::uint8_t> possible_;
+  IdVector<StreamId, std::vector<Act>> meetings_;   // the acts of collectives on a stream
+  IdVector<ThreadId, std::vector<Act>> creations_;  // the acts that may create, on a thread
+  std::vector<std::uint32_t> component_;
+  std::vector<std::uint8_t> in_circle_;  // of each node: its component has a circle
+  std::vector<std::uint32_t> path_;
+  std::vector<std::uint8_t> on_path_;
+};
+
+void Search::lay_out() {
+  meetings_ = IdVector<StreamId, std::vector<Act>>(plan_.streams.size());
+  creations_ = IdVector<ThreadId, std::vector<Act>>(plan_.threads.size());
+  std::uint32_t acts = 0;
+  for (const ActorId id : ids_of(plan_.actors)) {
+    const Actor& actor = plan_.actors[id];
+    first_.push_back(acts);
+    acts += actor.acts;
+    if (!actor.collective.valid()) continue;
+    for (std::uint32_t k = 0; k < actor.acts; ++k) meetings_[actor.stream].push_back({id, k});
+    const Collective& collective = plan_.collectives[actor.collective];
+    if (actor.acts > 0 && plan_.communicators[collective.communicator].at_first_use) {
+      creations_[actor.thread].push_back({id, 0});
+    }
+  }
+  waits_.resize(std::size_t{acts} * kWays);
+  possible_.assign(waits_.size(), 0);
+  for (const ActorId id : ids_of(plan_.actors)) {
+    const Actor& actor = plan_.actors[id];
+    for (std::uint32_t k = 0; k < actor.acts; ++k) {
+      add({id, k}, Way::kNext);
+      add({id, k}, Way::kBehind);
+      if (actor.collective.valid()) add({id, k}, Way::kMeeting);
+    }
+  }
+  for (const std::vector<Act>& creations : creations_) {
+    for (const Act& act : creations) {
+      add(act, Way::kCreating);
+      add(act, Way::kAbsent);
+    }
+  }
+  for (std::uint32_t i = 0; i < waits_.size(); ++i) {
+    if (possible_[i] != 0) add_edges(waits_[i]);
+  }
+}
+
+void Search::add(Act act, Way way) {
+  const Node launch = precedence_.node(act.actor, act.k, Phase::kLaunch);
+  const Node end = precedence_.node(act.actor, act.k, Phase::kEnd);
+  Wait& wait = waits_[index(act, way)];
+  wait.act = act;
+  wait.way = way;
+  possible_[index(act, way)] = 1;
+  if (way == Way::kNext || way == Way::kAbsent || way == Way::kCreating) {
+    wait.missing.push_back(launch);
+    if (act.k > 0) {
+      wait.happened.push_back(precedence_.node(act.actor, act.k - 1, Phase::kLaunch));
+    }
+    wait.entered = way == Way::kCreating;
+    return;
+  }
+  wait.happened.push_back(launch);
+  wait.missing.push_back(end);
+  if (way != Way::kMeeting) return;
+  // What certainly stood before it is done.
+  const StreamId stream = plan_.actors[act.actor].stream;
+  for (const ActorId id : ids_of(plan_.actors)) {
+    if (plan_.actors[id].stream != stream) continue;
+    for (std::uint32_t k = plan_.actors[id].acts; k > 0; --k) {
+      if (!precedence_.before(precedence_.node(id, k - 1, Phase::kLaunch), launch)) continue;
+      wait.happened.push_back(precedence_.node(id, k - 1, Phase::kEnd));
+      break;
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Who can wait for whom
+
+void Search::add_edge(Wait& wait, Act act, Way way) {
+  const std::uint32_t to = index(act, way);
+  if (possible_[to] != 0 && fits(wait, waits_[to])) wait.next.push_back(to);
+}
+
+// It or an act before it is the next of its actor; whatever its thread does instead is in the edges
+// of that.
+void Search::add_not_launched(Wait& wait, Act act) {
+  for (std::uint32_t k = 0; k <= act.k; ++k) add_edge(wait, {act.actor, k}, Way::kNext);
+}
+
+void Search::add_edges(Wait& wait) {
+  const Actor& actor = plan_.actors[wait.act.actor];
+  switch (wait.way) {
+    case Way::kNext:
+      for (const Act& creation : creations_[actor.thread]) {
+        add_edge(wait, creation, Way::kCreating);
+      }
+      return add_missing_messages(wait);
+    case Way::kAbsent:
+      for (const Act& creation : creations_[actor.thread]) {
+        if (communicator_of(creation.actor) == communicator_of(wait.act.actor)) continue;
+        add_edge(wait, creation, Way::kCreating);
+      }
+      return add_missing_messages(wait);
+    case Way::kCreating:
+      return add_absent_ranks(wait);
+    case Way::kBehind:
+      return add_heads(wait);
+    case Way::kMeeting:
+      return add_peers(wait);
+  }
+}
+
+// None of the actors of a rank that is missing has arrived: the first of them will do.
+void Search::add_absent_ranks(Wait& wait) {
+  const RankId rank = plan_.actors[wait.act.actor].rank;
+  const Communicator& communicator = plan_.communicators[communicator_of(wait.act.actor)];
+  RankId last = rank;
+  for (std::uint32_t i = communicator.users; i < communicator.users_end; ++i) {
+    const ActorId user = plan_.communicator_users[i];
+    const Actor& actor = plan_.actors[user];
+    if (actor.rank == rank || actor.rank == last || actor.acts == 0) continue;
+    last = actor.rank;
+    add_edge(wait, {user, 0}, Way::kAbsent);
+  }
+}
+
+void Search::add_heads(Wait& wait) {
+  const Act& act = wait.act;
+  const Node launch = precedence_.node(act.actor, act.k, Phase::kLaunch);
+  for (const Act& head : meetings_[plan_.actors[act.actor].stream]) {
+    if (head.actor == act.actor && head.k >= act.k) continue;
+    const Node of_head = precedence_.node(head.actor, head.k, Phase::kLaunch);
+    if (!precedence_.before(launch, of_head)) add_edge(wait, head, Way::kMeeting);
+  }
+}
+
+void Search::add_missing_messages(Wait& wait) {
+  for_each_sender(plan_, wait.act.actor, wait.act.k,
+                  [&](ActorId sender, std::uint64_t act, Phase phase) {
+                    if (act >= plan_.actors[sender].acts) return;
+                    const Act of{sender, static_cast<std::uint32_t>(act)};
+                    add_not_launched(wait, of);
+                    if (phase == Phase::kLaunch) return;
+                    add_edge(wait, of, Way::kBehind);
+                    add_edge(wait, of, Way::kMeeting);
+                  });
+}
+
+void Search::add_peers(Wait& wait) {
+  const Collective& collective = plan_.collectives[plan_.actors[wait.act.actor].collective];
+  for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
+    const ActorId member = plan_.members[i].actor;
+    if (member == wait.act.actor) continue;
+    add_not_launched(wait, {member, wait.act.k});
+    add_edge(wait, {member, wait.act.k}, Way::kBehind);
+  }
+}
+
+// What `a` says has happened does not need what `b` says has not; and a stream has one head, a
+// thread is blocked in one act.
+bool Search::half_fits(const Wait& a, const Wait& b) const {
+  for (const Node missing : b.missing) {
+    for (const Node happened : a.happened) {
+      if (happened == missing || precedence_.before(missing, happened)) return false;
+    }
+    const Node launch = precedence_.node(a.act.actor, a.act.k, Phase::kLaunch);
+    if (a.entered && precedence_.before(missing, launch)) return false;
+  }
+  const Actor& actor = plan_.actors[a.act.actor];
+  const Actor& other = plan_.actors[b.act.actor];
+  const bool same_act = a.act.actor == b.act.actor && a.act.k == b.act.k;
+  if (a.way == Way::kMeeting && b.way == Way::kMeeting && actor.stream == other.stream) {
+    return same_act;
+  }
+  if (a.way == Way::kCreating && b.way == Way::kCreating && actor.thread == other.thread) {
+    return same_act;
+  }
+  return true;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Circles
+
+// Strong components, after R. Tarjan ("Depth-first search and linear graph algorithms", 1972), with
+// a stack of our own: waits can be chained as long as the plan.
+class Search::Components {
+ public:
+  explicit Components(Search& search)
+      : search_(search), number_(search.waits_.size(), kNone), low_(search.waits_.size(), 0) {}
+
+  void visit(std::uint32_t root) {
+    if (number_[root] != kNone) return;
+    enter(root);
+    while (!calls_.empty()) {
+      const std::uint32_t node = calls_.back().node;
+      const std::vector<std::uint32_t>& next = search_.waits_[node].next;
+      if (calls_.back().edge == next.size()) {
+        leave(node);
+        continue;
+      }
+      const std::uint32_t to = next[calls_.back().edge++];
+      if (number_[to] == kNone) {
+        enter(to);
+      } else if (search_.component_[to] == kNone) {
+        low_[node] = std::min(low_[node], number_[to]);
+      }
+    }
+  }
+
+  static constexpr std::uint32_t kNone = 0xffffffff;
+
+ private:
+  struct Call {
+    std::uint32_t node = 0;
+    std::size_t edge = 0;
+  };
+
+  void enter(std::uint32_t node) {
+    number_[node] = low_[node] = numbers_++;
+    stack_.push_back(node);
+    calls_.push_back({node, 0});
+  }
+
+  void leave(std::uint32_t node) {
+    calls_.pop_back();
+    if (!calls_.empty()) {
+      std::uint32_t& low = low_[calls_.back().node];
+      low = std::min(low, low_[node]);
+    }
+    if (low_[node] != number_[node]) return;
+    const std::vector<std::uint32_t>& next = search_.waits_[node].next;
+    const bool itself = std::find(next.begin(), next.end(), node) != next.end();
+    const bool has_circle = itself || stack_.back() != node;
+    std::uint32_t member = kNone;
+    do {
+      member = stack_.back();
+      stack_.pop_back();
+      search_.component_[member] = components_;
+      search_.in_circle_[member] = has_circle ? 1 : 0;
+    } while (member != node);
+    ++components_;
+  }
+
+  Search& search_;
+  std::vector<std::uint32_t> number_;
+  std::vector<std::uint32_t> low_;
+  std::vector<std::uint32_t> stack_;
+  std::vector<Call> calls_;
+  std::uint32_t numbers_ = 0;
+  std::uint32_t components_ = 0;
+};
+
+void Search::find_components() {
+  component_.assign(waits_.size(), Components::kNone);
+  in_circle_.assign(waits_.size(), 0);
+  Components components(*this);
+  for (std::uint32_t root = 0; root < waits_.size(); ++root) {
+    if (possible_[root] != 0) components.visit(root);
+  }
+}
+
+bool Search::fits_path(std::uint32_t node) const {
+  return std::all_of(path_.begin(), path_.end(),
+                     [&](std::uint32_t other) { return fits(waits_[node], waits_[other]); });
+}
+
+// Whether there is a circle of waits that fit each other, of which `start` is the first. Also true
+// where the budget is used up.
+bool Search::circle_from(std::uint32_t start) {
+  std::vector<std::uint32_t> edges{0};
+  path_.assign(1, start);
+  on_path_.assign(waits_.size(), 0);
+  on_path_[start] = 1;
+  while (!path_.empty()) {
+    if (left_ == 0) return true;
+    --left_;
+    const std::uint32_t node = path_.back();
+    if (edges.back() == waits_[node].next.size()) {
+      on_path_[node] = 0;
+      path_.pop_back();
+      edges.pop_back();
+      continue;
+    }
+    const std::uint32_t to = waits_[node].next[edges.back()++];
+    if (to == start) return true;
+    if (to < start || component_[to] != component_[start] || on_path_[to] != 0) continue;
+    if (!fits_path(to)) continue;
+    path_.push_back(to);
+    edges.push_back(0);
+    on_path_[to] = 1;
+  }
+  return false;
+}
+
+WaitCircles Search::run() {
+  find_components();
+  for (std::uint32_t start = 0; start < waits_.size(); ++start) {
+    if (in_circle_[start] != 0 && circle_from(start)) return WaitCircles::kPossible;
+  }
+  return WaitCircles::kNone;
+}
+
+}  // namespace
+
+WaitCircles wait_circles(const Plan& plan, const Precedence& precedence, std::uint64_t max_steps) {
+  if (!knows_waits(plan) || !precedence.known()) return WaitCircles::kUnknown;
+  return Search(plan, precedence, max_steps).run();
+}
+
+}  // namespace pipesim::sim

@@ -1,0 +1,544 @@
+#include "sim/interleavings/stubborn_set.hpp"
+
+#include <algorithm>
+
+namespace pipesim::sim {
+namespace {
+
+// A row of bits for each node: 32 MiB.
+constexpr std::uint32_t kMostNodes = 1 << 14;
+
+// How many acts are looked at to find what another needs.
+constexpr std::uint32_t kDeepest = 64;
+
+}  // namespace
+
+StubbornSets::StubbornSets(const Plan& plan)
+    : plan_(plan),
+      precedence_(plan, kMostNodes),
+      takers_(plan.threads.size()),
+      may_block_(plan.actors.size(), 0),
+      sends_at_launch_(plan.actors.size(), 0),
+      used_at_launch_(plan.actors.size()),
+      used_at_end_(plan.actors.size()) {
+  for (const ActorId id : ids_of(plan.actors)) {
+    const Actor& actor = plan.actors[id];
+    if (actor.acts == 0) continue;
+    if (plan.threads[actor.thread].order == ThreadOrder::kArrival) {
+      takers_[actor.thread].push_back(id);
+    }
+  }
+  for (std::vector<ActorId>& takers : takers_) {
+    if (takers.size() < 2) takers.clear();  // whose messages are read the same in any order
+  }
+  find_blocking();
+  for (const Edge& edge : plan.edges) {
+    if (edge.data_at_launch) sends_at_launch_[plan.registers[edge.source].producer] = 1;
+    if (edge.ack_at_launch) sends_at_launch_[edge.consumer] = 1;
+  }
+  // What an acknowledgement in place comes behind is not looked into.
+  all_disturb_ = std::any_of(plan.edges.begin(), plan.edges.end(),
+                             [](const Edge& edge) { return edge.in_place.valid(); });
+  find_resources();
+}
+
+void StubbornSets::find_blocking() {
+  IdVector<StreamId, std::uint64_t> acts(plan_.streams.size(), 0);
+  for (const Actor& actor : plan_.actors) {
+    if (actor.stream.valid()) acts[actor.stream] += actor.acts;
+  }
+  for (const ActorId id : ids_of(plan_.actors)) {
+    const Actor& actor = plan_.actors[id];
+    const bool creates =
+        actor.collective.valid() &&
+        plan_.communicators[plan_.collectives[actor.collective].communicator].at_first_use;
+    const bool queue_can_fill =
+        actor.stream.valid() && acts[actor.stream] > plan_.streams[actor.stream].launch_queue;
+    may_block_[id] = creates || actor.blocking || actor.input.waits || queue_can_fill ? 1 : 0;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// What launches and ends use, so that their order matters
+
+StubbornSets::Resource StubbornSets::add_resource() {
+  users_.emplace_back();
+  return static_cast<Resource>(users_.size() - 1);
+}
+
+void StubbornSets::use(Resource resource, ActorId actor, Phase phase) {
+  std::vector<Resource>& used =
+      phase == Phase::kLaunch ? used_at_launch_[actor] : used_at_end_[actor];
+  if (!used.empty() && used.back() == resource) return;
+  used.push_back(resource);
+  users_[resource].push_back({actor, phase});
+}
+
+// Whether only who holds a lock gives it back, for all threads.
+void StubbornSets::find_paired_locks() {
+  paired_ = IdVector<LockId, std::uint8_t>(plan_.locks.size(), 1);
+  for (const Thread& thread : plan_.threads) {
+    IdVector<LockId, std::uint8_t> held(plan_.locks.size(), 0);
+    for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
+      const Actor& actor = plan_.actors[plan_.act(thread, i)];
+      if (!actor.lock.valid()) continue;
+      const bool locks = actor.role == Role::kLock;
+      if ((held[actor.lock] != 0) == locks) paired_[actor.lock] = 0;
+      held[actor.lock] = locks ? 1 : 0;
+    }
+  }
+}
+
+void StubbornSets::find_resources() {
+  if (!plan_.locks.empty()) find_paired_locks();
+  const Resource locks = static_cast<Resource>(users_.size());
+  for (std::uint32_t i = 0; i < plan_.locks.size(); ++i) add_resource();
+  for (const ActorId id : ids_of(plan_.actors)) {
+    if (plan_.actors[id].lock.valid()) use(locks + plan_.actors[id].lock.value, id, Phase::kLaunch);
+  }
+  use_streams_of_several();
+  use_signals_of_several();
+  use_devices();
+  use_creations();
+}
+
+// The order in which several threads launch on a stream, or look at how far its launches are.
+void StubbornSets::use_streams_of_several() {
+  IdVector<StreamId, std::vector<ActorId>> users(plan_.streams.size());
+  for (const ActorId id : ids_of(plan_.actors)) {
+    const Actor& actor = plan_.actors[id];
+    if (actor.stream.valid()) users[actor.stream].push_back(id);
+    if (actor.behind.valid()) users[actor.behind].push_back(id);
+    for (std::uint32_t i = actor.streams; i < actor.streams_end; ++i) {
+      users[plan_.synchronized[i]].push_back(id);
+    }
+  }
+  for (const std::vector<ActorId>& of_stream : users) {
+    const bool several = std::any_of(of_stream.begin(), of_stream.end(), [&](ActorId id) {
+      return plan_.actors[id].thread != plan_.actors[of_stream.front()].thread;
+    });
+    if (!several) continue;
+    const Resource resource = add_resource();
+    for (const ActorId id : of_stream) use(resource, id, Phase::kLaunch);
+  }
+}
+
+void StubbornSets::use_signals_of_several() {
+  IdVector<SignalId, std::vector<ActorId>> users(plan_.signals.size());
+  for (const ActorId id : ids_of(plan_.actors)) {
+    const SignalId signal = plan_.actors[id].signal;
+    if (signal.valid() && plan_.signals[signal].recorded()) users[signal].push_back(id);
+  }
+  for (const std::vector<ActorId>& of_signal : users) {
+    const bool several = std::any_of(of_signal.begin(), of_signal.end(), [&](ActorId id) {
+      return plan_.actors[id].thread != plan_.actors[of_signal.front()].thread;
+    });
+    if (!several) continue;
+    const Resource resource = add_resource();
+    for (const ActorId id : of_signal) use(resource, id, Phase::kLaunch);
+  }
+}
+
+void StubbornSets::use_devices() {
+  IdVector<DeviceId, Resource> resources(plan_.devices.size(), 0);
+  IdVector<DeviceId, ThreadId> threads(plan_.devices.size());
+  IdVector<DeviceId, std::uint8_t> matters(plan_.devices.size(), 0);
+  const auto device_of = [&](const Actor& actor) {
+    return actor.stream.valid() ? plan_.streams[actor.stream].device : DeviceId();
+  };
+  for (const Actor& actor : plan_.actors) {
+    const DeviceId id = device_of(actor);
+    if (!id.valid() || !plan_.devices[id].limited()) continue;
+    if (!threads[id].valid()) threads[id] = actor.thread;
+    if (threads[id] != actor.thread || plan_.devices[id].may_lack_slots()) matters[id] = 1;
+  }
+  for (const DeviceId id : ids_of(plan_.devices)) {
+    if (matters[id] != 0) resources[id] = add_resource();
+  }
+  for (const ActorId id : ids_of(plan_.actors)) {
+    const DeviceId device = device_of(plan_.actors[id]);
+    if (!device.valid() || matters[device] == 0) continue;
+    use(resources[device], id, Phase::kLaunch);
+    use(resources[device], id, Phase::kEnd);
+  }
+}
+
+// Creation that waits for devices looks at what is on their streams when the last rank arrives.
+void StubbornSets::use_creations() {
+  for (const CommunicatorId id : ids_of(plan_.communicators)) {
+    const Communicator& communicator = plan_.communicators[id];
+    if (!communicator.at_first_use || !communicator.waits_for_device) continue;
+    const Resource resource = add_resource();
+    const auto ranks = plan_.communicator_ranks.begin();
+    for (const ActorId actor : ids_of(plan_.actors)) {
+      const bool is_member = std::binary_search(
+          ranks + communicator.ranks, ranks + communicator.ranks_end, plan_.actors[actor].rank);
+      if (is_member) use(resource, actor, Phase::kLaunch);
+    }
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// What the pending events do
+
+void StubbornSets::add_push(ActorId actor, std::uint64_t k, Effects& effects) const {
+  if (takers_[plan_.actors[actor].thread].empty()) return;
+  if (k >= plan_.actors[actor].acts_wanted()) return;
+  effects.pushes.push_back({actor, static_cast<std::uint32_t>(k)});
+}
+
+void StubbornSets::add_act(ActorId id, std::uint32_t k, Phase phase, Effects& effects) const {
+  const Actor& actor = plan_.actors[id];
+  const bool at_launch = phase == Phase::kLaunch;
+  effects.nodes.push_back(precedence_.node(id, k, phase));
+  if (k >= actor.acts) return;  // its input never comes
+  const std::vector<Resource>& used = at_launch ? used_at_launch_[id] : used_at_end_[id];
+  effects.touches.insert(effects.touches.end(), used.begin(), used.end());
+  for (const RegisterId reg_id : plan_.registers_of(id)) {
+    const Register& reg = plan_.registers[reg_id];
+    if ((k + 1) % reg.acts_per_slot != 0) continue;
+    const std::uint64_t slot = k / reg.acts_per_slot;
+    for (const EdgeId edge : plan_.edges_of(reg_id)) {
+      if (plan_.edges[edge].data_at_launch != at_launch) continue;
+      add_push(plan_.edges[edge].consumer, slot * plan_.edges[edge].acts_per_slot, effects);
+    }
+  }
+  for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
+    const Edge& edge = plan_.edges[plan_.inputs[i]];
+    if (edge.ack_at_launch != at_launch || (k + 1) % edge.acts_per_slot != 0) continue;
+    const Register& reg = plan_.registers[edge.source];
+    const std::uint64_t slot = k / edge.acts_per_slot;
+    add_push(reg.producer, (slot + reg.slots) * reg.acts_per_slot, effects);
+    if (reg.drain_every == 0) continue;
+    const std::uint64_t next = (slot + 1) * reg.acts_per_slot;
+    const std::uint64_t rest = next % reg.drain_every;
+    add_push(reg.producer, rest == 0 ? next : next + reg.drain_every - rest, effects);
+  }
+}
+
+void StubbornSets::add_call_end(CallId call, Effects& effects) const {
+  const ActorId actor = plan_.calls[call].actor;
+  add_act(actor, state_->actors[actor].done, Phase::kEnd, effects);
+}
+
+void StubbornSets::find_effects(const Event& event, Effects& effects) const {
+  effects.known = true;
+  effects.nodes.clear();
+  effects.pushes.clear();
+  effects.touches.clear();
+  effects.thread = ThreadId();
+  switch (event.kind) {
+    case EventKind::kOpEnds: {
+      const ActorId actor = state_->streams[StreamId{event.target}].items.front().actor();
+      return add_act(actor, state_->actors[actor].done, Phase::kEnd, effects);
+    }
+    case EventKind::kCollectiveEnds: {
+      const Collective& collective = plan_.collectives[CollectiveId{event.target}];
+      for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
+        const ActorId actor = plan_.members[i].actor;
+        add_act(actor, state_->actors[actor].done, Phase::kEnd, effects);
+      }
+      return;
+    }
+    case EventKind::kRoundEnds: {
+      const Communicator& communicator = plan_.communicators[CommunicatorId{event.target}];
+      for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+        add_call_end(state_->in_round[i], effects);
+      }
+      return;
+    }
+    case EventKind::kPairEnds:
+      add_call_end(state_->channels[ChannelId{event.target}].sender, effects);
+      return add_call_end(state_->channels[ChannelId{event.target}].receiver, effects);
+    case EventKind::kCallEnds:
+      return add_call_end(CallId{event.target}, effects);
+    case EventKind::kThreadWakes:
+      break;
+  }
+  const ThreadId id{event.target};
+  const Thread& thread = plan_.threads[id];
+  const ThreadState& state = state_->threads[id];
+  effects.thread = id;
+  if (state.mode == ThreadMode::kBlocked) {
+    if (state.step == Step::kCompletion) return;
+    return add_act(state.at, state_->actors[state.at].launched, Phase::kLaunch, effects);
+  }
+  ActorId next = state.at;
+  if (thread.order == ThreadOrder::kProgram) {
+    const std::uint32_t at = thread.program + state.next_act;
+    next = at < thread.program_end ? plan_.act(thread, at) : ActorId();
+  }
+  if (next.valid() && state_->actors[next].missing == 0) {
+    add_act(next, state_->actors[next].launched, Phase::kLaunch, effects);
+  }
+}
+
+const StubbornSets::Effects& StubbornSets::effects_of(std::uint32_t pending) {
+  if (!effects_[pending].known) find_effects((*pending_)[pending], effects_[pending]);
+  return effects_[pending];
+}
+
+// ---------------------------------------------------------------------------------------------
+// Stubborn sets
+
+void StubbornSets::choose(const State& state, const std::vector<Event>& pending,
+                          std::vector<std::uint32_t>& chosen) {
+  state_ = &state;
+  pending_ = &pending;
+  const std::uint32_t count = static_cast<std::uint32_t>(pending.size());
+  if (effects_.size() < count) effects_.resize(count);
+  for (Effects& effects : effects_) effects.known = false;
+  chosen.clear();
+  // Of a plan that is too large to know what must come first, all acts of a thread might disturb
+  // each other: to look at them at each step would cost more than it saves.
+  if (!precedence_.known() && !all_disturb_) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const Effects& effects = effects_of(i);
+      if (!effects.pushes.empty() || !effects.touches.empty()) continue;
+      chosen.push_back(i);
+      return;
+    }
+  } else if (!all_disturb_) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      const std::size_t less_than = chosen.empty() ? count : chosen.size();
+      if (!close(i, less_than)) continue;
+      chosen = members_;
+      if (chosen.size() == 1) return;
+    }
+  }
+  if (!chosen.empty()) return;
+  for (std::uint32_t i = 0; i < count; ++i) chosen.push_back(i);
+}
+
+// Makes members_ the smallest set we know that has event `seed` and is stubborn. False if it has as
+// many as `less_than`.
+bool StubbornSets::close(std::uint32_t seed, std::size_t less_than) {
+  is_member_.assign(pending_->size(), 0);
+  members_.clear();
+  add(seed);
+  std::size_t next = 0;
+  while (next < members_.size()) {
+    if (members_.size() >= less_than) return false;
+    if (!add_disturbers(members_[next++])) return false;
+  }
+  return members_.size() < less_than;
+}
+
+bool StubbornSets::add(std::uint32_t member) {
+  if (is_member_[member] == 0) {
+    is_member_[member] = 1;
+    members_.push_back(member);
+  }
+  return true;
+}
+
+// These return false where the set can only be that of all events.
+bool StubbornSets::add_disturbers(std::uint32_t member) {
+  // The vector of effects does not grow, but others of it are filled in meanwhile.
+  const Effects& effects = effects_of(member);
+  for (const Push& push : effects.pushes) {
+    if (!add_disturbers(effects, push)) return false;
+  }
+  for (const Resource resource : effects.touches) {
+    if (!add_users(effects, resource)) return false;
+  }
+  return true;
+}
+
+// Messages to other actors of the thread, where it can matter which it reads first: where both of
+// two acts can be the one that becomes ready first.
+bool StubbornSets::add_disturbers(const Effects& effects, const Push& push) {
+  const Node launch = precedence_.node(push.actor, push.k, Phase::kLaunch);
+  for (const ActorId other : takers_[plan_.actors[push.actor].thread]) {
+    if (other == push.actor || commute(push.actor, other)) continue;
+    for (std::uint32_t k = state_->actors[other].launched; k < plan_.actors[other].acts_wanted();
+         ++k) {
+      const Node other_launch = precedence_.node(other, k, Phase::kLaunch);
+      if (precedence_.before(launch, other_launch)) break;
+      if (lacks(other, k, effects) || precedence_.never(other_launch)) break;
+      if (precedence_.before(other_launch, launch)) continue;
+      if (!add_senders(effects, push, other, k)) return false;
+    }
+  }
+  return true;
+}
+
+// What sends the messages that act k of `other` needs.
+bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId other,
+                               std::uint32_t k) {
+  const auto add_sender = [&](ActorId sender, std::uint64_t act, Phase phase) {
+    if (act >= plan_.actors[sender].acts) return true;
+    const std::uint32_t sender_k = static_cast<std::uint32_t>(act);
+    if (has_happened(sender, sender_k, phase)) return true;
+    const Node node = precedence_.node(sender, sender_k, phase);
+    if (precedence_.never(node)) return true;
+    if (lacks(push.actor, push.k, node)) return true;
+    if (std::find(effects.nodes.begin(), effects.nodes.end(), node) != effects.nodes.end()) {
+      return true;
+    }
+    return add(sender, sender_k, phase);
+  };
+  bool all = true;
+  for_each_sender(plan_, other, k, [&](ActorId sender, std::uint64_t act, Phase phase) {
+    all = all && add_sender(sender, act, phase);
+  });
+  return all;
+}
+
+// The next use of the resource by each of the others.
+bool StubbornSets::add_users(const Effects& effects, Resource resource) {
+  for (const Use& user : users_[resource]) {
+    const ActorState& actor = state_->actors[user.actor];
+    const std::uint32_t k = user.phase == Phase::kLaunch ? actor.launched : actor.done;
+    if (k >= plan_.actors[user.actor].acts) continue;
+    // A thread does one thing after the other.
+    if (user.phase == Phase::kLaunch && plan_.actors[user.actor].thread == effects.thread) continue;
+    const Node node = precedence_.node(user.actor, k, user.phase);
+    if (comes_after(effects, node) || precedence_.never(node)) continue;
+    if (std::find(effects.nodes.begin(), effects.nodes.end(), node) != effects.nodes.end()) {
+      continue;
+    }
+    if (!add(user.actor, k, user.phase)) return false;
+  }
+  return true;
+}
+
+// That event itself, if it is pending, or one without which it cannot come.
+bool StubbornSets::add(ActorId actor, std::uint32_t k, Phase phase) {
+  const Node node = precedence_.node(actor, k, phase);
+  for (std::uint32_t i = 0; i < pending_->size(); ++i) {
+    const std::vector<Node>& nodes = effects_of(i).nodes;
+    if (std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return add(i);
+  }
+  return add_need(actor, k, phase, 0);
+}
+
+// `depth` is how many acts further we look; what waits in a circle never comes, and ends there.
+bool StubbornSets::add_need(ActorId actor, std::uint32_t k, Phase phase, std::uint32_t depth) {
+  const Node node = precedence_.node(actor, k, phase);
+  const std::uint32_t none = static_cast<std::uint32_t>(pending_->size());
+  std::uint32_t found = none;
+  for (std::uint32_t i = 0; i < none; ++i) {
+    const std::vector<Node>& nodes = effects_of(i).nodes;
+    const bool needed = std::any_of(nodes.begin(), nodes.end(), [&](Node other) {
+      return other == node || precedence_.before(other, node);
+    });
+    if (needed && is_member_[i] != 0) return true;
+    if (needed && found == none) found = i;
+  }
+  if (found != none) return add(found);
+  if (depth == kDeepest) return false;
+  const ActorState& state = state_->actors[actor];
+  if (phase == Phase::kEnd && state.done < state.launched) return add_need_of_end(actor, depth);
+  return add_need_of_launch(actor, depth);
+}
+
+// Of the first act of `actor` that is launched and not done.
+bool StubbornSets::add_need_of_end(ActorId id, std::uint32_t depth) {
+  const Actor& actor = plan_.actors[id];
+  const StreamState& stream = state_->streams[actor.stream];
+  const StreamItem head = stream.items.front();
+  if (head.kind() != StreamItem::Kind::kAct || stream.head_start == kNever) return false;
+  const std::uint32_t k = state_->actors[head.actor()].done;
+  if (head.actor() != id) return add_need(head.actor(), k, Phase::kEnd, depth + 1);
+  if (!actor.collective.valid()) return false;
+  const Collective& collective = plan_.collectives[actor.collective];
+  for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
+    const ActorId member = plan_.members[i].actor;
+    if (!member.valid()) return true;  // it never ends
+    if (state_->started(plan_, member) > k) continue;
+    const Phase phase = state_->actors[member].launched > k ? Phase::kEnd : Phase::kLaunch;
+    return add_need(member, k, phase, depth + 1);
+  }
+  return false;
+}
+
+// Of the next act of `actor`.
+bool StubbornSets::add_need_of_launch(ActorId id, std::uint32_t depth) {
+  const Actor& actor = plan_.actors[id];
+  const Thread& of = plan_.threads[actor.thread];
+  const ThreadState& thread = state_->threads[actor.thread];
+  for (std::uint32_t i = 0; i < pending_->size(); ++i) {
+    if (effects_of(i).thread == actor.thread) return add(i);
+  }
+  if (thread.mode == ThreadMode::kBlocked) return add_need_of_blocked(thread, depth);
+  ActorId next = id;
+  if (of.order == ThreadOrder::kProgram) {
+    if (of.program + thread.next_act == of.program_end) return true;  // it never comes
+    next = plan_.act(of, of.program + thread.next_act);
+  }
+  const std::uint32_t k = state_->actors[next].launched;
+  if (k >= plan_.actors[next].acts_wanted()) return true;
+  bool found = false;
+  bool any = true;
+  for_each_sender(plan_, next, k, [&](ActorId sender, std::uint64_t act, Phase phase) {
+    if (found) return;
+    if (act >= plan_.actors[sender].acts) {
+      found = true;  // it never comes
+    } else if (!has_happened(sender, static_cast<std::uint32_t>(act), phase)) {
+      found = true;
+      any = add_need(sender, static_cast<std::uint32_t>(act), phase, depth + 1);
+    }
+  });
+  return found && any;
+}
+
+bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t depth) {
+  const Actor& actor = plan_.actors[thread.at];
+  if (thread.step == Step::kOutsideInput) return true;  // it never comes
+  if (thread.step == Step::kCompletion) {
+    return add_need(thread.at, state_->actors[thread.at].done, Phase::kEnd, depth + 1);
+  }
+  if (thread.step == Step::kLaunchQueue) {
+    const Ring<StreamItem>& items = state_->streams[actor.stream].items;
+    if (items.empty()) return false;  // its place is kept for another thread
+    const ActorId head = items.front().actor();
+    return add_need(head, state_->actors[head].done, Phase::kEnd, depth + 1);
+  }
+  if (thread.step != Step::kHostStep || actor.role != Role::kLock) return false;
+  // Whoever holds the lock has to go on first.
+  const ThreadId holder = state_->locks[actor.lock].holder;
+  if (!holder.valid() || !paired_[actor.lock]) return false;
+  const std::uint32_t next = plan_.threads[holder].program + state_->threads[holder].next_act;
+  if (next == plan_.threads[holder].program_end) return true;  // it never gives it back
+  const ActorId needed = plan_.act(plan_.threads[holder], next);
+  return add_need(needed, state_->actors[needed].launched, Phase::kLaunch, depth + 1);
+}
+
+// Whether act k of an actor, or one before it that is not launched, needs a message that comes
+// after `node`. One that comes with it is not enough: it may be the last that the act lacks.
+bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
+  bool any = false;
+  for (std::uint32_t act = state_->actors[actor].launched; act <= k && !any; ++act) {
+    for_each_sender(plan_, actor, act, [&](ActorId sender, std::uint64_t of, Phase phase) {
+      if (any || of >= plan_.actors[sender].acts) return;
+      any =
+          precedence_.before(node, precedence_.node(sender, static_cast<std::uint32_t>(of), phase));
+    });
+  }
+  return any;
+}
+
+// Likewise, after one of the event.
+bool StubbornSets::lacks(ActorId actor, std::uint32_t k, const Effects& effects) const {
+  return std::any_of(effects.nodes.begin(), effects.nodes.end(),
+                     [&](Node own) { return lacks(actor, k, own); });
+}
+
+bool StubbornSets::has_happened(ActorId actor, std::uint32_t k, Phase phase) const {
+  const ActorState& state = state_->actors[actor];
+  return k < (phase == Phase::kLaunch ? state.launched : state.done);
+}
+
+bool StubbornSets::comes_after(const Effects& effects, Node node) const {
+  return std::any_of(effects.nodes.begin(), effects.nodes.end(),
+                     [&](Node own) { return precedence_.before(own, node); });
+}
+
+// True if it does not matter in which order their thread launches acts of the two.
+bool StubbornSets::commute(ActorId a, ActorId b) const {
+  return plan_.actors[a].stream != plan_.actors[b].stream && may_block_[a] == 0 &&
+         may_block_[b] == 0 && (sends_at_launch_[a] == 0 || sends_at_launch_[b] == 0);
+}
+
+}  // namespace pipesim::sim

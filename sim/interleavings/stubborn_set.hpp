@@ -1,0 +1,112 @@
+// Which of the events that may happen next have to be tried, so that no end of a run is missed.
+//
+// Events that do not disturb each other lead to the same state in any order: following one of the
+// orders is enough. A set of pending events is *stubborn* if whatever happens outside of it, as
+// long as none of it has happened, does not disturb it. Trying only the events of one such set in
+// each state still reaches every state in which nothing can happen any more. (A. Valmari, "Stubborn
+// sets for reduced state space generation", 1989; P. Godefroid's persistent sets are the same for
+// our purpose, "Partial-order methods for the verification of concurrent systems", 1996.) Since
+// every event is progress, no cycle of events can put another off for ever.
+//
+// docs/check.md says what disturbs what, and why that is all.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "sim/event.hpp"
+#include "sim/ids.hpp"
+#include "sim/interleavings/happens_before.hpp"
+#include "sim/plan.hpp"
+#include "sim/state.hpp"
+
+namespace pipesim::sim {
+
+class StubbornSets {
+ public:
+  explicit StubbornSets(const Plan& plan);
+
+  const Precedence& precedence() const { return precedence_; }
+
+  /// Puts into `chosen` the indices of a small stubborn set of `pending`, which is not empty. The
+  /// same state gives the same set.
+  void choose(const State& state, const std::vector<Event>& pending,
+              std::vector<std::uint32_t>& chosen);
+
+ private:
+  using Node = Precedence::Node;
+
+  // A message to a thread that has more than one actor to take up: for act k of an actor.
+  struct Push {
+    ActorId actor;
+    std::uint32_t k = 0;
+  };
+  // What an event does that others can notice.
+  struct Effects {
+    bool known = false;
+    std::vector<Node> nodes;  // launches or ends of acts
+    std::vector<Push> pushes;
+    std::vector<std::uint32_t> touches;  // resources
+    ThreadId thread;                     // that is woken, if one is
+  };
+  // A launch or an end that uses a resource.
+  struct Use {
+    ActorId actor;
+    Phase phase = Phase::kLaunch;
+  };
+  using Resource = std::uint32_t;
+
+  void find_blocking();
+  void find_paired_locks();
+  void find_resources();
+  Resource add_resource();
+  void use(Resource resource, ActorId actor, Phase phase);
+  void use_streams_of_several();
+  void use_signals_of_several();
+  void use_devices();
+  void use_creations();
+
+  void find_effects(const Event& event, Effects& effects) const;
+  void add_act(ActorId id, std::uint32_t k, Phase phase, Effects& effects) const;
+  void add_push(ActorId actor, std::uint64_t k, Effects& effects) const;
+  void add_call_end(CallId call, Effects& effects) const;
+
+  bool close(std::uint32_t seed, std::size_t less_than);
+  bool add_disturbers(std::uint32_t member);
+  bool add_disturbers(const Effects& effects, const Push& push);
+  bool add_senders(const Effects& effects, const Push& push, ActorId other, std::uint32_t k);
+  bool add_users(const Effects& effects, Resource resource);
+  bool add(ActorId actor, std::uint32_t k, Phase phase);
+  bool add(std::uint32_t member);
+  bool add_need(ActorId actor, std::uint32_t k, Phase phase, std::uint32_t depth);
+  bool add_need_of_end(ActorId id, std::uint32_t depth);
+  bool add_need_of_launch(ActorId id, std::uint32_t depth);
+  bool add_need_of_blocked(const ThreadState& thread, std::uint32_t depth);
+  bool has_happened(ActorId actor, std::uint32_t k, Phase phase) const;
+  bool lacks(ActorId actor, std::uint32_t k, Node node) const;
+  bool lacks(ActorId actor, std::uint32_t k, const Effects& effects) const;
+  bool comes_after(const Effects& effects, Node node) const;
+  const Effects& effects_of(std::uint32_t pending);
+  bool commute(ActorId a, ActorId b) const;
+
+  const Plan& plan_;
+  Precedence precedence_;
+  bool all_disturb_ = false;                         // something is not looked into
+  IdVector<ThreadId, std::vector<ActorId>> takers_;  // actors of a thread where order may matter
+  IdVector<ActorId, std::uint8_t> may_block_;        // its thread, in a launch
+  IdVector<ActorId, std::uint8_t> sends_at_launch_;
+  IdVector<ActorId, std::vector<Resource>> used_at_launch_;
+  IdVector<ActorId, std::vector<Resource>> used_at_end_;
+  std::vector<std::vector<Use>> users_;    // of each resource
+  IdVector<LockId, std::uint8_t> paired_;  // only who holds it gives it back
+
+  // Of the state that is looked at:
+  const State* state_ = nullptr;
+  const std::vector<Event>* pending_ = nullptr;
+  std::vector<Effects> effects_;
+  std::vector<std::uint8_t> is_member_;
+  std::vector<std::uint32_t> members_;
+};
+
+}  // namespace pipesim::sim

@@ -1,0 +1,287 @@
+// `pipesim diagnose`, through the command line. Whole outputs: tests/golden/diagnose_*.
+#include "app/commands/diagnose_command.hpp"
+
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
+#include "tests/support/scenario.hpp"
+
+using namespace pipesim;
+using testing::command;
+using testing::contains;
+
+namespace {
+
+const std::string kDumps = "tests/golden/diagnose_cycle/dumps";
+
+// A dump of a job of two ranks in which nothing is pending.
+std::string healthy(int rank) {
+  return R"({"version":"2.9","rank":)" + std::to_string(rank) +
+         R"(,"pg_config":{"0":{"name":"0","desc":"default_pg","ranks":"[0, 1]"}},"entries":[)" +
+         R"({"record_id":0,"process_group":["0","default_pg"],"collective_seq_id":1,)" +
+         R"("profiling_name":"nccl:barrier","state":"completed"}]})";
+}
+
+}  // namespace
+
+TEST_CASE("what evidence says is the exit code", "[app][diagnose_command]") {
+  CHECK(command({"diagnose", "flight-recorder", kDumps}).code == 1);
+  const testing::Folder folder;
+  folder.write("0.json", healthy(0));
+  folder.write("1.json", healthy(1));
+  const auto good = command({"diagnose", "flight-recorder", folder.path()});
+  CHECK(good.code == 0);
+  CHECK(contains(good.out, "NOTHING WRONG FOUND   2 ranks, 0 calls not done"));
+  const auto one = command({"diagnose", "flight-recorder", folder / "1.json"});
+  CHECK(one.code == 3);
+  CHECK(contains(one.out,
+                 "1.json  UNDECIDED   2 ranks, 0 calls not done   Flight Recorder 2.9\n"
+                 "No dump of rank 0\n"));
+  CHECK(command({"diagnose", "flight-recorder", folder / "none_7"}).code == 74);
+}
+
+TEST_CASE("a dump may come from standard input", "[app][diagnose_command]") {
+  const auto ran = command({"diagnose", "flight-recorder", "-"}, healthy(1));
+  CHECK(ran.code == 3);
+  CHECK(contains(ran.out, "standard input  UNDECIDED"));
+}
+
+TEST_CASE("usage of diagnose is checked", "[app][diagnose_command]") {
+  CHECK(contains(command({"diagnose"}).err,
+                 "'pipesim diagnose' needs a kind of evidence: flight-recorder"));
+  CHECK(contains(command({"diagnose", "flight-recorde", "x"}).err,
+                 "did you mean 'flight-recorder'?"));
+  CHECK(contains(command({"diagnose", "flight-recorder"}).err,
+                 "'pipesim diagnose flight-recorder' needs files or folders"));
+  CHECK(command({"diagnose", "--help"}).code == 0);
+}
+
+TEST_CASE("what is no dump is said, and the rest is read", "[app][diagnose_command]") {
+  const testing::Folder folder;
+  folder.write("rank_0", healthy(0));
+  folder.write("rank_1", "garbage");
+  folder.write("rank_2", healthy(0));
+  const auto ran = command({"diagnose", "flight-recorder", folder.path()});
+  CHECK(ran.code == 3);
+  CHECK(contains(ran.err, "rank_1: error: byte 0: "));
+  CHECK(contains(ran.err, "rank_2: error: rank 0 has a dump already: '"));
+  CHECK(contains(ran.out, "2 files could not be read: what is said here is said without them\n"));
+  const testing::Folder empty;
+  CHECK(command({"diagnose", "flight-recorder", empty.path()}).code == 2);
+}
+
+TEST_CASE("stacks of run are read back, and idle threads are no odd ones",
+          "[app][diagnose_command]") {
+  const std::string stacks = command({"run", "scenarios/swin_2x2x2.yaml", "--stacks"}).out;
+  const auto swin = command({"diagnose", "stacks", "-", "--json"}, stacks);
+  CHECK(swin.code == 1);
+  CHECK(contains(swin.out, "\"root_ranks\": [\n    1\n  ]"));
+  const std::string alike =
+      command({"run", "scenarios/two_groups_opposite_order.yaml", "--stacks"}).out;
+  CHECK(command({"diagnose", "stacks", "-"}, alike).code == 3);
+  CHECK(contains(command({"diagnose", "boxing", "-", "--dot", "x"}).err,
+                 "--dot, --draw and --html are not for boxings: they wait for nobody"));
+}
+
+TEST_CASE("usage of compare is checked, and an end is the same as itself",
+          "[app][diagnose_command]") {
+  CHECK(command({"compare", kDumps, kDumps}).out ==
+        kDumps + ": deadlock, 3 ranks; to blame: ranks 0 and 1\n" + kDumps +
+            ": deadlock, 3 ranks; to blame: ranks 0 and 1\nThey stand in the same place.\n");
+  const auto other = command({"compare", kDumps, "scenarios/swin_2x2x2.yaml"});
+  CHECK(other.code == 1);
+  CHECK(
+      contains(other.out, "They do not stand in the same place:\n  they have not as many ranks\n"));
+  CHECK(contains(command({"compare", kDumps}).err, "'pipesim compare' takes two ends, found 1"));
+  CHECK(contains(command({"compare", kDumps, kDumps, "--kind", "x"}).err,
+                 "--kind is one of flight-recorder, nccl-log, oneflow, boxing, stacks, found 'x'"));
+  CHECK(command({"compare", kDumps, "none.yaml"}).code == 74);
+  CHECK(command({"compare", "--help"}).code == 0);
+}
+
+TEST_CASE("the boxings of a model are read back, and its partial sums named",
+          "[app][diagnose_command]") {
+  const std::string log =
+      command({"opt", "scenarios/swin_2x2x2_from_model.yaml", "--explain-boxing"}).out;
+  const auto found = command({"diagnose", "boxing", "-"}, log);
+  CHECK(found.code == 1);
+  // One for the bias table of each of 12 blocks.
+  CHECK(contains(found.out, ", 12 partial sums from a broadcast\n"));
+  CHECK(contains(found.out, "Repeat-block11-gather_nd-bias_table  block11-gather_nd_grad"));
+  CHECK(command({"diagnose", "boxing", "-"}, log.substr(0, log.find('\n') + 1)).code == 0);
+  CHECK(command({"diagnose", "boxing", "-"}, "x").code == 2);
+}
+
+TEST_CASE("the graph of evidence is drawn, and shown on a page", "[app][diagnose_command]") {
+  const testing::Folder folder;
+  const std::string svg = folder / "hang.svg";
+  const std::string html = folder / "hang.html";
+  CHECK(command({"diagnose", "flight-recorder", kDumps, "--draw", svg, "--html", html}).code == 1);
+  const std::string picture = testing::file_text(svg);
+  CHECK(contains(picture, "dumps: DEADLOCK"));
+  CHECK(contains(picture, "<title>rank 0 all_reduce pg1#7</title>"));
+  const std::string page = testing::file_text(html);
+  CHECK(contains(page, "<title>dumps hangs</title>"));
+  // What waits is in the data, and so is what the terminal shows.
+  CHECK(contains(page, R"("cycle_heading":"The cycle: 2 waits, ranks 0 and 1")"));
+  CHECK(contains(page, R"("report":"dumps  DEADLOCK)"));
+  CHECK(contains(page, R"("lanes":[])"));
+  const auto refused = command({"diagnose", "flight-recorder", kDumps, "--draw", "hang.jpg"});
+  CHECK(refused.code == 2);
+  CHECK(contains(refused.err, "'hang.jpg' does not say what to draw"));
+}
+
+TEST_CASE("what a log says of collectives is a scenario that hangs alike",
+          "[app][diagnose_command]") {
+  const testing::Folder folder;
+  // The forward's collective of rank 0 is on its device, rank 1 stands in the backward's, and each
+  // waits for the other rank.
+  const std::string scenario = folder / "hang.yaml";
+  const auto told = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> words = {"diagnose", "oneflow", folder.path(), "--as-scenario",
+                                      scenario};
+    words.insert(words.end(), more.begin(), more.end());
+    return command(words);
+  };
+  folder.write("rank_0.log",
+               "I1122 10:00:00.000000 7 k.cpp:1] before: nccl-f\nI1122 10:00:00.000000 7 k.cpp:1] "
+               "after: nccl-f\n");
+  folder.write("rank_1.log", "I1122 10:00:00.000000 7 k.cpp:1] before: nccl-b\n");
+  const auto without = told({});
+  CHECK(contains(without.out, "No scenario is written"));
+  const auto with = told({"--group", "0,1"});
+  CHECK(with.code == 1);
+  const auto ran = command({"run", scenario});
+  CHECK(ran.code == 1);
+  CHECK(contains(ran.out, "DEADLOCK"));
+  CHECK(contains(ran.out, "all_reduce pgnccl_f#1"));
+  CHECK(contains(ran.out, "all_reduce pgnccl_b#1"));
+  CHECK(command({"test", scenario}).code == 0);
+}
+
+TEST_CASE("a rank that is behind in a log never comes in its scenario", "[app][diagnose_command]") {
+  const testing::Folder folder;
+  // Rank 2 has launched nothing of the second round. Rank 1 has not entered the collective either,
+  // but is not behind: it may wait for data, and is not to blame.
+  folder.write("rank_0.log",
+               "I1122 10:00:00.000000 7 k.cpp:1] before: F\nI1122 10:00:00.000000 7 k.cpp:1] "
+               "after: F\nI1122 10:00:00.000000 7 k.cpp:1] before: nccl\nI1122 10:00:00.000000 7 "
+               "k.cpp:1] after: nccl\n"
+               "I1122 10:00:00.000000 7 k.cpp:1] before: F\nI1122 10:00:00.000000 7 k.cpp:1] "
+               "after: F\nI1122 10:00:00.000000 7 k.cpp:1] before: nccl\nI1122 10:00:00.000000 7 "
+               "k.cpp:1] after: nccl\n");
+  folder.write("rank_1.log",
+               "I1122 10:00:00.000000 7 k.cpp:1] before: F\nI1122 10:00:00.000000 7 k.cpp:1] "
+               "after: F\nI1122 10:00:00.000000 7 k.cpp:1] before: nccl\nI1122 10:00:00.000000 7 "
+               "k.cpp:1] after: nccl\nI1122 10:00:00.000000 7 k.cpp:1] before: F\nI1122 "
+               "10:00:00.000000 7 k.cpp:1] after: F\n");
+  folder.write(
+      "rank_2.log",
+      "I1122 10:00:00.000000 7 k.cpp:1] before: F\nI1122 10:00:00.000000 7 k.cpp:1] after: F\n");
+  const std::string scenario = folder / "hang.yaml";
+  CHECK(command({"diagnose", "oneflow", folder.path(), "--group", "0-2", "--as-scenario", scenario})
+            .code == 1);
+  CHECK(contains(testing::file_text(scenario), "expect: {verdict: starved, roots: [2]}"));
+  CHECK(command({"test", scenario}).code == 0);
+}
+
+TEST_CASE("ends of all kinds are compared", "[app][diagnose_command]") {
+  const testing::Folder folder;
+  const std::string swin = "scenarios/swin_2x2x2.yaml";
+  const std::string log = folder / "swin.log";
+  CHECK(command({"run", swin, "--log", log}).code == 1);
+  const auto same = command({"compare", swin, log});
+  CHECK(same.out == swin + ": deadlock, 8 ranks; to blame: ranks 0 and 1\n" + log +
+                        ": deadlock, 8 ranks; to blame: ranks 0 and 1\n"
+                        "They stand in the same place.\n");
+  CHECK(same.code == 0);
+  const auto fixed = command({"compare", log, swin, "--set", "bwd_dst_buffer=backward"});
+  CHECK(fixed.code == 1);
+  CHECK(contains(fixed.out, "  the verdicts differ\n"));
+  // Of the run all four micro-batches are through, of the log two (oneflow.md, section 3).
+  CHECK(contains(fixed.out,
+                 "  rank 0 F3: entered 2 and launched 2 in the log, 4 and 4 in the run\n"));
+  // Two logs, of which one ended in another step: numbers do not count, places do.
+  folder.write("a.log",
+               "0: I1122 10:00:00.000000 7 k.cpp:1] before: F\n0: I1122 10:00:00.000000 7 k.cpp:1] "
+               "after: F\n0: I1122 10:00:00.000000 7 k.cpp:1] before: nccl\n1: I1122 "
+               "10:00:00.000000 7 k.cpp:1] before: F\n");
+  folder.write("b.log",
+               "0: I1122 10:00:00.000000 7 k.cpp:1] before: F\n0: I1122 10:00:00.000000 7 k.cpp:1] "
+               "after: F\n0: I1122 10:00:00.000000 7 k.cpp:1] before: nccl\n0: I1122 "
+               "10:00:00.000000 7 k.cpp:1] after: nccl\n"
+               "0: I1122 10:00:00.000000 7 k.cpp:1] before: F\n0: I1122 10:00:00.000000 7 k.cpp:1] "
+               "after: F\n0: I1122 10:00:00.000000 7 k.cpp:1] before: nccl\n"
+               "1: I1122 10:00:00.000000 7 k.cpp:1] before: F\n1: I1122 10:00:00.000000 7 k.cpp:1] "
+               "after: F\n1: I1122 10:00:00.000000 7 k.cpp:1] before: nccl\n1: I1122 "
+               "10:00:00.000000 7 k.cpp:1] after: nccl\n"
+               "1: I1122 10:00:00.000000 7 k.cpp:1] before: F\n");
+  folder.write("c.log",
+               "0: I1122 10:00:00.000000 7 k.cpp:1] before: F\n1: I1122 10:00:00.000000 7 k.cpp:1] "
+               "before: F\n1: I1122 10:00:00.000000 7 k.cpp:1] after: F\n1: I1122 10:00:00.000000 "
+               "7 k.cpp:1] before: nccl\n");
+  CHECK(command({"compare", folder / "a.log", folder / "b.log"}).code == 0);
+  const auto other = command({"compare", folder / "a.log", folder / "c.log"});
+  CHECK(other.code == 1);
+  CHECK(contains(other.out, "  rank 0 stands at nccl and at F\n"));
+}
+
+TEST_CASE("stacks are compared with each other, and with what says who is to blame",
+          "[app][diagnose_command]") {
+  const testing::Folder folder;
+  const std::string stacks = "tests/golden/diagnose_stacks/srun.txt";
+  CHECK(command({"compare", stacks, stacks}).code == 0);
+  // Rank 2 never comes to an all_reduce of four: the odd one out.
+  folder.write("job.yaml", R"(
+schema: 1
+ranks: 4
+groups: {world: all}
+programs:
+  - {on: [0, 1, 3], do: [{all_reduce: world, bytes: 8B}, {synchronize: device}]}
+  - {on: 2, do: []}
+)");
+  const auto alike = command({"compare", folder / "job.yaml", stacks});
+  CHECK(alike.code == 0);
+  CHECK(contains(alike.out, "odd ones out, 4 ranks; to blame: rank 2\n"));
+  folder.write("other.yaml", R"(
+schema: 1
+ranks: 4
+groups: {world: all}
+programs:
+  - {on: [0, 1, 2], do: [{all_reduce: world, bytes: 8B}, {synchronize: device}]}
+  - {on: 3, do: []}
+)");
+  const auto differs = command({"compare", stacks, folder / "other.yaml"});
+  CHECK(differs.code == 1);
+  CHECK(contains(differs.out, "  other ranks are to blame\n"));
+  CHECK(contains(differs.out, "  ranks 2 and 3 wait in one and not in the other\n"));
+}
+
+TEST_CASE("who stands elsewhere is drawn, and shown on a page", "[app][diagnose_command]") {
+  const testing::Folder folder;
+  const std::string stacks = "tests/golden/diagnose_stacks/srun.txt";
+  const std::string dot = folder / "odd.dot";
+  const std::string html = folder / "odd.html";
+  CHECK(command({"diagnose", "stacks", stacks, "--dot", dot, "--html", html}).code == 1);
+  const std::string graph = testing::file_text(dot);
+  CHECK(contains(graph, "srun.txt: odd ones out"));
+  CHECK(contains(graph, "rank 2 never comes to all_reduce"));
+  const std::string page = testing::file_text(html);
+  CHECK(contains(page, "load_config (data.py:40)"));
+  CHECK(contains(command({"diagnose", "stacks", stacks, "--as-scenario", "x.yaml"}).err,
+                 "--as-scenario is for dumps and logs"));
+}
+
+TEST_CASE("boxings are data too", "[app][diagnose_command]") {
+  const std::string log =
+      command({"opt", "scenarios/swin_2x2x2_from_model.yaml", "--explain-boxing"}).out;
+  const auto json = command({"diagnose", "boxing", "-", "--json"}, log);
+  CHECK(json.code == 1);
+  CHECK(contains(json.out, "\"verdict\": \"partial sums from broadcasts\""));
+  CHECK(contains(json.out, "\"from_op\": \"Repeat-block11-gather_nd-bias_table\""));
+  CHECK(contains(
+      command({"compare", "tests/golden/diagnose_stacks/srun.txt", "x", "--kind", "boxing"}).err,
+      "a boxing log is no end of a job"));
+}

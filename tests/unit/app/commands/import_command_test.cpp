@@ -1,0 +1,98 @@
+// `pipesim import torch-schedule` and `pipesim run FILE.csv`, through the command line.
+#include "app/commands/import_command.hpp"
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
+#include "tests/support/scenario.hpp"
+
+using namespace pipesim;
+using testing::command;
+using testing::CommandResult;
+using testing::contains;
+
+namespace {
+
+const std::string kRows = "0F0,0F1,,0B0,,0B1\r\n,1F0,1B0,1F1,1B1\r\n";
+const std::string kLowered =
+    "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\r\n"
+    "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1\r\n";
+
+// The empty slot lets rank 0 send twice before rank 1 begins.
+const std::string kLoweredWithSlots =
+    "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\r\n"
+    "1RECV_F0,1RECV_F1,1F0,1B0,1SEND_B0,1F1,1B1,1SEND_B1\r\n";
+
+}  // namespace
+
+TEST_CASE("an imported schedule runs, and as the file itself does", "[app][import_command]") {
+  const testing::Folder folder;
+  const std::string path = folder / "rows.csv";
+  std::ofstream(path, std::ios::binary) << kRows;
+  const CommandResult imported = command({"import", "torch-schedule", path});
+  CHECK(imported.code == 0);
+  CHECK(imported.err.empty());
+  const CommandResult ran = command({"run", "-", "--set", "forward=2us"}, imported.out);
+  CHECK(ran.code == 0);
+  CHECK(contains(ran.out, "The schedule takes 18 us"));
+  CHECK(command({"run", path, "--set", "forward=2us"}).out == ran.out);
+}
+
+TEST_CASE("a schedule file is written again with what PyTorch adds", "[app][import_command]") {
+  const auto csv = [](const std::vector<std::string>& options) {
+    std::vector<std::string> arguments = {"import", "torch-schedule", "-", "--csv"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    return command(arguments, kRows).out;
+  };
+  CHECK(csv({}) == kRows);
+  CHECK(csv({"--lower"}) == kLoweredWithSlots);
+  CHECK(csv({"--lower", "--fsdp"}) ==
+        "0UNSHARD,0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1,0REDUCE_GRAD,0RESHARD\r\n"
+        "1UNSHARD,1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1,1REDUCE_GRAD,1RESHARD\r\n");
+}
+
+TEST_CASE("the schedule that ran is written with its messages", "[app][import_command]") {
+  const testing::Folder folder;
+  const std::string path = folder / "written.csv";
+  const std::string text =
+      "schema: 1\nschedule: {rows: [\"0F0,0F1,0B0,0B1\", \"1F0,1B0,1F1,1B1\"]}\n";
+  CHECK(command({"run", "-", "--schedule", path}, text).code == 0);
+  CHECK(testing::file_text(path) == kLowered);
+  const std::string none = "schema: 1\nprograms: {do: [{compute: k}]}\n";
+  const CommandResult refused = command({"run", "-", "--schedule", path}, none);
+  CHECK(refused.code == 2);
+  CHECK(contains(refused.err, "--schedule writes the schedule of the scenario, which has none"));
+}
+
+TEST_CASE("mistakes of an import are told with their place", "[app][import_command]") {
+  const CommandResult bad = command({"import", "torch-schedule", "-"}, "0F0,0B0\n1F0,1X0\n");
+  CHECK(bad.code == 2);
+  CHECK(bad.out.empty());
+  CHECK(contains(bad.err, "standard input:2:5: error: '1X0' is no action\n"));
+  CHECK(contains(command({"import"}).err, "needs what to import: torch-schedule"));
+  CHECK(contains(command({"import", "goal", "x"}).err,
+                 "knows torch-schedule and oneflow-plan, found 'goal'"));
+  CHECK(contains(command({"import", "torch-schedule"}).err, "takes one file"));
+  CHECK(contains(command({"import", "torch-schedule", "-", "--fsdp"}).err, "goes with --lower"));
+  CHECK(command({"import", "torch-schedule", "/nowhere.csv"}).code == 74);
+  CHECK(contains(command({"import", "--help"}).out, "torch-schedule FILE"));
+}
+
+TEST_CASE("an imported plan of OneFlow runs", "[app][import_command]") {
+  const std::string plan = "tests/golden/import_plan/job_step_plan";
+  const CommandResult imported = command({"import", "oneflow-plan", plan});
+  CHECK(imported.code == 0);
+  CHECK(imported.err.empty());
+  CHECK(contains(command({"run", "-"}, imported.out).out, "COMPLETED at 165 us"));
+  const CommandResult cut =
+      command({"import", "oneflow-plan", "-"}, testing::file_text(plan).substr(0, 100));
+  CHECK(cut.code == 2);
+  CHECK(cut.out.empty());
+  CHECK(contains(cut.err, "standard input:3:10: error: 'task_ty' needs ':'"));
+  CHECK(contains(command({"import", "oneflow-plan"}).err, "'pipesim import oneflow-plan' takes"));
+  CHECK(contains(command({"import", "oneflow-plan", plan, "--csv"}).err, "go with"));
+}

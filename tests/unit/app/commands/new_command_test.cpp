@@ -1,0 +1,130 @@
+#include "app/commands/new_command.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/commands/starting_scenarios.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
+
+using namespace pipesim;
+using testing::command;
+using testing::contains;
+
+namespace {
+
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// A command that a comment names, and what it says of it.
+struct Promise {
+  std::vector<std::string> arguments;  // with `path` for FILE
+  std::string text;
+};
+
+// Lines such as "#   pipesim run FILE --set a=b   completes".
+std::vector<Promise> promises(const std::string& text, const std::string& path) {
+  const std::string prefix = "#   pipesim ";
+  std::vector<Promise> result;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.compare(0, prefix.size(), prefix) != 0) continue;
+    const std::size_t gap = line.find("  ", prefix.size());
+    REQUIRE(gap != std::string::npos);
+    Promise promise;
+    promise.text = line.substr(line.find_first_not_of(' ', gap));
+    std::istringstream words(line.substr(prefix.size(), gap - prefix.size()));
+    for (std::string word; words >> word;) {
+      if (word.compare(0, 4, "FILE") == 0) word.replace(0, 4, path);
+      promise.arguments.push_back(word);
+    }
+    result.push_back(std::move(promise));
+  }
+  return result;
+}
+
+void keep(const Promise& promise) {
+  const testing::CommandResult result = command(promise.arguments);
+  const auto says = [&](const char* word) { return promise.text.rfind(word, 0) == 0; };
+  INFO(promise.text << "\n" << result.out << result.err);
+  if (says("completes")) {
+    CHECK(result.code == 0);
+    CHECK(contains(result.out, "COMPLETED at "));
+  } else if (says("hangs")) {
+    CHECK(result.code == 1);
+  } else if (says("holds both")) {
+    CHECK(result.code == 0);
+    CHECK(contains(result.out, "2 passed, 0 failed"));
+  } else if (says("prints") || says("draws")) {
+    CHECK(result.code == 0);
+  } else {
+    // Of the model: what lint says first.
+    CHECK(says("names the buffers"));
+    CHECK(result.code == 1);
+    CHECK(contains(result.out, "'Buffer-"));
+    CHECK(contains(result.out, "[buffer-stream]"));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("each starting scenario does what its comments say", "[app][new]") {
+  const testing::Folder folder;
+  for (const app::StartingScenario& scenario : app::starting_scenarios()) {
+    const std::string kind(scenario.kind);
+    INFO(kind);
+    const std::string path = folder / (kind + ".yaml");
+    const auto made = command({"new", kind, "-o", path});
+    CHECK(made.code == 0);
+    CHECK(contains(made.out, " is there; next: pipesim run " + path));
+    CHECK(content(path) == command({"new", kind}).out);
+    const std::vector<Promise> all = promises(content(path), path);
+    CHECK(all.size() >= 3);
+    for (const Promise& promise : all) keep(promise);
+    // Only the model has something suspect in it, and says so.
+    CHECK(command({"lint", path}).code == (kind == "model" ? 1 : 0));
+    CHECK(contains(content(path), "\nexpect:\n"));
+  }
+}
+
+TEST_CASE("kinds are listed as the help has them", "[app][new]") {
+  const std::string help = command({"help", "new"}).out;
+  std::istringstream lines(command({"new", "--list"}).out);
+  std::size_t count = 0;
+  for (std::string line; std::getline(lines, line); ++count) {
+    INFO(line);
+    CHECK(contains(help, "\n  " + line + "\n"));
+  }
+  CHECK(count == 4);
+  CHECK(command({"new"}).out == command({"new", "program"}).out);
+}
+
+TEST_CASE("new overwrites nothing", "[app][new]") {
+  const testing::Folder folder;
+  const std::string path = folder.write("mine.yaml", "mine");
+  const auto result = command({"new", "-o", path});
+  CHECK(result.code == 74);
+  CHECK(result.err == "pipesim: error: '" + path + "' is there already, and is left as it is\n");
+  CHECK(content(path) == "mine");
+  // Nor through a link that leads nowhere.
+  std::filesystem::create_symlink(folder / "nothing", folder / "link");
+  CHECK(command({"new", "-o", folder / "link"}).code == 74);
+  CHECK(!std::filesystem::exists(folder / "nothing"));
+  CHECK(command({"new", "-o", folder / "no/such/folder"}).code == 74);
+  CHECK(folder.files() == 2);
+}
+
+TEST_CASE("usage mistakes of new have their own words", "[app][new]") {
+  CHECK(contains(command({"new", "actor"}).err, "no kind 'actor'; did you mean 'actors'?"));
+  CHECK(contains(command({"new", "x.yaml"}).err, "no kind 'x.yaml'; see --list"));
+  CHECK(contains(command({"new", "model", "x.yaml"}).err, "a file goes with -o"));
+  CHECK(command({"new", "model", "x.yaml"}).code == 2);
+}

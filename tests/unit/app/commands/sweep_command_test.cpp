@@ -1,0 +1,258 @@
+// What a sweep finds depends neither on threads, nor on shards, nor on interruptions. What single
+// runs find, tests/unit/app/output/views_test.cpp and all others see to.
+#include "app/commands/sweep_command.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
+#include "tests/support/scenario.hpp"
+
+using namespace pipesim;
+using testing::command;
+using testing::CommandResult;
+using testing::contains;
+
+namespace {
+
+using Arguments = std::vector<std::string>;
+
+const char* const kSwin = "scenarios/swin_2x2x2.yaml";
+
+// With jitter of its own: hangs at times.
+const Arguments kSweep = {"sweep",  kSwin,           "--vary",  "acc=2..4",
+                          "--vary", "jitter=0,free", "--seeds", "10"};
+
+Arguments with(Arguments arguments, const Arguments& more) {
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return arguments;
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Of bad usage or input.
+std::string mistake(const Arguments& arguments) {
+  const CommandResult result = command(arguments);
+  CHECK(result.code == 2);
+  CHECK(result.out.empty());
+  return first_line(result.err);
+}
+
+std::size_t lines_in(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+}  // namespace
+
+TEST_CASE("any number of threads gives the same bytes", "[app][sweep]") {
+  for (const char* form : {"--json", "--csv=-"}) {
+    const CommandResult one = command(with(kSweep, {form, "-j", "1"}));
+    CHECK(one.code == 1);
+    CHECK(one.err.empty());
+    CHECK(command(with(kSweep, {form, "-j", "2"})).out == one.out);
+    CHECK(command(with(kSweep, {form, "-j", "7"})).out == one.out);
+  }
+}
+
+TEST_CASE("a case of a sweep is the run with its settings, jitter and seed", "[app][sweep]") {
+  const std::string csv = command({"sweep", kSwin, "--vary", "acc=2..3", "--vary", "jitter=0,50%",
+                                   "--seeds", "2", "--first-seed", "8", "--csv", "-"})
+                              .out;
+  // Two of acc without jitter, and two seeds of each with it.
+  CHECK(lines_in(csv) == 7);
+  const auto has = [&](const std::string& row, const Arguments& options) {
+    const std::string report = command(with({"run", kSwin, "--json"}, options)).out;
+    const std::string key = "\"fingerprint\": \"";
+    const std::string fingerprint = report.substr(report.find(key) + key.size(), 16);
+    const std::size_t at = csv.find(row);
+    REQUIRE(at != std::string::npos);
+    CHECK(contains(first_line(csv.substr(at)), fingerprint));
+  };
+  has("2,0,,completed,", {"--set", "acc=2"});
+  has("3,0,,deadlock,", {"--set", "acc=3"});
+  has("2,50%,8,completed,", {"--set", "acc=2", "--jitter", "50%", "--seed", "8"});
+  has("3,50%,9,deadlock,", {"--set", "acc=3", "--jitter", "50%", "--seed", "9"});
+}
+
+TEST_CASE("shards in any order become what one sweep finds", "[app][sweep]") {
+  const testing::Folder folder;
+  const CommandResult whole = command(kSweep);
+  Arguments merge = {"sweep", "--merge"};
+  for (const char* index : {"5", "1", "7", "3", "6", "2", "4"}) {
+    const std::string file = folder / (std::string("part") + index);
+    const CommandResult part =
+        command(with(kSweep, {"--shard", std::string(index) + "/7", "-o", folder / "part{shard}"}));
+    CHECK(part.code == 0);
+    CHECK(contains(part.out, "not completed, in " + file + "\n"));
+    merge.push_back(file);
+  }
+  const CommandResult merged = command(merge);
+  CHECK(merged.code == 1);
+  CHECK(merged.out == whole.out);
+  CHECK(command(with(merge, {"--json"})).out == command(with(kSweep, {"--json"})).out);
+  std::reverse(merge.begin() + 2, merge.end());
+  CHECK(command(merge).out == whole.out);
+}
+
+TEST_CASE("shards that are not the whole are named", "[app][sweep]") {
+  const testing::Folder folder;
+  const Arguments sweep = {"sweep", kSwin, "--seeds", "9"};
+  for (const char* shard : {"1/3", "2/3", "3/3"}) {
+    command(with(sweep, {"--shard", shard, "-o", folder / "p{shard}"}));
+  }
+  command(with(sweep, {"--shard", "1/2", "-o", folder / "half"}));
+  command({"sweep", kSwin, "--seeds", "8", "--shard", "2/3", "-o", folder / "other"});
+  const auto merged = [&](const Arguments& files) {
+    Arguments arguments = {"sweep", "--merge"};
+    for (const std::string& file : files) arguments.push_back(folder / file);
+    std::string text = mistake(arguments);
+    for (std::size_t at = text.find(folder / ""); at != std::string::npos;
+         at = text.find(folder / "")) {
+      text.erase(at, (folder / "").size());
+    }
+    return text;
+  };
+  CHECK(merged({"p3"}) == "pipesim: error: of 3 shards 2 are not there: 1 and 2");
+  CHECK(merged({"p1", "p3"}) == "pipesim: error: of 3 shards one is not there: 2");
+  CHECK(merged({"p1", "p2", "p2", "p3"}) == "pipesim: error: shard 2/3 is there twice: p2 and p2");
+  CHECK(merged({"p1", "other", "p3"}) == "pipesim: error: p1 and other are not of the same sweep");
+  CHECK(merged({"half", "p2"}) == "pipesim: error: half and p2 are not of the same sweep");
+  std::string text = testing::file_text(folder / "p2");
+  text.erase(text.find('\n') + 1);
+  folder.write("p2", text);
+  CHECK(merged({"p1", "p2", "p3"}) ==
+        "pipesim: error: shard 2/3 is not finished: p2 has 0 of 3 runs; its command goes on there");
+  CHECK(contains(mistake({"sweep", "--merge", kSwin}), "it has no 'pipesim_sweep'"));
+  CHECK(command({"sweep", "--merge", "no/such"}).code == 74);
+}
+
+TEST_CASE("an interrupted sweep goes on where it stopped", "[app][sweep]") {
+  const testing::Folder folder;
+  const std::string file = folder / "runs";
+  const std::string whole = command(kSweep).out;
+  const Arguments kept = with(kSweep, {"-o", file, "-j", "2"});
+  std::atomic<bool> interrupted{true};
+  const CommandResult stopped = command(kept, "", &interrupted);
+  CHECK(stopped.code == 130);
+  CHECK(stopped.out.empty());
+  CHECK(stopped.err == "interrupted: 0 of 33 runs are done; they are in " + file +
+                           ", and the same command goes on from there\n");
+  CHECK(command(kept).out == whole);
+  const std::string finished = testing::file_text(file);
+  CHECK(lines_in(finished) == 34);
+  // Wherever it was torn, it goes on.
+  for (const std::size_t size : {std::size_t{0}, std::size_t{10}, finished.find('\n') + 1,
+                                 finished.size() / 2, finished.size() - 1, finished.size()}) {
+    folder.write("runs", finished.substr(0, size));
+    CHECK(command(kept).out == whole);
+    CHECK(testing::file_text(file) == finished);
+  }
+  CHECK(command({"sweep", "--merge", file}).out == whole);
+  const CommandResult lost = command(kSweep, "", &interrupted);
+  CHECK(lost.err == "interrupted: 0 of 33 runs are done; with -o FILE they would have been kept\n");
+}
+
+TEST_CASE("runs that are in the file are not run again", "[app][sweep]") {
+  const testing::Folder folder;
+  const Arguments kept = {"sweep", kSwin, "--seeds", "3", "-o", folder / "runs"};
+  command(kept);
+  std::string text = testing::file_text(folder / "runs");
+  const std::string before = "\"deadlock\",\"time_ns\":";
+  text.replace(text.find(before), before.size(), "\"starved\",\"time_ns\":");
+  folder.write("runs", text);
+  CHECK(contains(command(kept).out, "1 run: starved, cycle:"));
+}
+
+TEST_CASE("the file of another sweep is left alone", "[app][sweep]") {
+  const testing::Folder folder;
+  const std::string file = folder / "runs";
+  command({"sweep", kSwin, "--seeds", "3", "-o", file});
+  const std::string text = testing::file_text(file);
+  const std::string has = file + ":1:1: error: this file has runs of ";
+  CHECK(mistake({"sweep", kSwin, "--seeds", "4", "-o", file}) ==
+        has + "other variables, seeds or jitter");
+  CHECK(mistake({"sweep", kSwin, "--seeds", "3", "--set", "acc=2", "-o", file}) ==
+        has + "other settings (--set)");
+  CHECK(mistake({"sweep", "scenarios/buffer_on_the_wrong_stream.yaml", "--seeds", "3", "-o",
+                 file}) == has + "another scenario, or of this one as it was before");
+  CHECK(mistake({"sweep", kSwin, "--seeds", "3", "--shard", "1/2", "-o", file}) ==
+        has + "shard 1/1");
+  CHECK(testing::file_text(file) == text);
+  std::string foreign = text;
+  foreign.replace(foreign.find("\"case\":2"), 8, "\"case\":7");
+  folder.write("runs", foreign);
+  CHECK(mistake({"sweep", kSwin, "--seeds", "3", "-o", file}) ==
+        file + ":1:1: error: run 7 does not belong to this sweep");
+  folder.write("runs", "mine\n");
+  CHECK(contains(mistake({"sweep", kSwin, "-o", file}), "it has no 'pipesim_sweep'"));
+  CHECK(testing::file_text(file) == "mine\n");
+  CHECK(command({"sweep", kSwin, "-o", folder / "no/such"}).code == 74);
+}
+
+TEST_CASE("mistakes in values are told before anything is run", "[app][sweep]") {
+  const auto of = [](const Arguments& options) { return mistake(with({"sweep", kSwin}, options)); };
+  const std::string file = std::string(kSwin) + ": error: ";
+  CHECK(of({"--vary", "ac=1..3"}) == file + "--vary ac=1: there is no such parameter");
+  CHECK(of({"--vary", "acc=0..3"}) == file + "--vary acc=0: must be at least 1");
+  CHECK(of({"--vary", "acc=1,2,x"}) == file + "--vary acc=x: there is no parameter 'x'");
+  CHECK(of({"--vary", "bwd_dst_buffer=own,forwrd"}) ==
+        file + "--vary bwd_dst_buffer=forwrd: 'forwrd' is not one of forward, backward, own");
+  CHECK(of({"--set", "jitter=10%"}) == file + "--set jitter=10%: there is no such parameter");
+  const testing::Folder folder;
+  folder.write("own.yaml", "schema: 1\nparams: {jitter: 3}\nactors: {a: {source: jitter}}\n");
+  CHECK(mistake({"sweep", folder / "own.yaml", "--vary", "jitter=0,10%"}) ==
+        (folder / "own.yaml") +
+            ": error: --vary jitter: the scenario has a parameter of this name, so it could be "
+            "either");
+  CHECK(command({"sweep", folder / "own.yaml", "--set", "jitter=2", "--seeds", "2"}).code == 0);
+  folder.write("bad.yaml",
+               "schema: 1\nparams: {n: 2}\nactors: {a: {source: 1, takes: 3us - n * 1us}}\n");
+  const CommandResult bad = command({"sweep", folder / "bad.yaml", "--vary", "n=2..5"});
+  CHECK(bad.code == 2);
+  CHECK(contains(bad.err, "bad.yaml:3:"));
+  CHECK(contains(bad.err, "with n=4\n"));
+  CHECK_FALSE(contains(bad.err, "with n=5"));
+}
+
+TEST_CASE("usage mistakes of sweep have their own words", "[app][sweep]") {
+  const auto of = [](const Arguments& options) {
+    return mistake(with({"sweep", kSwin}, options)).substr(std::string("pipesim: error: ").size());
+  };
+  CHECK(of({"--vary", "acc"}) == "--vary: expected NAME=VALUES, found 'acc'");
+  CHECK(of({"--vary", "acc=1", "--vary", "acc=2"}) == "--vary acc is given twice");
+  CHECK(of({"--vary", "acc=1", "--set", "acc=2"}) == "--vary acc and --set acc exclude each other");
+  CHECK(of({"--vary", "jitter=10"}) ==
+        "--vary jitter: each is 0, a percentage (10%, 0.5%) or free, found '10'");
+  CHECK(of({"--seeds", "0"}) == "--seeds is a number from 1 to 10000000, found 0");
+  CHECK(of({"--seeds", "many"}) == "--seeds is a whole number, found 'many'");
+  CHECK(of({"--seeds", "10000000", "--vary", "acc=1..2"}) ==
+        "these are more than 10000000 runs: too many for one sweep");
+  CHECK(of({"--shard", "1/2"}) == "--shard needs -o FILE, for --merge");
+  CHECK(of({"--shard", "1/2", "-o", "-"}) == "-o needs a file");
+  CHECK(of({"--shard", "1/2", "-o", "x", "--json"}) ==
+        "--json, --csv and --plot go with --merge: a shard does not have all results");
+  CHECK(of({"--json", "--csv", "-"}) == "--json and --csv - exclude each other");
+  CHECK(of({"--merge", "--seeds", "3"}) ==
+        "--seeds and --merge exclude each other: the files say what was run");
+  CHECK(mistake({"sweep", "--merge"}) == "pipesim: error: --merge needs the outputs of all shards");
+  CHECK(contains(mistake({"sweep", "x.goal"}), "a GOAL file has no parameters and no timings"));
+}
+
+TEST_CASE("without seeds and jitter a sweep runs each setting once", "[app][sweep]") {
+  const CommandResult result = command({"sweep", kSwin, "--vary", "acc=1..2"});
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "swin_2x2x2  2 runs: all complete\n\n"));
+  const CommandResult timed = command({"sweep", kSwin, "--vary", "acc=1..2", "--seeds", "3"});
+  CHECK(contains(timed.out, "Timings: seeds 0 to 2; durations vary by 10% at most\n"));
+}
+
+TEST_CASE("a verdict that says why is not said twice", "[app][sweep]") {
+  const std::string out = command({"sweep", "scenarios/deepspeed_loss_broadcast.yaml"}).out;
+  CHECK(contains(out,
+                 "  A  1 run: mismatch: total_loss\n"
+                 "     pipesim run scenarios/deepspeed_loss_broadcast.yaml\n"));
+}

@@ -1,0 +1,188 @@
+// `pipesim test`: which tests there are, what they come to, and what is written.
+#include "app/commands/test_command.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
+#include "tests/support/scenario.hpp"
+
+using namespace pipesim;
+using testing::command;
+using testing::CommandResult;
+using testing::contains;
+using testing::file_text;
+
+namespace {
+
+const std::string kHead = "schema: 1\nparams: {n: 3}\nactors: {a: {source: n, takes: 2us}}\n";
+
+std::string good(const std::string& expect) { return kHead + "expect: " + expect + "\n"; }
+
+// What is printed, with the folder as `.`.
+std::string shown(std::string text, const testing::Folder& folder) {
+  for (std::size_t at = text.find(folder.path()); at != std::string::npos;
+       at = text.find(folder.path())) {
+    text.replace(at, folder.path().size(), ".");
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("a folder stands for the scenarios below it, in order", "[app][test]") {
+  const testing::Folder folder;
+  folder.write("b.yaml", good("{time: 6us}"));
+  folder.write("a/c.yml", good("[{time: 6us}, {with: {n: 2}, time: 4us}]"));
+  folder.write("a/other.yaml", "this: is no scenario\n");
+  folder.write("a/notes.txt", good("{time: 7us}"));
+  folder.write(".hidden/d.yaml", good("{time: 7us}"));
+  folder.write("none.yaml", kHead);
+  const CommandResult result = command({"test", folder.path()});
+  CHECK(shown(result.out, folder) ==
+        "passed   ./a/c.yml\n"
+        "passed   ./a/c.yml [n=2]\n"
+        "passed   ./b.yaml\n"
+        "skipped  ./none.yaml: it has no 'expect'\n"
+        "3 passed, 0 failed, 1 skipped\n");
+  CHECK(result.code == 0);
+  CHECK(result.err.empty());
+  // A file counts once, and one that is named is tested, whatever it holds.
+  const CommandResult twice =
+      command({"test", folder / "b.yaml", folder / "a/../b.yaml", folder / "a/other.yaml"});
+  CHECK(contains(twice.out, "1 passed, 0 failed, 1 bad\n"));
+  CHECK(twice.code == 2);
+}
+
+TEST_CASE("the exit code says what is worst", "[app][test]") {
+  const testing::Folder folder;
+  const std::string fine = folder.write("fine.yaml", good("{time: 6us}"));
+  const std::string wrong = folder.write("wrong.yaml", good("{time: 7us}"));
+  const std::string bad = folder.write("bad.yaml", "schema: 1\nactors: {a: {source: x}}\n");
+  const std::string setting = folder.write("s.yaml", good("{with: {n: 2us}, time: 6us}"));
+  const std::string graph = folder.write("g.yaml", good("{with: {n: 0 - 1}, time: 6us}"));
+  CHECK(command({"test", fine}).code == 0);
+  CHECK(command({"test", fine, wrong}).code == 1);
+  CHECK(command({"test", fine, wrong, bad}).code == 2);
+  CHECK(command({"test", setting}).code == 2);
+  CHECK(command({"test", graph}).code == 2);
+  CHECK(command({"test", bad, wrong, folder / "missing.yaml", fine}).code == 74);
+  CHECK(contains(command({"test", folder / "missing.yaml"}).out, "No such file"));
+  CHECK(contains(command({"test", bad}).out, ":2:22: error: there is no parameter 'x'"));
+  CHECK(command({"test", folder / "missing"}).code == 74);
+  CHECK(command({"test", "-"}, good("{time: 6us}")).code == 0);
+}
+
+TEST_CASE("nothing to test is a mistake", "[app][test]") {
+  const testing::Folder empty;
+  CHECK(contains(command({"test", empty.path()}).err, "there is no scenario here"));
+  CHECK(command({"test", empty.path()}).code == 2);
+}
+
+TEST_CASE("a filter is a regular expression on names", "[app][test]") {
+  const testing::Folder folder;
+  folder.write("f.yaml", good("[{time: 6us}, {with: {n: 2}, time: 4us}, {with: {n: 12}}]"));
+  CHECK(contains(command({"test", folder.path(), "--filter", "n=2"}).out, "1 passed, 0 failed\n"));
+  CHECK(contains(command({"test", folder.path(), "-k", "n=.?2\\]"}).out, "2 passed, 0 failed\n"));
+  CHECK(command({"test", folder.path(), "-k", "zzz"}).code == 2);
+  CHECK(contains(command({"test", folder.path(), "-k", "zzz"}).err, "fits --filter"));
+  CHECK(contains(command({"test", "-k", "("}).err, "needs a regular expression, found '('"));
+}
+
+TEST_CASE("tests of one setting have numbers", "[app][test]") {
+  const testing::Folder folder;
+  folder.write("f.yaml",
+               good("[{time: 6us}, {verdict: completed}, {with: {n: 2}}, {with: {n: 2}}]"));
+  CHECK(shown(command({"test", folder.path()}).out, folder) ==
+        "passed   ./f.yaml\npassed   ./f.yaml #2\npassed   ./f.yaml [n=2]\n"
+        "passed   ./f.yaml [n=2] #2\n4 passed, 0 failed\n");
+}
+
+TEST_CASE("any number of threads prints the same", "[app][test]") {
+  const std::vector<std::string> base = {"test", "scenarios", "tests/golden", "--junit", "-"};
+  const auto with = [&](const std::string& jobs) {
+    std::vector<std::string> arguments = base;
+    arguments.insert(arguments.end(), {"--jobs", jobs});
+    const CommandResult xml = command(arguments);
+    arguments.erase(arguments.begin() + 3, arguments.begin() + 5);
+    const CommandResult text = command(arguments);
+    CHECK(xml.code == text.code);
+    return xml.out + text.out;
+  };
+  const std::string one = with("1");
+  CHECK(one == with("8"));
+  CHECK(one == with("3"));
+  CHECK(command({"test", "-j", "0"}).code == 2);
+  CHECK(command({"test", "-j", "many"}).code == 2);
+}
+
+TEST_CASE("update puts exact figures into the file and nothing else", "[app][test]") {
+  const testing::Folder folder;
+  const std::string before =
+      "# What it shows.\r\n" + good(
+                                   "\n  # two\n  - {verdict: completed, time: 7us}   # slow\n"
+                                   "  - with: {n: 2}\n    time:  '9 ms'\n");
+  std::string after = before;
+  after.replace(after.find("7us"), 3, "6us");
+  after.replace(after.find("9 ms"), 4, "4us");
+  const std::string file = folder.write("u.yaml", before);
+  const CommandResult result = command({"test", file, "--update"});
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "updated  "));
+  CHECK(contains(result.out, "  updated, line 7: expected time 7 us, found 6 us\n"));
+  CHECK(contains(result.out, "0 passed, 2 updated, 0 failed\n"));
+  CHECK(file_text(file) == after);
+  const CommandResult again = command({"test", file, "--update"});
+  CHECK(contains(again.out, "2 passed, 0 failed\n"));
+  CHECK(file_text(file) == after);
+}
+
+TEST_CASE("update takes another end over only when asked", "[app][test]") {
+  const testing::Folder folder;
+  const std::string before = good("{verdict: deadlock, time: 1us, cycle_length: 4}");
+  const std::string file = folder.write("v.yaml", before);
+  const CommandResult refused = command({"test", file, "--update"});
+  CHECK(refused.code == 1);
+  CHECK(contains(refused.out, "help: another end is not taken over: --update-verdicts does that"));
+  CHECK(file_text(file) == before);
+  CHECK(command({"test", file, "--update-verdicts"}).code == 0);
+  CHECK(file_text(file) == good("{verdict: completed, time: 6us, cycle_length: 0}"));
+  CHECK(command({"test", "-", "--update"}).code == 2);
+}
+
+TEST_CASE("what cannot be updated stays failed and says so", "[app][test]") {
+  const testing::Folder folder;
+  const std::string before = good("{time: 3 * 3us, order: [b#1]}");
+  const std::string file = folder.write("r.yaml", before);
+  const CommandResult result = command({"test", file, "--update"});
+  CHECK(result.code == 1);
+  CHECK(contains(result.out,
+                 "help: not updated: it is no plain figure, or several "
+                 "tests share it that differ"));
+  CHECK(file_text(file) == before);
+}
+
+TEST_CASE("interrupted, it says what was not run", "[app][test]") {
+  std::atomic<bool> interrupted = true;
+  const CommandResult result =
+      command({"test", "scenarios", "-q", "-k", "swin_2x2x2.yaml$"}, "", &interrupted);
+  CHECK(result.code == 130);
+  CHECK(result.out ==
+        "not run  scenarios/swin_2x2x2.yaml: interrupted\n0 passed, 0 failed, 1 not run\n");
+}
+
+TEST_CASE("quiet lists only what did not pass", "[app][test]") {
+  const testing::Folder folder;
+  folder.write("f.yaml", good("[{time: 6us}, {with: {n: 2}, time: 5us}]"));
+  const CommandResult result = command({"test", folder.path(), "-q"});
+  CHECK(shown(result.out, folder) ==
+        "FAILED   ./f.yaml [n=2]\n"
+        "./f.yaml:4:44: error: expected time 5 us, found 4 us\n"
+        "  expect: [{time: 6us}, {with: {n: 2}, time: 5us}]\n"
+        "                                             ^\n"
+        "  again: pipesim run ./f.yaml --set n=2\n"
+        "1 passed, 1 failed\n");
+}

@@ -1,0 +1,95 @@
+// A scenario with its patches, through the commands that take them.
+#include "app/input/scenario_input.hpp"
+
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
+
+using namespace pipesim;
+using testing::command;
+using testing::contains;
+using testing::Folder;
+
+namespace {
+
+const std::string kHang = "scenarios/swin_2x2x2.yaml";
+const std::string kFix = "patch: 1\nof: swin_2x2x2\nactors: {BdstBuf: {stream: backward}}\n";
+
+}  // namespace
+
+TEST_CASE("run: a patch does what the setting does", "[app][patch]") {
+  const auto patched = command({"run", kHang, "--patch", "-", "--json"}, kFix);
+  CHECK(patched.code == 0);
+  CHECK(patched.err.empty());
+  CHECK(patched.out == command({"run", kHang, "--set", "bwd_dst_buffer=backward", "--json"}).out);
+  // A setting of a patch, and one that goes above it.
+  const std::string set = "patch: 1\nset: {acc: 2}\n";
+  CHECK(command({"run", kHang, "--patch", "-", "--json"}, set).out ==
+        command({"run", kHang, "--set", "acc=2", "--json"}).out);
+  CHECK(command({"run", kHang, "--patch", "-", "--set", "acc=4"}, set).code == 1);
+}
+
+TEST_CASE("run: several patches, in their order", "[app][patch]") {
+  const Folder folder;
+  const std::string first = folder.write("first.yaml", "patch: 1\nset: {acc: 2}\n");
+  const std::string second = folder.write("second.yaml", "patch: 1\nset: {acc: 4}\n");
+  CHECK(command({"run", kHang, "--patch", second, "--patch", first}).code == 0);
+  CHECK(command({"run", kHang, "--patch", first, "--patch", second}).code == 1);
+}
+
+TEST_CASE("run: mistakes name the file that has them", "[app][patch]") {
+  const auto result =
+      command({"run", kHang, "--patch", "-"}, "patch: 1\nactors: {BdstBuf: {stream: bakward}}\n");
+  CHECK(result.code == 2);
+  CHECK(result.out.empty());
+  CHECK(contains(result.err, "standard input:2:28: error: "));
+  CHECK(contains(result.err, "\n  actors: {BdstBuf: {stream: bakward}}\n"));
+  CHECK(contains(result.err, "\n                             ^\n"));
+
+  // What the patch has made wrong elsewhere is told there.
+  const auto gone = command({"run", kHang, "--patch", "-"}, "patch: 1\nactors: {Zeros: ~}\n");
+  CHECK(gone.code == 2);
+  CHECK(contains(gone.err, kHang + ":"));
+}
+
+TEST_CASE("run: files of patches", "[app][patch]") {
+  CHECK(command({"run", kHang, "--patch", "there_is_no_such_file.yaml"}).code == 74);
+  const auto twice = command({"run", "-", "--patch", "-"}, kFix);
+  CHECK(twice.code == 2);
+  CHECK(contains(twice.err, "standard input is there once"));
+  CHECK(command({"run", "a.goal", "--patch", "b.yaml"}).code == 2);
+}
+
+TEST_CASE("explain and diff: a state has the patches of its run", "[app][patch]") {
+  const Folder folder;
+  const std::string state = folder / "state.json";
+  const std::string patch = "patch: 1\nactors: {Repeat: {about: other}}\n";
+  const auto run =
+      command({"run", kHang, "--patch", "-", "--save-state", state}, patch + "set: {acc: 2}\n");
+  CHECK(run.code == 0);
+  const auto again = command({"explain", state});
+  CHECK(again.code == 0);
+  CHECK(again.out == run.out);
+  CHECK(again.err.empty());
+  CHECK(command({"diff", state, kHang, "--set-b", "acc=2"}).code == 0);
+  const std::string set = folder / "set.json";
+  command({"run", kHang, "--set", "acc=2", "--save-state", set});
+  CHECK(command({"diff", state, set}).code == 0);
+  // Without its patch it would be another run: nobody takes the one for the other.
+  command({"run", kHang, "--save-state", set});
+  CHECK(command({"diff", state, set}).code == 1);
+}
+
+TEST_CASE("lint: with a patch", "[app][patch][lint]") {
+  CHECK(contains(command({"lint", kHang}).out, "[buffer-stream]"));
+  const auto fixed = command({"lint", kHang, "--patch", "-"}, kFix);
+  CHECK(fixed.code == 1);
+  CHECK_FALSE(contains(fixed.out, "[buffer-stream]"));
+  // A finding in what the patch puts in is told with its line.
+  const auto worse = command({"lint", "scenarios/buffer_on_the_right_stream.yaml", "--patch", "-"},
+                             "patch: 1\nactors:\n  +late: {stream: forward, reads: [loss]}\n"
+                             "  reduce: {reads: {+: [late]}}\n");
+  CHECK(contains(worse.out, "standard input:3:3: suspect: 'late' runs on stream 'forward'"));
+}

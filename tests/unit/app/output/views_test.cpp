@@ -1,0 +1,254 @@
+// What `run` writes besides its report, and what `explain` makes of it.
+#include "app/output/views.hpp"
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "app/version.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
+#include "tests/support/scenario.hpp"
+
+using namespace pipesim;
+using testing::command;
+using testing::CommandResult;
+using testing::contains;
+using testing::Folder;
+
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream stream(text);
+  for (std::string line; std::getline(stream, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string replaced(std::string text, const std::string& part, const std::string& by) {
+  const std::size_t at = text.find(part);
+  REQUIRE(at != std::string::npos);
+  return text.replace(at, part.size(), by);
+}
+
+const std::string kHang = "scenarios/swin_2x2x2.yaml";
+const std::string kLong = "schema: 1\nactors: {a: {source: 1000000, takes: 1us}}\n";
+
+}  // namespace
+
+// Each launch takes 2 us. Rank 0 enters the kernel at 0 and is back at 2; takes the lock, from 2 to
+// 4; and enters the second lock at 4, which it holds itself: "before" without "after". That the
+// kernel ends at 11 is no line. Rank 1 reads from 0 to 5. At 0, rank 0's thread got its start
+// message first.
+TEST_CASE("the log has a line before and after each launch", "[app][views]") {
+  const std::string scenario =
+      "schema: 1\nranks: 2\ngroups: {g: all}\ndefaults: {launch_overhead: 2us}\nprograms:\n"
+      "  - {on: 0, do: [{compute: k, takes: 9us, at: \"train.py:7 main\"}, {lock: l}, {lock: l}]}\n"
+      "  - {on: 1, thread: io, do: [{host: read, takes: 5us}]}\n";
+  const CommandResult result = command({"run", "-", "--log", "-"}, scenario);
+  CHECK(result.code == 1);
+  CHECK(result.err.empty());
+  CHECK(result.out ==
+        "0.000 us [node0:0] main before: k#1, stream compute, at train.py:7 main\n"
+        "0.000 us [node0:1] io before: read#1\n"
+        "2.000 us [node0:0] main after: k#1, stream compute, at train.py:7 main\n"
+        "2.000 us [node0:0] main before: lock l#1\n"
+        "4.000 us [node0:0] main after: lock l#1\n"
+        "4.000 us [node0:0] main before: lock l.2#1\n"
+        "5.000 us [node0:1] io after: read#1\n");
+}
+
+TEST_CASE("a log is written for all ranks, for each, or printed", "[app][views]") {
+  const Folder folder;
+  const std::string all = folder / "all.log";
+  const std::string logs = folder / "new/logs";
+  const CommandResult result = command({"run", kHang, "--log", all, "--log-dir", logs});
+  CHECK(result.out == command({"run", kHang}).out);
+  const std::string merged = testing::file_text(all);
+  CHECK(merged == command({"run", kHang, "--log", "-"}).out);
+  // Each rank has its lines, in the same order; times begin at the same column in all of them.
+  std::map<std::string, std::string> by_rank;
+  for (const std::string& line : lines_of(merged)) {
+    const std::size_t colon = line.find(':');
+    std::string& lines = by_rank[line.substr(colon + 1, line.find(']') - colon - 1)];
+    lines += line;
+    lines += '\n';
+  }
+  CHECK(by_rank.size() == 8);
+  for (const auto& [rank, lines] : by_rank) {
+    CHECK(testing::file_text(std::string(logs).append("/rank_").append(rank).append(".log")) ==
+          lines);
+  }
+  // "before" without "after", which is what hung: rank 1 in the creation of a communicator.
+  CHECK(contains(by_rank["1"], "before: nccl-2108#1,"));
+  CHECK(!contains(by_rank["1"], "after: nccl-2108#1,"));
+  CHECK(!contains(by_rank["0"], "nccl-2108#1"));
+}
+
+TEST_CASE("only one thing goes to standard output", "[app][views]") {
+  const std::vector<std::vector<std::string>> prints = {{"--json"},     {"--stacks"},
+                                                        {"--log", "-"}, {"--trace", "-"},
+                                                        {"--timeline"}, {"--save-state", "-"}};
+  for (std::size_t a = 0; a < prints.size(); ++a) {
+    for (std::size_t b = a + 1; b < prints.size(); ++b) {
+      std::vector<std::string> arguments = {"run", kHang};
+      arguments.insert(arguments.end(), prints[a].begin(), prints[a].end());
+      arguments.insert(arguments.end(), prints[b].begin(), prints[b].end());
+      const CommandResult result = command(arguments);
+      CHECK(result.code == 2);
+      CHECK(contains(result.err, "exclude each other"));
+    }
+  }
+  CHECK(command({"run", kHang, "--log-dir", "README.md"}).code == 74);
+  CHECK(command({"run", kHang, "--log", "no/such/folder/x"}).code == 74);
+  CHECK(command({"run", kHang, "--save-state", "no/such/folder/x"}).code == 74);
+  CHECK(command({"run", kHang, "--save-state", "no/such/folder/x"}).out.empty());
+}
+
+TEST_CASE("a saved state is explained as the run was", "[app][views]") {
+  const std::vector<std::vector<std::string>> runs = {
+      {"run", kHang},
+      {"run", kHang, "--set", "bwd_dst_buffer=forward", "--set", "bwd_dst_buffer=backward"},
+      {"run", kHang, "--until", "20us"},
+      {"run", kHang, "--until", "rank1:nccl-2108#1"},
+      {"run", "scenarios/deepspeed_loss_broadcast.yaml"},
+      {"run", "scenarios/launch_blocking_hangs.yaml"},
+      {"run", "scenarios/two_groups_opposite_order.yaml", "--set", "room=2"}};
+  const std::vector<std::vector<std::string>> views = {{},
+                                                       {"--json"},
+                                                       {"--json", "--all"},
+                                                       {"--stacks"},
+                                                       {"--log", "-"},
+                                                       {"--trace", "-"},
+                                                       {"--timeline"}};
+  const Folder folder;
+  const std::string file = folder / "state.json";
+  for (const std::vector<std::string>& run : runs) {
+    INFO(run[1]);
+    std::vector<std::string> save = run;
+    save.insert(save.end(), {"--save-state", file});
+    const CommandResult report = command(save);
+    CHECK(report.out == command(run).out);
+    CHECK(folder.files() == 1);
+    for (const std::vector<std::string>& view : views) {
+      std::vector<std::string> arguments = run;
+      arguments.insert(arguments.end(), view.begin(), view.end());
+      std::vector<std::string> explain = {"explain", file};
+      explain.insert(explain.end(), view.begin(), view.end());
+      const CommandResult expected = command(arguments);
+      const CommandResult found = command(explain);
+      CHECK(found.code == expected.code);
+      CHECK(found.out == expected.out);
+      CHECK(found.err == expected.err);
+    }
+    // What has been printed can be piped.
+    save.back() = "-";
+    const CommandResult printed = command(save);
+    CHECK(printed.code == report.code);
+    CHECK(printed.out == testing::file_text(file));
+    CHECK(command({"explain", "-"}, printed.out).out == report.out);
+  }
+}
+
+TEST_CASE("a state keeps what came from standard input", "[app][views]") {
+  const CommandResult saved = command({"run", "-", "--save-state", "-"}, kLong);
+  CHECK(saved.code == 0);
+  CHECK(contains(saved.out, "\"path\": \"standard input\""));
+  CHECK(contains(command({"explain", "-", "--stacks"}, saved.out).out, "of standard input\n"));
+}
+
+TEST_CASE("an interrupted run is saved, and comes to the same event again", "[app][views]") {
+  const std::atomic<bool> interrupted{true};
+  const CommandResult report = command({"run", "-"}, kLong, &interrupted);
+  const CommandResult saved = command({"run", "-", "--save-state", "-"}, kLong, &interrupted);
+  CHECK(saved.code == 130);
+  CHECK(contains(saved.out, "\"interrupted\": true"));
+  const CommandResult explained = command({"explain", "-"}, saved.out);
+  CHECK(explained.code == 130);
+  CHECK(explained.out == report.out);
+  CHECK(contains(explained.out, "LIMIT (interrupted)"));
+  // Interrupted at an earlier event, it has not come to what was saved.
+  const std::string whole = command({"run", "-", "--save-state", "-"}, kLong).out;
+  const CommandResult early = command({"explain", "-"}, whole, &interrupted);
+  CHECK(early.code == 130);
+  CHECK(early.out.empty());
+  CHECK(early.err == "standard input: interrupted before the saved state was reached\n");
+}
+
+TEST_CASE("a state that comes out otherwise is refused", "[app][views]") {
+  const std::string state = command({"run", kHang, "--save-state", "-"}).out;
+  const std::string version = app::version();
+  const std::string made_by = "\"made_by\": \"" + version + "\"";
+  const CommandResult other = command(
+      {"explain", "-"},
+      replaced(replaced(state, made_by, "\"made_by\": \"0.0.1\""), "\"deadlock\"", "\"starved\""));
+  CHECK(other.code == 2);
+  CHECK(other.out.empty());
+  CHECK(contains(other.err, "standard input: error: made by pipesim 0.0.1; this is " + version +
+                                ", which simulates it otherwise\n"));
+  CHECK(contains(other.err, "the file says starved, fingerprint"));
+  CHECK(contains(other.err, "here it is deadlock, fingerprint"));
+  CHECK(contains(other.err, "open it with pipesim 0.0.1"));
+  const CommandResult same =
+      command({"explain", "-"}, replaced(state, "\"deadlock\"", "\"starved\""));
+  CHECK(contains(same.err, "standard input: error: made by pipesim " + version +
+                               ", and so is this, but it simulates it otherwise\n"));
+  CHECK(contains(same.err, "the file was changed, or one of the two is a modified build"));
+  const CommandResult changed =
+      command({"explain", "-"}, replaced(state, "\"schema: 1 ", "\"schema: 2 "));
+  CHECK(changed.code == 2);
+  CHECK(contains(changed.err, kHang + " in standard input:"));
+  CHECK(contains(changed.err, "its scenario cannot be run: made by pipesim " + version));
+  const CommandResult until = command(
+      {"explain", "-"}, replaced(state, "\"settings\"", "\"until\": \"noon\",\"settings\""));
+  CHECK(until.code == 2);
+  CHECK(contains(until.err, "--until 'noon'"));
+}
+
+TEST_CASE("usage mistakes of explain have their own words", "[app][views]") {
+  CHECK(contains(command({"explain"}).err, "'pipesim explain' needs a file"));
+  CHECK(contains(command({"explain", "x", "--set", "a=b"}).err, "there is no option '--set'"));
+  CHECK(contains(command({"explain", "--help"}).out, "Usage: pipesim explain FILE"));
+  CHECK(command({"explain", "no/such/file"}).code == 74);
+  CHECK(command({"explain", kHang}).code == 2);
+  CHECK(contains(command({"explain", kHang}).err, kHang + ":1:1: error: this is no state file"));
+}
+
+TEST_CASE("a run in a timing of its own says so, and is saved as it was", "[app][views]") {
+  const std::vector<std::string> run = {"run", kHang, "--jitter", "50%", "--seed", "3"};
+  const CommandResult found = command(run);
+  CHECK(found.code == 1);
+  CHECK(contains(found.out, "Durations vary by 50% at most: seed 3\n"));
+  CHECK_FALSE(found.out == command({"run", kHang, "--jitter", "50%", "--seed", "4"}).out);
+  CHECK(found.out == command(run).out);
+  std::vector<std::string> save = run;
+  save.insert(save.end(), {"--save-state", "-"});
+  const std::string state = command(save).out;
+  CHECK(contains(state, "\"jitter\": \"50%\",\n  \"seed\": 3,\n"));
+  CHECK(command({"explain", "-"}, state).out == found.out);
+  std::string other = state;
+  other.replace(other.find("50%"), 3, "50 ");
+  CHECK(contains(command({"explain", "-"}, other).err,
+                 "a jitter is 0, a percentage (10%, 0.5%) or free, found '50 '"));
+  CHECK(contains(command({"run", kHang, "--jitter", "free", "--json"}).out,
+                 "\"jitter\": \"free\",\n  \"seed\": 0,\n"));
+}
+
+TEST_CASE("mistakes of timings have words of their own", "[app][views]") {
+  const auto mistake = [](const std::vector<std::string>& options) {
+    std::vector<std::string> arguments = {"run", kHang};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const CommandResult result = command(arguments);
+    CHECK(result.code == 2);
+    return result.err.substr(0, result.err.find('\n'));
+  };
+  CHECK(mistake({"--jitter", "10"}) ==
+        "pipesim: error: --jitter is 0, a percentage (10%, 0.5%) or free, found '10'");
+  CHECK(mistake({"--seed", "3"}) == "pipesim: error: --seed goes with --jitter");
+  CHECK(mistake({"--jitter", "10%", "--seed", "-3"}) ==
+        "pipesim: error: --seed is a whole number, found '-3'");
+}

@@ -1,0 +1,97 @@
+#include "formats/promela/promela_writer.hpp"
+
+#include <string>
+
+#include "tests/support/catch.hpp"
+
+namespace pipesim::formats {
+namespace {
+
+using sim::RankId;
+using sim::ThreadOrder;
+
+bool has_line(const std::string& text, const std::string& line) {
+  return ("\n" + text).find("\n" + line + "\n") != std::string::npos;
+}
+
+/// Two actors on one thread: 0 acts four times and fills a slot every two, 1 takes it with each of
+/// its two acts.
+sim::PlanBuilder two_actors() {
+  sim::PlanBuilder builder(1);
+  sim::ActorSpec spec;
+  spec.thread = builder.add_thread(RankId{0}, ThreadOrder::kArrival);
+  spec.stream = builder.add_stream(RankId{0}, 3);
+  spec.acts = 4;
+  const sim::ActorId producer = builder.add_actor(spec);
+  spec.acts = 2;
+  spec.immediate = false;
+  const sim::ActorId consumer = builder.add_actor(spec);
+  sim::RegisterSpec output;
+  output.slots = 5;
+  output.acts_per_slot = 2;
+  builder.add_consumer(builder.add_register(producer, output), consumer, 1);
+  return builder;
+}
+
+}  // namespace
+
+TEST_CASE("the tables of a plan say what the plan says") {
+  const std::string text = promela_tables(two_actors().build());
+  CHECK(has_line(text, "hidden NUMBER threads = 1;"));
+  CHECK(has_line(text, "hidden short acts = 6;"));
+  CHECK(has_line(text, "hidden short stream_limit[STREAMS] = {3};"));
+  CHECK(has_line(text, "hidden NUMBER actor_limit[ACTORS] = {4, 2};"));
+  // 255 stands for nothing: they need no outside input, and are of no collective.
+  CHECK(has_line(text, "hidden NUMBER actor_items[ACTORS] = {255, 255};"));
+  CHECK(has_line(text, "hidden NUMBER actor_collective[ACTORS] = {255, 255};"));
+  CHECK(has_line(text, "hidden NUMBER actor_starts[ACTORS] = {1, 0};"));
+  CHECK(has_line(text, "hidden NUMBER register_slots[REGISTERS] = {5};"));
+  CHECK(has_line(text, "hidden NUMBER register_acts[REGISTERS] = {2};"));
+  // The producer is immediate and on the consumer's thread; the consumer is not immediate.
+  CHECK(has_line(text, "hidden NUMBER edge_data_at_launch[EDGES] = {1};"));
+  CHECK(has_line(text, "hidden NUMBER edge_ack_at_launch[EDGES] = {0};"));
+  CHECK(has_line(text, "hidden NUMBER call_kind[CALLS] = {0};"));  // there is no empty array
+}
+
+TEST_CASE("a plan in Promela is its sizes, its tables and the rules") {
+  const sim::Plan plan = two_actors().build();
+  const std::string text = write_promela(plan);
+  CHECK(text.find("/* spin -a FILE && cc ") == 0);
+  CHECK(text.find("\n#define PLAN\n#define NUMBER byte\n#define NONE 255\n") != std::string::npos);
+  CHECK(has_line(text, "#define ACTORS 2"));
+  CHECK(has_line(text, "#define INBOX 12"));  // two start messages, five slots there and back
+  CHECK(has_line(text, "#define QUEUE 3"));
+  CHECK(text.find(promela_tables(plan)) != std::string::npos);
+  CHECK(text.size() > promela_rules().size());
+  CHECK(text.compare(text.size() - promela_rules().size(), std::string::npos, promela_rules()) ==
+        0);
+}
+
+TEST_CASE("numbers that are too large for bytes are shorts") {
+  sim::PlanBuilder builder(1);
+  sim::ActorSpec spec;
+  spec.thread = builder.add_thread(RankId{0}, ThreadOrder::kArrival);
+  spec.stream = builder.add_stream(RankId{0}, 2);
+  spec.acts = 300;
+  builder.add_actor(spec);
+  const sim::Plan plan = builder.build();
+  CHECK(promela_obstacle(plan).empty());
+  const std::string text = write_promela(plan);
+  CHECK(has_line(text, "#define NUMBER short"));
+  CHECK(has_line(text, "#define NONE 32767"));
+  CHECK(has_line(text, "hidden NUMBER actor_collective[ACTORS] = {32767};"));
+}
+
+TEST_CASE("it is said why a plan cannot be written in Promela") {
+  CHECK(promela_obstacle(two_actors().build()).empty());
+
+  sim::PlanBuilder faulty = two_actors();
+  faulty.add_death(RankId{0}, sim::Time{5});
+  CHECK(promela_obstacle(faulty.build()) == "it has faults or guards");
+
+  sim::PlanBuilder large = two_actors();
+  for (int i = 0; i < 250; ++i) large.add_thread(RankId{0}, ThreadOrder::kArrival);
+  CHECK(promela_obstacle(large.build()) == "it is too large for SPIN");
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,89 @@
+#include <string>
+
+#include "formats/scenario/scenario.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+
+using namespace pipesim;
+using testing::mistakes_in;
+
+namespace {
+
+const std::string kActor = "actors: {a: {source: 1}}\n";
+
+// Ten lists, each of which stands for the one before ten times.
+std::string exploding_aliases() {
+  std::string text = "schema: 1\nsets:\n  x0: &x0 [0, 0, 0, 0, 0, 0, 0, 0, 0, 0]\n";
+  for (int i = 1; i < 10; ++i) {
+    const std::string before = "*x" + std::to_string(i - 1) + " , ";
+    const std::string name = "x" + std::to_string(i);
+    std::string items;
+    for (int copy = 0; copy < 10; ++copy) items += before;
+    text += "  " + name + ": &" + name + " [" + items + "]\n";
+  }
+  return text + kActor;
+}
+
+}  // namespace
+
+TEST_CASE("where text, a list or a map belongs, anything else is a mistake",
+          "[formats][scenario_reader]") {
+  CHECK(mistakes_in("schema: 1\nabout: [a]\n" + kActor) ==
+        "2:8: 'about' is a text, found a list\n");
+  CHECK(mistakes_in("schema: 1\nparams: {p: {one_of: shared, default: shared}}\n" + kActor) ==
+        "2:22: 'one_of' is a list of words\n");
+  CHECK(mistakes_in("schema: 1\nparams: {p: {one_of: [], default: a}}\n" + kActor) ==
+        "2:22: 'one_of' is a list of words\n");
+  CHECK(mistakes_in("schema: 1\nparams: {p: {one_of: [[a], b], default: b}}\n" + kActor) ==
+        "2:22: 'one_of' is a list of words\n");
+  CHECK(mistakes_in("schema: 1\nactors: [a]\n") == "2:9: 'actors' is a map, found a list\n");
+  CHECK(mistakes_in("[a]\n") == "1:1: a scenario is a map, found a list\n");
+}
+
+TEST_CASE("a parameter that is wrong is one mistake, not one for each use",
+          "[formats][scenario_reader]") {
+  std::string text = "schema: 1\nparams:\n  p0: 1/0\n";
+  for (int i = 1; i < 60; ++i) {
+    const std::string before = "p" + std::to_string(i - 1);
+    text += "  p" + std::to_string(i) + ": " + before + " + " + before + "\n";
+  }
+  CHECK(mistakes_in(text + "actors: {a: {source: p59}}\n") ==
+        "3:7: the default: division by zero\n");
+  CHECK(mistakes_in("schema: 1\nparams: {p: {one_of: a}}\nactors: {a: {source: p}}\n") ==
+        "2:13: a parameter needs the key 'default'\n");
+}
+
+TEST_CASE("aliases may not stand for more than anybody writes", "[formats][scenario_reader]") {
+  const std::string mistakes = mistakes_in(exploding_aliases());
+  INFO(mistakes);
+  CHECK(mistakes.find("the aliases of a scenario stand for at most 10000000 values") !=
+        std::string::npos);
+}
+
+TEST_CASE("an expression of a megabyte is refused", "[formats][scenario_reader]") {
+  std::string sum = "1";
+  while (sum.size() < 1'000'000) sum += "+rank";
+  CHECK(mistakes_in("schema: 1\nactors: {a: {source: " + sum + "}}\n") ==
+        "2:22: an expression has at most 10000 characters\n");
+}
+
+TEST_CASE("mistakes in names that are declared and in tensors are told",
+          "[formats][scenario_reader]") {
+  CHECK(
+      testing::mistakes_in("schema: 1\nphases: forward\nevents: [x, {key: a, on: 3}, {evnt: b}]\n"
+                           "actors:\n"
+                           "  a: {source: 1, carries: x, registers: {out: {carries: [x]}}}\n"
+                           "  b: {reads: [{from: a, needs: [x, x]}, {from: a, register: c}]}\n") ==
+      "2:9: 'phases' is a list, found 'forward'\n"
+      "3:10: an event is a map, found 'x'\n"
+      "3:22: an event has no key 'on'\n"
+      "  known here: key\n"
+      "3:30: an event needs the key 'event'\n"
+      "3:31: an event has no key 'evnt'\n"
+      "  did you mean 'event'?\n"
+      "5:27: tensors are a list of names, found 'x'\n"
+      "5:42: 'out' is the register that every actor has\n"
+      "  its credits, size and tensors are the actor's own keys 'slots', 'bytes' and 'carries'\n"
+      "6:36: the tensor 'x' stands here twice\n"
+      "6:41: 'a' has no register 'c'\n  known here: out\n");
+}

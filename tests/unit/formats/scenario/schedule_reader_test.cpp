@@ -1,0 +1,89 @@
+// The key `schedule:`: what it may say, and one clear message for what makes no sense.
+#include "formats/scenario/schedule_reader.hpp"
+
+#include <string>
+
+#include "formats/torch/schedule_csv.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+
+using namespace pipesim;
+using testing::mistakes_in;
+
+namespace {
+
+std::string schedule(const std::string& fields) {
+  return "schema: 1\nschedule: {" + fields + "}\n";
+}
+
+}  // namespace
+
+TEST_CASE("a schedule says how many ranks there are", "[formats][schedule_reader]") {
+  const std::string four = schedule("kind: zbv, stages: 8, micro_batches: 8");
+  CHECK(testing::scenario_of(four).graph.ranks == 4);
+  CHECK(testing::scenario_of("ranks: 4\n" + four).graph.ranks == 4);
+  CHECK(mistakes_in("ranks: 3\n" + four) == "1:8: the schedule is one of 4 ranks, found 3\n");
+}
+
+TEST_CASE("costs are of each stage, or of a layer", "[formats][schedule_reader]") {
+  const auto stages = [](const std::string& fields) {
+    const std::string text = schedule("kind: 1f1b, stages: 2, micro_batches: 2, " + fields);
+    return testing::scenario_of(text).graph.pipeline->stages;
+  };
+  const auto each = stages("forward: [1ms, 2ms], weight_grad: 3ms, activation: 2B");
+  CHECK(each[0].forward_ns == 1'000'000);
+  CHECK(each[1].forward_ns == 2'000'000);
+  CHECK(each[1].input_grad_ns == 2'000'000);
+  CHECK(each[0].weight_grad_ns == 3'000'000);
+  CHECK(each[1].activation_bytes == 2);
+  const auto layers = stages("layers: 6, forward: 1us, weights: 5B");
+  CHECK(layers[1].forward_ns == 3'000);
+  CHECK(layers[1].weight_bytes == 15);
+}
+
+TEST_CASE("layouts that cannot be are told in one sentence", "[formats][schedule_reader]") {
+  const std::string start = "kind: 1f1b, stages: 4, micro_batches: 8, ";
+  CHECK(mistakes_in(schedule(start + "layers: 3")) ==
+        "2:61: 4 stages cannot share 3 layers: each needs at least one\n");
+  CHECK(mistakes_in(schedule(start + "layers: 6")) ==
+        "2:61: 6 layers cannot be divided among 4 stages\n"
+        "  leave out 'layers' and give the costs of each stage, where stages differ: forward: "
+        "[2ms, 3ms]\n");
+  CHECK(mistakes_in(schedule(start + "chunks: 2")) ==
+        "2:61: 1f1b has 1 chunk on each rank, found 2\n");
+  CHECK(mistakes_in(schedule(start + "forward: [1us, 2us]")) ==
+        "2:62: 'forward' has 2 values, but there are 4 stages\n");
+  CHECK(mistakes_in(schedule("kind: interleaved_1f1b, stages: 8, micro_batches: 9")) ==
+        "2:62: interleaved_1f1b on 4 ranks takes its micro-batches in 2 rounds, and 9 cannot be "
+        "divided into so many\n");
+  CHECK(mistakes_in(schedule("kind: 1f1b, stages: 8000, micro_batches: 60000")) ==
+        "2:32: a schedule has at most 40000000 forwards and backwards, and 8000 stages of 60000 "
+        "micro-batches are more\n");
+}
+
+TEST_CASE("what is missing or too much is told", "[formats][schedule_reader]") {
+  CHECK(mistakes_in(schedule("stages: 2")) == "2:11: a schedule needs its 'kind', or its 'rows'\n");
+  CHECK(mistakes_in(schedule("kind: 1f1b, rows: [\"0F0,0B0\"]")) ==
+        "2:18: a schedule has a 'kind' or its 'rows', not both\n");
+  CHECK(mistakes_in(schedule("rows: 0F0")) ==
+        "2:18: 'rows' is a list of what each rank does, found '0F0'\n");
+  CHECK(mistakes_in(schedule("rows: [\"0F0,0B0\", \"1F0,1G0\"]")).substr(0, 32) ==
+        "2:35: '1G0' is no action\n  an ac");
+  CHECK(mistakes_in(schedule("kind: 1f1b, stages: 1, micro_batches: 1, forward: -1us")) ==
+        "2:62: 'forward' is at least 0s, found '-1us'\n");
+}
+
+TEST_CASE("a schedule needs the thread main for its programs", "[formats][schedule_reader]") {
+  CHECK(mistakes_in(schedule("kind: 1f1b, stages: 1, micro_batches: 1") +
+                    "threads: {main: {order: arrival}}\n") ==
+        "2:11: the schedule is a program of thread 'main', which takes its work up by arrival\n"
+        "  under 'threads' say 'main: {order: program}'\n");
+}
+
+TEST_CASE("two pipelines are read from rows, too", "[formats][schedule_reader]") {
+  const std::string rows = "rows: [\"0F0,3F0,3B0,0B0\", \"2F0,1F0,1B0,2B0\"], pipelines: 2";
+  const auto graph = testing::scenario_of(schedule(rows)).graph;
+  CHECK(formats::schedule_row_texts(graph.pipeline->schedule) ==
+        std::vector<std::string>{"0F0,0SEND_F0,3RECV_F0,3F0,3B0,3SEND_B0,0RECV_B0,0B0",
+                                 "1RECV_F0,2F0,2SEND_F0,1F0,2RECV_B0,1B0,1SEND_B0,2B0"});
+}

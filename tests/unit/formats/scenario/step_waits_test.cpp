@@ -1,0 +1,120 @@
+// Steps that wait for other streams, act again, and have numbers.
+#include <string>
+
+#include "formats/scenario/scenario_writer.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+
+using namespace pipesim;
+using models::Explanation;
+using sim::Verdict;
+using testing::explanation_of;
+
+namespace {
+
+const std::string kHead = "schema: 1\nranks: 2\ngroups: {g: all}\n";
+
+std::string text_of(const std::string& steps) {
+  return kHead + "programs: {do: [" + steps + "]}\n";
+}
+
+std::string mistakes(const std::string& steps) { return testing::mistakes_in(text_of(steps)); }
+
+std::int64_t time_of(const std::string& steps) {
+  const Explanation found = explanation_of(text_of(steps));
+  CHECK(found.verdict == Verdict::kCompleted);
+  return found.time_ns;
+}
+
+}  // namespace
+
+TEST_CASE("a step may stay behind a stream", "[formats][step_waits]") {
+  // Beside each other: 5 us. Behind it: 2 us more. What comes after it on its stream does not
+  // count.
+  CHECK(time_of("{compute: a, takes: 5us}, {compute: b, takes: 2us, stream: s}") == 5'000);
+  CHECK(time_of("{compute: a, takes: 5us}, {compute: b, takes: 2us, stream: s, behind: compute}, "
+                "{compute: c, takes: 1us}") == 7'000);
+  CHECK(mistakes("{compute: b, behind: s}") ==
+        "4:38: nothing is ever put on stream 's'\n  known here: compute\n");
+}
+
+TEST_CASE("a step may wait for an act of another", "[formats][step_waits]") {
+  // b waits for a (4 us) and not for what a's stream does after that.
+  CHECK(time_of("{compute: a, takes: 4us}, {compute: c, takes: 9us}, "
+                "{compute: b, takes: 1us, stream: s, waits_for: [a]}, "
+                "{compute: d, takes: 7us, stream: s}") == 13'000);
+  CHECK(time_of("{compute: a, takes: 4us}, {compute: c, takes: 9us}, "
+                "{compute: b, takes: 1us, stream: s, waits_for: [c]}, "
+                "{compute: d, takes: 7us, stream: s}") == 21'000);
+  // Of three acts of a, 4 us each, the second: 8 + 3.
+  CHECK(time_of("{compute: a, takes: 4us}, {again: a}, "
+                "{compute: b, takes: 3us, stream: s, waits_for: [{step: a, ahead: 1}]}") == 11'000);
+}
+
+TEST_CASE("a step that waits for a later one hangs", "[formats][step_waits]") {
+  const Explanation found = explanation_of(
+      text_of("{compute: b, stream: s, waits_for: [a], blocking: on}, {compute: a}"));
+  CHECK(found.verdict == Verdict::kDeadlock);
+}
+
+TEST_CASE("mistakes of waits have places", "[formats][step_waits]") {
+  CHECK(mistakes("{compute: a}, {compute: b, stream: s, waits_for: [aa]}") ==
+        "4:67: no step 'aa' is on the ranks of this one\n  did you mean 'a'?\n");
+  CHECK(mistakes("{compute: a}, {compute: b, waits_for: [a]}") ==
+        "4:31: 'b' waits for 'a', which is not on another stream on rank 0\n");
+  CHECK(mistakes("{compute: a}, {compute: b, stream: s, waits_for: [{step: a, ahead: 1}]}") ==
+        "4:31: 'b' waits for 2 acts of 'a', which acts 1 times on rank 0\n");
+  CHECK(mistakes("{compute: a}, {compute: b, stream: s, waits_for: [{step: a, ahead: -1}]}") ==
+        "4:84: 'ahead' is 0 to 1073741824 acts, found -1\n");
+  CHECK(mistakes("{again: a}, {compute: a}") ==
+        "4:25: no step 'a' stands before this one on the same ranks and thread\n");
+  CHECK(mistakes("{compute: a, numbers: 3}").find("numbers of acts are [first, step]") !=
+        std::string::npos);
+  CHECK(mistakes("{compute: a, numbers: [-1, 1]}") ==
+        "4:39: numbers of acts go from 0 to 16777216, found [-1, 1]\n");
+}
+
+TEST_CASE("acts with numbers are called by them, and read back", "[formats][step_waits]") {
+  const std::string steps =
+      "{compute: f, numbers: [7, -1], takes: 1us}, "
+      "{send: g, to: 1 - rank, tag: x, tag_numbers: [7, -1], name: s, numbers: [7, -1], behind: "
+      "compute}, {again: f}, {again: s}, "
+      "{recv: g, from: 1 - rank, tag: x, tag_numbers: [7, -1]}, {again: recv g}";
+  const models::TaskGraph graph = testing::scenario_of(text_of(steps)).graph;
+  CHECK(models::act_name(graph.actors[0], 1).op == "f6");
+  CHECK(models::act_name(graph.actors[0], 1).act == 1);
+  CHECK(models::find_act(graph.actors[0], 2, {"f7", 1}) == 0);
+  CHECK(models::find_act(graph.actors[0], 2, {"f8", 1}) == models::kNoIndex);
+  CHECK(models::find_act(graph.actors[0], 2, {"f", 1}) == models::kNoIndex);
+  const std::string written = formats::write_scenario(graph);
+  CHECK(models::without_places(testing::scenario_of(written).graph) ==
+        models::without_places(graph));
+}
+
+TEST_CASE("tags go on with their numbers", "[formats][step_waits]") {
+  const auto verdict = [](const std::string& sent, const std::string& received) {
+    return explanation_of(
+               kHead + "programs:\n  - {on: 0, do: [{send: g, to: 1, tag: x, tag_numbers: " + sent +
+               "}, {again: send g}]}\n  - {on: 1, do: [{recv: g, from: 0, tag: x, "
+               "tag_numbers: " +
+               received + "}, {again: recv g}]}\n")
+        .verdict;
+  };
+  CHECK(verdict("[3, 1]", "[3, 1]") == Verdict::kCompleted);
+  CHECK(verdict("[3, 1]", "[3, -1]") == Verdict::kMismatch);
+  CHECK(verdict("[3, 0]", "[4, 0]") == Verdict::kMismatch);
+}
+
+TEST_CASE("a fault of an act with a number reads back", "[formats][step_waits]") {
+  const models::TaskGraph graph =
+      testing::scenario_of(
+          "schema: 1\nschedule: {kind: 1f1b, stages: 2, micro_batches: 4}\n"
+          "faults: [{rank: 1, dies: segfault, act: 1F2}]\n")
+          .graph;
+  REQUIRE(graph.faults.ranks.size() == 1);
+  CHECK(graph.faults.ranks[0].act == 2);
+  const models::TaskGraph again = testing::scenario_of(formats::write_scenario(graph)).graph;
+  CHECK(again.faults.ranks[0].act == 2);
+  CHECK(testing::simulate(again).explanation.fingerprint ==
+        testing::simulate(graph).explanation.fingerprint);
+}

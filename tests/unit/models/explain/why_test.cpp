@@ -1,0 +1,126 @@
+#include "models/explain/why.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "models/explain/wait_cycle.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/scenario.hpp"
+
+using namespace pipesim;
+using namespace pipesim::models;
+using testing::command;
+using testing::contains;
+
+namespace {
+
+std::string name_of(const WaitParty& party) {
+  if (party.kind != sim::WaitNodeKind::kAct) return "";
+  return std::to_string(party.rank) + " " + party.act.op + "#" + std::to_string(party.act.act);
+}
+
+bool is_closed(const std::vector<Wait>& circle) {
+  return circle.empty() || name_of(circle.back().to) == name_of(circle.front().from);
+}
+
+void check_connected(const std::vector<Wait>& waits) {
+  for (std::size_t i = 1; i < waits.size(); ++i) {
+    CHECK(name_of(waits[i - 1].to) == name_of(waits[i].from));
+  }
+}
+
+// The nodes that chains end at: the acts of the cycle, and what waits for nothing.
+std::vector<std::uint32_t> ends_of(const TaskGraph& graph, const Simulation& run) {
+  std::vector<std::uint32_t> ends;
+  for (std::uint32_t i = 0; i < run.waits.nodes.size(); ++i) {
+    const sim::WaitNode& node = run.waits.nodes[i];
+    const bool waits = std::any_of(run.waits.edges.begin(), run.waits.edges.end(),
+                                   [&](const sim::WaitEdge& edge) { return edge.from == i; });
+    bool on_cycle = false;
+    if (node.kind == sim::WaitNodeKind::kAct) {
+      const ActInfo act = describe_act(graph, run.lowered, run.outcome.state, node.actor, node.k);
+      for (const Wait& wait : run.explanation.cycle) {
+        on_cycle |= wait.from.act.actor == node.actor && wait.from.act.op == act.op &&
+                    wait.from.act.act == act.act;
+      }
+    }
+    if (!waits || on_cycle) ends.push_back(i);
+  }
+  return ends;
+}
+
+}  // namespace
+
+TEST_CASE("of each stuck act the chain is connected, shortest, and ends",
+          "[models][why][scenario]") {
+  std::size_t looked_at = 0;
+  for (const std::string& path : testing::scenario_paths()) {
+    CAPTURE(path);
+    const TaskGraph graph = testing::load(path).graph;
+    sim::RunOptions options;
+    options.keep_act_times = true;
+    const Simulation run = testing::simulate(graph, options);
+    const std::vector<std::uint32_t> far = distances_to(run.waits, ends_of(graph, run));
+    for (std::uint32_t i = 0; i < run.waits.nodes.size(); ++i) {
+      const sim::WaitNode& node = run.waits.nodes[i];
+      if (node.kind != sim::WaitNodeKind::kAct) continue;
+      const Why found = why(graph, run, node.actor, node.k);
+      CAPTURE(found.act.rank, found.act.op, found.act.act);
+      CHECK_FALSE(found.earlier);
+      if (far[i] == kNoIndex) {
+        CHECK_FALSE(found.circle.empty());  // another one than the cycle
+      } else {
+        CHECK(found.chain.size() == far[i]);
+      }
+      check_connected(found.chain);
+      check_connected(found.circle);
+      CHECK(is_closed(found.circle));
+      if (!found.chain.empty() && !found.circle.empty()) {
+        CHECK(name_of(found.chain.back().to) == name_of(found.circle.front().from));
+      }
+      ++looked_at;
+    }
+  }
+  CHECK(looked_at > 300);
+}
+
+TEST_CASE("why of an act that comes later begins at the next one of its actor", "[models][why]") {
+  const auto result = command({"why", "scenarios/swin_2x2x2.yaml", "rank 0 nccl-2108#4"});
+  CHECK(result.code == 1);
+  CHECK(contains(result.out,
+                 "rank 0 nccl-2108#4 is not done (DEADLOCK at 43.6 us): not launched\n"
+                 "nccl-2108#1 comes first: not launched\n"
+                 "\n"
+                 "It is part of a circle: 10 waits\n"));
+}
+
+TEST_CASE("why of an act that is done says when", "[models][why]") {
+  // F0 of rank 1 starts when its input is there: SRC takes 0.1 us and H2D_in 0.2 us; it takes 1 us.
+  const auto result = command({"why", "scenarios/swin_2x2x2.yaml", "rank1:F0#1"});
+  CHECK(result.code == 0);
+  CHECK(result.out ==
+        "rank 1 F0#1 is done: launched at 300 ns, started at 300 ns, done at 1.3 us\n");
+}
+
+TEST_CASE("why tells of mistakes in its act", "[models][why]") {
+  const auto said = [](const std::string& act) {
+    const auto result = command({"why", "scenarios/swin_2x2x2.yaml", act});
+    CHECK(result.code == 2);
+    return result.err;
+  };
+  CHECK(contains(said("rank 0 Fo#1"), "why: there is no rank 0 Fo#1"));
+  CHECK(contains(said("rank 0 F0#5"), "why: rank 0 F0 acts 4 times, so there is no #5"));
+  CHECK(contains(said("rank 8 F0#1"), "why: there is no rank 8, only 0 to 7"));
+  CHECK(contains(said("F0#1"), "an act is written 'rank 0 gather#3', found 'F0#1'"));
+}
+
+TEST_CASE("why as JSON has the chain and the circle", "[models][why]") {
+  const auto result = command({"why", "scenarios/swin_2x2x2.yaml", "rank 0 F3#3", "--json"});
+  CHECK(result.code == 1);
+  // F3#3 needs data of nccl-1998#3, which is part of the cycle.
+  CHECK(contains(result.out, "\"chain\": [\n    {\n      \"rank\": 0,\n      \"op\": \"F3\""));
+  CHECK(contains(result.out,
+                 "\"circle\": [\n    {\n      \"rank\": 0,\n      \"op\": \"nccl-1998\""));
+}

@@ -1,0 +1,408 @@
+// Each rule has a scenario that just breaks it, and one that differs by as little as possible and
+// does not.
+#include "models/lint/lint.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+
+using namespace pipesim;
+
+namespace {
+
+std::vector<models::LintFinding> findings_in(const std::string& text,
+                                             const testing::Settings& settings = {}) {
+  models::Diagnostics diagnostics;
+  const auto findings = models::lint(testing::scenario_of(text, settings).graph, diagnostics);
+  if (!findings) throw std::runtime_error(testing::text_of(diagnostics));
+  return *findings;
+}
+
+// "rule op op (0 1)", a line each.
+std::string told(const std::vector<models::LintFinding>& findings) {
+  std::string text;
+  for (const models::LintFinding& finding : findings) {
+    text += std::string(finding.rule);
+    for (const std::string& op : finding.ops) text += " " + op;
+    text += " (";
+    for (const std::uint32_t rank : finding.ranks) {
+      text += (rank == finding.ranks[0] ? "" : " ") + std::to_string(rank);
+    }
+    text += ")\n";
+  }
+  return text;
+}
+
+std::string lint(const std::string& text, const testing::Settings& settings = {}) {
+  return told(findings_in(text, settings));
+}
+
+std::string with(std::string text, const std::string& old, const std::string& now) {
+  const std::size_t at = text.find(old);
+  if (at == std::string::npos) throw std::runtime_error("the text has no '" + old + "'");
+  return text.replace(at, old.size(), now);
+}
+
+}  // namespace
+
+TEST_CASE("names of rules are unique", "[lint]") {
+  std::vector<std::string_view> names;
+  for (const models::LintRule& rule : models::lint_rules()) names.push_back(rule.name);
+  std::sort(names.begin(), names.end());
+  CHECK(std::adjacent_find(names.begin(), names.end()) == names.end());
+}
+
+TEST_CASE("buffer-stream: neither input nor output is on its stream", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+groups: {tp: all}
+streams: [forward, backward]
+actors:
+  batch:  {source: 2}
+  gather: {stream: forward, collective: {all_gather: tp}, reads: [batch]}
+  loss:   {reads: [gather]}
+  buffer: {stream: forward, reads: [loss]}
+  grad:   {stream: backward, reads: [buffer]}
+)";
+  const auto findings = findings_in(text);
+  CHECK(told(findings) == "buffer-stream buffer (0 1)\n");
+  CHECK(findings.front().place == models::Place{9, 3});
+  CHECK(findings.front().message ==
+        "'buffer' runs on stream 'forward', but neither what feeds it nor what reads it does");
+  CHECK(findings.front().advice == "put it on stream 'backward'");
+
+  CHECK(lint(with(text, "buffer: {stream: forward", "buffer: {stream: backward")).empty());
+  // What feeds it is there too, or what reads it.
+  CHECK(lint(with(text, "loss:   {", "loss:   {stream: forward, ")).empty());
+  CHECK(lint(with(text, "grad:   {stream: backward", "grad:   {stream: forward")).empty());
+  // Nothing on its stream waits for peers.
+  CHECK(lint(with(text, ", collective: {all_gather: tp}", "")).empty());
+  CHECK(lint(with(text, "tp: all", "tp: [[0], [1]]")).empty());
+  // A sink holds nothing up.
+  CHECK(lint(with(text, "  grad:   {stream: backward, reads: [buffer]}\n", "")).empty());
+}
+
+TEST_CASE("buffer-stream: only on the ranks where it is so", "[lint]") {
+  CHECK(lint(R"(schema: 1
+ranks: 4
+groups: {tp: [[0, 1]]}
+streams: [forward, backward]
+actors:
+  batch:  {source: 2}
+  gather: {on: 0..1, stream: forward, collective: {all_gather: tp}, reads: [batch]}
+  buffer: {stream: forward, reads: [batch]}
+  grad:   {stream: backward, reads: [buffer]}
+)") == "buffer-stream buffer (0 1)\n");
+}
+
+TEST_CASE("control-credits: fewer slots than the data", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+actors:
+  table: {source: 4, slots: 2, registers: {ctrl: {control: on, slots: 1}}}
+  use:   {reads: [table]}
+  zeros: {on: 1, after: [table.ctrl]}
+)";
+  const auto findings = findings_in(text);
+  CHECK(told(findings) == "control-credits table (1)\n");
+  CHECK(findings.front().place == models::Place{4, 44});
+  CHECK(findings.front().message ==
+        "control register 'ctrl' of 'table' has fewer slots (1) than its data (2)");
+
+  CHECK(lint(with(text, "control: on, slots: 1", "control: on, slots: 2")).empty());
+  // Where nobody reads the data, the ranks that do are ahead.
+  CHECK(lint(with(text, "use:   {reads", "use:   {on: 0, reads")) == "control-credits table (1)\n");
+  // A register that nobody reads limits nothing.
+  CHECK(lint(with(text, "  use:   {reads: [table]}\n", "")).empty());
+  CHECK(lint(with(text, "  zeros: {on: 1, after: [table.ctrl]}\n", "")).empty());
+}
+
+TEST_CASE("partial-sum: a tensor on one rank and zeros on the others", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 3
+actors:
+  table: {source: 4, registers: {ctrl: {control: on}}}
+  zeros: {on: rank > 0, kind: zeros, after: [table.ctrl]}
+  grad:  {reads: [{from: table, on: 0}, {from: zeros, on: rank > 0}]}
+)";
+  const auto findings = findings_in(text);
+  CHECK(told(findings) == "partial-sum zeros (1 2)\n");
+  CHECK(findings.front().place == models::Place{5, 3});
+  CHECK(findings.front().message ==
+        "'grad' takes 'zeros', and on other ranks 'table': a partial sum made from a broadcast");
+
+  // Zeros on all ranks: they are alike.
+  const std::string alike = with(text, "zeros: {on: rank > 0, ", "zeros: {");
+  CHECK(lint(with(alike, "{from: table, on: 0}, {from: zeros, on: rank > 0}", "zeros")).empty());
+  // All ranks need both.
+  CHECK(lint(with(alike, "{from: table, on: 0}, {from: zeros, on: rank > 0}", "table, zeros"))
+            .empty());
+  // What stands in is of another source, and waits for nothing of the table.
+  const std::string other = with(text, "after: [table.ctrl]", "after: [other.ctrl]");
+  CHECK(lint(other + "  other: {source: 4, registers: {ctrl: {control: on}}}\n").empty());
+}
+
+TEST_CASE("collective-streams: one group on different streams", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+groups: {tp: all}
+programs:
+  - {on: 0, do: [{all_reduce: tp, bytes: 1KiB, stream: compute}, {synchronize: device}]}
+  - {on: 1, do: [{all_reduce: tp, bytes: 1KiB, stream: comm}, {synchronize: device}]}
+)";
+  const auto findings = findings_in(text);
+  CHECK(told(findings) == "collective-streams all_reduce tp (1)\n");
+  CHECK(findings.front().place.line == 6);
+  CHECK(findings.front().message ==
+        "collectives of group 'tp' are on stream 'comm', and on rank 0 on 'compute'");
+
+  CHECK(lint(with(text, "stream: comm}", "stream: compute}")).empty());
+  // Each rank of both groups has the same two.
+  CHECK(lint(R"(schema: 1
+ranks: 2
+groups: {tp: all}
+streams: [forward, backward]
+actors:
+  batch:  {source: 2}
+  gather: {stream: forward, collective: {all_gather: tp}, reads: [batch]}
+  reduce: {stream: backward, collective: {all_reduce: tp}, reads: [gather]}
+)")
+            .empty());
+}
+
+TEST_CASE("collective-order: ranks of one communicator call otherwise", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 3
+groups: {tp: all}
+programs:
+  - on: 0..1
+    do: [{all_reduce: tp, bytes: 1KiB}, {all_gather: tp, bytes: 1KiB}]
+  - on: 2
+    do: [{all_gather: tp, bytes: 1KiB}, {all_reduce: tp, bytes: 1KiB}]
+)";
+  const auto findings = findings_in(text);
+  CHECK(told(findings) == "collective-order all_gather tp (2)\n");
+  CHECK(findings.front().place == models::Place{8, 10});
+  CHECK(findings.front().message ==
+        "call 1 on communicator 'tp' is 'all_gather tp#1', and 'all_reduce tp#1' on rank 0, which "
+        "differ in operation");
+  // It is no matter of the rest: the run says so too.
+  CHECK(testing::explanation_of(text).verdict == sim::Verdict::kMismatch);
+
+  const std::string good =
+      with(text, "{all_gather: tp, bytes: 1KiB}, {all_reduce: tp, bytes: 1KiB}]\n",
+           "{all_reduce: tp, bytes: 1KiB}, {all_gather: tp, bytes: 1KiB}]\n");
+  CHECK(lint(good).empty());
+  CHECK(testing::explanation_of(good).verdict == sim::Verdict::kCompleted);
+}
+
+TEST_CASE("collective-order: a rank has a call less", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+params: {steps: 3}
+groups: {tp: all}
+programs:
+  do:
+    - {repeat: 3, do: [{all_reduce: tp, bytes: 1KiB}]}
+    - {on: 1, do: [{repeat: steps, do: [{all_reduce: tp, bytes: 1KiB}]}]}
+    - {on: 0, do: [{repeat: 2, do: [{all_reduce: tp, bytes: 1KiB}]}]}
+)";
+  const auto findings = findings_in(text);
+  CHECK(told(findings) == "collective-order all_reduce tp.2 (1)\n");
+  CHECK(findings.front().message == "6 calls on communicator 'tp', and 5 on rank 0");
+  CHECK(findings.front().why == "'all_reduce tp.2#3' waits for a call that its peers never make");
+  CHECK(lint(text, {{"steps", "2"}}).empty());
+}
+
+TEST_CASE("group-order: two communicators in opposite orders", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+groups: {tp: all, dp: all}
+programs:
+  - {on: 0, do: [{all_reduce: tp, bytes: 1KiB}, {all_reduce: dp, bytes: 1KiB}]}
+  - {on: 1, do: [{all_reduce: dp, bytes: 1KiB}, {all_reduce: tp, bytes: 1KiB}]}
+)";
+  const auto findings = findings_in(text);
+  CHECK(told(findings) == "group-order all_reduce dp (1)\n");
+  CHECK(findings.front().place.line == 6);
+  CHECK(findings.front().message ==
+        "'all_reduce dp' comes before 'all_reduce tp', and after it on rank 0");
+  // Legal, and it may go well.
+  CHECK(testing::explanation_of(text).verdict == sim::Verdict::kCompleted);
+
+  CHECK(lint(with(text, "on: 1, do: [{all_reduce: dp, bytes: 1KiB}, {all_reduce: tp",
+                  "on: 1, do: [{all_reduce: tp, bytes: 1KiB}, {all_reduce: dp"))
+            .empty());
+  // One rank alone in a group waits for nobody.
+  CHECK(lint(with(text, "dp: all", "dp: [[0], [1]]")).empty());
+  // Threads of their own have no order.
+  CHECK(lint(R"(schema: 1
+ranks: 2
+groups: {tp: all, dp: all}
+programs:
+  - {on: 0, thread: a, do: [{all_reduce: tp, bytes: 1KiB}]}
+  - {on: 0, thread: b, do: [{all_reduce: dp, bytes: 1KiB}]}
+  - {on: 1, do: [{all_reduce: dp, bytes: 1KiB}, {all_reduce: tp, bytes: 1KiB}]}
+)")
+            .empty());
+}
+
+TEST_CASE("group-order: every pair of ranks is looked at", "[lint]") {
+  // Ranks 2 and 3 share both groups, and neither is the first of any.
+  CHECK(lint(R"(schema: 1
+ranks: 4
+groups: {a: [[0, 2, 3]], b: [[1, 2, 3]]}
+programs:
+  - {on: 0, do: [{all_reduce: a, bytes: 1KiB}]}
+  - {on: 1, do: [{all_reduce: b, bytes: 1KiB}]}
+  - {on: 2, do: [{all_reduce: a, bytes: 1KiB}, {all_reduce: b, bytes: 1KiB}]}
+  - {on: 3, do: [{all_reduce: b, bytes: 1KiB}, {all_reduce: a, bytes: 1KiB}]}
+)") == "group-order all_reduce b (3)\n");
+}
+
+TEST_CASE("host-sync: the host waits between two groups", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+groups: {tp: all, dp: all}
+programs:
+  do:
+    - {all_reduce: tp, bytes: 1KiB}
+    - {synchronize: device}
+    - {all_reduce: dp, bytes: 1KiB}
+)";
+  const auto findings = findings_in(text);
+  CHECK(told(findings) == "host-sync synchronize device (0 1)\n");
+  CHECK(findings.front().place == models::Place{7, 7});
+  CHECK(findings.front().message ==
+        "the host waits in 'synchronize device' between 'all_reduce tp' and 'all_reduce dp', "
+        "collectives of two groups");
+
+  CHECK(lint(with(text, "all_reduce: dp", "all_reduce: tp")).empty());
+  CHECK(lint(with(text, "dp: all", "dp: [[0], [1]]")).empty());
+  // It waits for a stream that has nothing to do with it.
+  CHECK(lint(with(text, "    - {synchronize: device}\n",
+                  "    - {compute: other}\n    - {synchronize: compute}\n"))
+            .empty());
+  CHECK(lint(with(text, "synchronize: device", "synchronize: nccl tp")) ==
+        "host-sync synchronize nccl tp (0 1)\n");
+  // It waits for what waits for the collective on the device.
+  CHECK(lint(with(text, "    - {synchronize: device}\n",
+                  "    - {compute: other, after: [nccl tp]}\n    - {synchronize: compute}\n")) ==
+        "host-sync synchronize compute (0 1)\n");
+  // A key, a lock, hosts that meet.
+  CHECK(lint(with(text, "    - {synchronize: device}\n", "    - {set: k}\n    - {get: k}\n")) ==
+        "host-sync get k (0 1)\n");
+  CHECK(lint(with(text, "    - {synchronize: device}\n", "    - {barrier: tp}\n")) ==
+        "host-sync barrier hosts of tp (0 1)\n");
+  CHECK(lint(with(text, "    - {synchronize: device}\n",
+                  "    - {lock: gil}\n    - {unlock: gil}\n")) == "host-sync lock gil (0 1)\n");
+}
+
+TEST_CASE("host-sync: not at the end of a training step", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+groups: {tp: all, dp: all}
+programs:
+  do:
+    - repeat: 3
+      do:
+        - {all_reduce: tp, bytes: 1KiB}
+        - {all_reduce: dp, bytes: 1KiB}
+        - {synchronize: device}
+)";
+  CHECK(lint(text).empty());
+  // After it the next collective is one of those that were waited for.
+  CHECK(lint(text + "    - {all_reduce: dp, bytes: 1KiB}\n").empty());
+}
+
+TEST_CASE("device-room: more streams that wait than room", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+params: {room: 1, order: {default: none, one_of: [none, implicit]}, blocking: off}
+groups: {tp: all, dp: all}
+device: {resident: room, launch_order: $order}
+defaults: {blocking: blocking}
+programs:
+  do:
+    - {all_reduce: tp, bytes: 1KiB}
+    - {all_reduce: dp, bytes: 1KiB}
+)";
+  const auto findings = findings_in(text);
+  CHECK(told(findings) == "device-room all_reduce dp (0 1)\n");
+  CHECK(findings.front().place.line == 10);
+  CHECK(findings.front().message ==
+        "2 streams have calls that wait for peers, and a device has room for 1");
+  CHECK(lint(text, {{"room", "2"}}).empty());
+  CHECK(lint(text, {{"room", "0"}}).empty());  // no limit
+  CHECK(lint(text, {{"order", "implicit"}}).empty());
+  CHECK(lint(text, {{"blocking", "on"}}).empty());
+  // On one stream they are in order.
+  CHECK(lint(with(text, "{all_reduce: dp, ", "{all_reduce: tp, ")).empty());
+}
+
+TEST_CASE("micro-batches: fewer than twice the stages", "[lint]") {
+  const std::string text = R"(schema: 1
+params: {m: 7, stages: 4, kind: {default: 1f1b, one_of: [1f1b, interleaved_1f1b]}}
+schedule: {kind: $kind, stages: stages, micro_batches: m, forward: 1ms}
+)";
+  const auto findings = findings_in(text);
+  CHECK(told(findings) == "micro-batches ()\n");
+  CHECK(findings.front().place.line == 3);
+  CHECK(findings.front().message == "7 micro-batches for 4 stages, fewer than twice as many");
+  CHECK(findings.front().advice == "give the step 8 micro-batches or more");
+  CHECK(lint(text, {{"m", "8"}}).empty());
+  // One stage is no pipeline.
+  CHECK(lint(text, {{"m", "1"}, {"stages", "1"}}).empty());
+  // Two chunks on each of 4 ranks fill each other's gaps.
+  const std::string chunks = with(text, "stages: stages,", "stages: 8, chunks: 2,");
+  CHECK(lint(chunks, {{"m", "8"}, {"kind", "interleaved_1f1b"}}).empty());
+}
+
+TEST_CASE("micro-batches: of a model as long as it is one", "[lint]") {
+  const std::string text = R"(schema: 1
+model: {input: {shape: [8, 8]}, layers: [{name: block, count: 4, ops: {up: {takes: 1us}}}]}
+parallel: {pipeline: 2}
+train: {accumulation: 3}
+)";
+  const auto lint_model = [](const std::string& of) {
+    models::Diagnostics diagnostics;
+    const auto scenario = formats::read_scenario(of, {}, diagnostics, {.build_model = false});
+    return told(*models::lint(scenario->graph, diagnostics));
+  };
+  CHECK(lint_model(text) == "micro-batches ()\n");
+  CHECK(lint_model(with(text, "accumulation: 3", "accumulation: 4")).empty());
+  CHECK(lint_model(with(text, "pipeline: 2", "data: 2")).empty());
+}
+
+TEST_CASE("what comes from one place of the file is one finding", "[lint]") {
+  models::TaskGraph graph = testing::scenario_of(R"(schema: 1
+actors:
+  a: {source: 4, slots: 2, registers: {ctrl: {control: on}}}
+  b: {source: 4, slots: 2, registers: {ctrl: {control: on}}}
+  c: {reads: [a, b], after: [a.ctrl, b.ctrl]}
+)")
+                                .graph;
+  models::Diagnostics diagnostics;
+  CHECK(told(*models::lint(graph, diagnostics)) ==
+        "control-credits a (0)\ncontrol-credits b (0)\n");
+  graph.actors[1].registers[1].place = graph.actors[0].registers[1].place;
+  CHECK(told(*models::lint(graph, diagnostics)) == "control-credits a b (0)\n");
+  // Made in code, nothing has a place.
+  const models::TaskGraph made = models::without_places(graph);
+  CHECK(told(*models::lint(made, diagnostics)) == "control-credits a (0)\ncontrol-credits b (0)\n");
+}
+
+TEST_CASE("a graph that cannot be laid out has mistakes, not findings", "[lint]") {
+  models::Diagnostics diagnostics;
+  const auto scenario = testing::scenario_of(R"(schema: 1
+ranks: 2
+actors:
+  a: {source: 4}
+  b: {reads: [{from: a, rank: rank + 1}]}
+)");
+  CHECK_FALSE(models::lint(scenario.graph, diagnostics).has_value());
+  CHECK(diagnostics.has_errors());
+}

@@ -1,0 +1,120 @@
+#include "models/measure/graph_difference.hpp"
+
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+
+using namespace pipesim;
+using namespace pipesim::models;
+
+namespace {
+
+GraphDifference difference(const std::string& before, const std::string& after) {
+  return compare_graphs(testing::scenario_of("schema: 1\n" + before).graph,
+                        testing::scenario_of("schema: 1\n" + after).graph);
+}
+
+std::string keys_of(const TemplateChange& change) {
+  std::string text;
+  for (const KeyChange& key : change.keys) text += (text.empty() ? "" : "; ") + key.key;
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("places, words for readers and order are no difference", "[models][graph_difference]") {
+  CHECK(difference("actors: {a: {source: 1}, b: {reads: [a]}}\n",
+                   "about: x\nactors:\n  b: {reads: [a], about: y}\n  a: {source: 1}\n")
+            .empty());
+  for (const std::string& path : testing::scenario_paths()) {
+    const TaskGraph graph = testing::load(path).graph;
+    CHECK(compare_graphs(graph, graph).empty());
+  }
+}
+
+TEST_CASE("actors come, go and change, with both places", "[models][graph_difference]") {
+  const GraphDifference found = difference(
+      "actors:\n  a: {source: 2, takes: 1us}\n  b: {reads: [a]}\n",
+      "actors:\n  c: {reads: [a]}\n  a: {source: 3, takes: {case: rank, 0: 2us, else: 3us}, "
+      "slots: 2}\n");
+  REQUIRE(found.templates.size() == 3);
+  CHECK(found.templates[0].name == "a");
+  CHECK(found.templates[0].before == Place{3, 3});
+  CHECK(found.templates[0].after == Place{4, 3});
+  CHECK(keys_of(found.templates[0]) == "takes; source; slots");
+  CHECK(found.templates[1].name == "b");
+  CHECK(!found.templates[1].after);
+  CHECK(found.templates[2].name == "c");
+  CHECK(!found.templates[2].before);
+}
+
+TEST_CASE("a read that comes is just that", "[models][graph_difference]") {
+  const std::string head = "actors: {a: {source: 1}, b: {source: 1}, c: {reads: [a";
+  const GraphDifference found = difference(head + "]}}\n", head + ", b]}}\n");
+  REQUIRE(found.templates.size() == 1);
+  CHECK(keys_of(found.templates[0]) == "reads b; reads b, per");
+  CHECK(!found.templates[0].keys[0].before);
+}
+
+TEST_CASE("values that differ by rank are compared rank by rank", "[models][graph_difference]") {
+  const std::string head = "ranks: 4\nactors: {a: {source: 1, takes: ";
+  CHECK(difference(head + "{case: rank, 0: 1us, else: 1us}}}\n", head + "1us}}\n").empty());
+  const GraphDifference found =
+      difference(head + "1us}}\n", head + "{case: rank, 2: 5us, else: 1us}}}\n");
+  REQUIRE(found.templates.size() == 1);
+  const KeyValue after = found.templates[0].keys.at(0).after.value();
+  REQUIRE(after.numbers.size() == 2);
+  CHECK(after.numbers[1].first == 5'000);
+  CHECK(after.numbers[1].second == std::vector<std::uint32_t>{2});
+}
+
+TEST_CASE("programs differ from a step on", "[models][graph_difference]") {
+  const std::string first = "{compute: f, takes: 1us}";
+  const std::string second = "{compute: g, takes: 1us}";
+  const GraphDifference found = difference("programs: {do: [" + first + ", " + second + "]}\n",
+                                           "programs: {do: [" + second + ", " + first + "]}\n");
+  REQUIRE(found.templates.size() == 1);
+  CHECK(found.templates[0].what == "thread");
+  CHECK(keys_of(found.templates[0]) == "program, from step 1 on");
+}
+
+TEST_CASE("what is no template is compared, too", "[models][graph_difference]") {
+  const std::string actors = "actors: {a: {source: 1}}\n";
+  const GraphDifference found =
+      difference("ranks: 2\ngroups: {g: all}\n" + actors,
+                 "ranks: 4\ngroups: {g: {size: 2}}\ndevice: {resident: 2}\ncluster: {hosts: 2, "
+                 "devices: 2}\n" +
+                     actors);
+  REQUIRE(found.top.size() > 2);
+  CHECK(found.top[0].key == "ranks");
+  CHECK(found.top[1].key == "device resident");
+  CHECK(found.top[2].key == "cluster hosts");
+  CHECK(found.templates.at(0).what == "group");
+}
+
+TEST_CASE("tensors, sizes and the rate of a kind are compared", "[models][graph_difference]") {
+  const std::string head = "actors:\n  a: {source: 4, carries: ";
+  const GraphDifference carries =
+      difference(head + "[x, y]}\n  b: {reads: [{from: a, needs: [x]}]}\n",
+                 head + "[y, x, z]}\n  b: {reads: [{from: a, needs: []}]}\n");
+  REQUIRE(carries.templates.size() == 2);
+  CHECK(keys_of(carries.templates[0]) == "carries");
+  CHECK(carries.templates[0].keys[0].after.value().text == "x, y, z");
+  CHECK(keys_of(carries.templates[1]) == "reads a, needs");
+  CHECK(carries.templates[1].keys[0].after.value().text == "none");
+  // Another order of the same tensors is no difference; that nobody says them is one.
+  CHECK(difference(head + "[x, y]}\n", head + "[y, x]}\n").empty());
+  CHECK(!difference(head + "[x]}\n", "actors:\n  a: {source: 4}\n").empty());
+
+  const GraphDifference sizes = difference(
+      "actors: {a: {source: 1, bytes: 1KiB}}\n",
+      "memory: 1GiB\nactors: {a: {source: 1, bytes: 2KiB, registers: {r: {bytes: 1B}}}}\n");
+  CHECK(sizes.top.at(0).key == "memory");
+  CHECK(keys_of(sizes.templates.at(0)).substr(0, 12) == "bytes of out");
+
+  const std::string reader = "actors:\n  a: {source: 4}\n  b: {kind: unpack, reads: [a], times: ";
+  const GraphDifference times = difference(reader + "2}\n", reader + "3}\n");
+  REQUIRE(times.templates.size() == 1);
+  CHECK(keys_of(times.templates[0]) == "times; reads a, per");
+}

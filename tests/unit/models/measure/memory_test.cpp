@@ -1,0 +1,193 @@
+#include "models/measure/memory.hpp"
+
+#include <string>
+
+#include "models/measure/pipeline_report.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+
+using namespace pipesim;
+using namespace pipesim::models;
+
+namespace {
+
+std::optional<MemoryReport> report_of(const std::string& text) {
+  const TaskGraph graph = testing::scenario_of("schema: 1\n" + text).graph;
+  const Simulation run = testing::simulate(graph, {.keep_act_times = true});
+  std::optional<MemoryReport> report = memory_report(graph, run.lowered, run.outcome);
+  for (const RankMemory& rank : report.value_or(MemoryReport())) {
+    CHECK(rank.held <= rank.peak);
+    CHECK(rank.peak <= rank.reserved);
+  }
+  return report;
+}
+
+// For each rank "held reserved peak time", in bytes and nanoseconds.
+std::string memory_of(const std::string& text) {
+  std::string result;
+  const MemoryReport report = report_of(text).value();
+  for (const RankMemory& rank : report) {
+    result += (result.empty() ? "" : "; ") + std::to_string(rank.held) + " " +
+              std::to_string(rank.reserved) + " " + std::to_string(rank.peak) + " " +
+              std::to_string(rank.peak_ns);
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("without sizes there is nothing to say", "[models][memory]") {
+  CHECK(!report_of("actors: {a: {source: 1}}\n"));
+  CHECK(report_of("actors: {a: {source: 1, bytes: 0}}\n"));
+  const TaskGraph graph =
+      testing::scenario_of("schema: 1\nactors: {a: {source: 1, bytes: 1B}}\n").graph;
+  const Simulation run = testing::simulate(graph);
+  CHECK(!memory_report(graph, run.lowered, run.outcome));  // no times of acts
+}
+
+TEST_CASE("a slot is in use from the launch that fills it until it is given back",
+          "[models][memory]") {
+  // us      0    1    2    3    4    5    6    7    8    9    10
+  // a       #1   #2   #3                                            launched as credits allow
+  // b            #1-----------  #2-----------  #3-----------
+  // b runs on a stream of its own, so it gives a#1 back at its end, 4 us.
+  const std::string head = "actors:\n  a: {source: 3, takes: 1us, bytes: 4B, slots: ";
+  const std::string tail = "}\n  b: {reads: [a], takes: 3us, bytes: 1B}\n";
+  // All three of a are launched at 0; b#1 runs from 1 us on.
+  CHECK(memory_of(head + "3" + tail) == "0 13 13 1000");
+  // a#3 is launched at 4 us, in the slot that is free again: never more than two.
+  CHECK(memory_of(head + "2" + tail) == "0 9 9 1000");
+  // What is reserved and never used shows as such.
+  CHECK(memory_of(head + "9" + tail) == "0 37 13 1000");
+  // With an overhead of 1 us a#k is launched at k us. b#1 runs from 2 to 5 us.
+  CHECK(memory_of(head + "3, launch_overhead: 1us" + tail) == "0 13 13 3000");
+}
+
+TEST_CASE("what is acknowledged at launch is given back at launch", "[models][memory]") {
+  // Both on one stream, where messages leave at launch: at 0 us the thread launches a#1 and b#1,
+  // which gives a#1 back, and so on. Credits say when a slot is in use, and here they never stay.
+  const std::string actors =
+      "actors:\n  a: {source: 3, stream: s, takes: 1us, bytes: 4B}\n"
+      "  b: {reads: [a], stream: s, takes: 3us, bytes: 1B";
+  CHECK(memory_of(actors + "}\n") == "0 5 1 1000");
+  // Gated, b gives a#1 back at its end, 4 us; then a#2 runs.
+  CHECK(memory_of(actors + ", messages: gated}\n") == "0 5 5 1000");
+}
+
+TEST_CASE("all readers have to give a slot back", "[models][memory]") {
+  // us      0    1    2    3    4    5    6    7
+  // a       #1   #2                                both launched at 0; c, the slower reader, gives
+  // back b            #1   #2 c            #1-----------  #2----------- At 4 us c#1 gives a#1 back,
+  // c#2 is launched, and d#1 takes 10 B, which nobody reads, until 5 us. Until 7 us c#2 needs a#2;
+  // from then on d#2 has its 10 B alone.
+  CHECK(memory_of("actors:\n  a: {source: 2, takes: 1us, bytes: 4B, slots: 2}\n"
+                  "  b: {reads: [a], takes: 1us}\n  c: {reads: [a], takes: 3us}\n"
+                  "  d: {reads: [c], takes: 1us, bytes: 10B}\n") == "0 18 14 4000");
+}
+
+TEST_CASE("what works in place holds no memory of its own", "[models][memory]") {
+  // us      0    1    2    3    4    5    6
+  // a       #1   #2
+  // b            #1   #2                       in place: a's slot is b's output
+  // c                 #1------  #2------       b#1 is given back at 4 us, and with it a#1
+  const std::string actors =
+      "actors:\n  a: {source: 2, slots: 2, takes: 1us, bytes: 4B}\n"
+      "  b: {reads: [a], slots: 2, takes: 1us, bytes: 100B";
+  const std::string reader = "}\n  c: {reads: [b], takes: 2us}\n";
+  CHECK(memory_of(actors + ", in_place: on" + reader) == "0 8 8 0");
+  // With memory of its own: b#1 from 1 us, b#2 from 2 us, when a#1 is given back; a#2 still there.
+  CHECK(memory_of(actors + reader) == "0 208 204 2000");
+  // In place without a reader: given back at b's own end.
+  CHECK(memory_of(actors + ", in_place: on}\n") == "0 8 8 0");
+  // A source reads nothing whose memory it could reuse.
+  CHECK(memory_of("actors: {a: {source: 1, takes: 1us, in_place: on, bytes: 3B}}\n") == "0 3 3 0");
+}
+
+TEST_CASE("rates: a slot is in use for all acts that fill it", "[models][memory]") {
+  // us      0    1    2    3    4    5    6    7    8
+  // a       #1        #2        #3             one slot, given back at the end of the sum's act
+  // sum          #1        #2        #3        one slot for acts 1 and 2, from 1 us on
+  // b                           #1--------     which gives it back at 6 us, when sum#3 may begin
+  CHECK(memory_of("actors:\n  a: {source: 4, takes: 1us, bytes: 1B}\n"
+                  "  sum: {kind: accumulate, times: 2, reads: [a], takes: 1us, bytes: 8B}\n"
+                  "  b: {reads: [sum], takes: 2us}\n") == "0 9 9 1000");
+  // Read piece by piece, it is given back with the last of 5 pieces, at 6 us: after b was launched,
+  // at 5.5 us.
+  CHECK(memory_of("actors:\n  a: {source: 1, takes: 1us, bytes: 8B}\n"
+                  "  cut: {kind: unpack, times: 5, reads: [a], takes: 1us}\n"
+                  "  late: {source: 1, takes: 5500ns}\n"
+                  "  b: {reads: [late], takes: 1us, bytes: 2B}\n") == "0 10 10 5500");
+}
+
+TEST_CASE("what nobody reads is in use while it is filled", "[models][memory]") {
+  // Two acts of 2 us each, of which both are launched at 0: one slot, not two.
+  CHECK(memory_of("actors: {a: {source: 2, stream: s, takes: 2us, bytes: 5B}}\n") == "0 5 5 0");
+}
+
+TEST_CASE("memory is that of the producer's rank, and may depend on it", "[models][memory]") {
+  const std::string found = memory_of(
+      "ranks: 2\nmemory: 100B * (rank + 1)\nactors:\n"
+      "  a: {on: 0, source: 1, takes: 1us, bytes: {case: rank, 0: 7B, else: 9B}}\n"
+      "  b: {on: 1, reads: [{from: a, rank: 0}], takes: 2us}\n");
+  CHECK(found == "100 107 107 0; 200 200 200 0");
+}
+
+TEST_CASE("what hangs keeps what it holds", "[models][memory]") {
+  // Rank 1 has no b, so the collective never ends: a#1 stays with b, and the third act finds no
+  // credit.
+  const std::string found = memory_of(
+      "ranks: 2\ngroups: {tp: all}\nactors:\n"
+      "  a: {source: 3, slots: 2, takes: 1us, bytes: 4B}\n"
+      "  b: {on: 0, reads: [a], takes: 1us, bytes: 1B, collective: {all_reduce: tp}}\n"
+      "  c: {on: 0, reads: [b]}\n");
+  CHECK(found.substr(0, found.find(';')) == "0 9 9 1000");
+}
+
+TEST_CASE("a schedule's activations and weights are in the same figure", "[models][memory]") {
+  // 1F1B on 2 ranks: the first holds 2 micro-batches, the last 1. F 1 us, B 2 us.
+  // us      0    1    2    3    4    5    6 ...
+  // rank 0  F0   F1        B0-------
+  // rank 1       F0   B0-------
+  const std::string schedule =
+      "schedule: {kind: 1f1b, stages: 2, micro_batches: 4, forward: 1us, activation: 10B, weights: "
+      "3B}\n";
+  CHECK(memory_of(schedule) == "3 23 23 1000; 3 13 13 1000");
+  // An actor beside it: both of its slots are full when the schedule holds most.
+  CHECK(memory_of("memory: 1000B\n" + schedule +
+                  "actors: {a: {on: 0, source: 2, slots: 2, takes: 1us, bytes: 100B}, b: {on: 0, "
+                  "reads: [a], takes: 9us}}\n") == "1003 1223 1223 1000; 1003 1013 1013 1000");
+}
+
+TEST_CASE("for schedules that is what their report says", "[models][memory]") {
+  for (const char* kind : {"gpipe", "1f1b", "zb1p", "zbv", "dualpipe_v", "dualpipe", "chimera"}) {
+    const std::string text = "schema: 1\nschedule: {kind: " + std::string(kind) +
+                             ", stages: 8, micro_batches: 16, activation: 3MiB, weights: 5MiB}\n";
+    CAPTURE(text);
+    const TaskGraph graph = testing::scenario_of(text).graph;
+    const Simulation run = testing::simulate(graph, {.keep_act_times = true});
+    const MemoryReport memory = memory_report(graph, run.lowered, run.outcome).value();
+    const PipelineReport report = pipeline_report(graph, run.lowered, run.outcome).value();
+    REQUIRE(memory.size() == report.ranks.size());
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      CHECK(memory[i].peak == report.ranks[i].peak_bytes);
+      CHECK(memory[i].reserved == memory[i].peak);
+    }
+  }
+}
+
+TEST_CASE("mistakes about sizes have their places", "[models][memory]") {
+  const auto mistakes = [](const std::string& text) {
+    return testing::mistakes_in("schema: 1\n" + text);
+  };
+  CHECK(
+      mistakes("actors: {a: {source: 1, bytes: 5}}\n") ==
+      "2:32: expected a size, found '5'\n  a size needs a unit: B, KiB, MiB, GiB, kB, MB or GB\n");
+  CHECK(mistakes("actors: {a: {source: 1, bytes: 0B - 5B}}\n") ==
+        "2:32: the size of a slot is -5 bytes on rank 0, but must be at least 0 bytes\n");
+  CHECK(mistakes("actors: {a: {source: 1, registers: {c: {control: on, bytes: 4B}}}}\n") ==
+        "2:61: the control register 'c' of 'a' carries no data, so it has no size\n");
+  CHECK(mistakes("actors: {a: {source: 1, slots: 1000, bytes: 2000000GiB}}\n") ==
+        "2:45: with the slots of 'a' rank 0 holds more than 1024 PiB\n");
+  CHECK(mistakes("memory: 1B / rank\nactors: {a: {source: 1}}\n") ==
+        "2:9: the memory held all the time on rank 0: division by zero\n");
+}

@@ -1,0 +1,122 @@
+// PyTorch's lowering passes on small schedules of our own. What is expected is worked out by hand
+// from the rules in models/schedules/schedule_lowering.hpp.
+#include "models/schedules/schedule_lowering.hpp"
+
+#include <string>
+
+#include "formats/torch/schedule_csv.hpp"
+#include "models/schedules/generators.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/scenario.hpp"
+
+using namespace pipesim;
+
+namespace {
+
+models::Schedule schedule_in(const std::string& text) {
+  models::Diagnostics diagnostics;
+  const auto schedule = formats::read_schedule(formats::schedule_rows(text), 1, diagnostics);
+  INFO(testing::text_of(diagnostics));
+  REQUIRE(schedule.has_value());
+  return *schedule;
+}
+
+std::string first_row(const models::Schedule& schedule) {
+  return formats::schedule_row_texts(schedule).front();
+}
+
+}  // namespace
+
+TEST_CASE("an input gradient and its weight gradient merge where nothing is between them",
+          "[models][schedule_lowering]") {
+  CHECK(first_row(models::merge_backwards(schedule_in("0F0,0F1,0I0,,0W0,0I1,0F2,0W1,0I2,0W2\n"))) ==
+        "0F0,0F1,0B0,0I1,0F2,0W1,0B2");
+}
+
+TEST_CASE("weights of the next three stages are there", "[models][schedule_lowering]") {
+  CHECK(first_row(models::add_unshard_reshard(schedule_in("0F0,1F0,2F0,3F0,3B0,,2B0,1B0,0B0\n"))) ==
+        "0UNSHARD,1UNSHARD,2UNSHARD,0F0,0RESHARD,3UNSHARD,1F0,2F0,3F0,3B0,3RESHARD,0UNSHARD,2B0,"
+        "2RESHARD,"
+        "1B0,1RESHARD,0B0,0RESHARD");
+}
+
+TEST_CASE("gradients are reduced after the last backward of their stage",
+          "[models][schedule_lowering]") {
+  CHECK(first_row(models::add_reduce_grad(schedule_in("0F0,1F0,0F1,1F1,1B0,1I1,0B0,1W1,0B1\n"))) ==
+        "0F0,1F0,0F1,1F1,1B0,1I1,0B0,1W1,1REDUCE_GRAD,0B1,0REDUCE_GRAD");
+}
+
+TEST_CASE("a receive stands where the other rank is when the message is sent",
+          "[models][schedule_lowering]") {
+  models::Diagnostics diagnostics;
+  const auto lowered =
+      models::add_send_recv(schedule_in("0F0,0F1,0B0,0B1\n1F0,1B0,1F1,1B1\n"), diagnostics);
+  REQUIRE(lowered.has_value());
+  CHECK(formats::write_schedule(*lowered) ==
+        "0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\r\n"
+        "1RECV_F0,1F0,1RECV_F1,1B0,1SEND_B0,1F1,1B1,1SEND_B1\r\n");
+  CHECK(models::dry_run_steps(*lowered) == 10);
+}
+
+TEST_CASE("a schedule that no messages can save is told", "[models][schedule_lowering]") {
+  models::Diagnostics diagnostics;
+  CHECK(!models::add_send_recv(schedule_in("0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n"), diagnostics));
+  CHECK(testing::text_of(diagnostics) ==
+        "1:5: this schedule cannot be done, with whatever messages: rank 0 comes to '0B0', and "
+        "what it needs is never computed\n");
+  CHECK(diagnostics.sorted()[0].notes == std::vector<std::string>{"rank 1 stands at '1F1'"});
+}
+
+TEST_CASE("layouts that do not exist are told in one sentence", "[models][schedules]") {
+  using models::ScheduleKind;
+  const auto problem = [](ScheduleKind kind, std::uint32_t stages, std::uint32_t micro_batches,
+                          std::uint32_t chunks) {
+    return models::shape_problem({kind, stages, micro_batches, chunks});
+  };
+  CHECK(problem(ScheduleKind::k1f1b, 4, 8, 1).empty());
+  CHECK(problem(ScheduleKind::k1f1b, 4, 8, 2) == "1f1b has 1 chunk on each rank, found 2");
+  CHECK(problem(ScheduleKind::kInterleaved1f1b, 6, 6, 4) ==
+        "6 stages cannot be divided into 4 chunks on each rank");
+  CHECK(problem(ScheduleKind::kInterleaved1f1b, 8, 9, 2) ==
+        "interleaved_1f1b on 4 ranks takes its micro-batches in 2 rounds, and 9 cannot be divided "
+        "into so many");
+  CHECK(problem(ScheduleKind::kZbv, 4, 8, 1) == "zbv has 2 chunks on each rank, found 1");
+  CHECK(problem(ScheduleKind::kDualPipeV, 8, 7, 2) ==
+        "dualpipe_v needs at least as many micro-batches as stages: 8, found 7");
+  CHECK(problem(ScheduleKind::kDualPipe, 4, 6, 1) ==
+        "dualpipe needs at least twice as many micro-batches as stages: 8, found 6");
+  CHECK(problem(ScheduleKind::kDualPipe, 3, 6, 1) ==
+        "dualpipe needs an even number of stages, found 3");
+  CHECK(problem(ScheduleKind::kChimera, 4, 5, 1) ==
+        "chimera sends half of the micro-batches either way, so it needs an even number, found 5");
+  CHECK(problem(ScheduleKind::kChimera, 4, 6, 1) ==
+        "chimera repeats a unit of as many micro-batches as there are stages, and 4 does not "
+        "divide 6");
+}
+
+TEST_CASE("every kind of schedule is valid and can be given messages, for every size",
+          "[models][schedules]") {
+  std::size_t made = 0;
+  for (const std::string& name : models::schedule_kind_names()) {
+    for (std::uint32_t stages = 1; stages <= 12; ++stages) {
+      for (std::uint32_t chunks = 1; chunks <= 4; ++chunks) {
+        for (std::uint32_t m = 1; m <= 26; ++m) {
+          const models::ScheduleShape shape{*models::find_schedule_kind(name), stages, m, chunks};
+          if (!models::shape_problem(shape).empty()) continue;
+          INFO(name << " of " << stages << " stages, " << chunks << " chunks, " << m
+                    << " micro-batches");
+          models::Diagnostics diagnostics;
+          const models::Schedule schedule = models::make_schedule(shape);  // is valid, or aborts
+          const auto lowered = models::add_send_recv(schedule, diagnostics);
+          if (!lowered) FAIL_CHECK(testing::text_of(diagnostics));
+          if (lowered && schedule.pipelines == 1) {
+            models::Schedule again = *lowered;
+            if (!models::validate(again, diagnostics)) FAIL_CHECK(testing::text_of(diagnostics));
+          }
+          ++made;
+        }
+      }
+    }
+  }
+  CHECK(made > 1000);
+}

@@ -1,0 +1,185 @@
+// Pictures of boxes and texts: what stands where, and that no text covers another.
+#include "viz/draw/scene.hpp"
+
+#include <algorithm>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "models/measure/timeline.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+#include "viz/draw/draw_memory.hpp"
+#include "viz/draw/draw_timeline.hpp"
+
+using namespace pipesim;
+using namespace pipesim::viz;
+
+namespace {
+
+struct Rect {
+  double left = 0;
+  double right = 0;
+  double top = 0;
+  double bottom = 0;
+  std::string text;
+};
+
+// The texts of an SVG, with the room that they take.
+std::vector<Rect> texts_of(const std::string& svg) {
+  static const std::regex kText(
+      R"re(<text x="([-\d.]+)" y="([-\d.]+)" font-size="([\d.]+)"([^>]*)>([^<]*)</text>)re");
+  std::vector<Rect> result;
+  for (std::sregex_iterator i(svg.begin(), svg.end(), kText), end; i != end; ++i) {
+    const double x = std::stod((*i)[1]);
+    const double y = std::stod((*i)[2]);
+    const double size = std::stod((*i)[3]);
+    std::string text = (*i)[5];
+    // Letters of Helvetica are about half as wide as they are high.
+    const double width = 0.5 * size * static_cast<double>(text.size());
+    const std::string style = (*i)[4];
+    const bool middle = style.find("middle") != std::string::npos;
+    const bool ends = style.find("\"end\"") != std::string::npos;
+    const double left = middle ? x - width / 2 : ends ? x - width : x;
+    result.push_back({left, left + width, y - size * 0.7, y, text});
+  }
+  return result;
+}
+
+std::vector<std::string> overlaps_in(const std::string& svg) {
+  const std::vector<Rect> texts = texts_of(svg);
+  std::vector<std::string> found;
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    for (std::size_t j = i + 1; j < texts.size(); ++j) {
+      const Rect& a = texts[i];
+      const Rect& b = texts[j];
+      const bool apart =
+          a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
+      if (!apart) found.push_back(a.text + " | " + b.text);
+    }
+  }
+  return found;
+}
+
+struct Drawn {
+  models::TaskGraph graph;
+  models::Simulation run;
+
+  explicit Drawn(models::TaskGraph of) : graph(std::move(of)) {
+    sim::RunOptions options;
+    options.keep_act_times = true;
+    run = testing::simulate(graph, options);
+  }
+
+  std::string timeline() const {
+    return draw_timeline(graph, run, models::timeline(graph, run), true).svg();
+  }
+};
+
+}  // namespace
+
+TEST_CASE("texts are cut so that they fit", "[viz][scene]") {
+  CHECK(fitted("abc", 10, 100) == "abc");
+  const std::string cut = fitted("a rather long sentence", 10, 60);
+  CHECK(cut.size() > 4);
+  CHECK(cut.substr(cut.size() - 2) == "..");
+  CHECK(text_width(cut, 10) <= 60);
+  CHECK(fitted("a rather long sentence", 10, 12).empty());
+  // Never within a character.
+  for (double width = 0; width < 80; width += 1) {
+    const std::string found = fitted("\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc\u00e4", 10, width);
+    const std::string letters = found.substr(0, found.find('.'));
+    CHECK(letters.size() % 2 == 0);
+  }
+}
+
+TEST_CASE("no text of a timeline covers another", "[viz][scene][scenario]") {
+  std::size_t looked_at = 0;
+  for (const std::string& path : testing::scenario_paths()) {
+    CAPTURE(path);
+    const Drawn drawn(testing::load(path).graph);
+    const std::string svg = drawn.timeline();
+    looked_at += texts_of(svg).size();
+    CHECK(overlaps_in(svg).empty());
+  }
+  CHECK(looked_at > 500);
+}
+
+TEST_CASE("an act is as long as it takes", "[viz][scene]") {
+  const Drawn drawn(testing::scenario_of("schema: 1\nstreams: {s: {}}\nactors:\n"
+                                         "  a: {stream: s, source: 1, takes: 10us}\n"
+                                         "  b: {stream: s, reads: [a], takes: 30us}\n")
+                        .graph);
+  const std::string svg = drawn.timeline();
+  static const std::regex kBox(
+      R"re(<title>(\w)[^<]*</title><rect x="([\d.]+)" y="([\d.]+)" width="([\d.]+)")re");
+  std::vector<std::string> names;
+  std::vector<double> left;
+  std::vector<double> width;
+  for (std::sregex_iterator i(svg.begin(), svg.end(), kBox), end; i != end; ++i) {
+    names.push_back((*i)[1]);
+    left.push_back(std::stod((*i)[2]));
+    width.push_back(std::stod((*i)[4]));
+  }
+  REQUIRE(names == std::vector<std::string>{"a", "b"});
+  CHECK_THAT(width[1], Catch::Matchers::WithinRel(3 * width[0], 0.001));
+  CHECK_THAT(left[1], Catch::Matchers::WithinRel(left[0] + width[0], 0.001));
+  CHECK(svg.find("COMPLETED at 40 us") != std::string::npos);
+}
+
+TEST_CASE("a timeline says what hangs, where and why", "[viz][scene]") {
+  const Drawn drawn(testing::load("scenarios/swin_2x2x2.yaml").graph);
+  const std::string svg = drawn.timeline();
+  const auto has = [&](const std::string& text) { return svg.find(text) != std::string::npos; };
+  CHECK(has("swin_2x2x2: DEADLOCK at 43.6 us"));
+  CHECK(has("43.6 us: from here on nothing moves"));
+  CHECK(has("The cycle: 10 waits, ranks 0 and 1, micro-batches 1 to 3"));
+  CHECK(has("nccl-1998#3 waits for its peer rank 1 nccl-1998#3"));
+  CHECK(has("ranks 2-3"));  // did the same
+}
+
+TEST_CASE("actions that overlap are told by both", "[viz][scene]") {
+  // Each slot but the first and the last does the forward of a micro-batch and the backward of the
+  // one before. The more there are, the less room each has.
+  const auto drawn_with = [](int micro_batches) {
+    std::string row = "0F0";
+    for (int i = 1; i < micro_batches; ++i) {
+      row += ",(0F" + std::to_string(i) + ";0B" + std::to_string(i - 1) + ")OVERLAP_F_B";
+    }
+    row += ",0B" + std::to_string(micro_batches - 1);
+    return Drawn(testing::scenario_of("schema: 1\nschedule:\n  forward: 1ms\n  rows: [\"" + row +
+                                      "\"]\n")
+                     .graph)
+        .timeline();
+  };
+  CHECK(drawn_with(2).find(">(0F1;0B0)OVERLAP_F_B<") != std::string::npos);
+  CHECK(drawn_with(12).find(">0F1 0B0<") != std::string::npos);
+  CHECK(drawn_with(40).find(">1+0<") != std::string::npos);
+}
+
+TEST_CASE("ranks that differ are not folded", "[viz][scene]") {
+  const Drawn drawn(
+      testing::scenario_of("schema: 1\nranks: 3\nstreams: {s: {}}\nactors:\n"
+                           "  a: {stream: s, source: 1, takes: {case: rank, 1: 2us, else: 1us}}\n")
+          .graph);
+  const std::string svg = drawn.timeline();
+  CHECK(svg.find("ranks 0, 2") != std::string::npos);
+  CHECK(svg.find("rank 1") != std::string::npos);
+}
+
+TEST_CASE("memory over time rises with a launch and falls with the last read", "[viz][scene]") {
+  // `a` fills its slot at 0; `b` gives it back when it ends, at 10 + 5 us.
+  const Drawn drawn(testing::scenario_of("schema: 1\nstreams: {s: {}}\nactors:\n"
+                                         "  a: {stream: s, source: 1, takes: 10us, bytes: "
+                                         "1MiB}\n"
+                                         "  b: {stream: s, reads: [a], takes: 5us, messages: "
+                                         "gated}\n"
+                                         "  c: {stream: s, reads: [b], takes: 5us}\n")
+                        .graph);
+  const models::MemoryUse use =
+      models::memory_over_time(drawn.graph, drawn.run.lowered, drawn.run.outcome);
+  CHECK(use.in_bytes);
+  REQUIRE(use.ranks.size() == 1);
+  const std::vector<models::MemoryStep> expected = {{0, 1 << 20}, {15'000, 0}};
+  CHECK(use.ranks[0] == expected);
+}

@@ -1,0 +1,235 @@
+// Each expectation follows from the few durations in the scenario above it. What holds for all
+// traces is checked by tests/tools/trace_test.py.
+#include "viz/trace/trace_json.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+#include "viz/json_string.hpp"
+#include "viz/trace/process_groups.hpp"
+
+using namespace pipesim;
+using Json = nlohmann::json;
+
+namespace {
+
+// The events of a trace, of all ranks or one.
+struct Trace {
+  Json whole;
+
+  explicit Trace(const std::string& scenario, int rank = -1) {
+    const models::TaskGraph graph = testing::scenario_of(scenario).graph;
+    sim::RunOptions options;
+    options.keep_act_times = true;
+    const models::Simulation run = testing::simulate(graph, options);
+    const models::Timeline timeline = models::timeline(graph, run);
+    const std::vector<models::Flow> flows = models::flows(run);
+    const viz::TraceWriter writer(graph, run, timeline, flows);
+    std::string text;
+    const auto keep = [&](std::string_view part) { text += part; };
+    if (rank < 0) {
+      writer.write(keep);
+    } else {
+      writer.write_rank(static_cast<std::uint32_t>(rank), keep);
+    }
+    whole = Json::parse(text);
+  }
+
+  // "rank lane: begin-end category name", a line for each slice, as in the file.
+  std::vector<std::string> slices() const {
+    std::vector<std::string> found;
+    for (const Json& event : whole["traceEvents"]) {
+      if (event["ph"] != "X") continue;
+      const double begin = event["ts"];
+      const double end = begin + event["dur"].get<double>();
+      found.push_back(event["pid"].dump() + " " + event["tid"].dump() + ": " +
+                      std::to_string(static_cast<int>(begin)) + "-" +
+                      std::to_string(static_cast<int>(end)) + " " +
+                      event["cat"].get<std::string>() + " " + event["name"].get<std::string>());
+    }
+    return found;
+  }
+
+  // "category from rank lane time to rank lane time".
+  std::vector<std::string> flows() const {
+    std::vector<std::string> found;
+    const auto side = [](const Json& event) {
+      return event["pid"].dump() + " " + event["tid"].dump() + " " +
+             std::to_string(static_cast<int>(event["ts"].get<double>() * 1000));
+    };
+    for (const Json& event : whole["traceEvents"]) {
+      if (event["ph"] != "s") continue;
+      for (const Json& other : whole["traceEvents"]) {
+        if (other["ph"] != "f" || other["id"] != event["id"] || other["cat"] != event["cat"]) {
+          continue;
+        }
+        found.push_back(event["cat"].get<std::string>() + " from " + side(event) + " to " +
+                        side(other));
+      }
+    }
+    return found;
+  }
+
+  const Json& named(const std::string& name) const {
+    const Json& events = whole["traceEvents"];
+    const auto found = std::find_if(events.begin(), events.end(),
+                                    [&](const Json& event) { return event["name"] == name; });
+    REQUIRE(found != events.end());
+    return *found;
+  }
+};
+
+using Lines = std::vector<std::string>;
+
+// Rank 0 comes to the collective at 1 us, rank 1 at 30 us.
+constexpr const char* kUnevenRanks =
+    "schema: 1\nranks: 2\ngroups: {tp: all}\nstreams: {s: {}}\nactors:\n"
+    "  a: {stream: s, source: 1, takes: {case: rank, 0: 1us, else: 30us}}\n"
+    "  g: {stream: s, reads: [a], takes: 5us, collective: {all_gather: tp, bytes: 100B}}\n";
+
+}  // namespace
+
+TEST_CASE("a collective is a kernel of NCCL that waits inside", "[viz][trace]") {
+  const Trace trace(kUnevenRanks);
+  CHECK(trace.slices() == Lines{"0 0: 0-1 kernel a", "0 0: 1-35 kernel ncclKernel_AllGather g",
+                                "0 0: 1-30 wait waits for rank 1 g", "1 0: 0-30 kernel a",
+                                "1 0: 30-35 kernel ncclKernel_AllGather g"});
+  // From who came last, at the moment when it begins.
+  CHECK(trace.flows() == Lines{"collective from 1 0 30000 to 0 0 30000"});
+  const Json& args = trace.named("ncclKernel_AllGather g")["args"];
+  CHECK(args["Collective name"] == "all_gather");
+  CHECK(args["dtype"] == "Byte");
+  CHECK(args["In msg nelems"] == 100);
+  CHECK(args["Out msg nelems"] == 200);
+  CHECK(args["Group size"] == 2);
+  CHECK(args["Process Group Name"] == "tp");
+  CHECK(args["Process Group Ranks"] == "[0, 1]");
+  CHECK(args["stream"] == 0);
+  CHECK(trace.named("waits for rank 1 g")["args"]["waits_for"] == Json::array({"rank 1 g"}));
+  CHECK_FALSE(trace.whole["distributedInfo"].contains("rank"));
+}
+
+TEST_CASE("a trace of one rank has what is on it", "[viz][trace]") {
+  const Trace trace(kUnevenRanks, 1);
+  CHECK(trace.slices() == Lines{"1 0: 0-30 kernel a", "1 0: 30-35 kernel ncclKernel_AllGather g"});
+  CHECK(trace.flows().empty());
+  const Json& info = trace.whole["distributedInfo"];
+  CHECK(info["rank"] == 1);
+  CHECK(info["world_size"] == 2);
+  CHECK(info["pg_config"][0]["ranks"] == Json::array({0, 1}));
+}
+
+// The thread launches for 2 us each; the second kernel waits in its stream until the first is done.
+TEST_CASE("a launch that takes time leads to its kernel", "[viz][trace]") {
+  const Trace trace(
+      "schema: 1\nranks: 1\ndefaults: {launch_overhead: 2us}\nprograms:\n"
+      "  do: [{compute: f, takes: 7us}, {compute: g, takes: 1us}, {synchronize: device}]\n");
+  constexpr const char* kThread = "0 1000000: ";
+  const auto on_thread = [&](const char* text) { return std::string(kThread) + text; };
+  CHECK(trace.slices() ==
+        Lines{on_thread("0-2 cpu_op f"), on_thread("0-2 cuda_runtime cudaLaunchKernel"),
+              on_thread("2-4 cpu_op g"), on_thread("2-4 cuda_runtime cudaLaunchKernel"),
+              on_thread("4-10 cuda_runtime cudaDeviceSynchronize"), "0 0: 2-9 kernel f",
+              "0 0: 9-10 kernel g"});
+  CHECK(trace.flows() ==
+        Lines{"ac2g from 0 1000000 0 to 0 0 2000", "ac2g from 0 1000000 2000 to 0 0 9000"});
+}
+
+// The message is sent from 0 to 5 us; the receive waits from 1 us, and then takes 2 us. The flow
+// leaves in the last nanosecond of the send.
+TEST_CASE("a message flows from its send to where it is received", "[viz][trace]") {
+  const Trace trace(
+      "schema: 1\nranks: 2\ngroups: {pp: all}\ncommunicators: {named: {p: {group: pp, eager: "
+      "1KiB}}}\n"
+      "programs:\n  do:\n"
+      "    - {on: 0, do: [{send: p, to: 1, name: x, takes: 5us, bytes: 64B, type: bf16}]}\n"
+      "    - {on: 1, do: [{host: w, takes: 1us}, {recv: p, from: 0, name: y, takes: 2us, "
+      "bytes: 64B, type: bf16}]}\n");
+  CHECK(trace.slices() == Lines{"0 0: 0-5 kernel ncclKernel_SendRecv x", "1 1000000: 0-1 cpu_op w",
+                                "1 0: 1-7 kernel ncclKernel_SendRecv y",
+                                "1 0: 1-5 wait waits for rank 0 x"});
+  CHECK(trace.flows() == Lines{"p2p from 0 0 4999 to 1 0 5000"});
+  CHECK(trace.named("ncclKernel_SendRecv x")["args"]["Dst Rank"] == 1);
+  CHECK(trace.named("ncclKernel_SendRecv y")["args"]["Src Rank"] == 0);
+  CHECK(trace.named("ncclKernel_SendRecv y")["args"]["dtype"] == "BFloat16");
+  CHECK(trace.named("ncclKernel_SendRecv y")["args"]["In msg nelems"] == 32);
+}
+
+// Nothing happens after 30 us; what waits for ever is drawn for a tenth more.
+TEST_CASE("what hangs lasts a little longer than the run", "[viz][trace]") {
+  const Trace trace(
+      "schema: 1\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
+      "    - {compute: f, takes: 30us}\n"
+      "    - {on: 0, do: [{all_reduce: tp, name: late, after: [compute]}]}\n");
+  CHECK(trace.slices() == Lines{"0 0: 0-30 kernel f", "0 1: 0-30 wait wait for compute before late",
+                                "0 1: 30-33 kernel ncclKernel_AllReduce late",
+                                "0 1: 30-33 wait waits for rank 1", "1 0: 0-30 kernel f"});
+  const Json& end = trace.named("STARVED");
+  CHECK(end["ph"] == "i");
+  CHECK(end["s"] == "g");
+  CHECK(end["ts"] == 30.0);
+  CHECK(end["args"]["cause"] == "absent member");
+  CHECK(trace.named("waits for rank 1")["args"]["for_ever"] == true);
+}
+
+TEST_CASE("a rank that dies leaves its work where it was", "[viz][trace]") {
+  const Trace trace(
+      "schema: 1\nranks: 2\nfaults: [{rank: 1, dies: power, at: 4us}]\nprograms:\n"
+      "  do: [{compute: f, takes: 30us}]\n");
+  CHECK(trace.slices() == Lines{"0 0: 0-30 kernel f", "1 0: 0-4 kernel f"});
+  CHECK(trace.named("rank 1 died")["ts"] == 4.0);
+  CHECK(trace.named("rank 1 died")["s"] == "p");
+}
+
+TEST_CASE("what hangs at the end of time ends with it", "[viz][trace]") {
+  const Trace trace(
+      "schema: 1\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
+      "    - {compute: f, takes: 9000000000s}\n"
+      "    - {on: 0, do: [{all_reduce: tp, name: late, after: [compute]}]}\n");
+  const Json& late = trace.named("ncclKernel_AllReduce late");
+  CHECK(late["ts"].get<double>() == 9e15);
+  // 2^63 - 1 ns are 9,223,372,036 s.
+  CHECK(std::abs(late["dur"].get<double>() - 223'372'036'854'775.8) < 1);
+}
+
+TEST_CASE("types and sizes are PyTorch's", "[viz][trace]") {
+  CHECK(viz::element_type("fp32").name == "Float");
+  CHECK(viz::element_type("").bytes == 1);
+  CHECK(viz::element_type("fp8").name == "fp8");
+  CHECK(viz::element_type("fp8").bytes == 0);
+  CHECK(viz::bytes_out("all_reduce", 100, 4) == 100);
+  CHECK(viz::bytes_out("all_gather", 100, 4) == 400);
+  CHECK(viz::bytes_out("reduce_scatter", 100, 4) == 25);
+  CHECK(viz::bytes_out("all_gather", std::int64_t{1} << 62, 4) == std::int64_t{1} << 62);
+}
+
+TEST_CASE("a long list of ranks is cut as PyTorch cuts it", "[viz][trace]") {
+  const models::TaskGraph graph =
+      testing::scenario_of(
+          "schema: 1\nranks: 31\ngroups: {all: all, few: [[0, 1], [2, 3]]}\nactors:\n"
+          "  a: {on: 0..3, source: 1, takes: 1us, collective: {all_reduce: few}}\n"
+          "  b: {source: 1, takes: 1us, collective: {all_reduce: all}}\n")
+          .graph;
+  const viz::ProcessGroups groups(graph);
+  const viz::ProcessGroup* all = groups.of_group(0, 30);
+  REQUIRE(all != nullptr);
+  CHECK(all->name == "all");
+  CHECK(all->ranks->size() == 31);
+  REQUIRE(groups.of_group(1, 3) != nullptr);
+  CHECK(groups.of_group(1, 3)->name == "few[1]");
+  CHECK(groups.of_group(1, 4) == nullptr);
+  CHECK(all->ranks_text.substr(all->ranks_text.size() - 14) == ", 28, 29, ...]");
+}
+
+TEST_CASE("a string of JSON has no bytes that JSON has not", "[viz][trace]") {
+  CHECK(viz::json_string("plain") == "\"plain\"");
+  CHECK(viz::json_string("a\"b\\c\n") == "\"a\\\"b\\\\c\\n\"");
+  CHECK(viz::json_string("\xff") == "\"\xef\xbf\xbd\"");
+  CHECK(viz::json_string("\xc3\xa9") == "\"\xc3\xa9\"");
+}

@@ -1,0 +1,321 @@
+// cgraph keeps nodes and clusters in the order of their ids, and by default an id is an address on
+// the heap: the same graph then comes out in another order now and then. So ids are given here,
+// in the order in which names are first seen (graphviz 2.42; its own discipline is in
+// lib/cgraph/id.c).
+//
+// Later versions of cgraph (14.1 was tried) have dropped members and changed types, and none says
+// in a macro that 2.42 has, too, which it is: templates ask what is there.
+#include "viz/draw/graphviz.hpp"
+
+#include <algorithm>
+#include <map>
+#include <type_traits>
+#include <utility>
+
+#include <fmt/format.h>
+#include <graphviz/cgraph.h>
+#include <graphviz/gvc.h>
+
+namespace pipesim::viz {
+namespace {
+
+/// Names to ids and back, for one graph. cgraph calls these. Names must be strings of cgraph's own
+/// (agstrdup): it looks at what stands before them in memory.
+struct Ids {
+  Agraph_t* graph = nullptr;
+  std::map<std::pair<int, std::string>, IDTYPE> by_name;
+  std::map<std::pair<int, IDTYPE>, char*> names;
+  IDTYPE next = 2;
+
+  static void* open(Agraph_t* graph, Agdisc_t* discipline) {
+    Ids* ids = reinterpret_cast<Discipline*>(discipline)->ids;  // NOLINT: a C interface
+    ids->graph = graph;
+    return ids;
+  }
+  static long map(void* state, int type, char* name, IDTYPE* id, int create) {
+    Ids& ids = *static_cast<Ids*>(state);
+    if (name == nullptr) {
+      *id = ids.next;
+      ids.next += 2;
+      return 1;
+    }
+    const auto key = std::pair(type, std::string(name));
+    const auto known = ids.by_name.find(key);
+    if (known != ids.by_name.end()) {
+      *id = known->second;
+      return 1;
+    }
+    if (create == 0) return 0;
+    *id = ids.next;
+    ids.next += 2;
+    ids.by_name.emplace(key, *id);
+    ids.names.emplace(std::pair(type, *id), agstrdup(ids.graph, name));
+    return 1;
+  }
+  static long alloc(void* /*state*/, int /*type*/, IDTYPE /*id*/) { return 0; }
+  static void free(void* /*state*/, int /*type*/, IDTYPE /*id*/) {}
+  static char* print(void* state, int type, IDTYPE id) {
+    Ids& ids = *static_cast<Ids*>(state);
+    const auto known = ids.names.find({type, id});
+    return known == ids.names.end() ? nullptr : known->second;
+  }
+  static void close(void* /*state*/) {}
+  static void idregister(void* /*state*/, int /*type*/, void* /*object*/) {}
+
+  /// cgraph hands the discipline back as Agdisc_t; ours carries the ids behind it.
+  struct Discipline {
+    Agdisc_t cgraph;
+    Ids* ids;
+  };
+};
+
+template <typename Discipline>
+Discipline make_id_discipline() {
+  Discipline made{};
+  made.open = Ids::open;
+  made.map = Ids::map;
+  if constexpr (requires { made.alloc; }) made.alloc = Ids::alloc;
+  made.free = Ids::free;
+  made.print = Ids::print;
+  made.close = Ids::close;
+  made.idregister = Ids::idregister;
+  return made;
+}
+
+Agiddisc_t id_discipline = make_id_discipline<Agiddisc_t>();
+
+// What is not said here is cgraph's own.
+Ids::Discipline discipline_of(Ids& ids, Agiodisc_t& io) {
+  Ids::Discipline made{};
+  made.cgraph.id = &id_discipline;
+  made.cgraph.io = &io;
+  made.ids = &ids;
+  return made;
+}
+
+int append_text(void* target, const char* text) {
+  *static_cast<std::string*>(target) += text;
+  return 0;
+}
+
+int no_flush(void* /*target*/) { return 0; }
+
+/// DOT text that is read.
+struct Reader {
+  std::string_view rest;
+};
+
+// As much as fits, but not more than a line: what cgraph's own readers do.
+int read_text(void* source, char* buffer, int size) {
+  Reader& reader = *static_cast<Reader*>(source);
+  const std::size_t line = std::min(reader.rest.find('\n'), reader.rest.size() - 1) + 1;
+  const std::size_t length = std::min(line, static_cast<std::size_t>(size));
+  reader.rest.copy(buffer, length);
+  reader.rest.remove_prefix(length);
+  return static_cast<int>(length);
+}
+
+// cgraph takes char* and copies it.
+char* text_of(const char* value) { return const_cast<char*>(value); }
+char* text_of(const std::string& value) { return text_of(value.c_str()); }
+
+void set_object(void* object, const char* name, const std::string& value) {
+  agsafeset(object, text_of(name), text_of(value), text_of(""));
+}
+
+template <typename Free>
+void free_html(Free* free, Agraph_t* graph, char* html) {
+  if constexpr (std::is_invocable_v<Free*, Agraph_t*, char*, bool>) {
+    free(graph, html, true);
+  } else {
+    free(graph, html);
+  }
+}
+
+void set_html_object(Agraph_t* graph, void* object, const char* name, const std::string& value) {
+  set_object(object, name, "");  // declares the attribute
+  char* html = agstrdup_html(graph, text_of(value));
+  agset(object, text_of(name), html);
+  free_html(agstrfree, graph, html);
+}
+
+// What Graphviz complains about while it draws.
+std::string* complaints = nullptr;
+
+int keep_complaint(char* text) {
+  if (complaints != nullptr) *complaints += text;
+  return 0;
+}
+
+// One for the whole process: Graphviz's plugin for Pango remembers the name of the font that it
+// measured last by its address, which goes with the context (2.42, gvtextlayout_pango.c).
+GVC_t* context() {
+  static GVC_t* const kContext = gvContext();
+  return kContext;
+}
+
+struct GraphCloser {
+  void operator()(Agraph_t* graph) const { agclose(graph); }
+};
+
+const char* name_of(PictureFormat format) {
+  switch (format) {
+    case PictureFormat::kDot:
+      return "dot";
+    case PictureFormat::kSvg:
+      return "svg";
+    case PictureFormat::kPng:
+      return "png";
+    case PictureFormat::kPdf:
+      return "pdf";
+  }
+  return "";
+}
+
+// What gvRenderData gives, or nothing.
+template <typename Length>
+std::string rendered(int (*render)(GVC_t*, Agraph_t*, const char*, char**, Length*),
+                     Agraph_t* graph, const char* format) {
+  std::string result;
+  char* data = nullptr;
+  Length length = 0;
+  if (render(context(), graph, format, &data, &length) == 0) {
+    result.assign(data, length);
+    gvFreeRenderData(data);
+  }
+  return result;
+}
+
+}  // namespace
+
+PictureFormat picture_format(std::string_view path) {
+  for (const PictureFormat format :
+       {PictureFormat::kDot, PictureFormat::kSvg, PictureFormat::kPng, PictureFormat::kPdf}) {
+    if (path.ends_with(fmt::format(".{}", name_of(format)))) return format;
+  }
+  throw DrawingError(
+      fmt::format("'{}' does not say what to draw: end it with .svg, .png, .pdf or .dot", path));
+}
+
+std::string label_text(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (c == '&') {
+      result += "&amp;";
+    } else {
+      result += c == '\\' ? "\\\\" : std::string(1, c);
+    }
+  }
+  return result;
+}
+
+struct Graphviz::Data {
+  Ids ids;
+  Ids::Discipline discipline = discipline_of(ids, AgIoDisc);
+  std::unique_ptr<Agraph_t, GraphCloser> graph;
+};
+
+Graphviz::Graphviz(const std::string& name, bool one_edge) : data_(std::make_unique<Data>()) {
+  data_->graph.reset(
+      agopen(text_of(name), one_edge ? Agstrictdirected : Agdirected, &data_->discipline.cgraph));
+}
+
+Graphviz::~Graphviz() = default;
+
+Graphviz::Cluster Graphviz::root() const { return data_->graph.get(); }
+
+Graphviz::Cluster Graphviz::cluster(Cluster in, const std::string& name) {
+  return agsubg(in, text_of("cluster_" + name), 1);
+}
+
+Graphviz::Node Graphviz::node(Cluster in, const std::string& name) {
+  return agnode(in, text_of(name), 1);
+}
+
+Graphviz::Node Graphviz::find(const std::string& name) const {
+  return agnode(data_->graph.get(), text_of(name), 0);
+}
+
+Graphviz::Edge Graphviz::edge(Node from, Node to) {
+  return agedge(data_->graph.get(), from, to, nullptr, 1);
+}
+
+std::size_t Graphviz::node_count() const {
+  return static_cast<std::size_t>(agnnodes(data_->graph.get()));
+}
+
+void Graphviz::set(Cluster cluster, const char* name, const std::string& value) {
+  set_object(cluster, name, value);
+}
+
+void Graphviz::set(Node node, const char* name, const std::string& value) {
+  set_object(node, name, value);
+}
+
+void Graphviz::set(Edge edge, const char* name, const std::string& value) {
+  set_object(edge, name, value);
+}
+
+void Graphviz::set_html(Cluster cluster, const char* name, const std::string& value) {
+  set_html_object(data_->graph.get(), cluster, name, value);
+}
+
+void Graphviz::set_html(Node node, const char* name, const std::string& value) {
+  set_html_object(data_->graph.get(), node, name, value);
+}
+
+void Graphviz::set_nodes(const char* name, const std::string& value) {
+  agattr(data_->graph.get(), AGNODE, text_of(name), text_of(value));
+}
+
+void Graphviz::set_edges(const char* name, const std::string& value) {
+  agattr(data_->graph.get(), AGEDGE, text_of(name), text_of(value));
+}
+
+std::string Graphviz::dot() const {
+  std::string result;
+  Agiodisc_t to_string = AgIoDisc;
+  to_string.putstr = append_text;
+  to_string.flush = no_flush;
+  Agraph_t* graph = data_->graph.get();
+  graph->clos->disc.io = &to_string;
+  agwrite(graph, &result);
+  graph->clos->disc.io = &AgIoDisc;
+  return result;
+}
+
+// What is drawn is the DOT text, read back: the layout adds nodes and attributes of its own, which
+// are not to stand in the text of a later dot().
+std::string Graphviz::drawing(PictureFormat format, const char* engine) {
+  std::string text = dot();
+  if (format == PictureFormat::kDot) return text;
+  std::string said;
+  complaints = &said;
+  const agusererrf before = agseterrf(keep_complaint);
+  std::string result;
+  {
+    Ids ids;
+    Agiodisc_t from_string = AgIoDisc;
+    from_string.afread = read_text;
+    Ids::Discipline discipline = discipline_of(ids, from_string);
+    Reader reader{text};
+    const std::unique_ptr<Agraph_t, GraphCloser> graph(agread(&reader, &discipline.cgraph));
+    if (graph) graph->clos->disc.io = &AgIoDisc;
+    if (graph && gvLayout(context(), graph.get(), engine) == 0) {
+      result = rendered(gvRenderData, graph.get(), name_of(format));
+      gvFreeLayout(context(), graph.get());
+    }
+  }
+  agseterrf(before);
+  complaints = nullptr;
+  if (result.empty()) {
+    // Later than 2.42 Debian's libraries know no layout without that package.
+    const bool no_layout = said.empty() || said.find("not recognized") != std::string::npos;
+    throw DrawingError(fmt::format(
+        "Graphviz cannot draw this as {}: {}", name_of(format),
+        no_layout ? "it has no layouts; is Debian's package 'graphviz' installed?" : said));
+  }
+  return result;
+}
+
+}  // namespace pipesim::viz

@@ -1,0 +1,75 @@
+#include "viz/evidence/boxing_log_text.hpp"
+
+#include <algorithm>
+#include <iterator>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "models/graph/diagnostics.hpp"
+#include "viz/table.hpp"
+#include "viz/words.hpp"
+
+namespace pipesim::viz {
+
+using models::LoggedBoxing;
+
+std::vector<LoggedBoxing> partial_sums(const BoxingReport& report) {
+  std::vector<LoggedBoxing> result;
+  std::copy_if(report.rows.begin(), report.rows.end(), std::back_inserter(result),
+               [](const LoggedBoxing& row) { return row.makes_partial_sum(); });
+  return result;
+}
+
+std::string boxing_log_text(const BoxingReport& report) {
+  constexpr std::size_t kMostRows = 40;
+  const std::vector<LoggedBoxing> found = partial_sums(report);
+  std::string text = fmt::format("{}, {} from a broadcast\n", counted(report.rows.size(), "boxing"),
+                                 counted(found.size(), "partial sum"));
+  for (const std::string& note : report.notes) text += note + "\n";
+  if (found.empty()) return text;
+  Table table({"line", "from", "to", "tensor", "shape", "signatures", "placement"});
+  const std::size_t shown = report.all ? found.size() : std::min(kMostRows, found.size());
+  for (std::size_t i = 0; i < shown; ++i) {
+    const LoggedBoxing& row = found[i];
+    table.add({std::to_string(row.line), models::printable(row.producer),
+               models::printable(row.consumer), models::printable(row.tensor),
+               models::printable(row.shape), models::printable(row.from + " to " + row.to),
+               models::printable(row.placement)});
+  }
+  text +=
+      "\nSome ranks of these read the tensor, and the others zeros, which wait for something "
+      "else:\n" +
+      table.text(2);
+  if (shown < found.size()) {
+    text += fmt::format("  and {} more; --all lists them\n", found.size() - shown);
+  }
+  return text;
+}
+
+std::string boxing_log_json(const BoxingReport& report) {
+  using Json = nlohmann::ordered_json;
+  constexpr int kSchema = 1;
+  const std::vector<LoggedBoxing> found = partial_sums(report);
+  Json json = {{"schema", kSchema},
+               {"evidence", "boxing log"},
+               {"name", report.name},
+               {"verdict", found.empty() ? "nothing wrong found" : "partial sums from broadcasts"},
+               {"notes", report.notes},
+               {"boxings", report.rows.size()}};
+  json["partial_sums"] = Json::array();
+  for (const LoggedBoxing& row : found) {
+    json["partial_sums"].push_back({{"line", row.line},
+                                    {"from_op", row.producer},
+                                    {"to_op", row.consumer},
+                                    {"tensor", row.tensor},
+                                    {"shape", row.shape},
+                                    {"from", row.from},
+                                    {"to", row.to},
+                                    {"placement", row.placement},
+                                    {"builder", row.builder}});
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace pipesim::viz

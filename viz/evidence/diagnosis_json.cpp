@@ -1,0 +1,93 @@
+#include <nlohmann/json.hpp>
+
+#include "viz/evidence/diagnosis_text.hpp"
+#include "viz/json/json_report.hpp"
+#include "viz/words.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json standing_json(const models::RankStanding& rank) {
+  Json json = {{"rank", rank.rank}, {"dump", rank.has_dump}, {"pending", rank.pending}};
+  json["spins"] = rank.spins;
+  if (rank.at) {
+    json["at"] = {{"op", rank.at->op},
+                  {"act", rank.at->act},
+                  {"stream", rank.at->stream},
+                  {"state", stage_name(rank.at->stage)}};
+    if (!rank.at->at.empty()) json["at"]["at"] = rank.at->at;
+  }
+  return json;
+}
+
+Json group_json(const models::EvidenceGroup& group, const models::GroupStanding& standing) {
+  Json json = {{"name", group.name}, {"description", group.description}, {"ranks", standing.ranks}};
+  // Not known: the rank has called nothing, or nothing that is still in its dump.
+  json["called"] = standing.called < 0 ? Json() : Json(standing.called);
+  json["completed"] = standing.completed < 0 ? Json() : Json(standing.completed);
+  json["pending"] = standing.pending;
+  return json;
+}
+
+Json check_json(const models::Evidence& evidence, const models::CollectiveCheck& check) {
+  const models::EvidenceGroup& group = evidence.groups[check.group];
+  Json json = {{"group", group.name},
+               {"description", group.description},
+               {"sequence", check.sequence},
+               {"op", check.op},
+               {"record", check.record},
+               {"result", check_name(check.result)},
+               {"called", check.called},
+               {"missing", check.missing},
+               {"without_dump", check.without_dump}};
+  json["culprits"] = Json::array();
+  for (const models::Culprit& culprit : check.culprits) {
+    json["culprits"].push_back({{"rank", culprit.rank},
+                                {"class", match_name(culprit.result.match)},
+                                {"difference", culprit.result.difference}});
+  }
+  return json;
+}
+
+}  // namespace
+
+// What a diagnosis has in common with the end of a run is told by the report of that.
+std::string diagnosis_json(const DiagnosisReport& report) {
+  const models::Diagnosis& diagnosis = report.diagnosis;
+  models::TaskGraph graph;
+  Report end{graph, diagnosis.explanation, {}, {}, {}, {}, {}};
+  if (report.all) end.all_waits = diagnosis.waits;
+  const Json of_end = Json::parse(json_report(end));
+  Json json = {{"schema", of_end["schema"]},   {"evidence", report.evidence.format},
+               {"name", report.evidence.name}, {"verdict", diagnosis_verdict(diagnosis)},
+               {"cause", of_end["cause"]},     {"pending", diagnosis.pending},
+               {"notes", report.notes}};
+  for (const char* key : {"cycle", "cycle_is_shortest", "cycle_groups", "roots", "mismatches"}) {
+    json[key] = of_end[key];
+  }
+  for (std::size_t i = 0; i < diagnosis.roots.size(); ++i) {
+    const models::DiagnosisRoot& root = diagnosis.roots[i];
+    json["roots"][i]["reason"] = reason_name(root.reason);
+    if (root.reason != models::RootReason::kDeviceStopped) continue;
+    json["roots"][i]["peer"] = {{"rank", root.peer}, {"act", root.peer_came}};
+  }
+  json["collateral"] = of_end["collateral"];
+  json["checks"] = Json::array();
+  for (const models::CollectiveCheck& check : diagnosis.checks) {
+    if (check.result == models::CheckResult::kMatched) continue;
+    json["checks"].push_back(check_json(report.evidence, check));
+  }
+  json["ranks"] = Json::array();
+  for (const auto& rank : diagnosis.ranks) json["ranks"].push_back(standing_json(rank));
+  json["groups"] = Json::array();
+  for (const auto& standing : diagnosis.groups) {
+    json["groups"].push_back(group_json(report.evidence.groups[standing.group], standing));
+  }
+  if (of_end.contains("waits")) json["waits"] = of_end["waits"];
+  // A name from a file may be no UTF-8.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace pipesim::viz

@@ -1,0 +1,30 @@
+// The diagnosis of a real job, in the words of the report of a run.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/postmortem/diagnosis.hpp"
+#include "models/postmortem/evidence.hpp"
+#include "viz/text/text_report.hpp"
+
+namespace pipesim::viz {
+
+/// What is shown. The evidence and the diagnosis must outlive it.
+struct DiagnosisReport {
+  const models::Evidence& evidence;
+  const models::Diagnosis& diagnosis;
+  std::vector<std::string> notes;  // on what was read and what not
+  bool all = false;                // every wait, rank and group
+};
+
+/// Verdict, cycle, roots, calls that do not go together, where ranks and groups stand.
+std::string diagnosis_text(const DiagnosisReport& report, const TextOptions& options);
+
+/// "undecided": the verdict, as text and JSON say it.
+std::string diagnosis_verdict(const models::Diagnosis& diagnosis);
+
+/// One JSON object with a line end. docs/json.md describes every key.
+std::string diagnosis_json(const DiagnosisReport& report);
+
+}  // namespace pipesim::viz

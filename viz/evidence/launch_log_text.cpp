@@ -1,0 +1,153 @@
+#include "viz/evidence/launch_log_text.hpp"
+
+#include <algorithm>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "models/measure/expectation.hpp"
+#include "viz/styled.hpp"
+#include "viz/table.hpp"
+#include "viz/words.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+using models::LoggedProgress;
+using models::LoggedStanding;
+using sim::Verdict;
+
+constexpr std::size_t kMostRows = 40;
+
+std::string styled(const TextOptions& options, const char* style, const std::string& text) {
+  return viz::styled(style, text, options.colour);
+}
+
+// "2 of 4, 3rd at F3 (after nccl-1998)".
+std::string progress_text(const LoggedProgress& progress) {
+  std::string text = fmt::format("{} of {}", progress.rounds, progress.expected);
+  if (progress.next.empty()) return text;
+  text += fmt::format(", {} {} {}", ordinal(progress.rounds + 1), progress.open ? "in" : "at",
+                      models::printable(progress.next));
+  if (!progress.launched.empty()) {
+    text += fmt::format(" (after {})", models::printable(progress.launched));
+  }
+  return text;
+}
+
+std::string verdict_text(const LaunchLogReport& report, const TextOptions& options) {
+  const Verdict found = report.diagnosis.explanation.verdict;
+  const char* colour = found == Verdict::kCompleted ? ansi::kGreen
+                       : found == Verdict::kLimit   ? ansi::kYellow
+                                                    : ansi::kRed;
+  std::string verdict(found == Verdict::kCompleted ? "nothing wrong found"
+                      : found == Verdict::kLimit   ? "undecided"
+                                                   : models::verdict_name(found));
+  std::transform(verdict.begin(), verdict.end(), verdict.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  std::string text = fmt::format(
+      "{}  {}   {}   {}\n", styled(options, ansi::kBold, models::printable(report.log.name)),
+      styled(options, colour, verdict), counted(report.log.ranks.size(), "rank"),
+      styled(options, ansi::kDim, report.log.format));
+  for (const std::string& note : report.notes) text += note + "\n";
+  return text;
+}
+
+// Where everything waits in the end, or who is behind.
+std::string roots_text(const LaunchLogReport& report, const TextOptions& options) {
+  const models::LaunchLogDiagnosis& diagnosis = report.diagnosis;
+  if (!diagnosis.explanation.cycle.empty() || diagnosis.roots.empty()) return {};
+  std::string text =
+      fmt::format("\n{}\n", styled(options, ansi::kBold, "No cycle. Look first at:"));
+  const bool one = diagnosis.roots.size() == 1;
+  text += fmt::format("  rank{} {}, which launched the fewest rounds\n", one ? "" : "s",
+                      ranges(diagnosis.roots));
+  for (const models::Root& root : diagnosis.explanation.roots) {
+    text += fmt::format("      rank {} waits for rank {} in {}\n", root.first.from.rank,
+                        root.party.rank, models::printable(act_text(root.first.from.act)));
+  }
+  return text;
+}
+
+std::string open_text(const LaunchLogReport& report, const TextOptions& options) {
+  const std::vector<models::ActInfo>& open = report.diagnosis.open;
+  if (open.empty()) return {};
+  std::string text = fmt::format(
+      "\n{}\n", styled(options, ansi::kBold, "Entered and not left (a line before, none after):"));
+  Table table;
+  const std::size_t shown = report.all ? open.size() : std::min(open.size(), kMostRows);
+  for (std::size_t i = 0; i < shown; ++i) {
+    table.add({fmt::format("rank {}", open[i].rank), models::printable(open[i].thread),
+               models::printable(act_text(open[i]))});
+  }
+  text += table.text(2);
+  if (shown < open.size())
+    text += fmt::format("  and {} more; --all lists them\n", open.size() - shown);
+  return text;
+}
+
+// Ranks that say the same are told once.
+std::string ranks_text(const LaunchLogReport& report, const TextOptions& options) {
+  const models::LaunchLogDiagnosis& diagnosis = report.diagnosis;
+  std::vector<std::string> header = {styled(options, ansi::kBold, "rank")};
+  for (const std::string& column : diagnosis.columns) {
+    header.push_back(styled(options, ansi::kBold, models::printable(column)));
+  }
+  std::vector<std::pair<std::vector<std::string>, std::vector<std::uint32_t>>> rows;
+  std::map<std::vector<std::string>, std::size_t> row_of;
+  for (const LoggedStanding& rank : diagnosis.ranks) {
+    std::vector<std::string> row(header.size());
+    if (!rank.has_log && row.size() > 1) row[1] = "no log";
+    for (const LoggedProgress& progress : rank.progress) {
+      row[1 + progress.column] = progress_text(progress);
+    }
+    const auto [known, is_new] = row_of.emplace(row, rows.size());
+    if (is_new) rows.emplace_back(row, std::vector<std::uint32_t>());
+    rows[known->second].second.push_back(rank.rank);
+  }
+  Table table(header);
+  const std::size_t shown = report.all ? rows.size() : std::min(rows.size(), kMostRows);
+  for (std::size_t i = 0; i < shown; ++i) {
+    rows[i].first.front() = short_ranges(rows[i].second);
+    table.add(rows[i].first);
+  }
+  std::string text = "\nRounds that were launched:\n" + table.text();
+  if (shown < rows.size())
+    text += fmt::format("  and {} more; --all lists them\n", rows.size() - shown);
+  return text;
+}
+
+std::string threads_text(const LaunchLogReport& report, const TextOptions& options) {
+  if (!report.all) return {};
+  Table table({styled(options, ansi::kBold, "rank"), styled(options, ansi::kBold, "thread"),
+               styled(options, ansi::kBold, "last entered"),
+               styled(options, ansi::kBold, "last launched")});
+  for (std::size_t rank = 0; rank < report.log.ranks.size(); ++rank) {
+    for (const models::LoggedThread& thread : report.log.ranks[rank].threads) {
+      table.add({std::to_string(rank), models::printable(thread.name),
+                 models::printable(thread.last_entered), models::printable(thread.last_launched)});
+    }
+  }
+  return "\n" + table.text();
+}
+
+}  // namespace
+
+std::string launch_log_text(const LaunchLogReport& report, const TextOptions& options) {
+  models::TaskGraph graph;
+  Report end{graph, report.diagnosis.explanation, {}, {}, {}, {}, {}};
+  if (report.all) end.all_waits = report.diagnosis.waits;
+  return verdict_text(report, options) + hang_text(end, options) + roots_text(report, options) +
+         open_text(report, options) + ranks_text(report, options) + threads_text(report, options) +
+         stuck_text(end, options);
+}
+
+std::string difference_line(const models::CountDifference& difference) {
+  return fmt::format("rank {} {}: entered {} and launched {} in the log, {} and {} in the run",
+                     difference.rank, models::printable(difference.op), difference.logged_entered,
+                     difference.logged_launched, difference.simulated_entered,
+                     difference.simulated_launched);
+}
+
+}  // namespace pipesim::viz

@@ -1,0 +1,47 @@
+#include "viz/evidence/stack_dump.hpp"
+
+#include <fmt/format.h>
+
+#include "viz/words.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+// "engine.py:540 _aggregate_total_loss" as py-spy writes it: "_aggregate_total_loss
+// (engine.py:540)".
+std::string frame_of(const std::string& text) {
+  const std::string at = models::printable(text);
+  const std::size_t space = at.find(' ');
+  if (space == std::string::npos) return fmt::format("<module> ({})", at);
+  return fmt::format("{} ({})", at.substr(space + 1), at.substr(0, space));
+}
+
+std::string frames(const models::ThreadReport& thread) {
+  if (!thread.at) {
+    return fmt::format("    {} (pipesim)\n",
+                       thread.finished ? "<finished>" : "<waits for messages>");
+  }
+  const models::ActInfo& act = *thread.at;
+  std::string text = fmt::format("    {} ({}) (pipesim)\n", act_text(act), stage_text(act));
+  if (!act.at.empty()) text += fmt::format("    {}\n", frame_of(act.at));
+  return text;
+}
+
+}  // namespace
+
+std::string stack_dump(const models::Explanation& explanation, std::string_view scenario) {
+  std::string text;
+  for (const models::RankReport& rank : explanation.ranks) {
+    if (!text.empty()) text += "\n";
+    text += fmt::format("Process {}: rank {} of {}\n", rank.rank, rank.rank, scenario);
+    std::size_t number = 0;
+    for (const models::ThreadReport& thread : rank.threads) {
+      const bool active = !thread.blocked && !thread.finished && thread.at;
+      text += fmt::format("\nThread {} ({}): \"{}\"\n{}", ++number, active ? "active" : "idle",
+                          thread.name, frames(thread));
+    }
+  }
+  return text;
+}
+
+}  // namespace pipesim::viz

@@ -1,0 +1,119 @@
+#include "viz/evidence/stack_groups_text.hpp"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "models/graph/diagnostics.hpp"
+#include "viz/styled.hpp"
+#include "viz/words.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+using models::StackGroup;
+using models::StackVerdict;
+
+constexpr std::size_t kMostGroups = 20;
+constexpr std::size_t kMostFrames = 8;
+
+std::string styled(const TextOptions& options, const char* style, const std::string& text) {
+  return viz::styled(style, text, options.colour);
+}
+
+std::string verdict_line(const StackReport& report, const TextOptions& options) {
+  std::string verdict(verdict_name(report.diagnosis.verdict));
+  std::transform(verdict.begin(), verdict.end(), verdict.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  const bool found = report.diagnosis.verdict == StackVerdict::kOddOnes ||
+                     report.diagnosis.verdict == StackVerdict::kDifferent;
+  std::string text = fmt::format("{}  {}   {}, {}\n",
+                                 styled(options, ansi::kBold, models::printable(report.dumps.name)),
+                                 styled(options, found ? ansi::kRed : ansi::kYellow, verdict),
+                                 counted(report.diagnosis.ranks, "rank"),
+                                 counted(report.diagnosis.groups.size(), "different stack"));
+  for (const std::string& note : report.notes) text += note + "\n";
+  return text;
+}
+
+std::string meaning(const StackReport& report) {
+  const std::vector<std::uint32_t>& roots = report.diagnosis.roots;
+  const std::string who =
+      roots.empty() ? "" : fmt::format("rank{} {}", roots.size() == 1 ? "" : "s", ranges(roots));
+  switch (report.diagnosis.verdict) {
+    case StackVerdict::kOddOnes:
+      return fmt::format("\nThe others wait for each other; look first at {}.\n", who);
+    case StackVerdict::kDifferent:
+      return fmt::format(
+          "\nAll wait for each other, but not in the same place; fewest stand where {} {}.\n", who,
+          roots.size() == 1 ? "does" : "do");
+    case StackVerdict::kAlike:
+      return "\nAll stand in the same place: stacks do not say who is to blame.\n";
+    case StackVerdict::kUndecided:
+      break;
+  }
+  return "\nNobody is seen to wait in a collective.\n";
+}
+
+std::string group_text(const StackReport& report, const StackGroup& group,
+                       const TextOptions& options) {
+  std::string what(place_name(group.place));
+  const bool waits =
+      group.place != models::WaitPlace::kUnknown && group.place != models::WaitPlace::kFinished;
+  if (waits) what = fmt::format("waits {}: {}", what, models::printable(group.op));
+  std::string text = fmt::format(
+      "\n{}  {}  {}\n",
+      styled(options, ansi::kBold,
+             fmt::format("rank{} {}", group.ranks.size() == 1 ? "" : "s", ranges(group.ranks))),
+      models::printable(group.thread), what);
+  const std::size_t shown =
+      report.all ? group.frames.size() : std::min(group.frames.size(), kMostFrames);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const models::StackFrame& frame = group.frames[i];
+    text += fmt::format("    {} ({})\n", models::printable(frame.function),
+                        models::printable(frame.place));
+  }
+  if (shown < group.frames.size()) {
+    text += fmt::format("    and {} more\n", group.frames.size() - shown);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string stack_groups_text(const StackReport& report, const TextOptions& options) {
+  std::string text = verdict_line(report, options) + meaning(report);
+  const std::vector<StackGroup>& groups = report.diagnosis.groups;
+  const std::size_t shown = report.all ? groups.size() : std::min(groups.size(), kMostGroups);
+  for (std::size_t i = 0; i < shown; ++i) text += group_text(report, groups[i], options);
+  if (shown < groups.size()) {
+    text +=
+        fmt::format("\nand {} more; --all lists them\n", counted(groups.size() - shown, "stack"));
+  }
+  return text;
+}
+
+std::string stack_groups_json(const StackReport& report) {
+  using Json = nlohmann::ordered_json;
+  constexpr int kSchema = 1;
+  Json json = {{"schema", kSchema},         {"evidence", "stacks"},
+               {"name", report.dumps.name}, {"verdict", verdict_name(report.diagnosis.verdict)},
+               {"notes", report.notes},     {"root_ranks", report.diagnosis.roots}};
+  json["stacks"] = Json::array();
+  for (const StackGroup& group : report.diagnosis.groups) {
+    Json item = {{"ranks", group.ranks},
+                 {"thread", group.thread},
+                 {"waits", place_name(group.place)},
+                 {"op", group.op}};
+    item["frames"] = Json::array();
+    for (const models::StackFrame& frame : group.frames) {
+      item["frames"].push_back({{"function", frame.function}, {"place", frame.place}});
+    }
+    json["stacks"].push_back(std::move(item));
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace pipesim::viz

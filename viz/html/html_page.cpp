@@ -1,0 +1,701 @@
+// The data is compact, since it is most of a large page: acts, waits and words are numbered, and
+// slices are rows of numbers. viz/html/page/model.js reads it, and says nothing that is not in it.
+#include "viz/html/html_page.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "models/measure/expectation.hpp"
+#include "models/measure/memory.hpp"
+#include "models/measure/pipeline_report.hpp"
+#include "viz/draw/palette.hpp"
+#include "viz/draw/wait_for_dot.hpp"
+#include "viz/report_lines.hpp"
+#include "viz/words.hpp"
+#include "viz/xml.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using models::ActInfo;
+using models::Explanation;
+using models::Wait;
+using sim::Verdict;
+using sim::WaitNodeKind;
+
+// As scripts and styles know it.
+const char* kind_word(models::WorkKind kind) {
+  switch (kind) {
+    case models::WorkKind::kForward:
+      return "forward";
+    case models::WorkKind::kBackward:
+      return "backward";
+    case models::WorkKind::kWeightGrad:
+      return "weight";
+    case models::WorkKind::kOverlapped:
+      return "overlapped";
+    case models::WorkKind::kCollective:
+      return "collective";
+    case models::WorkKind::kMessage:
+      return "message";
+    case models::WorkKind::kBuffer:
+      return "buffer";
+    case models::WorkKind::kControl:
+      return "control";
+    case models::WorkKind::kHost:
+      return "host";
+    case models::WorkKind::kCompute:
+      break;
+  }
+  return "compute";
+}
+
+// What happened, in the words of somebody who has not read the manual.
+const char* ending(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kCompleted:
+      return "completes";
+    case Verdict::kDeadlock:
+    case Verdict::kStarved:
+      return "hangs";
+    case Verdict::kMismatch:
+      return "goes wrong";
+    case Verdict::kCrashed:
+      return "crashes";
+    case Verdict::kLimit:
+      break;
+  }
+  return "was stopped";
+}
+
+std::vector<std::string> story(const Report& report) {
+  const Explanation& end = report.explanation;
+  const std::string when = time_text(end.time_ns);
+  const std::string done =
+      fmt::format("{} of {} are done", end.acts_done, counted(end.acts_expected, "act"));
+  const auto rest = [&] {
+    return fmt::format("After {} nothing happens any more: {}.", when, done);
+  };
+  std::vector<std::string> result;
+  switch (end.verdict) {
+    case Verdict::kCompleted:
+      result.push_back(fmt::format("Everything is done at {}: {} on {}.", when,
+                                   counted(end.acts_expected, "act"),
+                                   counted(report.graph.ranks, "rank")));
+      break;
+    case Verdict::kDeadlock: {
+      result.push_back(rest());
+      std::set<std::uint32_t> ranks;
+      for (const Wait& wait : end.cycle) ranks.insert(wait.from.rank);
+      const std::string where = fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s",
+                                            ranges({ranks.begin(), ranks.end()}));
+      result.push_back(
+          end.cycle.size() == 1
+              ? fmt::format("An act of {} waits for itself, so it can never go on.", where)
+              : fmt::format(
+                    "{} of {} wait for each other in a circle: each needs the next one to go "
+                    "on first, so none of them ever does.",
+                    counted(end.cycle.size(), "act"), where));
+      if (end.collateral > 0) {
+        result.push_back(fmt::format("{} {} stuck too; the circle comes first.",
+                                     counted(end.collateral, "more act"),
+                                     end.collateral == 1 ? "is" : "are"));
+      }
+      break;
+    }
+    case Verdict::kStarved:
+      result.push_back(rest());
+      result.emplace_back(
+          "No acts wait for each other in a circle: what is stuck waits, in the end, for something "
+          "that never comes.");
+      break;
+    case Verdict::kMismatch:
+      result.push_back(rest());
+      result.emplace_back("Ranks met in calls that do not fit together.");
+      break;
+    case Verdict::kCrashed:
+      result.push_back(fmt::format("The last thing happens at {}: {}.", when, done));
+      break;
+    case Verdict::kLimit:
+      result.push_back(fmt::format("It was stopped ({}) before it came to an end. At {}, {}.",
+                                   models::cause_name(end.cause), when, done));
+      break;
+  }
+  if (report.jitter.varies()) result.push_back(timing_text(report.jitter) + ".");
+  return result;
+}
+
+const char* device_text(const models::RankReport& rank, Verdict verdict) {
+  if (rank.dead) return "dead";
+  if (verdict == Verdict::kCompleted) return "done";
+  if (verdict == Verdict::kLimit) return "not at rest";
+  return rank.spins ? "100 % (spins)" : "idle";
+}
+
+/// Gives acts and words their numbers, and collects what does not fit.
+class PageData {
+ public:
+  PageData(const Report& report, const models::Simulation& run, const models::Timeline& timeline,
+           const PageLimits& limits)
+      : report_(report),
+        end_(report.explanation),
+        run_(&run),
+        timeline_(timeline),
+        limits_(limits),
+        kinds_(models::work_kinds(report.graph, run.lowered)),
+        headline_(ending(report.explanation.verdict)),
+        story_(story(report)) {}
+
+  PageData(const Report& report, const JobPage& job, const PageLimits& limits)
+      : report_(report),
+        end_(report.explanation),
+        timeline_(none_),
+        limits_(limits),
+        headline_(job.headline),
+        story_(job.story),
+        report_text_(job.text) {}
+
+  Json run() {
+    Json json = {{"name", report_.graph.name},
+                 {"verdict", models::verdict_name(end_.verdict)},
+                 {"cause", models::cause_name(end_.cause)},
+                 {"headline", headline_},
+                 {"story", story_},
+                 {"ranks", report_.graph.ranks},
+                 {"rest_ns", end_.time_ns},
+                 {"end_ns", timeline_.end_ns},
+                 {"at_rest", timeline_.at_rest},
+                 {"fingerprint", run_ == nullptr ? "" : fingerprint_text(end_.fingerprint)}};
+    if (!report_text_.empty()) json["report"] = report_text_;
+    json["kinds"] = Json::object();
+    for (int i = 0; i < models::kWorkKindCount; ++i) {
+      const auto kind = static_cast<models::WorkKind>(i);
+      json["kinds"][kind_word(kind)] = style_of(kind).name;
+    }
+    json["sections"] = sections();
+    json["cycle_heading"] = end_.cycle.empty() ? "" : cycle_text(end_);
+    json["cycle_note"] =
+        end_.cycle_groups > 1
+            ? fmt::format(
+                  "There are {} groups of acts that wait for each other in circles; this is "
+                  "the shortest circle.",
+                  end_.cycle_groups)
+            : "";
+    json["look_at"] = Json::array();
+    for (const models::Misplacement& found : report_.misplacements) {
+      json["look_at"].push_back(misplacement_text(found));
+    }
+    json["remedies_heading"] = kRemediesHeading;
+    json["remedies"] = Json::array();
+    for (const models::Remedy& remedy : report_.remedies) {
+      json["remedies"].push_back(remedy_text(remedy));
+    }
+    json["deaths"] = Json::array();
+    for (const models::DeathReport& death : end_.deaths) {
+      json["deaths"].push_back(
+          {death.rank, death.time_ns,
+           fmt::format("rank {} died at {}{}{}", death.rank, time_text(death.time_ns),
+                       death.what.empty() ? "" : ": ", death.what)});
+    }
+    json["waits"] = waits();
+    json["lanes"] = lanes();
+    json["tables"] = tables();
+    json["acts"] = std::move(acts_);
+    json["words"] = std::move(words_);
+    json["left_out"] = left_out_;
+    return json;
+  }
+
+ private:
+  // Acts of real jobs have no actors, only names.
+  using ActKey = std::tuple<sim::ActorId, std::uint32_t, std::string, std::uint32_t>;
+
+  std::size_t word(const std::string& text) {
+    const auto [known, is_new] = word_numbers_.emplace(text, words_.size());
+    if (is_new) words_.push_back(text);
+    return known->second;
+  }
+
+  std::size_t act(const ActInfo& info) {
+    const auto [known, is_new] =
+        act_numbers_.emplace(ActKey(info.actor, info.rank, info.op, info.act), acts_.size());
+    if (!is_new) return known->second;
+    acts_.push_back({word(info.op), info.act, info.rank, word(info.stream), word(info.thread),
+                     info.micro_batch, word(kind_word(kind_of(info))), word(stage_text(info)),
+                     word(info.at), word(models::printable(info.statement)),
+                     is_alone(info) ? 1 : 0});
+    return known->second;
+  }
+
+  models::WorkKind kind_of(const ActInfo& info) const {
+    if (run_ != nullptr) return kinds_[info.actor];
+    return info.collective ? models::WorkKind::kCollective : models::WorkKind::kMessage;
+  }
+
+  // Its name needs no number.
+  bool is_alone(const ActInfo& info) const {
+    if (run_ == nullptr) return false;
+    const std::uint32_t index = run_->lowered.actor_template[info.actor];
+    return run_->lowered.plan.actors[info.actor].acts == 1 ||
+           report_.graph.actors[index].numbers.has_value();
+  }
+
+  Json sections() const {
+    Json result = Json::array();
+    const auto add = [&](const char* id, std::string title, const std::vector<std::string>& lines) {
+      if (lines.empty()) return;
+      if (!title.empty() && title.back() == ':') title.pop_back();
+      result.push_back({{"id", id}, {"title", title}, {"lines", lines}});
+    };
+    add("broken", "What broke", broken_lines(end_));
+    add("mismatches", "What met and does not fit", mismatch_lines(end_));
+    add("roots", roots_heading(end_), root_lines(end_));
+    add("end", "How the job ends", end_lines(end_));
+    return result;
+  }
+
+  // Those of the cycle first, in its order: wait i of them has number i + 1. Then what ends at no
+  // act, and so is why the others wait.
+  Json waits() {
+    Json result = Json::array();
+    std::set<std::pair<std::string, std::string>> on_cycle;
+    const auto add = [&](const Wait& wait, std::size_t number) {
+      Json to = wait.to.kind == WaitNodeKind::kAct ? Json(act(wait.to.act)) : Json(nullptr);
+      std::string kind(kind_name(wait.kind));
+      if (wait.any) kind += ", any";
+      if (!wait.link.empty()) kind += ": " + wait.link;
+      result.push_back({act(wait.from.act), std::move(to), word(wait_text(wait)),
+                        word(party_text(wait.to)), word(kind), number});
+    };
+    for (const Wait& wait : end_.cycle) {
+      on_cycle.emplace(party_text(wait.from), party_text(wait.to));
+      add(wait, result.size() + 1);
+    }
+    std::size_t left = 0;
+    for (const bool roots : {true, false}) {
+      for (const Wait& wait : report_.all_waits) {
+        if ((wait.to.kind != WaitNodeKind::kAct) != roots) continue;
+        if (on_cycle.count({party_text(wait.from), party_text(wait.to)}) > 0) continue;
+        if (result.size() < limits_.waits) {
+          add(wait, 0);
+        } else {
+          ++left;
+        }
+      }
+    }
+    if (left > 0) {
+      leave_out("waits", fmt::format("{} of {} waits are on this page. All of them: --all --json.",
+                                     result.size(), result.size() + left));
+    }
+    return result;
+  }
+
+  // The ranks that the hang is about before the others.
+  std::vector<std::uint32_t> ranks_by_weight() const {
+    std::vector<std::uint32_t> result;
+    std::set<std::uint32_t> known;
+    const auto add = [&](std::uint32_t rank) {
+      if (known.insert(rank).second) result.push_back(rank);
+    };
+    for (const Wait& wait : end_.cycle) add(wait.from.rank);
+    for (const models::DeathReport& death : end_.deaths) {
+      if (!death.after_rest) add(death.rank);
+    }
+    for (const models::Root& root : end_.roots) {
+      add(root.first.from.rank);
+      if (root.party.kind == WaitNodeKind::kRank) add(root.party.rank);
+    }
+    for (const models::Lane& lane : timeline_.lanes) add(lane.rank);
+    return result;
+  }
+
+  Json lanes() {
+    std::map<std::uint32_t, std::size_t> slices_of;  // by rank
+    for (const models::Lane& lane : timeline_.lanes) slices_of[lane.rank] += lane.slices.size();
+    std::set<std::uint32_t> shown;
+    std::size_t room = limits_.slices;
+    std::size_t most_of_lane = limits_.slices;
+    for (const std::uint32_t rank : ranks_by_weight()) {
+      const std::size_t needed = slices_of[rank];
+      // One rank is always there, if need be with the ends of its lanes alone.
+      if (needed > room && !shown.empty()) break;
+      if (needed > room) most_of_lane = std::max<std::size_t>(1, limits_.slices / 10);
+      shown.insert(rank);
+      room -= std::min(room, needed);
+    }
+    Json result = Json::array();
+    bool cut = false;
+    for (const models::Lane& lane : timeline_.lanes) {
+      if (shown.count(lane.rank) == 0) continue;
+      cut |= lane.slices.size() > most_of_lane;
+      result.push_back(lane_json(lane, most_of_lane));
+    }
+    if (shown.size() < slices_of.size()) {
+      leave_out("timeline",
+                fmt::format("The timeline has {} of {} ranks, those of the hang first: more would "
+                            "make the page slow. All of them: --trace, or fewer ranks or "
+                            "micro-batches by --set.",
+                            shown.size(), slices_of.size()));
+    }
+    if (cut) {
+      leave_out("timeline",
+                fmt::format("Of each stream the last {} acts are in the timeline.", most_of_lane));
+    }
+    return result;
+  }
+
+  Json lane_json(const models::Lane& lane, std::size_t most) {
+    Json slices = Json::array();
+    const std::size_t first = lane.slices.size() > most ? lane.slices.size() - most : 0;
+    for (std::size_t i = first; i < lane.slices.size(); ++i) {
+      const models::Slice& slice = lane.slices[i];
+      const std::size_t number = act(
+          describe_act(report_.graph, run_->lowered, run_->outcome.state, slice.actor, slice.k));
+      slices.push_back({number, slice.begin_ns, slice.work_ns - slice.begin_ns,
+                        slice.end_ns - slice.begin_ns, slice.done ? 1 : 0,
+                        word(kind_word(slice.kind))});
+    }
+    // Those to show first are first; the page counts the others.
+    const std::size_t most_stuck = std::max<std::size_t>(4, limits_.waits / timeline_.lanes.size());
+    Json stuck = Json::array();
+    for (const models::StuckAct& item : lane.stuck) {
+      if (stuck.size() == most_stuck) break;
+      stuck.push_back(act(item.waits.front().from.act));
+    }
+    return {{"rank", lane.rank},         {"name", word(lane.name)},
+            {"thread", lane.is_thread},  {"slices", std::move(slices)},
+            {"stuck", std::move(stuck)}, {"stuck_count", lane.stuck.size()}};
+  }
+
+  // In a cell of a column of times or bytes stands a number.
+  static Json column(const char* name, const char* type) {
+    return {{"name", name}, {"type", type}};
+  }
+
+  // Rows that are not done come first where not all fit.
+  void cut_rows(const char* id, const char* what, std::vector<Json>& rows) {
+    if (rows.size() <= limits_.rows) return;
+    leave_out(id, fmt::format("{} of {} {} are in the table, those that are not done first. All of "
+                              "them: --json.",
+                              limits_.rows, rows.size(), what));
+    rows.resize(limits_.rows);
+  }
+
+  Json tables() {
+    Json result = Json::array();
+    if (end_.verdict != Verdict::kCompleted) result.push_back(rank_table());
+    if (report_.pipeline) result.push_back(schedule_table(*report_.pipeline));
+    if (report_.memory) result.push_back(memory_table(*report_.memory));
+    result.push_back(actor_table());
+    return result;
+  }
+
+  // What is all done needs no words.
+  static std::string missing_text(const models::RankReport& rank) {
+    std::string text;
+    for (const models::Progress& progress : rank.progress) {
+      if (progress.done == progress.expected) continue;
+      text +=
+          fmt::format("{}{}: {}", text.empty() ? "" : "; ", progress.what, progress_text(progress));
+    }
+    return text;
+  }
+
+  Json rank_table() {
+    // A thread and a phase or stream may have one name.
+    std::vector<std::pair<std::string, bool>> columns;
+    for (const models::RankReport& rank : end_.ranks) {
+      for (const models::Progress& progress : rank.progress) {
+        const std::pair column(progress.what, progress.program);
+        const bool is_new = std::find(columns.begin(), columns.end(), column) == columns.end();
+        if (is_new && columns.size() <= kMostProgressColumns) columns.push_back(column);
+      }
+    }
+    // Streams between pairs of ranks would make a table that is all empty cells.
+    const bool together = columns.size() > kMostProgressColumns;
+    if (together) columns.clear();
+    Json heads = {column("rank", "rank"), column("device", "text")};
+    for (const auto& [what, program] : columns) heads.push_back(column(what.c_str(), "text"));
+    if (together) heads.push_back(column("not done", "text"));
+    std::vector<Json> rows;
+    for (const models::RankReport& rank : end_.ranks) {
+      std::vector<std::string> cells(columns.size());
+      for (const models::Progress& progress : rank.progress) {
+        const auto found =
+            std::find(columns.begin(), columns.end(), std::pair(progress.what, progress.program));
+        if (found == columns.end()) continue;
+        cells[static_cast<std::size_t>(found - columns.begin())] = progress_text(progress);
+      }
+      if (together) cells.push_back(missing_text(rank));
+      Json row = {rank.rank, device_text(rank, end_.verdict)};
+      for (const std::string& cell : cells) row.push_back(cell);
+      rows.push_back(std::move(row));
+    }
+    cut_rows("ranks", "ranks", rows);
+    return {{"id", "ranks"},
+            {"title", "Ranks: how far each came"},
+            {"about", ""},
+            {"columns", heads},
+            {"rows", rows}};
+  }
+
+  static Json schedule_table(const models::PipelineReport& pipeline) {
+    using models::IdleTime;
+    const std::vector<std::pair<const char*, std::int64_t IdleTime::*>> causes = {
+        {"at the start", &IdleTime::start_ns},     {"for inputs", &IdleTime::input_ns},
+        {"for gradients", &IdleTime::gradient_ns}, {"for messages", &IdleTime::message_ns},
+        {"for the host", &IdleTime::host_ns},      {"at the end", &IdleTime::finished_ns},
+    };
+    Json heads = {column("rank", "rank"), column("busy", "time"), column("idle", "time")};
+    std::vector<std::int64_t IdleTime::*> shown;
+    for (const auto& [name, time] : causes) {
+      const bool any = std::any_of(
+          pipeline.ranks.begin(), pipeline.ranks.end(),
+          [field = time](const models::PipelineRank& rank) { return rank.idle.*field > 0; });
+      if (!any) continue;
+      heads.push_back(column(name, "time"));
+      shown.push_back(time);
+    }
+    heads.push_back(column("peak activations", "number"));
+    if (pipeline.has_memory) heads.push_back(column("peak memory", "bytes"));
+    Json rows = Json::array();
+    for (std::size_t i = 0; i < pipeline.ranks.size(); ++i) {
+      const models::PipelineRank& rank = pipeline.ranks[i];
+      Json row = {i, rank.busy_ns, rank.idle.all()};
+      for (const auto time : shown) row.push_back(rank.idle.*time);
+      row.push_back(rank.peak_activations);
+      if (pipeline.has_memory) row.push_back(rank.peak_bytes);
+      rows.push_back(std::move(row));
+    }
+    return {{"id", "schedule"},
+            {"title", fmt::format("The schedule takes {}", time_text(pipeline.makespan_ns))},
+            {"about", "How long each rank computed, and what it waited for when it did not."},
+            {"columns", heads},
+            {"rows", rows}};
+  }
+
+  static Json memory_table(const models::MemoryReport& memory) {
+    Json rows = Json::array();
+    for (std::size_t i = 0; i < memory.size(); ++i) {
+      rows.push_back({i, memory[i].held, memory[i].reserved, memory[i].peak, memory[i].peak_ns});
+    }
+    return {{"id", "memory"},
+            {"title", "Memory"},
+            {"about", "What each rank holds all the time, sets aside, and uses at most, and when."},
+            {"columns",
+             {column("rank", "rank"), column("all the time", "bytes"), column("reserved", "bytes"),
+              column("peak", "bytes"), column("at", "time")}},
+            {"rows", rows}};
+  }
+
+  Json actor_table() {
+    std::vector<Json> rows;
+    std::vector<Json> done;
+    for (const models::RankReport& rank : end_.ranks) {
+      for (const models::ActorCounts& actor : rank.actors) {
+        Json row = {rank.rank,      actor.name,
+                    actor.expected, actor.entered,
+                    actor.launched, actor.started,
+                    actor.done,     std::int64_t{actor.expected} - std::int64_t{actor.done}};
+        (actor.done < actor.expected ? rows : done).push_back(std::move(row));
+      }
+    }
+    rows.insert(rows.end(), done.begin(), done.end());
+    cut_rows("actors", "actors", rows);
+    return {{"id", "actors"},
+            {"title", "Actors: how many acts of each are done"},
+            {"about",
+             "An act is entered by its host thread, launched to its stream, started and "
+             "done by the device."},
+            {"columns",
+             {column("rank", "rank"), column("actor", "text"), column("acts", "number"),
+              column("entered", "number"), column("launched", "number"),
+              column("started", "number"), column("done", "number"), column("missing", "number")}},
+            {"rows", rows}};
+  }
+
+  void leave_out(const char* where, std::string text) {
+    left_out_.push_back({{"where", where}, {"text", std::move(text)}});
+  }
+
+  static constexpr std::size_t kMostProgressColumns = 6;
+
+  const Report& report_;
+  const Explanation& end_;
+  const models::Simulation* run_ = nullptr;  // null: a real job
+  const models::Timeline none_;
+  const models::Timeline& timeline_;
+  const PageLimits& limits_;
+  sim::IdVector<sim::ActorId, models::WorkKind> kinds_;
+  std::string headline_;
+  std::vector<std::string> story_;
+  std::string report_text_;  // of a real job: what has no place elsewhere is in it
+  std::map<ActKey, std::size_t> act_numbers_;
+  std::map<std::string, std::size_t> word_numbers_;
+  Json acts_ = Json::array();
+  Json words_ = Json::array();
+  Json left_out_ = Json::array();
+};
+
+// The colours of all pictures, as the style of the page knows them.
+std::string palette_style() {
+  std::string colours;
+  for (int i = 0; i < models::kWorkKindCount; ++i) {
+    const auto kind = static_cast<models::WorkKind>(i);
+    const KindStyle& style = style_of(kind);
+    colours += fmt::format("--{0}: {1}; --on-{0}: {2}; ", kind_word(kind), style.fill, style.text);
+  }
+  return fmt::format(":root {{ {}--strong: {}; }}\n", colours, kStrong);
+}
+
+// JSON inside of a <script>: no tag and no comment can begin in it, and older browsers take U+2028
+// for the end of a line. All of these can only stand in strings.
+std::string without_tags(const std::string& json) {
+  std::string result;
+  result.reserve(json.size());
+  for (std::size_t i = 0; i < json.size(); ++i) {
+    const bool separator = json.compare(i, 2, "\xe2\x80") == 0 && i + 2 < json.size() &&
+                           (json[i + 2] == '\xa8' || json[i + 2] == '\xa9');
+    if (json[i] == '<') {
+      result += "\\u003c";
+    } else if (separator) {
+      result += json[i + 2] == '\xa8' ? "\\u2028" : "\\u2029";
+      i += 2;
+    } else {
+      result += json[i];
+    }
+  }
+  return result;
+}
+
+// `text` with each {{name}} replaced. What is put in is not looked at again.
+std::string filled(std::string_view text, const std::map<std::string_view, std::string>& parts) {
+  std::string result;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::size_t begin = text.find("{{", at);
+    const std::size_t end = begin == std::string_view::npos ? begin : text.find("}}", begin);
+    if (end == std::string_view::npos) break;
+    result += text.substr(at, begin - at);
+    result += parts.at(text.substr(begin + 2, end - begin - 2));
+    at = end + 2;
+  }
+  result += text.substr(at);
+  return result;
+}
+
+struct GraphPart {
+  std::string svg;   // empty: none
+  std::string note;  // what was left out
+};
+
+// How many nodes and edges the picture of the waits has at most.
+std::pair<std::size_t, std::size_t> size_of(const WaitPicture& picture) {
+  std::set<std::string> nodes;
+  std::set<std::uint32_t> ranks;
+  if (!picture.fold) {
+    for (const Wait& wait : picture.all_waits) {
+      nodes.insert(party_text(wait.from));
+      nodes.insert(party_text(wait.to));
+    }
+    return {nodes.size(), picture.all_waits.size()};
+  }
+  for (const Wait& wait : picture.cycle) nodes.insert(party_text(wait.from));
+  for (const Wait& wait : picture.all_waits) {
+    ranks.insert(wait.from.rank);
+    const bool is_root = wait.to.kind != WaitNodeKind::kAct;
+    if (!is_root) continue;
+    if (nodes.insert(party_text(wait.to)).second) nodes.insert(party_text(wait.from));
+  }
+  const std::size_t size = nodes.size() + std::min(ranks.size(), kMostFoldedRanks);
+  return {size, size};
+}
+
+GraphPart graph_part(const Report& report, bool unfold, const PageLimits& limits) {
+  constexpr std::size_t kMostEdgesOfNode = 4;
+  GraphPart part;
+  if (report.all_waits.empty() && report.explanation.cycle.empty()) return part;
+  WaitPicture picture = wait_picture(report.graph, report.explanation, report.all_waits, !unfold);
+  const auto fits = [&](const auto& size) {
+    return size.first <= limits.graph_nodes && size.second <= limits.graph_nodes * kMostEdgesOfNode;
+  };
+  const auto size = size_of(picture);
+  if (unfold && !fits(size)) {
+    picture.fold = true;
+    part.note = fmt::format(
+        "{} and {} are too many to draw one by one, so those that are not on the "
+        "cycle are folded. All of them: --all --dot FILE.",
+        counted(size.first, "act"), counted(size.second, "wait"));
+  }
+  const auto folded_size = size_of(picture);
+  if (!fits(folded_size)) {
+    part.note = fmt::format(
+        "The wait-for graph is left out: with {} it takes long to draw and "
+        "nobody can read it. The table of waits has them; --dot FILE writes "
+        "the graph.",
+        counted(folded_size.first, "node"));
+    return part;
+  }
+  try {
+    part.svg = wait_for_drawing(picture, PictureFormat::kSvg);
+  } catch (const DrawingError& error) {
+    // The rest of the page is worth having.
+    part.note = fmt::format("The wait-for graph is left out. {}", error.what());
+  }
+  // What comes before the element is for files.
+  part.svg.erase(0, std::min(part.svg.find("<svg"), part.svg.size()));
+  return part;
+}
+
+// A name from a file may be no UTF-8; a page is not the place to fail on it.
+std::string data_text(const Json& json) {
+  return without_tags(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+}
+
+std::string page_of(const Report& report, const JobPage& job, const std::string& data, bool unfold,
+                    const PageLimits& limits) {
+  const PageFiles files = page_files();
+  const GraphPart graph = graph_part(report, unfold, limits);
+  const std::string name = report.graph.name.empty() ? "The run" : report.graph.name;
+  return filled(files.html, {{"title", xml_text(fmt::format("{} {}", name, job.headline))},
+                             {"style", palette_style() + std::string(files.style)},
+                             {"graph", graph.svg},
+                             {"graph_note", xml_text(graph.note)},
+                             {"text", xml_text(job.text)},
+                             {"data", data},
+                             {"model", std::string(files.model_script)},
+                             {"graph_script", std::string(files.graph_script)},
+                             {"timeline_script", std::string(files.timeline_script)},
+                             {"tables_script", std::string(files.tables_script)},
+                             {"page_script", std::string(files.page_script)}});
+}
+
+}  // namespace
+
+std::string html_page_data(const Report& report, const models::Simulation& run,
+                           const models::Timeline& timeline, const PageLimits& limits) {
+  return data_text(PageData(report, run, timeline, limits).run());
+}
+
+std::string html_page(const Report& report, const models::Simulation& run,
+                      const models::Timeline& timeline, bool unfold, const PageLimits& limits) {
+  Report text = report;
+  text.all_waits.clear();  // of which there may be very many
+  return page_of(report, {ending(report.explanation.verdict), {}, text_report(text, {})},
+                 html_page_data(report, run, timeline, limits), unfold, limits);
+}
+
+std::string html_page(const Report& report, const JobPage& job, bool unfold,
+                      const PageLimits& limits) {
+  return page_of(report, job, data_text(PageData(report, job, limits).run()), unfold, limits);
+}
+
+}  // namespace pipesim::viz

@@ -1,0 +1,57 @@
+// One page that shows a run: verdict, cycle, wait-for graph, timeline and tables. It needs nothing
+// but itself: what it looks like and does stands in viz/html/page/, and is put into it.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/explain/simulation.hpp"
+#include "models/measure/timeline.hpp"
+#include "viz/text/text_report.hpp"
+
+namespace pipesim::viz {
+
+/// How much a page holds at most. What is left out is said on the page, with what to do.
+struct PageLimits {
+  std::size_t slices = 20'000;    // of the timeline: whole ranks are left out
+  std::size_t waits = 4'000;      // those of the cycle first
+  std::size_t rows = 4'000;       // of a table
+  std::size_t graph_nodes = 400;  // of the wait-for graph: it is folded, or else left out
+};
+
+/// The page as HTML. `report` has all waits (report_of_end with `all`), `run` is what it was made
+/// from, `timeline` has all ranks. `unfold`: acts that are not on the cycle are drawn one by one.
+std::string html_page(const Report& report, const models::Simulation& run,
+                      const models::Timeline& timeline, bool unfold, const PageLimits& limits = {});
+
+/// What a page says of a real job, of which there is no run to show.
+struct JobPage {
+  std::string headline;            // what stands behind its name: "hangs"
+  std::vector<std::string> story;  // paragraphs below
+  std::string text;                // all that is known, as the terminal shows it
+};
+
+/// Likewise of a real job, from evidence of it: with waits and their graph, without a timeline.
+std::string html_page(const Report& report, const JobPage& job, bool unfold,
+                      const PageLimits& limits = {});
+
+/// The data of the page, one JSON object: what the scripts of the page read. In it stands no `<`.
+std::string html_page_data(const Report& report, const models::Simulation& run,
+                           const models::Timeline& timeline, const PageLimits& limits = {});
+
+/// The files of viz/html/page/.
+struct PageFiles {
+  std::string_view html;  // with {{title}}, {{style}} and so on, where the other parts go
+  std::string_view style;
+  std::string_view model_script;
+  std::string_view graph_script;
+  std::string_view timeline_script;
+  std::string_view tables_script;
+  std::string_view page_script;
+};
+
+PageFiles page_files();
+
+}  // namespace pipesim::viz

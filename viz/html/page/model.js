@@ -1,0 +1,152 @@
+"use strict";
+
+// The run: what viz/html/html_page.cpp wrote, with numbers put back into names and rows into objects.
+// Nothing here knows of the page.
+
+/** "43.6 us": the largest unit that leaves at least 1, as in all reports. */
+function timeText(ns) {
+  const units = [["s", 1e9], ["ms", 1e6], ["us", 1e3]];
+  for (const [unit, size] of units) {
+    if (Math.abs(ns) >= size) return `${Number((ns / size).toFixed(9))} ${unit}`;
+  }
+  return `${ns} ns`;
+}
+
+/** "1.5 GiB", rounded to a tenth. */
+function bytesText(bytes) {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  let value = bytes;
+  let unit = 0;
+  while (Math.abs(value) >= 1024 && unit + 1 < units.length) {
+    value /= 1024;
+    ++unit;
+  }
+  return `${Math.round(value * 10) / 10} ${units[unit]}`;
+}
+
+function counted(count, word) {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+/** What people see an act as, in the order of the legend; and the pattern that tells it apart where
+ *  there is no colour. */
+const KINDS = {
+  forward: "", backward: "rows", weight: "dots", overlapped: "grid", compute: "", collective: "columns",
+  message: "slant", buffer: "dashes", control: "", host: "cross",
+};
+
+/** Reads the data of the page. */
+function readRun(data) {
+  const word = (index) => data.words[index];
+  const acts = data.acts.map((row, index) => {
+    const [op, number, rank, stream, thread, microBatch, kind, stage, at, statement, alone] = row;
+    const act = {
+      index, number, rank, microBatch,
+      op: word(op), stream: word(stream), thread: word(thread), kind: word(kind),
+      stage: word(stage), at: word(at), statement: word(statement),
+      waits: [], waiters: [],
+      lane: null, slice: null,  // where it is in the timeline
+      launchSlice: null,        // and where its host thread launched it, if that took time
+      stuckIn: null,            // the lane in which it is stuck at the end
+      onCycle: false,
+      isRoot: false,            // it waits for what never comes
+    };
+    act.name = number === 0 ? act.op : `${act.op}#${number}`;  // 0: of a real job, not known
+    act.label = alone ? act.op : act.name;
+    act.fullName = `rank ${rank} ${act.name}`;
+    return act;
+  });
+  const waits = data.waits.map((row, index) => {
+    const [from, to, reason, toText, kind, number] = row;
+    const wait = {
+      index, number,  // number: its place on the cycle from 1, or 0
+      from: acts[from], to: to === null ? null : acts[to],
+      reason: word(reason), toText: word(toText), kind: word(kind),
+    };
+    wait.sentence = `${wait.reason} ${wait.toText}`;
+    wait.from.waits.push(wait);
+    if (wait.to) wait.to.waiters.push(wait);
+    if (number > 0) {
+      wait.from.onCycle = true;
+      wait.from.cycleNumber = number;
+    }
+    return wait;
+  });
+  // Without a cycle the reason is what ends at no act: what waits for a rank, or for the outside.
+  const cycle = waits.filter((wait) => wait.number > 0);
+  for (const wait of waits) {
+    wait.isRoot = cycle.length === 0 && wait.to === null;
+    wait.from.isRoot = wait.from.isRoot || wait.isRoot;
+  }
+  const lanes = data.lanes.map((row, index) => {
+    const lane = {index, rank: row.rank, name: word(row.name), thread: row.thread};
+    lane.slices = row.slices.map(([act, begin, waiting, length, done, kind]) => {
+      const slice = {
+        act: acts[act], lane, begin, workBegin: begin + waiting, end: begin + length,
+        done: done === 1, kind: word(kind),
+      };
+      // What hangs goes on after the last that happened, for ever.
+      const forEver = data.at_rest && !slice.done && slice.end === data.end_ns;
+      slice.drawEnd = forEver ? Infinity : slice.end;
+      slice.drawWork = forEver && slice.workBegin >= slice.end ? Infinity : slice.workBegin;
+      // A launch stands in the lane of its thread, the act itself in that of its stream.
+      const isLaunch = slice.kind === "host" && slice.act.kind !== "host";
+      if (isLaunch) {
+        slice.act.launchSlice = slice;
+      } else {
+        slice.act.slice = slice;
+        slice.act.lane = lane;
+      }
+      return slice;
+    });
+    lane.stuck = row.stuck.map((act) => acts[act]);
+    lane.stuckCount = row.stuck_count;  // with those that the page has not
+    for (const act of lane.stuck) {
+      act.stuckIn = lane;
+      if (!act.lane) act.lane = lane;
+    }
+    return lane;
+  });
+  for (const act of acts) {
+    if (!act.slice && act.launchSlice && !act.stuckIn) {
+      act.slice = act.launchSlice;
+      act.lane = act.launchSlice.lane;
+    }
+  }
+  return {...data, acts, waits, lanes, cycle};
+}
+
+/** The ranks that "0, 4-7" means, of `count`; null means all. Throws an Error that says what is wrong. */
+function parseRanks(text, count) {
+  if (text.trim() === "" || text.trim() === "all") return null;
+  const ranks = new Set();
+  for (const part of text.split(/[,\s]+/).filter((item) => item !== "")) {
+    const found = /^(\d+)(?:-(\d+))?$/.exec(part);
+    if (!found) throw new Error(`'${part}' is no rank`);
+    const first = Number(found[1]);
+    const last = found[2] === undefined ? first : Number(found[2]);
+    if (last < first) throw new Error(`'${part}' goes backwards`);
+    if (last >= count) throw new Error(`there is no rank ${last}, only 0 to ${count - 1}`);
+    for (let rank = first; rank <= last; ++rank) ranks.add(rank);
+  }
+  return ranks;
+}
+
+/** "0, 4-7": what parseRanks reads. */
+function ranksText(ranks) {
+  if (ranks === null) return "";
+  const sorted = [...ranks].sort((a, b) => a - b);
+  const parts = [];
+  for (let i = 0; i < sorted.length;) {
+    let end = i + 1;
+    while (end < sorted.length && sorted[end] === sorted[end - 1] + 1) ++end;
+    parts.push(end - i === 1 ? `${sorted[i]}` : `${sorted[i]}-${sorted[end - 1]}`);
+    i = end;
+  }
+  return parts.join(", ");
+}
+
+/** Text for HTML and SVG, also in attributes. */
+function escaped(text) {
+  return String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
+}

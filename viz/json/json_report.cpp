@@ -1,0 +1,244 @@
+#include "viz/json/json_report.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "models/measure/expectation.hpp"
+#include "models/search/jitter.hpp"
+#include "viz/words.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using models::ActInfo;
+using models::Explanation;
+using models::Wait;
+using models::WaitParty;
+using sim::WaitNodeKind;
+
+// Raised when a key changes its meaning or goes; new keys may come without.
+constexpr int kSchema = 1;
+
+Json act_json(const ActInfo& act) {
+  Json json = {{"rank", act.rank}, {"op", act.op}, {"act", act.act}};
+  if (act.micro_batch > 0) json["micro_batch"] = act.micro_batch;
+  json["stream"] = act.stream;
+  json["thread"] = act.thread;
+  if (!act.at.empty()) json["at"] = act.at;
+  if (!act.statement.empty()) json["statement"] = act.statement;
+  json["state"] = stage_name(act.stage);
+  if (act.stage == models::ActStage::kEntered) json["blocked"] = stage_text(act);
+  return json;
+}
+
+Json party_json(const WaitParty& party) {
+  switch (party.kind) {
+    case WaitNodeKind::kAct:
+      return {{"rank", party.rank}, {"op", party.act.op}, {"act", party.act.act}};
+    case WaitNodeKind::kRank:
+      return {{"rank", party.rank}};
+    case WaitNodeKind::kOutside:
+      break;
+  }
+  return {{"outside", true}};
+}
+
+Json wait_json(const Wait& wait) {
+  Json json = act_json(wait.from.act);
+  json["waits"] = kind_name(wait.kind);
+  if (!wait.reg.empty()) {
+    json["register"] = wait.reg;
+    json["control"] = wait.control;
+  }
+  if (!wait.lock.empty()) {
+    json["lock"] = wait.lock;
+    json["holder"] = wait.holder;
+  }
+  if (wait.any) json["any"] = true;
+  if (!wait.link.empty()) json["link"] = wait.link;
+  json["for"] = party_json(wait.to);
+  if (wait.needed) {
+    json["needs"] = {
+        {"rank", wait.needed->rank}, {"op", wait.needed->op}, {"act", wait.needed->act}};
+  }
+  return json;
+}
+
+const char* device_name(const models::RankReport& rank, sim::Verdict verdict) {
+  if (rank.dead) return "dead";
+  if (verdict == sim::Verdict::kCompleted) return "done";
+  if (verdict == sim::Verdict::kLimit) return "not at rest";
+  return rank.spins ? "spinning" : "idle";
+}
+
+Json rank_json(const models::RankReport& rank, sim::Verdict verdict) {
+  Json json = {{"rank", rank.rank}, {"device", device_name(rank, verdict)}};
+  if (rank.finish_ns) json["finish_ns"] = *rank.finish_ns;
+  json["progress"] = Json::array();
+  for (const models::Progress& progress : rank.progress) {
+    Json item = {{"what", progress.what}, {"done", progress.done}, {"expected", progress.expected}};
+    if (progress.stuck) item["at"] = act_json(*progress.stuck);
+    json["progress"].push_back(std::move(item));
+  }
+  json["threads"] = Json::array();
+  for (const models::ThreadReport& thread : rank.threads) {
+    Json item = {{"name", thread.name}, {"finished", thread.finished}, {"blocked", thread.blocked}};
+    if (thread.at) item["at"] = act_json(*thread.at);
+    json["threads"].push_back(std::move(item));
+  }
+  json["actors"] = Json::array();
+  for (const models::ActorCounts& actor : rank.actors) {
+    json["actors"].push_back({{"name", actor.name},
+                              {"entered", actor.entered},
+                              {"launched", actor.launched},
+                              {"started", actor.started},
+                              {"done", actor.done},
+                              {"expected", actor.expected}});
+  }
+  return json;
+}
+
+Json root_json(const models::Root& root) {
+  Json json = party_json(root.party);
+  json["kind"] = models::cause_name(models::cause_of(root));
+  json["waiting_acts"] = root.waiting;
+  json["first"] = wait_json(root.first);
+  return json;
+}
+
+Json death_json(const models::DeathReport& death) {
+  Json json = {{"rank", death.rank},
+               {"time_ns", death.time_ns},
+               {"cause", death_name(death.cause)},
+               {"after_rest", death.after_rest}};
+  if (!death.what.empty()) json["what"] = death.what;
+  if (death.in) json["in"] = act_json(*death.in);
+  return json;
+}
+
+Json pipeline_json(const models::PipelineReport& pipeline) {
+  Json json = {{"makespan_ns", pipeline.makespan_ns}};
+  json["ranks"] = Json::array();
+  for (std::size_t i = 0; i < pipeline.ranks.size(); ++i) {
+    const models::PipelineRank& rank = pipeline.ranks[i];
+    Json item = {{"rank", i}, {"busy_ns", rank.busy_ns}, {"idle_ns", rank.idle.all()}};
+    item["idle"] = {{"start_ns", rank.idle.start_ns},       {"input_ns", rank.idle.input_ns},
+                    {"gradient_ns", rank.idle.gradient_ns}, {"message_ns", rank.idle.message_ns},
+                    {"host_ns", rank.idle.host_ns},         {"finished_ns", rank.idle.finished_ns}};
+    item["peak_activations"] = rank.peak_activations;
+    if (pipeline.has_memory) item["peak_bytes"] = rank.peak_bytes;
+    json["ranks"].push_back(std::move(item));
+  }
+  return json;
+}
+
+Json memory_json(const models::MemoryReport& memory) {
+  Json json = {{"ranks", Json::array()}};
+  for (std::size_t i = 0; i < memory.size(); ++i) {
+    json["ranks"].push_back({{"rank", i},
+                             {"held_bytes", memory[i].held},
+                             {"reserved_bytes", memory[i].reserved},
+                             {"peak_bytes", memory[i].peak},
+                             {"peak_ns", memory[i].peak_ns}});
+  }
+  return json;
+}
+
+Json remedy_json(const models::Remedy& remedy) {
+  if (remedy.kind == models::Remedy::Kind::kStream) {
+    return {{"change", "stream"},
+            {"op", remedy.op},
+            {"from", remedy.from_stream},
+            {"to", remedy.to_stream}};
+  }
+  return {{"change", "slots"},
+          {"op", remedy.op},
+          {"register", remedy.reg},
+          {"from", remedy.slots_before},
+          {"to", remedy.slots}};
+}
+
+}  // namespace
+
+std::string json_report(const Report& report) {
+  const Explanation& explanation = report.explanation;
+  Json json = {
+      {"schema", kSchema},
+      {"scenario", report.graph.name},
+      {"verdict", models::verdict_name(explanation.verdict)},
+      {"cause", models::cause_name(explanation.cause)},
+      {"time_ns", explanation.time_ns},
+      {"fingerprint", fingerprint_text(explanation.fingerprint)},
+      {"acts", {{"done", explanation.acts_done}, {"expected", explanation.acts_expected}}}};
+  if (report.jitter.varies()) {
+    json["jitter"] = models::jitter_text(report.jitter);
+    json["seed"] = report.jitter.seed;
+  }
+  json["cycle"] = Json::array();
+  for (const Wait& wait : explanation.cycle) json["cycle"].push_back(wait_json(wait));
+  json["cycle_is_shortest"] = explanation.cycle_is_shortest;
+  json["cycle_groups"] = explanation.cycle_groups;
+  json["roots"] = Json::array();
+  for (const models::Root& root : explanation.roots) json["roots"].push_back(root_json(root));
+  json["mismatches"] = Json::array();
+  for (const models::Misfit& misfit : explanation.mismatches) {
+    json["mismatches"].push_back({{"kind", misfit.message ? "message" : "collective"},
+                                  {"first", act_json(misfit.first)},
+                                  {"second", act_json(misfit.second)},
+                                  {"ranks", misfit.ranks},
+                                  {"differences", misfit.differences}});
+  }
+  if (!explanation.device_errors.empty()) {
+    json["device_errors"] = Json::array();
+    for (const models::DeviceErrorReport& error : explanation.device_errors) {
+      json["device_errors"].push_back({{"rank", error.rank},
+                                       {"time_ns", error.time_ns},
+                                       {"what", error.what},
+                                       {"in", act_json(error.in)}});
+    }
+  }
+  if (!explanation.deaths.empty()) {
+    json["deaths"] = Json::array();
+    for (const models::DeathReport& death : explanation.deaths) {
+      json["deaths"].push_back(death_json(death));
+    }
+  }
+  json["collateral"] = {{"acts", explanation.collateral},
+                        {"by_distance", explanation.collateral_by_distance}};
+  json["remedies"] = Json::array();
+  for (const models::Remedy& remedy : report.remedies) {
+    json["remedies"].push_back(remedy_json(remedy));
+  }
+  json["ranks"] = Json::array();
+  for (const models::RankReport& rank : explanation.ranks) {
+    json["ranks"].push_back(rank_json(rank, explanation.verdict));
+  }
+  if (report.pipeline) json["schedule"] = pipeline_json(*report.pipeline);
+  if (report.memory) json["memory"] = memory_json(*report.memory);
+  if (!report.all_waits.empty()) {
+    json["waits"] = Json::array();
+    for (const Wait& wait : report.all_waits) json["waits"].push_back(wait_json(wait));
+  }
+  // A name from a file may be no UTF-8; a report is not the place to fail on it.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string why_json(const models::Explanation& explanation, const models::Why& why) {
+  Json json = {{"schema", kSchema},
+               {"verdict", models::verdict_name(explanation.verdict)},
+               {"time_ns", explanation.time_ns},
+               {"act", act_json(why.act)}};
+  if (why.times) {
+    json["launch_ns"] = why.times->launch.ns;
+    json["start_ns"] = why.times->start.ns;
+    json["end_ns"] = why.times->end.ns;
+  }
+  if (why.earlier) json["earlier"] = act_json(*why.earlier);
+  json["chain"] = Json::array();
+  for (const Wait& wait : why.chain) json["chain"].push_back(wait_json(wait));
+  json["circle"] = Json::array();
+  for (const Wait& wait : why.circle) json["circle"].push_back(wait_json(wait));
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace pipesim::viz

@@ -1,0 +1,17 @@
+// The report of a run as data. docs/json.md describes every key.
+#pragma once
+
+#include <string>
+
+#include "models/explain/why.hpp"
+#include "viz/text/text_report.hpp"
+
+namespace pipesim::viz {
+
+/// One JSON object with a line end, keys in a fixed order, two spaces of indent.
+std::string json_report(const Report& report);
+
+/// Likewise why an act is not done.
+std::string why_json(const models::Explanation& explanation, const models::Why& why);
+
+}  // namespace pipesim::viz

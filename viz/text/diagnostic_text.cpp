@@ -1,0 +1,135 @@
+#include "viz/text/diagnostic_text.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace pipesim::viz {
+namespace {
+
+using models::Diagnostic;
+using models::Severity;
+
+// What is shown of a long line, in bytes: enough before the caret to recognise the place.
+constexpr std::size_t kLineWidth = 96;
+constexpr std::size_t kBeforeCaret = 48;
+
+// Names come from the user, and may be of any length.
+constexpr std::size_t kMessageWidth = 500;
+
+bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; }
+
+std::string shortened(const std::string& raw) {
+  std::string text = models::printable(raw);
+  if (text.size() <= kMessageWidth) return text;
+  std::size_t cut = kMessageWidth;
+  while (cut > 0 && continues(text[cut])) --cut;
+  return text.substr(0, cut) + "...";
+}
+
+class Source {
+ public:
+  explicit Source(std::string_view text) {
+    for (std::size_t begin = 0; begin <= text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      lines_.push_back(text.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+
+  /// The line and, below it, a caret. Tabs count as one space, and what no terminal should see
+  /// (control characters) as '?'.
+  std::string excerpt(models::Place place) const {
+    if (place.line == 0 || place.line > lines_.size()) return {};
+    std::string_view line = lines_[place.line - 1];
+    std::size_t column =
+        std::min<std::size_t>(place.column > 0 ? place.column - 1 : 0, line.size());
+    std::string before;
+    if (line.size() > kLineWidth && column > kBeforeCaret) {
+      std::size_t cut = column - kBeforeCaret;
+      while (cut < column && continues(line[cut])) ++cut;  // not inside a character
+      line.remove_prefix(cut);
+      column -= cut;
+      before = "...";
+    }
+    std::string after;
+    if (line.size() > kLineWidth) {
+      std::size_t cut = kLineWidth;
+      while (cut > 0 && continues(line[cut])) --cut;
+      line = line.substr(0, cut);
+      after = "...";
+    }
+    std::string shown(line);
+    std::replace_if(
+        shown.begin(), shown.end(), [](char c) { return c == '\t' || c == '\r'; }, ' ');
+    shown = models::printable(shown);
+    std::string caret(before.size(), ' ');
+    for (std::size_t i = 0; i < std::min(column, shown.size()); ++i) {
+      if (!continues(shown[i])) caret += ' ';
+    }
+    return fmt::format("  {}{}{}\n  {}^\n", before, shown, after, caret);
+  }
+
+ private:
+  std::vector<std::string_view> lines_;
+};
+
+struct Label {
+  const char* word;
+  const char* colour;
+  const char* note;  // what its notes begin with
+};
+
+Label label_of(Severity severity) {
+  switch (severity) {
+    case Severity::kError:
+      return {"error", "31;1", "help: "};
+    case Severity::kSuspect:
+      return {"suspect", "35;1", ""};
+    case Severity::kWarning:
+      break;
+  }
+  return {"warning", "33;1", "help: "};
+}
+
+std::string rendered(const Diagnostic& item, std::string_view path, const Source& source,
+                     bool colour) {
+  const auto [word, code, note_word] = label_of(item.severity);
+  const std::string label =
+      colour ? fmt::format("\033[{}m{}:\033[0m", code, word) : fmt::format("{}:", word);
+  const std::string message = shortened(item.message);
+  std::string text = item.place.line == 0
+                         ? fmt::format("{}: {} {}\n", models::printable(path), label, message)
+                         : fmt::format("{}:{}:{}: {} {}\n", models::printable(path),
+                                       item.place.line, item.place.column, label, message);
+  text += source.excerpt(item.place);
+  for (const std::string& note : item.notes) {
+    text += fmt::format("  {}{}\n", note_word, shortened(note));
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string diagnostic_text(const models::Diagnostics& diagnostics, std::string_view path,
+                            std::string_view text, bool colour) {
+  return diagnostic_text(diagnostics, {{path, text}}, colour);
+}
+
+std::string diagnostic_text(const models::Diagnostics& diagnostics,
+                            const std::vector<SourceText>& sources, bool colour) {
+  std::vector<Source> lines;
+  for (const SourceText& source : sources) lines.emplace_back(source.text);
+  const std::vector<Diagnostic> items = diagnostics.sorted();
+  std::string result;
+  const std::size_t shown = std::min(items.size(), kMostDiagnostics);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const std::size_t file = items[i].place.file < sources.size() ? items[i].place.file : 0;
+    result += rendered(items[i], sources[file].path, lines[file], colour);
+  }
+  if (items.size() > shown) result += fmt::format("and {} more\n", items.size() - shown);
+  return result;
+}
+
+}  // namespace pipesim::viz

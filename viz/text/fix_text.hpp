@@ -1,0 +1,26 @@
+// The changes that remove a hang, as text and as data.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/search/fix.hpp"
+
+namespace pipesim::viz {
+
+struct FixView {
+  std::string scenario;              // its name
+  std::vector<std::string> patches;  // of the fixes, in their order, each a YAML document
+  std::vector<std::string> partial;  // of those that leave other orders
+};
+
+/// "BdstBuf on stream 'backward' instead of 'forward'".
+std::string change_text(const models::Change& change);
+
+/// For people.
+std::string fix_text(const models::FixReport& report, const FixView& view);
+
+/// One JSON object with a line end; docs/json.md describes every key.
+std::string fix_json(const models::FixReport& report, const FixView& view);
+
+}  // namespace pipesim::viz

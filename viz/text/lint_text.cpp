@@ -1,0 +1,91 @@
+#include "viz/text/lint_text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "viz/table.hpp"
+#include "viz/words.hpp"
+
+namespace pipesim::viz {
+
+using models::LintFinding;
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kSchema = 1;
+constexpr std::size_t kNamedOps = 3;
+constexpr std::size_t kLongRanks = 60;  // as text
+
+std::vector<std::uint32_t> numbers(const models::RankSet& ranks) {
+  return {ranks.begin(), ranks.end()};
+}
+
+// "on ranks 0 to 3, "; nothing where all are meant.
+std::string on_ranks(const LintFinding& finding, std::uint32_t ranks) {
+  const std::size_t count = finding.ranks.size();
+  if (count == 0 || count == ranks) return {};
+  std::string text = ranges(numbers(finding.ranks));
+  if (text.size() > kLongRanks) text = short_ranges(numbers(finding.ranks));
+  return fmt::format("on rank{} {}, ", count == 1 ? "" : "s", text);
+}
+
+// What else comes from the same place.
+std::string others(const LintFinding& finding) {
+  std::string text;
+  for (std::size_t i = 1; i < finding.ops.size() && i < kNamedOps; ++i) {
+    text += fmt::format("{}'{}'", i == 1 ? "" : ", ", finding.ops[i]);
+  }
+  if (finding.ops.size() > kNamedOps) {
+    text += fmt::format(" and {} more", finding.ops.size() - kNamedOps);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string lint_page(std::string_view rule) { return fmt::format("docs/lint.md#{}", rule); }
+
+models::Diagnostics lint_diagnostics(const std::vector<LintFinding>& findings,
+                                     std::uint32_t ranks) {
+  models::Diagnostics diagnostics;
+  for (const LintFinding& finding : findings) {
+    models::Diagnostic& item = diagnostics.suspect(
+        finding.place,
+        fmt::format("{}{} [{}]", on_ranks(finding, ranks), finding.message, finding.rule));
+    item.notes.push_back("why: " + finding.why);
+    const std::string also = others(finding);
+    if (!also.empty()) item.notes.push_back("also: " + also);
+    if (!finding.advice.empty()) item.notes.push_back("help: " + finding.advice);
+    item.notes.push_back("see " + lint_page(finding.rule));
+  }
+  return diagnostics;
+}
+
+std::string lint_json(const std::vector<LintFinding>& findings, std::string_view scenario) {
+  Json json = {{"schema", kSchema}, {"scenario", scenario}, {"findings", Json::array()}};
+  for (const LintFinding& finding : findings) {
+    Json item = {
+        {"rule", finding.rule}, {"line", finding.place.line}, {"column", finding.place.column}};
+    if (finding.place.file > 0) item["patch"] = finding.place.file;
+    item["message"] = finding.message;
+    item["ops"] = finding.ops;
+    item["ranks"] = numbers(finding.ranks);
+    item["why"] = finding.why;
+    if (!finding.advice.empty()) item["advice"] = finding.advice;
+    item["page"] = lint_page(finding.rule);
+    json["findings"].push_back(std::move(item));
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string lint_rule_list() {
+  Table table;
+  for (const models::LintRule& rule : models::lint_rules()) {
+    table.add({std::string(rule.name), std::string(rule.about)});
+  }
+  return table.text();
+}
+
+}  // namespace pipesim::viz

@@ -1,0 +1,91 @@
+#include "viz/text/reduce_text.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "models/measure/expectation.hpp"
+#include "viz/words.hpp"
+
+namespace pipesim::viz {
+
+using models::JobSize;
+using models::Reduction;
+
+namespace {
+
+std::string size_text(const JobSize& size) {
+  return fmt::format("{}, {} and {}", counted(size.ranks, "rank"), counted(size.actors, "actor"),
+                     counted(size.acts, "act"));
+}
+
+std::string hang_text(const Reduction& reduction) {
+  const models::Explanation& end = reduction.explanation;
+  std::string text = verdict_text(end);
+  if (!end.cycle.empty()) text += ", " + counted(end.cycle.size(), "wait") + " in the cycle";
+  return text;
+}
+
+std::string parameters_text(const Reduction& reduction) {
+  std::string text;
+  for (const auto& [name, value] : reduction.parameters) {
+    text += fmt::format("{}--set {}={}", text.empty() ? "" : " ", name, value);
+  }
+  return text;
+}
+
+std::string became(const Reduction& reduction) {
+  return fmt::format("{}\nbecame {}", size_text(reduction.before), size_text(reduction.after));
+}
+
+}  // namespace
+
+std::string reduce_heading(const Reduction& reduction, const std::string& name) {
+  std::string text =
+      fmt::format("# The heart of {}, which hangs alike: {}.\n# {} became\n# {}.\n",
+                  name.empty() ? "a job" : models::printable(name), hang_text(reduction),
+                  size_text(reduction.before), size_text(reduction.after));
+  return text;
+}
+
+std::string reduce_expectation(const Reduction& reduction) {
+  return fmt::format("expect: {{verdict: {}}}\n", models::verdict_name(reduction.shape.verdict));
+}
+
+std::string reduce_text(const Reduction& reduction, const std::string& name) {
+  std::string text = fmt::format("{}{}\n{}\n", name.empty() ? "" : models::printable(name) + "  ",
+                                 hang_text(reduction), became(reduction));
+  if (!reduction.parameters.empty()) {
+    text +=
+        fmt::format("Parameters alone take it part of the way: {}\n", parameters_text(reduction));
+  }
+  text += fmt::format("{} tried, each with the same hang or thrown away\n",
+                      counted(reduction.runs, "run"));
+  if (reduction.stopped) text += "Interrupted: not all was tried\n";
+  if (reduction.out_of_budget) {
+    text += "Not all was tried: the runs together had too many acts; reduce what came out again\n";
+  }
+  return text;
+}
+
+std::string reduce_json(const Reduction& reduction, const std::string& name) {
+  using Json = nlohmann::ordered_json;
+  constexpr int kSchema = 1;
+  const auto size = [](const JobSize& of) {
+    return Json{{"ranks", of.ranks}, {"actors", of.actors}, {"acts", of.acts}};
+  };
+  Json json = {{"schema", kSchema},
+               {"scenario", name},
+               {"verdict", models::verdict_name(reduction.shape.verdict)},
+               {"cycle_length", reduction.explanation.cycle.size()},
+               {"before", size(reduction.before)},
+               {"after", size(reduction.after)}};
+  json["parameters"] = Json::object();
+  for (const auto& [parameter, value] : reduction.parameters) {
+    json["parameters"][parameter] = std::stoll(value);
+  }
+  json["runs"] = reduction.runs;
+  json["all_tried"] = !reduction.stopped && !reduction.out_of_budget;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace pipesim::viz

@@ -1,0 +1,269 @@
+#include "viz/text/test_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include <fmt/format.h>
+
+#include "viz/styled.hpp"
+#include "viz/text/text_report.hpp"
+#include "viz/words.hpp"
+#include "viz/xml.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+using models::Aspect;
+using models::Bounds;
+using models::OrderedAct;
+using models::Unmet;
+
+constexpr std::size_t kMostReportLines = 16;
+
+// "20%", "33.3333%" of millionths.
+std::string share_text(std::int64_t share) {
+  std::string text = fmt::format("{}.{:04}", share / 10'000, share % 10'000);
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.back() == '.') text.pop_back();
+  return text + "%";
+}
+
+template <typename Text>
+std::string bounds_text(const Bounds& bounds, const Text& text) {
+  const bool least = bounds.least != std::numeric_limits<std::int64_t>::min();
+  const bool most = bounds.most != std::numeric_limits<std::int64_t>::max();
+  if (bounds.least == bounds.most) return text(bounds.least);
+  if (least && most) {
+    return fmt::format("from {} to {}", text(std::max(bounds.least, std::int64_t{0})),
+                       text(bounds.most));
+  }
+  return least ? fmt::format("at least {}", text(bounds.least))
+               : fmt::format("at most {}", text(bounds.most));
+}
+
+std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
+  if (ranks.empty()) return "none";
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", ranges(ranks));
+}
+
+std::string ordered_text(const OrderedAct& act) {
+  return fmt::format("rank {} {}#{}", act.rank, act.op, act.act);
+}
+
+std::string order_text(const Unmet& unmet) {
+  if (!unmet.after) return "expected acts in this order on one rank, but no rank has them all";
+  const OrderedAct& after = *unmet.after;
+  const std::string name = ordered_text(after);
+  if (!after.exists) return fmt::format("expected {}, but there is no such act", name);
+  const std::string found = after.start == sim::kNever
+                                ? "it never starts"
+                                : fmt::format("found {}", time_text(after.start.ns));
+  if (!unmet.before) return fmt::format("expected {} to start, but {}", name, found);
+  return fmt::format("expected {} to start no earlier than {} (at {}), {}{}", name,
+                     ordered_text(*unmet.before), time_text(unmet.before->start.ns),
+                     after.start == sim::kNever ? "but " : "", found);
+}
+
+// Rounded, and in bytes where that hides a difference.
+std::string memory_text(const Unmet& unmet) {
+  const char* what = unmet.reserved ? "reserved memory" : "peak memory";
+  const bool least = unmet.number < unmet.bounds.least;
+  const std::int64_t wanted = least ? unmet.bounds.least : unmet.bounds.most;
+  const bool exact = bytes_text(wanted) == bytes_text(unmet.number);
+  const auto text = [&](std::int64_t bytes) {
+    return exact ? fmt::format("{} B", bytes) : bytes_text(bytes);
+  };
+  const std::string bounds = bounds_text(unmet.bounds, text);
+  if (!unmet.sized) {
+    return fmt::format("expected {} {}, but nothing in the scenario has a size", what, bounds);
+  }
+  return fmt::format("expected {} {}, found {} on {}", what, bounds, text(unmet.number),
+                     ranks_text(unmet.found_ranks));
+}
+
+struct StatusWords {
+  const char* line;     // at the beginning of a line
+  const char* summary;  // after a number
+  const char* colour;
+};
+
+// By the number of the status.
+constexpr std::array<StatusWords, 6> kStatusWords = {{{"passed", "passed", "32"},
+                                                      {"updated", "updated", "33;1"},
+                                                      {"FAILED", "failed", "31;1"},
+                                                      {"BAD", "bad", "31;1"},
+                                                      {"skipped", "skipped", "33"},
+                                                      {"not run", "not run", "33;1"}}};
+
+const StatusWords& words_of(TestStatus status) {
+  return kStatusWords[static_cast<std::size_t>(status)];
+}
+
+std::size_t count(const std::vector<TestResult>& results, TestStatus status) {
+  return static_cast<std::size_t>(
+      std::count_if(results.begin(), results.end(),
+                    [&](const TestResult& result) { return result.status == status; }));
+}
+
+std::string shell_word(const std::string& text) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,+@%";
+  if (!text.empty() && text.find_first_not_of(kPlain) == std::string::npos) return text;
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string xml_attribute(std::string_view text) {
+  std::string result;
+  for (const char c : xml_text(text)) {
+    if (c == '\n' || c == '\t') {
+      result += c == '\n' ? "&#10;" : "&#9;";
+    } else {
+      result += c;
+    }
+  }
+  return result;
+}
+
+// Build servers make folders of what stands before the last point of a class.
+std::string class_name(std::string name) {
+  const std::size_t point = name.rfind('.');
+  if (point != std::string::npos && name.find('/', point) == std::string::npos) name.erase(point);
+  while (name.substr(0, 2) == "./") name.erase(0, 2);
+  while (name.substr(0, 1) == "/") name.erase(0, 1);
+  std::replace(name.begin(), name.end(), '.', '_');
+  std::replace(name.begin(), name.end(), '/', '.');
+  return name;
+}
+
+std::string counts_of(const std::vector<TestResult>& results) {
+  return fmt::format(R"(tests="{}" failures="{}" errors="{}" skipped="{}" time="0")",
+                     results.size(), count(results, TestStatus::kFailed),
+                     count(results, TestStatus::kBad),
+                     count(results, TestStatus::kSkipped) + count(results, TestStatus::kNotRun));
+}
+
+std::string test_case(const TestResult& result) {
+  const std::string head =
+      fmt::format(R"(    <testcase name="{}" classname="{}" time="0")", xml_attribute(result.name),
+                  xml_attribute(class_name(result.file)));
+  const std::string message = xml_attribute(result.message);
+  switch (result.status) {
+    case TestStatus::kPassed:
+    case TestStatus::kUpdated:
+      return head + "/>\n";
+    case TestStatus::kSkipped:
+    case TestStatus::kNotRun:
+      return fmt::format("{}>\n      <skipped message=\"{}\"/>\n    </testcase>\n", head, message);
+    case TestStatus::kFailed:
+    case TestStatus::kBad:
+      break;
+  }
+  const char* tag = result.status == TestStatus::kFailed ? "failure" : "error";
+  return fmt::format("{}>\n      <{} message=\"{}\">{}</{}>\n    </testcase>\n", head, tag, message,
+                     xml_text(result.details), tag);
+}
+
+}  // namespace
+
+std::string unmet_text(const Unmet& unmet) {
+  const auto differs = [](std::string_view what, std::string_view wanted, std::string_view found) {
+    return fmt::format("expected {} {}, found {}", what, wanted, found);
+  };
+  switch (unmet.aspect) {
+    case Aspect::kVerdict:
+      return differs("verdict", unmet.wanted, unmet.found);
+    case Aspect::kCause:
+      return differs("cause", unmet.wanted, unmet.found);
+    case Aspect::kTime:
+      return differs("time", bounds_text(unmet.bounds, time_text), time_text(unmet.number));
+    case Aspect::kCycleLength:
+      return differs("a cycle of", counted(static_cast<std::uint64_t>(unmet.bounds.least), "wait"),
+                     unmet.number == 0 ? "none" : std::to_string(unmet.number));
+    case Aspect::kCycleThrough:
+      return fmt::format("expected a cycle through '{}', which is not on it", unmet.wanted);
+    case Aspect::kRoots:
+      return differs("waits to end at", ranks_text(unmet.ranks), ranks_text(unmet.found_ranks));
+    case Aspect::kIdle:
+      return differs(fmt::format("{} to be idle", ranks_text(unmet.ranks)),
+                     bounds_text(unmet.bounds, share_text), share_text(unmet.number));
+    case Aspect::kMemory:
+      return memory_text(unmet);
+    case Aspect::kOrder:
+      break;
+  }
+  return order_text(unmet);
+}
+
+std::string report_head(const models::TaskGraph& graph, const models::Explanation& explanation) {
+  const std::string report = text_report({graph, explanation, {}, {}, {}, {}, {}}, TextOptions());
+  std::string result;
+  std::size_t lines = 0;
+  bool cut = false;
+  for (std::size_t begin = 0; begin < report.size();) {
+    const std::size_t end = std::min(report.find('\n', begin), report.size() - 1);
+    const std::string_view line = std::string_view(report).substr(begin, end - begin);
+    begin = end + 1;
+    // What follows is about each rank, or about the run as a whole.
+    if (line.substr(0, 6) == "rank  " || line.substr(0, 12) == "fingerprint ") break;
+    cut = lines++ == kMostReportLines;
+    if (cut) break;
+    result += line.empty() ? "\n" : fmt::format("  {}\n", line);
+  }
+  while (result.size() > 1 && result.substr(result.size() - 2) == "\n\n") result.pop_back();
+  return result + (cut ? "  ...\n" : "");
+}
+
+std::string run_command_text(const std::string& path,
+                             const std::vector<std::pair<std::string, std::string>>& settings) {
+  std::string text = "pipesim run " + shell_word(path);
+  for (const auto& [name, value] : settings) {
+    text += fmt::format(" --set {}", shell_word(fmt::format("{}={}", name, value)));
+  }
+  return models::printable(text);
+}
+
+std::string test_text(const TestResult& result, bool colour) {
+  const StatusWords& words = words_of(result.status);
+  const std::string padding(
+      std::string_view("updated  ").size() - std::string_view(words.line).size(), ' ');
+  const bool why =
+      result.status != TestStatus::kPassed && result.details.empty() && !result.message.empty();
+  return fmt::format("{}{}{}{}\n{}", styled(words.colour, words.line, colour), padding,
+                     models::printable(result.name),
+                     why ? ": " + models::printable(result.message) : "", result.details);
+}
+
+std::string test_summary(const std::vector<TestResult>& results, bool colour) {
+  std::string text;
+  for (std::size_t i = 0; i < kStatusWords.size(); ++i) {
+    const auto status = static_cast<TestStatus>(i);
+    const std::size_t number = count(results, status);
+    const bool always = status == TestStatus::kPassed || status == TestStatus::kFailed;
+    if (number == 0 && !always) continue;
+    const std::string part = fmt::format("{} {}", number, words_of(status).summary);
+    text += text.empty() ? "" : ", ";
+    text += number == 0 ? part : styled(words_of(status).colour, part, colour);
+  }
+  return text + "\n";
+}
+
+std::string junit_xml(const std::vector<TestResult>& results) {
+  std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
+  text += fmt::format("<testsuites name=\"pipesim\" {}>\n", counts_of(results));
+  for (auto begin = results.begin(); begin != results.end();) {
+    const auto end = std::find_if(
+        begin, results.end(), [&](const TestResult& result) { return result.file != begin->file; });
+    const std::vector<TestResult> suite(begin, end);
+    text +=
+        fmt::format("  <testsuite name=\"{}\" {}>\n", xml_attribute(begin->file), counts_of(suite));
+    for (const TestResult& result : suite) text += test_case(result);
+    text += "  </testsuite>\n";
+    begin = end;
+  }
+  return text + "</testsuites>\n";
+}
+
+}  // namespace pipesim::viz

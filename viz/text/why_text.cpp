@@ -1,0 +1,61 @@
+#include "viz/text/why_text.hpp"
+
+#include <fmt/format.h>
+
+#include "viz/words.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+std::string done_text(const sim::ActTimes& times) {
+  std::string text;
+  // A step of the host has no launch of its own.
+  if (times.launch != sim::kNever)
+    text += fmt::format("launched at {}, ", time_text(times.launch.ns));
+  if (times.start != sim::kNever) text += fmt::format("started at {}, ", time_text(times.start.ns));
+  return text + fmt::format("done at {}", time_text(times.end.ns));
+}
+
+std::string end_text(const models::Why& why) {
+  const models::Wait& last = why.chain.back();
+  switch (last.to.kind) {
+    case sim::WaitNodeKind::kRank:
+      return fmt::format("The last one waits for rank {}.\n", last.to.rank);
+    case sim::WaitNodeKind::kOutside:
+      return "The last one waits for the outside.\n";
+    case sim::WaitNodeKind::kAct:
+      break;
+  }
+  return fmt::format("The last one waits for {}: {}.\n", party_text(last.to),
+                     stage_text(last.to.act));
+}
+
+}  // namespace
+
+std::string why_text(const models::Explanation& explanation, const models::Why& why,
+                     const TextOptions& options) {
+  const std::string name = fmt::format("rank {} {}", why.act.rank, act_text(why.act));
+  if (why.times) return fmt::format("{} is done: {}\n", name, done_text(*why.times));
+  std::string text = fmt::format("{} is not done ({} at {}): {}\n", name, verdict_text(explanation),
+                                 time_text(explanation.time_ns), stage_text(why.act));
+  if (why.earlier) {
+    text += fmt::format("{} comes first: {}\n", act_text(*why.earlier), stage_text(*why.earlier));
+  }
+  if (why.chain.empty() && why.circle.empty()) {
+    return text + "It waits for nothing that this run shows.\n";
+  }
+  if (!why.chain.empty()) {
+    text += fmt::format("\n{}\n", counted(why.chain.size(), "wait"));
+    text += waits_text(why.chain, false, options);
+    if (why.circle.empty()) text += "\n" + end_text(why);
+  }
+  if (!why.circle.empty()) {
+    text += fmt::format("\n{}: {}\n",
+                        why.chain.empty() ? "It is part of a circle" : "They lead into a circle",
+                        counted(why.circle.size(), "wait"));
+    text += waits_text(why.circle, true, options);
+  }
+  return text;
+}
+
+}  // namespace pipesim::viz

@@ -1,0 +1,15 @@
+// Why an act is not done, as text for people.
+#pragma once
+
+#include <string>
+
+#include "models/explain/explanation.hpp"
+#include "models/explain/why.hpp"
+#include "viz/text/text_report.hpp"
+
+namespace pipesim::viz {
+
+std::string why_text(const models::Explanation& explanation, const models::Why& why,
+                     const TextOptions& options);
+
+}  // namespace pipesim::viz

@@ -1,0 +1,100 @@
+#include "viz/trace/process_groups.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace pipesim::viz {
+namespace {
+
+using models::kNoIndex;
+
+// kTruncatLength in torch/csrc/profiler/util.cpp.
+constexpr std::size_t kMostRanks = 30;
+
+std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
+  if (ranks.size() <= kMostRanks) return fmt::format("[{}]", fmt::join(ranks, ", "));
+  return fmt::format("[{}, ...]", fmt::join(ranks.begin(), ranks.begin() + kMostRanks, ", "));
+}
+
+}  // namespace
+
+ProcessGroups::ProcessGroups(const models::TaskGraph& graph)
+    : graph_(graph), of_group_(graph.groups.size(), kNoIndex) {
+  for (const models::CommunicatorTemplate& communicator : graph.communicators) {
+    of_communicator_.push_back(static_cast<std::uint32_t>(groups_.size()));
+    add(communicator.name, graph.groups[communicator.group]);
+  }
+  for (const models::ActorTemplate& actor : graph.actors) {
+    if (!actor.collective || actor.collective->communicator != kNoIndex) continue;
+    std::uint32_t& first = of_group_[actor.collective->group];
+    if (first != kNoIndex) continue;
+    first = static_cast<std::uint32_t>(groups_.size());
+    const models::Group& group = graph.groups[actor.collective->group];
+    add(group.name, group);
+  }
+}
+
+void ProcessGroups::add(const std::string& name, const models::Group& group) {
+  for (std::size_t i = 0; i < group.lists.size(); ++i) {
+    groups_.push_back({group.lists.size() == 1 ? name : fmt::format("{}[{}]", name, i), name,
+                       &group.lists[i], ranks_text(group.lists[i])});
+  }
+}
+
+const ProcessGroup* ProcessGroups::of_communicator(std::uint32_t communicator,
+                                                   std::uint32_t rank) const {
+  const std::uint32_t list = graph_.groups[graph_.communicators[communicator].group].list_of(rank);
+  return list == kNoIndex ? nullptr : &groups_[of_communicator_[communicator] + list];
+}
+
+const ProcessGroup* ProcessGroups::of_group(std::uint32_t group, std::uint32_t rank) const {
+  const std::uint32_t list = graph_.groups[group].list_of(rank);
+  const bool known = list != kNoIndex && of_group_[group] != kNoIndex;
+  return known ? &groups_[of_group_[group] + list] : nullptr;
+}
+
+// NCCL has kernels for these five and for groups of sends and receives, of which PyTorch makes the
+// rest; a barrier of PyTorch is an all-reduce.
+std::string_view nccl_kernel(std::string_view operation) {
+  if (operation == "all_reduce" || operation == "barrier") return "ncclKernel_AllReduce";
+  if (operation == "all_gather") return "ncclKernel_AllGather";
+  if (operation == "reduce_scatter") return "ncclKernel_ReduceScatter";
+  if (operation == "broadcast") return "ncclKernel_Broadcast";
+  if (operation == "reduce") return "ncclKernel_Reduce";
+  return "ncclKernel_SendRecv";
+}
+
+std::string_view collective_name(std::string_view operation) {
+  return operation == "all_reduce" ? "allreduce" : operation;
+}
+
+ElementType element_type(const std::string& name) {
+  static const std::array<std::pair<std::vector<std::string_view>, ElementType>, 9> kTypes = {
+      {{{"", "u8", "uint8", "byte"}, {"Byte", 1}},
+       {{"i8", "int8", "char"}, {"Char", 1}},
+       {{"bf16", "bfloat16"}, {"BFloat16", 2}},
+       {{"f16", "fp16", "half", "float16"}, {"Half", 2}},
+       {{"f32", "fp32", "float", "float32"}, {"Float", 4}},
+       {{"f64", "fp64", "double", "float64"}, {"Double", 8}},
+       {{"i32", "int32", "int"}, {"Int", 4}},
+       {{"i64", "int64", "long"}, {"Long", 8}},
+       {{"bool"}, {"Bool", 1}}}};
+  for (const auto& [names, type] : kTypes) {
+    if (std::find(names.begin(), names.end(), name) != names.end()) return type;
+  }
+  return {name, 0};
+}
+
+std::int64_t bytes_out(std::string_view operation, std::int64_t bytes, std::int64_t members) {
+  const bool grows = operation == "all_gather" || operation == "gather";
+  if (grows && bytes <= std::numeric_limits<std::int64_t>::max() / members) return bytes * members;
+  const bool shrinks = operation == "reduce_scatter" || operation == "scatter";
+  return shrinks ? bytes / members : bytes;
+}
+
+}  // namespace pipesim::viz
