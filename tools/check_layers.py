@@ -10,6 +10,8 @@ What it holds the sources to:
 
 * A folder includes itself and the folders that an arrow leads to. viz and formats do not see each
   other.
+* Within a folder, a room includes only the rooms that ROOMS allows it, and lies on no more than
+  MAX_FILES sources.
 * Our headers are included by their path from the root, in quotes, and they exist.
 * The public headers include each other and nothing else of ours, but for PUBLIC_INSIDE.
 * No third-party header in a header of ours; in sources only where USES names it.
@@ -19,6 +21,7 @@ What it holds the sources to:
 """
 
 import argparse
+import collections
 import pathlib
 import re
 import sys
@@ -33,6 +36,57 @@ MAY_INCLUDE = {
     "include/pipesim": (),
     "library": ("include/pipesim", "app", "formats", "viz", "models", "sim"),
 }
+
+# The rooms of a folder, from the ground up, each with the rooms of that folder it may include. Files
+# that lie in the folder itself are the ground: every room may include them, and they include no room.
+ROOMS = {
+    "sim": {
+        "interleavings": (),
+        "loggops": (),
+    },
+    "models": {
+        "graph": (),
+        "lowering": ("graph",),
+        "logical": ("graph", "lowering"),
+        "schedules": ("graph", "lowering"),
+        "passes": ("graph", "lowering", "logical"),
+        "lint": ("graph", "lowering"),
+        "explain": ("graph", "lowering"),
+        "measure": ("graph", "lowering", "schedules", "explain"),
+        "search": ("graph", "lowering", "explain", "measure"),
+        "postmortem": ("graph", "lowering", "explain", "measure"),
+    },
+    "formats": {
+        "yaml": (),
+        "torch": ("yaml",),
+        "goal": (),
+        "promela": (),
+        "scenario": ("yaml", "torch"),
+        "edits": ("yaml", "scenario"),
+        "files": ("yaml", "scenario"),
+        "evidence": ("yaml", "torch"),
+        "oneflow": ("yaml", "torch"),
+    },
+    "viz": {
+        "text": (),
+        "json": ("text",),
+        "draw": ("text",),
+        "trace": (),
+        "html": ("text", "draw"),
+        "evidence": ("text", "json"),
+    },
+    "app": {
+        "output": (),
+        "input": ("output",),
+        "commands": ("output", "input"),
+        "cli": ("output", "input", "commands"),
+    },
+}
+
+# A folder with more sources of its own than this is no room any more: nobody knows what is in it.
+MAX_FILES = 30
+# Until each command's options move to its file, and its header goes.
+OVERFULL = {"app/commands": 36}
 
 # The one public header that shows the inside, to who writes passes.
 PUBLIC_INSIDE = {"include/pipesim/task_graph.hpp": ("models",)}
@@ -108,6 +162,12 @@ def without_comments_and_literals(text):
     return COMMENT_OR_LITERAL.sub(lambda found: blank(found[0]), text)
 
 
+def room_of(path, folder):
+    """The room of `folder` that a path from the root lies in, or None for the folder's own files."""
+    first, slash, _ = path[len(folder) + 1 :].partition("/")
+    return first if slash else None
+
+
 def folder_of(path, folders):
     """The folder that a path from the root lies in, or None."""
     for folder in folders:
@@ -134,6 +194,13 @@ class Checker:
         )
         for path in paths:
             self.check_file(path.relative_to(self.root).as_posix(), path.read_text("utf-8"))
+        for folder, count in sorted(collections.Counter(path.parent for path in paths).items()):
+            name = folder.relative_to(self.root).as_posix()
+            if count > OVERFULL.get(name, MAX_FILES):
+                self.error(name, 1, f"{count} sources in one folder, and {MAX_FILES} are the limit")
+            parent, _, room = name.rpartition("/")
+            if parent in ROOMS and room not in ROOMS[parent]:
+                self.error(name, 1, f"ROOMS in tools/check_layers.py does not know '{room}'")
         return len(paths)
 
     def check_file(self, path, text):
@@ -180,6 +247,16 @@ class Checker:
             self.error(
                 path, line, f"{source} must not include '{included}': it may use {allowed}"
             )
+        elif target == source:
+            self.check_rooms(path, line, source, included)
+
+    def check_rooms(self, path, line, folder, included):
+        here, there = room_of(path, folder), room_of(included, folder)
+        if there is None or there == here:
+            return
+        if there not in ROOMS.get(folder, {}).get(here, ()):
+            room = f"{folder}/{here}" if here else folder
+            self.error(path, line, f"{room} must not include '{included}': see ROOMS")
 
     def check_foreign(self, path, line, folder, included):
         if included in STANDARD_HEADERS:

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "app/commands/import_command.hpp"
+#include "app/input/schedule_input.hpp"
 #include "app/output/files.hpp"
 #include "formats/scenario/scenario.hpp"
 

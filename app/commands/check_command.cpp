@@ -16,6 +16,7 @@
 #include "formats/files/order_file.hpp"
 #include "formats/promela/promela_writer.hpp"
 #include "models/search/check.hpp"
+#include "viz/json/check_json.hpp"
 #include "viz/text/check_text.hpp"
 
 namespace pipesim::app {

@@ -24,12 +24,4 @@ int run_import_schedule(const ImportCommand& command, const Console& console);
 /// Throws FileError.
 int run_import_plan(const ImportCommand& command, const Console& console);
 
-/// A file of this name is a pipeline schedule of PyTorch.
-bool is_schedule_path(const std::string& path);
-
-/// The scenario that does the schedule in `text`, which came from `path`. Nothing where it has
-/// mistakes, which `diagnostics` then has with their places in `text`.
-std::optional<std::string> scenario_of_schedule(const std::string& text, const std::string& path,
-                                                models::Diagnostics& diagnostics);
-
 }  // namespace pipesim::app

@@ -15,6 +15,7 @@
 #include "app/commands/import_command.hpp"
 #include "app/exit_codes.hpp"
 #include "app/input/scenario_input.hpp"
+#include "app/input/schedule_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/sweep_journal.hpp"

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "app/commands/import_command.hpp"
 #include "app/exit_codes.hpp"
+#include "app/input/schedule_input.hpp"
 #include "app/output/files.hpp"
 #include "formats/torch/schedule_csv.hpp"
 

@@ -2,21 +2,17 @@
 // docs/scenario-format.md describes every key.
 #pragma once
 
-#include <cstddef>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "formats/yaml/expression.hpp"
+#include "formats/yaml/settings.hpp"
 #include "models/graph/diagnostics.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/measure/expectation.hpp"
 
 namespace pipesim::formats {
-
-/// Larger files are refused, scenarios as well as patches.
-inline constexpr std::size_t kMostScenarioBytes = std::size_t{128} << 20;
 
 /// A scenario with its parameters put in.
 struct Scenario {
@@ -27,21 +23,10 @@ struct Scenario {
   std::string passes;  // that make tasks of a model, see models/passes/pass_pipeline.hpp
 };
 
-/// Changes to a scenario, see formats/yaml/patch.hpp.
-struct PatchText {
-  std::string path;  // of its file, for messages
-  std::string text;
-
-  friend bool operator==(const PatchText&, const PatchText&) = default;
-};
-
 struct ReadOptions {
   bool build_model = true;  // else a model stays one, and faults and expectations are not read
   std::vector<PatchText> patches{};  // in the order in which they change the scenario
 };
-
-/// A parameter that is set from outside: name and value, as text.
-using Setting = std::pair<std::string, std::string>;
 
 /// The scenario in `text` after the patches, with `settings` in place of its defaults (the last of
 /// a name counts, and these above those of patches). Places in the n-th patch are of file n.

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "formats/scenario/scenario.hpp"
 #include "formats/yaml/expression.hpp"
+#include "formats/yaml/settings.hpp"
 #include "formats/yaml/yaml_document.hpp"
 #include "models/graph/diagnostics.hpp"
 

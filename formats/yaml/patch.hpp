@@ -6,8 +6,8 @@
 
 #include <vector>
 
-#include "formats/scenario/scenario.hpp"
 #include "formats/yaml/parameters.hpp"
+#include "formats/yaml/settings.hpp"
 #include "formats/yaml/yaml_document.hpp"
 #include "models/graph/diagnostics.hpp"
 

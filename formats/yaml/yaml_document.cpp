@@ -10,7 +10,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
-#include "formats/scenario/scenario.hpp"
+#include "formats/yaml/settings.hpp"
 
 namespace pipesim::formats {
 

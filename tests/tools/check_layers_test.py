@@ -57,6 +57,35 @@ class CheckLayers(unittest.TestCase):
             done = subprocess.run([sys.executable, TOOL, "--root", root], capture_output=True)
         self.assertEqual(done.returncode, 1)
 
+    def test_no_room_includes_one_above_it(self):
+        tree = {
+            "models/graph/task_graph.hpp": "#pragma once\n",
+            "models/explain/explanation.hpp": '#include "models/graph/task_graph.hpp"\n',
+        }
+        self.assert_passes(tree)
+        below = {"models/graph/task_graph.hpp": '#include "models/explain/explanation.hpp"\n'}
+        message = "must not include 'models/explain/explanation.hpp': see ROOMS"
+        self.assertEqual(
+            self.run_on({**tree, **below}),
+            (1, f"models/graph/task_graph.hpp:1: error: models/graph {message}\n"),
+        )
+        ground = {"models/graph.hpp": '#include "models/explain/explanation.hpp"\n'}
+        self.assertEqual(
+            self.run_on({**tree, **ground}), (1, f"models/graph.hpp:1: error: models {message}\n")
+        )
+
+    def test_every_room_is_known(self):
+        code, output = self.run_on({"models/attic/box.hpp": "#pragma once\n"})
+        self.assertEqual(code, 1)
+        self.assertIn("models/attic:1: error: ROOMS in tools/check_layers.py does not know", output)
+
+    def test_a_room_has_at_most_30_sources(self):
+        room = {f"models/graph/part{i}.hpp": "#pragma once\n" for i in range(30)}
+        self.assert_passes(room)
+        code, output = self.run_on({**room, "models/graph/part30.hpp": "#pragma once\n"})
+        self.assertEqual(code, 1)
+        self.assertIn("models/graph:1: error: 31 sources in one folder", output)
+
     def test_no_arrow_points_back(self):
         self.assert_fails(
             "sim/bad.cpp",

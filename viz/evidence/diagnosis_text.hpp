@@ -6,7 +6,7 @@
 
 #include "models/postmortem/diagnosis.hpp"
 #include "models/postmortem/evidence.hpp"
-#include "viz/text/text_report.hpp"
+#include "viz/report.hpp"
 
 namespace pipesim::viz {
 

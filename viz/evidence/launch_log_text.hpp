@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/postmortem/launch_log.hpp"
-#include "viz/text/text_report.hpp"
+#include "viz/report.hpp"
 
 namespace pipesim::viz {
 

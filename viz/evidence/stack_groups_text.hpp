@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "models/postmortem/stack_evidence.hpp"
-#include "viz/text/text_report.hpp"
+#include "viz/report.hpp"
 
 namespace pipesim::viz {
 

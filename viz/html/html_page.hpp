@@ -9,7 +9,7 @@
 
 #include "models/explain/simulation.hpp"
 #include "models/measure/timeline.hpp"
-#include "viz/text/text_report.hpp"
+#include "viz/report.hpp"
 
 namespace pipesim::viz {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "models/explain/why.hpp"
-#include "viz/text/text_report.hpp"
+#include "viz/report.hpp"
 
 namespace pipesim::viz {
 

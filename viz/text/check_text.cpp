@@ -3,19 +3,13 @@
 #include <vector>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "models/measure/expectation.hpp"
-#include "viz/json/json_report.hpp"
+#include "viz/text/text_report.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
 namespace {
-
-using Json = nlohmann::ordered_json;
-
-// Raised when a key changes its meaning or goes; new keys may come without.
-constexpr int kSchema = 1;
 
 std::string with_commas(std::uint64_t number) {
   std::string text = std::to_string(number);
@@ -137,37 +131,6 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
                                                      : "The run of the shortest order found:");
   text += text_report(*view.hang, options);
   return text;
-}
-
-std::string check_json(const CheckView& view) {
-  const sim::Exploration& found = view.check.exploration;
-  const models::Explanation& usual = view.check.usual.explanation;
-  const char* method = "one run";
-  if (found.method == sim::Method::kNoCircle) method = "no circle";
-  if (found.method == sim::Method::kExploration) method = "exploration";
-  if (found.method == sim::Method::kSearch) method = "search";
-  Json json = {{"schema", kSchema},
-               {"scenario", view.graph.name},
-               {"answer", answer_text(found.answer)},
-               {"method", method},
-               {"timing", found.timing == nullptr ? Json() : Json(found.timing)},
-               {"forks", found.states},
-               {"steps", found.steps},
-               {"orders", found.orders},
-               {"longest_order", found.longest},
-               {"max_forks", view.max_states},
-               {"stopped", found.stopped},
-               {"some_hang", found.hang_found},
-               {"some_complete", found.completion_found}};
-  json["own_times"] = {{"verdict", models::verdict_name(usual.verdict)},
-                       {"time_ns", usual.time_ns},
-                       {"fingerprint", fingerprint_text(usual.fingerprint)}};
-  json["hang"] = Json();
-  if (view.hang != nullptr) {
-    json["hang"] = Json::parse(json_report(*view.hang));
-    json["hang"]["steps"] = found.hang.size();
-  }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

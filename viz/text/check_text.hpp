@@ -1,11 +1,11 @@
-// The verdict over all orders, for people and as data.
+// The verdict over all orders, for people.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
 #include "models/search/check.hpp"
-#include "viz/text/text_report.hpp"
+#include "viz/report.hpp"
 
 namespace pipesim::viz {
 
@@ -23,8 +23,5 @@ std::string answer_text(sim::Answer answer);
 
 /// Answer, how it was found, the run in the scenario's own times, the run that hangs.
 std::string check_text(const CheckView& view, const TextOptions& options);
-
-/// The same as one JSON object; docs/json.md describes every key.
-std::string check_json(const CheckView& view);
 
 }  // namespace pipesim::viz

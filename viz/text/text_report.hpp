@@ -1,34 +1,13 @@
 // The report of a run as text for people.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "models/explain/explanation.hpp"
-#include "models/explain/remedies.hpp"
-#include "models/graph/task_graph.hpp"
-#include "models/measure/memory.hpp"
-#include "models/measure/pipeline_report.hpp"
-#include "sim/jitter.hpp"
+#include "viz/report.hpp"
 
 namespace pipesim::viz {
-
-/// What a report is made from. The text, the JSON and the pictures show the same.
-struct Report {
-  const models::TaskGraph& graph;
-  const models::Explanation& explanation;
-  std::vector<models::Misplacement> misplacements;
-  std::vector<models::Remedy> remedies;
-  std::vector<models::Wait> all_waits;  // the whole wait-for graph; only where asked for
-  std::optional<models::PipelineReport> pipeline;
-  std::optional<models::MemoryReport> memory;
-  sim::Jitter jitter{};  // that the run was made with
-};
-
-struct TextOptions {
-  bool colour = false;  // ANSI codes
-};
 
 /// A numbered line for each of the waits; after the last, if it `closes` a circle, the first again.
 std::string waits_text(const std::vector<models::Wait>& waits, bool closes,

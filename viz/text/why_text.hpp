@@ -5,7 +5,7 @@
 
 #include "models/explain/explanation.hpp"
 #include "models/explain/why.hpp"
-#include "viz/text/text_report.hpp"
+#include "viz/report.hpp"
 
 namespace pipesim::viz {
 

@@ -1,0 +1,50 @@
+#include "viz/json/check_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "models/measure/expectation.hpp"
+#include "viz/json/json_report.hpp"
+#include "viz/words.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Raised when a key changes its meaning or goes; new keys may come without.
+constexpr int kSchema = 1;
+
+}  // namespace
+
+std::string check_json(const CheckView& view) {
+  const sim::Exploration& found = view.check.exploration;
+  const models::Explanation& usual = view.check.usual.explanation;
+  const char* method = "one run";
+  if (found.method == sim::Method::kNoCircle) method = "no circle";
+  if (found.method == sim::Method::kExploration) method = "exploration";
+  if (found.method == sim::Method::kSearch) method = "search";
+  Json json = {{"schema", kSchema},
+               {"scenario", view.graph.name},
+               {"answer", answer_text(found.answer)},
+               {"method", method},
+               {"timing", found.timing == nullptr ? Json() : Json(found.timing)},
+               {"forks", found.states},
+               {"steps", found.steps},
+               {"orders", found.orders},
+               {"longest_order", found.longest},
+               {"max_forks", view.max_states},
+               {"stopped", found.stopped},
+               {"some_hang", found.hang_found},
+               {"some_complete", found.completion_found}};
+  json["own_times"] = {{"verdict", models::verdict_name(usual.verdict)},
+                       {"time_ns", usual.time_ns},
+                       {"fingerprint", fingerprint_text(usual.fingerprint)}};
+  json["hang"] = Json();
+  if (view.hang != nullptr) {
+    json["hang"] = Json::parse(json_report(*view.hang));
+    json["hang"]["steps"] = found.hang.size();
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace pipesim::viz

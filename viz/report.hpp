@@ -1,0 +1,33 @@
+// What the views of a run are made from.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "models/explain/explanation.hpp"
+#include "models/explain/remedies.hpp"
+#include "models/graph/task_graph.hpp"
+#include "models/measure/memory.hpp"
+#include "models/measure/pipeline_report.hpp"
+#include "sim/jitter.hpp"
+
+namespace pipesim::viz {
+
+/// What a report is made from. The text, the JSON and the pictures show the same.
+struct Report {
+  const models::TaskGraph& graph;
+  const models::Explanation& explanation;
+  std::vector<models::Misplacement> misplacements;
+  std::vector<models::Remedy> remedies;
+  std::vector<models::Wait> all_waits;  // the whole wait-for graph; only where asked for
+  std::optional<models::PipelineReport> pipeline;
+  std::optional<models::MemoryReport> memory;
+  sim::Jitter jitter{};  // that the run was made with
+};
+
+struct TextOptions {
+  bool colour = false;  // ANSI codes
+};
+
+}  // namespace pipesim::viz
