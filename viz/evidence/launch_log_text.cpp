@@ -8,6 +8,7 @@
 #include "models/measure/expectation.hpp"
 #include "viz/styled.hpp"
 #include "viz/table.hpp"
+#include "viz/text/text_report.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {

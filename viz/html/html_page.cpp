@@ -18,6 +18,7 @@
 #include "viz/draw/palette.hpp"
 #include "viz/draw/wait_for_dot.hpp"
 #include "viz/report_lines.hpp"
+#include "viz/text/text_report.hpp"
 #include "viz/words.hpp"
 #include "viz/xml.hpp"
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "viz/text/text_report.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
