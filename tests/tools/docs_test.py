@@ -58,8 +58,8 @@ class Docs(unittest.TestCase):
 
     def test_every_key_of_the_json_report_is_on_its_page(self):
         sources = "".join(read(f"viz/{name}.cpp") for name in (
-            "json_report", "difference_text", "lint_text", "sweep_text", "check_text",
-            "fix_text", "diagnosis_json", "launch_log_json", "stack_groups_text"))
+            "json/json_report", "json/check_json", "text/difference_text", "text/lint_text", "text/sweep_text",
+            "text/fix_text", "evidence/diagnosis_json", "evidence/launch_log_json", "evidence/stack_groups_text"))
         keys = set(re.findall(r'\{"(\w+)",|json\["(\w+)"\]', sources))
         names = {name for pair in keys for name in pair if name}
         page = set(re.findall(r"\w+", read("docs/json.md")))

@@ -244,7 +244,7 @@ TEST_CASE("every map that a reader reads is in the schema", "[schema]") {
   }
   Words read;
   const std::regex reader("MapReader \\w+\\([^\"]*\"([^\"]+)\"");
-  for (const auto& entry : std::filesystem::directory_iterator("formats")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator("formats")) {
     if (entry.path().extension() != ".cpp") continue;
     const std::string text = testing::file_text(entry.path().string());
     for (std::sregex_iterator at(text.begin(), text.end(), reader), end; at != end; ++at) {
