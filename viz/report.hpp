@@ -11,6 +11,7 @@
 #include "models/measure/memory.hpp"
 #include "models/measure/pipeline_report.hpp"
 #include "sim/jitter.hpp"
+#include "viz/styled.hpp"
 
 namespace pipesim::viz {
 
@@ -24,10 +25,6 @@ struct Report {
   std::optional<models::PipelineReport> pipeline;
   std::optional<models::MemoryReport> memory;
   sim::Jitter jitter{};  // that the run was made with
-};
-
-struct TextOptions {
-  bool colour = false;  // ANSI codes
 };
 
 }  // namespace pipesim::viz

@@ -22,4 +22,14 @@ inline std::string styled(std::string_view style, std::string_view text, bool co
   return result.append("\033[").append(style).append("m").append(text).append("\033[0m");
 }
 
+struct TextOptions {
+  bool colour = false;  // ANSI codes
+};
+
+/// The same for who has the options of a text.
+inline std::string styled(const TextOptions& options, std::string_view style,
+                          std::string_view text) {
+  return styled(style, text, options.colour);
+}
+
 }  // namespace pipesim::viz

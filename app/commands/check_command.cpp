@@ -61,7 +61,7 @@ class Deadline {
   std::thread thread_;  // the last: it uses the others
 };
 
-int exit_code(const sim::Exploration& exploration, bool interrupted) {
+int exit_code_of(const sim::Exploration& exploration, bool interrupted) {
   switch (exploration.answer) {
     case sim::Answer::kProved:
       return kExitGood;
@@ -97,7 +97,7 @@ bool is_printed(const std::string& path, const std::string& text, const Console&
 int show(const CheckCommand& command, const models::TaskGraph& graph,
          const models::CheckReport& check, const Console& console) {
   const bool interrupted = console.interrupted != nullptr && *console.interrupted;
-  const int code = exit_code(check.exploration, interrupted);
+  const int code = exit_code_of(check.exploration, interrupted);
   std::optional<viz::Report> hang;
   if (const models::Simulation* simulation = check.hanging()) {
     if (command.dot_path) {

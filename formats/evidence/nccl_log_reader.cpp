@@ -19,7 +19,7 @@
 namespace pipesim::formats {
 namespace {
 
-constexpr std::size_t kMostLineBytes = std::size_t{1} << 16;
+constexpr std::size_t kMaxLogLine = std::size_t{1} << 16;
 constexpr std::size_t kMostWorksOfRank = 1000;  // more do not time out at once
 // Works behind the one that timed out, of which only numbers are known.
 constexpr std::int64_t kMostBehind = 1000;
@@ -187,7 +187,7 @@ bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnosti
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     const std::string_view line = std::string_view(text).substr(begin, end - begin);
     begin = end + 1;
-    if (line.size() > kMostLineBytes) continue;
+    if (line.size() > kMaxLogLine) continue;
     const bool taken = take_creation(line) || take_link_error(line) || take_watchdog(line);
     found += taken ? 1U : 0U;
   }

@@ -11,7 +11,7 @@
 namespace pipesim::formats {
 namespace {
 
-constexpr std::size_t kMostLineBytes = std::size_t{1} << 16;
+constexpr std::size_t kMaxStackLine = std::size_t{1} << 16;
 constexpr std::size_t kMostFrames = 1000;  // of one thread
 constexpr std::size_t kMostThreads = 1'000'000;
 
@@ -162,7 +162,7 @@ bool StackReader::read(const std::string& text, const std::string& path,
     const std::size_t end = std::min(text.find('\n', begin), text.size());
     std::string_view line = std::string_view(text).substr(begin, end - begin);
     begin = end + 1;
-    if (line.size() > kMostLineBytes) {
+    if (line.size() > kMaxStackLine) {
       ++other_lines_;
       continue;
     }

@@ -17,9 +17,9 @@ using Json = nlohmann::ordered_json;
 using models::Diagnostics;
 
 // Raised when a key changes its meaning or goes; new keys may come without.
-constexpr int kSchema = 1;
+constexpr int kOrderSchema = 1;
 
-constexpr const char* kHint = "order files are what 'pipesim check --order' writes";
+constexpr const char* kOrderHint = "order files are what 'pipesim check --order' writes";
 
 // In the order of sim::EventKind.
 constexpr std::array kEvents = {"op ends",   "collective ends", "round ends",
@@ -52,8 +52,8 @@ std::string quoted(const std::string& text) {
 }  // namespace
 
 std::string write_order(const SavedOrder& order) {
-  std::string text = fmt::format("{{\n  \"pipesim_order\": {},\n  \"scenario\": {},\n", kSchema,
-                                 quoted(order.scenario));
+  std::string text = fmt::format("{{\n  \"pipesim_order\": {},\n  \"scenario\": {},\n",
+                                 kOrderSchema, quoted(order.scenario));
   text += "  \"settings\": [";
   const char* separator = "";
   for (const auto& [name, value] : order.settings) {
@@ -74,7 +74,7 @@ std::string write_order(const SavedOrder& order) {
 
 std::optional<SavedOrder> read_order(const std::string& text, Diagnostics& diagnostics) {
   const auto refuse = [&](models::Place place, const std::string& message) {
-    diagnostics.error(place, message).notes.emplace_back(kHint);
+    diagnostics.error(place, message).notes.emplace_back(kOrderHint);
     return std::nullopt;
   };
   if (text.size() > kMostOrderBytes) {
@@ -92,9 +92,9 @@ std::optional<SavedOrder> read_order(const std::string& text, Diagnostics& diagn
   if (!json.is_object() || !json.contains("pipesim_order")) {
     return refuse({1, 1}, "this is no order file: it has no 'pipesim_order'");
   }
-  if (json["pipesim_order"] != kSchema) {
+  if (json["pipesim_order"] != kOrderSchema) {
     return refuse({1, 1}, fmt::format("this pipesim reads order files of schema {}, found {}",
-                                      kSchema, json["pipesim_order"].dump()));
+                                      kOrderSchema, json["pipesim_order"].dump()));
   }
   if (!json.contains("steps") || !json["steps"].is_array()) {
     return refuse({1, 1}, "this order file has no list of 'steps'");

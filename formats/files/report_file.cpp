@@ -13,7 +13,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using models::RunEndFigures;
 
-constexpr int kSchema = 1;  // that of viz/json/json_report.cpp
+constexpr int kReportSchema = 1;  // that of viz/json/json_report.cpp
 
 // Thrown where a value is not what it should be, and caught in this file.
 class NoReport : public std::runtime_error {
@@ -21,7 +21,7 @@ class NoReport : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-constexpr const char* kHint = "reports are what 'pipesim run --json' writes";
+constexpr const char* kReportHint = "reports are what 'pipesim run --json' writes";
 
 const Json& value(const Json& json, const char* key) {
   const auto found = json.is_object() ? json.find(key) : json.end();
@@ -64,8 +64,8 @@ std::string party(const Json& json) {
 }
 
 RunEndFigures figures(const Json& json) {
-  if (natural(json, "schema") != kSchema) {
-    throw NoReport(fmt::format("this pipesim reads reports of schema {}, found {}", kSchema,
+  if (natural(json, "schema") != kReportSchema) {
+    throw NoReport(fmt::format("this pipesim reads reports of schema {}, found {}", kReportSchema,
                                natural(json, "schema")));
   }
   RunEndFigures result;
@@ -113,7 +113,7 @@ std::optional<RunEndFigures> read_report(const std::string& text,
   try {
     return figures(Json::parse(text));
   } catch (const NoReport& problem) {
-    diagnostics.error({}, problem.what()).notes.emplace_back(kHint);
+    diagnostics.error({}, problem.what()).notes.emplace_back(kReportHint);
   } catch (const Json::parse_error&) {
     diagnostics.error({}, "this is no report of 'pipesim run --json': it is no JSON");
   } catch (const Json::out_of_range&) {

@@ -21,9 +21,9 @@ using models::Diagnostics;
 using models::Place;
 
 // Raised when a key changes its meaning or goes; new keys may come without.
-constexpr int kSchema = 1;
+constexpr int kStateSchema = 1;
 
-constexpr const char* kHint =
+constexpr const char* kStateHint =
     "state files are what 'pipesim run --save-state' writes; 'pipesim run' reads scenarios";
 
 Json lines_of(const std::string& text) {
@@ -67,7 +67,7 @@ class StateReader {
   void refuse(std::string_view key, const std::string& message) {
     if (!good_) return;
     good_ = false;
-    diagnostics_.error(place_of_key(key), message).notes.emplace_back(kHint);
+    diagnostics_.error(place_of_key(key), message).notes.emplace_back(kStateHint);
   }
 
   bool parse() {
@@ -85,7 +85,7 @@ class StateReader {
           .error(place_of_byte(text_, byte), ends ? "this is no state file, or a part of one: it "
                                                     "ends too early"
                                                   : "this is no state file: it is no JSON")
-          .notes.emplace_back(kHint);
+          .notes.emplace_back(kStateHint);
       return good_ = false;
     } catch (const Json::out_of_range&) {
       refuse("", "this is no state file: it has a number that is too large");
@@ -96,9 +96,9 @@ class StateReader {
   bool check_schema() {
     if (!json_.is_object() || !json_.contains("pipesim_state")) {
       refuse("", "this is no state file: it has no 'pipesim_state'");
-    } else if (json_["pipesim_state"] != kSchema) {
+    } else if (json_["pipesim_state"] != kStateSchema) {
       refuse("pipesim_state", fmt::format("this pipesim reads state files of schema {}, found {}",
-                                          kSchema, described(json_["pipesim_state"])));
+                                          kStateSchema, described(json_["pipesim_state"])));
     }
     return good_;
   }
@@ -236,7 +236,7 @@ class StateReader {
 }  // namespace
 
 std::optional<std::string> write_state(const SavedState& state, Diagnostics& diagnostics) {
-  Json json = {{"pipesim_state", kSchema},
+  Json json = {{"pipesim_state", kStateSchema},
                {"made_by", state.made_by},
                {"verdict", models::verdict_name(state.verdict)},
                {"fingerprint", fmt::format("{:016x}", state.fingerprint)},

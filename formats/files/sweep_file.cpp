@@ -18,9 +18,9 @@ using Json = nlohmann::ordered_json;
 using models::CaseResult;
 
 // Raised when a key changes its meaning or goes; new keys may come without.
-constexpr int kSchema = 1;
+constexpr int kSweepSchema = 1;
 
-constexpr const char* kHint = "such files are what 'pipesim sweep -o' writes";
+constexpr const char* kSweepHint = "such files are what 'pipesim sweep -o' writes";
 
 // A line, also of texts that are no UTF-8.
 std::string line_of(const Json& json) {
@@ -102,7 +102,7 @@ class SweepReader {
 
  private:
   bool refuse(std::uint32_t line, const std::string& message) {
-    diagnostics_.error({line, 1}, message).notes.emplace_back(kHint);
+    diagnostics_.error({line, 1}, message).notes.emplace_back(kSweepHint);
     return false;
   }
 
@@ -112,8 +112,8 @@ class SweepReader {
     if (is_head && (!json.is_object() || !json.contains("pipesim_sweep"))) {
       return refuse(1, "this has no runs of a sweep: it has no 'pipesim_sweep'");
     }
-    if (is_head && json["pipesim_sweep"] != kSchema) {
-      return refuse(1, fmt::format("this pipesim reads sweeps of schema {}, found {}", kSchema,
+    if (is_head && json["pipesim_sweep"] != kSweepSchema) {
+      return refuse(1, fmt::format("this pipesim reads sweeps of schema {}, found {}", kSweepSchema,
                                    json["pipesim_sweep"].dump()));
     }
     try {
@@ -162,9 +162,12 @@ std::uint64_t text_hash(const std::string& text) {
 }
 
 std::string sweep_head_line(const SweepHead& head) {
-  Json json = {
-      {"pipesim_sweep", kSchema}, {"made_by", head.made_by},        {"path", head.path},
-      {"name", head.name},        {"scenario", hex(head.scenario)}, {"settings", Json::array()}};
+  Json json = {{"pipesim_sweep", kSweepSchema},
+               {"made_by", head.made_by},
+               {"path", head.path},
+               {"name", head.name},
+               {"scenario", hex(head.scenario)},
+               {"settings", Json::array()}};
   for (const auto& [name, value] : head.settings) {
     json["settings"].push_back(Json::array({name, value}));
   }

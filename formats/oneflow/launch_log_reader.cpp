@@ -15,8 +15,6 @@ namespace {
 constexpr std::size_t kMostLineBytes = std::size_t{1} << 16;
 constexpr std::size_t kMostOps = 1'000'000;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 std::optional<std::uint32_t> number(std::string_view text) {
   std::uint32_t value = 0;
   const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -73,7 +71,7 @@ std::optional<std::string_view> glog_thread(std::string_view head) {
   head = trimmed(head);
   const bool is_glog = head.size() > 5 &&
                        std::string_view("IWEF").find(head.front()) != std::string_view::npos &&
-                       is_digit(head[1]) && head.back() == ']';
+                       head[1] >= '0' && head[1] <= '9' && head.back() == ']';
   if (!is_glog) return std::nullopt;
   std::string_view rest = head;
   for (int skipped = 0; skipped < 2; ++skipped) {

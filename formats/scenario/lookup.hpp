@@ -11,6 +11,10 @@
 
 namespace pipesim::formats {
 
+// Larger jobs are refused.
+inline constexpr std::int64_t kMaxRanks = 1 << 20;
+inline constexpr std::int64_t kMaxMicroBatches = 1 << 24;
+
 /// The names of `items`, which have a `name`.
 template <typename Items>
 std::vector<std::string> names_of(const Items& items) {

@@ -22,8 +22,6 @@ namespace {
 
 constexpr std::int64_t kMostLayers = 1 << 16;
 constexpr std::size_t kMostOps = 20'000;  // of all layers; passes take the square of that
-constexpr std::int64_t kMostRanks = 1 << 20;
-constexpr std::int64_t kMostMicroBatches = 1 << 24;
 constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
 
 class ModelReader {
@@ -210,21 +208,21 @@ class ModelReader {
       layout.stages_place = stages->place();
       layout.stages = static_cast<std::uint32_t>(whole(*stages, "pipeline", kMostLayers));
     }
-    layout.hierarchy.data = static_cast<std::uint32_t>(whole(map, "data", 1, kMostRanks));
-    layout.hierarchy.tensor = static_cast<std::uint32_t>(whole(map, "tensor", 1, kMostRanks));
+    layout.hierarchy.data = static_cast<std::uint32_t>(whole(map, "data", 1, kMaxRanks));
+    layout.hierarchy.tensor = static_cast<std::uint32_t>(whole(map, "tensor", 1, kMaxRanks));
     map.finish();
     const std::uint64_t ranks = std::uint64_t{layout.hierarchy.data} * layout.hierarchy.tensor;
-    if (ranks <= kMostRanks && ranks * layout.stages <= kMostRanks) return;
+    if (ranks <= kMaxRanks && ranks * layout.stages <= kMaxRanks) return;
     diagnostics_.error(
         value.place(),
-        fmt::format("a job has at most {} ranks, and {} x {} x {} are more", kMostRanks,
+        fmt::format("a job has at most {} ranks, and {} x {} x {} are more", kMaxRanks,
                     layout.hierarchy.data, layout.hierarchy.tensor, layout.stages));
     layout = {};
   }
 
   void read_train(const YamlValue& value) {
     MapReader map(value, "'train'", diagnostics_);
-    graph_.training.accumulation = whole(map, "accumulation", 1, kMostMicroBatches);
+    graph_.training.accumulation = whole(map, "accumulation", 1, kMaxMicroBatches);
     if (const auto optimizer = map.take("optimizer")) {
       graph_.training.has_optimizer = values_.truth(*optimizer).value_or(false);
     }

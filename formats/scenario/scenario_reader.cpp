@@ -34,7 +34,6 @@ using models::RankSet;
 
 namespace {
 
-constexpr std::int64_t kMostRanks = 1 << 20;
 constexpr std::int64_t kMostBlockTimes = std::numeric_limits<std::uint32_t>::max();
 
 class ScenarioReader {
@@ -256,9 +255,9 @@ void ScenarioReader::read_sizes(MapReader& map) {
   const auto ranks = map.take("ranks");
   if (ranks) {
     const std::int64_t count = values_.constant(*ranks, ValueType::kNumber).value_or(1);
-    if (count < 1 || count > kMostRanks) {
+    if (count < 1 || count > kMaxRanks) {
       diagnostics_.error(ranks->place(),
-                         fmt::format("a job has 1 to {} ranks, found {}", kMostRanks, count));
+                         fmt::format("a job has 1 to {} ranks, found {}", kMaxRanks, count));
     } else {
       graph_.ranks = static_cast<std::uint32_t>(count);
     }
@@ -426,7 +425,7 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
     map.take_text("about");
     if (const auto device = map.take("device")) {
       const std::int64_t index = values_.constant(*device, ValueType::kNumber).value_or(0);
-      stream.device = static_cast<std::uint32_t>(std::clamp<std::int64_t>(index, 0, kMostRanks));
+      stream.device = static_cast<std::uint32_t>(std::clamp<std::int64_t>(index, 0, kMaxRanks));
     }
     if (const auto queue = map.take("launch_queue")) {
       stream.launch_queue = values_.expr(*queue, ValueType::kNumber).value_or(graph_.launch_queue);

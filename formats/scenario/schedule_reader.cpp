@@ -24,7 +24,6 @@ namespace {
 
 constexpr std::int64_t kMostStages = 1
                                      << 13;  // each may have a group, and a group an index of ranks
-constexpr std::int64_t kMostMicroBatches = 1 << 24;
 constexpr std::uint64_t kMostActions = 40'000'000;
 
 class PipelineReader {
@@ -105,7 +104,7 @@ class PipelineReader {
       return field ? static_cast<std::uint32_t>(whole(*field, key, most)) : 1;
     };
     shape.stages = at_most(stages, "stages", kMostStages);
-    shape.micro_batches = at_most(micro_batches, "micro_batches", kMostMicroBatches);
+    shape.micro_batches = at_most(micro_batches, "micro_batches", kMaxMicroBatches);
     shape.chunks = models::usual_chunks(shape.kind);
     const auto chunks = map.take("chunks");
     if (chunks) shape.chunks = at_most(chunks, "chunks", kMostStages);

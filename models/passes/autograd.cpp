@@ -114,7 +114,7 @@ class Backward {
   std::uint32_t last_ = kNoIndex;  // what gives the gradient of what the next op gave
 };
 
-void run(TaskGraph& graph, const PassOptions& /*options*/, Diagnostics& diagnostics) {
+void run_autograd(TaskGraph& graph, const PassOptions& /*options*/, Diagnostics& diagnostics) {
   LogicalGraph* logical = begin_model_pass(graph, "autograd", diagnostics);
   if (logical != nullptr) Backward(*logical).run();
 }
@@ -122,7 +122,7 @@ void run(TaskGraph& graph, const PassOptions& /*options*/, Diagnostics& diagnost
 }  // namespace
 
 Pass autograd_pass() {
-  return {"autograd", "adds the backward of a model, and its optimizer", {}, run};
+  return {"autograd", "adds the backward of a model, and its optimizer", {}, run_autograd};
 }
 
 }  // namespace pipesim::models

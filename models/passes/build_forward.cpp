@@ -101,7 +101,7 @@ class ForwardBuilder {
   std::set<Place> told_;
 };
 
-void run(TaskGraph& graph, const PassOptions& /*options*/, Diagnostics& diagnostics) {
+void run_build_forward(TaskGraph& graph, const PassOptions& /*options*/, Diagnostics& diagnostics) {
   LogicalGraph* logical = begin_model_pass(graph, "build-forward", diagnostics);
   if (logical != nullptr) ForwardBuilder(*logical, diagnostics).run();
 }
@@ -109,7 +109,10 @@ void run(TaskGraph& graph, const PassOptions& /*options*/, Diagnostics& diagnost
 }  // namespace
 
 Pass build_forward_pass() {
-  return {"build-forward", "makes the ops of the forward of the layers of a model", {}, run};
+  return {"build-forward",
+          "makes the ops of the forward of the layers of a model",
+          {},
+          run_build_forward};
 }
 
 }  // namespace pipesim::models

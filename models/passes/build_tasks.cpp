@@ -5,7 +5,7 @@
 namespace pipesim::models {
 namespace {
 
-void run(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
+void run_build_tasks(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
   if (begin_model_pass(graph, "build-tasks", diagnostics) == nullptr) return;
   TaskOptions tasks;
   tasks.zeros_on_all_ranks = options.text("zeros") == "all";
@@ -31,7 +31,7 @@ Pass build_tasks_pass() {
             "the edge to zeros names its tensor; off: before #8052"},
            {"memory_guard", OptionType::kTruth, "on",
             "a chain lets one micro-batch at a time into its memory"}},
-          run};
+          run_build_tasks};
 }
 
 }  // namespace pipesim::models

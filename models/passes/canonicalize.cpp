@@ -5,7 +5,8 @@
 namespace pipesim::models {
 namespace {
 
-void run(TaskGraph& graph, const PassOptions& /*options*/, Diagnostics& /*diagnostics*/) {
+void run_canonicalize(TaskGraph& graph, const PassOptions& /*options*/,
+                      Diagnostics& /*diagnostics*/) {
   drop_actors_on_no_rank(graph);
   drop_registers_without_readers(graph);
   drop_unused_streams(graph);
@@ -19,7 +20,7 @@ Pass canonicalize_pass() {
           "drops what has no part in a run: actors and reads on no rank, registers that nobody "
           "reads, streams and threads that nothing is on",
           {},
-          run};
+          run_canonicalize};
 }
 
 }  // namespace pipesim::models

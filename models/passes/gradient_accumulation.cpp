@@ -58,7 +58,8 @@ void put_pack(LogicalGraph& graph, std::uint32_t output) {
   graph.ops[output].inputs.front().op = made;
 }
 
-void run(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
+void run_gradient_accumulation(TaskGraph& graph, const PassOptions& options,
+                               Diagnostics& diagnostics) {
   LogicalGraph* logical = begin_model_pass(graph, "gradient-accumulation", diagnostics);
   if (logical == nullptr) return;
   logical->decisions.repeat_control_slots = options.number("repeat_control_slots");
@@ -88,7 +89,7 @@ Pass gradient_accumulation_pass() {
   return {"gradient-accumulation",
           "makes a step of several micro-batches: repeat, unpack, pack",
           {slots},
-          run};
+          run_gradient_accumulation};
 }
 
 }  // namespace pipesim::models

@@ -34,7 +34,7 @@ void insert(TaskGraph& graph, std::uint32_t to, std::size_t read_index, ActorTem
   graph.actors[to + 1].reads[read_index].actor = to;
 }
 
-void run(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
+void run_insert_buffer(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
   const auto from = find_actor(graph, options.text("from"), diagnostics);
   std::optional<std::uint32_t> to = find_actor(graph, options.text("to"), diagnostics);
   if (!from || !to) return;
@@ -92,7 +92,7 @@ Pass insert_buffer_pass() {
            {"register", OptionType::kText, "out", "that of 'from' which it reads"},
            {"stream", OptionType::kText, "", "where it stands; that of 'to'"},
            {"name", OptionType::kText, "", "what it is called; FROM-buffer"}},
-          run};
+          run_insert_buffer};
 }
 
 }  // namespace pipesim::models

@@ -215,7 +215,8 @@ class CollectiveInserter {
   std::vector<std::uint32_t> position_;
 };
 
-void run(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
+void run_insert_nccl_logical(TaskGraph& graph, const PassOptions& options,
+                             Diagnostics& diagnostics) {
   LogicalGraph* logical = begin_model_pass(graph, "insert-nccl-logical", diagnostics);
   if (logical == nullptr) return;
   logical->decisions.collectives_on_compute_streams = options.truth("use_compute_stream");
@@ -244,7 +245,7 @@ Pass insert_nccl_logical_pass() {
            first,
            messages,
            communicators},
-          run};
+          run_insert_nccl_logical};
 }
 
 }  // namespace pipesim::models

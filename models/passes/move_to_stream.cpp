@@ -4,7 +4,7 @@
 namespace pipesim::models {
 namespace {
 
-void run(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
+void run_move_to_stream(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
   const auto actors = find_actors(graph, options.text("op"), diagnostics);
   const auto stream = find_stream(graph, options.text("stream"), diagnostics);
   if (!stream) return;
@@ -25,7 +25,7 @@ Pass move_to_stream_pass() {
           "puts an op on another stream",
           {{"op", OptionType::kText, {}, "what is moved"},
            {"stream", OptionType::kText, {}, "where to"}},
-          run};
+          run_move_to_stream};
 }
 
 }  // namespace pipesim::models

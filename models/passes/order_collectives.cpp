@@ -82,7 +82,7 @@ void chain(TaskGraph& graph, std::uint32_t before, std::uint32_t after, RankSet 
   graph.actors[after].reads.push_back(std::move(read));
 }
 
-void run(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
+void run_order_collectives(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
   const auto group = find_group(graph, options.text("group"), diagnostics);
   if (!group) return;
   const std::optional<Lowered> lowered = lower(graph, diagnostics);
@@ -117,7 +117,7 @@ Pass order_collectives_pass() {
   return {"order-collectives",
           "chains the collectives of a group, so that all ranks have one order",
           {{"group", OptionType::kText, {}, "whose collectives"}},
-          run};
+          run_order_collectives};
 }
 
 }  // namespace pipesim::models

@@ -141,7 +141,7 @@ class BufferInserter {
   const bool host_;
 };
 
-void run(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
+void run_pipeline_buffers(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
   LogicalGraph* logical = begin_model_pass(graph, "pipeline-buffers", diagnostics);
   if (logical == nullptr) return;
   const bool accumulates =
@@ -160,7 +160,7 @@ Pass pipeline_buffers_pass() {
           {stream,
            {"input_buffer", OptionType::kTruth, "on",
             "between the user's input and the first stage; off: #8484"}},
-          run};
+          run_pipeline_buffers};
 }
 
 }  // namespace pipesim::models

@@ -78,7 +78,8 @@ void add_cast(LogicalGraph& graph, std::uint32_t reader) {
   graph.ops[reader].inputs.front().output = 0;
 }
 
-void run(TaskGraph& graph, const PassOptions& /*options*/, Diagnostics& diagnostics) {
+void run_pipeline_stages(TaskGraph& graph, const PassOptions& /*options*/,
+                         Diagnostics& diagnostics) {
   LogicalGraph* logical = begin_model_pass(graph, "pipeline-stages", diagnostics);
   if (logical == nullptr) return;
   logical->stage_of_layer = stages_of_layers(*logical, diagnostics);
@@ -105,7 +106,10 @@ void run(TaskGraph& graph, const PassOptions& /*options*/, Diagnostics& diagnost
 }  // namespace
 
 Pass pipeline_stages_pass() {
-  return {"pipeline-stages", "gives each layer of a model its stage, in equal shares", {}, run};
+  return {"pipeline-stages",
+          "gives each layer of a model its stage, in equal shares",
+          {},
+          run_pipeline_stages};
 }
 
 }  // namespace pipesim::models

@@ -4,7 +4,7 @@
 namespace pipesim::models {
 namespace {
 
-void run(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
+void run_set_slots(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
   const auto index = find_actor(graph, options.text("op"), diagnostics);
   if (!index) return;
   ActorTemplate& actor = graph.actors[*index];
@@ -25,7 +25,7 @@ Pass set_slots_pass() {
           {{"op", OptionType::kText, {}, "whose register"},
            {"slots", OptionType::kNumber, {}, "how many"},
            {"register", OptionType::kText, "out", "which one"}},
-          run};
+          run_set_slots};
 }
 
 }  // namespace pipesim::models

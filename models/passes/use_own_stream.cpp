@@ -4,7 +4,7 @@
 namespace pipesim::models {
 namespace {
 
-void run(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
+void run_use_own_stream(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
   const auto index = find_actor(graph, options.text("op"), diagnostics);
   if (!index) return;
   const std::string& name = options.text("name");
@@ -20,7 +20,7 @@ Pass use_own_stream_pass() {
           "gives an op a stream and a host thread that nothing else is on",
           {{"op", OptionType::kText, {}, "what gets them"},
            {"name", OptionType::kText, "", "what they are called; they have no name"}},
-          run};
+          run_use_own_stream};
 }
 
 }  // namespace pipesim::models

@@ -16,7 +16,7 @@ struct KindEntry {
   std::vector<Actions> (*make)(const ScheduleShape& shape);
 };
 
-constexpr std::array kKinds = {
+constexpr std::array kScheduleKinds = {
     KindEntry{ScheduleKind::kGpipe, "gpipe", 1, true, schedules::gpipe},
     KindEntry{ScheduleKind::k1f1b, "1f1b", 1, true, schedules::one_f_one_b},
     KindEntry{ScheduleKind::kInterleaved1f1b, "interleaved_1f1b", 2, false, schedules::interleaved},
@@ -32,9 +32,9 @@ constexpr std::array kKinds = {
 };
 
 const KindEntry& entry(ScheduleKind kind) {
-  const auto* found = std::find_if(kKinds.begin(), kKinds.end(),
+  const auto* found = std::find_if(kScheduleKinds.begin(), kScheduleKinds.end(),
                                    [&](const KindEntry& item) { return item.kind == kind; });
-  PIPESIM_CHECK(found != kKinds.end());
+  PIPESIM_CHECK(found != kScheduleKinds.end());
   return *found;
 }
 
@@ -68,7 +68,7 @@ std::string both_ways_problem(const ScheduleShape& shape) {
 }  // namespace
 
 std::optional<ScheduleKind> find_schedule_kind(std::string_view name) {
-  for (const KindEntry& item : kKinds) {
+  for (const KindEntry& item : kScheduleKinds) {
     if (name == item.name) return item.kind;
   }
   return std::nullopt;
@@ -76,7 +76,7 @@ std::optional<ScheduleKind> find_schedule_kind(std::string_view name) {
 
 std::vector<std::string> schedule_kind_names() {
   std::vector<std::string> names;
-  for (const KindEntry& item : kKinds) names.emplace_back(item.name);
+  for (const KindEntry& item : kScheduleKinds) names.emplace_back(item.name);
   return names;
 }
 

@@ -28,7 +28,7 @@ constexpr std::array<std::pair<const char*, MessageModel>, 4> kModels = {{
 // The runtime's own queues hold a whole step here: what a schedule promises is not about them.
 constexpr std::int64_t kLaunchQueue = std::int64_t{1} << 30;
 
-constexpr std::size_t kKinds = 12;  // of actions
+constexpr std::size_t kActionKinds = 12;  // of actions
 
 bool sends(ActionKind kind) {
   return kind == ActionKind::kSendForward || kind == ActionKind::kSendBackward;
@@ -70,7 +70,7 @@ class Programs {
       : pipeline_(pipeline),
         schedule_(pipeline.schedule),
         graph_(graph),
-        sorts_(schedule_.stages * kKinds) {}
+        sorts_(schedule_.stages * kActionKinds) {}
 
   bool run(Diagnostics& diagnostics) {
     if (!find_thread(diagnostics)) return false;
@@ -107,7 +107,7 @@ class Programs {
   }
 
   Sort& sort(ActionKind kind, std::uint32_t stage) {
-    return sorts_[stage * kKinds + static_cast<std::size_t>(kind)];
+    return sorts_[stage * kActionKinds + static_cast<std::size_t>(kind)];
   }
   Sort& sort(const Action& action) { return sort(action.kind, action.stage); }
 
@@ -210,7 +210,7 @@ class Programs {
   }
 
   Numbering numbers_of(const Action& action) const {
-    return sorts_[action.stage * kKinds + static_cast<std::size_t>(action.kind)].numbers;
+    return sorts_[action.stage * kActionKinds + static_cast<std::size_t>(action.kind)].numbers;
   }
 
   std::uint32_t add_compute(std::size_t i, bool shared) {

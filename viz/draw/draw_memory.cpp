@@ -29,10 +29,10 @@ struct Panel {
   const std::vector<MemoryStep>* steps = nullptr;
 };
 
-class Picture {
+class MemoryPicture {
  public:
-  Picture(const models::TaskGraph& graph, const models::Simulation& run,
-          const models::MemoryUse& use)
+  MemoryPicture(const models::TaskGraph& graph, const models::Simulation& run,
+                const models::MemoryUse& use)
       : graph_(graph), run_(run), use_(use), scene_(0, 0, "") {}
 
   Scene run(const models::RankSet& ranks, bool fold) {
@@ -182,7 +182,7 @@ class Picture {
 
 Scene draw_memory(const models::TaskGraph& graph, const models::Simulation& run,
                   const models::MemoryUse& use, const models::RankSet& ranks, bool fold) {
-  return Picture(graph, run, use).run(ranks, fold);
+  return MemoryPicture(graph, run, use).run(ranks, fold);
 }
 
 }  // namespace pipesim::viz

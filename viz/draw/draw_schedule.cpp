@@ -22,9 +22,9 @@ using models::WorkKind;
 constexpr const char* kForwardArrow = "#2a7db5";
 constexpr const char* kBackwardArrow = "#b8791a";
 
-class Picture {
+class SchedulePicture {
  public:
-  Picture(const models::Pipeline& pipeline, const models::RankSet& ranks)
+  SchedulePicture(const models::Pipeline& pipeline, const models::RankSet& ranks)
       : schedule_(pipeline.schedule), ranks_(ranks), drawing_("tasks") {}
 
   std::string run(const std::string& title, std::size_t most, PictureFormat format) {
@@ -170,7 +170,7 @@ class Picture {
 
 std::string draw_schedule(const models::Pipeline& pipeline, const models::RankSet& ranks,
                           const std::string& title, std::size_t most, PictureFormat format) {
-  return Picture(pipeline, ranks).run(title, most, format);
+  return SchedulePicture(pipeline, ranks).run(title, most, format);
 }
 
 }  // namespace pipesim::viz

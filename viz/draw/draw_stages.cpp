@@ -37,9 +37,9 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
   names.push_back(name);
 }
 
-class Picture {
+class StagesPicture {
  public:
-  Picture(const models::TaskGraph& graph, const models::Lowered& lowered)
+  StagesPicture(const models::TaskGraph& graph, const models::Lowered& lowered)
       : graph_(graph), lowered_(lowered), plan_(lowered.plan), drawing_("stages") {}
 
   std::string run(PictureFormat format) {
@@ -197,7 +197,7 @@ class Picture {
 
 std::string draw_stages(const models::TaskGraph& graph, const models::Lowered& lowered,
                         PictureFormat format) {
-  return Picture(graph, lowered).run(format);
+  return StagesPicture(graph, lowered).run(format);
 }
 
 }  // namespace pipesim::viz

@@ -27,10 +27,10 @@ std::string title_of(const models::TaskGraph& graph) {
   return fmt::format("{}{}tasks", graph.name, graph.name.empty() ? "" : ": ");
 }
 
-class Picture {
+class TasksPicture {
  public:
-  Picture(const models::TaskGraph& graph, const models::Lowered& lowered,
-          const models::RankSet& ranks, bool fold)
+  TasksPicture(const models::TaskGraph& graph, const models::Lowered& lowered,
+               const models::RankSet& ranks, bool fold)
       : graph_(graph),
         lowered_(lowered),
         plan_(lowered.plan),
@@ -368,7 +368,7 @@ std::string draw_tasks(const models::TaskGraph& graph, const models::Lowered& lo
   if (graph.pipeline) {
     return draw_schedule(*graph.pipeline, ranks, title_of(graph), kMostTasks, format);
   }
-  return Picture(graph, lowered, ranks, fold).run(format);
+  return TasksPicture(graph, lowered, ranks, fold).run(format);
 }
 
 }  // namespace pipesim::viz

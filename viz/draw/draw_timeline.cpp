@@ -22,15 +22,15 @@ using models::StuckAct;
 using models::WorkKind;
 
 // All in pixels.
-constexpr double kWidth = 1280;
-constexpr double kMargin = 16;
+constexpr double kTimelineWidth = 1280;
+constexpr double kTimelineMargin = 16;
 constexpr double kRow = 22;
 constexpr double kBar = 17;        // what of a row is filled
 constexpr double kRankGap = 10;    // between ranks
 constexpr double kLabelSize = 11;  // of texts in bars and of names
 constexpr double kMostNames = 240;
-constexpr double kHangShare = 0.3;  // of the width, for what stands still
-constexpr double kThinnest = 0.7;   // of what is drawn
+constexpr double kHangShare = 0.3;      // of the width, for what stands still
+constexpr double kThinnestSlice = 0.7;  // of what is drawn
 
 /// Ranks that are drawn as one.
 struct RankRows {
@@ -38,10 +38,10 @@ struct RankRows {
   std::vector<const Lane*> lanes;  // of the first of them
 };
 
-class Picture {
+class TimelinePicture {
  public:
-  Picture(const models::TaskGraph& graph, const models::Simulation& run,
-          const models::Timeline& timeline, bool fold)
+  TimelinePicture(const models::TaskGraph& graph, const models::Simulation& run,
+                  const models::Timeline& timeline, bool fold)
       : graph_(graph), run_(run), timeline_(timeline), scene_(0, 0, "") {
     group_ranks(fold);
     hangs_ = timeline.at_rest && std::any_of(timeline.lanes.begin(), timeline.lanes.end(),
@@ -56,7 +56,7 @@ class Picture {
                       row_count(), kMostRows));
     }
     choose_scales();
-    scene_ = Scene(kWidth, bottom_ + 34, headline(graph_, run_.explanation));
+    scene_ = Scene(kTimelineWidth, bottom_ + 34, headline(graph_, run_.explanation));
     add_head();
     add_axis();
     double y = top_;
@@ -86,7 +86,7 @@ class Picture {
   // Something works there for a time that can be seen, or stands still for ever.
   bool shows_something(const Lane& lane) const {
     if (!lane.stuck.empty() || timeline_.end_ns == 0) return true;
-    const double visible = kThinnest * static_cast<double>(timeline_.end_ns) / kWidth;
+    const double visible = kThinnestSlice * static_cast<double>(timeline_.end_ns) / kTimelineWidth;
     return std::any_of(lane.slices.begin(), lane.slices.end(), [&](const Slice& slice) {
       return !slice.done || static_cast<double>(slice.end_ns - slice.work_ns) >= visible;
     });
@@ -170,8 +170,8 @@ class Picture {
     }
     rank_width_ = std::min(ranks + 12, kMostNames);
     name_width_ = std::min(names + 12, kMostNames);
-    left_ = kMargin + rank_width_ + name_width_;
-    right_ = kWidth - kMargin;
+    left_ = kTimelineMargin + rank_width_ + name_width_;
+    right_ = kTimelineWidth - kTimelineMargin;
     end_x_ = hangs_ ? right_ - (right_ - left_) * kHangShare : right_;
     bottom_ = top_ - kRankGap;
     for (const RankRows& rank : groups_) bottom_ += rank_height(rank);
@@ -184,7 +184,7 @@ class Picture {
   }
 
   void add_head() {
-    scene_.add(Scene::Text{kMargin, 24, headline(graph_, run_.explanation), 17,
+    scene_.add(Scene::Text{kTimelineMargin, 24, headline(graph_, run_.explanation), 17,
                            Scene::Anchor::kStart, true, kInk});
     std::string about =
         fmt::format("{}, {} of {} done", counted(graph_.ranks, "rank"), run_.explanation.acts_done,
@@ -195,8 +195,8 @@ class Picture {
       about +=
           fmt::format("; {} in which nothing works left out (--all)", counted(left_out_, "row"));
     }
-    about = fitted(about, 12, kWidth - 2 * kMargin);
-    scene_.add(Scene::Text{kMargin, 46, about, 12, Scene::Anchor::kStart, false, kInk});
+    about = fitted(about, 12, kTimelineWidth - 2 * kTimelineMargin);
+    scene_.add(Scene::Text{kTimelineMargin, 46, about, 12, Scene::Anchor::kStart, false, kInk});
     std::array<bool, models::kWorkKindCount> used{};
     bool waits = hangs_;
     for (const RankRows& rank : groups_) {
@@ -207,7 +207,7 @@ class Picture {
         }
       }
     }
-    double x = kMargin;
+    double x = kTimelineMargin;
     const auto add_key = [&](Scene::Box box, const char* name) {
       box.x = x;
       box.y = 62;
@@ -246,7 +246,7 @@ class Picture {
   }
 
   void add_rank(const RankRows& rank, double y) {
-    scene_.add(Scene::Text{kMargin, y + kRow / 2,
+    scene_.add(Scene::Text{kTimelineMargin, y + kRow / 2,
                            fitted(name_of(rank), kLabelSize + 1, rank_width_ - 8), kLabelSize + 1,
                            Scene::Anchor::kStart, true, kInk});
     const double begin = y;
@@ -278,7 +278,7 @@ class Picture {
       const bool ended = slice.done || death != nullptr;
       const double end = ended ? x_of(slice.end_ns) : still_end(slice);
       // What is thinner than a line, beside what is drawn already, would only hide it.
-      if (end - drawn < kThinnest && end - x_of(slice.begin_ns) < kThinnest) continue;
+      if (end - drawn < kThinnestSlice && end - x_of(slice.begin_ns) < kThinnestSlice) continue;
       add_slice(lane, slice, end, y);
       drawn = end;
     }
@@ -311,7 +311,7 @@ class Picture {
         slice.work_ns < slice.end_ns || (slice.done && slice.begin_ns == slice.end_ns);
     const double work = works ? x_of(slice.work_ns) : end;
     const std::string tip = tip_of(slice);
-    if (work - begin >= kThinnest) {
+    if (work - begin >= kThinnestSlice) {
       const bool on_cycle = !slice.done && !lane.stuck.empty() && lane.stuck.front().on_cycle;
       Scene::Box box{.x = begin,
                      .y = y,
@@ -328,7 +328,7 @@ class Picture {
     if (!works) return;
     Scene::Box box{.x = work,
                    .y = y,
-                   .width = std::max(end - work, kThinnest),
+                   .width = std::max(end - work, kThinnestSlice),
                    .height = kBar,
                    .fill = style.fill,
                    .stroke = kInk,
@@ -473,7 +473,7 @@ class Picture {
 
 Scene draw_timeline(const models::TaskGraph& graph, const models::Simulation& run,
                     const models::Timeline& timeline, bool fold) {
-  return Picture(graph, run, timeline, fold).run();
+  return TimelinePicture(graph, run, timeline, fold).run();
 }
 
 }  // namespace pipesim::viz

@@ -22,13 +22,13 @@ using models::Spread;
 using models::SweepPoint;
 
 // All in pixels.
-constexpr double kLeft = 92;
+constexpr double kPlotLeft = 92;
 constexpr double kPlotWidth = 520;
 constexpr std::size_t kMostCharacters = 40;  // of a line in the legend
-constexpr double kTop = 62;
+constexpr double kPlotTop = 62;
 constexpr double kPanelHeight = 210;
-constexpr double kGap = 46;
-constexpr double kLine = 20;        // of the legend
+constexpr double kPanelGap = 46;
+constexpr double kLegendLine = 20;  // of the legend
 constexpr double kInset = 24;       // of the outermost points from the frame
 constexpr double kCharacter = 7.2;  // about as wide as one is, at the size of the labels
 
@@ -124,9 +124,9 @@ class SweepPlot {
   }
 
   std::string run() {
-    const double legend = 60 + kLine * static_cast<double>(lines_.size() + 2);
-    const double height = std::max(kTop + 2 * kPanelHeight + kGap + 62, kTop + legend);
-    const double width = kLeft + kPlotWidth + legend_width();
+    const double legend = 60 + kLegendLine * static_cast<double>(lines_.size() + 2);
+    const double height = std::max(kPlotTop + 2 * kPanelHeight + kPanelGap + 62, kPlotTop + legend);
+    const double width = kPlotLeft + kPlotWidth + legend_width();
     text_ = fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
@@ -170,7 +170,7 @@ class SweepPlot {
 void SweepPlot::choose_axis() {
   const auto& variables = report_.grid.variables;
   axis_.labels = {"all timings"};
-  axis_.places = {kLeft + kPlotWidth / 2};
+  axis_.places = {kPlotLeft + kPlotWidth / 2};
   axis_.place_of = {0};
   if (variables.empty()) return;
   std::size_t chosen = 0;
@@ -193,8 +193,8 @@ void SweepPlot::choose_axis() {
   const double room = kPlotWidth - 2 * kInset;
   const auto evenly = [&](std::size_t i) {
     const auto last = static_cast<double>(values.size() - 1);
-    return last == 0 ? kLeft + kPlotWidth / 2
-                     : kLeft + kInset + room * static_cast<double>(i) / last;
+    return last == 0 ? kPlotLeft + kPlotWidth / 2
+                     : kPlotLeft + kInset + room * static_cast<double>(i) / last;
   };
   for (std::size_t i = 0; i < order.size(); ++i) {
     axis_.place_of[order[i]] = i;
@@ -207,7 +207,7 @@ void SweepPlot::choose_axis() {
   const double most = (*numbers)[order.back()];
   std::vector<double> scaled;
   for (const std::size_t value : order) {
-    scaled.push_back(kLeft + kInset + room * ((*numbers)[value] - least) / (most - least));
+    scaled.push_back(kPlotLeft + kInset + room * ((*numbers)[value] - least) / (most - least));
   }
   constexpr double kLeastDistance = 26;
   const double needed = std::min(kLeastDistance, room / static_cast<double>(values.size() - 1) / 2);
@@ -250,22 +250,22 @@ void SweepPlot::find_lines() {
 
 void SweepPlot::add_title() {
   const std::string name = report_.name.empty() ? report_.path : report_.name;
-  add(kLeft, 24, "start", name, " font-size=\"16\" font-weight=\"bold\"");
+  add(kPlotLeft, 24, "start", name, " font-size=\"16\" font-weight=\"bold\"");
   std::string about = counted(report_.cases.count, "run");
   if (report_.grid.seeds > 1) about += fmt::format(", {} timings", report_.grid.seeds);
   for (const auto& [parameter, value] : report_.settings) {
     about += fmt::format(", {}={}", parameter, value);
   }
   const auto most = static_cast<std::size_t>((kPlotWidth + legend_width()) / kCharacter);
-  add(kLeft, 42, "start", shortened(about, most), " fill=\"#444444\"");
+  add(kPlotLeft, 42, "start", shortened(about, most), " fill=\"#444444\"");
 }
 
 void SweepPlot::add_frame(double top, const std::string& title, bool labels) {
-  add(kLeft, top - 6, "start", title, " font-weight=\"bold\"");
+  add(kPlotLeft, top - 6, "start", title, " font-weight=\"bold\"");
   text_ += fmt::format(
       "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" "
       "stroke=\"#444444\"/>\n",
-      kLeft, top, kPlotWidth, kPanelHeight);
+      kPlotLeft, top, kPlotWidth, kPanelHeight);
   const double bottom = top + kPanelHeight;
   double free_from = 0;  // where the last label ended
   for (std::size_t i = 0; i < axis_.places.size(); ++i) {
@@ -279,19 +279,19 @@ void SweepPlot::add_frame(double top, const std::string& title, bool labels) {
     free_from = x + half + 6;
   }
   if (labels && axis_.variable) {
-    add(kLeft + kPlotWidth / 2, bottom + 42, "middle", report_.grid.variables[*axis_.variable].name,
-        " font-weight=\"bold\"");
+    add(kPlotLeft + kPlotWidth / 2, bottom + 42, "middle",
+        report_.grid.variables[*axis_.variable].name, " font-weight=\"bold\"");
   }
 }
 
 void SweepPlot::add_tick(double y, const std::string& label) {
   text_ += fmt::format("<path d=\"M{:.1f} {:.1f}h{:.1f}\" stroke=\"#dddddd\" fill=\"none\"/>\n",
-                       kLeft, y, kPlotWidth);
-  add(kLeft - 8, y + 4.5, "end", label);
+                       kPlotLeft, y, kPlotWidth);
+  add(kPlotLeft - 8, y + 4.5, "end", label);
 }
 
 void SweepPlot::add_rates() {
-  const double top = kTop + 14;
+  const double top = kPlotTop + 14;
   const auto height_of = [&](double share) {
     constexpr double kMargin = 10;  // above all and below nothing, so that markers are seen whole
     return top + kMargin + (kPanelHeight - 2 * kMargin) * (1 - share);
@@ -316,7 +316,7 @@ void SweepPlot::add_rates() {
 }
 
 void SweepPlot::add_makespans() {
-  const double top = kTop + 14 + kPanelHeight + kGap;
+  const double top = kPlotTop + 14 + kPanelHeight + kPanelGap;
   std::optional<Spread> all;
   for (const PointSummary& sum : report_.summary.points) {
     if (!sum.makespan_ns) continue;
@@ -326,7 +326,7 @@ void SweepPlot::add_makespans() {
   }
   if (!all) {
     add_frame(top, "makespan", true);
-    add(kLeft + kPlotWidth / 2, top + kPanelHeight / 2, "middle", "no run completes");
+    add(kPlotLeft + kPlotWidth / 2, top + kPanelHeight / 2, "middle", "no run completes");
     return;
   }
   // From 0 where the differences are seen that way.
@@ -440,11 +440,11 @@ double SweepPlot::legend_width() const {
 void SweepPlot::add_legend() {
   const std::string title = legend_title();
   if (title.empty()) return;
-  const double x = kLeft + kPlotWidth + 20;
-  double y = kTop + 14 + kLine / 2;
+  const double x = kPlotLeft + kPlotWidth + 20;
+  double y = kPlotTop + 14 + kLegendLine / 2;
   add(x, y, "start", shortened(title, kMostCharacters), " font-weight=\"bold\"");
   for (std::size_t l = 0; l < lines_.size(); ++l) {
-    y += kLine;
+    y += kLegendLine;
     text_ += fmt::format(
         "<path d=\"M{:.1f} {:.1f}h30\" stroke=\"{}\" stroke-width=\"1.5\" "
         "stroke-dasharray=\"{}\" fill=\"none\"/>\n",
@@ -455,7 +455,7 @@ void SweepPlot::add_legend() {
     text_ += "</g>\n";
   }
   if (all_lines_ == lines_.size()) return;
-  add(x, y + kLine + 4.5, "start",
+  add(x, y + kLegendLine + 4.5, "start",
       fmt::format("and {} that are not shown", all_lines_ - lines_.size()));
 }
 

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/graph/diagnostics.hpp"
+#include "viz/json_string.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
 
@@ -49,9 +50,8 @@ std::string boxing_log_text(const BoxingReport& report) {
 
 std::string boxing_log_json(const BoxingReport& report) {
   using Json = nlohmann::ordered_json;
-  constexpr int kSchema = 1;
   const std::vector<LoggedBoxing> found = partial_sums(report);
-  Json json = {{"schema", kSchema},
+  Json json = {{"schema", kJsonSchema},
                {"evidence", "boxing log"},
                {"name", report.name},
                {"verdict", found.empty() ? "nothing wrong found" : "partial sums from broadcasts"},

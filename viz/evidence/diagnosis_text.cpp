@@ -22,7 +22,7 @@ using sim::Verdict;
 using sim::WaitKind;
 
 // Of long lists, unless all is asked for.
-constexpr std::size_t kMostRows = 40;
+constexpr std::size_t kMaxAccountRows = 40;
 
 std::string number_text(std::int64_t number) {
   return number < 0 ? "none" : fmt::format("#{}", number);
@@ -68,7 +68,7 @@ class DiagnosisText {
     return viz::styled(style, text, options_.colour);
   }
   std::size_t shown(std::size_t rows) const {
-    return report_.all ? rows : std::min(rows, kMostRows);
+    return report_.all ? rows : std::min(rows, kMaxAccountRows);
   }
 
   const DiagnosisReport& report_;
@@ -256,7 +256,7 @@ void DiagnosisText::add_groups() {
     while (end < all.size() && all[end].group == all[i].group) ++end;
     if (end - i > 1 || report_.all) {
       for (std::size_t row = i; row < end; ++row) {
-        if (rows >= kMostRows && !report_.all) {
+        if (rows >= kMaxAccountRows && !report_.all) {
           ++left;
           continue;
         }

@@ -18,11 +18,7 @@ using models::LoggedProgress;
 using models::LoggedStanding;
 using sim::Verdict;
 
-constexpr std::size_t kMostRows = 40;
-
-std::string styled(const TextOptions& options, const char* style, const std::string& text) {
-  return viz::styled(style, text, options.colour);
-}
+constexpr std::size_t kMaxOpenRows = 40;
 
 // "2 of 4, 3rd at F3 (after nccl-1998)".
 std::string progress_text(const LoggedProgress& progress) {
@@ -77,7 +73,7 @@ std::string open_text(const LaunchLogReport& report, const TextOptions& options)
   std::string text = fmt::format(
       "\n{}\n", styled(options, ansi::kBold, "Entered and not left (a line before, none after):"));
   Table table;
-  const std::size_t shown = report.all ? open.size() : std::min(open.size(), kMostRows);
+  const std::size_t shown = report.all ? open.size() : std::min(open.size(), kMaxOpenRows);
   for (std::size_t i = 0; i < shown; ++i) {
     table.add({fmt::format("rank {}", open[i].rank), models::printable(open[i].thread),
                models::printable(act_text(open[i]))});
@@ -108,7 +104,7 @@ std::string ranks_text(const LaunchLogReport& report, const TextOptions& options
     rows[known->second].second.push_back(rank.rank);
   }
   Table table(header);
-  const std::size_t shown = report.all ? rows.size() : std::min(rows.size(), kMostRows);
+  const std::size_t shown = report.all ? rows.size() : std::min(rows.size(), kMaxOpenRows);
   for (std::size_t i = 0; i < shown; ++i) {
     rows[i].first.front() = short_ranges(rows[i].second);
     table.add(rows[i].first);

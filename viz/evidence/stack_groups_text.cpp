@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/graph/diagnostics.hpp"
+#include "viz/json_string.hpp"
 #include "viz/styled.hpp"
 #include "viz/words.hpp"
 
@@ -17,10 +18,6 @@ using models::StackVerdict;
 
 constexpr std::size_t kMostGroups = 20;
 constexpr std::size_t kMostFrames = 8;
-
-std::string styled(const TextOptions& options, const char* style, const std::string& text) {
-  return viz::styled(style, text, options.colour);
-}
 
 std::string verdict_line(const StackReport& report, const TextOptions& options) {
   std::string verdict(verdict_name(report.diagnosis.verdict));
@@ -97,8 +94,7 @@ std::string stack_groups_text(const StackReport& report, const TextOptions& opti
 
 std::string stack_groups_json(const StackReport& report) {
   using Json = nlohmann::ordered_json;
-  constexpr int kSchema = 1;
-  Json json = {{"schema", kSchema},         {"evidence", "stacks"},
+  Json json = {{"schema", kJsonSchema},     {"evidence", "stacks"},
                {"name", report.dumps.name}, {"verdict", verdict_name(report.diagnosis.verdict)},
                {"notes", report.notes},     {"root_ranks", report.diagnosis.roots}};
   json["stacks"] = Json::array();

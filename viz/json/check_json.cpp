@@ -4,15 +4,13 @@
 
 #include "models/measure/expectation.hpp"
 #include "viz/json/json_report.hpp"
+#include "viz/json_string.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// Raised when a key changes its meaning or goes; new keys may come without.
-constexpr int kSchema = 1;
 
 }  // namespace
 
@@ -23,7 +21,7 @@ std::string check_json(const CheckView& view) {
   if (found.method == sim::Method::kNoCircle) method = "no circle";
   if (found.method == sim::Method::kExploration) method = "exploration";
   if (found.method == sim::Method::kSearch) method = "search";
-  Json json = {{"schema", kSchema},
+  Json json = {{"schema", kJsonSchema},
                {"scenario", view.graph.name},
                {"answer", answer_text(found.answer)},
                {"method", method},

@@ -4,6 +4,7 @@
 
 #include "models/measure/expectation.hpp"
 #include "models/search/jitter.hpp"
+#include "viz/json_string.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -15,9 +16,6 @@ using models::Explanation;
 using models::Wait;
 using models::WaitParty;
 using sim::WaitNodeKind;
-
-// Raised when a key changes its meaning or goes; new keys may come without.
-constexpr int kSchema = 1;
 
 Json act_json(const ActInfo& act) {
   Json json = {{"rank", act.rank}, {"op", act.op}, {"act", act.act}};
@@ -163,7 +161,7 @@ Json remedy_json(const models::Remedy& remedy) {
 std::string json_report(const Report& report) {
   const Explanation& explanation = report.explanation;
   Json json = {
-      {"schema", kSchema},
+      {"schema", kJsonSchema},
       {"scenario", report.graph.name},
       {"verdict", models::verdict_name(explanation.verdict)},
       {"cause", models::cause_name(explanation.cause)},
@@ -224,7 +222,7 @@ std::string json_report(const Report& report) {
 }
 
 std::string why_json(const models::Explanation& explanation, const models::Why& why) {
-  Json json = {{"schema", kSchema},
+  Json json = {{"schema", kJsonSchema},
                {"verdict", models::verdict_name(explanation.verdict)},
                {"time_ns", explanation.time_ns},
                {"act", act_json(why.act)}};

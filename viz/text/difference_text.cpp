@@ -12,6 +12,7 @@
 #include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
+#include "viz/json_string.hpp"
 #include "viz/styled.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
@@ -27,14 +28,10 @@ using models::MovedAct;
 using models::PaceChange;
 using models::TemplateChange;
 
-constexpr const char* kBold = "1";
-constexpr const char* kRed = "31";
-constexpr const char* kGreen = "32";
-
 // ---------------------------------------------------------------------------------------------
 // Words
 
-std::string bytes_text(std::int64_t bytes) {
+std::string whole_bytes_text(std::int64_t bytes) {
   for (const auto& [shift, unit] :
        {std::pair(30, "GiB"), std::pair(20, "MiB"), std::pair(10, "KiB")}) {
     const std::int64_t size = std::int64_t{1} << shift;
@@ -45,7 +42,7 @@ std::string bytes_text(std::int64_t bytes) {
 
 std::string number_text(std::int64_t number, KeyValue::Unit unit) {
   if (unit == KeyValue::Unit::kTime) return time_text(number);
-  return unit == KeyValue::Unit::kBytes ? bytes_text(number) : std::to_string(number);
+  return unit == KeyValue::Unit::kBytes ? whole_bytes_text(number) : std::to_string(number);
 }
 
 std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
@@ -66,7 +63,7 @@ std::string value_text(const std::optional<KeyValue>& value) {
   return text.empty() ? "nothing" : text;
 }
 
-std::string change_text(const std::string& before, const std::string& after) {
+std::string became_text(const std::string& before, const std::string& after) {
   return fmt::format("{} -> {}", before, after);
 }
 
@@ -145,7 +142,9 @@ class Text {
     return viz::styled(style, text, options_.colour);
   }
 
-  void add_heading(const std::string& text) { text_ += fmt::format("\n{}\n", styled(kBold, text)); }
+  void add_heading(const std::string& text) {
+    text_ += fmt::format("\n{}\n", styled(ansi::kBold, text));
+  }
 
   std::size_t shown(std::size_t count) const {
     return options_.all ? count : std::min(count, kMostDifferences);
@@ -159,7 +158,7 @@ class Text {
     add_heading("The task graph");
     for (const KeyChange& change : difference_.graph->top) {
       text_ += fmt::format("  {}: {}\n", change.key,
-                           change_text(value_text(change.before), value_text(change.after)));
+                           became_text(value_text(change.before), value_text(change.after)));
     }
     const std::vector<TemplateChange>& changes = difference_.graph->templates;
     for (std::size_t i = 0; i < shown(changes.size()); ++i) add_template(changes[i]);
@@ -170,7 +169,7 @@ class Text {
     if (!change.before || !change.after) {
       const bool added = !change.before;
       const models::Place place = added ? *change.after : *change.before;
-      text_ += styled(added ? kGreen : kRed,
+      text_ += styled(added ? ansi::kGreen : ansi::kRed,
                       fmt::format("  {} {} {} ({} {})", added ? "+" : "-", change.what, change.name,
                                   added ? "B" : "A", models::line_text(place))) +
                "\n";
@@ -182,7 +181,7 @@ class Text {
                          before == after ? before : fmt::format("A {}, B {}", before, after));
     for (const KeyChange& key : change.keys) {
       text_ += fmt::format("      {}: {}\n", key.key,
-                           change_text(value_text(key.before), value_text(key.after)));
+                           became_text(value_text(key.before), value_text(key.after)));
     }
   }
 
@@ -193,14 +192,14 @@ class Text {
     Table table;
     const auto add = [&](const char* what, const std::string& before, const std::string& after) {
       // A report may come from anywhere.
-      table.add({what, models::printable(before == after ? before : change_text(before, after))});
+      table.add({what, models::printable(before == after ? before : became_text(before, after))});
     };
     add("verdict", a.verdict, b.verdict);
     if (a.cause != b.cause) add("cause", a.cause, b.cause);
     table.add({"time",
                a.time_ns == b.time_ns
                    ? time_text(a.time_ns)
-                   : fmt::format("{} ({})", change_text(time_text(a.time_ns), time_text(b.time_ns)),
+                   : fmt::format("{} ({})", became_text(time_text(a.time_ns), time_text(b.time_ns)),
                                  delta_of(a.time_ns, b.time_ns))});
     add("acts", fmt::format("{} of {}", a.acts_done, a.acts_expected),
         fmt::format("{} of {}", b.acts_done, b.acts_expected));
@@ -229,7 +228,7 @@ class Text {
     std::map<std::array<std::string, 2>, std::size_t> known;
     for (const auto& [before, after] : count_changes(difference_)) {
       const std::array<std::string, 2> row = {
-          before.op, change_text(fmt::format("{} of {}", before.done, before.expected),
+          before.op, became_text(fmt::format("{} of {}", before.done, before.expected),
                                  fmt::format("{} of {}", after.done, after.expected))};
       const auto [place, is_new] = known.emplace(row, rows.size());
       if (is_new) rows.push_back({row, {}});
@@ -262,7 +261,7 @@ class Text {
         if (before == after) continue;
         const bool both = before != sim::kNever && after != sim::kNever;
         text_ += fmt::format("      {}: {}{}\n", moment.what,
-                             change_text(moment_text(before), moment_text(after)),
+                             became_text(moment_text(before), moment_text(after)),
                              both ? fmt::format(" ({})", delta_text(after.ns - before.ns)) : "");
       }
     }
@@ -280,7 +279,8 @@ class Text {
       const std::int64_t delta = change.after_ns - change.before_ns;
       table.add({change.op, std::to_string(change.acts), time_text(change.before_ns),
                  time_text(change.after_ns),
-                 styled(delta > 0 ? kRed : kGreen, delta_of(change.before_ns, change.after_ns)),
+                 styled(delta > 0 ? ansi::kRed : ansi::kGreen,
+                        delta_of(change.before_ns, change.after_ns)),
                  fmt::format("{} {}", act_name(change.largest), delta_text(change.largest_ns))});
     }
     text_ += table.text(2);
@@ -294,7 +294,7 @@ class Text {
       const models::OrderChange& change = orders[i];
       table.add({fmt::format("rank {}", change.rank), change.stream,
                  fmt::format("the {} is {}", ordinal(static_cast<std::uint32_t>(change.position)),
-                             change_text(change.before, change.after))});
+                             became_text(change.before, change.after))});
     }
     text_ += table.text(2);
     add_rest(orders.size());
@@ -416,8 +416,7 @@ std::string difference_text(const Difference& difference, const DifferenceOption
 }
 
 std::string difference_json(const Difference& difference) {
-  constexpr int kSchema = 1;
-  Json json = {{"schema", kSchema}, {"same", difference.same()}};
+  Json json = {{"schema", kJsonSchema}, {"same", difference.same()}};
   json["a"] = end_json(difference.before_name, difference.before);
   json["b"] = end_json(difference.after_name, difference.after);
   json["counts"] = Json::array();

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/measure/expectation.hpp"
+#include "viz/json_string.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -26,8 +27,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Kind = Change::Kind;
-
-constexpr int kSchema = 1;
 
 std::string stream_text(const std::string& name) {
   return name.empty() ? "a stream of its own" : fmt::format("stream '{}'", name);
@@ -334,7 +333,8 @@ std::string fix_text(const FixReport& report, const FixView& view) {
 }
 
 std::string fix_json(const FixReport& report, const FixView& view) {
-  Json json = {{"schema", kSchema}, {"scenario", view.scenario}, {"case", case_name(report.found)}};
+  Json json = {
+      {"schema", kJsonSchema}, {"scenario", view.scenario}, {"case", case_name(report.found)}};
   json["verdict"] = models::verdict_name(report.explanation.verdict);
   json["cause"] = models::cause_name(report.explanation.cause);
   json["fixes"] = Json::array();

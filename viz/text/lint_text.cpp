@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "viz/json_string.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
 
@@ -14,7 +15,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kSchema = 1;
 constexpr std::size_t kNamedOps = 3;
 constexpr std::size_t kLongRanks = 60;  // as text
 
@@ -64,7 +64,7 @@ models::Diagnostics lint_diagnostics(const std::vector<LintFinding>& findings,
 }
 
 std::string lint_json(const std::vector<LintFinding>& findings, std::string_view scenario) {
-  Json json = {{"schema", kSchema}, {"scenario", scenario}, {"findings", Json::array()}};
+  Json json = {{"schema", kJsonSchema}, {"scenario", scenario}, {"findings", Json::array()}};
   for (const LintFinding& finding : findings) {
     Json item = {
         {"rule", finding.rule}, {"line", finding.place.line}, {"column", finding.place.column}};

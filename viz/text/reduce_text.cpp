@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/measure/expectation.hpp"
+#include "viz/json_string.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -69,11 +70,10 @@ std::string reduce_text(const Reduction& reduction, const std::string& name) {
 
 std::string reduce_json(const Reduction& reduction, const std::string& name) {
   using Json = nlohmann::ordered_json;
-  constexpr int kSchema = 1;
   const auto size = [](const JobSize& of) {
     return Json{{"ranks", of.ranks}, {"actors", of.actors}, {"acts", of.acts}};
   };
-  Json json = {{"schema", kSchema},
+  Json json = {{"schema", kJsonSchema},
                {"scenario", name},
                {"verdict", models::verdict_name(reduction.shape.verdict)},
                {"cycle_length", reduction.explanation.cycle.size()},

@@ -9,6 +9,7 @@
 #include "models/graph/diagnostics.hpp"
 #include "models/measure/expectation.hpp"
 #include "models/search/jitter.hpp"
+#include "viz/json_string.hpp"
 #include "viz/styled.hpp"
 #include "viz/table.hpp"
 #include "viz/text/test_text.hpp"
@@ -23,8 +24,6 @@ using models::PointSummary;
 using models::Spread;
 using models::SweepPoint;
 using Settings = std::vector<std::pair<std::string, std::string>>;
-
-constexpr int kSchema = 1;
 
 bool varies_jitter(const SweepReport& report) {
   const auto& variables = report.grid.variables;
@@ -294,7 +293,7 @@ std::string sweep_csv(const SweepReport& report) {
 std::string sweep_json(const SweepReport& report) {
   const models::ParameterGrid& grid = report.grid;
   Json json = {
-      {"schema", kSchema},          {"scenario", report.name},
+      {"schema", kJsonSchema},      {"scenario", report.name},
       {"path", report.path},        {"settings", settings_json(report.settings)},
       {"variables", Json::array()}, {"seeds", {{"first", grid.first_seed}, {"count", grid.seeds}}},
       {"runs", report.cases.count}, {"not_completed", report.summary.not_completed}};

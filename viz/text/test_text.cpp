@@ -22,7 +22,7 @@ using models::Unmet;
 constexpr std::size_t kMostReportLines = 16;
 
 // "20%", "33.3333%" of millionths.
-std::string share_text(std::int64_t share) {
+std::string permille_text(std::int64_t share) {
   std::string text = fmt::format("{}.{:04}", share / 10'000, share % 10'000);
   text.erase(text.find_last_not_of('0') + 1);
   if (text.back() == '.') text.pop_back();
@@ -42,7 +42,7 @@ std::string bounds_text(const Bounds& bounds, const Text& text) {
                : fmt::format("at most {}", text(bounds.most));
 }
 
-std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
+std::string found_ranks_text(const std::vector<std::uint32_t>& ranks) {
   if (ranks.empty()) return "none";
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", ranges(ranks));
 }
@@ -79,7 +79,7 @@ std::string memory_text(const Unmet& unmet) {
     return fmt::format("expected {} {}, but nothing in the scenario has a size", what, bounds);
   }
   return fmt::format("expected {} {}, found {} on {}", what, bounds, text(unmet.number),
-                     ranks_text(unmet.found_ranks));
+                     found_ranks_text(unmet.found_ranks));
 }
 
 struct StatusWords {
@@ -185,10 +185,11 @@ std::string unmet_text(const Unmet& unmet) {
     case Aspect::kCycleThrough:
       return fmt::format("expected a cycle through '{}', which is not on it", unmet.wanted);
     case Aspect::kRoots:
-      return differs("waits to end at", ranks_text(unmet.ranks), ranks_text(unmet.found_ranks));
+      return differs("waits to end at", found_ranks_text(unmet.ranks),
+                     found_ranks_text(unmet.found_ranks));
     case Aspect::kIdle:
-      return differs(fmt::format("{} to be idle", ranks_text(unmet.ranks)),
-                     bounds_text(unmet.bounds, share_text), share_text(unmet.number));
+      return differs(fmt::format("{} to be idle", found_ranks_text(unmet.ranks)),
+                     bounds_text(unmet.bounds, permille_text), permille_text(unmet.number));
     case Aspect::kMemory:
       return memory_text(unmet);
     case Aspect::kOrder:
