@@ -1,4 +1,5 @@
-// Tests of a scheduler pass, as in a project that makes one. docs/library.md shows this file.
+// Tests of a scheduler pass, as in a project that makes one. docs/how-to/library.md shows this
+// file.
 #include <chrono>
 #include <cstdint>
 
