@@ -2,13 +2,24 @@
 
 import pathlib
 import re
+import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+sys.path.insert(0, str(ROOT / "tools"))
+import check_layers  # noqa: E402
 
 
 def read(path):
     return (ROOT / path).read_text(encoding="utf-8")
+
+
+def anchors(markdown):
+    """Of the headings of a page, as GitHub names them."""
+    titles = re.findall(r"^#+ (.*)$", markdown, re.M)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def keys_of_reader():
@@ -96,10 +107,33 @@ class Docs(unittest.TestCase):
         self.assertEqual(set(), {*(ROOT / "docs").rglob("*.md")} - {*pages})
 
     def test_links_lead_somewhere(self):
-        for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-            for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
-                with self.subTest(page=path.name, link=link):
-                    self.assertTrue((path.parent / link).exists())
+        for path in PAGES:
+            for link, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", path.read_text(encoding="utf-8")):
+                with self.subTest(page=path.name, link=link, anchor=anchor):
+                    page = path.parent / link if link else path
+                    self.assertTrue(page.exists())
+                    if anchor:
+                        self.assertIn(anchor, anchors(page.read_text(encoding="utf-8")))
+
+    def test_every_room_is_on_its_page(self):
+        page = read("docs/explanation/architecture.md").split("\n## Rooms\n")[1].split("\n## ")[0]
+        rooms = {}
+        for names, includes in re.findall(r"^\| (\*\*\w+\*\*|`[^|]*) \|([^|]*)\|", page, re.M):
+            if names.startswith("**"):
+                rooms[names.strip("*")] = layer = {}
+            else:
+                for name in re.findall(r"`(\w+)`", names):
+                    layer[name] = tuple(re.findall(r"\w+", includes))
+        self.assertEqual(check_layers.ROOMS, {name: layer for name, layer in rooms.items() if layer})
+
+    def test_prose_is_wrapped(self):
+        for path in PAGES:
+            if path.name == "errors.md":  # its long lines are messages
+                continue
+            text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+            long = [line for line in text.splitlines() if len(line) > 100 and not line.startswith(("|", "<", "    ", "!["))]
+            with self.subTest(page=path.name):
+                self.assertEqual([], long)
 
 
 if __name__ == "__main__":
