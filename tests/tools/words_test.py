@@ -85,8 +85,10 @@ WORDS = {
 }
 BAD = re.compile(r"(?<![\w-])(?:" + "|".join(WORDS) + r")(?![\w-])", re.IGNORECASE | re.MULTILINE)
 
-# Where such a word is a name.
-NAMES = re.compile(r"eager boxings?|LogGOPSim: eager|order of calls")
+# Where such a word is a name: of OneFlow's eager mode, of a key of the scenario format.
+NAMES = re.compile(
+    r"eager boxings?|LogGOPSim: eager|'(?:guards|eager|act)'|\b(?:guards|eager|act):"
+)
 
 # What else users read. Set to False only while its texts are being rewritten.
 REPORTS = False
