@@ -90,9 +90,9 @@ NAMES = re.compile(
     r"eager boxings?|LogGOPSim: eager|'(?:guards|eager|act)'|\b(?:guards|eager|act):"
 )
 
-# What else users read. Set to False only while its texts are being rewritten.
-REPORTS = False
-HELP = False
+# What else users read. False only while its texts are being rewritten.
+REPORTS = False  # expected outputs, pictures, and the examples of the pages
+HELP = False  # --help, man pages, and what `pipesim new` writes
 GENERATED = False  # docs/reference/errors.md, and the tables of docs/reference/scenario-format.md
 
 
@@ -139,17 +139,22 @@ class Words(unittest.TestCase):
         for path in sorted((ROOT / "tests/golden").glob("*/std*")):
             if "json" not in path.parent.name:
                 self.check(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
+        for path in sorted((ROOT / "docs/pictures").glob("*.svg")):
+            words = re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", path.read_text(encoding="utf-8"))
+            self.check(path.name, "\n".join(words))
 
     @unittest.skipUnless(HELP, "help")
     def test_help(self):
-        def helped(*arguments):
-            return subprocess.run([str(PROGRAM), "help", *arguments], check=True, stdout=subprocess.PIPE,
+        def pipesim(*arguments):
+            return subprocess.run([str(PROGRAM), *arguments], check=True, stdout=subprocess.PIPE,
                                   text=True, encoding="utf-8").stdout  # fmt: skip
 
-        for command in ["", *helped("--list").split()]:
+        for command in ["", *pipesim("help", "--list").split()]:
             names = [command] if command else []
-            self.check(f"help {command}", helped(*names))
-            self.check(f"man {command}", helped("--man", *names))
+            self.check(f"help {command}", pipesim("help", *names))
+            self.check(f"man {command}", pipesim("help", "--man", *names))
+        for kind in re.findall(r"^\w+", pipesim("new", "--list"), re.MULTILINE):
+            self.check(f"new {kind}", comments(pipesim("new", kind)))
 
     def test_the_words_are_found(self):
         for bad in ("two acts", "An act is", "in a\ncircle", "'x' is no unit", "the guards", "the other end of its message,",
