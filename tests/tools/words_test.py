@@ -99,9 +99,9 @@ GENERATED = False  # docs/reference/errors.md, and the tables of docs/reference/
 def prose(markdown, samples):
     """A page without code. With `samples`, what its examples print counts."""
     def block(found):
-        return "\n" + found[0] if samples and found[1] == "console" else "\n"
+        return "\n" + found[2] if samples and found[1] == "console" else "\n"
 
-    text = re.sub(r"^```(\w*).*?^```$", block, markdown, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"^```(\w*)[^\n]*\n(.*?)^```$", block, markdown, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"(?<=\n\n)(?:    .*\n)+", "", text)
     text = re.sub(r"\]\([^)]*\)", "]", text)
     return re.sub(r"`[^`]*`", "``", text)
@@ -138,7 +138,7 @@ class Words(unittest.TestCase):
     def test_reports(self):
         for path in sorted((ROOT / "tests/golden").glob("*/std*")):
             if "json" not in path.parent.name:
-                self.check(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8"))
+                self.check(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8", errors="replace"))
         for path in sorted((ROOT / "docs/pictures").glob("*.svg")):
             words = re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", path.read_text(encoding="utf-8"))
             self.check(path.name, "\n".join(words))
