@@ -2,8 +2,8 @@
 
     commands_test.py PROGRAM
 
-The page has a row for each command, with a link to its section. The tables of that section name all options of
-the command and no others.
+The page has a row for each command, with a link to its section. The tables of that section, or its line
+"Options:", name all options of the command and no others.
 """
 
 import pathlib
@@ -44,7 +44,7 @@ class Commands(unittest.TestCase):
         for command in pipesim("help", "--list").split():
             with self.subTest(command=command):
                 section = sections()[command]
-                cells = "".join(re.findall(r"^\|([^|]*)\|", section, re.MULTILINE))
+                cells = "".join(re.findall(r"^(?:Options:.*$|\|[^|]*\|)", section, re.MULTILINE))
                 named = set(re.findall(r"`(--[\w-]+)", cells))
                 options = options_of(command)
                 self.assertIn("--help", options)
