@@ -1,5 +1,5 @@
 // What `pipesim lint` says of every shipped scenario. The table was written from what each scenario
-// says about itself, before it was held against the program: docs/reference/lint.md has the
+// says about itself, before it was held against the program: docs/reference/scenarios.md has the
 // reasons.
 #include <string>
 #include <vector>
