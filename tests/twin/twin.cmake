@@ -1,4 +1,4 @@
-# The second implementation of docs/rules.md, which shares no code with the engine, and the random
+# The second implementation of docs/reference/rules.md, which shares no code with the engine, and the random
 # plans: for all tests that compare the two.
 include_guard(GLOBAL)
 add_library(

@@ -281,7 +281,7 @@ class TasksPicture {
     }
   }
 
-  // Sends and receives match by order (docs/rules.md, 9.5).
+  // Sends and receives match by order (docs/reference/rules.md, 9.5).
   void add_messages() {
     struct Ends {
       std::vector<std::string> sends;
