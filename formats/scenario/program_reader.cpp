@@ -21,6 +21,7 @@ using models::ActorTemplate;
 using models::CallTemplate;
 using models::Expr;
 using models::kNoIndex;
+using models::Operation;
 using models::Place;
 using models::ProgramStep;
 using models::RankSet;
@@ -46,18 +47,14 @@ RankSet intersection(const RankSet& a, const RankSet& b) {
   return RankSet(std::move(ranks));
 }
 
-bool has_root(const std::string& operation) {
-  return operation == "broadcast" || operation == "reduce" || operation == "gather" ||
-         operation == "scatter";
-}
-
 // Every word that a step can begin with, for messages.
 std::vector<std::string> step_words() {
   std::vector<std::string> words = {
       "compute", "send", "recv", "group",  "record",      "wait",    "host",  "await",
       "set",     "get",  "lock", "unlock", "create",      "destroy", "split", "input",
       "repeat",  "call", "on",   "do",     "synchronize", "raise",   "exit",  "again"};
-  words.insert(words.end(), operations().begin(), operations().end());
+  const std::vector<std::string>& collectives = models::collective_names();
+  words.insert(words.end(), collectives.begin(), collectives.end());
   return words;
 }
 
@@ -91,7 +88,7 @@ void collect_names(const YamlValue& value, std::set<std::string>& names) {
 // The reader of a map keeps views of the keys that it is asked for, so these live on.
 const std::vector<std::string>& words_of_calls(bool in_group) {
   const auto with = [](std::initializer_list<const char*> more) {
-    std::vector<std::string> words = operations();
+    std::vector<std::string> words = models::collective_names();
     words.insert(words.end(), more.begin(), more.end());
     return words;
   };
@@ -502,12 +499,12 @@ bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Conte
   if (step.calls.empty() || step.calls.front().communicator == kNoIndex) return true;
   const CallTemplate& first = step.calls.front();
   const models::CommunicatorTemplate& used = graph_.communicators[first.communicator];
-  if (actor.name.empty()) actor.name = fmt::format("{} {}", first.operation, used.name);
+  if (actor.name.empty())
+    actor.name = fmt::format("{} {}", operation_name(first.operation), used.name);
   actor.stream = stream_of_calls(first);
   // What the host does itself it does before it goes on; so does torch's barrier, and NCCL where
   // it splits and destroys.
-  const bool waits = graph_.streams[actor.stream].on_host || first.operation == "barrier" ||
-                     first.operation == "split" || first.operation == "destroy";
+  const bool waits = graph_.streams[actor.stream].on_host || blocks_host(first.operation);
   actor.blocking = waits || defaults_.blocking.value_or(false);
   return true;
 }
@@ -552,10 +549,10 @@ bool ProgramReader::read_one_call(MapReader& map, CallTemplate& call, bool in_gr
   for (const std::string& word : words_of_calls(in_group)) {
     const auto value = map.take(word);
     if (!value) continue;
-    call.operation = word;
-    if (word == "send") call.kind = CallKind::kSend;
-    if (word == "recv") call.kind = CallKind::kReceive;
-    call.communicator = communicator(*value, word == "barrier");
+    call.operation = models::find_operation(word).value();
+    if (call.operation == Operation::kSend) call.kind = CallKind::kSend;
+    if (call.operation == Operation::kReceive) call.kind = CallKind::kReceive;
+    call.communicator = communicator(*value, call.operation == Operation::kBarrier);
     read_call_fields(map, call);
     return true;
   }
@@ -572,8 +569,8 @@ void ProgramReader::read_call_fields(MapReader& map, CallTemplate& call) {
       call.peer = values_.expr(*value, ValueType::kNumber).value_or(Expr());
     }
   }
-  call.timed =
-      graph_.cluster && !map.has("takes") && (map.has("bytes") || call.operation == "barrier");
+  call.timed = graph_.cluster && !map.has("takes") &&
+               (map.has("bytes") || call.operation == Operation::kBarrier);
   take_expr(map, "bytes", ValueType::kBytes, call.bytes);
   take_expr(map, "takes", ValueType::kTime, call.takes);
   if (const auto type = map.take("type")) call.type = values_.word(*type).value_or("");

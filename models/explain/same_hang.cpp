@@ -24,7 +24,7 @@ class Shaper {
     std::string text;
     for (const CallTemplate& call : actor.step->calls) {
       if (!text.empty()) text += ", ";
-      text += call.operation;
+      text += operation_name(call.operation);
       if (call.communicator != kNoIndex) text += " " + graph_.communicators[call.communicator].name;
     }
     return text;

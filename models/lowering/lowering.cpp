@@ -27,7 +27,6 @@ constexpr std::int64_t kMostNs = std::numeric_limits<std::int64_t>::max();
 // Of what a rank holds, so that figures can be added up without care.
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 
-constexpr const char* kDestroy = "destroy";  // the operation after which a communicator is gone
 constexpr std::int64_t kLeastTag = std::numeric_limits<std::int64_t>::min();
 
 std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank); }
@@ -538,14 +537,15 @@ void Lowering::check_destroyed(std::uint32_t rank, const std::vector<ActorId>& a
     if (is_gone(step->communicator, actor(id.value).place)) return;
     for (const CallTemplate& call : step->calls) {
       if (is_gone(call.communicator, call.place)) return;
-      if (call.operation == kDestroy) destroyed.emplace(call.communicator, call.place);
+      if (call.operation == Operation::kDestroy) destroyed.emplace(call.communicator, call.place);
     }
   }
 }
 
 bool Lowering::destroys_any() const {
   return std::any_of(graph_.actors.begin(), graph_.actors.end(), [](const ActorTemplate& from) {
-    return from.step && from.step->calls.size() == 1 && from.step->calls[0].operation == kDestroy;
+    return from.step && from.step->calls.size() == 1 &&
+           from.step->calls[0].operation == Operation::kDestroy;
   });
 }
 
@@ -796,7 +796,7 @@ void Lowering::make_call(std::uint32_t id, const CallTemplate& from, sim::Stream
   }
   const std::uint32_t rank = rank_of(id);
   spec.kind = from.kind;
-  spec.signature.operation = number_of(from.operation);
+  spec.signature.operation = number_of(operation_name(from.operation));
   spec.signature.type = number_of(from.type);
   spec.signature.count = number(from.bytes, rank, 0, kMostNs, from.place, "the size", " bytes");
   set_tag(id, from, spec);

@@ -251,7 +251,7 @@ class Programs {
     CallTemplate call;
     call.place = started(i, shared).place;
     call.kind = send ? sim::CallKind::kSend : sim::CallKind::kReceive;
-    call.operation = send ? "send" : "recv";
+    call.operation = send ? Operation::kSend : Operation::kReceive;
     call.communicator = send ? communicator(rank_, peer) : communicator(peer, rank_);
     call.peer = Expr::constant(peer);
     call.bytes = Expr::constant(pipeline_.message_bytes.value_or(0));

@@ -377,15 +377,15 @@ void Reducer::drop_threads_and_streams() {
 // A send and its receive go together or not at all.
 void Reducer::drop_messages() {
   constexpr std::size_t kMostPairs = 2000;
-  const auto is_call = [](const ActorTemplate& actor, const char* operation) {
+  const auto is_call = [](const ActorTemplate& actor, Operation operation) {
     return actor.step && actor.step->calls.size() == 1 &&
            actor.step->calls.front().operation == operation;
   };
   std::size_t tried = 0;
   for (std::uint32_t send = 0; send < result_.graph.actors.size(); ++send) {
-    if (!is_call(result_.graph.actors[send], "send")) continue;
+    if (!is_call(result_.graph.actors[send], Operation::kSend)) continue;
     for (std::uint32_t recv = 0; recv < result_.graph.actors.size(); ++recv) {
-      if (!is_call(result_.graph.actors[recv], "recv")) continue;
+      if (!is_call(result_.graph.actors[recv], Operation::kReceive)) continue;
       const CallTemplate& from = result_.graph.actors[send].step->calls.front();
       const CallTemplate& to = result_.graph.actors[recv].step->calls.front();
       if (from.communicator != to.communicator || ++tried > kMostPairs) continue;
