@@ -13,7 +13,7 @@
 #include <fmt/format.h>
 
 #include "formats/yaml/yaml_writer.hpp"
-#include "models/graph/operation.hpp"
+#include "models/graph/task_graph.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -267,7 +267,7 @@ void EvidenceWriter::add_order(std::uint32_t rank, const RecordedCall& call, Yam
   for (const RecordedCall* other : pending_[rank]) {
     if (told(rank, *other) != order->second) continue;
     YamlNode streams = YamlNode::list();
-    streams.add(YamlNode::text("nccl " + communicator(*other)));
+    streams.add(YamlNode::text(models::calls_stream(communicator(*other))));
     step.add("after", std::move(streams));
     return;
   }

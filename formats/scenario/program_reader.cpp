@@ -38,9 +38,6 @@ constexpr std::size_t kMostVisits = 1'000'000;
 constexpr std::uint64_t kMostPlaced = 100'000'000;
 constexpr std::size_t kDeepest = 200;
 
-// The stream of a communicator's calls is called so, and like the communicator.
-constexpr std::string_view kCallsPrefix = "nccl ";
-
 RankSet intersection(const RankSet& a, const RankSet& b) {
   std::vector<std::uint32_t> ranks;
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(ranks));
@@ -933,9 +930,9 @@ std::uint32_t ProgramReader::awaited_stream(const std::string& name, const YamlV
 
 // Whether `name` is the stream that the calls of a communicator have of their own.
 bool ProgramReader::is_stream_of_calls(const std::string& name) const {
-  if (name.rfind(kCallsPrefix, 0) != 0) return false;
-  const std::string of = name.substr(kCallsPrefix.size());
-  return index_of(graph_.groups, of) != kNoIndex || index_of(graph_.communicators, of) != kNoIndex;
+  const auto is_own = [&](const auto& item) { return models::calls_stream(item.name) == name; };
+  return std::any_of(graph_.groups.begin(), graph_.groups.end(), is_own) ||
+         std::any_of(graph_.communicators.begin(), graph_.communicators.end(), is_own);
 }
 
 std::uint32_t ProgramReader::add_stream(const std::string& name, Place place) {
@@ -951,7 +948,7 @@ std::uint32_t ProgramReader::add_stream(const std::string& name, Place place) {
 std::uint32_t ProgramReader::stream_of_calls(const CallTemplate& call) {
   models::CommunicatorTemplate& used = graph_.communicators[call.communicator];
   if (used.stream != kNoIndex) return used.stream;
-  const std::string name = used.on_host ? used.name : std::string(kCallsPrefix) + used.name;
+  const std::string name = used.on_host ? used.name : models::calls_stream(used.name);
   used.stream = index_of(graph_.streams, name);
   if (used.stream == kNoIndex) used.stream = add_stream(name, used.place);
   if (used.on_host) graph_.streams[used.stream].on_host = true;

@@ -186,6 +186,9 @@ struct CommunicatorTemplate {
   friend bool operator==(const CommunicatorTemplate&, const CommunicatorTemplate&) = default;
 };
 
+/// The stream of its own that a communicator's calls run on, unless it names another.
+inline std::string calls_stream(const std::string& communicator) { return "nccl " + communicator; }
+
 /// A call on a communicator in a host program, see sim::Call.
 struct CallTemplate {
   Place place;

@@ -115,7 +115,7 @@ std::optional<std::int64_t> narrow(Wide value) {
 }
 
 std::string no_link(const Cluster& cluster, std::uint32_t a, std::uint32_t b) {
-  return "no link joins rank " + std::to_string(a) + " on host '" +
+  return "no link connects rank " + std::to_string(a) + " on host '" +
          cluster.host_name(cluster.host_of_rank[a]) + "' and rank " + std::to_string(b) +
          " on host '" + cluster.host_name(cluster.host_of_rank[b]) + "'";
 }

@@ -248,11 +248,11 @@ Culprit Checker::against(const CollectiveCheck& check, std::size_t reference, st
 // One that most others agree with: of equals the first. Few kinds of call differ, so few are tried.
 std::size_t Checker::choose_reference(const CollectiveCheck& check,
                                       const std::vector<std::uint32_t>& calls) const {
-  constexpr std::size_t kMostTried = 8;
+  constexpr std::size_t kMaxTried = 8;
   std::vector<std::size_t> tried;
   std::size_t best = 0;
   std::size_t most = 0;
-  for (std::size_t i = 0; i < calls.size() && tried.size() < kMostTried; ++i) {
+  for (std::size_t i = 0; i < calls.size() && tried.size() < kMaxTried; ++i) {
     std::size_t op = 0;
     const auto fits = [&](std::size_t with, std::size_t other) {
       const Match match = against(check, with, other, calls, &op).result.match;

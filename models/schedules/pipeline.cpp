@@ -298,7 +298,7 @@ class Programs {
     made.place = pipeline_.place;
     made.group = static_cast<std::uint32_t>(graph_.groups.size());
     made.creation = graph_.creation;
-    made.stream = stream("nccl " + group.name);
+    made.stream = stream(calls_stream(group.name));
     if (pipeline_.messages == MessageModel::kDir) {
       made.eager_bytes = std::numeric_limits<std::int64_t>::max();
     }
