@@ -222,7 +222,7 @@ void PlanWriter::label_registers() {
     for (const PlanRegister& reg : task(i).registers) {
       if (labels_.emplace(reg.id, Label{i, 0, reg.control}).second) continue;
       diagnostics_.error(task(i).place,
-                         fmt::format("register {} has been produced by another task", reg.id));
+                         fmt::format("register {} is already produced by another task", reg.id));
     }
   }
   find_readers();
@@ -540,9 +540,10 @@ void PlanWriter::warn_of_types() {
     const bool known = std::any_of(kTaskKinds.begin(), kTaskKinds.end(),
                                    [&](const TaskKind& kind) { return kind.type == task.type; });
     if (known) continue;
-    diagnostics_.warning(task.place, fmt::format("task type '{}' is not known: it is taken for an "
-                                                 "op that acts once per input",
-                                                 models::printable(task.type)));
+    diagnostics_.warning(
+        task.place,
+        fmt::format("task type '{}' is unknown: it is treated as an op that runs once per input",
+                    models::printable(task.type)));
   }
 }
 
