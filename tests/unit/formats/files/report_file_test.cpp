@@ -50,7 +50,7 @@ TEST_CASE("what is no report is refused", "[formats][report_file]") {
   CHECK(mistake_in("[1e999]") == "0:0: invalid report: a number is too large\n");
   CHECK(mistake_in("[]") == "0:0: this report has no 'schema'\n");
   CHECK(mistake_in("{\"schema\": 2}") == "0:0: this pipesim reads reports of schema 1, found 2\n");
-  CHECK(mistake_in("{\"schema\": -1}").substr(0, 29) == "0:0: 'schema' has to be a num");
+  CHECK(mistake_in("{\"schema\": -1}").substr(0, 29) == "0:0: 'schema' must be an inte");
   const auto with = [&](const std::string& part, const std::string& by) {
     std::string text = good;
     const std::size_t at = text.find(part);

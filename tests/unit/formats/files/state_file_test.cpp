@@ -154,13 +154,13 @@ TEST_CASE("each key of a state file is checked", "[formats][state_file]") {
   CHECK(mistakes_in(changed("00000000deadbeef", "deadbeef")) ==
         "5:3: a fingerprint has 16 hexadecimal digits\n");
   CHECK(mistakes_in(changed("18446744073709551615", "-1")) ==
-        "6:3: 'events' has to be a number of events, found -1\n");
+        "6:3: 'events' must be a number of events, found -1\n");
   CHECK(mistakes_in(changed("true", "\"yes\"")) ==
-        "7:3: 'interrupted' has to be true or false, found string\n");
+        "7:3: 'interrupted' must be true or false, found string\n");
   CHECK(mistakes_in(changed("\"name\": \"acc\"", "\"name\": 7")) ==
         "9:3: 'settings' must be a list of names and values, found array\n");
   CHECK(mistakes_in(changed("\"some/where.yaml\"", "null")) ==
-        "19:3: 'path' must be a string, found null\n");
+        "19:3: 'path' must be a text, found null\n");
   CHECK(mistakes_in(changed("\"name: x\"", "8")) ==
         "20:3: 'scenario' must be a list of lines, found array\n");
   CHECK(mistakes_in(changed("\"events\"", "\"event\"")) ==

@@ -91,8 +91,8 @@ TEST_CASE("what is no text proto is told with its place", "[formats][text_proto]
         "2:3: 'a' needs a value (a number, a word, a string or a message), found ']'\n");
   CHECK(problem("a: [1\n  2]") == "2:3: expected ',' or ']', found '2'\n");
   CHECK(problem("a: \"b\nc\"") == "1:4: unterminated string\n");
-  CHECK(problem("a: 'b\\q'") == "1:6: no escape: '\\q'\n");
-  CHECK(problem("a: '\\u12'") == "1:5: no escape: '\\u'\n");
+  CHECK(problem("a: 'b\\q'") == "1:6: unknown escape '\\q'\n");
+  CHECK(problem("a: '\\u12'") == "1:5: unknown escape '\\u'\n");
   CHECK(problem("[a.b: 1") == "1:1: '[' begins the name of an extension, and ']' is missing\n");
   CHECK(problem("a: -") ==
         "1:4: 'a' needs a value (a number, a word, a string or a message), found '-'\n");

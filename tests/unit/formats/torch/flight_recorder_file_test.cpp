@@ -103,7 +103,7 @@ TEST_CASE("mistakes of a dump say where", "[formats][flight_recorder_file]") {
   CHECK(problem(entry(named + R"("nccl:barrier","state":"started","collective_seq_id":"x")")) ==
         "0:0 'collective_seq_id' of entry 1 must be an integer");
   CHECK(problem(entry(named + R"("nccl:barrier","state":"started","record_id":-1)")) ==
-        "0:0 'record_id' of entry 1 is below 0");
+        "0:0 'record_id' of entry 1 must not be negative");
   CHECK(problem(entry(named + R"("nccl:barrier","state":"started","input_sizes":[[1,"x"]])")) ==
         "0:0 'input_sizes' of entry 1 must be lists of integers");
   CHECK(problem(R"({"version":"2.9","rank":-1,"entries":[]})") ==
@@ -114,7 +114,7 @@ TEST_CASE("mistakes of a dump say where", "[formats][flight_recorder_file]") {
         "0:0 byte 0: this pickle imports or calls something, which a dump of plain data never "
         "does; nothing was executed");
   CHECK(problem("\x7f"
-                "ELF") == "0:0 byte 0: no pickle: 0x7f is no opcode");
+                "ELF") == "0:0 byte 0: invalid pickle: unknown opcode 0x7f");
   // Nested without end: nothing here recurses.
   CHECK(problem(std::string(1'000'000, '[')) ==
         "1:1000001 truncated dump: the file ends too early");

@@ -128,8 +128,8 @@ TEST_CASE("what is cut off or no pickle says where", "[formats][pickle]") {
   CHECK(read(bytes("h\x05.")) ==
         "byte 0: invalid pickle: it reads a memo entry that was never written");
   CHECK(read(bytes("Nr\xff\xff\xff\xff.")) == "byte 1: invalid pickle: memo index out of range");
-  CHECK(read(bytes("\x80\x09N.")) == "byte 0: pickle protocol 9 is not known");
-  CHECK(read("~") == "byte 0: no pickle: 0x7e is no opcode");
+  CHECK(read(bytes("\x80\x09N.")) == "byte 0: unsupported pickle protocol 9");
+  CHECK(read("~") == "byte 0: invalid pickle: unknown opcode 0x7e");
   // A text that says it is longer than the file.
   CHECK(read(bytes("\x8d\xff\xff\xff\xff\xff\xff\xff\xffx.")) == "byte 0: truncated pickle");
 }
