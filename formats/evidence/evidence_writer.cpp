@@ -13,33 +13,22 @@
 #include <fmt/format.h>
 
 #include "formats/yaml/yaml_writer.hpp"
+#include "models/graph/task_graph.hpp"
 
 namespace pipesim::formats {
 namespace {
 
 using models::CallState;
+using models::Operation;
 using models::RecordedCall;
 using models::RecordedOp;
 using models::RootReason;
 
-// What a call is in the words of a scenario. Those that need a root have the first member.
-std::string operation(const std::string& name) {
-  const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
-  if (has("reduce_scatter") || has("REDUCE_SCATTER")) return "reduce_scatter";
-  if (has("all_gather") || has("ALLGATHER")) return "all_gather";
-  if (has("all_to_all")) return "all_to_all";
-  if (has("broadcast")) return "broadcast";
-  if (has("scatter")) return "scatter";
-  if (has("gather")) return "gather";
-  if (has("all_reduce") || has("allreduce") || has("barrier") || has("coalesced")) {
-    return "all_reduce";
-  }
-  return has("reduce") ? "reduce" : "all_reduce";
-}
-
-bool has_root(const std::string& operation) {
-  return operation == "broadcast" || operation == "reduce" || operation == "gather" ||
-         operation == "scatter";
+// What a scenario calls instead of an op of this name. A barrier there would hold up the host.
+Operation written_as(const std::string& name) {
+  const Operation found = models::operation_in(name).value_or(Operation::kAllReduce);
+  const bool has_peers = models::is_collective(found) && found != Operation::kBarrier;
+  return has_peers ? found : Operation::kAllReduce;
 }
 
 class EvidenceWriter {
@@ -248,9 +237,9 @@ YamlNode EvidenceWriter::step(std::uint32_t rank, const RecordedCall& call) {
     result.add("group", std::move(calls));
   } else {
     const RecordedOp* op = call.ops.empty() ? nullptr : &call.ops.front();
-    const std::string name = operation(op == nullptr ? call.end_name : op->name);
-    result.add(name, YamlNode::text(group_name(call.group)));
-    if (has_root(name)) {
+    const Operation operation = written_as(op == nullptr ? call.end_name : op->name);
+    result.add(models::operation_name(operation), YamlNode::text(group_name(call.group)));
+    if (models::has_root(operation)) {  // the recording does not tell which
       result.add("root",
                  YamlNode::value(std::to_string(evidence_.groups[call.group].ranks.front())));
     }
@@ -258,7 +247,7 @@ YamlNode EvidenceWriter::step(std::uint32_t rank, const RecordedCall& call) {
     const std::int64_t in = op == nullptr ? 0 : models::elements(op->input_sizes);
     const std::int64_t out = op == nullptr ? 0 : models::elements(op->output_sizes);
     const std::int64_t size =
-        name == "all_to_all" ? 1 : std::max<std::int64_t>(1, std::min(in, out));
+        operation == Operation::kAllToAll ? 1 : std::max<std::int64_t>(1, std::min(in, out));
     result.add("bytes", YamlNode::value(fmt::format("{}B", size)));
   }
   if (!call.at.empty()) result.add("at", YamlNode::text(models::printable(call.at)));
@@ -278,7 +267,7 @@ void EvidenceWriter::add_order(std::uint32_t rank, const RecordedCall& call, Yam
   for (const RecordedCall* other : pending_[rank]) {
     if (told(rank, *other) != order->second) continue;
     YamlNode streams = YamlNode::list();
-    streams.add(YamlNode::text("nccl " + communicator(*other)));
+    streams.add(YamlNode::text(models::calls_stream(communicator(*other))));
     step.add("after", std::move(streams));
     return;
   }

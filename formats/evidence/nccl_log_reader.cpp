@@ -20,9 +20,9 @@ namespace pipesim::formats {
 namespace {
 
 constexpr std::size_t kMaxLogLine = std::size_t{1} << 16;
-constexpr std::size_t kMostWorksOfRank = 1000;  // more do not time out at once
+constexpr std::size_t kMaxWorksOfRank = 1000;  // more do not time out at once
 // Works behind the one that timed out, of which only numbers are known.
-constexpr std::int64_t kMostBehind = 1000;
+constexpr std::int64_t kMaxBehind = 1000;
 
 template <typename Number>
 std::optional<Number> number_at(std::string_view text) {
@@ -92,11 +92,11 @@ std::pair<std::string, std::string> group_of(std::string_view line) {
   const std::size_t guid = text.find(kGuid);
   if (guid != std::string_view::npos) text.remove_prefix(guid + kGuid.size());
   const std::size_t open = text.find('(');
-  if (open == std::string_view::npos) return {std::string(text), {}};
+  if (open == std::string_view::npos) return {models::printable(text), {}};
   std::string_view description = text.substr(open + 1);
   description = description.substr(0, description.find(')'));
-  return {std::string(text.substr(0, text.find_last_not_of(' ', open - 1) + 1)),
-          std::string(description)};
+  return {models::printable(text.substr(0, text.find_last_not_of(' ', open - 1) + 1)),
+          models::printable(description)};
 }
 
 bool is_message(const std::string& op) { return op == "send" || op == "recv"; }
@@ -114,7 +114,7 @@ NcclLogReader::Work& NcclLogReader::work(std::uint32_t rank, std::uint64_t seque
     if (known.group.empty()) known.group = group;
     return known;
   }
-  if (works.size() == kMostWorksOfRank) return ignored_;
+  if (works.size() == kMaxWorksOfRank) return ignored_;
   Work& added = works.emplace_back();
   added.sequence = sequence;
   added.group = group;
@@ -192,7 +192,7 @@ bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnosti
     found += taken ? 1U : 0U;
   }
   if (found > 0) return true;
-  diagnostics.error({}, "no line of this file is of NCCL or of PyTorch's watchdog")
+  diagnostics.error({}, "no line of this file is from NCCL or PyTorch's watchdog")
       .notes.emplace_back(
           "timeouts are lines with 'WorkNCCL(SeqNum=...)' and 'last enqueued NCCL work: ...'");
   return false;
@@ -234,7 +234,7 @@ void NcclLogReader::add_calls(const Work& work, std::uint32_t group,
   calls.push_back(call);
   call.ops.clear();
   const std::int64_t enqueued = work.enqueued;
-  for (std::int64_t behind = 1; behind <= kMostBehind; ++behind) {
+  for (std::int64_t behind = 1; behind <= kMaxBehind; ++behind) {
     call.sequence = work.sequence + static_cast<std::uint64_t>(behind);
     if (enqueued < 0 || call.sequence > static_cast<std::uint64_t>(enqueued)) return;
     calls.push_back(call);
@@ -284,8 +284,8 @@ std::vector<std::string> NcclLogReader::notes() const {
     for (std::uint32_t rank = 0; rank < creation.ranks; ++rank) {
       if (creation.begun.count(rank) == 0) missing.push_back(rank);
     }
-    constexpr std::size_t kMostTold = 16;
-    const std::size_t left = missing.size() > kMostTold ? missing.size() - kMostTold : 0;
+    constexpr std::size_t kMaxTold = 16;
+    const std::size_t left = missing.size() > kMaxTold ? missing.size() - kMaxTold : 0;
     missing.resize(missing.size() - left);
     notes.push_back(fmt::format(
         "Communicator {}: {} of its {} ranks began to create it, {} did{}{}{}",

@@ -12,8 +12,8 @@ namespace pipesim::formats {
 namespace {
 
 constexpr std::size_t kMaxStackLine = std::size_t{1} << 16;
-constexpr std::size_t kMostFrames = 1000;  // of one thread
-constexpr std::size_t kMostThreads = 1'000'000;
+constexpr std::size_t kMaxFrames = 1000;  // of one thread
+constexpr std::size_t kMaxThreads = 1'000'000;
 
 std::string_view trimmed(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r");
@@ -139,7 +139,7 @@ bool StackReader::take_line(Stream& stream, std::string_view line,
     // py-spy prints local variables deeper, and a heading for them.
     const bool is_frame = line.size() > 4 && line[4] != ' ';
     auto& frames = dumps_.threads[*stream.thread].frames;
-    if (is_frame && frames.size() < kMostFrames) frames.push_back(frame_of(line));
+    if (is_frame && frames.size() < kMaxFrames) frames.push_back(frame_of(line));
     return true;
   }
   return line.starts_with("Python v") || trimmed(line).empty();
@@ -174,13 +174,13 @@ bool StackReader::read(const std::string& text, const std::string& path,
                          ? streams.emplace(std::string(label), Stream()).first->second
                          : known->second;
     if (!take_line(stream, line, rank ? rank : by_name)) ++other_lines_;
-    if (dumps_.threads.size() > kMostThreads) {
-      diagnostics.error({}, fmt::format("there are more than {} threads", kMostThreads));
+    if (dumps_.threads.size() > kMaxThreads) {
+      diagnostics.error({}, fmt::format("more than {} threads", kMaxThreads));
       return false;
     }
   }
   if (dumps_.threads.size() > before) return true;
-  diagnostics.error({}, "there is no stack in this file")
+  diagnostics.error({}, "no stack found in this file")
       .notes.emplace_back("stacks are what 'py-spy dump --pid PID' prints, of each rank");
   return false;
 }

@@ -85,12 +85,12 @@ std::optional<SavedOrder> read_order(const std::string& text, Diagnostics& diagn
     json = Json::parse(text);
   } catch (const Json::parse_error& error) {
     return refuse(place_of_byte(text, error.byte == 0 ? 0 : error.byte - 1),
-                  "this is no order file: it is no JSON, or a part of one");
+                  "not an order file: invalid JSON, or truncated");
   } catch (const Json::out_of_range&) {
-    return refuse({}, "this is no order file: it has a number that is too large");
+    return refuse({}, "invalid order file: a number is too large");
   }
   if (!json.is_object() || !json.contains("pipesim_order")) {
-    return refuse({1, 1}, "this is no order file: it has no 'pipesim_order'");
+    return refuse({1, 1}, "not an order file: it has no 'pipesim_order'");
   }
   if (json["pipesim_order"] != kOrderSchema) {
     return refuse({1, 1}, fmt::format("this pipesim reads order files of schema {}, found {}",
@@ -100,8 +100,7 @@ std::optional<SavedOrder> read_order(const std::string& text, Diagnostics& diagn
     return refuse({1, 1}, "this order file has no list of 'steps'");
   }
   if (!json.contains("count") || json["count"] != json["steps"].size()) {
-    return refuse({1, 1},
-                  "this order file is a part of one: it has not as many steps as its 'count' says");
+    return refuse({1, 1}, "truncated order file: it has fewer steps than its 'count' says");
   }
   SavedOrder order;
   order.scenario = text_of(json, "scenario");
@@ -114,7 +113,7 @@ std::optional<SavedOrder> read_order(const std::string& text, Diagnostics& diagn
   for (const Json& step : json["steps"]) {
     const std::optional<sim::Event> event = event_of(step);
     if (!event) {
-      return refuse({1, 1}, fmt::format("step {} is no event of an order", order.steps.size() + 1));
+      return refuse({1, 1}, fmt::format("step {} is not a valid event", order.steps.size() + 1));
     }
     order.steps.push_back({*event, text_of(step, "what")});
   }

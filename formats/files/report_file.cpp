@@ -33,7 +33,7 @@ const Json& value(const Json& json, const char* key) {
 
 std::string text(const Json& json, const char* key) {
   const Json& found = value(json, key);
-  if (!found.is_string()) throw NoReport(fmt::format("'{}' has to be a text", key));
+  if (!found.is_string()) throw NoReport(fmt::format("'{}' must be a string", key));
   return found.get<std::string>();
 }
 
@@ -41,7 +41,7 @@ std::uint64_t natural(const Json& json, const char* key,
                       std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
   const Json& found = value(json, key);
   if (!found.is_number_unsigned() || found.get<std::uint64_t>() > most) {
-    throw NoReport(fmt::format("'{}' has to be a number from 0 to {}", key, most));
+    throw NoReport(fmt::format("'{}' must be an integer from 0 to {}", key, most));
   }
   return found.get<std::uint64_t>();
 }
@@ -52,7 +52,7 @@ std::uint32_t small_number(const Json& json, const char* key) {
 
 const Json& list(const Json& json, const char* key) {
   const Json& found = value(json, key);
-  if (!found.is_array()) throw NoReport(fmt::format("'{}' has to be a list", key));
+  if (!found.is_array()) throw NoReport(fmt::format("'{}' must be a list", key));
   return found;
 }
 
@@ -115,9 +115,9 @@ std::optional<RunEndFigures> read_report(const std::string& text,
   } catch (const NoReport& problem) {
     diagnostics.error({}, problem.what()).notes.emplace_back(kReportHint);
   } catch (const Json::parse_error&) {
-    diagnostics.error({}, "this is no report of 'pipesim run --json': it is no JSON");
+    diagnostics.error({}, "not a report of 'pipesim run --json': invalid JSON");
   } catch (const Json::out_of_range&) {
-    diagnostics.error({}, "this is no report of 'pipesim run --json': a number is too large");
+    diagnostics.error({}, "invalid report: a number is too large");
   }
   return std::nullopt;
 }

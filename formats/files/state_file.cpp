@@ -82,20 +82,19 @@ class StateReader {
       const std::size_t last = text_.find_last_not_of(" \t\r\n");
       const bool ends = last == std::string::npos || byte > last;
       diagnostics_
-          .error(place_of_byte(text_, byte), ends ? "this is no state file, or a part of one: it "
-                                                    "ends too early"
-                                                  : "this is no state file: it is no JSON")
+          .error(place_of_byte(text_, byte), ends ? "truncated state file: it ends too early"
+                                                  : "not a state file: invalid JSON")
           .notes.emplace_back(kStateHint);
       return good_ = false;
     } catch (const Json::out_of_range&) {
-      refuse("", "this is no state file: it has a number that is too large");
+      refuse("", "invalid state file: a number is too large");
     }
     return good_;
   }
 
   bool check_schema() {
     if (!json_.is_object() || !json_.contains("pipesim_state")) {
-      refuse("", "this is no state file: it has no 'pipesim_state'");
+      refuse("", "not a state file: it has no 'pipesim_state'");
     } else if (json_["pipesim_state"] != kStateSchema) {
       refuse("pipesim_state", fmt::format("this pipesim reads state files of schema {}, found {}",
                                           kStateSchema, described(json_["pipesim_state"])));
@@ -116,7 +115,7 @@ class StateReader {
   }
 
   void refuse_type(const char* key, const char* what, const Json& found) {
-    refuse(key, fmt::format("'{}' has to be {}, found {}", key, what, described(found)));
+    refuse(key, fmt::format("'{}' must be {}, found {}", key, what, described(found)));
   }
 
   std::string text_of(const char* key) {
@@ -147,7 +146,7 @@ class StateReader {
     const std::string text = text_of("jitter");
     const auto found = models::parse_jitter(text);
     if (!found)
-      refuse("jitter", fmt::format("a jitter is {}, found '{}'", models::kJitterForms, text));
+      refuse("jitter", fmt::format("jitter must be {}, found '{}'", models::kJitterForms, text));
     sim::Jitter result = found.value_or(sim::Jitter());
     result.seed = count_in("seed", "a seed");
     return result;

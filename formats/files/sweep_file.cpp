@@ -85,7 +85,7 @@ class SweepReader {
     const std::size_t last = text_.rfind('\n');
     file_.whole_bytes = last == std::string::npos ? 0 : last + 1;
     if (file_.whole_bytes == 0) {
-      refuse(1, "this has no runs of a sweep: its first line is not there, or not whole");
+      refuse(1, "not a sweep file: its first line is missing or incomplete");
       return std::nullopt;
     }
     std::uint32_t number = 0;
@@ -110,7 +110,7 @@ class SweepReader {
     const Json json = Json::parse(line, nullptr, false);
     const bool is_head = number == 1;
     if (is_head && (!json.is_object() || !json.contains("pipesim_sweep"))) {
-      return refuse(1, "this has no runs of a sweep: it has no 'pipesim_sweep'");
+      return refuse(1, "not a sweep file: it has no 'pipesim_sweep'");
     }
     if (is_head && json["pipesim_sweep"] != kSweepSchema) {
       return refuse(1, fmt::format("this pipesim reads sweeps of schema {}, found {}", kSweepSchema,
@@ -123,8 +123,8 @@ class SweepReader {
         file_.cases.push_back(case_of(json));
       }
     } catch (const std::exception&) {  // of the library, or ours
-      return refuse(number, is_head ? "this line does not say what the sweep is of"
-                                    : "this line is no run of a sweep");
+      return refuse(number, is_head ? "this line does not describe a sweep"
+                                    : "this line is not a run of a sweep");
     }
     return true;
   }

@@ -23,9 +23,9 @@ using sim::LogGopsKind;
 using sim::LogGopsOp;
 using sim::LogGopsProgram;
 
-constexpr std::size_t kMostMistakes = 20;
-constexpr std::uint64_t kMostSize = std::uint64_t{1} << 62;
-constexpr std::uint64_t kMostUnits = 256;  // cpus, or nics
+constexpr std::size_t kMaxMistakes = 20;
+constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 62;
+constexpr std::uint64_t kMaxUnits = 256;  // cpus, or nics
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
@@ -146,7 +146,7 @@ std::optional<GoalFile> GoalReader::run() {
   program_.dependents.reserve(likely);
   file_.offsets.reserve(likely);
   program_.dependents_begin.push_back(0);
-  while (diagnostics_.error_count() < kMostMistakes) {
+  while (diagnostics_.error_count() < kMaxMistakes) {
     skip_blanks();
     if (at_ == end_) break;
     if (at_line_end()) {
@@ -163,8 +163,7 @@ std::optional<GoalFile> GoalReader::run() {
 
 void GoalReader::finish() {
   if (rank_) {
-    error(at_,
-          fmt::format("the file ends in rank {}, which is not closed: '}}' is missing", *rank_))
+    error(at_, fmt::format("the file ends inside rank {}: expected '}}' to close it", *rank_))
         .notes.push_back(fmt::format("the rank begins in line {}", open_line_));
   } else if (program_.rank_count == 0) {
     error(at_, "'num_ranks' is missing")
@@ -176,12 +175,12 @@ void GoalReader::finish() {
 std::string GoalReader::found() const {
   if (at_ == end_) return "the end of the file";
   if (at_line_end()) return "the end of the line";
-  constexpr std::ptrdiff_t kMost = 24;
+  constexpr std::ptrdiff_t kMax = 24;
   const char* stop = at_ + 1;
   if (is_of_word(*at_)) {
-    while (stop < end_ && stop - at_ < kMost && is_of_word(*stop)) ++stop;
+    while (stop < end_ && stop - at_ < kMax && is_of_word(*stop)) ++stop;
   } else if (*at_ == '-') {
-    while (stop < end_ && stop - at_ < kMost && is_digit(*stop)) ++stop;
+    while (stop < end_ && stop - at_ < kMax && is_digit(*stop)) ++stop;
   } else if (*at_ == '/' && stop < end_ && (*stop == '/' || *stop == '*')) {
     ++stop;
   }
@@ -229,7 +228,7 @@ bool GoalReader::comment() {
       ++at_;
     }
   }
-  diagnostics_.error(place, "the comment is not closed: '*/' is missing");
+  diagnostics_.error(place, "unterminated comment: expected '*/'");
   return false;
 }
 
@@ -244,7 +243,7 @@ bool GoalReader::num_ranks() {
   std::uint64_t count = 0;
   if (!read_number("number of ranks", sim::kMostLogGopsRanks, count)) return false;
   if (count == 0) {
-    error(where, "there must be a rank: 'num_ranks' is 0");
+    error(where, "'num_ranks' must be at least 1");
     return false;
   }
   program_.rank_count = static_cast<std::uint32_t>(count);
@@ -257,7 +256,7 @@ bool GoalReader::num_ranks() {
 bool GoalReader::open_rank() {
   const char* begin = at_ - std::strlen("rank");
   if (rank_) {
-    error(begin, fmt::format("rank {} is not closed here: '}}' is missing", *rank_))
+    error(begin, fmt::format("rank {} is not closed: expected '}}'", *rank_))
         .notes.push_back(fmt::format("it begins in line {}", open_line_));
     close_rank(begin + std::strlen("rank"));
   }
@@ -345,7 +344,7 @@ std::uint32_t GoalReader::known(std::string_view label) {
   const std::uint32_t op = labels_.find(label);
   if (op == GoalLabels::kNone) {
     error(label.data(),
-          fmt::format("label '{}' is not defined in rank {} before this", label, *rank_))
+          fmt::format("label '{}' is not defined in rank {} above this line", label, *rank_))
         .notes.emplace_back(
             "'LABEL: send ...' defines it; labels hold in their rank, from there on");
   }
@@ -357,7 +356,7 @@ bool GoalReader::dependency(std::string_view label, std::uint32_t flag) {
   if (!is_letter(peek())) return expected("a label");
   const std::string_view other = word();
   if (!rank_) {
-    error(label.data(), fmt::format("'{}' stands outside of a rank", label));
+    error(label.data(), fmt::format("'{}' is outside a rank", label));
     return false;
   }
   const std::uint32_t dependent = known(label);
@@ -371,8 +370,7 @@ bool GoalReader::dependency(std::string_view label, std::uint32_t flag) {
 
 bool GoalReader::op(LogGopsKind kind, const char* begin, std::string_view label) {
   if (!rank_) {
-    error(begin, "an op stands in a rank, and here is none open")
-        .notes.emplace_back("'rank N {' opens one");
+    error(begin, "an op must be inside a rank").notes.emplace_back("'rank N {' opens one");
     return false;
   }
   LogGopsOp op;
@@ -381,7 +379,7 @@ bool GoalReader::op(LogGopsKind kind, const char* begin, std::string_view label)
   if (!(kind == LogGopsKind::kCalculate ? calculation(op) : message(op))) return false;
   const auto id = static_cast<std::uint32_t>(program_.ops.size());
   if (id == sim::kMostLogGopsOps) {
-    error(begin, fmt::format("there are more than {} ops", sim::kMostLogGopsOps));
+    error(begin, fmt::format("more than {} ops", sim::kMostLogGopsOps));
     at_ = end_;
     return false;
   }
@@ -400,13 +398,13 @@ bool GoalReader::op(LogGopsKind kind, const char* begin, std::string_view label)
 
 bool GoalReader::calculation(LogGopsOp& op) {
   bool cpu = false;
-  return read_number("duration in nanoseconds", kMostSize, op.size) && unit("cpu", op.cpu, cpu) &&
+  return read_number("duration in nanoseconds", kMaxSize, op.size) && unit("cpu", op.cpu, cpu) &&
          end_of_statement(cpu ? "" : "'cpu' or ");
 }
 
 bool GoalReader::message(LogGopsOp& op) {
   const bool sends = op.kind == LogGopsKind::kSend;
-  if (!read_number("size in bytes", kMostSize, op.size)) return false;
+  if (!read_number("size in bytes", kMaxSize, op.size)) return false;
   skip_blanks();
   if (!accept("b")) return expected("'b' behind the size");
   skip_blanks();
@@ -462,7 +460,7 @@ bool GoalReader::unit(const char* what, std::uint8_t& value, bool& given) {
   given = accept(what);
   if (!given) return true;
   std::uint64_t index = 0;
-  if (!read_number(what, kMostUnits - 1, index)) return false;
+  if (!read_number(what, kMaxUnits - 1, index)) return false;
   value = static_cast<std::uint8_t>(index);
   return true;
 }

@@ -130,7 +130,7 @@ std::optional<std::vector<LoggedBoxing>> read_boxing(const std::string& text,
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     if (number == 1) {
       if (line == kHeader) continue;
-      diagnostics.error({1, 1}, "this is no boxing log: its first line has other columns")
+      diagnostics.error({1, 1}, "not a boxing log: the columns of its first line differ")
           .notes.push_back(
               fmt::format("they are {}; or it is a log with lines '{}...'", kHeader, kRoute));
       return std::nullopt;
@@ -147,7 +147,7 @@ std::optional<std::vector<LoggedBoxing>> read_boxing(const std::string& text,
         {number, field(0), field(1), field(3), field(4), field(5), field(6), field(8), field(9)});
   }
   if (number > 0) return rows;
-  diagnostics.error({}, "this is no boxing log: it is empty");
+  diagnostics.error({}, "not a boxing log: the file is empty");
   return std::nullopt;
 }
 

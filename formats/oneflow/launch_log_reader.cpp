@@ -12,8 +12,8 @@ namespace pipesim::formats {
 namespace {
 
 // What a name may have; longer lines are of something else.
-constexpr std::size_t kMostLineBytes = std::size_t{1} << 16;
-constexpr std::size_t kMostOps = 1'000'000;
+constexpr std::size_t kMaxLineBytes = std::size_t{1} << 16;
+constexpr std::size_t kMaxOps = 1'000'000;
 
 std::optional<std::uint32_t> number(std::string_view text) {
   std::uint32_t value = 0;
@@ -192,7 +192,7 @@ bool LaunchLogReader::read(const std::string& text, const std::string& path,
     ++number_of_line;
     const std::string_view whole = std::string_view(text).substr(begin, end - begin);
     begin = end + 1;
-    const auto line = whole.size() <= kMostLineBytes ? parse(whole) : std::nullopt;
+    const auto line = whole.size() <= kMaxLineBytes ? parse(whole) : std::nullopt;
     if (!line) {
       other_lines_ += trimmed(whole).empty() ? 0U : 1U;
       continue;
@@ -207,14 +207,14 @@ bool LaunchLogReader::read(const std::string& text, const std::string& path,
       return false;
     }
     add(*rank, *line, path);
-    if (++found; op_.size() > kMostOps) {
+    if (++found; op_.size() > kMaxOps) {
       diagnostics.error({number_of_line, 1},
-                        fmt::format("there are more than {} ops in these logs", kMostOps));
+                        fmt::format("more than {} ops in these logs", kMaxOps));
       return false;
     }
   }
   if (found > 0) return true;
-  diagnostics.error({}, "no line of this file is of a launch").notes.emplace_back(kHint);
+  diagnostics.error({}, "no line of this file records a launch").notes.emplace_back(kHint);
   return false;
 }
 

@@ -15,8 +15,8 @@ using models::Diagnostics;
 using models::Place;
 using Index = TextProto::Index;
 
-constexpr std::int64_t kMostRanks = 1 << 16;
-constexpr std::int64_t kMostSlots = 1 << 20;
+constexpr std::int64_t kMaxRanks = 1 << 16;
+constexpr std::int64_t kMaxSlots = 1 << 20;
 constexpr std::size_t kMostTasks = 1'000'000;
 
 class PlanReader {
@@ -27,7 +27,7 @@ class PlanReader {
   std::optional<OneflowPlan> run() {
     const std::vector<Index> tasks = tree_.all(0, "task");
     if (tasks.empty()) {
-      diagnostics_.error({1, 1}, "this is no plan: it has no 'task { ... }'")
+      diagnostics_.error({1, 1}, "not a OneFlow plan: it has no 'task { ... }'")
           .notes.emplace_back(
               "OneFlow writes 'job_<graph>_plan' below its log directory with "
               "ONEFLOW_DEBUG_MODE=1");
@@ -68,7 +68,8 @@ class PlanReader {
 
   std::int64_t integer(Index field) {
     if (const auto value = tree_.integer(field)) return *value;
-    diagnostics_.error(tree_.place(field), fmt::format("'{}' needs an integer", tree_[field].name));
+    diagnostics_.error(tree_.place(field),
+                       fmt::format("'{}' must be an integer", tree_[field].name));
     return 0;
   }
 
@@ -108,7 +109,7 @@ class PlanReader {
       task.type = tree_.text(*type);
     }
     task.rank = static_cast<std::uint32_t>(
-        within(field, "machine_id", needed_integer(field, "machine_id"), 0, kMostRanks - 1));
+        within(field, "machine_id", needed_integer(field, "machine_id"), 0, kMaxRanks - 1));
     task.thread = needed_integer(field, "thrd_id");
     if (const auto set = tree_.find(field, "task_set_info")) {
       task.order = optional_integer(*set, "order_in_graph", 0);
@@ -117,7 +118,7 @@ class PlanReader {
       task.parallel_id = optional_integer(*parallel, "parallel_id", 0);
     }
     if (has_id && !places_.emplace(task.id, task.place).second) {
-      diagnostics_.error(task.place, fmt::format("a second task with task_id {}", task.id))
+      diagnostics_.error(task.place, fmt::format("duplicate task_id {}", task.id))
           .notes.push_back(fmt::format("the first: {}", models::line_text(places_[task.id])));
     }
     read_op(field, task);
@@ -139,7 +140,7 @@ class PlanReader {
     reg.id = needed_integer(*field, "regst_desc_id");
     const std::string_view slots =
         tree_.find(*field, "register_num") ? "register_num" : "min_register_num";
-    reg.slots = within(*field, slots, optional_integer(*field, slots, 1), 1, kMostSlots);
+    reg.slots = within(*field, slots, optional_integer(*field, slots, 1), 1, kMaxSlots);
     reg.control = tree_.find(*field, {"regst_desc_type", "ctrl_regst_desc"}).has_value();
     auto shape = tree_.find(*field, {"regst_desc_type", "data_regst_desc", "time_shape"});
     if (!shape) shape = tree_.find(*field, "time_shape");
@@ -155,9 +156,9 @@ class PlanReader {
     std::int64_t product = 1;
     for (const Index dim : tree_.all(shape, "dim")) {
       const std::int64_t value = integer(dim);
-      if (value < 1 || value > kMostSlots || product > kMostSlots / value) {
+      if (value < 1 || value > kMaxSlots || product > kMaxSlots / value) {
         diagnostics_.error(tree_.place(dim),
-                           fmt::format("a time shape has from 1 to {} elements", kMostSlots));
+                           fmt::format("a time shape must have 1 to {} elements", kMaxSlots));
         return 1;
       }
       product *= value;
@@ -213,9 +214,9 @@ class PlanReader {
 
   std::int64_t within_times(Index field) {
     const std::int64_t times = integer(field);
-    if (times >= 1 && times <= kMostSlots) return times;
+    if (times >= 1 && times <= kMaxSlots) return times;
     diagnostics_.error(tree_.place(field), fmt::format("'{}' is {}, and from {} to {} is possible",
-                                                       tree_[field].name, times, 1, kMostSlots));
+                                                       tree_[field].name, times, 1, kMaxSlots));
     return 1;
   }
 

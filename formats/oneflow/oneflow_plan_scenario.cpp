@@ -15,11 +15,13 @@
 #include <fmt/format.h>
 
 #include "formats/yaml/yaml_writer.hpp"
+#include "models/graph/operation.hpp"
 
 namespace pipesim::formats {
 namespace {
 
 using models::Diagnostics;
+using models::Operation;
 
 // How tasks of a type are written. Times are made up: a plan has none.
 struct TaskKind {
@@ -82,22 +84,20 @@ constexpr std::array<Duration, 10> kDurations = {{
     {"t_tick", "0us", "what only gives order"},
 }};
 
-bool has(std::string_view text, std::string_view part) {
-  return text.find(part) != std::string_view::npos;
-}
-
-// The collective that an op is, in the words of a scenario; empty if it is none.
-std::string_view operation_of(const PlanTask& task) {
+// The collective that an op is; nothing if it is none.
+std::optional<Operation> collective_of(const PlanTask& task) {
   const std::string& op = task.op_type;
   const bool logical = op.rfind("_nccl_logical", 0) == 0;
-  if (!logical && task.type != "kCollectiveBoxingGeneric") return {};
-  if (has(op, "reduce_scatter") || has(op, "ReduceScatter")) return "reduce_scatter";
-  if (has(op, "all_reduce") || has(op, "AllReduce")) return "all_reduce";
-  if (has(op, "all_gather") || has(op, "AllGather")) return "all_gather";
-  if (has(op, "Broadcast")) return "broadcast";
-  if (has(op, "Reduce")) return "reduce";
-  if (has(op, "s2s") || has(op, "all2all") || has(op, "All2All")) return "all_to_all";
-  return "barrier";  // whatever it moves, its members enter together
+  if (!logical && task.type != "kCollectiveBoxingGeneric") return std::nullopt;
+  if (op.find("s2s") != std::string::npos) return Operation::kAllToAll;
+  const std::optional<Operation> found = models::operation_in(op);
+  // Whatever else it moves, its members enter together.
+  return found && models::is_collective(*found) ? *found : Operation::kBarrier;
+}
+
+std::string collective_name(const PlanTask& task) {
+  const std::optional<Operation> operation = collective_of(task);
+  return operation ? models::operation_name(*operation) : "";
 }
 
 constexpr std::int64_t kCpu = 1;
@@ -118,7 +118,7 @@ TaskKind kind_of(const PlanTask& task) {
     kind.kind = "buffer";
     kind.parameter = "t_buffer";
   }
-  if (!operation_of(task).empty()) kind.parameter = "t_collective";
+  if (collective_of(task)) kind.parameter = "t_collective";
   return kind;
 }
 
@@ -222,7 +222,7 @@ void PlanWriter::label_registers() {
     for (const PlanRegister& reg : task(i).registers) {
       if (labels_.emplace(reg.id, Label{i, 0, reg.control}).second) continue;
       diagnostics_.error(task(i).place,
-                         fmt::format("register {} has been produced by another task", reg.id));
+                         fmt::format("register {} is already produced by another task", reg.id));
     }
   }
   find_readers();
@@ -320,7 +320,7 @@ std::optional<std::int64_t> PlanWriter::in_place_of(const PlanTask& task) const 
 // What has to be equal in all tasks of an actor.
 std::string PlanWriter::signature(std::uint32_t index) const {
   return fmt::format("{} {} {} {} {} {} {}", kind_of(task(index)).kind, streams_[index],
-                     times_of(index), source_of(index), operation_of(task(index)),
+                     times_of(index), source_of(index), collective_name(task(index)),
                      in_place_of(task(index)).has_value(), kind_of(task(index)).parameter);
 }
 
@@ -354,16 +354,16 @@ void PlanWriter::check_collectives() {
   std::map<std::string, std::uint32_t> first;  // task, by op
   for (const Actor& actor : actors_) {
     const PlanTask& own = task(actor.tasks.front());
-    if (operation_of(own).empty()) continue;
+    if (!collective_of(own)) continue;
     const auto [at, is_new] = first.emplace(own.op, actor.tasks.front());
     if (is_new) continue;
     diagnostics_.error(
         own.place,
         fmt::format("the tasks of collective '{}' differ: on rank {} {} on stream {}, on "
                     "rank {} {} on stream {}",
-                    models::printable(own.op), own.rank, operation_of(own),
+                    models::printable(own.op), own.rank, collective_name(own),
                     streams_[actor.tasks.front()], task(at->second).rank,
-                    operation_of(task(at->second)), streams_[at->second]));
+                    collective_name(task(at->second)), streams_[at->second]));
   }
 }
 
@@ -426,8 +426,8 @@ std::vector<std::vector<std::uint32_t>> PlanWriter::group_of(const Actor& actor)
   if (first.hierarchy.size() == 2 && first.hierarchy[1] > 0) {
     inner = static_cast<std::size_t>(first.hierarchy[1]);
   }
-  const bool same_first = has(first.op_type, "same_dim0");
-  const bool same_second = has(first.op_type, "same_dim1");
+  const bool same_first = first.op_type.find("same_dim0") != std::string::npos;
+  const bool same_second = first.op_type.find("same_dim1") != std::string::npos;
   if ((!same_first && !same_second) || tasks.size() % inner != 0) inner = tasks.size();
   const std::size_t outer = tasks.size() / inner;
   const bool along_second = same_first || outer == 1;
@@ -527,9 +527,9 @@ YamlNode PlanWriter::actor_node(const Actor& actor) {
   if (in_place_of(task(first))) node.add("in_place", YamlNode::value("on"));
   add_registers(actor, node);
   add_reads(actor, node);
-  if (const std::string_view operation = operation_of(task(first)); !operation.empty()) {
+  if (const auto operation = collective_of(task(first))) {
     YamlNode collective = YamlNode::map();
-    collective.add(operation, YamlNode::text(group_name(actor)));
+    collective.add(models::operation_name(*operation), YamlNode::text(group_name(actor)));
     node.add("collective", std::move(collective));
   }
   return node;
@@ -540,9 +540,10 @@ void PlanWriter::warn_of_types() {
     const bool known = std::any_of(kTaskKinds.begin(), kTaskKinds.end(),
                                    [&](const TaskKind& kind) { return kind.type == task.type; });
     if (known) continue;
-    diagnostics_.warning(task.place, fmt::format("task type '{}' is not known: it is taken for an "
-                                                 "op that acts once per input",
-                                                 models::printable(task.type)));
+    diagnostics_.warning(
+        task.place,
+        fmt::format("task type '{}' is unknown: it is treated as an op that runs once per input",
+                    models::printable(task.type)));
   }
 }
 

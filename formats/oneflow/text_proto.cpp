@@ -238,8 +238,7 @@ class TextProtoParser {
       result_.fields_.push_back(field);
       const Place opened = here();
       if (depth >= kMostTextProtoDepth) {
-        return fail(opened,
-                    fmt::format("more than {} messages in one another", kMostTextProtoDepth));
+        return fail(opened, fmt::format("more than {} nested messages", kMostTextProtoDepth));
       }
       ++at_;
       if (!read_fields(c == '{' ? '}' : '>', opened, depth + 1)) return false;
@@ -264,12 +263,12 @@ class TextProtoParser {
       const Place opened = here();
       const char quote = next();
       for (++at_; next() != quote; ++at_) {
-        if (at_end() || next() == '\n') return fail(opened, "this string does not end on its line");
+        if (at_end() || next() == '\n') return fail(opened, "unterminated string");
         if (next() != '\\') continue;
         const std::size_t length = take_escape(text_.substr(at_ + 1), ignored);
         if (length == 0) {
           return fail(here(),
-                      fmt::format("no escape: '{}'", models::printable(text_.substr(at_, 2))));
+                      fmt::format("unknown escape '{}'", models::printable(text_.substr(at_, 2))));
         }
         at_ += length;
       }
@@ -293,9 +292,9 @@ class TextProtoParser {
     end = at_;
     if (end > begin && text_[end - 1] != '-') return true;
     at_ = begin;
-    return fail(place, fmt::format("'{}' needs a value: a number, a word, a string or a message; "
-                                   "found {}",
-                                   models::printable(name), found()));
+    return fail(
+        place, fmt::format("'{}' needs a value (a number, a word, a string or a message), found {}",
+                           models::printable(name), found()));
   }
 
   std::string_view text_;
@@ -366,8 +365,8 @@ std::optional<std::int64_t> TextProto::integer(Index field) const {
   std::uint64_t value = 0;
   const char* end = digits.data() + digits.size();
   const auto [stop, problem] = std::from_chars(digits.data(), end, value, base);
-  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
-  if (problem != std::errc() || stop != end || value > kMost) return std::nullopt;
+  constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  if (problem != std::errc() || stop != end || value > kMax) return std::nullopt;
   return negative ? -static_cast<std::int64_t>(value) : static_cast<std::int64_t>(value);
 }
 

@@ -28,12 +28,12 @@ using sim::StreamId;
 using sim::ThreadId;
 
 // What SPIN can count and number.
-constexpr std::size_t kMostProcesses = 250;
-constexpr std::size_t kMostChannels = 250;
-constexpr std::size_t kMostInChannel = 255;
+constexpr std::size_t kMaxProcesses = 250;
+constexpr std::size_t kMaxChannels = 250;
+constexpr std::size_t kMaxInChannel = 255;
 constexpr std::uint32_t kNothing = 0xffffffff;  // becomes NONE
-constexpr std::uint32_t kMostNarrow = 254;
-constexpr std::uint32_t kMostWide = 32766;
+constexpr std::uint32_t kMaxNarrow = 254;
+constexpr std::uint32_t kMaxWide = 32766;
 
 /// One table, or a single number.
 struct Table {
@@ -60,9 +60,8 @@ class Tables {
   std::string sizes() const;
   std::string text() const;
   bool too_large() const {
-    return largest() > kMostWide ||
-           std::max({size_of("INBOX"), size_of("QUEUE"), size_of("MAILBOX"), size_of("ROOM")}) >
-               kMostInChannel;
+    return largest() > kMaxWide || std::max({size_of("INBOX"), size_of("QUEUE"), size_of("MAILBOX"),
+                                             size_of("ROOM")}) > kMaxInChannel;
   }
 
  private:
@@ -184,7 +183,7 @@ void Tables::add_devices() {
     device_of[id.value] = static_cast<std::uint32_t>(resident.size());
     first_queue[id.value] = queues;
     queues += device.hardware_queues;
-    resident.push_back(device.resident == 0 ? kMostWide : std::min(device.resident, kMostWide));
+    resident.push_back(device.resident == 0 ? kMaxWide : std::min(device.resident, kMaxWide));
     implicit.push_back(device.implicit_order ? 1 : 0);
   }
   std::vector<std::uint32_t> devices;
@@ -475,11 +474,11 @@ std::size_t Tables::bytes_of_state() const {
       threads * size_of("INBOX") + streams * 2 * size_of("QUEUE") + streams * threads +
       size_of("LOCKS") * threads + size_of("CHANNELS") * size_of("MAILBOX") +
       (2 * size_of("DEVICES") + size_of("HARDWARE_QUEUES")) * size_of("ROOM");
-  return 16 * things + 2 * places + 32 * (kMostProcesses + kMostChannels);
+  return 16 * things + 2 * places + 32 * (kMaxProcesses + kMaxChannels);
 }
 
 std::string Tables::sizes() const {
-  const bool narrow = largest() <= kMostNarrow;
+  const bool narrow = largest() <= kMaxNarrow;
   std::string text = fmt::format(
       "/* spin -a FILE && cc -O2 -w -DSAFETY -DNOREDUCE -DVECTORSZ={} -o pan pan.c && "
       "./pan -m1000000 */\n"
@@ -491,7 +490,7 @@ std::string Tables::sizes() const {
 }
 
 std::string Tables::text() const {
-  const char* const none = largest() <= kMostNarrow ? "255" : "32767";
+  const char* const none = largest() <= kMaxNarrow ? "255" : "32767";
   const auto written = [&](std::uint32_t number) {
     return number == kNothing ? none : fmt::to_string(number);
   };
@@ -525,7 +524,7 @@ std::string promela_obstacle(const Plan& plan) {
   const std::size_t channels = plan.threads.size() + std::size_t{2} * plan.streams.size() +
                                plan.locks.size() + plan.channels.size() +
                                std::size_t{2} * plan.devices.size() + hardware_queues;
-  if (processes > kMostProcesses || channels > kMostChannels || plan.act_count > kMostWide ||
+  if (processes > kMaxProcesses || channels > kMaxChannels || plan.act_count > kMaxWide ||
       Tables(plan).too_large()) {
     return "it is too large for SPIN";
   }

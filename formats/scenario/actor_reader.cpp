@@ -227,23 +227,24 @@ void ActorReader::read_collective(const YamlValue& value, ActorTemplate& actor) 
   MapReader map(value, "a collective", diagnostics());
   models::CollectiveTemplate collective;
   collective.place = value.place();
-  for (const std::string& operation : operations()) {
-    const std::optional<YamlValue> group = map.take(operation);
+  std::optional<models::Operation> operation;
+  for (const std::string& name : models::collective_names()) {
+    const std::optional<YamlValue> group = map.take(name);
     if (!group) continue;
-    if (!collective.operation.empty()) {
+    if (operation) {
       diagnostics().error(group->place(), fmt::format("a collective is one operation, and this is "
                                                       "'{}' already",
-                                                      collective.operation));
+                                                      operation_name(*operation)));
       continue;
     }
-    collective.operation = operation;
+    operation = collective.operation = models::find_operation(name).value();
     collective.group = find_group(*group);
   }
   if (const auto bytes = map.take("bytes")) {
     collective.bytes = values_.constant(*bytes, ValueType::kBytes).value_or(0);
     collective.timed = graph_.cluster.has_value();
   }
-  if (collective.operation == "barrier") collective.timed = graph_.cluster.has_value();
+  if (operation == models::Operation::kBarrier) collective.timed = graph_.cluster.has_value();
   if (const auto algorithm = map.take("algorithm")) {
     collective.algorithm = read_algorithm(*algorithm, values_);
   }
@@ -260,11 +261,11 @@ void ActorReader::read_collective(const YamlValue& value, ActorTemplate& actor) 
     }
   }
   map.finish();
-  if (collective.operation.empty()) {
+  if (!operation) {
     diagnostics()
         .error(collective.place, "a collective needs its operation and group")
         .notes.push_back(fmt::format("for example {{all_gather: tp}}; the operations are {}",
-                                     fmt::join(operations(), ", ")));
+                                     fmt::join(models::collective_names(), ", ")));
   } else if (collective.group != kNoIndex) {
     actor.collective = std::move(collective);
   }

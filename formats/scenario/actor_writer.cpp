@@ -85,9 +85,9 @@ void ActorWriter::add_place() {
 
 void ActorWriter::add_work() {
   // With a cluster a collective that says no time may get one from its bytes.
-  const bool could_be_timed =
-      graph_.cluster && actor_.collective && !actor_.collective->timed &&
-      (actor_.collective->bytes != 0 || actor_.collective->operation == "barrier");
+  const bool could_be_timed = graph_.cluster && actor_.collective && !actor_.collective->timed &&
+                              (actor_.collective->bytes != 0 ||
+                               actor_.collective->operation == models::Operation::kBarrier);
   if (actor_.takes != Expr() || could_be_timed) {
     map_.add("takes", expression(actor_.takes, ValueType::kTime));
   }
@@ -115,8 +115,8 @@ void ActorWriter::add_collective() {
   if (!actor_.collective) return;
   const models::CollectiveTemplate& from = *actor_.collective;
   YamlNode map = YamlNode::map();
-  map.add(from.operation, YamlNode::text(graph_.groups[from.group].name));
-  if (from.bytes != 0 || (from.timed && from.operation != "barrier")) {
+  map.add(operation_name(from.operation), YamlNode::text(graph_.groups[from.group].name));
+  if (from.bytes != 0 || (from.timed && from.operation != models::Operation::kBarrier)) {
     map.add("bytes", bytes(from.bytes));
   }
   if (from.communicator != kNoIndex) {

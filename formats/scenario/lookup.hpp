@@ -32,12 +32,4 @@ std::uint32_t index_of(const Items& items, std::string_view name) {
                               : static_cast<std::uint32_t>(found - items.begin());
 }
 
-/// The collective operations, by PyTorch's names.
-inline const std::vector<std::string>& operations() {
-  static const std::vector<std::string> kNames = {"all_gather", "all_reduce",     "all_to_all",
-                                                  "barrier",    "broadcast",      "gather",
-                                                  "reduce",     "reduce_scatter", "scatter"};
-  return kNames;
-}
-
 }  // namespace pipesim::formats

@@ -21,6 +21,7 @@ using models::ActorTemplate;
 using models::CallTemplate;
 using models::Expr;
 using models::kNoIndex;
+using models::Operation;
 using models::Place;
 using models::ProgramStep;
 using models::RankSet;
@@ -37,18 +38,10 @@ constexpr std::size_t kMostVisits = 1'000'000;
 constexpr std::uint64_t kMostPlaced = 100'000'000;
 constexpr std::size_t kDeepest = 200;
 
-// The stream of a communicator's calls is called so, and like the communicator.
-constexpr std::string_view kCallsPrefix = "nccl ";
-
 RankSet intersection(const RankSet& a, const RankSet& b) {
   std::vector<std::uint32_t> ranks;
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(ranks));
   return RankSet(std::move(ranks));
-}
-
-bool has_root(const std::string& operation) {
-  return operation == "broadcast" || operation == "reduce" || operation == "gather" ||
-         operation == "scatter";
 }
 
 // Every word that a step can begin with, for messages.
@@ -57,7 +50,8 @@ std::vector<std::string> step_words() {
       "compute", "send", "recv", "group",  "record",      "wait",    "host",  "await",
       "set",     "get",  "lock", "unlock", "create",      "destroy", "split", "input",
       "repeat",  "call", "on",   "do",     "synchronize", "raise",   "exit",  "again"};
-  words.insert(words.end(), operations().begin(), operations().end());
+  const std::vector<std::string>& collectives = models::collective_names();
+  words.insert(words.end(), collectives.begin(), collectives.end());
   return words;
 }
 
@@ -91,7 +85,7 @@ void collect_names(const YamlValue& value, std::set<std::string>& names) {
 // The reader of a map keeps views of the keys that it is asked for, so these live on.
 const std::vector<std::string>& words_of_calls(bool in_group) {
   const auto with = [](std::initializer_list<const char*> more) {
-    std::vector<std::string> words = operations();
+    std::vector<std::string> words = models::collective_names();
     words.insert(words.end(), more.begin(), more.end());
     return words;
   };
@@ -502,12 +496,12 @@ bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Conte
   if (step.calls.empty() || step.calls.front().communicator == kNoIndex) return true;
   const CallTemplate& first = step.calls.front();
   const models::CommunicatorTemplate& used = graph_.communicators[first.communicator];
-  if (actor.name.empty()) actor.name = fmt::format("{} {}", first.operation, used.name);
+  if (actor.name.empty())
+    actor.name = fmt::format("{} {}", operation_name(first.operation), used.name);
   actor.stream = stream_of_calls(first);
   // What the host does itself it does before it goes on; so does torch's barrier, and NCCL where
   // it splits and destroys.
-  const bool waits = graph_.streams[actor.stream].on_host || first.operation == "barrier" ||
-                     first.operation == "split" || first.operation == "destroy";
+  const bool waits = graph_.streams[actor.stream].on_host || blocks_host(first.operation);
   actor.blocking = waits || defaults_.blocking.value_or(false);
   return true;
 }
@@ -552,10 +546,10 @@ bool ProgramReader::read_one_call(MapReader& map, CallTemplate& call, bool in_gr
   for (const std::string& word : words_of_calls(in_group)) {
     const auto value = map.take(word);
     if (!value) continue;
-    call.operation = word;
-    if (word == "send") call.kind = CallKind::kSend;
-    if (word == "recv") call.kind = CallKind::kReceive;
-    call.communicator = communicator(*value, word == "barrier");
+    call.operation = models::find_operation(word).value();
+    if (call.operation == Operation::kSend) call.kind = CallKind::kSend;
+    if (call.operation == Operation::kReceive) call.kind = CallKind::kReceive;
+    call.communicator = communicator(*value, call.operation == Operation::kBarrier);
     read_call_fields(map, call);
     return true;
   }
@@ -572,8 +566,8 @@ void ProgramReader::read_call_fields(MapReader& map, CallTemplate& call) {
       call.peer = values_.expr(*value, ValueType::kNumber).value_or(Expr());
     }
   }
-  call.timed =
-      graph_.cluster && !map.has("takes") && (map.has("bytes") || call.operation == "barrier");
+  call.timed = graph_.cluster && !map.has("takes") &&
+               (map.has("bytes") || call.operation == Operation::kBarrier);
   take_expr(map, "bytes", ValueType::kBytes, call.bytes);
   take_expr(map, "takes", ValueType::kTime, call.takes);
   if (const auto type = map.take("type")) call.type = values_.word(*type).value_or("");
@@ -936,9 +930,9 @@ std::uint32_t ProgramReader::awaited_stream(const std::string& name, const YamlV
 
 // Whether `name` is the stream that the calls of a communicator have of their own.
 bool ProgramReader::is_stream_of_calls(const std::string& name) const {
-  if (name.rfind(kCallsPrefix, 0) != 0) return false;
-  const std::string of = name.substr(kCallsPrefix.size());
-  return index_of(graph_.groups, of) != kNoIndex || index_of(graph_.communicators, of) != kNoIndex;
+  const auto is_own = [&](const auto& item) { return models::calls_stream(item.name) == name; };
+  return std::any_of(graph_.groups.begin(), graph_.groups.end(), is_own) ||
+         std::any_of(graph_.communicators.begin(), graph_.communicators.end(), is_own);
 }
 
 std::uint32_t ProgramReader::add_stream(const std::string& name, Place place) {
@@ -954,7 +948,7 @@ std::uint32_t ProgramReader::add_stream(const std::string& name, Place place) {
 std::uint32_t ProgramReader::stream_of_calls(const CallTemplate& call) {
   models::CommunicatorTemplate& used = graph_.communicators[call.communicator];
   if (used.stream != kNoIndex) return used.stream;
-  const std::string name = used.on_host ? used.name : std::string(kCallsPrefix) + used.name;
+  const std::string name = used.on_host ? used.name : models::calls_stream(used.name);
   used.stream = index_of(graph_.streams, name);
   if (used.stream == kNoIndex) used.stream = add_stream(name, used.place);
   if (used.on_host) graph_.streams[used.stream].on_host = true;

@@ -178,23 +178,23 @@ void StepWriter::write_calls(YamlNode& map) {
   if (step_.calls.empty()) return;
   const CallTemplate& first = step_.calls.front();
   const models::CommunicatorTemplate& used = graph_.communicators[first.communicator];
-  if (step_.calls.size() == 1) name_after(first.operation, used.name);
+  if (step_.calls.size() == 1) name_after(operation_name(first.operation), used.name);
   if (used.stream != kNoIndex) {
     usual_stream_ = graph_.streams[used.stream].name;
-    usual_blocking_ = graph_.streams[used.stream].on_host || first.operation == "barrier" ||
-                      first.operation == "split" || first.operation == "destroy";
+    usual_blocking_ = graph_.streams[used.stream].on_host || blocks_host(first.operation);
   }
 }
 
 void StepWriter::write_call(const CallTemplate& call, YamlNode& map) const {
-  map.add(call.operation, YamlNode::text(graph_.communicators[call.communicator].name));
+  map.add(operation_name(call.operation),
+          YamlNode::text(graph_.communicators[call.communicator].name));
   if (call.peer) {
     const char* key = call.kind == CallKind::kSend      ? "to"
                       : call.kind == CallKind::kReceive ? "from"
                                                         : "root";
     map.add(key, expression(*call.peer, ValueType::kNumber));
   }
-  const bool barrier = call.operation == "barrier";
+  const bool barrier = call.operation == models::Operation::kBarrier;
   const bool says_bytes = call.bytes != Expr() || (call.timed && !barrier);
   if (says_bytes) map.add("bytes", expression(call.bytes, ValueType::kBytes));
   if (!call.type.empty()) map.add("type", YamlNode::text(call.type));

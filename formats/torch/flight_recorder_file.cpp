@@ -33,10 +33,10 @@ constexpr const char* kHint =
     "JSON or pickled";
 
 // So much of one entry is read; more only serves to fill memory.
-constexpr std::size_t kMostTensors = 4096;
-constexpr std::size_t kMostDimensions = 64;
-constexpr std::size_t kMostFrames = 256;
-constexpr std::size_t kMostEntries = 1'000'000;
+constexpr std::size_t kMaxTensors = 4096;
+constexpr std::size_t kMaxDimensions = 64;
+constexpr std::size_t kMaxFrames = 256;
+constexpr std::size_t kMaxEntries = 1'000'000;
 
 /// JSON to a tree, without recursion.
 class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
@@ -123,11 +123,10 @@ class DumpReader {
 
   FlightRecorderDump run() {
     if (tree_.kind(root_) != Kind::kMap || !tree_.find(root_, "version")) {
-      throw NoDump("this is no dump of the Flight Recorder: it has no 'version'");
+      throw NoDump("not a Flight Recorder dump: it has no 'version'");
     }
     if (!tree_.find(root_, "pg_config") && !tree_.find(root_, "entries")) {
-      throw NoDump(
-          "this is no dump of the Flight Recorder: it has neither 'pg_config' nor 'entries'");
+      throw NoDump("not a Flight Recorder dump: it has neither 'pg_config' nor 'entries'");
     }
     where_ = "the dump";
     dump_.version = text(root_, "version");
@@ -141,12 +140,15 @@ class DumpReader {
   bool has_rank() const { return tree_.find(root_, "rank").has_value(); }
 
  private:
+  // All text of a dump comes in here: whoever shows it need not escape it.
+  std::string text(Index value) const { return models::printable(tree_.text(value)); }
+
   std::string text(Index map, std::string_view key) const {
     const auto found = tree_.find(map, key);
     if (!found || tree_.kind(*found) == Kind::kNull) return {};
-    if (tree_.kind(*found) == Kind::kText) return tree_.text(*found);
+    if (tree_.kind(*found) == Kind::kText) return text(*found);
     if (tree_.kind(*found) == Kind::kInteger) return std::to_string(tree_.integer(*found));
-    throw NoDump(fmt::format("'{}' of {} has to be a text", key, where_));
+    throw NoDump(fmt::format("'{}' of {} must be a string", key, where_));
   }
 
   std::optional<std::int64_t> integral(Index map, std::string_view key) const {
@@ -156,13 +158,13 @@ class DumpReader {
     if (tree_.kind(*found) == Kind::kText) {
       if (const auto value = models::whole_number<std::int64_t>(tree_.text(*found))) return value;
     }
-    throw NoDump(fmt::format("'{}' of {} has to be a whole number", key, where_));
+    throw NoDump(fmt::format("'{}' of {} must be an integer", key, where_));
   }
 
   std::uint64_t natural(Index map, std::string_view key) const {
     const std::int64_t value = integral(map, key).value_or(0);
     if (value >= 0) return static_cast<std::uint64_t>(value);
-    throw NoDump(fmt::format("'{}' of {} is below 0", key, where_));
+    throw NoDump(fmt::format("'{}' of {} must not be negative", key, where_));
   }
 
   bool truth(Index map, std::string_view key) const {
@@ -201,7 +203,7 @@ std::vector<std::uint32_t> DumpReader::rank_list(Index map) const {
   if (found && tree_.kind(*found) == Kind::kList) {
     for (const Index item : tree_.items(*found)) {
       if (tree_.kind(item) != Kind::kInteger) {
-        throw NoDump(fmt::format("'ranks' of {} has to be numbers", where_));
+        throw NoDump(fmt::format("'ranks' of {} must be integers", where_));
       }
       ranks.insert(rank_number(tree_.integer(item)));
     }
@@ -213,7 +215,7 @@ std::vector<std::uint32_t> DumpReader::rank_list(Index map) const {
       at = std::min(list.find_first_of("[](), ", begin), list.size());
       const auto rank =
           models::whole_number<std::int64_t>(std::string_view(list).substr(begin, at - begin));
-      if (!rank) throw NoDump(fmt::format("'ranks' of {} has to be numbers", where_));
+      if (!rank) throw NoDump(fmt::format("'ranks' of {} must be integers", where_));
       ranks.insert(rank_number(*rank));
     }
   }
@@ -226,11 +228,11 @@ void DumpReader::read_groups() {
   const std::vector<Index>& items = tree_.items(*config);
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     if (tree_.kind(items[i]) != Kind::kText || tree_.kind(items[i + 1]) != Kind::kMap) {
-      throw NoDump("'pg_config' has to map names of groups to what they are");
+      throw NoDump("'pg_config' must be a map from group names to maps");
     }
     FlightRecorderDump::Group group;
-    group.name = tree_.text(items[i]);
-    where_ = fmt::format("group '{}'", models::printable(group.name));
+    group.name = text(items[i]);
+    where_ = fmt::format("group '{}'", group.name);
     group.description = text(items[i + 1], "desc");
     group.ranks = rank_list(items[i + 1]);
     dump_.groups.push_back(std::move(group));
@@ -248,7 +250,7 @@ void DumpReader::read_status() {
                         ? std::optional(tree_.integer(items[i]))
                         : std::nullopt;
     if (!id || tree_.kind(items[i + 1]) != Kind::kMap) {
-      throw NoDump("'pg_status' has to map numbers of groups to how far they are");
+      throw NoDump("'pg_status' must be a map from group ids to maps");
     }
     where_ = fmt::format("the status of group {}", *id);
     models::GroupProgress progress;
@@ -264,16 +266,16 @@ models::TensorSizes DumpReader::sizes(Index entry, std::string_view key) const {
   const auto found = tree_.find(entry, key);
   if (!found || tree_.kind(*found) != Kind::kList) return result;
   for (const Index tensor : tree_.items(*found)) {
-    if (result.size() == kMostTensors) break;
+    if (result.size() == kMaxTensors) break;
     std::vector<std::int64_t>& dimensions = result.emplace_back();
     if (tree_.kind(tensor) != Kind::kList) {
-      throw NoDump(fmt::format("'{}' of {} has to be lists of numbers", key, where_));
+      throw NoDump(fmt::format("'{}' of {} must be lists of integers", key, where_));
     }
     for (const Index size : tree_.items(tensor)) {
       if (tree_.kind(size) != Kind::kInteger) {
-        throw NoDump(fmt::format("'{}' of {} has to be lists of numbers", key, where_));
+        throw NoDump(fmt::format("'{}' of {} must be lists of integers", key, where_));
       }
-      if (dimensions.size() < kMostDimensions) dimensions.push_back(tree_.integer(size));
+      if (dimensions.size() < kMaxDimensions) dimensions.push_back(tree_.integer(size));
     }
   }
   return result;
@@ -284,12 +286,12 @@ std::vector<std::string> DumpReader::types(Index entry, std::string_view key) co
   const auto found = tree_.find(entry, key);
   if (!found) return result;
   if (tree_.kind(*found) == Kind::kText && !tree_.text(*found).empty()) {
-    result.push_back(tree_.text(*found));
+    result.push_back(text(*found));
   }
   if (tree_.kind(*found) != Kind::kList) return result;
   for (const Index type : tree_.items(*found)) {
-    if (result.size() == kMostTensors) break;
-    if (tree_.kind(type) == Kind::kText) result.push_back(tree_.text(type));
+    if (result.size() == kMaxTensors) break;
+    if (tree_.kind(type) == Kind::kText) result.push_back(text(type));
   }
   return result;
 }
@@ -301,7 +303,7 @@ std::string DumpReader::place(Index entry) const {
   std::string innermost;
   std::size_t count = 0;
   for (const Index frame : tree_.items(*frames)) {
-    if (++count > kMostFrames || tree_.kind(frame) != Kind::kMap) break;
+    if (++count > kMaxFrames || tree_.kind(frame) != Kind::kMap) break;
     const std::string file = text(frame, "filename");
     const std::size_t slash = file.rfind('/');
     std::string told =
@@ -319,7 +321,7 @@ void DumpReader::read_name(std::string_view whole, FlightRecorderDump::Entry& en
   const std::size_t colon = name.find(':');
   if (colon != std::string_view::npos) name.remove_prefix(colon + 1);
   const std::size_t space = std::min(name.find(' '), name.size());
-  entry.op.name = models::printable(name.substr(0, space));  // it goes into reports
+  entry.op.name = name.substr(0, space);
   if (entry.op.name != "send" && entry.op.name != "recv") return;
   const std::string_view ends = name.substr(std::min(space + 1, name.size()));
   const bool sends = entry.op.name == "send";
@@ -330,8 +332,9 @@ void DumpReader::read_name(std::string_view whole, FlightRecorderDump::Entry& en
                           ? std::optional<std::int64_t>()
                           : models::whole_number<std::int64_t>(ends.substr(arrow + 2));
   if (!first || !second) {
-    throw NoDump(fmt::format("'profiling_name' of {} does not say from where to where: '{}'",
-                             where_, models::printable(whole)));
+    throw NoDump(fmt::format(
+        "'profiling_name' of {} must say who sends to whom, as in 'nccl:send 1->2', found '{}'",
+        where_, whole));
   }
   entry.op.message = true;
   entry.local_source = rank_number(sends ? *first : *second);
@@ -339,7 +342,7 @@ void DumpReader::read_name(std::string_view whole, FlightRecorderDump::Entry& en
 }
 
 void DumpReader::read_entry(Index at) {
-  if (tree_.kind(at) != Kind::kMap) throw NoDump(fmt::format("{} has to be a map", where_));
+  if (tree_.kind(at) != Kind::kMap) throw NoDump(fmt::format("{} must be a map", where_));
   FlightRecorderDump::Entry entry;
   entry.op.record = natural(at, "record_id");
   const auto group = tree_.find(at, "process_group");
@@ -348,11 +351,11 @@ void DumpReader::read_entry(Index at) {
   const std::vector<Index>& names = tree_.items(*group);
   for (const Index name : names) {
     if (tree_.kind(name) != Kind::kText) {
-      throw NoDump(fmt::format("'process_group' of {} has to be texts", where_));
+      throw NoDump(fmt::format("'process_group' of {} must be strings", where_));
     }
   }
-  entry.group = tree_.text(names.front());
-  if (names.size() > 1) entry.description = tree_.text(names[1]);
+  entry.group = text(names.front());
+  if (names.size() > 1) entry.description = text(names[1]);
   entry.group_id = integral(at, "pg_id").value_or(-1);
   const std::string name = text(at, "profiling_name");
   if (name.empty()) throw NoDump(fmt::format("{} has no 'profiling_name'", where_));
@@ -373,8 +376,8 @@ void DumpReader::read_entry(Index at) {
   } else if (state == "started") {
     entry.op.state = models::CallState::kStarted;
   } else if (state != "scheduled") {
-    throw NoDump(fmt::format("'state' of {} is scheduled, started or completed, found '{}'", where_,
-                             models::printable(state)));
+    throw NoDump(fmt::format("'state' of {} must be scheduled, started or completed, found '{}'",
+                             where_, state));
   }
   entry.at = place(at);
   dump_.entries.push_back(std::move(entry));
@@ -383,11 +386,11 @@ void DumpReader::read_entry(Index at) {
 void DumpReader::read_entries() {
   const auto entries = tree_.find(root_, "entries");
   if (!entries || tree_.kind(*entries) == Kind::kNull) return;
-  if (tree_.kind(*entries) != Kind::kList) throw NoDump("'entries' has to be a list");
+  if (tree_.kind(*entries) != Kind::kList) throw NoDump("'entries' must be a list");
   const std::vector<Index>& items = tree_.items(*entries);
-  if (items.size() > kMostEntries) {
+  if (items.size() > kMaxEntries) {
     throw NoDump(
-        fmt::format("a dump has at most {} entries, found {}", kMostEntries, items.size()));
+        fmt::format("a dump may have at most {} entries, found {}", kMaxEntries, items.size()));
   }
   for (std::size_t i = 0; i < items.size(); ++i) {
     where_ = fmt::format("entry {}", i + 1);
@@ -414,8 +417,8 @@ std::optional<PlainValue> read_plain(const std::string& bytes, Diagnostics& diag
     const std::size_t last = bytes.find_last_not_of(" \t\r\n");
     const bool ends = last == std::string::npos || builder.byte() > last;
     return refuse(place_of_byte(bytes, builder.byte()),
-                  ends ? "this is no dump, or a part of one: it ends too early"
-                       : "this is no dump: it is no JSON");
+                  ends ? "truncated dump: the file ends too early"
+                       : "not a Flight Recorder dump: invalid JSON");
   }
   PlainProblem problem;
   std::optional<PlainValue> value = read_pickle(bytes, problem);
@@ -636,7 +639,7 @@ std::optional<FlightRecorderDump> read_flight_recorder(const std::string& bytes,
   try {
     FlightRecorderDump dump = reader.run();
     if (!reader.has_rank()) {
-      if (!rank) throw NoDump("this dump does not say its rank, and neither does its name");
+      if (!rank) throw NoDump("cannot tell the rank of this dump from its contents or its name");
       dump.rank = *rank;
     }
     return dump;

@@ -75,14 +75,14 @@ class PickleReader {
   [[noreturn]] static void refuse(unsigned char opcode);
 
   std::string_view take(std::size_t count) {
-    if (count > bytes_.size() - next_) throw PickleError("the pickle ends too early");
+    if (count > bytes_.size() - next_) throw PickleError("truncated pickle");
     const std::string_view result = std::string_view(bytes_).substr(next_, count);
     next_ += count;
     return result;
   }
   std::string_view take_line() {
     const std::size_t end = bytes_.find('\n', next_);
-    if (end == std::string::npos) throw PickleError("the pickle ends too early");
+    if (end == std::string::npos) throw PickleError("truncated pickle");
     const std::string_view line = take(end - next_);
     ++next_;
     return line;
@@ -101,7 +101,7 @@ class PickleReader {
   void push(Index value) { stack_.push_back(value); }
   Index pop() {
     const std::size_t lowest = marks_.empty() ? 0 : marks_.back();
-    if (stack_.size() <= lowest) throw PickleError("no pickle: it takes what it has not put");
+    if (stack_.size() <= lowest) throw PickleError("invalid pickle: it pops an empty stack");
     const Index value = stack_.back();
     stack_.pop_back();
     return value;
@@ -113,7 +113,7 @@ class PickleReader {
   }
   // What was put since the last mark, which goes.
   std::vector<Index> pop_marked() {
-    if (marks_.empty()) throw PickleError("no pickle: it has no mark");
+    if (marks_.empty()) throw PickleError("invalid pickle: no mark on the stack");
     const auto begin = stack_.begin() + static_cast<std::ptrdiff_t>(marks_.back());
     std::vector<Index> result(begin, stack_.end());
     stack_.erase(begin, stack_.end());
@@ -128,7 +128,8 @@ class PickleReader {
     const Index target = top();
     const bool fits =
         value_.tree.kind(target) == kind && (kind == Kind::kList || items.size() % 2 == 0);
-    if (!fits) throw PickleError("no pickle: it adds to what is no list or dict");
+    if (!fits)
+      throw PickleError("invalid pickle: it appends to something that is not a list or dict");
     auto& all = value_.tree.items(target);
     all.insert(all.end(), items.begin(), items.end());
     added_ += items.size();
@@ -141,34 +142,33 @@ class PickleReader {
     std::int64_t value = 0;
     const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (problem != std::errc() || stop != text.data() + text.size()) {
-      throw PickleError("no number of 64 bits stands where the pickle says one does");
+      throw PickleError("invalid pickle: expected a 64-bit integer");
     }
     push(value_.tree.add_integer(value));
   }
   void push_long(std::size_t count) {
-    if (count > 8) throw PickleError("this pickle has a number of more than 64 bits");
+    if (count > 8) throw PickleError("this pickle has an integer of more than 64 bits");
     std::uint64_t value = take_number(count);
     if (count > 0 && count < 8 && (value >> (8 * count - 1) & 1) != 0)
       value |= ~std::uint64_t{0} << (8 * count);
     push(value_.tree.add_integer(static_cast<std::int64_t>(value)));
   }
   void memoize(std::uint64_t key) {
-    if (key > kMostPlainValues)
-      throw PickleError("no pickle: it keeps something under a huge number");
+    if (key > kMostPlainValues) throw PickleError("invalid pickle: memo index out of range");
     if (key >= memo_.size()) memo_.resize(key + 1, kNothing);
     if (memo_[key] == kNothing) ++kept_;
     memo_[key] = top();
   }
   void recall(std::uint64_t key) {
     const bool known = key < memo_.size() && memo_[key] != kNothing;
-    if (!known) throw PickleError("no pickle: it recalls what it has not kept");
+    if (!known) throw PickleError("invalid pickle: it reads a memo entry that was never written");
     push(memo_[key]);
   }
   static std::uint64_t key_of(std::string_view text) {
     std::uint64_t key = 0;
     const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), key);
     if (problem != std::errc() || stop != text.data() + text.size()) {
-      throw PickleError("no pickle: it keeps something under no number");
+      throw PickleError("invalid pickle: a memo index is not a number");
     }
     return key;
   }
@@ -193,7 +193,7 @@ std::uint32_t hexadecimal(std::string_view digits) {
   const auto [stop, problem] =
       std::from_chars(digits.data(), digits.data() + digits.size(), code, 16);
   if (problem != std::errc() || stop != digits.data() + digits.size()) {
-    throw PickleError("no pickle: a text has a bad escape");
+    throw PickleError("invalid pickle: bad escape in a string");
   }
   return code;
 }
@@ -202,7 +202,7 @@ std::uint32_t hexadecimal(std::string_view digits) {
 std::string PickleReader::unquoted(std::string_view line) {
   const bool quoted = line.size() >= 2 && (line.front() == '\'' || line.front() == '"') &&
                       line.back() == line.front();
-  if (!quoted) throw PickleError("no pickle: a text has no quotes");
+  if (!quoted) throw PickleError("invalid pickle: a string has no quotes");
   line = line.substr(1, line.size() - 2);
   std::string text;
   for (std::size_t i = 0; i < line.size(); ++i) {
@@ -228,7 +228,7 @@ std::string PickleReader::unescaped(std::string_view line) {
     const char kind = i + 1 < line.size() ? line[i + 1] : '\0';
     if (line[i] == '\\' && (kind == 'u' || kind == 'U')) {
       const std::size_t digits = kind == 'u' ? 4 : 8;
-      if (line.size() - i < digits + 2) throw PickleError("no pickle: a text has a bad escape");
+      if (line.size() - i < digits + 2) throw PickleError("invalid pickle: bad escape in a string");
       append_utf8(text, hexadecimal(line.substr(i + 2, digits)));
       i += digits + 1;
     } else {
@@ -280,7 +280,7 @@ bool PickleReader::add_number(unsigned char opcode) {
       double value = 0;
       const auto [stop, problem] = std::from_chars(line.data(), line.data() + line.size(), value);
       if (problem != std::errc() || stop != line.data() + line.size()) {
-        throw PickleError("no number stands where the pickle says one does");
+        throw PickleError("invalid pickle: expected a number");
       }
       push(tree.add_real(value));
       return true;
@@ -417,10 +417,10 @@ void PickleReader::refuse(unsigned char opcode) {
   constexpr std::string_view kRunsCode = "cRbioPQ\x81\x82\x83\x84\x92\x93\x97\x98";
   if (kRunsCode.find(static_cast<char>(opcode)) != std::string_view::npos) {
     throw PickleError(
-        "this pickle wants to import or call something, which no dump of plain data does; nothing "
-        "of it was executed");
+        "this pickle imports or calls something, which a dump of plain data never does; nothing "
+        "was executed");
   }
-  throw PickleError(fmt::format("no pickle: 0x{:02x} is no opcode", opcode));
+  throw PickleError(fmt::format("invalid pickle: unknown opcode 0x{:02x}", opcode));
 }
 
 void PickleReader::step(unsigned char opcode) {
@@ -429,7 +429,7 @@ void PickleReader::step(unsigned char opcode) {
       constexpr std::uint64_t kNewest = 5;
       const std::uint64_t protocol = take_number(1);
       if (protocol > kNewest)
-        throw PickleError(fmt::format("pickle protocol {} is not known", protocol));
+        throw PickleError(fmt::format("unsupported pickle protocol {}", protocol));
       return;
     }
     case 0x95:

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::uint32_t kMostStages =
     1 << 13;  // each may have a group, and a group an index of ranks
-constexpr std::uint32_t kMostMicroBatches = 1 << 24;
+constexpr std::uint32_t kMaxMicroBatches = 1 << 24;
 
 struct Word {
   std::string_view text;
@@ -152,7 +152,7 @@ class ScheduleParser {
     action.kind = word->kind;
     rest.remove_prefix(word->text.size());
     if (models::has_micro_batch(action.kind)) {
-      if (!take_number(rest, kMostMicroBatches, "micro-batches", place, action.micro_batch)) {
+      if (!take_number(rest, kMaxMicroBatches, "micro-batches", place, action.micro_batch)) {
         return no_action(text, place, action);
       }
       schedule_.micro_batches = std::max(schedule_.micro_batches, action.micro_batch + 1);

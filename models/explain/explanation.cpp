@@ -138,7 +138,8 @@ void Explainer::explain_mismatches() {
     };
     const auto or_none = [](const std::string& text) { return text.empty() ? "none" : text; };
     if (!found.message) {
-      differ(a.operation != b.operation, first.operation, second.operation);
+      differ(a.operation != b.operation, operation_name(first.operation),
+             operation_name(second.operation));
       differ(a.root != b.root, "root " + std::to_string(a.root), "root " + std::to_string(b.root));
     }
     differ(a.count != b.count, std::to_string(a.count) + " B", std::to_string(b.count) + " B");

@@ -74,12 +74,22 @@ std::vector<Diagnostic> Diagnostics::sorted() const {
 
 std::string printable(std::string_view text) {
   std::string result(text);
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const bool pair =
-        byte(i) == 0xc2 && i + 1 < text.size() && byte(i + 1) >= 0x80 && byte(i + 1) < 0xa0;
-    if (byte(i) < 0x20 || byte(i) == 0x7f || pair) result[i] = '?';
-    if (pair) result[++i] = '?';
+  const auto byte = [&](std::size_t i) {
+    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
+  };
+  // How many bytes from `i` on are one control character, C0, C1 or of a direction of writing.
+  const auto control = [&](std::size_t i) {
+    if (byte(i) < 0x20 || byte(i) == 0x7f) return 1;
+    if (byte(i) == 0xc2) return byte(i + 1) >= 0x80 && byte(i + 1) < 0xa0 ? 2 : 0;
+    if (byte(i) != 0xe2) return 0;
+    const bool embeds = byte(i + 1) == 0x80 && byte(i + 2) >= 0xaa && byte(i + 2) <= 0xae;
+    const bool isolates = byte(i + 1) == 0x81 && byte(i + 2) >= 0xa6 && byte(i + 2) <= 0xa9;
+    return embeds || isolates ? 3 : 0;
+  };
+  for (std::size_t i = 0; i < text.size();) {
+    int left = control(i);
+    if (left == 0) ++i;
+    for (; left > 0; --left) result[i++] = '?';
   }
   return result;
 }

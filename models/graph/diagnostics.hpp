@@ -58,8 +58,9 @@ class Diagnostics {
   std::size_t error_count_ = 0;
 };
 
-/// Whether `text` has what a terminal acts on instead of showing it: U+0000 to U+001F, and U+007F
-/// to U+009F in UTF-8.
+/// Whether `text` has what a terminal acts on instead of showing it: the control characters of C0
+/// and C1 (U+0000 to U+001F, U+007F to U+009F), and those that change the direction of writing
+/// (U+202A to U+202E, U+2066 to U+2069).
 bool has_control_characters(std::string_view text);
 
 /// `text` with '?' for each byte of these.

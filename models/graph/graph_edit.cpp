@@ -119,7 +119,7 @@ std::optional<std::uint32_t> find_actor(const TaskGraph& graph, const std::strin
   if (found.empty()) return std::nullopt;
   if (!graph.actors[found.front()].step) return found.front();
   diagnostics.error(graph.actors[found.front()].place,
-                    "'" + name + "' is a step of a host program, and so has no registers");
+                    "'" + name + "' is a step of a host program, which has no registers");
   return std::nullopt;
 }
 

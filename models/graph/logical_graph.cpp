@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
-#include <queue>
 #include <string_view>
 #include <utility>
+
+#include "models/graph/topological_order.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -139,24 +139,9 @@ bool LogicalGraph::has_done(std::string_view pass) const {
 }
 
 std::vector<std::uint32_t> topological_order(const LogicalGraph& graph) {
-  std::vector<std::size_t> open;
-  std::vector<std::vector<std::uint32_t>> readers(graph.ops.size());
-  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
-  for (std::uint32_t i = 0; i < graph.ops.size(); ++i) {
-    open.push_back(graph.ops[i].inputs.size());
-    if (open.back() == 0) ready.push(i);
-    for (const LogicalInput& input : graph.ops[i].inputs) readers[input.op].push_back(i);
-  }
-  std::vector<std::uint32_t> order;
-  while (!ready.empty()) {
-    const std::uint32_t next = ready.top();
-    ready.pop();
-    order.push_back(next);
-    for (const std::uint32_t reader : readers[next]) {
-      if (--open[reader] == 0) ready.push(reader);
-    }
-  }
-  return order;
+  return topological_order(graph.ops.size(), [&](std::uint32_t i, const auto& use) {
+    for (const LogicalInput& input : graph.ops[i].inputs) use(input.op);
+  });
 }
 
 std::string logical_text(const LogicalGraph& graph) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "models/graph/diagnostics.hpp"
+#include "models/graph/operation.hpp"
 #include "models/graph/sbp.hpp"
 
 namespace pipesim::models {
@@ -168,15 +169,15 @@ struct LogicalOp {
   std::uint32_t model_op = 0xffffffff;
   std::uint32_t stage = 0;
   bool on_host = false;
-  bool counts = true;             // its acts count for the progress of its pass
-  std::int64_t takes_ns = 0;      // of an act
-  std::int64_t acts = 1;          // per step
-  std::int64_t times = 1;         // of kinds with a rate
-  std::int64_t slots = 1;         // of a buffer
-  std::string stream;             // a hint; empty: that of its kind
-  bool stream_of_reader = false;  // of a buffer: it stands where what reads it does
-  std::string operation;          // of a collective: all_gather
-  std::string form;               // of a collective: (*S0)2(*B)
+  bool counts = true;                           // its acts count for the progress of its pass
+  std::int64_t takes_ns = 0;                    // of an act
+  std::int64_t acts = 1;                        // per step
+  std::int64_t times = 1;                       // of kinds with a rate
+  std::int64_t slots = 1;                       // of a buffer
+  std::string stream;                           // a hint; empty: that of its kind
+  bool stream_of_reader = false;                // of a buffer: it stands where what reads it does
+  Operation operation = Operation::kAllReduce;  // of a collective
+  std::string form;                             // of a collective: (*S0)2(*B)
   Dimensions over = Dimensions::kBoth;
   std::uint32_t gradient_of = 0xffffffff;  // a forward op, or a repeat or an unpack
   std::vector<LogicalInput> inputs;

@@ -157,10 +157,10 @@ class Validation {
   }
 
   void check_ends(const Action& message) {
-    if (done_.has(message)) error(quoted(message) + " stands there twice");
+    if (done_.has(message)) error(quoted(message) + " appears twice");
     const std::uint32_t other = other_stage(message);
     if (other == kNobody) {
-      error(quoted(message) + ": there is no stage at the other end");
+      error(quoted(message) + ": there is no stage to exchange it with");
     } else if (schedule_.rank_of_stage[other] == rank_) {
       error(quoted(message) + ": stage " + std::to_string(other) +
             " is on the same rank, which needs no message");

@@ -18,6 +18,7 @@
 #include "models/graph/expr.hpp"
 #include "models/graph/faults.hpp"
 #include "models/graph/logical_graph.hpp"
+#include "models/graph/operation.hpp"
 #include "models/graph/pipeline.hpp"
 #include "models/graph/rank_set.hpp"
 #include "sim/plan.hpp"
@@ -140,7 +141,7 @@ struct ReadTemplate {
 /// That an actor is a collective, and which.
 struct CollectiveTemplate {
   Place place;
-  std::string operation;   // all_gather, all_reduce, ...
+  Operation operation = Operation::kAllReduce;
   std::int64_t bytes = 0;  // what one rank gives, see models/lowering/cost.hpp
   std::uint32_t group = kNoIndex;
   std::uint32_t communicator = kNoIndex;  // kNoIndex: one of its own
@@ -185,11 +186,14 @@ struct CommunicatorTemplate {
   friend bool operator==(const CommunicatorTemplate&, const CommunicatorTemplate&) = default;
 };
 
+/// The stream of its own that a communicator's calls run on, unless it names another.
+inline std::string calls_stream(const std::string& communicator) { return "nccl " + communicator; }
+
 /// A call on a communicator in a host program, see sim::Call.
 struct CallTemplate {
   Place place;
   sim::CallKind kind = sim::CallKind::kCollective;
-  std::string operation;  // all_reduce, send, ...
+  Operation operation = Operation::kAllReduce;
   std::uint32_t communicator = kNoIndex;
   std::optional<Expr> peer;  // a rank: whom to send to, whom to receive from, the root
   Expr bytes;

@@ -164,9 +164,9 @@ std::optional<LogicalCollective> logical_collective(const NdSbp& from, const NdS
   LogicalCollective found;
   found.over = only.over;
   if (only.to.is_broadcast()) {
-    found.operation = partial ? "all_reduce" : "all_gather";
+    found.operation = partial ? Operation::kAllReduce : Operation::kAllGather;
   } else {
-    found.operation = partial ? "reduce_scatter" : "all_to_all";
+    found.operation = partial ? Operation::kReduceScatter : Operation::kAllToAll;
   }
   const std::string axis = only.from.axis == 0 ? "S0" : "S1";
   if (!change.two_dimensional) {
@@ -195,7 +195,7 @@ std::vector<BoxingRow> boxing_rows(const LogicalGraph& graph) {
         const LogicalInput& before = source.inputs.front();
         BoxingRow told = row(graph, before, op, input.signature);
         told[9] = "InsertNcclLogicalOpPass";
-        told[10] = source.operation + " " + source.form + " is " + source.name;
+        told[10] = operation_name(source.operation) + " " + source.form + " is " + source.name;
         rows.push_back(std::move(told));
         continue;
       }

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "models/graph/logical_graph.hpp"
+#include "models/graph/operation.hpp"
 
 namespace pipesim::models {
 
@@ -64,8 +65,8 @@ bool needs_boxing(const BoxingEdge& edge, Hierarchy hierarchy);
 
 /// An NCCL op that insert-nccl-logical may put in, for an edge between ops of one stage.
 struct LogicalCollective {
-  std::string operation;  // all_gather
-  std::string form;       // S2B, (*S0)2(*B)
+  Operation operation = Operation::kAllGather;
+  std::string form;  // S2B, (*S0)2(*B)
   Dimensions over = Dimensions::kBoth;
 };
 

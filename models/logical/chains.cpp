@@ -7,6 +7,8 @@
 #include <string>
 #include <utility>
 
+#include "models/graph/graph_edit.hpp"
+
 namespace pipesim::models {
 namespace {
 
@@ -73,11 +75,12 @@ std::vector<std::uint32_t> sinks_of(const TaskGraph& graph,
 ReadTemplate& add_control(TaskGraph& graph, std::uint32_t producer, std::uint32_t reader,
                           const std::string& name) {
   std::vector<RegisterTemplate>& registers = graph.actors[producer].registers;
-  auto reg = std::find_if(registers.begin(), registers.end(),
-                          [&](const RegisterTemplate& known) { return known.name == name; });
+  auto reg = std::find_if(registers.begin(), registers.end(), [&](const RegisterTemplate& known) {
+    return known.name == name && known.control;
+  });
   if (reg == registers.end()) {
     RegisterTemplate made;
-    made.name = name;
+    made.name = free_name(registers, name);
     made.place = graph.actors[producer].place;
     made.control = true;
     reg = registers.insert(registers.end(), std::move(made));

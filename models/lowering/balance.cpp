@@ -7,7 +7,7 @@ namespace pipesim::models {
 namespace {
 
 // One act beyond an actor's work must still be countable in 32 bits.
-constexpr std::int64_t kMostActs = std::numeric_limits<std::uint32_t>::max() - 1;
+constexpr std::int64_t kMaxActs = std::numeric_limits<std::uint32_t>::max() - 1;
 
 // The edges at each actor, of both directions, in CSR form.
 struct Neighbours {
@@ -80,8 +80,8 @@ void Balance::follow(std::uint32_t index, std::uint32_t actor) {
     return;
   }
   const std::int64_t groups = acts_[actor] / here;
-  if (groups > kMostActs / there) {
-    blame(BalanceError::Kind::kTooMany, index, other, acts_[actor], kMostActs);
+  if (groups > kMaxActs / there) {
+    blame(BalanceError::Kind::kTooMany, index, other, acts_[actor], kMaxActs);
     return;
   }
   if (acts_[other] < 0) {

@@ -4,13 +4,12 @@
 
 namespace pipesim::models {
 
-std::optional<std::int64_t> CallTimes::of_collective(const std::string& operation,
+std::optional<std::int64_t> CallTimes::of_collective(Operation operation,
                                                      std::optional<Algorithm> algorithm,
                                                      std::int64_t bytes, std::uint32_t group,
                                                      std::uint32_t communicator, std::uint32_t rank,
                                                      std::string* why) {
-  const std::optional<Operation> found = find_operation(operation);
-  if (!found) return 0;  // split, destroy: they move nothing
+  if (!is_collective(operation)) return 0;  // split, destroy: they move nothing
   const CommunicatorTemplate* shared =
       communicator == kNoIndex ? nullptr : &graph_.communicators[communicator];
   const std::uint32_t list = graph_.groups[group].list_of(rank);
@@ -26,8 +25,8 @@ std::optional<std::int64_t> CallTimes::of_collective(const std::string& operatio
     known->second = *links;
   }
   if (!algorithm && shared != nullptr) algorithm = shared->algorithm;
-  const auto time =
-      collective_time(*found, algorithm.value_or(graph_.cluster->algorithm), bytes, known->second);
+  const auto time = collective_time(operation, algorithm.value_or(graph_.cluster->algorithm), bytes,
+                                    known->second);
   if (!time && why != nullptr) *why = "the collective takes longer than 292 years";
   return time;
 }

@@ -31,10 +31,10 @@ class CallTimes {
                                  const sim::CallSpec& spec, std::string* why);
 
  private:
-  std::optional<std::int64_t> of_collective(const std::string& operation,
-                                            std::optional<Algorithm> algorithm, std::int64_t bytes,
-                                            std::uint32_t group, std::uint32_t communicator,
-                                            std::uint32_t rank, std::string* why);
+  std::optional<std::int64_t> of_collective(Operation operation, std::optional<Algorithm> algorithm,
+                                            std::int64_t bytes, std::uint32_t group,
+                                            std::uint32_t communicator, std::uint32_t rank,
+                                            std::string* why);
 
   const TaskGraph& graph_;
   // By group, communicator (kNoIndex: one of its own) and list.

@@ -56,10 +56,9 @@ Cost ring_cost(Operation operation, std::int64_t n) {
     case Operation::kBroadcast:
     case Operation::kReduce:
       return {true, 1, 1, 1};
-    case Operation::kAllToAll:
-      break;
+    default:  // all_to_all
+      return {false, n - 1, n - 1, n};
   }
-  return {false, n - 1, n - 1, n};
 }
 
 Cost tree_cost(Operation operation, std::int64_t n) {
@@ -76,10 +75,9 @@ Cost tree_cost(Operation operation, std::int64_t n) {
     case Operation::kBroadcast:
     case Operation::kReduce:
       return {false, rounds(n), 1, 1};
-    case Operation::kAllToAll:
-      break;
+    default:  // all_to_all
+      return {false, rounds(n), ones_below(n), n};
   }
-  return {false, rounds(n), ones_below(n), n};
 }
 
 Cost direct_cost(Operation operation, std::int64_t n) {
@@ -92,12 +90,9 @@ Cost direct_cost(Operation operation, std::int64_t n) {
     case Operation::kBroadcast:
     case Operation::kReduce:
       return {false, 1, n - 1, 1};
-    case Operation::kReduceScatter:
-    case Operation::kScatter:
-    case Operation::kAllToAll:
-      break;
+    default:  // reduce_scatter, scatter, all_to_all
+      return {false, 1, n - 1, n};
   }
-  return {false, 1, n - 1, n};
 }
 
 Cost cost(Operation operation, Algorithm algorithm, std::int64_t members) {
@@ -120,7 +115,7 @@ std::optional<std::int64_t> narrow(Wide value) {
 }
 
 std::string no_link(const Cluster& cluster, std::uint32_t a, std::uint32_t b) {
-  return "no link joins rank " + std::to_string(a) + " on host '" +
+  return "no link connects rank " + std::to_string(a) + " on host '" +
          cluster.host_name(cluster.host_of_rank[a]) + "' and rank " + std::to_string(b) +
          " on host '" + cluster.host_name(cluster.host_of_rank[b]) + "'";
 }
@@ -185,24 +180,6 @@ bool add_pairs(const Cluster& cluster, const std::vector<std::uint32_t>& members
 
 }  // namespace
 
-std::optional<Operation> find_operation(std::string_view name) {
-  static constexpr std::array<std::pair<std::string_view, Operation>, 9> kOperations = {{
-      {"all_gather", Operation::kAllGather},
-      {"all_reduce", Operation::kAllReduce},
-      {"all_to_all", Operation::kAllToAll},
-      {"barrier", Operation::kBarrier},
-      {"broadcast", Operation::kBroadcast},
-      {"gather", Operation::kGather},
-      {"reduce", Operation::kReduce},
-      {"reduce_scatter", Operation::kReduceScatter},
-      {"scatter", Operation::kScatter},
-  }};
-  for (const auto& [known, operation] : kOperations) {
-    if (known == name) return operation;
-  }
-  return std::nullopt;
-}
-
 std::optional<Route> route(const Cluster& cluster, const std::vector<std::uint32_t>& members,
                            const std::vector<std::uint32_t>& over, std::string* why) {
   Route result;
@@ -229,6 +206,7 @@ std::optional<Route> route(const Cluster& cluster, const std::vector<std::uint32
 std::optional<std::int64_t> collective_time(Operation operation, Algorithm algorithm,
                                             std::int64_t bytes, const Route& route) {
   PIPESIM_CHECK(bytes >= 0, {"bytes", bytes});
+  PIPESIM_CHECK(is_collective(operation));
   if (route.members <= 1) return route.any_ns;
   const Cost found = cost(operation, algorithm, route.members);
   const Wide latency = Wide{found.hops} * (found.around ? route.ring_ns : route.any_ns);

@@ -40,28 +40,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "models/graph/cluster.hpp"
+#include "models/graph/operation.hpp"
 
 namespace pipesim::models {
-
-/// The collective operations, by PyTorch's names.
-enum class Operation : std::uint8_t {
-  kAllGather,
-  kAllReduce,
-  kAllToAll,
-  kBarrier,
-  kBroadcast,
-  kGather,
-  kReduce,
-  kReduceScatter,
-  kScatter,
-};
-
-/// The operation of this name (all_gather, ...).
-std::optional<Operation> find_operation(std::string_view name);
 
 /// What a collective needs to know of the links between its members.
 struct Route {
@@ -77,8 +61,8 @@ struct Route {
 std::optional<Route> route(const Cluster& cluster, const std::vector<std::uint32_t>& members,
                            const std::vector<std::uint32_t>& over = {}, std::string* why = nullptr);
 
-/// How long `operation` takes, in nanoseconds, rounded up once at the end. Nothing where that
-/// leaves 64 bits. `bytes` is not negative.
+/// How long `operation`, a collective, takes, in nanoseconds, rounded up once at the end. Nothing
+/// where that leaves 64 bits. `bytes` is not negative.
 std::optional<std::int64_t> collective_time(Operation operation, Algorithm algorithm,
                                             std::int64_t bytes, const Route& route);
 

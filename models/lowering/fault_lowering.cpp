@@ -153,13 +153,13 @@ bool FaultLowering::dies_reading(const CallTemplate& call, std::uint32_t rank,
   const auto one_host = [&](std::uint32_t other) {
     return other != rank && (!graph_.cluster || graph_.cluster->same_host(other, rank));
   };
-  if (call.kind == sim::CallKind::kSend || call.operation == "barrier") return false;
+  if (call.kind == sim::CallKind::kSend || call.operation == Operation::kBarrier) return false;
   if (call.kind == sim::CallKind::kReceive) return one_host(spec.peer.value);
   const bool is_root = spec.signature.root == rank;
-  if (call.operation == "broadcast" || call.operation == "scatter") {
+  if (call.operation == Operation::kBroadcast || call.operation == Operation::kScatter) {
     return !is_root && one_host(spec.signature.root);
   }
-  if (!is_root && (call.operation == "reduce" || call.operation == "gather")) return false;
+  if (!is_root && has_root(call.operation)) return false;  // reduce, gather
   return std::any_of(members.begin(), members.end(), one_host);
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/explain/end_names.hpp"
 #include "models/explain/explanation.hpp"
 #include "models/explain/simulation.hpp"
 #include "models/graph/diagnostics.hpp"
@@ -127,20 +128,5 @@ std::vector<Unmet> unmet(const Expectation& expectation, const TaskGraph& graph,
 /// `report` is about them.
 std::optional<std::int64_t> memory_of(const ExpectedMemory& expected,
                                       const std::optional<MemoryReport>& report);
-
-/// The word for a verdict in files, reports and JSON: "deadlock".
-std::string verdict_name(sim::Verdict verdict);
-
-/// The verdict of that name.
-std::optional<sim::Verdict> find_verdict(const std::string& name);
-
-/// The words for a cause in files, reports and JSON: "dead rank".
-std::string cause_name(Cause cause);
-
-/// All causes that a run can have by itself, by name: what find_cause() finds.
-const std::vector<std::string>& cause_names();
-
-/// The cause of that name.
-std::optional<Cause> find_cause(const std::string& name);
 
 }  // namespace pipesim::models

@@ -293,7 +293,7 @@ class Describer {
   }
 
   void add_collective(const CollectiveTemplate& item, Keys& keys) const {
-    keys.emplace_back("collective", text(item.operation));
+    keys.emplace_back("collective", text(operation_name(item.operation)));
     keys.emplace_back("collective group", text(name_in(graph_.groups, item.group)));
     keys.emplace_back("communicator", text(name_in(graph_.communicators, item.communicator)));
     keys.emplace_back("bytes", number(item.bytes, Unit::kBytes));
@@ -321,7 +321,7 @@ class Describer {
     for (std::size_t i = 0; i < step.calls.size(); ++i) {
       const CallTemplate& call = step.calls[i];
       const std::string prefix = i == 0 ? "" : "call " + std::to_string(i + 1) + " ";
-      keys.emplace_back(prefix + "operation", text(call.operation));
+      keys.emplace_back(prefix + "operation", text(operation_name(call.operation)));
       keys.emplace_back(prefix + "communicator",
                         text(name_in(graph_.communicators, call.communicator)));
       if (call.peer) keys.emplace_back(prefix + "peer", numbers(*call.peer, on));

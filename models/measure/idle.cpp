@@ -43,8 +43,8 @@ std::vector<std::int64_t> busy_ns(const TaskGraph& graph, const Simulation& run)
 std::int64_t idle_share(std::int64_t time_ns, std::int64_t busy, std::int64_t ranks) {
   if (time_ns <= 0 || ranks <= 0) return 0;
   // All ranks together may be beyond 64 bits: digits of no use are dropped.
-  constexpr std::int64_t kMost = std::int64_t{1} << 42;
-  while (time_ns > kMost / ranks) {
+  constexpr std::int64_t kMax = std::int64_t{1} << 42;
+  while (time_ns > kMax / ranks) {
     time_ns /= 2;
     busy /= 2;
   }

@@ -30,7 +30,7 @@
 namespace pipesim::models {
 namespace {
 
-constexpr std::uint32_t kMostStreams = 8;  // kMaxNcclComputeStreamCount
+constexpr std::uint32_t kMaxStreams = 8;  // kMaxNcclComputeStreamCount
 
 class CollectiveInserter {
  public:
@@ -47,7 +47,7 @@ class CollectiveInserter {
       for (std::size_t i = 0; i < subgraphs.size(); ++i) {
         const std::vector<std::uint32_t> ops = insert_in(subgraphs[i]);
         const bool has_collective = ops.size() > subgraphs[i].size();
-        if (!has_collective || (i == 0 && !first_has_stream_) || next_stream == kMostStreams) {
+        if (!has_collective || (i == 0 && !first_has_stream_) || next_stream == kMaxStreams) {
           continue;
         }
         const std::string stream = "NCCL_COMPUTE_" + std::to_string(next_stream++);

@@ -5,45 +5,28 @@
 // waits for the one before it on its rank, through a control register of one slot: so the earlier
 // one cannot run ahead either, and the acts of all of them alternate: a#1 b#1 a#2 b#2 ... on every
 // rank. That costs overlap, which is the price of one order.
-#include <algorithm>
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "models/graph/graph_edit.hpp"
+#include "models/graph/topological_order.hpp"
+#include "models/logical/chains.hpp"
 #include "models/lowering/lowering.hpp"
 #include "models/passes/shipped_passes.hpp"
 
 namespace pipesim::models {
 namespace {
 
-// Actors after all that they read, those of the file first: Kahn's algorithm with the smallest
-// index. What is on a cycle comes last, in the order of the file.
+// Actors after all that they read. What is on a cycle comes last, in the order of the file.
 std::vector<std::uint32_t> data_order(const TaskGraph& graph) {
-  const std::size_t count = graph.actors.size();
-  std::vector<std::uint32_t> open(count, 0);
-  std::vector<std::vector<std::uint32_t>> readers(count);
-  std::vector<std::uint32_t> ready;  // a heap, the smallest in front
-  for (std::uint32_t i = 0; i < count; ++i) {
-    for (const ReadTemplate& read : graph.actors[i].reads) readers[read.actor].push_back(i);
-    open[i] = static_cast<std::uint32_t>(graph.actors[i].reads.size());
-    if (open[i] == 0) ready.push_back(i);
-  }
-  std::vector<std::uint32_t> order;
+  const auto count = static_cast<std::uint32_t>(graph.actors.size());
+  std::vector<std::uint32_t> order =
+      topological_order(count, [&](std::uint32_t i, const auto& use) {
+        for (const ReadTemplate& read : graph.actors[i].reads) use(read.actor);
+      });
   std::vector<bool> done(count, false);
-  while (!ready.empty()) {
-    std::pop_heap(ready.begin(), ready.end(), std::greater<>());
-    const std::uint32_t next = ready.back();
-    ready.pop_back();
-    order.push_back(next);
-    done[next] = true;
-    for (const std::uint32_t reader : readers[next]) {
-      if (--open[reader] > 0) continue;
-      ready.push_back(reader);
-      std::push_heap(ready.begin(), ready.end(), std::greater<>());
-    }
-  }
+  for (const std::uint32_t index : order) done[index] = true;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (!done[i]) order.push_back(i);
   }
@@ -58,28 +41,6 @@ std::vector<std::uint32_t> acts_of(const Lowered& lowered, std::size_t actors) {
     if (known == 0) known = lowered.plan.actors[id].acts;
   }
   return acts;
-}
-
-// `after` waits for `before`, on `ranks`.
-void chain(TaskGraph& graph, std::uint32_t before, std::uint32_t after, RankSet ranks) {
-  constexpr const char* kName = "order";
-  std::vector<RegisterTemplate>& registers = graph.actors[before].registers;
-  auto reg = std::find_if(registers.begin(), registers.end(), [&](const RegisterTemplate& known) {
-    return known.name == kName && known.control;
-  });
-  if (reg == registers.end()) {
-    RegisterTemplate made;
-    made.name = free_name(registers, kName);
-    made.place = graph.actors[before].place;
-    made.control = true;
-    reg = registers.insert(registers.end(), std::move(made));
-  }
-  ReadTemplate read;
-  read.place = graph.actors[after].place;
-  read.actor = before;
-  read.reg = static_cast<std::uint32_t>(reg - registers.begin());
-  read.on = std::move(ranks);
-  graph.actors[after].reads.push_back(std::move(read));
 }
 
 void run_order_collectives(TaskGraph& graph, const PassOptions& options, Diagnostics& diagnostics) {
@@ -100,13 +61,13 @@ void run_order_collectives(TaskGraph& graph, const PassOptions& options, Diagnos
     }
     for (auto& [before, ranks] : ranks_by_predecessor) {
       if (acts[before] != acts[index]) {
-        diagnostics.error(actor.place, "'" + graph.actors[before].name + "' acts " +
+        diagnostics.error(actor.place, "'" + graph.actors[before].name + "' runs " +
                                            std::to_string(acts[before]) + " times and '" +
                                            actor.name + "' " + std::to_string(acts[index]) +
                                            " times, so they cannot alternate");
         return;
       }
-      chain(graph, before, index, RankSet(std::move(ranks)));
+      add_control(graph, before, index, "order").on = RankSet(std::move(ranks));
     }
   }
 }

@@ -58,7 +58,7 @@ std::string Parser::word() {
   if (take('\'')) {
     const std::size_t end = text_.find('\'', at_);
     if (end == std::string_view::npos) {
-      error(at_ - 1, "a quote in the list of passes is not closed");
+      error(at_ - 1, "unterminated quote in the list of passes");
       is_complete_ = false;
       at_ = text_.size();
       return {};
@@ -79,10 +79,10 @@ PassCall Parser::call() {
   const std::string name = word();
   const Pass* pass = registry_.find(name);
   if (name.empty()) {
-    error(begin, "the name of a pass is missing")
+    error(begin, "expected the name of a pass")
         .notes.emplace_back("passes are given as 'canonicalize,set-slots=Repeat:slots=4'");
   } else if (pass == nullptr) {
-    suggest_name(error(begin, "there is no pass '" + name + "'"), name, registry_.names());
+    suggest_name(error(begin, "unknown pass '" + name + "'"), name, registry_.names());
   }
   std::vector<Given> given;
   if (take('=')) {

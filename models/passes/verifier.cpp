@@ -291,7 +291,7 @@ void Verifier::check_actor(const ActorTemplate& actor) {
   if (actor.step) {
     if (actor.registers.empty() && actor.reads.empty()) return;
     diagnostics_.error(actor.place, name +
-                                        " is a step of a host program, and so has no registers "
+                                        " is a step of a host program, which has no registers "
                                         "and reads nothing");
     return;
   }
@@ -304,7 +304,7 @@ void Verifier::check_actor(const ActorTemplate& actor) {
   }
   if (actor.input && !actor.acts) {
     diagnostics_.error(actor.place,
-                       name + " waits for input, but nothing says how often it is to act");
+                       name + " waits for input, but nothing determines how often it is to act");
   }
   if (kind == nullptr) return;
   if (kind->waits_for_input && !actor.input) {

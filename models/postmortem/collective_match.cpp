@@ -7,6 +7,8 @@
 #include <map>
 #include <set>
 
+#include "models/graph/operation.hpp"
+
 namespace pipesim::models {
 namespace {
 
@@ -19,29 +21,9 @@ std::int64_t product(const std::vector<std::int64_t>& sizes) {
   return result;
 }
 
-bool is_one_of(std::string_view name, std::initializer_list<std::string_view> names) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
-bool is_all_to_all(std::string_view name) { return name.rfind("all_to_all", 0) == 0; }
-
-bool is_all_reduce(std::string_view name) {
-  return is_one_of(name, {"all_reduce", "allreduce_coalesced"});
-}
-
-bool is_all_gather(std::string_view name) {
-  return is_one_of(name, {"all_gather", "all_gather_single", "_all_gather_base", "all_gather_base",
-                          "all_gather_into_tensor_coalesced"});
-}
-
-bool is_reduce_scatter(std::string_view name) {
-  return is_one_of(name, {"reduce_scatter", "reduce_scatter_single", "_reduce_scatter_base",
-                          "reduce_scatter_tensor_coalesced"});
-}
-
 // Marks the end of several ops; what counts stands in these.
 bool is_coalesced(std::string_view name) {
-  return is_one_of(name, {"coalesced", "ALLGATHER_coalesced", "REDUCE_SCATTER_coalesced"});
+  return name == "coalesced" || name == "ALLGATHER_coalesced" || name == "REDUCE_SCATTER_coalesced";
 }
 
 std::string shown(const TensorSizes& sizes) {
@@ -115,24 +97,25 @@ MatchResult match_messages(const RecordedOp& a, const RecordedOp& b) {
 }
 
 MatchResult match_sizes(const RecordedOp& a, const RecordedOp& b, std::size_t members) {
-  const std::string& name = a.name;
-  const bool inputs_vary = is_all_to_all(name) || name == "scatter";
-  const bool outputs_vary = is_all_to_all(name) || name == "gather";
+  const std::optional<Operation> operation = operation_in(a.name);
+  const bool all_to_all = operation == Operation::kAllToAll;
+  const bool inputs_vary = all_to_all || operation == Operation::kScatter;
+  const bool outputs_vary = all_to_all || operation == Operation::kGather;
   if (!inputs_vary && a.input_sizes != b.input_sizes) {
     return differs(Match::kSize, "input sizes ", shown(a.input_sizes), shown(b.input_sizes));
   }
   if (!outputs_vary && a.output_sizes != b.output_sizes) {
     return differs(Match::kSize, "output sizes ", shown(a.output_sizes), shown(b.output_sizes));
   }
-  if (is_all_reduce(name) && a.input_sizes != b.output_sizes) {
+  if (operation == Operation::kAllReduce && a.input_sizes != b.output_sizes) {
     return differs(Match::kSize, "input and output sizes ", shown(a.input_sizes),
                    shown(b.output_sizes));
   }
-  if (is_all_gather(name) && !is_split(a.input_sizes, b.output_sizes, members)) {
+  if (operation == Operation::kAllGather && !is_split(a.input_sizes, b.output_sizes, members)) {
     return differs(Match::kSize, "input and output sizes ", shown(a.input_sizes),
                    shown(b.output_sizes));
   }
-  if (is_reduce_scatter(name) && !is_split(a.output_sizes, b.input_sizes, members)) {
+  if (operation == Operation::kReduceScatter && !is_split(a.output_sizes, b.input_sizes, members)) {
     return differs(Match::kSize, "output and input sizes ", shown(a.output_sizes),
                    shown(b.input_sizes));
   }
@@ -140,8 +123,10 @@ MatchResult match_sizes(const RecordedOp& a, const RecordedOp& b, std::size_t me
 }
 
 MatchResult match_types(const RecordedOp& a, const RecordedOp& b) {
-  const bool scatter_or_broadcast = a.name == "scatter" || a.name == "broadcast";
-  const bool gather = a.name == "gather";
+  const std::optional<Operation> operation = operation_in(a.name);
+  const bool scatter_or_broadcast =
+      operation == Operation::kScatter || operation == Operation::kBroadcast;
+  const bool gather = operation == Operation::kGather;
   const auto bad = [](const std::vector<std::string>& x, const TensorSizes& of_x,
                       const std::vector<std::string>& y, const TensorSizes& of_y) {
     return !same_types(x, y) && has_sizes(of_x) && has_sizes(of_y);
@@ -263,11 +248,11 @@ Culprit Checker::against(const CollectiveCheck& check, std::size_t reference, st
 // One that most others agree with: of equals the first. Few kinds of call differ, so few are tried.
 std::size_t Checker::choose_reference(const CollectiveCheck& check,
                                       const std::vector<std::uint32_t>& calls) const {
-  constexpr std::size_t kMostTried = 8;
+  constexpr std::size_t kMaxTried = 8;
   std::vector<std::size_t> tried;
   std::size_t best = 0;
   std::size_t most = 0;
-  for (std::size_t i = 0; i < calls.size() && tried.size() < kMostTried; ++i) {
+  for (std::size_t i = 0; i < calls.size() && tried.size() < kMaxTried; ++i) {
     std::size_t op = 0;
     const auto fits = [&](std::size_t with, std::size_t other) {
       const Match match = against(check, with, other, calls, &op).result.match;
@@ -319,7 +304,8 @@ bool Checker::elements_differ(const CollectiveCheck& check,
   std::int64_t out = 0;
   for (std::size_t i = 0; i < calls.size(); ++i) {
     const RecordedCall& call = call_of(check.called[i], calls[i]);
-    if (call.ops.size() != 1 || !is_all_to_all(call.ops.front().name)) return false;
+    if (call.ops.size() != 1 || operation_in(call.ops.front().name) != Operation::kAllToAll)
+      return false;
     in += elements(call.ops.front().input_sizes);
     out += elements(call.ops.front().output_sizes);
   }
@@ -453,7 +439,7 @@ MatchResult match_ops(const RecordedOp& reference, const RecordedOp& other, std:
   if (reference.state != other.state) {
     return differs(Match::kState, "", shown(reference.state), shown(other.state));
   }
-  if (is_all_to_all(reference.name)) return {Match::kUndecided, {}};
+  if (operation_in(reference.name) == Operation::kAllToAll) return {Match::kUndecided, {}};
   return {};
 }
 

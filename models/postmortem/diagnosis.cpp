@@ -27,6 +27,7 @@
 #include <map>
 #include <tuple>
 
+#include "models/graph/operation.hpp"
 #include "sim/wait_graph.hpp"
 
 namespace pipesim::models {
@@ -42,13 +43,6 @@ constexpr std::uint32_t kNone = kNoIndex;
 
 // A stream of a rank: a group, and for messages that are not coalesced the other rank.
 using StreamKey = std::tuple<std::uint32_t, std::uint32_t>;
-
-// What can only be done with the data of all members.
-bool needs_all(const std::string& name) {
-  const auto has = [&](const char* part) { return name.find(part) != std::string::npos; };
-  return has("all_reduce") || has("allreduce") || has("all_gather") || has("ALLGATHER") ||
-         has("all_to_all") || has("reduce_scatter") || has("REDUCE_SCATTER") || has("barrier");
-}
 
 /// A call that is not done.
 struct Pending {
@@ -230,9 +224,12 @@ void Diagnoser::pair_messages() {
 void Diagnoser::find_stopped(std::uint32_t rank) {
   for (std::uint32_t i = first_of_[rank]; i < first_of_[rank + 1]; ++i) {
     const RecordedCall& own = call(i);
-    const bool all = !own.messages && !own.ops.empty() &&
-                     std::all_of(own.ops.begin(), own.ops.end(),
-                                 [](const RecordedOp& op) { return needs_all(op.name); });
+    const auto needs_all = [](const RecordedOp& op) {
+      const auto operation = operation_in(op.name);
+      return operation && synchronizes_all(*operation);
+    };
+    const bool all =
+        !own.messages && !own.ops.empty() && std::all_of(own.ops.begin(), own.ops.end(), needs_all);
     if (!all || pending_[i].overtaken) continue;
     for (const std::uint32_t member : evidence_.groups[own.group].ranks) {
       if (member == rank) continue;

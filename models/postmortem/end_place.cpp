@@ -3,30 +3,16 @@
 #include <algorithm>
 #include <utility>
 
-#include "models/measure/expectation.hpp"
+#include "models/explain/end_names.hpp"
+#include "models/explain/hang_signature.hpp"
 
 namespace pipesim::models {
-namespace {
-
-void add_blamed(const Explanation& explanation, EndPlace& place) {
-  for (const Wait& wait : explanation.cycle) place.blamed.insert(wait.from.rank);
-  if (!place.blamed.empty()) return;
-  for (const Root& root : explanation.roots) {
-    if (root.party.kind == sim::WaitNodeKind::kRank) place.blamed.insert(root.party.rank);
-  }
-  for (const Misfit& misfit : explanation.mismatches) {
-    place.blamed.insert(misfit.ranks.begin(), misfit.ranks.end());
-  }
-}
-
-}  // namespace
-
 EndPlace end_place(const Diagnosis& diagnosis, std::string name) {
   EndPlace place;
   place.name = std::move(name);
   place.verdict = verdict_name(diagnosis.explanation.verdict);
   place.words = EndWords::kCalls;
-  add_blamed(diagnosis.explanation, place);
+  place.blamed = blamed_ranks(diagnosis.explanation);
   for (const RankStanding& rank : diagnosis.ranks) {
     place.at.push_back(rank.at ? rank.at->op : "");
     place.waits.push_back(rank.pending > 0);
@@ -39,7 +25,7 @@ EndPlace end_place(const Explanation& explanation, std::string name) {
   EndPlace place;
   place.name = std::move(name);
   place.verdict = verdict_name(explanation.verdict);
-  add_blamed(explanation, place);
+  place.blamed = blamed_ranks(explanation);
   for (const RankReport& rank : explanation.ranks) {
     const auto stuck = std::find_if(rank.progress.begin(), rank.progress.end(),
                                     [](const Progress& it) { return it.stuck.has_value(); });

@@ -374,9 +374,9 @@ Wait LogDiagnoser::describe(const WaitEdge& edge) const {
 void LogDiagnoser::decide() {
   Explanation& explanation = result_.explanation;
   const bool ends = graph_.nodes.size() > waiting_.size();
-  const bool circles = !find_cycle(graph_).edges.empty();
+  const bool has_cycle = !find_cycle(graph_).edges.empty();
   std::set<std::uint32_t> roots;
-  if (ends || circles) {
+  if (ends || has_cycle) {
     explain_waits(
         graph_, [this](const WaitEdge& edge) { return describe(edge); }, true, explanation);
     for (const Wait& wait : explanation.cycle) roots.insert(wait.from.rank);

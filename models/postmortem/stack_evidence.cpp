@@ -159,7 +159,7 @@ sim::WaitKind kind_of(WaitPlace place) {
 
 // Of many odd ones the first ones stand for the rest.
 void add_waits(StackDiagnosis& diagnosis) {
-  constexpr std::size_t kMostRoots = 16;
+  constexpr std::size_t kMaxRoots = 16;
   Explanation& explanation = diagnosis.explanation;
   explanation.verdict = sim::Verdict::kLimit;
   if (diagnosis.verdict != StackVerdict::kOddOnes) return;
@@ -183,7 +183,7 @@ void add_waits(StackDiagnosis& diagnosis) {
   }
   explanation.stuck = explanation.collateral = static_cast<std::uint32_t>(waiting.size());
   for (std::size_t i = 0; i < waiting.size(); ++i) {
-    for (std::size_t r = 0; r < std::min(kMostRoots, diagnosis.roots.size()); ++r) {
+    for (std::size_t r = 0; r < std::min(kMaxRoots, diagnosis.roots.size()); ++r) {
       Wait wait;
       wait.from = waiting[i];
       wait.to.kind = sim::WaitNodeKind::kRank;
@@ -192,7 +192,7 @@ void add_waits(StackDiagnosis& diagnosis) {
       diagnosis.waits.push_back(std::move(wait));
     }
   }
-  for (std::size_t r = 0; r < std::min(kMostRoots, diagnosis.roots.size()); ++r) {
+  for (std::size_t r = 0; r < std::min(kMaxRoots, diagnosis.roots.size()); ++r) {
     const Wait& first = diagnosis.waits[r];
     explanation.roots.push_back({first.to, first, explanation.stuck});
   }

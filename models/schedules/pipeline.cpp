@@ -251,7 +251,7 @@ class Programs {
     CallTemplate call;
     call.place = started(i, shared).place;
     call.kind = send ? sim::CallKind::kSend : sim::CallKind::kReceive;
-    call.operation = send ? "send" : "recv";
+    call.operation = send ? Operation::kSend : Operation::kReceive;
     call.communicator = send ? communicator(rank_, peer) : communicator(peer, rank_);
     call.peer = Expr::constant(peer);
     call.bytes = Expr::constant(pipeline_.message_bytes.value_or(0));
@@ -298,7 +298,7 @@ class Programs {
     made.place = pipeline_.place;
     made.group = static_cast<std::uint32_t>(graph_.groups.size());
     made.creation = graph_.creation;
-    made.stream = stream("nccl " + group.name);
+    made.stream = stream(calls_stream(group.name));
     if (pipeline_.messages == MessageModel::kDir) {
       made.eager_bytes = std::numeric_limits<std::int64_t>::max();
     }

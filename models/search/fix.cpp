@@ -15,7 +15,7 @@ namespace {
 
 using sim::Answer;
 
-constexpr int kMostSureNumbers = 4;  // larger numbers where the smallest leaves other hangs
+constexpr int kMaxSureNumbers = 4;  // larger numbers where the smallest leaves other hangs
 
 /// One run with a change.
 struct Trial {
@@ -312,7 +312,7 @@ std::optional<Found> Search::found_by(const Change& change) {
 std::optional<Found> Search::larger(const Candidate& candidate, const Found& small) {
   std::int64_t too_few = small.fix.change.number;
   std::optional<Found> enough;
-  for (int tries = 0; tries < kMostSureNumbers && too_few < candidate.most; ++tries) {
+  for (int tries = 0; tries < kMaxSureNumbers && too_few < candidate.most; ++tries) {
     const std::int64_t number = std::min(candidate.most, too_few * 2);
     std::optional<Found> found = found_by(with_number(candidate.change, number));
     if (found && !can_hang(found->fix.orders)) {

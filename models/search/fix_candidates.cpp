@@ -10,9 +10,9 @@ namespace {
 
 using Kind = Change::Kind;
 
-constexpr std::int64_t kMostDoublings = 1 << 12;    // of a size
-constexpr std::int64_t kMostNumberFactor = 1 << 6;  // of a parameter
-constexpr std::int64_t kMostOrderSlots = 4;
+constexpr std::int64_t kMaxDoublings = 1 << 12;    // of a size
+constexpr std::int64_t kMaxNumberFactor = 1 << 6;  // of a parameter
+constexpr std::int64_t kMaxOrderSlots = 4;
 
 class Candidates {
  public:
@@ -188,7 +188,7 @@ void Candidates::add_order(std::uint32_t first, std::uint32_t second) {
   change.part = before.name;
   change.number = 1;
   if (common.size() < behind.on.size()) change.on = RankSet(std::move(common));
-  add(std::move(change), kMostOrderSlots);
+  add(std::move(change), kMaxOrderSlots);
 }
 
 void Candidates::add_after(std::uint32_t first, std::uint32_t second) {
@@ -292,7 +292,7 @@ std::vector<Candidate> switch_candidates(const std::vector<Switch>& switches) {
     const std::int64_t start = std::max<std::int64_t>(*given.number, 1);
     if (start > std::int64_t{1} << 40) continue;
     change.number = given.bytes ? start * 2 : *given.number + 1;
-    const std::int64_t times = given.bytes ? kMostDoublings : kMostNumberFactor;
+    const std::int64_t times = given.bytes ? kMaxDoublings : kMaxNumberFactor;
     result.push_back({change, start * times, given.bytes});
   }
   return result;

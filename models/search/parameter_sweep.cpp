@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "models/measure/expectation.hpp"
+#include "models/explain/hang_signature.hpp"
 #include "models/measure/memory.hpp"
 #include "models/search/jitter.hpp"
 #include "sim/assert.hpp"
@@ -61,15 +61,15 @@ class VariableParser {
   }
 
   bool add(const std::string& value) {
-    if (!seen_.insert(value).second) return refuse("'" + value + "' is there twice");
+    if (!seen_.insert(value).second) return refuse("'" + value + "' is listed twice");
     if (result_.values.size() == kMostCases)
-      return refuse("these are more than " + std::to_string(kMostCases) + " values");
+      return refuse("this is more than " + std::to_string(kMostCases) + " values");
     result_.values.push_back(value);
     return true;
   }
 
   bool add_item(const std::string& item) {
-    if (item.empty()) return refuse("there is a value missing");
+    if (item.empty()) return refuse("a value is missing");
     const std::size_t dots = item.find("..");
     return dots == std::string::npos ? add(item) : add_range(item, dots);
   }
@@ -83,16 +83,16 @@ class VariableParser {
     if (colon < item.size()) step = figure(text.substr(colon + 1));
     if (!first || !last || !step || first->unit != last->unit || first->unit != step->unit) {
       return refuse(
-          "a range is two whole numbers with the same unit or none, and perhaps a step: "
+          "expected two integers with the same unit or none, and an optional step: "
           "1..8, 1ms..9ms:2ms");
     }
-    if (step->number <= 0) return refuse("the step of a range is at least 1");
+    if (step->number <= 0) return refuse("the step of a range must be at least 1");
     if (first->number > last->number) return refuse("the range ends before it begins");
     const auto width =
         static_cast<std::uint64_t>(last->number) - static_cast<std::uint64_t>(first->number);
     const std::uint64_t steps = width / static_cast<std::uint64_t>(step->number);
     if (steps >= kMostCases)
-      return refuse("these are more than " + std::to_string(kMostCases) + " values");
+      return refuse("this is more than " + std::to_string(kMostCases) + " values");
     for (std::uint64_t i = 0; i <= steps; ++i) {
       const std::int64_t value = first->number + static_cast<std::int64_t>(i) * step->number;
       if (!add(std::to_string(value) + std::string(first->unit))) return false;
@@ -105,21 +105,6 @@ class VariableParser {
   SweptVariable result_;
   std::set<std::string> seen_;
 };
-
-std::string joined(const std::set<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-  return text;
-}
-
-// What waits for the ends of the chains of waits that decided.
-std::string roots_of(const Explanation& explanation) {
-  std::set<std::string> names;
-  for (const Root& root : explanation.roots) {
-    if (cause_of(root) == explanation.cause) names.insert(root.first.from.act.op);
-  }
-  return joined(names);
-}
 
 }  // namespace
 
@@ -150,7 +135,7 @@ std::optional<SweepCases> lay_out(const ParameterGrid& grid, std::string& proble
     return std::nullopt;
   };
   const auto too_many = [&] {
-    return refuse("these are more than " + std::to_string(kMostCases) +
+    return refuse("this is more than " + std::to_string(kMostCases) +
                   " runs: too many for one sweep");
   };
   std::uint64_t points = 1;
@@ -189,32 +174,6 @@ std::optional<SweepCases> lay_out(const ParameterGrid& grid, std::string& proble
 
 // ---------------------------------------------------------------------------------------------
 // Results
-
-std::string reason_of(const Explanation& explanation) {
-  if (explanation.verdict == sim::Verdict::kCompleted) return "";
-  std::string cause = cause_name(explanation.cause);
-  std::set<std::string> names;
-  switch (explanation.cause) {
-    case Cause::kMismatch:
-      names = {explanation.mismatches.front().first.op, explanation.mismatches.front().second.op};
-      return cause + ": " + joined(names);
-    case Cause::kCycle:
-      for (const Wait& wait : explanation.cycle) names.insert(wait.from.act.op);
-      return cause + ": " + joined(names);
-    case Cause::kDeadRank:
-    case Cause::kFailedLink:
-    case Cause::kAbsentMember:
-    case Cause::kOutsideInput:
-      return cause + ": " + roots_of(explanation);
-    case Cause::kNone:
-      return explanation.deaths.empty() ? cause : "dead rank";
-    case Cause::kLimit:
-    case Cause::kUntil:
-    case Cause::kInterrupted:
-      break;
-  }
-  return cause;
-}
 
 std::optional<CaseResult> run_case(const TaskGraph& graph, const Lowered& lowered,
                                    const sim::Jitter& jitter, const std::atomic<bool>* stop) {

@@ -86,11 +86,6 @@ struct CaseResult {
   friend bool operator==(const CaseResult&, const CaseResult&) = default;
 };
 
-/// Why a run did not complete, short and without ranks and acts, so that runs that hang in the same
-/// way say the same: "cycle: B0, B2, F1" (what takes part, by name), "absent member: all_reduce".
-/// Empty for one that completed.
-std::string reason_of(const Explanation& explanation);
-
 /// Runs a case of `graph`, laid out as `lowered`. Nothing where `stop` ended it.
 std::optional<CaseResult> run_case(const TaskGraph& graph, const Lowered& lowered,
                                    const sim::Jitter& jitter, const std::atomic<bool>* stop);

@@ -164,7 +164,7 @@ class Reducer {
  private:
   struct Run {
     JobSize size;
-    HangShape shape;
+    HangSignature hang;
     Explanation explanation;
   };
 
@@ -215,7 +215,8 @@ Reducer::Run Reducer::run(const TaskGraph& graph, Lowered lowered) {
   ++result_.runs;
   const Simulation simulation = simulate(graph, std::move(lowered), options);
   return Run{size_of(graph, simulation.lowered),
-             hang_shape(graph, simulation.lowered, simulation.explanation), simulation.explanation};
+             hang_signature(graph, simulation.lowered, simulation.explanation),
+             simulation.explanation};
 }
 
 // How it ends, if that is the same hang. With more acts than `most_acts` it is not even run.
@@ -224,7 +225,7 @@ std::optional<Reducer::Run> Reducer::run_alike(const TaskGraph& graph, std::uint
   auto lowered = lower(graph, unheard);
   if (!lowered || lowered->plan.act_count > most_acts) return std::nullopt;
   Run found = run(graph, std::move(*lowered));
-  if (!(found.shape == result_.shape)) return std::nullopt;
+  if (!(found.hang == result_.hang)) return std::nullopt;
   return found;
 }
 
@@ -242,7 +243,7 @@ bool Reducer::begin(TaskGraph graph, Diagnostics& diagnostics) {
   auto lowered = lower(graph, diagnostics);
   if (!lowered) return false;
   Run run = this->run(graph, std::move(*lowered));
-  if (!run.shape.hangs()) {
+  if (!run.hang.hangs()) {
     // An interrupted first run is no hang either; who asked for it knows.
     if (options_.stop == nullptr || !options_.stop->load()) {
       diagnostics.error({}, "this does not hang: there is nothing to reduce");
@@ -250,7 +251,7 @@ bool Reducer::begin(TaskGraph graph, Diagnostics& diagnostics) {
     return false;
   }
   result_.before = result_.after = run.size;
-  result_.shape = std::move(run.shape);
+  result_.hang = std::move(run.hang);
   result_.explanation = std::move(run.explanation);
   result_.graph = std::move(graph);
   return true;
@@ -376,19 +377,19 @@ void Reducer::drop_threads_and_streams() {
 
 // A send and its receive go together or not at all.
 void Reducer::drop_messages() {
-  constexpr std::size_t kMostPairs = 2000;
-  const auto is_call = [](const ActorTemplate& actor, const char* operation) {
+  constexpr std::size_t kMaxPairs = 2000;
+  const auto is_call = [](const ActorTemplate& actor, Operation operation) {
     return actor.step && actor.step->calls.size() == 1 &&
            actor.step->calls.front().operation == operation;
   };
   std::size_t tried = 0;
   for (std::uint32_t send = 0; send < result_.graph.actors.size(); ++send) {
-    if (!is_call(result_.graph.actors[send], "send")) continue;
+    if (!is_call(result_.graph.actors[send], Operation::kSend)) continue;
     for (std::uint32_t recv = 0; recv < result_.graph.actors.size(); ++recv) {
-      if (!is_call(result_.graph.actors[recv], "recv")) continue;
+      if (!is_call(result_.graph.actors[recv], Operation::kReceive)) continue;
       const CallTemplate& from = result_.graph.actors[send].step->calls.front();
       const CallTemplate& to = result_.graph.actors[recv].step->calls.front();
-      if (from.communicator != to.communicator || ++tried > kMostPairs) continue;
+      if (from.communicator != to.communicator || ++tried > kMaxPairs) continue;
       TaskGraph candidate = result_.graph;
       std::vector<bool> keep(candidate.actors.size(), true);
       keep[send] = keep[recv] = false;

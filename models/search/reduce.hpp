@@ -3,8 +3,8 @@
 //
 // The way is delta debugging (A. Zeller, R. Hildebrandt: Simplifying and Isolating Failure-Inducing
 // Input, IEEE TSE 28(2), 2002): parts are taken out, halves first, then ever fewer at a time, and
-// stay out if the job hangs as before (models/explain/same_hang.hpp). What is left is minimal in
-// that no part that was looked at can go alone.
+// stay out if the job hangs as before (models/explain/hang_signature.hpp). What is left is minimal
+// in that no part that was looked at can go alone.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "models/explain/explanation.hpp"
-#include "models/explain/same_hang.hpp"
+#include "models/explain/hang_signature.hpp"
 #include "models/graph/diagnostics.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/search/fix.hpp"
@@ -50,7 +50,7 @@ struct JobSize {
 struct Reduction {
   JobSize before;
   JobSize after;
-  HangShape shape;
+  HangSignature hang;
   ParameterValues parameters;  // that were made smaller
   TaskGraph graph;             // the small job, as it reads from its file
   Explanation explanation;     // how it ends

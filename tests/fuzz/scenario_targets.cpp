@@ -180,8 +180,8 @@ void reduce(const std::string& bytes) {
   std::optional<formats::Scenario> scenario;
   const auto run = simulate(bytes, scenario, {});
   if (!run || run->lowered.plan.act_count > kMostActsOfTwin) return;
-  const models::HangShape shape =
-      models::hang_shape(scenario->graph, run->lowered, run->explanation);
+  const models::HangSignature shape =
+      models::hang_signature(scenario->graph, run->lowered, run->explanation);
   models::ReduceOptions options;
   options.most_acts = kMostActs;
   models::Diagnostics diagnostics;
@@ -199,8 +199,9 @@ void reduce(const std::string& bytes) {
   if (!small) return;
   require(shape.hangs(), "what does not hang was reduced");
   const auto again = models::simulate(small->graph, diagnostics);
-  require(again && models::hang_shape(small->graph, again->lowered, again->explanation) == shape,
-          "what is left hangs otherwise");
+  require(
+      again && models::hang_signature(small->graph, again->lowered, again->explanation) == shape,
+      "what is left hangs otherwise");
   require(small->after.acts <= small->before.acts, "what is left has more to do");
 }
 

@@ -34,7 +34,7 @@ TEST_CASE("passes make a new graph and leave the old one", "[library][passes]") 
 
 TEST_CASE("who asks for a pass wrongly is told how", "[library][passes]") {
   CHECK(error_of([] { run_passes(hang(), "move-to-steam=buffer"); }) ==
-        "passes:1:1: error: there is no pass 'move-to-steam'\n  move-to-steam=buffer\n  ^\n"
+        "passes:1:1: error: unknown pass 'move-to-steam'\n  move-to-steam=buffer\n  ^\n"
         "  help: did you mean 'move-to-stream'?\n");
   CHECK(error_of([] { run_passes(hang(), "set-slots=bufer:slots=2"); }) ==
         "scenarios/buffer_on_the_wrong_stream.yaml: error: there is no actor 'bufer'\n"

@@ -119,7 +119,8 @@ TEST_CASE("what no link can carry is told at the call", "[scenarios][cluster]") 
   CHECK(mistakes_in(kHead + kCluster +
                     "communicators: {named: {c: {group: all4, over: [infiniband]}}}\n" +
                     "programs:\n  do:\n    - {all_reduce: c, bytes: 1MB}\n") ==
-        "13:7: the time of 'all_reduce c': no link joins rank 0 on host 'node0' and rank 1 on host "
+        "13:7: the time of 'all_reduce c': no link connects rank 0 on host 'node0' and rank 1 on "
+        "host "
         "'node0'\n");
   CHECK(mistakes_in(kHead + kCluster +
                     "actors: {a: {source: 1, collective: {all_gather: all4, bytes: -1MB}}}\n") ==

@@ -29,7 +29,7 @@ def keys_of_reader():
     for path in (ROOT / "formats").rglob("*.cpp"):
         keys |= set(calls.findall(path.read_text(encoding="utf-8")))
     # Words that stand in tables: those with which a step of a program begins.
-    lists = {"formats/scenario/program_reader.cpp": "step_words() {", "formats/scenario/lookup.hpp": "operations() {"}
+    lists = {"formats/scenario/program_reader.cpp": "step_words() {", "models/graph/operation.cpp": "names() {"}
     for path, function in lists.items():
         body = read(path).split(function)[1].split(";")[0]
         keys |= set(re.findall(r'"(\w+)"', body))

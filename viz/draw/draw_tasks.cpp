@@ -176,7 +176,7 @@ class TasksPicture {
     std::string label = actor.name;
     if (actor.collective) {
       const models::CollectiveTemplate& of = *actor.collective;
-      label += "\n" + of.operation;
+      label += "\n" + operation_name(of.operation);
       if (of.group != models::kNoIndex) label += " " + graph_.groups[of.group].name;
     }
     if (acts != 1) label += fmt::format("\n{} acts", acts);

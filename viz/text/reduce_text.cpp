@@ -49,7 +49,7 @@ std::string reduce_heading(const Reduction& reduction, const std::string& name) 
 }
 
 std::string reduce_expectation(const Reduction& reduction) {
-  return fmt::format("expect: {{verdict: {}}}\n", models::verdict_name(reduction.shape.verdict));
+  return fmt::format("expect: {{verdict: {}}}\n", models::verdict_name(reduction.hang.verdict));
 }
 
 std::string reduce_text(const Reduction& reduction, const std::string& name) {
@@ -75,7 +75,7 @@ std::string reduce_json(const Reduction& reduction, const std::string& name) {
   };
   Json json = {{"schema", kJsonSchema},
                {"scenario", name},
-               {"verdict", models::verdict_name(reduction.shape.verdict)},
+               {"verdict", models::verdict_name(reduction.hang.verdict)},
                {"cycle_length", reduction.explanation.cycle.size()},
                {"before", size(reduction.before)},
                {"after", size(reduction.after)}};

@@ -12,6 +12,7 @@ namespace pipesim::viz {
 namespace {
 
 using models::kNoIndex;
+using models::Operation;
 
 // kTruncatLength in torch/csrc/profiler/util.cpp.
 constexpr std::size_t kMostRanks = 30;
@@ -60,17 +61,26 @@ const ProcessGroup* ProcessGroups::of_group(std::uint32_t group, std::uint32_t r
 
 // NCCL has kernels for these five and for groups of sends and receives, of which PyTorch makes the
 // rest; a barrier of PyTorch is an all-reduce.
-std::string_view nccl_kernel(std::string_view operation) {
-  if (operation == "all_reduce" || operation == "barrier") return "ncclKernel_AllReduce";
-  if (operation == "all_gather") return "ncclKernel_AllGather";
-  if (operation == "reduce_scatter") return "ncclKernel_ReduceScatter";
-  if (operation == "broadcast") return "ncclKernel_Broadcast";
-  if (operation == "reduce") return "ncclKernel_Reduce";
-  return "ncclKernel_SendRecv";
+std::string_view nccl_kernel(Operation operation) {
+  switch (operation) {
+    case Operation::kAllReduce:
+    case Operation::kBarrier:
+      return "ncclKernel_AllReduce";
+    case Operation::kAllGather:
+      return "ncclKernel_AllGather";
+    case Operation::kReduceScatter:
+      return "ncclKernel_ReduceScatter";
+    case Operation::kBroadcast:
+      return "ncclKernel_Broadcast";
+    case Operation::kReduce:
+      return "ncclKernel_Reduce";
+    default:
+      return "ncclKernel_SendRecv";
+  }
 }
 
-std::string_view collective_name(std::string_view operation) {
-  return operation == "all_reduce" ? "allreduce" : operation;
+std::string_view collective_name(Operation operation) {
+  return operation == Operation::kAllReduce ? "allreduce" : operation_name(operation);
 }
 
 ElementType element_type(const std::string& name) {
@@ -90,10 +100,10 @@ ElementType element_type(const std::string& name) {
   return {name, 0};
 }
 
-std::int64_t bytes_out(std::string_view operation, std::int64_t bytes, std::int64_t members) {
-  const bool grows = operation == "all_gather" || operation == "gather";
+std::int64_t bytes_out(Operation operation, std::int64_t bytes, std::int64_t members) {
+  const bool grows = operation == Operation::kAllGather || operation == Operation::kGather;
   if (grows && bytes <= std::numeric_limits<std::int64_t>::max() / members) return bytes * members;
-  const bool shrinks = operation == "reduce_scatter" || operation == "scatter";
+  const bool shrinks = operation == Operation::kReduceScatter || operation == Operation::kScatter;
   return shrinks ? bytes / members : bytes;
 }
 

@@ -40,11 +40,11 @@ class ProcessGroups {
   std::vector<std::uint32_t> of_group_;         // kNoIndex: no collective uses it so
 };
 
-/// "ncclKernel_AllReduce": the kernel that NCCL runs for `operation` (all_reduce, send, ...).
-std::string_view nccl_kernel(std::string_view operation);
+/// "ncclKernel_AllReduce": the kernel that NCCL runs for `operation`.
+std::string_view nccl_kernel(models::Operation operation);
 
 /// "allreduce": what PyTorch calls it in "Collective name".
-std::string_view collective_name(std::string_view operation);
+std::string_view collective_name(models::Operation operation);
 
 /// A type of elements as PyTorch writes it. What is not known keeps its name, and has no bytes.
 struct ElementType {
@@ -57,6 +57,6 @@ ElementType element_type(const std::string& name);
 
 /// What comes out of a collective on a rank of a group of `members` that is given `bytes`, as in
 /// models/lowering/cost.hpp.
-std::int64_t bytes_out(std::string_view operation, std::int64_t bytes, std::int64_t members);
+std::int64_t bytes_out(models::Operation operation, std::int64_t bytes, std::int64_t members);
 
 }  // namespace pipesim::viz

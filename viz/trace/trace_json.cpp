@@ -42,11 +42,11 @@ struct Micros {
 
 std::string calls_text(const CallTemplate& call, std::uint32_t rank) {
   const auto peer = call.peer ? call.peer->value(rank) : std::nullopt;
-  if (!peer) return call.operation;
+  if (!peer) return operation_name(call.operation);
   const char* way = call.kind == sim::CallKind::kSend      ? "to"
                     : call.kind == sim::CallKind::kReceive ? "from"
                                                            : "of";
-  return fmt::format("{} {} rank {}", call.operation, way, *peer);
+  return fmt::format("{} {} rank {}", operation_name(call.operation), way, *peer);
 }
 
 bool has_calls(const ActorTemplate& actor) { return actor.step && !actor.step->calls.empty(); }
@@ -146,7 +146,7 @@ class Events {
   void add_collective(const models::CollectiveTemplate& collective, std::uint32_t rank);
   void add_calls(const std::vector<CallTemplate>& calls, std::uint32_t rank);
   void add_group(const ProcessGroup* group);
-  void add_sizes(std::string_view operation, std::int64_t bytes, const std::string& type,
+  void add_sizes(models::Operation operation, std::int64_t bytes, const std::string& type,
                  const ProcessGroup* group);
   std::string kernel_name(ActorId id, std::uint32_t k) const;
   std::int64_t device_number(ActorId id) const;
@@ -260,7 +260,7 @@ void Events::add_group(const ProcessGroup* group) {
       group->ranks->size(), json_string(group->name), json_string(group->about), group->ranks_text);
 }
 
-void Events::add_sizes(std::string_view operation, std::int64_t bytes, const std::string& type,
+void Events::add_sizes(models::Operation operation, std::int64_t bytes, const std::string& type,
                        const ProcessGroup* group) {
   const ElementType element = element_type(type);
   add(R"(, "dtype": {})", json_string(element.name));
@@ -310,7 +310,9 @@ std::string Events::kernel_name(ActorId id, std::uint32_t k) const {
       return call.kind == sim::CallKind::kCollective;
     });
     return fmt::format(
-        "{} {}", nccl_kernel(meets_all == calls.end() ? "send" : meets_all->operation), label);
+        "{} {}",
+        nccl_kernel(meets_all == calls.end() ? models::Operation::kSend : meets_all->operation),
+        label);
   }
   return copies(actor) ? "Memcpy " + label : label;
 }

@@ -56,7 +56,7 @@ TEST_CASE("what is wrong with opt's arguments and input is said, with exit code 
     return result.err;
   };
   CHECK(told({"--passes", "sett-slots"}, kScenario) ==
-        "--passes:1:1: error: there is no pass 'sett-slots'\n  sett-slots\n  ^\n"
+        "--passes:1:1: error: unknown pass 'sett-slots'\n  sett-slots\n  ^\n"
         "  help: did you mean 'set-slots'?\n");
   CHECK(told({"--verify-each", "maybe"}, kScenario) ==
         "pipesim: error: --verify-each is on or off, found 'maybe'\n"

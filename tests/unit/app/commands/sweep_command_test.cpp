@@ -230,7 +230,7 @@ TEST_CASE("usage mistakes of sweep have their own words", "[app][sweep]") {
   CHECK(of({"--seeds", "0"}) == "--seeds is a number from 1 to 10000000, found 0");
   CHECK(of({"--seeds", "many"}) == "--seeds is a whole number, found 'many'");
   CHECK(of({"--seeds", "10000000", "--vary", "acc=1..2"}) ==
-        "these are more than 10000000 runs: too many for one sweep");
+        "this is more than 10000000 runs: too many for one sweep");
   CHECK(of({"--shard", "1/2"}) == "--shard needs -o FILE, for --merge");
   CHECK(of({"--shard", "1/2", "-o", "-"}) == "-o needs a file");
   CHECK(of({"--shard", "1/2", "-o", "x", "--json"}) ==

@@ -114,7 +114,7 @@ TEST_CASE("what says nothing is refused, and numbers without end do no harm",
     models::Diagnostics diagnostics;
     CHECK_FALSE(reader.read(text, diagnostics));
     CHECK(diagnostics.sorted().front().message ==
-          "no line of this file is of NCCL or of PyTorch's watchdog");
+          "no line of this file is from NCCL or PyTorch's watchdog");
   }
   const auto evidence =
       read(

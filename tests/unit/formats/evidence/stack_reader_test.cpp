@@ -116,7 +116,7 @@ TEST_CASE("what is no stack says so", "[formats][stack_reader]") {
     formats::StackReader reader;
     models::Diagnostics diagnostics;
     CHECK_FALSE(reader.read(text, "x", diagnostics));
-    CHECK(diagnostics.sorted().front().message == "there is no stack in this file");
+    CHECK(diagnostics.sorted().front().message == "no stack found in this file");
   }
   // Cut off anywhere.
   const std::string whole = process("p", kAllReduce);

@@ -46,23 +46,22 @@ TEST_CASE("scenarios, states and reports are told apart", "[formats][report_file
 
 TEST_CASE("what is no report is refused", "[formats][report_file]") {
   const std::string good = report_of("scenarios/buffer_on_the_right_stream.yaml");
-  CHECK(mistake_in("{") == "0:0: this is no report of 'pipesim run --json': it is no JSON\n");
-  CHECK(mistake_in("[1e999]") ==
-        "0:0: this is no report of 'pipesim run --json': a number is too large\n");
+  CHECK(mistake_in("{") == "0:0: not a report of 'pipesim run --json': invalid JSON\n");
+  CHECK(mistake_in("[1e999]") == "0:0: invalid report: a number is too large\n");
   CHECK(mistake_in("[]") == "0:0: this report has no 'schema'\n");
   CHECK(mistake_in("{\"schema\": 2}") == "0:0: this pipesim reads reports of schema 1, found 2\n");
-  CHECK(mistake_in("{\"schema\": -1}").substr(0, 29) == "0:0: 'schema' has to be a num");
+  CHECK(mistake_in("{\"schema\": -1}").substr(0, 29) == "0:0: 'schema' must be an inte");
   const auto with = [&](const std::string& part, const std::string& by) {
     std::string text = good;
     const std::size_t at = text.find(part);
     REQUIRE(at != std::string::npos);
     return text.replace(at, part.size(), by);
   };
-  CHECK(mistake_in(with("\"cycle\": []", "\"cycle\": 7")) == "0:0: 'cycle' has to be a list\n");
+  CHECK(mistake_in(with("\"cycle\": []", "\"cycle\": 7")) == "0:0: 'cycle' must be a list\n");
   CHECK(mistake_in(with("\"cycle\": []", "\"cycle\": [7]")).substr(0, 29) ==
         "0:0: this report has no 'rank");
   CHECK(mistake_in(with("\"verdict\": ", "\"verdict\": 3, \"x\": ")) ==
-        "0:0: 'verdict' has to be a text\n");
+        "0:0: 'verdict' must be a string\n");
   CHECK(mistake_in(with("\"fingerprint\": \"", "\"fingerprint\": \"zz")) ==
         "0:0: a fingerprint has 16 hexadecimal digits\n");
 }

@@ -128,14 +128,14 @@ TEST_CASE("what is no UTF-8 cannot be saved, but as a path it does not matter",
 }
 
 TEST_CASE("what is no state file is told with its place", "[formats][state_file]") {
-  const std::string too_early = "this is no state file, or a part of one: it ends too early\n";
+  const std::string too_early = "truncated state file: it ends too early\n";
   CHECK(mistakes_in("") == "1:1: " + too_early);
   CHECK(mistakes_in(" \n\n") == "3:1: " + too_early);
   CHECK(mistakes_in("{\n  \"pipesim_state\": 1,\n") == "3:1: " + too_early);
-  CHECK(mistakes_in("schema: 1\n") == "1:1: this is no state file: it is no JSON\n");
-  CHECK(mistakes_in("{\"a\": 1,\n 'b': 2}\n") == "2:2: this is no state file: it is no JSON\n");
-  CHECK(mistakes_in("[1]") == "1:1: this is no state file: it has no 'pipesim_state'\n");
-  CHECK(mistakes_in("{}") == "1:1: this is no state file: it has no 'pipesim_state'\n");
+  CHECK(mistakes_in("schema: 1\n") == "1:1: not a state file: invalid JSON\n");
+  CHECK(mistakes_in("{\"a\": 1,\n 'b': 2}\n") == "2:2: not a state file: invalid JSON\n");
+  CHECK(mistakes_in("[1]") == "1:1: not a state file: it has no 'pipesim_state'\n");
+  CHECK(mistakes_in("{}") == "1:1: not a state file: it has no 'pipesim_state'\n");
   const std::string whole = written(example());
   for (std::size_t size = 0; size + 2 < whole.size(); ++size) {
     CHECK(mistakes_in(whole.substr(0, size)).find(too_early) != std::string::npos);
@@ -154,15 +154,15 @@ TEST_CASE("each key of a state file is checked", "[formats][state_file]") {
   CHECK(mistakes_in(changed("00000000deadbeef", "deadbeef")) ==
         "5:3: a fingerprint has 16 hexadecimal digits\n");
   CHECK(mistakes_in(changed("18446744073709551615", "-1")) ==
-        "6:3: 'events' has to be a number of events, found -1\n");
+        "6:3: 'events' must be a number of events, found -1\n");
   CHECK(mistakes_in(changed("true", "\"yes\"")) ==
-        "7:3: 'interrupted' has to be true or false, found string\n");
+        "7:3: 'interrupted' must be true or false, found string\n");
   CHECK(mistakes_in(changed("\"name\": \"acc\"", "\"name\": 7")) ==
-        "9:3: 'settings' has to be a list of names and values, found array\n");
+        "9:3: 'settings' must be a list of names and values, found array\n");
   CHECK(mistakes_in(changed("\"some/where.yaml\"", "null")) ==
-        "19:3: 'path' has to be a text, found null\n");
+        "19:3: 'path' must be a text, found null\n");
   CHECK(mistakes_in(changed("\"name: x\"", "8")) ==
-        "20:3: 'scenario' has to be a list of lines, found array\n");
+        "20:3: 'scenario' must be a list of lines, found array\n");
   CHECK(mistakes_in(changed("\"events\"", "\"event\"")) ==
         "1:1: this state file has no 'events'\n");
 }
@@ -180,8 +180,8 @@ TEST_CASE("a state has the patches of its run, where there are any", "[state]") 
     std::string changed = written(example());
     return changed.insert(1, "\"patches\": " + patches + ",");
   };
-  CHECK(mistakes_in(with("3")).find("'patches' has to be a list of paths and lines, found 3") !=
+  CHECK(mistakes_in(with("3")).find("'patches' must be a list of paths and lines, found 3") !=
         std::string::npos);
   CHECK(mistakes_in(with("[{\"path\": \"a\", \"lines\": [1]}]"))
-            .find("'lines' has to be a list of lines") != std::string::npos);
+            .find("'lines' must be a list of lines") != std::string::npos);
 }

@@ -97,22 +97,21 @@ TEST_CASE("what is no sweep is refused where it stands", "[formats][sweep_file]"
     std::string text = first;
     return text.replace(text.find(part), part.size(), by);
   };
-  CHECK(mistake("") ==
-        "1:1: this has no runs of a sweep: its first line is not there, or not whole\n");
+  CHECK(mistake("") == "1:1: not a sweep file: its first line is missing or incomplete\n");
   CHECK(mistake(first.substr(0, 40)) ==
-        "1:1: this has no runs of a sweep: its first line is not there, or not whole\n");
-  CHECK(mistake("schema: 1\n") == "1:1: this has no runs of a sweep: it has no 'pipesim_sweep'\n");
-  CHECK(mistake("[1]\n") == "1:1: this has no runs of a sweep: it has no 'pipesim_sweep'\n");
+        "1:1: not a sweep file: its first line is missing or incomplete\n");
+  CHECK(mistake("schema: 1\n") == "1:1: not a sweep file: it has no 'pipesim_sweep'\n");
+  CHECK(mistake("[1]\n") == "1:1: not a sweep file: it has no 'pipesim_sweep'\n");
   CHECK(mistake(with("\"pipesim_sweep\":1", "\"pipesim_sweep\":2")) ==
         "1:1: this pipesim reads sweeps of schema 1, found 2\n");
   for (const auto& [part, by] :
        {std::pair("beef", "bee"), std::pair("[2,3]", "[4,3]"), std::pair("[2,3]", "[0,3]"),
         std::pair("400", "\"400\""), std::pair("[\"w\",\"a b\"]", "[\"w\"]")}) {
-    CHECK(mistake(with(part, by)) == "1:1: this line does not say what the sweep is of\n");
+    CHECK(mistake(with(part, by)) == "1:1: this line does not describe a sweep\n");
   }
-  CHECK(mistake(first + "\n") == "2:1: this line is no run of a sweep\n");
+  CHECK(mistake(first + "\n") == "2:1: this line is not a run of a sweep\n");
   CHECK(mistake(first + formats::sweep_case_line(1, hang()) + "{}\n") ==
-        "3:1: this line is no run of a sweep\n");
+        "3:1: this line is not a run of a sweep\n");
   CHECK(mistake(first + formats::sweep_case_line(1, hang()) +
                 formats::sweep_case_line(1, CaseResult())) ==
         "1:1: it has two results of run 1, which differ\n");

@@ -113,7 +113,7 @@ TEST_CASE("labels hold in one rank, and there may be many", "[formats][goal_read
   CHECK(file.program.dependents[file.program.dependents_begin[7123]] == 7124);
   CHECK(
       mistakes_in("num_ranks 2\nrank 0 {\na: calc 1\n}\nrank 1 {\nb: calc 1\nb requires a\n}\n") ==
-      "a.goal:7:12: error: label 'a' is not defined in rank 1 before this\n"
+      "a.goal:7:12: error: label 'a' is not defined in rank 1 above this line\n"
       "  b requires a\n"
       "             ^\n"
       "  help: 'LABEL: send ...' defines it; labels hold in their rank, from there on\n");
@@ -131,12 +131,12 @@ TEST_CASE("what a GOAL file lacks is told", "[formats][goal_reader]") {
         "  ^\n"
         "  help: a GOAL file begins with 'num_ranks N'\n");
   CHECK(mistakes_in("num_ranks 2\nrank 1 {\ncalc 1") ==
-        "a.goal:3:7: error: the file ends in rank 1, which is not closed: '}' is missing\n"
+        "a.goal:3:7: error: the file ends inside rank 1: expected '}' to close it\n"
         "  calc 1\n"
         "        ^\n"
         "  help: the rank begins in line 2\n");
   CHECK(mistakes_in("num_ranks 0\n") ==
-        "a.goal:1:11: error: there must be a rank: 'num_ranks' is 0\n"
+        "a.goal:1:11: error: 'num_ranks' must be at least 1\n"
         "  num_ranks 0\n"
         "            ^\n");
   CHECK(mistakes_in("num_ranks 99999999\n") ==

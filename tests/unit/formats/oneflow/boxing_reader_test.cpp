@@ -55,8 +55,8 @@ TEST_CASE("a comment may have commas, and mistakes have a line", "[formats][boxi
   CHECK(rows->size() == 2);
   CHECK(rows->front().builder == "h");
   CHECK(rows->back().line == 4);
-  CHECK(problem("") == "0 this is no boxing log: it is empty");
-  CHECK(problem("a,b\n") == "1 this is no boxing log: its first line has other columns");
+  CHECK(problem("") == "0 not a boxing log: the file is empty");
+  CHECK(problem("a,b\n") == "1 not a boxing log: the columns of its first line differ");
   CHECK(problem(kHeader + "a,b,c\n") == "2 a row has 11 fields, found 3");
   CHECK(problem(kHeader + "a,b,((((,d,e,f,g,h,i,j,k\n") == "2 a row has 11 fields, found 3");
 }

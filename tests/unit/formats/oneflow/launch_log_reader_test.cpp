@@ -95,11 +95,11 @@ TEST_CASE("a log that begins in the middle has launches that nobody entered",
 }
 
 TEST_CASE("mistakes of logs say where", "[formats][launch_log_reader]") {
-  CHECK(read("").problem == "0 no line of this file is of a launch");
-  CHECK(read("hello\n").problem == "0 no line of this file is of a launch");
+  CHECK(read("").problem == "0 no line of this file records a launch");
+  CHECK(read("hello\n").problem == "0 no line of this file records a launch");
   CHECK(read("x\nI20220419 10:11:12.1 1 k.cpp:5] before: F\n").problem ==
         "2 this line has no rank");
   CHECK(read("4000000000: I20220419 10:11:12.1 1 k.cpp:5] before: F\n").problem ==
         "1 there is no rank 4000000000");
-  CHECK(read(std::string(1 << 20, '\0')).problem == "0 no line of this file is of a launch");
+  CHECK(read(std::string(1 << 20, '\0')).problem == "0 no line of this file records a launch");
 }

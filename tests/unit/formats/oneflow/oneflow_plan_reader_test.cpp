@@ -53,21 +53,21 @@ TEST_CASE("fields of a plan that nobody knows are skipped", "[formats][oneflow_p
 }
 
 TEST_CASE("mistakes in a plan are told with their places", "[formats][oneflow_plan]") {
-  CHECK(problem("") == "1:1: this is no plan: it has no 'task { ... }'\n");
+  CHECK(problem("") == "1:1: not a OneFlow plan: it has no 'task { ... }'\n");
   CHECK(problem("{\"task\": 1}") == "1:1: expected the name of a field, found '{'\n");
-  CHECK(problem("job_conf { name: 'x' }") == "1:1: this is no plan: it has no 'task { ... }'\n");
+  CHECK(problem("job_conf { name: 'x' }") == "1:1: not a OneFlow plan: it has no 'task { ... }'\n");
   CHECK(problem("task: 1") == "1:1: 'task' is a message: 'task { ... }'\n");
   CHECK(problem("\ntask { task_type: kTick thrd_id: 1 }") ==
         "2:1: 'task' needs 'task_id'\n2:1: 'task' needs 'machine_id'\n");
   CHECK(problem("task { task_id: 1 machine_id: -1 thrd_id: 1.5 }") ==
         "1:1: 'task' needs 'task_type'\n"
         "1:19: 'machine_id' is -1, and from 0 to 65535 is possible\n"
-        "1:34: 'thrd_id' needs an integer\n");
-  CHECK(problem(kTask + "}\n" + kTask + "}") == "2:1: a second task with task_id 3\n");
+        "1:34: 'thrd_id' must be an integer\n");
+  CHECK(problem(kTask + "}\n" + kTask + "}") == "2:1: duplicate task_id 3\n");
   CHECK(problem(kTask + "produced_regst_desc { key: 'out' value { register_num: 0 } } }") ==
         "1:94: 'value' needs 'regst_desc_id'\n"
         "1:102: 'register_num' is 0, and from 1 to 1048576 is possible\n");
   CHECK(problem(kTask + "\nproduced_regst_desc { value { regst_desc_id: 1\n"
                         "time_shape { dim: 1048576 dim: 2 } } } }") ==
-        "3:27: a time shape has from 1 to 1048576 elements\n");
+        "3:27: a time shape must have 1 to 1048576 elements\n");
 }

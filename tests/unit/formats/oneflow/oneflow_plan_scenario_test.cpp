@@ -272,7 +272,7 @@ TEST_CASE("an op that works in place gives its input back with its output",
 TEST_CASE("a plan that does not fit together is refused with places", "[formats][oneflow_plan]") {
   CHECK(problem(task("kTick", 0, 1, takes(7))) == "1:110: no task produces register 7\n");
   CHECK(problem(task("kTick", 0, 1, produces(7)) + task("kTick", 0, 2, produces(7))) ==
-        "2:1: register 7 has been produced by another task\n");
+        "2:1: register 7 is already produced by another task\n");
   std::string hinted = op("c", "_nccl_logical_all_reduce");
   replace(hinted, "name: 'c'", "name: 'c' stream_name_hint: 'OWN'");
   CHECK(problem(task("kNormalForward", 0, 1, op("c", "_nccl_logical_all_reduce")) +
@@ -282,7 +282,7 @@ TEST_CASE("a plan that does not fit together is refused with places", "[formats]
   std::string told;
   CHECK(scenario(task("kNew", 0, 1, ""), told));
   CHECK(told ==
-        "1:1: task type 'kNew' is not known: it is taken for an op that acts once per "
+        "1:1: task type 'kNew' is unknown: it is treated as an op that runs once per "
         "input\n");
 }
 

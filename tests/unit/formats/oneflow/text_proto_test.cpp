@@ -88,14 +88,14 @@ TEST_CASE("what is no text proto is told with its place", "[formats][text_proto]
   CHECK(problem("a: 1\n}") == "2:1: expected the name of a field, found '}'\n");
   CHECK(problem("a 1") == "1:3: 'a' needs ':' and a value, or '{': found '1'\n");
   CHECK(problem("a:\n  ]") ==
-        "2:3: 'a' needs a value: a number, a word, a string or a message; found ']'\n");
+        "2:3: 'a' needs a value (a number, a word, a string or a message), found ']'\n");
   CHECK(problem("a: [1\n  2]") == "2:3: expected ',' or ']', found '2'\n");
-  CHECK(problem("a: \"b\nc\"") == "1:4: this string does not end on its line\n");
-  CHECK(problem("a: 'b\\q'") == "1:6: no escape: '\\q'\n");
-  CHECK(problem("a: '\\u12'") == "1:5: no escape: '\\u'\n");
+  CHECK(problem("a: \"b\nc\"") == "1:4: unterminated string\n");
+  CHECK(problem("a: 'b\\q'") == "1:6: unknown escape '\\q'\n");
+  CHECK(problem("a: '\\u12'") == "1:5: unknown escape '\\u'\n");
   CHECK(problem("[a.b: 1") == "1:1: '[' begins the name of an extension, and ']' is missing\n");
   CHECK(problem("a: -") ==
-        "1:4: 'a' needs a value: a number, a word, a string or a message; found '-'\n");
+        "1:4: 'a' needs a value (a number, a word, a string or a message), found '-'\n");
   CHECK(problem("\xe9t\xe9: 1") == "1:1: expected the name of a field, found the byte 0xe9\n");
   CHECK(problem("a: {>") == "1:5: expected the name of a field, found '>'\n");
   CHECK(problem(std::string("a: 1 \0 b: 2", 11)) ==
@@ -106,11 +106,10 @@ TEST_CASE("a text proto may not be too deep", "[formats][text_proto]") {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "a{";
   CHECK(problem(text + std::string(100, '}')) == "read");
-  CHECK(problem(text + "a{" + std::string(101, '}')) ==
-        "1:202: more than 100 messages in one another\n");
+  CHECK(problem(text + "a{" + std::string(101, '}')) == "1:202: more than 100 nested messages\n");
   std::string lists;
   for (int i = 0; i < 1'000'000; ++i) lists += "a[{";
-  CHECK(problem(lists) == "1:303: more than 100 messages in one another\n");
+  CHECK(problem(lists) == "1:303: more than 100 nested messages\n");
 }
 
 TEST_CASE("each beginning of a text proto is read or refused", "[formats][text_proto]") {

@@ -71,9 +71,10 @@ TEST_CASE("loops and blocks that come to more than anybody writes are refused",
 }
 
 TEST_CASE("a loop that would be laid out in gigabytes is refused", "[formats][program_reader]") {
-  CHECK(mistakes("{repeat: 1000000000, do: [{compute: a}]}") ==
-        "4:43: the programs have more than 100000000 acts with this: 'a' acts 1000000000 times on "
-        "rank 0\n");
+  CHECK(
+      mistakes("{repeat: 1000000000, do: [{compute: a}]}") ==
+      "4:43: the programs have more than 100000000 ops with this one: 'a' runs 1000000000 times on "
+      "rank 0\n");
   // However often, nothing is nothing.
   CHECK(run("{repeat: 4000000000, do: [{repeat: 4000000000, do: [{on: [], do: [{compute: a}]}]}]}, "
             "{compute: b}")

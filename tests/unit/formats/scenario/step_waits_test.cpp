@@ -63,7 +63,7 @@ TEST_CASE("mistakes of waits have places", "[formats][step_waits]") {
   CHECK(mistakes("{compute: a}, {compute: b, waits_for: [a]}") ==
         "4:31: 'b' waits for 'a', which is not on another stream on rank 0\n");
   CHECK(mistakes("{compute: a}, {compute: b, stream: s, waits_for: [{step: a, ahead: 1}]}") ==
-        "4:31: 'b' waits for 2 acts of 'a', which acts 1 times on rank 0\n");
+        "4:31: 'b' waits for 2 ops of 'a', which runs 1 times on rank 0\n");
   CHECK(mistakes("{compute: a}, {compute: b, stream: s, waits_for: [{step: a, ahead: -1}]}") ==
         "4:84: 'ahead' is 0 to 1073741824 acts, found -1\n");
   CHECK(mistakes("{again: a}, {compute: a}") ==

@@ -83,41 +83,41 @@ TEST_CASE("the rank of a dump is in its name", "[formats][flight_recorder_file]"
 }
 
 TEST_CASE("mistakes of a dump say where", "[formats][flight_recorder_file]") {
-  CHECK(problem("") == "1:1 this is no dump, or a part of one: it ends too early");
-  CHECK(problem("{\"version\":\n\"2.9\", \"ent") ==
-        "2:12 this is no dump, or a part of one: it ends too early");
-  CHECK(problem("{\"version\" 3}") == "1:12 this is no dump: it is no JSON");
-  CHECK(problem("{}") == "0:0 this is no dump of the Flight Recorder: it has no 'version'");
-  CHECK(problem("[]") == "0:0 this is no dump of the Flight Recorder: it has no 'version'");
+  CHECK(problem("") == "1:1 truncated dump: the file ends too early");
+  CHECK(problem("{\"version\":\n\"2.9\", \"ent") == "2:12 truncated dump: the file ends too early");
+  CHECK(problem("{\"version\" 3}") == "1:12 not a Flight Recorder dump: invalid JSON");
+  CHECK(problem("{}") == "0:0 not a Flight Recorder dump: it has no 'version'");
+  CHECK(problem("[]") == "0:0 not a Flight Recorder dump: it has no 'version'");
   CHECK(problem(R"({"version":"2.9"})") ==
-        "0:0 this is no dump of the Flight Recorder: it has neither 'pg_config' nor 'entries'");
-  CHECK(problem(R"({"version":"2.9","entries":3})") == "0:0 'entries' has to be a list");
-  CHECK(problem(R"({"version":"2.9","entries":[3]})") == "0:0 entry 1 has to be a map");
+        "0:0 not a Flight Recorder dump: it has neither 'pg_config' nor 'entries'");
+  CHECK(problem(R"({"version":"2.9","entries":3})") == "0:0 'entries' must be a list");
+  CHECK(problem(R"({"version":"2.9","entries":[3]})") == "0:0 entry 1 must be a map");
   CHECK(problem(entry("")) == "0:0 entry 1 has no 'process_group'");
   CHECK(problem(entry(R"("process_group":["0","dp"])")) == "0:0 entry 1 has no 'profiling_name'");
   const std::string named = R"("process_group":["0","dp"],"profiling_name":)";
   CHECK(problem(entry(named + R"("nccl:send 1")")) ==
-        "0:0 'profiling_name' of entry 1 does not say from where to where: 'nccl:send 1'");
+        "0:0 'profiling_name' of entry 1 must say who sends to whom, as in 'nccl:send 1->2', found "
+        "'nccl:send 1'");
   CHECK(problem(entry(named + R"("nccl:barrier","state":"lost")")) ==
-        "0:0 'state' of entry 1 is scheduled, started or completed, found 'lost'");
+        "0:0 'state' of entry 1 must be scheduled, started or completed, found 'lost'");
   CHECK(problem(entry(named + R"("nccl:barrier","state":"started","collective_seq_id":"x")")) ==
-        "0:0 'collective_seq_id' of entry 1 has to be a whole number");
+        "0:0 'collective_seq_id' of entry 1 must be an integer");
   CHECK(problem(entry(named + R"("nccl:barrier","state":"started","record_id":-1)")) ==
-        "0:0 'record_id' of entry 1 is below 0");
+        "0:0 'record_id' of entry 1 must not be negative");
   CHECK(problem(entry(named + R"("nccl:barrier","state":"started","input_sizes":[[1,"x"]])")) ==
-        "0:0 'input_sizes' of entry 1 has to be lists of numbers");
+        "0:0 'input_sizes' of entry 1 must be lists of integers");
   CHECK(problem(R"({"version":"2.9","rank":-1,"entries":[]})") ==
         "0:0 the dump has rank -1: ranks go from 0 to 1048575");
   CHECK(problem(R"({"version":"2.9","pg_config":{"7":{"ranks":"[0, x]"}}})") ==
-        "0:0 'ranks' of group '7' has to be numbers");
+        "0:0 'ranks' of group '7' must be integers");
   CHECK(problem("cos\nsystem\n.") ==
-        "0:0 byte 0: this pickle wants to import or call something, which no dump of plain data "
-        "does; nothing of it was executed");
+        "0:0 byte 0: this pickle imports or calls something, which a dump of plain data never "
+        "does; nothing was executed");
   CHECK(problem("\x7f"
-                "ELF") == "0:0 byte 0: no pickle: 0x7f is no opcode");
+                "ELF") == "0:0 byte 0: invalid pickle: unknown opcode 0x7f");
   // Nested without end: nothing here recurses.
   CHECK(problem(std::string(1'000'000, '[')) ==
-        "1:1000001 this is no dump, or a part of one: it ends too early");
+        "1:1000001 truncated dump: the file ends too early");
 }
 
 TEST_CASE("no part of a dump, and no changed byte of it, is too much for the reader",
@@ -276,4 +276,28 @@ TEST_CASE("real hangs have the ranks as roots whose faults were injected",
     CHECK(missing(gil, "all_to_all", 8) == std::vector<std::uint32_t>{9, 14});
     CHECK(missing(gpu, "all_to_all", 4) == std::vector<std::uint32_t>{12});
   }
+}
+
+TEST_CASE("no text of a dump reaches a terminal raw", "[formats][flight_recorder]") {
+  const std::string bad = R"(\u001b[31m\u009b\u202e)";
+  const std::string text =
+      R"({"version": "2.10", "pg_config": {"0": {"name": "0", "desc": ")" + bad +
+      R"(", "ranks": "[0, 1]"}}, "entries": [{"record_id": 1, "pg_id": 0,
+      "process_group": ["0", ")" +
+      bad + R"("], "collective_seq_id": 1, "profiling_name": "nccl:)" + bad +
+      R"(", "input_sizes": [[4]], "output_sizes": [[4]], "input_dtypes": [")" + bad +
+      R"("], "output_dtypes": ")" + bad + R"(", "state": "scheduled", "frames": [{"filename": ")" +
+      bad + R"(", "line": 1, "name": ")" + bad + R"("}]}]})";
+  models::Diagnostics diagnostics;
+  const auto dump = formats::read_flight_recorder(text, 0, diagnostics);
+  REQUIRE(dump);
+  REQUIRE(dump->entries.size() == 1);
+  const FlightRecorderDump::Entry& entry = dump->entries.front();
+  const std::string shown = "?[31m?????";
+  CHECK(entry.op.name == shown);
+  CHECK(entry.op.input_types == std::vector{shown});
+  CHECK(entry.op.output_types == std::vector{shown});
+  CHECK(entry.description == shown);
+  CHECK(entry.at == shown + ":1 " + shown);
+  CHECK(dump->groups.front().description == shown);
 }

@@ -77,7 +77,7 @@ TEST_CASE("numbers of all lengths", "[formats][pickle]") {
   CHECK(read(bytes("\x80\x02\x8a\x02\x00\x80.")) == "-32768");
   CHECK(read("L-5L\n.") == "-5");
   CHECK(read(bytes("\x80\x02\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x00\x01.")) ==
-        "byte 2: this pickle has a number of more than 64 bits");
+        "byte 2: this pickle has an integer of more than 64 bits");
 }
 
 TEST_CASE("what was kept is recalled, even in itself", "[formats][pickle]") {
@@ -99,8 +99,8 @@ TEST_CASE("texts of protocol 0 have escapes", "[formats][pickle]") {
 
 TEST_CASE("nothing is imported, called or built", "[formats][pickle]") {
   const std::string refused =
-      "this pickle wants to import or call something, which no dump of plain data does; nothing "
-      "of it was executed";
+      "this pickle imports or calls something, which a dump of plain data never does; nothing "
+      "was executed";
   // os.system("true"), as three protocols write it.
   CHECK(read("cos\nsystem\n(S'true'\ntR.") == "byte 0: " + refused);
   CHECK(read(bytes("\x80\x04\x95\x1d\x00\x00\x00\x00\x00\x00\x00\x8c\x05posix\x94\x8c\x06system"
@@ -117,18 +117,19 @@ TEST_CASE("what is cut off or no pickle says where", "[formats][pickle]") {
       "eu.");
   REQUIRE(read(whole) == "{a: [1, 2]}");
   for (std::size_t size = 0; size < whole.size(); ++size) {
-    CHECK(read(whole.substr(0, size)).find("the pickle ends too early") != std::string::npos);
+    CHECK(read(whole.substr(0, size)).find("truncated pickle") != std::string::npos);
   }
-  CHECK(read(".") == "byte 0: no pickle: it takes what it has not put");
-  CHECK(read("e") == "byte 0: no pickle: it has no mark");
-  CHECK(read("NNa.") == "byte 2: no pickle: it adds to what is no list or dict");
-  CHECK(read("}(Nu.") == "byte 3: no pickle: it adds to what is no list or dict");
-  CHECK(read(bytes("h\x05.")) == "byte 0: no pickle: it recalls what it has not kept");
-  CHECK(read(bytes("Nr\xff\xff\xff\xff.")) ==
-        "byte 1: no pickle: it keeps something under a huge number");
-  CHECK(read(bytes("\x80\x09N.")) == "byte 0: pickle protocol 9 is not known");
-  CHECK(read("~") == "byte 0: no pickle: 0x7e is no opcode");
+  CHECK(read(".") == "byte 0: invalid pickle: it pops an empty stack");
+  CHECK(read("e") == "byte 0: invalid pickle: no mark on the stack");
+  CHECK(read("NNa.") ==
+        "byte 2: invalid pickle: it appends to something that is not a list or dict");
+  CHECK(read("}(Nu.") ==
+        "byte 3: invalid pickle: it appends to something that is not a list or dict");
+  CHECK(read(bytes("h\x05.")) ==
+        "byte 0: invalid pickle: it reads a memo entry that was never written");
+  CHECK(read(bytes("Nr\xff\xff\xff\xff.")) == "byte 1: invalid pickle: memo index out of range");
+  CHECK(read(bytes("\x80\x09N.")) == "byte 0: unsupported pickle protocol 9");
+  CHECK(read("~") == "byte 0: invalid pickle: unknown opcode 0x7e");
   // A text that says it is longer than the file.
-  CHECK(read(bytes("\x8d\xff\xff\xff\xff\xff\xff\xff\xffx.")) ==
-        "byte 0: the pickle ends too early");
+  CHECK(read(bytes("\x8d\xff\xff\xff\xff\xff\xff\xff\xffx.")) == "byte 0: truncated pickle");
 }

@@ -97,9 +97,9 @@ TEST_CASE("messages that can never serve are mistakes", "[formats][schedule_csv]
   CHECK(mistakes_in("0SEND_F0,0F0,0RECV_B0,0B0" + rest) ==
         "1:1: '0SEND_F0' comes before '0F0' on its rank\n");
   CHECK(mistakes_in("0F0,0SEND_F0,0RECV_B0,0RECV_B0,0B0" + rest) ==
-        "1:23: '0RECV_B0' stands there twice\n");
+        "1:23: '0RECV_B0' appears twice\n");
   CHECK(mistakes_in("0RECV_F0,0F0,0SEND_F0,0RECV_B0,0B0" + rest) ==
-        "1:1: '0RECV_F0': there is no stage at the other end\n");
+        "1:1: '0RECV_F0': there is no stage to exchange it with\n");
   CHECK(mistakes_in("0F0,0SEND_F0,1RECV_F0,1F0,1B0,0B0\n") ==
         "1:5: '0SEND_F0': stage 1 is on the same rank, which needs no message\n"
         "1:14: '1RECV_F0': stage 0 is on the same rank, which needs no message\n");

@@ -69,6 +69,8 @@ TEST_CASE("where no name is near, a short list of the known ones helps", "[model
 TEST_CASE("what a terminal would act on is shown as question marks", "[models][diagnostics]") {
   CHECK(printable("a\tb\x1b[1m\x7f\xc2\x9b"
                   "c\xc3\xa4\xe2\x82\xac") == "a?b?[1m???c\xc3\xa4\xe2\x82\xac");
+  // U+202E, U+2066: what follows would be shown from right to left.
+  CHECK(printable("\xe2\x80\xaetaolF\xe2\x81\xa6") == "???taolF???");
   CHECK(has_control_characters(std::string("\0", 1)));
   CHECK(!has_control_characters("\xc2\xa0 \xc3\x9b"));
 }

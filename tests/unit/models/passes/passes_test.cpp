@@ -61,7 +61,7 @@ TEST_CASE("move-to-stream puts an op on another stream", "[models][passes]") {
         "there is no stream 'u'\n  did you mean 's'?\n"
         "  pass 'move-to-stream=b:stream=u' says so\n");
   CHECK(after("move-to-stream=h:stream=s", "streams: [s]\nprograms: {do: [{host: h}]}\n") ==
-        "'h' is done by the host, on no stream\n  pass 'move-to-stream=h:stream=s' says so\n");
+        "'h' runs on the host, not on a stream\n  pass 'move-to-stream=h:stream=s' says so\n");
 }
 
 TEST_CASE("use-own-stream gives an op a stream that nothing else is on", "[models][passes]") {
@@ -142,7 +142,7 @@ TEST_CASE("order-collectives chains the collectives of a group in the order of t
   CHECK(after("order-collectives=tp",
               "actors: {a: {source: 2, collective: {all_reduce: tp}},\n"
               "  b: {source: 3, collective: {all_reduce: tp}}}\n") ==
-        "'a' acts 2 times and 'b' 3 times, so they cannot alternate\n"
+        "'a' runs 2 times and 'b' 3 times, so they cannot alternate\n"
         "  pass 'order-collectives=tp' says so\n");
   const models::Explanation ordered =
       testing::simulate(changed("scenarios/swin_2x2x2.yaml", "order-collectives=tp")).explanation;
@@ -181,7 +181,7 @@ TEST_CASE("what OneFlow did about the hang of Swin-T is a pass away", "[models][
 TEST_CASE("a list of passes that is wrong gets one message for each mistake", "[models][passes]") {
   const auto mistakes = [](const char* passes) { return after(passes, kTwo); };
   CHECK(mistakes("mov-to-stream=b:stream=s") ==
-        "there is no pass 'mov-to-stream'\n  did you mean 'move-to-stream'?\n");
+        "unknown pass 'mov-to-stream'\n  did you mean 'move-to-stream'?\n");
   CHECK(mistakes("canonicalize=x,set-slots=a:slot=1:slots=1") ==
         "pass 'canonicalize' has no options\n"
         "pass 'set-slots' has no option 'slot'\n  did you mean 'slots'?\n");
@@ -192,9 +192,9 @@ TEST_CASE("a list of passes that is wrong gets one message for each mistake", "[
   CHECK(mistakes("set-slots=a:slots") ==
         "option 'slots' of pass 'set-slots' needs a value: slots=...\n");
   CHECK(mistakes("canonicalize,") ==
-        "the name of a pass is missing\n"
+        "expected the name of a pass\n"
         "  passes are given as 'canonicalize,set-slots=Repeat:slots=4'\n");
-  CHECK(mistakes("set-slots='a") == "a quote in the list of passes is not closed\n");
+  CHECK(mistakes("set-slots='a") == "unterminated quote in the list of passes\n");
   CHECK(mistakes("set-slots='a'b:slots=1") ==
         "did not expect 'b:slots=1' after pass 'set-slots'\n");
   CHECK(after("set-slots='a:b,c=d':slots=2", "streams: []\nactors: {'a:b,c=d': {source: 1}}\n") ==

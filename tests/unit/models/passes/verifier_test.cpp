@@ -96,7 +96,7 @@ TEST_CASE("actors and programs have the form that files can have", "[models][ver
   graph.actors[1].acts.reset();
   CHECK(broken_rules(graph) ==
         "'a' is of the kind 'wait_and_send_ids', but waits for no input\n"
-        "'b' waits for input, but nothing says how often it is to act\n");
+        "'b' waits for input, but nothing determines how often it is to act\n");
   graph = graph_of("programs: {do: [{host: a}]}\nactors: {x: {source: 1}}\n");
   graph.threads[0].program[0].block[0].actor = 0;
   graph.threads[0].program.push_back(graph.threads[0].program[0]);
@@ -104,7 +104,7 @@ TEST_CASE("actors and programs have the form that files can have", "[models][ver
   graph.actors[1].registers.emplace_back();
   CHECK(broken_rules(graph) ==
         "the program of thread 'main' has actors and steps of a host program\n"
-        "'a' is a step of a host program, and so has no registers and reads nothing\n");
+        "'a' is a step of a host program, which has no registers and reads nothing\n");
 }
 
 TEST_CASE("an edge names exactly the tensors that its register carries", "[models][verifier]") {
@@ -144,6 +144,6 @@ TEST_CASE("the builder of partial sums broke that rule, and the corrected one ke
 
 TEST_CASE("what cannot be lowered breaks a rule", "[models][verifier]") {
   CHECK(broken_rules(graph_of("actors:\n  a: {source: 2}\n  b: {source: 3, reads: [a]}\n")) ==
-        "the rates from 'a' to 'b' do not balance: 'b' on rank 0 acts 3 times, but here it would "
-        "have to act 2 times\n");
+        "the rates from 'a' to 'b' do not balance: 'b' on rank 0 runs 3 times, but this edge "
+        "needs it to run 2 times\n");
 }

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "models/explain/hang_signature.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 
@@ -73,20 +74,20 @@ TEST_CASE("a variable has values, ranges, or both", "[models][parameter_sweep]")
 TEST_CASE("what is no variable is told with why", "[models][parameter_sweep]") {
   CHECK(mistake("acc") == "expected NAME=VALUES, found 'acc'");
   CHECK(mistake("=1..2") == "expected NAME=VALUES, found '=1..2'");
-  CHECK(mistake("acc=") == "acc=: there is a value missing");
-  CHECK(mistake("acc=1,,2") == "acc=1,,2: there is a value missing");
-  CHECK(mistake("acc=1,2,1..3") == "acc=1,2,1..3: '1' is there twice");
+  CHECK(mistake("acc=") == "acc=: a value is missing");
+  CHECK(mistake("acc=1,,2") == "acc=1,,2: a value is missing");
+  CHECK(mistake("acc=1,2,1..3") == "acc=1,2,1..3: '1' is listed twice");
   CHECK(mistake("acc=8..1") == "acc=8..1: the range ends before it begins");
-  CHECK(mistake("acc=1..8:0") == "acc=1..8:0: the step of a range is at least 1");
+  CHECK(mistake("acc=1..8:0") == "acc=1..8:0: the step of a range must be at least 1");
   const std::string form =
-      ": a range is two whole numbers with the same unit or none, and perhaps a step: 1..8, "
+      ": expected two integers with the same unit or none, and an optional step: 1..8, "
       "1ms..9ms:2ms";
   for (const char* text : {"a=1..", "a=..3", "a=1..b", "a=1ms..3us", "a=1ms..3ms:1", "a=1...3",
                            "a=1.5..2.5", "a=1..3:", "a=99999999999999999999..3"}) {
     CHECK(mistake(text) == text + form);
   }
   CHECK(mistake("a=0..9223372036854775807") ==
-        "a=0..9223372036854775807: these are more than 10000000 values");
+        "a=0..9223372036854775807: this is more than 10000000 values");
 }
 
 TEST_CASE("the last variable changes fastest, and the seed faster", "[models][parameter_sweep]") {
@@ -121,7 +122,7 @@ TEST_CASE("a sweep has a limit", "[models][parameter_sweep]") {
   std::string problem;
   ParameterGrid grid = {{{"a", {"1", "2"}}}, "10%", 5'000'001, 0};
   CHECK_FALSE(models::lay_out(grid, problem).has_value());
-  CHECK(problem == "these are more than 10000000 runs: too many for one sweep");
+  CHECK(problem == "this is more than 10000000 runs: too many for one sweep");
   grid.jitter = "10";
   grid.seeds = 1;
   CHECK_FALSE(models::lay_out(grid, problem).has_value());

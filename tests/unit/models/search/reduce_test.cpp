@@ -154,14 +154,14 @@ TEST_CASE("no rank and no actor of a reduced scenario can go alone", "[models][r
     CAPTURE(path);
     const formats::Scenario scenario = testing::load(path);
     const Simulation end = testing::simulate(scenario.graph);
-    const HangShape shape = hang_shape(scenario.graph, end.lowered, end.explanation);
+    const HangSignature shape = hang_signature(scenario.graph, end.lowered, end.explanation);
     if (!shape.hangs()) continue;
     ++hanging;
     const Reduction small = reduced(testing::file_text(path));
     const auto hangs_alike = [&](const TaskGraph& graph) {
       Diagnostics unheard;
       const auto run = simulate(graph, unheard);
-      return run && hang_shape(graph, run->lowered, run->explanation) == shape;
+      return run && hang_signature(graph, run->lowered, run->explanation) == shape;
     };
     CHECK(hangs_alike(small.graph));
     CHECK(small.after.acts <= small.before.acts);

@@ -203,10 +203,11 @@ TEST_CASE("types and sizes are PyTorch's", "[viz][trace]") {
   CHECK(viz::element_type("").bytes == 1);
   CHECK(viz::element_type("fp8").name == "fp8");
   CHECK(viz::element_type("fp8").bytes == 0);
-  CHECK(viz::bytes_out("all_reduce", 100, 4) == 100);
-  CHECK(viz::bytes_out("all_gather", 100, 4) == 400);
-  CHECK(viz::bytes_out("reduce_scatter", 100, 4) == 25);
-  CHECK(viz::bytes_out("all_gather", std::int64_t{1} << 62, 4) == std::int64_t{1} << 62);
+  CHECK(viz::bytes_out(models::Operation::kAllReduce, 100, 4) == 100);
+  CHECK(viz::bytes_out(models::Operation::kAllGather, 100, 4) == 400);
+  CHECK(viz::bytes_out(models::Operation::kReduceScatter, 100, 4) == 25);
+  CHECK(viz::bytes_out(models::Operation::kAllGather, std::int64_t{1} << 62, 4) == std::int64_t{1}
+                                                                                       << 62);
 }
 
 TEST_CASE("a long list of ranks is cut as PyTorch cuts it", "[viz][trace]") {

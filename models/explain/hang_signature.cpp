@@ -1,0 +1,137 @@
+#include "models/explain/hang_signature.hpp"
+
+#include "models/explain/end_names.hpp"
+#include "models/lowering/names.hpp"
+
+namespace pipesim::models {
+namespace {
+
+class SignatureWriter {
+ public:
+  SignatureWriter(const TaskGraph& graph, const Lowered& lowered)
+      : graph_(graph), names_(graph, lowered) {}
+
+  std::string wait(const Wait& it) const {
+    std::string text =
+        std::to_string(static_cast<int>(it.kind)) + " " + party(it.from) + " > " + party(it.to);
+    if (it.needed) text += " for " + act(*it.needed);
+    return text;
+  }
+
+  // Names of calls may tell the rank of a peer.
+  std::string act(const ActInfo& info) const {
+    if (!info.actor.valid()) return info.op;
+    const ActorTemplate& actor = names_.actor(info.actor);
+    if (!actor.step || actor.step->calls.empty()) return actor.name;
+    std::string text;
+    for (const CallTemplate& call : actor.step->calls) {
+      if (!text.empty()) text += ", ";
+      text += operation_name(call.operation);
+      if (call.communicator != kNoIndex) text += " " + graph_.communicators[call.communicator].name;
+    }
+    return text;
+  }
+
+ private:
+  std::string party(const WaitParty& it) const {
+    switch (it.kind) {
+      case sim::WaitNodeKind::kAct:
+        return act(it.act);
+      case sim::WaitNodeKind::kRank:
+        return "a rank";
+      case sim::WaitNodeKind::kOutside:
+        break;
+    }
+    return "the outside";
+  }
+
+  const TaskGraph& graph_;
+  const Names names_;
+};
+
+// Who notices a hang, and when, differs between jobs that hang alike.
+bool is_of_a_guard(sim::DeathCause cause) {
+  return cause == sim::DeathCause::kWatchdog || cause == sim::DeathCause::kTimeout ||
+         cause == sim::DeathCause::kLauncher;
+}
+
+std::string joined(const std::set<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+// What waits for the ends of the chains of waits that decided.
+std::string roots_of(const Explanation& explanation) {
+  std::set<std::string> names;
+  for (const Root& root : explanation.roots) {
+    if (cause_of(root) == explanation.cause) names.insert(root.first.from.act.op);
+  }
+  return joined(names);
+}
+
+}  // namespace
+
+HangSignature hang_signature(const TaskGraph& graph, const Lowered& lowered,
+                             const Explanation& explanation) {
+  const SignatureWriter writer(graph, lowered);
+  HangSignature result;
+  result.verdict = explanation.verdict;
+  result.cause = explanation.cause;
+  for (const Wait& wait : explanation.cycle) result.waits.insert(writer.wait(wait));
+  for (const Misfit& misfit : explanation.mismatches) {
+    result.waits.insert(writer.act(misfit.first) + " against " + writer.act(misfit.second));
+  }
+  if (!explanation.cycle.empty()) return result;
+  for (const Root& root : explanation.roots) result.waits.insert(writer.wait(root.first));
+  for (const DeathReport& death : explanation.deaths) {
+    if (death.after_rest || is_of_a_guard(death.cause)) continue;
+    result.waits.insert("death of " + death.what +
+                        (death.in ? " in " + writer.act(*death.in) : ""));
+  }
+  for (const DeviceErrorReport& error : explanation.device_errors) {
+    result.waits.insert("error " + error.what + " in " + writer.act(error.in));
+  }
+  return result;
+}
+
+std::string reason_of(const Explanation& explanation) {
+  if (explanation.verdict == sim::Verdict::kCompleted) return "";
+  std::string cause = cause_name(explanation.cause);
+  std::set<std::string> names;
+  switch (explanation.cause) {
+    case Cause::kMismatch:
+      names = {explanation.mismatches.front().first.op, explanation.mismatches.front().second.op};
+      return cause + ": " + joined(names);
+    case Cause::kCycle:
+      for (const Wait& wait : explanation.cycle) names.insert(wait.from.act.op);
+      return cause + ": " + joined(names);
+    case Cause::kDeadRank:
+    case Cause::kFailedLink:
+    case Cause::kAbsentMember:
+    case Cause::kOutsideInput:
+      return cause + ": " + roots_of(explanation);
+    case Cause::kNone:
+      return explanation.deaths.empty() ? cause : "dead rank";
+    case Cause::kLimit:
+    case Cause::kUntil:
+    case Cause::kInterrupted:
+      break;
+  }
+  return cause;
+}
+
+std::set<std::uint32_t> blamed_ranks(const Explanation& explanation) {
+  std::set<std::uint32_t> ranks;
+  for (const Wait& wait : explanation.cycle) ranks.insert(wait.from.rank);
+  if (!ranks.empty()) return ranks;
+  for (const Root& root : explanation.roots) {
+    if (root.party.kind == sim::WaitNodeKind::kRank) ranks.insert(root.party.rank);
+  }
+  for (const Misfit& misfit : explanation.mismatches) {
+    ranks.insert(misfit.ranks.begin(), misfit.ranks.end());
+  }
+  return ranks;
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,39 @@
+// An order in which everything comes after its inputs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
+
+namespace pipesim::models {
+
+/// Kahn's algorithm, of those that are ready the smallest first (Boost's topological_sort would
+/// leave that choice to a depth-first search). `inputs(i, use)` calls `use(j)` for each input j of
+/// i. What is on a cycle, or behind one, is left out.
+template <typename Inputs>
+std::vector<std::uint32_t> topological_order(std::size_t count, const Inputs& inputs) {
+  std::vector<std::uint32_t> open(count, 0);
+  std::vector<std::vector<std::uint32_t>> readers(count);
+  std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> ready;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    inputs(i, [&](std::uint32_t input) {
+      readers[input].push_back(i);
+      ++open[i];
+    });
+    if (open[i] == 0) ready.push(i);
+  }
+  std::vector<std::uint32_t> order;
+  while (!ready.empty()) {
+    const std::uint32_t next = ready.top();
+    ready.pop();
+    order.push_back(next);
+    for (const std::uint32_t reader : readers[next]) {
+      if (--open[reader] == 0) ready.push(reader);
+    }
+  }
+  return order;
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,176 @@
+#include "models/lowering/call_lowering.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace pipesim::models {
+namespace {
+
+constexpr std::int64_t kMinTag = std::numeric_limits<std::int64_t>::min();
+
+std::int64_t longer(std::int64_t takes, std::int64_t slower) {
+  return takes > kMaxNs / slower ? kMaxNs : takes * slower;
+}
+
+}  // namespace
+
+using sim::ActorId;
+using sim::RankId;
+
+std::uint32_t CallLowering::list_of(ActorId id, std::uint32_t communicator, Place place) {
+  const CommunicatorTemplate& from = graph_.communicators[communicator];
+  const std::uint32_t list = graph_.groups[from.group].list_of(placement_.rank_of(id));
+  if (list == kNoIndex) {
+    diagnostics_.error_once(
+        place, "'" + placement_.actor(id).name + "' is on " + rank_text(placement_.rank_of(id)) +
+                   ", which is not in group '" + graph_.groups[from.group].name + "'");
+  }
+  return list;
+}
+
+std::uint32_t CallLowering::number_of(const std::string& name) {
+  return numbers_.emplace(name, static_cast<std::uint32_t>(numbers_.size())).first->second;
+}
+
+void CallLowering::add(ActorId id, const CallTemplate& from, sim::StreamId stream) {
+  const std::uint32_t list = list_of(id, from.communicator, from.place);
+  if (list == kNoIndex) return;
+  const CommunicatorTemplate& communicator = graph_.communicators[from.communicator];
+  sim::CallSpec spec;
+  spec.communicator = communicator_of(from.communicator, list, communicator.group);
+  const auto [used, is_new] =
+      call_streams_.try_emplace({spec.communicator.value, placement_.rank_of(id)}, stream);
+  if (!is_new && used->second != stream) {
+    Diagnostic* error = diagnostics_.error_once(from.place, "communicator '" + communicator.name +
+                                                                "' is used on two streams of " +
+                                                                rank_text(placement_.rank_of(id)));
+    if (error != nullptr) {
+      error->notes.emplace_back("its calls run one after the other: give them one stream");
+    }
+    return;
+  }
+  const std::uint32_t rank = placement_.rank_of(id);
+  spec.kind = from.kind;
+  spec.signature.operation = number_of(operation_name(from.operation));
+  spec.signature.type = number_of(from.type);
+  spec.signature.count =
+      diagnostics_.number(from.bytes, rank, 0, kMaxNs, from.place, "the size", " bytes");
+  set_tag(id, from, spec);
+  spec.takes = {
+      diagnostics_.number(from.takes, rank, 0, kMaxNs, from.place, "the time it takes", " ns")};
+  spec.eager = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
+  set_peer(id, from, list, spec);
+  if (from.timed) set_time(id, from, spec);
+  add_faults(id, from, list, spec);
+  if (!diagnostics_.has_errors()) builder_.add_call(spec);
+}
+
+// Tags with numbers come from the end of the plan's tags: a range for each text before the number.
+void CallLowering::set_tag(ActorId id, const CallTemplate& from, sim::CallSpec& spec) {
+  const std::uint32_t rank = placement_.rank_of(id);
+  if (from.tag_number)
+    diagnostics_.number(*from.tag_number, rank, kMinTag, kMaxNs, from.place, "the tag");
+  if (!from.tag_numbers) {
+    spec.tag = number_of(from.tag_on(rank));
+    return;
+  }
+  const std::uint32_t next = static_cast<std::uint32_t>(numbered_tags_.size());
+  const std::uint32_t text = numbered_tags_.emplace(from.tag_on(rank), next).first->second;
+  const std::uint32_t first = static_cast<std::uint32_t>(from.tag_numbers->first);
+  spec.tag = ~(text * tag_range_ + first);
+  spec.tag_step = ~static_cast<std::uint32_t>(from.tag_numbers->step) + 1;  // the other way
+}
+
+void CallLowering::find_tag_range(const std::vector<std::int64_t>& acts) {
+  for (const ActorId id : placement_.ids()) {
+    if (!placement_.actor(id).step || acts[id.value] == 0) continue;
+    for (const CallTemplate& call : placement_.actor(id).step->calls) {
+      if (!call.tag_numbers) continue;
+      const std::int64_t last =
+          call.tag_numbers->number(static_cast<std::uint32_t>(acts[id.value]) - 1);
+      const std::int64_t most = std::max(call.tag_numbers->first, last);
+      tag_range_ = std::max(tag_range_, static_cast<std::uint32_t>(most) + 1);
+    }
+  }
+}
+
+void CallLowering::set_peer(ActorId id, const CallTemplate& from, std::uint32_t list,
+                            sim::CallSpec& spec) {
+  if (!from.peer) return;
+  const std::uint32_t rank = placement_.rank_of(id);
+  const std::int64_t peer =
+      diagnostics_.number(*from.peer, rank, 0, graph_.ranks - 1, from.place, "the other rank");
+  const Group& group = graph_.groups[graph_.communicators[from.communicator].group];
+  const auto& members = group.lists[list];
+  if (std::find(members.begin(), members.end(), peer) == members.end()) {
+    const Place place = from.peer->place.line == 0 ? from.place : from.peer->place;
+    diagnostics_.error_once(place, rank_text(static_cast<std::uint32_t>(peer)) +
+                                       " is not in the list of group '" + group.name + "' that " +
+                                       rank_text(rank) + " is in");
+    return;
+  }
+  spec.peer = RankId{static_cast<std::uint32_t>(peer)};
+  spec.signature.root = static_cast<std::uint32_t>(peer);
+}
+
+// From what it moves and the cluster.
+void CallLowering::set_time(ActorId id, const CallTemplate& from, sim::CallSpec& spec) {
+  if (diagnostics_.has_errors()) return;  // its peer or size may be what is wrong
+  std::string why;
+  const auto time = call_times_.of(from, placement_.rank_of(id), spec, &why);
+  if (!time)
+    diagnostics_.error_once(from.place, "the time of '" + placement_.actor(id).name + "': " + why);
+  spec.takes = {time.value_or(0)};
+}
+
+std::int64_t CallLowering::time_of(ActorId id, const CollectiveTemplate& from, std::int64_t takes) {
+  const std::uint32_t rank = placement_.rank_of(id);
+  const Group& group = graph_.groups[from.group];
+  const std::uint32_t list = group.list_of(rank);
+  // That a rank is not in the group is reported where the collectives are made.
+  if (list == kNoIndex) return from.timed ? 0 : takes;
+  if (from.timed) {
+    std::string why;
+    const auto time = call_times_.of(from, rank, &why);
+    if (!time) {
+      diagnostics_.error_once(from.place,
+                              "the time of '" + placement_.actor(id).name + "': " + why);
+    }
+    takes = time.value_or(0);
+  }
+  return longer(takes, faults_.slower(from.communicator, group.lists[list]));
+}
+
+// What can go wrong with a call.
+void CallLowering::add_faults(ActorId id, const CallTemplate& from, std::uint32_t list,
+                              sim::CallSpec& spec) {
+  const std::uint32_t rank = placement_.rank_of(id);
+  const auto& members = graph_.groups[graph_.communicators[from.communicator].group].lists[list];
+  if (from.kind == sim::CallKind::kCollective) {
+    spec.takes.ns = longer(spec.takes.ns, faults_.slower(from.communicator, members));
+  } else if (spec.peer.valid()) {
+    const std::uint32_t peer = spec.peer.value;
+    const bool sends = from.kind == sim::CallKind::kSend;
+    spec.link =
+        faults_.link_of_message(from.communicator, sends ? rank : peer, sends ? peer : rank);
+    spec.takes.ns = longer(spec.takes.ns, faults_.slower(from.communicator, rank, peer));
+  }
+  spec.fatal = faults_.dies_reading(from, rank, members, spec);
+}
+
+sim::CommunicatorId CallLowering::communicator_of(std::uint32_t communicator, std::uint32_t list,
+                                                  std::uint32_t group) {
+  const bool named = communicator != kNoIndex;
+  const auto known = shared_communicators_.find({communicator, list});
+  if (named && known != shared_communicators_.end()) return known->second;
+  const CreationRule& rule = named ? graph_.communicators[communicator].creation : graph_.creation;
+  std::vector<RankId> ranks;
+  for (const std::uint32_t rank : graph_.groups[group].lists[list]) ranks.push_back(RankId{rank});
+  const sim::CommunicatorId id =
+      builder_.add_communicator(std::move(ranks), rule.at_first_use, rule.waits_for_device);
+  faults_.set_up(id, communicator, graph_.groups[group].lists[list]);
+  if (named) shared_communicators_.emplace(std::pair(communicator, list), id);
+  return id;
+}
+
+}  // namespace pipesim::models

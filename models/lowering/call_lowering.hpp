@@ -1,0 +1,72 @@
+// Calls on communicators, and the communicators themselves.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/graph/task_graph.hpp"
+#include "models/lowering/call_times.hpp"
+#include "models/lowering/fault_lowering.hpp"
+#include "models/lowering/placement.hpp"
+#include "models/lowering/rank_diagnostics.hpp"
+#include "sim/plan.hpp"
+
+namespace pipesim::models {
+
+class CallLowering {
+ public:
+  CallLowering(const TaskGraph& graph, const Placement& placement, RankDiagnostics& diagnostics,
+               sim::PlanBuilder& builder)
+      : graph_(graph),
+        placement_(placement),
+        diagnostics_(diagnostics),
+        builder_(builder),
+        call_times_(graph),
+        faults_(graph, builder) {}
+
+  FaultLowering& faults() { return faults_; }
+
+  /// Before any call is added: as large as the largest number behind a tag asks for. `acts` by
+  /// ActorId.
+  void find_tag_range(const std::vector<std::int64_t>& acts);
+
+  /// Adds a call to the step that was added last.
+  void add(sim::ActorId id, const CallTemplate& from, sim::StreamId stream);
+
+  /// How long the collective of an actor takes, which says `takes` itself.
+  std::int64_t time_of(sim::ActorId id, const CollectiveTemplate& from, std::int64_t takes);
+
+  /// The list of the communicator's group that the rank of `id` is in. Where it is in none, that is
+  /// an error at `place`, and kNoIndex.
+  std::uint32_t list_of(sim::ActorId id, std::uint32_t communicator, Place place);
+
+  /// A new one for a collective that names none (kNoIndex), else that of the list.
+  sim::CommunicatorId communicator_of(std::uint32_t communicator, std::uint32_t list,
+                                      std::uint32_t group);
+
+ private:
+  std::uint32_t number_of(const std::string& name);
+  void set_tag(sim::ActorId id, const CallTemplate& from, sim::CallSpec& spec);
+  void set_peer(sim::ActorId id, const CallTemplate& from, std::uint32_t list, sim::CallSpec& spec);
+  void set_time(sim::ActorId id, const CallTemplate& from, sim::CallSpec& spec);
+  void add_faults(sim::ActorId id, const CallTemplate& from, std::uint32_t list,
+                  sim::CallSpec& spec);
+
+  const TaskGraph& graph_;
+  const Placement& placement_;
+  RankDiagnostics& diagnostics_;
+  sim::PlanBuilder& builder_;
+  CallTimes call_times_;
+  FaultLowering faults_;
+  // By named communicator and list of its group.
+  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::CommunicatorId> shared_communicators_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::StreamId> call_streams_;
+  std::map<std::string, std::uint32_t> numbers_;        // of operations, types and tags
+  std::map<std::string, std::uint32_t> numbered_tags_;  // of tags before a number
+  std::uint32_t tag_range_ = 1;
+};
+
+}  // namespace pipesim::models

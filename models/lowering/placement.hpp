@@ -1,0 +1,63 @@
+// Templates laid out on ranks, and the two ends of every read.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/graph/task_graph.hpp"
+#include "models/lowering/balance.hpp"
+#include "models/lowering/rank_diagnostics.hpp"
+#include "sim/ids.hpp"
+
+namespace pipesim::models {
+
+/// Actors are numbered rank by rank, and on a rank in the order of the file. Indices of templates
+/// are plain numbers, those of placed actors sim::ActorId.
+class Placement {
+ public:
+  Placement(const TaskGraph& graph, RankDiagnostics& diagnostics)
+      : graph_(graph), diagnostics_(diagnostics) {}
+
+  /// Places all actors and connects their reads; without errors the rest may be asked for.
+  void run();
+
+  sim::IdRange<sim::ActorId> ids() const { return ids_of(placed_); }
+  std::uint32_t template_of(sim::ActorId id) const { return placed_[id].actor_template; }
+  std::uint32_t rank_of(sim::ActorId id) const { return placed_[id].rank; }
+  const ActorTemplate& actor(sim::ActorId id) const { return graph_.actors[template_of(id)]; }
+
+  /// Its host thread: an index in TaskGraph::threads, or kNoIndex.
+  std::uint32_t thread_of(sim::ActorId id) const {
+    const ActorTemplate& from = actor(id);
+    if (from.thread != kNoIndex) return from.thread;
+    return from.stream == kNoIndex ? kNoIndex : graph_.streams[from.stream].thread;
+  }
+
+  /// The actor of this template on `rank`; not valid where there is none.
+  sim::ActorId find(std::uint32_t actor_template, std::uint32_t rank) const;
+
+  /// All reads, and beside each the template that it comes from.
+  const std::vector<RatedEdge>& edges() const { return edges_; }
+  const ReadTemplate& read_of(std::size_t edge) const { return *edge_reads_[edge]; }
+
+ private:
+  struct Placed {
+    std::uint32_t actor_template;
+    std::uint32_t rank;
+  };
+
+  void check_count();
+  void place_actors();
+  void connect_reads();
+  void connect_read(sim::ActorId consumer, const ReadTemplate& read);
+  void connect(sim::ActorId consumer, const ReadTemplate& read, std::int64_t rank);
+
+  const TaskGraph& graph_;
+  RankDiagnostics& diagnostics_;
+  sim::IdVector<sim::ActorId, Placed> placed_;
+  std::vector<std::vector<sim::ActorId>> placed_ids_;  // by template, beside its ranks
+  std::vector<RatedEdge> edges_;
+  std::vector<const ReadTemplate*> edge_reads_;
+};
+
+}  // namespace pipesim::models

@@ -1,0 +1,208 @@
+#include "models/lowering/programs.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace pipesim::models {
+namespace {
+
+constexpr std::int64_t kMaxProgramActs = 100'000'000;  // each takes 4 bytes of the plan
+
+}  // namespace
+
+using sim::ActorId;
+
+// How often each actor template stands in the program as `rank` does it.
+void Programs::count_steps(const std::vector<ProgramStep>& steps, std::uint32_t rank,
+                           std::int64_t times, Counts& counts) {
+  for (const ProgramStep& step : steps) {
+    if (step.actor != kNoIndex) {
+      counts[step.actor] += times;
+    } else if (!step.list.empty()) {
+      count_list(step.list, times, counts);
+    } else if (!step.on || step.on->contains(rank)) {
+      std::int64_t all = 0;
+      if (__builtin_mul_overflow(times, step.times, &all)) all = kMaxNs;
+      count_steps(step.block, rank, std::min(all, kMax32), counts);
+    }
+  }
+}
+
+void Programs::count_list(const std::vector<std::uint32_t>& list, std::int64_t times,
+                          Counts& counts) {
+  list_counts_.resize(graph_.actors.size(), 0);
+  std::vector<std::uint32_t> found;
+  for (const std::uint32_t actor : list) {
+    if (list_counts_[actor]++ == 0) found.push_back(actor);
+  }
+  for (const std::uint32_t actor : found) {
+    std::int64_t all = 0;
+    const std::int64_t count = std::exchange(list_counts_[actor], 0);
+    if (__builtin_mul_overflow(times, count, &all)) all = kMaxNs;
+    counts[actor] += std::min(all, kMax32);
+  }
+}
+
+std::int64_t Programs::count(ActorId id) {
+  const std::uint32_t thread = placement_.actor(id).thread;
+  const auto [found, is_new] = program_counts_.try_emplace({thread, placement_.rank_of(id)});
+  if (is_new) count_steps(graph_.threads[thread].program, placement_.rank_of(id), 1, found->second);
+  const std::int64_t count = found->second[placement_.template_of(id)];
+  if (count < kMax32) return count;
+  diagnostics_.error_once(placement_.actor(id).place, "'" + placement_.actor(id).name +
+                                                          "' would run more than " +
+                                                          std::to_string(kMax32) + " times");
+  return 0;
+}
+
+void Programs::check_counts(const std::vector<std::int64_t>& acts) {
+  for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
+    const HostThread& thread = graph_.threads[t];
+    if (thread.order != sim::ThreadOrder::kProgram) continue;
+    Counts counts;
+    std::uint32_t counted_rank = kNoIndex;
+    for (const ActorId id : placement_.ids()) {
+      if (placement_.thread_of(id) != t) continue;
+      if (counted_rank != placement_.rank_of(id)) {
+        counted_rank = placement_.rank_of(id);
+        counts.clear();
+        count_steps(thread.program, counted_rank, 1, counts);
+      }
+      const std::int64_t found = counts[placement_.template_of(id)];
+      if (found == acts[id.value]) continue;
+      diagnostics_.error_once(thread.place, "the program of thread '" + thread.name + "' has '" +
+                                                placement_.actor(id).name + "' " +
+                                                std::to_string(found) + " times, but it runs " +
+                                                std::to_string(acts[id.value]) + " times on " +
+                                                rank_text(placement_.rank_of(id)));
+    }
+  }
+}
+
+void Programs::check_size(const std::vector<std::int64_t>& acts) {
+  std::int64_t all = 0;
+  for (const ActorId id : placement_.ids()) {
+    const std::uint32_t thread = placement_.thread_of(id);
+    if (thread == kNoIndex || graph_.threads[thread].order != sim::ThreadOrder::kProgram) continue;
+    all += acts[id.value];
+    if (all <= kMaxProgramActs) continue;
+    diagnostics_.error_once(placement_.actor(id).place,
+                            "the programs have more than " + std::to_string(kMaxProgramActs) +
+                                " ops with this one: '" + placement_.actor(id).name + "' runs " +
+                                std::to_string(acts[id.value]) + " times on " +
+                                rank_text(placement_.rank_of(id)));
+    return;
+  }
+}
+
+void Programs::expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
+                      std::vector<ActorId>& acts) const {
+  for (const ProgramStep& step : steps) {
+    if (step.actor != kNoIndex) {
+      const ActorId id = placement_.find(step.actor, rank);
+      if (id.valid()) acts.push_back(id);
+      continue;
+    }
+    if (!step.list.empty()) {
+      expand_list(step.list, rank, acts);
+      continue;
+    }
+    if (step.on && !step.on->contains(rank)) continue;
+    if (step.times == 0) continue;
+    const std::size_t begin = acts.size();
+    expand(step.block, rank, acts);
+    const std::size_t round = acts.size() - begin;
+    acts.reserve(begin + round * static_cast<std::size_t>(step.times));
+    for (std::int64_t i = 1; i < step.times && round > 0; ++i) {
+      acts.insert(acts.end(), acts.begin() + static_cast<std::ptrdiff_t>(begin),
+                  acts.begin() + static_cast<std::ptrdiff_t>(begin + round));
+    }
+  }
+}
+
+// A list names few actors often: each is looked up once.
+void Programs::expand_list(const std::vector<std::uint32_t>& list, std::uint32_t rank,
+                           std::vector<ActorId>& acts) const {
+  std::uint32_t least = kNoIndex;
+  std::uint32_t most = 0;
+  for (const std::uint32_t actor : list) {
+    least = std::min(least, actor);
+    most = std::max(most, actor);
+  }
+  std::vector<ActorId> ids(std::size_t{most} - least + 1);
+  for (std::uint32_t actor = least; actor <= most; ++actor) {
+    ids[actor - least] = placement_.find(actor, rank);
+  }
+  acts.reserve(acts.size() + list.size());
+  for (const std::uint32_t actor : list) {
+    if (ids[actor - least].valid()) acts.push_back(ids[actor - least]);
+  }
+}
+
+// Only who holds a lock can unlock it.
+void Programs::check_locks(std::uint32_t rank, const std::vector<ActorId>& acts) {
+  if (graph_.locks.empty()) return;
+  std::vector<std::uint8_t> held(graph_.locks.size(), 0);
+  for (const ActorId id : acts) {
+    const auto& step = placement_.actor(id).step;
+    if (!step || step->lock == kNoIndex) continue;
+    if (step->role == sim::Role::kUnlock && held[step->lock] == 0) {
+      diagnostics_.error_once(placement_.actor(id).place,
+                              "'" + graph_.locks[step->lock] +
+                                  "' is unlocked by a thread that does not hold it, on " +
+                                  rank_text(rank));
+    }
+    held[step->lock] = step->role == sim::Role::kLock ? 1 : 0;
+  }
+}
+
+// A communicator is gone once a call has destroyed it. One mistake of a program is enough: in a
+// loop all that follows would be.
+void Programs::check_destroyed(std::uint32_t rank, const std::vector<ActorId>& acts) {
+  std::map<std::uint32_t, Place> destroyed;
+  const auto is_gone = [&](std::uint32_t communicator, Place place) {
+    const auto found = destroyed.find(communicator);
+    if (found == destroyed.end()) return false;
+    Diagnostic* error = diagnostics_.error_once(
+        place, "communicator '" + graph_.communicators[communicator].name +
+                   "' is used after it was destroyed, on " + rank_text(rank));
+    if (error == nullptr) return true;
+    error->notes.push_back("it is destroyed in " + line_text(found->second) +
+                           "; a new one is listed under 'communicators', 'named'");
+    return true;
+  };
+  for (const ActorId id : acts) {
+    const auto& step = placement_.actor(id).step;
+    if (!step) continue;
+    if (is_gone(step->communicator, placement_.actor(id).place)) return;
+    for (const CallTemplate& call : step->calls) {
+      if (is_gone(call.communicator, call.place)) return;
+      if (call.operation == Operation::kDestroy) destroyed.emplace(call.communicator, call.place);
+    }
+  }
+}
+
+bool Programs::destroys_any() const {
+  return std::any_of(graph_.actors.begin(), graph_.actors.end(), [](const ActorTemplate& from) {
+    return from.step && from.step->calls.size() == 1 &&
+           from.step->calls[0].operation == Operation::kDestroy;
+  });
+}
+
+void Programs::make(const std::vector<std::vector<sim::ThreadId>>& threads,
+                    sim::PlanBuilder& builder) {
+  const bool destroys = destroys_any();
+  for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+    for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
+      if (graph_.threads[t].order != sim::ThreadOrder::kProgram) continue;
+      if (!threads[rank][t].valid()) continue;
+      std::vector<ActorId> acts;
+      expand(graph_.threads[t].program, rank, acts);
+      check_locks(rank, acts);
+      if (destroys) check_destroyed(rank, acts);
+      builder.set_program(threads[rank][t], acts);
+    }
+  }
+}
+
+}  // namespace pipesim::models

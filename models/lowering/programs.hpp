@@ -1,0 +1,55 @@
+// The programs of host threads: how often each step stands in them, and their steps one by one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "models/graph/task_graph.hpp"
+#include "models/lowering/placement.hpp"
+#include "models/lowering/rank_diagnostics.hpp"
+#include "sim/plan.hpp"
+
+namespace pipesim::models {
+
+class Programs {
+ public:
+  Programs(const TaskGraph& graph, const Placement& placement, RankDiagnostics& diagnostics)
+      : graph_(graph), placement_(placement), diagnostics_(diagnostics) {}
+
+  /// How often a step acts: as often as it stands in its program.
+  std::int64_t count(sim::ActorId id);
+
+  /// Whether programs have each actor as often as it acts, `acts` by ActorId.
+  void check_counts(const std::vector<std::int64_t>& acts);
+
+  /// A program is laid out act by act, so all of them together have a limit.
+  void check_size(const std::vector<std::int64_t>& acts);
+
+  /// Lays the programs out. `threads` by rank, then template.
+  void make(const std::vector<std::vector<sim::ThreadId>>& threads, sim::PlanBuilder& builder);
+
+ private:
+  using Counts = std::map<std::uint32_t, std::int64_t>;  // by actor template
+
+  void count_steps(const std::vector<ProgramStep>& steps, std::uint32_t rank, std::int64_t times,
+                   Counts& counts);
+  void count_list(const std::vector<std::uint32_t>& list, std::int64_t times, Counts& counts);
+  void expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
+              std::vector<sim::ActorId>& acts) const;
+  void expand_list(const std::vector<std::uint32_t>& list, std::uint32_t rank,
+                   std::vector<sim::ActorId>& acts) const;
+  void check_locks(std::uint32_t rank, const std::vector<sim::ActorId>& acts);
+  void check_destroyed(std::uint32_t rank, const std::vector<sim::ActorId>& acts);
+  bool destroys_any() const;
+
+  const TaskGraph& graph_;
+  const Placement& placement_;
+  RankDiagnostics& diagnostics_;
+  std::vector<std::int64_t> list_counts_;  // by actor template; 0 between uses
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Counts> program_counts_;  // by thread template
+                                                                              // and rank
+};
+
+}  // namespace pipesim::models

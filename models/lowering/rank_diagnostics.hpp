@@ -1,0 +1,39 @@
+// What is found wrong while templates are laid out on ranks.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "models/graph/diagnostics.hpp"
+#include "models/graph/expr.hpp"
+
+namespace pipesim::models {
+
+inline constexpr std::int64_t kMax32 = std::numeric_limits<std::uint32_t>::max() - 1;
+inline constexpr std::int64_t kMaxNs = std::numeric_limits<std::int64_t>::max();
+
+inline std::string rank_text(std::uint32_t rank) { return "rank " + std::to_string(rank); }
+
+/// Reports a mistake that many ranks share for one of them only.
+class RankDiagnostics {
+ public:
+  explicit RankDiagnostics(Diagnostics& diagnostics) : diagnostics_(diagnostics) {}
+
+  bool has_errors() const { return diagnostics_.has_errors(); }
+
+  /// Null if this mistake, but for its numbers, has been reported for this place.
+  Diagnostic* error_once(Place place, std::string message);
+
+  /// The value of `expr` on `rank`; `least`, and an error, where it has none in these bounds.
+  std::int64_t number(const Expr& expr, std::uint32_t rank, std::int64_t least, std::int64_t most,
+                      Place place, const char* what, const char* unit = "");
+
+ private:
+  Diagnostics& diagnostics_;
+  std::set<std::pair<Place, std::string>> told_;
+};
+
+}  // namespace pipesim::models

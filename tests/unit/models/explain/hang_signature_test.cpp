@@ -1,0 +1,43 @@
+#include "models/explain/hang_signature.hpp"
+
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/scenario.hpp"
+
+using namespace pipesim;
+using namespace pipesim::models;
+
+namespace {
+
+HangSignature signature_of(const std::string& path, const testing::Settings& settings = {}) {
+  const formats::Scenario scenario = testing::load(path, settings);
+  const Simulation run = testing::simulate(scenario.graph);
+  return hang_signature(scenario.graph, run.lowered, run.explanation);
+}
+
+const std::string kSwin = "scenarios/swin_2x2x2.yaml";
+
+}  // namespace
+
+TEST_CASE("a hang is the same with more micro-batches", "[models][hang_signature]") {
+  const HangSignature four = signature_of(kSwin);
+  CHECK(four.hangs());
+  CHECK(four == signature_of(kSwin, {{"acc", "8"}}));
+  // The ten waits of oneflow.md, section 3: no two of them say the same.
+  CHECK(four.waits.size() == 10);
+}
+
+TEST_CASE("another cycle, or none, is another hang", "[models][hang_signature]") {
+  const HangSignature swin = signature_of(kSwin);
+  CHECK_FALSE(swin == signature_of("scenarios/two_groups_opposite_order.yaml"));
+  const HangSignature fixed = signature_of(kSwin, {{"bwd_dst_buffer", "backward"}});
+  CHECK_FALSE(fixed.hangs());
+  CHECK_FALSE(swin == fixed);
+}
+
+TEST_CASE("a rank that dies is not one that never comes", "[models][hang_signature]") {
+  const HangSignature dies = signature_of("scenarios/rank_segfault.yaml");
+  CHECK(dies.hangs());
+  CHECK_FALSE(dies == signature_of("scenarios/infiniband_not_connected.yaml"));
+}
