@@ -13,7 +13,7 @@ namespace {
 
 // What a name may have; longer lines are of something else.
 constexpr std::size_t kMostLineBytes = std::size_t{1} << 16;
-constexpr std::size_t kMostOps = 1'000'000;
+constexpr std::size_t kMaxOps = 1'000'000;
 
 std::optional<std::uint32_t> number(std::string_view text) {
   std::uint32_t value = 0;
@@ -207,9 +207,9 @@ bool LaunchLogReader::read(const std::string& text, const std::string& path,
       return false;
     }
     add(*rank, *line, path);
-    if (++found; op_.size() > kMostOps) {
+    if (++found; op_.size() > kMaxOps) {
       diagnostics.error({number_of_line, 1},
-                        fmt::format("there are more than {} ops in these logs", kMostOps));
+                        fmt::format("there are more than {} ops in these logs", kMaxOps));
       return false;
     }
   }

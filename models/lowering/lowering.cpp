@@ -677,7 +677,11 @@ void Lowering::make_step(std::uint32_t id, sim::ThreadId thread) {
   spec.thread = thread;
   if (!on_host(step.role)) spec.stream = streams_[rank][from.stream];
   spec.launch_overhead = {
-      number(from.launch_overhead, rank, 0, kMostNs, from.place, "the time it takes", " ns")};
+      number(from.launch_overhead, rank, 0, kMostNs, from.place, "the launch overhead", " ns")};
+  if (step.role == sim::Role::kWork) {  // to the engine, both are time of the host thread
+    spec.launch_overhead.ns += number(from.takes, rank, 0, kMostNs - spec.launch_overhead.ns,
+                                      from.place, "the time it takes", " ns");
+  }
   spec.acts = static_cast<std::uint32_t>(acts_[id]);
   spec.blocking = from.blocking;
   // An event that this rank never records holds nothing up, as in CUDA.

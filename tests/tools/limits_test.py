@@ -94,7 +94,7 @@ class Limits(unittest.TestCase):
     def test_broken_utf8(self):
         for broken in (b"\xff", b"\xc3(", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82"):
             text = b"schema: 1\nname: \xc3\xa4" + broken + b"\nactors: {a: {source: 1}}\n"
-            self.scenario_refused("scenario.yaml:2:8: error: this is no UTF-8", text)
+            self.scenario_refused("scenario.yaml:2:8: error: invalid UTF-8", text)
         good = "schema: 1\nname: \u00e4\u20ac\U0001f600\nactors: {a: {source: 1}}\n"
         self.assertEqual(self.run_it("run", self.write("good.yaml", good)).returncode, 0)
         wide = "schema: 1\nname: \u00e4\nactors: {a: {source: 1}}\n".encode("utf-16")
@@ -128,7 +128,7 @@ class Limits(unittest.TestCase):
 
     def test_many_stages(self):
         schedule = "schema: 1\nschedule: {kind: gpipe, stages: %d, micro_batches: %d, forward: 1us}\n"
-        self.scenario_refused("2:33: error: 'stages' is 1 to 8192, found 8193", schedule % (8193, 1))
+        self.scenario_refused("2:33: error: 'stages' must be between 1 and 8192, found 8193", schedule % (8193, 1))
         self.scenario_refused("a schedule has at most 40000000 forwards and backwards",
                               schedule % (8000, 60000))
 
