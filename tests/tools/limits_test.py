@@ -106,7 +106,7 @@ class Limits(unittest.TestCase):
         self.scenario_refused("but must be at most 4294967294", scenario % (5_000_000_000, "1us"))
         self.scenario_refused("but must be at least 0", scenario % (-4, "1us"))
         self.scenario_refused("number out of range", scenario % (1, "99999999999s"))
-        self.scenario_refused("a job has 1 to 1048576 ranks", "schema: 1\nranks: 10000000\n")
+        self.scenario_refused("'ranks' must be between 1 and 1048576", "schema: 1\nranks: 10000000\n")
 
     def test_times_that_overflow(self):
         end = "schema: 1\nactors:\n  a: {source: 4, takes: 9223372036854775807ns}\n"
