@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "formats/scenario/cluster_reader.hpp"
+#include "formats/scenario/keys.hpp"
 #include "formats/scenario/lookup.hpp"
 
 namespace pipesim::formats {
@@ -27,7 +28,7 @@ void ActorReader::read(const YamlValue& actors) {
   pending_.reserve(entries.size());
   for (const YamlValue::Entry& entry : entries) {
     if (!values_.keep(graph_.ranks, entry.key.place())) return;
-    MapReader map(entry.value, "an actor", diagnostics());
+    MapReader map(entry.value, keys::kActor, diagnostics());
     if (!exists(map)) {
       left_out_.emplace_back(entry.key.text());
       continue;
@@ -103,7 +104,7 @@ void ActorReader::read_kind(MapReader& map, ActorTemplate& actor, Pending& pendi
     kind = models::find_actor_kind(*name);
     if (kind == nullptr) {
       models::Diagnostic& error = diagnostics().error(
-          kind_value->place(), fmt::format("there is no kind of actor '{}'", *name));
+          kind_value->place(), fmt::format("unknown kind of actor '{}'", *name));
       models::suggest_name(error, *name, names);
       if (error.notes.empty()) {
         error.notes.push_back(fmt::format("the kinds are {}", fmt::join(names, ", ")));
@@ -117,7 +118,7 @@ void ActorReader::read_kind(MapReader& map, ActorTemplate& actor, Pending& pendi
     if (const auto found = values_.expr(*times, ValueType::kNumber)) pending.times = *found;
     if (!has_rate) {
       diagnostics()
-          .error(times->place(), "'times' has no meaning here: this actor acts once per input")
+          .error(times->place(), "'times' cannot be used here: this actor runs once per input")
           .notes.emplace_back(
               "'times' goes with the kinds repeat, unpack, accumulate, pack, acc_tick");
     }
@@ -155,7 +156,7 @@ void ActorReader::read_stream(MapReader& map, ActorTemplate& actor) {
       graph_.streams.push_back(std::move(stream));
     } else if (actor.stream == kNoIndex) {
       models::Diagnostic& error =
-          diagnostics().error(value->place(), fmt::format("there is no stream '{}'", *name));
+          diagnostics().error(value->place(), fmt::format("unknown stream '{}'", *name));
       models::suggest_name(error, *name, names_of(graph_.streams));
       error.notes.emplace_back("the scenario lists its streams under 'streams'");
     }
@@ -166,7 +167,7 @@ void ActorReader::read_stream(MapReader& map, ActorTemplate& actor) {
     actor.thread = index_of(graph_.threads, *name);
     if (actor.thread != kNoIndex) return;
     models::Diagnostic& error =
-        diagnostics().error(value->place(), fmt::format("there is no host thread '{}'", *name));
+        diagnostics().error(value->place(), fmt::format("unknown host thread '{}'", *name));
     models::suggest_name(error, *name, names_of(graph_.threads));
   }
 }
@@ -183,7 +184,7 @@ void ActorReader::read_behaviour(MapReader& map, ActorTemplate& actor) {
   // Since OneFlow's #7924 what follows a collective waits for its end, also on the same thread.
   if (actor.collective && !defaults_.immediate) actor.immediate = false;
   if (const auto messages = map.take("messages")) {
-    const auto when = values_.one_of(*messages, {"immediate", "gated"});
+    const auto when = values_.one_of(*messages, map.words("messages"));
     if (when) actor.immediate = *when == "immediate";
   }
   take_truth(map, "blocking", actor.blocking);
@@ -201,7 +202,7 @@ void ActorReader::read_input(MapReader& map, ActorTemplate& actor) {
   const std::optional<YamlValue> value = map.take("waits_for_input");
   if (value) {
     actor.input.emplace();
-    MapReader input(*value, "'waits_for_input'", diagnostics());
+    MapReader input(*value, keys::kOutsideInput, diagnostics());
     if (const auto items = input.require("items")) {
       const auto found = values_.expr(*items, ValueType::kNumber);
       if (found) actor.input->items = *found;
@@ -224,7 +225,7 @@ void ActorReader::read_input(MapReader& map, ActorTemplate& actor) {
 }
 
 void ActorReader::read_collective(const YamlValue& value, ActorTemplate& actor) {
-  MapReader map(value, "a collective", diagnostics());
+  MapReader map(value, keys::kCollective, diagnostics());
   models::CollectiveTemplate collective;
   collective.place = value.place();
   std::optional<models::Operation> operation;
@@ -253,7 +254,7 @@ void ActorReader::read_collective(const YamlValue& value, ActorTemplate& actor) 
     if (word) collective.communicator = index_of(graph_.communicators, *word);
     if (word && collective.communicator == kNoIndex) {
       models::Diagnostic& error =
-          diagnostics().error(name->place(), fmt::format("there is no communicator '{}'", *word));
+          diagnostics().error(name->place(), fmt::format("unknown communicator '{}'", *word));
       models::suggest_name(error, *word, names_of(graph_.communicators));
     } else if (word && graph_.communicators[collective.communicator].group != collective.group) {
       diagnostics().error(name->place(),
@@ -277,7 +278,7 @@ std::uint32_t ActorReader::find_group(const YamlValue& value) const {
   const std::uint32_t group = index_of(graph_.groups, *name);
   if (group == kNoIndex) {
     models::Diagnostic& error =
-        diagnostics().error(value.place(), fmt::format("there is no group '{}'", *name));
+        diagnostics().error(value.place(), fmt::format("unknown group '{}'", *name));
     models::suggest_name(error, *name, names_of(graph_.groups));
   }
   return group;
@@ -299,7 +300,7 @@ void ActorReader::read_registers(MapReader& map, ActorTemplate& actor) {
     const std::uint32_t index = index_of(actor.registers, entry.key.text());
     if (index == kNoIndex) continue;
     RegisterTemplate& reg = actor.registers[index];
-    MapReader fields(entry.value, "a register", diagnostics());
+    MapReader fields(entry.value, keys::kRegister, diagnostics());
     const bool twice = fields.has("slots") || fields.has("bytes") || fields.has("carries");
     if (index == 0 && twice) {
       diagnostics()
@@ -326,15 +327,15 @@ std::vector<std::string> ActorReader::read_tensors(const YamlValue& value) const
   const std::optional<YamlValue> picked = values_.resolved(value);
   if (!picked || picked->is_null()) return names;
   if (!picked->is_list()) {
-    diagnostics().error(picked->place(),
-                        fmt::format("tensors are a list of names, found {}", picked->described()));
+    diagnostics().error(picked->place(), fmt::format("tensors must be a list of names, found {}",
+                                                     picked->described()));
     return names;
   }
   for (const YamlValue& item : picked->items()) {
     const std::optional<std::string> name = values_.word(item);
     if (!name) continue;
     if (std::find(names.begin(), names.end(), *name) != names.end()) {
-      diagnostics().error(item.place(), fmt::format("the tensor '{}' stands here twice", *name));
+      diagnostics().error(item.place(), fmt::format("duplicate tensor '{}'", *name));
     }
     names.push_back(*name);
   }
@@ -350,9 +351,9 @@ void ActorReader::read_reads(std::uint32_t index, const std::optional<YamlValue>
   const std::optional<YamlValue> picked = values_.resolved(*value);
   if (!picked || picked->is_null()) return;
   if (!picked->is_list()) {
-    diagnostics().error(
-        picked->place(),
-        fmt::format("'{}' is a list, found {}", control ? "after" : "reads", picked->described()));
+    diagnostics().error(picked->place(),
+                        fmt::format("'{}' must be a list, found {}", control ? "after" : "reads",
+                                    picked->described()));
     return;
   }
   for (const YamlValue& item : picked->items()) read_read(index, item, control);
@@ -397,7 +398,7 @@ void ActorReader::read_read(std::uint32_t index, const YamlValue& value, bool co
 // False where the read is not there at all, or cannot be understood.
 bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std::string& from,
                                  std::string& reg) {
-  MapReader map(value, "what is read", diagnostics());
+  MapReader map(value, keys::kRead, diagnostics());
   const std::optional<YamlValue> when = map.take("when");
   const std::optional<YamlValue> name = map.require("from");
   if (const auto on = map.take("on")) {
@@ -445,7 +446,7 @@ bool ActorReader::find_register(const std::string& name, const std::string& give
         std::find(left_out_.begin(), left_out_.end(), actor_name) != left_out_.end();
     models::Diagnostic& error = diagnostics().error(
         place, left_out ? fmt::format("the actor '{}' is not there: its 'when' is off", actor_name)
-                        : fmt::format("there is no actor '{}'", actor_name));
+                        : fmt::format("unknown actor '{}'", actor_name));
     if (left_out) {
       error.notes.push_back(
           fmt::format("give this the same condition: {{from: {}, when: ...}}", name));

@@ -1,13 +1,12 @@
 // What an actor's kind says is not said again: each actor is compared with one of its kind of which
 // nothing else is known.
-#include "formats/scenario/actor_writer.hpp"
-
 #include <string>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "formats/scenario/lookup.hpp"
+#include "formats/scenario/section_writers.hpp"
 #include "formats/yaml/value_writer.hpp"
 #include "models/graph/actor_kinds.hpp"
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/scenario/keys.hpp"
 #include "formats/scenario/lookup.hpp"
 #include "formats/yaml/expression.hpp"
 #include "formats/yaml/map_reader.hpp"
@@ -19,7 +20,7 @@ using models::Place;
 
 namespace {
 
-constexpr std::int64_t kMost = 1 << 20;
+constexpr std::int64_t kMaxHosts = 1 << 20;
 
 // The index of a link class in `links`, or nothing, which is reported.
 std::optional<std::uint32_t> find_link(const YamlValue& value, const ValueReader& values,
@@ -34,8 +35,8 @@ std::optional<std::uint32_t> find_link(const YamlValue& value, const ValueReader
         .error(value.place(), fmt::format("'{}' is not among the links of the cluster", *name))
         .notes.push_back(fmt::format("write '{}: {{}}' there for its usual figures", *name));
   } else {
-    models::Diagnostic& error = values.diagnostics().error(
-        value.place(), fmt::format("there is no link class '{}'", *name));
+    models::Diagnostic& error =
+        values.diagnostics().error(value.place(), fmt::format("unknown link class '{}'", *name));
     models::suggest_name(error, *name, known);
   }
   return std::nullopt;
@@ -75,7 +76,7 @@ class ClusterReader {
 
 std::optional<Cluster> ClusterReader::run(const YamlValue& value) {
   const std::size_t errors = diagnostics().error_count();
-  MapReader map(value, "a cluster", diagnostics());
+  MapReader map(value, keys::kCluster, diagnostics());
   cluster_.hosts = {"node0"};
   if (const auto hosts = map.take("hosts")) read_hosts(*hosts);
   // Without a number each host has as many devices as it needs for an equal share of the ranks.
@@ -110,8 +111,9 @@ std::optional<Cluster> ClusterReader::run(const YamlValue& value) {
 std::int64_t ClusterReader::count(const YamlValue& value, const char* key) {
   const std::optional<std::int64_t> found = values_.constant(value, ValueType::kNumber);
   if (!found) return 1;
-  if (*found >= 1 && *found <= kMost) return *found;
-  diagnostics().error(value.place(), fmt::format("'{}' is 1 to {}, found {}", key, kMost, *found));
+  if (*found >= 1 && *found <= kMaxHosts) return *found;
+  diagnostics().error(value.place(), fmt::format("'{}' must be between 1 and {}, found {}", key,
+                                                 kMaxHosts, *found));
   return 1;
 }
 
@@ -130,7 +132,7 @@ void ClusterReader::read_hosts(const YamlValue& value) {
     if (!name) continue;
     const auto known = std::find(cluster_.hosts.begin(), cluster_.hosts.end(), *name);
     if (known != cluster_.hosts.end()) {
-      diagnostics().error(item.place(), fmt::format("there are two hosts '{}'", *name));
+      diagnostics().error(item.place(), fmt::format("duplicate host '{}'", *name));
     }
     cluster_.hosts.push_back(*name);
   }
@@ -220,7 +222,7 @@ std::optional<std::uint32_t> ClusterReader::read_host(const YamlValue& value) {
   if (named != hosts.end()) return static_cast<std::uint32_t>(named - hosts.begin());
   if (name->empty() || name->find_first_not_of("0123456789") != std::string::npos) {
     models::Diagnostic& error =
-        diagnostics().error(value.place(), fmt::format("there is no host '{}'", *name));
+        diagnostics().error(value.place(), fmt::format("unknown host '{}'", *name));
     models::suggest_name(error, *name, hosts);
     return std::nullopt;
   }
@@ -255,7 +257,7 @@ void ClusterReader::read_links(const std::optional<YamlValue>& value) {
   if (!picked || picked->is_null()) {
     cluster_.links.assign(models::known_links().begin(), models::known_links().end());
   } else {
-    MapReader map(*picked, "'links'", diagnostics());
+    MapReader map(*picked, keys::kLinkClasses, diagnostics());
     for (const LinkClass& known : models::known_links()) {
       const std::optional<YamlValue> fields = map.take(known.name);
       if (!fields) continue;
@@ -272,19 +274,20 @@ void ClusterReader::read_links(const std::optional<YamlValue>& value) {
 void ClusterReader::read_link(const YamlValue& value, LinkClass& link) {
   const std::optional<YamlValue> picked = values_.resolved(value);
   if (!picked || picked->is_null()) return;
-  MapReader map(*picked, "a link class", diagnostics());
+  MapReader map(*picked, keys::kLinkClass, diagnostics());
   if (const auto latency = map.take("latency")) {
     link.latency_ns = values_.constant(*latency, ValueType::kTime).value_or(0);
     if (link.latency_ns < 0) {
-      diagnostics().error(latency->place(),
-                          fmt::format("a latency is at least 0s, found {}", latency->described()));
+      diagnostics().error(latency->place(), fmt::format("a latency must be at least 0s, found {}",
+                                                        latency->described()));
     }
   }
   if (const auto bandwidth = map.take("bandwidth")) {
     link.bytes_per_second = values_.constant(*bandwidth, ValueType::kBandwidth).value_or(1);
     if (link.bytes_per_second < 1) {
-      diagnostics().error(bandwidth->place(), fmt::format("a bandwidth is at least 1B/s, found {}",
-                                                          bandwidth->described()));
+      diagnostics().error(
+          bandwidth->place(),
+          fmt::format("a bandwidth must be at least 1B/s, found {}", bandwidth->described()));
     }
   }
   map.finish();
@@ -354,8 +357,8 @@ std::vector<std::uint32_t> read_links_of(const YamlValue& value, const ValueRead
     if (link == cluster->device_link) {
       values.diagnostics().error(item.place(), "'device' joins only what is on one device");
     } else if (std::find(links.begin(), links.end(), *link) != links.end()) {
-      values.diagnostics().error(item.place(),
-                                 fmt::format("'{}' stands here twice", cluster->links[*link].name));
+      values.diagnostics().error(
+          item.place(), fmt::format("duplicate link class '{}'", cluster->links[*link].name));
     } else {
       links.push_back(*link);
     }
@@ -364,7 +367,7 @@ std::vector<std::uint32_t> read_links_of(const YamlValue& value, const ValueRead
 }
 
 std::optional<models::Algorithm> read_algorithm(const YamlValue& value, const ValueReader& values) {
-  const std::optional<std::string> name = values.one_of(value, {"ring", "tree", "direct"});
+  const std::optional<std::string> name = values.one_of(value, keys::words_of("algorithm"));
   return name ? models::find_algorithm(*name) : std::nullopt;
 }
 

@@ -1,7 +1,5 @@
 // Each expectation is read in the setting that the scenario is read in, so `time: 3 * t` means the
 // `t` of its own `with` where the scenario was read with that.
-#include "formats/scenario/expectation_reader.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <limits>
@@ -9,7 +7,9 @@
 
 #include <fmt/format.h>
 
+#include "formats/scenario/keys.hpp"
 #include "formats/scenario/lookup.hpp"
+#include "formats/scenario/section_readers.hpp"
 #include "formats/yaml/map_reader.hpp"
 #include "models/graph/whole_number.hpp"
 #include "models/measure/idle.hpp"
@@ -28,7 +28,7 @@ class ExpectationReader {
       : values_(values), diagnostics_(values.diagnostics()), scenario_(scenario) {}
 
   Expectation read(const YamlValue& value) {
-    MapReader map(value, "an expectation", diagnostics_);
+    MapReader map(value, keys::kExpectation, diagnostics_);
     expectation_.place = value.place();
     if (const auto with = map.take("with")) read_with(*with);
     if (const auto verdict = map.take("verdict")) read_verdict(*verdict);
@@ -68,7 +68,7 @@ class ExpectationReader {
       const std::string name(entry.key.text());
       if (values_.scope().find(name) == nullptr) {
         models::Diagnostic& error =
-            diagnostics_.error(entry.key.place(), fmt::format("there is no parameter '{}'", name));
+            diagnostics_.error(entry.key.place(), fmt::format("unknown parameter '{}'", name));
         models::suggest_name(error, name, names_of(scenario_.parameters));
       } else if (!entry.value.is_scalar()) {
         diagnostics_.error(entry.value.place(),
@@ -80,8 +80,7 @@ class ExpectationReader {
   }
 
   void read_verdict(const YamlValue& value) {
-    const auto name =
-        values_.one_of(value, {"completed", "deadlock", "starved", "mismatch", "crashed", "limit"});
+    const auto name = values_.one_of(value, keys::words_of("verdict"));
     const auto verdict = name ? models::find_verdict(*name) : std::nullopt;
     if (verdict) expectation_.verdict = {value.place(), *verdict};
   }
@@ -99,7 +98,7 @@ class ExpectationReader {
     if (!picked || picked->is_null()) return;
     std::optional<Bounds> bounds;
     if (picked->is_map()) {
-      MapReader map(*picked, "'time'", diagnostics_);
+      MapReader map(*picked, keys::kTimeBounds, diagnostics_);
       bounds = bounds_of(map, ValueType::kTime, "'time'", "{about: 5ms, within: 1%}");
     } else if (const auto time = values_.constant(*picked, ValueType::kTime)) {
       bounds = Bounds::exactly(*time);
@@ -130,7 +129,7 @@ class ExpectationReader {
       const auto middle = values_.constant(*about, type);
       const auto width = middle ? width_of(*within, *middle, type) : std::nullopt;
       if (!width) return std::nullopt;
-      bounds = {*middle - *width, *middle > kMost - *width ? kMost : *middle + *width};
+      bounds = {*middle - *width, *middle > kMaxBound - *width ? kMaxBound : *middle + *width};
     }
     return narrowed(bounds, least, most, map.place(),
                     [&](const YamlValue& end) { return values_.constant(end, type); });
@@ -203,7 +202,7 @@ class ExpectationReader {
   // ---- Idle: {on: 0..3, at_most: 20%}
 
   void read_idle(const YamlValue& value) {
-    MapReader map(value, "'idle'", diagnostics_);
+    MapReader map(value, keys::kIdle, diagnostics_);
     models::ExpectedIdle idle;
     idle.place = value.place();
     if (!values_.keep(scenario_.graph.ranks, idle.place)) return;
@@ -249,7 +248,7 @@ class ExpectationReader {
 
   // The place of an exact size is its own, so that --update finds it.
   std::optional<Bounds> memory_bounds(const YamlValue& value, models::ExpectedMemory& memory) {
-    MapReader map(value, "'memory'", diagnostics_);
+    MapReader map(value, keys::kMemoryBounds, diagnostics_);
     if (const auto on = map.take("on")) memory.on = values_.rank_set(*on).value_or(memory.on);
     if (memory.on.empty()) diagnostics_.error(map.place(), "'memory' is about no rank at all");
     if (const auto reserved = map.take("reserved")) {
@@ -270,7 +269,7 @@ class ExpectationReader {
     if (!through.is_list()) {
       diagnostics_.error(
           through.place(),
-          fmt::format("'cycle_through' is a list of actors, found {}", through.described()));
+          fmt::format("'cycle_through' must be a list of actors, found {}", through.described()));
       return;
     }
     for (const YamlValue& item : through.items()) {
@@ -283,7 +282,7 @@ class ExpectationReader {
     if (!value.is_list()) {
       diagnostics_.error(
           value.place(),
-          fmt::format("'order' is a list of acts, [a#1, b#1], found {}", value.described()));
+          fmt::format("'order' must be a list of acts, [a#1, b#1], found {}", value.described()));
       return;
     }
     const std::vector<YamlValue> items = value.items();
@@ -347,7 +346,7 @@ class ExpectationReader {
     return act;
   }
 
-  static constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  static constexpr std::int64_t kMaxBound = std::numeric_limits<std::int64_t>::max();
 
   const ValueReader& values_;
   Diagnostics& diagnostics_;

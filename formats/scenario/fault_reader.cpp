@@ -1,12 +1,12 @@
-#include "formats/scenario/fault_reader.hpp"
-
 #include <algorithm>
 #include <charconv>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "formats/scenario/keys.hpp"
 #include "formats/scenario/lookup.hpp"
+#include "formats/scenario/section_readers.hpp"
 #include "formats/yaml/map_reader.hpp"
 
 namespace pipesim::formats {
@@ -15,7 +15,7 @@ namespace {
 using models::Faults;
 using models::kNoIndex;
 
-constexpr std::int64_t kMostSlower = 1'000'000;
+constexpr std::int64_t kMaxSlower = 1'000'000;
 
 class FaultReader {
  public:
@@ -43,7 +43,7 @@ class FaultReader {
 void FaultReader::read(const YamlValue& value) {
   if (!value.is_list()) {
     diagnostics_.error(value.place(),
-                       fmt::format("'faults' is a list, found {}", value.described()));
+                       fmt::format("'faults' must be a list, found {}", value.described()));
     return;
   }
   for (const YamlValue& item : value.items()) {
@@ -53,7 +53,13 @@ void FaultReader::read(const YamlValue& value) {
 }
 
 void FaultReader::read_fault(const YamlValue& value) {
-  MapReader map(value, "a fault", diagnostics_);
+  const KeyTable* table = table_with_head(value, keys::faults());
+  if (value.is_map() && table == nullptr) {
+    diagnostics_.error(value.place(),
+                       "a fault says where: 'rank', 'link', 'port' or 'communicator'");
+    return;
+  }
+  MapReader map(value, table == nullptr ? keys::kRankFault : *table, diagnostics_);
   map.take_text("about");
   const auto when = map.take("when");
   const bool happens = !when || values_.truth(*when).value_or(true);
@@ -67,9 +73,6 @@ void FaultReader::read_fault(const YamlValue& value) {
     read_port_fault(map, *port);
   } else if (const auto communicator = map.take("communicator")) {
     read_denied_fault(map, *communicator);
-  } else {
-    diagnostics_.error(map.place(), "a fault says where: 'rank', 'link', 'port' or 'communicator'");
-    return;
   }
   map.finish();
   if (!happens) graph_.faults = std::move(kept);
@@ -80,8 +83,8 @@ std::int64_t FaultReader::take_time(MapReader& map, const char* key) {
   if (!value) return 0;
   const std::int64_t ns = values_.constant(*value, ValueType::kTime).value_or(0);
   if (ns >= 0) return ns;
-  diagnostics_.error(value->place(), fmt::format("'{}' is a time of at least 0s, found {}", key,
-                                                 value->described()));
+  diagnostics_.error(value->place(),
+                     fmt::format("'{}' must be at least 0s, found {}", key, value->described()));
   return 0;
 }
 
@@ -89,10 +92,9 @@ std::int64_t FaultReader::slower(MapReader& map) {
   const auto value = map.take("slower");
   if (!value) return 0;
   const std::int64_t factor = values_.constant(*value, ValueType::kNumber).value_or(1);
-  if (factor >= 1 && factor <= kMostSlower) return factor;
-  diagnostics_.error(
-      value->place(),
-      fmt::format("'slower' is a number of times from 1 to {}, found {}", kMostSlower, factor));
+  if (factor >= 1 && factor <= kMaxSlower) return factor;
+  diagnostics_.error(value->place(), fmt::format("'slower' must be between 1 and {}, found {}",
+                                                 kMaxSlower, factor));
   return 1;
 }
 
@@ -157,7 +159,7 @@ bool FaultReader::read_act(const YamlValue& value, models::RankFault& fault) {
   }
   fault.actor = models::kNoIndex;
   models::Diagnostic& error =
-      diagnostics_.error(value.place(), fmt::format("there is no actor or step '{}'", name));
+      diagnostics_.error(value.place(), fmt::format("unknown actor or step '{}'", name));
   models::suggest_name(error, name, names_of(graph_.actors));
   return false;
 }
@@ -187,7 +189,7 @@ void FaultReader::read_link_fault(MapReader& map, const YamlValue& link) {
   if (hosts) {
     if (!hosts->is_list() || hosts->items().size() != 2) {
       diagnostics_.error(hosts->place(),
-                         fmt::format("'hosts' is a list of two hosts, found {}",
+                         fmt::format("'hosts' must be a list of two hosts, found {}",
                                      hosts->is_list() ? std::to_string(hosts->items().size())
                                                       : hosts->described()));
       return;
@@ -205,9 +207,9 @@ void FaultReader::read_port_fault(MapReader& map, const YamlValue& port) {
   fault.place = map.place();
   const auto host = map.require("closed_on");
   const std::int64_t number = values_.constant(port, ValueType::kNumber).value_or(1);
-  if (number < 1 || number > kMostPort) {
+  if (number < 1 || number > kMaxPort) {
     diagnostics_.error(port.place(),
-                       fmt::format("a port is a number from 1 to {}, found {}", kMostPort, number));
+                       fmt::format("a port must be between 1 and {}, found {}", kMaxPort, number));
   }
   fault.port = number;
   if (!host || needs_cluster(port.place())) return;
@@ -236,7 +238,7 @@ void FaultReader::read_denied_fault(MapReader& map, const YamlValue& communicato
     return;
   }
   models::Diagnostic& error =
-      diagnostics_.error(communicator.place(), fmt::format("there is no communicator '{}'", *name));
+      diagnostics_.error(communicator.place(), fmt::format("unknown communicator '{}'", *name));
   models::suggest_name(error, *name, names_of(graph_.communicators));
 }
 
@@ -248,7 +250,7 @@ void read_faults(const YamlValue& value, const ValueReader& values, models::Task
 
 void read_guards(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph) {
   models::Diagnostics& diagnostics = values.diagnostics();
-  MapReader map(value, "'guards'", diagnostics);
+  MapReader map(value, keys::kGuards, diagnostics);
   const auto take_time = [&](const char* key) {
     const auto field = map.take(key);
     if (!field) return std::int64_t{0};
@@ -256,7 +258,7 @@ void read_guards(const YamlValue& value, const ValueReader& values, models::Task
     if (ns >= 0) return ns;
     diagnostics
         .error(field->place(),
-               fmt::format("'{}' is a time of at least 0s, found {}", key, field->described()))
+               fmt::format("'{}' must be at least 0s, found {}", key, field->described()))
         .notes.emplace_back("0s: none");
     return std::int64_t{0};
   };
@@ -266,7 +268,7 @@ void read_guards(const YamlValue& value, const ValueReader& values, models::Task
   graph.guards.store_ns = take_time("store");
   graph.guards.launcher_ns = take_time("launcher");
   if (const auto ends = map.take("launcher_ends")) {
-    graph.guards.launcher_ends_job = values.one_of(*ends, {"host", "job"}) == "job";
+    graph.guards.launcher_ends_job = values.one_of(*ends, map.words("launcher_ends")) == "job";
   }
   map.finish();
 }
@@ -286,7 +288,7 @@ std::uint32_t read_host(const YamlValue& value, const ValueReader& values,
         !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
     if (!is_number && text.find_first_of("+-*/( $") == std::string::npos) {
       models::Diagnostic& error =
-          diagnostics.error(picked->place(), fmt::format("there is no host '{}'", text));
+          diagnostics.error(picked->place(), fmt::format("unknown host '{}'", text));
       models::suggest_name(error, text, cluster.hosts);
       return kNoIndex;
     }

@@ -1,6 +1,4 @@
 // Layers are read in their order, as what an op takes is by default what the one before gives.
-#include "formats/scenario/model_reader.hpp"
-
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -8,6 +6,9 @@
 #include <utility>
 
 #include <fmt/format.h>
+
+#include "formats/scenario/keys.hpp"
+#include "formats/scenario/section_readers.hpp"
 
 namespace pipesim::formats {
 
@@ -20,9 +21,9 @@ using models::TensorType;
 
 namespace {
 
-constexpr std::int64_t kMostLayers = 1 << 16;
-constexpr std::size_t kMostOps = 20'000;  // of all layers; passes take the square of that
-constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
+constexpr std::int64_t kMaxLayers = 1 << 16;
+constexpr std::size_t kMaxOps = 20'000;  // of all layers; passes take the square of that
+constexpr std::int64_t kMaxElements = std::int64_t{1} << 48;
 
 class ModelReader {
  public:
@@ -31,12 +32,12 @@ class ModelReader {
 
   std::optional<LogicalGraph> run(const YamlValue& value, MapReader& top) {
     const std::size_t errors = diagnostics_.error_count();
-    MapReader map(value, "'model'", diagnostics_);
+    MapReader map(value, keys::kModel, diagnostics_);
     map.take_text("about");
     graph_.model.place = value.place();
     type_.shape = {1};
     if (const auto input = map.take("input")) {
-      MapReader fields(*input, "'input'", diagnostics_);
+      MapReader fields(*input, keys::kModelInput, diagnostics_);
       read_type(fields, type_);
       if (const auto signature = fields.take("signature")) {
         graph_.model.input_signature = nd_sbp(*signature).value_or(signature_);
@@ -60,7 +61,7 @@ class ModelReader {
   // Layers
 
   void read_layers(const YamlValue& value) {
-    const std::vector<YamlValue> items = list(value, "'layers' is a list of layers");
+    const std::vector<YamlValue> items = list(value, "'layers' must be a list of layers");
     for (const YamlValue& item : items) read_layer(item);
     if (value.is_list() && items.empty()) {
       diagnostics_.error(value.place(), "a model has at least one layer");
@@ -68,12 +69,12 @@ class ModelReader {
   }
 
   void read_layer(const YamlValue& value) {
-    MapReader map(value, "a layer", diagnostics_);
+    MapReader map(value, keys::kLayer, diagnostics_);
     map.take_text("about");
     ModelLayer layer;
     layer.place = value.place();
     if (const auto name = map.require("name")) layer.name = values_.word(*name).value_or("");
-    const std::int64_t count = whole(map, "count", 1, kMostLayers);
+    const std::int64_t count = whole(map, "count", 1, kMaxLayers);
     const bool several = map.has("count");
     if (const auto stage = map.take("stage")) {
       layer.stage = values_.constant(*stage, ValueType::kNumber).value_or(0);
@@ -90,18 +91,18 @@ class ModelReader {
       read_ops(*ops, layer);
       if (diagnostics_.error_count() > errors) return;  // each mistake once
       ops_ += layer.ops.size();
-      if (ops_ > kMostOps) {
+      if (ops_ > kMaxOps) {
         diagnostics_.error(layer.place,
                            fmt::format("up to layer '{}' a model comes to more than {} "
                                        "ops",
-                                       layer.name, kMostOps));
+                                       layer.name, kMaxOps));
         return;
       }
       const auto known =
           std::find_if(graph_.model.layers.begin(), graph_.model.layers.end(),
                        [&](const ModelLayer& other) { return other.name == layer.name; });
       if (known != graph_.model.layers.end()) {
-        diagnostics_.error(layer.place, fmt::format("there are two layers '{}'", layer.name));
+        diagnostics_.error(layer.place, fmt::format("duplicate layer '{}'", layer.name));
         return;
       }
       graph_.model.layers.push_back(layer);
@@ -121,22 +122,22 @@ class ModelReader {
   }
 
   void read_op(const YamlValue& value, ModelOp& op) {
-    MapReader map(value, "an op of a layer", diagnostics_);
+    MapReader map(value, keys::kOp, diagnostics_);
     map.take_text("about");
     op.takes_ns = time(map, "takes", 0);
     op.gradient_takes_ns = 2 * op.takes_ns;
     if (const auto only = map.take("only")) {
-      op.only_backward = values_.one_of(*only, {"backward"}).has_value();
+      op.only_backward = values_.one_of(*only, map.words("only")).has_value();
     }
     op.in = signature(map, "in", signature_);
     op.out = signature(map, "out", op.in);
     op.type = type_;
     read_type(map, op.type);
-    if (const auto saves = map.take("saves")) read_saves(*saves, op);
+    read_saves(map, op);
     op.gradient_in = models::gradient_taken(op.out);
     op.gradient_out = models::gradient_given(op.in, op.out);
     if (const auto gradient = map.take("gradient")) {
-      MapReader fields(*gradient, "'gradient'", diagnostics_);
+      MapReader fields(*gradient, keys::kGradient, diagnostics_);
       op.gradient_takes_ns = time(fields, "takes", op.gradient_takes_ns);
       op.gradient_in = signature(fields, "in", op.gradient_in);
       op.gradient_out = signature(fields, "out", op.gradient_out);
@@ -153,8 +154,9 @@ class ModelReader {
     type_ = op.type;
   }
 
-  void read_saves(const YamlValue& value, ModelOp& op) {
-    const auto saves = values_.one_of(value, {"input", "output", "nothing"});
+  void read_saves(MapReader& map, ModelOp& op) {
+    const auto value = map.take("saves");
+    const auto saves = value ? values_.one_of(*value, map.words("saves")) : std::nullopt;
     if (saves == "output") op.saves = models::Saved::kOutput;
     if (saves == "nothing") op.saves = models::Saved::kNothing;
   }
@@ -164,7 +166,7 @@ class ModelReader {
       ModelVariable variable;
       variable.name = entry.key.text();
       variable.place = entry.key.place();
-      MapReader map(entry.value, "a variable", diagnostics_);
+      MapReader map(entry.value, keys::kVariable, diagnostics_);
       map.take_text("about");
       variable.type.shape = {1};
       read_type(map, variable.type);
@@ -185,7 +187,7 @@ class ModelReader {
   // What is beside the layers
 
   void read_system(const YamlValue& value) {
-    MapReader map(value, "'system'", diagnostics_);
+    MapReader map(value, keys::kSystemCosts, diagnostics_);
     models::SystemCosts& costs = graph_.model.costs;
     costs.input_ns = time(map, "input", 0);
     costs.copy_ns = time(map, "copy", 0);
@@ -201,12 +203,12 @@ class ModelReader {
   }
 
   void read_parallel(const YamlValue& value) {
-    MapReader map(value, "'parallel'", diagnostics_);
+    MapReader map(value, keys::kParallel, diagnostics_);
     models::ParallelLayout& layout = graph_.layout;
     layout.stages_place = value.place();
     if (const auto stages = map.take("pipeline")) {
       layout.stages_place = stages->place();
-      layout.stages = static_cast<std::uint32_t>(whole(*stages, "pipeline", kMostLayers));
+      layout.stages = static_cast<std::uint32_t>(whole(*stages, "pipeline", kMaxLayers));
     }
     layout.hierarchy.data = static_cast<std::uint32_t>(whole(map, "data", 1, kMaxRanks));
     layout.hierarchy.tensor = static_cast<std::uint32_t>(whole(map, "tensor", 1, kMaxRanks));
@@ -221,7 +223,7 @@ class ModelReader {
   }
 
   void read_train(const YamlValue& value) {
-    MapReader map(value, "'train'", diagnostics_);
+    MapReader map(value, keys::kTrain, diagnostics_);
     graph_.training.accumulation = whole(map, "accumulation", 1, kMaxMicroBatches);
     if (const auto optimizer = map.take("optimizer")) {
       graph_.training.has_optimizer = values_.truth(*optimizer).value_or(false);
@@ -241,17 +243,17 @@ class ModelReader {
   void read_type(MapReader& map, TensorType& type) {
     if (const auto shape = map.take("shape")) {
       type.shape.clear();
-      for (const YamlValue& item : list(*shape, "a shape is a list of numbers")) {
-        type.shape.push_back(whole(item, "shape", kMostElements));
+      for (const YamlValue& item : list(*shape, "a shape must be a list of numbers")) {
+        type.shape.push_back(whole(item, "shape", kMaxElements));
       }
       std::int64_t elements = 1;
       for (const std::int64_t size : type.shape) {
-        if (size <= kMostElements / elements) {
+        if (size <= kMaxElements / elements) {
           elements *= size;
           continue;
         }
         diagnostics_.error(shape->place(),
-                           fmt::format("a tensor has at most {} elements", kMostElements));
+                           fmt::format("a tensor has at most {} elements", kMaxElements));
         type.shape = {1};
         break;
       }
@@ -291,15 +293,15 @@ class ModelReader {
   }
 
   std::int64_t time(MapReader& map, const char* key, std::int64_t otherwise) {
-    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() >> 24;
+    constexpr std::int64_t kMaxTime = std::numeric_limits<std::int64_t>::max() >> 24;
     const auto value = map.take(key);
     if (!value) return otherwise;
     const std::int64_t found = values_.constant(*value, ValueType::kTime).value_or(0);
-    if (found >= 0 && found <= kMost) return found;
-    const std::int64_t limit = found < 0 ? 0 : kMost;
+    if (found >= 0 && found <= kMaxTime) return found;
+    const std::int64_t limit = found < 0 ? 0 : kMaxTime;
     diagnostics_.error(
         value->place(),
-        fmt::format("'{}' is at {} {}, found {}", key, found < 0 ? "least" : "most",
+        fmt::format("'{}' must be at {} {}, found {}", key, found < 0 ? "least" : "most",
                     to_text(Value{ValueType::kTime, models::Expr::constant(limit), {}}),
                     value->described()));
     return 0;
@@ -309,7 +311,8 @@ class ModelReader {
     const std::optional<std::int64_t> found = values_.constant(value, ValueType::kNumber);
     if (!found) return 1;
     if (*found >= 1 && *found <= most) return *found;
-    diagnostics_.error(value.place(), fmt::format("'{}' is 1 to {}, found {}", key, most, *found));
+    diagnostics_.error(value.place(),
+                       fmt::format("'{}' must be between 1 and {}, found {}", key, most, *found));
     return 1;
   }
 
@@ -352,7 +355,7 @@ std::optional<std::string> option_text(const YamlValue& value, const models::Pas
 }
 
 void read_options(const YamlValue& value, models::PassCall& call, const ValueReader& values) {
-  MapReader map(value, fmt::format("pass '{}'", call.pass->name), values.diagnostics());
+  MapReader map(value, keys::options_of(call.pass->name), values.diagnostics());
   for (const models::PassOption& option : call.pass->options) {
     const auto field = map.take(option.name);
     if (!field) continue;
@@ -385,7 +388,7 @@ std::optional<std::vector<models::PassCall>> read_passes(const std::optional<Yam
     }
   }
   if (value) {
-    MapReader map(*value, "'passes'", values.diagnostics());
+    MapReader map(*value, keys::passes(), values.diagnostics());
     for (models::PassCall& call : calls) {
       if (const auto options = map.take(call.pass->name)) read_options(*options, call, values);
     }

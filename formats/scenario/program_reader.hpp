@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "formats/scenario/actor_reader.hpp"
+#include "formats/scenario/program_names.hpp"
 #include "formats/yaml/map_reader.hpp"
 #include "formats/yaml/value_reader.hpp"
 #include "formats/yaml/yaml_document.hpp"
@@ -69,15 +70,16 @@ class ProgramReader {
   PendingWait read_wait(const YamlValue& value);
   std::vector<PendingWait> read_waits(MapReader& map, models::ActorTemplate& actor);
   void connect_waits();
+  void refuse_step(const YamlValue& value);
   bool read_when(MapReader& map);
   models::RankSet read_on(MapReader& map, const models::RankSet& outer);
   std::vector<Part> parts_of(const models::ActorTemplate& actor, const models::RankSet& on) const;
   static models::RankSet ranks_of(const std::vector<Part>& parts);
   bool read_device_step(MapReader& map, models::ActorTemplate& actor, const Context& context);
-  bool read_host_step(MapReader& map, models::ActorTemplate& actor);
+  void read_host_step(MapReader& map, models::ActorTemplate& actor);
   bool read_calls(MapReader& map, models::ActorTemplate& actor, const Context& context);
   void read_group(const YamlValue& value, models::StepTemplate& step, const Context& context);
-  bool read_one_call(MapReader& map, models::CallTemplate& call, bool in_group);
+  bool read_one_call(MapReader& map, models::CallTemplate& call);
   void read_tag(const YamlValue& tag, models::CallTemplate& call);
   void read_call_fields(MapReader& map, models::CallTemplate& call);
   bool read_common(MapReader& map, models::ActorTemplate& actor);
@@ -88,48 +90,24 @@ class ProgramReader {
   void read_synchronize(const YamlValue& value, models::ActorTemplate& actor);
   void read_input(MapReader& map, models::ActorTemplate& actor);
   void take_expr(MapReader& map, const char* key, ValueType type, models::Expr& target);
-  void check_streams();
-  void check_events();
 
   void add_step(models::ActorTemplate actor, const Context& context, Steps& steps);
-  std::string unique_name(const std::string& name, const models::RankSet& on);
-  bool is_taken(const std::string& name, const models::RankSet& on) const;
-  std::uint32_t stream(const std::string& name, models::Place place);
-  std::uint32_t awaited_stream(const std::string& name, const YamlValue& item);
-  bool is_stream_of_calls(const std::string& name) const;
-  std::uint32_t add_stream(const std::string& name, models::Place place);
-  std::uint32_t stream_of_calls(const models::CallTemplate& call);
-  std::uint32_t communicator(const YamlValue& value, bool host_barrier);
-  std::uint32_t event(const YamlValue& value, bool shared);
-  std::uint32_t implied_event(const std::string& name, models::Place place);
   std::uint32_t event_of_step(MapReader& map, const YamlValue& value, models::StepTemplate& step);
-  std::uint32_t lock(const YamlValue& value);
   models::Diagnostics& diagnostics() const { return values_.diagnostics(); }
 
   std::vector<Parameter> parameters_;  // the scenario's, then those of the blocks that are open
   Scope scope_;
   ValueReader values_;
   const ActorDefaults& defaults_;
-  bool open_streams_;
   models::TaskGraph& graph_;
-  std::size_t declared_streams_;        // those that are there before any program is read
-  std::size_t declared_communicators_;  // likewise
-  std::set<std::string, std::less<>> stream_words_;  // all that stands anywhere as `stream`
-  std::set<std::string, std::less<>> record_words_;  // likewise, as `record`
-  std::map<std::uint32_t, models::Place> awaited_;   // streams that nothing may be put on
-  std::vector<std::uint32_t> awaited_events_;        // that may be recorded nowhere
-  using Names = std::map<std::string, std::uint32_t, std::less<>>;
-  Names events_;          // by name, without those of `after`
-  Names implied_events_;  // those
+  ProgramNames names_;
   std::map<std::string, YamlValue, std::less<>> blocks_;
   std::map<std::string, std::set<std::string>, std::less<>> names_in_;  // of parameters, in blocks
   std::vector<std::string> open_blocks_;
   std::size_t visits_ = 0;    // of blocks, steps, calls, and what else loops repeat
   std::uint64_t placed_ = 0;  // steps, each on each of its ranks
   std::size_t depth_ = 0;
-  std::vector<models::RankSet> calls_on_;                     // beside the calls of the step
-  std::map<std::string, std::vector<std::uint32_t>> copies_;  // of a name, on each rank
-  std::set<std::string> actor_names_;
+  std::vector<models::RankSet> calls_on_;  // beside the calls of the step
   std::map<std::pair<std::string, std::uint32_t>, std::uint32_t> steps_;  // by name and rank
   std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;      // of these actors
 };

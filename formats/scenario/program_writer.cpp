@@ -1,5 +1,3 @@
-#include "formats/scenario/program_writer.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <set>
@@ -9,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/scenario/section_writers.hpp"
 #include "formats/yaml/value_writer.hpp"
 
 namespace pipesim::formats {
@@ -146,9 +145,7 @@ void StepWriter::write_work(YamlNode& map) {
   } else {
     map.add("host", YamlNode::text(actor_.name));
     name_after(actor_.name);
-    if (actor_.launch_overhead != Expr()) {
-      map.add("takes", expression(actor_.launch_overhead, ValueType::kTime));
-    }
+    if (actor_.takes != Expr()) map.add("takes", expression(actor_.takes, ValueType::kTime));
   }
 }
 
@@ -215,8 +212,7 @@ void StepWriter::write_common(YamlNode& map) const {
       graph_.streams[actor_.stream].name != usual_stream_) {
     map.add("stream", YamlNode::text(graph_.streams[actor_.stream].name));
   }
-  const bool is_host_time = step_.role == Role::kWork && step_.dies.empty() && !actor_.input;
-  if (!is_host_time && actor_.launch_overhead != Expr()) {
+  if (actor_.launch_overhead != Expr()) {
     map.add("launch_overhead", expression(actor_.launch_overhead, ValueType::kTime));
   }
   if (!on_host && actor_.blocking != usual_blocking_) {

@@ -11,13 +11,12 @@
 
 #include "formats/scenario/actor_reader.hpp"
 #include "formats/scenario/cluster_reader.hpp"
-#include "formats/scenario/expectation_reader.hpp"
-#include "formats/scenario/fault_reader.hpp"
+#include "formats/scenario/keys.hpp"
 #include "formats/scenario/lookup.hpp"
-#include "formats/scenario/model_reader.hpp"
 #include "formats/scenario/program_reader.hpp"
 #include "formats/scenario/scenario.hpp"
 #include "formats/scenario/schedule_reader.hpp"
+#include "formats/scenario/section_readers.hpp"
 #include "formats/yaml/map_reader.hpp"
 #include "formats/yaml/parameters.hpp"
 #include "formats/yaml/patch.hpp"
@@ -34,7 +33,7 @@ using models::RankSet;
 
 namespace {
 
-constexpr std::int64_t kMostBlockTimes = std::numeric_limits<std::uint32_t>::max();
+constexpr std::int64_t kMaxBlockTimes = std::numeric_limits<std::uint32_t>::max();
 
 class ScenarioReader {
  public:
@@ -93,7 +92,7 @@ class ScenarioReader {
 };
 
 std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
-  MapReader map(root, "a scenario", diagnostics_);
+  MapReader map(root, keys::kScenario, diagnostics_);
   if (diagnostics_.has_errors() || !check_schema(map)) return std::nullopt;
   if (const auto name = map.take("name")) graph_.name = values_.word(*name).value_or("");
   scenario_.about = map.take_text("about");
@@ -191,7 +190,7 @@ void ScenarioReader::read_names(MapReader& map) {
   const auto items = [&](const char* key, const std::optional<YamlValue>& value) {
     if (!value || value->is_list()) return value ? value->items() : std::vector<YamlValue>();
     diagnostics_.error(value->place(),
-                       fmt::format("'{}' is a list, found {}", key, value->described()));
+                       fmt::format("'{}' must be a list, found {}", key, value->described()));
     return std::vector<YamlValue>();
   };
   for (const YamlValue& item : items("phases", map.take("phases"))) {
@@ -201,7 +200,7 @@ void ScenarioReader::read_names(MapReader& map) {
     if (const auto name = values_.word(item)) graph_.locks.push_back(*name);
   }
   for (const YamlValue& item : items("events", map.take("events"))) {
-    MapReader fields(item, "an event", diagnostics_);
+    MapReader fields(item, keys::kEvent, diagnostics_);
     models::EventTemplate event;
     event.place = item.place();
     const std::optional<YamlValue> key = fields.take("key");
@@ -215,7 +214,7 @@ void ScenarioReader::read_names(MapReader& map) {
 
 // The room of each device.
 void ScenarioReader::read_device(const YamlValue& value) {
-  MapReader map(value, "'device'", diagnostics_);
+  MapReader map(value, keys::kDevice, diagnostics_);
   if (const auto queues = map.take("hardware_queues")) {
     graph_.device.hardware_queues = values_.expr(*queues, ValueType::kNumber).value_or(Expr());
   }
@@ -223,7 +222,7 @@ void ScenarioReader::read_device(const YamlValue& value) {
     graph_.device.resident = values_.expr(*resident, ValueType::kNumber).value_or(Expr());
   }
   if (const auto order = map.take("launch_order")) {
-    graph_.device.implicit_order = values_.one_of(*order, {"none", "implicit"}) == "implicit";
+    graph_.device.implicit_order = values_.one_of(*order, map.words("launch_order")) == "implicit";
   }
   map.finish();
 }
@@ -256,8 +255,8 @@ void ScenarioReader::read_sizes(MapReader& map) {
   if (ranks) {
     const std::int64_t count = values_.constant(*ranks, ValueType::kNumber).value_or(1);
     if (count < 1 || count > kMaxRanks) {
-      diagnostics_.error(ranks->place(),
-                         fmt::format("a job has 1 to {} ranks, found {}", kMaxRanks, count));
+      diagnostics_.error(ranks->place(), fmt::format("'ranks' must be between 1 and {}, found {}",
+                                                     kMaxRanks, count));
     } else {
       graph_.ranks = static_cast<std::uint32_t>(count);
     }
@@ -267,7 +266,7 @@ void ScenarioReader::read_sizes(MapReader& map) {
                                   : graph_.logical->layout.ranks();
     if (ranks && graph_.ranks != needed) {
       diagnostics_.error(ranks->place(),
-                         fmt::format("the {} is one of {} rank{}, found {}",
+                         fmt::format("the {} needs {} rank{}, but 'ranks' is {}",
                                      pipeline_ ? "schedule" : "layout under 'parallel'", needed,
                                      needed == 1 ? "" : "s", graph_.ranks));
     }
@@ -328,13 +327,14 @@ void ScenarioReader::read_group_lists(const YamlValue& value, models::Group& gro
 
 // {size: N, stride: S}: ranks r, r + S, ..., r + (N - 1) S.
 void ScenarioReader::read_regular_group(const YamlValue& value, models::Group& group) {
-  MapReader map(value, "a group", diagnostics_);
+  MapReader map(value, keys::kRegularGroup, diagnostics_);
   const auto number = [&](const char* key, std::int64_t otherwise) {
     const std::optional<YamlValue> field = map.take(key);
     if (!field) return otherwise;
     const std::int64_t found = values_.constant(*field, ValueType::kNumber).value_or(1);
     if (found >= 1) return found;
-    diagnostics_.error(field->place(), fmt::format("'{}' is at least 1, found {}", key, found));
+    diagnostics_.error(field->place(),
+                       fmt::format("'{}' must be at least 1, found {}", key, found));
     return std::int64_t{1};
   };
   const std::int64_t size = number("size", graph_.ranks);
@@ -379,13 +379,14 @@ void ScenarioReader::read_threads(const YamlValue& value) {
     thread.name = entry.key.text();
     thread.place = entry.key.place();
     if (!entry.value.is_null()) {
-      MapReader map(entry.value, "a thread", diagnostics_);
+      MapReader map(entry.value, keys::kThread, diagnostics_);
       map.take_text("about");
       const std::optional<YamlValue> order = map.take("order");
       const std::optional<YamlValue> program = map.take("program");
+      const std::vector<std::string> words = map.words("order");
       map.finish();
       if (order) {
-        const auto name = values_.one_of(*order, {"arrival", "program"});
+        const auto name = values_.one_of(*order, words);
         if (name == "program") thread.order = sim::ThreadOrder::kProgram;
       }
       if (program) {
@@ -421,7 +422,7 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
   std::string thread = name;
   std::optional<models::Place> place_of_thread;
   if (fields != nullptr) {
-    MapReader map(*fields, "a stream", diagnostics_);
+    MapReader map(*fields, keys::kStream, diagnostics_);
     map.take_text("about");
     if (const auto device = map.take("device")) {
       const std::int64_t index = values_.constant(*device, ValueType::kNumber).value_or(0);
@@ -450,7 +451,7 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
       std::vector<std::string> names;
       for (const models::HostThread& t : graph_.threads) names.push_back(t.name);
       models::Diagnostic& error =
-          diagnostics_.error(*place_of_thread, fmt::format("there is no host thread '{}'", thread));
+          diagnostics_.error(*place_of_thread, fmt::format("unknown host thread '{}'", thread));
       models::suggest_name(error, thread, names);
     }
     models::HostThread own;
@@ -463,7 +464,7 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
 
 void ScenarioReader::read_creation(MapReader& map, models::CreationRule& rule) {
   if (const auto creation = map.take("creation")) {
-    const auto when = values_.one_of(*creation, {"start", "first_use"});
+    const auto when = values_.one_of(*creation, map.words("creation"));
     if (when) rule.at_first_use = *when == "first_use";
   }
   if (const auto waits = map.take("waits_for_device")) {
@@ -472,7 +473,7 @@ void ScenarioReader::read_creation(MapReader& map, models::CreationRule& rule) {
 }
 
 void ScenarioReader::read_communicators(const YamlValue& value) {
-  MapReader map(value, "'communicators'", diagnostics_);
+  MapReader map(value, keys::kCommunicators, diagnostics_);
   read_creation(map, graph_.creation);
   read_meeting(map, graph_.interface);
   if (const auto named = map.take("named")) {
@@ -481,7 +482,7 @@ void ScenarioReader::read_communicators(const YamlValue& value) {
       communicator.name = entry.key.text();
       communicator.place = entry.key.place();
       communicator.creation = graph_.creation;
-      MapReader fields(entry.value, "a communicator", diagnostics_);
+      MapReader fields(entry.value, keys::kCommunicator, diagnostics_);
       read_creation(fields, communicator.creation);
       if (const auto group = fields.require("group")) {
         const std::optional<std::string> name = values_.word(*group);
@@ -489,7 +490,7 @@ void ScenarioReader::read_communicators(const YamlValue& value) {
           if (graph_.groups[i].name == *name) communicator.group = i;
         }
         if (name && communicator.group == kNoIndex) {
-          diagnostics_.error(group->place(), fmt::format("there is no group '{}'", *name));
+          diagnostics_.error(group->place(), fmt::format("unknown group '{}'", *name));
         }
       }
       read_calls_of(fields, communicator);
@@ -513,7 +514,7 @@ void ScenarioReader::read_meeting(MapReader& map, std::uint32_t& interface) {
   interface = index_of(graph_.cluster->interfaces, *name);
   if (interface != kNoIndex) return;
   models::Diagnostic& error =
-      diagnostics_.error(value->place(), fmt::format("there is no interface '{}'", *name));
+      diagnostics_.error(value->place(), fmt::format("unknown interface '{}'", *name));
   models::suggest_name(error, *name, names_of(graph_.cluster->interfaces));
 }
 
@@ -523,7 +524,7 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
     communicator.eager_bytes = values_.constant(*eager, ValueType::kBytes);
     if (communicator.eager_bytes.value_or(0) < 0) {
       diagnostics_.error(eager->place(),
-                         fmt::format("a size is at least 0B, found {}", eager->described()));
+                         fmt::format("a size must be at least 0B, found {}", eager->described()));
     }
   }
   if (const auto host = map.take("host")) {
@@ -532,9 +533,9 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
   read_meeting(map, communicator.interface);
   if (const auto port = map.take("port")) {
     communicator.port = values_.constant(*port, ValueType::kNumber).value_or(1);
-    if (communicator.port < 1 || communicator.port > kMostPort) {
-      diagnostics_.error(port->place(), fmt::format("a port is a number from 1 to {}, found {}",
-                                                    kMostPort, communicator.port));
+    if (communicator.port < 1 || communicator.port > kMaxPort) {
+      diagnostics_.error(port->place(), fmt::format("a port must be between 1 and {}, found {}",
+                                                    kMaxPort, communicator.port));
     }
   }
   if (const auto timeout = map.take("timeout")) {
@@ -542,7 +543,7 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
     if (communicator.timeout_ns.value_or(0) < 0) {
       diagnostics_
           .error(timeout->place(),
-                 fmt::format("'timeout' is a time of at least 0s, found {}", timeout->described()))
+                 fmt::format("'timeout' must be at least 0s, found {}", timeout->described()))
           .notes.emplace_back("0s: none");
       communicator.timeout_ns = 0;
     }
@@ -564,7 +565,7 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
   if (communicator.stream != kNoIndex) return;
   if (!open_streams_ && *name != "compute") {
     models::Diagnostic& error =
-        diagnostics_.error(stream->place(), fmt::format("there is no stream '{}'", *name));
+        diagnostics_.error(stream->place(), fmt::format("unknown stream '{}'", *name));
     models::suggest_name(error, *name, names_of(graph_.streams));
     error.notes.emplace_back("the scenario lists its streams under 'streams'");
     return;
@@ -578,7 +579,7 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
 }
 
 void ScenarioReader::read_defaults(const YamlValue& value) {
-  MapReader map(value, "'defaults'", diagnostics_);
+  MapReader map(value, keys::kDefaults, diagnostics_);
   if (const auto field = map.take("launch_overhead")) {
     defaults_.launch_overhead = values_.expr(*field, ValueType::kTime).value_or(Expr());
   }
@@ -587,7 +588,7 @@ void ScenarioReader::read_defaults(const YamlValue& value) {
   }
   if (const auto field = map.take("blocking")) defaults_.blocking = values_.truth(*field);
   if (const auto field = map.take("messages")) {
-    const auto when = values_.one_of(*field, {"immediate", "gated"});
+    const auto when = values_.one_of(*field, map.words("messages"));
     if (when) defaults_.immediate = *when == "immediate";
   }
   map.finish();
@@ -612,8 +613,8 @@ std::vector<models::ProgramStep> ScenarioReader::read_program(const YamlValue& v
                                                               std::uint32_t thread) {
   std::vector<models::ProgramStep> steps;
   if (!value.is_list()) {
-    diagnostics_.error(value.place(),
-                       fmt::format("a program is a list of steps, found {}", value.described()));
+    diagnostics_.error(value.place(), fmt::format("a program must be a list of steps, found {}",
+                                                  value.described()));
     return steps;
   }
   for (const YamlValue& item : value.items()) {
@@ -630,15 +631,16 @@ std::optional<models::ProgramStep> ScenarioReader::read_step(const YamlValue& va
   models::ProgramStep step;
   step.place = picked->place();
   if (picked->is_map()) {
-    MapReader map(*picked, "a step", diagnostics_);
+    MapReader map(*picked, keys::kThreadBlock, diagnostics_);
     const std::optional<YamlValue> on = map.take("on");
     if (on) step.on = values_.rank_set(*on);
     // A block that is neither repeated nor for some ranks only says nothing.
     if (const auto times = on ? map.take("repeat") : map.require("repeat")) {
       step.times = values_.constant(*times, ValueType::kNumber).value_or(1);
-      if (step.times < 0 || step.times > kMostBlockTimes) {
-        diagnostics_.error(times->place(), fmt::format("a block is done 0 to {} times, found {}",
-                                                       kMostBlockTimes, step.times));
+      if (step.times < 0 || step.times > kMaxBlockTimes) {
+        diagnostics_.error(
+            times->place(),
+            fmt::format("'repeat' must be between 0 and {}, found {}", kMaxBlockTimes, step.times));
         step.times = 1;
       }
     }

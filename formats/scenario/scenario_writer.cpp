@@ -7,8 +7,7 @@
 
 #include <algorithm>
 
-#include "formats/scenario/actor_writer.hpp"
-#include "formats/scenario/program_writer.hpp"
+#include "formats/scenario/section_writers.hpp"
 #include "formats/yaml/value_writer.hpp"
 #include "formats/yaml/yaml_writer.hpp"
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "formats/scenario/keys.hpp"
 #include "formats/torch/schedule_csv.hpp"
 #include "formats/yaml/map_reader.hpp"
 #include "models/schedules/generators.hpp"
@@ -22,9 +23,9 @@ using models::ScheduleShape;
 
 namespace {
 
-constexpr std::int64_t kMostStages = 1
-                                     << 13;  // each may have a group, and a group an index of ranks
-constexpr std::uint64_t kMostActions = 40'000'000;
+constexpr std::int64_t kMaxStages = 1
+                                    << 13;  // each may have a group, and a group an index of ranks
+constexpr std::uint64_t kMaxActions = 40'000'000;
 
 class PipelineReader {
  public:
@@ -33,7 +34,9 @@ class PipelineReader {
 
   std::optional<Pipeline> run(const YamlValue& value) {
     const std::size_t errors = diagnostics_.error_count();
-    MapReader map(value, "'schedule'", diagnostics_);
+    static constexpr const KeyTable* kForms[] = {&keys::kScheduleRows, &keys::kSchedule};
+    const KeyTable* table = table_with_head(value, kForms);
+    MapReader map(value, table == nullptr ? keys::kSchedule : *table, diagnostics_);
     map.take_text("about");
     pipeline_.place = value.place();
     std::optional<Schedule> schedule = read_rows_or_kind(map);
@@ -54,8 +57,8 @@ class PipelineReader {
   std::optional<Schedule> read_rows_or_kind(MapReader& map) {
     const auto rows = map.take("rows");
     const auto kind = map.take("kind");
-    if (rows && kind) {
-      diagnostics_.error(kind->place(), "a schedule has a 'kind' or its 'rows', not both");
+    if (rows && map.has("kind")) {
+      diagnostics_.error(map.place(), "a schedule has a 'kind' or its 'rows', not both");
       return std::nullopt;
     }
     has_form_ = rows || kind;
@@ -70,7 +73,7 @@ class PipelineReader {
     if (!value.is_list()) {
       diagnostics_.error(
           value.place(),
-          fmt::format("'rows' is a list of what each rank does, found {}", value.described()));
+          fmt::format("'rows' must be a list of what each rank does, found {}", value.described()));
       return std::nullopt;
     }
     if (value.items().empty()) {
@@ -103,18 +106,18 @@ class PipelineReader {
                              std::int64_t most) {
       return field ? static_cast<std::uint32_t>(whole(*field, key, most)) : 1;
     };
-    shape.stages = at_most(stages, "stages", kMostStages);
+    shape.stages = at_most(stages, "stages", kMaxStages);
     shape.micro_batches = at_most(micro_batches, "micro_batches", kMaxMicroBatches);
     shape.chunks = models::usual_chunks(shape.kind);
     const auto chunks = map.take("chunks");
-    if (chunks) shape.chunks = at_most(chunks, "chunks", kMostStages);
+    if (chunks) shape.chunks = at_most(chunks, "chunks", kMaxStages);
     if (diagnostics_.error_count() > errors) return std::nullopt;
-    if (std::uint64_t{shape.stages} * shape.micro_batches * 2 > kMostActions) {
+    if (std::uint64_t{shape.stages} * shape.micro_batches * 2 > kMaxActions) {
       diagnostics_.error(stages->place(),
                          fmt::format("a schedule has at most {} forwards and "
                                      "backwards, and {} stages of {} "
                                      "micro-batches are more",
-                                     kMostActions, shape.stages, shape.micro_batches));
+                                     kMaxActions, shape.stages, shape.micro_batches));
       return std::nullopt;
     }
     const std::string problem = models::shape_problem(shape);
@@ -167,7 +170,7 @@ class PipelineReader {
 
   std::int64_t layers_per_stage(const YamlValue& value, std::uint32_t stages) {
     const std::size_t errors = diagnostics_.error_count();
-    const std::int64_t layers = whole(value, "layers", kMostStages);
+    const std::int64_t layers = whole(value, "layers", kMaxStages);
     if (stages == 0 || diagnostics_.error_count() > errors) return 1;
     if (layers < stages) {
       diagnostics_.error(
@@ -210,14 +213,14 @@ class PipelineReader {
 
   // A time or a size that leaves room for sums of them.
   std::int64_t checked(const YamlValue& value, const char* key, ValueType type) {
-    constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() >> 24;
+    constexpr std::int64_t kMaxAmount = std::numeric_limits<std::int64_t>::max() >> 24;
     const std::int64_t found = values_.constant(value, type).value_or(0);
-    if (found >= 0 && found <= kMost) return found;
+    if (found >= 0 && found <= kMaxAmount) return found;
     const std::string limit =
-        to_text(Value{type, models::Expr::constant(found < 0 ? 0 : kMost), {}});
+        to_text(Value{type, models::Expr::constant(found < 0 ? 0 : kMaxAmount), {}});
     diagnostics_.error(value.place(),
-                       fmt::format("'{}' is at {} {}, found {}", key, found < 0 ? "least" : "most",
-                                   limit, value.described()));
+                       fmt::format("'{}' must be at {} {}, found {}", key,
+                                   found < 0 ? "least" : "most", limit, value.described()));
     return 0;
   }
 
@@ -225,7 +228,8 @@ class PipelineReader {
     const std::optional<std::int64_t> found = values_.constant(value, ValueType::kNumber);
     if (!found) return 1;
     if (*found >= 1 && *found <= most) return *found;
-    diagnostics_.error(value.place(), fmt::format("'{}' is 1 to {}, found {}", key, most, *found));
+    diagnostics_.error(value.place(),
+                       fmt::format("'{}' must be between 1 and {}, found {}", key, most, *found));
     return 1;
   }
 

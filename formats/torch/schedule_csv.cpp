@@ -18,8 +18,8 @@ using models::Schedule;
 
 namespace {
 
-constexpr std::uint32_t kMostStages =
-    1 << 13;  // each may have a group, and a group an index of ranks
+constexpr std::uint32_t kMaxStages = 1
+                                     << 13;  // each may have a group, and a group an index of ranks
 constexpr std::uint32_t kMaxMicroBatches = 1 << 24;
 
 struct Word {
@@ -144,7 +144,7 @@ class ScheduleParser {
     Action action;
     action.kind = ActionKind::kForward;
     std::string_view rest = text;
-    const bool has_stage = take_number(rest, kMostStages, "stages", place, action.stage);
+    const bool has_stage = take_number(rest, kMaxStages, "stages", place, action.stage);
     const auto word = std::find_if(kWords.begin(), kWords.end(), [&](const Word& candidate) {
       return rest.substr(0, candidate.text.size()) == candidate.text;
     });

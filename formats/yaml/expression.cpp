@@ -16,9 +16,9 @@ using models::Diagnostics;
 using models::Expr;
 
 // Nobody writes longer ones, and none of this size can hurt.
-constexpr std::size_t kLongest = 10'000;
+constexpr std::size_t kMaxExpression = 10'000;
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxValue = std::numeric_limits<std::int64_t>::max();
 
 struct Unit {
   std::string_view name;
@@ -85,8 +85,8 @@ class Parser {
       : text_(text), place_(place), scope_(scope), diagnostics_(diagnostics) {}
 
   std::optional<Value> run() {
-    if (text_.size() > kLongest) {
-      fail(0, fmt::format("an expression has at most {} characters", kLongest));
+    if (text_.size() > kMaxExpression) {
+      fail(0, fmt::format("an expression has at most {} characters", kMaxExpression));
       return std::nullopt;
     }
     std::optional<Value> result = parse_or();
@@ -156,6 +156,15 @@ class Parser {
     return std::nullopt;
   }
 
+  void refuse_unit(std::size_t at, const std::string& name) {
+    models::Diagnostic& error =
+        diagnostics_.error(place_.at(at), fmt::format("unknown unit '{}'", name));
+    if (name == "sec" || name.starts_with("second")) error.notes.emplace_back("did you mean 's'?");
+    error.notes.emplace_back(
+        "units are ns, us, ms, s, min for times; B, kB, MB, GB, KiB, MiB, GiB for sizes; and "
+        "sizes per second (GB/s), Mb/s, Gb/s for bandwidths");
+  }
+
   std::string_view text_;
   TextPlace place_;
   const Scope& scope_;
@@ -165,9 +174,9 @@ class Parser {
 };
 
 std::optional<Value> Parser::parse_or() {
-  constexpr int kDeepest = 100;
-  if (++depth_ > kDeepest)
-    return fail(at_, fmt::format("parentheses nest more than {} deep", kDeepest));
+  constexpr int kMaxNesting = 100;
+  if (++depth_ > kMaxNesting)
+    return fail(at_, fmt::format("parentheses nest more than {} deep", kMaxNesting));
   Result left = parse_and();
   while (left) {
     const std::size_t at = next();
@@ -307,7 +316,7 @@ std::optional<Value> Parser::parse_number() {
     if (overflow) {
       while (at_ < text_.size() && (is_digit(text_[at_]) || text_[at_] == '.')) ++at_;
       return fail(start, fmt::format("number out of range: '{}' is more than {}",
-                                     text_.substr(start, at_ - start), kMost));
+                                     text_.substr(start, at_ - start), kMaxValue));
     }
   }
   return with_unit(start, digits, scale);
@@ -333,10 +342,7 @@ std::optional<Value> Parser::with_unit(std::size_t start, std::int64_t digits, s
   if (!name.empty() && name != "and" && name != "or") {
     const Unit* found = find_unit(name);
     if (found == nullptr) {
-      fail(unit_start, fmt::format("'{}' is no unit; times are in ns, us, ms, s, min, sizes in B, "
-                                   "kB, MB, GB, KiB, MiB, GiB, bandwidths in those per second "
-                                   "(GB/s) or in Mb/s, Gb/s",
-                                   name));
+      refuse_unit(unit_start, std::string(name));
       return std::nullopt;
     }
     unit = *found;
@@ -346,7 +352,7 @@ std::optional<Value> Parser::with_unit(std::size_t start, std::int64_t digits, s
   const std::string number(text_.substr(start, number_end - start));
   if (__builtin_mul_overflow(digits, unit.factor, &value)) {
     return fail(start, fmt::format("number out of range: '{}{}' is more than {} {}", number,
-                                   unit.name, kMost, whole(unit.type)));
+                                   unit.name, kMaxValue, whole(unit.type)));
   }
   if (value % scale != 0) {
     if (unit.name.empty()) return fail(start, fmt::format("'{}' is not a whole number", number));
@@ -366,7 +372,7 @@ std::optional<Value> Parser::parse_name() {
   if (name == "if") return parse_choice(start);
   if (name == "rank") {
     if (!scope_.rank)
-      return fail(start, "'rank' has no meaning here: this is the same on all ranks");
+      return fail(start, "'rank' cannot be used here: the value must be the same on every rank");
     return Value{ValueType::kNumber, Expr::rank(), {}};
   }
   if (name == "ranks" && scope_.ranks) return Value::number(*scope_.ranks);
@@ -382,7 +388,7 @@ std::optional<Value> Parser::unknown_name(std::string_view name, std::size_t sta
     for (const Parameter& parameter : *scope_.parameters) known.push_back(parameter.name);
   }
   models::Diagnostic& error =
-      diagnostics_.error(place_.at(start), fmt::format("there is no parameter '{}'", name));
+      diagnostics_.error(place_.at(start), fmt::format("unknown parameter '{}'", name));
   models::suggest_name(error, name, known);
   return std::nullopt;
 }

@@ -148,8 +148,9 @@ Text Writer::constant(std::int64_t value, ValueType type) {
     return {fmt::format("{} - {}", constant(value + 1, type).text, constant(1, type).text), kSum};
   }
   // Digits behind the point of so large a time are too many for the parser.
-  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max() / 1000;
-  if (type == ValueType::kTime && value > kMost) return {fmt::format("{}ns", value), kPrimary};
+  constexpr std::int64_t kMaxThousands = std::numeric_limits<std::int64_t>::max() / 1000;
+  if (type == ValueType::kTime && value > kMaxThousands)
+    return {fmt::format("{}ns", value), kPrimary};
   return {to_text({type, Expr::constant(value), {}}), value < 0 ? kSign : kPrimary};
 }
 

@@ -43,7 +43,7 @@ class FirstPlaces {
 };
 
 // What `word` of other libraries is called here: that one of `known`, or nothing.
-std::string_view our_word(std::string_view word, const std::vector<std::string_view>& known) {
+std::string_view our_word(std::string_view word, const std::vector<std::string>& known) {
   constexpr std::array<std::pair<std::string_view, std::string_view>, 9> kWords = {{
       {"dst", "to"},  // torch.distributed
       {"dest", "to"},
@@ -63,20 +63,17 @@ std::string_view our_word(std::string_view word, const std::vector<std::string_v
 
 }  // namespace
 
-MapReader::MapReader(const YamlValue& value, std::string what, Diagnostics& diagnostics)
-    : what_(std::move(what)),
-      diagnostics_(diagnostics),
-      place_(value.place()),
-      is_map_(value.is_map()) {
-  const std::vector<YamlValue::Entry> entries = named_entries(value, what_, diagnostics);
+MapReader::MapReader(const YamlValue& value, const KeyTable& table, Diagnostics& diagnostics)
+    : table_(table), diagnostics_(diagnostics), place_(value.place()), is_map_(value.is_map()) {
+  const std::vector<YamlValue::Entry> entries = named_entries(value, table.what, diagnostics);
   entries_.reserve(entries.size());
   for (const YamlValue::Entry& entry : entries) entries_.push_back({entry, false});
 }
 
 std::optional<YamlValue> MapReader::take(std::string_view key) {
-  known_.push_back(key);
   for (Entry& entry : entries_) {
     if (entry.entry.key.text() != key) continue;
+    if (table_.find(key) == nullptr) return std::nullopt;
     entry.taken = true;
     return entry.entry.value;
   }
@@ -91,7 +88,7 @@ bool MapReader::has(std::string_view key) const {
 std::optional<YamlValue> MapReader::require(std::string_view key) {
   std::optional<YamlValue> value = take(key);
   if (!value && is_map_) {
-    diagnostics_.error(place_, fmt::format("{} needs the key '{}'", what_, key));
+    diagnostics_.error(place_, fmt::format("{} needs the key '{}'", table_.what, key));
   }
   return value;
 }
@@ -101,7 +98,7 @@ std::string MapReader::take_text(std::string_view key) {
   if (!value || value->is_null()) return {};
   if (value->is_scalar()) return std::string(value->text());
   diagnostics_.error(value->place(),
-                     fmt::format("'{}' is a text, found {}", key, value->described()));
+                     fmt::format("'{}' must be text, found {}", key, value->described()));
   return {};
 }
 
@@ -109,22 +106,45 @@ void MapReader::finish() {
   for (const Entry& entry : entries_) {
     if (entry.taken) continue;
     const std::string_view key = entry.entry.key.text();
-    models::Diagnostic& error =
-        diagnostics_.error(entry.entry.key.place(),
-                           fmt::format("{} has no key {}", what_, entry.entry.key.described()));
-    if (const std::string_view ours = our_word(key, known_); !ours.empty()) {
+    const models::Place place = entry.entry.key.place();
+    if (table_.find(key) != nullptr) {
+      diagnostics_.error(
+          place, fmt::format("'{}' does not go with the other keys of {}", key, table_.what));
+      continue;
+    }
+    models::Diagnostic& error = diagnostics_.error(
+        place, fmt::format("unknown key {} in {}", entry.entry.key.described(), table_.what));
+    const std::vector<std::string> known = table_.names();
+    if (const std::string_view ours = our_word(key, known); !ours.empty()) {
       error.notes.push_back(fmt::format("did you mean '{}'?", ours));
     } else {
-      models::suggest_name(error, key, {known_.begin(), known_.end()});
+      models::suggest_name(error, key, known);
     }
   }
+}
+
+std::vector<std::string> MapReader::words(std::string_view key) const {
+  return quoted_words(table_.find(key)->type);
+}
+
+const KeyTable* table_with_head(const YamlValue& value, std::span<const KeyTable* const> tables) {
+  const std::vector<YamlValue::Entry> entries = value.entries();
+  for (const KeyTable* table : tables) {
+    for (std::size_t i = 0; i < table->heads; ++i) {
+      for (const YamlValue::Entry& entry : entries) {
+        if (entry.key.text() == table->own[i].name) return table;
+      }
+    }
+  }
+  return nullptr;
 }
 
 std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_view what,
                                             Diagnostics& diagnostics) {
   std::vector<YamlValue::Entry> result;
   if (!value.is_map()) {
-    diagnostics.error(value.place(), fmt::format("{} is a map, found {}", what, value.described()));
+    diagnostics.error(value.place(),
+                      fmt::format("{} must be a map, found {}", what, value.described()));
     return result;
   }
   const std::vector<YamlValue::Entry> entries = value.entries();
@@ -133,19 +153,17 @@ std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_
   for (const YamlValue::Entry& entry : entries) {
     if (!entry.key.is_scalar()) {
       diagnostics.error(entry.key.place(),
-                        fmt::format("a key is a name, found {}", entry.key.described()));
+                        fmt::format("a key must be a name, found {}", entry.key.described()));
       continue;
     }
     if (entry.key.text() == "<<" && !entry.key.quoted()) {
-      diagnostics.error(entry.key.place(), "merge keys are not understood")
+      diagnostics.error(entry.key.place(), "merge keys are not supported")
           .notes.emplace_back("write the keys out, or use an alias for the whole value");
       continue;
     }
     if (!check_name(entry.key.text(), entry.key, diagnostics)) continue;
     if (const auto first = seen.add(entry.key)) {
-      diagnostics
-          .error(entry.key.place(),
-                 fmt::format("the key {} stands here twice", entry.key.described()))
+      diagnostics.error(entry.key.place(), fmt::format("duplicate key {}", entry.key.described()))
           .notes.push_back(fmt::format("the first is in {}", models::line_text(*first)));
       continue;
     }

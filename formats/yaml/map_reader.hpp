@@ -2,26 +2,29 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "formats/yaml/key_table.hpp"
 #include "formats/yaml/yaml_document.hpp"
 #include "models/graph/diagnostics.hpp"
 
 namespace pipesim::formats {
 
-/// Reads one map. Keys that were asked for are known; finish() reports the others with the
-/// nearest known one. Repeated keys and merge keys are reported at once.
+/// Reads one map. finish() reports keys that are not in its table, or that nobody asked for.
+/// Repeated keys and merge keys are reported at once.
 class MapReader {
  public:
-  /// `what` names the map in messages: "an actor". What is no map is reported and reads as empty.
-  MapReader(const YamlValue& value, std::string what, models::Diagnostics& diagnostics);
+  /// `table`, which outlives this reader, has the keys of the map. What is not a map is reported
+  /// and reads as empty.
+  MapReader(const YamlValue& value, const KeyTable& table, models::Diagnostics& diagnostics);
 
-  /// The value of `key`, which outlives this reader, or nothing where the map has none.
+  /// The value of `key`, or nothing where the map has none, or where its table has no such key.
   std::optional<YamlValue> take(std::string_view key);
 
-  /// Whether the map has `key`. That alone does not make it a known one.
+  /// Whether the map has `key`. That alone does not take it.
   bool has(std::string_view key) const;
 
   /// As take(); a missing key is reported.
@@ -30,7 +33,10 @@ class MapReader {
   /// As take(), for text that only people read: `about`. A list or a map is reported.
   std::string take_text(std::string_view key);
 
-  /// Reports what was never asked for.
+  /// The words that `key` can be, by its table.
+  std::vector<std::string> words(std::string_view key) const;
+
+  /// Reports what was not taken.
   void finish();
 
   models::Place place() const { return place_; }
@@ -41,13 +47,15 @@ class MapReader {
     bool taken = false;
   };
 
-  std::string what_;
+  const KeyTable& table_;
   models::Diagnostics& diagnostics_;
   models::Place place_;
   bool is_map_;
   std::vector<Entry> entries_;
-  std::vector<std::string_view> known_;  // keys of the readers, which outlive it
 };
+
+/// The first of `tables` with a head that the map `value` has, or nullptr.
+const KeyTable* table_with_head(const YamlValue& value, std::span<const KeyTable* const> tables);
 
 /// The entries of a map from names to things: keys that are no plain scalars, and repeated ones,
 /// are reported and left out. Nothing where `value` is no map, which is reported too.

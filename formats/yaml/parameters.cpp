@@ -21,6 +21,18 @@ namespace {
 constexpr std::array<std::string_view, 12> kReserved = {
     "rank", "ranks", "on", "off", "true", "false", "and", "or", "not", "min", "max", "if"};
 
+constexpr Key kParameterRows[] = {
+    {"default", "value",
+     "Its value unless `--set` changes it: a number, a time, a size, on or off, an expression of "
+     "these and earlier parameters, or one of the words",
+     "required"},
+    {"about", "text", "What it means, for `--params`"},
+    {"one_of", "[value]+", "The words that it can be"},
+    {"at_least", "expression", "Its minimum"},
+};
+constexpr KeyTable kParameter{"parameter", "a parameter", "A parameter in long form",
+                              kParameterRows};
+
 class ParameterReader {
  public:
   ParameterReader(const std::vector<GivenSetting>& settings, Diagnostics& diagnostics)
@@ -79,7 +91,7 @@ void ParameterReader::read(const YamlValue::Entry& entry) {
 
 bool ParameterReader::read_fields(const YamlValue& value, Parameter& parameter) {
   if (!value.is_map()) return read_default(value, parameter);
-  MapReader map(value, "a parameter", diagnostics_);
+  MapReader map(value, kParameter, diagnostics_);
   parameter.about = map.take_text("about");
   const auto options = map.take("one_of");
   const auto at_least = map.take("at_least");
@@ -100,7 +112,7 @@ bool ParameterReader::read_options(const YamlValue& value, Parameter& parameter)
   const bool words = std::all_of(options.begin(), options.end(),
                                  [](const YamlValue& option) { return option.is_scalar(); });
   if (!value.is_list() || options.empty() || !words) {
-    diagnostics_.error(value.place(), "'one_of' is a list of words");
+    diagnostics_.error(value.place(), "'one_of' must be a list of words");
     return false;
   }
   bool good = true;
@@ -231,5 +243,9 @@ void check_settings(const std::vector<Parameter>& parameters,
     models::suggest_name(error, name, known);
   }
 }
+
+const KeyTable& parameter_keys() { return kParameter; }
+
+std::span<const std::string_view> reserved_names() { return kReserved; }
 
 }  // namespace pipesim::formats

@@ -129,7 +129,7 @@ bool Patcher::check_head(const Entries& entries, const YamlValue& patch) {
   const Entry* version = find(entries, "patch");
   if (version == nullptr) {
     models::Diagnostic& error =
-        diagnostics_.error(patch.place(), "this is no patch, which begins with 'patch: 1'");
+        diagnostics_.error(patch.place(), "not a patch: it does not begin with 'patch: 1'");
     if (find(entries, "schema") != nullptr) {
       error.notes.emplace_back("it is a scenario; one scenario is run, and patches change it");
     }
@@ -247,9 +247,9 @@ void Patcher::refuse_unknown(const Entries& entries, const Entry& change, const 
 
 // What aliases stand for may nest deeper than a file can.
 bool Patcher::is_too_deep(const YamlValue& value, const Path& path) {
-  constexpr std::size_t kDeepest = 100;
-  if (path.size() <= kDeepest) return false;
-  diagnostics_.error(value.place(), fmt::format("nested more than {} deep", kDeepest));
+  constexpr std::size_t kMaxPatchDepth = 100;
+  if (path.size() <= kMaxPatchDepth) return false;
+  diagnostics_.error(value.place(), fmt::format("nested more than {} deep", kMaxPatchDepth));
   return true;
 }
 
@@ -352,9 +352,9 @@ YamlValue Patcher::merged_list(const YamlValue& target, const Entries& changes, 
 
 bool apply_patches(YamlDocument& document, const std::vector<PatchText>& patches,
                    std::vector<GivenSetting>& settings, Diagnostics& diagnostics) {
-  if (patches.size() > YamlDocument::kMostFiles) {
+  if (patches.size() > YamlDocument::kMaxFiles) {
     diagnostics.error({}, fmt::format("a scenario takes at most {} patches, found {}",
-                                      YamlDocument::kMostFiles, patches.size()));
+                                      YamlDocument::kMaxFiles, patches.size()));
     return false;
   }
   std::uint32_t file = 0;

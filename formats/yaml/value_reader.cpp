@@ -70,7 +70,7 @@ bool ValueReader::check_options(const Choice& choice, const YamlValue& condition
     const auto& known = parameter->options;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     models::Diagnostic& error = diagnostics_.error(
-        option.key.place(), fmt::format("'{}' is none of what '{}' can be", name, parameter->name));
+        option.key.place(), fmt::format("'{}' is not a value of '{}'", name, parameter->name));
     models::suggest_name(error, name, known);
     good = false;
   }
@@ -118,7 +118,7 @@ std::optional<YamlValue> ValueReader::resolved(const YamlValue& value) const {
 // The value of what must be the same on all ranks. A parameter of a block may be none.
 std::optional<std::int64_t> ValueReader::fixed(const Expr& expr, Place place) const {
   if (expr.depends_on_rank()) {
-    diagnostics_.error(place, "this depends on the rank, but has to be the same on all ranks");
+    diagnostics_.error(place, "this depends on the rank, but must be the same on every rank");
     return std::nullopt;
   }
   std::string why;
@@ -137,7 +137,9 @@ std::optional<Expr> ValueReader::typed(const YamlValue& value, const Value& foun
                     (wanted == ValueType::kTime || wanted == ValueType::kBytes);
   if (zero) return result;
   models::Diagnostic& error = diagnostics_.error(
-      value.place(), fmt::format("expected {}, found {}", type_name(wanted), value.described()));
+      value.place(), fmt::format("expected {}, found {}",
+                                 wanted == ValueType::kNumber ? "an integer" : type_name(wanted),
+                                 value.described()));
   suggest_unit(error, found.type, wanted);
   return std::nullopt;
 }
@@ -227,13 +229,13 @@ std::optional<std::string> ValueReader::one_of(const YamlValue& value,
 }
 
 bool ValueReader::keep(std::uint64_t ranks, models::Place place) const {
-  if (kept_ranks_ > kMostKeptRanks) return false;
+  if (kept_ranks_ > kMaxKeptRanks) return false;
   kept_ranks_ += ranks;
-  if (kept_ranks_ <= kMostKeptRanks) return true;
+  if (kept_ranks_ <= kMaxKeptRanks) return true;
   diagnostics_
       .error(place, fmt::format("up to here this scenario comes to more than {} ranks: those of "
                                 "all actors, of all that they read, and of all sets",
-                                kMostKeptRanks))
+                                kMaxKeptRanks))
       .notes.emplace_back("simulate fewer ranks, or fewer actors");
   return false;
 }
@@ -307,7 +309,7 @@ bool ValueReader::is_unknown_name(const YamlValue& value) const {
   std::vector<std::string> known = {"all"};
   for (const auto& [set, ranks] : sets_) known.push_back(set);
   models::Diagnostic& error =
-      diagnostics_.error(value.place(), fmt::format("there is no set of ranks '{}'", text));
+      diagnostics_.error(value.place(), fmt::format("unknown set of ranks '{}'", text));
   models::suggest_name(error, text, known);
   return true;
 }

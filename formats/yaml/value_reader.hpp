@@ -18,7 +18,7 @@ namespace pipesim::formats {
 
 /// Ranks of all sets of a scenario together: each actor has one, each thing that it reads too, and
 /// a set is four bytes a rank.
-inline constexpr std::uint64_t kMostKeptRanks = 100'000'000;
+inline constexpr std::uint64_t kMaxKeptRanks = 100'000'000;
 
 /// Reads values in a scope. Whatever returns nothing has reported why.
 ///
@@ -54,7 +54,7 @@ class ValueReader {
   std::optional<models::RankSet> rank_set(const YamlValue& value) const;
 
   /// Counts `ranks` that are to be kept beside those before: of an actor, of what it reads, of a
-  /// group. False where the scenario comes to more than kMostKeptRanks, which is told once.
+  /// group. False where the scenario comes to more than kMaxKeptRanks, which is told once.
   bool keep(std::uint64_t ranks, models::Place place) const;
 
   models::Diagnostics& diagnostics() const { return diagnostics_; }

@@ -6,6 +6,7 @@
 #include <streambuf>
 #include <utility>
 
+#include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
@@ -20,11 +21,11 @@ using Kind = YamlValue::Kind;
 
 namespace {
 
-constexpr std::size_t kDeepest = 100;
+constexpr std::size_t kMaxDepth = 100;
 
 // Values that aliases stand for: what a reader may come to walk through beside what was written,
 // which is bounded by the size of files.
-constexpr std::uint64_t kMostRepeated = 10'000'000;
+constexpr std::uint64_t kMaxRepeated = 10'000'000;
 
 // Thrown inside yaml-cpp's callbacks and caught where it is called, in this file only.
 struct Stop {
@@ -72,7 +73,7 @@ bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& di
   for (std::size_t i = 0; i < text.size();) {
     const std::size_t length = character_at(text, i);
     if (length == 0) {
-      diagnostics.error(place, "this is no UTF-8").notes.emplace_back("convert the file to UTF-8");
+      diagnostics.error(place, "invalid UTF-8").notes.emplace_back("convert the file to UTF-8");
       return false;
     }
     if (text[i] == '\n') {
@@ -84,6 +85,19 @@ bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& di
     i += length;
   }
   return true;
+}
+
+// What yaml-cpp's `problem` means, in a list or map that begins at `open`.
+std::string explained(const std::string& problem, std::optional<Place> open) {
+  const bool map = problem == "end of map flow not found";
+  if (open && (map || problem == "end of sequence flow not found")) {
+    return fmt::format("invalid YAML: expected '{}' to close the {} opened at {}:{}",
+                       map ? '}' : ']', map ? "mapping" : "list", open->line, open->column);
+  }
+  if (problem == "end of map not found" || problem == "end of sequence not found") {
+    return "invalid YAML: indentation matches no enclosing block";
+  }
+  return fmt::format("invalid YAML: {}", problem);
 }
 
 // Lets yaml-cpp, which wants a stream, read text that is in memory already.
@@ -120,13 +134,13 @@ class YamlBuilder : public YAML::EventHandler {
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto target = anchors_.find(anchor);
     if (target == anchors_.end())
-      throw Stop{place_of(mark, file_), "an alias inside of what it stands for"};
+      throw Stop{place_of(mark, file_), "an alias cannot be used inside the value it refers to"};
     document_.nodes_[add(Kind::kAlias, mark, 0)].first = target->second.node;
     values_ += target->second.values - 1;
     repeated_ += target->second.values - 1;
-    if (repeated_ > kMostRepeated) {
+    if (repeated_ > kMaxRepeated) {
       throw Stop{place_of(mark, file_), "the aliases of a scenario stand for at most " +
-                                            std::to_string(kMostRepeated) + " values"};
+                                            std::to_string(kMaxRepeated) + " values"};
     }
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -147,6 +161,13 @@ class YamlBuilder : public YAML::EventHandler {
     open(Kind::kMap, mark, anchor);
   }
   void OnMapEnd() override { close(); }
+
+  /// Where the innermost list or map that is not complete begins.
+  std::optional<Place> innermost() const {
+    if (open_.empty()) return std::nullopt;
+    const YamlDocument::Node& node = document_.nodes_[open_.back().node];
+    return Place{node.line, node.column, file_};
+  }
 
  private:
   struct Open {
@@ -179,8 +200,8 @@ class YamlBuilder : public YAML::EventHandler {
   }
 
   void open(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
-    if (open_.size() >= kDeepest) {
-      throw Stop{place_of(mark, file_), "nested more than " + std::to_string(kDeepest) + " deep"};
+    if (open_.size() >= kMaxDepth) {
+      throw Stop{place_of(mark, file_), "nested more than " + std::to_string(kMaxDepth) + " deep"};
     }
     const std::uint64_t before = values_;
     open_.push_back({add(kind, mark, anchor), 0, anchor, before});
@@ -239,17 +260,16 @@ std::optional<YamlValue> YamlDocument::add(const std::string& text, std::uint32_
     }
   } catch (const YAML::Exception& error) {
     models::Diagnostic& told =
-        diagnostics.error(place_of(error.mark, file), "this is no YAML: " + error.msg);
+        diagnostics.error(place_of(error.mark, file), explained(error.msg, builder.innermost()));
     if (has_tab_before(text, told.place)) {
-      told.notes.emplace_back("YAML is indented with spaces, and this line begins with a tab");
-    } else if (error.msg == "end of map flow not found") {
-      told.notes.emplace_back("a '{' or a quote before this is not closed");
-    } else if (error.msg == "end of sequence flow not found") {
-      told.notes.emplace_back("a '[' or a quote before this is not closed");
+      told.notes.emplace_back("indent with spaces: this line begins with a tab");
+    } else if (error.msg == "end of map flow not found" ||
+               error.msg == "end of sequence flow not found") {
+      told.notes.emplace_back("close the bracket, or a quote after it");
     } else if (error.msg == "illegal flow end") {
       told.notes.emplace_back("the '[' or '{' that is open here ends with another bracket");
     } else if (error.msg == "end of map not found" || error.msg == "end of sequence not found") {
-      told.notes.emplace_back("this line is indented as none of those that it could go on with");
+      told.notes.emplace_back("align this line with the one that it continues");
     }
     return std::nullopt;
   } catch (const Stop& stop) {
@@ -358,15 +378,15 @@ std::string YamlValue::described() const {
     case Kind::kAlias:
       break;
   }
-  constexpr std::size_t kLongest = 60;
+  constexpr std::size_t kMaxShown = 60;
   const std::string_view value = text();
-  if (value.size() <= kLongest) return "'" + std::string(value) + "'";
-  return "'" + std::string(value.substr(0, kLongest)) + "...'";
+  if (value.size() <= kMaxShown) return "'" + std::string(value) + "'";
+  return "'" + std::string(value.substr(0, kMaxShown)) + "...'";
 }
 
 bool check_name(std::string_view name, const YamlValue& value, Diagnostics& diagnostics) {
-  if (name.size() > kLongestName) {
-    diagnostics.error(value.place(), "a name has at most " + std::to_string(kLongestName) +
+  if (name.size() > kMaxName) {
+    diagnostics.error(value.place(), "a name has at most " + std::to_string(kMaxName) +
                                          " bytes, found " + std::to_string(name.size()));
     return false;
   }

@@ -73,10 +73,10 @@ class YamlDocument {
   YamlValue root() const { return {this, root_}; }
 
   /// Adds the one document of another text and returns it; the root stays. Its places are in
-  /// `file`, at most kMostFiles. Nothing as for parse().
+  /// `file`, at most kMaxFiles. Nothing as for parse().
   std::optional<YamlValue> add(const std::string& text, std::uint32_t file,
                                models::Diagnostics& diagnostics);
-  static constexpr std::uint32_t kMostFiles = 255;
+  static constexpr std::uint32_t kMaxFiles = 255;
 
   /// New values of this document, made of those that are there, which keep their places.
   YamlValue make_scalar(models::Place place, std::string_view text);
@@ -114,7 +114,7 @@ class YamlDocument {
 };
 
 /// Longer names are refused.
-inline constexpr std::size_t kLongestName = 4096;
+inline constexpr std::size_t kMaxName = 4096;
 
 /// Reports a name that is too long, or has control characters: names go to terminals as they are.
 /// It stands at `value`.

@@ -261,8 +261,8 @@ struct ActorTemplate {
   RankSet on;
   std::uint32_t stream = kNoIndex;  // kNoIndex: one of its own
   std::uint32_t thread = kNoIndex;  // kNoIndex: that of the stream
-  Expr takes;                       // ns
-  Expr launch_overhead;             // ns
+  Expr takes;                       // ns; on its stream or, of a host step, on the thread
+  Expr launch_overhead;             // ns; on the thread, before it starts
   Boxed<Expr> acts;                 // how often, of a source; of others it follows
   bool immediate = true;
   bool blocking = false;

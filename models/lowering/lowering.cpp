@@ -276,7 +276,12 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   spec.thread = thread;
   if (!on_host(step.role)) spec.stream = streams_[rank][from.stream];
   spec.launch_overhead = {diagnostics_.number(from.launch_overhead, rank, 0, kMaxNs, from.place,
-                                              "the time it takes", " ns")};
+                                              "the launch overhead", " ns")};
+  if (step.role == sim::Role::kWork) {  // to the engine, both are time of the host thread
+    spec.launch_overhead.ns +=
+        diagnostics_.number(from.takes, rank, 0, kMaxNs - spec.launch_overhead.ns, from.place,
+                            "the time it takes", " ns");
+  }
   spec.acts = static_cast<std::uint32_t>(acts(id));
   spec.blocking = from.blocking;
   // An event that this rank never records holds nothing up, as in CUDA.

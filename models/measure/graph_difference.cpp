@@ -254,15 +254,13 @@ class Describer {
   }
 
   Description of_actor(const ActorTemplate& actor) const {
-    const bool work = actor.step && actor.step->role == sim::Role::kWork;
     Keys keys = {{"kind", text(actor.kind)},
                  {"on", ranks(actor.on)},
                  {"stream", text(name_in(graph_.streams, actor.stream))},
                  {"thread", text(actor.thread == kNoIndex ? "that of the stream"
                                                           : name_in(graph_.threads, actor.thread))},
                  {"takes", numbers(actor.takes, actor.on, Unit::kTime)},
-                 {work ? "takes on the host" : "launch_overhead",
-                  numbers(actor.launch_overhead, actor.on, Unit::kTime)},
+                 {"launch_overhead", numbers(actor.launch_overhead, actor.on, Unit::kTime)},
                  {"messages", text(actor.immediate ? "immediate" : "gated")},
                  {"blocking", truth(actor.blocking)},
                  {"in_place", truth(actor.in_place)}};

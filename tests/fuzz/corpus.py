@@ -10,7 +10,6 @@ FOLDER/scenario.dict, the keys of the scenario format.
 import ast
 import glob
 import hashlib
-import json
 import os
 import re
 import sys
@@ -123,20 +122,6 @@ def inputs_of(target):
     return [text for text in inputs if 0 < len(text) <= LONGEST]
 
 
-def names_in(schema):
-    """The keys of a JSON Schema, and the words that its values can be."""
-    names = set()
-    if isinstance(schema, dict):
-        names |= set(schema.get("properties", {}))
-        names |= {word for word in schema.get("enum", []) if isinstance(word, str)}
-        for value in schema.values():
-            names |= names_in(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            names |= names_in(value)
-    return names
-
-
 def main(folder):
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
     for target in SOURCES:
@@ -145,10 +130,13 @@ def main(folder):
         for text in inputs_of(target):
             with open(os.path.join(place, hashlib.sha256(text).hexdigest()[:16]), "wb") as file:
                 file.write(text)
-    with open("formats/scenario.schema.json", encoding="utf-8") as file:
-        names = sorted(names_in(json.load(file)))
+    names = set()
+    for table in glob.glob("formats/scenario/*keys.cpp"):  # keys, and words in their types
+        with open(table, encoding="utf-8") as file:
+            for row in re.findall(r'^    \{"(\w+)",\s*"([^"]*)"', file.read(), re.M):
+                names |= {row[0], *re.findall(r"'([^']+)'", row[1])}
     with open(os.path.join(folder, "scenario.dict"), "w", encoding="utf-8") as file:
-        for name in names:
+        for name in sorted(names):
             if re.fullmatch(r"[\w -]+", name):
                 file.write('"%s"\n' % name)
 

@@ -124,7 +124,7 @@ TEST_CASE("a mistake is told with the line that it is in", "[library][builder]")
   job.actor("gather").source(1);
   job.actor("loss").reads("gahter");
   job.actor("next").on("7").reads("loss").takes(3);
-  CHECK(mistakes_of(job) == R"(task graph 'step':6:18: error: there is no actor 'gahter'
+  CHECK(mistakes_of(job) == R"(task graph 'step':6:18: error: unknown actor 'gahter'
     loss: {reads: [gahter]}
                    ^
   help: did you mean 'gather'?

@@ -24,11 +24,11 @@ TEST_CASE("all mistakes of a scenario are thrown, with their places", "[library]
   } catch (const Error& error) {
     CHECK(std::string(error.what()) ==
           R"(my.yaml: error: --set acc=2: the scenario has no parameters
-my.yaml:3:15: error: there is no parameter 'many'
+my.yaml:3:15: error: unknown parameter 'many'
     a: {source: many, stram: s}
                 ^
   help: known here: rank, ranks
-my.yaml:3:21: error: an actor has no key 'stram'
+my.yaml:3:21: error: unknown key 'stram' in an actor
     a: {source: many, stram: s}
                       ^
   help: did you mean 'stream'?
@@ -37,7 +37,7 @@ my.yaml:3:21: error: an actor has no key 'stram'
     CHECK(error.mistakes()[0].line == 0);
     CHECK(error.mistakes()[2].line == 3);
     CHECK(error.mistakes()[2].column == 21);
-    CHECK(error.mistakes()[2].message == "an actor has no key 'stram'");
+    CHECK(error.mistakes()[2].message == "unknown key 'stram' in an actor");
     CHECK(error.mistakes()[2].notes == std::vector<std::string>{"did you mean 'stream'?"});
   }
 }

@@ -352,15 +352,15 @@ TEST_CASE("what a program cannot mean is a mistake with its place", "[scenarios]
       0);
   CHECK(mistakes("on: 0, when: on, al_reduce: g")
             .find("6:9: this step does nothing\n  did you mean 'all_reduce'?") == 0);
-  CHECK(mistakes("all_reduce: tp").find("there is no communicator and no group 'tp'") !=
-        std::string::npos);
+  CHECK(mistakes("all_reduce: tp").find("unknown communicator or group 'tp'") != std::string::npos);
   CHECK(mistakes("broadcast: g").find("a step needs the key 'root'") != std::string::npos);
   CHECK(mistakes("send: g, to: 5").find("the other rank is 5 on rank 0, but must be at most 1") !=
         std::string::npos);
-  CHECK(mistakes("call: step").find("there is no block 'step'") != std::string::npos);
+  CHECK(mistakes("call: step").find("unknown block 'step'") != std::string::npos);
   CHECK(mistakes("unlock: gil").find("'gil' is unlocked by a thread that has not locked it") !=
         std::string::npos);
-  CHECK(mistakes("compute: a, color: red").find("a step has no key 'color'") != std::string::npos);
+  CHECK(mistakes("compute: a, color: red").find("unknown key 'color' in a step") !=
+        std::string::npos);
   CHECK(mistakes_in("schema: 1\nblocks: {a: [{call: a}]}\nprograms: {do: [{call: a}]}\n")
             .find("block 'a' calls itself") != std::string::npos);
   CHECK(mistakes_in(kTwo + "programs: {do: [{all_reduce: g}, {all_reduce: g, stream: x}]}\n")

@@ -22,38 +22,7 @@ def anchors(markdown):
     return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
-def keys_of_reader():
-    """What the scenario reader asks for: every key of every map."""
-    keys = set()
-    calls = re.compile(r'\b(?:take|take_text|require|number|take_expr|take_time|take_truth|read_reads|whole|amount|per_stage|time|signature)\((?:\w+, )?"(\w+)"')
-    for path in (ROOT / "formats").rglob("*.cpp"):
-        keys |= set(calls.findall(path.read_text(encoding="utf-8")))
-    # Words that stand in tables: those with which a step of a program begins.
-    lists = {"formats/scenario/program_reader.cpp": "step_words() {", "models/graph/operation.cpp": "names() {"}
-    for path, function in lists.items():
-        body = read(path).split(function)[1].split(";")[0]
-        keys |= set(re.findall(r'"(\w+)"', body))
-    return keys
-
-
-def keys_of_page():
-    """What stands in the first column of a table of docs/reference/scenario-format.md, in backquotes."""
-    keys = set()
-    for line in read("docs/reference/scenario-format.md").splitlines():
-        if line.startswith("| `"):
-            keys |= set(re.findall(r"`(\w+)`", line.split("|")[1]))
-    return keys
-
-
 class Docs(unittest.TestCase):
-    def test_every_key_of_the_reader_is_on_the_page(self):
-        page = set(re.findall(r"\w+", read("docs/reference/scenario-format.md")))
-        self.assertEqual(set(), keys_of_reader() - page)
-
-    def test_every_key_of_the_page_is_read(self):
-        forms = {"all"}  # a form of a group, not a key
-        self.assertEqual(set(), keys_of_page() - keys_of_reader() - forms)
-
     def test_every_kind_of_actor_is_on_its_page(self):
         kinds = set(re.findall(r'\.name = "(\w+)"', read("models/graph/actor_kinds.cpp")))
         self.assertTrue(kinds)

@@ -39,6 +39,7 @@ RETURNING = {
     "app/commands/goal_command.cpp": {"read_parameter"},
     "app/commands/sweep_command.cpp": {"problem_of"},
     "formats/promela/promela_writer.cpp": {"promela_obstacle"},
+    "formats/yaml/yaml_document.cpp": {"explained"},
     "models/lowering/cost.cpp": {"no_link"},
     "models/schedules/generators.cpp": {"shape_problem", "both_ways_problem"},
 }
@@ -80,7 +81,7 @@ HANDED_ON = {
     "formats/files/sweep_file.cpp": {"message"},
     "formats/oneflow/text_proto.cpp": {"std::move(message)"},
     "formats/yaml/value_reader.cpp": {"why"},  # of models/graph/expr
-    "formats/yaml/yaml_document.cpp": {"stop.message"},
+    "formats/yaml/yaml_document.cpp": {"stop.message", "explained(error.msg,builder.innermost())"},
     "models/lowering/cost.cpp": {"no_link(cluster,from,to)"},
     "models/graph/expr.cpp": {"reason"},
     "models/graph/graph_edit.cpp": {"message"},
@@ -112,6 +113,7 @@ ELSEWHERE = {
     "the first register of '…' is not its output 'out'": VERIFIER,
     "the program of thread '…' has actors and steps of a host program": VERIFIER,
     "there are two … '…'": VERIFIER,
+    "there is no kind of actor '…'": "only passes of others can write one, and no test does",
     "what '…' reads has no producer: '…' has … registers, and this is number …": VERIFIER,
     "… refers to … number …, but there are …": VERIFIER,
     "the passes made a task graph that cannot be written: the text reads as another one":

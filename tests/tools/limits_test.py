@@ -94,7 +94,7 @@ class Limits(unittest.TestCase):
     def test_broken_utf8(self):
         for broken in (b"\xff", b"\xc3(", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82"):
             text = b"schema: 1\nname: \xc3\xa4" + broken + b"\nactors: {a: {source: 1}}\n"
-            self.scenario_refused("scenario.yaml:2:8: error: this is no UTF-8", text)
+            self.scenario_refused("scenario.yaml:2:8: error: invalid UTF-8", text)
         good = "schema: 1\nname: \u00e4\u20ac\U0001f600\nactors: {a: {source: 1}}\n"
         self.assertEqual(self.run_it("run", self.write("good.yaml", good)).returncode, 0)
         wide = "schema: 1\nname: \u00e4\nactors: {a: {source: 1}}\n".encode("utf-16")
@@ -106,7 +106,7 @@ class Limits(unittest.TestCase):
         self.scenario_refused("but must be at most 4294967294", scenario % (5_000_000_000, "1us"))
         self.scenario_refused("but must be at least 0", scenario % (-4, "1us"))
         self.scenario_refused("number out of range", scenario % (1, "99999999999s"))
-        self.scenario_refused("a job has 1 to 1048576 ranks", "schema: 1\nranks: 10000000\n")
+        self.scenario_refused("'ranks' must be between 1 and 1048576", "schema: 1\nranks: 10000000\n")
 
     def test_times_that_overflow(self):
         end = "schema: 1\nactors:\n  a: {source: 4, takes: 9223372036854775807ns}\n"
@@ -128,7 +128,7 @@ class Limits(unittest.TestCase):
 
     def test_many_stages(self):
         schedule = "schema: 1\nschedule: {kind: gpipe, stages: %d, micro_batches: %d, forward: 1us}\n"
-        self.scenario_refused("2:33: error: 'stages' is 1 to 8192, found 8193", schedule % (8193, 1))
+        self.scenario_refused("2:33: error: 'stages' must be between 1 and 8192, found 8193", schedule % (8193, 1))
         self.scenario_refused("a schedule has at most 40000000 forwards and backwards",
                               schedule % (8000, 60000))
 

@@ -46,7 +46,7 @@ TEST_CASE("lint: what cannot be looked at", "[app][lint]") {
   const auto broken = command({"lint", "-"}, "schema: 1\nactors: {a: {source: 1, reads: [b]}}\n");
   CHECK(broken.code == 2);
   CHECK(broken.out.empty());
-  CHECK(contains(broken.err, "error: there is no actor 'b'"));
+  CHECK(contains(broken.err, "error: unknown actor 'b'"));
   const auto uneven = command({"lint", "-"}, R"(schema: 1
 actors: {a: {source: 3}, b: {source: 2}, c: {reads: [a, b]}}
 )");

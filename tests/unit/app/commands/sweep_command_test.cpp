@@ -198,7 +198,7 @@ TEST_CASE("mistakes in values are told before anything is run", "[app][sweep]") 
   const std::string file = std::string(kSwin) + ": error: ";
   CHECK(of({"--vary", "ac=1..3"}) == file + "--vary ac=1: there is no such parameter");
   CHECK(of({"--vary", "acc=0..3"}) == file + "--vary acc=0: must be at least 1");
-  CHECK(of({"--vary", "acc=1,2,x"}) == file + "--vary acc=x: there is no parameter 'x'");
+  CHECK(of({"--vary", "acc=1,2,x"}) == file + "--vary acc=x: unknown parameter 'x'");
   CHECK(of({"--vary", "bwd_dst_buffer=own,forwrd"}) ==
         file + "--vary bwd_dst_buffer=forwrd: 'forwrd' is not one of forward, backward, own");
   CHECK(of({"--set", "jitter=10%"}) == file + "--set jitter=10%: there is no such parameter");

@@ -71,7 +71,7 @@ TEST_CASE("the exit code says what is worst", "[app][test]") {
   CHECK(command({"test", graph}).code == 2);
   CHECK(command({"test", bad, wrong, folder / "missing.yaml", fine}).code == 74);
   CHECK(contains(command({"test", folder / "missing.yaml"}).out, "No such file"));
-  CHECK(contains(command({"test", bad}).out, ":2:22: error: there is no parameter 'x'"));
+  CHECK(contains(command({"test", bad}).out, ":2:22: error: unknown parameter 'x'"));
   CHECK(command({"test", folder / "missing"}).code == 74);
   CHECK(command({"test", "-"}, good("{time: 6us}")).code == 0);
 }

@@ -1,7 +1,6 @@
-#include "formats/scenario/expectation_reader.hpp"
-
 #include <string>
 
+#include "formats/scenario/section_readers.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 
@@ -113,7 +112,7 @@ TEST_CASE("mistakes in expectations have places and say what to write",
   CHECK(mistakes("{time: {at_least: 2us, at_most: 1us}}") ==
         "5:16: nothing lies between these bounds\n");
   CHECK(mistakes("{time: {at_mots: 2us, at_least: 1us}}") ==
-        "5:17: 'time' has no key 'at_mots'\n  did you mean 'at_most'?\n");
+        "5:17: unknown key 'at_mots' in 'time'\n  did you mean 'at_most'?\n");
   CHECK(mistakes("{idle: {at_most: 20}}") ==
         "5:26: expected a share from 0% to 100%, found '20'\n"
         "  write 20% or 12.5%; four decimals at most\n");
@@ -121,7 +120,7 @@ TEST_CASE("mistakes in expectations have places and say what to write",
   CHECK(mistakes("{idle: {at_most: -1%}}").substr(0, 28) == "5:26: expected a share from ");
   CHECK(mistakes("{idle: {at_most: 1.00001%}}").substr(0, 28) == "5:26: expected a share from ");
   CHECK(mistakes("{idle: {on: 0}}") == "5:16: 'idle' needs 'at_least' or 'at_most'\n");
-  CHECK(mistakes("{idle: 20%}") == "5:16: 'idle' is a map, found '20%'\n");
+  CHECK(mistakes("{idle: 20%}") == "5:16: 'idle' must be a map, found '20%'\n");
   CHECK(mistakes("{memory: 20}") ==
         "5:18: expected a size, found '20'\n"
         "  a size needs a unit: B, KiB, MiB, GiB, kB, MB or GB\n");
@@ -130,9 +129,10 @@ TEST_CASE("mistakes in expectations have places and say what to write",
   CHECK(mistakes("{memory: {about: 1B}}") ==
         "5:18: 'about' and 'within' go together: {about: 3GiB, within: 1%}\n");
   CHECK(mistakes("{memory: {exactly: 1B, at_most: 2B}}") ==
-        "5:32: 'memory' has no key 'at_most'\n  known here: on, reserved, exactly\n");
+        "5:32: 'at_most' does not go with the other keys of 'memory'\n");
   CHECK(mistakes("{memory: {on: [], exactly: 1B}}") == "5:18: 'memory' is about no rank at all\n");
-  CHECK(mistakes("{order: a#1}") == "5:17: 'order' is a list of acts, [a#1, b#1], found 'a#1'\n");
+  CHECK(mistakes("{order: a#1}") ==
+        "5:17: 'order' must be a list of acts, [a#1, b#1], found 'a#1'\n");
   CHECK(mistakes("{order: [a]}") ==
         "5:18: expected an act, found 'a'\n"
         "  write name#1 or rank 0 name#1; acts count from 1\n");

@@ -38,7 +38,7 @@ TEST_CASE("layouts that cannot be are told at their place", "[formats][model_rea
                                 "parallel: {pipeline: 2}\n")) ==
         "6:22: stage 1 has no op\n  pass 'pipeline-stages' says so\n");
   CHECK(mistakes_in(with_layers(kThree, "ranks: 4\nparallel: {data: 2}\n")) ==
-        "6:8: the layout under 'parallel' is one of 2 ranks, found 4\n");
+        "6:8: the layout under 'parallel' needs 2 ranks, but 'ranks' is 4\n");
   CHECK(mistakes_in(with_layers(kThree, "parallel: {data: 1048576, tensor: 2}\n")) ==
         "6:11: a job has at most 1048576 ranks, and 1048576 x 2 x 1 are more\n");
 }
@@ -78,7 +78,7 @@ TEST_CASE("a model is all that there is to do in a scenario", "[formats][model_r
   CHECK(mistakes_in(with_layers("    - {name: a, ops: {}}\n", "")) ==
         "5:22: a layer has at least one op\n");
   CHECK(mistakes_in(with_layers("    - {name: a, ops: {x: {}}}\n    - {name: a, ops: {x: {}}}\n",
-                                "")) == "6:7: there are two layers 'a'\n");
+                                "")) == "6:7: duplicate layer 'a'\n");
 }
 
 TEST_CASE("parameters stand in a model and in the options of its passes",

@@ -25,7 +25,7 @@ Explanation run(const std::string& steps, const std::string& top = {}) {
 
 TEST_CASE("a group of which nothing is left is no step", "[formats][program_reader]") {
   CHECK(mistakes("{group: []}") == "4:25: a group without calls\n");
-  CHECK(mistakes("{group: g}") == "4:25: 'group' is a list of calls, found 'g'\n");
+  CHECK(mistakes("{group: g}") == "4:25: 'group' must be a list of calls, found 'g'\n");
   CHECK(mistakes("{group: [{compute: a}]}")
             .find("a group holds collectives, 'send' and 'recv', found 'compute'") !=
         std::string::npos);
@@ -33,6 +33,12 @@ TEST_CASE("a group of which nothing is left is no step", "[formats][program_read
   CHECK(run("{group: [{all_reduce: g, when: off}]}, {compute: a}").acts_expected == 2);
   CHECK(run("{group: [{case: p, on: {all_reduce: g}, off: ~}]}, {compute: a}", "params: {p: off}\n")
             .acts_expected == 2);
+}
+
+TEST_CASE("a host step takes its time after its launch overhead", "[formats][program_reader]") {
+  CHECK(run("{host: h, takes: 3us, launch_overhead: 1us}").time_ns == 4'000);
+  CHECK(run("{host: h, launch_overhead: 1us, takes: 3us}").time_ns == 4'000);
+  CHECK(run("{host: h, takes: 3us}", "defaults: {launch_overhead: 1us}\n").time_ns == 3'000);
 }
 
 TEST_CASE("a call of a group may be on some ranks only", "[formats][program_reader]") {
@@ -101,16 +107,16 @@ TEST_CASE("what the host does itself is on no stream", "[formats][program_reader
 
 TEST_CASE("streams that nothing is put on are misspelt", "[formats][program_reader]") {
   CHECK(mistakes("{compute: a}, {synchronize: comput}") ==
-        "4:45: nothing is ever put on stream 'comput'\n  did you mean 'compute'?\n");
+        "4:45: no step uses stream 'comput'\n  did you mean 'compute'?\n");
   CHECK(mistakes("{compute: a, after: [ncl g]}, {all_reduce: g}") ==
-        "4:38: nothing is ever put on stream 'ncl g'\n  did you mean 'nccl g'?\n");
+        "4:38: no step uses stream 'ncl g'\n  did you mean 'nccl g'?\n");
   // Steps that are not there now may be there with other parameters, calls with other groups.
   CHECK(mistakes("{compute: a, after: [copies, nccl g]}, {compute: b, stream: copies, when: off}")
             .empty());
   CHECK(mistakes(
             "{all_reduce: c}",
             "streams: [compute, comm]\ncommunicators: {named: {c: {group: g, stream: com}}}\n") ==
-        "5:47: there is no stream 'com'\n  did you mean 'comm'?\n  the scenario lists its streams "
+        "5:47: unknown stream 'com'\n  did you mean 'comm'?\n  the scenario lists its streams "
         "under 'streams'\n");
 }
 
@@ -120,13 +126,13 @@ TEST_CASE("the stream of a communicator's calls may be named before the first of
   CHECK(run(steps).verdict == Verdict::kCompleted);
   CHECK(run(steps, "streams: {compute: {}}\n").verdict == Verdict::kCompleted);
   CHECK(mistakes("{compute: a, after: [nccl x]}", "streams: {compute: {}}\n")
-            .find("there is no stream 'nccl x'") != std::string::npos);
+            .find("unknown stream 'nccl x'") != std::string::npos);
 }
 
 TEST_CASE("events that are recorded nowhere are misspelt", "[formats][program_reader]") {
   CHECK(mistakes("{compute: a}, {record: event}, {await: evnt}") ==
-        "4:56: event 'evnt' is recorded nowhere\n  did you mean 'event'?\n");
-  CHECK(mistakes("{wait: e}, {compute: a}") == "4:24: event 'e' is recorded nowhere\n");
+        "4:56: event 'evnt' is never recorded\n  did you mean 'event'?\n");
+  CHECK(mistakes("{wait: e}, {compute: a}") == "4:24: event 'e' is never recorded\n");
   CHECK(mistakes("{record: e, when: off}, {wait: e}").empty());
 }
 
@@ -135,7 +141,7 @@ TEST_CASE("what has to be the same on all ranks is not smuggled past them by a b
   const auto with = [](const std::string& step) {
     return mistakes("{call: b, with: {n: rank + 1}}", "blocks: {b: [" + step + "]}\n");
   };
-  const std::string told = "this depends on the rank, but has to be the same on all ranks\n";
+  const std::string told = "this depends on the rank, but must be the same on every rank\n";
   CHECK(with("{repeat: n, do: [{compute: a}]}") == "4:23: " + told);
   CHECK(with("{compute: a, when: n > 1}") == "4:33: " + told);
   CHECK(with("{case: n, 1: {compute: a}, else: {compute: b}}") == "4:21: " + told);
@@ -172,13 +178,13 @@ TEST_CASE("names in blocks and loops are those that expressions can use",
   CHECK(mistakes("{call: b, with: {time: 1us, tim: 2us}}", top) ==
         "5:45: block 'b' does not use 'tim'\n  did you mean 'time'?\n");
   // What is wrong in the call is one mistake, however often the block would use it.
-  CHECK(mistakes("{call: b, with: {time: 1u}}", top).find("5:41: 'u' is no unit") == 0);
+  CHECK(mistakes("{call: b, with: {time: 1u}}", top).find("5:41: unknown unit 'u'") == 0);
   CHECK(mistakes("{call: b, with: {time: [1us]}}", top) ==
         "5:40: expected a value, found a list\n");
   CHECK(mistakes("{call: b, with: {time: {case: rank, 0: 1us, else: 2us}}}", top)
-            .find("'rank' has no meaning here") != std::string::npos);
+            .find("'rank' cannot be used here") != std::string::npos);
   CHECK(mistakes("{call: b}, {call: b}", "blocks: {b: [{compute: a, takes: x}]}\n") ==
-        "4:34: there is no parameter 'x'\n  known here: rank, ranks\n");
+        "4:34: unknown parameter 'x'\n  known here: rank, ranks\n");
 }
 
 TEST_CASE("a block may be given words and choices", "[formats][program_reader]") {
@@ -195,7 +201,7 @@ TEST_CASE("where a list belongs a choice may pick it", "[formats][program_reader
   CHECK(run("{do: {case: p, on: [{compute: a}], else: []}}, {compute: b}", top).acts_expected == 2);
   CHECK(run("{do: {case: p, on: [{compute: a}], else: ~}}, {compute: b}", top).acts_expected == 2);
   CHECK(run("{compute: a, after: {case: p, on: [compute], else: ~}}", top).acts_expected == 2);
-  CHECK(mistakes("{do: ~}") == "4:22: 'do' is a list of steps, found nothing\n");
+  CHECK(mistakes("{do: ~}") == "4:22: 'do' must be a list of steps, found nothing\n");
 }
 
 TEST_CASE("what a step of the host names is a name", "[formats][program_reader]") {

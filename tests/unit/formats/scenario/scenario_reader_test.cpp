@@ -29,15 +29,15 @@ std::string exploding_aliases() {
 TEST_CASE("where text, a list or a map belongs, anything else is a mistake",
           "[formats][scenario_reader]") {
   CHECK(mistakes_in("schema: 1\nabout: [a]\n" + kActor) ==
-        "2:8: 'about' is a text, found a list\n");
+        "2:8: 'about' must be text, found a list\n");
   CHECK(mistakes_in("schema: 1\nparams: {p: {one_of: shared, default: shared}}\n" + kActor) ==
-        "2:22: 'one_of' is a list of words\n");
+        "2:22: 'one_of' must be a list of words\n");
   CHECK(mistakes_in("schema: 1\nparams: {p: {one_of: [], default: a}}\n" + kActor) ==
-        "2:22: 'one_of' is a list of words\n");
+        "2:22: 'one_of' must be a list of words\n");
   CHECK(mistakes_in("schema: 1\nparams: {p: {one_of: [[a], b], default: b}}\n" + kActor) ==
-        "2:22: 'one_of' is a list of words\n");
-  CHECK(mistakes_in("schema: 1\nactors: [a]\n") == "2:9: 'actors' is a map, found a list\n");
-  CHECK(mistakes_in("[a]\n") == "1:1: a scenario is a map, found a list\n");
+        "2:22: 'one_of' must be a list of words\n");
+  CHECK(mistakes_in("schema: 1\nactors: [a]\n") == "2:9: 'actors' must be a map, found a list\n");
+  CHECK(mistakes_in("[a]\n") == "1:1: a scenario must be a map, found a list\n");
 }
 
 TEST_CASE("a parameter that is wrong is one mistake, not one for each use",
@@ -74,16 +74,16 @@ TEST_CASE("mistakes in names that are declared and in tensors are told",
                            "actors:\n"
                            "  a: {source: 1, carries: x, registers: {out: {carries: [x]}}}\n"
                            "  b: {reads: [{from: a, needs: [x, x]}, {from: a, register: c}]}\n") ==
-      "2:9: 'phases' is a list, found 'forward'\n"
-      "3:10: an event is a map, found 'x'\n"
-      "3:22: an event has no key 'on'\n"
-      "  known here: key\n"
+      "2:9: 'phases' must be a list, found 'forward'\n"
+      "3:10: an event must be a map, found 'x'\n"
+      "3:22: unknown key 'on' in an event\n"
+      "  known here: event, key\n"
       "3:30: an event needs the key 'event'\n"
-      "3:31: an event has no key 'evnt'\n"
+      "3:31: unknown key 'evnt' in an event\n"
       "  did you mean 'event'?\n"
-      "5:27: tensors are a list of names, found 'x'\n"
+      "5:27: tensors must be a list of names, found 'x'\n"
       "5:42: 'out' is the register that every actor has\n"
       "  its credits, size and tensors are the actor's own keys 'slots', 'bytes' and 'carries'\n"
-      "6:36: the tensor 'x' stands here twice\n"
+      "6:36: duplicate tensor 'x'\n"
       "6:41: 'a' has no register 'c'\n  known here: out\n");
 }

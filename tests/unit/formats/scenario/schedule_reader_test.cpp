@@ -22,7 +22,7 @@ TEST_CASE("a schedule says how many ranks there are", "[formats][schedule_reader
   const std::string four = schedule("kind: zbv, stages: 8, micro_batches: 8");
   CHECK(testing::scenario_of(four).graph.ranks == 4);
   CHECK(testing::scenario_of("ranks: 4\n" + four).graph.ranks == 4);
-  CHECK(mistakes_in("ranks: 3\n" + four) == "1:8: the schedule is one of 4 ranks, found 3\n");
+  CHECK(mistakes_in("ranks: 3\n" + four) == "1:8: the schedule needs 4 ranks, but 'ranks' is 3\n");
 }
 
 TEST_CASE("costs are of each stage, or of a layer", "[formats][schedule_reader]") {
@@ -64,13 +64,13 @@ TEST_CASE("layouts that cannot be are told in one sentence", "[formats][schedule
 TEST_CASE("what is missing or too much is told", "[formats][schedule_reader]") {
   CHECK(mistakes_in(schedule("stages: 2")) == "2:11: a schedule needs its 'kind', or its 'rows'\n");
   CHECK(mistakes_in(schedule("kind: 1f1b, rows: [\"0F0,0B0\"]")) ==
-        "2:18: a schedule has a 'kind' or its 'rows', not both\n");
+        "2:11: a schedule has a 'kind' or its 'rows', not both\n");
   CHECK(mistakes_in(schedule("rows: 0F0")) ==
-        "2:18: 'rows' is a list of what each rank does, found '0F0'\n");
+        "2:18: 'rows' must be a list of what each rank does, found '0F0'\n");
   CHECK(mistakes_in(schedule("rows: [\"0F0,0B0\", \"1F0,1G0\"]")).substr(0, 32) ==
         "2:35: '1G0' is no action\n  an ac");
   CHECK(mistakes_in(schedule("kind: 1f1b, stages: 1, micro_batches: 1, forward: -1us")) ==
-        "2:62: 'forward' is at least 0s, found '-1us'\n");
+        "2:62: 'forward' must be at least 0s, found '-1us'\n");
 }
 
 TEST_CASE("a schedule needs the thread main for its programs", "[formats][schedule_reader]") {

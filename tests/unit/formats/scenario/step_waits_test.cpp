@@ -35,7 +35,7 @@ TEST_CASE("a step may stay behind a stream", "[formats][step_waits]") {
   CHECK(time_of("{compute: a, takes: 5us}, {compute: b, takes: 2us, stream: s, behind: compute}, "
                 "{compute: c, takes: 1us}") == 7'000);
   CHECK(mistakes("{compute: b, behind: s}") ==
-        "4:38: nothing is ever put on stream 's'\n  known here: compute\n");
+        "4:38: no step uses stream 's'\n  known here: compute\n");
 }
 
 TEST_CASE("a step may wait for an act of another", "[formats][step_waits]") {
@@ -65,13 +65,13 @@ TEST_CASE("mistakes of waits have places", "[formats][step_waits]") {
   CHECK(mistakes("{compute: a}, {compute: b, stream: s, waits_for: [{step: a, ahead: 1}]}") ==
         "4:31: 'b' waits for 2 ops of 'a', which runs 1 times on rank 0\n");
   CHECK(mistakes("{compute: a}, {compute: b, stream: s, waits_for: [{step: a, ahead: -1}]}") ==
-        "4:84: 'ahead' is 0 to 1073741824 acts, found -1\n");
+        "4:84: 'ahead' must be between 0 and 1073741824, found -1\n");
   CHECK(mistakes("{again: a}, {compute: a}") ==
         "4:25: no step 'a' stands before this one on the same ranks and thread\n");
   CHECK(mistakes("{compute: a, numbers: 3}").find("numbers of acts are [first, step]") !=
         std::string::npos);
   CHECK(mistakes("{compute: a, numbers: [-1, 1]}") ==
-        "4:39: numbers of acts go from 0 to 16777216, found [-1, 1]\n");
+        "4:39: numbers of ops must be between 0 and 16777216, found [-1, 1]\n");
 }
 
 TEST_CASE("acts with numbers are called by them, and read back", "[formats][step_waits]") {

@@ -226,7 +226,7 @@ TEST_CASE("mistakes are told where they stand", "[patch]") {
         "1:2:10: there is no actor 'gathr' to change\n  did you mean 'gather'?\n"
         "  '+gathr' puts in a new one\n");
   CHECK(actors("actors: {gather: {slot: 2}}\n") ==
-        "1:2:19: an actor has no key 'slot'\n  did you mean 'slots'?\n");
+        "1:2:19: unknown key 'slot' in an actor\n  did you mean 'slots'?\n");
   CHECK(actors("actors: {gather: {slots: many}}\n").substr(0, 8) == "1:2:26: ");
   CHECK(actors("actors: {gather: {after: ~}}\n") ==
         "1:2:19: there is no key 'after' to take out\n"
@@ -242,7 +242,7 @@ TEST_CASE("mistakes are told where they stand", "[patch]") {
         "  did you mean 'acc'?\n");
   CHECK(actors("set: {mode: other}\n") == "1:2:13: set mode=other: 'other' is not one of a, b\n");
   CHECK(actors("actors: {last: {slots: 1, slots: 2}}\n") ==
-        "1:2:27: the key 'slots' stands here twice\n  the first is in line 2 of patch 1\n");
+        "1:2:27: duplicate key 'slots'\n  the first is in line 2 of patch 1\n");
   // What the scenario itself has wrong stays there, and the second patch is told by its number.
   CHECK(patched(std::string(kActors) + "extra: 1\n", {"patch: 1\n"}).substr(0, 7) == "0:12:1:");
   CHECK(patched(kActors, {"patch: 1\n", "patch: 1\nactors: {x: {slots: 1}}\n"}).substr(0, 7) ==
@@ -264,9 +264,9 @@ TEST_CASE("aliases that nest deeper than a file can", "[patch]") {
 
 TEST_CASE("what is no patch, or one of another scenario", "[patch]") {
   CHECK(patched(kActors, {kProgram}) ==
-        "1:1:1: this is no patch, which begins with 'patch: 1'\n"
+        "1:1:1: not a patch: it does not begin with 'patch: 1'\n"
         "  it is a scenario; one scenario is run, and patches change it\n");
-  CHECK(patched(kActors, {"[1, 2]\n"}) == "1:1:1: a patch is a map, found a list\n");
+  CHECK(patched(kActors, {"[1, 2]\n"}) == "1:1:1: a patch must be a map, found a list\n");
   CHECK(patched(kActors, {""}) == "1:1:1: the file holds no patch\n");
   CHECK(patched(kActors, {"patch: 2\n"}) ==
         "1:1:8: this pipesim reads patches of version 1, found '2'\n");

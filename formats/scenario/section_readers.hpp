@@ -1,16 +1,31 @@
-// The `model:` of a scenario, with `parallel:`, `train:` and `passes:`.
+// The readers of sections of a scenario: `model`, `faults`, `guards`, `expect`.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "formats/scenario/scenario.hpp"
 #include "formats/yaml/map_reader.hpp"
 #include "formats/yaml/value_reader.hpp"
 #include "formats/yaml/yaml_document.hpp"
 #include "models/graph/logical_graph.hpp"
+#include "models/graph/task_graph.hpp"
 #include "models/passes/pass_pipeline.hpp"
 
 namespace pipesim::formats {
+
+inline constexpr std::int64_t kMaxPort = 65'535;
+
+/// Reads the list `faults:` into `graph`, whose actors, communicators and cluster are there.
+void read_faults(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph);
+
+/// Reads the map `guards:`.
+void read_guards(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph);
+
+/// The index of the host that `value` names, by name or number; models::kNoIndex after a message.
+std::uint32_t read_host(const YamlValue& value, const ValueReader& values,
+                        const models::Cluster& cluster);
 
 /// Reads the value of `model:`, and beside it in `map` those of `parallel:` and `train:`. Nothing
 /// where there are mistakes, which are reported.
@@ -22,5 +37,9 @@ std::optional<models::LogicalGraph> read_model(const YamlValue& value, MapReader
 std::optional<std::vector<models::PassCall>> read_passes(const std::optional<YamlValue>& value,
                                                          const models::PassRegistry& registry,
                                                          const ValueReader& values);
+
+/// Appends the expectations of `value` (one, or a list) to those of `scenario`, whose parameters
+/// and ranks are known. Mistakes go to the diagnostics of `values`.
+void read_expectations(const YamlValue& value, const ValueReader& values, Scenario& scenario);
 
 }  // namespace pipesim::formats

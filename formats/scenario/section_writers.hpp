@@ -1,10 +1,13 @@
-// The `programs:` of a scenario, written.
+// The writers of sections of a scenario: `actors`, `threads`, `programs`.
 #pragma once
 
 #include "formats/yaml/yaml_writer.hpp"
 #include "models/graph/task_graph.hpp"
 
 namespace pipesim::formats {
+
+/// The actors that are no steps of host programs, in their order.
+YamlNode write_actors(const models::TaskGraph& graph);
 
 /// Whether the program of `thread` is one of steps, and not of actors.
 bool is_host_program(const models::TaskGraph& graph, const models::HostThread& thread);

@@ -1,0 +1,256 @@
+// What names in programs stand for. Streams, events, keys and locks exist once something names
+// them.
+#include "formats/scenario/program_names.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "formats/scenario/lookup.hpp"
+
+namespace pipesim::formats {
+
+using models::ActorTemplate;
+using models::CallTemplate;
+using models::kNoIndex;
+using models::Place;
+using models::RankSet;
+using sim::Role;
+
+namespace {
+
+// The words that stand as `key` anywhere in `value`, also where `when` is off or a choice takes
+// another.
+void collect_words(const YamlValue& value, std::string_view key,
+                   std::set<std::string, std::less<>>& words, bool below = false) {
+  if (below && value.is_scalar()) words.emplace(value.text());
+  if (value.is_list()) {
+    for (const YamlValue& item : value.items()) collect_words(item, key, words, below);
+  }
+  for (const YamlValue::Entry& entry : value.entries()) {
+    collect_words(entry.value, key, words, below || entry.key.text() == key);
+  }
+}
+
+}  // namespace
+
+ProgramNames::ProgramNames(const ValueReader& values, bool open_streams, models::TaskGraph& graph)
+    : values_(values),
+      diagnostics_(values.diagnostics()),
+      open_streams_(open_streams),
+      graph_(graph),
+      declared_streams_(graph.streams.size()),
+      declared_communicators_(graph.communicators.size()) {
+  for (const ActorTemplate& actor : graph.actors) actor_names_.insert(actor.name);
+  for (std::uint32_t i = 0; i < graph.events.size(); ++i) events_.emplace(graph.events[i].name, i);
+  implied_events_ = events_;
+}
+
+void ProgramNames::look_ahead(const YamlValue& value) {
+  collect_words(value, "stream", stream_words_);
+  collect_words(value, "record", record_words_);
+}
+
+// The second of a name on a rank is called "name.2", unless something else is. Steps of different
+// ranks may share one.
+std::string ProgramNames::unique_name(const std::string& name, const RankSet& on) {
+  std::vector<std::uint32_t>& copies = copies_[name];
+  copies.resize(graph_.ranks, 0);
+  std::uint32_t copy = 0;
+  for (const std::uint32_t rank : on) copy = std::max(copy, copies[rank]);
+  const auto named = [&] { return copy == 1 ? name : fmt::format("{}.{}", name, copy); };
+  ++copy;
+  while (is_taken(named(), on)) ++copy;
+  for (const std::uint32_t rank : on) copies[rank] = copy;
+  return named();
+}
+
+// Whether an actor, or a step on one of these ranks, has been given `name`: as its own, or as the
+// second or later of another. Copies of `name` itself do not count.
+bool ProgramNames::is_taken(const std::string& name, const RankSet& on) const {
+  if (actor_names_.count(name) > 0) return true;
+  const auto on_any = [&](const std::string& base, std::uint64_t least) {
+    const auto found = copies_.find(base);
+    if (found == copies_.end()) return false;
+    return std::any_of(on.begin(), on.end(),
+                       [&](std::uint32_t rank) { return found->second[rank] >= least; });
+  };
+  if (on_any(name, 1)) return true;
+  const std::size_t dot = name.rfind('.');
+  std::uint64_t copy = 0;
+  if (dot == std::string::npos || dot + 1 == name.size() || name[dot + 1] == '0') return false;
+  const char* end = name.data() + name.size();
+  const auto parsed = std::from_chars(name.data() + dot + 1, end, copy);
+  return parsed.ec == std::errc() && parsed.ptr == end && copy > 1 &&
+         on_any(name.substr(0, dot), copy);
+}
+
+std::uint32_t ProgramNames::stream(const std::string& name, Place place) {
+  const std::uint32_t known = index_of(graph_.streams, name);
+  if (known != kNoIndex) return known;
+  if (!open_streams_ && name != "compute" && !is_stream_of_calls(name)) {
+    models::Diagnostic& error = diagnostics_.error(place, fmt::format("unknown stream '{}'", name));
+    models::suggest_name(error, name, names_of(graph_.streams));
+    error.notes.emplace_back("the scenario lists its streams under 'streams'");
+  }
+  return add_stream(name, place);
+}
+
+// A stream may be waited for before anything has been put on it, and where the steps that would are
+// left out this time. `item` is what names it.
+std::uint32_t ProgramNames::awaited_stream(const std::string& name, const YamlValue& item) {
+  const std::uint32_t index = stream(name, item.place());
+  const bool known = index < declared_streams_ || name == "compute" || is_stream_of_calls(name) ||
+                     stream_words_.count(name) > 0 || stream_words_.count(item.text()) > 0;
+  if (!known) awaited_.try_emplace(index, item.place());
+  return index;
+}
+
+// Whether `name` is the stream that the calls of a communicator have of their own.
+bool ProgramNames::is_stream_of_calls(const std::string& name) const {
+  const auto is_own = [&](const auto& item) { return models::calls_stream(item.name) == name; };
+  return std::any_of(graph_.groups.begin(), graph_.groups.end(), is_own) ||
+         std::any_of(graph_.communicators.begin(), graph_.communicators.end(), is_own);
+}
+
+std::uint32_t ProgramNames::add_stream(const std::string& name, Place place) {
+  models::StreamTemplate stream;
+  stream.name = name;
+  stream.place = place;
+  stream.launch_queue = graph_.launch_queue;
+  graph_.streams.push_back(std::move(stream));
+  return static_cast<std::uint32_t>(graph_.streams.size() - 1);
+}
+
+// A communicator has a stream of its own, unless it or the step says otherwise, as in PyTorch.
+std::uint32_t ProgramNames::stream_of_calls(const CallTemplate& call) {
+  models::CommunicatorTemplate& used = graph_.communicators[call.communicator];
+  if (used.stream != kNoIndex) return used.stream;
+  const std::string name = used.on_host ? used.name : models::calls_stream(used.name);
+  used.stream = index_of(graph_.streams, name);
+  if (used.stream == kNoIndex) used.stream = add_stream(name, used.place);
+  if (used.on_host) graph_.streams[used.stream].on_host = true;
+  return used.stream;
+}
+
+void ProgramNames::check_streams() {
+  std::set<std::uint32_t> used;
+  for (const ActorTemplate& actor : graph_.actors) {
+    if (!actor.step || !actor.step->implied) used.insert(actor.stream);
+  }
+  std::vector<std::string> names;
+  for (std::uint32_t i = 0; i < graph_.streams.size(); ++i) {
+    if (i < declared_streams_ || used.count(i) > 0) names.push_back(graph_.streams[i].name);
+  }
+  for (const auto& [index, place] : awaited_) {
+    if (used.count(index) > 0) continue;
+    const std::string& name = graph_.streams[index].name;
+    models::Diagnostic& error =
+        diagnostics_.error(place, fmt::format("no step uses stream '{}'", name));
+    models::suggest_name(error, name, names);
+  }
+}
+
+void ProgramNames::check_events() {
+  std::set<std::uint32_t> recorded;
+  for (const ActorTemplate& actor : graph_.actors) {
+    if (actor.step && actor.step->role == Role::kRecord) recorded.insert(actor.step->event);
+  }
+  const std::vector<std::string> names(record_words_.begin(), record_words_.end());
+  for (const std::uint32_t index : awaited_events_) {
+    if (recorded.count(index) > 0) continue;
+    const models::EventTemplate& event = graph_.events[index];
+    models::Diagnostic& error =
+        diagnostics_.error(event.place, fmt::format("event '{}' is never recorded", event.name));
+    models::suggest_name(error, event.name, names);
+  }
+}
+
+// A named communicator, or the one that all steps share which name the group. A barrier over a
+// group is one of the hosts, also where other steps have made a communicator of its name.
+std::uint32_t ProgramNames::communicator(const YamlValue& value, bool host_barrier) {
+  const std::optional<std::string> name = values_.word(value);
+  if (!name) return kNoIndex;
+  const std::uint32_t group = index_of(graph_.groups, *name);
+  const bool named = index_of(graph_.communicators, *name) < declared_communicators_;
+  const std::string wanted =
+      host_barrier && !named && group != kNoIndex ? "hosts of " + *name : *name;
+  const std::uint32_t known = index_of(graph_.communicators, wanted);
+  if (known != kNoIndex) return known;
+  if (group == kNoIndex) {
+    std::vector<std::string> names = names_of(graph_.groups);
+    for (std::uint32_t i = 0; i < declared_communicators_; ++i) {
+      names.push_back(graph_.communicators[i].name);
+    }
+    models::Diagnostic& error =
+        diagnostics_.error(value.place(), fmt::format("unknown communicator or group '{}'", *name));
+    models::suggest_name(error, *name, names);
+    if (names.empty()) error.notes.emplace_back("a group of all ranks is groups: {NAME: all}");
+    return kNoIndex;
+  }
+  models::CommunicatorTemplate communicator;
+  communicator.name = wanted;
+  communicator.place = value.place();
+  communicator.group = group;
+  communicator.on_host = wanted != *name;
+  if (!communicator.on_host) communicator.creation = graph_.creation;
+  graph_.communicators.push_back(std::move(communicator));
+  return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
+}
+
+std::uint32_t ProgramNames::event(const YamlValue& value, bool shared) {
+  const std::optional<std::string> name = values_.word(value);
+  if (!name) return kNoIndex;
+  if (shared && name->find('$') != std::string::npos) {
+    diagnostics_.error(value.place(), fmt::format("'{}': a key has one name on all ranks", *name))
+        .notes.emplace_back(
+            "for a key of each rank, write a step for each: {on: 0, do: [{set: key_0}]}");
+  }
+  const auto [known, is_new] =
+      events_.try_emplace(*name, static_cast<std::uint32_t>(graph_.events.size()));
+  const std::uint32_t index = known->second;
+  if (is_new) {
+    models::EventTemplate event;
+    event.name = *name;
+    event.place = value.place();
+    event.shared = shared;
+    graph_.events.push_back(std::move(event));
+    const bool may_be_recorded =
+        record_words_.count(*name) > 0 || record_words_.count(value.text()) > 0;
+    if (!shared && !may_be_recorded) awaited_events_.push_back(index);
+  } else if (graph_.events[index].shared != shared) {
+    diagnostics_
+        .error(value.place(), fmt::format("'{}' is {} elsewhere", *name,
+                                          shared ? "an event of streams" : "a key that hosts set"))
+        .notes.push_back(
+            fmt::format("that is in {}", models::line_text(graph_.events[index].place)));
+  }
+  return index;
+}
+
+// An event of `after`. Nobody else's can be called like it.
+std::uint32_t ProgramNames::implied_event(const std::string& name, Place place) {
+  const auto [known, is_new] =
+      implied_events_.try_emplace(name, static_cast<std::uint32_t>(graph_.events.size()));
+  if (is_new) {
+    models::EventTemplate event;
+    event.name = name;
+    event.place = place;
+    graph_.events.push_back(std::move(event));
+  }
+  return known->second;
+}
+
+std::uint32_t ProgramNames::lock(const YamlValue& value) {
+  const std::optional<std::string> name = values_.word(value);
+  if (!name) return kNoIndex;
+  const auto found = std::find(graph_.locks.begin(), graph_.locks.end(), *name);
+  const auto index = static_cast<std::uint32_t>(found - graph_.locks.begin());
+  if (found == graph_.locks.end()) graph_.locks.push_back(*name);
+  return index;
+}
+
+}  // namespace pipesim::formats

@@ -1,0 +1,63 @@
+// What names in programs stand for: streams, communicators, events, keys, locks, and steps.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "formats/yaml/value_reader.hpp"
+#include "formats/yaml/yaml_document.hpp"
+#include "models/graph/task_graph.hpp"
+
+namespace pipesim::formats {
+
+/// Finds things by name in a graph, and adds those that exist once they are named.
+class ProgramNames {
+ public:
+  /// `graph` has what is declared; streams that are not are added only if `open_streams` is set.
+  ProgramNames(const ValueReader& values, bool open_streams, models::TaskGraph& graph);
+
+  /// Collects what `value` names anywhere. To be called before anything in it is read.
+  void look_ahead(const YamlValue& value);
+
+  /// Reports streams that are waited for but never used, and events that are never recorded.
+  void check_streams();
+  void check_events();
+
+  /// A name that no other step on the ranks of `on` has: `name`, or `name.2`.
+  std::string unique_name(const std::string& name, const models::RankSet& on);
+
+  // The index of each; models::kNoIndex after a message.
+  std::uint32_t stream(const std::string& name, models::Place place);
+  std::uint32_t awaited_stream(const std::string& name, const YamlValue& item);
+  std::uint32_t stream_of_calls(const models::CallTemplate& call);
+  std::uint32_t communicator(const YamlValue& value, bool host_barrier);
+  std::uint32_t event(const YamlValue& value, bool shared);
+  std::uint32_t implied_event(const std::string& name, models::Place place);
+  std::uint32_t lock(const YamlValue& value);
+
+ private:
+  bool is_taken(const std::string& name, const models::RankSet& on) const;
+  bool is_stream_of_calls(const std::string& name) const;
+  std::uint32_t add_stream(const std::string& name, models::Place place);
+
+  const ValueReader& values_;
+  models::Diagnostics& diagnostics_;
+  bool open_streams_;
+  models::TaskGraph& graph_;
+  std::size_t declared_streams_;                     // those that exist before any program is read
+  std::size_t declared_communicators_;               // likewise
+  std::set<std::string, std::less<>> stream_words_;  // every value of a key `stream`
+  std::set<std::string, std::less<>> record_words_;  // every value of a key `record`
+  std::map<std::uint32_t, models::Place> awaited_;   // streams that may never be used
+  std::vector<std::uint32_t> awaited_events_;        // events that may never be recorded
+  using Names = std::map<std::string, std::uint32_t, std::less<>>;
+  Names events_;                                              // by name, without those of `after`
+  Names implied_events_;                                      // those of `after`
+  std::map<std::string, std::vector<std::uint32_t>> copies_;  // of a name, on each rank
+  std::set<std::string> actor_names_;
+};
+
+}  // namespace pipesim::formats

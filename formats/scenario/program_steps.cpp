@@ -1,0 +1,435 @@
+// What each step of a program does: kernels, calls, and the work and waits of the host.
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "formats/scenario/cluster_reader.hpp"
+#include "formats/scenario/keys.hpp"
+#include "formats/scenario/lookup.hpp"
+#include "formats/scenario/program_reader.hpp"
+#include "formats/yaml/expression_writer.hpp"
+
+namespace pipesim::formats {
+
+using models::ActorTemplate;
+using models::CallTemplate;
+using models::Expr;
+using models::kNoIndex;
+using models::Operation;
+using models::RankSet;
+using models::StepTemplate;
+using sim::CallKind;
+using sim::Role;
+
+bool ProgramReader::read_device_step(MapReader& map, ActorTemplate& actor, const Context& context) {
+  StepTemplate& step = *actor.step;
+  if (const auto name = map.take("compute")) {
+    step.role = Role::kOp;
+    actor.name = values_.word(*name).value_or("compute");
+    if (!map.has("stream")) actor.stream = names_.stream("compute", name->place());
+    take_expr(map, "takes", ValueType::kTime, actor.takes);
+    return true;
+  }
+  if (const auto name = map.take("record")) {
+    step.role = Role::kRecord;
+    step.event = event_of_step(map, *name, step);
+    actor.name = fmt::format("record {}", values_.word(*name).value_or(""));
+    if (!map.has("stream")) actor.stream = names_.stream("compute", name->place());
+    return true;
+  }
+  if (const auto name = map.take("wait")) {
+    step.role = Role::kWait;
+    step.event = event_of_step(map, *name, step);
+    actor.name = fmt::format("wait {}", values_.word(*name).value_or(""));
+    if (!map.has("stream")) actor.stream = names_.stream("compute", name->place());
+    return true;
+  }
+  return read_calls(map, actor, context);
+}
+
+bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Context& context) {
+  StepTemplate& step = *actor.step;
+  if (const auto group = map.take("group")) {
+    actor.name = "group";
+    read_group(*group, step, context);
+  } else {
+    CallTemplate call;
+    call.place = actor.place;
+    if (!read_one_call(map, call)) return false;
+    step.calls.push_back(std::move(call));
+    calls_on_ = {context.on};
+  }
+  step.role = Role::kCalls;
+  if (step.calls.empty() || step.calls.front().communicator == kNoIndex) return true;
+  const CallTemplate& first = step.calls.front();
+  const models::CommunicatorTemplate& used = graph_.communicators[first.communicator];
+  if (actor.name.empty())
+    actor.name = fmt::format("{} {}", operation_name(first.operation), used.name);
+  actor.stream = names_.stream_of_calls(first);
+  // What the host does itself it does before it goes on; so does torch's barrier, and NCCL where
+  // it splits and destroys.
+  const bool waits = graph_.streams[actor.stream].on_host || blocks_host(first.operation);
+  actor.blocking = waits || defaults_.blocking.value_or(false);
+  return true;
+}
+
+void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const Context& context) {
+  calls_on_.clear();
+  const std::optional<YamlValue> group = values_.resolved(value);
+  if (!group || group->is_null()) return;
+  if (!group->is_list()) {
+    diagnostics().error(group->place(), fmt::format("'group' must be a list of calls, found {}",
+                                                    group->described()));
+    return;
+  }
+  const std::vector<YamlValue> items = group->items();
+  if (items.empty()) diagnostics().error(group->place(), "a group without calls");
+  for (const YamlValue& item : items) {
+    if (!count_visit(item.place())) return;
+    const std::optional<YamlValue> picked = values_.resolved(item);
+    if (!picked || picked->is_null()) continue;
+    const KeyTable* table = table_with_head(*picked, keys::calls_of_group());
+    if (picked->is_map() && table == nullptr) {
+      const std::vector<YamlValue::Entry> entries = picked->entries();
+      diagnostics().error(
+          picked->place(),
+          fmt::format("a group holds collectives, 'send' and 'recv', found {}",
+                      entries.empty() ? "nothing" : entries.front().key.described()));
+      continue;
+    }
+    MapReader fields(*picked, table == nullptr ? *keys::calls_of_group().front() : *table,
+                     diagnostics());
+    if (!picked->is_map()) continue;
+    const bool exists = read_when(fields);
+    const RankSet on = read_on(fields, context.on);
+    if (!exists) continue;
+    CallTemplate call;
+    call.place = picked->place();
+    read_one_call(fields, call);
+    fields.finish();
+    step.calls.push_back(std::move(call));
+    calls_on_.push_back(on);
+  }
+}
+
+bool ProgramReader::read_one_call(MapReader& map, CallTemplate& call) {
+  std::vector<std::string> words = models::collective_names();
+  words.insert(words.end(), {"send", "recv", "split", "destroy"});
+  for (const std::string& word : words) {
+    const auto value = map.take(word);
+    if (!value) continue;
+    call.operation = models::find_operation(word).value();
+    if (call.operation == Operation::kSend) call.kind = CallKind::kSend;
+    if (call.operation == Operation::kReceive) call.kind = CallKind::kReceive;
+    call.communicator = names_.communicator(*value, call.operation == Operation::kBarrier);
+    read_call_fields(map, call);
+    return true;
+  }
+  return false;
+}
+
+void ProgramReader::read_call_fields(MapReader& map, CallTemplate& call) {
+  const char* peer = call.kind == CallKind::kSend      ? "to"
+                     : call.kind == CallKind::kReceive ? "from"
+                     : has_root(call.operation)        ? "root"
+                                                       : nullptr;
+  if (peer != nullptr) {
+    if (const auto value = map.require(peer)) {
+      call.peer = values_.expr(*value, ValueType::kNumber).value_or(Expr());
+    }
+  }
+  call.timed = graph_.cluster && !map.has("takes") &&
+               (map.has("bytes") || call.operation == Operation::kBarrier);
+  take_expr(map, "bytes", ValueType::kBytes, call.bytes);
+  take_expr(map, "takes", ValueType::kTime, call.takes);
+  if (const auto type = map.take("type")) call.type = values_.word(*type).value_or("");
+  if (call.kind == CallKind::kCollective) {
+    const auto algorithm = map.take("algorithm");
+    if (algorithm) call.algorithm = read_algorithm(*algorithm, values_);
+    return;
+  }
+  if (const auto numbers = map.take("tag_numbers")) call.tag_numbers = read_numbers(*numbers);
+  if (const auto tag = map.take("tag")) read_tag(*tag, call);
+}
+
+// A tag is a number, which may differ from rank to rank, or any other text. One before numbers is
+// text.
+void ProgramReader::read_tag(const YamlValue& tag, CallTemplate& call) {
+  if (!tag.is_scalar()) {
+    call.tag_number = values_.expr(tag, ValueType::kNumber);
+    if (call.tag_number) call.tag = expression_text(*call.tag_number, ValueType::kNumber);
+    return;
+  }
+  call.tag = values_.word(tag).value_or("");
+  if (call.tag_numbers) return;
+  models::Diagnostics unheard;
+  const TextPlace place{tag.place(), tag.quoted()};
+  const auto value = parse_expression(tag.text(), place, scope_, unheard);
+  if (!value) return;
+  if (value->type == ValueType::kWord) {
+    call.tag = value->word;
+  } else if (value->type != ValueType::kTruth) {
+    call.tag_number = value->expr;
+    call.tag_number->place = tag.place();
+    call.tag = expression_text(value->expr, ValueType::kNumber);
+  }
+}
+
+void ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
+  StepTemplate& step = *actor.step;
+  const auto named = [&](const char* word, Role role) -> std::optional<YamlValue> {
+    const auto value = map.take(word);
+    if (!value) return std::nullopt;
+    step.role = role;
+    actor.name = word;
+    const bool has_name = role != Role::kSynchronize || value->is_scalar();
+    if (has_name) actor.name += " " + values_.word(*value).value_or("");
+    return value;
+  };
+  if (const auto value = named("host", Role::kWork)) {
+    actor.name = values_.word(*value).value_or("host");
+    actor.launch_overhead = Expr();
+    take_expr(map, "takes", ValueType::kTime, actor.takes);
+  } else if (const auto streams = named("synchronize", Role::kSynchronize)) {
+    read_synchronize(*streams, actor);
+  } else if (const auto recorded = named("await", Role::kAwait)) {
+    step.event = names_.event(*recorded, false);
+  } else if (const auto key = named("get", Role::kAwait)) {
+    step.event = names_.event(*key, true);
+    read_times(map, step);
+  } else if (const auto set = named("set", Role::kSet)) {
+    step.event = names_.event(*set, true);
+  } else if (const auto locked = named("lock", Role::kLock)) {
+    step.lock = names_.lock(*locked);
+  } else if (const auto unlocked = named("unlock", Role::kUnlock)) {
+    step.lock = names_.lock(*unlocked);
+  } else if (const auto created = named("create", Role::kCreate)) {
+    step.communicator = names_.communicator(*created, false);
+    create_later(step.communicator);
+  } else if (const auto raised = named("raise", Role::kWork)) {
+    actor.name = "raise";
+    step.dies = raised->is_scalar() ? std::string(raised->text()) : "an exception";
+  } else if (const auto exits = named("exit", Role::kWork)) {
+    actor.name = "exit";
+    step.dies = exits->is_scalar() ? fmt::format("exit {}", exits->text()) : "exit";
+  } else if (named("input", Role::kWork)) {
+    read_input(map, actor);
+  }
+}
+
+// How often the key must have been set.
+void ProgramReader::read_times(MapReader& map, StepTemplate& step) {
+  const auto times = map.take("times");
+  if (!times) return;
+  step.times = values_.constant(*times, ValueType::kNumber).value_or(1);
+  if (step.times >= 0 && step.times <= std::numeric_limits<std::uint32_t>::max()) return;
+  diagnostics().error(
+      times->place(),
+      fmt::format("'times' must be between 0 and 4294967295, found {}", step.times));
+  step.times = 1;
+}
+
+// What a program creates is not there from the start.
+void ProgramReader::create_later(std::uint32_t communicator) {
+  if (communicator == kNoIndex) return;
+  graph_.communicators[communicator].creation.at_first_use = true;
+}
+
+// `device` is all streams of the rank's devices, which no names stand for in the step.
+void ProgramReader::read_synchronize(const YamlValue& value, ActorTemplate& actor) {
+  const std::vector<YamlValue> items = listed(value);
+  if (items.empty()) {
+    diagnostics().error(value.place(), "'synchronize' needs a stream, or 'device' for all of them");
+  }
+  bool all = false;
+  for (const YamlValue& item : items) {
+    if (!count_visit(item.place())) return;
+    const std::optional<std::string> name = values_.word(item);
+    if (!name) continue;
+    all = all || *name == "device";
+    if (*name != "device") actor.step->streams.push_back(names_.awaited_stream(*name, item));
+  }
+  if (all) actor.step->streams.clear();
+}
+
+void ProgramReader::read_input(MapReader& map, ActorTemplate& actor) {
+  actor.input.emplace();
+  if (const auto items = map.require("items")) {
+    actor.input->items = values_.expr(*items, ValueType::kNumber).value_or(Expr());
+  }
+  take_expr(map, "first", ValueType::kTime, actor.input->first);
+  take_expr(map, "every", ValueType::kTime, actor.input->every);
+}
+
+// What every step may say.
+bool ProgramReader::read_common(MapReader& map, ActorTemplate& actor) {
+  map.take_text("about");
+  actor.step->at = map.take_text("at");
+  if (const auto timeout = on_host(actor.step->role) ? map.take("timeout") : std::nullopt) {
+    actor.step->timeout_ns = values_.constant(*timeout, ValueType::kTime);
+    if (actor.step->timeout_ns.value_or(0) < 0) {
+      diagnostics()
+          .error(timeout->place(),
+                 fmt::format("'timeout' must be at least 0s, found {}", timeout->described()))
+          .notes.emplace_back("0s: none");
+      actor.step->timeout_ns = 0;
+    }
+  }
+  if (const auto name = map.take("name")) actor.name = values_.word(*name).value_or(actor.name);
+  if (const auto phase = map.take("phase")) {
+    const std::optional<std::string> name = values_.word(*phase);
+    if (!name) return false;
+    const auto found = std::find(graph_.phases.begin(), graph_.phases.end(), *name);
+    actor.phase = static_cast<std::uint32_t>(found - graph_.phases.begin());
+    if (found == graph_.phases.end()) graph_.phases.push_back(*name);
+  }
+  take_expr(map, "launch_overhead", ValueType::kTime, actor.launch_overhead);
+  if (on_host(actor.step->role)) return true;
+  if (actor.step->role == Role::kOp && defaults_.blocking) actor.blocking = *defaults_.blocking;
+  if (const auto blocking = map.take("blocking")) {
+    actor.blocking = values_.truth(*blocking).value_or(actor.blocking);
+  }
+  if (const auto value = map.take("stream")) {
+    const std::optional<std::string> name = values_.word(*value);
+    if (!name) return false;
+    if (actor.stream != kNoIndex && graph_.streams[actor.stream].on_host) {
+      diagnostics().error(value->place(), "what the host does itself is on no stream");
+      return false;
+    }
+    actor.stream = names_.stream(*name, value->place());
+  }
+  return true;
+}
+
+// `after: [S]`: the step's stream first waits for what stream S has been given, as
+// cudaStreamWaitEvent after cudaEventRecord does.
+void ProgramReader::read_after(MapReader& map, const ActorTemplate& actor, const Context& context,
+                               Steps& steps) {
+  if (on_host(actor.step->role)) return;
+  const auto after = map.take("after");
+  if (!after) return;
+  for (const YamlValue& item : listed(*after)) {
+    const std::optional<std::string> name = values_.word(item);
+    if (!name) continue;
+    const std::uint32_t awaited = names_.awaited_stream(*name, item);
+    // Programs of different ranks may come to the same name: each rank has its events for itself.
+    const std::string event =
+        names_.unique_name(fmt::format("{} before {}", *name, actor.name), context.on);
+    const std::uint32_t index = names_.implied_event(event, item.place());
+    for (const Role role : {Role::kRecord, Role::kWait}) {
+      ActorTemplate part;
+      part.place = item.place();
+      part.name = fmt::format("{} {}", role == Role::kRecord ? "record" : "wait for", event);
+      part.stream = role == Role::kRecord ? awaited : actor.stream;
+      part.step.emplace();
+      part.step->implied = true;
+      part.step->role = role;
+      part.step->event = index;
+      part.step->at = actor.step->at;
+      add_step(std::move(part), context, steps);
+    }
+  }
+}
+
+// What stands behind names: [first, step].
+std::optional<models::Numbering> ProgramReader::read_numbers(const YamlValue& value) {
+  const std::vector<YamlValue> items = listed(value);
+  if (items.size() != 2) {
+    diagnostics().error(value.place(),
+                        "numbers of acts are [first, step]: that of the first, and what is added "
+                        "with each act");
+    return std::nullopt;
+  }
+  const auto first = values_.constant(items[0], ValueType::kNumber);
+  const auto step = values_.constant(items[1], ValueType::kNumber);
+  if (!first || !step) return std::nullopt;
+  constexpr std::int64_t kMaxNumber = 1 << 24;
+  if (*first >= 0 && *first <= kMaxNumber && *step >= -kMaxNumber && *step <= kMaxNumber) {
+    return models::Numbering{*first, *step};
+  }
+  diagnostics().error(value.place(),
+                      fmt::format("numbers of ops must be between 0 and {}, found [{}, {}]",
+                                  kMaxNumber, *first, *step));
+  return std::nullopt;
+}
+
+// What a step on a stream waits for there: `behind` a stream, or acts of other steps.
+std::vector<ProgramReader::PendingWait> ProgramReader::read_waits(MapReader& map,
+                                                                  ActorTemplate& actor) {
+  std::vector<PendingWait> result;
+  if (const auto numbers = map.take("numbers")) actor.numbers = read_numbers(*numbers);
+  if (!sim::needs_slot(actor.step->role)) return result;
+  if (const auto behind = map.take("behind")) {
+    const std::optional<std::string> name = values_.word(*behind);
+    if (name) actor.behind = names_.awaited_stream(*name, *behind);
+  }
+  const auto waits = map.take("waits_for");
+  if (!waits) return result;
+  for (const YamlValue& item : listed(*waits)) {
+    PendingWait wait = read_wait(item);
+    if (!wait.step.empty()) result.push_back(std::move(wait));
+  }
+  return result;
+}
+
+// The name of a step, or a map. Without a step where it cannot be read.
+ProgramReader::PendingWait ProgramReader::read_wait(const YamlValue& value) {
+  PendingWait wait;
+  wait.place = value.place();
+  const std::optional<YamlValue> picked = values_.resolved(value);
+  if (!picked) return wait;
+  if (picked->is_scalar()) {
+    wait.step = values_.word(*picked).value_or("");
+    return wait;
+  }
+  MapReader fields(*picked, keys::kWait, diagnostics());
+  if (const auto step = fields.require("step")) wait.step = values_.word(*step).value_or("");
+  if (const auto ahead = fields.take("ahead")) {
+    const std::int64_t acts = values_.constant(*ahead, ValueType::kNumber).value_or(0);
+    constexpr std::int64_t kMaxAhead = 1 << 30;
+    if (acts < 0 || acts > kMaxAhead) {
+      diagnostics().error(ahead->place(), fmt::format("'ahead' must be between 0 and {}, found {}",
+                                                      kMaxAhead, acts));
+    } else {
+      wait.ahead = static_cast<std::uint32_t>(acts);
+    }
+  }
+  fields.finish();
+  return wait;
+}
+
+// Steps may wait for others that come later in the file.
+void ProgramReader::connect_waits() {
+  for (const auto& [index, wait] : pending_waits_) {
+    ActorTemplate& actor = graph_.actors[index];
+    const std::uint32_t other = step_of(wait.step, actor.on);
+    if (other != kNoIndex) {
+      actor.after.push_back({other, wait.ahead});
+      continue;
+    }
+    models::Diagnostic& error = diagnostics().error(
+        wait.place, fmt::format("no step '{}' is on the ranks of this one", wait.step));
+    models::suggest_name(error, wait.step, names_of(graph_.actors));
+  }
+}
+
+void ProgramReader::take_expr(MapReader& map, const char* key, ValueType type, Expr& target) {
+  const std::optional<YamlValue> value = map.take(key);
+  if (!value) return;
+  if (std::optional<Expr> found = values_.expr(*value, type)) target = std::move(*found);
+}
+
+// `implied: on` makes of a `record` and a `wait` what `after` makes.
+std::uint32_t ProgramReader::event_of_step(MapReader& map, const YamlValue& value,
+                                           StepTemplate& step) {
+  if (const auto implied = map.take("implied")) {
+    step.implied = values_.truth(*implied).value_or(false);
+  }
+  if (!step.implied) return names_.event(value, false);
+  const std::optional<std::string> name = values_.word(value);
+  return name ? names_.implied_event(*name, value.place()) : kNoIndex;
+}
+
+}  // namespace pipesim::formats

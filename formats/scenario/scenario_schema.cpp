@@ -1,0 +1,386 @@
+// A type of the tables of keys becomes a definition of the schema, and so do the types in it.
+#include "formats/scenario/scenario_schema.hpp"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <vector>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "formats/scenario/keys.hpp"
+#include "formats/yaml/parameters.hpp"
+
+namespace pipesim::formats {
+namespace {
+
+// ---------------------------------------------------------------------------------------------
+// Scalars
+
+// What an expression is made of; parameters that are words stand in quotes.
+constexpr std::string_view kExpression = R"((?:[A-Za-z0-9_ \\n.+*/%()<>=!,-]|'[^']*')+$)";
+constexpr std::string_view kSameOnAllRanks = R"((?![^']*\\brank\\b))";
+constexpr std::string_view kNoTruth = "(?!(?:on|off|true|false)$)";
+constexpr std::string_view kNoNumber = "(?! *-?[0-9_.]*[1-9][0-9_.]*$)";  // 0 needs no unit
+constexpr std::string_view kTimes = "ns|us|ms|s|min";
+constexpr std::string_view kSizes = "B|kB|MB|GB|KiB|MiB|GiB";
+constexpr std::string_view kBandwidths = "(?:B|kB|MB|GB|KiB|MiB|GiB|Mb|Gb)/s";
+
+std::string no_unit(std::initializer_list<std::string_view> units) {
+  return fmt::format("(?! *-?[0-9][0-9_.]* *(?:{})$)", fmt::join(units, "|"));
+}
+
+// A definition whose value may be a choice of such values.
+std::string with_choice(std::string_view name, std::string_view body, bool by_rank) {
+  return fmt::format(
+      R"({}, "required": ["case"], "properties": {{"case": {{"$ref": "#/definitions/{}"}}}}, )"
+      R"("additionalProperties": {{"$ref": "#/definitions/{}"}})",
+      body, by_rank ? "condition_by_rank" : "condition", name);
+}
+
+std::string pattern(std::string_view types, bool by_rank, std::string_view refused,
+                    std::string_view expected) {
+  return fmt::format(R"("type": [{}], "pattern": "^{}{}{}", "patternErrorMessage": "{}")", types,
+                     by_rank ? "" : kSameOnAllRanks, refused, kExpression, expected);
+}
+
+// "integer 1..65535": the ends may be missing.
+std::string limits_of(std::string_view type) {
+  const std::size_t dots = type.find("..");
+  const std::size_t space = type.find(' ');
+  if (dots == std::string_view::npos) return {};
+  std::string text = fmt::format(R"(, "minimum": {})", type.substr(space + 1, dots - space - 1));
+  const std::string_view maximum = type.substr(dots + 2);
+  if (!maximum.empty()) text += fmt::format(R"(, "maximum": {})", maximum);
+  return text;
+}
+
+std::optional<std::string> quantity(std::string_view type, std::string_view name) {
+  if (type.find_first_of("|*?[{") != std::string_view::npos) return std::nullopt;
+  const bool by_rank = type.ends_with("(rank)");
+  const std::string_view of = type.substr(0, type.find_first_of(" ("));
+  std::string body;
+  if (of == "integer") {
+    body = pattern(R"("integer", "string", "object")", by_rank,
+                   std::string(kNoTruth) + no_unit({kTimes, kSizes, kBandwidths}),
+                   "an integer, or an expression: 4, 2 * acc") +
+           limits_of(type);
+  } else if (of == "time" || of == "size") {
+    const bool time = of == "time";
+    body = pattern(R"("number", "string", "object")", by_rank,
+                   fmt::format("{}{}{}", kNoTruth, kNoNumber,
+                               no_unit({time ? kSizes : kTimes, kBandwidths})),
+                   time ? "a time such as 20us, 2ms or 1.5s, or an expression"
+                        : "a size such as 64KiB or 8MiB, or an expression") +
+           R"(, "minimum": 0, "maximum": 0)";
+  } else if (of == "bandwidth") {
+    body = pattern(R"("string", "object")", by_rank,
+                   fmt::format("{}(?! *-?[0-9_.]+$){}", kNoTruth, no_unit({kTimes, kSizes})),
+                   "a bandwidth such as 300GB/s or 400Gb/s, or an expression");
+  } else {
+    return std::nullopt;
+  }
+  return with_choice(name, body, by_rank);
+}
+
+std::string text_like(std::string_view form, std::string_view expected) {
+  return fmt::format(R"("type": "string", "pattern": "{}", "patternErrorMessage": "{}")", form,
+                     expected);
+}
+
+std::optional<std::string> scalar(std::string_view type) {
+  constexpr std::string_view kScalar = R"("type": ["string", "number", "boolean")";
+  const auto expression = [&](bool by_rank) {
+    return pattern(R"("string", "number", "boolean")", by_rank, "",
+                   "a number, a time, a size, on or off, or an expression of these");
+  };
+  if (type == "schema_version") return R"("enum": [1, "1"], "default": 1)";
+  if (type == "value") return fmt::format("{}]", kScalar);
+  if (type == "text") return fmt::format(R"({}, "null"])", kScalar);
+  if (type == "name") return with_choice(type, fmt::format(R"({}, "object"])", kScalar), false);
+  if (type.starts_with("condition")) {
+    return R"("description": "What decides which of the values is taken", )" +
+           expression(type != "condition");
+  }
+  if (type == "expression") return expression(true);
+  if (type == "host") {
+    return with_choice(type, R"("type": ["string", "integer", "boolean", "object"], "minimum": 0)",
+                       false);
+  }
+  if (type == "ranks") {
+    return with_choice(type,
+                       R"("type": ["string", "integer", "boolean", "array", "null", "object"], )"
+                       R"("minimum": 0, "items": {"$ref": "#/definitions/ranks"})",
+                       false);
+  }
+  if (type == "on/off") {
+    return fmt::format(
+        R"("anyOf": [{{"enum": [true, false, "on", "off"]}}, {{{}}}, {{{}}}])",
+        pattern(R"("string")", false, no_unit({kTimes, kSizes, std::string(kBandwidths) + "|"}),
+                "on, off or a condition: acc > 1"),
+        with_choice("on_off", R"("type": "object")", false));
+  }
+  if (type == "share") {
+    return text_like(
+        R"(^(?:100(?:\\.0{1,4})?|[0-9]{1,2}(?:\\.[0-9]{1,4})?|0[0-9]{2}(?:\\.[0-9]{1,4})?) *%$)",
+        "a share such as 20% or 12.5%");
+  }
+  if (type == "op_text") {
+    return text_like(R"(^(?:\\$.+|[^#]+|.+#[1-9][0-9]*)$)", "an op is written forward#3");
+  }
+  if (type == "ordered_op_text") {
+    return text_like(R"(^(?:\\$.+|.+#0*[1-9][0-9]*)$)",
+                     "an op is written name#1 or rank 0 name#1, counted from 1");
+  }
+  if (type == "sbp") return text_like(R"(^(?:B|P|S\\([0-9]+\\))$)", "S(axis), B or P");
+  if (type == "per_host") {
+    return text_like(fmt::format("^{}{} per host$", kSameOnAllRanks,
+                                 kExpression.substr(0, kExpression.size() - 1)),
+                     "8 per host, round robin, or a list: the host of each rank");
+  }
+  if (type == "tag") {  // what decides may depend on the rank, and then all values are numbers
+    return R"("anyOf": [{"$ref": "#/definitions/value"}, {"type": "object", "required": ["case"], )"
+           R"("properties": {"case": {"$ref": "#/definitions/condition_by_rank"}}, )"
+           R"("additionalProperties": {"$ref": "#/definitions/integer_rank"}}])";
+  }
+  return std::nullopt;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Named types
+
+std::string names_of_tables(std::span<const KeyTable* const> tables) {
+  std::string names;
+  for (const KeyTable* table : tables) names += fmt::format("{}|", table->name);
+  names.pop_back();
+  return names;
+}
+
+// Types that others refer to by name, as those do that hold themselves.
+std::string named_type(std::string_view type) {
+  static const std::map<std::string, std::string, std::less<>> kTypes = {
+      {"params", "{expression|parameter}"},
+      {"group", "regular_group|ranks*"},
+      {"cluster", "cluster_map?"},
+      {"thread_step", "thread_block|value?"},
+      {"reads", "[read_item]?"},
+      {"read_item", "read|value?"},
+      {"steps", "[step]*"},
+      {"step", names_of_tables(keys::steps()) + "?"},
+      {"waits", "wait_item|[wait_item]?"},
+      {"wait_item", "wait|value*"},
+      {"calls", "[call]+?"},
+      {"call", names_of_tables(keys::calls_of_group()) + "?"},
+      {"signature", "[sbp]2*"},
+      {"fault", names_of_tables(keys::faults()) + "?"},
+      {"op_number", "op_text*"},
+      {"ordered_op", "ordered_op_text*"},
+      {"expected_memory", "size|memory_bounds?"}};
+  const auto found = kTypes.find(type);
+  return found == kTypes.end() ? std::string() : found->second;
+}
+
+// The name of a definition: only letters, digits, '_' and '-'.
+std::string definition_name(std::string_view type) {
+  std::string name;
+  char before = ' ';
+  for (const char c : type) {
+    if (c == '[') {
+      name += "list_of_";
+    } else if (c == '{') {
+      name += "map_of_";
+    } else if (c == '|') {
+      name += "_or_";
+    } else if (c == '?' || c == '*') {
+      name += c == '?' ? "_or_choice_or_nothing" : "_or_choice";
+    } else if (c == '~') {
+      name += "nothing";
+    } else if ((c == '+' || c == '2') && before == ']') {
+      name += c == '+' ? "_not_empty" : "_pair";
+    } else if (c == '.') {
+      name += name.ends_with("_to") ? "_" : "_to";
+    } else if (c == ' ' || c == '/' || c == '(') {
+      name += '_';
+    } else if (std::string_view("')]}").find(c) == std::string_view::npos) {
+      name += c;
+    }
+    before = c;
+  }
+  return name;
+}
+
+// The parts of "a|[b|c]|d".
+std::vector<std::string_view> alternatives(std::string_view type) {
+  std::vector<std::string_view> parts;
+  int depth = 0;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i <= type.size(); ++i) {
+    const char c = i < type.size() ? type[i] : '|';
+    depth += c == '[' || c == '{' ? 1 : 0;
+    depth -= c == ']' || c == '}' ? 1 : 0;
+    if (c != '|' || depth > 0) continue;
+    parts.push_back(type.substr(begin, i - begin));
+    begin = i + 1;
+  }
+  return parts;
+}
+
+// ---------------------------------------------------------------------------------------------
+
+class SchemaWriter {
+ public:
+  std::string run() {
+    for (const KeyTable* table : keys::all_tables()) tables_.emplace(table->name, table);
+    std::string text = fmt::format(
+        "{{\"$schema\": \"http://json-schema.org/draft-07/schema#\",\n\"title\": {},\n"
+        "\"description\": \"docs/reference/scenario-format.md as far as an editor can check it; "
+        "only pipesim "
+        "knows what names refer to\",\n{},\n\"definitions\": {{\n",
+        quoted(keys::kScenario.meaning), object(keys::kScenario));
+    refer("condition");
+    while (!pending_.empty()) {
+      const std::string type = std::move(pending_.front());
+      pending_.pop_front();
+      text += fmt::format("{}\"{}\": {{{}}}", separator_, definition_name(type), define(type));
+      separator_ = ",\n";
+    }
+    return text + "\n}}\n";
+  }
+
+ private:
+  // Markdown as plain text in quotes.
+  static std::string quoted(std::string_view text) {
+    std::string result = "\"";
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      const bool link = text.substr(i).starts_with("](");
+      if (link) i = std::min(text.find(')', i), text.size());
+      if (link || text[i] == '`') continue;
+      if (text[i] == '[' && text.find("](", i) < text.find(']', i) + 1) continue;
+      if (text[i] == '"' || text[i] == '\\') result += '\\';
+      result += text[i];
+    }
+    return result + '"';
+  }
+
+  std::string refer(std::string_view type) {
+    if (known_.emplace(type).second) pending_.emplace_back(type);
+    return fmt::format(R"("$ref": "#/definitions/{}")", definition_name(type));
+  }
+
+  std::string object(const KeyTable& table) {
+    std::vector<std::string> required;
+    std::string properties;
+    for (const Key* key : table.all()) {
+      if (key->otherwise == "required") required.push_back(quoted(key->name));
+      const std::string about = key->otherwise.empty() || key->otherwise == "required"
+                                    ? std::string(key->meaning)
+                                    : fmt::format("{} (default: {})", key->meaning, key->otherwise);
+      properties +=
+          fmt::format("{}\n  {}: {{\"description\": {}, {}}}", properties.empty() ? "" : ",",
+                      quoted(key->name), quoted(about), refer(key->type));
+    }
+    std::string rules = table.rules.empty() ? "" : fmt::format(",\n  {}", table.rules);
+    const std::vector<const Key*> rows = table.all();
+    std::vector<std::string> heads;
+    for (std::size_t i = 0; i < table.heads; ++i) {
+      heads.push_back(fmt::format("{{\"required\": [\"{}\"]}}", rows[i]->name));
+    }
+    if (table.heads == 1) required.insert(required.begin(), quoted(rows.front()->name));
+    if (table.heads > 1) rules += fmt::format(",\n  \"oneOf\": [{}]", fmt::join(heads, ", "));
+    return fmt::format(
+        "\"type\": \"object\",{}\n  \"properties\": {{{}}},\n  \"additionalProperties\": false{}",
+        required.empty() ? "" : fmt::format("\n  \"required\": [{}],", fmt::join(required, ", ")),
+        properties, rules);
+  }
+
+  std::string define(const std::string& type) {
+    const auto table = tables_.find(type);
+    if (table != tables_.end()) {
+      const std::string rules = type == "parameter"
+                                    ? ",\n  \"if\": {\"not\": {\"required\": [\"one_of\"]}},\n  "
+                                      "\"then\": {\"properties\": {\"default\": {" +
+                                          refer("expression") + "}}}"
+                                    : "";
+      return fmt::format("\"description\": {}, {}{}", quoted(table->second->meaning),
+                         object(*table->second), rules);
+    }
+    if (auto found = quantity(type, definition_name(type))) {
+      refer(type.ends_with("(rank)") ? "condition_by_rank" : "condition");
+      return *found;
+    }
+    if (auto found = scalar(type)) {
+      if (type == "tag") refer("integer(rank)");
+      if (type == "tag") refer("value");
+      return *found;
+    }
+    if (const auto words = keys::words_of(type); !words.empty()) return choice_of(type, words);
+    const std::string form = named_type(type);
+    std::string rules;
+    if (type == "params") {
+      rules = fmt::format(
+          ", \"propertyNames\": {{\"pattern\": \"^(?!(?:{})$)[A-Za-z_][A-Za-z0-9_]*$\"}}",
+          fmt::join(reserved_names(), "|"));
+    }
+    return compound(form.empty() ? type : form, definition_name(type)) + rules;
+  }
+
+  static std::string choice_between(const std::string& name, bool nothing) {
+    return fmt::format(
+        R"({}{{"type": "object", "required": ["case"], "properties": {{"case": {{"$ref": )"
+        R"("#/definitions/condition"}}}}, "additionalProperties": {{"$ref": "#/definitions/{}"}}}})",
+        nothing ? R"({"type": "null"}, )" : "", name);
+  }
+
+  static std::string choice_of(std::string_view type, const std::vector<std::string>& words) {
+    return fmt::format(
+        R"("anyOf": [{{"enum": ["{}"]}}, {{"type": "string", "pattern": "^\\$."}}, {}])",
+        fmt::join(words, "\", \""), choice_between(definition_name(type), false));
+  }
+
+  std::string compound(std::string_view type, const std::string& name) {
+    const char last = type.back();
+    const bool choice = last == '?' || last == '*';
+    const std::vector<std::string_view> parts =
+        alternatives(choice ? type.substr(0, type.size() - 1) : type);
+    const auto is_word = [](std::string_view part) { return part.front() == '\''; };
+    if (!choice && std::all_of(parts.begin(), parts.end(), is_word)) {
+      return choice_of(type, quoted_words(type));
+    }
+    std::vector<std::string> forms;
+    for (const std::string_view part : parts) forms.push_back(one(part));
+    if (choice) forms.push_back(choice_between(name, last == '?'));
+    if (forms.size() == 1) return forms.front().substr(1, forms.front().size() - 2);
+    return fmt::format("\"anyOf\": [{}]", fmt::join(forms, ", "));
+  }
+
+  // An alternative, with its braces.
+  std::string one(std::string_view part) {
+    if (part == "~") return R"({"type": "null"})";
+    if (part.front() == '\'') return fmt::format(R"({{"enum": ["{}"]}})", quoted_words(part)[0]);
+    if (part.front() != '[' && part.front() != '{') return fmt::format("{{{}}}", refer(part));
+    const bool list = part.front() == '[';
+    const std::size_t end = part.rfind(list ? ']' : '}');
+    const std::string_view after = part.substr(end + 1);
+    std::string size;
+    if (after == "+") size = list ? R"(, "minItems": 1)" : R"(, "minProperties": 1)";
+    if (after == "2") size = R"(, "minItems": 2, "maxItems": 2)";
+    return fmt::format(R"({{"type": "{}", "{}": {{{}}}{}}})", list ? "array" : "object",
+                       list ? "items" : "additionalProperties", refer(part.substr(1, end - 1)),
+                       size);
+  }
+
+  std::map<std::string, const KeyTable*, std::less<>> tables_;
+  std::set<std::string, std::less<>> known_;
+  std::deque<std::string> pending_;
+  std::string_view separator_;
+};
+
+}  // namespace
+
+std::string scenario_schema() { return SchemaWriter().run(); }
+
+}  // namespace pipesim::formats
