@@ -81,7 +81,7 @@ const char* obstacle_of_wait(const Plan& plan, const Actor& actor, const UsersOf
 
 }  // namespace
 
-const char* timing_obstacle(const Plan& plan) {
+const char* determinacy_obstacle(const Plan& plan) {
   if (plan.faulty) return "there are faults or timers";
   // Streams that wait for each other there take the slots as they come.
   if (std::any_of(plan.devices.begin(), plan.devices.end(),

@@ -13,6 +13,6 @@ namespace pipesim::sim {
 /// record, the n-th slot of a register. It is a Kahn network (G. Kahn, "The semantics of a simple
 /// language for parallel programming", 1974): what one part does next never depends on which of two
 /// others was faster. Cost: O(plan), not of its acts.
-const char* timing_obstacle(const Plan& plan);
+const char* determinacy_obstacle(const Plan& plan);
 
 }  // namespace pipesim::sim

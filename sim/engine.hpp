@@ -19,9 +19,9 @@ namespace pipesim::sim {
 
 /// How a plan is run. The result is the same to the byte, but for Outcome::events.
 enum class EngineKind : std::uint8_t {
-  kAuto,    // the sweep where it can, else events
-  kEvents,  // event by event
-  kSweep,   // as kAuto, for callers that say so where it could not
+  kAuto,        // the sweep where it can, else events
+  kEvents,      // event by event
+  kFixedOrder,  // as kAuto, for callers that say so where it could not
 };
 
 /// How far a run has come, for another thread to look at.
@@ -132,7 +132,7 @@ struct Outcome {
   std::uint64_t acts_done = 0;
   std::uint64_t events = 0;       // how many events were handled: a measure of work, not a result
   std::uint64_t order_steps = 0;  // so many events of RunOptions::order could and did happen
-  bool swept = false;             // the sweep ran it, which handles none
+  bool in_fixed_order = false;    // the sweep ran it, which handles none
   Fingerprint fingerprint;
   std::vector<Mismatch> mismatches;  // in the order in which they were found
   std::vector<DeviceError> device_errors;
@@ -145,9 +145,9 @@ struct Outcome {
   bool completed() const { return end == RunEnd::kCompleted && mismatches.empty(); }
 };
 
-/// Runs `plan` by the rules of docs/rules.md. Where EngineKind::kSweep is asked for and cannot, the
-/// event engine runs it: the outcome is not `swept`. Cost: O(log running ops) per act, and no
-/// allocation per event once queues have grown to the size that the run needs.
+/// Runs `plan` by the rules of docs/rules.md. Where EngineKind::kFixedOrder is asked for and
+/// cannot, the event engine runs it: the outcome is not `swept`. Cost: O(log running ops) per act,
+/// and no allocation per event once queues have grown to the size that the run needs.
 Outcome run(const Plan& plan, const RunOptions& options = {});
 
 }  // namespace pipesim::sim

@@ -18,11 +18,11 @@
 namespace pipesim::sim {
 
 /// Why the sweep cannot run `plan`, for people; nullptr if it may.
-const char* sweep_obstacle(const Plan& plan, const RunOptions& options);
+const char* fixed_order_obstacle(const Plan& plan, const RunOptions& options);
 
 /// What run() gives for a plan that completes, but for Outcome::events. Nothing if it does not
 /// complete, acts do not fit together, time ends, or the run is stopped. `plan` has no obstacle.
 /// Cost: O(1) per act; 8 bytes for each act that others wait for, and nothing for the others.
-std::optional<Outcome> sweep(const Plan& plan, const RunOptions& options);
+std::optional<Outcome> run_in_fixed_order(const Plan& plan, const RunOptions& options);
 
 }  // namespace pipesim::sim

@@ -25,7 +25,7 @@ enum class Answer : std::uint8_t {
 /// Which way the answer was found.
 enum class Method : std::uint8_t {
   kOneRun,       // timing decides nothing in this plan: one order shows all
-  kNoCircle,     // no circle of waits is possible (see wait_circles)
+  kNoCycle,      // no cycle of waits is possible (see potential_cycles)
   kExploration,  // all orders that differ in effect were followed
   kSearch,       // not all were, since the answer was known or the budget ran out
 };
@@ -43,7 +43,7 @@ struct ExploreOptions {
   // For tests: without, all orders are followed, or at least those of steps that do not disturb
   // each other, and nothing is known beforehand.
   bool reduce = true;
-  bool look_for_circles = true;
+  bool look_for_cycles = true;
   const std::atomic<bool>* stop = nullptr;  // looked at now and then; true ends the exploration
   ExploreProgress* progress = nullptr;      // brought up to date now and then
 };
@@ -51,7 +51,7 @@ struct ExploreOptions {
 struct Exploration {
   Answer answer = Answer::kUndecided;
   Method method = Method::kSearch;
-  const char* timing = nullptr;  // why timing may decide something (see timing_obstacle)
+  const char* timing = nullptr;  // why timing may decide something (see determinacy_obstacle)
   bool stopped = false;          // by ExploreOptions::stop
   bool hang_found = false;
   bool completion_found = false;

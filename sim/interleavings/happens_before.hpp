@@ -45,14 +45,14 @@ void for_each_sender(const Plan& plan, ActorId id, std::uint32_t k, F f) {
 /// whatever its timing: data before its reader, a credit before who needs it, the rest of a program
 /// behind its beginning, what streams were given in an order that is itself certain. It knows some
 /// of what is certain, not all; what it knows is true.
-class Precedence {
+class HappensBefore {
  public:
   /// The launch or the end of an act; all ends of one instance of a collective are one node.
   using Node = std::uint32_t;
 
   /// Cost: the square of the number of nodes (twice that of acts), an eighth of that in bytes.
   /// Above `max_nodes` it knows nothing but the order of the acts of one actor.
-  Precedence(const Plan& plan, std::uint32_t max_nodes);
+  HappensBefore(const Plan& plan, std::uint32_t max_nodes);
 
   /// Whether it knows more than the order of the acts of one actor.
   bool known() const { return known_; }

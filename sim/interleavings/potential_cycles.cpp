@@ -67,14 +67,14 @@ enum class Way : std::uint8_t {
 
 class Search {
  public:
-  using Node = Precedence::Node;
+  using Node = HappensBefore::Node;
 
-  Search(const Plan& plan, const Precedence& precedence, std::uint64_t max_steps)
-      : plan_(plan), precedence_(precedence), left_(max_steps) {
+  Search(const Plan& plan, const HappensBefore& happens_before, std::uint64_t max_steps)
+      : plan_(plan), happens_before_(happens_before), left_(max_steps) {
     lay_out();
   }
 
-  WaitCircles run();
+  PotentialCycles run();
 
  private:
   struct Act {
@@ -111,10 +111,10 @@ class Search {
   bool fits_path(std::uint32_t node) const;
   class Components;
   void find_components();
-  bool circle_from(std::uint32_t start);
+  bool cycle_from(std::uint32_t start);
 
   const Plan& plan_;
-  const Precedence& precedence_;
+  const HappensBefore& happens_before_;
   std::uint64_t left_;
   std::vector<std::uint32_t> first_;  // of each actor: the number of its act 0
   std::vector<Wait> waits_;           // one of each act and way, of which some cannot be
@@ -122,7 +122,7 @@ class Search {
   IdVector<StreamId, std::vector<Act>> meetings_;   // the acts of collectives on a stream
   IdVector<ThreadId, std::vector<Act>> creations_;  // the acts that may create, on a thread
   std::vector<std::uint32_t> component_;
-  std::vector<std::uint8_t> in_circle_;  // of each node: its component has a circle
+  std::vector<std::uint8_t> in_cycle_;  // of each node: its component has a cycle
   std::vector<std::uint32_t> path_;
   std::vector<std::uint8_t> on_path_;
 };
@@ -164,8 +164,8 @@ void Search::lay_out() {
 }
 
 void Search::add(Act act, Way way) {
-  const Node launch = precedence_.node(act.actor, act.k, Phase::kLaunch);
-  const Node end = precedence_.node(act.actor, act.k, Phase::kEnd);
+  const Node launch = happens_before_.node(act.actor, act.k, Phase::kLaunch);
+  const Node end = happens_before_.node(act.actor, act.k, Phase::kEnd);
   Wait& wait = waits_[index(act, way)];
   wait.act = act;
   wait.way = way;
@@ -173,7 +173,7 @@ void Search::add(Act act, Way way) {
   if (way == Way::kNext || way == Way::kAbsent || way == Way::kCreating) {
     wait.missing.push_back(launch);
     if (act.k > 0) {
-      wait.happened.push_back(precedence_.node(act.actor, act.k - 1, Phase::kLaunch));
+      wait.happened.push_back(happens_before_.node(act.actor, act.k - 1, Phase::kLaunch));
     }
     wait.entered = way == Way::kCreating;
     return;
@@ -186,8 +186,9 @@ void Search::add(Act act, Way way) {
   for (const ActorId id : ids_of(plan_.actors)) {
     if (plan_.actors[id].stream != stream) continue;
     for (std::uint32_t k = plan_.actors[id].acts; k > 0; --k) {
-      if (!precedence_.before(precedence_.node(id, k - 1, Phase::kLaunch), launch)) continue;
-      wait.happened.push_back(precedence_.node(id, k - 1, Phase::kEnd));
+      if (!happens_before_.before(happens_before_.node(id, k - 1, Phase::kLaunch), launch))
+        continue;
+      wait.happened.push_back(happens_before_.node(id, k - 1, Phase::kEnd));
       break;
     }
   }
@@ -246,11 +247,11 @@ void Search::add_absent_ranks(Wait& wait) {
 
 void Search::add_heads(Wait& wait) {
   const Act& act = wait.act;
-  const Node launch = precedence_.node(act.actor, act.k, Phase::kLaunch);
+  const Node launch = happens_before_.node(act.actor, act.k, Phase::kLaunch);
   for (const Act& head : meetings_[plan_.actors[act.actor].stream]) {
     if (head.actor == act.actor && head.k >= act.k) continue;
-    const Node of_head = precedence_.node(head.actor, head.k, Phase::kLaunch);
-    if (!precedence_.before(launch, of_head)) add_edge(wait, head, Way::kMeeting);
+    const Node of_head = happens_before_.node(head.actor, head.k, Phase::kLaunch);
+    if (!happens_before_.before(launch, of_head)) add_edge(wait, head, Way::kMeeting);
   }
 }
 
@@ -281,10 +282,10 @@ void Search::add_peers(Wait& wait) {
 bool Search::half_fits(const Wait& a, const Wait& b) const {
   for (const Node missing : b.missing) {
     for (const Node happened : a.happened) {
-      if (happened == missing || precedence_.before(missing, happened)) return false;
+      if (happened == missing || happens_before_.before(missing, happened)) return false;
     }
-    const Node launch = precedence_.node(a.act.actor, a.act.k, Phase::kLaunch);
-    if (a.entered && precedence_.before(missing, launch)) return false;
+    const Node launch = happens_before_.node(a.act.actor, a.act.k, Phase::kLaunch);
+    if (a.entered && happens_before_.before(missing, launch)) return false;
   }
   const Actor& actor = plan_.actors[a.act.actor];
   const Actor& other = plan_.actors[b.act.actor];
@@ -299,7 +300,7 @@ bool Search::half_fits(const Wait& a, const Wait& b) const {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Circles
+// Cycles
 
 // Strong components, after R. Tarjan ("Depth-first search and linear graph algorithms", 1972), with
 // a stack of our own: waits can be chained as long as the plan.
@@ -350,13 +351,13 @@ class Search::Components {
     if (low_[node] != number_[node]) return;
     const std::vector<std::uint32_t>& next = search_.waits_[node].next;
     const bool itself = std::find(next.begin(), next.end(), node) != next.end();
-    const bool has_circle = itself || stack_.back() != node;
+    const bool has_cycle = itself || stack_.back() != node;
     std::uint32_t member = kNone;
     do {
       member = stack_.back();
       stack_.pop_back();
       search_.component_[member] = components_;
-      search_.in_circle_[member] = has_circle ? 1 : 0;
+      search_.in_cycle_[member] = has_cycle ? 1 : 0;
     } while (member != node);
     ++components_;
   }
@@ -372,7 +373,7 @@ class Search::Components {
 
 void Search::find_components() {
   component_.assign(waits_.size(), Components::kNone);
-  in_circle_.assign(waits_.size(), 0);
+  in_cycle_.assign(waits_.size(), 0);
   Components components(*this);
   for (std::uint32_t root = 0; root < waits_.size(); ++root) {
     if (possible_[root] != 0) components.visit(root);
@@ -384,9 +385,9 @@ bool Search::fits_path(std::uint32_t node) const {
                      [&](std::uint32_t other) { return fits(waits_[node], waits_[other]); });
 }
 
-// Whether there is a circle of waits that fit each other, of which `start` is the first. Also true
+// Whether there is a cycle of waits that fit each other, of which `start` is the first. Also true
 // where the budget is used up.
-bool Search::circle_from(std::uint32_t start) {
+bool Search::cycle_from(std::uint32_t start) {
   std::vector<std::uint32_t> edges{0};
   path_.assign(1, start);
   on_path_.assign(waits_.size(), 0);
@@ -412,19 +413,20 @@ bool Search::circle_from(std::uint32_t start) {
   return false;
 }
 
-WaitCircles Search::run() {
+PotentialCycles Search::run() {
   find_components();
   for (std::uint32_t start = 0; start < waits_.size(); ++start) {
-    if (in_circle_[start] != 0 && circle_from(start)) return WaitCircles::kPossible;
+    if (in_cycle_[start] != 0 && cycle_from(start)) return PotentialCycles::kPossible;
   }
-  return WaitCircles::kNone;
+  return PotentialCycles::kNone;
 }
 
 }  // namespace
 
-WaitCircles wait_circles(const Plan& plan, const Precedence& precedence, std::uint64_t max_steps) {
-  if (!knows_waits(plan) || !precedence.known()) return WaitCircles::kUnknown;
-  return Search(plan, precedence, max_steps).run();
+PotentialCycles potential_cycles(const Plan& plan, const HappensBefore& happens_before,
+                                 std::uint64_t max_steps) {
+  if (!knows_waits(plan) || !happens_before.known()) return PotentialCycles::kUnknown;
+  return Search(plan, happens_before, max_steps).run();
 }
 
 }  // namespace pipesim::sim

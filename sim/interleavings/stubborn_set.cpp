@@ -6,16 +6,16 @@ namespace pipesim::sim {
 namespace {
 
 // A row of bits for each node: 32 MiB.
-constexpr std::uint32_t kMostNodes = 1 << 14;
+constexpr std::uint32_t kMaxNodes = 1 << 14;
 
 // How many acts are looked at to find what another needs.
-constexpr std::uint32_t kDeepest = 64;
+constexpr std::uint32_t kMaxDepth = 64;
 
 }  // namespace
 
 StubbornSets::StubbornSets(const Plan& plan)
     : plan_(plan),
-      precedence_(plan, kMostNodes),
+      happens_before_(plan, kMaxNodes),
       takers_(plan.threads.size()),
       may_block_(plan.actors.size(), 0),
       sends_at_launch_(plan.actors.size(), 0),
@@ -190,7 +190,7 @@ void StubbornSets::add_push(ActorId actor, std::uint64_t k, Effects& effects) co
 void StubbornSets::add_act(ActorId id, std::uint32_t k, Phase phase, Effects& effects) const {
   const Actor& actor = plan_.actors[id];
   const bool at_launch = phase == Phase::kLaunch;
-  effects.nodes.push_back(precedence_.node(id, k, phase));
+  effects.nodes.push_back(happens_before_.node(id, k, phase));
   if (k >= actor.acts) return;  // its input never comes
   const std::vector<Resource>& used = at_launch ? used_at_launch_[id] : used_at_end_[id];
   effects.touches.insert(effects.touches.end(), used.begin(), used.end());
@@ -291,7 +291,7 @@ void StubbornSets::choose(const State& state, const std::vector<Event>& pending,
   chosen.clear();
   // Of a plan that is too large to know what must come first, all acts of a thread might disturb
   // each other: to look at them at each step would cost more than it saves.
-  if (!precedence_.known() && !all_disturb_) {
+  if (!happens_before_.known() && !all_disturb_) {
     for (std::uint32_t i = 0; i < count; ++i) {
       const Effects& effects = effects_of(i);
       if (!effects.pushes.empty() || !effects.touches.empty()) continue;
@@ -348,15 +348,15 @@ bool StubbornSets::add_disturbers(std::uint32_t member) {
 // Messages to other actors of the thread, where it can matter which it reads first: where both of
 // two acts can be the one that becomes ready first.
 bool StubbornSets::add_disturbers(const Effects& effects, const Push& push) {
-  const Node launch = precedence_.node(push.actor, push.k, Phase::kLaunch);
+  const Node launch = happens_before_.node(push.actor, push.k, Phase::kLaunch);
   for (const ActorId other : takers_[plan_.actors[push.actor].thread]) {
     if (other == push.actor || commute(push.actor, other)) continue;
     for (std::uint32_t k = state_->actors[other].launched; k < plan_.actors[other].acts_wanted();
          ++k) {
-      const Node other_launch = precedence_.node(other, k, Phase::kLaunch);
-      if (precedence_.before(launch, other_launch)) break;
-      if (lacks(other, k, effects) || precedence_.never(other_launch)) break;
-      if (precedence_.before(other_launch, launch)) continue;
+      const Node other_launch = happens_before_.node(other, k, Phase::kLaunch);
+      if (happens_before_.before(launch, other_launch)) break;
+      if (lacks(other, k, effects) || happens_before_.never(other_launch)) break;
+      if (happens_before_.before(other_launch, launch)) continue;
       if (!add_senders(effects, push, other, k)) return false;
     }
   }
@@ -370,8 +370,8 @@ bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId
     if (act >= plan_.actors[sender].acts) return true;
     const std::uint32_t sender_k = static_cast<std::uint32_t>(act);
     if (has_happened(sender, sender_k, phase)) return true;
-    const Node node = precedence_.node(sender, sender_k, phase);
-    if (precedence_.never(node)) return true;
+    const Node node = happens_before_.node(sender, sender_k, phase);
+    if (happens_before_.never(node)) return true;
     if (lacks(push.actor, push.k, node)) return true;
     if (std::find(effects.nodes.begin(), effects.nodes.end(), node) != effects.nodes.end()) {
       return true;
@@ -393,8 +393,8 @@ bool StubbornSets::add_users(const Effects& effects, Resource resource) {
     if (k >= plan_.actors[user.actor].acts) continue;
     // A thread does one thing after the other.
     if (user.phase == Phase::kLaunch && plan_.actors[user.actor].thread == effects.thread) continue;
-    const Node node = precedence_.node(user.actor, k, user.phase);
-    if (comes_after(effects, node) || precedence_.never(node)) continue;
+    const Node node = happens_before_.node(user.actor, k, user.phase);
+    if (comes_after(effects, node) || happens_before_.never(node)) continue;
     if (std::find(effects.nodes.begin(), effects.nodes.end(), node) != effects.nodes.end()) {
       continue;
     }
@@ -405,7 +405,7 @@ bool StubbornSets::add_users(const Effects& effects, Resource resource) {
 
 // That event itself, if it is pending, or one without which it cannot come.
 bool StubbornSets::add(ActorId actor, std::uint32_t k, Phase phase) {
-  const Node node = precedence_.node(actor, k, phase);
+  const Node node = happens_before_.node(actor, k, phase);
   for (std::uint32_t i = 0; i < pending_->size(); ++i) {
     const std::vector<Node>& nodes = effects_of(i).nodes;
     if (std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return add(i);
@@ -413,21 +413,21 @@ bool StubbornSets::add(ActorId actor, std::uint32_t k, Phase phase) {
   return add_need(actor, k, phase, 0);
 }
 
-// `depth` is how many acts further we look; what waits in a circle never comes, and ends there.
+// `depth` is how many acts further we look; what waits in a cycle never comes, and ends there.
 bool StubbornSets::add_need(ActorId actor, std::uint32_t k, Phase phase, std::uint32_t depth) {
-  const Node node = precedence_.node(actor, k, phase);
+  const Node node = happens_before_.node(actor, k, phase);
   const std::uint32_t none = static_cast<std::uint32_t>(pending_->size());
   std::uint32_t found = none;
   for (std::uint32_t i = 0; i < none; ++i) {
     const std::vector<Node>& nodes = effects_of(i).nodes;
     const bool needed = std::any_of(nodes.begin(), nodes.end(), [&](Node other) {
-      return other == node || precedence_.before(other, node);
+      return other == node || happens_before_.before(other, node);
     });
     if (needed && is_member_[i] != 0) return true;
     if (needed && found == none) found = i;
   }
   if (found != none) return add(found);
-  if (depth == kDeepest) return false;
+  if (depth == kMaxDepth) return false;
   const ActorState& state = state_->actors[actor];
   if (phase == Phase::kEnd && state.done < state.launched) return add_need_of_end(actor, depth);
   return add_need_of_launch(actor, depth);
@@ -512,8 +512,8 @@ bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
   for (std::uint32_t act = state_->actors[actor].launched; act <= k && !any; ++act) {
     for_each_sender(plan_, actor, act, [&](ActorId sender, std::uint64_t of, Phase phase) {
       if (any || of >= plan_.actors[sender].acts) return;
-      any =
-          precedence_.before(node, precedence_.node(sender, static_cast<std::uint32_t>(of), phase));
+      any = happens_before_.before(
+          node, happens_before_.node(sender, static_cast<std::uint32_t>(of), phase));
     });
   }
   return any;
@@ -532,7 +532,7 @@ bool StubbornSets::has_happened(ActorId actor, std::uint32_t k, Phase phase) con
 
 bool StubbornSets::comes_after(const Effects& effects, Node node) const {
   return std::any_of(effects.nodes.begin(), effects.nodes.end(),
-                     [&](Node own) { return precedence_.before(own, node); });
+                     [&](Node own) { return happens_before_.before(own, node); });
 }
 
 // True if it does not matter in which order their thread launches acts of the two.

@@ -27,7 +27,7 @@ class StubbornSets {
  public:
   explicit StubbornSets(const Plan& plan);
 
-  const Precedence& precedence() const { return precedence_; }
+  const HappensBefore& happens_before() const { return happens_before_; }
 
   /// Puts into `chosen` the indices of a small stubborn set of `pending`, which is not empty. The
   /// same state gives the same set.
@@ -35,7 +35,7 @@ class StubbornSets {
               std::vector<std::uint32_t>& chosen);
 
  private:
-  using Node = Precedence::Node;
+  using Node = HappensBefore::Node;
 
   // A message to a thread that has more than one actor to take up: for act k of an actor.
   struct Push {
@@ -91,7 +91,7 @@ class StubbornSets {
   bool commute(ActorId a, ActorId b) const;
 
   const Plan& plan_;
-  Precedence precedence_;
+  HappensBefore happens_before_;
   bool all_disturb_ = false;                         // something is not looked into
   IdVector<ThreadId, std::vector<ActorId>> takers_;  // actors of a thread where order may matter
   IdVector<ActorId, std::uint8_t> may_block_;        // its thread, in a launch

@@ -35,8 +35,8 @@ struct LogGopsOp {
   std::uint8_t nic = 0;
 };
 
-inline constexpr std::uint32_t kMostLogGopsRanks = std::uint32_t{1} << 20;
-inline constexpr std::uint32_t kMostLogGopsOps = (std::uint32_t{1} << 31) - 1;
+inline constexpr std::uint32_t kMaxLogGopsRanks = std::uint32_t{1} << 20;
+inline constexpr std::uint32_t kMaxLogGopsOps = (std::uint32_t{1} << 31) - 1;
 
 /// The dependents of op i are [dependents_begin[i], dependents_begin[i + 1]), in the order in which
 /// they are told when several become free. One with kAtStart waits for its start, any other for its
@@ -44,7 +44,7 @@ inline constexpr std::uint32_t kMostLogGopsOps = (std::uint32_t{1} << 31) - 1;
 struct LogGopsProgram {
   static constexpr std::uint32_t kAtStart = std::uint32_t{1} << 31;
 
-  std::uint32_t rank_count = 0;                          // at most kMostLogGopsRanks
+  std::uint32_t rank_count = 0;                          // at most kMaxLogGopsRanks
   std::vector<LogGopsOp> ops;                            // those of a rank in one piece
   std::vector<std::uint32_t> dependents_begin;           // one more than ops
   std::vector<std::uint32_t> dependents;                 // indices of ops, with or without kAtStart

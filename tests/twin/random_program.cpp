@@ -15,7 +15,7 @@
 namespace pipesim::twin {
 namespace {
 
-constexpr int kMostSteps = 70;
+constexpr int kMaxSteps = 70;
 
 class ProgramGenerator {
  public:
@@ -191,7 +191,7 @@ class ProgramGenerator {
 
   /// `depth` counts the locks that are held around it.
   void add_operation(int depth) {
-    if (count_of(spec_.actors) >= kMostSteps) return;
+    if (count_of(spec_.actors) >= kMaxSteps) return;
     const int drawn =
         favourite_ >= 0 && random_.chance(40) ? favourite_ : random_.below(kOperations);
     switch (drawn) {

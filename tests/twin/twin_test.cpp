@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "models/explain/explanation.hpp"
 #include "sim/engine.hpp"
 #include "sim/wait_graph.hpp"
 #include "tests/support/catch.hpp"
@@ -155,6 +156,23 @@ WaitEdges waits_of(const sim::WaitGraph& graph, std::vector<WaitEdge>& repeated)
   return waits;
 }
 
+/// What reports say of a stuck run without mismatches. They take names from a task graph, which a
+/// random plan has not; the verdict does not depend on them.
+Verdict production_verdict(const sim::WaitGraph& graph, const sim::Outcome& outcome) {
+  models::Explanation explanation;
+  explanation.mismatches.resize(outcome.mismatches.size());
+  explanation.deaths.resize(outcome.deaths.size());
+  const auto describe = [&](const sim::WaitEdge& edge) {
+    models::Wait wait;
+    wait.from.kind = graph.nodes[edge.from].kind;
+    wait.to.kind = graph.nodes[edge.to].kind;
+    wait.kind = edge.kind;
+    return wait;
+  };
+  models::explain_waits(graph, describe, true, explanation);
+  return static_cast<Verdict>(explanation.verdict);
+}
+
 Answer answer_of_engine(const Spec& spec) {
   const sim::Plan plan = to_plan(spec);
   sim::RunOptions options;
@@ -169,8 +187,9 @@ Answer answer_of_engine(const Spec& spec) {
   result.end = outcome.end == sim::RunEnd::kCompleted ? End::kCompleted : End::kStuck;
   result.verdict = Verdict::kCompleted;
   if (result.end == End::kStuck) {
-    result.waits = waits_of(sim::wait_graph(plan, outcome.state), answer.repeated);
-    result.verdict = verdict_of(result.waits);
+    const sim::WaitGraph graph = sim::wait_graph(plan, outcome.state);
+    result.waits = waits_of(graph, answer.repeated);
+    result.verdict = production_verdict(graph, outcome);
   }
   for (const sim::Mismatch& mismatch : outcome.mismatches) {
     result.mismatches.push_back({mismatch.message,

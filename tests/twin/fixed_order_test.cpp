@@ -1,16 +1,17 @@
-// The sweep against the event engine: where the sweep runs a plan to its end, nothing about the
+XX
 // outcome may differ, and a plan that can be swept and completes may not be left to the engine too
 // often.
+#include "sim/fixed_order.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <utility>
 
-#include "sim/fixed_order.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/twin/random_spec.hpp"
 #include "tests/twin/to_plan.hpp"
 
-using namespace pipesim;
+    using namespace pipesim;
 
 namespace {
 
@@ -86,17 +87,17 @@ TEST_CASE("the sweep and the event engine agree on random plans", "[twin]") {
   for (std::uint64_t seed = 1; seed <= kPlans; ++seed) {
     const sim::Plan plan = random_plan(seed);
     const sim::RunOptions options = options_of(sim::EngineKind::kEvents);
-    if (sim::sweep_obstacle(plan, options) != nullptr) continue;
+    if (sim::fixed_order_obstacle(plan, options) != nullptr) continue;
     ++possible;
     const sim::Outcome events = sim::run(plan, options);
     const bool good = events.completed();
     if (good) ++completed;
-    const std::optional<sim::Outcome> outcome = sim::sweep(plan, options);
+    const std::optional<sim::Outcome> outcome = sim::run_in_fixed_order(plan, options);
     if (!outcome) continue;
     ++swept;
     INFO("seed " << seed);
     REQUIRE(good);
-    CHECK(outcome->swept);
+    CHECK(outcome->in_fixed_order);
     CHECK(outcome->end == events.end);
     CHECK(outcome->last_progress == events.last_progress);
     CHECK(outcome->acts_done == events.acts_done);
@@ -109,7 +110,7 @@ TEST_CASE("the sweep and the event engine agree on random plans", "[twin]") {
     for (const sim::ActorId id : ids_of(plan.actors)) {
       if (id.value % 2 == 0) fewer.last_times_of.push_back(id);
     }
-    const std::optional<sim::Outcome> short_outcome = sim::sweep(plan, fewer);
+    const std::optional<sim::Outcome> short_outcome = sim::run_in_fixed_order(plan, fewer);
     REQUIRE(short_outcome);
     CHECK(short_outcome->act_times == sim::run(plan, fewer).act_times);
     for (const sim::ActorId id : fewer.last_times_of) {
@@ -118,7 +119,7 @@ TEST_CASE("the sweep and the event engine agree on random plans", "[twin]") {
       CHECK(short_outcome->act_times.of(id, 0) == events.act_times.of(id, acts - 1));
     }
     const sim::Outcome automatic = sim::run(plan, options_of(sim::EngineKind::kAuto));
-    CHECK(automatic.swept);
+    CHECK(automatic.in_fixed_order);
   }
   INFO(possible << " plans could be swept, " << completed << " complete, " << swept << " were");
   CHECK(possible > 1000);
