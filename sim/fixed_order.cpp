@@ -16,7 +16,7 @@ namespace {
 const char* obstacle_of_communicators(const Plan& plan) {
   for (const Communicator& communicator : plan.communicators) {
     if (!communicator.at_first_use) continue;
-    // Of several threads of a rank the first to come arrives for it.
+    // Whichever thread of a rank comes first arrives for it.
     for (std::uint32_t i = communicator.users + 1; i < communicator.users_end; ++i) {
       const Actor& a = plan.actors[plan.communicator_users[i - 1]];
       const Actor& b = plan.actors[plan.communicator_users[i]];
@@ -27,16 +27,16 @@ const char* obstacle_of_communicators(const Plan& plan) {
   }
   for (const Collective& collective : plan.collectives) {
     for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
-      if (!plan.members[i].actor.valid()) return "a member of a collective never comes";
+      if (!plan.members[i].actor.valid()) return "a collective lacks a member";
     }
   }
   return nullptr;
 }
 
 // ---------------------------------------------------------------------------------------------
-// The sweep
+// The run
 
-// Nearly all acts of a large plan are of these kinds, and worked out at one go.
+// Nearly all acts of a large plan are of these kinds, which take a single step.
 enum class Short : std::uint8_t {
   kNone,
   kCompute,
@@ -46,7 +46,7 @@ enum class Short : std::uint8_t {
 
 constexpr std::uint32_t kNone = 0xffffffff;
 
-// What of an actor the sweep looks at for each act: a cache line.
+// What each act needs of its actor, in a cache line.
 struct Op {
   Role role = Role::kOp;
   Short kind = Short::kNone;
@@ -88,15 +88,15 @@ struct StreamRun {
   std::uint32_t queue = kNone;  // where its launch queue is kept, if that can be full
 };
 
-// The ends of the acts of an actor for which another waits. Where no other does than one that comes
-// to them in order, those that it has passed are gone.
+// The ends of the acts of an actor for which others wait. If a single one waits for them in order,
+// those that it has passed are dropped.
 struct Ends {
   Ring<std::int64_t> ends;
   std::uint32_t first = 0;  // the act of the first of them
   bool in_order = true;
 };
 
-// A message on its way, or a send that waits for its receive.
+// A message on its way, or a send that waits for the matching receive.
 struct Arrival {
   std::int64_t time = 0;
   CallId call;
@@ -108,7 +108,7 @@ struct ChannelRun {
   ThreadId waiting;      // kReceive: for the next message
   bool is_short = true;  // all its sends and receives are of a short kind
   bool alike = true;     // the n-th message always fits the n-th receive
-  Arrival sender;        // not eager; its call is not valid where there is none
+  Arrival sender;        // not eager; its call is invalid if there is none
   Arrival receiver;
 };
 
@@ -318,7 +318,7 @@ void FixedOrderRun::limit_queues() {
 }
 
 std::optional<Outcome> FixedOrderRun::run() {
-  // How many turns pass between two looks outside.
+  // Turns between two looks at RunOptions::stop.
   constexpr std::uint64_t kLookInterval = 1 << 12;
   std::uint64_t turns = 0;
   for (const ThreadId id : ids_of(plan_.threads)) go_on(id);
@@ -340,9 +340,9 @@ std::optional<Outcome> FixedOrderRun::run() {
   return outcome;
 }
 
-// The last thread goes first. In a pipeline that is the one with the least room before it, so that
-// the others find much to do when their turn comes, while their data are at hand: 512 stages take
-// half the time that they take with the turns in any order.
+// The last thread goes first. In a pipeline it has the least slack, so the others find much to do
+// on their turn while their data are in the cache: 512 stages take half the time of turns in any
+// other order.
 void FixedOrderRun::queue(ThreadId id) {
   if (!on_turn(id)) queue_.add(id.value);
 }
@@ -360,7 +360,7 @@ void FixedOrderRun::go_on(ThreadId id) {
   turn_ = ThreadId();
 }
 
-// A whole act. Nothing has happened where it gives false.
+// A whole act. If this returns false, nothing has happened.
 inline bool FixedOrderRun::short_step(ThreadId id, ThreadRun& thread, ActorId actor, Op& op) {
   ActTimes times;
   times.enter.ns = thread.now;
@@ -388,7 +388,7 @@ inline bool FixedOrderRun::short_step(ThreadId id, ThreadRun& thread, ActorId ac
   return true;
 }
 
-// One act further. False where the thread has to wait for what is not known yet.
+// One act further. False if the thread has to wait for a time that is not known yet.
 bool FixedOrderRun::step(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& op) {
   if (thread.stage < Stage::kStart) {
     if (op.plain_entry) {
@@ -412,7 +412,7 @@ bool FixedOrderRun::step(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& o
   return true;
 }
 
-// All that comes before the launch queue; of a step of the host, all of it.
+// All that precedes the launch queue; all of a step of the host.
 bool FixedOrderRun::enter(ThreadId id, ThreadRun& thread, const Actor& actor, Op& op) {
   if (thread.stage == Stage::kEnter) {
     thread.enter = thread.now;
@@ -501,7 +501,7 @@ bool FixedOrderRun::await(ThreadId id, ThreadRun& thread, const Actor& actor) {
   return true;
 }
 
-// The moment of its launch, and that of its start.
+// Finds the times of launch and start.
 bool FixedOrderRun::start(ThreadRun& thread, const Op& op) {
   if (!find_start(thread, op, thread.launch, thread.start)) return false;
   thread.now = thread.launch;
@@ -521,7 +521,7 @@ inline bool FixedOrderRun::find_start(const ThreadRun& thread, const Op& op, std
   return op.afters == op.afters_end || wait_for_acts(op, start);
 }
 
-// What is waited for stands before it in the program, or the sweep comes to a halt here.
+// False, for good, if what it waits for comes later in the program.
 bool FixedOrderRun::wait_for_acts(const Op& op, std::int64_t& start) {
   for (std::uint32_t i = op.afters; i < op.afters_end; ++i) {
     const After& after = plan_.afters[i];
@@ -616,7 +616,7 @@ void FixedOrderRun::arrive(CallId id, std::int64_t time) {
   }
 }
 
-// Of a message that is there, or of a send that waits; else it waits itself.
+// Takes a message, or meets a waiting send; otherwise the receive waits.
 void FixedOrderRun::receive(CallId id, std::int64_t time) {
   const Call& call = plan_.calls[id];
   ChannelRun& channel = channels_[call.channel];
@@ -694,7 +694,7 @@ void FixedOrderRun::fire(SignalId id, std::int64_t time) {
   for (const ThreadId thread : std::exchange(signal.waiting, {})) queue(thread);
 }
 
-// As the event engine leaves it when all is done.
+// As the event engine leaves it after a complete run.
 State FixedOrderRun::final_state() const {
   State state = State::initial(plan_);
   for (const ActorId id : ids_of(plan_.actors)) {
@@ -740,11 +740,11 @@ const char* fixed_order_obstacle(const Plan& plan, const RunOptions& options) {
   if (options.order != nullptr) return "an order of events is given";
   if (options.jitter.varies()) return "durations vary from act to act";
   if (const char* obstacle = determinacy_obstacle(plan)) return obstacle;
-  // Timing decides nothing in the rest either, but the sweep does not know them.
+  // Timing decides nothing here either, but a run in fixed order does not implement these.
   if (!plan.edges.empty()) return "actors wait for data or credits";
   const bool limited = std::any_of(plan.devices.begin(), plan.devices.end(),
                                    [](const Device& device) { return device.limited(); });
-  if (limited) return "the room of a device is limited";
+  if (limited) return "a device limits what runs at the same time";
   const bool arrival = std::any_of(plan.actors.begin(), plan.actors.end(), [&](const Actor& actor) {
     return plan.threads[actor.thread].order == ThreadOrder::kArrival && actor.acts > 0;
   });

@@ -16,7 +16,7 @@
 namespace pipesim::sim {
 namespace {
 
-// Steps after which progress is told.
+// Steps between two reports of progress.
 constexpr std::uint64_t kLookInterval = 1 << 12;
 
 class Random {
@@ -41,7 +41,7 @@ class Explorer {
   Exploration run();
 
  private:
-  // A state with several ways on.
+  // A state with several ways to go on.
   struct BranchPoint {
     Moment moment;
     std::vector<std::uint32_t> ways;  // in Moment::pending
@@ -65,17 +65,18 @@ class Explorer {
   StubbornSets sets_;
   StateKeys seen_;
   std::vector<BranchPoint>
-      branch_points_;  // kept for their memory: the first branch_count_ are in use
+      branch_points_;  // the first branch_count_ are in use, the rest kept for its memory
   std::size_t branch_count_ = 0;
   std::vector<std::uint32_t> ways_;
   std::vector<Event> order_;
   bool over_budget_ = false;
-  std::size_t known_at_ = std::numeric_limits<std::size_t>::max();  // forks, when the answer was
+  std::size_t known_at_ =
+      std::numeric_limits<std::size_t>::max();  // branch points when the answer was found
   Exploration result_;
 };
 
 Exploration Explorer::run() {
-  // A second at most.
+  // At most a second.
   constexpr std::uint64_t kMaxCycleSteps = 2'000'000;
   if (options_.reduce && options_.look_for_cycles &&
       potential_cycles(plan_, sets_.happens_before(), kMaxCycleSteps) == PotentialCycles::kNone) {
@@ -121,7 +122,7 @@ void Explorer::note_end() {
 }
 
 bool Explorer::out_of_budget() {
-  // Some hang and some do not: that is the answer, and now it can but be shown by a shorter order.
+  // Some hang and some do not: the answer is known, and only a shorter example can still be found.
   constexpr std::size_t kBranchPointsToShorten = 1000;
   const bool known = result_.hang_found && result_.completion_found;
   if (known && known_at_ > seen_.size()) known_at_ = seen_.size();
@@ -141,8 +142,8 @@ bool Explorer::out_of_budget() {
   return over_budget_ || result_.stopped;
 }
 
-// One order by priorities that are drawn at random and, at a few random points, lowered: hangs that
-// need few acts to be late are found by that much more often than by drawing each event. (S.
+// One interleaving by random priorities, some of which are lowered at random points: this finds
+// hangs that need few late acts far more often than drawing each event does. (S.
 // Burckhardt, P. Kothari, M. Musuvathi, S. Nagarakatte: "A randomized scheduler with probabilistic
 // guarantees of finding bugs", 2010.) A priority is that of a stream, a thread or a communicator.
 void Explorer::walk(std::uint64_t seed) {
@@ -193,7 +194,7 @@ void Explorer::follow_all() {
   }
 }
 
-// On to the next state that has several ways on and was not seen before. False where there is none.
+// Goes on to the next branch point that was not seen before. False if there is none.
 bool Explorer::advance() {
   while (!stepper_.pending().empty()) {
     if (!choose()) return branch();
@@ -204,7 +205,7 @@ bool Explorer::advance() {
   return false;
 }
 
-// True if there is but one way on.
+// True if there is only one way to go on.
 bool Explorer::choose() {
   if (stepper_.pending().size() == 1) {
     ways_.assign(1, 0);
@@ -232,7 +233,7 @@ bool Explorer::branch() {
   return true;
 }
 
-// To the last fork that has a way left.
+// Goes back to the last branch point that has a way left.
 bool Explorer::turn_back() {
   while (branch_count_ > 0 &&
          branch_points_[branch_count_ - 1].next == branch_points_[branch_count_ - 1].ways.size()) {
@@ -241,7 +242,7 @@ bool Explorer::turn_back() {
   return branch_count_ > 0;
 }
 
-// What the run in the plan's own times says of all orders.
+// What the run with the plan's own times says about all interleavings.
 Exploration judge(const Outcome& usual, const char* timing) {
   Exploration result;
   result.timing = timing;

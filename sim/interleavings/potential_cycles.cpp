@@ -21,7 +21,7 @@ bool is_plain(const Plan& plan, const Actor& actor) {
          !actor.waits_for_streams() && plan.threads[actor.thread].order == ThreadOrder::kArrival;
 }
 
-// All its members come, and as often as each other.
+// No member is missing, and all act equally often.
 bool is_whole(const Plan& plan, const Collective& collective) {
   const auto begin = plan.members.begin() + collective.members;
   const auto end = plan.members.begin() + collective.members_end;
@@ -39,7 +39,7 @@ bool has_full_queues(const Plan& plan) {
                      [&](StreamId id) { return acts[id] > plan.streams[id].launch_queue; });
 }
 
-// Whether all waits of the plan are of the kinds that we know.
+// Whether this search knows all kinds of waits of the plan.
 bool knows_waits(const Plan& plan) {
   if (plan.faulty || !plan.locks.empty() || !plan.calls.empty() || !plan.signals.empty()) {
     return false;
@@ -56,12 +56,12 @@ bool knows_waits(const Plan& plan) {
 
 constexpr std::uint32_t kWays = 5;
 
-// How an act can wait in a state in which nothing can happen any more.
+// How an act can wait in a quiescent state.
 enum class Way : std::uint8_t {
-  kNext,      // it is the next of its actor, and not launched
-  kAbsent,    // likewise, and its rank has not arrived at the creation of its communicator
+  kNext,      // it is the next act of its actor and is not launched
+  kAbsent,    // as kNext, and its rank has not arrived at the creation of its communicator
   kCreating,  // its thread is blocked in it, creating a communicator
-  kBehind,    // it stands in its stream behind another
+  kBehind,    // it is queued behind another in its stream
   kMeeting,   // it has started and waits for its peers
 };
 
@@ -81,7 +81,7 @@ class Search {
     ActorId actor;
     std::uint32_t k = 0;
   };
-  // A way in which an act waits, and what must be so then.
+  // A way in which an act waits, and what that implies.
   struct Wait {
     Act act;
     Way way = Way::kNext;
@@ -117,12 +117,12 @@ class Search {
   const HappensBefore& happens_before_;
   std::uint64_t left_;
   std::vector<std::uint32_t> first_;  // of each actor: the number of its act 0
-  std::vector<Wait> waits_;           // one of each act and way, of which some cannot be
+  std::vector<Wait> waits_;           // one for each act and way; some are impossible
   std::vector<std::uint8_t> possible_;
   IdVector<StreamId, std::vector<Act>> meetings_;   // the acts of collectives on a stream
   IdVector<ThreadId, std::vector<Act>> creations_;  // the acts that may create, on a thread
   std::vector<std::uint32_t> component_;
-  std::vector<std::uint8_t> in_cycle_;  // of each node: its component has a cycle
+  std::vector<std::uint8_t> in_cycle_;  // of each node: whether its component has a cycle
   std::vector<std::uint32_t> path_;
   std::vector<std::uint8_t> on_path_;
 };
@@ -181,7 +181,7 @@ void Search::add(Act act, Way way) {
   wait.happened.push_back(launch);
   wait.missing.push_back(end);
   if (way != Way::kMeeting) return;
-  // What certainly stood before it is done.
+  // All that was certainly before it in the stream is done.
   const StreamId stream = plan_.actors[act.actor].stream;
   for (const ActorId id : ids_of(plan_.actors)) {
     if (plan_.actors[id].stream != stream) continue;
@@ -202,8 +202,7 @@ void Search::add_edge(Wait& wait, Act act, Way way) {
   if (possible_[to] != 0 && fits(wait, waits_[to])) wait.next.push_back(to);
 }
 
-// It or an act before it is the next of its actor; whatever its thread does instead is in the edges
-// of that.
+// It or an earlier act is the next of its actor, whose edges say what its thread does instead.
 void Search::add_not_launched(Wait& wait, Act act) {
   for (std::uint32_t k = 0; k <= act.k; ++k) add_edge(wait, {act.actor, k}, Way::kNext);
 }
@@ -231,7 +230,7 @@ void Search::add_edges(Wait& wait) {
   }
 }
 
-// None of the actors of a rank that is missing has arrived: the first of them will do.
+// No actor of a missing rank has arrived, so an edge to the first of them is enough.
 void Search::add_absent_ranks(Wait& wait) {
   const RankId rank = plan_.actors[wait.act.actor].rank;
   const Communicator& communicator = plan_.communicators[communicator_of(wait.act.actor)];
@@ -277,8 +276,8 @@ void Search::add_peers(Wait& wait) {
   }
 }
 
-// What `a` says has happened does not need what `b` says has not; and a stream has one head, a
-// thread is blocked in one act.
+// False if something that has happened according to `a` needs something that has not according to
+// `b`, if a stream would have two heads, or a thread be blocked in two acts.
 bool Search::half_fits(const Wait& a, const Wait& b) const {
   for (const Node missing : b.missing) {
     for (const Node happened : a.happened) {
@@ -303,7 +302,7 @@ bool Search::half_fits(const Wait& a, const Wait& b) const {
 // Cycles
 
 // Strong components, after R. Tarjan ("Depth-first search and linear graph algorithms", 1972), with
-// a stack of our own: waits can be chained as long as the plan.
+// an explicit stack: a chain of waits can be as long as the plan.
 class Search::Components {
  public:
   explicit Components(Search& search)
@@ -385,8 +384,8 @@ bool Search::fits_path(std::uint32_t node) const {
                      [&](std::uint32_t other) { return fits(waits_[node], waits_[other]); });
 }
 
-// Whether there is a cycle of waits that fit each other, of which `start` is the first. Also true
-// where the budget is used up.
+// Whether there is a cycle of compatible waits with `start` as its first. Also true if the budget
+// is used up.
 bool Search::cycle_from(std::uint32_t start) {
   std::vector<std::uint32_t> edges{0};
   path_.assign(1, start);

@@ -8,7 +8,7 @@ namespace {
 // A row of bits for each node: 32 MiB.
 constexpr std::uint32_t kMaxNodes = 1 << 14;
 
-// How many acts are looked at to find what another needs.
+// How many acts are followed to find what another needs.
 constexpr std::uint32_t kMaxDepth = 64;
 
 }  // namespace
@@ -29,14 +29,14 @@ StubbornSets::StubbornSets(const Plan& plan)
     }
   }
   for (std::vector<ActorId>& takers : takers_) {
-    if (takers.size() < 2) takers.clear();  // whose messages are read the same in any order
+    if (takers.size() < 2) takers.clear();  // any order of messages to a single actor is the same
   }
   find_blocking();
   for (const Edge& edge : plan.edges) {
     if (edge.data_at_launch) sends_at_launch_[plan.registers[edge.source].producer] = 1;
     if (edge.ack_at_launch) sends_at_launch_[edge.consumer] = 1;
   }
-  // What an acknowledgement in place comes behind is not looked into.
+  // What precedes an acknowledgement in place is not modeled.
   all_disturb_ = std::any_of(plan.edges.begin(), plan.edges.end(),
                              [](const Edge& edge) { return edge.in_place.valid(); });
   find_resources();
@@ -59,7 +59,7 @@ void StubbornSets::find_blocking() {
 }
 
 // ---------------------------------------------------------------------------------------------
-// What launches and ends use, so that their order matters
+// Resources: what launches and ends use so that their order matters
 
 StubbornSets::Resource StubbornSets::add_resource() {
   users_.emplace_back();
@@ -74,7 +74,7 @@ void StubbornSets::use(Resource resource, ActorId actor, Phase phase) {
   users_[resource].push_back({actor, phase});
 }
 
-// Whether only who holds a lock gives it back, for all threads.
+// Whether only the holder of a lock releases it, in all threads.
 void StubbornSets::find_paired_locks() {
   paired_ = IdVector<LockId, std::uint8_t>(plan_.locks.size(), 1);
   for (const Thread& thread : plan_.threads) {
@@ -102,7 +102,7 @@ void StubbornSets::find_resources() {
   use_creations();
 }
 
-// The order in which several threads launch on a stream, or look at how far its launches are.
+// The order in which several threads launch on a stream or wait for what is launched there.
 void StubbornSets::use_streams_of_several() {
   IdVector<StreamId, std::vector<ActorId>> users(plan_.streams.size());
   for (const ActorId id : ids_of(plan_.actors)) {
@@ -289,8 +289,8 @@ void StubbornSets::choose(const State& state, const std::vector<Event>& pending,
   if (effects_.size() < count) effects_.resize(count);
   for (Effects& effects : effects_) effects.known = false;
   chosen.clear();
-  // Of a plan that is too large to know what must come first, all acts of a thread might disturb
-  // each other: to look at them at each step would cost more than it saves.
+  // In a plan too large for happens-before, all acts of a thread might disturb each other.
+  // Examining them at each step would cost more than it saves.
   if (!happens_before_.known() && !all_disturb_) {
     for (std::uint32_t i = 0; i < count; ++i) {
       const Effects& effects = effects_of(i);
@@ -310,8 +310,8 @@ void StubbornSets::choose(const State& state, const std::vector<Event>& pending,
   for (std::uint32_t i = 0; i < count; ++i) chosen.push_back(i);
 }
 
-// Makes members_ the smallest set we know that has event `seed` and is stubborn. False if it has as
-// many as `less_than`.
+// Makes members_ the smallest stubborn set with event `seed` that this search finds. False if it
+// has `less_than` members or more.
 bool StubbornSets::close(std::uint32_t seed, std::size_t less_than) {
   is_member_.assign(pending_->size(), 0);
   members_.clear();
@@ -332,9 +332,9 @@ bool StubbornSets::add(std::uint32_t member) {
   return true;
 }
 
-// These return false where the set can only be that of all events.
+// These return false if only the set of all events would do.
 bool StubbornSets::add_disturbers(std::uint32_t member) {
-  // The vector of effects does not grow, but others of it are filled in meanwhile.
+  // A reference is safe: effects_ does not grow here, although more of it is filled in.
   const Effects& effects = effects_of(member);
   for (const Push& push : effects.pushes) {
     if (!add_disturbers(effects, push)) return false;
@@ -345,8 +345,8 @@ bool StubbornSets::add_disturbers(std::uint32_t member) {
   return true;
 }
 
-// Messages to other actors of the thread, where it can matter which it reads first: where both of
-// two acts can be the one that becomes ready first.
+// Messages to other actors of the thread, if it can matter which is read first: if either act can
+// become ready first.
 bool StubbornSets::add_disturbers(const Effects& effects, const Push& push) {
   const Node launch = happens_before_.node(push.actor, push.k, Phase::kLaunch);
   for (const ActorId other : takers_[plan_.actors[push.actor].thread]) {
@@ -363,7 +363,7 @@ bool StubbornSets::add_disturbers(const Effects& effects, const Push& push) {
   return true;
 }
 
-// What sends the messages that act k of `other` needs.
+// The senders of the messages that act k of `other` needs.
 bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId other,
                                std::uint32_t k) {
   const auto add_sender = [&](ActorId sender, std::uint64_t act, Phase phase) {
@@ -385,7 +385,7 @@ bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId
   return all;
 }
 
-// The next use of the resource by each of the others.
+// The next use of the resource by every other actor.
 bool StubbornSets::add_users(const Effects& effects, Resource resource) {
   for (const Use& user : users_[resource]) {
     const ActorState& actor = state_->actors[user.actor];
@@ -403,7 +403,7 @@ bool StubbornSets::add_users(const Effects& effects, Resource resource) {
   return true;
 }
 
-// That event itself, if it is pending, or one without which it cannot come.
+// Adds that event itself, if it is pending, or one that must precede it.
 bool StubbornSets::add(ActorId actor, std::uint32_t k, Phase phase) {
   const Node node = happens_before_.node(actor, k, phase);
   for (std::uint32_t i = 0; i < pending_->size(); ++i) {
@@ -413,7 +413,7 @@ bool StubbornSets::add(ActorId actor, std::uint32_t k, Phase phase) {
   return add_need(actor, k, phase, 0);
 }
 
-// `depth` is how many acts further we look; what waits in a cycle never comes, and ends there.
+// `depth` bounds the chain of acts: those that wait in a cycle never happen.
 bool StubbornSets::add_need(ActorId actor, std::uint32_t k, Phase phase, std::uint32_t depth) {
   const Node node = happens_before_.node(actor, k, phase);
   const std::uint32_t none = static_cast<std::uint32_t>(pending_->size());
@@ -496,17 +496,17 @@ bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t 
     return add_need(head, state_->actors[head].done, Phase::kEnd, depth + 1);
   }
   if (thread.step != Step::kHostStep || actor.role != Role::kLock) return false;
-  // Whoever holds the lock has to go on first.
+  // The holder of the lock has to go on first.
   const ThreadId holder = state_->locks[actor.lock].holder;
   if (!holder.valid() || !paired_[actor.lock]) return false;
   const std::uint32_t next = plan_.threads[holder].program + state_->threads[holder].next_act;
-  if (next == plan_.threads[holder].program_end) return true;  // it never gives it back
+  if (next == plan_.threads[holder].program_end) return true;  // it never releases the lock
   const ActorId needed = plan_.act(plan_.threads[holder], next);
   return add_need(needed, state_->actors[needed].launched, Phase::kLaunch, depth + 1);
 }
 
-// Whether act k of an actor, or one before it that is not launched, needs a message that comes
-// after `node`. One that comes with it is not enough: it may be the last that the act lacks.
+// Whether act k of an actor, or an earlier one that is not launched, needs a message that is sent
+// after `node`. One sent by `node` itself does not count: it may be the last that the act lacks.
 bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
   bool any = false;
   for (std::uint32_t act = state_->actors[actor].launched; act <= k && !any; ++act) {
@@ -519,7 +519,7 @@ bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
   return any;
 }
 
-// Likewise, after one of the event.
+// The same, after any node of the event.
 bool StubbornSets::lacks(ActorId actor, std::uint32_t k, const Effects& effects) const {
   return std::any_of(effects.nodes.begin(), effects.nodes.end(),
                      [&](Node own) { return lacks(actor, k, own); });
@@ -535,7 +535,7 @@ bool StubbornSets::comes_after(const Effects& effects, Node node) const {
                      [&](Node own) { return happens_before_.before(own, node); });
 }
 
-// True if it does not matter in which order their thread launches acts of the two.
+// True if the order in which their thread launches acts of the two does not matter.
 bool StubbornSets::commute(ActorId a, ActorId b) const {
   return plan_.actors[a].stream != plan_.actors[b].stream && may_block_[a] == 0 &&
          may_block_[b] == 0 && (sends_at_launch_[a] == 0 || sends_at_launch_[b] == 0);

@@ -10,7 +10,7 @@
 
 namespace pipesim::sim {
 
-/// What `target` is, the caller says.
+/// `target` is up to the caller.
 struct TurnEvent {
   Time time;
   std::uint32_t turn = 0;
@@ -21,8 +21,8 @@ struct TurnEvent {
   }
 };
 
-/// The pending events. Those of the present instant need no heap as long as their turns ascend, as
-/// those of what has just become free do.
+/// The pending events. Those of the present instant need no heap as long as their turns ascend,
+/// which is the common case.
 class TurnQueue {
  public:
   bool empty() const { return present_.empty() && future_.empty(); }

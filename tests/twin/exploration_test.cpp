@@ -1,6 +1,6 @@
-// Following all orders against following those that differ in effect, on random plans: the same
-// ends must be found, every order that hangs must do so in a run, and where timing decides nothing
-// all orders must have one end.
+// Following all interleavings against following those that differ in effect, on random plans: the
+// same ends must be found, every interleaving that hangs must do so when it is replayed, and if
+// timing decides nothing all interleavings must have one end.
 //
 // PIPESIM_EXPLORED_PLANS and PIPESIM_EXPLORED_FIRST_SEED choose other plans.
 #include "sim/interleavings/exploration.hpp"
@@ -51,7 +51,7 @@ int random_hangs(const sim::Plan& plan, std::uint64_t count, std::uint64_t seed)
   return found;
 }
 
-// What must come before what does, in the times of a run.
+// What happens before what, in the times of a run.
 void check_happens_before(const sim::Plan& plan, const sim::HappensBefore& happens_before,
                           std::uint64_t seed) {
   sim::RunOptions options = random_timing(seed);
@@ -76,7 +76,7 @@ void check_happens_before(const sim::Plan& plan, const sim::HappensBefore& happe
     for (const Moment& earlier : moments) {
       if (!happens_before.before(earlier.node, later.node)) continue;
       if (earlier.time != sim::kNever && earlier.time <= later.time) continue;
-      FAIL_CHECK("a node came before another that it needs");
+      FAIL_CHECK("a node happened before another that it needs");
     }
   }
 }
@@ -90,7 +90,7 @@ void check_replay(const sim::Plan& plan, const sim::Exploration& exploration) {
   CHECK_FALSE(outcome.completed());
 }
 
-// How often what was seen in how many plans.
+// In how many plans what was seen.
 struct Counts {
   int compared = 0;
   int hangs = 0;
@@ -101,7 +101,7 @@ struct Counts {
   int tried_long = 0;
 };
 
-// What says that no cycle of waits is possible needs no orders.
+// If no cycle of waits is possible, no interleaving may hang.
 void check_cycles(const sim::Plan& plan, const sim::HappensBefore& happens_before,
                   const sim::Exploration& all, Counts& counts) {
   const sim::PotentialCycles cycles = sim::potential_cycles(plan, happens_before, 100'000);
@@ -113,9 +113,9 @@ void check_cycles(const sim::Plan& plan, const sim::HappensBefore& happens_befor
   }
 }
 
-// What is proved hangs in no random timing.
+// A plan that is proved hangs in no random timing.
 void check_proof(const sim::Plan& plan, std::uint64_t seed, Counts& counts) {
-  // Plans in which timing could matter are the ones to try long.
+  // Only plans in which timing could matter are worth many tries.
   const bool try_long = sim::determinacy_obstacle(plan) != nullptr && counts.tried_long < 20;
   if (try_long) ++counts.tried_long;
   CHECK(random_hangs(plan, try_long ? 1000 : 3, seed) == 0);
@@ -148,7 +148,7 @@ void compare(const sim::Plan& plan, std::uint64_t seed, Counts& counts) {
 
 }  // namespace
 
-TEST_CASE("the orders that are followed have all the ends that there are", "[twin]") {
+TEST_CASE("following interleavings that differ in effect finds all ends", "[twin]") {
   constexpr std::uint64_t kMaxActs = 24;
   constexpr std::uint64_t kPlans = 10'000;
   const std::uint64_t plans = from_environment("PIPESIM_EXPLORED_PLANS", kPlans);
