@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/twin/random.hpp"
-#include "tests/twin/random_afters.hpp"
+#include "tests/twin/random_parts.hpp"
 #include "tests/twin/random_spec.hpp"
 
 namespace pipesim::oracle {

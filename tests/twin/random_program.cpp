@@ -2,8 +2,6 @@
 // one rank sends and another receives, a stream records an event and another waits for it. Each
 // appends its steps to the lists of its threads. Where each rank puts its calls on a communicator
 // is drawn once, since they must all be on one stream.
-#include "tests/twin/random_program.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -11,6 +9,8 @@
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "tests/twin/random_parts.hpp"
 
 namespace pipesim::twin {
 namespace {

@@ -11,9 +11,7 @@
 #include <vector>
 
 #include "tests/twin/random.hpp"
-#include "tests/twin/random_afters.hpp"
-#include "tests/twin/random_faults.hpp"
-#include "tests/twin/random_program.hpp"
+#include "tests/twin/random_parts.hpp"
 
 namespace pipesim::twin {
 namespace {
