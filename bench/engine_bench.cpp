@@ -26,7 +26,8 @@ void run_plan(benchmark::State& state, const sim::Plan& plan, EngineKind engine,
   for (auto _ : state) {
     const sim::Outcome outcome = sim::run(plan, options);
     PIPESIM_CHECK(outcome.end == end);
-    PIPESIM_CHECK(outcome.swept == (engine == EngineKind::kSweep && end == RunEnd::kCompleted));
+    PIPESIM_CHECK(outcome.in_fixed_order ==
+                  (engine == EngineKind::kFixedOrder && end == RunEnd::kCompleted));
     acts = outcome.acts_done;
     benchmark::DoNotOptimize(outcome.fingerprint);
   }
@@ -88,7 +89,7 @@ void one_f_one_b_events(benchmark::State& state) {
 }
 
 void one_f_one_b_sweep(benchmark::State& state) {
-  run_plan(state, pipeline(state), EngineKind::kSweep);
+  run_plan(state, pipeline(state), EngineKind::kFixedOrder);
 }
 
 // With one tag for all messages and not one for each.
@@ -97,7 +98,7 @@ void one_tag_events(benchmark::State& state) {
 }
 
 void one_tag_sweep(benchmark::State& state) {
-  run_plan(state, with_one_tag(pipeline(state)), EngineKind::kSweep);
+  run_plan(state, with_one_tag(pipeline(state)), EngineKind::kFixedOrder);
 }
 
 // All but the last micro-batch gets done, and then all ranks hang.
@@ -107,7 +108,7 @@ void hang_events(benchmark::State& state) {
 
 // The sweep finds out that there is a hang, and the event engine runs it again from the start.
 void hang_sweep(benchmark::State& state) {
-  run_plan(state, pipeline(state, Hang::kAtEnd), EngineKind::kSweep, RunEnd::kStuck);
+  run_plan(state, pipeline(state, Hang::kAtEnd), EngineKind::kFixedOrder, RunEnd::kStuck);
 }
 
 sim::Plan chains_of(const benchmark::State& state, bool stuck) {

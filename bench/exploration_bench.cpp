@@ -1,4 +1,4 @@
-// What it takes to answer for all orders: of plans where timing decides nothing, where no circle of
+// What it takes to answer for all orders: of plans where timing decides nothing, where no cycle of
 // waits is possible, and where orders have to be followed. Items are acts, of the last steps.
 #include <cstdint>
 
@@ -23,7 +23,7 @@ void one_run(benchmark::State& state) {
 BENCHMARK(one_run)->Args({8, 64})->Args({512, 1024})->Unit(benchmark::kMillisecond);
 
 // Arguments: ranks, acts. Chains of four actors with a host thread per rank.
-void no_circle(benchmark::State& state) {
+void no_cycle(benchmark::State& state) {
   const sim::Plan plan = actors(static_cast<std::uint32_t>(state.range(0)), 4,
                                 static_cast<std::uint32_t>(state.range(1)));
   for (auto _ : state) {
@@ -31,24 +31,24 @@ void no_circle(benchmark::State& state) {
   }
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(plan.act_count));
 }
-BENCHMARK(no_circle)->Args({4, 8})->Args({16, 16})->Unit(benchmark::kMillisecond);
+BENCHMARK(no_cycle)->Args({4, 8})->Args({16, 16})->Unit(benchmark::kMillisecond);
 
 // Arguments: ranks, acts. The same, with orders.
 void orders(benchmark::State& state) {
   const sim::Plan plan = actors(static_cast<std::uint32_t>(state.range(0)), 4,
                                 static_cast<std::uint32_t>(state.range(1)));
   sim::ExploreOptions options;
-  options.look_for_circles = false;
+  options.look_for_cycles = false;
   options.max_states = 2000;
   std::uint64_t steps = 0;
-  std::uint64_t forks = 0;
+  std::uint64_t branch_points = 0;
   for (auto _ : state) {
     const sim::Exploration found = sim::explore(plan, options);
     steps += found.steps;
-    forks = found.states;
+    branch_points = found.states;
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(steps));
-  state.counters["forks"] = static_cast<double>(forks);
+  state.counters["branch_points"] = static_cast<double>(branch_points);
 }
 BENCHMARK(orders)->Args({4, 8})->Args({16, 16})->Unit(benchmark::kMillisecond);
 

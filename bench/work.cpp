@@ -70,8 +70,8 @@ Work events(bool large) {
 }
 
 Work sweep(bool large) {
-  return run_of(plan_of(large ? one_f_one_b(512, 1024) : pipeline(false)), sim::EngineKind::kSweep,
-                sim::RunEnd::kCompleted);
+  return run_of(plan_of(large ? one_f_one_b(512, 1024) : pipeline(false)),
+                sim::EngineKind::kFixedOrder, sim::RunEnd::kCompleted);
 }
 
 Work actor_events(bool large) {

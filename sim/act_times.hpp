@@ -1,4 +1,4 @@
-// When acts happened, as far as a run was asked to keep it.
+// When acts happened, as far as a run was asked to record it.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The channel for our own bugs. A user's mistake never comes here.
+// For our own bugs; a user's mistake becomes a diagnostic.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct CheckedValue {
 
 }  // namespace pipesim::sim
 
-/// Always on. `PIPESIM_CHECK(a < b, {"a", a}, {"b", b})` aborts with the values where it is false.
+/// Always on. `PIPESIM_CHECK(a < b, {"a", a}, {"b", b})` aborts with the values if it is false.
 #define PIPESIM_CHECK(expression, ...)                                              \
   do {                                                                              \
     if (!(expression)) [[unlikely]] {                                               \

@@ -6,7 +6,7 @@
 namespace pipesim::sim {
 namespace {
 
-/// Notes for each thing which thread uses it; two are too many.
+/// The thread that uses each object. A second one makes timing matter.
 template <typename IdType>
 class Users {
  public:
@@ -22,7 +22,7 @@ class Users {
   IdVector<IdType, ThreadId> thread_;
 };
 
-// Which thread launches onto a stream and onto a device, and which sets off a signal.
+// Which thread launches on each stream and device, and which fires each signal.
 struct UsersOfPlan {
   explicit UsersOfPlan(const Plan& plan)
       : streams(plan.streams.size()),
@@ -42,7 +42,7 @@ bool keeps_order(const Device& device) {
 
 const char* obstacle_of_use(const Plan& plan, ActorId id, UsersOfPlan& users) {
   const Actor& actor = plan.actors[id];
-  // Messages that are all for one actor are read to the same end in any order.
+  // Messages to a single actor have the same effect in any order.
   if (plan.threads[actor.thread].order == ThreadOrder::kArrival && actor.acts > 0) {
     ActorId& reader = users.readers[actor.thread];
     if (reader.valid()) return "a thread takes up its work by arrival";
@@ -81,9 +81,9 @@ const char* obstacle_of_wait(const Plan& plan, const Actor& actor, const UsersOf
 
 }  // namespace
 
-const char* timing_obstacle(const Plan& plan) {
+const char* determinacy_obstacle(const Plan& plan) {
   if (plan.faulty) return "there are faults or timers";
-  // Streams that wait for each other there take the slots as they come.
+  // Streams compete for the slots.
   if (std::any_of(plan.devices.begin(), plan.devices.end(),
                   [](const Device& device) { return device.may_lack_slots(); })) {
     return "a device has fewer slots than streams";
@@ -93,7 +93,7 @@ const char* timing_obstacle(const Plan& plan) {
       return "creation of a communicator waits for devices";
     }
   }
-  // The acknowledgement goes behind whatever has been launched when the slot comes back.
+  // The acknowledgement is queued behind whatever has been launched when the slot comes back.
   for (const Edge& edge : plan.edges) {
     if (edge.in_place.valid() && !edge.ack_at_launch) return "an output reuses memory in place";
   }

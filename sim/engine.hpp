@@ -17,14 +17,14 @@
 
 namespace pipesim::sim {
 
-/// How a plan is run. The result is the same to the byte, but for Outcome::events.
+/// How a plan is run. The result is the same to the byte, except for Outcome::events.
 enum class EngineKind : std::uint8_t {
-  kAuto,    // the sweep where it can, else events
-  kEvents,  // event by event
-  kSweep,   // as kAuto, for callers that say so where it could not
+  kAuto,        // in fixed order if possible, else event by event
+  kEvents,      // event by event
+  kFixedOrder,  // as kAuto, for callers that report if that is impossible
 };
 
-/// How far a run has come, for another thread to look at.
+/// The progress of a run, for another thread to read.
 struct RunProgress {
   std::atomic<std::uint64_t> acts{0};  // of the plan; 0 until the run begins
   std::atomic<std::uint64_t> acts_done{0};
@@ -37,22 +37,23 @@ struct RunProgress {
   }
 };
 
-/// What a caller may ask of a run.
+/// Options of a run.
 struct RunOptions {
   EngineKind engine = EngineKind::kAuto;
   bool keep_act_times = false;              // fill Outcome::act_times (32 bytes per act)
   bool keep_log = false;                    // fill Outcome::log (48 bytes per act)
-  const std::atomic<bool>* stop = nullptr;  // looked at now and then; true ends the run
-  std::uint64_t max_events = std::numeric_limits<std::uint64_t>::max();  // so many, as by `stop`
-  Time until = kEndOfTime;               // what would happen later does not
-  ActorId until_actor{};                 // likewise, later than the moment when this actor ...
-  std::uint32_t until_k = 0;             // ... enters this act
-  std::vector<ActorId> last_times_of{};  // of these actors only the last act's times are kept
-  // If given, these events happen first, one after the other, each at its time or, if that is past
-  // by then, at once; and host threads do but one thing at a time (docs/explanation/check.md).
+  const std::atomic<bool>* stop = nullptr;  // polled; true ends the run
+  std::uint64_t max_events =
+      std::numeric_limits<std::uint64_t>::max();  // ends the run as `stop` does
+  Time until = kEndOfTime;                        // later events do not happen
+  ActorId until_actor{};                          // nor those after the moment at which this actor
+  std::uint32_t until_k = 0;                      // enters this act
+  std::vector<ActorId> last_times_of{};  // actors of which only the last act's times are kept
+  // If given, these events happen first, one after the other, each at its time or, if that is past,
+  // at once; and host threads do only one thing per event (docs/explanation/check.md).
   const std::vector<Event>* order = nullptr;
   Jitter jitter{};                  // how durations vary from act to act
-  RunProgress* progress = nullptr;  // brought up to date now and then
+  RunProgress* progress = nullptr;  // updated now and then
 };
 
 /// Whether the caller wants the run to end.
@@ -73,14 +74,14 @@ struct LogEntry {
 /// How a run came to its end.
 enum class RunEnd : std::uint8_t {
   kCompleted,    // every actor did all its acts
-  kStuck,        // nothing can happen any more, and work is missing
+  kStuck,        // quiescent with work left
   kTimeLimit,    // the next event lies beyond the end of simulated time
   kUntil,        // or beyond RunOptions::until, or the moment of until_actor
   kInterrupted,  // RunOptions::stop or max_events
 };
 
-/// Two acts that met and do not fit: in a round of collective calls the first that arrived and one
-/// that differs, or a send and the receive that got its message.
+/// Two acts that met and differ: the first collective call of a round and one that does not match
+/// it, or a send and the receive that got its message.
 struct Mismatch {
   bool message = false;
   ActorId first;
@@ -109,7 +110,7 @@ struct RankDeath {
   RankId rank;
   Time at;
   DeathCause cause = DeathCause::kAtTime;
-  bool after_rest = false;  // nothing but timers could happen any more
+  bool after_rest = false;  // the run was quiescent except for timers
   ActorId actor;            // in which act, if in one
   std::uint32_t k = 0;
 
@@ -131,23 +132,24 @@ struct Outcome {
   Time last_progress{0};  // the latest launch, start, end or arrival at a creation
   std::uint64_t acts_done = 0;
   std::uint64_t events = 0;       // how many events were handled: a measure of work, not a result
-  std::uint64_t order_steps = 0;  // so many events of RunOptions::order could and did happen
-  bool swept = false;             // the sweep ran it, which handles none
+  std::uint64_t order_steps = 0;  // how many events of RunOptions::order happened
+  bool in_fixed_order = false;    // run_in_fixed_order ran it, which handles no events
   Fingerprint fingerprint;
   std::vector<Mismatch> mismatches;  // in the order in which they were found
   std::vector<DeviceError> device_errors;
-  std::vector<RankDeath> deaths;  // in their order; those after the rest are the aftermath
-  State state;                    // how everything stood at the end, before the aftermath
+  std::vector<RankDeath> deaths;  // in order; those with after_rest are the teardown
+  State state;                    // at the end, before the teardown
   ActTimesTable act_times;
   std::vector<LogEntry> log;  // in the order in which it was written
 
-  /// All work is done, and what met fits.
+  /// All work is done, without a mismatch.
   bool completed() const { return end == RunEnd::kCompleted && mismatches.empty(); }
 };
 
-/// Runs `plan` by the rules of docs/reference/rules.md. Where EngineKind::kSweep is asked for and
-/// cannot, the event engine runs it: the outcome is not `swept`. Cost: O(log running ops) per act,
-/// and no allocation per event once queues have grown to the size that the run needs.
+/// Runs `plan` by the rules of docs/reference/rules.md. If EngineKind::kFixedOrder is asked for and
+/// is impossible, the event engine runs the plan: then Outcome::in_fixed_order is false. Cost:
+/// O(log running ops) per act, and no allocation per event once queues have grown to their final
+/// size.
 Outcome run(const Plan& plan, const RunOptions& options = {});
 
 }  // namespace pipesim::sim

@@ -1,21 +1,20 @@
 // The pending events of a run, in the order (time, priority, sequence).
 //
-// Events of the future lie in a 4-ary heap of plain 24-byte records: fewer levels than a binary
-// heap, and the four children of a node share one or two cache lines. Events of the present
-// instant, the most frequent case, need no heap: they join one queue per priority, in which the
-// order of arrival is the order of the sequence numbers. An event of the heap was made earlier
-// than any of the present that has its time and priority, and so goes first.
+// Events of the future lie in a heap of plain 24-byte records. Events of the present instant, the
+// most frequent case, need no heap: they join one queue per priority, in which the order of arrival
+// is the order of the sequence numbers. An event of the heap was made before any present event with
+// its time and priority, and so goes first.
 // Tested against a sorted list by tests/unit/sim/event_queue_test.cpp.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "sim/assert.hpp"
 #include "sim/event.hpp"
+#include "sim/heap.hpp"
 #include "sim/ring.hpp"
 #include "sim/time.hpp"
 
@@ -42,21 +41,20 @@ class EventQueue {
       return;
     }
     const std::uint64_t order = (static_cast<std::uint64_t>(priority) << 56) | sequence_++;
-    heap_.push_back({time, order, event});
-    sift_up(heap_.size() - 1);
+    heap_.push({time, order, event});
   }
 
   /// The time of the next event. Only where the queue is not empty.
   Time next_time() const {
     const bool none_present = present_[0].empty() && present_[1].empty();
-    return none_present ? std::max(now_, heap_.front().time) : now_;
+    return none_present ? std::max(now_, heap_.top().time) : now_;
   }
 
   /// Takes the next event and moves now() to its time.
   Event pop() {
     PIPESIM_DCHECK(!empty());
     if (!heap_.empty()) {
-      const Pending& top = heap_.front();
+      const Pending& top = heap_.top();
       const bool none_present = present_[0].empty() && present_[1].empty();
       const bool first_now = top.time <= now_ && (top.order >> 56 == 0 || present_[0].empty());
       if (none_present || first_now) return pop_heap();
@@ -87,19 +85,14 @@ class EventQueue {
       return;
     }
     now_ = std::max(now_, pending->time);
-    const std::size_t at = static_cast<std::size_t>(pending - heap_.data());
-    std::vector<Pending> others = std::move(heap_);
-    others.erase(others.begin() + static_cast<std::ptrdiff_t>(at));
-    heap_.clear();
-    for (const Pending& other : others) {
-      heap_.push_back(other);
-      sift_up(heap_.size() - 1);
+    for (const Pending& other : heap_.release()) {
+      if (other.event != event) heap_.push(other);
     }
   }
 
   /// Takes all events, in no order that means something, and lets now() be.
   void drain(std::vector<Event>& events) {
-    for (const Pending& pending : heap_) events.push_back(pending.event);
+    for (const Pending& pending : heap_.items()) events.push_back(pending.event);
     heap_.clear();
     for (Ring<Event>& ring : present_) {
       while (!ring.empty()) events.push_back(ring.pop());
@@ -119,9 +112,10 @@ class EventQueue {
   static_assert(sizeof(Pending) == 24);
 
   const Pending* find(Event event) const {
-    const auto at = std::find_if(heap_.begin(), heap_.end(),
+    const std::vector<Pending>& items = heap_.items();
+    const auto at = std::find_if(items.begin(), items.end(),
                                  [&](const Pending& pending) { return pending.event == event; });
-    return at == heap_.end() ? nullptr : &*at;
+    return at == items.end() ? nullptr : &*at;
   }
 
   bool is_present(Event event) const {
@@ -134,45 +128,14 @@ class EventQueue {
   }
 
   Event pop_heap() {
-    const Event event = heap_.front().event;
-    now_ = std::max(now_, heap_.front().time);
-    const Pending last = heap_.back();
-    heap_.pop_back();
-    if (!heap_.empty()) sift_down(last);
-    return event;
-  }
-
-  void sift_up(std::size_t at) {
-    const Pending item = heap_[at];
-    while (at > 0) {
-      const std::size_t parent = (at - 1) / 4;
-      if (!item.before(heap_[parent])) break;
-      heap_[at] = heap_[parent];
-      at = parent;
-    }
-    heap_[at] = item;
-  }
-
-  // Fills the hole at the top with `item`, which was the last.
-  void sift_down(const Pending& item) {
-    const std::size_t size = heap_.size();
-    std::size_t at = 0;
-    for (std::size_t child = 1; child < size; child = 4 * at + 1) {
-      const std::size_t end = child + 4 < size ? child + 4 : size;
-      std::size_t best = child;
-      for (std::size_t i = child + 1; i < end; ++i) {
-        if (heap_[i].before(heap_[best])) best = i;
-      }
-      if (!heap_[best].before(item)) break;
-      heap_[at] = heap_[best];
-      at = best;
-    }
-    heap_[at] = item;
+    const Pending next = heap_.pop();
+    now_ = std::max(now_, next.time);
+    return next.event;
   }
 
   Time now_{0};
   std::uint64_t sequence_ = 0;
-  std::vector<Pending> heap_;
+  Heap<Pending> heap_;
   Ring<Event> present_[2];  // by priority
 };
 

@@ -6,18 +6,9 @@
 
 #include "sim/ids.hpp"
 #include "sim/time.hpp"
+#include "sim/verdict.hpp"
 
 namespace pipesim::sim {
-
-/// How a run ended. The numbers are part of the fingerprint and never change.
-enum class Verdict : std::uint8_t {
-  kCompleted = 0,
-  kDeadlock = 1,
-  kStarved = 2,
-  kMismatch = 3,
-  kCrashed = 4,
-  kLimit = 5,
-};
 
 /// A sum over acts, so that neither the order of events nor the engine shows in it.
 class Fingerprint {

@@ -16,7 +16,7 @@ namespace {
 const char* obstacle_of_communicators(const Plan& plan) {
   for (const Communicator& communicator : plan.communicators) {
     if (!communicator.at_first_use) continue;
-    // Of several threads of a rank the first to come arrives for it.
+    // Whichever thread of a rank comes first arrives for it.
     for (std::uint32_t i = communicator.users + 1; i < communicator.users_end; ++i) {
       const Actor& a = plan.actors[plan.communicator_users[i - 1]];
       const Actor& b = plan.actors[plan.communicator_users[i]];
@@ -27,16 +27,16 @@ const char* obstacle_of_communicators(const Plan& plan) {
   }
   for (const Collective& collective : plan.collectives) {
     for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
-      if (!plan.members[i].actor.valid()) return "a member of a collective never comes";
+      if (!plan.members[i].actor.valid()) return "a collective lacks a member";
     }
   }
   return nullptr;
 }
 
 // ---------------------------------------------------------------------------------------------
-// The sweep
+// The run
 
-// Nearly all acts of a large plan are of these kinds, and worked out at one go.
+// Nearly all acts of a large plan are of these kinds, which take a single step.
 enum class Short : std::uint8_t {
   kNone,
   kCompute,
@@ -46,7 +46,7 @@ enum class Short : std::uint8_t {
 
 constexpr std::uint32_t kNone = 0xffffffff;
 
-// What of an actor the sweep looks at for each act: a cache line.
+// What each act needs of its actor, in a cache line.
 struct Op {
   Role role = Role::kOp;
   Short kind = Short::kNone;
@@ -88,15 +88,15 @@ struct StreamRun {
   std::uint32_t queue = kNone;  // where its launch queue is kept, if that can be full
 };
 
-// The ends of the acts of an actor for which another waits. Where no other does than one that comes
-// to them in order, those that it has passed are gone.
+// The ends of the acts of an actor for which others wait. If a single one waits for them in order,
+// those that it has passed are dropped.
 struct Ends {
   Ring<std::int64_t> ends;
   std::uint32_t first = 0;  // the act of the first of them
   bool in_order = true;
 };
 
-// A message on its way, or a send that waits for its receive.
+// A message on its way, or a send that waits for the matching receive.
 struct Arrival {
   std::int64_t time = 0;
   CallId call;
@@ -108,7 +108,7 @@ struct ChannelRun {
   ThreadId waiting;      // kReceive: for the next message
   bool is_short = true;  // all its sends and receives are of a short kind
   bool alike = true;     // the n-th message always fits the n-th receive
-  Arrival sender;        // not eager; its call is not valid where there is none
+  Arrival sender;        // not eager; its call is invalid if there is none
   Arrival receiver;
 };
 
@@ -132,9 +132,9 @@ struct SignalRun {
   std::vector<ThreadId> waiting;
 };
 
-class Sweep {
+class FixedOrderRun {
  public:
-  Sweep(const Plan& plan, const RunOptions& options);
+  FixedOrderRun(const Plan& plan, const RunOptions& options);
 
   std::optional<Outcome> run();
 
@@ -199,7 +199,7 @@ class Sweep {
   ActTimesTable act_times_;
 };
 
-Sweep::Sweep(const Plan& plan, const RunOptions& options)
+FixedOrderRun::FixedOrderRun(const Plan& plan, const RunOptions& options)
     : plan_(plan),
       options_(options),
       ops_(plan.actors.size()),
@@ -225,7 +225,7 @@ Sweep::Sweep(const Plan& plan, const RunOptions& options)
   if (options.keep_act_times) act_times_ = ActTimesTable(plan, options.last_times_of);
 }
 
-void Sweep::make_op(ActorId id) {
+void FixedOrderRun::make_op(ActorId id) {
   const Actor& actor = plan_.actors[id];
   Op& op = ops_[id];
   op.role = actor.role;
@@ -251,7 +251,7 @@ void Sweep::make_op(ActorId id) {
 }
 
 // A channel with one actor at each end carries the n-th act of one to the n-th of the other.
-void Sweep::make_channels() {
+void FixedOrderRun::make_channels() {
   struct EndsOf {
     CallId sender;
     CallId receiver;
@@ -278,7 +278,7 @@ void Sweep::make_channels() {
   }
 }
 
-void Sweep::make_short(ActorId id) {
+void FixedOrderRun::make_short(ActorId id) {
   Op& op = ops_[id];
   if (!op.plain_entry || op.is_collective) return;
   if (op.role == Role::kOp) op.kind = Short::kCompute;
@@ -290,7 +290,7 @@ void Sweep::make_short(ActorId id) {
   op.takes = call.takes.ns;
 }
 
-void Sweep::keep_ends() {
+void FixedOrderRun::keep_ends() {
   for (const ActorId id : ids_of(plan_.actors)) {
     for (std::uint32_t i = ops_[id].afters; i < ops_[id].afters_end; ++i) {
       Op& op = ops_[plan_.afters[i].actor];
@@ -305,7 +305,7 @@ void Sweep::keep_ends() {
 }
 
 // A queue that holds all acts of its stream is never full.
-void Sweep::limit_queues() {
+void FixedOrderRun::limit_queues() {
   IdVector<StreamId, std::uint64_t> acts(plan_.streams.size(), 0);
   for (const Actor& actor : plan_.actors) {
     if (actor.stream.valid()) acts[actor.stream] += actor.acts;
@@ -317,8 +317,8 @@ void Sweep::limit_queues() {
   }
 }
 
-std::optional<Outcome> Sweep::run() {
-  // How many turns pass between two looks outside.
+std::optional<Outcome> FixedOrderRun::run() {
+  // Turns between two looks at RunOptions::stop.
   constexpr std::uint64_t kLookInterval = 1 << 12;
   std::uint64_t turns = 0;
   for (const ThreadId id : ids_of(plan_.threads)) go_on(id);
@@ -336,18 +336,18 @@ std::optional<Outcome> Sweep::run() {
   outcome.fingerprint = fingerprint_;
   outcome.state = final_state();
   outcome.act_times = std::move(act_times_);
-  outcome.swept = true;
+  outcome.in_fixed_order = true;
   return outcome;
 }
 
-// The last thread goes first. In a pipeline that is the one with the least room before it, so that
-// the others find much to do when their turn comes, while their data are at hand: 512 stages take
-// half the time that they take with the turns in any order.
-void Sweep::queue(ThreadId id) {
+// The last thread goes first. In a pipeline it has the least slack, so the others find much to do
+// on their turn while their data are in the cache: 512 stages take half the time of turns in any
+// other order.
+void FixedOrderRun::queue(ThreadId id) {
   if (!on_turn(id)) queue_.add(id.value);
 }
 
-void Sweep::go_on(ThreadId id) {
+void FixedOrderRun::go_on(ThreadId id) {
   turn_ = id;
   ThreadRun& thread = threads_[id];
   bool goes_on = true;
@@ -360,8 +360,8 @@ void Sweep::go_on(ThreadId id) {
   turn_ = ThreadId();
 }
 
-// A whole act. Nothing has happened where it gives false.
-inline bool Sweep::short_step(ThreadId id, ThreadRun& thread, ActorId actor, Op& op) {
+// A whole act. If this returns false, nothing has happened.
+inline bool FixedOrderRun::short_step(ThreadId id, ThreadRun& thread, ActorId actor, Op& op) {
   ActTimes times;
   times.enter.ns = thread.now;
   if (!find_start(thread, op, times.launch.ns, times.start.ns)) return false;
@@ -388,8 +388,8 @@ inline bool Sweep::short_step(ThreadId id, ThreadRun& thread, ActorId actor, Op&
   return true;
 }
 
-// One act further. False where the thread has to wait for what is not known yet.
-bool Sweep::step(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& op) {
+// One act further. False if the thread has to wait for a time that is not known yet.
+bool FixedOrderRun::step(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& op) {
   if (thread.stage < Stage::kStart) {
     if (op.plain_entry) {
       thread.enter = thread.now;
@@ -412,8 +412,8 @@ bool Sweep::step(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& op) {
   return true;
 }
 
-// All that comes before the launch queue; of a step of the host, all of it.
-bool Sweep::enter(ThreadId id, ThreadRun& thread, const Actor& actor, Op& op) {
+// All that precedes the launch queue; all of a step of the host.
+bool FixedOrderRun::enter(ThreadId id, ThreadRun& thread, const Actor& actor, Op& op) {
   if (thread.stage == Stage::kEnter) {
     thread.enter = thread.now;
     if (actor.input.waits) {
@@ -433,7 +433,7 @@ bool Sweep::enter(ThreadId id, ThreadRun& thread, const Actor& actor, Op& op) {
   return !on_host(actor.role) || host_step(id, thread, actor);
 }
 
-bool Sweep::create(ThreadId id, ThreadRun& thread, const Actor& actor) {
+bool FixedOrderRun::create(ThreadId id, ThreadRun& thread, const Actor& actor) {
   if (actor.collective.valid()) {
     return create(id, thread, plan_.collectives[actor.collective].communicator);
   }
@@ -444,7 +444,7 @@ bool Sweep::create(ThreadId id, ThreadRun& thread, const Actor& actor) {
   return true;
 }
 
-bool Sweep::create(ThreadId id, ThreadRun& thread, CommunicatorId communicator) {
+bool FixedOrderRun::create(ThreadId id, ThreadRun& thread, CommunicatorId communicator) {
   const Communicator& from = plan_.communicators[communicator];
   CreationRun& creation = creations_[communicator];
   const std::uint32_t ranks = from.ranks_end - from.ranks;
@@ -466,7 +466,7 @@ bool Sweep::create(ThreadId id, ThreadRun& thread, CommunicatorId communicator) 
   return true;
 }
 
-bool Sweep::host_step(ThreadId id, ThreadRun& thread, const Actor& actor) {
+bool FixedOrderRun::host_step(ThreadId id, ThreadRun& thread, const Actor& actor) {
   switch (actor.role) {
     case Role::kSynchronize:
       for (std::uint32_t i = actor.streams; i < actor.streams_end; ++i) {
@@ -486,7 +486,7 @@ bool Sweep::host_step(ThreadId id, ThreadRun& thread, const Actor& actor) {
   return true;
 }
 
-bool Sweep::await(ThreadId id, ThreadRun& thread, const Actor& actor) {
+bool FixedOrderRun::await(ThreadId id, ThreadRun& thread, const Actor& actor) {
   SignalRun& signal = signals_[actor.signal];
   if (plan_.signals[actor.signal].recorded()) {
     thread.now = std::max(thread.now, signal.last);
@@ -501,15 +501,15 @@ bool Sweep::await(ThreadId id, ThreadRun& thread, const Actor& actor) {
   return true;
 }
 
-// The moment of its launch, and that of its start.
-bool Sweep::start(ThreadRun& thread, const Op& op) {
+// Finds the times of launch and start.
+bool FixedOrderRun::start(ThreadRun& thread, const Op& op) {
   if (!find_start(thread, op, thread.launch, thread.start)) return false;
   thread.now = thread.launch;
   return true;
 }
 
-inline bool Sweep::find_start(const ThreadRun& thread, const Op& op, std::int64_t& launch,
-                              std::int64_t& start) {
+inline bool FixedOrderRun::find_start(const ThreadRun& thread, const Op& op, std::int64_t& launch,
+                                      std::int64_t& start) {
   const StreamRun& stream = streams_[op.stream];
   launch = thread.now;
   if (stream.queue != kNone) {
@@ -521,8 +521,8 @@ inline bool Sweep::find_start(const ThreadRun& thread, const Op& op, std::int64_
   return op.afters == op.afters_end || wait_for_acts(op, start);
 }
 
-// What is waited for stands before it in the program, or the sweep comes to a halt here.
-bool Sweep::wait_for_acts(const Op& op, std::int64_t& start) {
+// False, for good, if what it waits for comes later in the program.
+bool FixedOrderRun::wait_for_acts(const Op& op, std::int64_t& start) {
   for (std::uint32_t i = op.afters; i < op.afters_end; ++i) {
     const After& after = plan_.afters[i];
     Ends& kept = ends_[ops_[after.actor].ends];
@@ -537,7 +537,7 @@ bool Sweep::wait_for_acts(const Op& op, std::int64_t& start) {
   return true;
 }
 
-void Sweep::begin(ThreadRun& thread, ActorId id, Op& op) {
+void FixedOrderRun::begin(ThreadRun& thread, ActorId id, Op& op) {
   thread.calls_left = 0;
   if (op.role == Role::kCalls) {
     thread.calls_left = op.call_end - op.call;
@@ -555,7 +555,7 @@ void Sweep::begin(ThreadRun& thread, ActorId id, Op& op) {
   }
 }
 
-void Sweep::begin_collective(ThreadRun& thread, ActorId id) {
+void FixedOrderRun::begin_collective(ThreadRun& thread, ActorId id) {
   const CollectiveId collective_id = plan_.actors[id].collective;
   const Collective& collective = plan_.collectives[collective_id];
   RoundRun& round = collectives_[collective_id];
@@ -575,7 +575,7 @@ void Sweep::begin_collective(ThreadRun& thread, ActorId id) {
 // ---------------------------------------------------------------------------------------------
 // Calls
 
-void Sweep::activate(CallId id, std::int64_t time) {
+void FixedOrderRun::activate(CallId id, std::int64_t time) {
   const Call& call = plan_.calls[id];
   const std::uint32_t k = ops_[call.actor].done;
   switch (call.kind) {
@@ -599,7 +599,7 @@ void Sweep::activate(CallId id, std::int64_t time) {
   end_call(id, end);
 }
 
-void Sweep::arrive(CallId id, std::int64_t time) {
+void FixedOrderRun::arrive(CallId id, std::int64_t time) {
   const Call& call = plan_.calls[id];
   const Communicator& communicator = plan_.communicators[call.communicator];
   RoundRun& round = rounds_[call.communicator];
@@ -616,8 +616,8 @@ void Sweep::arrive(CallId id, std::int64_t time) {
   }
 }
 
-// Of a message that is there, or of a send that waits; else it waits itself.
-void Sweep::receive(CallId id, std::int64_t time) {
+// Takes a message, or meets a waiting send; otherwise the receive waits.
+void FixedOrderRun::receive(CallId id, std::int64_t time) {
   const Call& call = plan_.calls[id];
   ChannelRun& channel = channels_[call.channel];
   if (channel.messages.empty()) {
@@ -630,7 +630,7 @@ void Sweep::receive(CallId id, std::int64_t time) {
   end_call(id, sum(std::max(time, message.time), call.takes.ns));
 }
 
-void Sweep::meet(ChannelId id) {
+void FixedOrderRun::meet(ChannelId id) {
   const Arrival sender = std::exchange(channels_[id].sender, Arrival());
   const Arrival receiver = std::exchange(channels_[id].receiver, Arrival());
   if (!fits(sender, receiver)) failed_ = true;
@@ -641,14 +641,14 @@ void Sweep::meet(ChannelId id) {
   end_call(receiver.call, end);
 }
 
-bool Sweep::fits(const Arrival& sent, const Arrival& received) const {
+bool FixedOrderRun::fits(const Arrival& sent, const Arrival& received) const {
   const Call& from = plan_.calls[sent.call];
   const Call& to = plan_.calls[received.call];
   return from.signature.count == to.signature.count && from.signature.type == to.signature.type &&
          from.tag + from.tag_step * sent.k == to.tag + to.tag_step * received.k;
 }
 
-void Sweep::end_call(CallId id, std::int64_t time) {
+void FixedOrderRun::end_call(CallId id, std::int64_t time) {
   const Call& call = plan_.calls[id];
   const ThreadId thread_id = plan_.actors[call.actor].thread;
   ThreadRun& thread = threads_[thread_id];
@@ -660,14 +660,14 @@ void Sweep::end_call(CallId id, std::int64_t time) {
 // ---------------------------------------------------------------------------------------------
 // Ends
 
-void Sweep::end_act(ThreadRun& thread, ActorId id, Op& op) {
+void FixedOrderRun::end_act(ThreadRun& thread, ActorId id, Op& op) {
   ++thread.next;
   thread.stage = Stage::kEnter;
   if (op.blocking) thread.now = thread.finish;
   record(id, op, {{thread.launch}, {thread.start}, {thread.finish}, {thread.enter}});
 }
 
-inline void Sweep::record(ActorId id, Op& op, const ActTimes& times) {
+inline void FixedOrderRun::record(ActorId id, Op& op, const ActTimes& times) {
   const std::uint32_t k = op.done++;
   ++acts_done_;
   last_ = std::max(last_, times.end.ns);
@@ -685,7 +685,7 @@ inline void Sweep::record(ActorId id, Op& op, const ActTimes& times) {
   if (!act_times_.empty()) act_times_.of(id, k) = times;
 }
 
-void Sweep::fire(SignalId id, std::int64_t time) {
+void FixedOrderRun::fire(SignalId id, std::int64_t time) {
   SignalRun& signal = signals_[id];
   ++signal.fired;
   signal.last = time;
@@ -694,8 +694,8 @@ void Sweep::fire(SignalId id, std::int64_t time) {
   for (const ThreadId thread : std::exchange(signal.waiting, {})) queue(thread);
 }
 
-// As the event engine leaves it when all is done.
-State Sweep::final_state() const {
+// As the event engine leaves it after a complete run.
+State FixedOrderRun::final_state() const {
   State state = State::initial(plan_);
   for (const ActorId id : ids_of(plan_.actors)) {
     state.actors[id].launched = state.actors[id].done = plan_.actors[id].acts;
@@ -732,19 +732,19 @@ State Sweep::final_state() const {
 
 }  // namespace
 
-const char* sweep_obstacle(const Plan& plan, const RunOptions& options) {
+const char* fixed_order_obstacle(const Plan& plan, const RunOptions& options) {
   if (options.keep_log || options.until != kEndOfTime || options.until_actor.valid() ||
       options.max_events != std::numeric_limits<std::uint64_t>::max()) {
     return "the order of events is asked for";
   }
   if (options.order != nullptr) return "an order of events is given";
   if (options.jitter.varies()) return "durations vary from act to act";
-  if (const char* obstacle = timing_obstacle(plan)) return obstacle;
-  // Timing decides nothing in the rest either, but the sweep does not know them.
+  if (const char* obstacle = determinacy_obstacle(plan)) return obstacle;
+  // Timing decides nothing here either, but a run in fixed order does not implement these.
   if (!plan.edges.empty()) return "actors wait for data or credits";
   const bool limited = std::any_of(plan.devices.begin(), plan.devices.end(),
                                    [](const Device& device) { return device.limited(); });
-  if (limited) return "the room of a device is limited";
+  if (limited) return "a device limits what runs at the same time";
   const bool arrival = std::any_of(plan.actors.begin(), plan.actors.end(), [&](const Actor& actor) {
     return plan.threads[actor.thread].order == ThreadOrder::kArrival && actor.acts > 0;
   });
@@ -752,8 +752,8 @@ const char* sweep_obstacle(const Plan& plan, const RunOptions& options) {
   return obstacle_of_communicators(plan);
 }
 
-std::optional<Outcome> sweep(const Plan& plan, const RunOptions& options) {
-  return Sweep(plan, options).run();
+std::optional<Outcome> run_in_fixed_order(const Plan& plan, const RunOptions& options) {
+  return FixedOrderRun(plan, options).run();
 }
 
 }  // namespace pipesim::sim

@@ -11,13 +11,13 @@
 
 namespace pipesim::sim {
 
-/// An index into one kind of thing. Ids are dense, start at 0 and follow the order of the file,
+/// An index into one kind of object. Ids are dense, start at 0 and follow the order of the file,
 /// so that whatever is sorted by id is sorted the same way everywhere.
 template <typename Tag>
 struct Id {
   std::uint32_t value = std::numeric_limits<std::uint32_t>::max();
 
-  /// False for the id that names nothing (the default).
+  /// False for the default id, which names nothing.
   constexpr bool valid() const { return value != std::numeric_limits<std::uint32_t>::max(); }
 
   friend constexpr auto operator<=>(Id, Id) = default;

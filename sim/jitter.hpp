@@ -27,7 +27,7 @@ struct Jitter {
 
   friend constexpr bool operator==(const Jitter&, const Jitter&) = default;
 
-  /// False where all durations are those of the plan.
+  /// False if all durations are those of the plan.
   constexpr bool varies() const { return free || permille > 0; }
 
   /// What replaces `plain`. With `permille`: one of the whole numbers from plain - part to plain +

@@ -1,11 +1,10 @@
-// What waits on one side of the matching of messages: the receives that are posted, or the messages
-// that have arrived. First in, first out per (rank, peer, tag), found in constant time however many
-// wait.
+// One side of the matching of messages: the receives that are posted, or the messages that have
+// arrived. First in, first out per (rank, peer, tag), found in constant time however many wait.
 //
-// A hash table (open addressing, linear probing) has an entry for each (rank, peer, tag) of which
-// something waits, and only for those, so it stays as small as the queues are. Where a program has
-// wildcards, all that waits at a rank is in a list beside, in the order of arrival, which is
-// searched. Tested by tests/property/loggops_test.cpp.
+// A hash table (open addressing, linear probing) has an entry for each (rank, peer, tag) with
+// something waiting, so it stays as small as the queues are. If a program has wildcards, a list per
+// rank also holds all that waits there in the order of arrival, and is searched. Tested by
+// tests/twin/loggops_test.cpp.
 #pragma once
 
 #include <compare>

@@ -12,7 +12,7 @@ namespace pipesim::sim {
 namespace {
 
 // Ids are tagged with kinds in two bits where the engine queues them (sim/state.hpp).
-constexpr std::uint32_t kMostIds = 1u << 30;
+constexpr std::uint32_t kMaxIds = 1u << 30;
 
 /// Positions of `count` things that are grouped by `group_of(i)`, groups in order, order kept
 /// within a group. `begin(group)` and `end(group)` are filled with each group's range.
@@ -334,8 +334,8 @@ Plan PlanBuilder::build() {
   chain_calls();
   set_watchdogs();
   for (const Actor& actor : plan_.actors) plan_.act_count += actor.acts;
-  PIPESIM_CHECK(plan_.actors.size() < kMostIds && plan_.edges.size() < kMostIds);
-  PIPESIM_CHECK(plan_.communicators.size() < kMostIds);
+  PIPESIM_CHECK(plan_.actors.size() < kMaxIds && plan_.edges.size() < kMaxIds);
+  PIPESIM_CHECK(plan_.communicators.size() < kMaxIds);
   registers_.clear();
   consumers_.clear();
   return std::exchange(plan_, Plan());

@@ -56,7 +56,7 @@ struct OutsideInput {
   Duration every;
 };
 
-/// The act that does not come.
+/// No act.
 inline constexpr std::uint32_t kNoAct = 0xffffffff;
 
 /// Act k of an actor starts only once act k + `ahead` of another, on another stream of its rank, is
@@ -66,7 +66,8 @@ struct After {
   std::uint32_t ahead = 0;
 };
 
-/// Fields in the order of how often the engine looks at them: those of each act share a cache line.
+/// Fields in the order of how often the engine reads them: those that each act needs share a cache
+/// line.
 struct alignas(64) Actor {
   Duration takes;  // on the stream
   ThreadId thread;
@@ -161,8 +162,8 @@ struct Signal {
   bool recorded() const { return stream.valid(); }
 };
 
-/// What all ranks must agree about in a collective call [9.4]. The numbers mean what the caller of
-/// the builder likes.
+/// What all ranks must agree on in a collective call [9.4]. The numbers mean what the caller of the
+/// builder decides.
 struct Signature {
   std::uint32_t operation = 0;
   std::uint32_t root = 0;
@@ -233,7 +234,7 @@ struct Communicator {
   std::uint32_t users_end = 0;
 };
 
-/// What two ranks talk over, and that it stops working [10.4].
+/// A link between two ranks that stops working [10.4].
 struct Link {
   RankId first;
   RankId second;
@@ -358,8 +359,8 @@ struct RegisterSpec {
   bool control = false;
 };
 
-/// Makes plans. What it is given must already make sense (lowering has answered the user's
-/// mistakes); what does not is a bug of the caller and ends the program with a failed check.
+/// Makes plans. Its input must be valid (lowering has reported the user's mistakes); invalid input
+/// is a bug of the caller and ends the program with a failed check.
 /// Ids of threads, streams, actors, collectives and communicators are given in the order of the
 /// calls. Registers and edges get their ids in build(), grouped and otherwise in that same order.
 class PlanBuilder {

@@ -1,5 +1,5 @@
-// A set of small numbers that gives back the largest first, in a few instructions: bits, and above
-// each 64 of them a bit that says whether one of them is set.
+// A set of small numbers that returns the largest first, in a few instructions: a tree of bits, in
+// which each bit says whether any of 64 below it is set.
 #pragma once
 
 #include <bit>
@@ -31,7 +31,7 @@ class ReadySet {
     }
   }
 
-  /// Takes the largest out. Only where the set is not empty.
+  /// Removes the largest. The set must not be empty.
   std::uint32_t pop() {
     std::uint32_t number = 0;
     for (std::size_t i = levels_.size(); i-- > 0;) {

@@ -26,7 +26,7 @@ enum class Step : std::uint8_t {
   kCompletion,  // launched, and blocking until it is done
 };
 
-/// What a thread is about.
+/// What a thread is doing.
 enum class ThreadMode : std::uint8_t {
   kIdle,     // nothing to read
   kWaking,   // a wake is pending
@@ -94,7 +94,7 @@ class StreamItem {
 };
 static_assert(sizeof(StreamItem) == 8);
 
-/// So many acts of a stream, one after the other, were launched at `time`.
+/// `count` consecutive acts of a stream were launched at `time`.
 struct Launches {
   Time time = kNever;
   std::uint32_t count = 0;
@@ -110,7 +110,7 @@ struct ThreadLine {
   bool empty() const { return !first.valid(); }
 };
 
-/// Likewise of streams, through StreamState::next_in_line.
+/// The same for streams, through StreamState::next_in_line.
 struct StreamLine {
   StreamId first;
   StreamId last;
@@ -136,8 +136,8 @@ struct EdgeState {
   std::uint32_t acknowledged = 0;  // slots, as the producer has counted
 };
 
-/// What is looked at for each act shares a cache line. Hosts launch many acts at one moment, so the
-/// times of launches are kept apart, each once.
+/// What each act needs shares a cache line. Hosts launch many acts at one moment, so each time of
+/// launches is kept once.
 struct alignas(64) StreamState {
   Ring<StreamItem> items;    // the head first
   Time head_start = kNever;  // of the act at the head; kNever while it may not start
@@ -214,7 +214,7 @@ struct ThreadState {
   // Timers (10.5): of the step of the host that it is in, and of the creation that blocks it.
   Time step_timeout = kNever;
   Time creation_timeout = kNever;
-  LinkId cut_off;  // over which it could not arrive at a creation: it is blocked there for ever
+  LinkId cut_off;  // over which it could not arrive at a creation: it is blocked there forever
 };
 
 struct CommunicatorState {
@@ -252,11 +252,11 @@ enum class CallStage : std::uint8_t {
   kInactive,  // its act has not started, or another call of the act holds it back
   kActive,    // waits for peers
   kRunning,
-  kHangs,  // on a link that is down: it runs for ever (10.4)
+  kHangs,  // on a link that is down: it runs forever (10.4)
   kDone,   // until its act is done
 };
 
-/// How a rank is (10.2, 10.3).
+/// The health of a rank (10.2, 10.3).
 enum class Health : std::uint8_t {
   kSound,
   kFailed,  // nothing moves on its streams any more
@@ -275,7 +275,7 @@ struct ChannelState {
   CallId receiver;  // active, without a message
 };
 
-/// See the head of this file.
+/// Described at the top of this file.
 class State {
  public:
   IdVector<ActorId, ActorState> actors;

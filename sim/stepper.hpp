@@ -1,4 +1,4 @@
-// The engine one event at a time, in whatever order the caller wants: how orders are explored.
+// The engine one event at a time, in any order: what explores interleavings.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace pipesim::sim {
 
-/// A point of a run, to come back to.
+/// A point of a run to return to.
 struct Moment {
   State state;
   std::vector<Event> pending;
@@ -20,10 +20,10 @@ struct Moment {
   bool mismatched = false;
 };
 
-/// A run without times: each pending event may be the next. Host threads do one thing per event:
-/// launch an act, do a step of the host, or read a message; and the last to arrive at the creation
-/// of a communicator goes on in an event of its own. So every timing of the plan is an order of
-/// these events (docs/explanation/check.md). Plans with faults are not for it: theirs have times.
+/// A run without times: any pending event may be next. Host threads do one thing per event: launch
+/// an act, do a step of the host, or read a message; and the last to arrive at the creation of a
+/// communicator goes on in an event of its own. So every timing of the plan is an interleaving of
+/// these events (docs/explanation/check.md). Not for plans with faults, whose faults have times.
 class Stepper {
  public:
   explicit Stepper(const Plan& plan);
@@ -32,10 +32,10 @@ class Stepper {
   Stepper& operator=(const Stepper&) = delete;
 
   const State& state() const;
-  /// What may happen next; nothing where the run is over.
+  /// What may happen next; empty if the run is over.
   const std::vector<Event>& pending() const { return pending_; }
   std::uint64_t acts_done() const;
-  /// Whether acts have met that do not fit.
+  /// Whether there was a mismatch.
   bool mismatched() const;
 
   /// Lets event `i` of pending() happen.

@@ -30,7 +30,7 @@ inline constexpr Time kNever{-1};
 /// The end of simulated time: 292 years. A run that would pass it stops with the verdict "limit".
 inline constexpr Time kEndOfTime{std::numeric_limits<std::int64_t>::max()};
 
-/// `start + delay`, or kEndOfTime where that cannot be represented. `delay` is not negative.
+/// `start + delay`, or kEndOfTime if that cannot be represented. `delay` is not negative.
 constexpr Time later(Time start, Duration delay) {
   return delay.ns > kEndOfTime.ns - start.ns ? kEndOfTime : Time{start.ns + delay.ns};
 }

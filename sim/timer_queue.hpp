@@ -1,8 +1,8 @@
-// The pending timers of a run, apart from its events: guards, and deaths at a time
+// The pending timers of a run, apart from its events: timeouts, and deaths at a time
 // (docs/reference/rules.md, 10.5).
 //
-// Their order is (time, kind, target) and depends on nothing else: not on when they were set. A
-// timer whose reason is gone stays here and is ignored when it comes, so nothing is ever removed.
+// Their order is (time, kind, target), whenever they were set. A timer whose reason is gone stays
+// here and is ignored when it fires, so nothing is ever removed.
 #pragma once
 
 #include <compare>
@@ -15,7 +15,7 @@
 
 namespace pipesim::sim {
 
-/// In the order in which those of one time come.
+/// In the order of those with the same time.
 enum class TimerKind : std::uint32_t {
   kDeath,      // target: index in Plan::deaths
   kLinkError,  // target: the stream

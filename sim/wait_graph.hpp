@@ -1,4 +1,4 @@
-// Who waits for whom when a run has come to rest: the facts, without an explanation.
+// Who waits for whom in a quiescent run: the facts, without an explanation.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ struct WaitEdge {
   ActorId needed_actor;  // the act that must happen, where an earlier act stands for it in `to`
   std::uint32_t needed_k = 0;
   LinkId link;                // of a failed link
-  std::uint32_t any_set = 0;  // edges of one node with the same number, not 0: one of them suffices
+  std::uint32_t any_set = 0;  // edges of a node with the same number, not 0: any one suffices
 };
 
 /// Nodes: first the acts, by (actor, k), then ranks, then the outside. Edges: by `from`, then in
@@ -64,8 +64,8 @@ struct WaitGraph {
   std::vector<WaitEdge> edges;
 };
 
-/// The wait-for graph of a run that has come to rest with work left. Linear in what is stuck, but
-/// for collectives and registers with many members, which give an edge each.
+/// The wait-for graph of a quiescent run with work left. Linear in what is stuck, except for
+/// collectives and registers with many members, which have an edge each.
 WaitGraph wait_graph(const Plan& plan, const State& state);
 
 }  // namespace pipesim::sim

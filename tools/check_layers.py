@@ -41,6 +41,7 @@ MAY_INCLUDE = {
 # that lie in the folder itself are the ground: every room may include them, and they include no room.
 ROOMS = {
     "sim": {
+        "engine": (),
         "interleavings": (),
         "loggops": (),
     },

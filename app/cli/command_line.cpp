@@ -1000,7 +1000,7 @@ sim::EngineKind engine(const po::variables_map& values) {
   const std::string name = text_of(values, "engine").value_or("auto");
   if (name == "auto") return sim::EngineKind::kAuto;
   if (name == "events") return sim::EngineKind::kEvents;
-  if (name == "sweep") return sim::EngineKind::kSweep;
+  if (name == "sweep") return sim::EngineKind::kFixedOrder;
   throw UsageError(fmt::format("--engine is auto, events or sweep, found '{}'", name));
 }
 

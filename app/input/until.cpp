@@ -57,15 +57,16 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
     options.until_actor = found->actor;
     options.until_k = found->k;
   }
-  const bool only_sweep = options.engine == sim::EngineKind::kSweep;
+  const bool only_sweep = options.engine == sim::EngineKind::kFixedOrder;
   if (only_sweep) {
-    if (const char* obstacle = sim::sweep_obstacle(lowered->plan, options)) {
+    if (const char* obstacle = sim::fixed_order_obstacle(lowered->plan, options)) {
       diagnostics.error({}, fmt::format("--engine sweep: the sweep cannot run this: {}", obstacle));
       return std::nullopt;
     }
   }
   models::Simulation result = models::simulate(graph, std::move(*lowered), options);
-  if (only_sweep && !result.outcome.swept && result.outcome.end != sim::RunEnd::kInterrupted) {
+  if (only_sweep && !result.outcome.in_fixed_order &&
+      result.outcome.end != sim::RunEnd::kInterrupted) {
     diagnostics.error({}, "--engine sweep: the sweep does not come to the end of this run")
         .notes.emplace_back("how runs end that do not complete is for the event engine to say");
     return std::nullopt;

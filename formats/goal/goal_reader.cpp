@@ -241,7 +241,7 @@ bool GoalReader::num_ranks() {
   skip_blanks();
   const char* where = at_;
   std::uint64_t count = 0;
-  if (!read_number("number of ranks", sim::kMostLogGopsRanks, count)) return false;
+  if (!read_number("number of ranks", sim::kMaxLogGopsRanks, count)) return false;
   if (count == 0) {
     error(where, "'num_ranks' must be at least 1");
     return false;
@@ -263,7 +263,7 @@ bool GoalReader::open_rank() {
   skip_blanks();
   const char* where = at_;
   std::uint64_t rank = 0;
-  if (!read_number("rank", sim::kMostLogGopsRanks - 1, rank)) return false;
+  if (!read_number("rank", sim::kMaxLogGopsRanks - 1, rank)) return false;
   if (opened_.empty()) {
     // Once: without it nothing can be said of the others.
     error(begin, "'num_ranks' is missing before the first rank")
@@ -378,8 +378,8 @@ bool GoalReader::op(LogGopsKind kind, const char* begin, std::string_view label)
   op.rank = *rank_;
   if (!(kind == LogGopsKind::kCalculate ? calculation(op) : message(op))) return false;
   const auto id = static_cast<std::uint32_t>(program_.ops.size());
-  if (id == sim::kMostLogGopsOps) {
-    error(begin, fmt::format("more than {} ops", sim::kMostLogGopsOps));
+  if (id == sim::kMaxLogGopsOps) {
+    error(begin, fmt::format("more than {} ops", sim::kMaxLogGopsOps));
     at_ = end_;
     return false;
   }
@@ -432,7 +432,7 @@ bool GoalReader::peer(LogGopsOp& op) {
     return false;
   }
   std::uint64_t rank = 0;
-  if (!read_number("rank", sim::kMostLogGopsRanks - 1, rank)) return false;
+  if (!read_number("rank", sim::kMaxLogGopsRanks - 1, rank)) return false;
   op.peer = static_cast<std::uint32_t>(rank);
   if (rank < program_.rank_count) return true;
   error(where, fmt::format("there is no rank {}: 'num_ranks' is {}", rank, program_.rank_count));

@@ -16,7 +16,7 @@
 namespace pipesim::sim {
 namespace {
 
-// Steps after which progress is told.
+// Steps between two reports of progress.
 constexpr std::uint64_t kLookInterval = 1 << 12;
 
 class Random {
@@ -41,8 +41,8 @@ class Explorer {
   Exploration run();
 
  private:
-  // A state with several ways on.
-  struct Fork {
+  // A state with several ways to go on.
+  struct BranchPoint {
     Moment moment;
     std::vector<std::uint32_t> ways;  // in Moment::pending
     std::size_t next = 0;
@@ -53,7 +53,7 @@ class Explorer {
   void follow_all();
   bool advance();
   bool choose();
-  bool fork();
+  bool branch();
   bool turn_back();
   void step(std::uint32_t way);
   void note_end();
@@ -64,21 +64,23 @@ class Explorer {
   Stepper stepper_;
   StubbornSets sets_;
   StateKeys seen_;
-  std::vector<Fork> forks_;  // kept for their memory: the first fork_count_ are in use
-  std::size_t fork_count_ = 0;
+  std::vector<BranchPoint>
+      branch_points_;  // the first branch_count_ are in use, the rest kept for its memory
+  std::size_t branch_count_ = 0;
   std::vector<std::uint32_t> ways_;
   std::vector<Event> order_;
   bool over_budget_ = false;
-  std::size_t known_at_ = std::numeric_limits<std::size_t>::max();  // forks, when the answer was
+  std::size_t known_at_ =
+      std::numeric_limits<std::size_t>::max();  // branch points when the answer was found
   Exploration result_;
 };
 
 Exploration Explorer::run() {
-  // A second at most.
-  constexpr std::uint64_t kMostCircleSteps = 2'000'000;
-  if (options_.reduce && options_.look_for_circles &&
-      wait_circles(plan_, sets_.precedence(), kMostCircleSteps) == WaitCircles::kNone) {
-    result_.method = Method::kNoCircle;
+  // At most a second.
+  constexpr std::uint64_t kMaxCycleSteps = 2'000'000;
+  if (options_.reduce && options_.look_for_cycles &&
+      potential_cycles(plan_, sets_.happens_before(), kMaxCycleSteps) == PotentialCycles::kNone) {
+    result_.method = Method::kNoCycle;
     result_.answer = Answer::kProved;
     return std::move(result_);
   }
@@ -120,12 +122,12 @@ void Explorer::note_end() {
 }
 
 bool Explorer::out_of_budget() {
-  // Some hang and some do not: that is the answer, and now it can but be shown by a shorter order.
-  constexpr std::size_t kForksToShorten = 1000;
+  // Some hang and some do not: the answer is known, and only a shorter example can still be found.
+  constexpr std::size_t kBranchPointsToShorten = 1000;
   const bool known = result_.hang_found && result_.completion_found;
   if (known && known_at_ > seen_.size()) known_at_ = seen_.size();
   const std::uint64_t most =
-      known ? std::min<std::uint64_t>(options_.max_states, known_at_ + kForksToShorten)
+      known ? std::min<std::uint64_t>(options_.max_states, known_at_ + kBranchPointsToShorten)
             : options_.max_states;
   if (seen_.size() >= most || result_.steps >= options_.max_steps) {
     over_budget_ = true;
@@ -140,8 +142,8 @@ bool Explorer::out_of_budget() {
   return over_budget_ || result_.stopped;
 }
 
-// One order by priorities that are drawn at random and, at a few random points, lowered: hangs that
-// need few acts to be late are found by that much more often than by drawing each event. (S.
+// One interleaving by random priorities, some of which are lowered at random points: this finds
+// hangs that need few late acts far more often than drawing each event does. (S.
 // Burckhardt, P. Kothari, M. Musuvathi, S. Nagarakatte: "A randomized scheduler with probabilistic
 // guarantees of finding bugs", 2010.) A priority is that of a stream, a thread or a communicator.
 void Explorer::walk(std::uint64_t seed) {
@@ -181,21 +183,21 @@ void Explorer::walk(std::uint64_t seed) {
 void Explorer::follow_all() {
   for (;;) {
     if (out_of_budget()) return;
-    const bool new_fork = advance();
-    if (!new_fork && !turn_back()) return;
-    Fork& fork = forks_[fork_count_ - 1];
-    if (!new_fork) {
-      stepper_.restore(fork.moment);
-      order_.resize(fork.depth);
+    const bool branched = advance();
+    if (!branched && !turn_back()) return;
+    BranchPoint& branch_point = branch_points_[branch_count_ - 1];
+    if (!branched) {
+      stepper_.restore(branch_point.moment);
+      order_.resize(branch_point.depth);
     }
-    step(fork.ways[fork.next++]);
+    step(branch_point.ways[branch_point.next++]);
   }
 }
 
-// On to the next state that has several ways on and was not seen before. False where there is none.
+// Goes on to the next branch point that was not seen before. False if there is none.
 bool Explorer::advance() {
   while (!stepper_.pending().empty()) {
-    if (!choose()) return fork();
+    if (!choose()) return branch();
     step(ways_.front());
     if (out_of_budget()) return false;
   }
@@ -203,7 +205,7 @@ bool Explorer::advance() {
   return false;
 }
 
-// True if there is but one way on.
+// True if there is only one way to go on.
 bool Explorer::choose() {
   if (stepper_.pending().size() == 1) {
     ways_.assign(1, 0);
@@ -218,28 +220,29 @@ bool Explorer::choose() {
   return ways_.size() == 1;
 }
 
-bool Explorer::fork() {
+bool Explorer::branch() {
   const StateKey key =
       state_key(plan_, stepper_.state(), stepper_.pending(), stepper_.mismatched());
   if (!seen_.insert(key)) return false;
-  if (forks_.size() == fork_count_) forks_.emplace_back();
-  Fork& fork = forks_[fork_count_++];
-  stepper_.save(fork.moment);
-  fork.ways = ways_;
-  fork.next = 0;
-  fork.depth = order_.size();
+  if (branch_points_.size() == branch_count_) branch_points_.emplace_back();
+  BranchPoint& branch_point = branch_points_[branch_count_++];
+  stepper_.save(branch_point.moment);
+  branch_point.ways = ways_;
+  branch_point.next = 0;
+  branch_point.depth = order_.size();
   return true;
 }
 
-// To the last fork that has a way left.
+// Goes back to the last branch point that has a way left.
 bool Explorer::turn_back() {
-  while (fork_count_ > 0 && forks_[fork_count_ - 1].next == forks_[fork_count_ - 1].ways.size()) {
-    --fork_count_;
+  while (branch_count_ > 0 &&
+         branch_points_[branch_count_ - 1].next == branch_points_[branch_count_ - 1].ways.size()) {
+    --branch_count_;
   }
-  return fork_count_ > 0;
+  return branch_count_ > 0;
 }
 
-// What the run in the plan's own times says of all orders.
+// What the run with the plan's own times says about all interleavings.
 Exploration judge(const Outcome& usual, const char* timing) {
   Exploration result;
   result.timing = timing;
@@ -261,7 +264,7 @@ Exploration judge(const Outcome& usual, const char* timing) {
 }  // namespace
 
 Exploration explore(const Plan& plan, const ExploreOptions& options, const Outcome* usual) {
-  const char* const timing = options.reduce ? timing_obstacle(plan) : "not asked";
+  const char* const timing = options.reduce ? determinacy_obstacle(plan) : "not asked";
   if (timing == nullptr || plan.faulty) {
     if (usual != nullptr) return judge(*usual, timing);
     RunOptions run_options;

@@ -8,8 +8,8 @@
 
 namespace pipesim::sim {
 
-// Who comes right before whom.
-struct Precedence::Edges {
+// What happens right before what.
+struct HappensBefore::Edges {
   std::vector<std::vector<Node>> before;
 
   void add(Node a, Node b) {
@@ -17,7 +17,7 @@ struct Precedence::Edges {
   }
 };
 
-Precedence::Precedence(const Plan& plan, std::uint32_t max_nodes)
+HappensBefore::HappensBefore(const Plan& plan, std::uint32_t max_nodes)
     : first_(plan.actors.size()),
       step_(plan.actors.size()),
       end_of_(plan.actors.size()),
@@ -48,7 +48,8 @@ Precedence::Precedence(const Plan& plan, std::uint32_t max_nodes)
   add_calls(plan, edges);
   words_ = (std::size_t{all_nodes_} + 63) / 64;
   known_ = true;
-  // What is certain about launches makes ends certain, and these launches: until nothing is new.
+  // Certain launches make ends certain, and those make launches certain: repeat until nothing is
+  // new.
   bool any = true;
   while (any) {
     close(edges);
@@ -57,14 +58,14 @@ Precedence::Precedence(const Plan& plan, std::uint32_t max_nodes)
   }
 }
 
-Precedence::Node Precedence::node(ActorId actor, std::uint32_t k, Phase phase) const {
+HappensBefore::Node HappensBefore::node(ActorId actor, std::uint32_t k, Phase phase) const {
   if (phase == Phase::kLaunch) return first_[actor.value] + k * step_[actor.value];
-  // What is wanted beyond the work of an actor is of no collective any more.
+  // Beyond its work, an actor is not a member of a collective.
   const std::uint32_t by = k < work_[actor.value] ? end_of_[actor.value].value : actor.value;
   return first_[by] + k * step_[by] + (step_[by] - 1u);
 }
 
-void Precedence::add_acts(const Plan& plan, Edges& edges) const {
+void HappensBefore::add_acts(const Plan& plan, Edges& edges) const {
   for (const ActorId id : ids_of(plan.actors)) {
     const Actor& actor = plan.actors[id];
     for (std::uint32_t k = 0; k < actor.acts_wanted(); ++k) {
@@ -83,7 +84,7 @@ void Precedence::add_acts(const Plan& plan, Edges& edges) const {
   }
 }
 
-void Precedence::add_programs(const Plan& plan, Edges& edges) const {
+void HappensBefore::add_programs(const Plan& plan, Edges& edges) const {
   std::vector<std::uint32_t> k(plan.actors.size(), 0);
   for (const Thread& thread : plan.threads) {
     ActorId last;
@@ -100,7 +101,7 @@ void Precedence::add_programs(const Plan& plan, Edges& edges) const {
   }
 }
 
-void Precedence::add_registers(const Plan& plan, Edges& edges) const {
+void HappensBefore::add_registers(const Plan& plan, Edges& edges) const {
   for (const ActorId id : ids_of(plan.actors)) {
     for (std::uint32_t k = 0; k < plan.actors[id].acts_wanted(); ++k) {
       const Node launch = node(id, k, Phase::kLaunch);
@@ -112,8 +113,8 @@ void Precedence::add_registers(const Plan& plan, Edges& edges) const {
   }
 }
 
-// The calls of programs, by what meets what.
-class Precedence::Calls {
+// The calls of programs, by what they match.
+class HappensBefore::Calls {
  public:
   struct Use {
     ActorId actor;
@@ -121,7 +122,7 @@ class Precedence::Calls {
     bool eager = false;
   };
   enum class Sort : std::uint8_t { kCollective, kSend, kReceive };
-  /// Communicator, sort, and who: the rank of a collective call, or sender and receiver.
+  /// Communicator, kind, and the rank of a collective call, or sender and receiver.
   using Key = std::tuple<std::uint32_t, Sort, std::uint32_t, std::uint32_t>;
 
   explicit Calls(const Plan& plan) {
@@ -138,7 +139,7 @@ class Precedence::Calls {
     }
   }
 
-  /// In order, of one kind; nothing where several programs have some, whose order is not certain.
+  /// In order. Empty if several programs have calls of this key: their order is not certain.
   const std::vector<Use>& of(const Key& key) const {
     static const std::vector<Use> kNone;
     const auto found = lists_.find(key);
@@ -173,9 +174,9 @@ class Precedence::Calls {
   std::map<Key, List> lists_;
 };
 
-// Where each rank's calls on a communicator are of one program, the n-th of one meets the n-th of
+// If each rank's calls on a communicator are of one program, the n-th of one rank meets the n-th of
 // the other. A round is a node of its own: after the launches that it needs, before the ends.
-void Precedence::add_calls(const Plan& plan, Edges& edges) {
+void HappensBefore::add_calls(const Plan& plan, Edges& edges) {
   const Calls calls(plan);
   std::map<std::pair<std::uint32_t, std::size_t>, Node> rounds;
   const auto add_rounds = [&](const Calls::Key& key) {
@@ -211,8 +212,8 @@ void Precedence::add_calls(const Plan& plan, Edges& edges) {
   });
 }
 
-// All that comes before, from what comes right before.
-void Precedence::close(const Edges& edges) {
+// The transitive closure.
+void HappensBefore::close(const Edges& edges) {
   std::vector<std::uint32_t> left(all_nodes_, 0);
   std::vector<std::vector<Node>> after(all_nodes_);
   for (Node node = 0; node < all_nodes_; ++node) {
@@ -241,8 +242,9 @@ void Precedence::close(const Edges& edges) {
   }
 }
 
-// A stream is first in, first out: launches of a certain order end in it. Whether that was news.
-bool Precedence::add_streams(const Plan& plan, Edges& edges) const {
+// A stream is first in, first out: acts end in the order of their launches, if that is certain.
+// True if that added an edge.
+bool HappensBefore::add_streams(const Plan& plan, Edges& edges) const {
   std::vector<std::vector<std::pair<Node, Node>>> acts(plan.streams.size());
   for (const ActorId id : ids_of(plan.actors)) {
     const Actor& actor = plan.actors[id];
@@ -267,13 +269,13 @@ bool Precedence::add_streams(const Plan& plan, Edges& edges) const {
 
 // An inbox is first in, first out: an act whose messages all come before one that another act of
 // the thread needs is launched first.
-bool Precedence::add_inboxes(const Plan& plan, Edges& edges) const {
+bool HappensBefore::add_inboxes(const Plan& plan, Edges& edges) const {
   IdVector<ThreadId, std::vector<ActorId>> takers(plan.threads.size());
   for (const ActorId id : ids_of(plan.actors)) {
     const ThreadId thread = plan.actors[id].thread;
     if (plan.threads[thread].order == ThreadOrder::kArrival) takers[thread].push_back(id);
   }
-  // A slot that is used in place comes back later than its reader's act.
+  // A slot that is used in place comes back later than its reader ends.
   IdVector<ActorId, std::uint8_t> lends(plan.actors.size(), 0);
   for (const Edge& edge : plan.edges) {
     if (edge.in_place.valid()) lends[plan.registers[edge.source].producer] = 1;
@@ -304,10 +306,10 @@ bool Precedence::add_inboxes(const Plan& plan, Edges& edges) const {
   return any;
 }
 
-// Whether all messages that act `k` needs come before one that act `other_k` of `other` needs, and
-// so do those of the acts before it.
-bool Precedence::reads_first(const Plan& plan, ActorId actor, std::uint32_t k, ActorId other,
-                             std::uint32_t other_k) const {
+// Whether all messages that acts up to `k` need come before one that act `other_k` of `other`
+// needs.
+bool HappensBefore::reads_first(const Plan& plan, ActorId actor, std::uint32_t k, ActorId other,
+                                std::uint32_t other_k) const {
   std::vector<Node> needed;
   for_each_sender(plan, other, other_k, [&](ActorId sender, std::uint64_t act, Phase phase) {
     if (act >= plan.actors[sender].acts) return;

@@ -1,4 +1,4 @@
-// What must come before what in every order of a plan.
+// What happens before what in every interleaving of a plan.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace pipesim::sim {
 
-/// Which of the two events in the life of an act. A step of the host has but one.
+/// One of the two events in the life of an act. A step of the host has only one.
 enum class Phase : std::uint8_t { kLaunch, kEnd };
 
 /// Calls f(sender, act, phase) for each launch or end that sends a message that act `k` of an actor
@@ -41,29 +41,29 @@ void for_each_sender(const Plan& plan, ActorId id, std::uint32_t k, F f) {
   }
 }
 
-/// A partial order of the launches and ends of all acts, which every run of the plan keeps,
-/// whatever its timing: data before its reader, a credit before who needs it, the rest of a program
-/// behind its beginning, what streams were given in an order that is itself certain. It knows some
-/// of what is certain, not all; what it knows is true.
-class Precedence {
+/// A partial order of the launches and ends of all acts that every run of the plan keeps, whatever
+/// its timing: data before its reader, a credit before the act that needs it, a program in its
+/// order, a stream in the order of its launches if that is itself certain. It is sound and not
+/// complete: what it says is true, and it does not say all that is.
+class HappensBefore {
  public:
   /// The launch or the end of an act; all ends of one instance of a collective are one node.
   using Node = std::uint32_t;
 
   /// Cost: the square of the number of nodes (twice that of acts), an eighth of that in bytes.
-  /// Above `max_nodes` it knows nothing but the order of the acts of one actor.
-  Precedence(const Plan& plan, std::uint32_t max_nodes);
+  /// Above `max_nodes` it knows only the order of the acts of one actor.
+  HappensBefore(const Plan& plan, std::uint32_t max_nodes);
 
   /// Whether it knows more than the order of the acts of one actor.
   bool known() const { return known_; }
   Node node(ActorId actor, std::uint32_t k, Phase phase) const;
 
-  /// True if `a` comes before `b` in every order in which `b` comes.
+  /// True if `a` happens before `b` in every interleaving in which `b` happens.
   bool before(Node a, Node b) const {
     return known_ && (rows_[std::size_t{b} * words_ + a / 64] >> (a % 64) & 1) != 0;
   }
 
-  /// True if it is certain that the node does not come in any order.
+  /// True if the node happens in no interleaving, for certain.
   bool never(Node node) const { return known_ && never_[node]; }
 
  private:

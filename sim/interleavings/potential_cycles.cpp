@@ -21,7 +21,7 @@ bool is_plain(const Plan& plan, const Actor& actor) {
          !actor.waits_for_streams() && plan.threads[actor.thread].order == ThreadOrder::kArrival;
 }
 
-// All its members come, and as often as each other.
+// No member is missing, and all act equally often.
 bool is_whole(const Plan& plan, const Collective& collective) {
   const auto begin = plan.members.begin() + collective.members;
   const auto end = plan.members.begin() + collective.members_end;
@@ -39,7 +39,7 @@ bool has_full_queues(const Plan& plan) {
                      [&](StreamId id) { return acts[id] > plan.streams[id].launch_queue; });
 }
 
-// Whether all waits of the plan are of the kinds that we know.
+// Whether this search knows all kinds of waits of the plan.
 bool knows_waits(const Plan& plan) {
   if (plan.faulty || !plan.locks.empty() || !plan.calls.empty() || !plan.signals.empty()) {
     return false;
@@ -56,32 +56,32 @@ bool knows_waits(const Plan& plan) {
 
 constexpr std::uint32_t kWays = 5;
 
-// How an act can wait in a state in which nothing can happen any more.
+// How an act can wait in a quiescent state.
 enum class Way : std::uint8_t {
-  kNext,      // it is the next of its actor, and not launched
-  kAbsent,    // likewise, and its rank has not arrived at the creation of its communicator
+  kNext,      // it is the next act of its actor and is not launched
+  kAbsent,    // as kNext, and its rank has not arrived at the creation of its communicator
   kCreating,  // its thread is blocked in it, creating a communicator
-  kBehind,    // it stands in its stream behind another
+  kBehind,    // it is queued behind another in its stream
   kMeeting,   // it has started and waits for its peers
 };
 
 class Search {
  public:
-  using Node = Precedence::Node;
+  using Node = HappensBefore::Node;
 
-  Search(const Plan& plan, const Precedence& precedence, std::uint64_t max_steps)
-      : plan_(plan), precedence_(precedence), left_(max_steps) {
+  Search(const Plan& plan, const HappensBefore& happens_before, std::uint64_t max_steps)
+      : plan_(plan), happens_before_(happens_before), left_(max_steps) {
     lay_out();
   }
 
-  WaitCircles run();
+  PotentialCycles run();
 
  private:
   struct Act {
     ActorId actor;
     std::uint32_t k = 0;
   };
-  // A way in which an act waits, and what must be so then.
+  // A way in which an act waits, and what that implies.
   struct Wait {
     Act act;
     Way way = Way::kNext;
@@ -111,18 +111,18 @@ class Search {
   bool fits_path(std::uint32_t node) const;
   class Components;
   void find_components();
-  bool circle_from(std::uint32_t start);
+  bool cycle_from(std::uint32_t start);
 
   const Plan& plan_;
-  const Precedence& precedence_;
+  const HappensBefore& happens_before_;
   std::uint64_t left_;
   std::vector<std::uint32_t> first_;  // of each actor: the number of its act 0
-  std::vector<Wait> waits_;           // one of each act and way, of which some cannot be
+  std::vector<Wait> waits_;           // one for each act and way; some are impossible
   std::vector<std::uint8_t> possible_;
   IdVector<StreamId, std::vector<Act>> meetings_;   // the acts of collectives on a stream
   IdVector<ThreadId, std::vector<Act>> creations_;  // the acts that may create, on a thread
   std::vector<std::uint32_t> component_;
-  std::vector<std::uint8_t> in_circle_;  // of each node: its component has a circle
+  std::vector<std::uint8_t> in_cycle_;  // of each node: whether its component has a cycle
   std::vector<std::uint32_t> path_;
   std::vector<std::uint8_t> on_path_;
 };
@@ -164,8 +164,8 @@ void Search::lay_out() {
 }
 
 void Search::add(Act act, Way way) {
-  const Node launch = precedence_.node(act.actor, act.k, Phase::kLaunch);
-  const Node end = precedence_.node(act.actor, act.k, Phase::kEnd);
+  const Node launch = happens_before_.node(act.actor, act.k, Phase::kLaunch);
+  const Node end = happens_before_.node(act.actor, act.k, Phase::kEnd);
   Wait& wait = waits_[index(act, way)];
   wait.act = act;
   wait.way = way;
@@ -173,7 +173,7 @@ void Search::add(Act act, Way way) {
   if (way == Way::kNext || way == Way::kAbsent || way == Way::kCreating) {
     wait.missing.push_back(launch);
     if (act.k > 0) {
-      wait.happened.push_back(precedence_.node(act.actor, act.k - 1, Phase::kLaunch));
+      wait.happened.push_back(happens_before_.node(act.actor, act.k - 1, Phase::kLaunch));
     }
     wait.entered = way == Way::kCreating;
     return;
@@ -181,13 +181,14 @@ void Search::add(Act act, Way way) {
   wait.happened.push_back(launch);
   wait.missing.push_back(end);
   if (way != Way::kMeeting) return;
-  // What certainly stood before it is done.
+  // All that was certainly before it in the stream is done.
   const StreamId stream = plan_.actors[act.actor].stream;
   for (const ActorId id : ids_of(plan_.actors)) {
     if (plan_.actors[id].stream != stream) continue;
     for (std::uint32_t k = plan_.actors[id].acts; k > 0; --k) {
-      if (!precedence_.before(precedence_.node(id, k - 1, Phase::kLaunch), launch)) continue;
-      wait.happened.push_back(precedence_.node(id, k - 1, Phase::kEnd));
+      if (!happens_before_.before(happens_before_.node(id, k - 1, Phase::kLaunch), launch))
+        continue;
+      wait.happened.push_back(happens_before_.node(id, k - 1, Phase::kEnd));
       break;
     }
   }
@@ -201,8 +202,7 @@ void Search::add_edge(Wait& wait, Act act, Way way) {
   if (possible_[to] != 0 && fits(wait, waits_[to])) wait.next.push_back(to);
 }
 
-// It or an act before it is the next of its actor; whatever its thread does instead is in the edges
-// of that.
+// It or an earlier act is the next of its actor, whose edges say what its thread does instead.
 void Search::add_not_launched(Wait& wait, Act act) {
   for (std::uint32_t k = 0; k <= act.k; ++k) add_edge(wait, {act.actor, k}, Way::kNext);
 }
@@ -230,7 +230,7 @@ void Search::add_edges(Wait& wait) {
   }
 }
 
-// None of the actors of a rank that is missing has arrived: the first of them will do.
+// No actor of a missing rank has arrived, so an edge to the first of them is enough.
 void Search::add_absent_ranks(Wait& wait) {
   const RankId rank = plan_.actors[wait.act.actor].rank;
   const Communicator& communicator = plan_.communicators[communicator_of(wait.act.actor)];
@@ -246,11 +246,11 @@ void Search::add_absent_ranks(Wait& wait) {
 
 void Search::add_heads(Wait& wait) {
   const Act& act = wait.act;
-  const Node launch = precedence_.node(act.actor, act.k, Phase::kLaunch);
+  const Node launch = happens_before_.node(act.actor, act.k, Phase::kLaunch);
   for (const Act& head : meetings_[plan_.actors[act.actor].stream]) {
     if (head.actor == act.actor && head.k >= act.k) continue;
-    const Node of_head = precedence_.node(head.actor, head.k, Phase::kLaunch);
-    if (!precedence_.before(launch, of_head)) add_edge(wait, head, Way::kMeeting);
+    const Node of_head = happens_before_.node(head.actor, head.k, Phase::kLaunch);
+    if (!happens_before_.before(launch, of_head)) add_edge(wait, head, Way::kMeeting);
   }
 }
 
@@ -276,15 +276,15 @@ void Search::add_peers(Wait& wait) {
   }
 }
 
-// What `a` says has happened does not need what `b` says has not; and a stream has one head, a
-// thread is blocked in one act.
+// False if something that has happened according to `a` needs something that has not according to
+// `b`, if a stream would have two heads, or a thread be blocked in two acts.
 bool Search::half_fits(const Wait& a, const Wait& b) const {
   for (const Node missing : b.missing) {
     for (const Node happened : a.happened) {
-      if (happened == missing || precedence_.before(missing, happened)) return false;
+      if (happened == missing || happens_before_.before(missing, happened)) return false;
     }
-    const Node launch = precedence_.node(a.act.actor, a.act.k, Phase::kLaunch);
-    if (a.entered && precedence_.before(missing, launch)) return false;
+    const Node launch = happens_before_.node(a.act.actor, a.act.k, Phase::kLaunch);
+    if (a.entered && happens_before_.before(missing, launch)) return false;
   }
   const Actor& actor = plan_.actors[a.act.actor];
   const Actor& other = plan_.actors[b.act.actor];
@@ -299,10 +299,10 @@ bool Search::half_fits(const Wait& a, const Wait& b) const {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Circles
+// Cycles
 
 // Strong components, after R. Tarjan ("Depth-first search and linear graph algorithms", 1972), with
-// a stack of our own: waits can be chained as long as the plan.
+// an explicit stack: a chain of waits can be as long as the plan.
 class Search::Components {
  public:
   explicit Components(Search& search)
@@ -350,13 +350,13 @@ class Search::Components {
     if (low_[node] != number_[node]) return;
     const std::vector<std::uint32_t>& next = search_.waits_[node].next;
     const bool itself = std::find(next.begin(), next.end(), node) != next.end();
-    const bool has_circle = itself || stack_.back() != node;
+    const bool has_cycle = itself || stack_.back() != node;
     std::uint32_t member = kNone;
     do {
       member = stack_.back();
       stack_.pop_back();
       search_.component_[member] = components_;
-      search_.in_circle_[member] = has_circle ? 1 : 0;
+      search_.in_cycle_[member] = has_cycle ? 1 : 0;
     } while (member != node);
     ++components_;
   }
@@ -372,7 +372,7 @@ class Search::Components {
 
 void Search::find_components() {
   component_.assign(waits_.size(), Components::kNone);
-  in_circle_.assign(waits_.size(), 0);
+  in_cycle_.assign(waits_.size(), 0);
   Components components(*this);
   for (std::uint32_t root = 0; root < waits_.size(); ++root) {
     if (possible_[root] != 0) components.visit(root);
@@ -384,9 +384,9 @@ bool Search::fits_path(std::uint32_t node) const {
                      [&](std::uint32_t other) { return fits(waits_[node], waits_[other]); });
 }
 
-// Whether there is a circle of waits that fit each other, of which `start` is the first. Also true
-// where the budget is used up.
-bool Search::circle_from(std::uint32_t start) {
+// Whether there is a cycle of compatible waits with `start` as its first. Also true if the budget
+// is used up.
+bool Search::cycle_from(std::uint32_t start) {
   std::vector<std::uint32_t> edges{0};
   path_.assign(1, start);
   on_path_.assign(waits_.size(), 0);
@@ -412,19 +412,20 @@ bool Search::circle_from(std::uint32_t start) {
   return false;
 }
 
-WaitCircles Search::run() {
+PotentialCycles Search::run() {
   find_components();
   for (std::uint32_t start = 0; start < waits_.size(); ++start) {
-    if (in_circle_[start] != 0 && circle_from(start)) return WaitCircles::kPossible;
+    if (in_cycle_[start] != 0 && cycle_from(start)) return PotentialCycles::kPossible;
   }
-  return WaitCircles::kNone;
+  return PotentialCycles::kNone;
 }
 
 }  // namespace
 
-WaitCircles wait_circles(const Plan& plan, const Precedence& precedence, std::uint64_t max_steps) {
-  if (!knows_waits(plan) || !precedence.known()) return WaitCircles::kUnknown;
-  return Search(plan, precedence, max_steps).run();
+PotentialCycles potential_cycles(const Plan& plan, const HappensBefore& happens_before,
+                                 std::uint64_t max_steps) {
+  if (!knows_waits(plan) || !happens_before.known()) return PotentialCycles::kUnknown;
+  return Search(plan, happens_before, max_steps).run();
 }
 
 }  // namespace pipesim::sim

@@ -50,7 +50,7 @@ void add_threads(const Plan& plan, const State& state, Mixer& mixer) {
   for (const ThreadId id : ids_of(plan.threads)) {
     const ThreadState& thread = state.threads[id];
     const bool blocked = thread.mode == ThreadMode::kBlocked;
-    // Where an idle thread was last matters only while it may act there again.
+    // The last actor of an idle thread matters only while it may act again.
     const bool reads = plan.threads[id].order == ThreadOrder::kArrival;
     const bool at =
         thread.at.valid() && (blocked || (reads && state.actors[thread.at].missing == 0));
@@ -85,7 +85,7 @@ void add_calls(const State& state, Mixer& mixer) {
   }
 }
 
-// Which of the acts on a limited device was launched before which.
+// The order in which acts on a limited device were launched.
 void add_devices(const Plan& plan, const State& state, Mixer& mixer) {
   for (const DeviceId id : ids_of(plan.devices)) {
     const Device& device = plan.devices[id];
@@ -137,7 +137,7 @@ StateKey state_key(const Plan& plan, const State& state, const std::vector<Event
     add_line(state, lock.waiting, mixer);
   }
   add_devices(plan, state, mixer);
-  // In no order.
+  // A sum, since their order means nothing.
   std::uint64_t low = 0;
   std::uint64_t high = 0;
   for (const Event& event : pending) {

@@ -1,4 +1,4 @@
-// A number for a state, to know it again.
+// A hash of a state, to recognize it.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace pipesim::sim {
 
-/// 128 bits. Two states that differ have the same key with a chance of 2^-128: of ten million
-/// states the chance that any two do is below 10^-24.
+/// 128 bits. Two different states have the same key with a probability of 2^-128; among ten million
+/// states the probability that any two do is below 10^-24.
 struct StateKey {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
@@ -20,17 +20,17 @@ struct StateKey {
   friend constexpr bool operator==(const StateKey&, const StateKey&) = default;
 };
 
-/// The key of all that can matter to what happens later: not of times, nor of what follows from the
-/// rest, nor of orders in which nobody will ever look.
+/// The key of all that can influence later events: not of times, nor of what follows from the rest,
+/// nor of orders that nothing depends on.
 StateKey state_key(const Plan& plan, const State& state, const std::vector<Event>& pending,
                    bool mismatched);
 
-/// A set of keys, 16 bytes each, and room to grow.
+/// A set of keys, 16 bytes each.
 class StateKeys {
  public:
   StateKeys() : slots_(1024) {}
 
-  /// False if it is there already.
+  /// False if the key is already in the set.
   bool insert(const StateKey& key);
   std::size_t size() const { return size_; }
 

@@ -6,16 +6,16 @@ namespace pipesim::sim {
 namespace {
 
 // A row of bits for each node: 32 MiB.
-constexpr std::uint32_t kMostNodes = 1 << 14;
+constexpr std::uint32_t kMaxNodes = 1 << 14;
 
-// How many acts are looked at to find what another needs.
-constexpr std::uint32_t kDeepest = 64;
+// How many acts are followed to find what another needs.
+constexpr std::uint32_t kMaxDepth = 64;
 
 }  // namespace
 
 StubbornSets::StubbornSets(const Plan& plan)
     : plan_(plan),
-      precedence_(plan, kMostNodes),
+      happens_before_(plan, kMaxNodes),
       takers_(plan.threads.size()),
       may_block_(plan.actors.size(), 0),
       sends_at_launch_(plan.actors.size(), 0),
@@ -29,14 +29,14 @@ StubbornSets::StubbornSets(const Plan& plan)
     }
   }
   for (std::vector<ActorId>& takers : takers_) {
-    if (takers.size() < 2) takers.clear();  // whose messages are read the same in any order
+    if (takers.size() < 2) takers.clear();  // any order of messages to a single actor is the same
   }
   find_blocking();
   for (const Edge& edge : plan.edges) {
     if (edge.data_at_launch) sends_at_launch_[plan.registers[edge.source].producer] = 1;
     if (edge.ack_at_launch) sends_at_launch_[edge.consumer] = 1;
   }
-  // What an acknowledgement in place comes behind is not looked into.
+  // What precedes an acknowledgement in place is not modeled.
   all_disturb_ = std::any_of(plan.edges.begin(), plan.edges.end(),
                              [](const Edge& edge) { return edge.in_place.valid(); });
   find_resources();
@@ -59,7 +59,7 @@ void StubbornSets::find_blocking() {
 }
 
 // ---------------------------------------------------------------------------------------------
-// What launches and ends use, so that their order matters
+// Resources: what launches and ends use so that their order matters
 
 StubbornSets::Resource StubbornSets::add_resource() {
   users_.emplace_back();
@@ -74,7 +74,7 @@ void StubbornSets::use(Resource resource, ActorId actor, Phase phase) {
   users_[resource].push_back({actor, phase});
 }
 
-// Whether only who holds a lock gives it back, for all threads.
+// Whether only the holder of a lock releases it, in all threads.
 void StubbornSets::find_paired_locks() {
   paired_ = IdVector<LockId, std::uint8_t>(plan_.locks.size(), 1);
   for (const Thread& thread : plan_.threads) {
@@ -102,7 +102,7 @@ void StubbornSets::find_resources() {
   use_creations();
 }
 
-// The order in which several threads launch on a stream, or look at how far its launches are.
+// The order in which several threads launch on a stream or wait for what is launched there.
 void StubbornSets::use_streams_of_several() {
   IdVector<StreamId, std::vector<ActorId>> users(plan_.streams.size());
   for (const ActorId id : ids_of(plan_.actors)) {
@@ -190,7 +190,7 @@ void StubbornSets::add_push(ActorId actor, std::uint64_t k, Effects& effects) co
 void StubbornSets::add_act(ActorId id, std::uint32_t k, Phase phase, Effects& effects) const {
   const Actor& actor = plan_.actors[id];
   const bool at_launch = phase == Phase::kLaunch;
-  effects.nodes.push_back(precedence_.node(id, k, phase));
+  effects.nodes.push_back(happens_before_.node(id, k, phase));
   if (k >= actor.acts) return;  // its input never comes
   const std::vector<Resource>& used = at_launch ? used_at_launch_[id] : used_at_end_[id];
   effects.touches.insert(effects.touches.end(), used.begin(), used.end());
@@ -289,9 +289,9 @@ void StubbornSets::choose(const State& state, const std::vector<Event>& pending,
   if (effects_.size() < count) effects_.resize(count);
   for (Effects& effects : effects_) effects.known = false;
   chosen.clear();
-  // Of a plan that is too large to know what must come first, all acts of a thread might disturb
-  // each other: to look at them at each step would cost more than it saves.
-  if (!precedence_.known() && !all_disturb_) {
+  // In a plan too large for happens-before, all acts of a thread might disturb each other.
+  // Examining them at each step would cost more than it saves.
+  if (!happens_before_.known() && !all_disturb_) {
     for (std::uint32_t i = 0; i < count; ++i) {
       const Effects& effects = effects_of(i);
       if (!effects.pushes.empty() || !effects.touches.empty()) continue;
@@ -310,8 +310,8 @@ void StubbornSets::choose(const State& state, const std::vector<Event>& pending,
   for (std::uint32_t i = 0; i < count; ++i) chosen.push_back(i);
 }
 
-// Makes members_ the smallest set we know that has event `seed` and is stubborn. False if it has as
-// many as `less_than`.
+// Makes members_ the smallest stubborn set with event `seed` that this search finds. False if it
+// has `less_than` members or more.
 bool StubbornSets::close(std::uint32_t seed, std::size_t less_than) {
   is_member_.assign(pending_->size(), 0);
   members_.clear();
@@ -332,9 +332,9 @@ bool StubbornSets::add(std::uint32_t member) {
   return true;
 }
 
-// These return false where the set can only be that of all events.
+// These return false if only the set of all events would do.
 bool StubbornSets::add_disturbers(std::uint32_t member) {
-  // The vector of effects does not grow, but others of it are filled in meanwhile.
+  // A reference is safe: effects_ does not grow here, although more of it is filled in.
   const Effects& effects = effects_of(member);
   for (const Push& push : effects.pushes) {
     if (!add_disturbers(effects, push)) return false;
@@ -345,33 +345,33 @@ bool StubbornSets::add_disturbers(std::uint32_t member) {
   return true;
 }
 
-// Messages to other actors of the thread, where it can matter which it reads first: where both of
-// two acts can be the one that becomes ready first.
+// Messages to other actors of the thread, if it can matter which is read first: if either act can
+// become ready first.
 bool StubbornSets::add_disturbers(const Effects& effects, const Push& push) {
-  const Node launch = precedence_.node(push.actor, push.k, Phase::kLaunch);
+  const Node launch = happens_before_.node(push.actor, push.k, Phase::kLaunch);
   for (const ActorId other : takers_[plan_.actors[push.actor].thread]) {
     if (other == push.actor || commute(push.actor, other)) continue;
     for (std::uint32_t k = state_->actors[other].launched; k < plan_.actors[other].acts_wanted();
          ++k) {
-      const Node other_launch = precedence_.node(other, k, Phase::kLaunch);
-      if (precedence_.before(launch, other_launch)) break;
-      if (lacks(other, k, effects) || precedence_.never(other_launch)) break;
-      if (precedence_.before(other_launch, launch)) continue;
+      const Node other_launch = happens_before_.node(other, k, Phase::kLaunch);
+      if (happens_before_.before(launch, other_launch)) break;
+      if (lacks(other, k, effects) || happens_before_.never(other_launch)) break;
+      if (happens_before_.before(other_launch, launch)) continue;
       if (!add_senders(effects, push, other, k)) return false;
     }
   }
   return true;
 }
 
-// What sends the messages that act k of `other` needs.
+// The senders of the messages that act k of `other` needs.
 bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId other,
                                std::uint32_t k) {
   const auto add_sender = [&](ActorId sender, std::uint64_t act, Phase phase) {
     if (act >= plan_.actors[sender].acts) return true;
     const std::uint32_t sender_k = static_cast<std::uint32_t>(act);
     if (has_happened(sender, sender_k, phase)) return true;
-    const Node node = precedence_.node(sender, sender_k, phase);
-    if (precedence_.never(node)) return true;
+    const Node node = happens_before_.node(sender, sender_k, phase);
+    if (happens_before_.never(node)) return true;
     if (lacks(push.actor, push.k, node)) return true;
     if (std::find(effects.nodes.begin(), effects.nodes.end(), node) != effects.nodes.end()) {
       return true;
@@ -385,7 +385,7 @@ bool StubbornSets::add_senders(const Effects& effects, const Push& push, ActorId
   return all;
 }
 
-// The next use of the resource by each of the others.
+// The next use of the resource by every other actor.
 bool StubbornSets::add_users(const Effects& effects, Resource resource) {
   for (const Use& user : users_[resource]) {
     const ActorState& actor = state_->actors[user.actor];
@@ -393,8 +393,8 @@ bool StubbornSets::add_users(const Effects& effects, Resource resource) {
     if (k >= plan_.actors[user.actor].acts) continue;
     // A thread does one thing after the other.
     if (user.phase == Phase::kLaunch && plan_.actors[user.actor].thread == effects.thread) continue;
-    const Node node = precedence_.node(user.actor, k, user.phase);
-    if (comes_after(effects, node) || precedence_.never(node)) continue;
+    const Node node = happens_before_.node(user.actor, k, user.phase);
+    if (comes_after(effects, node) || happens_before_.never(node)) continue;
     if (std::find(effects.nodes.begin(), effects.nodes.end(), node) != effects.nodes.end()) {
       continue;
     }
@@ -403,9 +403,9 @@ bool StubbornSets::add_users(const Effects& effects, Resource resource) {
   return true;
 }
 
-// That event itself, if it is pending, or one without which it cannot come.
+// Adds that event itself, if it is pending, or one that must precede it.
 bool StubbornSets::add(ActorId actor, std::uint32_t k, Phase phase) {
-  const Node node = precedence_.node(actor, k, phase);
+  const Node node = happens_before_.node(actor, k, phase);
   for (std::uint32_t i = 0; i < pending_->size(); ++i) {
     const std::vector<Node>& nodes = effects_of(i).nodes;
     if (std::find(nodes.begin(), nodes.end(), node) != nodes.end()) return add(i);
@@ -413,21 +413,21 @@ bool StubbornSets::add(ActorId actor, std::uint32_t k, Phase phase) {
   return add_need(actor, k, phase, 0);
 }
 
-// `depth` is how many acts further we look; what waits in a circle never comes, and ends there.
+// `depth` bounds the chain of acts: those that wait in a cycle never happen.
 bool StubbornSets::add_need(ActorId actor, std::uint32_t k, Phase phase, std::uint32_t depth) {
-  const Node node = precedence_.node(actor, k, phase);
+  const Node node = happens_before_.node(actor, k, phase);
   const std::uint32_t none = static_cast<std::uint32_t>(pending_->size());
   std::uint32_t found = none;
   for (std::uint32_t i = 0; i < none; ++i) {
     const std::vector<Node>& nodes = effects_of(i).nodes;
     const bool needed = std::any_of(nodes.begin(), nodes.end(), [&](Node other) {
-      return other == node || precedence_.before(other, node);
+      return other == node || happens_before_.before(other, node);
     });
     if (needed && is_member_[i] != 0) return true;
     if (needed && found == none) found = i;
   }
   if (found != none) return add(found);
-  if (depth == kDeepest) return false;
+  if (depth == kMaxDepth) return false;
   const ActorState& state = state_->actors[actor];
   if (phase == Phase::kEnd && state.done < state.launched) return add_need_of_end(actor, depth);
   return add_need_of_launch(actor, depth);
@@ -496,30 +496,30 @@ bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t 
     return add_need(head, state_->actors[head].done, Phase::kEnd, depth + 1);
   }
   if (thread.step != Step::kHostStep || actor.role != Role::kLock) return false;
-  // Whoever holds the lock has to go on first.
+  // The holder of the lock has to go on first.
   const ThreadId holder = state_->locks[actor.lock].holder;
   if (!holder.valid() || !paired_[actor.lock]) return false;
   const std::uint32_t next = plan_.threads[holder].program + state_->threads[holder].next_act;
-  if (next == plan_.threads[holder].program_end) return true;  // it never gives it back
+  if (next == plan_.threads[holder].program_end) return true;  // it never releases the lock
   const ActorId needed = plan_.act(plan_.threads[holder], next);
   return add_need(needed, state_->actors[needed].launched, Phase::kLaunch, depth + 1);
 }
 
-// Whether act k of an actor, or one before it that is not launched, needs a message that comes
-// after `node`. One that comes with it is not enough: it may be the last that the act lacks.
+// Whether act k of an actor, or an earlier one that is not launched, needs a message that is sent
+// after `node`. One sent by `node` itself does not count: it may be the last that the act lacks.
 bool StubbornSets::lacks(ActorId actor, std::uint32_t k, Node node) const {
   bool any = false;
   for (std::uint32_t act = state_->actors[actor].launched; act <= k && !any; ++act) {
     for_each_sender(plan_, actor, act, [&](ActorId sender, std::uint64_t of, Phase phase) {
       if (any || of >= plan_.actors[sender].acts) return;
-      any =
-          precedence_.before(node, precedence_.node(sender, static_cast<std::uint32_t>(of), phase));
+      any = happens_before_.before(
+          node, happens_before_.node(sender, static_cast<std::uint32_t>(of), phase));
     });
   }
   return any;
 }
 
-// Likewise, after one of the event.
+// The same, after any node of the event.
 bool StubbornSets::lacks(ActorId actor, std::uint32_t k, const Effects& effects) const {
   return std::any_of(effects.nodes.begin(), effects.nodes.end(),
                      [&](Node own) { return lacks(actor, k, own); });
@@ -532,10 +532,10 @@ bool StubbornSets::has_happened(ActorId actor, std::uint32_t k, Phase phase) con
 
 bool StubbornSets::comes_after(const Effects& effects, Node node) const {
   return std::any_of(effects.nodes.begin(), effects.nodes.end(),
-                     [&](Node own) { return precedence_.before(own, node); });
+                     [&](Node own) { return happens_before_.before(own, node); });
 }
 
-// True if it does not matter in which order their thread launches acts of the two.
+// True if the order in which their thread launches acts of the two does not matter.
 bool StubbornSets::commute(ActorId a, ActorId b) const {
   return plan_.actors[a].stream != plan_.actors[b].stream && may_block_[a] == 0 &&
          may_block_[b] == 0 && (sends_at_launch_[a] == 0 || sends_at_launch_[b] == 0);

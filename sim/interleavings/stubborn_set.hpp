@@ -1,12 +1,12 @@
-// Which of the events that may happen next have to be tried, so that no end of a run is missed.
+// Which of the pending events have to be tried so that no end of a run is missed.
 //
-// Events that do not disturb each other lead to the same state in any order: following one of the
-// orders is enough. A set of pending events is *stubborn* if whatever happens outside of it, as
-// long as none of it has happened, does not disturb it. Trying only the events of one such set in
-// each state still reaches every state in which nothing can happen any more. (A. Valmari, "Stubborn
+// Events that do not disturb each other lead to the same state in any order: following one order is
+// enough. A set of pending events is *stubborn* if nothing that happens outside of it, as long as
+// none of it has happened, disturbs it. Trying only the events of one such set in each state still
+// reaches every quiescent state. (A. Valmari, "Stubborn
 // sets for reduced state space generation", 1989; P. Godefroid's persistent sets are the same for
 // our purpose, "Partial-order methods for the verification of concurrent systems", 1996.) Since
-// every event is progress, no cycle of events can put another off for ever.
+// every event is progress, no cycle of events can postpone another forever.
 //
 // docs/explanation/check.md says what disturbs what, and why that is all.
 #pragma once
@@ -27,22 +27,22 @@ class StubbornSets {
  public:
   explicit StubbornSets(const Plan& plan);
 
-  const Precedence& precedence() const { return precedence_; }
+  const HappensBefore& happens_before() const { return happens_before_; }
 
-  /// Puts into `chosen` the indices of a small stubborn set of `pending`, which is not empty. The
+  /// Sets `chosen` to the indices of a small stubborn set of `pending`, which is not empty. The
   /// same state gives the same set.
   void choose(const State& state, const std::vector<Event>& pending,
               std::vector<std::uint32_t>& chosen);
 
  private:
-  using Node = Precedence::Node;
+  using Node = HappensBefore::Node;
 
-  // A message to a thread that has more than one actor to take up: for act k of an actor.
+  // A message for act k of an actor whose thread runs several actors.
   struct Push {
     ActorId actor;
     std::uint32_t k = 0;
   };
-  // What an event does that others can notice.
+  // The effects of an event on others.
   struct Effects {
     bool known = false;
     std::vector<Node> nodes;  // launches or ends of acts
@@ -91,8 +91,8 @@ class StubbornSets {
   bool commute(ActorId a, ActorId b) const;
 
   const Plan& plan_;
-  Precedence precedence_;
-  bool all_disturb_ = false;                         // something is not looked into
+  HappensBefore happens_before_;
+  bool all_disturb_ = false;                         // the plan has effects that are not modeled
   IdVector<ThreadId, std::vector<ActorId>> takers_;  // actors of a thread where order may matter
   IdVector<ActorId, std::uint8_t> may_block_;        // its thread, in a launch
   IdVector<ActorId, std::uint8_t> sends_at_launch_;

@@ -47,19 +47,19 @@ struct Line {
   Lanes lanes;
   Time looked_at = kNever;
   std::uint32_t first_turn = kNothing;  // of the event that will look; kNothing: there is none
-  TurnHeap<Waiting> waiting;
+  Heap<Waiting> waiting;
 };
 
-constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxTime = std::numeric_limits<std::int64_t>::max();
 
-std::int64_t sum(std::int64_t a, std::int64_t b) { return a > kMost - b ? kMost : a + b; }
+std::int64_t sum(std::int64_t a, std::int64_t b) { return a > kMaxTime - b ? kMaxTime : a + b; }
 
 // base + (bytes - 1) * each. Of no bytes it is `each` less than of one, as LogGOPSim counts, but
 // never below 0.
 Duration with_bytes(std::int64_t base, std::uint64_t bytes, std::int64_t each) {
   if (bytes == 0) return {std::max<std::int64_t>(base - each, 0)};
-  const bool fits = each == 0 || bytes - 1 <= static_cast<std::uint64_t>(kMost / each);
-  return {fits ? sum(base, static_cast<std::int64_t>(bytes - 1) * each) : kMost};
+  const bool fits = each == 0 || bytes - 1 <= static_cast<std::uint64_t>(kMaxTime / each);
+  return {fits ? sum(base, static_cast<std::int64_t>(bytes - 1) * each) : kMaxTime};
 }
 
 // What goes on beside each other takes as long as the longer. For no bytes, LogGOPSim compares
@@ -146,7 +146,7 @@ LogGopsOutcome LogGopsRun::run() {
 
 void LogGopsRun::begin() {
   const std::size_t count = program_.ops.size();
-  PIPESIM_CHECK(count <= kMostLogGopsOps && program_.rank_count <= kMostLogGopsRanks);
+  PIPESIM_CHECK(count <= kMaxLogGopsOps && program_.rank_count <= kMaxLogGopsRanks);
   out_.finish = IdVector<RankId, Time>(program_.rank_count, Time{0});
   out_.ops.resize(count);
   for (std::size_t op = 0; op < count; ++op) out_.ops[op].missing = program_.required[op];
@@ -246,7 +246,7 @@ void LogGopsRun::run_now(std::uint32_t op, Lanes lanes) {
 
 void LogGopsRun::calculate(std::uint32_t op, Lanes lanes) {
   const LogGopsOp& what = program_.ops[op];
-  const std::uint64_t takes = std::min(what.size, static_cast<std::uint64_t>(kMost));
+  const std::uint64_t takes = std::min(what.size, static_cast<std::uint64_t>(kMaxTime));
   const Time end = later(now_, {static_cast<std::int64_t>(takes)});
   occupy_cpu(lanes.cpu, what.rank, end);
   tell_start(op);

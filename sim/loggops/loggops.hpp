@@ -1,9 +1,9 @@
 // Runs a program of sends, receives and calculations by the LogGOPS model: docs/reference/goal.md
 // has the rules.
 //
-// A program is for each rank a graph of ops. What no dependency orders may happen in any order, so
-// this is no plan (sim/plan.hpp), whose host threads do one act after the other; but an op is
-// counted as an actor that acts once, so that waits are told in the same words: op i is ActorId{i}.
+// A program is a graph of ops for each rank. Ops without a dependency may happen in any order, so
+// this is not a plan (sim/plan.hpp), whose host threads do one act after the other. An op counts as
+// an actor that acts once, so that waits are described in the same words: op i is ActorId{i}.
 #pragma once
 
 #include <atomic>
@@ -35,8 +35,8 @@ struct LogGopsOp {
   std::uint8_t nic = 0;
 };
 
-inline constexpr std::uint32_t kMostLogGopsRanks = std::uint32_t{1} << 20;
-inline constexpr std::uint32_t kMostLogGopsOps = (std::uint32_t{1} << 31) - 1;
+inline constexpr std::uint32_t kMaxLogGopsRanks = std::uint32_t{1} << 20;
+inline constexpr std::uint32_t kMaxLogGopsOps = (std::uint32_t{1} << 31) - 1;
 
 /// The dependents of op i are [dependents_begin[i], dependents_begin[i + 1]), in the order in which
 /// they are told when several become free. One with kAtStart waits for its start, any other for its
@@ -44,7 +44,7 @@ inline constexpr std::uint32_t kMostLogGopsOps = (std::uint32_t{1} << 31) - 1;
 struct LogGopsProgram {
   static constexpr std::uint32_t kAtStart = std::uint32_t{1} << 31;
 
-  std::uint32_t rank_count = 0;                          // at most kMostLogGopsRanks
+  std::uint32_t rank_count = 0;                          // at most kMaxLogGopsRanks
   std::vector<LogGopsOp> ops;                            // those of a rank in one piece
   std::vector<std::uint32_t> dependents_begin;           // one more than ops
   std::vector<std::uint32_t> dependents;                 // indices of ops, with or without kAtStart
@@ -65,11 +65,11 @@ struct LogGopsParameters {
 };
 
 struct LogGopsOptions {
-  const std::atomic<bool>* stop = nullptr;  // looked at now and then; true ends the run
-  RunProgress* progress = nullptr;          // brought up to date now and then
+  const std::atomic<bool>* stop = nullptr;  // polled; true ends the run
+  RunProgress* progress = nullptr;          // updated now and then
 };
 
-/// Where no op is.
+/// No op.
 inline constexpr std::uint32_t kNoOp = 0xffffffff;
 
 /// What became of an op; kNever for what has not happened.
@@ -96,11 +96,11 @@ struct LogGopsOutcome {
 LogGopsOutcome run(const LogGopsProgram& program, const LogGopsParameters& parameters,
                    const LogGopsOptions& options = {});
 
-/// Who waits for whom in a run that has come to rest with work left. Every op that is not done is a
-/// node. An op waits for what it depends on; a send or receive that has started, for the op that it
-/// would meet: the n-th of those that wait, in the order in which they started, for the n-th that
-/// fits and has not started, by rank and place in the program. Where none is left, for the rank
-/// that should have it, or from any rank, for the outside.
+/// Who waits for whom in a quiescent run with work left. Every op that is not done is a node. An op
+/// waits for what it depends on; a send or receive that has started, for the op that it would meet:
+/// the n-th of those that wait, in the order in which they started, for the n-th that fits and has
+/// not started, by rank and place in the program. Where none is left, for the rank that should have
+/// it, or from any rank, for the outside.
 WaitGraph wait_graph(const LogGopsProgram& program, const LogGopsOutcome& outcome);
 
 /// The sends whose message no receive has taken and that do not wait for one, in their order.

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
-"""Seeds one fault after the other into the engine and sees whether the twin test catches it.
+"""Seeds one fault after the other into sim/ and sees whether the twin tests catch it.
 
-faults.txt is the list, and says how it is written. For each fault one source is copied with the
-fault in it, compiled, and linked with the objects of the twin test; then the test must fail. A
-crash or a run without end is a failure too. The sources as they are must pass.
+faults.txt is the list, and says how it is written. For each fault the changed sources are compiled
+(of a changed header: the sources that include it), linked with the objects of the twin tests, and
+the test that the fault names must fail. A crash or an endless run is a failure too. Without a fault
+each of these tests must pass.
 
-CTest calls it as "faults", where the build is one of g++ without sanitizers (CMakeLists.txt here);
-by hand, with the file that CMake has written:
+CTest calls it as "faults" in builds with g++ and without sanitizers (CMakeLists.txt here); by hand,
+with the file that CMake has written:
 
     tests/faults/run_faults.py build/release/tests/faults/link_inputs.txt [--only 'part of a name']
 
-All of them take a quarter of an hour on two cores, so a run tries a sixth: which one depends on the
-sources of the engine and nothing else. PIPESIM_FAULTS=all tries all; do so after a change to sim/
-or tests/twin/.
+A run tries a sixth of them. Which one depends on the commit, so that all have their turn.
+PIPESIM_FAULTS=all tries all; do so after a change to sim/ or tests/twin/.
 """
 
 import argparse
@@ -30,18 +30,18 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 SHARE = 6
-# In the timing of the plan, and in random ones.
-TESTS = "the engine and the twin agree *"
-COUNT = "2 test cases"
+DEFAULT_TEST = "the engine and the twin agree *"
 FLAGS = ["-std=c++20", "-O1", "-DNDEBUG", "-ffp-contract=off", "-w"]
+INCLUDE = re.compile(r'^#include "(sim/[^"]+)"', re.MULTILINE)
 
-# The test takes a second or two. A fault can make a run endless, or fill the memory.
-SECONDS = 60
+# A test takes some seconds. A fault can make a run endless, or fill the memory.
+SECONDS = 90
 BYTES = 2 << 30
 
 
 @dataclasses.dataclass
 class Change:
+    file: str
     find: str
     replacement: str = ""
 
@@ -51,7 +51,8 @@ class Fault:
     line: int
     name: str
     rule: str = ""
-    file: str = ""
+    file: str = ""  # of the next change
+    test: str = DEFAULT_TEST
     changes: list = dataclasses.field(default_factory=list)
 
 
@@ -67,13 +68,13 @@ def read_faults(path):
         value = value if kind in "-+" else value.strip()
         if kind == "fault":
             faults.append(Fault(number, value))
-        elif kind in ("rule", "file") and faults:
+        elif kind in ("rule", "file", "test") and faults:
             setattr(faults[-1], kind, value)
         elif kind == "-" and faults:
             if previous == "-":
                 faults[-1].changes[-1].find += "\n" + value
             else:
-                faults[-1].changes.append(Change(value))
+                faults[-1].changes.append(Change(faults[-1].file, value))
         elif kind == "+" and previous == "-":
             faults[-1].changes[-1].replacement = value
         elif kind == "+" and previous == "+":
@@ -93,47 +94,65 @@ def check(faults, path):
         if fault.name in names:
             mistakes.append(f"{where}: this name is taken")
         names.add(fault.name)
-        if not fault.rule or not fault.changes or not (ROOT / fault.file).is_file():
-            mistakes.append(f"{where}: needs a rule, a file and a change")
-            continue
-        source = (ROOT / fault.file).read_text()
+        if not fault.rule or not fault.changes:
+            mistakes.append(f"{where}: needs a rule and a change")
         for change in fault.changes:
-            count = source.count(change.find)
+            file = ROOT / change.file
+            count = file.read_text().count(change.find) if file.is_file() else 0
             if count != 1:
                 mistakes.append(
-                    f"{where}: stands {count} times in {fault.file}, not once:\n{change.find}"
+                    f"{where}: stands {count} times in {change.file}, not once:\n{change.find}"
                 )
     if mistakes:
         raise Mistake("\n".join(mistakes))
 
 
-def with_fault(source, fault):
+def with_fault(source, changes):
     """The source with all changes made, none of which sees what another has put in."""
     text = ""
     done = 0
-    for change in sorted(fault.changes, key=lambda change: source.index(change.find)):
+    for change in sorted(changes, key=lambda change: source.index(change.find)):
         begin = source.index(change.find)
         text += source[done:begin] + change.replacement
         done = begin + len(change.find)
     return text + source[done:]
 
 
+def includes_of_sim():
+    """For each file of sim/ the files of sim/ that it includes, directly or not."""
+    direct = {
+        str(path.relative_to(ROOT)): set(INCLUDE.findall(path.read_text()))
+        for path in (ROOT / "sim").rglob("*.?pp")
+    }
+    closed = {}
+    for file, found in direct.items():
+        waiting = list(found)
+        while waiting:
+            more = direct.get(waiting.pop(), set()) - found
+            found = found | more
+            waiting += more
+        closed[file] = found
+    return closed
+
+
 class Runner:
     def __init__(self, compiler, link_inputs):
         self.compiler = compiler
         self.link_inputs = link_inputs
-        self.sources = sorted(str(path) for path in (ROOT / "sim").rglob("*.cpp"))
+        self.includes = includes_of_sim()
 
-    def build(self, folder, file, text):
-        """The twin test with `file` replaced. A changed header is compiled into all of sim/."""
+    def build(self, folder, texts):
+        """The twin tests, with these texts in place of the files of these names."""
         program = folder / "twin_tests"
-        sources = self.sources
-        if file:
+        for file, text in texts.items():
             changed = folder / file
-            changed.parent.mkdir()
+            changed.parent.mkdir(parents=True, exist_ok=True)
             changed.write_text(text)
-            if file.endswith(".cpp"):
-                sources = [str(changed)]
+        sources = [
+            str(folder / file if file in texts else ROOT / file)
+            for file, included in sorted(self.includes.items())
+            if file.endswith(".cpp") and (file in texts or included & texts.keys())
+        ]
         # What is compiled here stands first, so that the linker takes no other definition.
         command = [self.compiler, *FLAGS, f"-I{folder}", f"-I{ROOT}", "-o", str(program)]
         done = subprocess.run(
@@ -147,7 +166,7 @@ class Runner:
             raise Mistake(f"does not compile:\n{done.stdout}")
         return program
 
-    def run(self, program):
+    def run(self, program, test):
         """How the test failed, in words; None if it passed."""
 
         def limit():
@@ -156,7 +175,7 @@ class Runner:
 
         try:
             done = subprocess.run(
-                [str(program), TESTS],
+                [str(program), test, "--abort"],
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -168,8 +187,8 @@ class Runner:
         except subprocess.TimeoutExpired:
             return "no end"
         if done.returncode == 0:
-            if COUNT not in done.stdout:
-                raise Mistake(f"the program has not {COUNT} '{TESTS}'")
+            if not re.search(r"\bin [1-9]\d* test case", done.stdout):
+                raise Mistake(f"the program has no test '{test}'")
             return None
         seed = re.search(r"^\s*seed (\d+)$", done.stdout, re.MULTILINE)
         at = f" at seed {seed[1]}" if seed else ""
@@ -177,21 +196,33 @@ class Runner:
         return ("crash" if crashed else "differs") + at
 
     def try_fault(self, fault):
+        texts = {
+            file: with_fault(
+                (ROOT / file).read_text(), [each for each in fault.changes if each.file == file]
+            )
+            for file in {change.file for change in fault.changes}
+        }
         with tempfile.TemporaryDirectory(prefix="pipesim_fault_") as folder:
-            if fault is None:
-                return self.run(self.build(pathlib.Path(folder), None, None))
-            text = with_fault((ROOT / fault.file).read_text(), fault)
-            return self.run(self.build(pathlib.Path(folder), fault.file, text))
+            return self.run(self.build(pathlib.Path(folder), texts), fault.test)
+
+    def try_without_faults(self, tests):
+        with tempfile.TemporaryDirectory(prefix="pipesim_fault_") as folder:
+            program = self.build(pathlib.Path(folder), {})
+            for test in tests:
+                found = self.run(program, test)
+                if found is not None:
+                    raise Mistake(f"without a fault '{test}' does not pass: {found}")
 
 
 def share_of(faults):
-    """Those whose turn it is with these sources."""
+    """Those whose turn it is at this commit."""
     if os.environ.get("PIPESIM_FAULTS") == "all":
         return faults
-    sources = hashlib.sha256()
-    for path in sorted((ROOT / "sim").rglob("*.?pp")):
-        sources.update(path.read_bytes())
-    turn = int.from_bytes(sources.digest()[:4], "big") % SHARE
+    done = subprocess.run(
+        ["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
+    )
+    commit = done.stdout.strip() if done.returncode == 0 else "no commit"
+    turn = int.from_bytes(hashlib.sha256(commit.encode()).digest()[:4], "big") % SHARE
     return [fault for i, fault in enumerate(faults) if i % SHARE == turn]
 
 
@@ -208,12 +239,12 @@ def run_all(runner, faults, jobs):
                 print(f"{HERE / 'faults.txt'}:{fault.line}: {mistake}")
             if found is None:
                 missed += 1
-            print(f"{found or 'NOT CAUGHT':<22} {fault.rule:<4} {fault.name}", flush=True)
+            print(f"{found or 'NOT CAUGHT':<22} {fault.rule:<15} {fault.name}", flush=True)
     return missed
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Are the seeded faults caught by the twin test?")
+    parser = argparse.ArgumentParser(description="Do the twin tests catch the seeded faults?")
     parser.add_argument("link_inputs", type=pathlib.Path, help="file with the objects to link")
     parser.add_argument("--compiler", default="g++")
     parser.add_argument("--jobs", type=int, default=2)
@@ -223,18 +254,16 @@ def main():
     try:
         faults = read_faults(path)
         check(faults, path)
+        if arguments.only:
+            faults = [fault for fault in faults if arguments.only in fault.name]
+        else:
+            faults = share_of(faults)
         inputs = arguments.link_inputs.read_text().split("\n")
         runner = Runner(arguments.compiler, [line for line in inputs if line])
-        found = runner.try_fault(None)
-        if found is not None:
-            raise Mistake(f"the sources as they are do not pass: {found}")
+        runner.try_without_faults(sorted({fault.test for fault in faults}))
     except Mistake as mistake:
         print(mistake)
         return 1
-    if arguments.only:
-        faults = [fault for fault in faults if arguments.only in fault.name]
-    else:
-        faults = share_of(faults)
     missed = run_all(runner, faults, arguments.jobs)
     print(f"{len(faults)} faults, {len(faults) - missed} caught, {missed} not caught")
     return 1 if missed else 0

@@ -132,7 +132,7 @@ void run(const std::string& bytes) {
   const auto ours = simulate(bytes, scenario, {.engine = sim::EngineKind::kEvents});
   if (!ours) return;
   const sim::Plan& plan = ours->lowered.plan;
-  const sim::Outcome swept = sim::run(plan, {.engine = sim::EngineKind::kSweep});
+  const sim::Outcome swept = sim::run(plan, {.engine = sim::EngineKind::kFixedOrder});
   require(swept.fingerprint.value(ours->explanation.verdict) == ours->explanation.fingerprint,
           "sweep and events differ in times");
   require(swept.end == ours->outcome.end, "sweep and events differ in their end");

@@ -32,7 +32,7 @@ Verdict explore_by_hand(const std::string& model, const std::string& defines) {
   return verdict;
 }
 
-constexpr std::uint64_t kMostStates = 50000;
+constexpr std::uint64_t kMaxStates = 50000;
 
 /// formats/promela/plan.pml says how much room it has.
 bool fits_generic_model(const sim::Plan& plan) {
@@ -73,7 +73,7 @@ void compare(const std::string& model, const std::vector<Case>& cases) {
     std::cout << name << ": " << words_of(ours.answer) << ", SPIN " << by_hand.states
               << " states, pipesim " << ours.states << " and " << ours.steps << " steps";
     if (fits_generic_model(each.plan)) {
-      const Verdict exported = ask_spin(each.plan, kMostStates);
+      const Verdict exported = ask_spin(each.plan, kMaxStates);
       std::cout << ", of the plan " << (exported.gave_up ? "at least " : "") << exported.states;
       if (!exported.gave_up) CHECK(exported.hangs == each.hangs);
     }

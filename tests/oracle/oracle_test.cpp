@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::uint64_t kPlans = 500;
 constexpr std::uint64_t kFirstSeed = 1;
-constexpr std::uint64_t kMostStates = 60000;
+constexpr std::uint64_t kMaxStates = 60000;
 constexpr int kRuns = 20;
 
 std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
@@ -120,7 +120,7 @@ TEST_CASE("SPIN and pipesim agree on the orders of random plans", "[oracle]") {
     if (!spec) continue;
     const sim::Plan plan = twin::to_plan(*spec);
     REQUIRE(formats::promela_obstacle(plan).empty());
-    const Verdict verdict = ask_spin(plan, kMostStates);
+    const Verdict verdict = ask_spin(plan, kMaxStates);
     if (verdict.gave_up) {
       ++counts["too large"];
       continue;
@@ -161,7 +161,7 @@ TEST_CASE("a plan written whole says what the generic model says of it", "[oracl
     const std::optional<twin::Spec> spec = small_spec(seed);
     if (!spec) continue;
     const sim::Plan plan = twin::to_plan(*spec);
-    const Verdict verdict = ask_spin(plan, kMostStates);
+    const Verdict verdict = ask_spin(plan, kMaxStates);
     if (verdict.gave_up || ++seen[verdict.hangs ? "can hang" : "never hangs"] > 2) continue;
     INFO("seed " << seed);
     // The first line says how to go on.

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/twin/random.hpp"
-#include "tests/twin/random_afters.hpp"
+#include "tests/twin/random_parts.hpp"
 #include "tests/twin/random_spec.hpp"
 
 namespace pipesim::oracle {
@@ -23,9 +23,9 @@ using twin::Role;
 using twin::Spec;
 
 // As the generic model has room, or less.
-constexpr int kMostHosts = 8;  // also communicators and collectives
-constexpr int kMostCalls = 20;
-constexpr int kMostActors = 24;
+constexpr int kMaxHosts = 8;  // also communicators and collectives
+constexpr int kMaxCalls = 20;
+constexpr int kMaxActors = 24;
 
 int most_acts(int ranks) { return ranks == 2 ? 22 : ranks == 3 ? 18 : 15; }
 
@@ -43,10 +43,10 @@ int calls_of(const Spec& spec) {
 
 bool is_small(const Spec& spec) {
   return spec.ranks >= 2 && acts_of(spec) > 0 && acts_of(spec) <= most_acts(spec.ranks) &&
-         count_of(spec.threads) <= kMostHosts && count_of(spec.streams) <= kMostHosts &&
-         count_of(spec.actors) <= kMostActors && calls_of(spec) <= kMostCalls &&
-         count_of(spec.collectives) <= kMostHosts && count_of(spec.communicators) <= kMostHosts &&
-         count_of(spec.edges) <= kMostActors && count_of(spec.registers) <= kMostActors;
+         count_of(spec.threads) <= kMaxHosts && count_of(spec.streams) <= kMaxHosts &&
+         count_of(spec.actors) <= kMaxActors && calls_of(spec) <= kMaxCalls &&
+         count_of(spec.collectives) <= kMaxHosts && count_of(spec.communicators) <= kMaxHosts &&
+         count_of(spec.edges) <= kMaxActors && count_of(spec.registers) <= kMaxActors;
 }
 
 /// The streams of each rank on a device that has not room for all of them.

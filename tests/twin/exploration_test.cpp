@@ -1,6 +1,6 @@
-// Following all orders against following those that differ in effect, on random plans: the same
-// ends must be found, every order that hangs must do so in a run, and where timing decides nothing
-// all orders must have one end.
+// Following all interleavings against following those that differ in effect, on random plans: the
+// same ends must be found, every interleaving that hangs must do so when it is replayed, and if
+// timing decides nothing all interleavings must have one end.
 //
 // PIPESIM_EXPLORED_PLANS and PIPESIM_EXPLORED_FIRST_SEED choose other plans.
 #include "sim/interleavings/exploration.hpp"
@@ -32,7 +32,7 @@ sim::ExploreOptions options(bool reduce) {
   options.max_states = 2000;
   options.walks = 0;
   options.reduce = reduce;
-  options.look_for_circles = false;
+  options.look_for_cycles = false;
   return options;
 }
 
@@ -51,32 +51,32 @@ int random_hangs(const sim::Plan& plan, std::uint64_t count, std::uint64_t seed)
   return found;
 }
 
-// What must come before what does, in the times of a run.
-void check_precedence(const sim::Plan& plan, const sim::Precedence& precedence,
-                      std::uint64_t seed) {
+// What happens before what, in the times of a run.
+void check_happens_before(const sim::Plan& plan, const sim::HappensBefore& happens_before,
+                          std::uint64_t seed) {
   sim::RunOptions options = random_timing(seed);
   options.keep_act_times = true;
   options.engine = sim::EngineKind::kEvents;
   const sim::Outcome outcome = sim::run(plan, options);
   struct Moment {
-    sim::Precedence::Node node;
+    sim::HappensBefore::Node node;
     sim::Time time;
   };
   std::vector<Moment> moments;
   for (const sim::ActorId id : ids_of(plan.actors)) {
     for (std::uint32_t k = 0; k < plan.actors[id].acts; ++k) {
       const sim::ActTimes& times = outcome.act_times.of(id, k);
-      moments.push_back({precedence.node(id, k, sim::Phase::kLaunch), times.launch});
-      moments.push_back({precedence.node(id, k, sim::Phase::kEnd), times.end});
+      moments.push_back({happens_before.node(id, k, sim::Phase::kLaunch), times.launch});
+      moments.push_back({happens_before.node(id, k, sim::Phase::kEnd), times.end});
     }
   }
   for (const Moment& later : moments) {
     if (later.time == sim::kNever) continue;
-    CHECK_FALSE(precedence.never(later.node));
+    CHECK_FALSE(happens_before.never(later.node));
     for (const Moment& earlier : moments) {
-      if (!precedence.before(earlier.node, later.node)) continue;
+      if (!happens_before.before(earlier.node, later.node)) continue;
       if (earlier.time != sim::kNever && earlier.time <= later.time) continue;
-      FAIL_CHECK("a node came before another that it needs");
+      FAIL_CHECK("a node happened before another that it needs");
     }
   }
 }
@@ -90,33 +90,33 @@ void check_replay(const sim::Plan& plan, const sim::Exploration& exploration) {
   CHECK_FALSE(outcome.completed());
 }
 
-// How often what was seen in how many plans.
+// In how many plans what was seen.
 struct Counts {
   int compared = 0;
   int hangs = 0;
   int both = 0;
   int fixed = 0;
-  int without_circles = 0;
+  int without_cycles = 0;
   int in_vain = 0;
   int tried_long = 0;
 };
 
-// What says that no circle of waits is possible needs no orders.
-void check_circles(const sim::Plan& plan, const sim::Precedence& precedence,
-                   const sim::Exploration& all, Counts& counts) {
-  const sim::WaitCircles circles = sim::wait_circles(plan, precedence, 100'000);
-  if (circles == sim::WaitCircles::kNone) {
-    ++counts.without_circles;
+// If no cycle of waits is possible, no interleaving may hang.
+void check_cycles(const sim::Plan& plan, const sim::HappensBefore& happens_before,
+                  const sim::Exploration& all, Counts& counts) {
+  const sim::PotentialCycles cycles = sim::potential_cycles(plan, happens_before, 100'000);
+  if (cycles == sim::PotentialCycles::kNone) {
+    ++counts.without_cycles;
     CHECK_FALSE(all.hang_found);
-  } else if (circles == sim::WaitCircles::kPossible && !all.hang_found) {
+  } else if (cycles == sim::PotentialCycles::kPossible && !all.hang_found) {
     ++counts.in_vain;
   }
 }
 
-// What is proved hangs in no random timing.
+// A plan that is proved hangs in no random timing.
 void check_proof(const sim::Plan& plan, std::uint64_t seed, Counts& counts) {
-  // Plans in which timing could matter are the ones to try long.
-  const bool try_long = sim::timing_obstacle(plan) != nullptr && counts.tried_long < 20;
+  // Only plans in which timing could matter are worth many tries.
+  const bool try_long = sim::determinacy_obstacle(plan) != nullptr && counts.tried_long < 20;
   if (try_long) ++counts.tried_long;
   CHECK(random_hangs(plan, try_long ? 1000 : 3, seed) == 0);
 }
@@ -133,12 +133,12 @@ void compare(const sim::Plan& plan, std::uint64_t seed, Counts& counts) {
   CHECK(some.answer == all.answer);
   if (some.hang_found) ++counts.hangs;
   if (some.hang_found && some.completion_found) ++counts.both;
-  const sim::Precedence precedence(plan, 1 << 14);
-  check_circles(plan, precedence, all, counts);
-  check_precedence(plan, precedence, seed);
+  const sim::HappensBefore happens_before(plan, 1 << 14);
+  check_cycles(plan, happens_before, all, counts);
+  check_happens_before(plan, happens_before, seed);
   if (some.answer == sim::Answer::kProved) check_proof(plan, seed, counts);
   CHECK((sim::run(plan).completed() ? all.completion_found : all.hang_found));
-  if (sim::timing_obstacle(plan) == nullptr) {
+  if (sim::determinacy_obstacle(plan) == nullptr) {
     ++counts.fixed;
     CHECK(all.hang_found != all.completion_found);
   }
@@ -148,24 +148,24 @@ void compare(const sim::Plan& plan, std::uint64_t seed, Counts& counts) {
 
 }  // namespace
 
-TEST_CASE("the orders that are followed have all the ends that there are", "[twin]") {
-  constexpr std::uint64_t kMostActs = 24;
+TEST_CASE("following interleavings that differ in effect finds all ends", "[twin]") {
+  constexpr std::uint64_t kMaxActs = 24;
   constexpr std::uint64_t kPlans = 10'000;
   const std::uint64_t plans = from_environment("PIPESIM_EXPLORED_PLANS", kPlans);
   const std::uint64_t first = from_environment("PIPESIM_EXPLORED_FIRST_SEED", 1);
   Counts counts;
   for (std::uint64_t seed = first; seed < first + plans; ++seed) {
     const sim::Plan plan = twin::to_plan(twin::without_faults(twin::random_spec(seed)));
-    if (plan.act_count <= kMostActs) compare(plan, seed, counts);
+    if (plan.act_count <= kMaxActs) compare(plan, seed, counts);
   }
   INFO(counts.compared << " plans were compared, " << counts.hangs << " can hang, " << counts.both
                        << " of them may not, " << counts.fixed << " do not depend on timing; "
-                       << counts.without_circles << " have no circle of waits, " << counts.in_vain
+                       << counts.without_cycles << " have no cycle of waits, " << counts.in_vain
                        << " have, and yet do not hang");
   if (first != 1 || plans < kPlans) return;
   CHECK(counts.compared > 2000);
   CHECK(counts.tried_long == 20);
   CHECK(counts.both > 40);
   CHECK(counts.fixed > 200);
-  CHECK(counts.without_circles > 50);
+  CHECK(counts.without_cycles > 50);
 }

@@ -1,13 +1,13 @@
 // Actors of smaller numbers mostly act earlier, in programs as well as along registers: a wait for
 // one of them mostly ends, and a wait for a later one often does not.
-#include "tests/twin/random_afters.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <tuple>
 #include <vector>
+
+#include "tests/twin/random_parts.hpp"
 
 namespace pipesim::twin {
 namespace {

@@ -1,12 +1,12 @@
 // A plan draws one sort of fault or guard, or some of them: alone each shows its own effect, in
 // crowds they meet. Guards have nothing to see without a fault or a plan that hangs, and many hang.
-#include "tests/twin/random_faults.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "tests/twin/random_parts.hpp"
 
 namespace pipesim::twin {
 namespace {

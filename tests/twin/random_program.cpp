@@ -2,8 +2,6 @@
 // one rank sends and another receives, a stream records an event and another waits for it. Each
 // appends its steps to the lists of its threads. Where each rank puts its calls on a communicator
 // is drawn once, since they must all be on one stream.
-#include "tests/twin/random_program.hpp"
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,10 +10,12 @@
 #include <utility>
 #include <vector>
 
+#include "tests/twin/random_parts.hpp"
+
 namespace pipesim::twin {
 namespace {
 
-constexpr int kMostSteps = 70;
+constexpr int kMaxSteps = 70;
 
 class ProgramGenerator {
  public:
@@ -191,7 +191,7 @@ class ProgramGenerator {
 
   /// `depth` counts the locks that are held around it.
   void add_operation(int depth) {
-    if (count_of(spec_.actors) >= kMostSteps) return;
+    if (count_of(spec_.actors) >= kMaxSteps) return;
     const int drawn =
         favourite_ >= 0 && random_.chance(40) ? favourite_ : random_.below(kOperations);
     switch (drawn) {

@@ -11,15 +11,13 @@
 #include <vector>
 
 #include "tests/twin/random.hpp"
-#include "tests/twin/random_afters.hpp"
-#include "tests/twin/random_faults.hpp"
-#include "tests/twin/random_program.hpp"
+#include "tests/twin/random_parts.hpp"
 
 namespace pipesim::twin {
 namespace {
 
-constexpr int kMostActors = 20;
-constexpr int kMostActs = 12;
+constexpr int kMaxActors = 20;
+constexpr int kMaxActs = 12;
 
 class Generator {
  public:
@@ -30,7 +28,7 @@ class Generator {
     add_hosts();
     if (random_.chance(10)) add_lent_slots();
     if (random_.chance(6)) add_waiting_creations();
-    const int target = random_.chance(50) ? random_.between(2, 9) : random_.between(8, kMostActors);
+    const int target = random_.chance(50) ? random_.between(2, 9) : random_.between(8, kMaxActors);
     while (count_of(spec_.actors) < target) add_something(target);
     for (int i = random_.below(3); i > 0; --i) add_extra_edge();
     if (random_.chance(7)) add_ring();
@@ -215,7 +213,7 @@ class Generator {
     const int filled = slots_filled(*input);
     const int from = rank_of(at(spec_.registers, *input).producer);
     const bool more = kind == "repeat" || kind == "unpack";
-    if (more && filled * rate_ > kMostActs) return;
+    if (more && filled * rate_ > kMaxActs) return;
     const bool moves = kind == "copy" || random_.chance(kind == "in place" ? 15 : 7);
     const int rank = moves && spec_.ranks > 1
                          ? (from + random_.between(1, spec_.ranks - 1)) % spec_.ranks
@@ -254,7 +252,7 @@ class Generator {
 
   /// Makes sure that a register has a consumer.
   void add_plain_reader(int reg) {
-    if (count_of(spec_.actors) >= kMostActors) return;
+    if (count_of(spec_.actors) >= kMaxActors) return;
     const int producer = at(spec_.registers, reg).producer;
     const int actor = add_actor("plain", rank_of(producer), slots_filled(reg));
     if (random_.chance(40)) spec_.actors.back().stream = at(spec_.actors, producer).stream;
@@ -302,7 +300,7 @@ class Generator {
     if (spec_.ranks < 2) return;
     const int communicator = some_communicator();
     std::vector<int> ranks = at(spec_.communicators, communicator).ranks;
-    if (count_of(spec_.actors) + count_of(ranks) > kMostActors) return;
+    if (count_of(spec_.actors) + count_of(ranks) > kMaxActors) return;
     random_.shuffle(ranks);
     const int number = count_of(spec_.collectives);
     const int acts = some_acts();
@@ -394,7 +392,7 @@ class Generator {
   /// the stream by which they come may stop.
   void add_lent_slots() {
     const int rank = random_.below(spec_.ranks);
-    const int acts = random_.between(2, kMostActs);
+    const int acts = random_.between(2, kMaxActs);
     const std::vector<int> threads = of_rank(spec_.threads, rank);
     const int owner = add_actor("source", rank, acts);
     spec_.actors.back().thread = threads.front();

@@ -11,7 +11,7 @@ namespace pipesim::twin {
 /// register acts a whole number of times per slot. What may hang: credits, streams that are shared,
 /// programs and collectives in different orders, members that never come, too few outside items,
 /// and, rarely, an edge that closes a ring. Every second seed gives host programs
-/// [random_program.hpp], and every third plan by chance has faults or guards [random_faults.hpp].
+/// [random_parts.hpp], and every third plan by chance has faults or guards [random_parts.hpp].
 Spec random_spec(std::uint64_t seed);
 
 }  // namespace pipesim::twin

@@ -28,6 +28,12 @@ bool is_completed(const Machine& machine) {
   return true;
 }
 
+/// [7, 10.6], of a run that is stuck and has no mismatch.
+Verdict verdict_of(const WaitEdges& waits) {
+  if (waits.empty()) return Verdict::kCrashed;
+  return has_cycle(waits) ? Verdict::kDeadlock : Verdict::kStarved;
+}
+
 }  // namespace
 
 Result simulate(const Spec& spec) {
@@ -52,12 +58,6 @@ Result simulate(const Spec& spec) {
   result.fingerprint = fingerprint(machine.times, result.verdict);
   result.branches = machine.branches;
   return result;
-}
-
-/// [7, 10.6]
-Verdict verdict_of(const WaitEdges& waits) {
-  if (waits.empty()) return Verdict::kCrashed;
-  return has_cycle(waits) ? Verdict::kDeadlock : Verdict::kStarved;
 }
 
 std::string text(const Died& died) {

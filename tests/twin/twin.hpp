@@ -41,9 +41,6 @@ struct Result {
 /// Runs a plan by the rules. The verdict "limit" is not covered: it throws std::logic_error.
 Result simulate(const Spec& spec);
 
-/// The verdict of a run that is stuck and has no mismatch.
-Verdict verdict_of(const WaitEdges& waits);
-
 /// "rank 1 at 5: watchdog in act 3#0".
 std::string text(const Died& died);
 

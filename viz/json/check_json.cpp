@@ -18,7 +18,7 @@ std::string check_json(const CheckView& view) {
   const sim::Exploration& found = view.check.exploration;
   const models::Explanation& usual = view.check.usual.explanation;
   const char* method = "one run";
-  if (found.method == sim::Method::kNoCircle) method = "no circle";
+  if (found.method == sim::Method::kNoCycle) method = "no circle";
   if (found.method == sim::Method::kExploration) method = "exploration";
   if (found.method == sim::Method::kSearch) method = "search";
   Json json = {{"schema", kJsonSchema},

@@ -34,7 +34,7 @@ std::string how_text(const CheckView& view) {
   switch (found.method) {
     case sim::Method::kOneRun:
       return "one run shows all: timing decides nothing here";
-    case sim::Method::kNoCircle:
+    case sim::Method::kNoCycle:
       return "no circle of waits is possible, whatever comes first";
     case sim::Method::kExploration:
       return fmt::format("all that differ in effect were followed: {}, {}, {} to their end",

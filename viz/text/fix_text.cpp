@@ -74,7 +74,7 @@ std::string sure_text(const sim::Exploration& orders) {
     switch (orders.method) {
       case sim::Method::kOneRun:
         return "proved: timing decides nothing here, so one run shows all orders";
-      case sim::Method::kNoCircle:
+      case sim::Method::kNoCycle:
         return "proved: no circle of waits is possible";
       default:
         return fmt::format("proved: all orders that differ in effect were followed, {} fork{}",

@@ -1,0 +1,245 @@
+// Communicators: how they are created, and the calls on them.
+#include <algorithm>
+#include <utility>
+
+#include "sim/engine/engine_impl.hpp"
+
+namespace pipesim::sim {
+
+// ---------------------------------------------------------------------------------------------
+// Creation
+
+// Rules 3.3 and 9.3: all that the op of the thread needs, one after the other. False if one keeps
+// the thread blocked.
+bool Engine::create_communicators(ThreadId id) {
+  const ActorId actor_id = state_.threads[id].at;
+  const Actor& actor = plan_.actors[actor_id];
+  if (actor.collective.valid()) {
+    return create_communicator(id, plan_.collectives[actor.collective].communicator);
+  }
+  if (actor.communicator.valid()) return create_communicator(id, actor.communicator);
+  for (const CallId call : plan_.calls_of(actor_id)) {
+    if (!create_communicator(id, plan_.calls[call].communicator)) return false;
+  }
+  return true;
+}
+
+// Rule 3.3.
+bool Engine::create_communicator(ThreadId id, CommunicatorId communicator) {
+  if (state_.communicators[communicator].exists || arrive_at_creation(id, communicator)) {
+    return true;
+  }
+  if (plan_.communicators[communicator].creation_timeout.ns > 0) {
+    set_creation_timeout(id, communicator);
+  }
+  return false;
+}
+
+// Rule 3.3: arrival. False if the thread has to wait for other ranks or for devices.
+bool Engine::arrive_at_creation(ThreadId id, CommunicatorId communicator) {
+  const Actor& actor = plan_.actors[state_.threads[id].at];
+  CommunicatorState& state = state_.communicators[communicator];
+  const Communicator& creation = plan_.communicators[communicator];
+  const auto begin = plan_.communicator_ranks.begin();
+  const auto rank =
+      std::lower_bound(begin + creation.ranks, begin + creation.ranks_end, actor.rank);
+  std::uint8_t& arrived = state_.arrived[static_cast<std::size_t>(rank - begin)];
+  const LinkId link = plan_.arrival_links[static_cast<std::size_t>(rank - begin)];
+  if (link.valid() && plan_.links[link].down <= queue_.now()) {
+    state_.threads[id].cut_off = link;
+    return false;
+  }
+  progress();
+  const bool last = arrived == 0 && ++state.ranks_arrived == creation.ranks_end - creation.ranks;
+  arrived = 1;
+  if (!last || (plan_.faulty && any_dead(communicator))) {
+    join(state.blocked, id);
+    return false;
+  }
+  if (creation.waits_for_device) {
+    for (const StreamId stream : ids_of(plan_.streams)) {
+      if (state_.streams[stream].items.empty()) continue;
+      if (!std::binary_search(begin + creation.ranks, begin + creation.ranks_end,
+                              plan_.streams[stream].rank)) {
+        continue;
+      }
+      state_.streams[stream].items.push(StreamItem::creation_mark(communicator));
+      ++state.marks;
+    }
+  }
+  if (state.marks > 0 || one_by_one_) join(state.blocked, id);
+  if (state.marks == 0) finish_creation(communicator);
+  return state.marks == 0 && !one_by_one_;
+}
+
+// Rule 3.3: the communicator exists.
+void Engine::finish_creation(CommunicatorId id) {
+  if (plan_.faulty && any_dead(id)) return;
+  state_.communicators[id].exists = true;
+  ThreadLine& blocked = state_.communicators[id].blocked;
+  while (!blocked.empty()) wake(leave(blocked));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Calls
+
+// Rule 9.3: an op of role `calls` starts.
+void Engine::start_calls(ActorId id) {
+  state_.actors[id].calls_left = plan_.calls_of(id).size();
+  for (const CallId call : plan_.calls_of(id)) state_.calls[call] = CallStage::kInactive;
+  for (const CallId call : plan_.calls_of(id)) {
+    if (!plan_.calls[call].after.valid()) activate(call);
+  }
+}
+
+// Rule 9.3.
+inline void Engine::activate(CallId id) {
+  state_.calls[id] = CallStage::kActive;
+  switch (plan_.calls[id].kind) {
+    case CallKind::kCollective:
+      return arrive(id);
+    case CallKind::kSend:
+      return send(id);
+    case CallKind::kReceive:
+      return receive(id);
+  }
+}
+
+// Rule 9.4: a collective call arrives in the round.
+void Engine::arrive(CallId id) {
+  const Call& call = plan_.calls[id];
+  const Communicator& communicator = plan_.communicators[call.communicator];
+  CommunicatorState& round = state_.communicators[call.communicator];
+  if (round.in_round == 0) round.first = id;
+  if (call.signature != plan_.calls[round.first].signature) {
+    round.mismatched = true;
+    const ActorId first = plan_.calls[round.first].actor;
+    mismatches_.push_back(
+        {false, first, act_of(round.first), call.actor, act_of(id), round.first, id});
+  }
+  state_.in_round[call.member] = id;
+  if (++round.in_round < communicator.ranks_end - communicator.ranks || round.mismatched) return;
+  Duration takes;
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    state_.calls[state_.in_round[i]] = CallStage::kRunning;
+    takes = std::max(takes, plan_.calls[state_.in_round[i]].takes);
+  }
+  takes = call_takes(state_.in_round[communicator.ranks], takes);
+  if (hangs(communicator.link, takes)) {
+    for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+      hang(state_.in_round[i], communicator.link);
+    }
+    return;
+  }
+  queue_.push(later(queue_.now(), takes), Priority::kDevice,
+              {EventKind::kRoundEnds, call.communicator.value});
+}
+
+// Rule 9.4: the round ends.
+void Engine::end_round(CommunicatorId id) {
+  const Communicator& communicator = plan_.communicators[id];
+  CommunicatorState& round = state_.communicators[id];
+  round.in_round = 0;
+  round.first = CallId();
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    finish_call(std::exchange(state_.in_round[i], CallId()));
+  }
+}
+
+// Rule 9.5: a send becomes active.
+inline void Engine::send(CallId id) {
+  const Call& call = plan_.calls[id];
+  if (call.eager) {
+    state_.calls[id] = CallStage::kRunning;
+    const Duration takes = call_takes(id, call.takes);
+    if (hangs(call.link, takes)) return hang(id, call.link);
+    queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kCallEnds, id.value});
+    return;
+  }
+  state_.channels[call.channel].sender = id;
+  if (state_.channels[call.channel].receiver.valid()) meet(call.channel);
+}
+
+// Rule 9.5: a receive becomes active.
+inline void Engine::receive(CallId id) {
+  const ChannelId channel_id = plan_.calls[id].channel;
+  ChannelState& channel = state_.channels[channel_id];
+  if (!channel.messages.empty()) return take_message(channel_id, id);
+  channel.receiver = id;
+  if (channel.sender.valid()) meet(channel_id);
+}
+
+// Rule 9.5: a receive takes the oldest message of its channel.
+void Engine::take_message(ChannelId id, CallId receiver) {
+  check_pair(state_.channels[id].messages.pop(), receiver);
+  state_.calls[receiver] = CallStage::kRunning;
+  const Duration takes = call_takes(receiver, plan_.calls[receiver].takes);
+  queue_.push(later(queue_.now(), takes), Priority::kDevice,
+              {EventKind::kCallEnds, receiver.value});
+}
+
+// Rule 9.5: a send that is not eager and its receive run together.
+void Engine::meet(ChannelId id) {
+  const ChannelState& channel = state_.channels[id];
+  check_pair({channel.sender, act_of(channel.sender)}, channel.receiver);
+  state_.calls[channel.sender] = CallStage::kRunning;
+  state_.calls[channel.receiver] = CallStage::kRunning;
+  const Duration longer =
+      std::max(plan_.calls[channel.sender].takes, plan_.calls[channel.receiver].takes);
+  const Duration takes = call_takes(channel.sender, longer);
+  const LinkId link =
+      plan_.calls[plan_.calls[channel.sender].link.valid() ? channel.sender : channel.receiver]
+          .link;
+  if (hangs(link, takes)) {
+    hang(channel.sender, link);
+    return hang(channel.receiver, link);
+  }
+  queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kPairEnds, id.value});
+}
+
+// Rule 9.5: records a mismatch of a send and the receive that gets its message.
+void Engine::check_pair(const Sent& sent, CallId receiver) {
+  const Call& from = plan_.calls[sent.call];
+  const Call& to = plan_.calls[receiver];
+  const bool fits = from.signature.count == to.signature.count &&
+                    from.signature.type == to.signature.type &&
+                    from.tag + from.tag_step * sent.k == to.tag + to.tag_step * act_of(receiver);
+  if (fits) return;
+  mismatches_.push_back(
+      {true, from.actor, sent.k, to.actor, act_of(receiver), sent.call, receiver});
+}
+
+// Rule 9.5: a send and a receive that have met end.
+void Engine::end_pair(ChannelId id) {
+  if (plan_.faulty && stopped_calls({state_.channels[id].sender, state_.channels[id].receiver})) {
+    return;
+  }
+  const CallId sender = std::exchange(state_.channels[id].sender, CallId());
+  const CallId receiver = std::exchange(state_.channels[id].receiver, CallId());
+  finish_call(sender);
+  finish_call(receiver);
+}
+
+// Rule 9.5: an eager send ends, or a receive that took a message.
+void Engine::end_call(CallId id) {
+  if (plan_.faulty && stopped_calls({id})) return;
+  const Call& call = plan_.calls[id];
+  if (call.kind == CallKind::kSend) {
+    ChannelState& channel = state_.channels[call.channel];
+    channel.messages.push({id, act_of(id)});
+    const CallId receiver = std::exchange(channel.receiver, CallId());
+    if (receiver.valid()) take_message(call.channel, receiver);
+  }
+  finish_call(id);
+}
+
+// Rule 9.3: the call is done. The one that it held back becomes active.
+void Engine::finish_call(CallId id) {
+  const Call& call = plan_.calls[id];
+  state_.calls[id] = CallStage::kDone;
+  progress();
+  if (call.before.valid()) activate(call.before);
+  if (--state_.actors[call.actor].calls_left == 0) end_act(plan_.actors[call.actor].stream);
+}
+
+}  // namespace pipesim::sim

@@ -1,0 +1,131 @@
+// The event loop, and what a run leaves behind. docs/reference/rules.md says what the engine does;
+// each definition in this folder names the rule that it implements.
+//
+// A run is a loop that takes the next event and hands it to its handler. Nothing polls: each actor
+// counts the conditions that its next op lacks, messages lower that count, and an op is ready at
+// zero. A launch costs a walk over the actor's own inputs and outputs; so does an end. No event
+// allocates: queues are rings that keep their memory, and lines of blocked threads are linked
+// through the threads.
+//
+// Tested by tests/twin (a second implementation, on random plans) and tests/unit/sim.
+#include "sim/engine.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "sim/engine/engine_impl.hpp"
+#include "sim/fixed_order.hpp"
+
+namespace pipesim::sim {
+
+// Rule 6: runs to the end and collects the outcome.
+Outcome Engine::run() {
+  end_of_run_ = later(options_.until, Duration{1});
+  if (plan_.faulty) set_timers_of_plan();
+  send_start_messages();
+  RunEnd end = options_.order != nullptr ? run_order() : run_events();
+  if (acts_done_ == plan_.act_count) end = RunEnd::kCompleted;
+  account_unfinished();
+  Outcome outcome;
+  outcome.end = end;
+  outcome.last_progress = last_progress_;
+  outcome.acts_done = acts_done_;
+  outcome.events = events_;
+  outcome.order_steps = order_steps_;
+  outcome.fingerprint = fingerprint_;
+  outcome.mismatches = std::move(mismatches_);
+  if (end == RunEnd::kStuck && !timers_.empty()) {
+    outcome.state = state_;
+    aftermath();
+  } else {
+    outcome.state = std::move(state_);
+  }
+  outcome.device_errors = std::move(device_errors_);
+  outcome.deaths = std::move(deaths_);
+  outcome.act_times = std::move(act_times_);
+  outcome.log = std::move(log_);
+  return outcome;
+}
+
+// Handles the given events first, each at its time or, if that is past, now; then goes on as usual.
+RunEnd Engine::run_order() {
+  for (const Event event : *options_.order) {
+    if (!queue_.contains(event)) break;
+    ++order_steps_;
+    ++events_;
+    while (timers_.next_time() < queue_.time_of(event)) fire(timers_.pop());
+    queue_.take(event);
+    handle(event);
+  }
+  return run_events();
+}
+
+// Rule 2: one event after the other, until none is left or something ends the run.
+RunEnd Engine::run_events() {
+  // How many events pass between two looks outside: about a millisecond.
+  constexpr std::uint64_t kLookInterval = 1 << 14;
+  while (!queue_.empty()) {
+    if (timers_.next_time() < std::min(queue_.next_time(), end_of_run_)) {
+      fire(timers_.pop());
+      continue;
+    }
+    if (queue_.next_time() >= end_of_run_) {
+      return end_of_run_ == kEndOfTime ? RunEnd::kTimeLimit : RunEnd::kUntil;
+    }
+    const bool look = events_ % kLookInterval == kLookInterval - 1;
+    if (look) tell_progress();
+    if (events_ == options_.max_events || (look && is_stopped(options_))) {
+      return RunEnd::kInterrupted;
+    }
+    ++events_;
+    handle(queue_.pop());
+  }
+  return RunEnd::kStuck;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Results
+
+void Engine::tell_progress() const {
+  if (options_.progress != nullptr) options_.progress->tell(acts_done_, queue_.now().ns);
+}
+
+// Rule 3.6: the thread of the actor enters its next op, which may be one beyond a source's work.
+void Engine::note_enter(ActorId id) {
+  const std::uint32_t k = state_.actors[id].launched;
+  if (id == options_.until_actor && k == options_.until_k) {
+    end_of_run_ = std::min(end_of_run_, later(queue_.now(), Duration{1}));
+  }
+  if (!act_times_.empty() && k < plan_.actors[id].acts) {
+    act_times_.of(id, k).enter = queue_.now();
+  }
+  if (options_.keep_log) log_.push_back({queue_.now(), id, k, false});
+}
+
+// Rule 8: ops that were launched and never end count too.
+void Engine::account_unfinished() {
+  IdVector<ActorId, std::uint32_t> seen(plan_.actors.size(), 0);
+  for (const StreamState& stream : state_.streams) {
+    LaunchTimes launches(stream);
+    for (std::uint32_t i = 0; i < stream.items.size(); ++i) {
+      const StreamItem& item = stream.items[i];
+      if (item.kind() != StreamItem::Kind::kAct) continue;
+      const std::uint32_t k = state_.actors[item.actor()].done + seen[item.actor()]++;
+      keep_times(item.actor(), k, {launches.next(), i == 0 ? stream.head_start : kNever, kNever});
+    }
+  }
+}
+
+Outcome run(const Plan& plan, const RunOptions& options) {
+  if (options.progress != nullptr) options.progress->acts = plan.act_count;
+  std::optional<Outcome> outcome;
+  if (options.engine != EngineKind::kEvents && fixed_order_obstacle(plan, options) == nullptr) {
+    outcome = run_in_fixed_order(plan, options);
+  }
+  if (!outcome) outcome = Engine(plan, options).run();
+  if (options.progress != nullptr) options.progress->over = true;
+  return std::move(*outcome);
+}
+
+}  // namespace pipesim::sim

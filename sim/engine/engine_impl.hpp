@@ -1,0 +1,312 @@
+// The engine's state and methods, for the sources of this folder only.
+//
+// engine.cpp   the event loop and results     rules 2, 3.6, 6, 8
+// threads.cpp  host threads                   rules 3.2, 3.4, 9.1
+// streams.cpp  messages, launches, streams    rules 2, 3.5, 4, 5, 9.2
+// calls.cpp    communicators and calls        rules 3.3, 9.3 to 9.5
+// faults.cpp   faults and timers              rule 10
+// stepper.cpp  the engine one event at a time
+//
+// What most events need and several files use is defined below. An `inline` declaration without a
+// definition here has one file that defines and uses it; it is what the compiler made of the engine
+// when it was one file, and 10 % of a run.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <initializer_list>
+#include <vector>
+
+#include "sim/engine.hpp"
+#include "sim/event_queue.hpp"
+#include "sim/state.hpp"
+#include "sim/stepper.hpp"
+#include "sim/timer_queue.hpp"
+
+namespace pipesim::sim {
+
+class Engine {
+ public:
+  Engine(const Plan& plan, const RunOptions& options)
+      : plan_(plan),
+        options_(options),
+        watches_enters_(options.keep_act_times || options.keep_log || options.until_actor.valid()),
+        one_by_one_(options.order != nullptr),
+        varies_(options.jitter.varies()),
+        state_(State::initial(plan)) {
+    if (options.keep_act_times) act_times_ = ActTimesTable(plan, options.last_times_of);
+  }
+
+  Outcome run();
+
+  // For the stepper.
+  struct OneByOne {};
+  Engine(const Plan& plan, const RunOptions& options, OneByOne)
+      : plan_(plan),
+        options_(options),
+        watches_enters_(false),
+        one_by_one_(true),
+        varies_(false),
+        state_(State::initial(plan)) {}
+  void begin(std::vector<Event>& pending);
+  void step(Event event, std::vector<Event>& pending);
+  const State& state() const { return state_; }
+  std::uint64_t acts_done() const { return acts_done_; }
+  bool mismatched() const { return mismatched_ || !mismatches_.empty(); }
+  void restore(const Moment& moment);
+
+ private:
+  RunEnd run_order();
+  RunEnd run_events();
+  void handle(Event event);
+
+  // Host threads.
+  void send_start_messages();
+  void run_thread(ThreadId id);
+  bool pause(ThreadId id);
+  bool run_program(ThreadId id);
+  bool run_inbox(ThreadId id);
+  inline bool run_from(ThreadId id, Step step);
+  inline Step prepare(ThreadId id, const Actor& actor, Step step);
+  inline bool work_before_launch(ThreadId id, const Actor& actor);
+  bool wait_for_input(ThreadId id);
+  bool do_host_step(ThreadId id);
+  inline void finish_host_step(ThreadId id);
+  bool synchronize(ThreadId id);
+  bool await(ThreadId id);
+  bool lock(ThreadId id);
+  void unlock(LockId id);
+  inline bool await_launch_queue(ThreadId id);
+  void launch(ActorId id);
+  inline void take_inputs(ActorId id, std::uint32_t k, std::uint32_t& missing);
+  inline void take_credits(ActorId id, std::uint32_t k, std::uint32_t& missing);
+
+  // Rule 3.1.
+  bool ready(ActorId id) const {
+    const Actor& actor = plan_.actors[id];
+    const ActorState& state = state_.actors[id];
+    return state.missing == 0 && state.launched < actor.acts_wanted();
+  }
+
+  void wake(ThreadId id) {
+    Time time = queue_.now();
+    if (varies_) {
+      const auto now = static_cast<std::uint64_t>(time.ns);
+      time = later(time, varied(Draw::kWake, id.value, now, Duration{0}));
+    }
+    queue_.push(time, Priority::kHost, {EventKind::kThreadWakes, id.value});
+  }
+
+  // Lines of threads and streams, linked through their states.
+  void join(ThreadLine& line, ThreadId id) {
+    state_.threads[id].next_in_line = ThreadId();
+    if (line.empty()) {
+      line.first = id;
+    } else {
+      state_.threads[line.last].next_in_line = id;
+    }
+    line.last = id;
+  }
+  void join(StreamLine& line, StreamId id) {
+    state_.streams[id].next_in_line = StreamId();
+    if (line.empty()) {
+      line.first = id;
+    } else {
+      state_.streams[line.last].next_in_line = id;
+    }
+    line.last = id;
+  }
+  ThreadId leave(ThreadLine& line) {
+    const ThreadId first = line.first;
+    line.first = state_.threads[first].next_in_line;
+    return first;
+  }
+
+  // Rule 11: durations.
+  Duration varied(Draw what, std::uint32_t id, std::uint64_t k, Duration plain) const {
+    return varies_ ? options_.jitter.of(what, id, k, plain) : plain;
+  }
+  Duration op_takes(ActorId id, Duration plain) const {
+    return varied(Draw::kOp, id.value, state_.actors[id].done, plain);
+  }
+  Duration call_takes(CallId id, Duration plain) const {
+    return varied(Draw::kCall, id.value, act_of(id), plain);
+  }
+
+  // Messages.
+  void send_messages(ActorId id, std::uint32_t k, bool at_launch);
+  inline void deliver(Message message);
+  ActorId receiver(Message message) const;
+  void count(Message message);
+  void count_ack(EdgeId edge);
+  void return_credit(RegisterId reg);
+  void acknowledge_in_place(EdgeId edge);
+
+  // Streams.
+  inline void advance(StreamId id);
+  inline bool held(StreamId id, StreamId& by, std::uint32_t& until) const;
+  inline bool held(StreamId id) const;
+  inline void start_head(StreamId id);
+  inline void release_dependents(StreamId id);
+  inline void start(StreamId id, ActorId actor);
+  void end_act(StreamId id);
+  void end_collective(CollectiveId id);
+
+  // The room of a device.
+  void join_queues(StreamId id);
+  bool may_start(const Device& device, const DeviceState& room, StreamId id) const;
+  void dispatch(DeviceId id);
+  void free_room(StreamId id, Role role);
+  bool limited(DeviceId id) const { return id.valid() && plan_.devices[id].limited(); }
+
+  // Events of streams.
+  void fire(SignalId id);
+  void op_ends_now(StreamId id);
+  void start_wait(StreamId id, SignalId signal);
+
+  // Communicators and calls.
+  bool create_communicators(ThreadId id);
+  bool create_communicator(ThreadId id, CommunicatorId communicator);
+  bool arrive_at_creation(ThreadId id, CommunicatorId communicator);
+  void finish_creation(CommunicatorId id);
+  void start_calls(ActorId id);
+  inline void activate(CallId id);
+  void arrive(CallId id);
+  inline void send(CallId id);
+  inline void receive(CallId id);
+  void take_message(ChannelId id, CallId receiver);
+  void meet(ChannelId id);
+  void end_round(CommunicatorId id);
+  void end_pair(ChannelId id);
+  void end_call(CallId id);
+  void finish_call(CallId id);
+  void check_pair(const Sent& sent, CallId receiver);
+  std::uint32_t act_of(CallId id) const { return state_.actors[plan_.calls[id].actor].done; }
+
+  // Faults and timers.
+  void set_timers_of_plan();
+  void fire(Timer timer);
+  void aftermath();
+  void die(RankId rank, Time at, DeathCause cause, ActorId actor = ActorId(), std::uint32_t k = 0);
+  void die_in(ThreadId id, DeathCause cause);
+  void end_host(RankId dead, Time at);
+  void fail(ActorId actor);
+  bool dies_now(ThreadId id);
+  bool surfaces(ThreadId id) const;
+  bool dead(RankId rank) const { return state_.health[rank] == Health::kDead; }
+  bool moves(RankId rank) const { return state_.health[rank] == Health::kSound; }
+  bool any_dead(CommunicatorId id) const;
+  bool stopped_op(StreamId id);
+  bool stopped_collective(CollectiveId id);
+  bool stopped_round(CommunicatorId id);
+  bool stopped_calls(std::initializer_list<CallId> calls);
+  void set_link_error(LinkId id, StreamId stream);
+  void hang(CallId id, LinkId link);
+  void watch(StreamId id);
+  void watchdog_looks(StreamId id, Time at);
+  Time due(ActorId actor, Time launch) const;
+  Time polled(Time time) const;
+  void set_step_timeout(ThreadId id);
+  void set_creation_timeout(ThreadId id, CommunicatorId communicator);
+
+  // Rule 10.4: whether what would begin now does not end before the link goes down.
+  bool hangs(LinkId link, Duration takes) const {
+    return link.valid() && later(queue_.now(), takes) >= plan_.links[link].down;
+  }
+
+  // Results.
+  void progress() { last_progress_ = queue_.now(); }
+  void tell_progress() const;
+  void note_enter(ActorId id);
+  void note_return(ActorId id);
+  void keep_times(ActorId actor, std::uint32_t k, const ActTimes& times);
+  void account_unfinished();
+
+  const Plan& plan_;
+  const RunOptions& options_;
+  const bool watches_enters_;
+  const bool one_by_one_;  // a thread launches one act, or reads one message, at each wake
+  const bool varies_;
+  State state_;
+  EventQueue queue_;
+  Time end_of_run_ = kEndOfTime;  // what would happen then, or later, does not
+  Time last_progress_{0};
+  std::uint64_t acts_done_ = 0;
+  std::uint64_t events_ = 0;
+  std::uint64_t order_steps_ = 0;
+  Fingerprint fingerprint_;
+  std::vector<Mismatch> mismatches_;
+  bool mismatched_ = false;  // before the moment that was restored
+  TimerQueue timers_;
+  bool quiescent_ = false;
+  std::vector<DeviceError> device_errors_;
+  std::vector<RankDeath> deaths_;
+  ActTimesTable act_times_;
+  std::vector<LogEntry> log_;
+};
+
+// Rule 2.
+inline void Engine::handle(Event event) {
+  switch (event.kind) {
+    case EventKind::kOpEnds:
+      if (plan_.faulty && stopped_op(StreamId{event.target})) break;
+      end_act(StreamId{event.target});
+      break;
+    case EventKind::kCollectiveEnds:
+      if (plan_.faulty && stopped_collective(CollectiveId{event.target})) break;
+      end_collective(CollectiveId{event.target});
+      break;
+    case EventKind::kRoundEnds:
+      if (plan_.faulty && stopped_round(CommunicatorId{event.target})) break;
+      end_round(CommunicatorId{event.target});
+      break;
+    case EventKind::kPairEnds:
+      end_pair(ChannelId{event.target});
+      break;
+    case EventKind::kCallEnds:
+      end_call(CallId{event.target});
+      break;
+    case EventKind::kThreadWakes:
+      run_thread(ThreadId{event.target});
+      break;
+  }
+}
+
+// Rule 8.
+inline void Engine::keep_times(ActorId actor, std::uint32_t k, const ActTimes& times) {
+  fingerprint_.add(actor, k, times.launch, times.start, times.end);
+  if (act_times_.empty()) return;
+  ActTimes& kept = act_times_.of(actor, k);
+  kept = {times.launch, times.start, times.end, kept.enter};
+}
+
+// Rule 3.6.
+inline void Engine::note_return(ActorId id) {
+  if (!options_.keep_log) return;
+  log_.push_back({queue_.now(), id, state_.actors[id].launched - 1, true});
+}
+
+// Rule 3.2: the actor that the thread is at after it has read the message.
+inline ActorId Engine::receiver(Message message) const {
+  switch (message.kind()) {
+    case Message::Kind::kStart:
+      return message.actor();
+    case Message::Kind::kData:
+      return plan_.edges[message.edge()].consumer;
+    case Message::Kind::kAck:
+      break;
+  }
+  return plan_.registers[plan_.edges[message.edge()].source].producer;
+}
+
+// Rule 4.3.
+inline void Engine::count(Message message) {
+  if (message.kind() == Message::Kind::kData) {
+    const EdgeId edge = message.edge();
+    if (state_.edges[edge].available++ == 0) --state_.actors[plan_.edges[edge].consumer].missing;
+  } else if (message.kind() == Message::Kind::kAck) {
+    count_ack(message.edge());
+  }
+}
+
+}  // namespace pipesim::sim

@@ -1,0 +1,259 @@
+// Faults and timers: rule 10.
+#include <algorithm>
+
+#include "sim/engine/engine_impl.hpp"
+
+namespace pipesim::sim {
+
+// ---------------------------------------------------------------------------------------------
+// Deaths and errors
+
+// Rule 10.2.1.
+void Engine::set_timers_of_plan() {
+  for (std::uint32_t i = 0; i < plan_.deaths.size(); ++i) {
+    timers_.push({plan_.deaths[i].at, TimerKind::kDeath, i});
+  }
+}
+
+// Rule 10.2: a rank dies, once.
+void Engine::die(RankId rank, Time at, DeathCause cause, ActorId actor, std::uint32_t k) {
+  if (dead(rank)) return;
+  state_.health[rank] = Health::kDead;
+  deaths_.push_back({rank, at, cause, quiescent_, actor, k});
+  if (plan_.guards.launcher.ns > 0 && cause != DeathCause::kLauncher) {
+    timers_.push({later(at, plan_.guards.launcher), TimerKind::kLauncher, rank.value});
+  }
+}
+
+// Rule 10.2: the rank dies in the op that its thread is in.
+void Engine::die_in(ThreadId id, DeathCause cause) {
+  const ThreadState& thread = state_.threads[id];
+  const std::uint32_t launched = state_.actors[thread.at].launched;
+  const bool completing = thread.mode == ThreadMode::kBlocked && thread.step == Step::kCompletion;
+  die(plan_.threads[id].rank, queue_.now(), cause, thread.at, launched - (completing ? 1 : 0));
+}
+
+// Rules 10.2.2 and 10.3: the thread is about to launch, or to do a step of the host.
+bool Engine::dies_now(ThreadId id) {
+  const ActorId actor = state_.threads[id].at;
+  if (state_.actors[actor].launched == plan_.actors[actor].dies_at) {
+    die_in(id, DeathCause::kAtAct);
+  } else if (surfaces(id)) {
+    die_in(id, DeathCause::kDeviceError);
+  }
+  return dead(plan_.threads[id].rank);
+}
+
+// Rule 10.3: whether an error of the device shows in what the thread is about to do or is blocked
+// in.
+bool Engine::surfaces(ThreadId id) const {
+  const Actor& actor = plan_.actors[state_.threads[id].at];
+  if (state_.health[actor.rank] != Health::kFailed) return false;
+  if (!on_host(actor.role) || actor.role == Role::kSynchronize) return true;
+  return actor.role == Role::kAwait && plan_.signals[actor.signal].recorded();
+}
+
+// Rule 10.3: the next op of the actor ends in an error.
+void Engine::fail(ActorId actor) {
+  const RankId rank = plan_.actors[actor].rank;
+  state_.health[rank] = Health::kFailed;
+  device_errors_.push_back({rank, queue_.now(), actor, state_.actors[actor].done});
+  for (const ThreadId id : ids_of(plan_.threads)) {
+    if (plan_.threads[id].rank != rank) continue;
+    const ThreadState& thread = state_.threads[id];
+    const bool waits = thread.mode == ThreadMode::kBlocked &&
+                       (thread.step == Step::kLaunchQueue || thread.step == Step::kHostStep ||
+                        thread.step == Step::kCompletion);
+    if (waits && surfaces(id)) return die_in(id, DeathCause::kDeviceError);
+  }
+}
+
+// Rule 10.2.
+bool Engine::any_dead(CommunicatorId id) const {
+  const Communicator& communicator = plan_.communicators[id];
+  const auto ranks = plan_.communicator_ranks.begin();
+  return std::any_of(ranks + communicator.ranks, ranks + communicator.ranks_end,
+                     [&](RankId rank) { return dead(rank); });
+}
+
+// Rules 10.2 and 10.3: whether a fault keeps the op from ending. So do the next three for what they
+// name.
+bool Engine::stopped_op(StreamId id) {
+  if (!moves(plan_.streams[id].rank)) return true;
+  const ActorId actor = state_.streams[id].items.front().actor();
+  if (state_.actors[actor].done != plan_.actors[actor].fails_at) return false;
+  fail(actor);
+  return true;
+}
+
+bool Engine::stopped_collective(CollectiveId id) {
+  const Collective& collective = plan_.collectives[id];
+  const auto begin = plan_.members.begin() + collective.members;
+  const auto end = plan_.members.begin() + collective.members_end;
+  if (std::any_of(begin, end, [&](const Member& member) { return !moves(member.rank); })) {
+    return true;
+  }
+  const auto errs = [&](const Member& member) {
+    return state_.actors[member.actor].done == plan_.actors[member.actor].fails_at;
+  };
+  const bool any = std::any_of(begin, end, errs);
+  for (auto member = begin; any && member != end; ++member) {
+    if (errs(*member)) fail(member->actor);
+  }
+  return any;
+}
+
+bool Engine::stopped_round(CommunicatorId id) {
+  const Communicator& communicator = plan_.communicators[id];
+  bool fatal = false;
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    if (!moves(plan_.communicator_ranks[i])) return true;
+    fatal = fatal || plan_.calls[state_.in_round[i]].fatal;
+  }
+  for (std::uint32_t i = communicator.ranks; fatal && i < communicator.ranks_end; ++i) {
+    const CallId call = state_.in_round[i];
+    if (!plan_.calls[call].fatal) continue;
+    die(plan_.communicator_ranks[i], queue_.now(), DeathCause::kFatalCall, plan_.calls[call].actor,
+        act_of(call));
+  }
+  return fatal;
+}
+
+bool Engine::stopped_calls(std::initializer_list<CallId> calls) {
+  bool fatal = false;
+  for (const CallId id : calls) {
+    if (!moves(plan_.actors[plan_.calls[id].actor].rank)) return true;
+    fatal = fatal || plan_.calls[id].fatal;
+  }
+  if (!fatal) return false;
+  for (const CallId id : calls) {
+    if (!plan_.calls[id].fatal) continue;
+    const ActorId actor = plan_.calls[id].actor;
+    die(plan_.actors[actor].rank, queue_.now(), DeathCause::kFatalCall, actor, act_of(id));
+  }
+  return true;
+}
+
+// Rule 10.4: the call never ends.
+void Engine::hang(CallId id, LinkId link) {
+  state_.calls[id] = CallStage::kHangs;
+  set_link_error(link, plan_.actors[plan_.calls[id].actor].stream);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Timers
+
+// Rule 10.5.
+void Engine::fire(Timer timer) {
+  switch (timer.kind) {
+    case TimerKind::kDeath:
+      die(plan_.deaths[timer.target].rank, timer.time, DeathCause::kAtTime);
+      break;
+    case TimerKind::kLinkError: {
+      const StreamId stream{timer.target};
+      const ActorId head = state_.streams[stream].items.front().actor();
+      die(plan_.streams[stream].rank, timer.time, DeathCause::kLinkError, head,
+          state_.actors[head].done);
+      break;
+    }
+    case TimerKind::kWatchdog:
+      watchdog_looks(StreamId{timer.target}, timer.time);
+      break;
+    case TimerKind::kThread: {
+      const ThreadState& thread = state_.threads[ThreadId{timer.target}];
+      if (timer.time != thread.step_timeout && timer.time != thread.creation_timeout) break;
+      die(plan_.threads[ThreadId{timer.target}].rank, timer.time, DeathCause::kTimeout, thread.at,
+          state_.actors[thread.at].launched);
+      break;
+    }
+    case TimerKind::kLauncher:
+      end_host(RankId{timer.target}, timer.time);
+      break;
+  }
+}
+
+// Rule 10.5: what timers do once nothing else can happen.
+void Engine::aftermath() {
+  quiescent_ = true;
+  while (timers_.next_time() < end_of_run_) fire(timers_.pop());
+}
+
+// Rule 10.5: the launcher ends all ranks of a host.
+void Engine::end_host(RankId dead, Time at) {
+  const std::vector<std::uint32_t>& host = plan_.guards.host;
+  for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
+    if (host[rank] == host[dead.value]) die(RankId{rank}, at, DeathCause::kLauncher);
+  }
+}
+
+// Rule 10.4: the head of the stream hangs on the link for ever.
+void Engine::set_link_error(LinkId id, StreamId stream) {
+  const Link& link = plan_.links[id];
+  if (link.retry.ns == 0) return;
+  const Time since = std::max(queue_.now(), link.down);
+  timers_.push({polled(later(since, link.retry)), TimerKind::kLinkError, stream.value});
+}
+
+// Rule 10.5: rounds up to a multiple of `poll`.
+Time Engine::polled(Time time) const {
+  const std::int64_t poll = plan_.guards.poll.ns;
+  if (poll == 0 || time.ns % poll == 0) return time;
+  return later(time, Duration{poll - time.ns % poll});
+}
+
+// Rule 10.5: when the watchdog has waited long enough for an op.
+Time Engine::due(ActorId actor, Time launch) const {
+  const Duration timeout = plan_.actors[actor].watchdog;
+  return timeout.ns == 0 ? kEndOfTime : polled(later(launch, timeout));
+}
+
+// Rule 10.5: sets the watchdog of a stream. One timer per stream, for the op that is due first.
+void Engine::watch(StreamId id) {
+  StreamState& stream = state_.streams[id];
+  if (stream.items.empty()) return;
+  const Time time = due(stream.items.back().actor(), queue_.now());
+  if (stream.watchdog != kNever && stream.watchdog <= time) return;
+  stream.watchdog = time;
+  timers_.push({time, TimerKind::kWatchdog, id.value});
+}
+
+// Rule 10.5: the watchdog of a stream.
+void Engine::watchdog_looks(StreamId id, Time at) {
+  StreamState& stream = state_.streams[id];
+  if (stream.watchdog != at || dead(plan_.streams[id].rank)) return;
+  stream.watchdog = kNever;
+  Time next = kEndOfTime;
+  LaunchTimes launches(stream);
+  for (std::uint32_t i = 0; i < stream.items.size(); ++i) {
+    if (stream.items[i].kind() != StreamItem::Kind::kAct) continue;
+    const Time time = due(stream.items[i].actor(), launches.next());
+    next = std::min(next, time);
+    if (time > at) continue;
+    const ActorId actor = stream.items[i].actor();
+    std::uint32_t k = state_.actors[actor].done;
+    for (std::uint32_t j = 0; j < i; ++j) {
+      const StreamItem& item = stream.items[j];
+      if (item.kind() == StreamItem::Kind::kAct && item.actor() == actor) ++k;
+    }
+    return die(plan_.streams[id].rank, at, DeathCause::kWatchdog, actor, k);
+  }
+  if (next == kEndOfTime) return;
+  stream.watchdog = next;
+  timers_.push({next, TimerKind::kWatchdog, id.value});
+}
+
+// Rule 10.5: the timeout of a step of the host.
+void Engine::set_step_timeout(ThreadId id) {
+  ThreadState& thread = state_.threads[id];
+  thread.step_timeout = later(queue_.now(), plan_.actors[thread.at].timeout);
+  timers_.push({thread.step_timeout, TimerKind::kThread, id.value});
+}
+
+// Rule 10.5: the timeout of a creation.
+void Engine::set_creation_timeout(ThreadId id, CommunicatorId communicator) {
+  ThreadState& thread = state_.threads[id];
+  thread.creation_timeout = later(queue_.now(), plan_.communicators[communicator].creation_timeout);
+  timers_.push({thread.creation_timeout, TimerKind::kThread, id.value});
+}
+
+}  // namespace pipesim::sim

@@ -1,0 +1,414 @@
+// Messages, streams, the room of devices, and events of streams.
+#include <algorithm>
+#include <utility>
+
+#include "sim/engine/engine_impl.hpp"
+
+namespace pipesim::sim {
+
+// ---------------------------------------------------------------------------------------------
+// Messages
+
+// Rule 2: start messages.
+void Engine::send_start_messages() {
+  for (const ActorId id : ids_of(plan_.actors)) {
+    const Actor& actor = plan_.actors[id];
+    bool waits_for_data = false;
+    for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
+      if (!plan_.registers[plan_.edges[plan_.inputs[i]].source].control) waits_for_data = true;
+    }
+    if (!waits_for_data) deliver(Message::start(id));
+  }
+}
+
+// Rule 5.1: sends the messages of op `k` that leave at its launch, or those that leave at its end:
+// data first, then acknowledgements.
+void Engine::send_messages(ActorId id, std::uint32_t k, bool at_launch) {
+  for (const RegisterId reg_id : plan_.registers_of(id)) {
+    if ((k + 1) % plan_.registers[reg_id].acts_per_slot != 0) continue;
+    for (const EdgeId edge : plan_.edges_of(reg_id)) {
+      if (plan_.edges[edge].data_at_launch == at_launch) deliver(Message::data(edge));
+    }
+  }
+  const Actor& actor = plan_.actors[id];
+  for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
+    const Edge& edge = plan_.edges[plan_.inputs[i]];
+    if (edge.ack_at_launch != at_launch || edge.in_place.valid()) continue;
+    if ((k + 1) % edge.acts_per_slot == 0) deliver(Message::ack(plan_.inputs[i]));
+  }
+}
+
+// Rule 5.1: delivery.
+inline void Engine::deliver(Message message) {
+  const ThreadId id = plan_.actors[receiver(message)].thread;
+  const Thread& thread = plan_.threads[id];
+  ThreadState& state = state_.threads[id];
+  if (dead(thread.rank)) return;
+  if (thread.order == ThreadOrder::kArrival) {
+    state.inbox.push(message);
+    if (state.mode != ThreadMode::kIdle) return;
+  } else {
+    count(message);
+    if (state.mode != ThreadMode::kIdle) return;
+    const std::uint32_t next = thread.program + state.next_act;
+    if (next == thread.program_end || !ready(plan_.act(thread, next))) return;
+  }
+  state.mode = ThreadMode::kWaking;
+  wake(id);
+}
+
+// Rule 4.2: a credit returns when the last of the edges that lag behind acknowledges its slot.
+void Engine::count_ack(EdgeId edge) {
+  const RegisterId reg_id = plan_.edges[edge].source;
+  const Register& reg = plan_.registers[reg_id];
+  RegisterState& state = state_.registers[reg_id];
+  // A slot is back when the edge that has acknowledged least moves on, and was the last of those.
+  if (state_.edges[edge].acknowledged++ != state.returned) return;
+  if (--state.at_least > 0) return;
+  ++state.returned;
+  for (const EdgeId other : plan_.edges_of(reg_id)) {
+    if (state_.edges[other].acknowledged == state.returned) ++state.at_least;
+  }
+  return_credit(reg_id);
+  if (reg.in_place.valid()) acknowledge_in_place(reg.in_place);
+}
+
+// Rules 4.2 and 3.1.
+void Engine::return_credit(RegisterId reg_id) {
+  const Register& reg = plan_.registers[reg_id];
+  RegisterState& state = state_.registers[reg_id];
+  ActorState& producer = state_.actors[reg.producer];
+  const bool allowed = State::register_allows(reg, state, producer.launched);
+  ++state.free;
+  if (!allowed && State::register_allows(reg, state, producer.launched)) --producer.missing;
+}
+
+// Rule 4.4: the output that reused the slot is back, so the slot itself may go back.
+void Engine::acknowledge_in_place(EdgeId edge) {
+  const StreamId stream = plan_.actors[plan_.edges[edge].consumer].stream;
+  Ring<StreamItem>& items = state_.streams[stream].items;
+  if (plan_.edges[edge].ack_at_launch || items.empty()) {
+    deliver(Message::ack(edge));
+  } else {
+    items.push(StreamItem::ack_mark(edge));
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Launches
+
+// Rule 3.5.
+void Engine::launch(ActorId id) {
+  const Actor& actor = plan_.actors[id];
+  ActorState& state = state_.actors[id];
+  const std::uint32_t k = state.launched;
+  state.launched = k + 1;
+  std::uint32_t missing = 0;
+  take_inputs(id, k, missing);
+  take_credits(id, k, missing);
+  state.missing = missing;
+  progress();
+  send_messages(id, k, true);
+  if (actor.role == Role::kRecord) ++state_.signals[actor.signal].recorded;
+  std::uint32_t needed = 0;
+  if (actor.role == Role::kWait) needed = state_.signals[actor.signal].recorded;
+  if (actor.behind.valid()) needed = state_.streams[actor.behind].launched;
+  StreamState& stream = state_.streams[actor.stream];
+  ++stream.launched;
+  const DeviceId device = plan_.streams[actor.stream].device;
+  if (limited(device)) {
+    stream.push_act(StreamItem::act(id, needed), queue_.now(), state_.devices[device].launches++);
+    join_queues(actor.stream);
+    dispatch(device);
+  } else {
+    stream.push_act(StreamItem::act(id, needed), queue_.now());
+    if (stream.items.size() == 1) start_head(actor.stream);
+  }
+  if (actor.watchdog.ns > 0) watch(actor.stream);
+}
+
+// Rule 3.5.1: uses up what op `k` takes from its inputs, and counts what op k + 1 lacks.
+inline void Engine::take_inputs(ActorId id, std::uint32_t k, std::uint32_t& missing) {
+  const Actor& actor = plan_.actors[id];
+  for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
+    const EdgeId edge = plan_.inputs[i];
+    EdgeState& state = state_.edges[edge];
+    if ((k + 1) % plan_.edges[edge].acts_per_slot == 0) --state.available;
+    if (state.available == 0) ++missing;
+  }
+}
+
+// Rule 3.5.2: takes the credits of op `k`, and counts what op k + 1 lacks.
+inline void Engine::take_credits(ActorId id, std::uint32_t k, std::uint32_t& missing) {
+  for (const RegisterId reg_id : plan_.registers_of(id)) {
+    const Register& reg = plan_.registers[reg_id];
+    if (reg.edges == reg.edges_end) continue;
+    RegisterState& state = state_.registers[reg_id];
+    if (k % reg.acts_per_slot == 0) --state.free;
+    if (!State::register_allows(reg, state, k + 1)) ++missing;
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Streams
+
+// Rule 5.2: something has left the stream. Marks at its head leave too, and an op there starts.
+inline void Engine::advance(StreamId id) {
+  Ring<StreamItem>& items = state_.streams[id].items;
+  while (!items.empty()) {
+    const StreamItem head = items.front();
+    switch (head.kind()) {
+      case StreamItem::Kind::kAct:
+        // On a limited device dispatch() starts what may start.
+        if (!limited(plan_.streams[id].device)) start_head(id);
+        return;
+      case StreamItem::Kind::kAckMark:
+        items.pop();
+        deliver(Message::ack(head.edge()));
+        break;
+      case StreamItem::Kind::kCreationMark:
+        items.pop();
+        if (--state_.communicators[head.communicator()].marks == 0) {
+          finish_creation(head.communicator());
+        }
+        break;
+      case StreamItem::Kind::kSynchronizeMark:
+        items.pop();
+        if (--state_.threads[head.thread()].marks == 0) wake(head.thread());
+        break;
+    }
+  }
+}
+
+// Rule 5.4: whether the op at the head has to wait for other streams. If so, it cannot start before
+// `until` ops of stream `by` are done.
+inline bool Engine::held(StreamId id, StreamId& by, std::uint32_t& until) const {
+  const StreamItem& head = state_.streams[id].items.front();
+  const Actor& actor = plan_.actors[head.actor()];
+  const std::uint32_t k = state_.actors[head.actor()].done;
+  for (std::uint32_t i = actor.afters; i < actor.afters_end; ++i) {
+    const After& after = plan_.afters[i];
+    if (state_.actors[after.actor].done > k + after.ahead) continue;
+    by = plan_.actors[after.actor].stream;
+    until = state_.streams[by].done + 1;
+    return true;
+  }
+  if (!actor.behind.valid() || state_.streams[actor.behind].done >= head.needed()) return false;
+  by = actor.behind;
+  until = head.needed();
+  return true;
+}
+
+bool Engine::held(StreamId id) const {
+  StreamId by;
+  std::uint32_t until = 0;
+  return held(id, by, until);
+}
+
+// Rules 5.2 and 5.4: the op at the head starts if it may.
+inline void Engine::start_head(StreamId id) {
+  StreamState& stream = state_.streams[id];
+  const ActorId actor = stream.items.front().actor();
+  stream.held_by = StreamId();
+  if (plan_.actors[actor].waits_for_streams() && held(id, stream.held_by, stream.held_until)) {
+    return;
+  }
+  start(id, actor);
+}
+
+// Rule 5.4: an op of the stream has ended, for which others may have waited.
+inline void Engine::release_dependents(StreamId id) {
+  const std::uint32_t done = state_.streams[id].done;
+  for (std::uint32_t i = plan_.streams[id].dependents; i < plan_.streams[id].dependents_end; ++i) {
+    const StreamId other = plan_.dependents[i];
+    const StreamState& state = state_.streams[other];
+    const bool waits = !state.items.empty() && state.head_start == kNever;
+    if (state.held_by.valid()) {
+      if (state.held_by == id && state.held_until <= done) start_head(other);
+    } else if (waits && limited(plan_.streams[other].device)) {
+      dispatch(plan_.streams[other].device);
+    }
+  }
+}
+
+// Rule 5.2: an op starts.
+inline void Engine::start(StreamId id, ActorId actor_id) {
+  const Actor& actor = plan_.actors[actor_id];
+  state_.streams[id].head_start = queue_.now();
+  progress();
+  if (actor.role == Role::kWait) return start_wait(id, actor.signal);
+  if (actor.role == Role::kCalls) return start_calls(actor_id);
+  if (!actor.collective.valid()) {
+    queue_.push(later(queue_.now(), op_takes(actor_id, actor.takes)), Priority::kDevice,
+                {EventKind::kOpEnds, id.value});
+    return;
+  }
+  const Collective& collective = plan_.collectives[actor.collective];
+  std::uint32_t& started = state_.members_started[actor.collective];
+  if (++started < collective.members_end - collective.members) return;
+  started = 0;
+  const LinkId link = plan_.communicators[collective.communicator].link;
+  const Duration takes = op_takes(plan_.members[collective.members].actor, collective.takes);
+  if (hangs(link, takes)) {
+    state_.hangs[actor.collective] = 1;
+    for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
+      set_link_error(link, plan_.actors[plan_.members[i].actor].stream);
+    }
+    return;
+  }
+  queue_.push(later(queue_.now(), takes), Priority::kDevice,
+              {EventKind::kCollectiveEnds, actor.collective.value});
+}
+
+// Rule 5.2: all members end together.
+void Engine::end_collective(CollectiveId id) {
+  const Collective& collective = plan_.collectives[id];
+  for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
+    end_act(plan_.actors[plan_.members[i].actor].stream);
+  }
+}
+
+// Rule 5.2: an op ends.
+void Engine::end_act(StreamId id) {
+  StreamState& stream = state_.streams[id];
+  const Time launch = stream.launch.time;
+  const StreamItem item = stream.pop_act();
+  const ActorId actor_id = item.actor();
+  const Actor& actor = plan_.actors[actor_id];
+  const std::uint32_t k = state_.actors[actor_id].done++;
+  ++acts_done_;
+  ++stream.done;
+  progress();
+  keep_times(actor_id, k, {launch, stream.head_start, queue_.now()});
+  stream.head_start = kNever;
+  const DeviceId device = plan_.streams[id].device;
+  if (limited(device)) free_room(id, actor.role);
+  send_messages(actor_id, k, false);
+  if (actor.role == Role::kRecord) fire(actor.signal);
+  --stream.unfinished;
+  if (!stream.waiting.empty()) {
+    ++stream.unfinished;  // the place is kept until the thread runs
+    wake(leave(stream.waiting));
+  }
+  const ThreadState& thread = state_.threads[actor.thread];
+  if (actor.blocking && thread.at == actor_id && thread.step == Step::kCompletion) {
+    wake(actor.thread);
+  }
+  advance(id);
+  release_dependents(id);
+  if (limited(device)) dispatch(device);
+}
+
+// ---------------------------------------------------------------------------------------------
+// The room of a device
+
+// Rule 5.3: what was just launched on the stream joins the queues of its device.
+void Engine::join_queues(StreamId id) {
+  const Stream& stream = plan_.streams[id];
+  const Device& device = plan_.devices[stream.device];
+  DeviceState& room = state_.devices[stream.device];
+  if (device.hardware_queues > 0) room.hardware_queues[stream.hardware_queue].push(id);
+  const Ring<StreamItem>& items = state_.streams[id].items;
+  const Role role = plan_.actors[items[items.size() - 1].actor()].role;
+  if (device.implicit_order && role == Role::kCalls) room.launch_order.push(id);
+}
+
+// Rules 5.3 and 5.4.
+bool Engine::may_start(const Device& device, const DeviceState& room, StreamId id) const {
+  const StreamState& stream = state_.streams[id];
+  if (stream.items.empty() || stream.head_start != kNever) return false;
+  const Role role = plan_.actors[stream.items.front().actor()].role;
+  if (device.hardware_queues > 0 &&
+      room.hardware_queues[plan_.streams[id].hardware_queue].front() != id) {
+    return false;
+  }
+  if (device.implicit_order && role == Role::kCalls && room.launch_order.front() != id)
+    return false;
+  if (device.resident > 0 && needs_slot(role) && room.resident >= device.resident) return false;
+  return !held(id);
+}
+
+// Rule 5.3: starts what may start, in the order of launches.
+void Engine::dispatch(DeviceId id) {
+  const Device& device = plan_.devices[id];
+  DeviceState& room = state_.devices[id];
+  for (;;) {
+    StreamId best;
+    for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
+      const StreamId stream = plan_.device_streams[i];
+      if (!may_start(device, room, stream)) continue;
+      const std::uint32_t launch = state_.streams[stream].launch.number;
+      if (!best.valid() || launch < state_.streams[best].launch.number) best = stream;
+    }
+    if (!best.valid()) return;
+    const ActorId actor = state_.streams[best].items.front().actor();
+    const Role role = plan_.actors[actor].role;
+    if (needs_slot(role)) {
+      ++room.resident;
+      // Records and waits hold their queue up until they are done.
+      if (device.hardware_queues > 0) {
+        room.hardware_queues[plan_.streams[best].hardware_queue].pop();
+      }
+    }
+    if (device.implicit_order && role == Role::kCalls) room.launch_order.pop();
+    start(best, actor);
+  }
+}
+
+// Rule 5.3: gives back what an op of this role, which has left the stream, held.
+void Engine::free_room(StreamId id, Role role) {
+  const DeviceId device = plan_.streams[id].device;
+  DeviceState& room = state_.devices[device];
+  if (needs_slot(role)) {
+    --room.resident;
+  } else if (plan_.devices[device].hardware_queues > 0) {
+    room.hardware_queues[plan_.streams[id].hardware_queue].pop();
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Events of streams
+
+// Rule 9.2: those whose need is met go on, in the order in which they came; the others stay in
+// line.
+void Engine::fire(SignalId id) {
+  SignalState& signal = state_.signals[id];
+  ++signal.fired;
+  ThreadLine threads = std::exchange(signal.threads, ThreadLine());
+  while (!threads.empty()) {
+    const ThreadId thread = leave(threads);
+    if (state_.threads[thread].needed <= signal.fired) {
+      wake(thread);
+    } else {
+      join(signal.threads, thread);
+    }
+  }
+  StreamId stream = std::exchange(signal.streams, StreamLine()).first;
+  while (stream.valid()) {
+    const StreamId next = state_.streams[stream].next_in_line;
+    if (state_.streams[stream].items.front().needed() <= signal.fired) {
+      op_ends_now(stream);
+    } else {
+      join(signal.streams, stream);
+    }
+    stream = next;
+  }
+}
+
+// Rule 9.2: a `wait` runs for 0 ns.
+void Engine::op_ends_now(StreamId id) {
+  const ActorId actor = state_.streams[id].items.front().actor();
+  queue_.push(later(queue_.now(), op_takes(actor, Duration{0})), Priority::kDevice,
+              {EventKind::kOpEnds, id.value});
+}
+
+// Rule 9.2: a `wait` starts.
+void Engine::start_wait(StreamId id, SignalId signal) {
+  if (state_.streams[id].items.front().needed() <= state_.signals[signal].fired) {
+    op_ends_now(id);
+  } else {
+    join(state_.signals[signal].streams, id);
+  }
+}
+
+}  // namespace pipesim::sim

@@ -1,0 +1,276 @@
+// Host threads: what a woken thread does, the steps of host programs, and launches.
+#include <algorithm>
+#include <utility>
+
+#include "sim/engine/engine_impl.hpp"
+
+namespace pipesim::sim {
+namespace {
+
+// The step that follows. Creation follows itself: an op may need several communicators.
+Step step_after(Step step) {
+  return step == Step::kCreation ? step : static_cast<Step>(static_cast<int>(step) + 1);
+}
+
+}  // namespace
+
+// Rule 3.2.
+void Engine::run_thread(ThreadId id) {
+  const Thread& thread = plan_.threads[id];
+  ThreadState& state = state_.threads[id];
+  if (dead(thread.rank)) return;
+  const Step step = state.step;
+  state.mode = ThreadMode::kRunning;
+  state.creation_timeout = kNever;
+  state.step = Step::kNone;
+  if (step == Step::kHostStep) {
+    finish_host_step(id);
+  } else if (step == Step::kCompletion) {
+    note_return(state.at);
+  } else if (step != Step::kNone) {
+    if (!run_from(id, step_after(step))) return;
+  }
+  bool free = false;
+  if (one_by_one_ && step != Step::kNone) {
+    free = pause(id);
+  } else {
+    free = thread.order == ThreadOrder::kProgram ? run_program(id) : run_inbox(id);
+  }
+  if (free) state.mode = ThreadMode::kIdle;
+}
+
+// Rule 3.2, order program: does all that the thread can do. False if it is blocked in an op.
+bool Engine::run_program(ThreadId id) {
+  const Thread& thread = plan_.threads[id];
+  ThreadState& state = state_.threads[id];
+  const std::uint32_t length = thread.program_end - thread.program;
+  while (state.next_act < length) {
+    state.at = plan_.act(thread, thread.program + state.next_act);
+    if (!ready(state.at)) break;
+    if (!run_from(id, Step::kOutsideInput)) return false;
+    if (one_by_one_) return pause(id);
+  }
+  return true;
+}
+
+// Rule 3.2, order arrival: likewise.
+bool Engine::run_inbox(ThreadId id) {
+  ThreadState& state = state_.threads[id];
+  for (;;) {
+    while (state.at.valid() && ready(state.at)) {
+      if (!run_from(id, Step::kOutsideInput)) return false;
+      if (one_by_one_) return pause(id);
+    }
+    if (state.inbox.empty()) return true;
+    const Message message = state.inbox.pop();
+    state.at = receiver(message);
+    count(message);
+    if (one_by_one_) return pause(id);
+  }
+}
+
+// For the stepper: the thread has done one thing. If it can go on, that is an event of its own.
+bool Engine::pause(ThreadId id) {
+  const Thread& thread = plan_.threads[id];
+  ThreadState& state = state_.threads[id];
+  if (thread.order == ThreadOrder::kProgram) {
+    const std::uint32_t next = thread.program + state.next_act;
+    if (next == thread.program_end || !ready(plan_.act(thread, next))) return true;
+  } else if (state.inbox.empty() && !(state.at.valid() && ready(state.at))) {
+    return true;
+  }
+  state.mode = ThreadMode::kWaking;
+  wake(id);
+  return false;
+}
+
+// Rule 3.2: takes the op that the thread is at from `step` on to its launch and beyond. False if
+// the thread gets blocked on the way; its state then says at which step.
+inline bool Engine::run_from(ThreadId id, Step step) {
+  ThreadState& thread = state_.threads[id];
+  const Actor& actor = plan_.actors[thread.at];
+  const auto block = [&](Step at) {
+    thread.mode = ThreadMode::kBlocked;
+    thread.step = at;
+    if (actor.timeout.ns > 0 && thread.step_timeout == kNever) set_step_timeout(id);
+    return false;
+  };
+  const Step blocked = prepare(id, actor, step);
+  if (blocked != Step::kNone) return block(blocked);
+  if (on_host(actor.role)) {
+    finish_host_step(id);
+    return true;
+  }
+  if (plan_.faulty && dies_now(id)) return block(Step::kLaunchQueue);
+  launch(thread.at);
+  if (plan_.threads[id].order == ThreadOrder::kProgram) ++thread.next_act;
+  if (actor.blocking) return block(Step::kCompletion);
+  note_return(thread.at);
+  return true;
+}
+
+// Rule 3.2: all that comes before the launch, from `step` on. Returns the step at which the thread
+// is blocked, or kNone.
+inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
+  switch (step) {
+    case Step::kNone:
+    case Step::kOutsideInput:
+      if (watches_enters_) note_enter(state_.threads[id].at);
+      if (actor.input.waits && !wait_for_input(id)) return Step::kOutsideInput;
+      [[fallthrough]];
+    case Step::kCreation:
+      if ((actor.collective.valid() || actor.role != Role::kOp) && !create_communicators(id)) {
+        return Step::kCreation;
+      }
+      [[fallthrough]];
+    case Step::kOverhead:
+      if (work_before_launch(id, actor)) return Step::kOverhead;
+      [[fallthrough]];
+    case Step::kHostStep:
+      if (on_host(actor.role)) {
+        const bool dies = plan_.faulty && dies_now(id);
+        return dies || !do_host_step(id) ? Step::kHostStep : Step::kNone;
+      }
+      [[fallthrough]];
+    case Step::kLaunchQueue:
+      if (plan_.faulty && surfaces(id)) {
+        die_in(id, DeathCause::kDeviceError);
+        return Step::kLaunchQueue;
+      }
+      if (!await_launch_queue(id)) return Step::kLaunchQueue;
+      [[fallthrough]];
+    case Step::kCompletion:
+      break;
+  }
+  return Step::kNone;
+}
+
+// Rule 3.4. False if there is none.
+inline bool Engine::work_before_launch(ThreadId id, const Actor& actor) {
+  if (actor.launch_overhead.ns == 0 && !varies_) return false;
+  const ActorId at = state_.threads[id].at;
+  const Duration overhead =
+      varied(Draw::kLaunch, at.value, state_.actors[at].launched, actor.launch_overhead);
+  if (overhead.ns == 0) return false;
+  queue_.push(later(queue_.now(), overhead), Priority::kHost, {EventKind::kThreadWakes, id.value});
+  return true;
+}
+
+// Rule 3.2: outside input. False if the thread has to wait for it.
+bool Engine::wait_for_input(ThreadId id) {
+  const ActorId actor = state_.threads[id].at;
+  const OutsideInput& input = plan_.actors[actor].input;
+  const std::uint32_t item = state_.actors[actor].launched;
+  if (item >= input.items) return false;  // it never comes, and nothing ever wakes the thread
+  const Duration all{input.every.ns > 0 && item > kEndOfTime.ns / input.every.ns
+                         ? kEndOfTime.ns
+                         : input.every.ns * item};
+  Time arrival = later(later(Time{0}, input.first), all);
+  if (options_.jitter.free) {
+    arrival = later(queue_.now(), varied(Draw::kInput, actor.value, item, Duration{0}));
+  }
+  if (arrival <= queue_.now() && !one_by_one_) return true;
+  queue_.push(std::max(arrival, queue_.now()), Priority::kHost,
+              {EventKind::kThreadWakes, id.value});
+  return false;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Host programs
+
+// Rule 9.1. False if the step has to wait; what it waits for wakes the thread.
+bool Engine::do_host_step(ThreadId id) {
+  const Actor& actor = plan_.actors[state_.threads[id].at];
+  switch (actor.role) {
+    case Role::kSynchronize:
+      return synchronize(id);
+    case Role::kAwait:
+      return await(id);
+    case Role::kLock:
+      return lock(id);
+    case Role::kSet:
+      fire(actor.signal);
+      return true;
+    case Role::kUnlock:
+      unlock(actor.lock);
+      return true;
+    case Role::kWork:
+    case Role::kCreate:
+    case Role::kOp:
+    case Role::kCalls:
+    case Role::kRecord:
+    case Role::kWait:
+      break;
+  }
+  return true;
+}
+
+// Rule 9.1: the op launches, starts and ends at this moment.
+inline void Engine::finish_host_step(ThreadId id) {
+  ThreadState& thread = state_.threads[id];
+  ActorState& actor = state_.actors[thread.at];
+  const std::uint32_t k = actor.done++;
+  ++actor.launched;
+  ++acts_done_;
+  ++thread.next_act;
+  thread.step_timeout = kNever;
+  progress();
+  keep_times(thread.at, k, {queue_.now(), queue_.now(), queue_.now()});
+  note_return(thread.at);
+}
+
+// Rule 9.1: `synchronize`.
+bool Engine::synchronize(ThreadId id) {
+  ThreadState& thread = state_.threads[id];
+  const Actor& actor = plan_.actors[thread.at];
+  for (std::uint32_t i = actor.streams; i < actor.streams_end; ++i) {
+    Ring<StreamItem>& items = state_.streams[plan_.synchronized[i]].items;
+    if (items.empty()) continue;
+    items.push(StreamItem::synchronize_mark(id));
+    ++thread.marks;
+  }
+  return thread.marks == 0;
+}
+
+// Rule 9.1: `await`.
+bool Engine::await(ThreadId id) {
+  ThreadState& thread = state_.threads[id];
+  const Actor& actor = plan_.actors[thread.at];
+  SignalState& signal = state_.signals[actor.signal];
+  thread.needed = plan_.signals[actor.signal].recorded() ? signal.recorded : actor.times;
+  if (signal.fired >= thread.needed) return true;
+  join(signal.threads, id);
+  return false;
+}
+
+// Rule 9.1: `lock`.
+bool Engine::lock(ThreadId id) {
+  LockState& lock = state_.locks[plan_.actors[state_.threads[id].at].lock];
+  if (!lock.holder.valid()) {
+    lock.holder = id;
+    return true;
+  }
+  join(lock.waiting, id);
+  return false;
+}
+
+// Rule 9.1: `unlock`.
+void Engine::unlock(LockId id) {
+  LockState& lock = state_.locks[id];
+  lock.holder = lock.waiting.empty() ? ThreadId() : leave(lock.waiting);
+  if (lock.holder.valid()) wake(lock.holder);
+}
+
+// Rule 3.4: takes a place in the launch queue. False if the thread has to wait for one.
+inline bool Engine::await_launch_queue(ThreadId id) {
+  const StreamId stream = plan_.actors[state_.threads[id].at].stream;
+  StreamState& state = state_.streams[stream];
+  if (state.unfinished < plan_.streams[stream].launch_queue && state.waiting.empty()) {
+    ++state.unfinished;
+    return true;
+  }
+  join(state.waiting, id);
+  return false;
+}
+
+}  // namespace pipesim::sim

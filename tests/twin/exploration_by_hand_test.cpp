@@ -1,0 +1,256 @@
+// Plans by hand of which some interleavings hang and others complete, in ways that random plans
+// reach too rarely.
+#include <cstdint>
+#include <vector>
+
+#include "sim/interleavings/exploration.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/twin/sketch.hpp"
+#include "tests/twin/to_plan.hpp"
+
+namespace pipesim::twin {
+namespace {
+
+void check_some_hang(const Spec& spec) {
+  const sim::Plan plan = to_plan(spec);
+  for (const bool reduce : {false, true}) {
+    for (const bool look_for_cycles : {false, true}) {
+      sim::ExploreOptions options;
+      options.walks = 0;
+      options.reduce = reduce;
+      options.look_for_cycles = look_for_cycles;
+      const sim::Exploration found = sim::explore(plan, options);
+      INFO("reduce " << reduce << ", look for cycles " << look_for_cycles);
+      CHECK(found.answer == sim::Answer::kHangPossible);
+      CHECK(found.completion_found);
+    }
+  }
+}
+
+int add_gated(Sketch& sketch, int thread, int stream) {
+  const int actor = sketch.add_actor(thread, stream, 1, 1);
+  sketch.actor(actor).immediate = false;
+  return actor;
+}
+
+void add_reader(Sketch& sketch, int producer, const std::vector<int>& consumers) {
+  const int reg = sketch.add_register(producer, 1);
+  for (const int consumer : consumers) sketch.add_edge(reg, consumer);
+}
+
+void add_collective(Sketch& sketch, const std::vector<int>& actors) {
+  Collective collective;
+  for (int rank = 0; rank < count_of(actors); ++rank) {
+    sketch.actor(at(actors, rank)).collective = count_of(sketch.spec.collectives);
+    collective.members.push_back({rank, at(actors, rank)});
+  }
+  sketch.spec.collectives.push_back(collective);
+}
+
+/// Two ranks, each with a thread of order arrival, and a communicator.
+Sketch two_arrival_ranks() {
+  Sketch sketch;
+  sketch.spec.ranks = 2;
+  for (int rank : {0, 1}) sketch.add_thread(rank);
+  sketch.spec.communicators.push_back({{0, 1}, false, false});
+  return sketch;
+}
+
+/// On rank 0 two sources on thread `sources`, `early` and `late`, each of which thread 0 follows
+/// with a collective; rank 1 does the second after the first is done. Returns the second of rank 0.
+int add_two_collectives(Sketch& sketch, int sources, int first_stream, int second_stream) {
+  const int early = add_gated(sketch, sources, sketch.add_stream(0));
+  const int late = add_gated(sketch, sources, sketch.add_stream(0));
+  const int first = add_gated(sketch, 0, first_stream);
+  const int second = add_gated(sketch, 0, second_stream);
+  const int first_peer = add_gated(sketch, 1, sketch.add_stream(1));
+  const int second_peer = add_gated(sketch, 1, sketch.add_stream(1));
+  add_collective(sketch, {first, first_peer});
+  add_collective(sketch, {second, second_peer});
+  add_reader(sketch, early, {first});
+  add_reader(sketch, late, {second});
+  add_reader(sketch, first_peer, {second_peer});
+  return second;
+}
+
+}  // namespace
+
+// If `late` ends first, rank 0 launches `second`, fills the launch queue of its stream, and blocks
+// in `last`. Then it cannot launch its part of the first collective, for which rank 1 waits before
+// it launches the second.
+TEST_CASE("by hand: a thread that waits for a launch queue is part of a cycle", "[twin]") {
+  Sketch sketch = two_arrival_ranks();
+  const int early = add_gated(sketch, 0, sketch.add_stream(0));
+  const int late = add_gated(sketch, 0, sketch.add_stream(0));
+  const int queue_of_one = sketch.add_stream(0, 1);
+  const int first = add_gated(sketch, 0, sketch.add_stream(0));
+  const int second = add_gated(sketch, 0, queue_of_one);
+  const int last = add_gated(sketch, 0, queue_of_one);
+  const int first_peer = add_gated(sketch, 1, sketch.add_stream(1));
+  const int second_peer = add_gated(sketch, 1, sketch.add_stream(1));
+  add_collective(sketch, {first, first_peer});
+  add_collective(sketch, {second, second_peer});
+  add_reader(sketch, early, {first});
+  add_reader(sketch, late, {second, last});
+  add_reader(sketch, first_peer, {second_peer});
+  check_some_hang(sketch.spec);
+}
+
+// Either rank may come to the creation of either communicator first, and blocks there.
+TEST_CASE("by hand: communicators may be created in opposite orders", "[twin]") {
+  Sketch sketch = two_arrival_ranks();
+  sketch.spec.communicators.push_back({{0, 1}, false, false});
+  for (const int communicator : {0, 1}) {
+    sketch.communicator(communicator).at_first_use = true;
+    std::vector<int> members;
+    for (const int rank : {0, 1}) {
+      const int source = add_gated(sketch, rank, sketch.add_stream(rank));
+      members.push_back(add_gated(sketch, rank, sketch.add_stream(rank)));
+      add_reader(sketch, source, {members.back()});
+    }
+    add_collective(sketch, members);
+    sketch.spec.collectives.back().communicator = communicator;
+  }
+  check_some_hang(sketch.spec);
+}
+
+// If `early` ends first, rank 0 blocks in the creation of a communicator and cannot launch its part
+// of the collective for which rank 1 waits before it arrives.
+TEST_CASE("by hand: a creation blocks the other ops of its thread", "[twin]") {
+  Sketch sketch = two_arrival_ranks();
+  sketch.spec.communicators.push_back({{0, 1}, true, false});
+  const int early = add_gated(sketch, 0, sketch.add_stream(0));
+  const int late = add_gated(sketch, 0, sketch.add_stream(0));
+  const int creating = add_gated(sketch, 0, sketch.add_stream(0));
+  const int first = add_gated(sketch, 0, sketch.add_stream(0));
+  const int first_peer = add_gated(sketch, 1, sketch.add_stream(1));
+  const int creating_peer = add_gated(sketch, 1, sketch.add_stream(1));
+  add_collective(sketch, {first, first_peer});
+  add_collective(sketch, {creating, creating_peer});
+  sketch.spec.collectives.back().communicator = 1;
+  add_reader(sketch, early, {creating});
+  add_reader(sketch, late, {first});
+  add_reader(sketch, first_peer, {creating_peer});
+  check_some_hang(sketch.spec);
+}
+
+// If `late` ends first, the thread of rank 0 blocks in the second collective and cannot launch the
+// first.
+TEST_CASE("by hand: a blocking launch blocks the other ops of its thread", "[twin]") {
+  Sketch sketch = two_arrival_ranks();
+  const int second = add_two_collectives(sketch, 0, sketch.add_stream(0), sketch.add_stream(0));
+  sketch.actor(second).blocking = true;
+  check_some_hang(sketch.spec);
+}
+
+// If `late` ends first, the first collective is queued behind the second.
+TEST_CASE("by hand: the order of launches on a stream is that of messages", "[twin]") {
+  Sketch sketch = two_arrival_ranks();
+  const int stream = sketch.add_stream(0);
+  add_two_collectives(sketch, 0, stream, stream);
+  check_some_hang(sketch.spec);
+}
+
+// The thread of rank 0 blocks until both messages are in its inbox, whose order decides. Something
+// unrelated goes on all the while.
+TEST_CASE("by hand: the order of messages in an inbox is part of a state", "[twin]") {
+  Sketch sketch = two_arrival_ranks();
+  const int gate = add_gated(sketch, 0, sketch.add_stream(0));
+  sketch.actor(gate).blocking = true;
+  const int gate_peer = add_gated(sketch, 1, sketch.add_stream(1));
+  add_collective(sketch, {gate, gate_peer});
+  const int early = count_of(sketch.spec.actors);
+  const int stream = sketch.add_stream(0);
+  add_two_collectives(sketch, sketch.add_thread(0), stream, stream);
+  for (const int source : {early, early + 1}) add_reader(sketch, source, {gate_peer});
+  add_gated(sketch, sketch.add_thread(1), sketch.add_stream(1));
+  check_some_hang(sketch.spec);
+}
+
+// `left` and `right` use different streams and block nothing, but what they send at their launches
+// stands in the inbox in the order of the launches, and so the two collectives on one stream do.
+TEST_CASE("by hand: the order of launches is that of messages that leave at launch", "[twin]") {
+  Sketch sketch = two_arrival_ranks();
+  const int early = add_gated(sketch, 0, sketch.add_stream(0));
+  const int late = add_gated(sketch, 0, sketch.add_stream(0));
+  const int left = sketch.add_actor(0, sketch.add_stream(0), 1, 1);
+  const int right = sketch.add_actor(0, sketch.add_stream(0), 1, 1);
+  const int shared = sketch.add_stream(0);
+  const int first = add_gated(sketch, 0, shared);
+  const int second = add_gated(sketch, 0, shared);
+  const int stream = sketch.add_stream(1);
+  const int first_peer = add_gated(sketch, 1, stream);
+  const int second_peer = add_gated(sketch, 1, stream);
+  add_collective(sketch, {first, first_peer});
+  add_collective(sketch, {second, second_peer});
+  add_reader(sketch, early, {left});
+  add_reader(sketch, late, {right});
+  add_reader(sketch, left, {first});
+  add_reader(sketch, right, {second});
+  add_reader(sketch, first_peer, {second_peer});
+  check_some_hang(sketch.spec);
+}
+
+// A device with room for two. If the longer kernel ends first, the two slots go to collectives that
+// rank 1 calls only after the third one is done.
+TEST_CASE("by hand: the order of ends on a device decides who gets its slots", "[twin]") {
+  Sketch sketch;
+  sketch.spec.ranks = 2;
+  for (int rank : {0, 1}) {
+    sketch.add_program(rank);
+    for (int i = 0; i < 3; ++i) sketch.add_stream(rank);
+  }
+  for (int i = 0; i < 3; ++i) sketch.spec.communicators.push_back({{0, 1}, false, false});
+  sketch.add_device(0, {0, 1, 2}, 0, 2, false);
+  sketch.add_kernel(0, 0, 5);
+  const int longer = sketch.add_kernel(0, 1, 9);
+  const int held = sketch.add_calls(0, 0, {collective_call(0, 0, 1)});
+  sketch.actor(held).afters = {{longer, 0}};
+  sketch.add_calls(0, 1, {collective_call(1, 0, 1)});
+  sketch.add_calls(0, 2, {collective_call(2, 0, 1)});
+  sketch.add_calls(1, 5, {collective_call(2, 0, 1)});
+  const int synchronize = sketch.add_step(Role::kSynchronize, 1);
+  sketch.actor(synchronize).synchronized = {5};
+  sketch.add_calls(1, 4, {collective_call(1, 0, 1)});
+  sketch.add_calls(1, 3, {collective_call(0, 0, 1)});
+  check_some_hang(sketch.spec);
+}
+
+// If the record is launched first, the second call waits for the first, which rank 1 makes only
+// after the second is done.
+TEST_CASE("by hand: a wait may be launched before the record of another thread", "[twin]") {
+  Sketch sketch = two_ranks();
+  const int other = sketch.add_program(0);
+  const int stream = sketch.add_stream(0);
+  sketch.spec.communicators.push_back({{0, 1}, false, false});
+  sketch.spec.signals.push_back({true});
+  sketch.add_calls(0, 0, {collective_call(0, 0, 1)});
+  sketch.add_signal_step(Role::kRecord, 0, 0, 0);
+  sketch.add_signal_step(Role::kWait, other, 0, stream);
+  sketch.add_calls(other, stream, {collective_call(1, 0, 1)});
+  sketch.add_calls(1, 1, {collective_call(1, 0, 1)});
+  sketch.actor(sketch.add_step(Role::kSynchronize, 1)).synchronized = {1};
+  sketch.add_calls(1, 1, {collective_call(0, 0, 1)});
+  check_some_hang(sketch.spec);
+}
+
+// Two threads launch on one device. If both launches of the first precede that of the second, the
+// latter waits on the device behind what is queued in another stream.
+TEST_CASE("by hand: threads that share a device launch in some order", "[twin]") {
+  for (const bool implicit_order : {false, true}) {
+    Sketch sketch = two_ranks();
+    const int other = sketch.add_program(0);
+    const int stream = sketch.add_stream(0);
+    sketch.spec.communicators.push_back({{0, 1}, false, false});
+    sketch.add_device(0, {0, stream}, implicit_order ? 0 : 1, 0, implicit_order);
+    for (int i = 0; i < 2; ++i) sketch.add_calls(0, 0, {collective_call(0, 0, 1)});
+    sketch.add_calls(other, stream, {collective_call(1, 0, 1)});
+    sketch.add_calls(1, 1, {collective_call(1, 0, 1)});
+    sketch.actor(sketch.add_step(Role::kSynchronize, 1)).synchronized = {1};
+    for (int i = 0; i < 2; ++i) sketch.add_calls(1, 1, {collective_call(0, 0, 1)});
+    INFO("implicit order " << implicit_order);
+    check_some_hang(sketch.spec);
+  }
+}
+
+}  // namespace pipesim::twin
