@@ -26,7 +26,7 @@ def pipesim(*options):
 
 def options_of(command):
     """The options of a command in the words of its help, without letters."""
-    return set(re.findall(r"^  (?:-\w \[ )?(--[\w-]+)", pipesim("help", command), re.MULTILINE))
+    return set(re.findall(r"^  (?:-\w, |    )(--[\w-]+)", pipesim("help", command), re.MULTILINE))
 
 
 def pages():

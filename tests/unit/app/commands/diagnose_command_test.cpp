@@ -1,6 +1,4 @@
 // `pipesim diagnose`, through the command line. Whole outputs: tests/golden/diagnose_*.
-#include "app/commands/diagnose_command.hpp"
-
 #include <string>
 
 #include "tests/support/catch.hpp"

@@ -1,6 +1,4 @@
 // `pipesim diff`: which sides there can be, and what the exit code says.
-#include "app/commands/diff_command.hpp"
-
 #include <atomic>
 #include <string>
 

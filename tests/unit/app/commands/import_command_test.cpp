@@ -1,6 +1,4 @@
 // `pipesim import torch-schedule` and `pipesim run FILE.csv`, through the command line.
-#include "app/commands/import_command.hpp"
-
 #include <fstream>
 #include <string>
 #include <vector>

@@ -1,5 +1,3 @@
-#include "app/commands/new_command.hpp"
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>

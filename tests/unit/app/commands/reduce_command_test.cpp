@@ -1,6 +1,4 @@
 // `pipesim reduce`, through the command line.
-#include "app/commands/reduce_command.hpp"
-
 #include <string>
 
 #include <nlohmann/json.hpp>

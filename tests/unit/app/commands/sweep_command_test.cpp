@@ -1,7 +1,5 @@
 // What a sweep finds depends neither on threads, nor on shards, nor on interruptions. What single
 // runs find, tests/unit/app/output/views_test.cpp and all others see to.
-#include "app/commands/sweep_command.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <string>

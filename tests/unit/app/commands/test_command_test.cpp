@@ -1,6 +1,4 @@
 // `pipesim test`: which tests there are, what they come to, and what is written.
-#include "app/commands/test_command.hpp"
-
 #include <atomic>
 #include <filesystem>
 #include <string>
