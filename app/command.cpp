@@ -150,7 +150,7 @@ const std::string& Arguments::one_file() const {
   throw UsageError(positional_.empty() ? fmt::format("'pipesim {}' needs a file", command_.name)
                                        : fmt::format("'pipesim {}' takes one file, found {}",
                                                      command_.name, positional_.size()),
-                   fmt::format("usage: pipesim {} {}", command_.name, command_.usage.front()));
+                   fmt::format("write 'pipesim {} {}'", command_.name, command_.usage.front()));
 }
 
 void Arguments::exclude(const std::string& option, const Words& others) const {

@@ -129,7 +129,7 @@ int run_compare(const Arguments& arguments, const Console& console) {
   const auto& paths = arguments.positional();
   if (paths.size() != 2) {
     throw UsageError(fmt::format("'pipesim compare' takes two hangs, found {}", paths.size()),
-                     "usage: pipesim compare A B [options]");
+                     "write 'pipesim compare A B [options]'");
   }
   check_one_standard_input(paths);
   std::optional<formats::EvidenceKind> kind;

@@ -85,7 +85,7 @@ int run_diff(const Arguments& arguments, const Console& console) {
   const auto& files = arguments.positional();
   if (files.empty() || files.size() > 2) {
     throw UsageError(fmt::format("'pipesim diff' takes one file or two, found {}", files.size()),
-                     "usage: pipesim diff A [B] [options]");
+                     "write 'pipesim diff A [B] [options]'");
   }
   const auto settings_of_side = [&](const char* option) {
     Settings all = arguments.settings("set");

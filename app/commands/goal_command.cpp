@@ -105,7 +105,8 @@ int run_goal(const Arguments& arguments, const Console& console) {
   sim::LogGopsParameters parameters;
   if (const auto given = arguments.text("loggops")) {
     const std::string problem = read_loggops(*given, parameters);
-    if (!problem.empty()) throw UsageError(fmt::format("--loggops: {}", problem));
+    if (!problem.empty())
+      throw UsageError(fmt::format("--loggops: {}", problem), "for example: --loggops L=2500,G=6");
   }
   const auto dot_path = arguments.output_file("dot");
   const bool all = arguments.has("all");

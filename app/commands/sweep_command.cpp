@@ -410,7 +410,8 @@ int merge(const std::vector<std::string>& paths, const ResultFiles& files, const
 models::SweptVariable swept_variable(const std::string& text) {
   std::string problem;
   auto variable = models::parse_variable(text, problem);
-  if (!variable) throw UsageError(fmt::format("--vary: {}", problem));
+  if (!variable)
+    throw UsageError(fmt::format("--vary: {}", problem), "for example: --vary acc=1..8");
   if (variable->name != models::kJitterVariable) return std::move(*variable);
   for (const std::string& value : variable->values) {
     if (models::parse_jitter(value)) continue;
@@ -449,7 +450,7 @@ models::ParameterGrid grid_option(const Arguments& arguments) {
 std::optional<Shard> shard_option(const Arguments& arguments) {
   const auto text = arguments.text("shard");
   const auto output = arguments.text("output");
-  if (output == "-") throw UsageError("'--output' cannot write to standard output");
+  if (output == "-") throw UsageError("'--output' cannot write to standard output", "name a file");
   if (!text) return std::nullopt;
   std::string problem;
   const auto shard = parse_shard(

@@ -30,7 +30,7 @@ def run(*arguments):
 
 def options_of(command):
     """Pairs (-o or nothing, --output) of its --help."""
-    return re.findall(r"^  (?:(-\w), |    )(--[\w-]+)", run("help", command), re.M)
+    return re.findall(r"^  (?:(-\w), |    )(--[\w-]+)", run("help", command).split("\nExamples:\n")[0], re.M)
 
 
 def commands():
