@@ -206,7 +206,7 @@ TEST_CASE("a state that comes out otherwise is refused", "[app][views]") {
   const CommandResult until = command(
       {"explain", "-"}, replaced(state, "\"settings\"", "\"until\": \"noon\",\"settings\""));
   CHECK(until.code == 2);
-  CHECK(contains(until.err, "--until 'noon'"));
+  CHECK(contains(until.err, "--until noon"));
 }
 
 TEST_CASE("usage mistakes of explain have their own words", "[app][views]") {
