@@ -1,15 +1,15 @@
-// What the command's exit code says. Scripts rely on these numbers.
+// Exit statuses. Scripts rely on these numbers.
 #pragma once
 
 namespace pipesim::app {
 
 enum ExitCode : int {
-  kExitGood = 0,           // as one would wish: completed, proved, expectations met, found
-  kExitBad = 1,            // it is not: a hang, a mismatch, an expectation that is not met
-  kExitUsage = 2,          // bad input or usage
-  kExitUndecided = 3,      // a budget or a limit was reached first
+  kExitGood = 0,           // success: completed, proved, expectations met, found
+  kExitBad = 1,            // a hang, a mismatch, an expectation that is not met
+  kExitUsage = 2,          // invalid input or usage
+  kExitUndecided = 3,      // undecided: a budget or a limit was reached first
   kExitFile = 74,          // a file could not be read or written (EX_IOERR of sysexits.h)
-  kExitInterrupted = 130,  // by SIGINT, after the state that was reached was reported
+  kExitInterrupted = 130,  // by SIGINT, after the state reached was reported
 };
 
 }  // namespace pipesim::app

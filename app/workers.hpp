@@ -1,4 +1,4 @@
-// Threads that do numbered pieces of work, and who waits for what they have done.
+// Threads that do numbered pieces of work.
 #pragma once
 
 #include <atomic>
@@ -14,17 +14,17 @@ namespace pipesim::app {
 
 class Workers {
  public:
-  /// Does `work(i)` for each i below `count`, begun in their order, by `jobs` threads (0: as many
-  /// as there are cores), or by the caller if there can be none.
+  /// Calls `work(i)` for each i below `count`, started in that order, on `jobs` threads (0: one per
+  /// core), or on the caller's if no thread can be started.
   Workers(std::size_t count, unsigned jobs, std::function<void(std::size_t)> work);
 
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
 
-  /// What is not begun is not done; waits for the rest.
+  /// Starts no more work, and waits for what has begun.
   ~Workers();
 
-  /// Returns when all below `end` are done. Throws what the first that failed threw.
+  /// Returns when all below `end` are done. Rethrows the first exception of `work`.
   void wait_for(std::size_t end);
 
  private:

@@ -1,4 +1,4 @@
-// The command line: which command, with which options.
+// The command line of the program.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace pipesim::app {
 
-/// Runs what `arguments` (without the program's name) ask for. Returns the exit code; catches our
-/// own exceptions, so that none leaves it.
-int run_command_line(const std::vector<std::string>& arguments, const Console& console);
+/// Runs the command line `words`, without the program's name. Returns the exit status. None of our
+/// own exceptions leaves it.
+int run_command_line(const std::vector<std::string>& words, const Console& console);
 
 }  // namespace pipesim::app

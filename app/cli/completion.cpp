@@ -1,5 +1,4 @@
-#include "app/cli/completion.hpp"
-
+// `pipesim completion`: scripts with which a shell completes our command lines.
 #include <filesystem>
 #include <sstream>
 #include <string_view>
@@ -7,18 +6,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/cli/command_table.hpp"
+#include "app/exit_codes.hpp"
 #include "app/input/schedule_input.hpp"
+#include "app/output/console.hpp"
 #include "app/output/files.hpp"
 #include "formats/scenario/scenario.hpp"
 
 namespace pipesim::app {
 namespace {
 
-// What stands where a value is expected.
+// What an option takes as its value.
 enum class ValueKind { kWords, kParameters, kFiles, kFolders, kOther };
 
-ValueKind kind_of(const OptionText& option) {
-  if (!option.words.empty()) return ValueKind::kWords;
+ValueKind kind_of(const Option& option) {
+  if (!option.choices.empty()) return ValueKind::kWords;
   if (option.value.rfind("NAME=VALUE", 0) == 0) return ValueKind::kParameters;
   if (option.value == "FILE") return ValueKind::kFiles;
   if (option.value == "DIR") return ValueKind::kFolders;
@@ -38,21 +40,34 @@ std::string in_quotes(std::string_view text) {
   return result + "'";
 }
 
-std::string all_forms(const OptionText& option, const char* between) {
+std::vector<Option> flat_options(const Command& command) {
+  std::vector<Option> options;
+  for (const OptionGroup& group : all_options(command)) {
+    options.insert(options.end(), group.options.begin(), group.options.end());
+  }
+  return options;
+}
+
+// All values of the first argument, if they can be listed.
+std::vector<std::string> first_words(const Command& command) {
+  return command.name == "help" ? command_names() : command.words;
+}
+
+std::string all_forms(const Option& option, const char* between) {
   const std::string name = "--" + option.name;
   return option.letter == '\0' ? name : fmt::format("-{}{}{}", option.letter, between, name);
 }
 
-std::string bash_options(const CommandText& command) {
+std::string bash_options(const Command& command) {
   std::string forms;
   std::string cases;
-  for (const OptionText& option : command.options) {
+  for (const Option& option : flat_options(command)) {
     forms += (forms.empty() ? "" : " ") + all_forms(option, " ");
     if (option.value.empty()) continue;
     const auto what = [&]() -> std::string {
       switch (kind_of(option)) {
         case ValueKind::kWords:
-          return fmt::format("words {}", fmt::join(option.words, " "));
+          return fmt::format("words {}", fmt::join(option.choices, " "));
         case ValueKind::kParameters:
           return "parameters";
         case ValueKind::kFiles:
@@ -70,7 +85,7 @@ std::string bash_options(const CommandText& command) {
   }
   return fmt::format("    {}.)\n      options={}\n      first={} ;;\n", command.name,
                      in_quotes(forms),
-                     in_quotes(fmt::format("{}", fmt::join(command.words, " ")))) +
+                     in_quotes(fmt::format("{}", fmt::join(first_words(command), " ")))) +
          cases;
 }
 
@@ -193,10 +208,10 @@ std::string zsh_words(const std::vector<std::string>& words) {
   return fmt::format("({})", fmt::join(words, " "));
 }
 
-std::string zsh_action(const OptionText& option) {
+std::string zsh_action(const Option& option) {
   switch (kind_of(option)) {
     case ValueKind::kWords:
-      return zsh_words(option.words);
+      return zsh_words(option.choices);
     case ValueKind::kParameters:
       return "_pipesim_parameters";
     case ValueKind::kFiles:
@@ -209,9 +224,9 @@ std::string zsh_action(const OptionText& option) {
   return " ";  // there is a value, and nothing to offer
 }
 
-std::string zsh_options(const CommandText& command) {
+std::string zsh_options(const Command& command) {
   std::string text = fmt::format("        {})\n          _arguments -s", command.name);
-  for (const OptionText& option : command.options) {
+  for (const Option& option : flat_options(command)) {
     const auto add = [&](const std::string& form, const char* joined) {
       std::string spec = fmt::format("*{}[{}]", form, zsh_text(option.about));
       if (!option.value.empty()) {
@@ -223,8 +238,9 @@ std::string zsh_options(const CommandText& command) {
     if (option.letter != '\0') add(fmt::format("-{}", option.letter), "+");
     add("--" + option.name, "=");
   }
-  if (!command.words.empty()) {
-    text += " \\\n            " + in_quotes("1:what:" + zsh_words(command.words));
+  const std::vector<std::string> words = first_words(command);
+  if (!words.empty()) {
+    text += " \\\n            " + in_quotes("1:what:" + zsh_words(words));
   }
   return text + " \\\n            '*:file:_files' ;;\n";
 }
@@ -289,44 +305,41 @@ fi
 )zsh";
 
 // Larger scenarios are written by programs, and TAB has to answer at once.
-constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+constexpr std::size_t kMaxBytes = std::size_t{1} << 20;
 
-}  // namespace
-
-std::string bash_completion(const std::vector<CommandText>& commands) {
+std::string bash_completion() {
   std::string text(kBashBegin);
-  std::string names;
-  for (const CommandText& command : commands) {
-    text += bash_options(command);
-    names += (names.empty() ? "" : " ") + command.name;
-  }
+  for (const Command* command : all_commands()) text += bash_options(*command);
   std::string end(kBashEnd);
-  const std::string_view place = "$commands";
-  end.replace(end.find(place), place.size(), names);
+  const std::string_view mark = "$commands";
+  end.replace(end.find(mark), mark.size(), fmt::format("{}", fmt::join(command_names(), " ")));
   return text + end;
 }
 
-std::string zsh_completion(const std::vector<CommandText>& commands) {
+std::string zsh_completion() {
   std::string text(kZshBegin);
-  for (const CommandText& command : commands) {
-    text += fmt::format("    {}\n", in_quotes(command.name + ":" + zsh_text(command.about)));
+  for (const Command* command : all_commands()) {
+    text += fmt::format("    {}\n", in_quotes(command->name + ":" + zsh_text(command->about)));
   }
   text += kZshMiddle;
-  for (const CommandText& command : commands) text += zsh_options(command);
+  for (const Command* command : all_commands()) text += zsh_options(*command);
   return text + std::string(kZshEnd);
 }
 
+// What can follow --set for the scenario in this file: NAME=VALUE for each value of a word or a
+// switch, else NAME=, a line each. Completion cannot report mistakes: a file that is not a
+// scenario, not a regular file, or larger than 1 MiB has no parameters.
 std::string parameter_words(const std::string& path) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(path, error)) return {};
-  std::istringstream nothing;
+  std::istringstream no_input;
   std::string text;
   try {
-    text = read_file(path, nothing, kMostBytes);
+    text = read_file(path, no_input, kMaxBytes);
   } catch (const FileError&) {
     return {};
   }
-  if (text.size() > kMostBytes) return {};
+  if (text.size() > kMaxBytes) return {};
   models::Diagnostics ignored;
   if (is_schedule_path(path)) {
     text = scenario_of_schedule(text, path, ignored).value_or(std::string());
@@ -341,6 +354,43 @@ std::string parameter_words(const std::string& path) {
     for (const std::string& value : values) words += parameter.name + "=" + value + "\n";
   }
   return words;
+}
+
+int run_completion(const Arguments& arguments, const Console& console) {
+  const auto& given = arguments.positional();
+  const std::string shell = given.empty() ? "" : given.front();
+  if (given.size() == 2 && shell == "parameters") {
+    console.out << parameter_words(given.back());
+    return kExitGood;
+  }
+  if (given.size() != 1 || (shell != "bash" && shell != "zsh")) {
+    throw UsageError(given.size() == 1 ? fmt::format("unknown shell '{}'", shell)
+                                       : "'pipesim completion' needs the name of a shell",
+                     choice_help(shell, arguments.command().words));
+  }
+  console.out << (shell == "bash" ? bash_completion() : zsh_completion());
+  return kExitGood;
+}
+
+}  // namespace
+
+Command completion_command() {
+  return {
+      .name = "completion",
+      .about = "Print a completion script for bash or zsh",
+      .usage = {"bash|zsh", "parameters FILE"},
+      .description =
+          {"Prints a script with which the shell completes commands, options, files and, "
+           "after --set, the parameters of the scenario.",
+           "The second form is for these scripts: NAME=VALUE of all parameters of a "
+           "scenario, one per line, and nothing if FILE is not a scenario."},
+      .examples = {"source <(pipesim completion bash)",
+                   "pipesim completion zsh > ~/.zfunc/_pipesim"},
+      .exit_status = "0 success, 2 invalid usage",
+      .pages = {"docs/how-to/install.md"},
+      .words = {"bash", "zsh"},
+      .run = run_completion,
+  };
 }
 
 }  // namespace pipesim::app

@@ -19,23 +19,23 @@ std::atomic<bool> interrupted{false};
 std::atomic<bool> simulating{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
 
-// While something is simulated the first Ctrl-C ends that with a report of the state reached. At
-// any other time, and the second time, there is nothing to report.
+// During a simulation, the first Ctrl-C ends it with a report of the state reached. At any other
+// time, and the second time, it ends the process.
 void on_interrupt(int /*signal*/) {
   if (!simulating || interrupted.exchange(true)) {
-    pipesim::app::remove_begun_file();
+    pipesim::app::remove_temporary_file();
     std::_Exit(130);
   }
 }
 
-// Ends as the signal would, and leaves no half of a file.
+// Ends as the signal would, without leaving a temporary file.
 void on_end(int signal) {
-  pipesim::app::remove_begun_file();
+  pipesim::app::remove_temporary_file();
   std::signal(signal, SIG_DFL);
   std::raise(signal);
 }
 
-// A terminal that can do more than print.
+// Whether it is a terminal that understands escape sequences.
 bool is_terminal(int descriptor) {
   const char* terminal = std::getenv("TERM");
   if (terminal == nullptr || std::strcmp(terminal, "dumb") == 0) return false;
@@ -48,8 +48,8 @@ bool wants_colour(int descriptor) {
   return is_terminal(descriptor);
 }
 
-// Of the terminal that standard output is. Where it is none, nothing of the machine is asked: what
-// is printed into a file is the same everywhere.
+// The width of the terminal. Only asked for if standard output is one: a file gets the same output
+// everywhere.
 std::size_t columns(std::size_t otherwise) {
   winsize size{};
   if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;

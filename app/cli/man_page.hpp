@@ -1,15 +1,13 @@
-// Man pages, of the same texts as --help.
+// Man pages, made from the same texts as --help.
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "app/cli/command_text.hpp"
+#include "app/command.hpp"
 
 namespace pipesim::app {
 
-/// The page of `command`, in roff with the macros of man(7). `others` are named at its end. That of
-/// the whole program is the one whose command has no name.
-std::string man_page(const CommandText& command, const std::vector<std::string>& others);
+/// The page of a command, or of main_command(), in roff with the macros of man(7).
+std::string man_page(const Command& command);
 
 }  // namespace pipesim::app

@@ -1,14 +1,15 @@
-#include "app/commands/check_command.hpp"
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "app/commands/commands.hpp"
+#include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
@@ -22,10 +23,12 @@
 namespace pipesim::app {
 namespace {
 
-// Says that work is to stop, when the user interrupts it or time is up.
+constexpr std::uint64_t kDefaultStates = 200'000;
+
+// Stops an exploration when the user interrupts it, or when its time is up.
 class Deadline {
  public:
-  Deadline(const Console& console, std::uint32_t seconds)
+  Deadline(const Console& console, std::uint64_t seconds)
       : interrupted_(console.interrupted), seconds_(seconds), thread_([this] { watch(); }) {}
   ~Deadline() {
     {
@@ -53,7 +56,7 @@ class Deadline {
   }
 
   const std::atomic<bool>* interrupted_;
-  std::uint32_t seconds_;
+  std::uint64_t seconds_;
   std::atomic<bool> stop_{false};
   std::mutex mutex_;
   std::condition_variable ends_;
@@ -74,91 +77,128 @@ int exit_code_of(const sim::Exploration& exploration, bool interrupted) {
   return interrupted ? kExitInterrupted : kExitUndecided;
 }
 
-std::string order_text(const CheckCommand& command, const models::TaskGraph& graph,
+std::string order_text(const ScenarioInput& input, const models::TaskGraph& graph,
                        const models::CheckReport& check) {
   formats::SavedOrder order;
   order.scenario = graph.name;
-  order.settings = command.files.settings;
+  order.settings = input.settings();
   order.steps = models::describe_order(graph, check.usual.lowered, check.exploration.hang);
   return formats::write_order(order);
 }
 
-// True where `text` went to standard output, where nothing else goes then.
-bool is_printed(const std::string& path, const std::string& text, const Console& console) {
-  if (path != "-") {
-    write_file(path, text);
-    return false;
+int run_check(const Arguments& arguments, const Console& console) {
+  constexpr std::uint64_t kMaxStates = 1'000'000'000;
+  constexpr std::uint64_t kMaxSeconds = std::uint64_t{30} * 24 * 3600;
+  const std::uint64_t max_states = arguments.number("states", 1, kMaxStates, kDefaultStates);
+  const std::uint64_t seconds = arguments.number("seconds", 1, kMaxSeconds, 0);
+  const auto order_path = arguments.text("order");
+  const auto promela_path = arguments.text("promela");
+  const auto dot_path = arguments.output_file("dot");
+  if (order_path == "-" && (promela_path == "-" || arguments.has("json"))) {
+    throw UsageError(fmt::format("'{}' and '--order -' cannot be used together",
+                                 promela_path == "-" ? "--promela -" : "--json"),
+                     "standard output takes one of them");
   }
-  console.out << text;
-  return true;
-}
 
-// What `command` asks to see of the answer. The exit code.
-int show(const CheckCommand& command, const models::TaskGraph& graph,
-         const models::CheckReport& check, const Console& console) {
+  ScenarioInput input(scenario_files(arguments), console);
+  const formats::Scenario scenario = input.read();
+  const models::TaskGraph& graph = scenario.graph;
+  auto lowered = input.require(models::lower(graph, input.diagnostics()));
+  input.report();
+  if (promela_path) {
+    const std::string obstacle = formats::promela_obstacle(lowered.plan);
+    if (!obstacle.empty()) input.fail(fmt::format("cannot be written for SPIN: {}", obstacle));
+    if (write_or_print(*promela_path, formats::write_promela(lowered.plan), console.out)) {
+      return kExitGood;
+    }
+  }
+
+  const models::CheckReport check = [&] {
+    const Simulating now(console);
+    std::optional<Deadline> deadline;
+    if (seconds > 0) deadline.emplace(console, seconds);
+    ProgressLine progress(console);
+    sim::ExploreOptions options;
+    options.max_states = max_states;
+    options.stop = deadline ? deadline->stop() : console.interrupted;
+    options.progress = progress.exploration();
+    return models::check(graph, std::move(lowered), options, progress.run());
+  }();
+
   const bool interrupted = console.interrupted != nullptr && *console.interrupted;
-  const int code = exit_code_of(check.exploration, interrupted);
+  const int code = exit_code(check.exploration, interrupted);
+  const bool all = arguments.has("all");
   std::optional<viz::Report> hang;
   if (const models::Simulation* simulation = check.hanging()) {
-    if (command.dot_path) {
-      write_file(*command.dot_path, dot_of_end(graph, *simulation, command.all));
-    }
-    hang.emplace(report_of_end(graph, *simulation, command.all));
+    if (dot_path) write_file(*dot_path, dot_of_end(graph, *simulation, all));
+    hang.emplace(report_of_end(graph, *simulation, all));
   }
   const bool has_order = !check.exploration.hang.empty();
-  if (command.order_path && has_order &&
-      is_printed(*command.order_path, order_text(command, graph, check), console)) {
+  if (order_path && has_order &&
+      write_or_print(*order_path, order_text(input, graph, check), console.out)) {
     return code;
   }
-  const viz::CheckView view{graph, check, hang ? &*hang : nullptr, command.max_states,
+  const viz::CheckView view{graph, check, hang ? &*hang : nullptr, max_states,
                             check.exploration.stopped && !interrupted};
-  console.out << (command.json ? viz::check_json(view)
-                               : viz::check_text(view, {console.out_colour}));
-  if (command.order_path && !has_order) {
-    console.err << fmt::format("pipesim: no order is written: {}\n",
+  console.out << (arguments.has("json") ? viz::check_json(view)
+                                        : viz::check_text(view, {console.out_colour}));
+  if (order_path && !has_order) {
+    console.err << fmt::format("note: no order was written: {}\n",
                                check.exploration.hang_found
-                                   ? "the run in its own times hangs, and needs none"
-                                   : "none was found that hangs");
+                                   ? "the run hangs in its usual timing"
+                                   : "no interleaving was found that hangs");
   }
   return code;
 }
 
 }  // namespace
 
-int run_check(const CheckCommand& command, const Console& console) {
-  ScenarioInput input(command.files, console);
-  models::Diagnostics diagnostics;
-  const auto complain = [&] { return input.complain(diagnostics, console); };
-  const auto scenario = input.read(diagnostics);
-  if (!scenario) return complain();
-  const models::TaskGraph& graph = scenario->graph;
-  auto lowered = models::lower(graph, diagnostics);
-  complain();
-  if (!lowered) return kExitUsage;
-
-  if (command.promela_path) {
-    const std::string obstacle = formats::promela_obstacle(lowered->plan);
-    if (!obstacle.empty()) {
-      diagnostics.error({}, fmt::format("it cannot be written for SPIN: {}", obstacle));
-      return complain();
-    }
-    const bool printed =
-        is_printed(*command.promela_path, formats::write_promela(lowered->plan), console);
-    if (printed) return kExitGood;
-  }
-
-  const models::CheckReport check = [&] {
-    const Simulating now(console);
-    std::optional<Deadline> deadline;
-    if (command.seconds) deadline.emplace(console, *command.seconds);
-    ProgressLine progress(console);
-    sim::ExploreOptions options;
-    options.max_states = command.max_states;
-    options.stop = deadline ? deadline->stop() : console.interrupted;
-    options.progress = progress.exploration();
-    return models::check(graph, std::move(*lowered), options, progress.run());
-  }();
-  return show(command, graph, check, console);
+Command check_command() {
+  return {
+      .name = "check",
+      .about = "Verify that no interleaving of a scenario hangs",
+      .usage = {"FILE [options]"},
+      .description = {"Verifies whether any interleaving of the events of the scenario in FILE "
+                      "hangs, however long ops, launches and inputs take. 'pipesim run' shows one "
+                      "timing; this covers all of them.",
+                      kScenarioFileNote},
+      .tables = {{"Verdicts",
+                  {{"proved", "no interleaving hangs"},
+                   {"hang possible", "one that hangs was found; the report describes its run"},
+                   {"hang certain", "every interleaving hangs"},
+                   {"undecided", "none was found within the budget"}}}},
+      .options = {scenario_options(),
+                  {"Budget",
+                   {{.name = "states",
+                     .value = "N",
+                     .about = "Explore at most N states with more than one continuation",
+                     .otherwise = std::to_string(kDefaultStates)},
+                    {.name = "seconds",
+                     .value = "N",
+                     .about = "Stop after N seconds; how much is covered by then depends on the "
+                              "machine"}}},
+                  {"Report", {json_option("the answer"), all_waits_option()}},
+                  {"Output files",
+                   {{.name = "order",
+                     .value = "FILE",
+                     .about = "Write the interleaving that hangs, for 'pipesim run --replay' ('-' "
+                              "prints it)"},
+                    dot_option(),
+                    {.name = "promela",
+                     .value = "FILE",
+                     .about = "Also write the plan as a model for SPIN, which answers the same "
+                              "question ('-' only prints it)"}}},
+                  general_options()},
+      .examples = {"pipesim check scenarios/swin_2x2x2.yaml --states 10000",
+                   "pipesim check scenarios/pipeline_1f1b.yaml --set stages=512",
+                   "pipesim check scenarios/buffer_on_the_wrong_stream.yaml --order order.json",
+                   "pipesim run scenarios/buffer_on_the_wrong_stream.yaml --replay order.json"},
+      .exit_status =
+          "0 proved, 1 a hang is possible or certain, 2 invalid input or usage, 3 "
+          "undecided, 74 a file could not be read or written, 130 interrupted",
+      .pages = {"docs/explanation/check.md"},
+      .run = run_check,
+  };
 }
 
 }  // namespace pipesim::app

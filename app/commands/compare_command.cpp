@@ -1,10 +1,13 @@
-#include "app/commands/compare_command.hpp"
-
 #include <algorithm>
+#include <array>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "app/commands/commands.hpp"
+#include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
 #include "app/input/evidence_input.hpp"
 #include "app/output/progress.hpp"
@@ -29,66 +32,53 @@ struct End {
   EndPlace place;
   std::optional<models::Explanation> run;
   std::optional<models::LaunchLog> log;
-  models::LaunchLogHints hints;  // of a scenario: what a log does not say
+  models::LaunchLogHints hints;  // from a scenario: what a log does not contain
   bool interrupted = false;
 };
 
-std::optional<End> run_of(const std::string& path, const CompareCommand& command,
-                          const Console& console) {
-  ScenarioInput input({path, {}, command.settings}, console);
-  models::Diagnostics diagnostics;
-  const auto scenario = input.read(diagnostics);
-  std::optional<models::Simulation> simulation;
-  if (scenario) {
+End run_of(const std::string& path, const std::vector<formats::Setting>& settings,
+           const Console& console) {
+  ScenarioInput input({path, {}, settings}, console);
+  const formats::Scenario scenario = input.read();
+  models::Simulation simulation = input.require([&] {
     WatchedRun watched(console);
-    auto lowered = models::lower(scenario->graph, diagnostics);
-    if (lowered) {
-      simulation = models::simulate(scenario->graph, std::move(*lowered), watched.options);
-    }
-  }
-  input.complain(diagnostics, console);
-  if (!simulation) return std::nullopt;
+    return models::simulate(scenario.graph, input.diagnostics(), watched.options);
+  }());
+  input.report();
   End end;
-  end.place = models::end_place(simulation->explanation, path);
-  end.hints = models::hints_of(scenario->graph, simulation->lowered);
-  end.run = std::move(simulation->explanation);
-  end.interrupted = simulation->outcome.end == sim::RunEnd::kInterrupted;
+  end.place = models::end_place(simulation.explanation, path);
+  end.hints = models::hints_of(scenario.graph, simulation.lowered);
+  end.run = std::move(simulation.explanation);
+  end.interrupted = simulation.outcome.end == sim::RunEnd::kInterrupted;
   return end;
 }
 
-// `hints` of the other end, where that is a scenario.
-std::optional<End> evidence_of(const std::string& path, const CompareCommand& command,
-                               const models::LaunchLogHints& hints, const Console& console) {
-  const formats::EvidenceKind kind = command.kind ? *command.kind : kind_of_evidence(path);
+// `hints` are those of the other end, if that is a scenario.
+End evidence_of(const std::string& path, std::optional<formats::EvidenceKind> kind,
+                const models::LaunchLogHints& hints, const Console& console) {
+  if (!kind) kind = kind_of_evidence(path);
   End end;
-  switch (kind) {
-    case formats::EvidenceKind::kLaunchLog: {
-      auto reading = read_launch_logs({path}, console);
-      if (!reading) return std::nullopt;
-      end.place = models::end_place(reading->log, models::diagnose(reading->log, hints), path);
-      end.log = std::move(reading->log);
+  switch (*kind) {
+    case formats::EvidenceKind::kLaunchLog:
+      end.log = read_launch_logs({path}, console).log;
+      end.place = models::end_place(*end.log, models::diagnose(*end.log, hints), path);
       return end;
-    }
-    case formats::EvidenceKind::kStacks: {
-      const auto reading = read_stacks({path}, console);
-      if (!reading) return std::nullopt;
-      end.place = models::end_place(models::diagnose(reading->dumps), path);
+    case formats::EvidenceKind::kStacks:
+      end.place = models::end_place(models::diagnose(read_stacks({path}, console).dumps), path);
       return end;
-    }
     case formats::EvidenceKind::kBoxing:
-      console.err << fmt::format("pipesim: '{}' is a boxing log, which is no end of a job\n", path);
-      return std::nullopt;
+      throw InputError(
+          fmt::format("'{}' is a boxing log, which does not say how a job ends", path));
     case formats::EvidenceKind::kFlightRecorder:
     case formats::EvidenceKind::kNcclLog:
       break;
   }
-  const auto reading = read_dumps(kind, {path}, console);
-  if (!reading) return std::nullopt;
-  end.place = models::end_place(models::diagnose(reading->evidence), path);
+  const DumpReading reading = read_dumps(*kind, {path}, console);
+  end.place = models::end_place(models::diagnose(reading.evidence), path);
   return end;
 }
 
-// Which ops a log and a run of a scenario do not agree on.
+// The ops that a log and a run of a scenario disagree on.
 std::vector<models::CountDifference> ops_that_differ(const End& a, const End& b) {
   if (a.log && b.run) return models::compare(*a.log, *b.run);
   if (b.log && a.run) return models::compare(*b.log, *a.run);
@@ -99,7 +89,7 @@ std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", viz::ranges(ranks));
 }
 
-std::string told(const EndPlace& place) {
+std::string summary(const EndPlace& place) {
   std::string text =
       fmt::format("{}: {}, {}", place.name, place.verdict, viz::counted(place.at.size(), "rank"));
   if (!place.blamed.empty()) {
@@ -108,62 +98,103 @@ std::string told(const EndPlace& place) {
   return text + "\n";
 }
 
-void tell(const models::EndDifference& difference, const End& a, const End& b,
-          const std::vector<models::CountDifference>& ops, const Console& console) {
-  console.out << "They do not stand in the same place:\n";
-  if (difference.verdict) console.out << "  the verdicts differ\n";
-  if (difference.blamed) console.out << "  other ranks are to blame\n";
-  if (difference.ranks) console.out << "  they have not as many ranks\n";
+std::string difference_text(const models::EndDifference& difference, const End& a, const End& b,
+                            const std::vector<models::CountDifference>& ops) {
+  std::string text = "They are not stuck in the same place:\n";
+  if (difference.verdict) text += "  the verdicts differ\n";
+  if (difference.blamed) text += "  other ranks are to blame\n";
+  if (difference.ranks) text += "  the numbers of ranks differ\n";
   if (!difference.waits.empty()) {
-    console.out << fmt::format("  {} wait{} in one and not in the other\n",
-                               ranks_text(difference.waits),
-                               difference.waits.size() == 1 ? "s" : "");
+    text += fmt::format("  {} wait{} in only one of them\n", ranks_text(difference.waits),
+                        difference.waits.size() == 1 ? "s" : "");
   }
-  constexpr std::size_t kMostTold = 20;
-  for (std::size_t i = 0; i < std::min(kMostTold, difference.at.size()); ++i) {
+  constexpr std::size_t kMaxLines = 20;
+  for (std::size_t i = 0; i < std::min(kMaxLines, difference.at.size()); ++i) {
     const std::uint32_t rank = difference.at[i];
-    console.out << fmt::format("  rank {} stands at {} and at {}\n", rank,
-                               models::printable(a.place.at[rank]),
-                               models::printable(b.place.at[rank]));
+    text += fmt::format("  rank {} is at {} and at {}\n", rank, models::printable(a.place.at[rank]),
+                        models::printable(b.place.at[rank]));
   }
-  if (difference.at.size() > kMostTold) {
-    console.out << fmt::format("  and {} more ranks stand elsewhere\n",
-                               difference.at.size() - kMostTold);
+  if (difference.at.size() > kMaxLines) {
+    text += fmt::format("  and {} more ranks differ\n", difference.at.size() - kMaxLines);
   }
-  for (std::size_t i = 0; i < std::min(kMostTold, ops.size()); ++i) {
-    console.out << "  " << viz::difference_line(ops[i]) << "\n";
+  for (std::size_t i = 0; i < std::min(kMaxLines, ops.size()); ++i) {
+    text += fmt::format("  {}\n", viz::difference_line(ops[i]));
   }
-  if (ops.size() > kMostTold) {
-    console.out << fmt::format("  and {} more ops differ\n", ops.size() - kMostTold);
+  if (ops.size() > kMaxLines)
+    text += fmt::format("  and {} more ops differ\n", ops.size() - kMaxLines);
+  return text;
+}
+
+int run_compare(const Arguments& arguments, const Console& console) {
+  const auto& paths = arguments.positional();
+  if (paths.size() != 2) {
+    throw UsageError(fmt::format("'pipesim compare' takes two hangs, found {}", paths.size()),
+                     "write 'pipesim compare A B [options]'");
   }
+  check_one_standard_input(paths);
+  std::optional<formats::EvidenceKind> kind;
+  if (const auto name = arguments.text("kind")) kind = formats::find_evidence_kind(*name);
+  if (kind == formats::EvidenceKind::kBoxing) {
+    throw UsageError("a boxing log does not say how a job ends",
+                     "'pipesim diagnose boxing FILE' reads one");
+  }
+  const auto settings = arguments.settings("set");
+
+  // Scenarios first: they say what logs do not.
+  std::array<std::optional<End>, 2> ends;
+  models::LaunchLogHints hints;
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (!is_scenario(paths[i])) continue;
+    ends.at(i) = run_of(paths[i], settings, console);
+    hints = ends.at(i)->hints;
+  }
+  for (std::size_t i = 0; i < 2; ++i) {
+    if (!ends.at(i)) ends.at(i) = evidence_of(paths[i], kind, hints, console);
+  }
+  const End& a = *ends.front();
+  const End& b = *ends.back();
+  if (a.interrupted || b.interrupted) return kExitInterrupted;
+  const models::EndDifference difference = models::compare(a.place, b.place);
+  const std::vector<models::CountDifference> ops = ops_that_differ(a, b);
+  console.out << summary(a.place) << summary(b.place);
+  if (difference.any() || !ops.empty()) {
+    console.out << difference_text(difference, a, b, ops);
+    return kExitBad;
+  }
+  const bool one_has_stacks =
+      (a.place.words == models::EndWords::kStacks) != (b.place.words == models::EndWords::kStacks);
+  console.out << (one_has_stacks ? "They are stuck in the same place, as far as stacks show.\n"
+                                 : "They are stuck in the same place.\n");
+  return kExitGood;
 }
 
 }  // namespace
 
-int run_compare(const CompareCommand& command, const Console& console) {
-  std::optional<End> a;
-  std::optional<End> b;
-  if (is_scenario(command.a)) a = run_of(command.a, command, console);
-  if (is_scenario(command.b)) b = run_of(command.b, command, console);
-  const models::LaunchLogHints no_hints;
-  if (!is_scenario(command.a))
-    a = evidence_of(command.a, command, b ? b->hints : no_hints, console);
-  if (!is_scenario(command.b))
-    b = evidence_of(command.b, command, a ? a->hints : no_hints, console);
-  if (!a || !b) return kExitUsage;
-  if (a->interrupted || b->interrupted) return kExitInterrupted;
-  const models::EndDifference difference = models::compare(a->place, b->place);
-  const std::vector<models::CountDifference> ops = ops_that_differ(*a, *b);
-  console.out << told(a->place) << told(b->place);
-  if (!difference.any() && ops.empty()) {
-    const bool in_other_words = (a->place.words == models::EndWords::kStacks) !=
-                                (b->place.words == models::EndWords::kStacks);
-    console.out << (in_other_words ? "They stand in the same place, as far as stacks say.\n"
-                                   : "They stand in the same place.\n");
-    return kExitGood;
-  }
-  tell(difference, *a, *b, ops, console);
-  return kExitBad;
+Command compare_command() {
+  return {
+      .name = "compare",
+      .about = "Compare two hangs: are they stuck in the same place",
+      .usage = {"A B [options]"},
+      .description =
+          {"Says whether two jobs, or a job and its simulation, end in the same place. A "
+           "and B are scenarios (*.yaml), which are run, or evidence, as for 'pipesim "
+           "diagnose'. It compares the verdict, the ranks to blame and which ranks wait; "
+           "for two pieces of evidence also the calls that ranks are in."},
+      .options = {{"Input",
+                   {{.name = "kind",
+                     .value = "KIND",
+                     .about = "The kind of evidence (default: detected)",
+                     .choices = formats::evidence_kinds()},
+                    set_option()}}},
+      .examples = {"pipesim compare hang.yaml /tmp/dumps",
+                   "pipesim compare monday/dumps tuesday/dumps",
+                   "pipesim compare scenarios/swin_2x2x2.yaml all_ranks.log"},
+      .exit_status =
+          "0 the same place, 1 another one, 2 invalid input or usage, 74 a file could not "
+          "be read",
+      .pages = {"docs/how-to/diagnose.md"},
+      .run = run_compare,
+  };
 }
 
 }  // namespace pipesim::app

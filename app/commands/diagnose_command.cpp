@@ -1,11 +1,15 @@
-#include "app/commands/diagnose_command.hpp"
-
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include "app/commands/commands.hpp"
+#include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
 #include "app/input/evidence_input.hpp"
+#include "app/input/rank_list.hpp"
 #include "app/output/files.hpp"
 #include "app/output/views.hpp"
 #include "formats/evidence/evidence_writer.hpp"
@@ -25,34 +29,39 @@
 namespace pipesim::app {
 namespace {
 
+using formats::EvidenceKind;
+using Paths = std::vector<std::string>;
+
 std::string title_of(const std::string& name, const models::Explanation& explanation) {
   return fmt::format("{}: {}", name, viz::verdict_text(explanation));
 }
 
-// The wait-for graph, as --dot and --draw ask for it. False, with a reason, where it cannot be
-// drawn.
-bool draw(const DiagnoseCommand& command, const std::string& title,
-          const models::Explanation& explanation, const std::vector<models::Wait>& waits,
-          const Console& console) {
-  const viz::WaitPicture picture = viz::wait_picture(title, explanation, waits, !command.all);
-  if (command.dot_path) write_file(*command.dot_path, viz::wait_for_dot(picture));
-  if (!command.picture_path) return true;
-  try {
-    write_file(*command.picture_path,
-               viz::wait_for_drawing(picture, viz::picture_format(*command.picture_path)));
-  } catch (const viz::DrawingError& error) {
-    console.err << fmt::format("pipesim: error: {}\n", error.what());
-    return false;
-  }
-  return true;
+// What a diagnosis is to be shown as.
+struct Requested {
+  bool json = false;
+  bool all = false;
+  std::optional<std::string> dot_path;
+  std::optional<std::string> picture_path;
+  std::optional<std::string> html_path;
+  std::optional<std::string> scenario_path;
+};
+
+// Writes the wait-for graph, as --dot and --draw ask for it.
+void draw(const Requested& requested, const std::string& title,
+          const models::Explanation& explanation, const std::vector<models::Wait>& waits) {
+  const viz::WaitPicture picture = viz::wait_picture(title, explanation, waits, !requested.all);
+  if (requested.dot_path) write_file(*requested.dot_path, viz::wait_for_dot(picture));
+  if (!requested.picture_path) return;
+  write_file(*requested.picture_path,
+             viz::wait_for_drawing(picture, viz::picture_format(*requested.picture_path)));
 }
 
-// The page, if --html asks for it.
-void write_page(const DiagnoseCommand& command, const std::string& name, std::uint32_t ranks,
+// Writes the page, if --html asks for it.
+void write_page(const Requested& requested, const std::string& name, std::uint32_t ranks,
                 const models::Explanation& explanation, const std::vector<models::Wait>& waits,
                 const std::string& text) {
-  if (!command.html_path) return;
-  models::TaskGraph graph;  // only what heads a report
+  if (!requested.html_path) return;
+  models::TaskGraph graph;  // only what the head of a report shows
   graph.name = name;
   graph.ranks = ranks;
   viz::Report report{graph, explanation, {}, {}, waits, {}, {}};
@@ -68,150 +77,253 @@ void write_page(const DiagnoseCommand& command, const std::string& name, std::ui
   const std::string reason = viz::first_reason(explanation);
   if (!reason.empty()) page.story.push_back(reason + ".");
   page.text = text;
-  write_file(*command.html_path, viz::html_page(report, page, command.all));
+  write_file(*requested.html_path, viz::html_page(report, page, requested.all));
 }
 
-// The scenario, if --as-scenario asks for it.
-void write_scenario(const DiagnoseCommand& command, const models::Evidence& evidence,
+// Writes the scenario, if --as-scenario asks for it.
+void write_scenario(const Requested& requested, const models::Evidence& evidence,
                     const models::Diagnosis& diagnosis, std::vector<std::string>& notes) {
-  if (!command.scenario_path) return;
+  if (!requested.scenario_path) return;
   const std::string scenario = formats::write_evidence_scenario(evidence, diagnosis);
   if (scenario.empty()) {
-    notes.emplace_back("No scenario is written: there is no hang that one could have");
+    notes.emplace_back("No scenario was written: the evidence shows no hang");
   } else {
-    write_file(*command.scenario_path, scenario);
+    write_file(*requested.scenario_path, scenario);
   }
 }
 
-int diagnose_dumps(const DiagnoseCommand& command, const Console& console) {
-  std::optional<DumpReading> reading = read_dumps(command.kind, command.paths, console);
-  if (!reading) return kExitUsage;
-  const models::Diagnosis diagnosis = models::diagnose(reading->evidence);
-  if (!draw(command, title_of(reading->evidence.name, diagnosis.explanation), diagnosis.explanation,
-            diagnosis.waits, console))
-    return kExitUsage;
-  write_scenario(command, reading->evidence, diagnosis, reading->notes);
-  const viz::DiagnosisReport report{reading->evidence, diagnosis, reading->notes, command.all};
-  write_page(command, reading->evidence.name,
-             static_cast<std::uint32_t>(reading->evidence.ranks.size()), diagnosis.explanation,
-             diagnosis.waits, viz::diagnosis_text(report, {}));
-  console.out << (command.json ? viz::diagnosis_json(report)
-                               : viz::diagnosis_text(report, {console.out_colour}));
-  return exit_code(diagnosis.explanation);
+int diagnose_dumps(EvidenceKind kind, const Paths& paths, const Requested& requested,
+                   const Console& console) {
+  DumpReading reading = read_dumps(kind, paths, console);
+  const models::Diagnosis diagnosis = models::diagnose(reading.evidence);
+  const models::Explanation& explanation = diagnosis.explanation;
+  const std::string& name = reading.evidence.name;
+  draw(requested, title_of(name, explanation), explanation, diagnosis.waits);
+  write_scenario(requested, reading.evidence, diagnosis, reading.notes);
+  const viz::DiagnosisReport report{reading.evidence, diagnosis, reading.notes, requested.all};
+  write_page(requested, name, static_cast<std::uint32_t>(reading.evidence.ranks.size()),
+             explanation, diagnosis.waits, viz::diagnosis_text(report, {}));
+  console.out << (requested.json ? viz::diagnosis_json(report)
+                                 : viz::diagnosis_text(report, {console.out_colour}));
+  return exit_code(explanation);
 }
 
-/// A scenario that stands for the job, and how it ends.
-struct Model {
-  std::string path;
-  models::LaunchLogHints hints;
-  models::Explanation end;
-};
-
-std::optional<Model> simulate(const ScenarioFiles& files, const Console& console) {
-  ScenarioInput input(files, console);
-  models::Diagnostics diagnostics;
-  const auto scenario = input.read(diagnostics);
-  std::optional<models::Simulation> simulation;
-  if (scenario) simulation = models::simulate(scenario->graph, diagnostics);
-  input.complain(diagnostics, console);
-  if (!simulation) return std::nullopt;
-  return Model{input.path(), models::hints_of(scenario->graph, simulation->lowered),
-               simulation->explanation};
-}
-
-// Whether a run of the scenario ends where the job does.
-void add_comparison(const models::LaunchLog& log, const Model& model,
-                    std::vector<std::string>& notes) {
-  constexpr std::size_t kMostTold = 10;
-  const auto differences = models::compare(log, model.end);
+// Says whether a run of the scenario ends where the job does.
+void add_comparison(const models::LaunchLog& log, const std::string& scenario,
+                    const models::Explanation& end, std::vector<std::string>& notes) {
+  constexpr std::size_t kMaxLines = 10;
+  const auto differences = models::compare(log, end);
   if (differences.empty()) {
     notes.push_back(fmt::format(
-        "'pipesim run {}' ends in the same place: each rank has entered and launched the same",
-        model.path));
+        "'pipesim run {}' ends in the same place: each rank entered and launched the same ops",
+        scenario));
     return;
   }
   notes.push_back(fmt::format(
-      "'pipesim run {}' ends elsewhere: {}", model.path,
+      "'pipesim run {}' ends in another place: {}", scenario,
       differences.size() == 1 ? "1 op differs" : fmt::format("{} ops differ", differences.size())));
-  for (std::size_t i = 0; i < std::min(kMostTold, differences.size()); ++i) {
+  for (std::size_t i = 0; i < std::min(kMaxLines, differences.size()); ++i) {
     notes.push_back("  " + viz::difference_line(differences[i]));
   }
-  if (differences.size() > kMostTold) {
-    notes.push_back(fmt::format("  and {} more", differences.size() - kMostTold));
+  if (differences.size() > kMaxLines) {
+    notes.push_back(fmt::format("  and {} more", differences.size() - kMaxLines));
   }
 }
 
-int diagnose_logs(const DiagnoseCommand& command, const Console& console) {
-  std::optional<LaunchLogReading> reading = read_launch_logs(command.paths, console);
-  if (!reading) return kExitUsage;
-  const models::LaunchLog& log = reading->log;
+// Adds what --scenario, --group and --phase say about logs.
+models::LaunchLogHints hints_option(const Arguments& arguments, const models::LaunchLog& log,
+                                    std::vector<std::string>& notes, const Console& console) {
   models::LaunchLogHints hints;
-  if (command.scenario) {
-    std::optional<Model> model = simulate(*command.scenario, console);
-    if (!model) return kExitUsage;
-    hints = std::move(model->hints);
-    add_comparison(log, *model, reading->notes);
+  if (const auto path = arguments.text("scenario")) {
+    ScenarioInput input({*path, {}, arguments.settings("set")}, console);
+    const formats::Scenario scenario = input.read();
+    const models::Simulation run =
+        input.require(models::simulate(scenario.graph, input.diagnostics()));
+    input.report();
+    hints = models::hints_of(scenario.graph, run.lowered);
+    add_comparison(log, input.path(), run.explanation, notes);
   }
-  if (!command.groups.empty()) hints.groups = command.groups;
-  if (!command.phases.empty()) hints.phases = command.phases;
-  const models::LaunchLogDiagnosis diagnosis = models::diagnose(log, hints);
+  if (arguments.has("group")) hints.groups.clear();
+  for (const std::string& text : arguments.all("group")) {
+    hints.groups.push_back(parse_rank_list(text).value());
+  }
+  if (arguments.has("phase")) hints.phases.clear();
+  for (const auto& [name, ops] : arguments.settings("phase")) {
+    hints.phases.emplace_back(name, split_at_commas(ops));
+  }
+  return hints;
+}
+
+int diagnose_logs(const Arguments& arguments, const Paths& paths, const Requested& requested,
+                  const Console& console) {
+  LaunchLogReading reading = read_launch_logs(paths, console);
+  const models::LaunchLog& log = reading.log;
+  const models::LaunchLogDiagnosis diagnosis =
+      models::diagnose(log, hints_option(arguments, log, reading.notes, console));
   if (!diagnosis.has_groups) {
-    reading->notes.emplace_back(
-        "Logs do not say who does a collective with whom: --group or --scenario does");
+    reading.notes.emplace_back(
+        "Logs do not say which ranks do a collective together: give --group or --scenario");
   }
-  if (!draw(command, title_of(log.name, diagnosis.explanation), diagnosis.explanation,
-            diagnosis.waits, console))
-    return kExitUsage;
-  write_scenario(command, diagnosis.evidence, models::diagnose(diagnosis.evidence), reading->notes);
-  const viz::LaunchLogReport report{log, diagnosis, reading->notes, command.all};
-  write_page(command, log.name, static_cast<std::uint32_t>(log.ranks.size()), diagnosis.explanation,
-             diagnosis.waits, viz::launch_log_text(report, {}));
-  console.out << (command.json ? viz::launch_log_json(report)
-                               : viz::launch_log_text(report, {console.out_colour}));
+  draw(requested, title_of(log.name, diagnosis.explanation), diagnosis.explanation,
+       diagnosis.waits);
+  write_scenario(requested, diagnosis.evidence, models::diagnose(diagnosis.evidence),
+                 reading.notes);
+  const viz::LaunchLogReport report{log, diagnosis, reading.notes, requested.all};
+  write_page(requested, log.name, static_cast<std::uint32_t>(log.ranks.size()),
+             diagnosis.explanation, diagnosis.waits, viz::launch_log_text(report, {}));
+  console.out << (requested.json ? viz::launch_log_json(report)
+                                 : viz::launch_log_text(report, {console.out_colour}));
   return exit_code(diagnosis.explanation);
 }
 
-int diagnose_stacks(const DiagnoseCommand& command, const Console& console) {
-  const std::optional<StackReading> reading = read_stacks(command.paths, console);
-  if (!reading) return kExitUsage;
-  const models::StackDiagnosis diagnosis = models::diagnose(reading->dumps);
-  const std::string& name = reading->dumps.name;
+int diagnose_stacks(const Paths& paths, const Requested& requested, const Console& console) {
+  const StackReading reading = read_stacks(paths, console);
+  const models::StackDiagnosis diagnosis = models::diagnose(reading.dumps);
+  const std::string& name = reading.dumps.name;
   const std::string title = fmt::format("{}: {}", name, verdict_name(diagnosis.verdict));
-  if (!draw(command, title, diagnosis.explanation, diagnosis.waits, console)) return kExitUsage;
-  const viz::StackReport report{reading->dumps, diagnosis, reading->notes, command.all};
-  write_page(command, name, diagnosis.ranks, diagnosis.explanation, diagnosis.waits,
+  draw(requested, title, diagnosis.explanation, diagnosis.waits);
+  const viz::StackReport report{reading.dumps, diagnosis, reading.notes, requested.all};
+  write_page(requested, name, diagnosis.ranks, diagnosis.explanation, diagnosis.waits,
              viz::stack_groups_text(report, {}));
-  console.out << (command.json ? viz::stack_groups_json(report)
-                               : viz::stack_groups_text(report, {console.out_colour}));
+  console.out << (requested.json ? viz::stack_groups_json(report)
+                                 : viz::stack_groups_text(report, {console.out_colour}));
   const bool found = diagnosis.verdict == models::StackVerdict::kOddOnes ||
                      diagnosis.verdict == models::StackVerdict::kDifferent;
   return found ? kExitBad : kExitUndecided;
 }
 
-int diagnose_boxing(const DiagnoseCommand& command, const Console& console) {
-  const std::optional<BoxingReading> reading = read_boxings(command.paths, console);
-  if (!reading) return kExitUsage;
-  const viz::BoxingReport report{evidence_name(command.paths), reading->rows, reading->notes,
-                                 command.all};
-  console.out << (command.json ? viz::boxing_log_json(report) : viz::boxing_log_text(report));
+int diagnose_boxing(const Paths& paths, const Requested& requested, const Console& console) {
+  const BoxingReading reading = read_boxings(paths, console);
+  const viz::BoxingReport report{evidence_name(paths), reading.rows, reading.notes, requested.all};
+  console.out << (requested.json ? viz::boxing_log_json(report) : viz::boxing_log_text(report));
   return viz::partial_sums(report).empty() ? kExitGood : kExitBad;
+}
+
+// Options that only logs of launches have a use for.
+void check_hints(const Arguments& arguments, EvidenceKind kind) {
+  for (const char* option : {"scenario", "set", "group", "phase"}) {
+    if (kind == EvidenceKind::kLaunchLog || !arguments.has(option)) continue;
+    throw UsageError(fmt::format("'--{}' is only for 'pipesim diagnose oneflow'", option));
+  }
+  arguments.require("set", "scenario");
+  for (const std::string& text : arguments.all("group")) {
+    if (parse_rank_list(text)) continue;
+    throw UsageError(fmt::format("invalid value '{}' for '--group'", text),
+                     "expected a list of ranks, as in 0,1 or 0-3");
+  }
+}
+
+int run_diagnose(const Arguments& arguments, const Console& console) {
+  const auto& given = arguments.positional();
+  const auto& kinds = formats::evidence_kinds();
+  if (given.empty()) {
+    throw UsageError("'pipesim diagnose' needs a kind of evidence", choice_help("", kinds));
+  }
+  const auto kind = formats::find_evidence_kind(given.front());
+  if (!kind) {
+    throw UsageError(fmt::format("unknown kind of evidence '{}'", given.front()),
+                     choice_help(given.front(), kinds));
+  }
+  const Paths paths(given.begin() + 1, given.end());
+  if (paths.empty()) {
+    throw UsageError(fmt::format("'pipesim diagnose {}' needs files or folders", given.front()));
+  }
+  const Requested requested{arguments.has("json"),         arguments.has("all"),
+                            arguments.output_file("dot"),  arguments.output_file("draw"),
+                            arguments.output_file("html"), arguments.output_file("as-scenario")};
+  if (requested.picture_path) viz::picture_format(*requested.picture_path);  // before any work
+  check_hints(arguments, *kind);
+  const bool is_boxing = kind == EvidenceKind::kBoxing;
+  if (requested.scenario_path && (is_boxing || kind == EvidenceKind::kStacks)) {
+    throw UsageError(fmt::format("'--as-scenario' cannot be used with '{}'", given.front()),
+                     "only dumps and logs say what ranks call");
+  }
+  if (is_boxing && (requested.dot_path || requested.picture_path || requested.html_path)) {
+    throw UsageError("'--dot', '--draw' and '--html' cannot be used with 'boxing'",
+                     "a boxing log has no waits to draw");
+  }
+  switch (*kind) {
+    case EvidenceKind::kLaunchLog:
+      return diagnose_logs(arguments, paths, requested, console);
+    case EvidenceKind::kBoxing:
+      return diagnose_boxing(paths, requested, console);
+    case EvidenceKind::kStacks:
+      return diagnose_stacks(paths, requested, console);
+    case EvidenceKind::kFlightRecorder:
+    case EvidenceKind::kNcclLog:
+      break;
+  }
+  return diagnose_dumps(*kind, paths, requested, console);
 }
 
 }  // namespace
 
-int run_diagnose(const DiagnoseCommand& command, const Console& console) {
-  switch (command.kind) {
-    case formats::EvidenceKind::kFlightRecorder:
-    case formats::EvidenceKind::kNcclLog:
-      break;
-    case formats::EvidenceKind::kLaunchLog:
-      return diagnose_logs(command, console);
-    case formats::EvidenceKind::kBoxing:
-      return diagnose_boxing(command, console);
-    case formats::EvidenceKind::kStacks:
-      return diagnose_stacks(command, console);
-  }
-  return diagnose_dumps(command, console);
+Command diagnose_command() {
+  Option set = set_option();
+  set.about = "Set a parameter of that scenario (repeatable)";
+  return {
+      .name = "diagnose",
+      .about = "Find who waits for whom in a real hang",
+      .usage = {"KIND FILE|DIR... [options]"},
+      .description =
+          {"Reads the evidence that a hanging job left, and reports who waits for whom as "
+           "'pipesim run' does."},
+      .tables =
+          {{"Kinds of evidence",
+            {{"flight-recorder",
+              "dumps of PyTorch's Flight Recorder, JSON or pickled: one file per rank, whose name "
+              "ends with the rank. Nothing in a pickle is executed"},
+             {"nccl-log",
+              "the output of a PyTorch job: the watchdog's timeouts, and NCCL's own lines"},
+             {"oneflow",
+              "logs with a line before and after each launch, of all ranks together or one file "
+              "per rank: OneFlow's with glog, or those of 'pipesim run --log'"},
+             {"boxing", "OneFlow's boxing log (CSV): partial sums made from broadcasts"},
+             {"stacks",
+              "stacks of all ranks as 'py-spy dump' prints them, also collected by srun or pdsh, "
+              "or those of 'pipesim run --stacks': finds the ranks that are elsewhere"}}}},
+      .options =
+          {{"Logs of launches (oneflow)",
+            {{.name = "scenario",
+              .value = "FILE",
+              .about = "A scenario of the same job: says which ranks do a collective together, and "
+                       "what is forward and backward; the report says whether it ends in the same "
+                       "place"},
+             std::move(set),
+             {.name = "group",
+              .value = "RANKS",
+              .about = "Ranks that do collectives together, as in 0,1 or 0-3 (repeatable)",
+              .repeats = true},
+             {.name = "phase",
+              .value = "NAME=OPS",
+              .about = "A column of the table, as in forward=F0,F1,F3 (repeatable)",
+              .repeats = true}}},
+           {"Report",
+            {json_option("the diagnosis"),
+             {.name = "all", .about = "List and draw every wait, rank and group"}}},
+           {"Output files",
+            {dot_option(),
+             {.name = "draw",
+              .value = "FILE",
+              .about = "Draw the wait-for graph, as .svg, .png or .pdf"},
+             {.name = "html", .value = "FILE", .about = "Write a page to open in a browser"},
+             {.name = "as-scenario",
+              .value = "FILE",
+              .about = "From dumps and logs: write a scenario that hangs in the same way"}}},
+           general_options()},
+      .examples = {"pipesim diagnose flight-recorder /tmp/dumps",
+                   "pipesim diagnose flight-recorder trace_rank_0 trace_rank_1 --json",
+                   "pipesim diagnose flight-recorder /tmp/dumps --draw hang.svg",
+                   "pipesim diagnose flight-recorder /tmp/dumps --as-scenario hang.yaml",
+                   "pipesim diagnose oneflow logs --group 0,1 --group 2,3",
+                   "pipesim diagnose oneflow all.log --scenario scenarios/swin_2x2x2.yaml"},
+      .exit_status =
+          "0 nothing wrong was found, 1 a hang or a mismatch, 2 invalid input or usage, 3 "
+          "undecided (the evidence does not say), 74 a file could not be read or written",
+      .pages = {"docs/how-to/diagnose.md"},
+      .words = formats::evidence_kinds(),
+      .run = run_diagnose,
+  };
 }
 
 }  // namespace pipesim::app

@@ -1,177 +1,167 @@
-#include "app/commands/diff_command.hpp"
-
 #include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 
+#include "app/commands/commands.hpp"
+#include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
-#include "app/input/scenario_input.hpp"
-#include "app/input/until.hpp"
+#include "app/input/state_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "formats/files/report_file.hpp"
 #include "formats/files/state_file.hpp"
-#include "formats/scenario/scenario.hpp"
 #include "models/measure/graph_difference.hpp"
 #include "models/measure/run_difference.hpp"
-#include "viz/text/diagnostic_text.hpp"
 #include "viz/text/difference_text.hpp"
 
 namespace pipesim::app {
 namespace {
 
-using models::Diagnostics;
+using Settings = std::vector<formats::Setting>;
 
-/// A side, simulated or read.
+/// One of the two runs: a scenario, a saved state, or a report of `pipesim run --json`, of which
+/// only the end is known.
 struct Run {
   std::string name;
   models::RunEndFigures end;
-  std::optional<formats::Scenario> scenario;  // nothing: of a report only the end is known
+  std::optional<formats::Scenario> scenario;
   std::optional<models::Simulation> simulation;
   bool interrupted = false;
 };
 
-/// What of a saved state or a scenario has to be simulated.
-struct Recipe {
-  std::string text;
-  std::vector<formats::Setting> settings;
-  std::vector<formats::PatchText> patches{};
-  std::optional<Until> until{};
-  std::optional<std::uint64_t> events{};  // after so many it was interrupted
-  sim::Jitter jitter{};
-};
+void run_scenario(TextInput& input, const Settings& settings, const sim::RunOptions& options,
+                  const Console& console, Run& run) {
+  run.scenario = input.require(formats::read_scenario(input.text(), settings, input.diagnostics()));
+  WatchedRun watched(console);
+  watched.options.keep_act_times = options.keep_act_times;
+  watched.options.keep_log = options.keep_log;
+  run.simulation =
+      input.require(models::simulate(run.scenario->graph, input.diagnostics(), watched.options));
+  run.interrupted = run.simulation->outcome.end == sim::RunEnd::kInterrupted;
+}
 
-class Side {
- public:
-  Side(const DiffSide& side, const std::string& text, const Console& console)
-      : side_(side), text_(text), console_(console) {
-    shown_ = side.path == "-" ? "standard input" : side.path;
-    run_.name = shown_;
-    for (const auto& [name, value] : side.settings) {
-      run_.name += fmt::format(" --set {}={}", name, value);
-    }
+void run_state(TextInput& input, const sim::RunOptions& options, const Console& console, Run& run) {
+  const formats::SavedState state =
+      input.require(formats::read_state(input.text(), input.diagnostics()));
+  Rerun rerun = run_again(state, run.name, "see 'pipesim explain'", options, input, console);
+  if (!rerun.interrupted && rerun.simulation.explanation.fingerprint != state.fingerprint) {
+    input.fail(
+        fmt::format("saved by pipesim {}, which simulates it differently: see 'pipesim "
+                    "explain'",
+                    state.made_by));
+  }
+  run.scenario = std::move(rerun.scenario);
+  run.simulation = std::move(rerun.simulation);
+  run.interrupted = rerun.interrupted;
+}
+
+Run run_of_file(TextInput input, const std::string& shown, const Settings& settings,
+                const Console& console) {
+  Run run;
+  run.name = shown;
+  const formats::RunFile kind = formats::run_file_kind(input.text());
+  if (kind != formats::RunFile::kScenario && !settings.empty()) {
+    input.fail("settings are only for scenarios");
+  }
+  const sim::RunOptions options = {.keep_act_times = true, .keep_log = true};
+  switch (kind) {
+    case formats::RunFile::kScenario:
+      run_scenario(input, settings, options, console, run);
+      break;
+    case formats::RunFile::kState:
+      run_state(input, options, console, run);
+      break;
+    default:
+      run.end = input.require(formats::read_report(input.text(), input.diagnostics()));
+      break;
+  }
+  for (const auto& [name, value] : settings) run.name += fmt::format(" --set {}={}", name, value);
+  if (run.simulation) run.end = models::end_figures(run.simulation->explanation);
+  return run;
+}
+
+int run_diff(const Arguments& arguments, const Console& console) {
+  const auto& files = arguments.positional();
+  if (files.empty() || files.size() > 2) {
+    throw UsageError(fmt::format("'pipesim diff' takes one file or two, found {}", files.size()),
+                     "write 'pipesim diff A [B] [options]'");
+  }
+  const auto settings_of_side = [&](const char* option) {
+    Settings all = arguments.settings("set");
+    for (formats::Setting& setting : arguments.settings(option)) all.push_back(std::move(setting));
+    return all;
+  };
+  const Settings settings_a = settings_of_side("set-a");
+  const Settings settings_b = settings_of_side("set-b");
+  if (files.size() == 1 && settings_a == settings_b) {
+    throw UsageError("one file with the same settings on both sides",
+                     "give a second file, or '--set-b NAME=VALUE'");
   }
 
-  /// Nothing where the input is bad, which was told.
-  std::optional<Run> run() {
-    const formats::RunFile kind = formats::run_file_kind(text_);
-    if (kind == formats::RunFile::kScenario) {
-      return simulated({text_, side_.settings});
-    }
-    if (!side_.settings.empty()) {
-      Diagnostics mistake;
-      mistake.error({}, "only a scenario can be given settings");
-      return complain(mistake, shown_, text_);
-    }
-    return kind == formats::RunFile::kState ? saved() : reported();
-  }
-
- private:
-  std::optional<Run> complain(const Diagnostics& diagnostics, const std::string& path,
-                              const std::string& text) const {
-    console_.err << viz::diagnostic_text(diagnostics, path, text, console_.err_colour);
-    return std::nullopt;
-  }
-
-  std::optional<Run> reported() {
-    Diagnostics diagnostics;
-    auto end = formats::read_report(text_, diagnostics);
-    if (!end) return complain(diagnostics, shown_, text_);
-    run_.end = std::move(*end);
-    return std::move(run_);
-  }
-
-  std::optional<Run> saved() {
-    Diagnostics diagnostics;
-    const auto state = formats::read_state(text_, diagnostics);
-    if (!state) return complain(diagnostics, shown_, text_);
-    Recipe recipe = {state->scenario, state->settings, state->patches};
-    if (!state->until.empty()) {
-      recipe.until = parse_until(state->until);
-      if (!recipe.until) {
-        diagnostics.error(
-            {}, fmt::format("it was run with --until '{}', which says nothing here", state->until));
-        return complain(diagnostics, shown_, text_);
-      }
-    }
-    if (state->interrupted) recipe.events = state->events;
-    recipe.jitter = state->jitter;
-    std::optional<Run> run = simulated(recipe);
-    if (!run || run->interrupted || run->end.fingerprint == state->fingerprint) return run;
-    diagnostics.error({}, fmt::format("made by pipesim {}, and it comes out otherwise here: see "
-                                      "'pipesim explain'",
-                                      state->made_by));
-    return complain(diagnostics, shown_, text_);
-  }
-
-  std::optional<Run> complain(const Diagnostics& diagnostics, const Recipe& recipe) const {
-    console_.err << viz::diagnostic_text(
-        diagnostics, sources_of(shown_, recipe.text, recipe.patches), console_.err_colour);
-    return std::nullopt;
-  }
-
-  std::optional<Run> simulated(const Recipe& recipe) {
-    Diagnostics diagnostics;
-    run_.scenario = formats::read_scenario(recipe.text, recipe.settings, diagnostics,
-                                           {.patches = recipe.patches});
-    if (!run_.scenario) return complain(diagnostics, recipe);
-    {
-      WatchedRun watched(console_);
-      watched.options.keep_act_times = true;
-      watched.options.keep_log = true;
-      if (recipe.events) watched.options.max_events = *recipe.events;
-      watched.options.jitter = recipe.jitter;
-      run_.simulation =
-          simulate_until(run_.scenario->graph, recipe.until, watched.options, diagnostics);
-    }
-    if (!run_.simulation) return complain(diagnostics, recipe);
-    run_.end = models::end_figures(run_.simulation->explanation);
-    const bool reached = recipe.events && run_.simulation->outcome.events == *recipe.events;
-    run_.interrupted = run_.simulation->outcome.end == sim::RunEnd::kInterrupted && !reached;
-    return std::move(run_);
-  }
-
-  const DiffSide& side_;
-  const std::string& text_;
-  const Console& console_;
-  std::string shown_;
-  Run run_;
-};
-
-std::string read_run_text(const std::string& path, const Console& console) {
   static_assert(formats::kMostStateBytes == formats::kMostReportBytes);
-  return read_file(path, console.in, formats::kMostReportBytes);
+  const TextInput a = TextInput::read(files.front(), formats::kMostReportBytes, console);
+  // Standard input can be read only once.
+  const TextInput b = files.back() == files.front()
+                          ? a
+                          : TextInput::read(files.back(), formats::kMostReportBytes, console);
+  Run before = run_of_file(a, shown_path(files.front()), settings_a, console);
+  Run after = run_of_file(b, shown_path(files.back()), settings_b, console);
+  if (before.interrupted || after.interrupted) {
+    console.err << "interrupted before there was something to compare\n";
+    return kExitInterrupted;
+  }
+  viz::Difference difference;
+  difference.before_name = before.name;
+  difference.after_name = after.name;
+  difference.before = std::move(before.end);
+  difference.after = std::move(after.end);
+  if (before.simulation && after.simulation) {
+    difference.graph = models::compare_graphs(before.scenario->graph, after.scenario->graph);
+    difference.run = models::compare_runs({before.scenario->graph, *before.simulation},
+                                          {after.scenario->graph, *after.simulation});
+  }
+  console.out << (arguments.has("json") ? viz::difference_json(difference)
+                                        : viz::difference_text(difference, {console.out_colour,
+                                                                            arguments.has("all")}));
+  return difference.same() ? kExitGood : kExitBad;
 }
 
 }  // namespace
 
-int run_diff(const DiffCommand& command, const Console& console) {
-  // Standard input is there once.
-  const std::string before_text = read_run_text(command.before.path, console);
-  const std::string after_text = command.after.path == command.before.path
-                                     ? before_text
-                                     : read_run_text(command.after.path, console);
-  std::optional<Run> before = Side(command.before, before_text, console).run();
-  std::optional<Run> after = Side(command.after, after_text, console).run();
-  if (!before || !after) return kExitUsage;
-  if (before->interrupted || after->interrupted) {
-    console.err << "pipesim: interrupted: there is nothing to compare yet\n";
-    return kExitInterrupted;
-  }
-  viz::Difference difference;
-  difference.before_name = before->name;
-  difference.after_name = after->name;
-  difference.before = std::move(before->end);
-  difference.after = std::move(after->end);
-  if (before->simulation && after->simulation) {
-    difference.graph = models::compare_graphs(before->scenario->graph, after->scenario->graph);
-    difference.run = models::compare_runs({before->scenario->graph, *before->simulation},
-                                          {after->scenario->graph, *after->simulation});
-  }
-  console.out << (command.json
-                      ? viz::difference_json(difference)
-                      : viz::difference_text(difference, {console.out_colour, command.all}));
-  return difference.same() ? kExitGood : kExitBad;
+Command diff_command() {
+  Option set = set_option();
+  set.about = "Set a parameter on both sides (repeatable)";
+  Option set_a = set_option();
+  set_a.name = "set-a";
+  set_a.about = "Set a parameter of the first side only (repeatable)";
+  Option set_b = set_option();
+  set_b.name = "set-b";
+  set_b.about = "Set a parameter of the second side only (repeatable)";
+  return {
+      .name = "diff",
+      .about = "Compare two runs, or two settings of one scenario",
+      .usage = {"A [B] [options]"},
+      .description =
+          {"Compares two runs: what differs between their task graphs, how they end, where they "
+           "first differ, what got slower, and what changed places on a stream. A and B are "
+           "scenarios, states that 'pipesim run --save-state' saved, or reports of 'pipesim run "
+           "--json', of which only the end is known; '-' reads standard input. Without B, A is "
+           "compared with itself under the settings of each side."},
+      .options = {{"Settings", {std::move(set), std::move(set_a), std::move(set_b)}},
+                  {"Report",
+                   {json_option("the differences"),
+                    {.name = "all", .about = "List everything, also what long lists leave out"}}},
+                  general_options()},
+      .examples = {"pipesim diff scenarios/swin_2x2x2.yaml --set-b acc=2",
+                   "pipesim diff before.yaml after.yaml --json",
+                   "git show HEAD:job.yaml | pipesim diff - job.yaml"},
+      .exit_status =
+          "0 the runs are the same, 1 they differ, 2 invalid input or usage, 74 a file "
+          "could not be read, 130 interrupted",
+      .pages = {"docs/how-to/inspect.md"},
+      .run = run_diff,
+  };
 }
 
 }  // namespace pipesim::app

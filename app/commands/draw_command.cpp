@@ -1,16 +1,16 @@
-#include "app/commands/draw_command.hpp"
-
-#include <algorithm>
+#include <array>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "app/commands/commands.hpp"
+#include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/input/rank_list.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
-#include "models/graph/whole_number.hpp"
 #include "models/measure/memory.hpp"
 #include "models/measure/timeline.hpp"
 #include "viz/draw/draw_memory.hpp"
@@ -21,111 +21,142 @@
 namespace pipesim::app {
 namespace {
 
-// Of so many acts the times are kept: 32 bytes each, and more while they are drawn.
-constexpr std::uint64_t kMostActs = 5'000'000;
+// Drawing keeps the times of all ops, 32 bytes each and more.
+constexpr std::uint64_t kMaxOps = 5'000'000;
 
-// "0..3,7" of `count` ranks; an error in `diagnostics` otherwise.
-std::optional<models::RankSet> read_ranks(const std::string& text, std::uint32_t count,
-                                          models::Diagnostics& diagnostics) {
-  std::vector<std::uint32_t> ranks;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    const std::string_view part = std::string_view(text).substr(begin, end - begin);
-    begin = end + 1;
-    const std::size_t dots = part.find("..");
-    const auto first = models::whole_number<std::uint32_t>(part.substr(0, dots));
-    const auto last = dots == std::string_view::npos
-                          ? first
-                          : models::whole_number<std::uint32_t>(part.substr(dots + 2));
-    if (!first || !last || *first > *last || *last >= count) {
-      diagnostics.error({}, fmt::format("--ranks is a list like 0..3,7 of the ranks 0 to {}, found "
-                                        "'{}'",
-                                        count - 1, models::printable(std::string(part))));
-      return std::nullopt;
-    }
-    for (std::uint32_t rank = *first; rank <= *last; ++rank) ranks.push_back(rank);
-  }
-  return models::RankSet(std::move(ranks));
+enum class Subject { kTimeline, kWaitFor, kTasks, kStages, kMemory };
+
+// What --what can be, in the order of Subject.
+constexpr std::array<std::pair<const char*, const char*>, 5> kSubjects = {{
+    {"timeline", "what each stream of each rank did when, and what it waits for at the end"},
+    {"wait-for", "who waits for whom when it hangs, with the cycle"},
+    {"tasks", "the task graph: what runs where, what feeds what, with how many slots"},
+    {"stages", "pipeline stages and groups of ranks, and what goes between them"},
+    {"memory", "the memory in use on each rank over time"},
+}};
+
+struct Picture {
+  Subject subject = Subject::kTimeline;
+  viz::PictureFormat format = viz::PictureFormat::kSvg;
+  bool all = false;  // nothing is folded
+};
+
+Subject subject_option(const Arguments& arguments) {
+  std::size_t index = 0;
+  while (arguments.value("what") != kSubjects.at(index).first) ++index;
+  return static_cast<Subject>(index);
+}
+
+models::RankSet ranks_option(const Arguments& arguments, std::uint32_t count, TextInput& input) {
+  const auto text = arguments.text("ranks");
+  if (!text) return models::RankSet::range(0, count);
+  auto ranks = parse_rank_list(*text);
+  if (ranks && ranks->back() < count) return models::RankSet(std::move(*ranks));
+  input.fail(fmt::format("--ranks: expected some of the ranks 0 to {}, as in 0..3,7, found '{}'",
+                         count - 1, *text));
 }
 
 bool needs_times(Subject subject) {
   return subject == Subject::kTimeline || subject == Subject::kMemory;
 }
 
-// Of the scenario itself, which is not run for it.
-std::string picture_of_plan(const DrawCommand& command, const models::TaskGraph& graph,
+// A picture of the scenario itself, which is not run for it.
+std::string picture_of_plan(const Picture& picture, const models::TaskGraph& graph,
                             const models::Lowered& lowered, const models::RankSet& ranks) {
-  return command.subject == Subject::kStages
-             ? viz::draw_stages(graph, lowered, command.format)
-             : viz::draw_tasks(graph, lowered, ranks, !command.all, command.format);
+  return picture.subject == Subject::kStages
+             ? viz::draw_stages(graph, lowered, picture.format)
+             : viz::draw_tasks(graph, lowered, ranks, !picture.all, picture.format);
 }
 
-std::string picture_of_run(const DrawCommand& command, const models::TaskGraph& graph,
+std::string picture_of_run(const Picture& picture, const models::TaskGraph& graph,
                            const models::Simulation& run, const models::RankSet& ranks) {
-  const bool fold = !command.all;
-  if (command.subject == Subject::kWaitFor) {
-    return drawing_of_end(graph, run, command.all, command.format);
+  const bool fold = !picture.all;
+  if (picture.subject == Subject::kWaitFor) {
+    return drawing_of_end(graph, run, picture.all, picture.format);
   }
-  if (command.subject == Subject::kMemory) {
+  if (picture.subject == Subject::kMemory) {
     const models::MemoryUse use = models::memory_over_time(graph, run.lowered, run.outcome);
-    return viz::draw_memory(graph, run, use, ranks, fold).drawing(command.format);
+    return viz::draw_memory(graph, run, use, ranks, fold).drawing(picture.format);
   }
   models::TimelineOptions options;
   options.ranks = ranks;
   return viz::draw_timeline(graph, run, models::timeline(graph, run, options), fold)
-      .drawing(command.format);
+      .drawing(picture.format);
+}
+
+int run_draw(const Arguments& arguments, const Console& console) {
+  const ScenarioFiles files = scenario_files(arguments);
+  const auto path = arguments.text("output");
+  if (!path)
+    throw UsageError("'pipesim draw' needs '--output FILE'", "for example: -o picture.svg");
+  const Picture picture{subject_option(arguments), viz::picture_format(*path),
+                        arguments.has("all")};
+  const sim::Jitter variation = jitter(arguments);
+
+  ScenarioInput input(files, console);
+  const formats::Scenario scenario = input.read();
+  const models::TaskGraph& graph = scenario.graph;
+  const models::RankSet ranks = ranks_option(arguments, graph.ranks, input);
+  auto lowered = input.require(models::lower(graph, input.diagnostics()));
+  const bool keep_times = needs_times(picture.subject);
+  if (keep_times && lowered.plan.act_count > kMaxOps) {
+    input.fail(
+        fmt::format("{} ops are too many for a picture over time (at most {}); draw fewer "
+                    "ranks or micro-batches (--set)",
+                    lowered.plan.act_count, kMaxOps));
+  }
+  std::optional<models::Simulation> run;
+  if (picture.subject != Subject::kTasks && picture.subject != Subject::kStages) {
+    WatchedRun watched(console);
+    watched.options.jitter = variation;
+    watched.options.keep_act_times = keep_times;
+    run = models::simulate(graph, std::move(lowered), watched.options);
+    if (run->outcome.end == sim::RunEnd::kInterrupted) return kExitInterrupted;
+  }
+  input.report();
+  write_file(*path, run ? picture_of_run(picture, graph, *run, ranks)
+                        : picture_of_plan(picture, graph, lowered, ranks));
+  return kExitGood;
 }
 
 }  // namespace
 
-std::optional<Subject> find_subject(const std::string& name) {
-  constexpr std::pair<std::string_view, Subject> kSubjects[] = {{"tasks", Subject::kTasks},
-                                                                {"stages", Subject::kStages},
-                                                                {"wait-for", Subject::kWaitFor},
-                                                                {"timeline", Subject::kTimeline},
-                                                                {"memory", Subject::kMemory}};
-  for (const auto& [known, subject] : kSubjects) {
-    if (known == name) return subject;
-  }
-  return std::nullopt;
-}
-
-int run_draw(const DrawCommand& command, const Console& console) {
-  ScenarioInput input(command.files, console);
-  models::Diagnostics diagnostics;
-  const auto complain = [&] { return input.complain(diagnostics, console); };
-  const auto scenario = input.read(diagnostics);
-  if (!scenario) return complain();
-  const models::TaskGraph& graph = scenario->graph;
-  const auto ranks = command.ranks ? read_ranks(*command.ranks, graph.ranks, diagnostics)
-                                   : models::RankSet::range(0, graph.ranks);
-  auto lowered = ranks ? models::lower(graph, diagnostics) : std::nullopt;
-  if (!lowered) return complain();
-  const bool keep_times = needs_times(command.subject);
-  if (keep_times && lowered->plan.act_count > kMostActs) {
-    diagnostics.error({}, fmt::format("{} acts are too many for a picture of times (at most {}); "
-                                      "draw fewer ranks or micro-batches (--set)",
-                                      lowered->plan.act_count, kMostActs));
-    return complain();
-  }
-  const bool is_of_plan = command.subject == Subject::kTasks || command.subject == Subject::kStages;
-  std::optional<models::Simulation> run;
-  if (!is_of_plan) {
-    WatchedRun watched(console);
-    watched.options.jitter = command.jitter;
-    watched.options.keep_act_times = keep_times;
-    run = models::simulate(graph, std::move(*lowered), watched.options);
-    if (run->outcome.end == sim::RunEnd::kInterrupted) return kExitInterrupted;
-  }
-  complain();  // what is left are warnings
-  try {
-    write_file(command.path, run ? picture_of_run(command, graph, *run, *ranks)
-                                 : picture_of_plan(command, graph, *lowered, *ranks));
-  } catch (const viz::DrawingError& error) {
-    console.err << fmt::format("pipesim: error: {}\n", error.what());
-    return kExitUsage;
-  }
-  return kExitGood;
+Command draw_command() {
+  HelpTable subjects = {"Pictures", {kSubjects.begin(), kSubjects.end()}};
+  std::vector<std::string> names;
+  for (const auto& [name, about] : kSubjects) names.emplace_back(name);
+  return {
+      .name = "draw",
+      .about = "Draw the timeline, the wait-for graph, tasks, stages or memory",
+      .usage = {"FILE --output PICTURE [options]"},
+      .description = {"Draws the scenario in FILE, or how its run went.", kScenarioFileNote},
+      .tables = {std::move(subjects)},
+      .options = {{"Picture",
+                   {{.name = "what",
+                     .value = "WHAT",
+                     .about = "What to draw",
+                     .choices = std::move(names),
+                     .otherwise = "timeline"},
+                    {.name = "output",
+                     .letter = 'o',
+                     .value = "FILE",
+                     .about = "Output file; the extension selects the format: .svg, .png, .pdf or "
+                              ".dot"},
+                    {.name = "ranks", .value = "RANKS", .about = "Only these ranks, as in 0..3,7"},
+                    {.name = "all",
+                     .about = "Fold nothing: draw each rank by itself, and every wait"}}},
+                  scenario_options(),
+                  {"Run", {jitter_option(), seed_option()}},
+                  general_options()},
+      .examples = {"pipesim draw scenarios/swin_2x2x2.yaml -o timeline.svg",
+                   "pipesim draw scenarios/swin_2x2x2.yaml --what wait-for -o hang.png",
+                   "pipesim draw scenarios/pipeline_1f1b.yaml --set kind=gpipe -o gpipe.pdf"},
+      .exit_status =
+          "0 success, whatever the picture shows, 2 invalid input or usage, or nothing to "
+          "draw, 74 a file could not be read or written, 130 interrupted",
+      .pages = {"docs/how-to/draw.md"},
+      .run = run_draw,
+  };
 }
 
 }  // namespace pipesim::app

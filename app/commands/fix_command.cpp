@@ -1,13 +1,14 @@
-#include "app/commands/fix_command.hpp"
-
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "app/commands/commands.hpp"
+#include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
@@ -38,67 +39,95 @@ void write_patches(const std::string& folder, const std::vector<std::string>& pa
   for (std::size_t i = 0; i < patches.size(); ++i) {
     write_file(fmt::format("{}/fix_{}.yaml", folder, i + 1), patches[i]);
   }
-  // Those of a run before, of which there were more, are none of what is told now.
+  // An earlier run may have written more.
   std::error_code error;
   for (std::size_t i = patches.size() + 1;
        std::filesystem::remove(fmt::format("{}/fix_{}.yaml", folder, i), error); ++i) {
   }
 }
 
-// Of parameters that are set on the command line a patch cannot say anything else.
+// The parameters that a patch may change: --set would override it.
 std::vector<models::Switch> switches_of(const formats::Scenario& scenario,
                                         const ScenarioInput& input) {
   std::vector<models::Switch> switches = formats::switches_of(scenario);
-  const auto is_set = [&](const models::Switch& given) {
+  std::erase_if(switches, [&](const models::Switch& candidate) {
     return std::any_of(input.settings().begin(), input.settings().end(),
-                       [&](const formats::Setting& set) { return set.first == given.name; });
-  };
-  switches.erase(std::remove_if(switches.begin(), switches.end(), is_set), switches.end());
+                       [&](const formats::Setting& set) { return set.first == candidate.name; });
+  });
   return switches;
 }
 
-}  // namespace
-
-int run_fix(const FixCommand& command, const Console& console) {
-  ScenarioInput input(command.files, console);
-  models::Diagnostics diagnostics;
-  const auto complain = [&] { return input.complain(diagnostics, console); };
-  const auto scenario = input.read(diagnostics);
-  if (!scenario) return complain();
+int run_fix(const Arguments& arguments, const Console& console) {
+  const ScenarioFiles files = scenario_files(arguments);
+  const auto folder = arguments.output_file("output");
+  ScenarioInput input(files, console);
+  const formats::Scenario scenario = input.read();
   const formats::PatchWriter writer(input.text(), input.patches());
   const models::GraphWith with =
       [&](const models::Change* change) -> std::optional<models::TaskGraph> {
-    if (change == nullptr) return scenario->graph;
+    if (change == nullptr) return scenario.graph;
     const std::optional<std::string> patch = writer.write(*change);
     if (!patch) return std::nullopt;
-    models::Diagnostics unheard;
-    auto changed = input.read_with({"a change", *patch}, unheard);
+    auto changed = input.read_with({"a change", *patch});
     if (!changed) return std::nullopt;
     return std::move(changed->graph);
   };
   models::FixOptions options;
   options.stop = console.interrupted;
-  const std::optional<models::FixReport> report = [&] {
+  const models::FixReport report = input.require([&] {
     const Simulating now(console);
     const ProgressLine progress(console);
-    return models::find_fixes(switches_of(*scenario, input), with, options, diagnostics);
-  }();
-  if (!report) return complain();
-  complain();  // warnings
+    return models::find_fixes(switches_of(scenario, input), with, options, input.diagnostics());
+  }());
+  input.report();
   const bool hangs =
-      report->found == models::FixCase::kHangs || report->found == models::FixCase::kHangsInAnother;
-  const bool is_known = hangs && report->explanation.cause != models::Cause::kInterrupted;
-  if (report->stopped && !is_known) {
-    console.err << "pipesim: interrupted: it is not known yet whether it hangs\n";
+      report.found == models::FixCase::kHangs || report.found == models::FixCase::kHangsInAnother;
+  const bool is_known = hangs && report.explanation.cause != models::Cause::kInterrupted;
+  if (report.stopped && !is_known) {
+    console.err << "interrupted before it was known whether the scenario hangs\n";
     return kExitInterrupted;
   }
   viz::FixView view;
-  view.scenario = scenario->graph.name;
-  for (const models::Fix& fix : report->fixes) view.patches.push_back(*writer.write(fix.change));
-  for (const models::Fix& fix : report->partial) view.partial.push_back(*writer.write(fix.change));
-  if (command.folder) write_patches(*command.folder, view.patches);
-  console.out << (command.json ? viz::fix_json(*report, view) : viz::fix_text(*report, view));
-  return exit_code_of(*report);
+  view.scenario = scenario.graph.name;
+  for (const models::Fix& fix : report.fixes) view.patches.push_back(*writer.write(fix.change));
+  for (const models::Fix& fix : report.partial) view.partial.push_back(*writer.write(fix.change));
+  if (folder) write_patches(*folder, view.patches);
+  console.out << (arguments.has("json") ? viz::fix_json(report, view)
+                                        : viz::fix_text(report, view));
+  return exit_code_of(report);
+}
+
+}  // namespace
+
+Command fix_command() {
+  return {
+      .name = "fix",
+      .about = "Find the smallest changes that remove a hang",
+      .usage = {"FILE [options]"},
+      .description =
+          {"Finds the smallest changes after which the scenario in FILE no longer hangs: "
+           "other values of its parameters, another stream, more slots, a fixed order of "
+           "two collectives, and more. Each is reported with the wait that it breaks, "
+           "how certain it is, what it costs, and a patch for 'pipesim run --patch'. The "
+           "best comes first.",
+           kScenarioFileNote},
+      .options = {scenario_options(),
+                  {"Output",
+                   {{.name = "output",
+                     .letter = 'o',
+                     .value = "DIR",
+                     .about = "Write the patches to DIR/fix_1.yaml, DIR/fix_2.yaml, ..."},
+                    json_option("the changes")}}},
+      .examples = {"pipesim fix scenarios/swin_2x2x2.yaml",
+                   "pipesim fix scenarios/swin_2x2x2.yaml -o fixes",
+                   "pipesim run scenarios/swin_2x2x2.yaml --patch fixes/fix_1.yaml"},
+      .exit_status =
+          "0 a fix was found, or there is nothing to fix, 1 none was found, 2 invalid "
+          "input or usage, 3 undecided (a budget ran out first), 74 a file could not be "
+          "read or written, 130 interrupted",
+      .pages = {"docs/how-to/fix.md", "docs/reference/patch.md"},
+      .run = run_fix,
+  };
 }
 
 }  // namespace pipesim::app

@@ -1,10 +1,12 @@
-#include "app/commands/lint_command.hpp"
-
 #include <algorithm>
 #include <iterator>
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
 #include "models/lint/lint.hpp"
 #include "viz/text/lint_text.hpp"
@@ -13,50 +15,80 @@
 namespace pipesim::app {
 namespace {
 
-using models::LintFinding;
-using Findings = std::vector<LintFinding>;
+using Findings = std::vector<models::LintFinding>;
 
-// What can only be asked of the model that the tasks were made from.
-Findings findings_of_model(ScenarioInput& input) {
-  models::Diagnostics told_elsewhere;
-  const auto model = input.read(told_elsewhere, false);
-  if (!model || !model->graph.logical) return {};
-  return models::lint(model->graph, told_elsewhere).value_or(Findings());
+std::vector<std::string> rule_names() {
+  std::vector<std::string> names;
+  for (const models::LintRule& rule : models::lint_rules()) names.emplace_back(rule.name);
+  return names;
 }
 
-void print(const Findings& findings, const ScenarioInput& input, std::uint32_t ranks,
-           const Console& console) {
-  console.out << input.text_of(viz::lint_diagnostics(findings, ranks), console.out_colour);
-  console.out << models::printable(input.path()) << ": "
-              << (findings.empty() ? "nothing suspect" : viz::counted(findings.size(), "finding"))
-              << '\n';
+// Some questions can only be asked of the model that the tasks were made from.
+Findings findings_of_model(const ScenarioInput& input) {
+  models::Diagnostics ignored;
+  const auto model = input.read_model(ignored);
+  if (!model || !model->graph.logical) return {};
+  return models::lint(model->graph, ignored).value_or(Findings());
+}
+
+int run_lint(const Arguments& arguments, const Console& console) {
+  if (arguments.has("list")) {
+    console.out << viz::lint_rule_list();
+    return kExitGood;
+  }
+  ScenarioInput input(scenario_files(arguments), console);
+  const formats::Scenario scenario = input.read();
+  Findings findings = input.require(models::lint(scenario.graph, input.diagnostics()));
+  input.report();
+  Findings more = findings_of_model(input);
+  std::move(more.begin(), more.end(), std::back_inserter(findings));
+  models::put_in_order(findings);
+  const auto& ignored = arguments.all("ignore");
+  std::erase_if(findings, [&](const models::LintFinding& finding) {
+    return std::find(ignored.begin(), ignored.end(), finding.rule) != ignored.end();
+  });
+  if (arguments.has("json")) {
+    console.out << viz::lint_json(findings, scenario.graph.name);
+  } else {
+    console.out << input.excerpts(viz::lint_diagnostics(findings, scenario.graph.ranks),
+                                  console.out_colour)
+                << fmt::format("{}: {}\n", models::printable(input.path()),
+                               findings.empty() ? "nothing suspect"
+                                                : viz::counted(findings.size(), "finding"));
+  }
+  return findings.empty() ? kExitGood : kExitBad;
 }
 
 }  // namespace
 
-int run_lint(const LintCommand& command, const Console& console) {
-  ScenarioInput input(command.files, console);
-  models::Diagnostics diagnostics;
-  const auto complain = [&] { return input.complain(diagnostics, console); };
-  const auto scenario = input.read(diagnostics);
-  if (!scenario) return complain();
-  auto findings = models::lint(scenario->graph, diagnostics);
-  if (!findings) return complain();
-  complain();  // warnings
-  Findings all = findings_of_model(input);
-  std::move(findings->begin(), findings->end(), std::back_inserter(all));
-  models::put_in_order(all);
-  const auto is_ignored = [&](const LintFinding& finding) {
-    const auto& ignored = command.ignored;
-    return std::find(ignored.begin(), ignored.end(), finding.rule) != ignored.end();
+Command lint_command() {
+  return {
+      .name = "lint",
+      .about = "Point out what is legal but suspect, without a run",
+      .usage = {"FILE [options]", "--list"},
+      .description =
+          {"Points out what is legal in the scenario in FILE but suspect, with the line, "
+           "the reason and the rule. Nothing is run: whether the scenario hangs is for "
+           "'pipesim run' to say.",
+           kScenarioFileNote},
+      .options = {scenario_options(),
+                  {"Rules",
+                   {{.name = "ignore",
+                     .value = "RULE",
+                     .about = "Suppress this rule (repeatable)",
+                     .choices = rule_names(),
+                     .repeats = true},
+                    {.name = "list", .about = "List the rules and exit"}}},
+                  {"Report", {json_option("the findings")}},
+                  general_options()},
+      .examples = {"pipesim lint scenarios/swin_2x2x2.yaml",
+                   "pipesim lint scenarios/swin_2x2x2.yaml --ignore partial-sum"},
+      .exit_status =
+          "0 nothing is suspect, 1 something is, 2 invalid input or usage, 74 a file "
+          "could not be read",
+      .pages = {"docs/reference/lint.md"},
+      .run = run_lint,
   };
-  all.erase(std::remove_if(all.begin(), all.end(), is_ignored), all.end());
-  if (command.json) {
-    console.out << viz::lint_json(all, scenario->graph.name);
-  } else {
-    print(all, input, scenario->graph.ranks, console);
-  }
-  return all.empty() ? kExitGood : kExitBad;
 }
 
 }  // namespace pipesim::app

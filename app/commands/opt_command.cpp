@@ -1,5 +1,3 @@
-#include "app/commands/opt_command.hpp"
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -8,14 +6,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/commands/commands.hpp"
+#include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
-#include "app/input/scenario_input.hpp"
-#include "app/output/files.hpp"
 #include "formats/scenario/scenario_writer.hpp"
 #include "models/graph/logical_graph.hpp"
 #include "models/passes/pass_pipeline.hpp"
 #include "viz/evidence/boxing_csv.hpp"
-#include "viz/text/diagnostic_text.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -23,8 +20,8 @@ namespace {
 using models::Diagnostics;
 using models::TaskGraph;
 
-// The text of `graph`. Nothing where that would be read as another graph: a pass of somebody's own
-// may make what the format has no words for.
+// The text of `graph`. Nothing if it would be read as another graph: a user's own pass may make
+// what the format cannot express.
 std::optional<std::string> text_of(const TaskGraph& graph, Diagnostics& diagnostics) {
   std::string text = formats::write_scenario(graph);
   Diagnostics problems;
@@ -38,35 +35,27 @@ std::optional<std::string> text_of(const TaskGraph& graph, Diagnostics& diagnost
   return std::nullopt;
 }
 
-// A graph, or the ops of a model that it still is.
+// A graph as a scenario or, before its tasks are built, as the ops of a model.
 std::string shown_graph(const TaskGraph& graph) {
   return graph.logical ? models::logical_text(*graph.logical) : formats::write_scenario(graph);
 }
 
-bool is_model_pass(const models::PassCall& call) {
-  const std::vector<std::string>& names = models::model_passes();
-  return std::find(names.begin(), names.end(), call.pass->name) != names.end();
-}
-
 bool begins_with_model(const std::vector<models::PassCall>& calls) {
-  return std::any_of(calls.begin(), calls.end(), is_model_pass);
+  const std::vector<std::string>& names = models::model_passes();
+  return std::any_of(calls.begin(), calls.end(), [&](const models::PassCall& call) {
+    return std::find(names.begin(), names.end(), call.pass->name) != names.end();
+  });
 }
 
-// Why there is no text of `graph`, which still is a model.
-void complain_of_model(Diagnostics& diagnostics) {
-  diagnostics.error({}, "after these passes the model is not yet tasks")
-      .notes.emplace_back("'build-tasks' makes them; --print-after-all shows the ops so far");
-}
-
-// Does `calls`, or the scenario's own passes where none of these is for models, until the tasks are
-// built, and tells how that will box.
+// How the tensors of a model are boxed: runs `calls`, or the scenario's own passes if none of these
+// is for models, up to where the tasks are built.
 std::optional<std::string> boxing_text(formats::Scenario& scenario,
                                        std::vector<models::PassCall> calls,
                                        const models::PassRegistry& registry,
                                        const models::PipelineOptions& options,
                                        Diagnostics& diagnostics) {
   if (!scenario.graph.logical) {
-    diagnostics.error({}, "there is no boxing to explain: the scenario has no 'model'");
+    diagnostics.error({}, "nothing to explain: the scenario has no 'model'");
     return std::nullopt;
   }
   if (!begins_with_model(calls)) {
@@ -80,15 +69,14 @@ std::optional<std::string> boxing_text(formats::Scenario& scenario,
   return viz::boxing_csv(*scenario.graph.logical);
 }
 
-// Shows how the tasks of a model come into being.
-void show_steps(const std::string& text, const OptCommand& command,
+// Shows how the tasks of a model are built, one pass after the other.
+void show_steps(const std::string& text, const std::vector<formats::Setting>& settings,
                 const models::PassRegistry& registry, const models::PipelineOptions& options) {
-  Diagnostics told_elsewhere;
-  auto scenario =
-      formats::read_scenario(text, command.settings, told_elsewhere, {.build_model = false});
+  Diagnostics ignored;
+  auto scenario = formats::read_scenario(text, settings, ignored, {.build_model = false});
   if (!scenario || !scenario->graph.logical) return;
-  const auto calls = models::parse_passes(scenario->passes, registry, told_elsewhere);
-  if (calls) models::run_passes(scenario->graph, *calls, options, told_elsewhere);
+  const auto calls = models::parse_passes(scenario->passes, registry, ignored);
+  if (calls) models::run_passes(scenario->graph, *calls, options, ignored);
 }
 
 std::string type_text(const models::PassOption& option) {
@@ -104,49 +92,7 @@ std::string type_text(const models::PassOption& option) {
   return "TEXT";
 }
 
-}  // namespace
-
-int run_opt(const OptCommand& command, const models::PassRegistry& registry,
-            const Console& console) {
-  Diagnostics diagnostics;
-  const auto complain = [&](const std::string& path, const std::string& text) {
-    console.err << viz::diagnostic_text(diagnostics, path, text, console.err_colour);
-    return kExitUsage;
-  };
-  const auto calls = models::parse_passes(command.passes, registry, diagnostics);
-  if (!calls) return complain("--passes", command.passes);
-
-  const std::string shown = command.path == "-" ? "standard input" : command.path;
-  const std::string text = read_scenario_text(command.path, console);
-  // Who says himself how tasks are made begins with the model.
-  const bool builds = !command.explain_boxing && !begins_with_model(*calls);
-  auto scenario =
-      formats::read_scenario(text, command.settings, diagnostics, {.build_model = builds});
-  if (!scenario) return complain(shown, text);
-  models::PipelineOptions options;
-  options.verify_each = command.verify_each;
-  if (command.print_after_all) {
-    options.after_each = [&](const models::PassCall& call, const TaskGraph& graph) {
-      console.err << fmt::format("# after {}\n{}\n", call.text, shown_graph(graph));
-    };
-  }
-  if (command.print_after_all && builds) show_steps(text, command, registry, options);
-  std::optional<std::string> result;
-  if (command.explain_boxing) {
-    result = boxing_text(*scenario, *calls, registry, options, diagnostics);
-  } else if (!models::run_passes(scenario->graph, *calls, options, diagnostics)) {
-    return complain(shown, text);
-  } else if (scenario->graph.logical) {
-    complain_of_model(diagnostics);
-  } else {
-    result = text_of(scenario->graph, diagnostics);
-  }
-  complain(shown, text);  // warnings too
-  if (!result) return kExitUsage;
-  console.out << *result;
-  return kExitGood;
-}
-
+// The passes in `registry` with their options.
 std::string pass_list(const models::PassRegistry& registry) {
   std::string text;
   for (const auto& [name, pass] : registry.all()) {
@@ -170,6 +116,98 @@ std::string pass_list(const models::PassRegistry& registry) {
     }
   }
   return text;
+}
+
+int run_opt(const Arguments& arguments, const Console& console) {
+  const models::PassRegistry shipped = models::shipped_passes();
+  const models::PassRegistry& registry = console.passes == nullptr ? shipped : *console.passes;
+  if (arguments.has("list")) {
+    console.out << pass_list(registry);
+    return kExitGood;
+  }
+  const std::string& path = arguments.one_file();
+  const auto settings = arguments.settings("set");
+  const bool explain_boxing = arguments.has("explain-boxing");
+  TextInput passes("--passes", arguments.text("passes").value_or(""), console);
+  const auto calls =
+      passes.require(models::parse_passes(passes.text(), registry, passes.diagnostics()));
+
+  TextInput input = read_scenario_text(path, console);
+  // Passes that build the tasks themselves start from the model.
+  const bool builds = !explain_boxing && !begins_with_model(calls);
+  formats::Scenario scenario = input.require(
+      formats::read_scenario(input.text(), settings, input.diagnostics(), {.build_model = builds}));
+  models::PipelineOptions options;
+  options.verify_each = arguments.value("verify-each") == "on";
+  if (arguments.has("print-after-all")) {
+    options.after_each = [&](const models::PassCall& call, const TaskGraph& graph) {
+      console.err << fmt::format("# after {}\n{}\n", call.text, shown_graph(graph));
+    };
+    if (builds) show_steps(input.text(), settings, registry, options);
+  }
+  std::optional<std::string> result;
+  if (explain_boxing) {
+    result = boxing_text(scenario, calls, registry, options, input.diagnostics());
+  } else if (!models::run_passes(scenario.graph, calls, options, input.diagnostics())) {
+    input.fail();
+  } else if (scenario.graph.logical) {
+    input.diagnostics()
+        .error({}, "these passes leave a model without tasks")
+        .notes.emplace_back("add 'build-tasks'; --print-after-all shows the ops so far");
+  } else {
+    result = text_of(scenario.graph, input.diagnostics());
+  }
+  const std::string text = input.require(std::move(result));
+  input.report();
+  console.out << text;
+  return kExitGood;
+}
+
+}  // namespace
+
+Command opt_command() {
+  return {
+      .name = "opt",
+      .about = "Run scheduler passes on a task graph",
+      .usage = {"FILE [options]", "--list"},
+      .description =
+          {"Runs scheduler passes on the task graph of the scenario in FILE ('-' reads standard "
+           "input), checks its rules after each, and prints the resulting graph as a scenario.",
+           "A scenario with a model first runs its own passes, which build its tasks; if --passes "
+           "names one of these, only those named are run.",
+           "Options of a pass follow it after colons; 'pass=VALUE' sets the first one. A value in "
+           "'single quotes' may contain commas, colons and equal signs."},
+      .options = {{"Passes",
+                   {{.name = "passes",
+                     .value = "PASSES",
+                     .about = "The passes in their order, as a,b=VALUE,c:OPTION=VALUE (default: "
+                              "none, check and print)"},
+                    {.name = "verify-each",
+                     .value = "WHEN",
+                     .about = "Check all rules after each pass, and name the pass that breaks one; "
+                              "'off' checks only at the end",
+                     .choices = {"on", "off"},
+                     .otherwise = "on"},
+                    {.name = "list", .about = "List the passes with their options and exit"}}},
+                  {"Scenario", {set_option()}},
+                  {"Output",
+                   {{.name = "print-after-all",
+                     .about = "Print the task graph after each pass to standard error"},
+                    {.name = "explain-boxing",
+                     .about = "Print how the tensors of a model are boxed, like OneFlow's boxing "
+                              "log, instead of the graph"}}},
+                  general_options()},
+      .examples = {"pipesim opt scenarios/swin_2x2x2.yaml \\",
+                   "    --passes move-to-stream=BdstBuf:stream=backward",
+                   "pipesim opt job.yaml --passes order-collectives=tp | pipesim run -",
+                   "pipesim opt job.yaml --set acc=2 --passes canonicalize",
+                   "pipesim opt scenarios/swin_2x2x2_from_model.yaml --explain-boxing"},
+      .exit_status =
+          "0 success, 2 invalid input or usage, a rule is broken, or a pass refuses, 74 a "
+          "file could not be read",
+      .pages = {"docs/how-to/passes.md"},
+      .run = run_opt,
+  };
 }
 
 }  // namespace pipesim::app

@@ -1,7 +1,7 @@
-#include "app/commands/reduce_command.hpp"
-
 #include <utility>
 
+#include "app/commands/commands.hpp"
+#include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
@@ -11,58 +11,79 @@
 #include "viz/text/reduce_text.hpp"
 
 namespace pipesim::app {
+namespace {
 
-int run_reduce(const ReduceCommand& command, const Console& console) {
-  ScenarioInput input(command.files, console);
-  models::Diagnostics diagnostics;
-  const auto complain = [&] { return input.complain(diagnostics, console); };
-  const auto scenario = input.read(diagnostics);
-  if (!scenario) return complain();
-  const models::GraphOf graph_of =
-      [&](const models::ParameterValues& values) -> std::optional<models::TaskGraph> {
-    std::vector<formats::Setting> settings = input.settings();
-    settings.insert(settings.end(), values.begin(), values.end());
-    models::Diagnostics unheard;
-    auto read =
-        formats::read_scenario(input.text(), settings, unheard, {.patches = input.patches()});
-    if (!read) return std::nullopt;
-    return std::move(read->graph);
-  };
-  const models::ReadBack read_back =
-      [](const models::TaskGraph& graph) -> std::optional<models::TaskGraph> {
-    models::Diagnostics unheard;
-    auto read = formats::read_scenario(formats::write_scenario(graph), {}, unheard);
-    if (!read) return std::nullopt;
-    return std::move(read->graph);
+std::optional<models::TaskGraph> graph_of(std::optional<formats::Scenario> scenario) {
+  if (!scenario) return std::nullopt;
+  return std::move(scenario->graph);
+}
+
+int run_reduce(const Arguments& arguments, const Console& console) {
+  const ScenarioFiles files = scenario_files(arguments);
+  const bool json = arguments.has("json");
+  const std::string output = arguments.text("output").value_or("-");
+  if (json && output == "-") {
+    throw UsageError("'--json' needs '--output FILE'", "standard output has the scenario without");
+  }
+  ScenarioInput input(files, console);
+  const formats::Scenario scenario = input.read();
+  const models::ReadBack read_back = [](const models::TaskGraph& graph) {
+    models::Diagnostics ignored;
+    return graph_of(formats::read_scenario(formats::write_scenario(graph), {}, ignored));
   };
   models::ReduceOptions options;
   options.stop = console.interrupted;
   const std::optional<models::Reduction> reduction = [&] {
     const Simulating now(console);
     const ProgressLine progress(console);
-    return models::reduce(scenario->graph, formats::switches_of(*scenario), graph_of, read_back,
-                          options, diagnostics);
+    return models::reduce(
+        scenario.graph, formats::switches_of(scenario),
+        [&](const models::ParameterValues& values) { return graph_of(input.read_with(values)); },
+        read_back, options, input.diagnostics());
   }();
-  if (!reduction) {
-    const bool interrupted = !diagnostics.has_errors();
-    if (!interrupted) return complain();
-    console.err << "pipesim: interrupted before anything was made smaller\n";
+  if (!reduction && !input.diagnostics().has_errors()) {
+    console.err << "interrupted before anything was reduced\n";
     return kExitInterrupted;
   }
-  complain();  // what is left are warnings
-  const std::string text = viz::reduce_heading(*reduction, scenario->graph.name) +
+  if (!reduction) input.fail();
+  input.report();
+  const std::string& name = scenario.graph.name;
+  const std::string text = viz::reduce_heading(*reduction, name) +
                            formats::write_scenario(reduction->graph) +
                            viz::reduce_expectation(*reduction);
-  if (command.output) write_file(*command.output, text);
-  const std::string told = command.json ? viz::reduce_json(*reduction, scenario->graph.name)
-                                        : viz::reduce_text(*reduction, scenario->graph.name);
-  if (command.output) {
-    console.out << told;
-  } else {
-    console.out << text;
-    console.err << told;
-  }
+  const bool is_printed = write_or_print(output, text, console.out);
+  (is_printed ? console.err : console.out)
+      << (json ? viz::reduce_json(*reduction, name) : viz::reduce_text(*reduction, name));
   return reduction->stopped ? kExitInterrupted : kExitGood;
+}
+
+}  // namespace
+
+Command reduce_command() {
+  return {
+      .name = "reduce",
+      .about = "Shrink a hanging scenario to the part that hangs",
+      .usage = {"FILE [options]"},
+      .description = {"Makes the hanging scenario in FILE smaller while its hang stays the same: "
+                      "fewer ranks, micro-batches, actors, waits and times, for a bug report. The "
+                      "result has no parameters, and expects its own verdict.",
+                      kScenarioFileNote},
+      .options = {scenario_options(),
+                  {"Output",
+                   {{.name = "output",
+                     .letter = 'o',
+                     .value = "FILE",
+                     .about = "Write the small scenario to FILE instead of standard output"},
+                    {.name = "json", .about = "With --output: print what was done as JSON"}}},
+                  general_options()},
+      .examples = {"pipesim reduce scenarios/swin_2x2x2.yaml -o small.yaml",
+                   "pipesim reduce job.yaml --set dp=8 > small.yaml"},
+      .exit_status =
+          "0 success, 2 invalid input or usage, or the scenario does not hang, 74 a file "
+          "could not be read or written, 130 interrupted (what was reached is written)",
+      .pages = {"docs/how-to/reduce.md"},
+      .run = run_reduce,
+  };
 }
 
 }  // namespace pipesim::app

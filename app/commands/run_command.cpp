@@ -1,23 +1,28 @@
-#include "app/commands/run_command.hpp"
-
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/commands/commands.hpp"
+#include "app/commands/goal_command.hpp"
+#include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/input/until.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
+#include "app/output/views.hpp"
 #include "app/version.hpp"
 #include "formats/files/order_file.hpp"
 #include "formats/files/state_file.hpp"
+#include "models/graph/diagnostics.hpp"
 #include "viz/table.hpp"
-#include "viz/text/diagnostic_text.hpp"
 
 namespace pipesim::app {
 namespace {
 
-// What may have several lines, in one.
+// A text that may have several lines, on one.
 std::string one_line(std::string text) {
   text.erase(text.find_last_not_of('\n') + 1);
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -36,7 +41,7 @@ std::string parameter_table(const formats::Scenario& scenario) {
   return table.text();
 }
 
-formats::SavedState state_of(const RunCommand& command, const ScenarioInput& input,
+formats::SavedState state_of(const ScenarioInput& input, const std::optional<Until>& until,
                              const models::Simulation& simulation) {
   formats::SavedState state;
   state.made_by = version();
@@ -44,8 +49,8 @@ formats::SavedState state_of(const RunCommand& command, const ScenarioInput& inp
   state.scenario = input.text();
   state.patches = input.patches();
   state.settings = input.settings();
-  if (command.until) state.until = command.until->text;
-  state.jitter = command.jitter;
+  if (until) state.until = until->text;
+  state.jitter = simulation.jitter;
   state.interrupted = simulation.outcome.end == sim::RunEnd::kInterrupted;
   state.events = simulation.outcome.events;
   state.verdict = simulation.explanation.verdict;
@@ -53,103 +58,172 @@ formats::SavedState state_of(const RunCommand& command, const ScenarioInput& inp
   return state;
 }
 
-// The order that --replay names, if it names one.
-class Replay {
- public:
-  /// False, with a reason, where the file has no order.
-  bool read(const std::optional<std::string>& path, const Console& console) {
-    if (!path) return true;
-    path_ = shown_path(*path);
-    models::Diagnostics diagnostics;
-    const std::string text = read_file(*path, console.in, formats::kMostOrderBytes);
-    order_ = formats::read_order(text, diagnostics);
-    console.err << viz::diagnostic_text(diagnostics, path_, text, console.err_colour);
-    if (!order_) return false;
-    for (const models::OrderStep& step : order_->steps) events_.push_back(step.event);
-    return true;
-  }
-
-  /// `files`, with the settings that the order was found with below those that it has.
-  ScenarioFiles with_settings(ScenarioFiles files) const {
-    if (order_) {
-      files.settings.insert(files.settings.begin(), order_->settings.begin(),
-                            order_->settings.end());
-    }
-    return files;
-  }
-
-  const std::vector<sim::Event>* events() const { return order_ ? &events_ : nullptr; }
-
-  /// Whether all of the order happened. Otherwise `diagnostics` says what did not.
-  bool was_done(const sim::Outcome& outcome, models::Diagnostics& diagnostics) const {
-    const std::uint64_t done = outcome.order_steps;
-    if (done == events_.size() || outcome.end == sim::RunEnd::kInterrupted) return true;
-    models::Diagnostic& error = diagnostics.error(
-        {}, fmt::format("{} is an order of another scenario, or of other settings: step {} of {} "
-                        "cannot happen here",
-                        path_, done + 1, events_.size()));
-    const std::string& what = order_->steps[done].what;
-    if (!what.empty()) {
-      error.notes.push_back(fmt::format("the step is '{}'", models::printable(what)));
-    }
-    return false;
-  }
-
- private:
-  static std::string shown_path(const std::string& path) {
-    return path == "-" ? "standard input" : path;
-  }
-
-  std::string path_;
-  std::optional<formats::SavedOrder> order_;
-  std::vector<sim::Event> events_;
+// The order of events that --replay asks for.
+struct Replay {
+  std::string path;  // as messages show it
+  formats::SavedOrder order;
+  std::vector<sim::Event> events;
 };
+
+std::optional<Replay> read_replay(const Arguments& arguments, const Console& console) {
+  const auto path = arguments.text("replay");
+  if (!path) return std::nullopt;
+  TextInput file = TextInput::read(*path, formats::kMostOrderBytes, console);
+  Replay replay;
+  replay.path = shown_path(*path);
+  replay.order = file.require(formats::read_order(file.text(), file.diagnostics()));
+  file.report();
+  for (const models::OrderStep& step : replay.order.steps) replay.events.push_back(step.event);
+  return replay;
+}
+
+// Fails if some of the order could not happen.
+void check_replayed(const Replay& replay, const sim::Outcome& outcome, ScenarioInput& input) {
+  const std::uint64_t done = outcome.order_steps;
+  if (done == replay.events.size() || outcome.end == sim::RunEnd::kInterrupted) return;
+  models::Diagnostic& error = input.diagnostics().error(
+      {}, fmt::format("{} is an order of another scenario, or of other settings: step {} of {} "
+                      "cannot happen here",
+                      replay.path, done + 1, replay.events.size()));
+  const std::string& what = replay.order.steps[done].what;
+  if (!what.empty()) {
+    error.notes.push_back(fmt::format("the step is '{}'", models::printable(what)));
+  }
+  input.fail();
+}
+
+std::optional<Until> until_option(const Arguments& arguments) {
+  const auto text = arguments.text("until");
+  if (!text) return std::nullopt;
+  auto until = parse_until(*text);
+  if (until) return until;
+  throw UsageError(fmt::format("invalid value '{}' for '--until'", *text),
+                   "expected a time, as in 12ms, or an op, as in rank0:gather#3");
+}
+
+sim::EngineKind engine_option(const Arguments& arguments) {
+  const std::string name = arguments.value("engine");
+  if (name == "events") return sim::EngineKind::kEvents;
+  return name == "sweep" ? sim::EngineKind::kFixedOrder : sim::EngineKind::kAuto;
+}
+
+int run_run(const Arguments& arguments, const Console& console) {
+  const std::string& path = arguments.one_file();
+  // Standard input has no name that would say what it is.
+  if (is_goal_path(path) || (path == "-" && arguments.has("loggops"))) {
+    return run_goal(arguments, console);
+  }
+  if (arguments.has("loggops")) {
+    throw UsageError("'--loggops' is for GOAL files", "their names end in .goal");
+  }
+  arguments.exclude("replay", {"until", "save-state", "engine", "jitter", "seed"});
+  ScenarioFiles files = scenario_files(arguments);
+  const std::optional<Until> until = until_option(arguments);
+  const sim::Jitter variation = jitter(arguments);
+  const auto state_path = arguments.text("save-state");
+  const Views asked = views(arguments, state_path == "-");
+  check_one_standard_input({path, arguments.text("replay").value_or("")});
+
+  const std::optional<Replay> replay = read_replay(arguments, console);
+  // Those of the command line win.
+  if (replay) {
+    const auto& settings = replay->order.settings;
+    files.settings.insert(files.settings.begin(), settings.begin(), settings.end());
+  }
+  ScenarioInput input(files, console);
+  const formats::Scenario scenario = [&] {
+    const ProgressLine progress(console);
+    return input.read();
+  }();
+  if (arguments.has("params")) {
+    console.out << parameter_table(scenario);
+    return kExitGood;
+  }
+  if (asked.schedule_path && !scenario.graph.pipeline) {
+    input.fail("--schedule: the scenario has no pipeline schedule");
+  }
+  const models::Simulation simulation = input.require([&] {
+    WatchedRun watched(console);
+    watched.options.engine = engine_option(arguments);
+    watched.options.jitter = variation;
+    watched.options.keep_log = asked.need_log();
+    watched.options.keep_act_times = asked.need_timeline();
+    if (replay) watched.options.order = &replay->events;
+    return simulate_until(scenario.graph, until, watched.options, input.diagnostics());
+  }());
+  if (replay) check_replayed(*replay, simulation.outcome, input);
+  input.report();
+  // Before anything that takes time, so that the state is saved whatever happens then.
+  if (state_path) {
+    const std::string state = input.require(
+        formats::write_state(state_of(input, until, simulation), input.diagnostics()));
+    write_or_print(*state_path, state, console.out);
+  }
+  return show(scenario.graph, simulation, input.path(), asked, console);
+}
 
 }  // namespace
 
-int run_run(const RunCommand& command, const Console& console) {
-  Replay replay;
-  if (!replay.read(command.replay_path, console)) return kExitUsage;
-  ScenarioInput input(replay.with_settings(command.files), console);
-  models::Diagnostics diagnostics;
-  const auto complain = [&] { return input.complain(diagnostics, console); };
-  const std::optional<formats::Scenario> scenario = [&] {
-    const ProgressLine progress(console);
-    return input.read(diagnostics);
-  }();
-  if (!scenario) return complain();
-  if (command.list_parameters) {
-    console.out << parameter_table(*scenario);
-    return kExitGood;
-  }
-  if (command.views.schedule_path && !scenario->graph.pipeline) {
-    diagnostics.error({}, "--schedule writes the schedule of the scenario, which has none");
-    return complain();
-  }
-  const std::optional<models::Simulation> simulation = [&] {
-    WatchedRun watched(console);
-    watched.options.engine = command.engine;
-    watched.options.jitter = command.jitter;
-    watched.options.keep_log = command.views.need_log();
-    watched.options.keep_act_times = command.views.need_timeline();
-    watched.options.order = replay.events();
-    return simulate_until(scenario->graph, command.until, watched.options, diagnostics);
-  }();
-  if (!simulation || !replay.was_done(simulation->outcome, diagnostics)) return complain();
-  // What is left are warnings.
-  complain();
-  // Before all that takes time, so that a state is there whatever happens then.
-  if (command.state_path) {
-    diagnostics = models::Diagnostics();
-    const auto state = formats::write_state(state_of(command, input, *simulation), diagnostics);
-    if (!state) return complain();
-    if (*command.state_path == "-") {
-      console.out << *state;
-    } else {
-      write_file(*command.state_path, *state);
-    }
-  }
-  return show(scenario->graph, *simulation, input.path(), command.views, console);
+Command run_command() {
+  OptionGroup scenario = scenario_options();
+  scenario.options.push_back(
+      {.name = "params", .about = "List the parameters of the scenario and exit"});
+  OptionGroup files = report_file_options();
+  files.options.push_back({.name = "save-state",
+                           .value = "FILE",
+                           .about = "Save the end state for 'pipesim explain' ('-' prints it "
+                                    "instead of the report)"});
+  return {
+      .name = "run",
+      .about = "Simulate a scenario: does it hang, and why",
+      .usage = {"FILE [options]"},
+      .description =
+          {"Simulates the scenario in FILE and reports whether it completes; if it "
+           "hangs, who waits for whom, and why.",
+           "FILE is a scenario, a pipeline schedule in PyTorch's CSV format (*.csv) or a "
+           "program in LogGOPSim's GOAL format (*.goal); '-' reads standard input."},
+      .options = {std::move(scenario),
+                  {"Run",
+                   {{.name = "until",
+                     .value = "WHEN",
+                     .about = "Stop all ranks at a time, as in 12ms, or when a rank enters an op, "
+                              "as in rank0:gather#3, and report the state"},
+                    jitter_option(),
+                    seed_option(),
+                    {.name = "replay",
+                     .value = "FILE",
+                     .about = "Replay the order that 'pipesim check --order' wrote, with its "
+                              "settings"},
+                    {.name = "engine",
+                     .value = "WHICH",
+                     .about = "How to simulate; the results are the same",
+                     .choices = {"auto", "events", "sweep"},
+                     .otherwise = "auto"},
+                    {.name = "loggops",
+                     .value = "PARAMETERS",
+                     .about = "The network of a GOAL file (default: "
+                              "L=2500,o=1500,g=1000,G=6,O=0,S=65535)"}}},
+                  report_options(),
+                  std::move(files),
+                  general_options()},
+      .examples = {"pipesim run scenarios/swin_2x2x2.yaml",
+                   "pipesim run scenarios/swin_2x2x2.yaml --set acc=2",
+                   "pipesim run scenarios/swin_2x2x2.yaml --patch fix.yaml",
+                   "pipesim run scenarios/swin_2x2x2.yaml --html hang.html",
+                   "pipesim run scenarios/swin_2x2x2.yaml --json | jq .cycle",
+                   "pipesim run scenarios/swin_2x2x2.yaml --trace swin.json.gz",
+                   "pipesim run scenarios/swin_2x2x2.yaml --until rank1:nccl-1998#2",
+                   "pipesim run scenarios/swin_2x2x2.yaml --log - | grep 'node0:1' | tail",
+                   "pipesim run scenarios/swin_2x2x2.yaml --jitter 10% --seed 17",
+                   "pipesim run scenarios/deepspeed_loss_broadcast.yaml --stacks",
+                   "pipesim run schedule.csv --set forward=2ms --set messages=pg",
+                   "pipesim run allreduce.goal --loggops L=1000,G=1"},
+      .exit_status =
+          "0 it completes, 1 it hangs, 2 invalid input or usage, 3 undecided (a limit was "
+          "reached first), 74 a file could not be read or written, 130 interrupted",
+      .pages = {"docs/how-to/inspect.md", "docs/reference/commands.md"},
+      .run = run_run,
+  };
 }
 
 }  // namespace pipesim::app

@@ -1,29 +1,31 @@
-// What to run is known from the start, and no run depends on another: threads take them one by one,
-// and results are put together in the order of their numbers. So neither threads, nor shards, nor
-// interruptions show in what comes out.
-#include "app/commands/sweep_command.hpp"
-
+// What to run is known from the start, and no run depends on another. Threads take the runs one by
+// one, and results are put together in the order of their numbers: neither threads, nor shards, nor
+// interruptions change the output.
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <deque>
+#include <limits>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include <fmt/format.h>
 
-#include "app/commands/import_command.hpp"
+#include "app/commands/commands.hpp"
+#include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
-#include "app/input/scenario_input.hpp"
 #include "app/input/schedule_input.hpp"
+#include "app/input/shard.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/sweep_journal.hpp"
 #include "app/version.hpp"
 #include "app/workers.hpp"
 #include "models/lowering/lowering.hpp"
+#include "models/search/jitter.hpp"
 #include "viz/draw/sweep_plot.hpp"
-#include "viz/text/diagnostic_text.hpp"
 #include "viz/text/sweep_text.hpp"
 #include "viz/words.hpp"
 
@@ -37,15 +39,25 @@ using models::Diagnostics;
 using models::SweepCases;
 using models::SweepPoint;
 
-int refuse(const Console& console, const std::string& problem) {
-  console.err << fmt::format("pipesim: error: {}\n", problem);
-  return kExitUsage;
-}
+struct Sweep {
+  std::vector<Setting> settings;
+  models::ParameterGrid grid;
+  unsigned jobs = 0;                  // threads; 0: as many as there are cores
+  std::optional<Shard> shard;         // only this part
+  std::optional<std::string> output;  // where runs are kept as they end
+};
+
+/// Where results go, besides standard output.
+struct ResultFiles {
+  bool json = false;  // standard output has JSON instead of text
+  std::optional<std::string> csv_path;
+  std::optional<std::string> plot_path;
+};
 
 // ---------------------------------------------------------------------------------------------
 // The scenario in all its settings
 
-/// A scenario with some settings, laid out: what all its timings share.
+/// A scenario with some settings, lowered: what all its timings share.
 struct Prepared {
   formats::Scenario scenario;
   models::Lowered lowered;
@@ -53,15 +65,15 @@ struct Prepared {
 
 class Combinations {
  public:
-  Combinations(const SweepCommand& command, const SweepCases& cases, const std::string& text)
-      : command_(command), cases_(cases), text_(text), slots_(cases.combinations.size()) {}
+  Combinations(const Sweep& sweep, const SweepCases& cases, const std::string& text)
+      : sweep_(sweep), cases_(cases), text_(text), slots_(cases.combinations.size()) {}
 
-  /// Reads all of them, so that mistakes are told before anything is run. False where there are
-  /// some; `diagnostics` has those of the first.
+  /// Reads all of them, so that mistakes are reported before anything is run. If there are any,
+  /// returns false, with those of the first combination in `diagnostics`.
   bool check(Diagnostics& diagnostics) {
     std::mutex mutex;
     std::size_t first_bad = slots_.size();
-    Workers workers(slots_.size(), command_.jobs, [&](std::size_t i) {
+    Workers workers(slots_.size(), sweep_.jobs, [&](std::size_t i) {
       Diagnostics found;
       std::shared_ptr<const Prepared> prepared = prepare(i, found);
       const std::lock_guard<std::mutex> lock(mutex);
@@ -72,14 +84,14 @@ class Combinations {
       } else {
         if (i == 0) name_ = prepared->scenario.graph.name;
         kept_actors_ += prepared->lowered.plan.actors.size();
-        if (kept_actors_ <= kMostKeptActors) slots_[i].prepared = std::move(prepared);
+        if (kept_actors_ <= kMaxKeptActors) slots_[i].prepared = std::move(prepared);
       }
     });
     workers.wait_for(slots_.size());
     return first_bad == slots_.size();
   }
 
-  /// As the scenario calls itself.
+  /// The name of the scenario.
   const std::string& name() const { return name_; }
 
   /// For any thread.
@@ -93,7 +105,7 @@ class Combinations {
     return slot.prepared;
   }
 
-  /// So many runs of it are to come, or are done.
+  /// Counts the runs that are to come. What they share is dropped after the last.
   void expect(std::size_t combination) { ++slots_[combination].runs_left; }
   void done(std::size_t combination) {
     Slot& slot = slots_[combination];
@@ -108,21 +120,21 @@ class Combinations {
     std::uint64_t runs_left = 0;
   };
 
-  // Beyond so many actors all together a combination is made again when its runs begin.
-  static constexpr std::size_t kMostKeptActors = 1'000'000;
+  // Beyond this many actors in total, a combination is prepared again when its runs begin.
+  static constexpr std::size_t kMaxKeptActors = 1'000'000;
 
   std::vector<Setting> settings_of(std::size_t combination) const {
-    std::vector<Setting> settings = command_.settings;
+    std::vector<Setting> settings = sweep_.settings;
     const SweepPoint& point = cases_.points[cases_.combinations[combination]];
     for (std::size_t i = 0; i < point.values.size(); ++i) {
-      const std::string& name = command_.grid.variables[i].name;
+      const std::string& name = sweep_.grid.variables[i].name;
       if (name != models::kJitterVariable) settings.emplace_back(name, point.values[i]);
     }
     return settings;
   }
 
   bool is_varied(const std::string& name) const {
-    const auto& variables = command_.grid.variables;
+    const auto& variables = sweep_.grid.variables;
     return std::any_of(variables.begin(), variables.end(),
                        [&](const models::SweptVariable& v) { return v.name == name; });
   }
@@ -137,7 +149,7 @@ class Combinations {
       if (!found.has_errors()) lowered = models::lower(scenario->graph, found);
     }
     if (!lowered) {
-      tell(found, settings, diagnostics);
+      add_to(found, settings, diagnostics);
       return nullptr;
     }
     return std::make_shared<const Prepared>(Prepared{std::move(*scenario), std::move(*lowered)});
@@ -148,19 +160,16 @@ class Combinations {
       return parameter.name == models::kJitterVariable;
     });
     if (!has || !is_varied(models::kJitterVariable)) return;
-    found
-        .error({},
-               "--vary jitter: the scenario has a parameter of this name, so it could be "
-               "either")
+    found.error({}, "--vary jitter: ambiguous, since the scenario has a parameter of this name")
         .notes.emplace_back(
-            "'jitter' says by how much durations vary: call the parameter otherwise");
+            "'jitter' is by how much durations vary: give the parameter another name");
   }
 
-  // As the user has given the settings, and with which of them the mistake is one.
-  void tell(const Diagnostics& found, const std::vector<Setting>& settings,
-            Diagnostics& diagnostics) const {
+  // Names the options that the user gave, and the settings with which there are mistakes.
+  void add_to(const Diagnostics& found, const std::vector<Setting>& settings,
+              Diagnostics& diagnostics) const {
     std::string with;
-    for (std::size_t i = command_.settings.size(); i < settings.size(); ++i) {
+    for (std::size_t i = sweep_.settings.size(); i < settings.size(); ++i) {
       with += fmt::format("{}{}={}", with.empty() ? "with " : ", ", settings[i].first,
                           settings[i].second);
     }
@@ -171,17 +180,17 @@ class Combinations {
         item.message.replace(0, set.size(), fmt::format("--vary {}=", name));
       }
       if (item.message.rfind("--set jitter=", 0) == 0) {
-        item.notes.emplace_back("'--vary jitter=10%' says by how much durations vary");
+        item.notes.emplace_back("'--vary jitter=10%' varies durations");
       }
       if (item.place.line > 0 && !with.empty()) item.notes.push_back(with);
-      models::Diagnostic& told = item.severity == models::Severity::kError
-                                     ? diagnostics.error(item.place, item.message)
-                                     : diagnostics.warning(item.place, item.message);
-      told.notes = item.notes;
+      models::Diagnostic& added = item.severity == models::Severity::kError
+                                      ? diagnostics.error(item.place, item.message)
+                                      : diagnostics.warning(item.place, item.message);
+      added.notes = item.notes;
     }
   }
 
-  const SweepCommand& command_;
+  const Sweep& sweep_;
   const SweepCases& cases_;
   const std::string& text_;
   std::deque<Slot> slots_;  // by combination
@@ -192,30 +201,22 @@ class Combinations {
 // ---------------------------------------------------------------------------------------------
 // Results
 
-void write_or_print(const std::string& path, const std::string& text, const Console& console) {
-  if (path == "-") {
-    console.out << text;
-  } else {
-    write_file(path, text);
-  }
-}
-
-int present(const viz::SweepReport& report, const SweepViews& views, const Console& console) {
-  if (views.plot_path) write_file(*views.plot_path, viz::sweep_plot(report));
-  if (views.csv_path) write_or_print(*views.csv_path, viz::sweep_csv(report), console);
-  if (views.csv_path != "-") {
-    console.out << (views.json ? viz::sweep_json(report)
+int present(const viz::SweepReport& report, const ResultFiles& files, const Console& console) {
+  if (files.plot_path) write_file(*files.plot_path, viz::sweep_plot(report));
+  if (files.csv_path) write_or_print(*files.csv_path, viz::sweep_csv(report), console.out);
+  if (files.csv_path != "-") {
+    console.out << (files.json ? viz::sweep_json(report)
                                : viz::sweep_text(report, console.out_colour));
   }
   return report.summary.not_completed == 0 ? kExitGood : kExitBad;
 }
 
-std::string output_path(const SweepCommand& command) {
-  std::string path = *command.output;
+std::string output_path(const Sweep& sweep) {
+  std::string path = *sweep.output;
   const std::string mark = "{shard}";
   const std::size_t at = path.find(mark);
   if (at == std::string::npos) return path;
-  return path.replace(at, mark.size(), std::to_string(command.shard.value_or(Shard()).index));
+  return path.replace(at, mark.size(), std::to_string(sweep.shard.value_or(Shard()).index));
 }
 
 // All runs of a shard, in order.
@@ -228,11 +229,12 @@ std::string whole_file(const formats::SweepHead& head, const std::vector<std::ui
   return text;
 }
 
-class Sweep {
+class SweepRun {
  public:
-  Sweep(const SweepCommand& command, const SweepCases& cases, const formats::SweepHead& head,
-        Combinations& combinations, const Console& console)
-      : command_(command),
+  SweepRun(const Sweep& sweep, const ResultFiles& files, const SweepCases& cases,
+           const formats::SweepHead& head, Combinations& combinations, const Console& console)
+      : sweep_(sweep),
+        files_(files),
         cases_(cases),
         head_(head),
         combinations_(combinations),
@@ -241,9 +243,9 @@ class Sweep {
 
   int run() {
     std::unique_ptr<SweepJournal> journal;
-    if (command_.output) {
+    if (sweep_.output) {
       journal =
-          std::make_unique<SweepJournal>(output_path(command_), head_, cases_, console_.err_colour);
+          std::make_unique<SweepJournal>(output_path(sweep_), head_, cases_, console_.err_colour);
       if (!journal->problem().empty()) {
         console_.err << journal->problem();
         return kExitUsage;
@@ -256,7 +258,7 @@ class Sweep {
       const ProgressLine progress(console_, [this] {
         return fmt::format("{} of {} runs", shard_.size() - left_.size() + done_, shard_.size());
       });
-      Workers workers(left_.size(), command_.jobs,
+      Workers workers(left_.size(), sweep_.jobs,
                       [&](std::size_t i) { run_one(left_[i], journal.get()); });
       workers.wait_for(left_.size());
     }
@@ -281,7 +283,7 @@ class Sweep {
     const std::size_t combination = cases_.point_of(number).combination;
     const std::shared_ptr<const Prepared> prepared = combinations_.get(combination);
     const auto result = models::run_case(prepared->scenario.graph, prepared->lowered,
-                                         cases_.jitter_of(command_.grid, number), stop);
+                                         cases_.jitter_of(sweep_.grid, number), stop);
     combinations_.done(combination);
     if (!result) return;
     results_[number] = *result;
@@ -292,33 +294,34 @@ class Sweep {
   int interrupted() const {
     const std::size_t done = shard_.size() - left_.size() + done_;
     console_.err << fmt::format("interrupted: {} of {} runs are done; {}\n", done, shard_.size(),
-                                command_.output
-                                    ? fmt::format("they are in {}, and the same command goes on "
+                                sweep_.output
+                                    ? fmt::format("they are in {}, and the same command resumes "
                                                   "from there",
-                                                  output_path(command_))
+                                                  output_path(sweep_))
                                     : "with -o FILE they would have been kept");
     return kExitInterrupted;
   }
 
   int finish() const {
-    if (command_.output) {
-      write_file(output_path(command_), whole_file(head_, shard_, results_));
+    if (sweep_.output) {
+      write_file(output_path(sweep_), whole_file(head_, shard_, results_));
     }
-    if (command_.shard) {
+    if (sweep_.shard) {
       const auto bad = std::count_if(shard_.begin(), shard_.end(), [&](std::uint64_t number) {
         return results_[number].verdict != sim::Verdict::kCompleted;
       });
       console_.out << fmt::format("shard {}/{}: {} done, {} of them not completed, in {}\n",
                                   head_.shard.index, head_.shard.count,
-                                  viz::counted(shard_.size(), "run"), bad, output_path(command_));
+                                  viz::counted(shard_.size(), "run"), bad, output_path(sweep_));
       return kExitGood;
     }
     return present({head_.path, head_.name, head_.settings, head_.grid, cases_, results_,
                     models::summarize(cases_, results_)},
-                   command_.views, console_);
+                   files_, console_);
   }
 
-  const SweepCommand& command_;
+  const Sweep& sweep_;
+  const ResultFiles& files_;
   const SweepCases& cases_;
   const formats::SweepHead& head_;
   Combinations& combinations_;
@@ -329,48 +332,15 @@ class Sweep {
   std::atomic<std::size_t> done_{0};  // of these
 };
 
-}  // namespace
-
-int run_sweep(const SweepCommand& command, const Console& console) {
-  std::string problem;
-  const std::optional<SweepCases> cases = models::lay_out(command.grid, problem);
-  if (!cases) return refuse(console, problem);
-  std::string text = read_scenario_text(command.path, console);
-  const std::string shown = command.path == "-" ? "standard input" : command.path;
-  Diagnostics diagnostics;
-  const auto complain = [&] {
-    console.err << viz::diagnostic_text(diagnostics, shown, text, console.err_colour);
-    return kExitUsage;
-  };
-  if (is_schedule_path(command.path)) {
-    const auto imported = scenario_of_schedule(text, command.path, diagnostics);
-    if (!imported) return complain();
-    text = *imported;
-  }
-  Combinations combinations(command, *cases, text);
-  if (!combinations.check(diagnostics)) return complain();
-  formats::SweepHead head;
-  head.made_by = version();
-  head.path = command.path;
-  head.name = combinations.name();
-  head.scenario = formats::text_hash(text);
-  head.settings = command.settings;
-  head.grid = command.grid;
-  head.shard = command.shard.value_or(Shard());
-  return Sweep(command, *cases, head, combinations, console).run();
-}
-
 // ---------------------------------------------------------------------------------------------
-// Shards become one
-
-namespace {
+// Merging shards
 
 struct Part {
   std::string path;
   formats::SweepFile file;
 };
 
-// What keeps the parts from being the whole; empty: nothing.
+// Why the parts are not a whole sweep, or an empty string.
 std::string problem_of(const std::vector<Part>& parts, const SweepCases& cases) {
   const std::uint32_t count = parts.front().file.head.shard.count;
   std::vector<const Part*> by_index(count, nullptr);
@@ -379,21 +349,20 @@ std::string problem_of(const std::vector<Part>& parts, const SweepCases& cases) 
     if (!head.same_sweep(parts.front().file.head)) {
       return fmt::format("{} and {} are not of the same sweep", parts.front().path, part.path);
     }
-    const Part*& place = by_index[head.shard.index - 1];
-    if (place != nullptr) {
-      return fmt::format("shard {}/{} is there twice: {} and {}", head.shard.index, count,
-                         place->path, part.path);
+    const Part*& slot = by_index[head.shard.index - 1];
+    if (slot != nullptr) {
+      return fmt::format("shard {}/{} is given twice: {} and {}", head.shard.index, count,
+                         slot->path, part.path);
     }
-    place = &part;
+    slot = &part;
   }
   std::vector<std::uint32_t> missing;
   for (std::uint32_t i = 0; i < count; ++i) {
     if (by_index[i] == nullptr) missing.push_back(i + 1);
   }
   if (!missing.empty()) {
-    return fmt::format("of {} shards {} not there: {}", count,
-                       missing.size() == 1 ? "one is" : fmt::format("{} are", missing.size()),
-                       viz::ranges(missing));
+    return fmt::format("{} of {} shards {} missing: {}", missing.size(), count,
+                       missing.size() == 1 ? "is" : "are", viz::ranges(missing));
   }
   for (const Part& part : parts) {
     const Shard& shard = part.file.head.shard;
@@ -405,41 +374,206 @@ std::string problem_of(const std::vector<Part>& parts, const SweepCases& cases) 
     }
     if (part.file.cases.size() == expected) continue;
     return fmt::format(
-        "shard {}/{} is not finished: {} has {} of {} runs; its command goes on there", shard.index,
-        count, part.path, part.file.cases.size(), expected);
+        "shard {}/{} is not finished: {} has {} of {} runs; run its command again to resume",
+        shard.index, count, part.path, part.file.cases.size(), expected);
   }
   return "";
 }
 
-}  // namespace
-
-int run_merge(const MergeCommand& command, const Console& console) {
+int merge(const std::vector<std::string>& paths, const ResultFiles& files, const Console& console) {
   std::vector<Part> parts;
-  for (const std::string& path : command.paths) {
-    const std::string text = read_file(path, console.in, formats::kMostSweepBytes);
-    Diagnostics diagnostics;
-    auto file = formats::read_sweep_file(text, diagnostics);
-    if (!file) {
-      console.err << viz::diagnostic_text(diagnostics, path, text, console.err_colour);
-      return kExitUsage;
-    }
-    parts.push_back({path, std::move(*file)});
+  for (const std::string& path : paths) {
+    TextInput input = TextInput::read(path, formats::kMostSweepBytes, console);
+    parts.push_back(
+        {path, input.require(formats::read_sweep_file(input.text(), input.diagnostics()))});
   }
   const formats::SweepHead* head = &parts.front().file.head;
   std::string problem;
   const std::optional<SweepCases> cases = models::lay_out(head->grid, problem);
-  if (!cases) return refuse(console, fmt::format("{}: {}", parts.front().path, problem));
+  if (!cases) throw InputError(fmt::format("{}: {}", parts.front().path, problem));
   problem = problem_of(parts, *cases);
-  if (!problem.empty()) return refuse(console, problem);
+  if (!problem.empty()) throw InputError(problem);
   std::vector<CaseResult> results(cases->count);
   for (Part& part : parts) {
-    // The first shard says how the scenario is called, in whatever order they come.
+    // The first shard names the scenario, whatever order they are given in.
     if (part.file.head.shard.index == 1) head = &part.file.head;
     for (auto& [number, result] : part.file.cases) results[number] = std::move(result);
   }
   return present({head->path, head->name, head->settings, head->grid, *cases, results,
                   models::summarize(*cases, results)},
-                 command.views, console);
+                 files, console);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Options
+
+models::SweptVariable swept_variable(const std::string& text) {
+  std::string problem;
+  auto variable = models::parse_variable(text, problem);
+  if (!variable)
+    throw UsageError(fmt::format("--vary: {}", problem), "for example: --vary acc=1..8");
+  if (variable->name != models::kJitterVariable) return std::move(*variable);
+  for (const std::string& value : variable->values) {
+    if (models::parse_jitter(value)) continue;
+    throw UsageError(fmt::format("invalid value '{}' for '--vary jitter'", value),
+                     fmt::format("expected {}", models::kJitterForms));
+  }
+  return std::move(*variable);
+}
+
+models::ParameterGrid grid_option(const Arguments& arguments) {
+  models::ParameterGrid grid;
+  for (const std::string& text : arguments.all("vary")) {
+    models::SweptVariable variable = swept_variable(text);
+    const std::string& name = variable.name;
+    for (const models::SweptVariable& other : grid.variables) {
+      if (other.name == name) throw UsageError(fmt::format("'--vary {}' is given twice", name));
+    }
+    for (const Setting& setting : arguments.settings("set")) {
+      if (setting.first != name) continue;
+      throw UsageError(fmt::format("'--vary {0}' and '--set {0}' cannot be used together", name));
+    }
+    grid.variables.push_back(std::move(variable));
+  }
+  constexpr std::uint64_t kMaxSeed = std::numeric_limits<std::uint64_t>::max();
+  if (arguments.has("seeds")) grid.jitter = "10%";
+  grid.seeds = arguments.number("seeds", 1, models::kMostCases, 1);
+  grid.first_seed = arguments.number("first-seed", 0, kMaxSeed, 0);
+  if (grid.first_seed > kMaxSeed - (grid.seeds - 1)) {
+    throw UsageError(
+        fmt::format("'--first-seed {}' leaves fewer than {} seeds", grid.first_seed, grid.seeds),
+        fmt::format("the last seed is {}", kMaxSeed));
+  }
+  return grid;
+}
+
+std::optional<Shard> shard_option(const Arguments& arguments) {
+  const auto text = arguments.text("shard");
+  const auto output = arguments.text("output");
+  if (output == "-") throw UsageError("'--output' cannot write to standard output", "name a file");
+  if (!text) return std::nullopt;
+  std::string problem;
+  const auto shard = parse_shard(
+      *text, [](const char* name) { return std::getenv(name); }, problem);
+  if (!shard) throw UsageError(problem);
+  if (!output) throw UsageError("'--shard' needs '--output FILE'", "--merge reads these files");
+  if (text == "auto" && output->find("{shard}") == std::string::npos) {
+    throw UsageError("all shards would write to one file",
+                     "put {shard} into its name, as in -o part{shard}.jsonl");
+  }
+  for (const char* option : {"json", "csv", "plot"}) {
+    if (!arguments.has(option)) continue;
+    throw UsageError(fmt::format("'--{}' and '--shard' cannot be used together", option),
+                     "a shard has only some of the results; use it with --merge");
+  }
+  return shard;
+}
+
+int run_sweep(const Arguments& arguments, const Console& console) {
+  ResultFiles files;
+  files.json = arguments.has("json");
+  files.csv_path = arguments.text("csv");
+  files.plot_path = arguments.output_file("plot");
+  if (files.json && files.csv_path == "-") {
+    throw UsageError("'--json' and '--csv -' cannot be used together",
+                     "standard output takes one of them");
+  }
+  if (arguments.has("merge")) {
+    arguments.exclude("merge", {"vary", "seeds", "first-seed", "set", "jobs", "output", "shard"});
+    const auto& paths = arguments.positional();
+    if (paths.empty()) throw UsageError("'--merge' needs the outputs of all shards");
+    return merge(paths, files, console);
+  }
+  const std::string& path = arguments.one_file();
+  refuse_goal(path, arguments);
+  Sweep sweep;
+  sweep.settings = arguments.settings("set");
+  sweep.grid = grid_option(arguments);
+  sweep.jobs = jobs(arguments);
+  sweep.output = arguments.text("output");
+  sweep.shard = shard_option(arguments);
+
+  std::string problem;
+  const std::optional<SweepCases> cases = models::lay_out(sweep.grid, problem);
+  if (!cases) throw InputError(problem);
+  TextInput input = read_scenario_text(path, console);
+  std::string text = input.text();
+  if (is_schedule_path(path)) {
+    text = input.require(scenario_of_schedule(text, path, input.diagnostics()));
+  }
+  Combinations combinations(sweep, *cases, text);
+  if (!combinations.check(input.diagnostics())) input.fail();
+  formats::SweepHead head;
+  head.made_by = version();
+  head.path = path;
+  head.name = combinations.name();
+  head.scenario = formats::text_hash(text);
+  head.settings = sweep.settings;
+  head.grid = sweep.grid;
+  head.shard = sweep.shard.value_or(Shard());
+  return SweepRun(sweep, files, *cases, head, combinations, console).run();
+}
+
+}  // namespace
+
+Command sweep_command() {
+  Option set = set_option();
+  set.about = "Set a parameter in all runs (repeatable)";
+  return {
+      .name = "sweep",
+      .about = "Run a scenario under many settings and random timings",
+      .usage = {"FILE [options]", "--merge FILE... [options]"},
+      .description =
+          {"Runs the scenario in FILE under all combinations of some settings, each with "
+           "many random timings, on all cores. Reports how many runs do not complete, in "
+           "which ways, and how long the others take. The shards of a sweep can run on "
+           "many machines.",
+           kScenarioFileNote},
+      .options = {{"Runs",
+                   {{.name = "vary",
+                     .value = "NAME=VALUES",
+                     .about = "A parameter and its values, as in 1..8, 1ms..9ms:2ms or a,b,c; "
+                              "several make all combinations (repeatable). 'jitter' is by how much "
+                              "durations vary: 0,10%,50%,free",
+                     .repeats = true},
+                    {.name = "seeds",
+                     .value = "N",
+                     .about =
+                         "Random timings per setting; durations vary by 10% unless 'jitter' is "
+                         "varied"},
+                    {.name = "first-seed", .value = "S", .about = "The first seed (default: 0)"},
+                    std::move(set),
+                    jobs_option()}},
+                  {"Shards",
+                   {{.name = "output",
+                     .letter = 'o',
+                     .value = "FILE",
+                     .about = "Keep runs in FILE as they end; the same command resumes from there. "
+                              "'{shard}' in the name is the number of the shard"},
+                    {.name = "shard",
+                     .value = "I/N",
+                     .about = "Run only part I of N; 'auto' asks MPI or Slurm"},
+                    {.name = "merge",
+                     .about = "Put the outputs of all shards together: FILE... are these"}}},
+                  {"Results",
+                   {json_option("the result"),
+                    {.name = "csv",
+                     .value = "FILE",
+                     .about = "Write a row per run ('-' prints that instead)"},
+                    {.name = "plot", .value = "FILE", .about = "Draw the result as SVG"}}},
+                  general_options()},
+      .examples = {"pipesim sweep scenarios/swin_2x2x2.yaml --vary acc=1..8",
+                   "pipesim sweep job.yaml --vary acc=1..8 --vary jitter=0,10% --seeds 400",
+                   "pipesim sweep job.yaml --vary buffers=forward,backward --plot a.svg",
+                   "pipesim sweep step.yaml --seeds 100000 -o runs.jsonl",
+                   "pipesim sweep step.yaml --seeds 100000 --shard 3/64 -o part3.jsonl",
+                   "pipesim sweep --merge part*.jsonl --csv runs.csv"},
+      .exit_status =
+          "0 all runs complete (of a shard: its runs are done), 1 some do not, 2 invalid "
+          "input or usage, 74 a file could not be read or written, 130 interrupted",
+      .pages = {"docs/how-to/sweep.md"},
+      .run = run_sweep,
+  };
 }
 
 }  // namespace pipesim::app

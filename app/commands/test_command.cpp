@@ -1,16 +1,17 @@
-// Every test is a run of its own, which shares nothing with the others, so threads take them one by
-// one from a list. Results are told in the order of the list, whoever was ready first.
-#include "app/commands/test_command.hpp"
-
+// Each test is a run of its own, which shares nothing with the others, so threads take them one by
+// one from a list. Results are reported in the order of the list, whichever finishes first.
 #include <algorithm>
 #include <atomic>
+#include <optional>
+#include <regex>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "app/commands/commands.hpp"
+#include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
 #include "app/input/scenario_files.hpp"
-#include "app/input/scenario_input.hpp"
 #include "app/output/files.hpp"
 #include "app/workers.hpp"
 #include "formats/edits/figure_update.hpp"
@@ -28,7 +29,14 @@ using models::Unmet;
 using viz::TestResult;
 using viz::TestStatus;
 
-struct File {
+struct TestOptions {
+  std::vector<std::string> paths;    // files and folders; none: see scenario_paths()
+  std::optional<std::regex> filter;  // which names to run
+  bool update = false;               // write exact figures that differ into the files
+  bool update_verdicts = false;      // and verdicts and causes
+};
+
+struct TestFile {
   std::string path;
   std::string shown;
   std::string text;
@@ -51,15 +59,15 @@ struct Test {
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 // ---------------------------------------------------------------------------------------------
-// What there is to test
+// The tests
 
 class Suite {
  public:
-  Suite(const TestCommand& command, const Console& console) : command_(command), console_(console) {
-    for (const std::string& path : scenario_files(command.paths)) add_file(path);
+  Suite(const TestOptions& options, const Console& console) : options_(options), console_(console) {
+    for (const std::string& path : scenario_paths(options.paths)) add_file(path);
   }
 
-  std::vector<File> files;
+  std::vector<TestFile> files;
   std::vector<Test> tests;
 
  private:
@@ -73,7 +81,7 @@ class Suite {
   }
 
   bool wanted(const std::string& name) const {
-    return !command_.filter || std::regex_search(name, *command_.filter);
+    return !options_.filter || std::regex_search(name, *options_.filter);
   }
 
   void add_finished(TestStatus status, const std::string& message, const std::string& details) {
@@ -87,9 +95,9 @@ class Suite {
   }
 
   void add_file(const std::string& path) {
-    files.push_back({path, path == "-" ? "standard input" : path, {}, 0});
+    files.push_back({path, shown_path(path), {}, 0});
     try {
-      files.back().text = read_scenario_text(path, console_);
+      files.back().text = read_scenario_text(path, console_).text();
       read_tests();
     } catch (const FileError& error) {
       add_finished(TestStatus::kBad, error.what(), "");
@@ -99,7 +107,7 @@ class Suite {
   }
 
   void read_tests() {
-    const File& file = files.back();
+    const TestFile& file = files.back();
     Diagnostics diagnostics;
     const auto scenario = formats::read_scenario(file.text, {}, diagnostics);
     if (!scenario) {
@@ -108,7 +116,7 @@ class Suite {
       return;
     }
     if (scenario->expectations.empty()) {
-      add_finished(TestStatus::kSkipped, "it has no 'expect'", "");
+      add_finished(TestStatus::kSkipped, "no 'expect'", "");
       return;
     }
     std::vector<std::string> names;
@@ -130,14 +138,14 @@ class Suite {
     }
   }
 
-  const TestCommand& command_;
+  const TestOptions& options_;
   const Console& console_;
 };
 
 // ---------------------------------------------------------------------------------------------
 // One test
 
-void complain(const Diagnostics& diagnostics, const File& file, Test& test) {
+void complain(const Diagnostics& diagnostics, const TestFile& file, Test& test) {
   test.result.status = TestStatus::kBad;
   test.result.details = viz::diagnostic_text(diagnostics, file.shown, file.text, false);
   test.result.message = first_line(test.result.details);
@@ -160,7 +168,7 @@ bool shows_in_report(const Unmet& unmet) {
   return false;
 }
 
-void run_one(const File& file, const TestCommand& command, const std::atomic<bool>* stop,
+void run_one(const TestFile& file, const TestOptions& options, const std::atomic<bool>* stop,
              Test& test) {
   if (stop != nullptr && stop->load()) {
     test.result.status = TestStatus::kNotRun;
@@ -168,14 +176,14 @@ void run_one(const File& file, const TestCommand& command, const std::atomic<boo
     return;
   }
   Diagnostics diagnostics;
-  // Read again with the settings of this expectation, which then stands in their terms.
+  // Read again with the settings of this expectation, which may be written in terms of them.
   const auto scenario = formats::read_scenario(file.text, test.settings, diagnostics);
   if (!scenario) return complain(diagnostics, file, test);
   const models::Expectation& expectation = scenario->expectations[test.index];
-  sim::RunOptions options;
-  options.stop = stop;
-  options.keep_act_times = expectation.needs_act_times();
-  const auto run = models::simulate(scenario->graph, diagnostics, options);
+  sim::RunOptions run_options;
+  run_options.stop = stop;
+  run_options.keep_act_times = expectation.needs_act_times();
+  const auto run = models::simulate(scenario->graph, diagnostics, run_options);
   if (!run) return complain(diagnostics, file, test);
   if (run->outcome.end == sim::RunEnd::kInterrupted) {
     test.result.status = TestStatus::kNotRun;
@@ -183,8 +191,8 @@ void run_one(const File& file, const TestCommand& command, const std::atomic<boo
     return;
   }
   test.unmet = models::unmet(expectation, scenario->graph, *run);
-  if (command.update) {
-    test.figures = formats::figures_of(expectation, scenario->graph, *run, command.update_names);
+  if (options.update) {
+    test.figures = formats::figures_of(expectation, scenario->graph, *run, options.update_verdicts);
   }
   if (std::any_of(test.unmet.begin(), test.unmet.end(), shows_in_report)) {
     test.report = viz::report_head(scenario->graph, run->explanation);
@@ -192,10 +200,10 @@ void run_one(const File& file, const TestCommand& command, const std::atomic<boo
 }
 
 // ---------------------------------------------------------------------------------------------
-// What came out
+// The results
 
-// Puts changed figures into the file, and says which of them it could not.
-std::vector<models::Place> update_file(const File& file, const Test* begin, const Test* end) {
+// Writes changed figures into the file. Returns those that it could not.
+std::vector<models::Place> update_file(const TestFile& file, const Test* begin, const Test* end) {
   std::vector<formats::Figure> figures;
   for (const Test* test = begin; test != end; ++test) {
     figures.insert(figures.end(), test->figures.begin(), test->figures.end());
@@ -205,9 +213,9 @@ std::vector<models::Place> update_file(const File& file, const Test* begin, cons
   return updated.refused;
 }
 
-// What is left of a test that was held against its expectation.
-void judge(const File& file, const TestCommand& command, const std::vector<models::Place>& refused,
-           Test& test) {
+// Turns what was not met, and not updated, into the result.
+void judge(const TestFile& file, const TestOptions& options,
+           const std::vector<models::Place>& refused, Test& test) {
   if (test.unmet.empty()) return;
   Diagnostics left;
   std::string updated;
@@ -217,19 +225,18 @@ void judge(const File& file, const TestCommand& command, const std::vector<model
           return candidate.aspect == unmet.aspect && candidate.place == unmet.place;
         });
     const bool known = figure != test.figures.end();
-    const bool no =
+    const bool is_refused =
         known && std::find(refused.begin(), refused.end(), figure->place) != refused.end();
-    if (known && !no) {
+    if (known && !is_refused) {
       updated += fmt::format("  updated, line {}: {}\n", unmet.place.line, viz::unmet_text(unmet));
       continue;
     }
     models::Diagnostic& error = left.error(unmet.place, viz::unmet_text(unmet));
-    if (no) {
-      error.notes.emplace_back(
-          "not updated: it is no plain figure, or several tests share it that differ");
+    if (is_refused) {
+      error.notes.emplace_back("not updated: not a plain figure, or shared by tests that differ");
     }
-    if (command.update && !command.update_names && unmet.aspect == models::Aspect::kVerdict) {
-      error.notes.emplace_back("another end is not taken over: --update-verdicts does that");
+    if (options.update && !options.update_verdicts && unmet.aspect == models::Aspect::kVerdict) {
+      error.notes.emplace_back("a verdict is only updated with --update-verdicts");
     }
   }
   TestResult& result = test.result;
@@ -260,50 +267,107 @@ int exit_code(const std::vector<Test>& tests) {
   return any(TestStatus::kFailed) ? kExitBad : kExitGood;
 }
 
-}  // namespace
-
-int run_test(const TestCommand& command, const Console& console) {
-  Suite suite(command, console);
-  if (suite.tests.empty()) {
-    console.err << fmt::format("pipesim: error: {}\n",
-                               suite.files.empty()
-                                   ? "there is no scenario here: no '*.yaml' with 'schema:'"
-                                   : "no test has a name that fits --filter");
-    return kExitUsage;
+TestOptions test_options(const Arguments& arguments) {
+  TestOptions options;
+  options.paths = arguments.positional();
+  options.update_verdicts = arguments.has("update-verdicts");
+  options.update = options.update_verdicts || arguments.has("update");
+  const auto& paths = options.paths;
+  if (options.update && std::find(paths.begin(), paths.end(), "-") != paths.end()) {
+    throw UsageError("standard input cannot be updated", "give the scenario as a file");
   }
-  const bool text = command.junit_path != "-";
+  const auto filter = arguments.text("filter");
+  if (!filter) return options;
+  try {
+    options.filter.emplace(*filter);
+  } catch (const std::regex_error&) {
+    throw UsageError(fmt::format("invalid value '{}' for '--filter'", *filter),
+                     "expected a regular expression");
+  }
+  return options;
+}
+
+int run_test(const Arguments& arguments, const Console& console) {
+  const TestOptions options = test_options(arguments);
+  const unsigned threads = jobs(arguments);
+  const auto junit_path = arguments.text("junit");
+  Suite suite(options, console);
+  if (suite.tests.empty() && suite.files.empty()) {
+    throw InputError("no scenarios found: no '*.yaml' with 'schema:'");
+  }
+  if (suite.tests.empty()) throw InputError("--filter matches no test");
+  const bool text = junit_path != "-";
   std::vector<TestResult> results;
   {
     const Simulating now(console);
-    Workers workers(suite.tests.size(), command.jobs, [&](std::size_t i) {
+    Workers workers(suite.tests.size(), threads, [&](std::size_t i) {
       Test& test = suite.tests[i];
-      if (!test.ready) run_one(suite.files[test.file], command, console.interrupted, test);
+      if (!test.ready) run_one(suite.files[test.file], options, console.interrupted, test);
     });
     std::size_t begin = 0;
-    for (const File& file : suite.files) {
+    for (const TestFile& file : suite.files) {
       workers.wait_for(file.tests_end);
       std::vector<models::Place> refused;
-      if (command.update) {
+      if (options.update) {
         refused =
             update_file(file, suite.tests.data() + begin, suite.tests.data() + file.tests_end);
       }
       for (; begin < file.tests_end; ++begin) {
         Test& test = suite.tests[begin];
-        judge(file, command, refused, test);
+        judge(file, options, refused, test);
         results.push_back(test.result);
-        const bool quiet = command.quiet && test.result.status == TestStatus::kPassed;
-        if (text && !quiet)
+        const bool quiet = arguments.has("quiet") && test.result.status == TestStatus::kPassed;
+        if (text && !quiet) {
           console.out << viz::test_text(test.result, console.out_colour) << std::flush;
+        }
       }
     }
   }
-  if (text) {
-    console.out << viz::test_summary(results, console.out_colour);
-    if (command.junit_path) write_file(*command.junit_path, viz::junit_xml(results));
-  } else {
-    console.out << viz::junit_xml(results);
-  }
+  if (text) console.out << viz::test_summary(results, console.out_colour);
+  if (junit_path) write_or_print(*junit_path, viz::junit_xml(results), console.out);
   return exit_code(suite.tests);
+}
+
+}  // namespace
+
+Command test_command() {
+  return {
+      .name = "test",
+      .about = "Check scenarios against their expectations",
+      .usage = {"[FILE|DIR]... [options]"},
+      .description =
+          {"Runs scenarios and checks the results against their 'expect'. A folder stands for all "
+           "scenarios below it; without arguments, that is the folder 'scenarios' if it exists, "
+           "else the current one. Each entry of 'expect' is a test, named after the file and its "
+           "settings: 'a.yaml [acc=2]'."},
+      .options = {{"Tests",
+                   {{.name = "filter",
+                     .letter = 'k',
+                     .value = "REGEX",
+                     .about = "Run only tests whose name contains a match"},
+                    jobs_option()}},
+                  {"Expectations",
+                   {{.name = "update",
+                     .about = "Write the actual values of exact times and cycle lengths into the "
+                              "files"},
+                    {.name = "update-verdicts",
+                     .about = "The same, and verdicts and causes: look at the diff"}}},
+                  {"Report",
+                   {{.name = "junit",
+                     .value = "FILE",
+                     .about = "Write the results as JUnit XML ('-' prints that instead)"},
+                    {.name = "quiet", .letter = 'q', .about = "Do not list the tests that pass"}}},
+                  general_options()},
+      .examples = {"pipesim test", "pipesim test scenarios/swin_2x2x2.yaml --filter acc=2",
+                   "pipesim test my_scenarios --junit results.xml --quiet",
+                   "pipesim test my_scenarios --update && git diff"},
+      .exit_status =
+          "0 all expectations are met, 1 some are not, 2 a scenario cannot be run, there is "
+          "nothing to test, or invalid usage, 74 a file could not be read or written, 130 "
+          "interrupted",
+      .pages = {"docs/how-to/test.md"},
+      .run = run_test,
+  };
 }
 
 }  // namespace pipesim::app

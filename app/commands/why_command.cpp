@@ -1,39 +1,77 @@
-#include "app/commands/why_command.hpp"
-
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/input/act_query.hpp"
 #include "app/output/progress.hpp"
 #include "models/explain/why.hpp"
+#include "models/graph/diagnostics.hpp"
 #include "viz/json/json_report.hpp"
 #include "viz/text/why_text.hpp"
 
 namespace pipesim::app {
+namespace {
 
-int run_why(const WhyCommand& command, const Console& console) {
-  ScenarioInput input(command.files, console);
-  models::Diagnostics diagnostics;
-  const auto complain = [&] { return input.complain(diagnostics, console); };
-  const auto scenario = input.read(diagnostics);
-  if (!scenario) return complain();
-  const models::TaskGraph& graph = scenario->graph;
-  auto lowered = models::lower(graph, diagnostics);
-  if (!lowered) return complain();
-  const auto act = find_act(command.act, graph, *lowered, "why", diagnostics);
-  if (!act) return complain();
+int run_why(const Arguments& arguments, const Console& console) {
+  const auto& given = arguments.positional();
+  if (given.size() != 2) {
+    throw UsageError(fmt::format("'pipesim why' needs a file and an op, found {} argument{}",
+                                 given.size(), given.size() == 1 ? "" : "s"),
+                     "for example: pipesim why FILE 'rank 0 gather#3'");
+  }
+  const auto query = parse_act(given[1]);
+  if (!query) {
+    throw UsageError(fmt::format("'{}' does not name an op", given[1]),
+                     "write it as in reports: 'rank 0 gather#3', or rank0:gather#3");
+  }
+  const sim::Jitter variation = jitter(arguments);
+  ScenarioInput input(scenario_files(arguments, given[0]), console);
+  const formats::Scenario scenario = input.read();
+  const models::TaskGraph& graph = scenario.graph;
+  auto lowered = input.require(models::lower(graph, input.diagnostics()));
+  const FoundAct act = input.require(find_act(*query, graph, lowered, "why", input.diagnostics()));
   const models::Simulation run = [&] {
     WatchedRun watched(console);
-    watched.options.jitter = command.jitter;
+    watched.options.jitter = variation;
     watched.options.keep_act_times = true;
-    return models::simulate(graph, std::move(*lowered), watched.options);
+    return models::simulate(graph, std::move(lowered), watched.options);
   }();
-  complain();  // what is left are warnings
-  const models::Why found = models::why(graph, run, act->actor, act->k);
-  console.out << (command.json ? viz::why_json(run.explanation, found)
-                               : viz::why_text(run.explanation, found, {console.out_colour}));
+  input.report();
+  const models::Why found = models::why(graph, run, act.actor, act.k);
+  console.out << (arguments.has("json")
+                      ? viz::why_json(run.explanation, found)
+                      : viz::why_text(run.explanation, found, {console.out_colour}));
   if (run.outcome.end == sim::RunEnd::kInterrupted) return kExitInterrupted;
   if (found.times) return kExitGood;
   return run.outcome.end == sim::RunEnd::kStuck ? kExitBad : kExitUndecided;
+}
+
+}  // namespace
+
+Command why_command() {
+  return {
+      .name = "why",
+      .about = "Explain why one op is not done",
+      .usage = {"FILE OP [options]"},
+      .description = {"Runs the scenario in FILE and explains why OP is not done: the chain of "
+                      "waits from it to what everything waits for in the end. OP is written as in "
+                      "reports, 'rank 1 gather#2', or as rank1:gather#2.",
+                      kScenarioFileNote},
+      .options = {scenario_options(),
+                  {"Run", {jitter_option(), seed_option()}},
+                  {"Report", {json_option("the answer")}},
+                  general_options()},
+      .examples = {"pipesim why scenarios/swin_2x2x2.yaml 'rank 7 H2#4'",
+                   "pipesim why scenarios/rank_segfault.yaml 'rank 3 step#1' --json | jq .chain"},
+      .exit_status =
+          "0 the op is done, 1 it never will be, 2 invalid input or usage, 3 undecided (a "
+          "limit was reached first), 74 a file could not be read, 130 interrupted",
+      .pages = {"docs/how-to/inspect.md"},
+      .run = run_why,
+  };
 }
 
 }  // namespace pipesim::app

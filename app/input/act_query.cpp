@@ -39,7 +39,7 @@ std::optional<FoundAct> find_act(const ActQuery& query, const models::TaskGraph&
                                              {query.op, query.act});
     if (k == models::kNoIndex) continue;
     if (k < actor.acts) return FoundAct{id, k};
-    diagnostics.error({}, fmt::format("{}: rank {} {} acts {} times, so there is no #{}", who,
+    diagnostics.error({}, fmt::format("{}: rank {} {} runs {} times, so there is no #{}", who,
                                       query.rank, query.op, actor.acts, query.act));
     return std::nullopt;
   }

@@ -1,4 +1,4 @@
-// An act as people name it on the command line.
+// An op as users name it on the command line.
 #pragma once
 
 #include <cstdint>
@@ -19,21 +19,19 @@ struct ActQuery {
   std::uint32_t act = 0;  // from 1
 };
 
-/// "rank0:all_gather#3", or, as reports write it, "rank 0 all_gather#3". Nothing where `text` is
-/// neither.
+/// Reads "rank0:all_gather#3" or, as in reports, "rank 0 all_gather#3".
 std::optional<ActQuery> parse_act(std::string_view text);
 
 /// "rank 0 all_gather#3".
 std::string act_query_text(const ActQuery& query);
 
-/// The act that is meant.
+/// The op that a query names.
 struct FoundAct {
   sim::ActorId actor;
   std::uint32_t k = 0;  // from 0
 };
 
-/// Nothing where there is no such act: `diagnostics` then has an error, which begins with `who`
-/// asks.
+/// Finds the op. If there is none, `diagnostics` gets an error that begins with `who`, which asks.
 std::optional<FoundAct> find_act(const ActQuery& query, const models::TaskGraph& graph,
                                  const models::Lowered& lowered, std::string_view who,
                                  models::Diagnostics& diagnostics);

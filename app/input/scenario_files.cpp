@@ -22,7 +22,7 @@ bool has_schema(const std::string& path) {
     const std::string text = read_file(path, none, formats::kMostScenarioBytes);
     return text.rfind("schema:", 0) == 0 || text.find("\nschema:") != std::string::npos;
   } catch (const FileError&) {
-    return true;  // whoever reads it will tell why that cannot be
+    return true;  // who reads it reports why that fails
   }
 }
 
@@ -56,11 +56,11 @@ std::vector<std::string> scenarios_below(const std::string& folder) {
 
 }  // namespace
 
-std::vector<std::string> scenario_files(const std::vector<std::string>& paths) {
+std::vector<std::string> scenario_paths(const std::vector<std::string>& paths) {
   std::error_code error;
-  const bool usual = fs::is_directory("scenarios", error);
+  const bool has_scenarios = fs::is_directory("scenarios", error);
   const std::vector<std::string> from =
-      paths.empty() ? std::vector<std::string>{usual ? "scenarios" : "."} : paths;
+      paths.empty() ? std::vector<std::string>{has_scenarios ? "scenarios" : "."} : paths;
   std::vector<std::string> files;
   std::set<std::string> seen;
   for (const std::string& path : from) {

@@ -1,4 +1,4 @@
-// Which files `pipesim test` looks at.
+// The files that `pipesim test` runs.
 #pragma once
 
 #include <string>
@@ -6,11 +6,10 @@
 
 namespace pipesim::app {
 
-/// The files of `paths`, in that order and each once. A folder stands for the scenarios in it and
-/// below it, in the order of their paths: files `*.yaml` and `*.yml` with a line that begins with
-/// `schema:`. Hidden files and folders are left out. Without paths: the folder `scenarios` if it is
-/// there, else the current one. Throws FileError where a folder cannot be read; whether a file can
-/// be is not asked.
-std::vector<std::string> scenario_files(const std::vector<std::string>& paths);
+/// The files of `paths`, in that order and each once. A folder stands for all scenarios below it,
+/// in the order of their paths: files `*.yaml` and `*.yml` with a line that begins with `schema:`.
+/// Hidden files and folders are skipped. Without paths, that is the folder `scenarios` if it
+/// exists, else the current one. Throws FileError if a folder cannot be read; files are not opened.
+std::vector<std::string> scenario_paths(const std::vector<std::string>& paths);
 
 }  // namespace pipesim::app

@@ -2,69 +2,61 @@
 
 #include <utility>
 
-#include "app/exit_codes.hpp"
 #include "app/input/schedule_input.hpp"
 #include "app/output/files.hpp"
 #include "formats/torch/schedule_csv.hpp"
 
 namespace pipesim::app {
-namespace {
 
-std::string shown(const std::string& path) { return path == "-" ? "standard input" : path; }
+bool is_goal_path(const std::string& path) {
+  constexpr std::string_view kExtension = ".goal";
+  return path.size() > kExtension.size() && path.ends_with(kExtension);
+}
 
-}  // namespace
-
-std::string read_scenario_text(const std::string& path, const Console& console) {
-  const std::size_t most =
-      is_schedule_path(path) ? formats::kMostScheduleBytes : formats::kMostScenarioBytes;
-  return read_file(path, console.in, most);
+TextInput read_scenario_text(const std::string& path, const Console& console) {
+  return TextInput::read(
+      path, is_schedule_path(path) ? formats::kMostScheduleBytes : formats::kMostScenarioBytes,
+      console);
 }
 
 ScenarioInput::ScenarioInput(const ScenarioFiles& files, const Console& console)
-    : path_(shown(files.path)),
-      source_path_(path_),
-      text_(read_scenario_text(files.path, console)),
+    : TextInput(read_scenario_text(files.path, console)),
+      path_(shown_path_),
       is_schedule_(is_schedule_path(files.path)),
       settings_(files.settings) {
   for (const std::string& patch : files.patches) {
-    patches_.push_back({shown(patch), read_file(patch, console.in, formats::kMostScenarioBytes)});
+    patches_.push_back(
+        {shown_path(patch), read_file(patch, console.in, formats::kMostScenarioBytes)});
   }
 }
 
-std::optional<formats::Scenario> ScenarioInput::read(models::Diagnostics& diagnostics,
-                                                     bool build_model) {
+formats::Scenario ScenarioInput::read() {
   if (is_schedule_) {
-    auto imported = scenario_of_schedule(text_, path_, diagnostics);
-    if (!imported) return std::nullopt;
-    text_ = std::move(*imported);
-    source_path_ += " as a scenario";
+    text_ = require(scenario_of_schedule(text_, path_, diagnostics_));
+    shown_path_ += " as a scenario";
     is_schedule_ = false;
   }
-  return formats::read_scenario(text_, settings_, diagnostics,
-                                {.build_model = build_model, .patches = patches_});
+  return require(formats::read_scenario(text_, settings_, diagnostics_, {.patches = patches_}));
 }
 
-std::optional<formats::Scenario> ScenarioInput::read_with(formats::PatchText patch,
-                                                          models::Diagnostics& diagnostics) const {
+std::optional<formats::Scenario> ScenarioInput::read_model(models::Diagnostics& diagnostics) const {
+  return formats::read_scenario(text_, settings_, diagnostics,
+                                {.build_model = false, .patches = patches_});
+}
+
+std::optional<formats::Scenario> ScenarioInput::read_with(formats::PatchText patch) const {
   std::vector<formats::PatchText> patches = patches_;
   patches.push_back(std::move(patch));
-  return formats::read_scenario(text_, settings_, diagnostics, {.patches = std::move(patches)});
+  models::Diagnostics ignored;
+  return formats::read_scenario(text_, settings_, ignored, {.patches = std::move(patches)});
 }
 
-std::string ScenarioInput::text_of(const models::Diagnostics& diagnostics, bool colour) const {
-  return viz::diagnostic_text(diagnostics, sources_of(source_path_, text_, patches_), colour);
-}
-
-int ScenarioInput::complain(const models::Diagnostics& diagnostics, const Console& console) const {
-  console.err << text_of(diagnostics, console.err_colour);
-  return kExitUsage;
-}
-
-std::vector<viz::SourceText> sources_of(const std::string& path, const std::string& text,
-                                        const std::vector<formats::PatchText>& patches) {
-  std::vector<viz::SourceText> sources = {{path, text}};
-  for (const formats::PatchText& patch : patches) sources.push_back({patch.path, patch.text});
-  return sources;
+std::optional<formats::Scenario> ScenarioInput::read_with(
+    const std::vector<formats::Setting>& more) const {
+  std::vector<formats::Setting> settings = settings_;
+  settings.insert(settings.end(), more.begin(), more.end());
+  models::Diagnostics ignored;
+  return formats::read_scenario(text_, settings, ignored, {.patches = patches_});
 }
 
 }  // namespace pipesim::app

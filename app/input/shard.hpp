@@ -1,4 +1,4 @@
-// Which part of a sweep a process does: --shard.
+// Which part of a sweep a process runs: --shard.
 #pragma once
 
 #include <functional>
@@ -12,8 +12,8 @@ namespace pipesim::app {
 /// A variable of the environment, or nullptr.
 using Environment = std::function<const char*(const char* name)>;
 
-/// "3/64", from 1; or "auto": the number that MPI or Slurm has given this process. Nothing where it
-/// is neither, or nobody has given a number; `problem` then says so.
+/// Reads "3/64", which counts from 1, or "auto", which is what MPI or Slurm says in the
+/// environment. If that fails, `problem` says why.
 std::optional<formats::Shard> parse_shard(const std::string& text, const Environment& environment,
                                           std::string& problem);
 

@@ -1,4 +1,4 @@
-// Where a run is to stop: --until.
+// Where a run stops: --until.
 #pragma once
 
 #include <optional>
@@ -13,20 +13,19 @@
 
 namespace pipesim::app {
 
-/// At a time, or when a host thread enters an act.
+/// A time, or the moment when a host thread enters an op.
 struct Until {
-  std::string text;  // as it was given
+  std::string text;  // as the user wrote it
   std::optional<sim::Time> time;
-  std::optional<ActQuery> act;  // where there is no time
+  std::optional<ActQuery> act;  // if there is no time
 };
 
-/// "12ms", "rank0:all_gather#3", or, as reports write it, "rank 0 all_gather#3". Nothing where
-/// `text` is none of them.
+/// Reads "12ms", "rank0:all_gather#3" or, as in reports, "rank 0 all_gather#3".
 std::optional<Until> parse_until(const std::string& text);
 
-/// models::simulate(), at most until `until`, if that is given. `diagnostics` has an error where
-/// there is no such act, or where `options` ask for the sweep and it cannot, and a warning where
-/// the run ended before it came to that act.
+/// models::simulate(), at most until `until`. `diagnostics` gets an error if there is no such op,
+/// or if `options` ask for the sweep engine and it cannot run this; and a warning if the run ended
+/// before it reached the op.
 std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
                                                  const std::optional<Until>& until,
                                                  sim::RunOptions options,

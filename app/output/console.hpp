@@ -1,4 +1,4 @@
-// Where a command reads from and writes to. Commands get one, so that tests need no process.
+// Where a command reads from and writes to. Tests pass their own, and so need no process.
 #pragma once
 
 #include <atomic>
@@ -16,18 +16,17 @@ struct Console {
   std::istream& in;
   std::ostream& out;
   std::ostream& err;
-  bool out_colour = false;  // colours on `out` are welcome
+  bool out_colour = false;  // whether `out` may have colors
   bool err_colour = false;
-  bool err_terminal = false;  // somebody looks at `err` while a command is at work
-  // Set by SIGINT while `simulating`, which a command sets; at any other time SIGINT ends the
-  // process.
+  bool err_terminal = false;  // `err` can show progress
+  // Set by SIGINT while a command has set `simulating`; at any other time SIGINT ends the process.
   const std::atomic<bool>* interrupted = nullptr;
   std::atomic<bool>* simulating = nullptr;
-  const models::PassRegistry* passes = nullptr;  // for `opt`; nothing: those that are shipped
-  std::size_t out_columns = 100;  // how wide `out` is; so wide where that is no terminal
+  const models::PassRegistry* passes = nullptr;  // for `opt`; null: those that are shipped
+  std::size_t out_columns = 100;                 // of the terminal; this if there is none
 };
 
-/// While this lives, Ctrl-C is the simulation's.
+/// While this lives, Ctrl-C stops the simulation and not the process.
 class Simulating {
  public:
   explicit Simulating(const Console& console) : flag_(console.simulating) {

@@ -22,26 +22,25 @@ namespace {
                               reason == 0 ? "input/output error" : std::strerror(reason)));
 }
 
-// The file that is being written, for remove_begun_file(): one at a time, as commands do. A longer
-// path is not known here.
-constexpr std::size_t kLongestPath = 4096;
-std::array<char, kLongestPath> begun_file{};
-std::atomic<bool> has_begun_file{false};
+// For remove_temporary_file(): commands write one file at a time. Longer paths are not removed.
+constexpr std::size_t kMaxPath = 4096;
+std::array<char, kMaxPath> temporary_file{};
+std::atomic<bool> has_temporary_file{false};
 
-void remember_begun(const std::string& path) {
-  if (path.empty() || path.size() >= kLongestPath) return;
-  has_begun_file = false;
-  std::copy(path.c_str(), path.c_str() + path.size() + 1, begun_file.begin());
-  has_begun_file = true;
+void remember_temporary(const std::string& path) {
+  if (path.empty() || path.size() >= kMaxPath) return;
+  has_temporary_file = false;
+  std::copy(path.c_str(), path.c_str() + path.size() + 1, temporary_file.begin());
+  has_temporary_file = true;
 }
 
-// `likely`: how many bytes there will be, as far as that is known.
-std::string read_stream(std::istream& stream, std::size_t most, std::size_t likely) {
+// `expected`: how many bytes there probably are; 0 if that is unknown.
+std::string read_stream(std::istream& stream, std::size_t max_bytes, std::size_t expected) {
   std::string text;
-  text.reserve(std::min(likely, most));
+  text.reserve(std::min(expected, max_bytes));
   std::array<char, std::size_t{1} << 16> part{};
-  while (stream && text.size() <= most) {
-    const std::size_t wanted = std::min(part.size(), most - text.size() + 1);
+  while (stream && text.size() <= max_bytes) {
+    const std::size_t wanted = std::min(part.size(), max_bytes - text.size() + 1);
     stream.read(part.data(), static_cast<std::streamsize>(wanted));
     text.append(part.data(), static_cast<std::size_t>(stream.gcount()));
   }
@@ -50,8 +49,9 @@ std::string read_stream(std::istream& stream, std::size_t most, std::size_t like
 
 }  // namespace
 
-std::string read_file(const std::string& path, std::istream& standard_input, std::size_t most) {
-  if (path == "-") return read_stream(standard_input, most, 0);
+std::string read_file(const std::string& path, std::istream& standard_input,
+                      std::size_t max_bytes) {
+  if (path == "-") return read_stream(standard_input, max_bytes, 0);
   std::error_code error;
   if (std::filesystem::is_directory(path, error)) {
     errno = EISDIR;
@@ -62,7 +62,7 @@ std::string read_file(const std::string& path, std::istream& standard_input, std
   if (!file) fail("read", path);
   const std::uintmax_t size = std::filesystem::file_size(path, error);
   errno = 0;
-  std::string text = read_stream(file, most, error ? 0 : static_cast<std::size_t>(size));
+  std::string text = read_stream(file, max_bytes, error ? 0 : static_cast<std::size_t>(size));
   if (file.bad()) fail("read", path);
   return text;
 }
@@ -75,23 +75,23 @@ FileWriter::FileWriter(std::string path) : path_(std::move(path)), target_(path_
     if (std::filesystem::exists(status)) {
       target_ = std::filesystem::canonical(path_, error).string();
     }
-    beside_ = fmt::format("{}.{}.tmp", target_, ::getpid());
+    temporary_ = fmt::format("{}.{}.tmp", target_, ::getpid());
   }
   errno = 0;
-  remember_begun(beside_);
-  file_.open(special ? path_ : beside_, std::ios::binary | std::ios::trunc);
+  remember_temporary(temporary_);
+  file_.open(special ? path_ : temporary_, std::ios::binary | std::ios::trunc);
   if (file_.fail()) give_up();
 }
 
 FileWriter::~FileWriter() {
-  if (file_.is_open() && !beside_.empty()) ::unlink(beside_.c_str());
-  has_begun_file = false;
+  if (file_.is_open() && !temporary_.empty()) ::unlink(temporary_.c_str());
+  has_temporary_file = false;
 }
 
 void FileWriter::give_up() {
   const int reason = errno;
   file_.close();
-  if (!beside_.empty()) ::unlink(beside_.c_str());
+  if (!temporary_.empty()) ::unlink(temporary_.c_str());
   errno = reason;
   fail("write", path_);
 }
@@ -106,14 +106,14 @@ void FileWriter::close() {
   errno = 0;
   file_.close();
   if (file_.fail()) give_up();
-  if (beside_.empty()) return;
-  if (::rename(beside_.c_str(), target_.c_str()) != 0) give_up();
-  has_begun_file = false;
+  if (temporary_.empty()) return;
+  if (::rename(temporary_.c_str(), target_.c_str()) != 0) give_up();
+  has_temporary_file = false;
 }
 
-void remove_begun_file() {
+void remove_temporary_file() {
   static_assert(std::atomic<bool>::is_always_lock_free, "read in a signal handler");
-  if (has_begun_file) ::unlink(begun_file.data());
+  if (has_temporary_file) ::unlink(temporary_file.data());
 }
 
 void write_file(const std::string& path, const std::string& text) {
@@ -122,12 +122,22 @@ void write_file(const std::string& path, const std::string& text) {
   file.close();
 }
 
+bool write_or_print(const std::string& path, const std::string& text,
+                    std::ostream& standard_output) {
+  if (path == "-") {
+    standard_output << text;
+    return true;
+  }
+  write_file(path, text);
+  return false;
+}
+
 void write_new_file(const std::string& path, const std::string& text) {
   errno = 0;
-  // "x": there is no moment between the look whether it is there and the making of it.
+  // "x" checks and creates in one step.
   std::FILE* file = std::fopen(path.c_str(), "wxe");
   if (file == nullptr && errno == EEXIST) {
-    throw FileError(fmt::format("'{}' is there already, and is left as it is", path));
+    throw FileError(fmt::format("'{}' already exists; not overwritten", path));
   }
   if (file == nullptr) fail("write", path);
   const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();
@@ -143,7 +153,7 @@ void make_folder(const std::string& path) {
   std::filesystem::create_directories(path, error);
   if (std::filesystem::is_directory(path)) return;
   errno = error ? error.value() : ENOTDIR;
-  fail("make folder", path);
+  fail("create folder", path);
 }
 
 }  // namespace pipesim::app

@@ -1,11 +1,12 @@
-// Reading and writing whole files. Output is written beside its place and renamed, so that nobody
-// ever sees half of it.
+// Reading and writing whole files. Output is written to a temporary file beside its target and then
+// renamed, so that nobody ever sees half of it.
 #pragma once
 
 #include <cstddef>
 #include <fstream>
 #include <istream>
 #include <limits>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -18,20 +19,30 @@ class FileError : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What the file holds; `-` is all of `standard_input`. Of a file with more than `most` bytes, so
-/// many and one more. Throws FileError.
-std::string read_file(const std::string& path, std::istream& standard_input,
-                      std::size_t most = std::numeric_limits<std::size_t>::max() - 1);
+/// The path as messages show it.
+inline std::string shown_path(const std::string& path) {
+  return path == "-" ? "standard input" : path;
+}
 
-/// Makes `text` the content of the file. Throws FileError, and then leaves what was there. A path
-/// that is no regular file (a pipe, /dev/stdout) is written to directly.
+/// The content of a file; `-` is all of `standard_input`. Of a file larger than `max_bytes`, that
+/// many bytes and one more, so that the caller can tell. Throws FileError.
+std::string read_file(const std::string& path, std::istream& standard_input,
+                      std::size_t max_bytes = std::numeric_limits<std::size_t>::max() - 1);
+
+/// Makes `text` the content of the file. Throws FileError, and then the old content stays. A pipe,
+/// or a device such as /dev/stdout, is written to directly.
 void write_file(const std::string& path, const std::string& text);
 
-/// Makes a file with `text`. Throws FileError, also where there is something of that name, whatever
-/// it is: that stays as it is.
+/// The same, but `-` is `standard_output`. Returns whether that was written to.
+bool write_or_print(const std::string& path, const std::string& text,
+                    std::ostream& standard_output);
+
+/// Creates a file with `text`. Throws FileError, also if there is anything of that name, which is
+/// not overwritten.
 void write_new_file(const std::string& path, const std::string& text);
 
-/// Writes a file part by part. What was there stays until close(), and if that is never called.
+/// Writes a file part by part. The old content stays until close(), and for good if that is never
+/// called.
 class FileWriter {
  public:
   /// Throws FileError, as do the others.
@@ -47,16 +58,15 @@ class FileWriter {
   [[noreturn]] void give_up();
 
   std::string path_;
-  std::string target_;  // what is replaced: behind a link the file
-  std::string beside_;  // where it is written, if not straight to `path_`
+  std::string target_;     // the file to replace: `path_`, with links followed
+  std::string temporary_;  // where it is written; empty: straight to `path_`
   std::ofstream file_;
 };
 
-/// Removes the file that a FileWriter of this process has begun, for a process that a signal ends.
-/// Does only what a signal handler may.
-void remove_begun_file();
+/// Removes the temporary file of a FileWriter, if there is one. Safe to call in a signal handler.
+void remove_temporary_file();
 
-/// Makes the folder, and those that it is in, where they are not there. Throws FileError.
+/// Creates the folder and its parents, as far as they do not exist. Throws FileError.
 void make_folder(const std::string& path);
 
 }  // namespace pipesim::app

@@ -11,8 +11,8 @@ namespace pipesim::app {
 namespace {
 
 constexpr int kLevel = 1;
-constexpr int kWindowOfGzip = 15 + 16;  // the largest, and gzip's header
-constexpr int kMemory = 8;              // zlib's default
+constexpr int kGzipWindow = 15 + 16;  // the largest, with gzip's header
+constexpr int kMemory = 8;            // zlib's default
 
 }  // namespace
 
@@ -24,18 +24,18 @@ struct Gzip::Stream {
 Gzip::Gzip(std::function<void(std::string_view)> sink)
     : sink_(std::move(sink)), stream_(std::make_unique<Stream>()) {
   const int result =
-      deflateInit2(&stream_->z, kLevel, Z_DEFLATED, kWindowOfGzip, kMemory, Z_DEFAULT_STRATEGY);
-  if (result != Z_OK) throw std::bad_alloc();  // the only thing that can go wrong here
+      deflateInit2(&stream_->z, kLevel, Z_DEFLATED, kGzipWindow, kMemory, Z_DEFAULT_STRATEGY);
+  if (result != Z_OK) throw std::bad_alloc();  // nothing else can go wrong here
 }
 
 Gzip::~Gzip() { deflateEnd(&stream_->z); }
 
 void Gzip::write(std::string_view part) {
-  constexpr std::size_t kMost = std::numeric_limits<uInt>::max();
+  constexpr std::size_t kMax = std::numeric_limits<uInt>::max();
   while (!part.empty()) {
-    const std::string_view now = part.substr(0, kMost);
+    const std::string_view now = part.substr(0, kMax);
     part.remove_prefix(now.size());
-    // zlib's interface has no const here unless asked for; it does not write to it.
+    // zlib's interface lacks a const; it does not write here.
     stream_->z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(now.data()));
     stream_->z.avail_in = static_cast<uInt>(now.size());
     deflate(false);

@@ -1,4 +1,4 @@
-// Compression of what is written part by part, as gzip does it.
+// Compresses a text part by part, in gzip's format.
 #pragma once
 
 #include <functional>
@@ -7,8 +7,8 @@
 
 namespace pipesim::app {
 
-/// Hands on what it is given, compressed. The header has neither time nor name, so the same text is
-/// the same bytes, with the same zlib.
+/// Passes its input on, compressed. The header has neither time nor name, so the same text and the
+/// same zlib give the same bytes.
 class Gzip {
  public:
   explicit Gzip(std::function<void(std::string_view)> sink);

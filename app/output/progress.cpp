@@ -14,7 +14,7 @@ namespace {
 constexpr auto kPatience = std::chrono::seconds(1);
 constexpr auto kInterval = std::chrono::milliseconds(250);
 
-// To the left, and clear to the end.
+// To the first column, and clear the line.
 constexpr const char* kClearLine = "\r\x1b[K";
 
 std::string millions(std::uint64_t count) {
@@ -23,22 +23,22 @@ std::string millions(std::uint64_t count) {
 
 }  // namespace
 
-std::string progress_text(const sim::RunProgress& progress, double acts_per_s) {
+std::string progress_text(const sim::RunProgress& progress, double ops_per_s) {
   const std::uint64_t acts = progress.acts;
-  if (acts == 0) return "reading and laying out ...";
+  if (acts == 0) return "reading and lowering ...";
   if (progress.over) return "explaining ...";
   const std::uint64_t done = std::min<std::uint64_t>(acts, progress.acts_done);
-  std::string text = fmt::format("{} of {} million acts, {} simulated", millions(done),
+  std::string text = fmt::format("{} of {} million ops, {} simulated", millions(done),
                                  millions(acts), viz::time_text(progress.time_ns));
-  if (acts_per_s > 0) {
-    text += fmt::format(", {:.1f} million acts/s, {:.0f} s left if it completes", acts_per_s / 1e6,
-                        static_cast<double>(acts - done) / acts_per_s);
+  if (ops_per_s > 0) {
+    text += fmt::format(", {:.1f} million ops/s, {:.0f} s left if it completes", ops_per_s / 1e6,
+                        static_cast<double>(acts - done) / ops_per_s);
   }
   return text;
 }
 
 std::string progress_text(const sim::ExploreProgress& progress) {
-  return fmt::format("following orders: {:.2f} million forks, {} million steps",
+  return fmt::format("exploring: {:.2f} million branch points, {} million steps",
                      static_cast<double>(progress.states) / 1e6, millions(progress.steps));
 }
 
@@ -61,7 +61,7 @@ void ProgressLine::show() {
   std::unique_lock lock(mutex_);
   const auto is_over = [this] { return is_over_; };
   if (ends_.wait_for(lock, kPatience, is_over)) return;
-  // The rate is that since the run was first seen to go on.
+  // The rate is measured from the first progress on.
   Clock::time_point since{};
   std::uint64_t done_before = 0;
   while (!ends_.wait_for(lock, kInterval, is_over)) {

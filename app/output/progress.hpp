@@ -1,4 +1,4 @@
-// A line on the terminal that says how far a command has come, if that takes longer than a second.
+// A line on the terminal that shows how far a command has come, if it takes longer than a second.
 #pragma once
 
 #include <chrono>
@@ -14,18 +14,17 @@
 
 namespace pipesim::app {
 
-/// What the line says before, in and after the run of `progress`. `acts_per_s` is 0 where it is not
-/// known.
-std::string progress_text(const sim::RunProgress& progress, double acts_per_s);
+/// The line before, during and after the run of `progress`. `ops_per_s` is 0 if it is not known.
+std::string progress_text(const sim::RunProgress& progress, double ops_per_s);
 
-/// The same of an exploration that has begun.
+/// The line during an exploration.
 std::string progress_text(const sim::ExploreProgress& progress);
 
-/// While this lives, `console.err` is its own; nothing of it stays there. Where that is no terminal
-/// it does nothing.
+/// Owns `console.err` while it lives, and clears the line at the end. Does nothing if that is not a
+/// terminal.
 class ProgressLine {
  public:
-  /// `text`: what the line says, instead of how far run() is.
+  /// `text`: what the line shows instead of the progress of run().
   explicit ProgressLine(const Console& console, std::function<std::string()> text = {});
   ~ProgressLine();
   ProgressLine(const ProgressLine&) = delete;
@@ -51,8 +50,7 @@ class ProgressLine {
   std::thread thread_;  // the last: it uses the others
 };
 
-/// What a command that simulates does around it: a terminal shows how far it is, and the user can
-/// interrupt it.
+/// A simulation that the user can watch on the terminal and interrupt.
 class WatchedRun {
  public:
   explicit WatchedRun(const Console& console) : now_(console), progress_(console) {
@@ -60,7 +58,7 @@ class WatchedRun {
     options.progress = progress_.run();
   }
 
-  sim::RunOptions options;  // for the run, while this lives
+  sim::RunOptions options;  // for a run that ends before this does
 
  private:
   Simulating now_;

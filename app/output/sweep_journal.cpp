@@ -21,9 +21,10 @@ namespace {
   throw FileError(fmt::format("cannot {} '{}': {}", what, path, std::strerror(reason)));
 }
 
-// What keeps runs of `found` from being runs of `wanted`; empty: nothing.
+// What distinguishes the sweep of `found` from `wanted`, or an empty string.
 std::string difference(const formats::SweepHead& wanted, const formats::SweepHead& found) {
-  if (found.scenario != wanted.scenario) return "another scenario, or of this one as it was before";
+  if (found.scenario != wanted.scenario)
+    return "another scenario, or of an earlier version of this one";
   if (found.settings != wanted.settings) return "other settings (--set)";
   if (!(found.grid == wanted.grid)) return "other variables, seeds or jitter";
   if (!(found.shard == wanted.shard)) {
@@ -43,12 +44,12 @@ SweepJournal::SweepJournal(const std::string& path, const formats::SweepHead& he
   // A device or a pipe keeps nothing, and may never end.
   struct stat about {};
   if (::fstat(file_, &about) != 0 || !S_ISREG(about.st_mode)) {
-    throw FileError(fmt::format("cannot keep runs in {}: it is no regular file", path));
+    throw FileError(fmt::format("cannot keep runs in {}: not a regular file", path));
   }
-  // Not every file system can lock; where it cannot, nobody is kept out.
+  // On a file system without locks, nobody is kept out.
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     models::Diagnostics found;
-    found.error({}, "another sweep is at work on this file");
+    found.error({}, "another sweep is writing to this file");
     leave_alone({}, found);
     return;
   }
@@ -61,16 +62,16 @@ SweepJournal::~SweepJournal() {
 
 bool SweepJournal::leave_alone(std::string_view text, const models::Diagnostics& found) {
   problem_ = viz::diagnostic_text(found, path_, text, colour_);
-  problem_ += "  help: name another file behind -o, or remove this one\n";
+  problem_ += "  help: name another file with -o, or remove this one\n";
   return false;
 }
 
-// Takes what is there, and leaves the file as it is to be added to.
+// Reads the runs that are there, and leaves the file ready to be appended to.
 bool SweepJournal::read(const formats::SweepHead& head, const models::SweepCases& cases) {
   const std::string text = read_file(path_, std::cin, formats::kMostSweepBytes);
   const std::string first = formats::sweep_head_line(head);
   std::size_t keep = 0;
-  // A first line that was not written to its end is begun again.
+  // A first line that was not finished is written again.
   const bool is_new =
       text.size() < first.size() && std::string_view(first).substr(0, text.size()) == text;
   if (!is_new) {

@@ -1,4 +1,4 @@
-// The file of a sweep while that is made: each run is in it as soon as it is done.
+// The file of a sweep in progress: each run is appended as soon as it is done.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +13,16 @@ namespace pipesim::app {
 
 class SweepJournal {
  public:
-  /// Opens or makes the file. What another process has of it, that is at work on it, what no sweep
-  /// has written and what belongs to another sweep is left alone: problem() then says why, as it is
-  /// printed, in colour where `colour` says so. Throws FileError.
+  /// Opens or creates the file. It is left alone if another process is writing to it, if it is not
+  /// the file of a sweep, or if it belongs to another one: problem() is then the message to print,
+  /// in colour if `colour` says so. Throws FileError.
   SweepJournal(const std::string& path, const formats::SweepHead& head,
                const models::SweepCases& cases, bool colour);
   ~SweepJournal();
   SweepJournal(const SweepJournal&) = delete;
   SweepJournal& operator=(const SweepJournal&) = delete;
 
-  /// Why the file cannot be used; empty: it can.
+  /// Why the file cannot be used, or an empty string.
   const std::string& problem() const { return problem_; }
 
   /// The runs that were done before.

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::string_view kRank = "{rank}";
 
-// Makes the file of what `produce` hands to its sink.
+// Writes what `produce` passes to its sink.
 void write_parts(const std::string& path,
                  const std::function<void(const viz::TextSink&)>& produce) {
   FileWriter file(path);

@@ -1,4 +1,4 @@
-// Where the trace of a run goes: one file, or one for each rank, plain or compressed.
+// Writes the trace of a run: one file, or one per rank, plain or compressed.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace pipesim::app {
 
-/// Writes the trace to `path`: with `{rank}` in its name a file for each rank, compressed where it
-/// ends with .gz; `-` is standard output. The run must have kept act times. Throws FileError.
+/// Writes the trace to `path`: one file per rank if its name contains `{rank}`, compressed if it
+/// ends in .gz; `-` is standard output. The run must have kept act times. Throws FileError.
 void write_trace(const models::TaskGraph& graph, const models::Simulation& run,
                  const models::Timeline& timeline, const std::string& path, const Console& console);
 

@@ -43,7 +43,7 @@ void write_logs(const std::string& folder, const std::vector<std::string>& logs)
   }
 }
 
-// With what takes runs of its own, and what is known of times.
+// The report with remedies, pipeline and memory.
 viz::Report whole_report(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
   viz::Report report = report_of_end(graph, simulation, all);
   report.pipeline = models::pipeline_report(graph, simulation.lowered, simulation.outcome);
@@ -92,7 +92,7 @@ int exit_code(const models::Explanation& explanation) {
 int show(const models::TaskGraph& graph, const Simulation& simulation,
          const std::string& shown_path, const Views& views, const Console& console) {
   const models::Explanation& explanation = simulation.explanation;
-  // Files first: if one cannot be written, that is all there is to say.
+  // Files first: if one cannot be written, nothing else is said.
   if (views.dot_path) {
     write_file(*views.dot_path, dot_of_end(graph, simulation, views.all));
   }
@@ -116,11 +116,7 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
   }
   if (views.log_path) {
     const std::string log = viz::run_log(graph, simulation.lowered, simulation.outcome);
-    if (*views.log_path == "-") {
-      console.out << log;
-      return exit_code(explanation);
-    }
-    write_file(*views.log_path, log);
+    if (write_or_print(*views.log_path, log, console.out)) return exit_code(explanation);
   }
   if (views.quiet) return exit_code(explanation);
   if (views.stacks) {

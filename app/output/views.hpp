@@ -1,4 +1,4 @@
-// The ways to look at the end of a run, which all commands that simulate share.
+// The ways to look at the end of a run.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,14 @@
 
 namespace pipesim::app {
 
-/// What is asked for. A path `-` is standard output, where at most one thing goes; where nothing is
-/// said that is the report as text.
+/// What the user asked for. A path `-` is standard output, which takes only one thing: by default
+/// the report as text.
 struct Views {
   bool quiet = false;     // something else goes to standard output
   bool json = false;      // the report as data
-  bool stacks = false;    // where host threads stand
+  bool stacks = false;    // where host threads are
   bool all = false;       // every wait, not only the cycle
-  bool timeline = false;  // in letters, below the report as text
+  bool timeline = false;  // below the report, as text
   std::optional<std::string> dot_path;
   std::optional<std::string> html_path;      // the page
   std::optional<std::string> schedule_path;  // the pipeline schedule as PyTorch's CSV
@@ -36,9 +36,9 @@ struct Views {
 int show(const models::TaskGraph& graph, const models::Simulation& simulation,
          const std::string& shown_path, const Views& views, const Console& console);
 
-/// What a report is made from that follows from the end of the run alone: no remedies, which are
-/// runs of their own, and nothing of the pipeline or of memory. `all`: with every wait, not only
-/// the cycle. Both must outlive it.
+/// The report as far as it follows from the end of the run alone: without remedies, which take runs
+/// of their own, pipeline and memory. `all`: with every wait, not only the cycle. Both must outlive
+/// it.
 viz::Report report_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
                           bool all);
 

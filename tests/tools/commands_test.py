@@ -25,8 +25,8 @@ def pipesim(*options):
 
 
 def options_of(command):
-    """The long options that the help of a command lists."""
-    return set(re.findall(r"^ {2,}(?:-\w(?:, | \[ ))?(--[\w-]+)", pipesim("help", command), re.MULTILINE))
+    """The options of a command in the words of its help, without letters."""
+    return set(re.findall(r"^  (?:-\w, |    )(--[\w-]+)", pipesim("help", command), re.MULTILINE))
 
 
 def sections():

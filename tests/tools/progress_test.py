@@ -47,7 +47,7 @@ class ProgressLine(unittest.TestCase):
                 pass
             self.assertEqual(run.wait(60), 130)
         os.close(ours)
-        self.assertRegex(shown, rb"\d+\.\d of 4000\.0 million acts, .* simulated")
+        self.assertRegex(shown, rb"\d+\.\d of 4000\.0 million ops, .* simulated")
         # Nothing of it stays, and the report follows.
         self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-100:])
         self.assertIn(b"LIMIT (interrupted)", report)

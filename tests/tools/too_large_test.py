@@ -130,7 +130,7 @@ class TooLarge(unittest.TestCase):
         with open("/dev/full", "wb") as full:
             self.assertEqual(
                 self.told("run", "job.yaml", code=74, out=full),
-                "pipesim: error: cannot write to standard output",
+                "error: cannot write to standard output",
             )
 
 

@@ -149,11 +149,11 @@ TEST_CASE("what is too large is refused with advice", "[app][draw]") {
   // 512 ranks with 64 micro-batches: 65,536 forwards and backwards.
   const std::vector<std::string> many = {"--set", "stages=512", "--set", "micro_batches=64"};
   CHECK(refused("tasks", many) ==
-        "pipesim: error: the schedule has 65536 actions, and a picture at most 600: choose some "
+        "error: the schedule has 65536 actions, and a picture at most 600: choose some "
         "ranks, as "
         "in --ranks 0..3, or fewer micro-batches\n");
   CHECK(refused("timeline", many) ==
-        "pipesim: error: the timeline has 512 rows, and a picture at most 400: choose some ranks, "
+        "error: the timeline has 512 rows, and a picture at most 400: choose some ranks, "
         "as in "
         "--ranks 0..3\n");
   CHECK(folder.files() == 0);
@@ -182,15 +182,16 @@ TEST_CASE("usage of draw is checked before anything is read", "[app][draw]") {
     CHECK(result.code == 2);
     return result.err;
   };
-  CHECK(contains(said({"draw", "none.yaml"}), "'pipesim draw' needs -o FILE"));
+  CHECK(contains(said({"draw", "none.yaml"}), "'pipesim draw' needs '--output FILE'"));
   CHECK(contains(said({"draw", "none.yaml", "-o", "a.jpg"}),
                  "'a.jpg' does not say what to draw: end it with .svg, .png, .pdf or .dot"));
   CHECK(contains(said({"draw", "none.yaml", "--what", "all", "-o", "a.svg"}),
-                 "--what is timeline, wait-for, tasks, stages or memory, found 'all'"));
+                 "invalid value 'all' for '--what'\n  help: possible values: timeline, wait-for, "
+                 "tasks, stages, memory"));
   for (const std::string ranks : {"8", "3..1", "x", "", "1,,2", "0..", "-1"}) {
     CAPTURE(ranks);
     CHECK(contains(said({"draw", "scenarios/swin_2x2x2.yaml", "--ranks", ranks, "-o", "never.svg"}),
-                   "--ranks is a list like 0..3,7 of the ranks 0 to 7, found '"));
+                   "--ranks: expected some of the ranks 0 to 7, as in 0..3,7, found '"));
   }
 }
 

@@ -58,13 +58,13 @@ TEST_CASE("parameters of LogGOPS are checked", "[app][goal_command]") {
   CHECK(parameters.gap_per_byte_ns == 1);
   CHECK(parameters.overhead_per_byte_ns == 4);
   CHECK(parameters.eager_bytes == 0);
-  CHECK(problem("l=5") == "there is no LogGOPS parameter 'l': they are L, o, g, G, O and S");
-  CHECK(problem("") == "there is no LogGOPS parameter '': they are L, o, g, G, O and S");
+  CHECK(problem("l=5") == "unknown LogGOPS parameter 'l'; they are L, o, g, G, O and S");
+  CHECK(problem("") == "unknown LogGOPS parameter ''; they are L, o, g, G, O and S");
   CHECK(problem("L=5,L=6") == "'L' is given twice");
-  CHECK(problem("L") == "'L' needs a whole number from 0 to 1000000000000 (nanoseconds), found ''");
-  CHECK(problem("S=1k") == "'S' needs a whole number from 0 to 1000000000000 (bytes), found '1k'");
+  CHECK(problem("L") == "'L' must be an integer from 0 to 1000000000000 nanoseconds, found ''");
+  CHECK(problem("S=1k") == "'S' must be an integer from 0 to 1000000000000 bytes, found '1k'");
   CHECK(problem("g=-1") ==
-        "'g' needs a whole number from 0 to 1000000000000 (nanoseconds), found '-1'");
+        "'g' must be an integer from 0 to 1000000000000 nanoseconds, found '-1'");
 }
 
 TEST_CASE("options of scenarios are refused for GOAL files, and the other way round",
@@ -72,8 +72,8 @@ TEST_CASE("options of scenarios are refused for GOAL files, and the other way ro
   const auto refused = command({"run", "x.goal", "--set", "a=1"});
   CHECK(refused.code == 2);
   CHECK(refused.err ==
-        "pipesim: error: --set is for scenarios: a GOAL file takes --loggops, --json, --dot, --all "
-        "and --color\n  help: see 'pipesim help run'\n");
+        "error: '--set' cannot be used with a GOAL file\n  help: a GOAL file takes --loggops, "
+        "--json, --dot, --all and --color\n");
   for (const char* option : {"--params", "--stacks"}) {
     CHECK(command({"run", "x.goal", option}).code == 2);
   }
@@ -82,6 +82,5 @@ TEST_CASE("options of scenarios are refused for GOAL files, and the other way ro
     CHECK(command({"run", "x.goal", option, "x"}).code == 2);
   }
   CHECK(command({"run", "x.yaml", "--loggops", "L=1"}).err ==
-        "pipesim: error: --loggops is for GOAL files, whose names end with .goal\n"
-        "  help: see 'pipesim help run'\n");
+        "error: '--loggops' is for GOAL files\n  help: their names end in .goal\n");
 }

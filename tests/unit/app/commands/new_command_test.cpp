@@ -1,5 +1,3 @@
-#include "app/commands/new_command.hpp"
-
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -84,7 +82,7 @@ TEST_CASE("each starting scenario does what its comments say", "[app][new]") {
     const std::string path = folder / (kind + ".yaml");
     const auto made = command({"new", kind, "-o", path});
     CHECK(made.code == 0);
-    CHECK(contains(made.out, " is there; next: pipesim run " + path));
+    CHECK(contains(made.out, "Wrote " + path + ". Next: pipesim run " + path));
     CHECK(content(path) == command({"new", kind}).out);
     const std::vector<Promise> all = promises(content(path), path);
     CHECK(all.size() >= 3);
@@ -112,7 +110,7 @@ TEST_CASE("new overwrites nothing", "[app][new]") {
   const std::string path = folder.write("mine.yaml", "mine");
   const auto result = command({"new", "-o", path});
   CHECK(result.code == 74);
-  CHECK(result.err == "pipesim: error: '" + path + "' is there already, and is left as it is\n");
+  CHECK(result.err == "error: '" + path + "' already exists; not overwritten\n");
   CHECK(content(path) == "mine");
   // Nor through a link that leads nowhere.
   std::filesystem::create_symlink(folder / "nothing", folder / "link");
@@ -123,8 +121,11 @@ TEST_CASE("new overwrites nothing", "[app][new]") {
 }
 
 TEST_CASE("usage mistakes of new have their own words", "[app][new]") {
-  CHECK(contains(command({"new", "actor"}).err, "no kind 'actor'; did you mean 'actors'?"));
-  CHECK(contains(command({"new", "x.yaml"}).err, "no kind 'x.yaml'; see --list"));
-  CHECK(contains(command({"new", "model", "x.yaml"}).err, "a file goes with -o"));
+  CHECK(contains(command({"new", "actor"}).err,
+                 "unknown kind 'actor' for 'pipesim new'\n  help: did you mean 'actors'?"));
+  CHECK(contains(
+      command({"new", "x.yaml"}).err,
+      "unknown kind 'x.yaml' for 'pipesim new'\n  help: possible values: program, actors"));
+  CHECK(contains(command({"new", "model", "x.yaml"}).err, "write '-o FILE' to name the file"));
   CHECK(command({"new", "model", "x.yaml"}).code == 2);
 }

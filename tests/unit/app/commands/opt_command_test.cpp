@@ -59,8 +59,7 @@ TEST_CASE("what is wrong with opt's arguments and input is said, with exit code 
         "--passes:1:1: error: unknown pass 'sett-slots'\n  sett-slots\n  ^\n"
         "  help: did you mean 'set-slots'?\n");
   CHECK(told({"--verify-each", "maybe"}, kScenario) ==
-        "pipesim: error: --verify-each is on or off, found 'maybe'\n"
-        "  help: see 'pipesim help opt'\n");
+        "error: invalid value 'maybe' for '--verify-each'\n  help: possible values: on, off\n");
   CHECK(contains(told({}, "schema: 2\n"), "this pipesim reads schema 1"));
   CHECK(contains(told({"--passes", "canonicalize"},
                       "schema: 1\nactors:\n  a: {source: 2, carries: [x]}\n"
@@ -98,10 +97,9 @@ TEST_CASE("opt shows how a model becomes tasks, and stops where its user says", 
   CHECK(early.code == 2);
   CHECK(early.out == "");
   CHECK(early.err ==
-        "standard input: error: after these passes the model is not yet tasks\n"
-        "  help: 'build-tasks' makes them; --print-after-all shows the ops so far\n");
+        "standard input: error: these passes leave a model without tasks\n  help: add "
+        "'build-tasks'; --print-after-all shows the ops so far\n");
   const CommandResult none = command({"opt", "-", "--explain-boxing"}, kScenario);
   CHECK(none.code == 2);
-  CHECK(none.err ==
-        "standard input: error: there is no boxing to explain: the scenario has no 'model'\n");
+  CHECK(none.err == "standard input: error: nothing to explain: the scenario has no 'model'\n");
 }

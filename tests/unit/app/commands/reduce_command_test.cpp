@@ -1,6 +1,4 @@
 // `pipesim reduce`, through the command line.
-#include "app/commands/reduce_command.hpp"
-
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -52,8 +50,8 @@ TEST_CASE("what cannot be reduced is said", "[app][reduce_command]") {
   CHECK(completes.code == 2);
   CHECK(contains(completes.err, "this does not hang: there is nothing to reduce"));
   CHECK(completes.out.empty());
-  CHECK(contains(command({"reduce", kSwin, "--json"}).err, "--json needs -o FILE"));
-  CHECK(contains(command({"reduce", "x.goal"}).err, "'pipesim reduce' takes scenarios"));
+  CHECK(contains(command({"reduce", kSwin, "--json"}).err, "'--json' needs '--output FILE'"));
+  CHECK(contains(command({"reduce", "x.goal"}).err, "'pipesim reduce' does not take GOAL files"));
   CHECK(command({"reduce", "none.yaml"}).code == 74);
   CHECK(command({"reduce", "--help"}).code == 0);
 }

@@ -1,7 +1,5 @@
 // What a sweep finds depends neither on threads, nor on shards, nor on interruptions. What single
 // runs find, tests/unit/app/output/views_test.cpp and all others see to.
-#include "app/commands/sweep_command.hpp"
-
 #include <algorithm>
 #include <atomic>
 #include <string>
@@ -116,16 +114,16 @@ TEST_CASE("shards that are not the whole are named", "[app][sweep]") {
     }
     return text;
   };
-  CHECK(merged({"p3"}) == "pipesim: error: of 3 shards 2 are not there: 1 and 2");
-  CHECK(merged({"p1", "p3"}) == "pipesim: error: of 3 shards one is not there: 2");
-  CHECK(merged({"p1", "p2", "p2", "p3"}) == "pipesim: error: shard 2/3 is there twice: p2 and p2");
-  CHECK(merged({"p1", "other", "p3"}) == "pipesim: error: p1 and other are not of the same sweep");
-  CHECK(merged({"half", "p2"}) == "pipesim: error: half and p2 are not of the same sweep");
+  CHECK(merged({"p3"}) == "error: 2 of 3 shards are missing: 1 and 2");
+  CHECK(merged({"p1", "p3"}) == "error: 1 of 3 shards is missing: 2");
+  CHECK(merged({"p1", "p2", "p2", "p3"}) == "error: shard 2/3 is given twice: p2 and p2");
+  CHECK(merged({"p1", "other", "p3"}) == "error: p1 and other are not of the same sweep");
+  CHECK(merged({"half", "p2"}) == "error: half and p2 are not of the same sweep");
   std::string text = testing::file_text(folder / "p2");
   text.erase(text.find('\n') + 1);
   folder.write("p2", text);
   CHECK(merged({"p1", "p2", "p3"}) ==
-        "pipesim: error: shard 2/3 is not finished: p2 has 0 of 3 runs; its command goes on there");
+        "error: shard 2/3 is not finished: p2 has 0 of 3 runs; run its command again to resume");
   CHECK(contains(mistake({"sweep", "--merge", kSwin}), "it has no 'pipesim_sweep'"));
   CHECK(command({"sweep", "--merge", "no/such"}).code == 74);
 }
@@ -140,7 +138,7 @@ TEST_CASE("an interrupted sweep goes on where it stopped", "[app][sweep]") {
   CHECK(stopped.code == 130);
   CHECK(stopped.out.empty());
   CHECK(stopped.err == "interrupted: 0 of 33 runs are done; they are in " + file +
-                           ", and the same command goes on from there\n");
+                           ", and the same command resumes from there\n");
   CHECK(command(kept).out == whole);
   const std::string finished = testing::file_text(file);
   CHECK(lines_in(finished) == 34);
@@ -178,7 +176,7 @@ TEST_CASE("the file of another sweep is left alone", "[app][sweep]") {
   CHECK(mistake({"sweep", kSwin, "--seeds", "3", "--set", "acc=2", "-o", file}) ==
         has + "other settings (--set)");
   CHECK(mistake({"sweep", "scenarios/buffer_on_the_wrong_stream.yaml", "--seeds", "3", "-o",
-                 file}) == has + "another scenario, or of this one as it was before");
+                 file}) == has + "another scenario, or of an earlier version of this one");
   CHECK(mistake({"sweep", kSwin, "--seeds", "3", "--shard", "1/2", "-o", file}) ==
         has + "shard 1/1");
   CHECK(testing::file_text(file) == text);
@@ -198,7 +196,7 @@ TEST_CASE("mistakes in values are told before anything is run", "[app][sweep]") 
   const std::string file = std::string(kSwin) + ": error: ";
   CHECK(of({"--vary", "ac=1..3"}) == file + "--vary ac=1: there is no such parameter");
   CHECK(of({"--vary", "acc=0..3"}) == file + "--vary acc=0: must be at least 1");
-  CHECK(of({"--vary", "acc=1,2,x"}) == file + "--vary acc=x: unknown parameter 'x'");
+  CHECK(of({"--vary", "acc=1,2,x"}) == file + "--vary acc=x: there is no parameter 'x'");
   CHECK(of({"--vary", "bwd_dst_buffer=own,forwrd"}) ==
         file + "--vary bwd_dst_buffer=forwrd: 'forwrd' is not one of forward, backward, own");
   CHECK(of({"--set", "jitter=10%"}) == file + "--set jitter=10%: there is no such parameter");
@@ -206,8 +204,7 @@ TEST_CASE("mistakes in values are told before anything is run", "[app][sweep]") 
   folder.write("own.yaml", "schema: 1\nparams: {jitter: 3}\nactors: {a: {source: jitter}}\n");
   CHECK(mistake({"sweep", folder / "own.yaml", "--vary", "jitter=0,10%"}) ==
         (folder / "own.yaml") +
-            ": error: --vary jitter: the scenario has a parameter of this name, so it could be "
-            "either");
+            ": error: --vary jitter: ambiguous, since the scenario has a parameter of this name");
   CHECK(command({"sweep", folder / "own.yaml", "--set", "jitter=2", "--seeds", "2"}).code == 0);
   folder.write("bad.yaml",
                "schema: 1\nparams: {n: 2}\nactors: {a: {source: 1, takes: 3us - n * 1us}}\n");
@@ -220,26 +217,25 @@ TEST_CASE("mistakes in values are told before anything is run", "[app][sweep]") 
 
 TEST_CASE("usage mistakes of sweep have their own words", "[app][sweep]") {
   const auto of = [](const Arguments& options) {
-    return mistake(with({"sweep", kSwin}, options)).substr(std::string("pipesim: error: ").size());
+    return mistake(with({"sweep", kSwin}, options)).substr(std::string("error: ").size());
   };
   CHECK(of({"--vary", "acc"}) == "--vary: expected NAME=VALUES, found 'acc'");
-  CHECK(of({"--vary", "acc=1", "--vary", "acc=2"}) == "--vary acc is given twice");
-  CHECK(of({"--vary", "acc=1", "--set", "acc=2"}) == "--vary acc and --set acc exclude each other");
-  CHECK(of({"--vary", "jitter=10"}) ==
-        "--vary jitter: each is 0, a percentage (10%, 0.5%) or free, found '10'");
-  CHECK(of({"--seeds", "0"}) == "--seeds is a number from 1 to 10000000, found 0");
-  CHECK(of({"--seeds", "many"}) == "--seeds is a whole number, found 'many'");
+  CHECK(of({"--vary", "acc=1", "--vary", "acc=2"}) == "'--vary acc' is given twice");
+  CHECK(of({"--vary", "acc=1", "--set", "acc=2"}) ==
+        "'--vary acc' and '--set acc' cannot be used together");
+  CHECK(of({"--vary", "jitter=10"}) == "invalid value '10' for '--vary jitter'");
+  CHECK(of({"--seeds", "0"}) == "invalid value '0' for '--seeds'");
+  CHECK(of({"--seeds", "many"}) == "invalid value 'many' for '--seeds'");
   CHECK(of({"--seeds", "10000000", "--vary", "acc=1..2"}) ==
-        "this is more than 10000000 runs: too many for one sweep");
-  CHECK(of({"--shard", "1/2"}) == "--shard needs -o FILE, for --merge");
-  CHECK(of({"--shard", "1/2", "-o", "-"}) == "-o needs a file");
+        "these are more than 10000000 runs: too many for one sweep");
+  CHECK(of({"--shard", "1/2"}) == "'--shard' needs '--output FILE'");
+  CHECK(of({"--shard", "1/2", "-o", "-"}) == "'--output' cannot write to standard output");
   CHECK(of({"--shard", "1/2", "-o", "x", "--json"}) ==
-        "--json, --csv and --plot go with --merge: a shard does not have all results");
-  CHECK(of({"--json", "--csv", "-"}) == "--json and --csv - exclude each other");
-  CHECK(of({"--merge", "--seeds", "3"}) ==
-        "--seeds and --merge exclude each other: the files say what was run");
-  CHECK(mistake({"sweep", "--merge"}) == "pipesim: error: --merge needs the outputs of all shards");
-  CHECK(contains(mistake({"sweep", "x.goal"}), "a GOAL file has no parameters and no timings"));
+        "'--json' and '--shard' cannot be used together");
+  CHECK(of({"--json", "--csv", "-"}) == "'--json' and '--csv -' cannot be used together");
+  CHECK(of({"--merge", "--seeds", "3"}) == "'--merge' and '--seeds' cannot be used together");
+  CHECK(mistake({"sweep", "--merge"}) == "error: '--merge' needs the outputs of all shards");
+  CHECK(contains(mistake({"sweep", "x.goal"}), "'pipesim sweep' does not take GOAL files"));
 }
 
 TEST_CASE("without seeds and jitter a sweep runs each setting once", "[app][sweep]") {

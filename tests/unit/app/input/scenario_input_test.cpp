@@ -58,7 +58,7 @@ TEST_CASE("run: files of patches", "[app][patch]") {
   CHECK(command({"run", kHang, "--patch", "there_is_no_such_file.yaml"}).code == 74);
   const auto twice = command({"run", "-", "--patch", "-"}, kFix);
   CHECK(twice.code == 2);
-  CHECK(contains(twice.err, "standard input is there once"));
+  CHECK(contains(twice.err, "only one input may be '-'"));
   CHECK(command({"run", "a.goal", "--patch", "b.yaml"}).code == 2);
 }
 

@@ -35,8 +35,8 @@ TEST_CASE("a shard is one of so many", "[app][shard]") {
   for (const char* text :
        {"", "3", "0/4", "5/4", "/4", "3/", "-1/4", "1/4/2", "a/b", "1/9999999"}) {
     CAPTURE(text);
-    CHECK(shard(text).problem ==
-          "--shard is I/N with I from 1 to N, or auto, found '" + std::string(text) + "'");
+    CHECK(shard(text).problem == "invalid value '" + std::string(text) +
+                                     "' for '--shard': expected I/N with I from 1 to N, or auto");
   }
 }
 
@@ -49,11 +49,11 @@ TEST_CASE("MPI and Slurm say which shard a process is", "[app][shard]") {
   both["OMPI_COMM_WORLD_RANK"] = "1";
   both["OMPI_COMM_WORLD_SIZE"] = "16";
   CHECK(shard("auto", both).shard == Shard{2, 16});
-  CHECK(shard("auto").problem ==
-        "--shard auto: neither MPI nor Slurm says which part this process is to do");
+  CHECK(shard("auto").problem == "--shard auto: not started by MPI or Slurm; use --shard I/N");
   CHECK(shard("auto", {{"PMI_RANK", "2"}, {"PMI_SIZE", "2"}}).problem ==
-        "--shard auto: PMI_RANK=2 and PMI_SIZE=2 make no sense");
+        "--shard auto: PMI_RANK=2 and PMI_SIZE=2 contradict each other");
   CHECK(shard("auto", {{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "1"}, {"SLURM_ARRAY_TASK_ID", "7"}})
             .problem ==
-        "--shard auto: for an array of Slurm jobs give --shard $SLURM_ARRAY_TASK_ID/N");
+        "--shard auto does not know the size of a Slurm job array: use --shard "
+        "$SLURM_ARRAY_TASK_ID/N");
 }

@@ -1,0 +1,102 @@
+#include "app/cli/help_text.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace pipesim::app {
+namespace {
+
+constexpr std::size_t kWidth = 80;
+// A longer name has its line to itself.
+constexpr std::size_t kMaxNameWidth = 24;
+
+// `text` behind `head`, wrapped; further lines are indented by `indent`.
+std::string wrapped(const std::string& head, std::string_view text, std::size_t indent) {
+  std::string result = head;
+  std::size_t column = head.size();
+  bool is_first = true;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(' '), text.size());
+    const std::string_view word = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    if (!is_first && column + 1 + word.size() > kWidth) {
+      result += "\n" + std::string(indent, ' ');
+      column = indent;
+    } else if (!is_first) {
+      result += ' ';
+      ++column;
+    }
+    result += word;
+    column += word.size();
+    is_first = false;
+  }
+  return result + "\n";
+}
+
+// Names and what they mean, in two columns that are aligned across the sections.
+std::string two_columns(const std::vector<HelpTable>& sections) {
+  std::size_t width = 0;
+  for (const HelpTable& section : sections) {
+    for (const auto& [name, about] : section.rows) {
+      if (name.size() <= kMaxNameWidth) width = std::max(width, name.size());
+    }
+  }
+  std::string text;
+  for (const HelpTable& section : sections) {
+    text += fmt::format("\n{}:\n", section.title);
+    for (const auto& [name, about] : section.rows) {
+      const bool fits = name.size() <= width;
+      if (!fits) text += fmt::format("  {}\n", name);
+      text += wrapped(fmt::format("  {:{}}  ", fits ? name : "", width), about, width + 4);
+    }
+  }
+  return text;
+}
+
+// "-o, --output FILE"
+std::string option_form(const Option& option) {
+  const std::string letter = option.letter == '\0' ? "    " : fmt::format("-{}, ", option.letter);
+  return fmt::format("{}--{}{}{}", letter, option.name, option.value.empty() ? "" : " ",
+                     option.value);
+}
+
+}  // namespace
+
+std::string option_text(const Option& option) {
+  std::string text = option.about;
+  if (!option.choices.empty()) text += fmt::format(" [{}]", fmt::join(option.choices, ", "));
+  if (!option.otherwise.empty()) text += fmt::format(" (default: {})", option.otherwise);
+  return text;
+}
+
+std::string help_text(const Command& command) {
+  const std::string name = command.name.empty() ? "pipesim" : "pipesim " + command.name;
+  std::string text;
+  if (command.name.empty()) text += wrapped("pipesim: ", command.about, 0) + "\n";
+  for (const std::string& form : command.usage) {
+    text += fmt::format("{} {}{}{}\n", text.empty() || text.ends_with("\n\n") ? "Usage:" : "      ",
+                        name, form.empty() ? "" : " ", form);
+  }
+  for (const std::string& paragraph : command.description) {
+    text += "\n" + wrapped("", paragraph, 0);
+  }
+  std::vector<HelpTable> options;
+  for (const OptionGroup& group : all_options(command)) {
+    HelpTable& section = options.emplace_back();
+    section.title = group.title;
+    for (const Option& option : group.options) {
+      section.rows.emplace_back(option_form(option), option_text(option));
+    }
+  }
+  text += two_columns(command.tables) + two_columns(options);
+  text += "\nExamples:\n";
+  for (const std::string& example : command.examples) text += fmt::format("  {}\n", example);
+  text += "\n" + wrapped("Exit status: ", command.exit_status, 0);
+  text += fmt::format("\nRead more: {}\n", fmt::join(command.pages, ", "));
+  return text;
+}
+
+}  // namespace pipesim::app

@@ -1,0 +1,200 @@
+// Boost.Program_options splits the command line; which words are an option's value is its to say.
+// Messages are ours.
+#include "app/command.hpp"
+
+#include <algorithm>
+
+#include <boost/program_options.hpp>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "models/graph/diagnostics.hpp"
+#include "models/graph/whole_number.hpp"
+
+namespace pipesim::app {
+namespace {
+
+namespace po = boost::program_options;
+using Words = std::vector<std::string>;
+
+// "-o FILE" of an option as it is typed: "--output FILE".
+std::string form(const Option& option) {
+  return fmt::format("--{}{}{}", option.name, option.value.empty() ? "" : " ", option.value);
+}
+
+[[noreturn]] void fail_on_unknown(const std::string& found, const Command& command,
+                                  const std::vector<Option>& options) {
+  std::string name = found.substr(std::min(found.find_first_not_of('-'), found.size()));
+  name.erase(std::min(name.find('='), name.size()));
+  Words known;
+  for (const Option& option : options) known.push_back(option.name);
+  const std::string nearest = models::nearest_name(name, known);
+  throw UsageError(fmt::format("unknown option '{}' for 'pipesim {}'", found, command.name),
+                   nearest.empty() ? "" : fmt::format("did you mean '--{}'?", nearest));
+}
+
+// An option without its value, or a flag with one.
+[[noreturn]] void fail_on_value(const std::string& found, const std::vector<Option>& options) {
+  const auto is_found = [&](const Option& option) {
+    return found == "--" + option.name || found == std::string{'-', option.letter};
+  };
+  const auto option = std::find_if(options.begin(), options.end(), is_found);
+  if (option == options.end()) throw UsageError(fmt::format("cannot read option '{}'", found));
+  if (option->value.empty()) throw UsageError(fmt::format("option '{}' takes no value", found));
+  throw UsageError(fmt::format("option '{}' needs a value", found),
+                   fmt::format("write '{}'", form(*option)));
+}
+
+std::vector<po::option> split_words(const Command& command, const std::vector<Option>& options,
+                                    const Words& words) {
+  po::options_description known;
+  auto add = known.add_options();
+  for (const Option& option : options) {
+    const std::string names =
+        option.letter == '\0' ? option.name : fmt::format("{},{}", option.name, option.letter);
+    if (option.value.empty()) {
+      add(names.c_str(), "");
+    } else {
+      add(names.c_str(), po::value<std::string>(), "");
+    }
+  }
+  using Style = po::command_line_style::style_t;
+  const int style = Style::default_style & ~Style::allow_guessing;
+  try {
+    return po::command_line_parser(words).options(known).style(style).run().options;
+  } catch (const po::unknown_option& error) {
+    fail_on_unknown(error.get_option_name(), command, options);
+  } catch (const po::error_with_option_name& error) {
+    fail_on_value(error.get_option_name(), options);
+  }
+}
+
+void check_values(const Option& option, const Words& values) {
+  if (values.size() > 1 && !option.repeats) {
+    throw UsageError(fmt::format("option '--{}' is given {} times", option.name, values.size()),
+                     "give it once");
+  }
+  if (option.choices.empty()) return;
+  for (const std::string& value : values) {
+    if (std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end()) {
+      continue;
+    }
+    throw UsageError(fmt::format("invalid value '{}' for '--{}'", value, option.name),
+                     choice_help(value, option.choices));
+  }
+}
+
+}  // namespace
+
+Arguments::Arguments(const Command& command, const Words& words) : command_(command) {
+  std::vector<Option> options;
+  for (const OptionGroup& group : all_options(command)) {
+    options.insert(options.end(), group.options.begin(), group.options.end());
+  }
+  for (const Option& option : options) {
+    given_[option.name];
+    if (!option.otherwise.empty()) otherwise_[option.name] = option.otherwise;
+  }
+  for (const po::option& found : split_words(command, options, words)) {
+    if (found.string_key.empty()) {
+      positional_.insert(positional_.end(), found.value.begin(), found.value.end());
+      continue;
+    }
+    // A flag has no value, and is there all the same.
+    given_.at(found.string_key).push_back(found.value.empty() ? "" : found.value.front());
+  }
+  for (const Option& option : options) check_values(option, all(option.name));
+}
+
+std::optional<std::string> Arguments::text(const std::string& option) const {
+  if (has(option)) return all(option).front();
+  const auto otherwise = otherwise_.find(option);
+  return otherwise == otherwise_.end() ? std::nullopt : std::optional(otherwise->second);
+}
+
+std::uint64_t Arguments::number(const std::string& option, std::uint64_t min, std::uint64_t max,
+                                std::uint64_t otherwise) const {
+  if (!has(option)) return otherwise;
+  const std::string& text = all(option).front();
+  const auto found = models::whole_number<std::uint64_t>(text);
+  if (found && *found >= min && *found <= max) return *found;
+  throw UsageError(fmt::format("invalid value '{}' for '--{}'", text, option),
+                   fmt::format("expected an integer from {} to {}", min, max));
+}
+
+std::optional<std::string> Arguments::output_file(const std::string& option) const {
+  std::optional<std::string> path = text(option);
+  if (path == "-") {
+    throw UsageError(fmt::format("'--{}' cannot write to standard output", option),
+                     "name a file ('./-' for one that is called '-')");
+  }
+  return path;
+}
+
+std::vector<std::pair<std::string, std::string>> Arguments::settings(
+    const std::string& option) const {
+  std::vector<std::pair<std::string, std::string>> result;
+  for (const std::string& text : all(option)) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0) {
+      throw UsageError(fmt::format("'--{}' needs a name and a value, found '{}'", option, text),
+                       fmt::format("write '--{} NAME=VALUE'", option));
+    }
+    result.emplace_back(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return result;
+}
+
+const std::string& Arguments::one_file() const {
+  if (positional_.size() == 1) return positional_.front();
+  throw UsageError(positional_.empty() ? fmt::format("'pipesim {}' needs a file", command_.name)
+                                       : fmt::format("'pipesim {}' takes one file, found {}",
+                                                     command_.name, positional_.size()),
+                   fmt::format("write 'pipesim {} {}'", command_.name, command_.usage.front()));
+}
+
+void Arguments::exclude(const std::string& option, const Words& others) const {
+  if (!has(option)) return;
+  for (const std::string& other : others) {
+    if (!has(other)) continue;
+    throw UsageError(fmt::format("'--{}' and '--{}' cannot be used together", option, other));
+  }
+}
+
+void Arguments::require(const std::string& option, const std::string& needed) const {
+  if (!has(option) || has(needed)) return;
+  throw UsageError(fmt::format("'--{}' needs '--{}'", option, needed));
+}
+
+std::vector<OptionGroup> all_options(const Command& command) {
+  std::vector<OptionGroup> groups = command.options;
+  if (groups.empty() || groups.back().title != "General options") {
+    groups.push_back({"General options", {}});
+  }
+  groups.back().options.push_back({.name = "help", .letter = 'h', .about = "Print this help"});
+  return groups;
+}
+
+std::string choice_help(const std::string& found, const Words& choices) {
+  const std::string nearest = models::nearest_name(found, choices);
+  if (!nearest.empty()) return fmt::format("did you mean '{}'?", nearest);
+  return fmt::format("possible values: {}", fmt::join(choices, ", "));
+}
+
+void check_one_standard_input(const Words& paths) {
+  if (std::count(paths.begin(), paths.end(), "-") > 1) {
+    throw UsageError("only one input may be '-'", "give the others as files");
+  }
+}
+
+Words split_at_commas(const std::string& text) {
+  Words parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    parts.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+}  // namespace pipesim::app

@@ -1,0 +1,27 @@
+// The commands. Each has a file of its own, with its options, its help and its work. `help` and
+// `completion` describe the others, and are in app/cli.
+#pragma once
+
+#include "app/command.hpp"
+
+namespace pipesim::app {
+
+Command check_command();
+Command compare_command();
+Command diagnose_command();
+Command diff_command();
+Command draw_command();
+Command explain_command();
+Command fix_command();
+Command import_command();
+Command lint_command();
+Command new_command();
+Command opt_command();
+Command reduce_command();
+Command run_command();
+Command schema_command();
+Command sweep_command();
+Command test_command();
+Command why_command();
+
+}  // namespace pipesim::app

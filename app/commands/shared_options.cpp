@@ -1,0 +1,166 @@
+#include "app/commands/shared_options.hpp"
+
+#include <limits>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "models/search/jitter.hpp"
+
+namespace pipesim::app {
+
+Option set_option() {
+  return {.name = "set",
+          .value = "NAME=VALUE",
+          .about = "Set a parameter of the scenario (repeatable)",
+          .repeats = true};
+}
+
+Option all_waits_option() {
+  return {.name = "all", .about = "List and draw every wait, not only those of the cycle"};
+}
+
+Option dot_option() {
+  return {.name = "dot", .value = "FILE", .about = "Write the wait-for graph for Graphviz"};
+}
+
+Option json_option(const std::string& what) {
+  return {.name = "json", .about = fmt::format("Print {} as JSON", what)};
+}
+
+Option jobs_option() {
+  return {.name = "jobs",
+          .letter = 'j',
+          .value = "N",
+          .about = "Run N at the same time (default: one per core)"};
+}
+
+OptionGroup scenario_options() {
+  return {"Scenario",
+          {set_option(),
+           {.name = "patch",
+            .value = "FILE",
+            .about = "Apply a patch to the scenario (repeatable, applied in order)",
+            .repeats = true}}};
+}
+
+OptionGroup general_options() {
+  return {"General options",
+          {{.name = "color",
+            .value = "WHEN",
+            .about = "When to use colors; NO_COLOR is respected",
+            .choices = {"auto", "always", "never"},
+            .otherwise = "auto"}}};
+}
+
+void refuse_goal(const std::string& path, const Arguments& arguments) {
+  if (!is_goal_path(path)) return;
+  throw UsageError(fmt::format("'pipesim {}' does not take GOAL files", arguments.command().name),
+                   "'pipesim run FILE.goal' runs one, and writes its wait-for graph with --dot");
+}
+
+ScenarioFiles scenario_files(const Arguments& arguments, const std::string& path) {
+  refuse_goal(path, arguments);
+  std::vector<std::string> inputs = arguments.all("patch");
+  inputs.push_back(path);
+  check_one_standard_input(inputs);
+  return {path, arguments.all("patch"), arguments.settings("set")};
+}
+
+ScenarioFiles scenario_files(const Arguments& arguments) {
+  return scenario_files(arguments, arguments.one_file());
+}
+
+Option jitter_option() {
+  return {.name = "jitter",
+          .value = "HOW",
+          .about =
+              "Vary all durations at random: by at most a percentage, as in 10%, or 'free' for "
+              "any duration"};
+}
+
+Option seed_option() {
+  return {.name = "seed", .value = "N", .about = "Random seed of --jitter (default: 0)"};
+}
+
+sim::Jitter jitter(const Arguments& arguments) {
+  arguments.require("seed", "jitter");
+  const auto text = arguments.text("jitter");
+  if (!text) return {};
+  auto found = models::parse_jitter(*text);
+  if (!found) {
+    throw UsageError(fmt::format("invalid value '{}' for '--jitter'", *text),
+                     fmt::format("expected {}", models::kJitterForms));
+  }
+  found->seed = arguments.number("seed", 0, std::numeric_limits<std::uint64_t>::max(), 0);
+  return *found;
+}
+
+unsigned jobs(const Arguments& arguments) {
+  constexpr std::uint64_t kMaxJobs = 1024;
+  return static_cast<unsigned>(arguments.number("jobs", 1, kMaxJobs, 0));
+}
+
+OptionGroup report_options() {
+  return {"Report",
+          {json_option("the report"),
+           {.name = "stacks",
+            .about = "Print where every host thread is, as py-spy dumps a real job, instead of the "
+                     "report"},
+           {.name = "timeline", .about = "Also print when each stream works and when it waits"},
+           all_waits_option()}};
+}
+
+OptionGroup report_file_options() {
+  return {
+      "Output files",
+      {{.name = "html",
+        .value = "FILE",
+        .about = "Write a page with everything, to open in a browser"},
+       {.name = "trace",
+        .value = "FILE",
+        .about = "Write a trace for ui.perfetto.dev, as FILE.json or FILE.json.gz; '{rank}' in "
+                 "the name writes one file per rank"},
+       dot_option(),
+       {.name = "log",
+        .value = "FILE",
+        .about = "Write the log of all ranks, with a line before and after each launch ('-' "
+                 "prints it instead of the report)"},
+       {.name = "log-dir", .value = "DIR", .about = "Write the log of each rank to DIR/rank_N.log"},
+       {.name = "schedule",
+        .value = "FILE",
+        .about = "Write the pipeline schedule that ran in PyTorch's CSV format"}}};
+}
+
+Views views(const Arguments& arguments, bool state_is_printed) {
+  Views result;
+  result.quiet = state_is_printed;
+  result.json = arguments.has("json");
+  result.stacks = arguments.has("stacks");
+  result.all = arguments.has("all");
+  result.timeline = arguments.has("timeline");
+  result.dot_path = arguments.output_file("dot");
+  result.html_path = arguments.output_file("html");
+  result.schedule_path = arguments.output_file("schedule");
+  result.log_path = arguments.text("log");
+  result.log_folder = arguments.output_file("log-dir");
+  result.trace_path = arguments.text("trace");
+  const char* printed = nullptr;
+  for (const auto& [is_asked, option] : {std::pair{result.json, "--json"},
+                                         {result.stacks, "--stacks"},
+                                         {result.timeline, "--timeline"},
+                                         {result.log_path == "-", "--log -"},
+                                         {result.trace_path == "-", "--trace -"},
+                                         {result.quiet, "--save-state -"}}) {
+    if (!is_asked) continue;
+    if (printed != nullptr) {
+      throw UsageError(fmt::format("'{}' and '{}' cannot be used together", printed, option),
+                       "standard output takes one of them");
+    }
+    printed = option;
+  }
+  return result;
+}
+
+}  // namespace pipesim::app

@@ -1,0 +1,66 @@
+// A file that a command reads, and the mistakes found in it.
+#pragma once
+
+#include <cstddef>
+#include <exception>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "app/output/console.hpp"
+#include "formats/scenario/scenario.hpp"
+#include "models/graph/diagnostics.hpp"
+
+namespace pipesim::app {
+
+/// The input has mistakes, which were printed.
+class ReportedMistakes : public std::exception {};
+
+class TextInput {
+ public:
+  /// `patches` are further files that diagnostics have places in.
+  TextInput(std::string shown_path, std::string text, const Console& console,
+            std::vector<formats::PatchText> patches = {})
+      : shown_path_(std::move(shown_path)),
+        text_(std::move(text)),
+        patches_(std::move(patches)),
+        console_(console) {}
+
+  /// Reads the file; see read_file(). Throws FileError.
+  static TextInput read(const std::string& path, std::size_t max_bytes, const Console& console);
+
+  const std::string& text() const { return text_; }
+  const std::vector<formats::PatchText>& patches() const { return patches_; }
+
+  /// For what reads the text. report() and fail() print them.
+  models::Diagnostics& diagnostics() { return diagnostics_; }
+
+  /// What `found` holds; fails if that is nothing.
+  template <typename T>
+  T require(std::optional<T> found) {
+    if (!found) fail();
+    return std::move(*found);
+  }
+
+  /// Prints the diagnostics, and forgets them.
+  void report();
+
+  /// Prints the diagnostics, and throws ReportedMistakes.
+  [[noreturn]] void fail();
+
+  /// The same with one more error, about the file as a whole.
+  [[noreturn]] void fail(const std::string& message);
+
+  /// `diagnostics` with the lines that they are about.
+  std::string excerpts(const models::Diagnostics& diagnostics, bool colour) const;
+
+ protected:
+  std::string shown_path_;  // as messages show it
+  std::string text_;
+  std::vector<formats::PatchText> patches_;
+  const Console& console_;
+  models::Diagnostics diagnostics_;
+};
+
+}  // namespace pipesim::app
