@@ -9,7 +9,7 @@ if(oldest AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS oldest)
                       "${CMAKE_CXX_COMPILER} is ${CMAKE_CXX_COMPILER_VERSION}")
 endif()
 
-# Results must not depend on how a compiler rounds (docs/determinism.md).
+# Results must not depend on how a compiler rounds (docs/explanation/determinism.md).
 if(CMAKE_CXX_FLAGS MATCHES "-ffast-math|-Ofast|-funsafe-math-optimizations")
   message(FATAL_ERROR "pipesim's results are the same everywhere, and with fast math they are not: "
                       "remove it from CMAKE_CXX_FLAGS")

@@ -36,6 +36,8 @@ function(pipesim_use_unity target)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # A local name may be that of a constant in another file of the room.
+  target_compile_options(${target} PRIVATE -Wno-shadow)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source PARENT_PATH room)
     if(NOT room)

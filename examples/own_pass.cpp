@@ -2,7 +2,7 @@
 //
 //   own_pass opt scenarios/swin_2x2x2.yaml --passes rename=BdstBuf:to=gradient_buffer
 //
-// docs/passes.md goes through it line by line.
+// docs/how-to/passes.md goes through it line by line.
 #include "pipesim/command.hpp"
 #include "pipesim/task_graph.hpp"
 

@@ -1,4 +1,4 @@
-// The event engine. docs/rules.md says what it does, section by section; here is how.
+// The event engine. docs/reference/rules.md says what it does, section by section; here is how.
 //
 // A run is a loop that takes the next event and hands it to one of three handlers. There is no
 // polling: each actor carries a count of the conditions that its next act lacks, messages lower

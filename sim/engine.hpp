@@ -49,7 +49,7 @@ struct RunOptions {
   std::uint32_t until_k = 0;             // ... enters this act
   std::vector<ActorId> last_times_of{};  // of these actors only the last act's times are kept
   // If given, these events happen first, one after the other, each at its time or, if that is past
-  // by then, at once; and host threads do but one thing at a time (docs/check.md).
+  // by then, at once; and host threads do but one thing at a time (docs/explanation/check.md).
   const std::vector<Event>* order = nullptr;
   Jitter jitter{};                  // how durations vary from act to act
   RunProgress* progress = nullptr;  // brought up to date now and then
@@ -93,7 +93,7 @@ struct Mismatch {
   friend constexpr bool operator==(const Mismatch&, const Mismatch&) = default;
 };
 
-/// Why a rank died (docs/rules.md, 10.2 and 10.5).
+/// Why a rank died (docs/reference/rules.md, 10.2 and 10.5).
 enum class DeathCause : std::uint8_t {
   kAtTime,
   kAtAct,
@@ -145,9 +145,9 @@ struct Outcome {
   bool completed() const { return end == RunEnd::kCompleted && mismatches.empty(); }
 };
 
-/// Runs `plan` by the rules of docs/rules.md. Where EngineKind::kSweep is asked for and cannot, the
-/// event engine runs it: the outcome is not `swept`. Cost: O(log running ops) per act, and no
-/// allocation per event once queues have grown to the size that the run needs.
+/// Runs `plan` by the rules of docs/reference/rules.md. Where EngineKind::kSweep is asked for and
+/// cannot, the event engine runs it: the outcome is not `swept`. Cost: O(log running ops) per act,
+/// and no allocation per event once queues have grown to the size that the run needs.
 Outcome run(const Plan& plan, const RunOptions& options = {});
 
 }  // namespace pipesim::sim

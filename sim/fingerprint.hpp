@@ -1,4 +1,5 @@
-// The fingerprint of a run: a number that pins what was simulated, not how (docs/rules.md, 8).
+// The fingerprint of a run: a number that pins what was simulated, not how
+// (docs/reference/rules.md, 8).
 #pragma once
 
 #include <cstdint>

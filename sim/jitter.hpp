@@ -1,4 +1,4 @@
-// Durations that vary from act to act, by a seed (docs/rules.md, 11).
+// Durations that vary from act to act, by a seed (docs/reference/rules.md, 11).
 #pragma once
 
 #include <cstdint>

@@ -533,7 +533,7 @@ void PlanBuilder::chain_calls() {
   }
 }
 
-// And notes whether anything of docs/rules.md, 10, can happen at all.
+// And notes whether anything of docs/reference/rules.md, 10, can happen at all.
 void PlanBuilder::set_watchdogs() {
   const auto use = [&](Actor& actor, CommunicatorId id) {
     const Duration timeout = plan_.communicators[id].timeout;

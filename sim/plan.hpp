@@ -4,7 +4,8 @@
 // per act, so ten million acts of a thousand actors cost no more than a thousand acts. It is made
 // once by a PlanBuilder, never changes, and may be shared by any number of runs.
 //
-// What the fields mean when the plan runs is docs/rules.md; the numbers in brackets point there.
+// What the fields mean when the plan runs is docs/reference/rules.md; the numbers in brackets point
+// there.
 #pragma once
 
 #include <cstddef>
@@ -281,7 +282,7 @@ struct Plan {
   std::vector<StreamId> dependents;         // of each stream: with acts that wait for it, ascending
   std::vector<Death> deaths;
   Guards guards;
-  bool faulty = false;          // something of docs/rules.md, 10, can happen
+  bool faulty = false;          // something of docs/reference/rules.md, 10, can happen
   std::uint64_t act_count = 0;  // of all actors together
 
   IdRange<RegisterId> registers_of(ActorId actor) const {

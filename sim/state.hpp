@@ -14,8 +14,8 @@
 
 namespace pipesim::sim {
 
-/// What an act is doing between being ready and being launched, in this order (docs/rules.md, 3.2).
-/// A thread that is blocked is blocked in one of these.
+/// What an act is doing between being ready and being launched, in this order
+/// (docs/reference/rules.md, 3.2). A thread that is blocked is blocked in one of these.
 enum class Step : std::uint8_t {
   kNone,  // not blocked
   kOutsideInput,

@@ -23,7 +23,7 @@ struct Moment {
 /// A run without times: each pending event may be the next. Host threads do one thing per event:
 /// launch an act, do a step of the host, or read a message; and the last to arrive at the creation
 /// of a communicator goes on in an event of its own. So every timing of the plan is an order of
-/// these events (docs/check.md). Plans with faults are not for it: theirs have times.
+/// these events (docs/explanation/check.md). Plans with faults are not for it: theirs have times.
 class Stepper {
  public:
   explicit Stepper(const Plan& plan);

@@ -1,5 +1,5 @@
-// The pending timers of a run, apart from its events: guards, and deaths at a time (docs/rules.md,
-// 10.5).
+// The pending timers of a run, apart from its events: guards, and deaths at a time
+// (docs/reference/rules.md, 10.5).
 //
 // Their order is (time, kind, target) and depends on nothing else: not on when they were set. A
 // timer whose reason is gone stays here and is ignored when it comes, so nothing is ever removed.

@@ -1,4 +1,4 @@
-// The wait-for graph of a state at rest: docs/rules.md, section 7, in the same order.
+// The wait-for graph of a state at rest: docs/reference/rules.md, section 7, in the same order.
 //
 // Nodes are numbered by arithmetic while edges are made: the acts of an actor that can be nodes
 // (launched and not done, and the next one) are consecutive, so act k of actor a has the number

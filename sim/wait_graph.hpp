@@ -11,7 +11,7 @@ namespace pipesim::sim {
 
 class State;
 
-/// Why a node waits (docs/rules.md, 7).
+/// Why a node waits (docs/reference/rules.md, 7).
 enum class WaitKind : std::uint8_t {
   kStreamOrder,
   kData,
@@ -27,9 +27,9 @@ enum class WaitKind : std::uint8_t {
   kLock,
   kDeadRank,
   kFailedLink,
-  kRequires,   // the end of an op (docs/goal.md)
+  kRequires,   // the end of an op (docs/reference/goal.md)
   kIRequires,  // its start
-  kCallOrder,  // of a real job: called later by the same rank (docs/diagnose.md)
+  kCallOrder,  // of a real job: called later by the same rank (docs/how-to/diagnose.md)
 };
 inline constexpr int kWaitKindCount = 17;
 

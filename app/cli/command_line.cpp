@@ -80,7 +80,7 @@ struct Command {
 void add_views(po::options_description& options) {
   auto add = options.add_options();
   const auto file = [](const char* name) { return po::value<std::string>()->value_name(name); };
-  add("json", "print the report as JSON (docs/json.md)");
+  add("json", "print the report as JSON (docs/reference/json.md)");
   add("stacks", "print where every host thread stands, as py-spy dumps a real job, instead");
   add("log", file("FILE"),
       "write the log of all ranks, with a line before and after each launch; - prints it instead");
@@ -89,11 +89,11 @@ void add_views(po::options_description& options) {
   add("trace", file("FILE"),
       "write a trace for ui.perfetto.dev, FILE.json or FILE.json.gz; with {rank} in its name a "
       "file "
-      "for each rank (docs/trace.md)");
+      "for each rank (docs/how-to/trace.md)");
   add("schedule", file("FILE"), "write the pipeline schedule that ran as PyTorch's CSV");
   add("dot", file("FILE"), "write the wait-for graph for Graphviz");
   add("html", file("FILE"),
-      "write one page that shows it all, to open in a browser (docs/html.md)");
+      "write one page that shows it all, to open in a browser (docs/how-to/html.md)");
   add("all", "list and draw every wait, not only those of the cycle");
   add("color", file("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
   add("help,h", "print this help");
@@ -101,7 +101,8 @@ void add_views(po::options_description& options) {
 
 void add_patch(po::options_description_easy_init& add) {
   add("patch", po::value<Arguments>()->value_name("FILE"),
-      "change the scenario by a patch (docs/patch.md); may be given several times, and they are "
+      "change the scenario by a patch (docs/reference/patch.md); may be given several times, and "
+      "they are "
       "done in that order");
 }
 
@@ -117,12 +118,12 @@ po::options_description run_options() {
       "an act (rank0:gather#3)");
   add("engine", po::value<std::string>()->value_name("WHICH"),
       "auto (the default), events or sweep: how to run it; what comes out is the same "
-      "(docs/performance.md)");
+      "(docs/explanation/performance.md)");
   add("replay", po::value<std::string>()->value_name("FILE"),
       "run in the order that 'pipesim check --order' has written, with the settings it was found "
       "with");
   add("jitter", po::value<std::string>()->value_name("HOW"),
-      "vary all durations: by 10% or so at most, or free, of any magnitude (docs/sweep.md)");
+      "vary all durations: by 10% or so at most, or free, of any magnitude (docs/how-to/sweep.md)");
   add("seed", po::value<std::string>()->value_name("N"), "which of these timings; 0");
   add("save-state", po::value<std::string>()->value_name("FILE"),
       "write the end state to a file for 'pipesim explain'; - prints it instead of the report");
@@ -152,7 +153,7 @@ po::options_description check_options() {
   add("order", file("FILE"), "write the order that hangs, for 'pipesim run --replay'; - prints it");
   add("promela", file("FILE"),
       "also write the plan as a model for SPIN, which answers the same question; - only prints it");
-  add("json", "print the answer as JSON (docs/json.md)");
+  add("json", "print the answer as JSON (docs/reference/json.md)");
   add("dot", file("FILE"), "write the wait-for graph of the hang for Graphviz");
   add("all", "list and draw every wait of the hang, not only those of the cycle");
   add("color", file("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
@@ -193,7 +194,7 @@ po::options_description sweep_options() {
       "keep runs there as they end: the same command goes on from there ({shard}: its number)");
   add("shard", text("I/N"), "do only part I of N; auto: that which MPI or Slurm says");
   add("merge", "FILE... are the outputs of all shards: put them together");
-  add("json", "print the result as JSON (docs/json.md)");
+  add("json", "print the result as JSON (docs/reference/json.md)");
   add("csv", text("FILE"), "write a row for each run; - prints that instead");
   add("plot", text("FILE"), "draw the result as SVG");
   add("color", text("WHEN"), "auto (the default), always or never; NO_COLOR is respected");
@@ -208,7 +209,7 @@ po::options_description diff_options() {
   add("set", settings(), "set a parameter on both sides; may be given several times");
   add("set-a", settings(), "the same, on the first side only");
   add("set-b", settings(), "the same, on the second side only");
-  add("json", "print the differences as JSON (docs/json.md)");
+  add("json", "print the differences as JSON (docs/reference/json.md)");
   add("all", "leave nothing out of long lists");
   add("color", po::value<std::string>()->value_name("WHEN"),
       "auto (the default), always or never; NO_COLOR is respected");
@@ -241,7 +242,7 @@ constexpr std::string_view kRunHelp =
     "Simulates the scenario in FILE (- is standard input) and says whether it completes; if it\n"
     "hangs, who waits for whom, and why. A FILE that ends with .csv is a pipeline schedule of "
     "PyTorch,\n"
-    "one that ends with .goal a program in LogGOPSim's format (docs/goal.md).\n"
+    "one that ends with .goal a program in LogGOPSim's format (docs/reference/goal.md).\n"
     "\n"
     "Examples:\n"
     "  pipesim run scenarios/swin_2x2x2.yaml\n"
@@ -273,7 +274,8 @@ constexpr std::string_view kCheckHelp =
     "Usage: pipesim check FILE [options]\n"
     "\n"
     "Says whether the scenario in FILE (- is standard input) can hang in any order: however long\n"
-    "acts, launches and inputs take. 'run' shows one timing, this all of them (docs/check.md).\n"
+    "acts, launches and inputs take. 'run' shows one timing, this all of them "
+    "(docs/explanation/check.md).\n"
     "\n"
     "  proved         no order hangs\n"
     "  hang possible  an order was found that hangs; the report is of the run in that order\n"
@@ -306,7 +308,7 @@ po::options_description why_options() {
   add("jitter", po::value<std::string>()->value_name("HOW"),
       "vary all durations, as for 'pipesim run'");
   add("seed", po::value<std::string>()->value_name("N"), "which of these timings; 0");
-  add("json", "print the answer as JSON (docs/json.md)");
+  add("json", "print the answer as JSON (docs/reference/json.md)");
   add("color", po::value<std::string>()->value_name("WHEN"),
       "auto (the default), always or never; NO_COLOR is respected");
   add("help,h", "print this help");
@@ -339,7 +341,7 @@ po::options_description reduce_options() {
   add("set", po::value<Arguments>()->value_name("NAME=VALUE"),
       "set a parameter of the scenario; may be given several times");
   add_patch(add);
-  add("json", "with -o: print what was done as JSON (docs/json.md)");
+  add("json", "with -o: print what was done as JSON (docs/reference/json.md)");
   add("color", po::value<std::string>()->value_name("WHEN"),
       "auto (the default), always or never; NO_COLOR is respected");
   add("help,h", "print this help");
@@ -351,7 +353,8 @@ constexpr std::string_view kReduceHelp =
     "\n"
     "Makes the hanging scenario in FILE (- is standard input) smaller while its hang stays the "
     "same\n"
-    "(docs/reduce.md): fewer ranks, micro-batches, actors, waits and times, for a bug report. What "
+    "(docs/how-to/reduce.md): fewer ranks, micro-batches, actors, waits and times, for a bug "
+    "report. What "
     "is\n"
     "left has no parameters, and expects its verdict.\n"
     "\n"
@@ -379,7 +382,7 @@ std::string help_of_why() {
 constexpr std::string_view kDrawHelp =
     "Usage: pipesim draw FILE -o PICTURE [options]\n"
     "\n"
-    "Runs the scenario in FILE (- is standard input) and draws it (docs/draw.md):\n"
+    "Runs the scenario in FILE (- is standard input) and draws it (docs/how-to/draw.md):\n"
     "\n"
     "  timeline  what each stream of each rank did when, and what it waits for at the end\n"
     "  wait-for  who waits for whom when it hangs, with the cycle\n"
@@ -453,7 +456,8 @@ std::string help_of_diff() {
 constexpr std::string_view kTestHelp =
     "Usage: pipesim test [FILE|DIR]... [options]\n"
     "\n"
-    "Runs scenarios and compares what comes out with what they expect (docs/testing.md). A folder\n"
+    "Runs scenarios and compares what comes out with what they expect (docs/how-to/test.md). A "
+    "folder\n"
     "stands for all scenarios below it; without any: 'scenarios' if that is there, else this "
     "folder.\n"
     "Each entry of 'expect' is a test, called like the file and what it sets: 'a.yaml [acc=2]'.\n"
@@ -514,7 +518,7 @@ constexpr std::string_view kSweepHelp =
     "of\n"
     "these in many random timings, on all cores; says how many do not complete, in which ways, and "
     "how\n"
-    "long the others take. Shards of a sweep can run on many machines (docs/scale.md).\n"
+    "long the others take. Shards of a sweep can run on many machines (docs/how-to/sweep.md).\n"
     "\n"
     "Examples:\n"
     "  pipesim sweep scenarios/swin_2x2x2.yaml --vary acc=1..8\n"
@@ -543,7 +547,8 @@ constexpr std::string_view kOptHelp =
     "\n"
     "Runs scheduler passes on the task graph of the scenario in FILE (- is standard input), "
     "checks\n"
-    "its rules after each, and prints the graph that comes out as a scenario. docs/passes.md says\n"
+    "its rules after each, and prints the graph that comes out as a scenario. "
+    "docs/how-to/passes.md says\n"
     "which passes there are and how to write one. Before those of --passes, a scenario with a "
     "model\n"
     "has its own passes run, which make tasks of it; if --passes names one of these, only those "
@@ -602,7 +607,7 @@ po::options_description fix_options() {
   add_patch(add);
   add("output,o", po::value<std::string>()->value_name("DIR"),
       "write the patches to DIR/fix_1.yaml, DIR/fix_2.yaml, ...");
-  add("json", "print the changes as JSON (docs/json.md)");
+  add("json", "print the changes as JSON (docs/reference/json.md)");
   add("help,h", "print this help");
   return options;
 }
@@ -613,7 +618,8 @@ constexpr std::string_view kFixHelp =
     "Finds the smallest changes after which the scenario in FILE (- is standard input) does not "
     "hang\n"
     "any more: other values of its parameters, another stream, more slots, one order of two\n"
-    "collectives, and more (docs/fix.md). Each is told with the wait that it removes, how sure it "
+    "collectives, and more (docs/how-to/fix.md). Each is told with the wait that it removes, how "
+    "sure it "
     "is,\n"
     "what it costs, and a patch that 'pipesim run --patch' takes. The best is the first.\n"
     "\n"
@@ -642,7 +648,7 @@ po::options_description lint_options() {
   add("ignore", po::value<Arguments>()->value_name("RULE"),
       "say nothing of this rule; may be given several times");
   add("list", "list the rules and stop");
-  add("json", "print the findings as JSON (docs/json.md)");
+  add("json", "print the findings as JSON (docs/reference/json.md)");
   add("color", po::value<std::string>()->value_name("WHEN"),
       "auto (the default), always or never; NO_COLOR is respected");
   add("help,h", "print this help");
@@ -655,7 +661,8 @@ constexpr std::string_view kLintHelp =
     "\n"
     "Names what is legal in the scenario in FILE (- is standard input) but suspect, with the "
     "line,\n"
-    "the reason, and the rule, which docs/lint.md describes. Nothing is run: whether it hangs is "
+    "the reason, and the rule, which docs/reference/lint.md describes. Nothing is run: whether it "
+    "hangs is "
     "what\n"
     "'pipesim run' says.\n"
     "\n"
@@ -688,7 +695,7 @@ po::options_description diagnose_options() {
       "of logs: these ranks do collectives together (0,1 or 0-3); may be given several times");
   add("phase", several("NAME=OPS"),
       "of logs: a column of the table, forward=F0,F1,F3; may be given several times");
-  add("json", "print the diagnosis as JSON (docs/json.md)");
+  add("json", "print the diagnosis as JSON (docs/reference/json.md)");
   add("dot", text("FILE"), "write the wait-for graph for Graphviz");
   add("draw", text("FILE"), "draw it, as .svg, .png or .pdf");
   add("html", text("FILE"), "write one page that shows it, to open in a browser");
@@ -704,7 +711,7 @@ constexpr std::string_view kDiagnoseHelp =
     "Usage: pipesim diagnose KIND FILE|DIR... [options]\n"
     "\n"
     "Reads what a real job left that hangs, and says who waits for whom in the words of 'run'\n"
-    "(docs/diagnose.md). Kinds of evidence:\n"
+    "(docs/how-to/diagnose.md). Kinds of evidence:\n"
     "\n"
     "  flight-recorder   dumps of PyTorch's Flight Recorder, JSON or pickled: a file of each "
     "rank,\n"
@@ -747,7 +754,8 @@ constexpr std::string_view kCompareHelp =
     "\n"
     "Says whether two ends of a job stand in the same place: a simulated and a real one, or two of "
     "the\n"
-    "same job. A and B are scenarios (*.yaml), which are run, or evidence (docs/diagnose.md).\n"
+    "same job. A and B are scenarios (*.yaml), which are run, or evidence "
+    "(docs/how-to/diagnose.md).\n"
     "Compared are the verdict, the ranks to blame, which ranks wait, and of two pieces of evidence "
     "at\n"
     "which calls ranks stand, whatever their numbers.\n"
@@ -818,7 +826,8 @@ constexpr std::string_view kCompletionHelp =
     "\n"
     "Prints a script with which the shell completes commands, options, files, and behind --set "
     "the\n"
-    "parameters of the scenario. docs/building.md says where such scripts belong. The second form "
+    "parameters of the scenario. docs/how-to/install.md says where such scripts belong. The second "
+    "form "
     "is\n"
     "what they ask: NAME=VALUE of all parameters, a line each, and nothing where FILE is no "
     "scenario.\n"
@@ -1641,7 +1650,7 @@ constexpr std::string_view kSchemaHelp =
     "\n"
     "Prints the JSON Schema (draft-07) of scenario files: with it an editor completes keys, says "
     "what\n"
-    "they mean and marks mistakes (docs/scenario-format.md).\n"
+    "they mean and marks mistakes (docs/reference/scenario-format.md).\n"
     "\n"
     "Examples:\n"
     "  pipesim schema > scenario.schema.json\n"
@@ -1753,7 +1762,7 @@ std::string main_text() {
       "  pipesim run scenarios/swin_2x2x2.yaml\n"
       "  pipesim new -o job.yaml && pipesim run job.yaml\n"
       "\n"
-      "docs/tutorial.md goes from a hang of one's own to its fix and a test.\n"
+      "docs/tutorial/from-hang-to-test.md goes from a hang of one's own to its fix and a test.\n"
       "\n"
       "Exit code: 0 as wished, 1 not, 2 bad input or usage, 3 undecided, 74 a file could not be "
       "read "

@@ -15,7 +15,7 @@ constexpr std::string_view kProgram =
 #   pipesim run FILE --set logs=rank0   hangs: rank 0 alone reduces the loss, to log it
 #   pipesim test FILE                   holds both runs against `expect` at the end
 #
-# docs/scenario-format.md has all keys, docs/scenarios.md hangs that people met.
+# docs/reference/scenario-format.md has all keys, docs/reference/scenarios.md hangs that people met.
 schema: 1
 name: my_program
 
@@ -30,7 +30,7 @@ groups:
   dp: all                        # who does collectives together; pairs of neighbours: {size: 2}
 
 # Other steps are send, recv, group (of calls, as batch_isend_irecv), wait, record, barrier and more, and
-# a rank has several threads and streams if you like: docs/scenario-format.md, "Host programs".
+# a rank has several threads and streams if you like: docs/reference/scenario-format.md, "Host programs".
 programs:
   do:                            # in the order of your code, on all ranks unless `on` names some
     - repeat: batches
@@ -61,7 +61,7 @@ constexpr std::string_view kActors =
 #   pipesim run FILE --set buffer_stream=forward  hangs: a circle of waits over both ranks
 #   pipesim test FILE                             holds both runs against `expect` at the end
 #
-# docs/scenario-format.md has all keys, docs/scenarios.md hangs that people met.
+# docs/reference/scenario-format.md has all keys, docs/reference/scenarios.md hangs that people met.
 schema: 1
 name: my_actors
 
@@ -117,7 +117,7 @@ constexpr std::string_view kModel =
 #   pipesim lint FILE                names the buffers that a collective may stand in front of
 #   pipesim test FILE                holds both runs against `expect` at the end
 #
-# docs/model-to-tasks.md says what the passes do, docs/scenario-format.md has all keys.
+# docs/explanation/model-to-tasks.md says what the passes do, docs/reference/scenario-format.md has all keys.
 schema: 1
 name: my_model
 
@@ -174,7 +174,7 @@ constexpr std::string_view kSchedule =
 #   pipesim draw FILE -o FILE.svg          draws when each rank does what
 #   pipesim test FILE                      holds both runs against `expect` at the end
 #
-# docs/schedules.md has the kinds, and what `messages` can be. A schedule of PyTorch's, as CSV, runs
+# docs/reference/schedules.md has the kinds, and what `messages` can be. A schedule of PyTorch's, as CSV, runs
 # as it is.
 schema: 1
 name: my_schedule

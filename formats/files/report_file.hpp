@@ -1,4 +1,4 @@
-// The JSON report of a run (docs/json.md), read back.
+// The JSON report of a run (docs/reference/json.md), read back.
 #pragma once
 
 #include <optional>

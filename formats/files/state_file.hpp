@@ -2,7 +2,7 @@
 //
 // It holds no memory of the engine. A run is a pure function of scenario, settings and limits, so
 // the file holds these, and what came of them as a check: small, readable, and good for every view
-// that there is or will be. docs/views.md says more.
+// that there is or will be. docs/how-to/inspect.md says more.
 #pragma once
 
 #include <cstddef>

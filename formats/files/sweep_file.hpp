@@ -1,7 +1,7 @@
 // The runs of a sweep in a file: what was asked for in its first line, then a line for each run
 // that is done. Lines are added as runs end, in any order, so a sweep that was interrupted goes on
-// where it stopped, and parts that were made on different machines become one. docs/sweep.md says
-// more.
+// where it stopped, and parts that were made on different machines become one. docs/how-to/sweep.md
+// says more.
 #pragma once
 
 #include <cstddef>

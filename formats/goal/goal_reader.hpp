@@ -1,5 +1,5 @@
-// GOAL: the text format of LogGOPSim for programs of sends, receives and calculations. docs/goal.md
-// describes it; the grammar is that of LogGOPSim's src/LogGOPSim/txt2bin.re.
+// GOAL: the text format of LogGOPSim for programs of sends, receives and calculations.
+// docs/reference/goal.md describes it; the grammar is that of LogGOPSim's src/LogGOPSim/txt2bin.re.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-/* A plan in all its orders, for SPIN: docs/check.md says what the steps are, docs/rules.md (the
+/* A plan in all its orders, for SPIN: docs/explanation/check.md says what the steps are, docs/reference/rules.md (the
  * numbers in brackets) what they do. Any time is forgotten: what may happen may happen next.
  *
  * What stands before this text decides what is explored:

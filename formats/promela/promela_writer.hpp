@@ -1,4 +1,4 @@
-// A plan as a model for SPIN, which explores all its orders: docs/check.md.
+// A plan as a model for SPIN, which explores all its orders: docs/explanation/check.md.
 //
 // The rules are one text, formats/promela/plan.pml; what differs from plan to plan are its tables.
 #pragma once

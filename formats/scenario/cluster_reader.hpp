@@ -13,7 +13,7 @@ namespace pipesim::formats {
 
 /// Reads the value of `cluster:` for a job of `ranks` ranks. Nothing where it is nothing (`~`), or
 /// has mistakes, which are reported. All that is left out has a default, see
-/// docs/scenario-format.md.
+/// docs/reference/scenario-format.md.
 std::optional<models::Cluster> read_cluster(const YamlValue& value, const ValueReader& values,
                                             std::uint32_t ranks);
 

@@ -1,5 +1,5 @@
 // The scenario: the YAML form of a task graph with parameters and expectations.
-// docs/scenario-format.md describes every key.
+// docs/reference/scenario-format.md describes every key.
 #pragma once
 
 #include <optional>

@@ -237,7 +237,8 @@ class SchemaWriter {
     for (const KeyTable* table : keys::all_tables()) tables_.emplace(table->name, table);
     std::string text = fmt::format(
         "{{\"$schema\": \"http://json-schema.org/draft-07/schema#\",\n\"title\": {},\n"
-        "\"description\": \"docs/scenario-format.md as far as an editor can check it; only pipesim "
+        "\"description\": \"docs/reference/scenario-format.md as far as an editor can check it; "
+        "only pipesim "
         "knows what names refer to\",\n{},\n\"definitions\": {{\n",
         quoted(keys::kScenario.meaning), object(keys::kScenario));
     refer("condition");

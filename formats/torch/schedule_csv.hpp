@@ -1,5 +1,6 @@
 // PyTorch's CSV files of pipeline schedules (torch.distributed.pipelining): one row per rank, one
-// action per cell, empty cells for slots without work. docs/schedules.md describes the cells.
+// action per cell, empty cells for slots without work. docs/reference/schedules.md describes the
+// cells.
 #pragma once
 
 #include <cstdint>

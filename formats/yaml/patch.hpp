@@ -1,4 +1,5 @@
-// Patches: small YAML files that change a scenario before it is read. docs/patch.md describes them.
+// Patches: small YAML files that change a scenario before it is read. docs/reference/patch.md
+// describes them.
 //
 // They change the tree of the document, so a patch can say whatever a scenario can, and what is
 // wrong with it is told where it stands: in the patch.

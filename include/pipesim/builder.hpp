@@ -6,9 +6,9 @@
 //   job.actor("gather").stream("forward").takes(20us).collective("all_gather",
 //   "tp").reads("batch"); pipesim::Graph graph = job.build();
 //
-// The words are those of a scenario, and mean what docs/scenario-format.md says: the builder writes
-// the scenario that yaml() shows, and build() reads it. So a mistake is told with the line that it
-// is in, and what has no method of its own can be said by set() and yaml().
+// The words are those of a scenario, and mean what docs/reference/scenario-format.md says: the
+// builder writes the scenario that yaml() shows, and build() reads it. So a mistake is told with
+// the line that it is in, and what has no method of its own can be said by set() and yaml().
 #pragma once
 
 #include <chrono>
@@ -61,8 +61,9 @@ class Actor {
  public:
   Actor& on(const Value& ranks);  // the ranks that have it; all
   Actor& on(std::initializer_list<std::uint32_t> ranks);
-  Actor& kind(std::string_view kind);  // docs/models.md: repeat, accumulate, buffer, ...
-  Actor& times(const Value& times);    // of the kinds with a rate
+  Actor& kind(
+      std::string_view kind);        // docs/explanation/models.md: repeat, accumulate, buffer, ...
+  Actor& times(const Value& times);  // of the kinds with a rate
   Actor& stream(std::string_view stream);
   Actor& thread(std::string_view thread);
   Actor& phase(std::string_view phase);

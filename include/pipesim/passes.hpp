@@ -1,4 +1,4 @@
-// Scheduler passes: a graph goes in, a changed one comes out. docs/passes.md.
+// Scheduler passes: a graph goes in, a changed one comes out. docs/how-to/passes.md.
 #pragma once
 
 #include <functional>

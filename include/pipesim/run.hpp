@@ -15,7 +15,7 @@
 
 namespace pipesim {
 
-/// How a run ended. docs/glossary.md has the words.
+/// How a run ended. docs/reference/glossary.md has the words.
 enum class Verdict : std::uint8_t {
   kCompleted,  // all work was done
   kDeadlock,   // acts wait for each other in a circle
@@ -80,7 +80,7 @@ class Result {
   std::uint64_t acts_done() const;
   std::uint64_t acts_expected() const;
 
-  /// A number that is the same for the same run, everywhere: docs/determinism.md.
+  /// A number that is the same for the same run, everywhere: docs/explanation/determinism.md.
   std::uint64_t fingerprint() const;
 
   /// The shortest circle of waits; each one's `to` is the next one's `from`. Empty if there is

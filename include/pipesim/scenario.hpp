@@ -1,4 +1,4 @@
-// Scenarios: task graphs in files. docs/scenario-format.md describes every key.
+// Scenarios: task graphs in files. docs/reference/scenario-format.md describes every key.
 #pragma once
 
 #include <map>

@@ -23,7 +23,7 @@ enum class Rate : std::uint8_t {
 
 struct ActorKind {
   std::string_view name;
-  std::string_view about;  // one line for `--help` and docs/actor-kinds.md
+  std::string_view about;  // one line for `--help` and docs/explanation/models.md
   Rate rate = Rate::kOneToOne;
   std::uint32_t slots = 1;       // of the data output; 0: `times` of them
   bool drains = false;           // a new group of acts waits until all slots have come back

@@ -1,6 +1,6 @@
 // What goes wrong in a run, and the guards that notice: templates, as people write them.
 //
-// What the engine does with them is docs/rules.md, section 10.
+// What the engine does with them is docs/reference/rules.md, section 10.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // Pipeline schedules: in which order each rank does forwards and backwards of which micro-batch,
-// and with which messages between them. docs/schedules.md is the page for people.
+// and with which messages between them. docs/reference/schedules.md is the page for people.
 //
 // The words are those of PyTorch's torch.distributed.pipelining, whose CSV files hold such
 // schedules: an action is written stage, kind, micro-batch: 0F1, 3SEND_B0, (0F7;7B3)OVERLAP_F_B.

@@ -1,5 +1,5 @@
-// What is legal in a task graph but suspect: hangs often begin with it. docs/lint.md is the page
-// for people.
+// What is legal in a task graph but suspect: hangs often begin with it. docs/reference/lint.md is
+// the page for people.
 //
 // Nothing is run. A finding says what can happen, not that it does.
 #pragma once

@@ -89,9 +89,10 @@ struct Flow {
   std::uint32_t to_k = 0;
 };
 
-/// Between acts that are done: from a send to its receive (they match by order, docs/rules.md 9.5),
-/// from the member of a collective that started last to each other, and from the producer of a
-/// register to a consumer on another rank. The run must have kept act times.
+/// Between acts that are done: from a send to its receive (they match by order,
+/// docs/reference/rules.md 9.5), from the member of a collective that started last to each other,
+/// and from the producer of a register to a consumer on another rank. The run must have kept act
+/// times.
 std::vector<Flow> flows(const Simulation& run);
 
 /// "0F3", "B0#1": an act as pictures call it. The number is left out where there is one act.

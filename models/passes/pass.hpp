@@ -2,7 +2,7 @@
 //
 // A shipped pass is one file in this folder, which ends in a function that returns its Pass, and a
 // line in shipped_passes.cpp. A program of a user's own makes a registry of the shipped ones and
-// adds to it; nothing registers itself behind anybody's back. See docs/passes.md.
+// adds to it; nothing registers itself behind anybody's back. See docs/how-to/passes.md.
 #pragma once
 
 #include <cstdint>

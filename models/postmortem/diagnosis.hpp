@@ -1,5 +1,6 @@
 // Why a real job hangs, from evidence of it: the wait-for graph of the calls that are not done, in
-// the terms of a simulated run. docs/diagnose.md says what is certain in it and what is assumed.
+// the terms of a simulated run. docs/how-to/diagnose.md says what is certain in it and what is
+// assumed.
 #pragma once
 
 #include <cstdint>

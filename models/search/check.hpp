@@ -23,7 +23,7 @@ struct CheckReport {
 };
 
 /// Whether the plan of `usual`, a run of `graph` in its own times, can hang in any order
-/// (docs/check.md).
+/// (docs/explanation/check.md).
 CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOptions& options);
 
 /// The same of `lowered`, made from `graph`, which is run first. `stop` of `options` ends that run

@@ -1,5 +1,5 @@
-// The smallest changes after which a hang is gone: what `pipesim fix` tells. docs/fix.md says what
-// is tried.
+// The smallest changes after which a hang is gone: what `pipesim fix` tells. docs/how-to/fix.md
+// says what is tried.
 //
 // A change is told by what it does to the file (formats/edits/patch_writer.hpp), and each is tried
 // as the scenario reads with it: what is offered is what was run.

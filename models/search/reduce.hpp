@@ -1,5 +1,5 @@
 // A hanging job made smaller while its hang stays the same: for a bug report, and to see what it
-// takes to hang. docs/reduce.md says what is tried.
+// takes to hang. docs/how-to/reduce.md says what is tried.
 //
 // The way is delta debugging (A. Zeller, R. Hildebrandt: Simplifying and Isolating Failure-Inducing
 // Input, IEEE TSE 28(2), 2002): parts are taken out, halves first, then ever fewer at a time, and

@@ -1,4 +1,4 @@
-// All orders of a plan: whether any of them hangs (docs/check.md).
+// All orders of a plan: whether any of them hangs (docs/explanation/check.md).
 #pragma once
 
 #include <atomic>

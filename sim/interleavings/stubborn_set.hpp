@@ -8,7 +8,7 @@
 // our purpose, "Partial-order methods for the verification of concurrent systems", 1996.) Since
 // every event is progress, no cycle of events can put another off for ever.
 //
-// docs/check.md says what disturbs what, and why that is all.
+// docs/explanation/check.md says what disturbs what, and why that is all.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Runs a program of sends, receives and calculations by the LogGOPS model: docs/goal.md has the
-// rules.
+// Runs a program of sends, receives and calculations by the LogGOPS model: docs/reference/goal.md
+// has the rules.
 //
 // A program is for each rank a graph of ops. What no dependency orders may happen in any order, so
 // this is no plan (sim/plan.hpp), whose host threads do one act after the other; but an op is

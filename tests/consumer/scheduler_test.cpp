@@ -1,4 +1,5 @@
-// Tests of a scheduler pass, as in a project that makes one. docs/library.md shows this file.
+// Tests of a scheduler pass, as in a project that makes one. docs/how-to/library.md shows this
+// file.
 #include <chrono>
 #include <cstdint>
 
@@ -17,7 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-// Two ranks; the gradient goes through `buffer`, which stands on the stream of the forward.
+// Two ranks; the gradient passes through `buffer`, which is on the stream of the forward.
 Graph step(std::uint32_t slots = 2) {
   GraphBuilder job("step", 2);
   job.micro_batches(3).group("tp").stream("forward").stream("backward");

@@ -22,7 +22,7 @@ SCENARIO_TESTS = [
     "tests/unit/app/**/*_test.cpp",
     "tests/scenarios/*_test.cpp",
     "app/commands/starting_scenarios.cpp",
-    "docs/*.md",
+    "docs/**/*.md",
 ]
 
 # Target: files that are inputs; C++ files whose texts are.
@@ -38,9 +38,9 @@ SOURCES = {
                    "tests/unit/models/search/parameter_sweep_test.cpp"]),
     "schedule": (["tests/golden/*/*.csv"], ["tests/unit/formats/**/schedule_*_test.cpp",
                                             "tests/unit/models/schedules/schedule_lowering_test.cpp",
-                                            "docs/schedules.md"]),
+                                            "docs/reference/schedules.md"]),
     "goal": (["tests/golden/*/*.goal"], ["tests/unit/formats/goal/goal_reader_test.cpp",
-                                         "tests/unit/app/commands/goal_command_test.cpp", "docs/goal.md",
+                                         "tests/unit/app/commands/goal_command_test.cpp", "docs/reference/goal.md",
                                          "tests/scenarios/goal_test.cpp"]),
     "plan_dump": (["tests/golden/*/job_step_plan"], ["tests/unit/formats/oneflow/oneflow_*_test.cpp",
                                                      "tests/unit/formats/oneflow/text_proto_test.cpp"]),

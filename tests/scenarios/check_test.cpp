@@ -87,7 +87,7 @@ TEST_CASE("what check says of the shipped scenarios holds in 1,000 random timing
 
 // Each alone removes the hang in the scenario's own times (swin_test). Over all orders it is
 // another thing: with 8 micro-batches and messages that leave at launch, moving the buffer is not
-// enough (docs/check.md).
+// enough (docs/explanation/check.md).
 TEST_CASE("what check says of each fix of the Swin hang", "[scenarios][check][swin]") {
   const auto answer = [](const std::string& acc, const std::string& messages,
                          const formats::Setting& fix) {

@@ -1,5 +1,5 @@
 // The time of what says how much it moves and not how long that takes, from the YAML to the end of
-// the run. Expected times are worked out by hand from docs/models.md.
+// the run. Expected times are worked out by hand from docs/explanation/models.md.
 #include <string>
 
 #include "models/explain/explanation.hpp"

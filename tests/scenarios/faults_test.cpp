@@ -1,5 +1,5 @@
-// Faults and guards, rule by rule (docs/rules.md, 10), from the YAML to the verdict. What is
-// expected is derived by hand; the comments say how where it is not plain.
+// Faults and guards, rule by rule (docs/reference/rules.md, 10), from the YAML to the verdict. What
+// is expected is derived by hand; the comments say how where it is not plain.
 #include <string>
 
 #include "models/explain/explanation.hpp"

@@ -1,6 +1,6 @@
 // What `pipesim fix` finds for the shipped scenarios. The tables were written from what is known of
-// each hang (its scenario, docs/scenarios.md; of swin_2x2x2 what OneFlow's engineers found), and
-// not from what the program prints.
+// each hang (its scenario, docs/reference/scenarios.md; of swin_2x2x2 what OneFlow's engineers
+// found), and not from what the program prints.
 #include <algorithm>
 #include <string>
 #include <vector>

@@ -1,5 +1,6 @@
 // What `pipesim lint` says of every shipped scenario. The table was written from what each scenario
-// says about itself, before it was held against the program: docs/lint.md has the reasons.
+// says about itself, before it was held against the program: docs/reference/scenarios.md has the
+// reasons.
 #include <string>
 #include <vector>
 

@@ -1,5 +1,5 @@
-// Host programs, rule by rule (docs/rules.md, 5.3 and 9), from the YAML to the verdict. What is
-// expected is derived by hand; the comments say how where it is not plain.
+// Host programs, rule by rule (docs/reference/rules.md, 5.3 and 9), from the YAML to the verdict.
+// What is expected is derived by hand; the comments say how where it is not plain.
 #include <string>
 
 #include "models/explain/explanation.hpp"

@@ -1,5 +1,6 @@
 // What is published of pipeline schedules, with messages that take no time: idle time and the most
-// activations that a rank holds. docs/schedules.md has the table, and where a schedule deviates.
+// activations that a rank holds. docs/reference/schedules.md has the table, and where a schedule
+// deviates.
 #include <algorithm>
 #include <cstdint>
 #include <string>

@@ -1,9 +1,9 @@
-"""Each command of the program has a page, and page and program name the same options.
+"""Each command of the program has a section of docs/reference/commands.md, with its options.
 
     commands_test.py PROGRAM
 
-docs/commands.md has a row for each command, with a link to its page. That page has a section "Options", which
-names all options of the command and no others.
+The page has a row for each command, with a link to its section. The tables of that section, or its line
+"Options:", name all options of the command and no others.
 """
 
 import pathlib
@@ -13,7 +13,7 @@ import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-DOCS = ROOT / "docs"
+PAGE = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
 PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
 
 
@@ -25,37 +25,30 @@ def pipesim(*options):
 
 
 def options_of(command):
-    """The options of a command in the words of its help, without letters."""
-    return set(re.findall(r"^  (?:-\w \[ )?(--[\w-]+)", pipesim("help", command), re.MULTILINE))
+    """The long options that the help of a command lists."""
+    return set(re.findall(r"^ {2,}(?:-\w(?:, | \[ ))?(--[\w-]+)", pipesim("help", command), re.MULTILINE))
 
 
-def pages():
-    """The page of each command, as the index links it, in its order."""
-    text = (DOCS / "commands.md").read_text("utf-8")
-    return dict(re.findall(r"^\| \[(\w+)\]\(([\w-]+\.md)\)", text, re.MULTILINE))
+def sections():
+    """The text of each section, by its title."""
+    return dict(part.split("\n", 1) for part in PAGE.split("\n## ")[1:])
 
 
 class Commands(unittest.TestCase):
     def test_the_index_has_every_command(self):
-        self.assertEqual(set(pipesim("help", "--list").split()), set(pages()))
+        rows = re.findall(r"^\| \[(\w+)\]\(#(\w+)\)", PAGE, re.MULTILINE)
+        self.assertEqual(set(pipesim("help", "--list").split()), {name for name, _ in rows})
+        self.assertEqual([name for name, _ in rows], [anchor for _, anchor in rows])
 
-    def test_each_page_is_there_once(self):
-        names = list(pages().values())
-        self.assertEqual(sorted(set(names)), sorted(names))
-        for name in names:
-            self.assertTrue((DOCS / name).is_file(), f"docs/{name}: docs/commands.md links to it")
-
-    def test_page_and_help_name_the_same_options(self):
-        for command, name in pages().items():
+    def test_section_and_help_name_the_same_options(self):
+        for command in pipesim("help", "--list").split():
             with self.subTest(command=command):
-                sections = (DOCS / name).read_text("utf-8").split("\n## Options\n")
-                self.assertEqual(2, len(sections), f"docs/{name} needs one section 'Options'")
-                section = sections[1].split("\n## ")[0]
-                # What is another command's is written with its name: `run --replay`, in one pair of quotes.
-                named = set(re.findall(r"`(--[\w-]+)", section))
+                section = sections()[command]
+                cells = "".join(re.findall(r"^(?:Options:.*$|\|[^|]*\|)", section, re.MULTILINE))
+                named = set(re.findall(r"`(--[\w-]+)", cells))
                 options = options_of(command)
                 self.assertIn("--help", options)
-                self.assertEqual(set(), options - named, f"docs/{name} does not name them")
+                self.assertEqual(set(), options - named, "the page does not name them")
                 self.assertEqual(set(), named - options, f"'pipesim {command}' does not have them")
 
 

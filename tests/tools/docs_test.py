@@ -2,27 +2,38 @@
 
 import pathlib
 import re
+import sys
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+sys.path.insert(0, str(ROOT / "tools"))
+import check_layers  # noqa: E402
 
 
 def read(path):
     return (ROOT / path).read_text(encoding="utf-8")
 
 
+def anchors(markdown):
+    """Of the headings of a page, as GitHub names them."""
+    titles = re.findall(r"^#+ (.*)$", markdown, re.M)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
 class Docs(unittest.TestCase):
     def test_every_kind_of_actor_is_on_its_page(self):
         kinds = set(re.findall(r'\.name = "(\w+)"', read("models/graph/actor_kinds.cpp")))
         self.assertTrue(kinds)
-        page = set(re.findall(r"`(\w+)`", read("docs/models.md")))
+        page = set(re.findall(r"`(\w+)`", read("docs/explanation/models.md")))
         self.assertEqual(set(), kinds - page)
 
     def test_every_rule_of_lint_is_on_its_page(self):
         names = re.findall(r'inline constexpr std::string_view k\w+ = "([\w-]+)";', read("models/lint/lint_rules.hpp"))
         listed = re.findall(r"^      \{k(\w+),", read("models/lint/lint.cpp"), re.M)
         self.assertEqual([name.replace("-", "") for name in names], [name.lower() for name in listed])
-        page = read("docs/lint.md").split("## The rules")[1].split("\n## ")[0]
+        page = read("docs/reference/lint.md").split("## The rules")[1].split("\n## ")[0]
         self.assertEqual(names, re.findall(r"^### ([\w-]+)$", page, re.M))
 
     def test_every_key_of_the_json_report_is_on_its_page(self):
@@ -31,44 +42,67 @@ class Docs(unittest.TestCase):
             "text/fix_text", "evidence/diagnosis_json", "evidence/launch_log_json", "evidence/stack_groups_text"))
         keys = set(re.findall(r'\{"(\w+)",|json\["(\w+)"\]', sources))
         names = {name for pair in keys for name in pair if name}
-        page = set(re.findall(r"\w+", read("docs/json.md")))
+        page = set(re.findall(r"\w+", read("docs/reference/json.md")))
         self.assertEqual(set(), names - page)
 
     def test_every_scenario_is_in_the_catalogue(self):
         shipped = {path.name for path in (ROOT / "scenarios").glob("*.yaml")}
-        named = set(re.findall(r"\]\(\.\./scenarios/([\w.]+)\)", read("docs/scenarios.md")))
+        named = set(re.findall(r"\]\(\.\./\.\./scenarios/([\w.]+)\)", read("docs/reference/scenarios.md")))
         self.assertEqual(shipped, named)
 
     def test_the_code_on_the_library_page_is_compiled(self):
         sources = read("tests/consumer/CMakeLists.txt") + read("tests/consumer/scheduler_test.cpp")
-        blocks = re.findall(r"^```(?:cpp|cmake)\n(.*?)^```$", read("docs/library.md"), re.M | re.S)
+        blocks = re.findall(r"^```(?:cpp|cmake)\n(.*?)^```$", read("docs/how-to/library.md"), re.M | re.S)
         self.assertGreaterEqual(len(blocks), 5)
         for block in blocks:
             self.assertIn(block, sources)
 
     def test_every_matcher_is_on_its_page(self):
         matchers = set(re.findall(r"^(?:inline )?auto (\w+)\(", read("include/pipesim/catch2.hpp"), re.M))
-        named = set(re.findall(r"^\| `(\w+)\(", read("docs/library.md"), re.M))
+        named = set(re.findall(r"^\| `(\w+)\(", read("docs/how-to/library.md"), re.M))
         self.assertEqual(matchers, named)
 
     def test_every_public_header_is_on_its_page(self):
         headers = {f"pipesim/{path.name}" for path in (ROOT / "include/pipesim").glob("*.hpp")}
-        self.assertEqual(headers, set(re.findall(r"^\| `(pipesim/\w+\.hpp)`", read("docs/library.md"), re.M)))
+        self.assertEqual(headers, set(re.findall(r"^\| `(pipesim/\w+\.hpp)`", read("docs/how-to/library.md"), re.M)))
 
     def test_links_lead_to_every_page(self):
         pages = [ROOT / "README.md"]
         for page in pages:  # which grows
             for link in re.findall(r"\]\(([^)#]+\.md)", page.read_text(encoding="utf-8")):
                 found = (page.parent / link).resolve()
-                if found not in pages and found.parent in (ROOT, ROOT / "docs"):
+                if found not in pages and ROOT in found.parents:
                     pages.append(found)
-        self.assertEqual(set(), {*(ROOT / "docs").glob("*.md")} - {*pages})
+        self.assertEqual(set(), {*(ROOT / "docs").rglob("*.md")} - {*pages})
 
     def test_links_lead_somewhere(self):
-        for path in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]:
-            for link in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
-                with self.subTest(page=path.name, link=link):
-                    self.assertTrue((path.parent / link).exists())
+        for path in PAGES:
+            for link, anchor in re.findall(r"\]\(([^)#]*)(?:#([^)]*))?\)", path.read_text(encoding="utf-8")):
+                with self.subTest(page=path.name, link=link, anchor=anchor):
+                    page = path.parent / link if link else path
+                    self.assertTrue(page.exists())
+                    if anchor:
+                        self.assertIn(anchor, anchors(page.read_text(encoding="utf-8")))
+
+    def test_every_room_is_on_its_page(self):
+        page = read("docs/explanation/architecture.md").split("\n## Rooms\n")[1].split("\n## ")[0]
+        rooms = {}
+        for names, includes in re.findall(r"^\| (\*\*\w+\*\*|`[^|]*) \|([^|]*)\|", page, re.M):
+            if names.startswith("**"):
+                rooms[names.strip("*")] = layer = {}
+            else:
+                for name in re.findall(r"`(\w+)`", names):
+                    layer[name] = tuple(re.findall(r"\w+", includes))
+        self.assertEqual(check_layers.ROOMS, {name: layer for name, layer in rooms.items() if layer})
+
+    def test_prose_is_wrapped(self):
+        for path in PAGES:
+            if path.name == "errors.md":  # its long lines are messages
+                continue
+            text = re.sub(r"^```.*?^```$", "", path.read_text(encoding="utf-8"), flags=re.M | re.S)
+            long = [line for line in text.splitlines() if len(line) > 100 and not line.startswith(("|", "<", "    ", "!["))]
+            with self.subTest(page=path.name):
+                self.assertEqual([], long)
 
 
 if __name__ == "__main__":

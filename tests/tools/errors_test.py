@@ -1,10 +1,10 @@
-"""Holds three things together: the messages in the code, docs/errors.md, and expected outputs.
+"""Holds three things together: the messages in the code, docs/reference/errors.md, and expected outputs.
 
     errors_test.py [list | unlisted | unpinned]
 
 A message is what stands behind "error:" or "warning:". They are collected from the sources of
 formats/, models/, viz/ and app/: from the arguments of the functions that are named below, with `…`
-for what the program puts in. Each has to be in docs/errors.md, and nothing else. Each has to stand
+for what the program puts in. Each has to be in docs/reference/errors.md, and nothing else. Each has to stand
 in some `stderr` of tests/golden too, or among the strings of a test that is named below; and so has
 each help, a note of a diagnostic. With a word, only that list is printed.
 """
@@ -17,7 +17,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDERS = ("formats", "models", "viz", "app")
-PAGE = "docs/errors.md"
+PAGE = "docs/reference/errors.md"
 GAP = "…"
 
 # Functions of which the last argument is a message. One that hands its own argument on belongs

@@ -7,6 +7,8 @@ run at the root of the sources, with each PROGRAM called by its name.
 
 A page may also show files: a block that begins with ```yaml ring.yaml is the file of that name. The commands
 of such a page run in a folder of its own, in the order of the page, where each file is as it was last shown.
+
+With PIPESIM_UPDATE_GOLDEN=1 the pages are rewritten to show what is printed now: look at the diff.
 """
 
 import os
@@ -18,9 +20,10 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 PROGRAMS = [pathlib.Path(argument).resolve() for argument in sys.argv[1:]]
 del sys.argv[1:]
+UPDATE = os.environ.get("PIPESIM_UPDATE_GOLDEN") == "1"
 
 
 def blocks(page):
@@ -61,6 +64,7 @@ class Examples(unittest.TestCase):
     def run_page(self, page):
         """How many commands the page has; all of them do as it says."""
         count = 0
+        text = page.read_text(encoding="utf-8")
         folder = self.folder_of(page)
         for words, block in blocks(page):
             if len(words) == 2:
@@ -76,8 +80,14 @@ class Examples(unittest.TestCase):
                         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                         stderr=subprocess.STDOUT, text=True, encoding="utf-8",
                     )  # fmt: skip
-                    self.assertEqual(output, run.stdout)
                     count += 1
+                    if UPDATE:
+                        shown = f"$ {command}\n"
+                        text = text.replace(shown + output, shown + run.stdout, 1)
+                    else:
+                        self.assertEqual(output, run.stdout)
+        if UPDATE:
+            page.write_text(text, encoding="utf-8")
         return count
 
     def test_what_is_shown_is_what_is_printed(self):

@@ -1,4 +1,4 @@
-"""What is too large, broken or full is answered with a message and an exit code (docs/limits.md).
+"""What is too large, broken or full is answered with a message and an exit code (docs/reference/limits.md).
 
     limits_test.py PROGRAM
 

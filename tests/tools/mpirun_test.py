@@ -1,4 +1,4 @@
-"""mpirun spreads a sweep over processes, which know their shard from it (docs/scale.md).
+"""mpirun spreads a sweep over processes, which know their shard from it (docs/how-to/sweep.md).
 
     mpirun_test.py PROGRAM
 """

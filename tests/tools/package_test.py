@@ -143,7 +143,7 @@ class Package(unittest.TestCase):
 
     def test_the_documentation_is_where_people_look(self):
         doc = self.usr / "share/doc/pipesim"
-        self.assertTrue((doc / "docs/scenario-format.md").is_file())
+        self.assertTrue((doc / "docs/reference/scenario-format.md").is_file())
         self.assertTrue((doc / "examples/swin_2x2x2.yaml").is_file())
         for package in PACKAGES:
             doc = self.usr / "share/doc" / package

@@ -42,7 +42,7 @@ class Pictures(unittest.TestCase):
                     self.assertEqual(parts(svg), parts(drawn[name]))
 
     def test_each_is_used_by_a_page(self):
-        pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+        pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
         text = "".join(page.read_text(encoding="utf-8") for page in pages)
         for path in PICTURES.iterdir():
             self.assertIn(f"pictures/{path.name}", text)

@@ -108,7 +108,7 @@ class Schema(unittest.TestCase):
                 self.assertEqual([], mistakes(text))
 
     def test_every_whole_scenario_of_the_page_is_valid(self):
-        page = (ROOT / "docs/scenario-format.md").read_text(encoding="utf-8")
+        page = (ROOT / "docs/reference/scenario-format.md").read_text(encoding="utf-8")
         whole = [block for block in re.findall(r"^```yaml\n(.*?)^```$", page, re.M | re.S) if block.startswith("schema:")]
         self.assertGreaterEqual(len(whole), 2)
         for block in whole:

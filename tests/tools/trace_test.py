@@ -4,7 +4,7 @@
 
 Every shipped scenario is written as one trace, as one for each rank, and compressed. The rules come
 from the documentation of the format (the JSON of Chrome's trace viewer), from what Perfetto's
-importer drops, and from what HTA reads; docs/trace.md names them.
+importer drops, and from what HTA reads; docs/how-to/trace.md names them.
 """
 
 import gzip

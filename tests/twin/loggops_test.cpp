@@ -1,6 +1,7 @@
-// sim/loggops/loggops.hpp against a second implementation of docs/goal.md, "The timing". That one
-// is as plain as can be: a list of what is to be tried, of which the earliest is searched for,
-// tried, and put back where it cannot run yet. It shares nothing with the engine but the program.
+// sim/loggops/loggops.hpp against a second implementation of docs/reference/goal.md, "The timing".
+// That one is as plain as can be: a list of what is to be tried, of which the earliest is searched
+// for, tried, and put back where it cannot run yet. It shares nothing with the engine but the
+// program.
 #include "sim/loggops/loggops.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// See machine.hpp. The numbers in brackets are sections of docs/rules.md; functions stand in the
-// order of those sections.
+// See machine.hpp. The numbers in brackets are sections of docs/reference/rules.md; functions stand
+// in the order of those sections.
 #include "tests/twin/machine.hpp"
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// The twin's machine: docs/rules.md, sections 2 to 6, 9 and 10, as plainly as they can be written
-// down.
+// The twin's machine: docs/reference/rules.md, sections 2 to 6, 9 and 10, as plainly as they can be
+// written down.
 //
 // It counts nothing that can be kept as a thing: messages are objects with a slot number, a credit
 // that is out is an object with the edges that have acknowledged it, a wake is an entry in a sorted

@@ -1,4 +1,4 @@
-// Faults and guards for small random plans (docs/rules.md, section 10).
+// Faults and guards for small random plans (docs/reference/rules.md, section 10).
 #pragma once
 
 #include "tests/twin/random.hpp"

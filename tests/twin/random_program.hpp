@@ -1,4 +1,4 @@
-// Small random host programs (docs/rules.md, section 9), some of which hang.
+// Small random host programs (docs/reference/rules.md, section 9), some of which hang.
 #pragma once
 
 #include "tests/twin/random.hpp"

@@ -1,4 +1,5 @@
-// A plan in plain words, for the twin: what docs/rules.md, section 1, says a plan is, and no more.
+// A plan in plain words, for the twin: what docs/reference/rules.md, section 1, says a plan is, and
+// no more.
 //
 // It shares nothing with sim/, so that a mistake in sim/plan.cpp cannot hide from the comparison.
 // Everything is numbered by its place in its vector; -1 names nothing. Times are nanoseconds.

@@ -1,5 +1,5 @@
-// The twin: a second, slow and obvious implementation of docs/rules.md, written from that text
-// alone, against which the engine is held. It shares no code with sim/.
+// The twin: a second, slow and obvious implementation of docs/reference/rules.md, written from that
+// text alone, against which the engine is held. It shares no code with sim/.
 //
 // spec.hpp     what a plan says           section 1
 // machine.hpp  how it runs                sections 2 to 6, 9.1 to 9.5, 10.1 to 10.5

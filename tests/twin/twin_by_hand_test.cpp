@@ -1,5 +1,5 @@
-// The twin against answers that were worked out by hand from docs/rules.md, so that a comparison
-// with the engine compares with something. Needs nothing of sim/.
+// The twin against answers that were worked out by hand from docs/reference/rules.md, so that a
+// comparison with the engine compares with something. Needs nothing of sim/.
 #include <initializer_list>
 #include <vector>
 

@@ -1,4 +1,4 @@
-// The twin's wait-for graph: docs/rules.md, sections 7, 9.6 and 10.6.
+// The twin's wait-for graph: docs/reference/rules.md, sections 7, 9.6 and 10.6.
 #pragma once
 
 #include <compare>

@@ -141,9 +141,8 @@ class StagesPicture {
                models::Names(graph_, lowered_).op(reg.producer));
     }
     for (const sim::Channel& channel : plan_.channels) {
-      const sim::Communicator& of = plan_.communicators[channel.communicator];
-      const std::uint32_t from = plan_.communicator_ranks[of.ranks + channel.from].value;
-      const std::uint32_t to = plan_.communicator_ranks[of.ranks + channel.to].value;
+      const std::uint32_t from = plan_.communicator_ranks[channel.from].value;
+      const std::uint32_t to = plan_.communicator_ranks[channel.to].value;
       add_once(between[{class_of_rank[from], class_of_rank[to]}], "messages");
     }
     for (const auto& [ends, names] : between) {

@@ -85,9 +85,8 @@ class TasksPicture {
              class_of_rank_[from] == class_of_rank_[to];
     };
     const auto inside = [&](const sim::Channel& channel) {
-      const std::uint32_t first = plan_.communicators[channel.communicator].ranks;
-      return one_class(plan_.communicator_ranks[first + channel.from].value,
-                       plan_.communicator_ranks[first + channel.to].value);
+      return one_class(plan_.communicator_ranks[channel.from].value,
+                       plan_.communicator_ranks[channel.to].value);
     };
     const auto across = [&](const sim::Edge& edge) {
       const ActorId producer = plan_.registers[edge.source].producer;
@@ -282,7 +281,7 @@ class TasksPicture {
     }
   }
 
-  // Sends and receives match by order (docs/rules.md, 9.5).
+  // Sends and receives match by order (docs/reference/rules.md, 9.5).
   void add_messages() {
     struct Ends {
       std::vector<std::string> sends;

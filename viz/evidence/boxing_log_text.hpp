@@ -22,7 +22,7 @@ std::vector<models::LoggedBoxing> partial_sums(const BoxingReport& report);
 /// How many there are, and a table of them.
 std::string boxing_log_text(const BoxingReport& report);
 
-/// One JSON object with a line end. docs/json.md describes every key.
+/// One JSON object with a line end. docs/reference/json.md describes every key.
 std::string boxing_log_json(const BoxingReport& report);
 
 }  // namespace pipesim::viz

@@ -24,7 +24,7 @@ std::string diagnosis_text(const DiagnosisReport& report, const TextOptions& opt
 /// "undecided": the verdict, as text and JSON say it.
 std::string diagnosis_verdict(const models::Diagnosis& diagnosis);
 
-/// One JSON object with a line end. docs/json.md describes every key.
+/// One JSON object with a line end. docs/reference/json.md describes every key.
 std::string diagnosis_json(const DiagnosisReport& report);
 
 }  // namespace pipesim::viz

@@ -20,7 +20,7 @@ struct LaunchLogReport {
 /// Verdict, cycle, ranks to look at, launches that do not return, where each rank stands.
 std::string launch_log_text(const LaunchLogReport& report, const TextOptions& options);
 
-/// One JSON object with a line end. docs/json.md describes every key.
+/// One JSON object with a line end. docs/reference/json.md describes every key.
 std::string launch_log_json(const LaunchLogReport& report);
 
 /// What a log and the run of a scenario do not agree on, in one line.

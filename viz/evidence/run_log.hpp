@@ -10,7 +10,7 @@
 
 namespace pipesim::viz {
 
-/// The lines of all ranks, in the order in which they were written (docs/rules.md, 3.6):
+/// The lines of all ranks, in the order in which they were written (docs/reference/rules.md, 3.6):
 ///
 ///     20.400 us [node0:1] main before: nccl-2108#1, stream backward, micro-batch 1
 ///

@@ -20,7 +20,7 @@ struct StackReport {
 /// Verdict, the ranks to look at, and each stack once with the ranks that stand there.
 std::string stack_groups_text(const StackReport& report, const TextOptions& options);
 
-/// One JSON object with a line end. docs/json.md describes every key.
+/// One JSON object with a line end. docs/reference/json.md describes every key.
 std::string stack_groups_json(const StackReport& report);
 
 }  // namespace pipesim::viz

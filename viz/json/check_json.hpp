@@ -7,7 +7,7 @@
 
 namespace pipesim::viz {
 
-/// What check_text() says as one JSON object; docs/json.md describes every key.
+/// What check_text() says as one JSON object; docs/reference/json.md describes every key.
 std::string check_json(const CheckView& view);
 
 }  // namespace pipesim::viz

@@ -1,4 +1,4 @@
-// The report of a run as data. docs/json.md describes every key.
+// The report of a run as data. docs/reference/json.md describes every key.
 #pragma once
 
 #include <string>

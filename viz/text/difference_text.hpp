@@ -1,4 +1,4 @@
-// What differs between two runs, as text for people and as JSON (docs/json.md).
+// What differs between two runs, as text for people and as JSON (docs/reference/json.md).
 #pragma once
 
 #include <optional>

@@ -20,7 +20,7 @@ std::string change_text(const models::Change& change);
 /// For people.
 std::string fix_text(const models::FixReport& report, const FixView& view);
 
-/// One JSON object with a line end; docs/json.md describes every key.
+/// One JSON object with a line end; docs/reference/json.md describes every key.
 std::string fix_json(const models::FixReport& report, const FixView& view);
 
 }  // namespace pipesim::viz

@@ -45,7 +45,9 @@ std::string others(const LintFinding& finding) {
 
 }  // namespace
 
-std::string lint_page(std::string_view rule) { return fmt::format("docs/lint.md#{}", rule); }
+std::string lint_page(std::string_view rule) {
+  return fmt::format("docs/reference/lint.md#{}", rule);
+}
 
 models::Diagnostics lint_diagnostics(const std::vector<LintFinding>& findings,
                                      std::uint32_t ranks) {

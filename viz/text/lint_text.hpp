@@ -18,7 +18,7 @@ std::string lint_page(std::string_view rule);
 models::Diagnostics lint_diagnostics(const std::vector<models::LintFinding>& findings,
                                      std::uint32_t ranks);
 
-/// One JSON object with a line end; docs/json.md describes every key.
+/// One JSON object with a line end; docs/reference/json.md describes every key.
 std::string lint_json(const std::vector<models::LintFinding>& findings, std::string_view scenario);
 
 /// All rules with what they name, for people.

@@ -1,4 +1,4 @@
-// What a sweep over parameters found: a table for people, CSV and JSON (docs/json.md).
+// What a sweep over parameters found: a table for people, CSV and JSON (docs/reference/json.md).
 #pragma once
 
 #include <cstdint>

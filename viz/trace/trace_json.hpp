@@ -1,5 +1,5 @@
 // A timeline in the trace format of Chrome, in the conventions of PyTorch's profiler (Kineto):
-// docs/trace.md says what stands for what, and why.
+// docs/how-to/trace.md says what stands for what, and why.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // What a caller may ask of a run, beside its result: tests/twin sees to that. And acts that wait
-// for other streams (docs/rules.md, 5.4), with the edges of their graph in order, which the twin
-// does not compare.
+// for other streams (docs/reference/rules.md, 5.4), with the edges of their graph in order, which
+// the twin does not compare.
 #include "sim/engine.hpp"
 
 #include <cstdint>

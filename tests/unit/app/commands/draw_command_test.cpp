@@ -1,4 +1,5 @@
 // Each picture in each format, and what is said where there is none.
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -46,6 +47,46 @@ TEST_CASE("every picture is drawn in every format", "[app][draw]") {
       if (format == "svg") CHECK(contains(picture, "</svg>"));
     }
   }
+}
+
+TEST_CASE("every picture of every shipped scenario is drawn", "[app][draw]") {
+  const testing::Folder folder;
+  for (const auto& entry : std::filesystem::directory_iterator("scenarios")) {
+    const std::string scenario = entry.path().string();
+    for (const std::string what : {"timeline", "wait-for", "tasks", "stages", "memory"}) {
+      // The other two formats are drawn from what the first two are, and take ten times as long.
+      for (const std::string format : {"dot", "svg"}) {
+        const std::string path = folder / ("picture." + format);
+        const auto result = command({"draw", scenario, "--what", what, "-o", path});
+        CAPTURE(scenario, what, format, result.err);
+        // A scenario may have no registers with sizes, and then there is no memory to draw.
+        const bool has_none = what == "memory" && result.code == 2;
+        REQUIRE((result.code == 0 || has_none));
+        if (has_none) {
+          CHECK(contains(result.err, "pipesim: error: "));
+        } else {
+          const std::string picture = testing::file_text(path);
+          CHECK(picture.compare(0, begin_of(format).size(), begin_of(format)) == 0);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("an arrow between stages leads from who sends to who receives", "[app][draw]") {
+  const testing::Folder folder;
+  // The message is on the second communicator, whose members are ranks 2 and 3.
+  const std::string path =
+      folder.write("pairs.yaml",
+                   "schema: 1\nranks: 4\ngroups: {a: [0, 1], b: [2, 3]}\nprograms:\n"
+                   "  - {on: 0, do: [{all_reduce: a}, {compute: x}]}\n"
+                   "  - {on: 1, do: [{all_reduce: a}, {compute: y}]}\n"
+                   "  - {on: 2, do: [{send: b, to: 3, bytes: 1B}]}\n"
+                   "  - {on: 3, do: [{recv: b, from: 2, bytes: 1B}]}\n");
+  const std::string stages = drawn({path, "--what", "stages"}, "dot");
+  CHECK(contains(stages, "\"class 2\" -> \"class 3\""));
+  CHECK_FALSE(contains(stages, "-> \"class 0\""));
+  CHECK_FALSE(contains(stages, "-> \"class 1\""));
 }
 
 TEST_CASE("a picture has the same bytes every time", "[app][draw]") {

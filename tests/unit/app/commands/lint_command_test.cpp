@@ -25,7 +25,7 @@ TEST_CASE("lint: exit code, place, rule and page", "[app][lint]") {
   CHECK(result.err.empty());
   CHECK(contains(result.out, "standard input:4:40: suspect: control register 'ctrl' of 'a' has"));
   CHECK(contains(result.out, "[control-credits]\n"));
-  CHECK(contains(result.out, "\n  see docs/lint.md#control-credits\n"));
+  CHECK(contains(result.out, "\n  see docs/reference/lint.md#control-credits\n"));
   CHECK(contains(result.out, "\nstandard input: 1 finding\n"));
 }
 

@@ -159,7 +159,7 @@ TEST_CASE("a type lists each word once", "[keys]") {
 
 // PIPESIM_UPDATE_DOCS=1 writes the tables into the page.
 TEST_CASE("the tables of the reference page are those of the keys", "[keys]") {
-  const std::string path = "docs/scenario-format.md";
+  const std::string path = "docs/reference/scenario-format.md";
   const std::string page = testing::file_text(path);
   std::map<std::string, const KeyTable*, std::less<>> missing;
   for (const auto& tables : {formats::keys::shared_tables(), formats::keys::shared_by_steps(),

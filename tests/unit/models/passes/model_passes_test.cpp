@@ -1,5 +1,5 @@
 // Each pass that makes tasks of a model, alone on a small one. What should come out was worked out
-// by hand from OneFlow's rules (docs/model-to-tasks.md).
+// by hand from OneFlow's rules (docs/explanation/model-to-tasks.md).
 #include <string>
 #include <vector>
 

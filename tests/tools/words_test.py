@@ -1,0 +1,168 @@
+"""What users read says things as the glossary does.
+
+    words_test.py PROGRAM
+
+Each entry of WORDS is a regular expression for wording to avoid, with what to write instead. Code in backquotes
+and code blocks is not wording, so keys, options and values stay as they are.
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+PROGRAM = pathlib.Path(sys.argv.pop(1)).resolve()
+
+WORDS = {
+    # Terms.
+    r"acts?": "op, ops",
+    r"circles?": "cycle",
+    r"ring of waits": "cycle",
+    r"at rest": "quiescent",
+    r"comes? to rest": "quiescent",
+    r"nothing happens any ?more": "no further progress",
+    r"nothing (?:can happen|moves) any ?more": "no further progress",
+    r"(?:does|do|did) not get done": "stuck",
+    r"never comes?": "missing",
+    r"stands? in its stream": "queued behind",
+    r"in (?:which|what) order events": "interleaving",
+    r"(?:all|every|any|no|another|other|an|each) orders? (?:hangs?|that hangs?|that differ|of the (?:acts|ops|events))": "interleaving",
+    r"all (?:its )?orders": "every interleaving",
+    r"forks?": "branch point",
+    r"other end of (?:its|the) message": "matching send, matching recv",
+    r"creation of (?:a|the|its|their) communicators?": "communicator initialization",
+    r"communicators? (?:is|are) created": "initialized",
+    r"communicator creation": "communicator initialization",
+    r"rounds? that (?:were|was|it|each)": "sequence number",
+    r"rooms? (?:of|on) (?:a|the|each) device": "kernel slots",
+    r"(?:finds?|has|have|with|is) (?:no )?room for": "kernel slots",
+    r"finds? no room": "no free kernel slot",
+    r"guards?": "timeout, watchdog",
+    r"aftermath": "teardown",
+    r"odd ones?(?: out)?": "straggler",
+    r"eager": "buffered",
+    # Sentences.
+    r"waits? for what died": "waits for rank 9, which died",
+    r"cannot get over": "cannot reach",
+    r"what met and does not fit": "mismatched calls",
+    r"wait for each other in circles": "independent cycles",
+    r"each of these changes alone": "any one of these changes",
+    r"wait \d+ goes": "breaks wait 1",
+    r"tried without use": "tried, still hangs",
+    r"has no place for them": "cannot be written as a patch",
+    r"as wished": "success",
+    r"which of these timings": "random seed",
+    r"so many random timings": "random timings per setting",
+    r"its ending says how": "the extension selects the format",
+    r"(?:hold|holds|held)(?: \w+){0,3} against": "check against",
+    r"say(?:s)? nothing of": "suppress",
+    r"standard input is there once": "only one input may be '-'",
+    r"is no YAML": "invalid YAML",
+    r"indented as none of": "indentation matches no enclosing block",
+    r"is nothing ever put|nothing is ever put": "unknown stream",
+    r"is a whole number, found": "expected an integer, found",
+    r"whole numbers?": "integer",
+    r"the schedule is one of \d": "this schedule needs",
+    r"a block is done": "`repeat` must be between",
+    r"has no meaning here": "cannot be used here",
+    r"is left as it is": "not overwritten",
+    r"the heart of (?:a|the) hang": "a reduced hang",
+    # Habits.
+    r"(?:is|are) told": "is printed, is reported",
+    r"has to hold before": "",
+    r"where that is": "",
+    r"likewise": "also",
+    r"of (?:one's|its|their) own sort": "",
+    r"one of its own": "its own",
+    r"it is what": "",
+    r"(?<!there )(?:is|are) no (?!longer|more|less|fewer)\w+(?= *(?:[.,;:]|$))": "is not a",
+    r"nothing where": "",
+    r"for ever": "forever",
+    r"k(?:Most|Least)\w+": "kMax, kMin",
+    r"# The house|# Words|# Messages": "Architecture, Glossary, Error messages",
+}
+BAD = re.compile(r"(?<![\w-])(?:" + "|".join(WORDS) + r")(?![\w-])", re.IGNORECASE | re.MULTILINE)
+
+# Where such a word is a name: of OneFlow's eager mode, of a key of the scenario format.
+NAMES = re.compile(
+    r"eager boxings?|LogGOPSim: eager|'(?:guards|eager|act)'|\b(?:guards|eager|act):"
+)
+
+# What else users read. False only while its texts are being rewritten.
+REPORTS = False  # expected outputs, pictures, and the examples of the pages
+HELP = False  # --help, man pages, and what `pipesim new` writes
+GENERATED = False  # docs/reference/errors.md, and the tables of docs/reference/scenario-format.md
+
+
+def prose(markdown, samples):
+    """A page without code. With `samples`, what its examples print counts."""
+    def block(found):
+        return "\n" + found[2] if samples and found[1] == "console" else "\n"
+
+    text = re.sub(r"^```(\w*)[^\n]*\n(.*?)^```$", block, markdown, flags=re.MULTILINE | re.DOTALL)
+    text = re.sub(r"(?<=\n\n)(?:    .*\n)+", "", text)
+    text = re.sub(r"\]\([^)]*\)", "]", text)
+    return re.sub(r"`[^`]*`", "``", text)
+
+
+def comments(yaml):
+    return re.sub(r"`[^`]*`", "``", "\n".join(re.findall(r"(?:^|\s)# (.*)", yaml)))
+
+
+class Words(unittest.TestCase):
+    def check(self, name, text):
+        text = NAMES.sub("", text)
+        # A phrase may go on in the next line.
+        flat = re.sub(r"\n(?:[ #>*-]*)(?=\w)", " ", text)
+        found = [f"'{hit[0]}' in ...{flat[max(0, hit.start() - 40):hit.end() + 40]}..." for hit in BAD.finditer(flat)]
+        with self.subTest(text=name):
+            self.assertEqual([], found)
+
+    def test_pages(self):
+        pages = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "bench/README.md")]
+        for page in [*pages, *sorted((ROOT / "docs").rglob("*.md"))]:
+            text = page.read_text(encoding="utf-8")
+            if not GENERATED and page.name == "errors.md":
+                continue
+            if not GENERATED and page.name == "scenario-format.md":
+                text = re.sub(r"^\|.*$", "", text, flags=re.MULTILINE)
+            self.check(str(page.relative_to(ROOT)), prose(text, REPORTS))
+
+    def test_scenarios(self):
+        for path in sorted((ROOT / "scenarios").glob("*.yaml")):
+            self.check(path.name, comments(path.read_text(encoding="utf-8")))
+
+    @unittest.skipUnless(REPORTS, "reports")
+    def test_reports(self):
+        for path in sorted((ROOT / "tests/golden").glob("*/std*")):
+            if "json" not in path.parent.name:
+                self.check(str(path.relative_to(ROOT)), path.read_text(encoding="utf-8", errors="replace"))
+        for path in sorted((ROOT / "docs/pictures").glob("*.svg")):
+            words = re.findall(r"<(?:text|tspan)[^>]*>([^<]+)<", path.read_text(encoding="utf-8"))
+            self.check(path.name, "\n".join(words))
+
+    @unittest.skipUnless(HELP, "help")
+    def test_help(self):
+        def pipesim(*arguments):
+            return subprocess.run([str(PROGRAM), *arguments], check=True, stdout=subprocess.PIPE,
+                                  text=True, encoding="utf-8").stdout  # fmt: skip
+
+        for command in ["", *pipesim("help", "--list").split()]:
+            names = [command] if command else []
+            self.check(f"help {command}", pipesim("help", *names))
+            self.check(f"man {command}", pipesim("help", "--man", *names))
+        for kind in re.findall(r"^\w+", pipesim("new", "--list"), re.MULTILINE):
+            self.check(f"new {kind}", comments(pipesim("new", kind)))
+
+    def test_the_words_are_found(self):
+        for bad in ("two acts", "An act is", "in a\ncircle", "'x' is no unit", "the guards", "the other end of its message,",
+                    "Wait 2 goes:", "each is told,", "finds no room on"):  # fmt: skip
+            self.assertTrue(BAD.search(re.sub(r"\n", " ", bad)), bad)
+        for good in ("acted", "There is no unit.", "`act`", "is no longer", "fact", "no further progress"):
+            self.assertFalse(BAD.search(prose(good, True)), good)
+
+
+if __name__ == "__main__":
+    unittest.main()
