@@ -126,7 +126,7 @@ int run_check(const Arguments& arguments, const Console& console) {
   }();
 
   const bool interrupted = console.interrupted != nullptr && *console.interrupted;
-  const int code = exit_code(check.exploration, interrupted);
+  const int code = exit_code_of(check.exploration, interrupted);
   const bool all = arguments.has("all");
   std::optional<viz::Report> hang;
   if (const models::Simulation* simulation = check.hanging()) {

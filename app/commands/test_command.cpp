@@ -254,7 +254,7 @@ void judge(const TestFile& file, const TestOptions& options,
                    "\n";
 }
 
-int exit_code(const std::vector<Test>& tests) {
+int exit_code_of(const std::vector<Test>& tests) {
   const auto any = [&](TestStatus status) {
     return std::any_of(tests.begin(), tests.end(),
                        [&](const Test& test) { return test.result.status == status; });
@@ -325,7 +325,7 @@ int run_test(const Arguments& arguments, const Console& console) {
   }
   if (text) console.out << viz::test_summary(results, console.out_colour);
   if (junit_path) write_or_print(*junit_path, viz::junit_xml(results), console.out);
-  return exit_code(suite.tests);
+  return exit_code_of(suite.tests);
 }
 
 }  // namespace

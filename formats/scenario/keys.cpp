@@ -34,7 +34,7 @@ constexpr Key kScenarioRows[] = {
      "often"},
     {"memory", "size(rank)",
      "Memory that a rank holds all the time: weights, optimizer state. See "
-     "[Memory](models.md#memory)"},
+     "[Memory](../explanation/models.md#memory)"},
     {"sets", "{ranks}", "Named sets of ranks: `stage0: 0..3`"},
     {"groups", "{group}", "Ranks that communicate with each other, see [Groups](#groups)"},
     {"cluster", "cluster", "Hosts, devices and links, which set the times of communication"},
@@ -45,7 +45,7 @@ constexpr Key kScenarioRows[] = {
      "When communicators are initialized, and communicators that several collectives share"},
     {"device", "device", "Concurrency limits of each device"},
     {"faults", "[fault]", "What goes wrong"},
-    {"guards", "guards", "Timeouts of the runtime"},
+    {"guards", "timeouts", "Timeouts of the runtime"},
     {"phases", "[name]", "Order of the phases in reports", "order of first use"},
     {"locks", "[name]", "Order of the locks", "order of first use"},
     {"events", "[event]", "Order of events and keys: `[{event: copied}, {key: ready}]`",
@@ -190,7 +190,7 @@ constexpr Key kActorRows[] = {
     {"about", "text", "For people"},
     {"kind", "actor_kind",
      "Kind of the actor, which sets the defaults of its other keys: "
-     "[kinds](models.md#kinds-of-actor)",
+     "[kinds](../explanation/models.md#kinds-of-actor)",
      "`compute`"},
     {"times", "integer(rank)",
      "Rate of the kinds `repeat`, `unpack`, `accumulate`, `pack` and `acc_tick`"},
@@ -448,7 +448,8 @@ constexpr Key kMemoryBoundsRows[] = {
     {"about", "size", "A value near which it is; needs `within`"},
     {"within", "share|size", "How far from `about`: a share of it (`1%`) or a size"},
     {"reserved", "on/off",
-     "on: memory that is set aside, not peak use ([Memory](models.md#memory))", "off"},
+     "on: memory that is set aside, not peak use ([Memory](../explanation/models.md#memory))",
+     "off"},
 };
 constexpr Key kIdleRows[] = {
     {"on", "ranks", "Ranks it is about", kAllRanks},
@@ -555,7 +556,7 @@ constinit const KeyTable kPortFault{"port_fault",   "a fault", "A port that cann
 constinit const KeyTable kDeniedFault{
     "denied_fault",   "a fault", "Ranks that may not read each other's memory",
     kDeniedFaultRows, {&kFault}, 1};
-constinit const KeyTable kGuards{"guards", "'guards'", "Timeouts of the runtime", kGuardsRows};
+constinit const KeyTable kGuards{"timeouts", "'guards'", "Timeouts of the runtime", kGuardsRows};
 
 constinit const KeyTable kExpectation{"expectation", "an expectation",
                                       "Expected results; what is not given is not checked",
