@@ -113,7 +113,7 @@ int show(const CheckCommand& command, const models::TaskGraph& graph,
   const viz::CheckView view{graph, check, hang ? &*hang : nullptr, command.max_states,
                             check.exploration.stopped && !interrupted};
   console.out << (command.json ? viz::check_json(view)
-                               : viz::check_text(view, {console.out_colour}));
+                               : viz::check_text(view, {console.out_colour, console.out_columns}));
   if (command.order_path && !has_order) {
     console.err << fmt::format("pipesim: no order is written: {}\n",
                                check.exploration.hang_found

@@ -95,8 +95,9 @@ int diagnose_dumps(const DiagnoseCommand& command, const Console& console) {
   write_page(command, reading->evidence.name,
              static_cast<std::uint32_t>(reading->evidence.ranks.size()), diagnosis.explanation,
              diagnosis.waits, viz::diagnosis_text(report, {}));
-  console.out << (command.json ? viz::diagnosis_json(report)
-                               : viz::diagnosis_text(report, {console.out_colour}));
+  console.out << (command.json
+                      ? viz::diagnosis_json(report)
+                      : viz::diagnosis_text(report, {console.out_colour, console.out_columns}));
   return exit_code(diagnosis.explanation);
 }
 
@@ -166,8 +167,9 @@ int diagnose_logs(const DiagnoseCommand& command, const Console& console) {
   const viz::LaunchLogReport report{log, diagnosis, reading->notes, command.all};
   write_page(command, log.name, static_cast<std::uint32_t>(log.ranks.size()), diagnosis.explanation,
              diagnosis.waits, viz::launch_log_text(report, {}));
-  console.out << (command.json ? viz::launch_log_json(report)
-                               : viz::launch_log_text(report, {console.out_colour}));
+  console.out << (command.json
+                      ? viz::launch_log_json(report)
+                      : viz::launch_log_text(report, {console.out_colour, console.out_columns}));
   return exit_code(diagnosis.explanation);
 }
 
@@ -181,8 +183,9 @@ int diagnose_stacks(const DiagnoseCommand& command, const Console& console) {
   const viz::StackReport report{reading->dumps, diagnosis, reading->notes, command.all};
   write_page(command, name, diagnosis.ranks, diagnosis.explanation, diagnosis.waits,
              viz::stack_groups_text(report, {}));
-  console.out << (command.json ? viz::stack_groups_json(report)
-                               : viz::stack_groups_text(report, {console.out_colour}));
+  console.out << (command.json
+                      ? viz::stack_groups_json(report)
+                      : viz::stack_groups_text(report, {console.out_colour, console.out_columns}));
   const bool found = diagnosis.verdict == models::StackVerdict::kOddOnes ||
                      diagnosis.verdict == models::StackVerdict::kDifferent;
   return found ? kExitBad : kExitUndecided;

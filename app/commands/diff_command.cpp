@@ -168,9 +168,9 @@ int run_diff(const DiffCommand& command, const Console& console) {
     difference.run = models::compare_runs({before->scenario->graph, *before->simulation},
                                           {after->scenario->graph, *after->simulation});
   }
-  console.out << (command.json
-                      ? viz::difference_json(difference)
-                      : viz::difference_text(difference, {console.out_colour, command.all}));
+  console.out << (command.json ? viz::difference_json(difference)
+                               : viz::difference_text(difference, {console.out_colour, command.all,
+                                                                   console.out_columns}));
   return difference.same() ? kExitGood : kExitBad;
 }
 

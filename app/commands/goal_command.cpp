@@ -164,8 +164,9 @@ int run_goal(const GoalCommand& command, const Console& console) {
                                       graph, explanation, report.all_waits, !command.all)));
   }
   if (!command.all) report.all_waits.clear();
-  console.out << (command.json ? viz::json_report(report)
-                               : viz::text_report(report, {console.out_colour}));
+  console.out << (command.json
+                      ? viz::json_report(report)
+                      : viz::text_report(report, {console.out_colour, console.out_columns}));
   return exit_code(explanation);
 }
 

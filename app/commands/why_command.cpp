@@ -30,7 +30,8 @@ int run_why(const WhyCommand& command, const Console& console) {
   complain();  // what is left are warnings
   const models::Why found = models::why(graph, run, act->actor, act->k);
   console.out << (command.json ? viz::why_json(run.explanation, found)
-                               : viz::why_text(run.explanation, found, {console.out_colour}));
+                               : viz::why_text(run.explanation, found,
+                                               {console.out_colour, console.out_columns}));
   if (run.outcome.end == sim::RunEnd::kInterrupted) return kExitInterrupted;
   if (found.times) return kExitGood;
   return run.outcome.end == sim::RunEnd::kStuck ? kExitBad : kExitUndecided;

@@ -24,7 +24,7 @@ struct Console {
   const std::atomic<bool>* interrupted = nullptr;
   std::atomic<bool>* simulating = nullptr;
   const models::PassRegistry* passes = nullptr;  // for `opt`; nothing: those that are shipped
-  std::size_t out_columns = 100;  // how wide `out` is; so wide where that is no terminal
+  std::size_t out_columns = 80;  // how wide `out` is; so wide where that is no terminal
 };
 
 /// While this lives, Ctrl-C is the simulation's.

@@ -39,7 +39,7 @@ class MemoryPicture {
     group(ranks, fold);
     if (most_ == 0) {
       throw DrawingError(
-          "nothing of this scenario takes memory: it has no registers with data, and says no "
+          "nothing in this scenario takes memory: it has no registers with data, and gives no "
           "sizes");
     }
     if (panels_.size() > kMostPanels) {

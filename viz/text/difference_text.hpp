@@ -6,6 +6,7 @@
 
 #include "models/measure/graph_difference.hpp"
 #include "models/measure/run_difference.hpp"
+#include "viz/styled.hpp"
 
 namespace pipesim::viz {
 
@@ -26,6 +27,7 @@ struct Difference {
 struct DifferenceOptions {
   bool colour = false;
   bool all = false;  // nothing is left out of long lists
+  std::size_t width = kDefaultWidth;
 };
 
 /// How long lists are where not all is asked for.

@@ -16,7 +16,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kNamedOps = 3;
-constexpr std::size_t kLongRanks = 60;  // as text
 
 std::vector<std::uint32_t> numbers(const models::RankSet& ranks) {
   return {ranks.begin(), ranks.end()};
@@ -26,9 +25,7 @@ std::vector<std::uint32_t> numbers(const models::RankSet& ranks) {
 std::string on_ranks(const LintFinding& finding, std::uint32_t ranks) {
   const std::size_t count = finding.ranks.size();
   if (count == 0 || count == ranks) return {};
-  std::string text = ranges(numbers(finding.ranks));
-  if (text.size() > kLongRanks) text = short_ranges(numbers(finding.ranks));
-  return fmt::format("on rank{} {}, ", count == 1 ? "" : "s", text);
+  return fmt::format("on {}, ", ranks_text(numbers(finding.ranks)));
 }
 
 // What else comes from the same place.

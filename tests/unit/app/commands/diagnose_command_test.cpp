@@ -267,7 +267,7 @@ TEST_CASE("who stands elsewhere is drawn, and shown on a page", "[app][diagnose_
   CHECK(command({"diagnose", "stacks", stacks, "--dot", dot, "--html", html}).code == 1);
   const std::string graph = testing::file_text(dot);
   CHECK(contains(graph, "srun.txt: odd ones out"));
-  CHECK(contains(graph, "rank 2 never comes to all_reduce"));
+  CHECK(contains(graph, "rank 2 never calls all_reduce"));
   const std::string page = testing::file_text(html);
   CHECK(contains(page, "load_config (data.py:40)"));
   CHECK(contains(command({"diagnose", "stacks", stacks, "--as-scenario", "x.yaml"}).err,

@@ -106,8 +106,8 @@ TEST_CASE("fix: two messages in one group", "[app][fix]") {
   const auto result = command({"fix", "-"}, kSendFirst);
   INFO(result.err);
   CHECK(result.code == 0);
-  CHECK(contains(result.out, "\n1  send pp and recv pp in one group of calls\n"));
-  CHECK(contains(result.out, "stands in its stream behind"));
+  CHECK(contains(result.out, "\n1  send pp and recv pp in one group call\n"));
+  CHECK(contains(result.out, "queued behind"));
 }
 
 TEST_CASE("fix: one order of two collectives on all ranks", "[app][fix]") {
@@ -127,7 +127,7 @@ TEST_CASE("fix: communicators at the start", "[app][fix]") {
   const auto result = command({"fix", "-"}, kCreation);
   INFO(result.err);
   CHECK(result.code == 0);
-  CHECK(contains(result.out, "\n1  communicators created at the start"));
+  CHECK(contains(result.out, "\n1  communicators initialized at the start"));
   CHECK(contains(result.out, "     communicators: {creation: start}\n"));
 }
 
