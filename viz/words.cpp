@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "models/measure/expectation.hpp"
+#include "viz/styled.hpp"
 
 namespace pipesim::viz {
 
@@ -270,6 +271,11 @@ std::string verdict_text(const models::Explanation& explanation) {
   const std::string verdict = upper_case(models::verdict_name(explanation.verdict));
   if (explanation.verdict != sim::Verdict::kLimit) return verdict;
   return fmt::format("{} ({})", verdict, models::cause_name(explanation.cause));
+}
+
+const char* verdict_style(sim::Verdict verdict) {
+  if (verdict == sim::Verdict::kCompleted) return ansi::kGreen;
+  return verdict == sim::Verdict::kLimit ? ansi::kYellow : ansi::kRed;
 }
 
 std::string headline(const models::TaskGraph& graph, const models::Explanation& explanation) {

@@ -69,6 +69,9 @@ std::string stage_text(const models::ActInfo& act);
 /// "DEADLOCK", "LIMIT (until)": a verdict as reports begin.
 std::string verdict_text(const models::Explanation& explanation);
 
+/// How a verdict is coloured.
+const char* verdict_style(sim::Verdict verdict);
+
 /// "swin_2x2x2: DEADLOCK at 43.6 us".
 std::string headline(const models::TaskGraph& graph, const models::Explanation& explanation);
 

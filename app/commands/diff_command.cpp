@@ -168,9 +168,10 @@ int run_diff(const DiffCommand& command, const Console& console) {
     difference.run = models::compare_runs({before->scenario->graph, *before->simulation},
                                           {after->scenario->graph, *after->simulation});
   }
-  console.out << (command.json ? viz::difference_json(difference)
-                               : viz::difference_text(difference, {console.out_colour, command.all,
-                                                                   console.out_columns}));
+  console.out << (command.json
+                      ? viz::difference_json(difference)
+                      : viz::difference_text(
+                            difference, {{console.out_colour, console.out_columns}, command.all}));
   return difference.same() ? kExitGood : kExitBad;
 }
 

@@ -7,6 +7,7 @@
 
 #include "app/exit_codes.hpp"
 #include "models/lint/lint.hpp"
+#include "viz/json/lint_json.hpp"
 #include "viz/text/lint_text.hpp"
 #include "viz/words.hpp"
 

@@ -39,7 +39,7 @@ class MemoryPicture {
     group(ranks, fold);
     if (most_ == 0) {
       throw DrawingError(
-          "nothing in this scenario takes memory: it has no registers with data, and gives no "
+          "nothing of this scenario takes memory: it has no registers with data, and says no "
           "sizes");
     }
     if (panels_.size() > kMostPanels) {

@@ -78,7 +78,7 @@ class TimelinePicture {
     }
     for (const StuckAct& act : lane.stuck) {
       key += fmt::format("\n{} {}", label(act.actor, act.k), act.on_cycle);
-      for (const models::Wait& wait : act.waits) key += wait_text(wait);
+      for (const models::Wait& wait : act.waits) key += edge_text(wait);
     }
     return key;
   }

@@ -71,10 +71,7 @@ class DiagnosisText {
     return diagnosis_.explanation.cycle.empty() ? "" : summary_text(diagnosis_.explanation);
   }
   void add_heading(const std::string& text) {
-    text_ += fmt::format("\n{}\n", styled(ansi::kBold, text));
-  }
-  std::string styled(const char* style, const std::string& text) const {
-    return viz::styled(style, text, options_.colour);
+    text_ += fmt::format("\n{}\n", styled(options_, ansi::kBold, text));
   }
   std::size_t shown(std::size_t rows) const {
     return report_.all ? rows : std::min(rows, kMaxAccountRows);
@@ -90,18 +87,17 @@ class DiagnosisText {
 void DiagnosisText::add_verdict() {
   const std::string verdict = upper_case(diagnosis_verdict(diagnosis_));
   const Verdict found = diagnosis_.explanation.verdict;
-  const char* colour = found == Verdict::kCompleted ? ansi::kGreen
-                       : found == Verdict::kLimit   ? ansi::kYellow
-                                                    : ansi::kRed;
+  const char* colour = verdict_style(found);
   std::vector<std::uint32_t> without;
   for (const models::RankStanding& rank : diagnosis_.ranks) {
     if (!rank.has_dump) without.push_back(rank.rank);
   }
-  text_ += fmt::format(
-      "{}{}{}   {}, {} not done   {}\n", styled(ansi::kBold, models::printable(evidence_.name)),
-      evidence_.name.empty() ? "" : "  ", styled(colour, verdict),
-      counted(diagnosis_.ranks.size(), "rank"), counted(diagnosis_.pending, "call"),
-      styled(ansi::kDim, models::printable(evidence_.format)));
+  text_ +=
+      fmt::format("{}{}{}   {}, {} not done   {}\n",
+                  styled(options_, ansi::kBold, models::printable(evidence_.name)),
+                  evidence_.name.empty() ? "" : "  ", styled(options_, colour, verdict),
+                  counted(diagnosis_.ranks.size(), "rank"), counted(diagnosis_.pending, "call"),
+                  styled(options_, ansi::kDim, models::printable(evidence_.format)));
   if (!without.empty()) {
     text_ += fmt::format("No dump from {}\n", ranks_text(without));
   }
@@ -240,8 +236,8 @@ void DiagnosisText::add_ranks() {
     if (is_new) rows.emplace_back(row, std::vector<std::uint32_t>());
     rows[known->second].second.push_back(rank.rank);
   }
-  Table table(
-      {styled(ansi::kBold, "rank"), styled(ansi::kBold, "not done"), styled(ansi::kBold, "at")});
+  Table table({styled(options_, ansi::kBold, "rank"), styled(options_, ansi::kBold, "not done"),
+               styled(options_, ansi::kBold, "at")});
   const std::size_t count = shown(rows.size());
   for (std::size_t i = 0; i < count; ++i) {
     rows[i].first.front() = short_ranges(rows[i].second);
@@ -254,9 +250,9 @@ void DiagnosisText::add_ranks() {
 // Those whose members are at different calls.
 void DiagnosisText::add_groups() {
   const std::vector<models::GroupStanding>& all = diagnosis_.groups;
-  Table table({styled(ansi::kBold, "group"), styled(ansi::kBold, "rank"),
-               styled(ansi::kBold, "called"), styled(ansi::kBold, "done"),
-               styled(ansi::kBold, "not done")});
+  Table table({styled(options_, ansi::kBold, "group"), styled(options_, ansi::kBold, "rank"),
+               styled(options_, ansi::kBold, "called"), styled(options_, ansi::kBold, "done"),
+               styled(options_, ansi::kBold, "not done")});
   std::size_t rows = 0;
   std::size_t left = 0;
   for (std::size_t i = 0; i < all.size();) {

@@ -35,9 +35,7 @@ std::string progress_text(const LoggedProgress& progress) {
 
 std::string verdict_text(const LaunchLogReport& report, const TextOptions& options) {
   const Verdict found = report.diagnosis.explanation.verdict;
-  const char* colour = found == Verdict::kCompleted ? ansi::kGreen
-                       : found == Verdict::kLimit   ? ansi::kYellow
-                                                    : ansi::kRed;
+  const char* colour = verdict_style(found);
   const std::string verdict = upper_case(found == Verdict::kCompleted ? "nothing wrong found"
                                          : found == Verdict::kLimit   ? "undecided"
                                                                     : models::verdict_name(found));

@@ -18,7 +18,7 @@ std::string frame_of(const std::string& text) {
 
 // In the words that models/postmortem/stack_evidence reads back.
 std::string state_of(const models::ActInfo& act) {
-  if (act.stage == models::ActStage::kStarted && act.collective) return "started, spins";
+  if (act.stage == models::ActStage::kStarted) return act.collective ? "started, spins" : "started";
   if (act.stage == models::ActStage::kEntered && act.step == sim::Step::kCreation) {
     return "creating the communicator";
   }

@@ -133,12 +133,8 @@ class Text {
   }
 
  private:
-  std::string styled(const char* style, const std::string& text) const {
-    return viz::styled(style, text, options_.colour);
-  }
-
   void add_heading(const std::string& text) {
-    text_ += fmt::format("\n{}\n", styled(ansi::kBold, text));
+    text_ += fmt::format("\n{}\n", styled(options_.text, ansi::kBold, text));
   }
 
   std::size_t shown(std::size_t count) const {
@@ -155,7 +151,7 @@ class Text {
       text_ +=
           paragraph(fmt::format("{}: {}", change.key,
                                 became_text(value_text(change.before), value_text(change.after))),
-                    options_.width, 2, 6);
+                    options_.text.width, 2, 6);
     }
     const std::vector<TemplateChange>& changes = difference_.graph->templates;
     for (std::size_t i = 0; i < shown(changes.size()); ++i) add_template(changes[i]);
@@ -166,7 +162,7 @@ class Text {
     if (!change.before || !change.after) {
       const bool added = !change.before;
       const models::Place place = added ? *change.after : *change.before;
-      text_ += styled(added ? ansi::kGreen : ansi::kRed,
+      text_ += styled(options_.text, added ? ansi::kGreen : ansi::kRed,
                       fmt::format("  {} {} {} ({} {})", added ? "+" : "-", change.what, change.name,
                                   added ? "B" : "A", models::line_text(place))) +
                "\n";
@@ -179,7 +175,7 @@ class Text {
     for (const KeyChange& key : change.keys) {
       text_ += paragraph(fmt::format("{}: {}", key.key,
                                      became_text(value_text(key.before), value_text(key.after))),
-                         options_.width, 6, 8);
+                         options_.text.width, 6, 8);
     }
   }
 
@@ -206,7 +202,7 @@ class Text {
     if (!difference_.run && a.fingerprint != b.fingerprint) {
       add("fingerprint", fingerprint_text(a.fingerprint), fingerprint_text(b.fingerprint));
     }
-    text_ += table.fitted(options_.width, 2);
+    text_ += table.fitted(options_.text.width, 2);
     add_counts();
   }
 
@@ -239,7 +235,7 @@ class Text {
       table.add(
           {models::printable(rows[i].first[0]), rows[i].first[1], ranks_text(rows[i].second)});
     }
-    text_ += table.fitted(options_.width, 2);
+    text_ += table.fitted(options_.text.width, 2);
     add_rest(rows.size());
   }
 
@@ -277,12 +273,12 @@ class Text {
       const std::int64_t delta = change.after_ns - change.before_ns;
       table.add({change.op, std::to_string(change.acts), time_text(change.before_ns),
                  time_text(change.after_ns),
-                 styled(delta > 0 ? ansi::kRed : ansi::kGreen,
+                 styled(options_.text, delta > 0 ? ansi::kRed : ansi::kGreen,
                         delta_of(change.before_ns, change.after_ns)),
                  fmt::format("rank {} #{}, {}", change.largest.rank, change.largest.act,
                              delta_text(change.largest_ns))});
     }
-    text_ += table.fitted(options_.width, 2);
+    text_ += table.fitted(options_.text.width, 2);
     add_rest(pace.size());
   }
 
@@ -295,7 +291,7 @@ class Text {
                  fmt::format("the {} op: {}", ordinal(static_cast<std::uint32_t>(change.position)),
                              became_text(change.before, change.after))});
     }
-    text_ += table.fitted(options_.width, 2);
+    text_ += table.fitted(options_.text.width, 2);
     add_rest(orders.size());
   }
 

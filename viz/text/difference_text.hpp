@@ -25,9 +25,8 @@ struct Difference {
 };
 
 struct DifferenceOptions {
-  bool colour = false;
+  TextOptions text;
   bool all = false;  // nothing is left out of long lists
-  std::size_t width = kDefaultWidth;
 };
 
 /// How long lists are where not all is asked for.

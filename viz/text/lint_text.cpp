@@ -1,9 +1,7 @@
 #include "viz/text/lint_text.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "viz/json_string.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
 
@@ -12,8 +10,6 @@ namespace pipesim::viz {
 using models::LintFinding;
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kNamedOps = 3;
 
@@ -58,23 +54,6 @@ models::Diagnostics lint_diagnostics(const std::vector<LintFinding>& findings,
     item.notes.push_back("see " + lint_page(finding.rule));
   }
   return diagnostics;
-}
-
-std::string lint_json(const std::vector<LintFinding>& findings, std::string_view scenario) {
-  Json json = {{"schema", kJsonSchema}, {"scenario", scenario}, {"findings", Json::array()}};
-  for (const LintFinding& finding : findings) {
-    Json item = {
-        {"rule", finding.rule}, {"line", finding.place.line}, {"column", finding.place.column}};
-    if (finding.place.file > 0) item["patch"] = finding.place.file;
-    item["message"] = finding.message;
-    item["ops"] = finding.ops;
-    item["ranks"] = numbers(finding.ranks);
-    item["why"] = finding.why;
-    if (!finding.advice.empty()) item["advice"] = finding.advice;
-    item["page"] = lint_page(finding.rule);
-    json["findings"].push_back(std::move(item));
-  }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string lint_rule_list() {

@@ -1,10 +1,8 @@
 #include "viz/text/reduce_text.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "models/measure/expectation.hpp"
-#include "viz/json_string.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -65,26 +63,6 @@ std::string reduce_text(const Reduction& reduction, const std::string& name) {
     text += "Not everything was tried: the runs had too many ops in all; reduce the result again\n";
   }
   return text;
-}
-
-std::string reduce_json(const Reduction& reduction, const std::string& name) {
-  using Json = nlohmann::ordered_json;
-  const auto size = [](const JobSize& of) {
-    return Json{{"ranks", of.ranks}, {"actors", of.actors}, {"acts", of.acts}};
-  };
-  Json json = {{"schema", kJsonSchema},
-               {"scenario", name},
-               {"verdict", models::verdict_name(reduction.shape.verdict)},
-               {"cycle_length", reduction.explanation.cycle.size()},
-               {"before", size(reduction.before)},
-               {"after", size(reduction.after)}};
-  json["parameters"] = Json::object();
-  for (const auto& [parameter, value] : reduction.parameters) {
-    json["parameters"][parameter] = std::stoll(value);
-  }
-  json["runs"] = reduction.runs;
-  json["all_tried"] = !reduction.stopped && !reduction.out_of_budget;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

@@ -47,7 +47,9 @@ class TextReport {
     if (explanation_.stuck > 0) add_collateral();
     add_lines("How the job ends", end_lines(explanation_), false);
     if (!report_.all_waits.empty()) add_all_waits();
-    text_ += styled(ansi::kDim, "fingerprint " + fingerprint_text(explanation_.fingerprint)) + "\n";
+    text_ +=
+        styled(options_, ansi::kDim, "fingerprint " + fingerprint_text(explanation_.fingerprint)) +
+        "\n";
     return std::move(text_);
   }
 
@@ -85,15 +87,12 @@ class TextReport {
   void add_all_waits();
   bool all() const { return !report_.all_waits.empty(); }
   void add_heading(const std::string& text) {
-    text_ += fmt::format("\n{}\n", styled(ansi::kBold, text));
+    text_ += fmt::format("\n{}\n", styled(options_, ansi::kBold, text));
   }
   void add_paragraph(std::string_view text, std::size_t first, std::size_t rest) {
     text_ += paragraph(text, options_.width, first, rest);
   }
   std::string device_text(const RankReport& rank) const;
-  std::string styled(const char* style, const std::string& text) const {
-    return viz::styled(style, text, options_.colour);
-  }
 
   const Report& report_;
   const Explanation& explanation_;
@@ -102,13 +101,11 @@ class TextReport {
 };
 
 void TextReport::add_head() {
-  const char* colour = explanation_.verdict == Verdict::kCompleted ? ansi::kGreen
-                       : explanation_.verdict == Verdict::kLimit   ? ansi::kYellow
-                                                                   : ansi::kRed;
+  const char* colour = verdict_style(explanation_.verdict);
   const std::string& name = report_.graph.name;
   text_ += head_line(
-      fmt::format("{}{}{} at {}", name.empty() ? "" : styled(ansi::kBold, name),
-                  name.empty() ? "" : "  ", styled(colour, verdict_text(explanation_)),
+      fmt::format("{}{}{} at {}", name.empty() ? "" : styled(options_, ansi::kBold, name),
+                  name.empty() ? "" : "  ", styled(options_, colour, verdict_text(explanation_)),
                   time_text(explanation_.time_ns)),
       fmt::format("{}, {} of {} done", counted(report_.graph.ranks, "rank"),
                   grouped(explanation_.acts_done), counted(explanation_.acts_expected, "op")),
@@ -147,8 +144,8 @@ void TextReport::add_hints() {
 
 std::string TextReport::device_text(const RankReport& rank) const {
   if (explanation_.verdict == Verdict::kLimit) return "";
-  if (rank.dead) return styled(ansi::kRed, "dead");
-  return "GPU " + (rank.spins ? styled(ansi::kRed, "100 % (spinning)") : "idle");
+  if (rank.dead) return styled(options_, ansi::kRed, "dead");
+  return "GPU " + (rank.spins ? styled(options_, ansi::kRed, "100 % (spinning)") : "idle");
 }
 
 // A stanza for each rank, and one for all that say the same.
@@ -189,7 +186,8 @@ void TextReport::add_finish_times() {
   if (explanation_.verdict != Verdict::kCompleted) return;
   constexpr std::size_t kMaxFinishRows = 16;
   const std::vector<RankReport>& ranks = explanation_.ranks;
-  Table table({styled(ansi::kBold, "rank"), styled(ansi::kBold, "finishes at")});
+  Table table(
+      {styled(options_, ansi::kBold, "rank"), styled(options_, ansi::kBold, "finishes at")});
   std::size_t rows = 0;
   for (std::size_t i = 0; i < ranks.size();) {
     if (!ranks[i].finish_ns) return;
@@ -226,7 +224,7 @@ void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
   }
   header.emplace_back("activations");
   if (pipeline.has_memory) header.emplace_back("memory");
-  for (std::string& cell : header) cell = styled(ansi::kBold, cell);
+  for (std::string& cell : header) cell = styled(options_, ansi::kBold, cell);
   Table table(header);
   for (std::size_t i = 0; i < pipeline.ranks.size(); ++i) {
     const models::PipelineRank& rank = pipeline.ranks[i];
@@ -250,9 +248,10 @@ void TextReport::add_memory(const models::MemoryReport& memory) {
   if (!models::has_sizes_beside_schedule(report_.graph)) return;
   const bool any_held = std::any_of(memory.begin(), memory.end(),
                                     [](const models::RankMemory& rank) { return rank.held > 0; });
-  std::vector<std::string> header = {styled(ansi::kBold, "rank")};
-  if (any_held) header.push_back(styled(ansi::kBold, "all the time"));
-  for (const char* name : {"reserved", "peak", "at"}) header.push_back(styled(ansi::kBold, name));
+  std::vector<std::string> header = {styled(options_, ansi::kBold, "rank")};
+  if (any_held) header.push_back(styled(options_, ansi::kBold, "all the time"));
+  for (const char* name : {"reserved", "peak", "at"})
+    header.push_back(styled(options_, ansi::kBold, name));
   Table table(header);
   for (std::size_t i = 0; i < memory.size();) {
     const models::RankMemory& rank = memory[i];

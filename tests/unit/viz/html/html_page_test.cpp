@@ -181,7 +181,7 @@ TEST_CASE("of a rank that is too much for a page, the ends of its lanes are ther
   const Json& slices = data["lanes"][0]["slices"];
   REQUIRE(slices.size() == 5);
   CHECK(act_of(data, slices[4][0]) == "a#100");
-  CHECK(contains(left_out(data, "timeline").at(0), "the last 5 acts"));
+  CHECK(contains(left_out(data, "timeline").at(0), "the last 5 ops"));
 }
 
 TEST_CASE("a page has so many waits and rows at most", "[viz][html]") {
