@@ -45,7 +45,7 @@ Act act_of(const models::WaitParty& party) {
 
 Wait wait_of(const models::Wait& wait) {
   Wait result{act_of(wait.from), act_of(wait.to), std::string(viz::kind_name(wait.kind)), {}};
-  result.text = fmt::format("{} {} {}", result.from.text, viz::wait_text(wait), result.to.text);
+  result.text = fmt::format("{} {}", result.from.text, viz::wait_text(wait));
   return result;
 }
 

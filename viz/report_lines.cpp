@@ -1,12 +1,14 @@
 #include "viz/report_lines.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "models/graph/diagnostics.hpp"
 #include "models/search/jitter.hpp"
+#include "viz/table.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -22,7 +24,7 @@ using sim::WaitNodeKind;
 // "ranks 1 to 3 were taken down at 600 s by the watchdog: all_reduce#2 (train.py:88) ...".
 std::string death_text(const models::DeathReport& death, const std::vector<std::uint32_t>& ranks) {
   const bool one = ranks.size() == 1;
-  const std::string who = fmt::format("rank{} {}", one ? "" : "s", viz::ranges(ranks));
+  const std::string who = ranks_text(ranks);
   const std::string when = time_text(death.time_ns);
   std::string act = death.in ? act_text(*death.in) : "";
   if (death.in && !death.in->at.empty()) act += fmt::format(" ({})", death.in->at);
@@ -34,22 +36,22 @@ std::string death_text(const models::DeathReport& death, const std::vector<std::
     case sim::DeathCause::kFatalCall:
       return fmt::format("{} died at {} in {}{}", who, when, act, what);
     case sim::DeathCause::kDeviceError:
-      return fmt::format("{} died at {} in {}, where the error of the device surfaced{}", who, when,
-                         act, what);
+      return fmt::format("{} died at {} in {}, where the device error surfaced{}", who, when, act,
+                         what);
     case sim::DeathCause::kLinkError:
-      return fmt::format("{} died at {}: {} ended in an error, after all retries", who, when, act);
+      return fmt::format("{} died at {}: {} failed after all retries", who, when, act);
     case sim::DeathCause::kWatchdog:
       // What hosts do themselves raises an exception in the host's program.
       if (!death.in->collective)
         return fmt::format("{} gave up at {}: {} timed out", who, when, act);
-      return fmt::format("{} {} taken down at {} by the watchdog: {} was not done in time", who,
+      return fmt::format("{} {} taken down at {} by the NCCL watchdog: {} timed out", who,
                          one ? "was" : "were", when, act);
     case sim::DeathCause::kTimeout:
       return fmt::format("{} gave up at {}: {} timed out", who, when, act);
     case sim::DeathCause::kLauncher:
       break;
   }
-  return fmt::format("{} {} ended at {} by the launcher", who, one ? "was" : "were", when);
+  return fmt::format("{} {} killed at {} by the launcher", who, one ? "was" : "were", when);
 }
 
 // Ranks that died alike are told once.
@@ -81,53 +83,71 @@ bool same_wait(const models::Root& a, const models::Root& b) {
          a.first.from.act.act == b.first.from.act.act;
 }
 
-// What `first` waits for in vain, of `ranks` where it is ranks.
-std::string root_text(const Wait& first, const std::vector<std::uint32_t>& ranks) {
+// "it makes 3 calls on 'nccl world', rank 0 makes 4", where that is why a call is missing.
+std::string calls_text(const Explanation& explanation, const Wait& first) {
+  const auto calls = [&](std::uint32_t rank) -> std::optional<std::uint32_t> {
+    if (rank >= explanation.ranks.size()) return std::nullopt;
+    const std::vector<Progress>& all = explanation.ranks[rank].progress;
+    const auto found = std::find_if(all.begin(), all.end(), [&](const Progress& progress) {
+      return !progress.program && progress.steps && progress.what == first.from.act.stream;
+    });
+    if (found == all.end()) return std::nullopt;
+    return found->expected;
+  };
+  const auto absent = calls(first.to.rank);
+  const auto present = calls(first.from.rank);
+  if (!absent || !present || *absent >= *present) return "";
+  return fmt::format("it makes {} on '{}', rank {} makes {}", counted(*absent, "call"),
+                     first.from.act.stream, first.from.rank, *present);
+}
+
+// What is wrong with the other end of `first`, of `ranks` where it is ranks.
+std::string root_text(const Explanation& explanation, const Wait& first,
+                      const std::vector<std::uint32_t>& ranks) {
   const std::string waiter = party_text(first.from);
-  const std::string stage = stage_text(first.from.act);
-  if (first.to.kind != WaitNodeKind::kRank) {
-    if (first.kind == WaitKind::kPeerOfMessage) {
-      return fmt::format("{} waits for a message that no rank sends ({})", waiter, stage);
-    }
-    return first.kind == WaitKind::kHostWait
-               ? fmt::format("{} waits for a key that no rank comes to set", waiter)
-               : fmt::format("{} waits for input from outside that never comes", waiter);
-  }
+  const std::string who = ranks_text(ranks);
   const bool one = ranks.size() == 1;
-  const std::string come =
-      fmt::format("rank{} {} never come{} to", one ? "" : "s", viz::ranges(ranks), one ? "s" : "");
+  const char* s = one ? "s" : "";
+  if (first.to.kind != WaitNodeKind::kRank) {
+    return fmt::format(
+        "{} {}", waiter,
+        first.kind == WaitKind::kHostWait ? "waits for a key that no rank sets" : wait_text(first));
+  }
   switch (first.kind) {
     case WaitKind::kLock:
-      return fmt::format(
-          "rank {} thread '{}' never comes to unlock '{}', for which {} waits first ({})",
-          first.to.rank, first.holder, first.lock, waiter, stage);
+      return fmt::format("{} thread '{}' never releases lock '{}'", who, first.holder, first.lock);
     case WaitKind::kDeadRank:
-      if (first.from.rank == first.to.rank) {
-        return fmt::format("rank {} has a device that failed, on which {} stands first ({})",
-                           first.to.rank, waiter, stage);
-      }
-      return fmt::format("rank{} {} {} dead, for which {} waits first ({})", one ? "" : "s",
-                         viz::ranges(ranks), one ? "is" : "are", waiter, stage);
+      if (first.from.rank == first.to.rank) return fmt::format("the device of {} failed", who);
+      return fmt::format("{} {} dead", who, one ? "is" : "are");
     case WaitKind::kFailedLink:
-      return fmt::format("{} cannot reach rank {} over {} ({})", waiter, first.to.rank, first.link,
-                         stage);
+      return fmt::format("{} {}", waiter, wait_text(first));
     case WaitKind::kPeerOfMessage:
-      return fmt::format("{} the other end of a message, for which {} waits first ({})", come,
-                         waiter, stage);
+      return fmt::format("{} never post{} {} of {}", who, s, matching_text(first.from.act), waiter);
     case WaitKind::kCommunicatorCreation:
-      return fmt::format("{} the creation of a communicator, for which {} waits first ({})", come,
-                         waiter, stage);
-    default:
-      return fmt::format("{} {}, for which {} waits first ({})", come, act_text(first.from.act),
-                         waiter, stage);
+      return fmt::format("{} never join{} the communicator of {}", who, s,
+                         act_text(first.from.act));
+    default: {
+      const std::string at = models::printable(first.from.act.at);
+      const std::string calls = one ? calls_text(explanation, first) : "";
+      const char* between = at.empty() || calls.empty() ? "" : "; ";
+      return fmt::format(
+          "{} never call{} {}{}", who, s, act_text(first.from.act),
+          at.empty() && calls.empty() ? "" : fmt::format(" ({}{}{})", at, between, calls));
+    }
   }
 }
 
 }  // namespace
 
+std::string head_line(const std::string& left, const std::string& rest, std::size_t width) {
+  constexpr std::string_view kBetween = "   ";
+  const bool fits = display_width(left) + kBetween.size() + rest.size() <= width;
+  return fmt::format("{}{}{}\n", left, fits ? kBetween : "\n", rest);
+}
+
 std::string timing_text(const sim::Jitter& jitter) {
-  return jitter.free ? fmt::format("All durations are drawn at random: seed {}", jitter.seed)
-                     : fmt::format("Durations vary by {} at most: seed {}",
+  return jitter.free ? fmt::format("All durations are random: seed {}", jitter.seed)
+                     : fmt::format("Durations vary by up to {}: seed {}",
                                    models::jitter_text(jitter), jitter.seed);
 }
 
@@ -136,10 +156,17 @@ std::string act_detail(const models::ActInfo& act) {
   return models::printable(act.statement.empty() ? act.at : act.statement);
 }
 
+std::string cycle_note(const Explanation& explanation) {
+  return explanation.cycle_groups <= 1
+             ? ""
+             : fmt::format("{} independent cycles; the shortest is shown.",
+                           explanation.cycle_groups);
+}
+
 std::vector<std::string> broken_lines(const Explanation& explanation) {
   std::vector<std::string> lines;
   for (const models::DeviceErrorReport& error : explanation.device_errors) {
-    lines.push_back(fmt::format("rank {} {} ended at {} in an error of the device: {}", error.rank,
+    lines.push_back(fmt::format("rank {} {} ended at {} in a device error: {}", error.rank,
                                 act_text(error.in), time_text(error.time_ns), error.what));
   }
   add_deaths(explanation.deaths, false, lines);
@@ -159,14 +186,12 @@ std::vector<std::string> mismatch_lines(const Explanation& explanation) {
   for (std::size_t i = 0; i < shown; ++i) {
     const models::Misfit& misfit = explanation.mismatches[i];
     const auto side = [&](const std::vector<std::uint32_t>& ranks, const ActInfo& act) {
-      return fmt::format("rank{} {} {}{}", ranks.size() == 1 ? "" : "s", viz::ranges(ranks),
-                         act_text(act),
+      return fmt::format("{} {}{}", ranks_text(ranks), act_text(act),
                          act.at.empty() ? "" : fmt::format(" ({})", models::printable(act.at)));
     };
     std::vector<std::uint32_t> ranks = misfit.ranks;
     std::sort(ranks.begin(), ranks.end());
-    lines.push_back(fmt::format("{} {} {}: {}", side({misfit.first.rank}, misfit.first),
-                                misfit.message ? "was received by" : "met",
+    lines.push_back(fmt::format("{} does not match {}: {}", side({misfit.first.rank}, misfit.first),
                                 side(ranks, misfit.second), fmt::join(misfit.differences, ", ")));
   }
   if (shown < explanation.mismatches.size()) {
@@ -176,9 +201,9 @@ std::vector<std::string> mismatch_lines(const Explanation& explanation) {
 }
 
 std::string roots_heading(const Explanation& explanation) {
-  return explanation.verdict == sim::Verdict::kMismatch ? "Waits that end elsewhere:"
-         : explanation.cycle.empty() ? "No cycle. What everything waits for in the end:"
-                                     : "Beside the cycle, waits that end elsewhere:";
+  return explanation.verdict == sim::Verdict::kMismatch ? "Other waits end at:"
+         : explanation.cycle.empty()                    ? "No cycle. All waits end at:"
+                                                        : "Waits outside the cycle end at:";
 }
 
 std::vector<std::string> root_lines(const Explanation& explanation) {
@@ -208,9 +233,17 @@ std::vector<std::string> root_lines(const Explanation& explanation) {
       least = most;
       ranks.resize(1);
     }
-    lines.push_back(fmt::format("{}; {}{} behind {}", root_text(group.front()->first, ranks),
-                                least == most ? "" : fmt::format("{} to ", least),
-                                counted(most, "act"), ranks.size() == 1 ? "it" : "each"));
+    const Wait& first = group.front()->first;
+    const bool names_waiter = first.to.kind != WaitNodeKind::kRank ||
+                              first.kind == WaitKind::kFailedLink ||
+                              first.kind == WaitKind::kPeerOfMessage;
+    lines.push_back(fmt::format(
+        "{}; {}{} wait{} for {}{}", root_text(explanation, first, ranks),
+        least == most ? "" : fmt::format("{} to ", least), counted(most, "op"),
+        most == 1 ? "s" : "", ranks.size() == 1 ? "it" : "each",
+        names_waiter
+            ? ""
+            : fmt::format(", first {} ({})", party_text(first.from), stage_text(first.from.act))));
   }
   return lines;
 }
@@ -225,9 +258,9 @@ std::string first_reason(const models::Explanation& explanation) {
 
 std::string misplacement_text(const models::Misplacement& found) {
   return fmt::format(
-      "{} feeds stream '{}' but runs on '{}', where {}{} stands in front of it.", found.act.op,
+      "{} feeds stream '{}' but runs on '{}', queued behind {}{}.", found.act.op,
       found.feeds_stream, found.act.stream, found.behind.op,
-      found.behind.micro_batch == 0 ? std::string() : " of " + act_detail(found.behind));
+      found.behind.micro_batch == 0 ? "" : fmt::format(" ({})", act_detail(found.behind)));
 }
 
 std::string remedy_text(const models::Remedy& remedy) {
@@ -251,17 +284,9 @@ std::string progress_text(const Progress& progress) {
   }
   const bool waits = progress.stuck->stage == models::ActStage::kNotEntered ||
                      progress.stuck->stage == models::ActStage::kLaunched;
-  if (waits && progress.wait) {
-    const std::string other = progress.wait->to.kind == WaitNodeKind::kAct
-                                  ? act_text(progress.wait->to.act)
-                                  : party_text(progress.wait->to);
-    const bool launched = progress.stuck->stage == models::ActStage::kLaunched;
-    text += fmt::format(" ({}{} {})", launched ? "launched, " : "",
-                        launched ? "behind" : wait_text(*progress.wait), other);
-  } else {
-    text += fmt::format(" ({})", stage_text(*progress.stuck));
-  }
-  return text;
+  const std::string stage = stage_text(*progress.stuck);
+  return text + (waits && progress.wait ? fmt::format(" ({}, {})", stage, wait_text(*progress.wait))
+                                        : fmt::format(" ({})", stage));
 }
 
 }  // namespace pipesim::viz

@@ -11,20 +11,26 @@
 
 namespace pipesim::viz {
 
-/// "Durations vary by 10% at most: seed 17".
+/// The first line of a report, with `rest` on the next where it is too wide.
+std::string head_line(const std::string& left, const std::string& rest, std::size_t width);
+
+/// "Durations vary by up to 10%: seed 17".
 std::string timing_text(const sim::Jitter& jitter);
 
-/// What more is known of an act: "micro-batch 3", or what stands there in a GOAL file, or where it
+/// What more is known of an op: "micro-batch 3", or what stands there in a GOAL file, or where it
 /// stands in the user's program; or nothing.
 std::string act_detail(const models::ActInfo& act);
+
+/// How many cycles there are beside the one that is shown; or nothing.
+std::string cycle_note(const models::Explanation& explanation);
 
 /// What broke while the run went on: errors of devices, ranks that died.
 std::vector<std::string> broken_lines(const models::Explanation& explanation);
 
-/// What guards did when nothing could happen any more.
+/// What watchdogs, timeouts and launcher did when nothing could progress any more.
 std::vector<std::string> end_lines(const models::Explanation& explanation);
 
-/// What met and does not fit, at most 20 of it.
+/// Mismatched calls, at most 20.
 std::vector<std::string> mismatch_lines(const models::Explanation& explanation);
 
 std::string roots_heading(const models::Explanation& explanation);
@@ -39,11 +45,11 @@ std::string first_reason(const models::Explanation& explanation);
 std::string misplacement_text(const models::Misplacement& found);
 
 inline constexpr std::string_view kRemediesHeading =
-    "Each of these changes alone lets this run complete (tried):";
+    "Any one of these changes lets this run complete (each was tried):";
 
 std::string remedy_text(const models::Remedy& remedy);
 
-/// "2 of 4 done, 3rd at nccl-1998 (started, spins)": as people tell it.
+/// "2 of 4 done, 3rd at nccl-1998 (running)": as people tell it.
 std::string progress_text(const models::Progress& progress);
 
 }  // namespace pipesim::viz

@@ -1,6 +1,7 @@
 // Text with the colours of a terminal.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -22,8 +23,12 @@ inline std::string styled(std::string_view style, std::string_view text, bool co
   return result.append("\033[").append(style).append("m").append(text).append("\033[0m");
 }
 
+/// How wide text is where no terminal says so.
+inline constexpr std::size_t kDefaultWidth = 80;
+
 struct TextOptions {
-  bool colour = false;  // ANSI codes
+  bool colour = false;                // ANSI codes
+  std::size_t width = kDefaultWidth;  // no line is wider, but for words that are
 };
 
 /// The same for who has the options of a text.

@@ -12,17 +12,23 @@ namespace pipesim::viz {
 class Table {
  public:
   explicit Table(std::vector<std::string> header = {}) {
-    if (!header.empty()) rows_.push_back(std::move(header));
+    has_header_ = !header.empty();
+    if (has_header_) rows_.push_back(std::move(header));
   }
 
   void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
 
-  /// The first column is flushed right where `numbered`; the others are flushed left. Two spaces
-  /// between columns, none at the end of a line, `indent` before it.
-  std::string text(std::size_t indent = 0, bool numbered = false) const;
+  /// Cells are flushed left. Two spaces between columns, none at the end of a line, `indent` before
+  /// it.
+  std::string text(std::size_t indent = 0) const;
+
+  /// The same where that is at most `width` wide; else a stanza for each row, in which each cell
+  /// stands behind its header.
+  std::string fitted(std::size_t width, std::size_t indent = 0) const;
 
  private:
   std::vector<std::vector<std::string>> rows_;
+  bool has_header_ = false;
 };
 
 /// How many columns of a terminal `text` takes: characters of UTF-8, without colour codes.

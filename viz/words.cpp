@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "models/measure/expectation.hpp"
+#include "viz/styled.hpp"
 
 namespace pipesim::viz {
 
@@ -60,8 +61,14 @@ std::string ordinal(std::uint32_t number) {
   return fmt::format("{}{}", number, ending);
 }
 
+std::string grouped(std::uint64_t number) {
+  std::string text = std::to_string(number);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text;
+}
+
 std::string counted(std::uint64_t count, std::string_view singular) {
-  return fmt::format("{} {}{}", count, singular, count == 1 ? "" : "s");
+  return fmt::format("{} {}{}", grouped(count), singular, count == 1 ? "" : "s");
 }
 
 std::string ranges(const std::vector<std::uint32_t>& numbers) {
@@ -96,6 +103,19 @@ std::string short_ranges(const std::vector<std::uint32_t>& ranks) {
   }
   if (parts.size() <= kMostParts) return fmt::format("{}", fmt::join(parts, ", "));
   return fmt::format("{}, {}, ... {} ({} ranks)", parts[0], parts[1], parts.back(), ranks.size());
+}
+
+std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
+  constexpr std::size_t kMaxLength = 40;  // as text
+  if (ranks.empty()) return "no rank";
+  const std::string text = ranges(ranks);
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s",
+                     text.size() <= kMaxLength ? text : short_ranges(ranks));
+}
+
+std::string capitalized(std::string text) {
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] -= 'a' - 'A';
+  return text;
 }
 
 std::string_view kind_name(WaitKind kind) {
@@ -136,6 +156,19 @@ std::string_view kind_name(WaitKind kind) {
       break;
   }
   return "outside input";
+}
+
+std::string_view kind_label(WaitKind kind) {
+  switch (kind) {
+    case WaitKind::kCommunicatorCreation:
+      return "communicator init";
+    case WaitKind::kDeviceRoom:
+      return "kernel slots";
+    case WaitKind::kPeerOfMessage:
+      return "send/recv";
+    default:
+      return kind_name(kind);
+  }
 }
 
 std::string_view stage_name(ActStage stage) {
@@ -203,35 +236,46 @@ std::string stage_text(const ActInfo& act) {
     case ActStage::kEntered:
       switch (act.step) {
         case Step::kOutsideInput:
-          return "in its launch, waiting for input";
+          return "launching: waiting for input";
         case Step::kCreation:
-          return "in its launch, creating the communicator";
+          return "launching: in communicator init";
         case Step::kHostStep:
           return "waiting on the host";
         case Step::kLaunchQueue:
-          return "in its launch, which the full queue blocks";
+          return "launching: the launch queue is full";
         case Step::kNone:
         case Step::kOverhead:
         case Step::kCompletion:
           break;
       }
-      return "in its launch";
+      return "launching";
     case ActStage::kLaunched:
       return "launched";
     case ActStage::kStarted:
-      return act.collective ? "started, spins" : "started";
+      return "running";
     case ActStage::kDone:
       break;
   }
   return "done";
 }
 
+std::string upper_case(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  return result;
+}
+
 std::string verdict_text(const models::Explanation& explanation) {
-  std::string verdict = models::verdict_name(explanation.verdict);
-  std::transform(verdict.begin(), verdict.end(), verdict.begin(),
-                 [](char c) { return static_cast<char>(c - 'a' + 'A'); });
+  const std::string verdict = upper_case(models::verdict_name(explanation.verdict));
   if (explanation.verdict != sim::Verdict::kLimit) return verdict;
   return fmt::format("{} ({})", verdict, models::cause_name(explanation.cause));
+}
+
+const char* verdict_style(sim::Verdict verdict) {
+  if (verdict == sim::Verdict::kCompleted) return ansi::kGreen;
+  return verdict == sim::Verdict::kLimit ? ansi::kYellow : ansi::kRed;
 }
 
 std::string headline(const models::TaskGraph& graph, const models::Explanation& explanation) {
@@ -274,63 +318,121 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   return lines;
 }
 
+std::string paragraph(std::string_view text, std::size_t width, std::size_t first,
+                      std::size_t rest) {
+  std::string result;
+  for (std::size_t indent = first; !text.empty(); indent = rest) {
+    const std::string line = wrapped(text, std::max<std::size_t>(width, indent + 20) - indent)[0];
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    result += fmt::format("{}{}\n", std::string(indent, ' '), line);
+  }
+  return result;
+}
+
 namespace {
 
-std::string reason_text(const Wait& wait) {
+// The other end of a wait, as seen from this one.
+std::string other_text(const Wait& wait) {
+  const bool same_rank = wait.to.kind == WaitNodeKind::kAct && wait.to.rank == wait.from.rank;
+  return same_rank ? act_text(wait.to.act) : party_text(wait.to);
+}
+
+// What `wait` is for, where its other end is called `other`.
+std::string text_of(const Wait& wait, const std::string& other) {
+  const bool never = wait.to.kind != WaitNodeKind::kAct;
   switch (wait.kind) {
     case WaitKind::kStreamOrder:
-      return wait.from.act.stage == ActStage::kStarted || wait.from.act.stream != wait.to.act.stream
-                 ? "holds its stream up until"
-                 : "stands in its stream behind";
+      return holds_stream(wait) ? fmt::format("blocks its stream until {} is done", other)
+                                : fmt::format("queued behind {}", other);
     case WaitKind::kData:
-      return wait.control ? fmt::format("needs the signal '{}' from", wait.reg) : "needs data from";
+      return wait.control ? fmt::format("needs signal '{}' from {}", wait.reg, other)
+                          : fmt::format("needs data from {}", other);
     case WaitKind::kCreditData:
     case WaitKind::kCreditControl:
-      return fmt::format("needs a slot of its '{}' back from", wait.reg);
+      return fmt::format("needs a free slot in its register '{}', held by {}", wait.reg, other);
     case WaitKind::kPeerOfCollective:
-      return wait.to.kind == WaitNodeKind::kRank ? "waits for a peer that never comes,"
-                                                 : "waits for its peer";
+      return never ? fmt::format("waits for {}, which never joins", other)
+                   : fmt::format("waits for {} to join", other);
     case WaitKind::kCommunicatorCreation:
-      if (wait.to.kind == WaitNodeKind::kRank) return "waits for a member that never comes,";
-      return wait.to.act.stage >= ActStage::kLaunched ? "waits for the device to finish"
-                                                      : "waits for the arrival of";
+      if (never) return fmt::format("waits for {}, which never joins the communicator", other);
+      return wait.to.act.stage >= ActStage::kLaunched
+                 ? fmt::format("waits for the device to finish {}", other)
+                 : fmt::format("waits for {} to join the communicator", other);
     case WaitKind::kLaunchQueue:
-      return "waits for a place in the queue behind";
+      return fmt::format("waits for room in the launch queue behind {}", other);
     case WaitKind::kHostWait:
-      if (wait.from.act.step == Step::kHostStep) return "waits on the host for";
-      return wait.from.act.in_program ? "comes later in its program, which is blocked in"
-                                      : "is unread or behind, since its host thread is blocked in";
+      return fmt::format("{} {}",
+                         wait.from.act.step == Step::kHostStep ? "waits on the host for"
+                                                               : "its host thread is blocked in",
+                         other);
     case WaitKind::kDeviceRoom:
-      return "finds no room on the device beside";
+      return fmt::format("waits for a kernel slot held by {}", other);
     case WaitKind::kPeerOfMessage:
-      if (wait.to.kind == WaitNodeKind::kOutside) return "waits for a message that no rank sends,";
-      return wait.to.kind == WaitNodeKind::kRank ? "waits for a message call that never comes,"
-                                                 : "waits for the other end of its message,";
+      if (wait.to.kind == WaitNodeKind::kOutside) return "waits for a send that no rank posts";
+      return never ? fmt::format("waits for {}, which {} never posts", matching_text(wait.from.act),
+                                 other)
+                   : fmt::format("waits for {}, {}", matching_text(wait.from.act), other);
     case WaitKind::kLock:
-      return fmt::format("waits for lock '{}' of thread '{}', which {}", wait.lock, wait.holder,
-                         wait.to.kind == WaitNodeKind::kRank ? "has no work left," : "is at");
+      return fmt::format("waits for lock '{}' held by thread '{}', which {} {}", wait.lock,
+                         wait.holder, never ? "has no work left on" : "is in", other);
     case WaitKind::kDeadRank:
-      return wait.to.rank == wait.from.rank ? "never ends, after an error of the device of"
-                                            : "waits for what died with";
+      return wait.to.rank == wait.from.rank
+                 ? fmt::format("cannot end: the device of {} failed", other)
+                 : fmt::format("waits for {}, which died", other);
     case WaitKind::kFailedLink:
-      return fmt::format("cannot get over {}, to", wait.link);
+      return fmt::format("cannot reach {} over {}", other, wait.link);
     case WaitKind::kRequires:
-      return "needs the end of";
+      return fmt::format("needs {} to end first", other);
     case WaitKind::kIRequires:
-      return "needs the start of";
+      return fmt::format("needs {} to start first", other);
     case WaitKind::kCallOrder:
-      return "was called later than";
+      return fmt::format("called after {}", other);
     case WaitKind::kOutsideInput:
       break;
   }
-  return "waits for input from";
+  return "waits for input from outside";
 }
 
 }  // namespace
 
+bool holds_stream(const Wait& wait) {
+  return wait.kind == WaitKind::kStreamOrder &&
+         (wait.from.act.stage == ActStage::kStarted || wait.from.act.stream != wait.to.act.stream);
+}
+
+bool joins(const Wait& wait) {
+  return wait.kind == WaitKind::kPeerOfCollective || wait.kind == WaitKind::kCommunicatorCreation;
+}
+
+std::string matching_text(const ActInfo& act) {
+  if (act.call == sim::CallKind::kSend) return "the matching recv";
+  return act.call == sim::CallKind::kReceive ? "the matching send" : "the matching call";
+}
+
 std::string wait_text(const Wait& wait) {
-  if (!wait.needed) return reason_text(wait);
-  return fmt::format("{} {}, which comes after", reason_text(wait), act_text(*wait.needed));
+  const ActInfo& other = wait.needed ? *wait.needed : wait.to.act;
+  // Its peers are in the same call, so their rank says all.
+  const bool same_call =
+      joins(wait) && wait.to.kind == WaitNodeKind::kAct &&
+      !(wait.kind == WaitKind::kCommunicatorCreation && wait.to.act.stage >= ActStage::kLaunched) &&
+      act_text(wait.from.act) == act_text(other);
+  const std::string rank = fmt::format("rank {}", wait.to.rank);
+  if (!wait.needed) return text_of(wait, same_call ? rank : other_text(wait));
+  return same_call
+             ? fmt::format("{}, which is still at {}", text_of(wait, rank), act_text(wait.to.act))
+             : fmt::format("{}, which comes after {}",
+                           text_of(wait, fmt::format("{} {}", rank, act_text(other))),
+                           act_text(wait.to.act));
+}
+
+std::string edge_text(const Wait& wait) {
+  constexpr std::string_view kOther = "it";
+  if (wait.needed) return wait_text(wait);
+  std::string text = text_of(wait, std::string(kOther));
+  if (text.size() < kOther.size() || text.substr(text.size() - kOther.size()) != kOther)
+    return text;
+  text.resize(text.find_last_not_of(" ,", text.size() - kOther.size() - 1) + 1);
+  return text;
 }
 
 }  // namespace pipesim::viz

@@ -20,7 +20,10 @@ std::string bytes_text(std::int64_t bytes);
 /// "1st", "2nd", "3rd", "4th".
 std::string ordinal(std::uint32_t number);
 
-/// "3 acts", "1 act".
+/// "1,234".
+std::string grouped(std::uint64_t number);
+
+/// "1,234 ops", "1 op".
 std::string counted(std::uint64_t count, std::string_view singular);
 
 /// "0 to 3, 5 and 7" for ascending numbers.
@@ -30,8 +33,20 @@ std::string ranges(const std::vector<std::uint32_t>& numbers);
 /// "0-3, 8-11, ... 56-59 (32 ranks)".
 std::string short_ranges(const std::vector<std::uint32_t>& ranks);
 
-/// "credit (control)": the name of a kind of wait, as in JSON.
+/// "rank 3", "ranks 0 to 7 and 9", "no rank"; a long list is shortened.
+std::string ranks_text(const std::vector<std::uint32_t>& ranks);
+
+/// `text` with a capital at its beginning.
+std::string capitalized(std::string text);
+
+/// "DEADLOCK".
+std::string upper_case(std::string_view text);
+
+/// "communicator creation": the name of a kind of wait in JSON, which stays as it is.
 std::string_view kind_name(sim::WaitKind kind);
+
+/// "communicator init": the same for people.
+std::string_view kind_label(sim::WaitKind kind);
 
 /// "started": the name of a stage, as in JSON.
 std::string_view stage_name(models::ActStage stage);
@@ -48,11 +63,14 @@ std::string act_text(const models::ActInfo& act);
 /// "rank 1 nccl-1998#3", "rank 3", "the outside".
 std::string party_text(const models::WaitParty& party);
 
-/// How far an act is, and what of: "started, spins", "in its launch: creating the communicator".
+/// How far an op is: "running", "launching: in communicator init".
 std::string stage_text(const models::ActInfo& act);
 
 /// "DEADLOCK", "LIMIT (until)": a verdict as reports begin.
 std::string verdict_text(const models::Explanation& explanation);
+
+/// How a verdict is coloured.
+const char* verdict_style(sim::Verdict verdict);
 
 /// "swin_2x2x2: DEADLOCK at 43.6 us".
 std::string headline(const models::TaskGraph& graph, const models::Explanation& explanation);
@@ -64,8 +82,24 @@ std::string cycle_text(const models::Explanation& explanation);
 /// line end in `text` is kept.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
-/// What a wait is for, up to but without the other end: "needs data from". Where the other end only
-/// stands before what is needed in a program, "needs data from x#2, which comes after".
+/// Whether `wait` holds its stream up, rather than stands in it behind another op.
+bool holds_stream(const models::Wait& wait);
+
+/// Whether `wait` is for another rank to join the same collective or communicator.
+bool joins(const models::Wait& wait);
+
+/// "the matching recv", of a send.
+std::string matching_text(const models::ActInfo& act);
+
+/// `text` in lines of at most `width` columns, the first indented by `first` and the others by
+/// `rest`, each with its line end.
+std::string paragraph(std::string_view text, std::size_t width, std::size_t first = 0,
+                      std::size_t rest = 0);
+
+/// What a wait is for: "needs data from rank 1 F1#3"; of its own rank "queued behind nccl-1998#3".
 std::string wait_text(const models::Wait& wait);
+
+/// The same without the other end, for an arrow that leads there: "needs data from".
+std::string edge_text(const models::Wait& wait);
 
 }  // namespace pipesim::viz

@@ -140,8 +140,9 @@ int run_check(const Arguments& arguments, const Console& console) {
   }
   const viz::CheckView view{graph, check, hang ? &*hang : nullptr, max_states,
                             check.exploration.stopped && !interrupted};
-  console.out << (arguments.has("json") ? viz::check_json(view)
-                                        : viz::check_text(view, {console.out_colour}));
+  console.out << (arguments.has("json")
+                      ? viz::check_json(view)
+                      : viz::check_text(view, {console.out_colour, console.out_columns}));
   if (order_path && !has_order) {
     console.err << fmt::format("note: no order was written: {}\n",
                                check.exploration.hang_found

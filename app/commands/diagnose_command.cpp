@@ -103,8 +103,9 @@ int diagnose_dumps(EvidenceKind kind, const Paths& paths, const Requested& reque
   const viz::DiagnosisReport report{reading.evidence, diagnosis, reading.notes, requested.all};
   write_page(requested, name, static_cast<std::uint32_t>(reading.evidence.ranks.size()),
              explanation, diagnosis.waits, viz::diagnosis_text(report, {}));
-  console.out << (requested.json ? viz::diagnosis_json(report)
-                                 : viz::diagnosis_text(report, {console.out_colour}));
+  console.out << (requested.json
+                      ? viz::diagnosis_json(report)
+                      : viz::diagnosis_text(report, {console.out_colour, console.out_columns}));
   return exit_code(explanation);
 }
 
@@ -171,8 +172,9 @@ int diagnose_logs(const Arguments& arguments, const Paths& paths, const Requeste
   const viz::LaunchLogReport report{log, diagnosis, reading.notes, requested.all};
   write_page(requested, log.name, static_cast<std::uint32_t>(log.ranks.size()),
              diagnosis.explanation, diagnosis.waits, viz::launch_log_text(report, {}));
-  console.out << (requested.json ? viz::launch_log_json(report)
-                                 : viz::launch_log_text(report, {console.out_colour}));
+  console.out << (requested.json
+                      ? viz::launch_log_json(report)
+                      : viz::launch_log_text(report, {console.out_colour, console.out_columns}));
   return exit_code(diagnosis.explanation);
 }
 
@@ -185,8 +187,9 @@ int diagnose_stacks(const Paths& paths, const Requested& requested, const Consol
   const viz::StackReport report{reading.dumps, diagnosis, reading.notes, requested.all};
   write_page(requested, name, diagnosis.ranks, diagnosis.explanation, diagnosis.waits,
              viz::stack_groups_text(report, {}));
-  console.out << (requested.json ? viz::stack_groups_json(report)
-                                 : viz::stack_groups_text(report, {console.out_colour}));
+  console.out << (requested.json
+                      ? viz::stack_groups_json(report)
+                      : viz::stack_groups_text(report, {console.out_colour, console.out_columns}));
   const bool found = diagnosis.verdict == models::StackVerdict::kOddOnes ||
                      diagnosis.verdict == models::StackVerdict::kDifferent;
   return found ? kExitBad : kExitUndecided;

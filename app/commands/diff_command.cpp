@@ -121,9 +121,10 @@ int run_diff(const Arguments& arguments, const Console& console) {
     difference.run = models::compare_runs({before.scenario->graph, *before.simulation},
                                           {after.scenario->graph, *after.simulation});
   }
-  console.out << (arguments.has("json") ? viz::difference_json(difference)
-                                        : viz::difference_text(difference, {console.out_colour,
-                                                                            arguments.has("all")}));
+  console.out << (arguments.has("json")
+                      ? viz::difference_json(difference)
+                      : viz::difference_text(difference, {{console.out_colour, console.out_columns},
+                                                          arguments.has("all")}));
   return difference.same() ? kExitGood : kExitBad;
 }
 

@@ -14,6 +14,7 @@
 #include "app/output/progress.hpp"
 #include "formats/edits/patch_writer.hpp"
 #include "models/search/fix.hpp"
+#include "viz/json/fix_json.hpp"
 #include "viz/text/fix_text.hpp"
 
 namespace pipesim::app {

@@ -149,8 +149,9 @@ int run_goal(const Arguments& arguments, const Console& console) {
                viz::wait_for_dot(viz::wait_picture(graph, explanation, report.all_waits, !all)));
   }
   if (!all) report.all_waits.clear();
-  console.out << (arguments.has("json") ? viz::json_report(report)
-                                        : viz::text_report(report, {console.out_colour}));
+  console.out << (arguments.has("json")
+                      ? viz::json_report(report)
+                      : viz::text_report(report, {console.out_colour, console.out_columns}));
   return exit_code(explanation);
 }
 

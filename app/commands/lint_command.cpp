@@ -9,6 +9,7 @@
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
 #include "models/lint/lint.hpp"
+#include "viz/json/lint_json.hpp"
 #include "viz/text/lint_text.hpp"
 #include "viz/words.hpp"
 

@@ -8,6 +8,7 @@
 #include "formats/edits/patch_writer.hpp"
 #include "formats/scenario/scenario_writer.hpp"
 #include "models/search/reduce.hpp"
+#include "viz/json/reduce_json.hpp"
 #include "viz/text/reduce_text.hpp"
 
 namespace pipesim::app {

@@ -23,7 +23,7 @@ struct Console {
   const std::atomic<bool>* interrupted = nullptr;
   std::atomic<bool>* simulating = nullptr;
   const models::PassRegistry* passes = nullptr;  // for `opt`; null: those that are shipped
-  std::size_t out_columns = 100;                 // of the terminal; this if there is none
+  std::size_t out_columns = 80;                  // of the terminal; this if there is none
 };
 
 /// While this lives, Ctrl-C stops the simulation and not the process.

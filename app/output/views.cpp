@@ -124,8 +124,9 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
     return exit_code(explanation);
   }
   if (!report) report.emplace(whole_report(graph, simulation, views.all));
-  console.out << (views.json ? viz::json_report(*report)
-                             : viz::text_report(*report, {console.out_colour}));
+  console.out << (views.json
+                      ? viz::json_report(*report)
+                      : viz::text_report(*report, {console.out_colour, console.out_columns}));
   if (views.timeline) {
     console.out << '\n'
                 << viz::terminal_timeline(graph, simulation, timeline,

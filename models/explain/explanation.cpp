@@ -504,9 +504,13 @@ ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::
   info.act = name.act;
   info.micro_batch = names.micro_batch(actor, k);
   info.stream = names.stream_of(actor);
+  info.on_host = !from.stream.valid();
   info.thread = names.thread(from.thread);
   info.in_program = lowered.plan.threads[from.thread].order == sim::ThreadOrder::kProgram;
-  if (names.actor(actor).step) info.at = names.actor(actor).step->at;
+  if (const auto& step = names.actor(actor).step) {
+    info.at = step->at;
+    if (step->calls.size() == 1) info.call = step->calls.front().kind;
+  }
   info.collective = spins(graph, lowered, actor);
   if (k < state.actors[actor].done) {
     info.stage = ActStage::kDone;

@@ -26,10 +26,12 @@ struct ActInfo {
   std::uint32_t micro_batch = 0;  // from 1; 0: none
   std::string stream;             // of a step of the host: its thread
   std::string thread;
-  std::string at;           // where it stands in the user's program, if that is known
-  std::string statement;    // what stands there, of an op of a GOAL file
-  bool in_program = false;  // its thread does a fixed list of acts
-  bool collective = false;  // its device waits for peers by polling
+  std::string at;                     // where it stands in the user's program, if that is known
+  std::string statement;              // what stands there, of an op of a GOAL file
+  bool in_program = false;            // its thread does a fixed list of acts
+  bool collective = false;            // its device waits for peers by polling
+  bool on_host = false;               // on no stream
+  std::optional<sim::CallKind> call;  // of a step that makes just one
   ActStage stage = ActStage::kNotEntered;
   sim::Step step = sim::Step::kNone;  // kEntered: what its thread is blocked in
 };

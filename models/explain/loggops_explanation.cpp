@@ -23,6 +23,8 @@ ActInfo describe_op(const LogGopsResult& result, ActorId op) {
   info.thread = info.stream;
   info.at = name.at;
   info.statement = name.statement;
+  if (what.kind == sim::LogGopsKind::kSend) info.call = sim::CallKind::kSend;
+  if (what.kind == sim::LogGopsKind::kReceive) info.call = sim::CallKind::kReceive;
   if (result.outcome.ops[op.value].done != kNever) {
     info.stage = ActStage::kDone;
   } else if (result.outcome.ops[op.value].start != kNever) {

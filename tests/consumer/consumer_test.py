@@ -82,7 +82,7 @@ class Consumer(unittest.TestCase):
         output = re.sub(r"\s+", " ", output)
         for part in (
             "REQUIRE_THAT( run(step()), completes() ) with expansion:",
-            "step DEADLOCK at 24 us 2 ranks, 16 of 33 acts done",
+            "step DEADLOCK at 24 us 2 ranks, 16 of 33 ops done",
             "The cycle: 6 waits, ranks 0 and 1",
             "buffer on stream 'backward' instead of 'forward'",
             " completes ",

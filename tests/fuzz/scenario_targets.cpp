@@ -30,6 +30,7 @@
 #include "viz/evidence/run_log.hpp"
 #include "viz/evidence/stack_dump.hpp"
 #include "viz/json/json_report.hpp"
+#include "viz/json/lint_json.hpp"
 #include "viz/text/lint_text.hpp"
 #include "viz/text/terminal_timeline.hpp"
 #include "viz/text/text_report.hpp"

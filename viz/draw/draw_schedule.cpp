@@ -88,8 +88,8 @@ class SchedulePicture {
     drawing_.set_html(
         drawing_.root(), "label",
         legend_html(title,
-                    {"A row is what a rank computes, in its order; an arrow to another rank is a "
-                     "message: activations (solid) or gradients (dashed)."},
+                    {"A row is what a rank computes, in its order; an arrow to another rank "
+                     "carries activations (solid) or gradients (dashed)."},
                     {kinds_.begin(), kinds_.end()}));
     drawing_.set(drawing_.root(), "labelloc", "t");
     drawing_.set(drawing_.root(), "rankdir", "LR");

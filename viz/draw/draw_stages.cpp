@@ -85,7 +85,7 @@ class StagesPicture {
                            schedule.micro_batches == 1
                                ? "1 micro-batch"
                                : fmt::format("{} micro-batches", schedule.micro_batches)),
-               "Forward goes to the right, gradients come back."});
+               "Activations flow to the right, gradients back."});
     for (std::uint32_t stage = 0; stage < schedule.stages; ++stage) {
       const models::StageCost& cost = pipeline.stages[stage];
       std::string label = fmt::format("stage {}\nrank {}", stage, schedule.rank_of_stage[stage]);
@@ -125,7 +125,7 @@ class StagesPicture {
     const std::vector<models::RankSet> classes =
         models::rank_classes(lowered_, models::RankSet::range(0, graph_.ranks));
     refuse_more_than(kMostStages, classes.size());
-    add_style({"Ranks that do the same are one node; an arrow is what goes from one to another."});
+    add_style({"Ranks that do the same share a node; an arrow is data from one to another."});
     std::vector<std::uint32_t> class_of_rank(graph_.ranks, 0);
     for (std::uint32_t i = 0; i < classes.size(); ++i) {
       for (const std::uint32_t rank : classes[i]) class_of_rank[rank] = i;

@@ -179,7 +179,7 @@ class TasksPicture {
       label += "\n" + operation_name(of.operation);
       if (of.group != models::kNoIndex) label += " " + graph_.groups[of.group].name;
     }
-    if (acts != 1) label += fmt::format("\n{} acts", acts);
+    if (acts != 1) label += fmt::format("\n{} times", acts);
     return label;
   }
 
@@ -324,7 +324,7 @@ class TasksPicture {
     std::vector<std::string> lines;
     if (has_registers) {
       lines.emplace_back(
-          "An arrow leads from what makes data to what reads it; the number is how many "
+          "An arrow points from the producer of data to its reader; the number is how many "
           "slots it has. Dashed: only order.");
     }
     if (has_programs) {

@@ -78,7 +78,7 @@ class TimelinePicture {
     }
     for (const StuckAct& act : lane.stuck) {
       key += fmt::format("\n{} {}", label(act.actor, act.k), act.on_cycle);
-      for (const models::Wait& wait : act.waits) key += wait_text(wait);
+      for (const models::Wait& wait : act.waits) key += edge_text(wait);
     }
     return key;
   }
@@ -186,14 +186,13 @@ class TimelinePicture {
   void add_head() {
     scene_.add(Scene::Text{kTimelineMargin, 24, headline(graph_, run_.explanation), 17,
                            Scene::Anchor::kStart, true, kInk});
-    std::string about =
-        fmt::format("{}, {} of {} done", counted(graph_.ranks, "rank"), run_.explanation.acts_done,
-                    counted(run_.explanation.acts_expected, "act"));
+    std::string about = fmt::format("{}, {} of {} done", counted(graph_.ranks, "rank"),
+                                    grouped(run_.explanation.acts_done),
+                                    counted(run_.explanation.acts_expected, "op"));
     const std::string reason = first_reason(run_.explanation);
     if (!reason.empty()) about += "; " + reason;
     if (left_out_ > 0) {
-      about +=
-          fmt::format("; {} in which nothing works left out (--all)", counted(left_out_, "row"));
+      about += fmt::format("; {} without work left out (--all)", counted(left_out_, "row"));
     }
     about = fitted(about, 12, kTimelineWidth - 2 * kTimelineMargin);
     scene_.add(Scene::Text{kTimelineMargin, 46, about, 12, Scene::Anchor::kStart, false, kInk});
@@ -227,7 +226,7 @@ class TimelinePicture {
     }
     if (!run_.explanation.cycle.empty()) {
       add_key({.fill = "#ffffff", .stroke = kStrong, .stroke_width = 2, .hatched = true},
-              "waits, and is part of the cycle");
+              "waits, on the cycle");
     }
   }
 
@@ -383,11 +382,7 @@ class TimelinePicture {
 
   std::string stuck_text(const StuckAct& act) const {
     const models::Wait& wait = act.waits.front();
-    std::string other = party_text(wait.to);
-    const bool same_rank =
-        wait.to.kind == sim::WaitNodeKind::kAct && wait.to.rank == wait.from.rank;
-    if (same_rank) other = act_text(wait.to.act);
-    return fmt::format("{} {} {}", label(act.actor, act.k), wait_text(wait), other);
+    return fmt::format("{} {}", label(act.actor, act.k), wait_text(wait));
   }
 
   // On white, in the middle of what is hatched.
@@ -447,10 +442,9 @@ class TimelinePicture {
                           .width = 2,
                           .height = bottom_ - top_ + 22,
                           .fill = kStrong});
-    scene_.add(
-        Scene::Text{end_x_ + 5, top_ - 15,
-                    fmt::format("{}: from here on nothing moves", time_text(timeline_.end_ns)), 12,
-                    Scene::Anchor::kStart, true, kStrong});
+    scene_.add(Scene::Text{end_x_ + 5, top_ - 15,
+                           fmt::format("{}: no further progress", time_text(timeline_.end_ns)), 12,
+                           Scene::Anchor::kStart, true, kStrong});
   }
 
   const models::TaskGraph& graph_;

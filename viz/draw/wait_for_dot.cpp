@@ -38,7 +38,7 @@ bool is_dashed(const Wait& wait) {
 // Why a rank that is waited for does not come.
 const char* root_name(const Wait& wait) {
   if (wait.kind == WaitKind::kFailedLink) return "cannot be reached";
-  if (wait.kind != WaitKind::kDeadRank) return "never comes";
+  if (wait.kind != WaitKind::kDeadRank) return "never calls it";
   return wait.from.rank == wait.to.rank ? "its device failed" : "died";
 }
 
@@ -85,10 +85,10 @@ void Drawing::add_style() {
   std::vector<std::string> lines;
   if (!picture_.subtitle.empty()) lines.push_back(picture_.subtitle);
   lines.emplace_back(picture_.all_waits.empty()
-                         ? "No act waits for another."
-                         : "An arrow leads from what waits to what it waits for.");
+                         ? "No op waits for another."
+                         : "An arrow points from an op to what it waits for.");
   if (std::any_of(picture_.all_waits.begin(), picture_.all_waits.end(), is_dashed)) {
-    lines.emplace_back("Dashed: a control register, or one of several that suffice.");
+    lines.emplace_back("Dashed: a control register, or any one of several suffices.");
   }
   graph_.set_html(graph_.root(), "label", legend_html(picture_.title, lines));
   graph_.set(graph_.root(), "labelloc", "t");
@@ -153,7 +153,7 @@ void Drawing::add_folded_node(const std::string& name, const WaitParty& party) {
   const Folded& folded = folded_.at(name);
   const bool one_rank = folded.ranks.size() == 1;
   const Graphviz::Node node = graph_.node(one_rank ? cluster(party.rank) : graph_.root(), name);
-  std::string label = fmt::format("{}\nbehind", counted(folded.acts.size(), "more act"));
+  std::string label = fmt::format("{}\nbehind", counted(folded.acts.size(), "more op"));
   if (!one_rank) {
     label = fmt::format("ranks {}:\n{}", short_ranges({folded.ranks.begin(), folded.ranks.end()}),
                         label);
@@ -202,8 +202,7 @@ void Drawing::add_edge(const Wait& wait, std::size_t number) {
   const Graphviz::Edge edge = graph_.edge(graph_.find(from_name), graph_.find(to_name));
   const bool strong = strong_.count(from_name) > 0 && strong_.count(to_name) > 0;
   if (!folded) {
-    std::string text = wait_text(wait);
-    while (!text.empty() && text.back() == ',') text.pop_back();
+    std::string text = edge_text(wait);
     if (number > 0) text = fmt::format("{}: {}", number, text);
     std::string label;
     for (const std::string& line : wrapped(text, kEdgeLine))

@@ -8,6 +8,7 @@
 
 #include "models/graph/diagnostics.hpp"
 #include "viz/json_string.hpp"
+#include "viz/styled.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
 
@@ -27,7 +28,7 @@ std::string boxing_log_text(const BoxingReport& report) {
   const std::vector<LoggedBoxing> found = partial_sums(report);
   std::string text = fmt::format("{}, {} from a broadcast\n", counted(report.rows.size(), "boxing"),
                                  counted(found.size(), "partial sum"));
-  for (const std::string& note : report.notes) text += note + "\n";
+  for (const std::string& note : report.notes) text += paragraph(note, kDefaultWidth, 0, 2);
   if (found.empty()) return text;
   Table table({"line", "from", "to", "tensor", "shape", "signatures", "placement"});
   const std::size_t shown = report.all ? found.size() : std::min(kMostRows, found.size());
@@ -39,9 +40,9 @@ std::string boxing_log_text(const BoxingReport& report) {
                models::printable(row.placement)});
   }
   text +=
-      "\nSome ranks of these read the tensor, and the others zeros, which wait for something "
+      "\nIn these, some ranks read the tensor and the others read zeros, which wait for\nsomething "
       "else:\n" +
-      table.text(2);
+      table.fitted(kDefaultWidth, 2);
   if (shown < found.size()) {
     text += fmt::format("  and {} more; --all lists them\n", found.size() - shown);
   }

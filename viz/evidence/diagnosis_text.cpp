@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "models/measure/expectation.hpp"
+#include "viz/report_lines.hpp"
 #include "viz/styled.hpp"
+#include "viz/summary.hpp"
 #include "viz/table.hpp"
 #include "viz/text/text_report.hpp"
 #include "viz/words.hpp"
@@ -61,11 +63,15 @@ class DiagnosisText {
   void add_cut(std::size_t left) {
     if (left > 0) text_ += fmt::format("  and {} more; --all lists them\n", left);
   }
-  void add_heading(const std::string& text) {
-    text_ += fmt::format("\n{}\n", styled(ansi::kBold, text));
+  void add(std::string_view text, std::size_t first, std::size_t rest) {
+    text_ += paragraph(text, options_.width, first, rest);
   }
-  std::string styled(const char* style, const std::string& text) const {
-    return viz::styled(style, text, options_.colour);
+  // Roots have more to say than their summary.
+  std::string summary() const {
+    return diagnosis_.explanation.cycle.empty() ? "" : summary_text(diagnosis_.explanation);
+  }
+  void add_heading(const std::string& text) {
+    text_ += fmt::format("\n{}\n", styled(options_, ansi::kBold, text));
   }
   std::size_t shown(std::size_t rows) const {
     return report_.all ? rows : std::min(rows, kMaxAccountRows);
@@ -79,36 +85,30 @@ class DiagnosisText {
 };
 
 void DiagnosisText::add_verdict() {
-  std::string verdict = diagnosis_verdict(diagnosis_);
-  std::transform(verdict.begin(), verdict.end(), verdict.begin(), [](char c) {
-    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  });
+  const std::string verdict = upper_case(diagnosis_verdict(diagnosis_));
   const Verdict found = diagnosis_.explanation.verdict;
-  const char* colour = found == Verdict::kCompleted ? ansi::kGreen
-                       : found == Verdict::kLimit   ? ansi::kYellow
-                                                    : ansi::kRed;
+  const char* colour = verdict_style(found);
   std::vector<std::uint32_t> without;
   for (const models::RankStanding& rank : diagnosis_.ranks) {
     if (!rank.has_dump) without.push_back(rank.rank);
   }
-  text_ += fmt::format(
-      "{}{}{}   {}, {} not done   {}\n", styled(ansi::kBold, models::printable(evidence_.name)),
-      evidence_.name.empty() ? "" : "  ", styled(colour, verdict),
-      counted(diagnosis_.ranks.size(), "rank"), counted(diagnosis_.pending, "call"),
-      styled(ansi::kDim, models::printable(evidence_.format)));
+  text_ +=
+      fmt::format("{}{}{}   {}, {} not done   {}\n",
+                  styled(options_, ansi::kBold, models::printable(evidence_.name)),
+                  evidence_.name.empty() ? "" : "  ", styled(options_, colour, verdict),
+                  counted(diagnosis_.ranks.size(), "rank"), counted(diagnosis_.pending, "call"),
+                  styled(options_, ansi::kDim, models::printable(evidence_.format)));
   if (!without.empty()) {
-    text_ += fmt::format("No dump of rank{} {}\n", without.size() == 1 ? "" : "s", ranges(without));
+    text_ += fmt::format("No dump from {}\n", ranks_text(without));
   }
-  for (const std::string& note : report_.notes) text_ += note + "\n";
+  for (const std::string& note : report_.notes) add(note, 0, 2);
+  add(summary(), 0, 2);
 }
 
 // Roots of one kind that are waited for in one and the same call are told once.
 void DiagnosisText::add_roots() {
   if (diagnosis_.roots.empty()) return;
-  add_heading(diagnosis_.explanation.verdict == Verdict::kMismatch ? "Waits that end elsewhere:"
-              : diagnosis_.explanation.cycle.empty()
-                  ? "No cycle. What everything waits for in the end:"
-                  : "Beside the cycle, waits that end elsewhere:");
+  add_heading(roots_heading(diagnosis_.explanation));
   std::vector<std::vector<const DiagnosisRoot*>> groups;
   for (const DiagnosisRoot& root : diagnosis_.roots) {
     const auto alike = [&](const std::vector<const DiagnosisRoot*>& group) {
@@ -136,8 +136,9 @@ void DiagnosisText::add_roots() {
       most = std::max(most, root->waiting);
     }
     add_root(*group.front(), ranks,
-             fmt::format("{}{} behind {}", least == most ? "" : fmt::format("{} to ", least),
-                         counted(most, "call"), ranks.size() == 1 ? "it" : "each"));
+             fmt::format("{}{} wait{} for {}", least == most ? "" : fmt::format("{} to ", least),
+                         counted(most, "call"), most == 1 ? "s" : "",
+                         ranks.size() == 1 ? "it" : "each"));
   }
 }
 
@@ -145,34 +146,38 @@ void DiagnosisText::add_root(const DiagnosisRoot& root, const std::vector<std::u
                              const std::string& behind) {
   const models::ActInfo& waiter = root.first.from.act;
   const bool one = ranks.size() == 1;
-  const std::string who = fmt::format("rank{} {}", one ? "" : "s", ranges(ranks));
+  const std::string who = ranks_text(ranks);
   const std::string call = models::printable(act_text(waiter));
   const bool message = root.first.kind == WaitKind::kPeerOfMessage;
-  const std::string wanted =
-      message ? fmt::format("the other end of rank {} {}", waiter.rank, call)
-              : fmt::format("{}, for which rank {} waits first", call, waiter.rank);
+  const char* s = one ? "s" : "";
   switch (root.reason) {
     case RootReason::kNotCalled:
-      text_ += fmt::format("  {} never come{} to {}; {}\n", who, one ? "s" : "", wanted, behind);
-      text_ += fmt::format("      nothing that {} called is pending: look at what {} host{}\n",
-                           one ? "it" : "they", one ? "its" : "their", one ? " does" : "s do");
+      add(message ? fmt::format("{} never post{} {} of rank {} {}; {}", who, s,
+                                matching_text(waiter), waiter.rank, call, behind)
+                  : fmt::format("{} never call{} {}; {}, first rank {}", who, s, call, behind,
+                                waiter.rank),
+          2, 4);
+      add(fmt::format("nothing that {} called is pending: look at what {} host{}",
+                      one ? "it" : "they", one ? "its" : "their", one ? " does" : "s do"),
+          6, 6);
       break;
     case RootReason::kDeviceStopped:
-      text_ += fmt::format("  {} does not get {} done; {}\n", who, call, behind);
-      text_ += fmt::format(
-          "      rank {} has done it together with rank {}, and is at #{}: the device of rank {} "
-          "reports nothing any more\n",
-          root.peer, root.rank, root.peer_came, root.rank);
+      add(fmt::format("{} never finishes {}; {}", who, call, behind), 2, 4);
+      add(fmt::format("rank {} finished it together with rank {}, and is at #{}: the device of "
+                      "rank {} no longer reports anything",
+                      root.peer, root.rank, root.peer_came, root.rank),
+          6, 6);
       break;
     case RootReason::kNoDump:
-      text_ += fmt::format("  {} left no dump, and nothing else explains why {} waits in {}; {}\n",
-                           who, waiter.rank, call, behind);
+      add(fmt::format("{} left no dump, and nothing else explains why rank {} waits in {}; {}", who,
+                      waiter.rank, call, behind),
+          2, 4);
       break;
     case RootReason::kUnexplained:
-      text_ +=
-          fmt::format("  all members have called rank {} {}, and nothing stands before it; {}\n",
-                      waiter.rank, call, behind);
-      text_ += "      these dumps do not say why it does not move: look at devices and network\n";
+      add(fmt::format("all members called rank {} {}, and nothing is queued before it; {}",
+                      waiter.rank, call, behind),
+          2, 4);
+      add("these dumps do not say why it is stuck: look at devices and network", 6, 6);
       break;
   }
 }
@@ -190,24 +195,23 @@ void DiagnosisText::add_checks() {
     ++rows;
     std::string who;
     if (!check.missing.empty()) {
-      who = fmt::format("not called by {}, called by {}", short_ranges(check.missing),
-                        short_ranges(check.called));
+      who = fmt::format("not called by {}, called by {}", ranks_text(check.missing),
+                        ranks_text(check.called));
     } else if (!check.culprits.empty()) {
       std::vector<std::uint32_t> ranks;
       for (const models::Culprit& culprit : check.culprits) ranks.push_back(culprit.rank);
       const models::MatchResult& first = check.culprits.front().result;
-      who = fmt::format("rank{} {} {}: {}", ranks.size() == 1 ? "" : "s", short_ranges(ranks),
-                        match_name(first.match), first.difference);
+      who = fmt::format("{} {}: {}", ranks_text(ranks), match_name(first.match), first.difference);
     } else if (!check.without_dump.empty()) {
-      who = fmt::format("no dump of {}", short_ranges(check.without_dump));
+      who = fmt::format("no dump from {}", ranks_text(check.without_dump));
     }
     table.add({fmt::format("{}#{}", models::printable(check.op), check.sequence),
                models::printable(group_name(evidence_.groups[check.group])),
                std::string(check_name(check.result)), who});
   }
   if (rows == 0) return;
-  add_heading("Collectives that do not go together, the first of each group:");
-  text_ += table.text(2);
+  add_heading("Collectives that do not match, the first of each group:");
+  text_ += table.fitted(options_.width, 2);
   add_cut(wanted - rows);
 }
 
@@ -232,23 +236,23 @@ void DiagnosisText::add_ranks() {
     if (is_new) rows.emplace_back(row, std::vector<std::uint32_t>());
     rows[known->second].second.push_back(rank.rank);
   }
-  Table table({styled(ansi::kBold, "rank"), styled(ansi::kBold, "not done"),
-               styled(ansi::kBold, "stands at")});
+  Table table({styled(options_, ansi::kBold, "rank"), styled(options_, ansi::kBold, "not done"),
+               styled(options_, ansi::kBold, "at")});
   const std::size_t count = shown(rows.size());
   for (std::size_t i = 0; i < count; ++i) {
     rows[i].first.front() = short_ranges(rows[i].second);
     table.add(rows[i].first);
   }
-  text_ += "\n" + table.text();
+  text_ += "\n" + table.fitted(options_.width);
   add_cut(rows.size() - count);
 }
 
 // Those whose members are at different calls.
 void DiagnosisText::add_groups() {
   const std::vector<models::GroupStanding>& all = diagnosis_.groups;
-  Table table({styled(ansi::kBold, "group"), styled(ansi::kBold, "rank"),
-               styled(ansi::kBold, "called"), styled(ansi::kBold, "done"),
-               styled(ansi::kBold, "not done")});
+  Table table({styled(options_, ansi::kBold, "group"), styled(options_, ansi::kBold, "rank"),
+               styled(options_, ansi::kBold, "called"), styled(options_, ansi::kBold, "done"),
+               styled(options_, ansi::kBold, "not done")});
   std::size_t rows = 0;
   std::size_t left = 0;
   for (std::size_t i = 0; i < all.size();) {
@@ -269,7 +273,7 @@ void DiagnosisText::add_groups() {
     i = end;
   }
   if (rows == 0) return;
-  text_ += "\n" + table.text();
+  text_ += "\n" + table.fitted(options_.width);
   add_cut(left);
 }
 

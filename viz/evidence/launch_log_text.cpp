@@ -7,6 +7,7 @@
 
 #include "models/measure/expectation.hpp"
 #include "viz/styled.hpp"
+#include "viz/summary.hpp"
 #include "viz/table.hpp"
 #include "viz/text/text_report.hpp"
 #include "viz/words.hpp"
@@ -34,20 +35,18 @@ std::string progress_text(const LoggedProgress& progress) {
 
 std::string verdict_text(const LaunchLogReport& report, const TextOptions& options) {
   const Verdict found = report.diagnosis.explanation.verdict;
-  const char* colour = found == Verdict::kCompleted ? ansi::kGreen
-                       : found == Verdict::kLimit   ? ansi::kYellow
-                                                    : ansi::kRed;
-  std::string verdict(found == Verdict::kCompleted ? "nothing wrong found"
-                      : found == Verdict::kLimit   ? "undecided"
-                                                   : models::verdict_name(found));
-  std::transform(verdict.begin(), verdict.end(), verdict.begin(), [](char c) {
-    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  });
+  const char* colour = verdict_style(found);
+  const std::string verdict = upper_case(found == Verdict::kCompleted ? "nothing wrong found"
+                                         : found == Verdict::kLimit   ? "undecided"
+                                                                    : models::verdict_name(found));
   std::string text = fmt::format(
       "{}  {}   {}   {}\n", styled(options, ansi::kBold, models::printable(report.log.name)),
       styled(options, colour, verdict), counted(report.log.ranks.size(), "rank"),
       styled(options, ansi::kDim, report.log.format));
-  for (const std::string& note : report.notes) text += note + "\n";
+  for (const std::string& note : report.notes) text += paragraph(note, options.width, 0, 2);
+  if (!report.diagnosis.explanation.cycle.empty()) {
+    text += paragraph(summary_text(report.diagnosis.explanation), options.width, 0, 2);
+  }
   return text;
 }
 
@@ -57,9 +56,7 @@ std::string roots_text(const LaunchLogReport& report, const TextOptions& options
   if (!diagnosis.explanation.cycle.empty() || diagnosis.roots.empty()) return {};
   std::string text =
       fmt::format("\n{}\n", styled(options, ansi::kBold, "No cycle. Look first at:"));
-  const bool one = diagnosis.roots.size() == 1;
-  text += fmt::format("  rank{} {}, which launched the fewest rounds\n", one ? "" : "s",
-                      ranges(diagnosis.roots));
+  text += fmt::format("  {}, which launched the fewest rounds\n", ranks_text(diagnosis.roots));
   for (const models::Root& root : diagnosis.explanation.roots) {
     text += fmt::format("      rank {} waits for rank {} in {}\n", root.first.from.rank,
                         root.party.rank, models::printable(act_text(root.first.from.act)));
@@ -71,21 +68,21 @@ std::string open_text(const LaunchLogReport& report, const TextOptions& options)
   const std::vector<models::ActInfo>& open = report.diagnosis.open;
   if (open.empty()) return {};
   std::string text = fmt::format(
-      "\n{}\n", styled(options, ansi::kBold, "Entered and not left (a line before, none after):"));
+      "\n{}\n", styled(options, ansi::kBold, "Entered but not left (a line before, none after):"));
   Table table;
   const std::size_t shown = report.all ? open.size() : std::min(open.size(), kMaxOpenRows);
   for (std::size_t i = 0; i < shown; ++i) {
     table.add({fmt::format("rank {}", open[i].rank), models::printable(open[i].thread),
                models::printable(act_text(open[i]))});
   }
-  text += table.text(2);
+  text += table.fitted(options.width, 2);
   if (shown < open.size())
     text += fmt::format("  and {} more; --all lists them\n", open.size() - shown);
   return text;
 }
 
 // Ranks that say the same are told once.
-std::string ranks_text(const LaunchLogReport& report, const TextOptions& options) {
+std::string rounds_text(const LaunchLogReport& report, const TextOptions& options) {
   const models::LaunchLogDiagnosis& diagnosis = report.diagnosis;
   std::vector<std::string> header = {styled(options, ansi::kBold, "rank")};
   for (const std::string& column : diagnosis.columns) {
@@ -109,7 +106,7 @@ std::string ranks_text(const LaunchLogReport& report, const TextOptions& options
     rows[i].first.front() = short_ranges(rows[i].second);
     table.add(rows[i].first);
   }
-  std::string text = "\nRounds that were launched:\n" + table.text();
+  std::string text = "\nRounds launched:\n" + table.fitted(options.width);
   if (shown < rows.size())
     text += fmt::format("  and {} more; --all lists them\n", rows.size() - shown);
   return text;
@@ -126,7 +123,7 @@ std::string threads_text(const LaunchLogReport& report, const TextOptions& optio
                  models::printable(thread.last_entered), models::printable(thread.last_launched)});
     }
   }
-  return "\n" + table.text();
+  return "\n" + table.fitted(options.width);
 }
 
 }  // namespace
@@ -136,7 +133,7 @@ std::string launch_log_text(const LaunchLogReport& report, const TextOptions& op
   Report end{graph, report.diagnosis.explanation, {}, {}, {}, {}, {}};
   if (report.all) end.all_waits = report.diagnosis.waits;
   return verdict_text(report, options) + hang_text(end, options) + roots_text(report, options) +
-         open_text(report, options) + ranks_text(report, options) + threads_text(report, options) +
+         open_text(report, options) + rounds_text(report, options) + threads_text(report, options) +
          stuck_text(end, options);
 }
 

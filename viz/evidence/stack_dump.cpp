@@ -16,13 +16,22 @@ std::string frame_of(const std::string& text) {
   return fmt::format("{} ({})", at.substr(space + 1), at.substr(0, space));
 }
 
+// In the words that models/postmortem/stack_evidence reads back.
+std::string state_of(const models::ActInfo& act) {
+  if (act.stage == models::ActStage::kStarted) return act.collective ? "started, spins" : "started";
+  if (act.stage == models::ActStage::kEntered && act.step == sim::Step::kCreation) {
+    return "creating the communicator";
+  }
+  return stage_text(act);
+}
+
 std::string frames(const models::ThreadReport& thread) {
   if (!thread.at) {
     return fmt::format("    {} (pipesim)\n",
                        thread.finished ? "<finished>" : "<waits for messages>");
   }
   const models::ActInfo& act = *thread.at;
-  std::string text = fmt::format("    {} ({}) (pipesim)\n", act_text(act), stage_text(act));
+  std::string text = fmt::format("    {} ({}) (pipesim)\n", act_text(act), state_of(act));
   if (!act.at.empty()) text += fmt::format("    {}\n", frame_of(act.at));
   return text;
 }

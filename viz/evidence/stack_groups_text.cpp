@@ -20,10 +20,9 @@ constexpr std::size_t kMostGroups = 20;
 constexpr std::size_t kMostFrames = 8;
 
 std::string verdict_line(const StackReport& report, const TextOptions& options) {
-  std::string verdict(verdict_name(report.diagnosis.verdict));
-  std::transform(verdict.begin(), verdict.end(), verdict.begin(), [](char c) {
-    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
-  });
+  const std::string verdict = upper_case(report.diagnosis.verdict == StackVerdict::kOddOnes
+                                             ? "stragglers"
+                                             : verdict_name(report.diagnosis.verdict));
   const bool found = report.diagnosis.verdict == StackVerdict::kOddOnes ||
                      report.diagnosis.verdict == StackVerdict::kDifferent;
   std::string text = fmt::format("{}  {}   {}, {}\n",
@@ -31,27 +30,28 @@ std::string verdict_line(const StackReport& report, const TextOptions& options) 
                                  styled(options, found ? ansi::kRed : ansi::kYellow, verdict),
                                  counted(report.diagnosis.ranks, "rank"),
                                  counted(report.diagnosis.groups.size(), "different stack"));
-  for (const std::string& note : report.notes) text += note + "\n";
+  for (const std::string& note : report.notes) text += paragraph(note, options.width, 0, 2);
   return text;
 }
 
 std::string meaning(const StackReport& report) {
   const std::vector<std::uint32_t>& roots = report.diagnosis.roots;
-  const std::string who =
-      roots.empty() ? "" : fmt::format("rank{} {}", roots.size() == 1 ? "" : "s", ranges(roots));
+  const std::string who = ranks_text(roots);
   switch (report.diagnosis.verdict) {
     case StackVerdict::kOddOnes:
-      return fmt::format("\nThe others wait for each other; look first at {}.\n", who);
+      return fmt::format("\nThe other ranks wait for each other; look first at {}.\n", who);
     case StackVerdict::kDifferent:
       return fmt::format(
-          "\nAll wait for each other, but not in the same place; fewest stand where {} {}.\n", who,
-          roots.size() == 1 ? "does" : "do");
+          "\nAll ranks wait for each other, but not in the same place; look first at {},\nwhere "
+          "the "
+          "fewest are.\n",
+          who);
     case StackVerdict::kAlike:
-      return "\nAll stand in the same place: stacks do not say who is to blame.\n";
+      return "\nAll ranks are in the same place: stacks do not show which one is to blame.\n";
     case StackVerdict::kUndecided:
       break;
   }
-  return "\nNobody is seen to wait in a collective.\n";
+  return "\nNo rank is seen waiting in a collective.\n";
 }
 
 std::string group_text(const StackReport& report, const StackGroup& group,
@@ -60,11 +60,9 @@ std::string group_text(const StackReport& report, const StackGroup& group,
   const bool waits =
       group.place != models::WaitPlace::kUnknown && group.place != models::WaitPlace::kFinished;
   if (waits) what = fmt::format("waits {}: {}", what, models::printable(group.op));
-  std::string text = fmt::format(
-      "\n{}  {}  {}\n",
-      styled(options, ansi::kBold,
-             fmt::format("rank{} {}", group.ranks.size() == 1 ? "" : "s", ranges(group.ranks))),
-      models::printable(group.thread), what);
+  std::string text =
+      fmt::format("\n{}  {}  {}\n", styled(options, ansi::kBold, ranks_text(group.ranks)),
+                  models::printable(group.thread), what);
   const std::size_t shown =
       report.all ? group.frames.size() : std::min(group.frames.size(), kMostFrames);
   for (std::size_t i = 0; i < shown; ++i) {

@@ -81,33 +81,30 @@ std::vector<std::string> story(const Report& report) {
   const Explanation& end = report.explanation;
   const std::string when = time_text(end.time_ns);
   const std::string done =
-      fmt::format("{} of {} are done", end.acts_done, counted(end.acts_expected, "act"));
-  const auto rest = [&] {
-    return fmt::format("After {} nothing happens any more: {}.", when, done);
-  };
+      fmt::format("{} of {} are done", end.acts_done, counted(end.acts_expected, "op"));
+  const auto rest = [&] { return fmt::format("No further progress after {}: {}.", when, done); };
   std::vector<std::string> result;
   switch (end.verdict) {
     case Verdict::kCompleted:
       result.push_back(fmt::format("Everything is done at {}: {} on {}.", when,
-                                   counted(end.acts_expected, "act"),
+                                   counted(end.acts_expected, "op"),
                                    counted(report.graph.ranks, "rank")));
       break;
     case Verdict::kDeadlock: {
       result.push_back(rest());
       std::set<std::uint32_t> ranks;
       for (const Wait& wait : end.cycle) ranks.insert(wait.from.rank);
-      const std::string where = fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s",
-                                            ranges({ranks.begin(), ranks.end()}));
+      const std::string where = ranks_text({ranks.begin(), ranks.end()});
       result.push_back(
           end.cycle.size() == 1
-              ? fmt::format("An act of {} waits for itself, so it can never go on.", where)
+              ? fmt::format("An op of {} waits for itself, so it can never go on.", where)
               : fmt::format(
-                    "{} of {} wait for each other in a circle: each needs the next one to go "
+                    "{} of {} wait for each other in a cycle: each needs the next one to go "
                     "on first, so none of them ever does.",
-                    counted(end.cycle.size(), "act"), where));
+                    counted(end.cycle.size(), "op"), where));
       if (end.collateral > 0) {
-        result.push_back(fmt::format("{} {} stuck too; the circle comes first.",
-                                     counted(end.collateral, "more act"),
+        result.push_back(fmt::format("{} {} stuck too; the cycle comes first.",
+                                     counted(end.collateral, "more op"),
                                      end.collateral == 1 ? "is" : "are"));
       }
       break;
@@ -115,15 +112,15 @@ std::vector<std::string> story(const Report& report) {
     case Verdict::kStarved:
       result.push_back(rest());
       result.emplace_back(
-          "No acts wait for each other in a circle: what is stuck waits, in the end, for something "
-          "that never comes.");
+          "No ops wait for each other in a cycle: what is stuck waits for something that never "
+          "happens.");
       break;
     case Verdict::kMismatch:
       result.push_back(rest());
-      result.emplace_back("Ranks met in calls that do not fit together.");
+      result.emplace_back("Ranks made mismatched calls.");
       break;
     case Verdict::kCrashed:
-      result.push_back(fmt::format("The last thing happens at {}: {}.", when, done));
+      result.push_back(fmt::format("The last progress is at {}: {}.", when, done));
       break;
     case Verdict::kLimit:
       result.push_back(fmt::format("It was stopped ({}) before it came to an end. At {}, {}.",
@@ -137,8 +134,8 @@ std::vector<std::string> story(const Report& report) {
 const char* device_text(const models::RankReport& rank, Verdict verdict) {
   if (rank.dead) return "dead";
   if (verdict == Verdict::kCompleted) return "done";
-  if (verdict == Verdict::kLimit) return "not at rest";
-  return rank.spins ? "100 % (spins)" : "idle";
+  if (verdict == Verdict::kLimit) return "still running";
+  return rank.spins ? "100 % (spinning)" : "idle";
 }
 
 /// Gives acts and words their numbers, and collects what does not fit.
@@ -183,13 +180,7 @@ class PageData {
     }
     json["sections"] = sections();
     json["cycle_heading"] = end_.cycle.empty() ? "" : cycle_text(end_);
-    json["cycle_note"] =
-        end_.cycle_groups > 1
-            ? fmt::format(
-                  "There are {} groups of acts that wait for each other in circles; this is "
-                  "the shortest circle.",
-                  end_.cycle_groups)
-            : "";
+    json["cycle_note"] = cycle_note(end_);
     json["look_at"] = Json::array();
     for (const models::Misplacement& found : report_.misplacements) {
       json["look_at"].push_back(misplacement_text(found));
@@ -257,7 +248,7 @@ class PageData {
       result.push_back({{"id", id}, {"title", title}, {"lines", lines}});
     };
     add("broken", "What broke", broken_lines(end_));
-    add("mismatches", "What met and does not fit", mismatch_lines(end_));
+    add("mismatches", "Mismatched calls", mismatch_lines(end_));
     add("roots", roots_heading(end_), root_lines(end_));
     add("end", "How the job ends", end_lines(end_));
     return result;
@@ -270,7 +261,7 @@ class PageData {
     std::set<std::pair<std::string, std::string>> on_cycle;
     const auto add = [&](const Wait& wait, std::size_t number) {
       Json to = wait.to.kind == WaitNodeKind::kAct ? Json(act(wait.to.act)) : Json(nullptr);
-      std::string kind(kind_name(wait.kind));
+      std::string kind(kind_label(wait.kind));
       if (wait.any) kind += ", any";
       if (!wait.link.empty()) kind += ": " + wait.link;
       result.push_back({act(wait.from.act), std::move(to), word(wait_text(wait)),
@@ -348,7 +339,7 @@ class PageData {
     }
     if (cut) {
       leave_out("timeline",
-                fmt::format("Of each stream the last {} acts are in the timeline.", most_of_lane));
+                fmt::format("The timeline has the last {} ops of each stream.", most_of_lane));
     }
     return result;
   }
@@ -488,13 +479,14 @@ class PageData {
     for (std::size_t i = 0; i < memory.size(); ++i) {
       rows.push_back({i, memory[i].held, memory[i].reserved, memory[i].peak, memory[i].peak_ns});
     }
-    return {{"id", "memory"},
-            {"title", "Memory"},
-            {"about", "What each rank holds all the time, sets aside, and uses at most, and when."},
-            {"columns",
-             {column("rank", "rank"), column("all the time", "bytes"), column("reserved", "bytes"),
-              column("peak", "bytes"), column("at", "time")}},
-            {"rows", rows}};
+    return {
+        {"id", "memory"},
+        {"title", "Memory"},
+        {"about", "What each rank holds all the time, reserves, and uses at its peak, and when."},
+        {"columns",
+         {column("rank", "rank"), column("all the time", "bytes"), column("reserved", "bytes"),
+          column("peak", "bytes"), column("at", "time")}},
+        {"rows", rows}};
   }
 
   Json actor_table() {
@@ -512,12 +504,12 @@ class PageData {
     rows.insert(rows.end(), done.begin(), done.end());
     cut_rows("actors", "actors", rows);
     return {{"id", "actors"},
-            {"title", "Actors: how many acts of each are done"},
+            {"title", "Actors: how many ops of each are done"},
             {"about",
-             "An act is entered by its host thread, launched to its stream, started and "
+             "An op is entered by its host thread, launched to its stream, started and "
              "done by the device."},
             {"columns",
-             {column("rank", "rank"), column("actor", "text"), column("acts", "number"),
+             {column("rank", "rank"), column("actor", "text"), column("ops", "number"),
               column("entered", "number"), column("launched", "number"),
               column("started", "number"), column("done", "number"), column("missing", "number")}},
             {"rows", rows}};
@@ -632,9 +624,9 @@ GraphPart graph_part(const Report& report, bool unfold, const PageLimits& limits
   if (unfold && !fits(size)) {
     picture.fold = true;
     part.note = fmt::format(
-        "{} and {} are too many to draw one by one, so those that are not on the "
-        "cycle are folded. All of them: --all --dot FILE.",
-        counted(size.first, "act"), counted(size.second, "wait"));
+        "{} and {} are too many to draw one by one, so those outside the cycle are "
+        "folded. --all --dot FILE writes all of them.",
+        counted(size.first, "op"), counted(size.second, "wait"));
   }
   const auto folded_size = size_of(picture);
   if (!fits(folded_size)) {

@@ -5,21 +5,13 @@
 #include <fmt/format.h>
 
 #include "models/measure/expectation.hpp"
+#include "viz/report_lines.hpp"
+#include "viz/styled.hpp"
 #include "viz/text/text_report.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
 namespace {
-
-std::string with_commas(std::uint64_t number) {
-  std::string text = std::to_string(number);
-  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
-  return text;
-}
-
-std::string count_text(std::uint64_t count, std::string_view singular) {
-  return fmt::format("{} {}{}", with_commas(count), singular, count == 1 ? "" : "s");
-}
 
 std::string end_text(const models::Explanation& end) {
   if (end.cause == models::Cause::kInterrupted) return "interrupted";
@@ -33,31 +25,34 @@ std::string how_text(const CheckView& view) {
   const sim::Exploration& found = view.check.exploration;
   switch (found.method) {
     case sim::Method::kOneRun:
-      return "one run shows all: timing decides nothing here";
+      return "one run covers all: timing changes nothing here";
     case sim::Method::kNoCycle:
-      return "no circle of waits is possible, whatever comes first";
+      return "no cycle of waits is possible in any interleaving";
     case sim::Method::kExploration:
-      return fmt::format("all that differ in effect were followed: {}, {}, {} to their end",
-                         count_text(found.states, "fork"), count_text(found.steps, "step"),
-                         count_text(found.orders, "order"));
+      return fmt::format("all that differ in effect were explored: {}, {}, {} run to the end",
+                         counted(found.states, "branch point"), counted(found.steps, "step"),
+                         counted(found.orders, "interleaving"));
     case sim::Method::kSearch:
       break;
   }
   if (view.check.usual.lowered.plan.faulty) {
-    return "only the run in the scenario's own times: its faults and guards have times, too";
+    return "only the run with the scenario's own durations: its faults and timeouts have times, "
+           "too";
   }
   if (view.check.usual.outcome.end == sim::RunEnd::kTimeLimit) {
-    return "only the run in the scenario's own times, which came to the end of simulated time";
+    return "only the run with the scenario's own durations, which reached the end of simulated "
+           "time";
   }
   std::string end = "the budget of steps ran out";
   if (found.states >= view.max_states) {
-    end = fmt::format("the budget of {} (--states) ran out", count_text(view.max_states, "fork"));
+    end = fmt::format("the budget of {} (--states) ran out",
+                      counted(view.max_states, "branch point"));
   }
-  if (found.hang_found && found.completion_found) end = "the answer was known";
-  if (found.stopped) end = view.out_of_time ? "time was up" : "it was interrupted";
-  return fmt::format("not all were followed: after {}, {} and {} to their end {}",
-                     count_text(found.states, "fork"), count_text(found.steps, "step"),
-                     count_text(found.orders, "order"), end);
+  if (found.hang_found && found.completion_found) end = "both a hang and a completion were found";
+  if (found.stopped) end = view.out_of_time ? "the time limit was reached" : "it was interrupted";
+  return fmt::format("not all were explored: {}, {}, {} run to the end, then {}",
+                     counted(found.states, "branch point"), counted(found.steps, "step"),
+                     counted(found.orders, "interleaving"), end);
 }
 
 std::string ends_text(const sim::Exploration& found) {
@@ -65,34 +60,34 @@ std::string ends_text(const sim::Exploration& found) {
   if (found.hang_found) return found.answer == sim::Answer::kHangCertain ? "all hang" : "one hangs";
   if (found.answer == sim::Answer::kProved) return "none hangs";
   if (found.completion_found) return "none of these hangs";
-  return "none came to its end";
+  return "none ran to its end";
 }
 
 const char* colour(sim::Answer answer) {
   switch (answer) {
     case sim::Answer::kProved:
-      return "32;1";
+      return ansi::kGreen;
     case sim::Answer::kUndecided:
-      return "33;1";
+      return ansi::kYellow;
     case sim::Answer::kHangPossible:
     case sim::Answer::kHangCertain:
       break;
   }
-  return "31;1";
+  return ansi::kRed;
 }
 
 std::string headline(sim::Answer answer) {
   switch (answer) {
     case sim::Answer::kProved:
-      return "PROVED: no order hangs";
+      return "PROVED: no interleaving hangs";
     case sim::Answer::kHangPossible:
       return "HANG POSSIBLE";
     case sim::Answer::kHangCertain:
-      return "HANG CERTAIN: every order hangs";
+      return "HANG CERTAIN: every interleaving hangs";
     case sim::Answer::kUndecided:
       break;
   }
-  return "UNDECIDED: no order was found that hangs";
+  return "UNDECIDED: no interleaving was found that hangs";
 }
 
 }  // namespace
@@ -114,21 +109,25 @@ std::string answer_text(sim::Answer answer) {
 std::string check_text(const CheckView& view, const TextOptions& options) {
   const sim::Exploration& found = view.check.exploration;
   const sim::Plan& plan = view.check.usual.lowered.plan;
-  std::string head = headline(found.answer);
-  if (options.colour) head = fmt::format("\x1b[{}m{}\x1b[0m", colour(found.answer), head);
-  std::string text =
-      fmt::format("{}  {}   {}, {}\n\n", models::printable(view.graph.name), head,
-                  counted(plan.rank_count, "rank"), count_text(plan.act_count, "act"));
-  text += fmt::format("own times  {}\n", end_text(view.check.usual.explanation));
-  text += fmt::format("orders     {}; {}\n", how_text(view), ends_text(found));
-  if (found.timing != nullptr) text += fmt::format("timing     can matter: {}\n", found.timing);
+  const std::string head = styled(options, colour(found.answer), headline(found.answer));
+  std::string text = head_line(fmt::format("{}  {}", models::printable(view.graph.name), head),
+                               fmt::format("{}, {}", counted(plan.rank_count, "rank"),
+                                           counted(plan.act_count, "op")),
+                               options.width) +
+                     "\n";
+  const auto add = [&](std::string_view what, const std::string& line) {
+    text += paragraph(fmt::format("{:<15}{}", what, line), options.width, 0, 15);
+  };
+  add("own durations", end_text(view.check.usual.explanation));
+  add("interleavings", fmt::format("{}; {}", how_text(view), ends_text(found)));
+  if (found.timing != nullptr) add("timing", fmt::format("can matter: {}", found.timing));
   if (!found.hang.empty()) {
-    text += fmt::format("shortest   {} to a hang: --order FILE writes it for 'run --replay'\n",
-                        count_text(found.hang.size(), "step"));
+    add("shortest", fmt::format("{} to a hang: --order FILE writes it for 'run --replay'",
+                                counted(found.hang.size(), "step")));
   }
   if (view.hang == nullptr) return text;
-  text += fmt::format("\n{}\n\n", found.hang.empty() ? "The run in its own times:"
-                                                     : "The run of the shortest order found:");
+  text += fmt::format("\n{}\n\n", found.hang.empty() ? "The run with the scenario's own durations:"
+                                                     : "The shortest interleaving that hangs:");
   text += text_report(*view.hang, options);
   return text;
 }

@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "viz/styled.hpp"
+#include "viz/words.hpp"
+
 namespace pipesim::viz {
 namespace {
 
@@ -12,8 +15,8 @@ using models::Diagnostic;
 using models::Severity;
 
 // What is shown of a long line, in bytes: enough before the caret to recognise the place.
-constexpr std::size_t kLineWidth = 96;
-constexpr std::size_t kBeforeCaret = 48;
+constexpr std::size_t kLineWidth = 72;
+constexpr std::size_t kBeforeCaret = 36;
 
 // Names come from the user, and may be of any length.
 constexpr std::size_t kMessageWidth = 500;
@@ -103,9 +106,13 @@ std::string rendered(const Diagnostic& item, std::string_view path, const Source
                          ? fmt::format("{}: {} {}\n", models::printable(path), label, message)
                          : fmt::format("{}:{}:{}: {} {}\n", models::printable(path),
                                        item.place.line, item.place.column, label, message);
+  // What lint says is prose; an error is one line, for editors and grep.
+  const bool prose = item.severity == Severity::kSuspect;
+  if (prose) text = paragraph(text.substr(0, text.size() - 1), kDefaultWidth, 0, 4);
   text += source.excerpt(item.place);
   for (const std::string& note : item.notes) {
-    text += fmt::format("  {}{}\n", note_word, shortened(note));
+    const std::string line = fmt::format("{}{}", note_word, shortened(note));
+    text += prose ? paragraph(line, kDefaultWidth, 2, 4) : fmt::format("  {}\n", line);
   }
   return text;
 }

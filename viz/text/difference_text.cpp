@@ -45,11 +45,6 @@ std::string number_text(std::int64_t number, KeyValue::Unit unit) {
   return unit == KeyValue::Unit::kBytes ? whole_bytes_text(number) : std::to_string(number);
 }
 
-std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
-  if (ranks.empty()) return "no rank";
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", ranges(ranks));
-}
-
 std::string value_text(const std::optional<KeyValue>& value) {
   if (!value) return "nothing";
   if (value->unit == KeyValue::Unit::kRanks) return ranks_text(value->ranks);
@@ -138,12 +133,8 @@ class Text {
   }
 
  private:
-  std::string styled(const char* style, const std::string& text) const {
-    return viz::styled(style, text, options_.colour);
-  }
-
   void add_heading(const std::string& text) {
-    text_ += fmt::format("\n{}\n", styled(ansi::kBold, text));
+    text_ += fmt::format("\n{}\n", styled(options_.text, ansi::kBold, text));
   }
 
   std::size_t shown(std::size_t count) const {
@@ -157,8 +148,10 @@ class Text {
   void add_graph() {
     add_heading("The task graph");
     for (const KeyChange& change : difference_.graph->top) {
-      text_ += fmt::format("  {}: {}\n", change.key,
-                           became_text(value_text(change.before), value_text(change.after)));
+      text_ +=
+          paragraph(fmt::format("{}: {}", change.key,
+                                became_text(value_text(change.before), value_text(change.after))),
+                    options_.text.width, 2, 6);
     }
     const std::vector<TemplateChange>& changes = difference_.graph->templates;
     for (std::size_t i = 0; i < shown(changes.size()); ++i) add_template(changes[i]);
@@ -169,7 +162,7 @@ class Text {
     if (!change.before || !change.after) {
       const bool added = !change.before;
       const models::Place place = added ? *change.after : *change.before;
-      text_ += styled(added ? ansi::kGreen : ansi::kRed,
+      text_ += styled(options_.text, added ? ansi::kGreen : ansi::kRed,
                       fmt::format("  {} {} {} ({} {})", added ? "+" : "-", change.what, change.name,
                                   added ? "B" : "A", models::line_text(place))) +
                "\n";
@@ -180,8 +173,9 @@ class Text {
     text_ += fmt::format("  {} {} ({})\n", change.what, change.name,
                          before == after ? before : fmt::format("A {}, B {}", before, after));
     for (const KeyChange& key : change.keys) {
-      text_ += fmt::format("      {}: {}\n", key.key,
-                           became_text(value_text(key.before), value_text(key.after)));
+      text_ += paragraph(fmt::format("{}: {}", key.key,
+                                     became_text(value_text(key.before), value_text(key.after))),
+                         options_.text.width, 6, 8);
     }
   }
 
@@ -201,14 +195,14 @@ class Text {
                    ? time_text(a.time_ns)
                    : fmt::format("{} ({})", became_text(time_text(a.time_ns), time_text(b.time_ns)),
                                  delta_of(a.time_ns, b.time_ns))});
-    add("acts", fmt::format("{} of {}", a.acts_done, a.acts_expected),
+    add("ops", fmt::format("{} of {}", a.acts_done, a.acts_expected),
         fmt::format("{} of {}", b.acts_done, b.acts_expected));
     if (a.cycle != b.cycle) add("cycle", cycle_text(a.cycle), cycle_text(b.cycle));
     if (a.roots != b.roots) add("roots", list_text(a.roots), list_text(b.roots));
     if (!difference_.run && a.fingerprint != b.fingerprint) {
       add("fingerprint", fingerprint_text(a.fingerprint), fingerprint_text(b.fingerprint));
     }
-    text_ += table.text(2);
+    text_ += table.fitted(options_.text.width, 2);
     add_counts();
   }
 
@@ -235,21 +229,21 @@ class Text {
       rows[place->second].second.push_back(before.rank);
     }
     if (rows.empty()) return;
-    add_heading("Acts that were done");
+    add_heading("Ops done");
     Table table;
     for (std::size_t i = 0; i < shown(rows.size()); ++i) {
       table.add(
           {models::printable(rows[i].first[0]), rows[i].first[1], ranks_text(rows[i].second)});
     }
-    text_ += table.text(2);
+    text_ += table.fitted(options_.text.width, 2);
     add_rest(rows.size());
   }
 
   void add_run() {
     const models::RunDifference& run = *difference_.run;
     if (run.empty()) {
-      text_ += fmt::format("\nAll {} that both have are at the same times.\n",
-                           counted(run.acts_in_both, "act"));
+      text_ += fmt::format("\nAll {} that both runs have are at the same times.\n",
+                           counted(run.acts_in_both, "op"));
       return;
     }
     add_heading("Where they first differ");
@@ -265,38 +259,39 @@ class Text {
                              both ? fmt::format(" ({})", delta_text(after.ns - before.ns)) : "");
       }
     }
-    text_ += fmt::format("  {} of the {} that both have are at other times\n", run.acts_moved,
-                         counted(run.acts_in_both, "act"));
+    text_ += fmt::format("  {} of the {} that both runs have are at other times\n", run.acts_moved,
+                         counted(run.acts_in_both, "op"));
     if (!run.pace.empty()) add_pace(run.pace);
     if (!run.orders.empty()) add_orders(run.orders);
   }
 
   void add_pace(const std::vector<PaceChange>& pace) {
     add_heading("What got slower or faster");
-    Table table({"op", "acts", "A", "B", "change", "most of all"});
+    Table table({"op", "runs", "A", "B", "change", "largest"});
     for (std::size_t i = 0; i < shown(pace.size()); ++i) {
       const PaceChange& change = pace[i];
       const std::int64_t delta = change.after_ns - change.before_ns;
       table.add({change.op, std::to_string(change.acts), time_text(change.before_ns),
                  time_text(change.after_ns),
-                 styled(delta > 0 ? ansi::kRed : ansi::kGreen,
+                 styled(options_.text, delta > 0 ? ansi::kRed : ansi::kGreen,
                         delta_of(change.before_ns, change.after_ns)),
-                 fmt::format("{} {}", act_name(change.largest), delta_text(change.largest_ns))});
+                 fmt::format("rank {} #{}, {}", change.largest.rank, change.largest.act,
+                             delta_text(change.largest_ns))});
     }
-    text_ += table.text(2);
+    text_ += table.fitted(options_.text.width, 2);
     add_rest(pace.size());
   }
 
   void add_orders(const std::vector<models::OrderChange>& orders) {
-    add_heading("What changed places, first on each stream");
+    add_heading("First change of order on each stream");
     Table table;
     for (std::size_t i = 0; i < shown(orders.size()); ++i) {
       const models::OrderChange& change = orders[i];
       table.add({fmt::format("rank {}", change.rank), change.stream,
-                 fmt::format("the {} is {}", ordinal(static_cast<std::uint32_t>(change.position)),
+                 fmt::format("the {} op: {}", ordinal(static_cast<std::uint32_t>(change.position)),
                              became_text(change.before, change.after))});
     }
-    text_ += table.text(2);
+    text_ += table.fitted(options_.text.width, 2);
     add_rest(orders.size());
   }
 

@@ -6,6 +6,7 @@
 
 #include "models/measure/graph_difference.hpp"
 #include "models/measure/run_difference.hpp"
+#include "viz/styled.hpp"
 
 namespace pipesim::viz {
 
@@ -24,7 +25,7 @@ struct Difference {
 };
 
 struct DifferenceOptions {
-  bool colour = false;
+  TextOptions text;
   bool all = false;  // nothing is left out of long lists
 };
 

@@ -1,4 +1,4 @@
-// The changes that remove a hang, as text and as data.
+// The changes that remove a hang, as text.
 #pragma once
 
 #include <string>
@@ -19,8 +19,5 @@ std::string change_text(const models::Change& change);
 
 /// For people.
 std::string fix_text(const models::FixReport& report, const FixView& view);
-
-/// One JSON object with a line end; docs/reference/json.md describes every key.
-std::string fix_json(const models::FixReport& report, const FixView& view);
 
 }  // namespace pipesim::viz

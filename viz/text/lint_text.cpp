@@ -1,9 +1,7 @@
 #include "viz/text/lint_text.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
-#include "viz/json_string.hpp"
 #include "viz/table.hpp"
 #include "viz/words.hpp"
 
@@ -13,10 +11,7 @@ using models::LintFinding;
 
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t kNamedOps = 3;
-constexpr std::size_t kLongRanks = 60;  // as text
 
 std::vector<std::uint32_t> numbers(const models::RankSet& ranks) {
   return {ranks.begin(), ranks.end()};
@@ -26,9 +21,7 @@ std::vector<std::uint32_t> numbers(const models::RankSet& ranks) {
 std::string on_ranks(const LintFinding& finding, std::uint32_t ranks) {
   const std::size_t count = finding.ranks.size();
   if (count == 0 || count == ranks) return {};
-  std::string text = ranges(numbers(finding.ranks));
-  if (text.size() > kLongRanks) text = short_ranges(numbers(finding.ranks));
-  return fmt::format("on rank{} {}, ", count == 1 ? "" : "s", text);
+  return fmt::format("on {}, ", ranks_text(numbers(finding.ranks)));
 }
 
 // What else comes from the same place.
@@ -63,23 +56,6 @@ models::Diagnostics lint_diagnostics(const std::vector<LintFinding>& findings,
     item.notes.push_back("see " + lint_page(finding.rule));
   }
   return diagnostics;
-}
-
-std::string lint_json(const std::vector<LintFinding>& findings, std::string_view scenario) {
-  Json json = {{"schema", kJsonSchema}, {"scenario", scenario}, {"findings", Json::array()}};
-  for (const LintFinding& finding : findings) {
-    Json item = {
-        {"rule", finding.rule}, {"line", finding.place.line}, {"column", finding.place.column}};
-    if (finding.place.file > 0) item["patch"] = finding.place.file;
-    item["message"] = finding.message;
-    item["ops"] = finding.ops;
-    item["ranks"] = numbers(finding.ranks);
-    item["why"] = finding.why;
-    if (!finding.advice.empty()) item["advice"] = finding.advice;
-    item["page"] = lint_page(finding.rule);
-    json["findings"].push_back(std::move(item));
-  }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string lint_rule_list() {

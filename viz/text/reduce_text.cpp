@@ -1,10 +1,8 @@
 #include "viz/text/reduce_text.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "models/measure/expectation.hpp"
-#include "viz/json_string.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -16,7 +14,7 @@ namespace {
 
 std::string size_text(const JobSize& size) {
   return fmt::format("{}, {} and {}", counted(size.ranks, "rank"), counted(size.actors, "actor"),
-                     counted(size.acts, "act"));
+                     counted(size.acts, "op"));
 }
 
 std::string hang_text(const Reduction& reduction) {
@@ -42,8 +40,8 @@ std::string became(const Reduction& reduction) {
 
 std::string reduce_heading(const Reduction& reduction, const std::string& name) {
   std::string text =
-      fmt::format("# The heart of {}, which hangs alike: {}.\n# {} became\n# {}.\n",
-                  name.empty() ? "a job" : models::printable(name), hang_text(reduction),
+      fmt::format("# {}, reduced to the same hang: {}.\n# {} became\n# {}.\n",
+                  name.empty() ? "A job" : models::printable(name), hang_text(reduction),
                   size_text(reduction.before), size_text(reduction.after));
   return text;
 }
@@ -56,36 +54,15 @@ std::string reduce_text(const Reduction& reduction, const std::string& name) {
   std::string text = fmt::format("{}{}\n{}\n", name.empty() ? "" : models::printable(name) + "  ",
                                  hang_text(reduction), became(reduction));
   if (!reduction.parameters.empty()) {
-    text +=
-        fmt::format("Parameters alone take it part of the way: {}\n", parameters_text(reduction));
+    text += fmt::format("Parameters alone get part of the way: {}\n", parameters_text(reduction));
   }
-  text += fmt::format("{} tried, each with the same hang or thrown away\n",
+  text += fmt::format("{} tried; only those with the same hang were kept\n",
                       counted(reduction.runs, "run"));
-  if (reduction.stopped) text += "Interrupted: not all was tried\n";
+  if (reduction.stopped) text += "Interrupted: not everything was tried\n";
   if (reduction.out_of_budget) {
-    text += "Not all was tried: the runs together had too many acts; reduce what came out again\n";
+    text += "Not everything was tried: the runs had too many ops in all; reduce the result again\n";
   }
   return text;
-}
-
-std::string reduce_json(const Reduction& reduction, const std::string& name) {
-  using Json = nlohmann::ordered_json;
-  const auto size = [](const JobSize& of) {
-    return Json{{"ranks", of.ranks}, {"actors", of.actors}, {"acts", of.acts}};
-  };
-  Json json = {{"schema", kJsonSchema},
-               {"scenario", name},
-               {"verdict", models::verdict_name(reduction.hang.verdict)},
-               {"cycle_length", reduction.explanation.cycle.size()},
-               {"before", size(reduction.before)},
-               {"after", size(reduction.after)}};
-  json["parameters"] = Json::object();
-  for (const auto& [parameter, value] : reduction.parameters) {
-    json["parameters"][parameter] = std::stoll(value);
-  }
-  json["runs"] = reduction.runs;
-  json["all_tried"] = !reduction.stopped && !reduction.out_of_budget;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

@@ -16,7 +16,4 @@ std::string reduce_expectation(const models::Reduction& reduction);
 /// For people.
 std::string reduce_text(const models::Reduction& reduction, const std::string& name);
 
-/// One JSON object with a line end; docs/reference/json.md describes every key.
-std::string reduce_json(const models::Reduction& reduction, const std::string& name);
-
 }  // namespace pipesim::viz

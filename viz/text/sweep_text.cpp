@@ -65,8 +65,8 @@ std::string command_of(const SweepReport& report, std::uint64_t number) {
 }
 
 std::string jitter_words(const std::string& jitter) {
-  if (jitter == "free") return "all durations are drawn at random";
-  return fmt::format("durations vary by {} at most", jitter);
+  if (jitter == "free") return "all durations are random";
+  return fmt::format("durations vary by up to {}", jitter);
 }
 
 class SweepText {
@@ -122,11 +122,11 @@ class SweepText {
     for (const models::SweptVariable& variable : report_.grid.variables) {
       header.push_back(models::printable(variable.name));
     }
-    for (const char* title : {"runs", "not completed", "shortest", "median", "longest"}) {
+    for (const char* title : {"runs", "failed", "shortest", "median", "longest"}) {
       header.emplace_back(title);
     }
     if (has_memory) header.emplace_back("peak memory");
-    if (has_hangs) header.emplace_back("how often which hang");
+    if (has_hangs) header.emplace_back("hangs");
     Table table(header);
     for (std::size_t i = 0; i < report_.cases.points.size(); ++i) {
       const PointSummary& sum = report_.summary.points[i];
@@ -146,7 +146,7 @@ class SweepText {
       if (has_hangs) row.push_back(counts_text(sum));
       table.add(std::move(row));
     }
-    text_ += "\n" + table.text();
+    text_ += "\n" + table.fitted(kDefaultWidth);
   }
 
   static std::string counts_text(const PointSummary& sum) {
@@ -166,20 +166,22 @@ class SweepText {
     constexpr std::size_t kMostHangs = 12;
     const std::vector<DistinctHang>& hangs = report_.summary.hangs;
     if (hangs.empty()) return;
-    text_ +=
-        fmt::format("\n{}\n", styled(ansi::kBold, "How runs end that do not complete", colour_));
+    text_ += fmt::format("\n{}\n",
+                         styled(ansi::kBold, "How the runs end that do not complete", colour_));
     for (std::size_t i = 0; i < std::min(kMostHangs, hangs.size()); ++i) {
       const DistinctHang& hang = hangs[i];
       // "mismatch: all_reduce" needs no verdict before it.
       const std::string verdict = models::verdict_name(hang.verdict);
       const bool says_verdict = hang.why.rfind(verdict, 0) == 0;
-      text_ += fmt::format("{:>3}  {}: {}{}\n     {}\n", letters(i), counted(hang.count, "run"),
-                           says_verdict ? "" : verdict + ", ", models::printable(hang.why),
-                           command_of(report_, hang.first_case));
+      text_ +=
+          paragraph(fmt::format("{:>2}  {}: {}{}", letters(i), counted(hang.count, "run"),
+                                says_verdict ? "" : verdict + ", ", models::printable(hang.why)),
+                    kDefaultWidth, 1, 5);
+      // In one line, for a shell to take.
+      text_ += fmt::format("     {}\n", command_of(report_, hang.first_case));
     }
     if (hangs.size() > kMostHangs) {
-      text_ +=
-          fmt::format("     and {} more ways, which --json lists\n", hangs.size() - kMostHangs);
+      text_ += fmt::format("     and {} more; --json lists them\n", hangs.size() - kMostHangs);
     }
   }
 

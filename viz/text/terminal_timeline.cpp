@@ -432,9 +432,9 @@ std::string Drawing::legend() const {
   if (all.marks.count(kGoesOn) > 0) parts.emplace_back("- goes on");
   if (all.marks.count(kWaits) > 0) parts.emplace_back(". waits");
   if (all.marks.count(kStuck) > 0) {
-    parts.emplace_back(has_cycle_ ? "! waits for ever, on the cycle" : "! waits for ever");
+    parts.emplace_back(has_cycle_ ? "! waits forever, on the cycle" : "! waits forever");
   }
-  if (all.marks.count(kStuckBehind) > 0) parts.emplace_back(": waits for ever, behind others");
+  if (all.marks.count(kStuckBehind) > 0) parts.emplace_back(": waits forever, behind others");
   std::string text;
   std::string line = fmt::format("One column is {}.", time_text(per_ns_));
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -448,7 +448,7 @@ std::string Drawing::legend() const {
   }
   text += line + "\n";
   if (lanes_left_out_ > 0) {
-    text += fmt::format("Left out: {} in which nothing is long enough to see.\n",
+    text += fmt::format("Left out: {} with nothing long enough to see.\n",
                         counted(lanes_left_out_, "row"));
   }
   if (ranks_left_out_ > 0) {

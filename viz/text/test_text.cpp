@@ -19,7 +19,7 @@ using models::Bounds;
 using models::OrderedAct;
 using models::Unmet;
 
-constexpr std::size_t kMostReportLines = 16;
+constexpr std::size_t kMaxReportLines = 16;
 
 // "20%", "33.3333%" of millionths.
 std::string permille_text(std::int64_t share) {
@@ -43,8 +43,7 @@ std::string bounds_text(const Bounds& bounds, const Text& text) {
 }
 
 std::string found_ranks_text(const std::vector<std::uint32_t>& ranks) {
-  if (ranks.empty()) return "none";
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", ranges(ranks));
+  return ranks.empty() ? "none" : ranks_text(ranks);
 }
 
 std::string ordered_text(const OrderedAct& act) {
@@ -52,10 +51,10 @@ std::string ordered_text(const OrderedAct& act) {
 }
 
 std::string order_text(const Unmet& unmet) {
-  if (!unmet.after) return "expected acts in this order on one rank, but no rank has them all";
+  if (!unmet.after) return "expected these ops in this order on one rank, but no rank has them all";
   const OrderedAct& after = *unmet.after;
   const std::string name = ordered_text(after);
-  if (!after.exists) return fmt::format("expected {}, but there is no such act", name);
+  if (!after.exists) return fmt::format("expected {}, but there is no such op", name);
   const std::string found = after.start == sim::kNever
                                 ? "it never starts"
                                 : fmt::format("found {}", time_text(after.start.ns));
@@ -199,22 +198,19 @@ std::string unmet_text(const Unmet& unmet) {
 }
 
 std::string report_head(const models::TaskGraph& graph, const models::Explanation& explanation) {
-  const std::string report = text_report({graph, explanation, {}, {}, {}, {}, {}}, TextOptions());
+  constexpr std::string_view kIndent = "  ";
+  const std::string report =
+      head_text({graph, explanation, {}, {}, {}, {}, {}}, {false, kDefaultWidth - kIndent.size()});
   std::string result;
   std::size_t lines = 0;
-  bool cut = false;
   for (std::size_t begin = 0; begin < report.size();) {
-    const std::size_t end = std::min(report.find('\n', begin), report.size() - 1);
-    const std::string_view line = std::string_view(report).substr(begin, end - begin);
+    if (lines++ == kMaxReportLines) return result + "  ...\n";
+    const std::size_t end = report.find('\n', begin);
+    if (end > begin) result += kIndent;
+    result += report.substr(begin, end - begin + 1);
     begin = end + 1;
-    // What follows is about each rank, or about the run as a whole.
-    if (line.substr(0, 6) == "rank  " || line.substr(0, 12) == "fingerprint ") break;
-    cut = lines++ == kMostReportLines;
-    if (cut) break;
-    result += line.empty() ? "\n" : fmt::format("  {}\n", line);
   }
-  while (result.size() > 1 && result.substr(result.size() - 2) == "\n\n") result.pop_back();
-  return result + (cut ? "  ...\n" : "");
+  return result;
 }
 
 std::string run_command_text(const std::string& path,

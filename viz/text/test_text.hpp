@@ -34,7 +34,7 @@ struct TestResult {
 /// "expected time 37 us, found 43.6 us": one thing that was expected and is not so.
 std::string unmet_text(const models::Unmet& unmet);
 
-/// The first lines of the report of a run, indented: verdict, and cycle or roots.
+/// The first lines of the report of a run, indented.
 std::string report_head(const models::TaskGraph& graph, const models::Explanation& explanation);
 
 /// "pipesim run FILE --set acc=2", as a shell reads it.

@@ -10,24 +10,20 @@
 #include "models/measure/expectation.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/styled.hpp"
+#include "viz/summary.hpp"
 #include "viz/table.hpp"
+#include "viz/text/waits_text.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
 namespace {
 
-using models::ActInfo;
+using models::Cause;
 using models::Explanation;
 using models::Progress;
 using models::RankReport;
 using models::Wait;
 using sim::Verdict;
-
-std::vector<std::string> act_row(const std::string& number, const ActInfo& act,
-                                 const TextOptions& options) {
-  return {number, fmt::format("rank {}", act.rank), act.stream,
-          styled(ansi::kBold, act_text(act), options.colour), act_detail(act)};
-}
 
 class TextReport {
  public:
@@ -35,26 +31,37 @@ class TextReport {
       : report_(report), explanation_(report.explanation), options_(options) {}
 
   std::string run() {
-    add_verdict();
-    add_lines("What broke", broken_lines(explanation_));
-    add_lines("What met and does not fit", mismatch_lines(explanation_));
-    if (!explanation_.cycle.empty()) add_cycle();
-    add_lines(roots_heading(explanation_), root_lines(explanation_));
-    if (!report_.misplacements.empty() || !report_.remedies.empty()) add_hints();
+    add_head();
+    // What the summary says is not said again.
+    add_lines("What broke", broken_lines(explanation_), summarizes(Cause::kDeadRank));
+    add_lines("Mismatched calls", mismatch_lines(explanation_), summarizes(Cause::kMismatch));
+    add_cycle();
+    add_lines(roots_heading(explanation_), root_lines(explanation_),
+              summarizes(Cause::kFailedLink) || summarizes(Cause::kAbsentMember) ||
+                  summarizes(Cause::kOutsideInput));
+    add_hints();
     add_ranks();
     add_finish_times();
     if (report_.pipeline) add_pipeline(*report_.pipeline);
     if (report_.memory) add_memory(*report_.memory);
     if (explanation_.stuck > 0) add_collateral();
-    add_lines("How the job ends", end_lines(explanation_));
+    add_lines("How the job ends", end_lines(explanation_), false);
     if (!report_.all_waits.empty()) add_all_waits();
-    text_ += styled(ansi::kDim, "fingerprint " + fingerprint_text(explanation_.fingerprint)) + "\n";
+    text_ +=
+        styled(options_, ansi::kDim, "fingerprint " + fingerprint_text(explanation_.fingerprint)) +
+        "\n";
+    return std::move(text_);
+  }
+
+  std::string head() {
+    add_head();
+    add_cycle();
     return std::move(text_);
   }
 
   std::string hang() {
-    add_lines("What met and does not fit", mismatch_lines(explanation_));
-    if (!explanation_.cycle.empty()) add_cycle();
+    add_lines("Mismatched calls", mismatch_lines(explanation_), false);
+    add_cycle();
     return std::move(text_);
   }
 
@@ -65,8 +72,10 @@ class TextReport {
   }
 
  private:
-  void add_verdict();
-  void add_lines(const std::string& heading, const std::vector<std::string>& lines);
+  void add_head();
+  bool summarizes(Cause cause) const { return explanation_.cause == cause; }
+  void add_lines(const std::string& heading, const std::vector<std::string>& lines,
+                 bool first_is_known);
   void add_cycle();
   void add_hints();
   void add_ranks();
@@ -76,13 +85,14 @@ class TextReport {
   void add_collateral();
   std::string distances_text(std::uint32_t behind) const;
   void add_all_waits();
+  bool all() const { return !report_.all_waits.empty(); }
   void add_heading(const std::string& text) {
-    text_ += fmt::format("\n{}\n", styled(ansi::kBold, text));
+    text_ += fmt::format("\n{}\n", styled(options_, ansi::kBold, text));
+  }
+  void add_paragraph(std::string_view text, std::size_t first, std::size_t rest) {
+    text_ += paragraph(text, options_.width, first, rest);
   }
   std::string device_text(const RankReport& rank) const;
-  std::string styled(const char* style, const std::string& text) const {
-    return viz::styled(style, text, options_.colour);
-  }
 
   const Report& report_;
   const Explanation& explanation_;
@@ -90,105 +100,100 @@ class TextReport {
   std::string text_;
 };
 
-void TextReport::add_verdict() {
-  const char* colour = explanation_.verdict == Verdict::kCompleted ? ansi::kGreen
-                       : explanation_.verdict == Verdict::kLimit   ? ansi::kYellow
-                                                                   : ansi::kRed;
-  text_ += fmt::format("{}{}{} at {}   {}, {} of {} done\n",
-                       report_.graph.name.empty() ? "" : styled(ansi::kBold, report_.graph.name),
-                       report_.graph.name.empty() ? "" : "  ",
-                       styled(colour, verdict_text(explanation_)), time_text(explanation_.time_ns),
-                       counted(report_.graph.ranks, "rank"), explanation_.acts_done,
-                       counted(explanation_.acts_expected, "act"));
+void TextReport::add_head() {
+  const char* colour = verdict_style(explanation_.verdict);
+  const std::string& name = report_.graph.name;
+  text_ += head_line(
+      fmt::format("{}{}{} at {}", name.empty() ? "" : styled(options_, ansi::kBold, name),
+                  name.empty() ? "" : "  ", styled(options_, colour, verdict_text(explanation_)),
+                  time_text(explanation_.time_ns)),
+      fmt::format("{}, {} of {} done", counted(report_.graph.ranks, "rank"),
+                  grouped(explanation_.acts_done), counted(explanation_.acts_expected, "op")),
+      options_.width);
   if (report_.jitter.varies()) text_ += timing_text(report_.jitter) + "\n";
+  add_paragraph(summary_text(explanation_), 0, 2);
+  add_paragraph(advice_text(report_), 0, 2);
 }
 
 void TextReport::add_cycle() {
+  if (explanation_.cycle.empty()) return;
   add_heading(cycle_text(explanation_));
-  text_ += waits_text(explanation_.cycle, true, options_);
+  text_ += waits_text(explanation_.cycle, true, !all(), options_);
   if (explanation_.cycle_groups > 1) {
-    text_ += fmt::format(
-        "  There are {} groups of acts that wait for each other in circles; this is "
-        "the shortest circle.\n",
-        explanation_.cycle_groups);
+    add_paragraph(cycle_note(explanation_), 2, 2);
   }
 }
 
-void TextReport::add_lines(const std::string& heading, const std::vector<std::string>& lines) {
-  if (lines.empty()) return;
+void TextReport::add_lines(const std::string& heading, const std::vector<std::string>& lines,
+                           bool first_is_known) {
+  if (lines.empty() || (first_is_known && lines.size() == 1)) return;
   add_heading(heading);
-  for (const std::string& line : lines) text_ += fmt::format("  {}\n", line);
+  for (const std::string& line : lines) add_paragraph(line, 2, 4);
 }
 
 void TextReport::add_hints() {
+  if (report_.misplacements.empty() && report_.remedies.empty()) return;
   add_heading("What to look at");
   for (const models::Misplacement& found : report_.misplacements) {
-    text_ += fmt::format("  {}\n", misplacement_text(found));
+    add_paragraph(misplacement_text(found), 2, 4);
   }
   if (report_.remedies.empty()) return;
-  text_ += fmt::format("  {}\n", kRemediesHeading);
-  for (const models::Remedy& remedy : report_.remedies) {
-    text_ += fmt::format("    {}\n", remedy_text(remedy));
-  }
+  add_paragraph(kRemediesHeading, 2, 4);
+  for (const models::Remedy& remedy : report_.remedies) add_paragraph(remedy_text(remedy), 4, 6);
 }
 
 std::string TextReport::device_text(const RankReport& rank) const {
-  if (explanation_.verdict == Verdict::kLimit) return "not at rest";
-  if (rank.dead) return styled(ansi::kRed, "dead");
-  return rank.spins ? styled(ansi::kRed, "100 % (spins)") : "idle";
+  if (explanation_.verdict == Verdict::kLimit) return "";
+  if (rank.dead) return styled(options_, ansi::kRed, "dead");
+  return "GPU " + (rank.spins ? styled(options_, ansi::kRed, "100 % (spinning)") : "idle");
 }
 
-// Ranks that say the same are told once, where the first of them stands.
+// A stanza for each rank, and one for all that say the same.
 void TextReport::add_ranks() {
+  constexpr std::size_t kMaxStanzas = 12;
   if (explanation_.verdict == Verdict::kCompleted) return;
-  // A thread and a phase or stream may have one name.
-  std::vector<std::pair<std::string, bool>> columns;
+  std::vector<std::pair<std::string, std::vector<std::uint32_t>>> stanzas;
+  std::map<std::string, std::size_t> stanza_of;
   for (const RankReport& rank : explanation_.ranks) {
+    std::size_t widest = 0;
     for (const Progress& progress : rank.progress) {
-      const std::pair column(progress.what, progress.program);
-      if (std::find(columns.begin(), columns.end(), column) == columns.end()) {
-        columns.push_back(column);
-      }
+      widest = std::max(widest, progress.what.size());
     }
-  }
-  std::vector<std::string> header = {styled(ansi::kBold, "rank"), styled(ansi::kBold, "device")};
-  for (const auto& [what, program] : columns) header.push_back(styled(ansi::kBold, what));
-  std::vector<std::pair<const std::vector<std::string>*, std::vector<std::uint32_t>>> rows;
-  std::map<std::vector<std::string>, std::size_t> row_of;
-  for (const RankReport& rank : explanation_.ranks) {
-    std::vector<std::string> row(header.size());
-    row[1] = device_text(rank);
+    const std::string device = device_text(rank);
+    std::string text = (device.empty() ? "" : ": " + device) + "\n";
     for (const Progress& progress : rank.progress) {
-      const auto column =
-          std::find(columns.begin(), columns.end(), std::pair(progress.what, progress.program));
-      row[2 + static_cast<std::size_t>(column - columns.begin())] = progress_text(progress);
+      text += paragraph(fmt::format("{:{}}  {}", progress.what, widest, progress_text(progress)),
+                        options_.width, 4, 6 + widest);
     }
-    const auto [known, is_new] = row_of.emplace(std::move(row), rows.size());
-    if (is_new) rows.emplace_back(&known->first, std::vector<std::uint32_t>());
-    rows[known->second].second.push_back(rank.rank);
+    const auto [known, is_new] = stanza_of.emplace(std::move(text), stanzas.size());
+    if (is_new) stanzas.emplace_back(known->first, std::vector<std::uint32_t>());
+    stanzas[known->second].second.push_back(rank.rank);
   }
-  Table table(header);
-  for (const auto& [text, ranks] : rows) {
-    std::vector<std::string> row = *text;
-    row.front() = short_ranges(ranks);
-    table.add(row);
+  add_heading("How far each rank came");
+  const std::size_t shown = all() ? stanzas.size() : std::min(stanzas.size(), kMaxStanzas);
+  for (std::size_t i = 0; i < shown; ++i) {
+    text_ += fmt::format("  {}{}", ranks_text(stanzas[i].second), stanzas[i].first);
   }
-  text_ += "\n" + table.text();
+  if (shown == stanzas.size()) return;
+  std::size_t left = 0;
+  for (std::size_t i = shown; i < stanzas.size(); ++i) left += stanzas[i].second.size();
+  text_ += fmt::format("  and {}; --all lists them\n", counted(left, "more rank"));
 }
 
 // In nanoseconds, to be held against what another tool prints. Ranks in a row that end at the same
 // moment are told once.
 void TextReport::add_finish_times() {
   if (explanation_.verdict != Verdict::kCompleted) return;
-  constexpr std::size_t kMostRows = 64;
+  constexpr std::size_t kMaxFinishRows = 16;
   const std::vector<RankReport>& ranks = explanation_.ranks;
-  Table table({styled(ansi::kBold, "rank"), styled(ansi::kBold, "finishes at")});
+  Table table(
+      {styled(options_, ansi::kBold, "rank"), styled(options_, ansi::kBold, "finishes at")});
   std::size_t rows = 0;
   for (std::size_t i = 0; i < ranks.size();) {
     if (!ranks[i].finish_ns) return;
     std::size_t end = i + 1;
     while (end < ranks.size() && ranks[end].finish_ns == ranks[i].finish_ns) ++end;
-    if (rows++ == kMostRows) {
+    if (rows++ == kMaxFinishRows) {
       table.add({fmt::format("{}-{}", i, ranks.size() - 1), "see --json"});
       break;
     }
@@ -196,16 +201,16 @@ void TextReport::add_finish_times() {
                fmt::format("{} ns", *ranks[i].finish_ns)});
     i = end;
   }
-  text_ += "\n" + table.text();
+  text_ += "\n" + table.fitted(options_.width);
 }
 
 // What each rank waited for, as far as any did, and how much it held.
 void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
   using models::IdleTime;
   const std::vector<std::pair<const char*, std::int64_t IdleTime::*>> causes = {
-      {"at the start", &IdleTime::start_ns},     {"for inputs", &IdleTime::input_ns},
-      {"for gradients", &IdleTime::gradient_ns}, {"for messages", &IdleTime::message_ns},
-      {"for the host", &IdleTime::host_ns},      {"at the end", &IdleTime::finished_ns},
+      {"start", &IdleTime::start_ns},        {"inputs", &IdleTime::input_ns},
+      {"gradients", &IdleTime::gradient_ns}, {"messages", &IdleTime::message_ns},
+      {"host", &IdleTime::host_ns},          {"end", &IdleTime::finished_ns},
   };
   std::vector<std::string> header = {"rank", "busy", "idle"};
   std::vector<std::int64_t IdleTime::*> shown;
@@ -217,9 +222,9 @@ void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
     header.emplace_back(name);
     shown.push_back(time);
   }
-  header.emplace_back("peak activations");
-  if (pipeline.has_memory) header.emplace_back("peak memory");
-  for (std::string& cell : header) cell = styled(ansi::kBold, cell);
+  header.emplace_back("activations");
+  if (pipeline.has_memory) header.emplace_back("memory");
+  for (std::string& cell : header) cell = styled(options_, ansi::kBold, cell);
   Table table(header);
   for (std::size_t i = 0; i < pipeline.ranks.size(); ++i) {
     const models::PipelineRank& rank = pipeline.ranks[i];
@@ -231,7 +236,11 @@ void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
     table.add(std::move(row));
   }
   add_heading(fmt::format("The schedule takes {}", time_text(pipeline.makespan_ns)));
-  text_ += table.text(2);
+  add_paragraph(
+      fmt::format("Idle time is split by what a rank waited for; activations{} are the peak.",
+                  pipeline.has_memory ? " and memory" : ""),
+      2, 2);
+  text_ += table.fitted(options_.width, 2);
 }
 
 // Ranks in a row that say the same are told once. That of a schedule alone is in its own table.
@@ -239,9 +248,10 @@ void TextReport::add_memory(const models::MemoryReport& memory) {
   if (!models::has_sizes_beside_schedule(report_.graph)) return;
   const bool any_held = std::any_of(memory.begin(), memory.end(),
                                     [](const models::RankMemory& rank) { return rank.held > 0; });
-  std::vector<std::string> header = {styled(ansi::kBold, "rank")};
-  if (any_held) header.push_back(styled(ansi::kBold, "all the time"));
-  for (const char* name : {"reserved", "peak", "at"}) header.push_back(styled(ansi::kBold, name));
+  std::vector<std::string> header = {styled(options_, ansi::kBold, "rank")};
+  if (any_held) header.push_back(styled(options_, ansi::kBold, "all the time"));
+  for (const char* name : {"reserved", "peak", "at"})
+    header.push_back(styled(options_, ansi::kBold, name));
   Table table(header);
   for (std::size_t i = 0; i < memory.size();) {
     const models::RankMemory& rank = memory[i];
@@ -259,13 +269,13 @@ void TextReport::add_memory(const models::MemoryReport& memory) {
     i = end;
   }
   add_heading("Memory");
-  text_ += table.text(2);
+  text_ += table.fitted(options_.width, 2);
 }
 
 void TextReport::add_collateral() {
   text_ += "\n";
   if (explanation_.cycle.empty()) {
-    text_ += fmt::format("Stuck: {}.\n", counted(explanation_.stuck, "act"));
+    text_ += fmt::format("Stuck: {}.\n", counted(explanation_.stuck, "op"));
     return;
   }
   if (explanation_.collateral == 0) {
@@ -276,15 +286,16 @@ void TextReport::add_collateral() {
   const std::uint32_t behind =
       std::accumulate(distances.begin(), distances.end(), std::uint32_t{0});
   const std::uint32_t elsewhere = explanation_.collateral - behind;
+  std::string text;
   if (behind > 0) {
-    text_ += fmt::format("Behind the cycle: {} ({})", counted(behind, "more act"),
-                         distances_text(behind));
+    text = fmt::format("Behind the cycle: {} ({})", counted(behind, "more op"),
+                       distances_text(behind));
   }
   if (elsewhere > 0) {
-    text_ += fmt::format("{} not behind this cycle: {}", behind > 0 ? "; stuck, but" : "Stuck, but",
-                         counted(elsewhere, "act"));
+    text += fmt::format("{}tuck, but not behind this cycle: {}", behind > 0 ? "; s" : "S",
+                        counted(elsewhere, "op"));
   }
-  text_ += report_.all_waits.empty() ? "; --all lists them.\n" : ".\n";
+  add_paragraph(text + (all() ? "." : "; --all lists them."), 0, 2);
 }
 
 // "3 at 1 wait, 2 at 2 waits, 4 farther".
@@ -296,43 +307,30 @@ std::string TextReport::distances_text(std::uint32_t behind) const {
        ++i) {
     const std::uint32_t count = explanation_.collateral_by_distance[i];
     told += count;
-    text += fmt::format("{}{} at {}", text.empty() ? "" : ", ", count, counted(i + 1, "wait"));
+    text +=
+        fmt::format("{}{} at {}", text.empty() ? "" : ", ", grouped(count), counted(i + 1, "wait"));
   }
-  if (told < behind) text += fmt::format(", {} farther", behind - told);
+  if (told < behind) text += fmt::format(", {} farther", grouped(behind - told));
   return text;
 }
 
 void TextReport::add_all_waits() {
   add_heading("All waits");
-  Table table;
   for (const Wait& wait : report_.all_waits) {
-    const std::string to = party_text(wait.to);
-    table.add({party_text(wait.from), wait.from.act.stream, stage_text(wait.from.act),
-               fmt::format("{} {}", wait_text(wait), to),
-               fmt::format("[{}]", kind_name(wait.kind))});
+    add_paragraph(fmt::format("{} ({}) {}  [{}]", party_text(wait.from), stage_text(wait.from.act),
+                              wait_text(wait), kind_label(wait.kind)),
+                  2, 4);
   }
-  text_ += table.text(2);
 }
 
 }  // namespace
 
-std::string waits_text(const std::vector<Wait>& waits, bool closes, const TextOptions& options) {
-  Table table;
-  std::size_t number = 0;
-  for (const Wait& wait : waits) {
-    std::vector<std::string> row = act_row(std::to_string(++number), wait.from.act, options);
-    row.push_back(stage_text(wait.from.act));
-    row.push_back(wait_text(wait) + (closes && number == waits.size() ? " 1" : ""));
-    row.push_back(styled(ansi::kDim,
-                         fmt::format("[{}{}]", kind_name(wait.kind), wait.any ? ", any" : ""),
-                         options.colour));
-    table.add(std::move(row));
-  }
-  return table.text(2, true);
-}
-
 std::string text_report(const Report& report, const TextOptions& options) {
   return TextReport(report, options).run();
+}
+
+std::string head_text(const Report& report, const TextOptions& options) {
+  return TextReport(report, options).head();
 }
 
 std::string hang_text(const Report& report, const TextOptions& options) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "viz/text/text_report.hpp"
+#include "viz/text/waits_text.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -21,14 +21,13 @@ std::string end_text(const models::Why& why) {
   const models::Wait& last = why.chain.back();
   switch (last.to.kind) {
     case sim::WaitNodeKind::kRank:
-      return fmt::format("The last one waits for rank {}.\n", last.to.rank);
+      return fmt::format("It ends at rank {}.\n", last.to.rank);
     case sim::WaitNodeKind::kOutside:
-      return "The last one waits for the outside.\n";
+      return "It ends at input from outside.\n";
     case sim::WaitNodeKind::kAct:
       break;
   }
-  return fmt::format("The last one waits for {}: {}.\n", party_text(last.to),
-                     stage_text(last.to.act));
+  return fmt::format("It ends at {} ({}).\n", party_text(last.to), stage_text(last.to.act));
 }
 
 }  // namespace
@@ -40,21 +39,22 @@ std::string why_text(const models::Explanation& explanation, const models::Why& 
   std::string text = fmt::format("{} is not done ({} at {}): {}\n", name, verdict_text(explanation),
                                  time_text(explanation.time_ns), stage_text(why.act));
   if (why.earlier) {
-    text += fmt::format("{} comes first: {}\n", act_text(*why.earlier), stage_text(*why.earlier));
+    text += fmt::format("{} has to be done first: {}\n", act_text(*why.earlier),
+                        stage_text(*why.earlier));
   }
   if (why.chain.empty() && why.circle.empty()) {
-    return text + "It waits for nothing that this run shows.\n";
+    return text + "Nothing in this run shows what it waits for.\n";
   }
   if (!why.chain.empty()) {
-    text += fmt::format("\n{}\n", counted(why.chain.size(), "wait"));
-    text += waits_text(why.chain, false, options);
+    text += fmt::format("\nThe chain: {}\n", counted(why.chain.size(), "wait"));
+    text += waits_text(why.chain, false, true, options);
     if (why.circle.empty()) text += "\n" + end_text(why);
   }
   if (!why.circle.empty()) {
     text += fmt::format("\n{}: {}\n",
-                        why.chain.empty() ? "It is part of a circle" : "They lead into a circle",
+                        why.chain.empty() ? "It is on a cycle" : "The chain leads into a cycle",
                         counted(why.circle.size(), "wait"));
-    text += waits_text(why.circle, true, options);
+    text += waits_text(why.circle, true, true, options);
   }
   return text;
 }

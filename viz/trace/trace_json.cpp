@@ -51,11 +51,6 @@ std::string calls_text(const CallTemplate& call, std::uint32_t rank) {
 
 bool has_calls(const ActorTemplate& actor) { return actor.step && !actor.step->calls.empty(); }
 
-// What a wait is for, in words.
-std::string sentence(const models::Wait& wait) {
-  return fmt::format("{} {}", wait_text(wait), party_text(wait.to));
-}
-
 }  // namespace
 }  // namespace pipesim::viz
 
@@ -442,7 +437,7 @@ void Events::write_stuck(const StuckAct& act, const std::string& name, std::int6
   };
   list([](const models::Wait& wait) { return party_text(wait.to); });
   add(R"(], "how": [)");
-  list(sentence);
+  list(wait_text);
   add("]");
   if (act.waits.size() > count) add(R"(, "more_waits": {})", act.waits.size() - count);
   add(R"(, "for_ever": true, "on_cycle": {}}}}})", act.on_cycle);
@@ -504,7 +499,7 @@ void Events::write_instants(const Track& track) {
   for (std::size_t i = 0; i < count; ++i) {
     const models::Wait& wait = end.cycle[i];
     add("{}{}", i == 0 ? "" : ", ",
-        json_string(fmt::format("{} {}", party_text(wait.from), sentence(wait))));
+        json_string(fmt::format("{} {}", party_text(wait.from), wait_text(wait))));
   }
   add("]}}}}");
 }

@@ -49,7 +49,7 @@ function readRun(data) {
       launchSlice: null,        // and where its host thread launched it, if that took time
       stuckIn: null,            // the lane in which it is stuck at the end
       onCycle: false,
-      isRoot: false,            // it waits for what never comes
+      isRoot: false,            // it waits for what never happens
     };
     act.name = number === 0 ? act.op : `${act.op}#${number}`;  // 0: of a real job, not known
     act.label = alone ? act.op : act.name;
@@ -57,13 +57,12 @@ function readRun(data) {
     return act;
   });
   const waits = data.waits.map((row, index) => {
-    const [from, to, reason, toText, kind, number] = row;
+    const [from, to, sentence, toText, kind, number] = row;
     const wait = {
       index, number,  // number: its place on the cycle from 1, or 0
       from: acts[from], to: to === null ? null : acts[to],
-      reason: word(reason), toText: word(toText), kind: word(kind),
+      sentence: word(sentence), toText: word(toText), kind: word(kind),
     };
-    wait.sentence = `${wait.reason} ${wait.toText}`;
     wait.from.waits.push(wait);
     if (wait.to) wait.to.waiters.push(wait);
     if (number > 0) {

@@ -69,7 +69,7 @@ class Page {
     const columns = [
       ["cycle", "cycle", (wait) => wait.number],
       ["rank", "rank", (wait) => wait.from.rank],
-      ["act", "text", (wait) => wait.from.name],
+      ["op", "text", (wait) => wait.from.name],
       ["micro-batch", "cycle", (wait) => wait.from.microBatch],
       ["stream", "text", (wait) => wait.from.stream],
       ["state", "text", (wait) => wait.from.stage],
@@ -81,7 +81,7 @@ class Page {
       columns: columns.map(([name, type]) => ({name, type})),
       rows: waits.map((wait) => columns.map(([, , value]) => value(wait))),
       items: waits,
-      nameColumn: "act",
+      nameColumn: "op",
       select: (wait) => this.select({wait}, true),
       ranksOf: (row, wait) => wait.to ? [wait.from.rank, wait.to.rank] : [wait.from.rank],
       ...more,
@@ -165,7 +165,7 @@ class Page {
     if (this.run.cycle.length > 0) {
       parts.push(`<span>${swatch('<rect class="chip cycle" x="1" y="1" width="26" height="14" rx="4"/>')} on the cycle, with its number</span>`);
     } else if (this.run.waits.some((wait) => wait.isRoot)) {
-      parts.push(`<span>${swatch('<rect class="chip cycle" x="1" y="1" width="26" height="14" rx="4"/>')} waits for what never comes</span>`);
+      parts.push(`<span>${swatch('<rect class="chip cycle" x="1" y="1" width="26" height="14" rx="4"/>')} waits for what never happens</span>`);
     }
     if (this.run.deaths.length > 0) {
       parts.push(`<span>${swatch('<path class="death" d="M9 3l10 10m0 -10l-10 10"/>')} a rank died</span>`);
@@ -383,9 +383,8 @@ class Page {
     if (wait) {
       add("b", wait.number > 0 ? `Wait ${wait.number} of the cycle` : "Wait");
       link(wait.from.fullName, () => this.select({act: wait.from}));
-      add("span", wait.reason);
-      if (wait.to) link(wait.to.fullName, () => this.select({act: wait.to}));
-      else add("span", wait.toText);
+      add("span", wait.sentence);
+      if (wait.to) link(`\u2192 ${wait.to.fullName}`, () => this.select({act: wait.to}));
       add("span", `[${wait.kind}]`, "quiet");
       if (wait.number > 0) {
         const cycle = this.run.cycle;
@@ -451,13 +450,13 @@ class Page {
       text += `<br>${wait.number > 0 ? `<b>${wait.number}</b> ` : ""}${escaped(wait.sentence)}`;
     }
     if (act.waits.length > MOST) text += `<br>and ${act.waits.length - MOST} more waits`;
-    if (act.waiters.length > 0) text += `<br><span class="quiet">${counted(act.waiters.length, "act")} wait for it</span>`;
+    if (act.waiters.length > 0) text += `<br><span class="quiet">${counted(act.waiters.length, "op")} wait for it</span>`;
     return text;
   }
 
   waitTooltip(wait) {
     const number = wait.number > 0 ? `<b>${wait.number}</b> ` : "";
-    return `${number}<b>${escaped(wait.from.fullName)}</b> ${escaped(wait.reason)} <b>${escaped(wait.toText)}</b>
+    return `${number}<b>${escaped(wait.from.fullName)}</b> ${escaped(wait.sentence)}
       <br><span class="quiet">${escaped(wait.kind)}</span>`;
   }
 

@@ -623,11 +623,11 @@ class Timeline {
     if (thing.slice) return this.page.actTooltip(thing.slice.act, thing.slice);
     if (thing.act) return this.page.actTooltip(thing.act);
     if (thing.lane) {
-      return `<b>${counted(thing.lane.stuckCount, "act")}</b> wait in this lane. The table of waits lists them.`;
+      return `<b>${counted(thing.lane.stuckCount, "op")}</b> wait in this lane. The table of waits lists them.`;
     }
     const from = thing.many[0].begin;
     const to = thing.many[thing.many.length - 1].end;
-    return `<b>${counted(thing.many.length, "act")}</b> from ${timeText(from)} to ${timeText(to)}: zoom in to see them`;
+    return `<b>${counted(thing.many.length, "op")}</b> from ${timeText(from)} to ${timeText(to)}: zoom in to see them`;
   }
 
   onClick(event) {

@@ -121,9 +121,9 @@ TEST_CASE("a run can be stopped at a time or when an act is entered", "[app][com
     return command({"run", "-", "--until", when}, scenario);
   };
   CHECK(until("1us").code == 3);
-  CHECK(contains(until("1us").out, "LIMIT (until) at 1 us   1 rank, 1 of 4 acts done"));
-  CHECK(contains(until("1999ns").out, "1 of 4 acts done"));
-  CHECK(contains(until("rank0:a#1").out, "LIMIT (until) at 0 ns   1 rank, 0 of 4 acts done"));
+  CHECK(contains(until("1us").out, "LIMIT (until) at 1 us   1 rank, 1 of 4 ops done"));
+  CHECK(contains(until("1999ns").out, "1 of 4 ops done"));
+  CHECK(contains(until("rank0:a#1").out, "LIMIT (until) at 0 ns   1 rank, 0 of 4 ops done"));
   // What comes after the end of the run does not stop it.
   CHECK(contains(until("1s").out, "COMPLETED at 4 us"));
   CHECK(until("rank0:a#5").code == 2);

@@ -173,7 +173,7 @@ TEST_CASE("a cycle too long to lay out is still written as DOT", "[app][draw]") 
                  "the wait-for graph has 1200 nodes, and a picture at most 1000: make "
                  "the scenario smaller with --set, or write it as .dot"));
   CHECK(command({"draw", path, "--what", "wait-for", "-o", folder / "ring.dot"}).code == 0);
-  CHECK(contains(testing::file_text(folder / "ring.dot"), "The cycle: 1200 waits"));
+  CHECK(contains(testing::file_text(folder / "ring.dot"), "The cycle: 1,200 waits"));
 }
 
 TEST_CASE("usage of draw is checked before anything is read", "[app][draw]") {

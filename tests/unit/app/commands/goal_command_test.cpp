@@ -28,7 +28,7 @@ TEST_CASE("a GOAL file runs, from standard input where --loggops says what it is
   CHECK(ran.code == 0);
   CHECK(ran.err.empty());
   // 1500 + 2500, then 1500 + 99 * 6.
-  CHECK(contains(ran.out, "pair  COMPLETED at 6.094 us   2 ranks, 2 of 2 acts done\n"));
+  CHECK(contains(ran.out, "pair  COMPLETED at 6.094 us   2 ranks, 2 of 2 ops done\n"));
   CHECK(contains(ran.out, "0     1500 ns\n1     6094 ns\n"));
   CHECK(contains(command({"run", "-", "--loggops", "L=0,o=0,g=0,G=1"}, kProgram).out,
                  "0     0 ns\n1     99 ns\n"));

@@ -21,9 +21,9 @@ const std::string kSwin = "scenarios/swin_2x2x2.yaml";
 TEST_CASE("the small scenario goes to standard output, and runs", "[app][reduce_command]") {
   const auto small = command({"reduce", kSwin});
   CHECK(small.code == 0);
-  CHECK(contains(small.out, "# The heart of swin_2x2x2, which hangs alike: DEADLOCK, 10 waits"));
-  CHECK(contains(small.err, "8 ranks, 29 actors and 460 acts\nbecame 3 ranks, "));
-  CHECK(contains(small.err, "Parameters alone take it part of the way: --set acc=3\n"));
+  CHECK(contains(small.out, "# swin_2x2x2, reduced to the same hang: DEADLOCK, 10 waits"));
+  CHECK(contains(small.err, "8 ranks, 29 actors and 460 ops\nbecame 3 ranks, "));
+  CHECK(contains(small.err, "Parameters alone get part of the way: --set acc=3\n"));
   const auto ran = command({"run", "-"}, small.out);
   CHECK(ran.code == 1);
   CHECK(contains(ran.out, "The cycle: 10 waits, ranks 0 and 1, micro-batches 1 to 3"));

@@ -123,7 +123,7 @@ TEST_CASE("with a cluster the time of a collective follows from its tensor",
     found = true;
     CHECK(actor.collective->timed);
     CHECK(actor.collective->bytes == 2048);
-    CHECK(actor.collective->operation == "all_gather");
+    CHECK(actor.collective->operation == models::Operation::kAllGather);
   }
   CHECK(found);
 }

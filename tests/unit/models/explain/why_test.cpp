@@ -91,9 +91,9 @@ TEST_CASE("why of an act that comes later begins at the next one of its actor", 
   CHECK(result.code == 1);
   CHECK(contains(result.out,
                  "rank 0 nccl-2108#4 is not done (DEADLOCK at 43.6 us): not launched\n"
-                 "nccl-2108#1 comes first: not launched\n"
+                 "nccl-2108#1 has to be done first: not launched\n"
                  "\n"
-                 "It is part of a circle: 10 waits\n"));
+                 "It is on a cycle: 10 waits\n"));
 }
 
 TEST_CASE("why of an act that is done says when", "[models][why]") {

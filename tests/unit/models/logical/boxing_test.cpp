@@ -27,7 +27,7 @@ std::string nccl(const NdSbp& from, const NdSbp& to, Hierarchy hierarchy = kGrid
   const std::string over = found->over == models::Dimensions::kBoth     ? "both"
                            : found->over == models::Dimensions::kTensor ? "tensor"
                                                                         : "data";
-  return found->operation + " " + found->form + " " + over;
+  return models::operation_name(found->operation) + " " + found->form + " " + over;
 }
 
 // The builders with their dispatcher, in order; or why there is none.

@@ -125,7 +125,7 @@ TEST_CASE("the waits of the cycle come first on a page, in its order", "[viz][ht
     CHECK(wait[1] == data["waits"][(i + 1) % length][0]);  // its other end waits next
   }
   for (std::size_t i = length; i < data["waits"].size(); ++i) CHECK(data["waits"][i][5] == 0);
-  CHECK(contains(data["story"].dump(), "wait for each other in a circle"));
+  CHECK(contains(data["story"].dump(), "wait for each other in a cycle"));
 }
 
 TEST_CASE("a page is whole: it names no address, and what is put in ends no element",
@@ -181,7 +181,7 @@ TEST_CASE("of a rank that is too much for a page, the ends of its lanes are ther
   const Json& slices = data["lanes"][0]["slices"];
   REQUIRE(slices.size() == 5);
   CHECK(act_of(data, slices[4][0]) == "a#100");
-  CHECK(contains(left_out(data, "timeline").at(0), "the last 5 acts"));
+  CHECK(contains(left_out(data, "timeline").at(0), "the last 5 ops"));
 }
 
 TEST_CASE("a page has so many waits and rows at most", "[viz][html]") {

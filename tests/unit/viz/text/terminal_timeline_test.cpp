@@ -75,7 +75,7 @@ TEST_CASE("what hangs at once is named at the end", "[viz][terminal]") {
   CHECK(contains(lines[1], "| ! all_reduce tp"));
   CHECK(contains(lines[2], "| ! all_reduce dp"));
   CHECK(contains(lines[1], "f-"));
-  CHECK(contains(lines.back() + lines[lines.size() - 2], "! waits for ever, on the cycle"));
+  CHECK(contains(lines.back() + lines[lines.size() - 2], "! waits forever, on the cycle"));
 }
 
 // Stage and micro-batch as in PyTorch's files; F takes 4 us and B 8 us.

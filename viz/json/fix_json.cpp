@@ -1,0 +1,107 @@
+#include "viz/json/fix_json.hpp"
+
+#include <string_view>
+
+#include <nlohmann/json.hpp>
+
+#include "models/measure/expectation.hpp"
+#include "viz/json_string.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+using models::Change;
+using models::Fix;
+using models::FixCase;
+using models::FixReport;
+using sim::Answer;
+using Json = nlohmann::ordered_json;
+using Kind = Change::Kind;
+
+std::string_view kind_of(Kind kind) {
+  switch (kind) {
+    case Kind::kSwitch:
+      return "switch";
+    case Kind::kStream:
+      return "stream";
+    case Kind::kSlots:
+      return "slots";
+    case Kind::kCreation:
+      return "communicators at the start";
+    case Kind::kOrder:
+    case Kind::kAfter:
+      return "order";
+    case Kind::kBatch:
+      return "batch";
+    case Kind::kEager:
+      return "eager";
+    case Kind::kResident:
+      return "resident";
+    case Kind::kHardwareQueues:
+      return "hardware queues";
+    case Kind::kLaunchQueue:
+      return "launch queue";
+  }
+  return "";
+}
+
+std::string_view sure_name(const sim::Exploration& orders) {
+  if (orders.answer == Answer::kProved) return "proved";
+  return orders.answer == Answer::kUndecided ? "no hang found" : "other orders hang";
+}
+
+Json json_of(const Change& change) {
+  return {{"kind", kind_of(change.kind)}, {"text", change_text(change)}};
+}
+
+Json json_of(const Fix& fix, const std::string& patch) {
+  Json json = json_of(fix.change);
+  json["certainty"] = sure_name(fix.orders);
+  json["orders"] = fix.orders.orders;
+  json["states"] = fix.orders.states;
+  json["time_ns"] = fix.time_ns;
+  json["memory"] = fix.memory ? Json(*fix.memory) : Json(nullptr);
+  json["wait"] = fix.wait ? Json(*fix.wait + 1) : Json(nullptr);
+  json["same"] = Json::array();
+  for (const Change& same : fix.same) json["same"].push_back(change_text(same));
+  json["patch"] = patch;
+  return json;
+}
+
+std::string_view case_name(FixCase found) {
+  switch (found) {
+    case FixCase::kNothing:
+      return "nothing to fix";
+    case FixCase::kNothingFound:
+      return "nothing found to fix";
+    case FixCase::kHangs:
+      return "hangs";
+    case FixCase::kHangsInAnother:
+      return "hangs in another order";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string fix_json(const FixReport& report, const FixView& view) {
+  Json json = {
+      {"schema", kJsonSchema}, {"scenario", view.scenario}, {"case", case_name(report.found)}};
+  json["verdict"] = models::verdict_name(report.explanation.verdict);
+  json["cause"] = models::cause_name(report.explanation.cause);
+  json["fixes"] = Json::array();
+  for (std::size_t i = 0; i < report.fixes.size(); ++i) {
+    json["fixes"].push_back(json_of(report.fixes[i], view.patches[i]));
+  }
+  json["partial"] = Json::array();
+  for (std::size_t i = 0; i < report.partial.size(); ++i) {
+    json["partial"].push_back(json_of(report.partial[i], view.partial[i]));
+  }
+  json["without_use"] = Json::array();
+  for (const Change& change : report.without_use) json["without_use"].push_back(json_of(change));
+  json["not_in_this_file"] = report.unwritten;
+  if (report.stopped) json["interrupted"] = true;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace pipesim::viz

@@ -1,0 +1,13 @@
+// The changes that remove a hang, as data.
+#pragma once
+
+#include <string>
+
+#include "viz/text/fix_text.hpp"
+
+namespace pipesim::viz {
+
+/// One JSON object with a line end; docs/json.md describes every key.
+std::string fix_json(const models::FixReport& report, const FixView& view);
+
+}  // namespace pipesim::viz

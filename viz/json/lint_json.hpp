@@ -1,0 +1,15 @@
+// What is suspect in a task graph, as data.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/lint/lint.hpp"
+
+namespace pipesim::viz {
+
+/// One JSON object with a line end; docs/json.md describes every key.
+std::string lint_json(const std::vector<models::LintFinding>& findings, std::string_view scenario);
+
+}  // namespace pipesim::viz

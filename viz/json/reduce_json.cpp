@@ -1,0 +1,30 @@
+#include "viz/json/reduce_json.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "models/measure/expectation.hpp"
+#include "viz/json_string.hpp"
+
+namespace pipesim::viz {
+
+std::string reduce_json(const models::Reduction& reduction, const std::string& name) {
+  using Json = nlohmann::ordered_json;
+  const auto size = [](const models::JobSize& of) {
+    return Json{{"ranks", of.ranks}, {"actors", of.actors}, {"acts", of.acts}};
+  };
+  Json json = {{"schema", kJsonSchema},
+               {"scenario", name},
+               {"verdict", models::verdict_name(reduction.hang.verdict)},
+               {"cycle_length", reduction.explanation.cycle.size()},
+               {"before", size(reduction.before)},
+               {"after", size(reduction.after)}};
+  json["parameters"] = Json::object();
+  for (const auto& [parameter, value] : reduction.parameters) {
+    json["parameters"][parameter] = std::stoll(value);
+  }
+  json["runs"] = reduction.runs;
+  json["all_tried"] = !reduction.stopped && !reduction.out_of_budget;
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace pipesim::viz

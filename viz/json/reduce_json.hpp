@@ -1,0 +1,13 @@
+// What it took to make a hanging job smaller, as data.
+#pragma once
+
+#include <string>
+
+#include "models/search/reduce.hpp"
+
+namespace pipesim::viz {
+
+/// One JSON object with a line end; docs/json.md describes every key.
+std::string reduce_json(const models::Reduction& reduction, const std::string& name);
+
+}  // namespace pipesim::viz

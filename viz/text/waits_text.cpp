@@ -1,0 +1,162 @@
+#include "viz/text/waits_text.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "models/graph/diagnostics.hpp"
+#include "viz/words.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+using models::ActInfo;
+using models::Wait;
+
+std::int64_t rank_step(std::uint32_t from, std::uint32_t to) {
+  return std::int64_t{to} - std::int64_t{from};
+}
+
+bool same_op(const ActInfo& a, const ActInfo& b) {
+  return a.op == b.op && a.act == b.act && a.stream == b.stream && a.stage == b.stage &&
+         a.step == b.step && a.at == b.at && a.statement == b.statement &&
+         a.micro_batch == b.micro_batch;
+}
+
+// Whether the two differ in nothing but their ranks, and lead equally far.
+bool same_but_rank(const Wait& a, const Wait& b) {
+  return a.kind == b.kind && a.reg == b.reg && a.lock == b.lock && a.link == b.link &&
+         a.any == b.any && a.to.kind == b.to.kind && same_op(a.from.act, b.from.act) &&
+         same_op(a.to.act, b.to.act) && a.needed.has_value() == b.needed.has_value() &&
+         rank_step(a.from.rank, a.to.rank) == rank_step(b.from.rank, b.to.rank);
+}
+
+// A run of waits in which each `period` of them says the same of other ranks.
+struct Run {
+  std::size_t period = 0;  // 0: there is none
+  std::size_t count = 0;   // of periods
+  std::int64_t step = 0;   // from the ranks of one period to those of the next
+};
+
+Run run_at(const std::vector<Wait>& waits, std::size_t begin) {
+  constexpr std::size_t kMaxPeriod = 8;
+  constexpr std::size_t kMinCount = 4;
+  for (std::size_t period = 1; period <= kMaxPeriod && begin + period < waits.size(); ++period) {
+    Run run{period, 1, rank_step(waits[begin].from.rank, waits[begin + period].from.rank)};
+    std::size_t same = 0;
+    for (std::size_t i = begin; i + period < waits.size(); ++i, ++same) {
+      const Wait& a = waits[i];
+      const Wait& b = waits[i + period];
+      if (!same_but_rank(a, b) || rank_step(a.from.rank, b.from.rank) != run.step) break;
+    }
+    run.count += same / period;
+    if (run.count >= kMinCount && run.step != 0) return run;
+  }
+  return {};
+}
+
+// How far it came, unless the wait says so.
+std::string stage_before(const ActInfo& act) {
+  if (act.stage != models::ActStage::kEntered) return stage_text(act) + ", ";
+  if (act.step == sim::Step::kHostStep) return "";
+  return act.step == sim::Step::kLaunchQueue ? "launching, " : stage_text(act) + ", ";
+}
+
+class WaitsText {
+ public:
+  WaitsText(const std::vector<Wait>& waits, bool cycle, const TextOptions& options)
+      : waits_(waits),
+        cycle_(cycle),
+        options_(options),
+        digits_(std::to_string(waits.size()).size()) {}
+
+  std::string run(bool fold) {
+    for (std::size_t i = 0; i < waits_.size();) {
+      const Run found = fold ? run_at(waits_, i) : Run();
+      if (found.period == 0) {
+        add(i++);
+        continue;
+      }
+      const std::size_t last = i + (found.count - 1) * found.period;
+      for (std::size_t j = i; j < i + found.period; ++j) add(j);
+      add_folded(i + found.period, last, found);
+      for (i = last; i < last + found.period; ++i) add(i);
+    }
+    return std::move(text_);
+  }
+
+ private:
+  void add(std::size_t i) {
+    const Wait& wait = waits_[i];
+    const ActInfo& act = wait.from.act;
+    std::string where = models::printable(act.stream);
+    // Of a GOAL file it says itself that it is a cpu.
+    if (!where.empty() && act.statement.empty()) {
+      where.insert(0, act.on_host ? "thread " : "stream ");
+    }
+    const auto add_detail = [&](const std::string& detail) {
+      if (!detail.empty()) where += (where.empty() ? "" : ", ") + models::printable(detail);
+    };
+    if (act.micro_batch > 0) add_detail(fmt::format("micro-batch {}", act.micro_batch));
+    add_detail(act.statement);
+    add_detail(act.at);
+    const std::string name = fmt::format("rank {}  {}", act.rank, models::printable(act_text(act)));
+    text_ +=
+        paragraph(fmt::format("{:>{}}  {}{}", i + 1, digits_, styled(options_, ansi::kBold, name),
+                              where.empty() ? "" : fmt::format(" ({})", where)),
+                  options_.width, kIndent, kIndent + digits_ + 4);
+    const bool closes = cycle_ && i + 1 == waits_.size();
+    const std::string kind = fmt::format("[{}{}]", kind_label(wait.kind), wait.any ? ", any" : "");
+    std::string reason =
+        paragraph(models::printable(fmt::format("{}{}{}", stage_before(act), wait_text(wait),
+                                                closes && waits_.size() > 1 ? " (wait 1)" : "")),
+                  options_.width, kIndent + digits_ + 4, kIndent + digits_ + 4);
+    reason.pop_back();
+    // The kind stands at the right edge, where there is room for it.
+    const std::size_t used = reason.size() - (reason.rfind('\n') + 1);
+    const std::size_t edge = std::min(options_.width, kMaxEdge);
+    const bool fits = used + 2 + kind.size() <= edge;
+    if (!fits) reason += '\n';
+    reason.append(edge - std::min(edge, kind.size() + (fits ? used : 0)), ' ');
+    text_ += reason + styled(options_, ansi::kDim, kind) + "\n";
+  }
+
+  void add_folded(std::size_t begin, std::size_t end, const Run& run) {
+    std::set<std::uint32_t> ranks;
+    for (std::size_t i = begin; i < end; i += run.period) ranks.insert(waits_[i].from.rank);
+    bool crosses = false;
+    for (std::size_t i = begin; i < begin + run.period; ++i) {
+      crosses = crosses || waits_[i].from.rank != waits_[i].to.rank;
+    }
+    std::string whom;
+    if (crosses && run.step == 1) whom = ", each waits for the next rank";
+    if (crosses && run.step == -1) whom = ", each waits for the previous rank";
+    if (crosses && run.step != 1 && run.step != -1) {
+      whom = fmt::format(", each waits for the rank {} {}", run.step > 0 ? run.step : -run.step,
+                         run.step > 0 ? "above it" : "below it");
+    }
+    text_ += paragraph(fmt::format("{}-{}  {}: the same{}", begin + 1, end,
+                                   ranks_text({ranks.begin(), ranks.end()}), whom),
+                       options_.width, kIndent, kIndent + digits_ + 4);
+  }
+
+  static constexpr std::size_t kIndent = 2;
+  static constexpr std::size_t kMaxEdge = 100;
+
+  const std::vector<Wait>& waits_;
+  const bool cycle_;
+  const TextOptions& options_;
+  const std::size_t digits_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string waits_text(const std::vector<Wait>& waits, bool cycle, bool fold,
+                       const TextOptions& options) {
+  return WaitsText(waits, cycle, options).run(fold);
+}
+
+}  // namespace pipesim::viz
