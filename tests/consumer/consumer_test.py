@@ -59,7 +59,7 @@ class Consumer(unittest.TestCase):
         # Folders that a project may well have, and that are none of ours.
         for name in ("models/graph/task_graph.hpp", "sim/time.hpp"):
             file = cls.project / name
-            file.parent.mkdir()
+            file.parent.mkdir(parents=True)
             file.write_text("#error This is the header of another project.\n", "utf-8")
         run(
             OPTIONS.cmake, "-G", "Ninja", "-S", ".", "-B", "build",

@@ -65,8 +65,8 @@ TEST_CASE("a function that breaks a rule or refuses is named", "[library][passes
           });
         }) ==
         "scenarios/buffer_on_the_wrong_stream.yaml:23:3: error: there are two actors 'reduce'\n"
-        "    reduce: {phase: backward, stream: backward, takes: 1us, collective: {all_reduce: tp}, "
-        "reads: [...\n    ^\n  help: the first is in line 23\n"
+        "    reduce: {phase: backward, stream: backward, takes: 1us, collective: {a...\n"
+        "    ^\n  help: the first is in line 23\n"
         "  help: pass 'copy' broke this rule: before it the graph kept it\n");
   CHECK(error_of([] {
           run_pass(hang(), "lost",

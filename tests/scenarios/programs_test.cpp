@@ -357,7 +357,7 @@ TEST_CASE("what a program cannot mean is a mistake with its place", "[scenarios]
   CHECK(mistakes("send: g, to: 5").find("the other rank is 5 on rank 0, but must be at most 1") !=
         std::string::npos);
   CHECK(mistakes("call: step").find("unknown block 'step'") != std::string::npos);
-  CHECK(mistakes("unlock: gil").find("'gil' is unlocked by a thread that has not locked it") !=
+  CHECK(mistakes("unlock: gil").find("'gil' is unlocked by a thread that does not hold it") !=
         std::string::npos);
   CHECK(mistakes("compute: a, color: red").find("unknown key 'color' in a step") !=
         std::string::npos);

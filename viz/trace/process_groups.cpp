@@ -80,7 +80,8 @@ std::string_view nccl_kernel(Operation operation) {
 }
 
 std::string_view collective_name(Operation operation) {
-  return operation == Operation::kAllReduce ? "allreduce" : operation_name(operation);
+  if (operation == Operation::kAllReduce) return "allreduce";
+  return operation_name(operation);
 }
 
 ElementType element_type(const std::string& name) {

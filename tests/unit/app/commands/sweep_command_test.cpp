@@ -196,7 +196,7 @@ TEST_CASE("mistakes in values are told before anything is run", "[app][sweep]") 
   const std::string file = std::string(kSwin) + ": error: ";
   CHECK(of({"--vary", "ac=1..3"}) == file + "--vary ac=1: there is no such parameter");
   CHECK(of({"--vary", "acc=0..3"}) == file + "--vary acc=0: must be at least 1");
-  CHECK(of({"--vary", "acc=1,2,x"}) == file + "--vary acc=x: there is no parameter 'x'");
+  CHECK(of({"--vary", "acc=1,2,x"}) == file + "--vary acc=x: unknown parameter 'x'");
   CHECK(of({"--vary", "bwd_dst_buffer=own,forwrd"}) ==
         file + "--vary bwd_dst_buffer=forwrd: 'forwrd' is not one of forward, backward, own");
   CHECK(of({"--set", "jitter=10%"}) == file + "--set jitter=10%: there is no such parameter");
@@ -227,7 +227,7 @@ TEST_CASE("usage mistakes of sweep have their own words", "[app][sweep]") {
   CHECK(of({"--seeds", "0"}) == "invalid value '0' for '--seeds'");
   CHECK(of({"--seeds", "many"}) == "invalid value 'many' for '--seeds'");
   CHECK(of({"--seeds", "10000000", "--vary", "acc=1..2"}) ==
-        "these are more than 10000000 runs: too many for one sweep");
+        "this is more than 10000000 runs: too many for one sweep");
   CHECK(of({"--shard", "1/2"}) == "'--shard' needs '--output FILE'");
   CHECK(of({"--shard", "1/2", "-o", "-"}) == "'--output' cannot write to standard output");
   CHECK(of({"--shard", "1/2", "-o", "x", "--json"}) ==

@@ -216,7 +216,7 @@ TEST_CASE("usage mistakes of explain have their own words", "[app][views]") {
   CHECK(contains(command({"explain", "--help"}).out, "Usage: pipesim explain FILE"));
   CHECK(command({"explain", "no/such/file"}).code == 74);
   CHECK(command({"explain", kHang}).code == 2);
-  CHECK(contains(command({"explain", kHang}).err, kHang + ":1:1: error: this is no state file"));
+  CHECK(contains(command({"explain", kHang}).err, kHang + ":1:1: error: not a state file"));
 }
 
 TEST_CASE("a run in a timing of its own says so, and is saved as it was", "[app][views]") {
@@ -234,7 +234,7 @@ TEST_CASE("a run in a timing of its own says so, and is saved as it was", "[app]
   std::string other = state;
   other.replace(other.find("50%"), 3, "50 ");
   CHECK(contains(command({"explain", "-"}, other).err,
-                 "a jitter is 0, a percentage (10%, 0.5%) or free, found '50 '"));
+                 "jitter must be 0, a percentage (10%, 0.5%) or free, found '50 '"));
   CHECK(contains(command({"run", kHang, "--jitter", "free", "--json"}).out,
                  "\"jitter\": \"free\",\n  \"seed\": 0,\n"));
 }

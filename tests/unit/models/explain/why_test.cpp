@@ -111,9 +111,9 @@ TEST_CASE("why tells of mistakes in its act", "[models][why]") {
     return result.err;
   };
   CHECK(contains(said("rank 0 Fo#1"), "why: there is no rank 0 Fo#1"));
-  CHECK(contains(said("rank 0 F0#5"), "why: rank 0 F0 acts 4 times, so there is no #5"));
+  CHECK(contains(said("rank 0 F0#5"), "why: rank 0 F0 runs 4 times, so there is no #5"));
   CHECK(contains(said("rank 8 F0#1"), "why: there is no rank 8, only 0 to 7"));
-  CHECK(contains(said("F0#1"), "an act is written 'rank 0 gather#3', found 'F0#1'"));
+  CHECK(contains(said("F0#1"), "'F0#1' does not name an op"));
 }
 
 TEST_CASE("why as JSON has the chain and the circle", "[models][why]") {
