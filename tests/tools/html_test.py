@@ -109,8 +109,8 @@ class Html(unittest.TestCase):
         self.assertEqual(["swin_2x2x2 hangs"], self.texts("h1"))
         self.assertEqual(["The cycle: 10 waits, ranks 0 and 1, micro-batches 1 to 3"], self.texts("#cycle h2"))
         self.assertEqual(10, len(self.texts("#table-cycle tbody tr")))
-        self.assertEqual(["BdstBuf feeds stream 'backward' but runs on 'forward', where nccl-1998 of "
-                          "micro-batch 3 stands in front of it."], self.texts("#look-at li"))
+        self.assertEqual(["BdstBuf feeds stream 'backward' but runs on 'forward', queued behind "
+                          "nccl-1998 (micro-batch 3)."], self.texts("#look-at li"))
         self.assertEqual(3, len(self.texts("#remedies li")))
         self.open("crash")
         self.assertIn("rank 9 died at 15 ms", self.texts("#broken li")[0])
@@ -196,7 +196,7 @@ class Html(unittest.TestCase):
             ".map((node) => node.dataset.name);")))
         browser.click("#graph-frame g.node[data-name='rank 9']")
         self.assertEqual(["rank 0 all_reduce world#1"], self.selected_nodes())
-        self.assertIn("waits for what died with rank 9", " ".join(self.texts("#selection")))
+        self.assertIn("waits for rank 9, which died", " ".join(self.texts("#selection")))
         # What spins goes on to spin: its slice ends with the picture, not with what happened last.
         ends = browser.js("""
           const strong = [...document.querySelectorAll("#timeline-frame .slice[data-cycle]")];
