@@ -23,9 +23,15 @@ GAP = "…"
 # Functions of which the last argument is a message. One that hands its own argument on belongs
 # here too: its callers say what is printed.
 REPORTERS = {
-    "error", "error_once", "warning", "fail", "refuse", "UsageError", "FileError", "NoDump",
+    "error", "error_once", "warning", "fail", "refuse", "InputError", "FileError", "NoDump",
     "NoReport", "PickleError", "Stop", "DrawingError",
 }  # fmt: skip
+
+# Functions of which the first argument is a message, and the second a help.
+HELPED = {"UsageError"}
+
+# Functions of which the first argument is a message, and the others are none, by file.
+LEADING = {"app/cli/command_line.cpp": {"fail"}}
 
 # Likewise, where the name means something else in other files.
 REPORTERS_OF = {
@@ -35,6 +41,7 @@ REPORTERS_OF = {
 
 # Variables that take a message, and functions that return one, by file.
 TAKING = {"problem", "problem_", "why"}
+TAKING_OF = {"app/input/evidence_input.cpp": {"kNoEvidence", "kNoDump"}}
 RETURNING = {
     "app/commands/goal_command.cpp": {"read_parameter"},
     "app/commands/sweep_command.cpp": {"problem_of"},
@@ -44,21 +51,28 @@ RETURNING = {
     "models/schedules/generators.cpp": {"shape_problem", "both_ways_problem"},
 }
 
+# Functions that return a help, by file.
+RETURNING_HELPS = {
+    "app/cli/command_line.cpp": {"help_after"},
+    "app/command.cpp": {"choice_help"},
+}
+
 # Calls that hand a whole message on which is collected elsewhere, as "file: argument".
 HANDED_ON = {
-    "app/cli/command_line.cpp": {
-        "error.what()",  # of Boost, of viz/picture_format
-        "problem",  # of parse_shard
-        "read_loggops(*parameters,command.parameters)",
-    },
+    "app/cli/command_line.cpp": {"error.what()"},  # of what is thrown with a message
     "app/output/files.cpp": {"path", "path_"},  # of fail() itself
-    "app/commands/goal_command.cpp": {"read_parameter(part,parameters,given)"},
+    "app/commands/goal_command.cpp": {
+        "read_loggops(*given,parameters)",
+        "read_parameter(part,parameters,given)",
+    },
     "app/commands/sweep_command.cpp": {
         "fmt::format({}: {},parts.front().path,problem)",  # of lay_out
         "item.message",  # of the readers and of lower
         "problem",  # of lay_out, problem_of
         "problem_of(parts,*cases)",
     },
+    "app/input/evidence_input.cpp": {"nothing"},  # of kNoEvidence, kNoDump
+    "app/input/text_input.cpp": {"message"},  # of fail() itself
     "app/output/sweep_journal.cpp": {
         "errno",  # of fail() itself
         "viz::diagnostic_text(found,path_,text,colour_)",  # of its own, and of read_sweep_file
@@ -92,13 +106,6 @@ HANDED_ON = {
     "models/graph/schedule.cpp": {"std::move(message)"},
     "models/schedules/generators.cpp": {"both_ways_problem(shape)"},
     "models/passes/verifier.cpp": {"item.message"},
-}
-
-# Boost's words for options that it does not understand.
-OF_LIBRARIES = {
-    "the required argument for option '…' is missing",
-    "option '…' does not take any arguments",
-    "option '…' cannot be specified more than once",
 }
 
 # Messages that no golden case can have: the test that has them, or why there is none.
@@ -146,16 +153,20 @@ ELSEWHERE = {
     "it is too large for SPIN": "tests/unit/formats/promela/promela_writer_test.cpp",
     "the tasks of collective '…' differ: on rank … … on stream …, on rank … … on stream …":
         "tests/unit/formats/oneflow/oneflow_plan_scenario_test.cpp",
-    "…, but it simulates it otherwise": "tests/unit/app/output/views_test.cpp",
+    "…, but it simulates it differently": "tests/unit/app/output/views_test.cpp",
     "this cannot be written as a scenario that hangs in the same way":
         "what it writes it has run before, and no test knows what reads otherwise",
     "the file was changed, or one of the two is a modified build": "tests/unit/app/output/views_test.cpp",
-    "another end is not taken over: --update-verdicts does that":
+    "a verdict is only updated with --update-verdicts":
         "tests/unit/app/commands/test_command_test.cpp",
-    "not updated: it is no plain figure, or several tests share it that differ":
+    "not updated: not a plain figure, or shared by tests that differ":
         "tests/unit/app/commands/test_command_test.cpp",
-    "another sweep is at work on this file": "tests/tools/sweep_test.py",
+    "another sweep is writing to this file": "tests/tools/sweep_test.py",
     "run … does not belong to this sweep": "tests/unit/app/commands/sweep_command_test.cpp",
+    "'…' and '…' cannot be used together":
+        "each line of it fits `'--…' and '--…' cannot be used together` too: usage_errors has one",
+    "cannot read option '…'": "no command line is known that Boost refuses for another reason",
+    "out of memory": "no test takes all memory",
     "Graphviz cannot draw this as …: …": "no test knows what Graphviz cannot draw",
 }
 
@@ -285,6 +296,11 @@ def is_declaration(tokens):
 def arguments_of(tokens, path):
     """(line, tokens, whether it is a help) of each expression that is a message or a help."""
     CONSTANTS.clear()
+    leading = LEADING.get(path, set())
+    reporters = REPORTERS | HELPED | leading | REPORTERS_OF.get(path, set())
+    taking = TAKING | TAKING_OF.get(path, set())
+    helping = RETURNING_HELPS.get(path, set())
+    returning = RETURNING.get(path, set()) | helping
     for i, token in enumerate(tokens[:-1]):
         if token.column == 0 and is_mark(token, {"}"}):
             CONSTANTS.clear()
@@ -294,21 +310,26 @@ def arguments_of(tokens, path):
         if is_mark(following, {"="}) and words_before(tokens, i) == "const std::string":
             end = next(j for j in range(i, len(tokens)) if is_mark(tokens[j], {";"}))
             CONSTANTS[token.text] = tokens[i + 2 : end]
-        if token.text in REPORTERS | REPORTERS_OF.get(path, set()) and is_mark(following, {"(", "{"}):
+        if token.text in reporters and is_mark(following, {"(", "{"}):
             if i and tokens[i - 1].text in ("struct", "class"):
                 continue
             parts = split(tokens[i + 2 : closing(tokens, i + 1)], ",")
-            if not is_declaration(parts[-1]):
+            if token.text in HELPED | leading:
+                if not is_declaration(parts[0]):
+                    yield token.line, parts[0], False
+                    if token.text in HELPED and len(parts) > 1:
+                        yield token.line, parts[1], True
+            elif not is_declaration(parts[-1]):
                 yield token.line, parts[-1], False
         elif is_help(tokens, i):
             yield token.line, tokens[i + 2 : closing(tokens, i + 1)], True
-        elif token.text in TAKING and is_mark(following, {"="}):
+        elif token.text in taking and is_mark(following, {"="}):
             if token.text == "why" and tokens[i - 1].text != "*":
                 continue
             end = next(j for j in range(i, len(tokens)) if is_mark(tokens[j], {";", ")"}) and
                        (tokens[j].text == ";" or closing_of(tokens, i, j)))
             yield token.line, tokens[i + 2 : end], False
-        elif token.text in RETURNING.get(path, ()) and is_mark(following, {"("}):
+        elif token.text in returning and is_mark(following, {"("}):
             body = closing(tokens, i + 1) + 1
             if not is_mark(tokens[body], {"{"}):
                 continue
@@ -318,7 +339,7 @@ def arguments_of(tokens, path):
                     continue
                 end = next(k for k in range(j, len(inside)) if is_mark(inside[k], {";"}))
                 if end > j + 1 and inside[j + 1].text != "{":
-                    yield word.line, inside[j + 1 : end], False
+                    yield word.line, inside[j + 1 : end], token.text in helping
 
 
 def is_help(tokens, i):
@@ -416,14 +437,16 @@ void read(Diagnostics& error, const char* why) {
       place, fmt::format("{{braces}} and {} '{:02x}'", f(a, "text"), b)).notes.push_back("a note");
   if (bad) return fail(at, good ? "one" : name + " the other");
   throw UsageError(fmt::format("{} is {}", is ? "this" : "that", value));
+  throw UsageError(name + " is used", near.empty() ? "" : fmt::format("a help, {}", near));
   problem = std::string("of ") + std::to_string(n) + " run" + (n == 1 ? "" : "s");
   error(place, message);
 }
 void Reader::error(Place place, std::string message);
+explicit UsageError(const std::string& message, std::string help = {});
 '''
 SAMPLED = [
     "plain, and joined", f"{{braces}} and {GAP} '{GAP}'", "a note", f"'{GAP}' the other", "one",
-    f"that is {GAP}", f"this is {GAP}", f"of {GAP} runs", GAP,
+    f"that is {GAP}", f"this is {GAP}", f"'{GAP}' is used", f"a help, {GAP}", f"of {GAP} runs", GAP,
 ]  # fmt: skip
 
 
@@ -456,8 +479,6 @@ def main():
             )
     for path, argument in sorted(handed_on):
         problems.append(f"HANDED_ON: {path} does not hand on `{argument}`")
-    for text in OF_LIBRARIES:
-        found[text] = Message(text, "Boost.Program_options", 0, "", False)
     on_page = listed()
     unlisted = [m for text, m in found.items() if text not in on_page]
     told, told_helps = told_in(ROOT.glob("tests/golden/*/stderr"))
