@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "formats/scenario/keys.hpp"
+#include "formats/scenario/lookup.hpp"
 #include "formats/torch/schedule_csv.hpp"
 #include "formats/yaml/map_reader.hpp"
 #include "models/schedules/generators.hpp"

@@ -135,8 +135,9 @@ TEST_CASE("every word of the tables is read, and no other", "[keys]") {
       if (!all || there || !is_taken(probe, std::string(key->name))) continue;
       CAPTURE(table->name, key->name);
       ++lists;
-      const auto refuses = [&](const std::string& word) {
-        const auto answer = messages(filled(probe, std::string(key->name) + ": " + word));
+      // clang 14 lets no lambda capture what a structured binding names.
+      const auto refuses = [&, &text = probe](const std::string& word) {
+        const auto answer = messages(filled(text, std::string(key->name) + ": " + word));
         return std::any_of(answer.begin(), answer.end(), [&](const std::string& message) {
           return message.ends_with("found '" + word + "'") ||
                  (message.starts_with("unknown ") && message.ends_with("'" + word + "'"));
