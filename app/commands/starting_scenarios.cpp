@@ -13,16 +13,16 @@ constexpr std::string_view kProgram =
 #
 #   pipesim run FILE                    completes
 #   pipesim run FILE --set logs=rank0   hangs: rank 0 alone reduces the loss, to log it
-#   pipesim test FILE                   holds both runs against `expect` at the end
+#   pipesim test FILE                   checks both runs against `expect` at the end
 #
-# docs/reference/scenario-format.md has all keys, docs/reference/scenarios.md hangs that people met.
+# docs/reference/scenario-format.md has all keys, docs/reference/scenarios.md lists known hangs.
 schema: 1
 name: my_program
 
 # What `--set NAME=VALUE` can change; `pipesim run FILE --params` lists it.
 params:
   batches:  {default: 3, at_least: 1, about: "batches before the loss is logged"}
-  backward: 2ms                  # a time; a number, a size, and on or off are written likewise
+  backward: 2ms                  # a time; numbers, sizes, and on or off are written the same way
   logs:     {default: all, one_of: [all, rank0], about: "who reduces the loss to log it"}
 
 ranks: 2                         # processes, as torchrun's WORLD_SIZE
@@ -47,7 +47,7 @@ programs:
         - {all_reduce: dp, bytes: 4B, takes: 20us, at: "train.py:52 log_loss"}
         - {synchronize: device, at: "train.py:53 log_loss"}
 
-# What has to come out, for `pipesim test`. Each entry is a test; `with` sets parameters.
+# The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
 expect:
   - {verdict: completed}
   - {with: {logs: rank0}, verdict: starved, cause: absent member}
@@ -58,10 +58,10 @@ constexpr std::string_view kActors =
 # Replace the actors below by those of your own job, and FILE by the name of this file:
 #
 #   pipesim run FILE                              completes
-#   pipesim run FILE --set buffer_stream=forward  hangs: a circle of waits over both ranks
-#   pipesim test FILE                             holds both runs against `expect` at the end
+#   pipesim run FILE --set buffer_stream=forward  hangs: a cycle of waits across both ranks
+#   pipesim test FILE                             checks both runs against `expect` at the end
 #
-# docs/reference/scenario-format.md has all keys, docs/reference/scenarios.md hangs that people met.
+# docs/reference/scenario-format.md has all keys, docs/reference/scenarios.md lists known hangs.
 schema: 1
 name: my_actors
 
@@ -76,16 +76,16 @@ groups:
   tp: all                        # who does collectives together; of more ranks: {size: 2}
 streams: [forward, backward]     # first in, first out; each has a host thread of its own
 
-# An actor acts once all that it `reads` has come and a slot for its output is free. It is on all
-# ranks unless `on` names some, has one slot, and acts once per input.
+# An actor runs once all that it `reads` has arrived and a slot for its output is free. It is on all
+# ranks unless `on` names some, has one slot, and runs once per input.
 actors:
-  # A source: acts so often without input.
+  # A source: runs this many times, without input.
   batch:  {source: acc, slots: acc, takes: 1us}
   # Only on rank 1, with two slots: so that rank may be two micro-batches ahead of its backward.
   table:  {on: 1, source: acc, slots: 2, stream: forward, takes: 1us}
   # A collective ends on all ranks of its group at once; until then it holds its stream.
   gather:
-    phase: forward               # what its acts count for in reports
+    phase: forward               # what its ops count for in reports
     stream: forward
     slots: acc
     takes: 1us
@@ -101,7 +101,7 @@ actors:
     collective: {all_reduce: tp}
     reads: [buffer, {from: table, on: 1}]
 
-# What has to come out, for `pipesim test`. Each entry is a test; `with` sets parameters.
+# The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
 expect:
   - {verdict: completed}
   - {with: {buffer_stream: forward}, verdict: deadlock, cycle_through: [buffer, gather]}
@@ -115,7 +115,7 @@ constexpr std::string_view kModel =
 #   pipesim run FILE --set tensor=1  completes, on half as many ranks: these follow from the layout
 #   pipesim opt FILE                 prints the actors that the passes make
 #   pipesim lint FILE                names the buffers that a collective may stand in front of
-#   pipesim test FILE                holds both runs against `expect` at the end
+#   pipesim test FILE                checks both runs against `expect` at the end
 #
 # docs/explanation/model-to-tasks.md says what the passes do, docs/reference/scenario-format.md has all keys.
 schema: 1
@@ -159,7 +159,7 @@ train: {accumulation: acc, optimizer: on}
 passes:
   insert-nccl-logical: {first_subgraph: NCCL_COMPUTE}
 
-# What has to come out, for `pipesim test`. Each entry is a test; `with` sets parameters.
+# The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
 expect:
   - {verdict: completed}
   - {with: {tensor: 1}, verdict: completed}
@@ -172,7 +172,7 @@ constexpr std::string_view kSchedule =
 #   pipesim run FILE                       completes; the table says how idle each rank is
 #   pipesim run FILE --set kind=zb1p       completes earlier: gradients of weights fill the gaps
 #   pipesim draw FILE -o FILE.svg          draws when each rank does what
-#   pipesim test FILE                      holds both runs against `expect` at the end
+#   pipesim test FILE                      checks both runs against `expect` at the end
 #
 # docs/reference/schedules.md has the kinds, and what `messages` can be. A schedule of PyTorch's, as CSV, runs
 # as it is.
@@ -198,7 +198,7 @@ schedule:
   activation: 1GiB               # memory of a micro-batch in a stage, until its backward
   weights: 8GiB                  # memory of a stage that is always there
 
-# What has to come out, for `pipesim test`. Each entry is a test; `with` sets parameters.
+# The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
 expect:
   - {verdict: completed, idle: {together: on, at_most: 35%}}
   - {with: {kind: zb1p}, verdict: completed, idle: {together: on, at_most: 25%}}

@@ -515,7 +515,7 @@ std::string Tables::text() const {
 }  // namespace
 
 std::string promela_obstacle(const Plan& plan) {
-  if (plan.faulty) return "it has faults or guards";
+  if (plan.faulty) return "it has faults or timeouts";
   const std::size_t processes = std::size_t{1} + plan.threads.size() + plan.streams.size() +
                                 plan.collectives.size() + plan.communicators.size() +
                                 plan.channels.size() + plan.calls.size();

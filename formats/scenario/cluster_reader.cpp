@@ -181,7 +181,7 @@ void ClusterReader::read_ranks(const YamlValue& value) {
 void ClusterReader::fill_hosts(std::int64_t per_host, Place place) {
   const auto hosts = static_cast<std::int64_t>(cluster_.hosts.size());
   if (per_host < ranks_ && per_host * hosts < ranks_) {
-    diagnostics().error(place, fmt::format("the cluster has room for {} ranks ({} on each of {} "
+    diagnostics().error(place, fmt::format("the cluster holds {} ranks ({} on each of {} "
                                            "hosts), but there are {}",
                                            per_host * hosts, per_host, hosts, ranks_));
     return;

@@ -282,7 +282,7 @@ class ExpectationReader {
     if (!value.is_list()) {
       diagnostics_.error(
           value.place(),
-          fmt::format("'order' must be a list of acts, [a#1, b#1], found {}", value.described()));
+          fmt::format("'order' must be a list of ops, [a#1, b#1], found {}", value.described()));
       return;
     }
     const std::vector<YamlValue> items = value.items();
@@ -293,7 +293,7 @@ class ExpectationReader {
         read_order(item.items());
       } else {
         diagnostics_.error(item.place(),
-                           fmt::format("expected a list of acts, found {}", item.described()));
+                           fmt::format("expected a list of ops, found {}", item.described()));
       }
     }
   }
@@ -308,7 +308,7 @@ class ExpectationReader {
     const auto names = [](const ExpectedAct& act) { return act.rank.has_value(); };
     if (!acts.empty() && !acts.front().rank && std::any_of(acts.begin(), acts.end(), names)) {
       diagnostics_.error(acts.front().place,
-                         "the first act names no rank, but a later one does: all or none");
+                         "the first op names no rank, but a later one does: all or none");
       return;
     }
     if (!acts.empty()) expectation_.order.push_back(std::move(acts));
@@ -333,8 +333,8 @@ class ExpectationReader {
                             : models::whole_number<std::uint32_t>(text.substr(hash + 1));
     act.act = number.value_or(0);
     if (act.act == 0) {
-      diagnostics_.error(value.place(), fmt::format("expected an act, found {}", value.described()))
-          .notes.emplace_back("write name#1 or rank 0 name#1; acts count from 1");
+      diagnostics_.error(value.place(), fmt::format("expected an op, found {}", value.described()))
+          .notes.emplace_back("write name#1 or rank 0 name#1; ops count from 1");
       return std::nullopt;
     }
     if (act.rank && *act.rank >= scenario_.graph.ranks) {

@@ -124,7 +124,7 @@ void FaultReader::read_rank_fault(MapReader& map, const YamlValue& ranks) {
   const auto act = map.take("act");
   if (at.has_value() == act.has_value() || (fault.device_error && at)) {
     diagnostics_.error(map.place(), fault.device_error
-                                        ? "say which act ends in the error: 'act: backward#3'"
+                                        ? "say which op ends in the error: 'act: backward#3'"
                                         : "say when it dies: either 'at: 5s' or 'act: forward#3'");
     return;
   }
@@ -148,7 +148,7 @@ bool FaultReader::read_act(const YamlValue& value, models::RankFault& fault) {
     const char* const end = text->data() + text->size();
     const auto [rest, error] = std::from_chars(text->data() + hash + 1, end, act);
     if (error != std::errc() || rest != end || act == 0) {
-      diagnostics_.error(value.place(), "an act is written as op#k, counted from 1: forward#3");
+      diagnostics_.error(value.place(), "an op is written as name#k, counted from 1: forward#3");
       return false;
     }
   }

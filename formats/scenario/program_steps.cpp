@@ -338,8 +338,8 @@ std::optional<models::Numbering> ProgramReader::read_numbers(const YamlValue& va
   const std::vector<YamlValue> items = listed(value);
   if (items.size() != 2) {
     diagnostics().error(value.place(),
-                        "numbers of acts are [first, step]: that of the first, and what is added "
-                        "with each act");
+                        "'numbers' is [first, step]: the number of the first op, and what each "
+                        "further op adds");
     return std::nullopt;
   }
   const auto first = values_.constant(items[0], ValueType::kNumber);

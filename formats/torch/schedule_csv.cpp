@@ -119,8 +119,8 @@ class ScheduleParser {
   void read_overlap(std::string_view text, Place place) {
     constexpr std::string_view kEnd = ")OVERLAP_F_B";
     if (text.size() <= kEnd.size() || text.substr(text.size() - kEnd.size()) != kEnd) {
-      diagnostics_.error(place, fmt::format("'{}' is no action: what begins with a bracket ends "
-                                            "with ')OVERLAP_F_B'",
+      diagnostics_.error(place, fmt::format("'{}' is not an action: what begins with a bracket "
+                                            "ends with ')OVERLAP_F_B'",
                                             text));
       return add({ActionKind::kForward, false, 0, 0}, place);
     }
@@ -181,7 +181,7 @@ class ScheduleParser {
   }
 
   Action no_action(std::string_view text, Place place, Action action) {
-    diagnostics_.error(place, fmt::format("'{}' is no action", text))
+    diagnostics_.error(place, fmt::format("'{}' is not an action", text))
         .notes.emplace_back(
             "an action is a stage, a kind and a micro-batch: 0F1. Kinds: F, B, I, W, SEND_F, "
             "RECV_F, SEND_B, RECV_B, UNSHARD, RESHARD, REDUCE_GRAD");

@@ -355,8 +355,8 @@ std::optional<Value> Parser::with_unit(std::size_t start, std::int64_t digits, s
                                    unit.name, kMaxValue, whole(unit.type)));
   }
   if (value % scale != 0) {
-    if (unit.name.empty()) return fail(start, fmt::format("'{}' is not a whole number", number));
-    return fail(start, fmt::format("'{}{}' is not a whole number of {}", number, unit.name,
+    if (unit.name.empty()) return fail(start, fmt::format("'{}' is not an integer", number));
+    return fail(start, fmt::format("'{}{}' is not an integer number of {}", number, unit.name,
                                    whole(unit.type)));
   }
   return Value{unit.type, Expr::constant(value / scale), {}};

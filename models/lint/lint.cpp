@@ -85,7 +85,7 @@ const std::vector<LintRule>& lint_rules() {
       {kCollectiveOrder, "ranks of one communicator that do not make the same calls in one order"},
       {kGroupOrder, "ranks that make collective calls of two communicators in different orders"},
       {kHostSync, "a host that waits between collectives of two groups"},
-      {kDeviceRoom, "more streams with calls that wait for peers than the device has room for"},
+      {kDeviceRoom, "more streams with calls that wait for peers than the device has kernel slots"},
       {kMicroBatches, "fewer micro-batches than twice the stages"},
   };
   return kRules;

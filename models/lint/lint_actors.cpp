@@ -162,7 +162,7 @@ void ActorLint::check_control(ActorId id, RegisterId control, RegisterId data) {
   finding.ops = {from.name};
   finding.ranks = RankSet({plan_.actors[id].rank.value});
   const ActorId reader = plan_.edges[*plan_.edges_of(control).begin()].consumer;
-  finding.why = name + " can be " + std::to_string(few) + (few == 1 ? " act" : " acts") +
+  finding.why = name + " can be " + std::to_string(few) + (few == 1 ? " op" : " ops") +
                 " ahead of " + quoted(names_.op(reader)) +
                 ", which needs only its order, although its data allow " + std::to_string(many) +
                 ": a rank without " + quoted(names_.op(reader)) + " runs ahead of those with it";

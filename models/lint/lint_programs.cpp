@@ -358,8 +358,8 @@ void HostLint::do_collective(std::uint32_t index, std::uint32_t group) {
     finding.ops = {name(waited.wait)};
     finding.ranks = RankSet({rank_});
     finding.why = quoted(actor.name) + " is not even launched before " + before +
-                  " is done on all of its ranks: one of them that needs the second first never "
-                  "comes to the first";
+                  " is done on all of its ranks: a rank that needs the second one first never "
+                  "reaches the first";
     finding.advice =
         "let streams wait for each other by events, or launch both before the host "
         "waits";

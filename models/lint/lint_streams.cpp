@@ -137,14 +137,14 @@ void StreamLint::check_room(sim::DeviceId id) {
   finding.rule = kDeviceRoom;
   finding.place = names_.actor(shown).place;
   finding.message = std::to_string(waiting.size()) +
-                    " streams have calls that wait for peers, and a device has room for " +
-                    std::to_string(device.resident);
+                    " streams have calls that wait for peers, and a device runs " +
+                    std::to_string(device.resident) + " at a time";
   finding.ops = {names_.op(shown)};
   finding.ranks = RankSet({device.rank.value});
   finding.why = "nothing orders " + quoted(names_.op(waiting[0])) + " and " +
                 quoted(names_.op(shown)) +
                 " on their streams: two ranks may start them in opposite orders, and each then "
-                "spins in the room that the other needs";
+                "spins in the kernel slot that the other needs";
   finding.advice = "order them by an event, or let the device start them in the order of launches";
   findings_.push_back(std::move(finding));
 }

@@ -52,8 +52,8 @@ std::string option_values(const PassOption& option) {
   switch (option.type) {
     case OptionType::kNumber:
       return option.at_least == std::numeric_limits<std::int64_t>::min()
-                 ? "a whole number"
-                 : "a whole number of at least " + std::to_string(option.at_least);
+                 ? "an integer"
+                 : "an integer of at least " + std::to_string(option.at_least);
     case OptionType::kTruth:
       return "on or off";
     case OptionType::kText:

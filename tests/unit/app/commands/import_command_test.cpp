@@ -70,7 +70,7 @@ TEST_CASE("mistakes of an import are told with their place", "[app][import_comma
   const CommandResult bad = command({"import", "torch-schedule", "-"}, "0F0,0B0\n1F0,1X0\n");
   CHECK(bad.code == 2);
   CHECK(bad.out.empty());
-  CHECK(contains(bad.err, "standard input:2:5: error: '1X0' is no action\n"));
+  CHECK(contains(bad.err, "standard input:2:5: error: '1X0' is not an action\n"));
   CHECK(contains(command({"import"}).err,
                  "needs a format and a file\n  help: possible values: torch-schedule"));
   CHECK(contains(command({"import", "goal", "x"}).err, "unknown format 'goal'"));

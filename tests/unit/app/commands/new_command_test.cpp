@@ -58,7 +58,7 @@ void keep(const Promise& promise) {
     CHECK(contains(result.out, "COMPLETED at "));
   } else if (says("hangs")) {
     CHECK(result.code == 1);
-  } else if (says("holds both")) {
+  } else if (says("checks both")) {
     CHECK(result.code == 0);
     CHECK(contains(result.out, "2 passed, 0 failed"));
   } else if (says("prints") || says("draws")) {

@@ -87,7 +87,7 @@ TEST_CASE("it is said why a plan cannot be written in Promela") {
 
   sim::PlanBuilder faulty = two_actors();
   faulty.add_death(RankId{0}, sim::Time{5});
-  CHECK(promela_obstacle(faulty.build()) == "it has faults or guards");
+  CHECK(promela_obstacle(faulty.build()) == "it has faults or timeouts");
 
   sim::PlanBuilder large = two_actors();
   for (int i = 0; i < 250; ++i) large.add_thread(RankId{0}, ThreadOrder::kArrival);

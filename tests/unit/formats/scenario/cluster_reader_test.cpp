@@ -127,9 +127,9 @@ TEST_CASE("parameters and choices stand in a cluster as elsewhere", "[formats][c
 
 TEST_CASE("ranks that do not fit their hosts are refused", "[formats][cluster_reader]") {
   CHECK(mistake("{hosts: 2, devices: 2}", 5) ==
-        "3:10: the cluster has room for 4 ranks (2 on each of 2 hosts), but there are 5\n");
+        "3:10: the cluster holds 4 ranks (2 on each of 2 hosts), but there are 5\n");
   CHECK(mistake("{hosts: 2, devices: 8, ranks: 2 per host}", 5) ==
-        "3:40: the cluster has room for 4 ranks (2 on each of 2 hosts), but there are 5\n");
+        "3:40: the cluster holds 4 ranks (2 on each of 2 hosts), but there are 5\n");
   CHECK(mistake("{hosts: 2, devices: 2, ranks: 4 per host}") ==
         "3:40: host 'node0' has 4 ranks, but 2 devices\n");
   CHECK(mistake("{hosts: 2, devices: 1, ranks: round robin}") ==

@@ -132,14 +132,14 @@ TEST_CASE("mistakes in expectations have places and say what to write",
         "5:32: 'at_most' does not go with the other keys of 'memory'\n");
   CHECK(mistakes("{memory: {on: [], exactly: 1B}}") == "5:18: 'memory' is about no rank at all\n");
   CHECK(mistakes("{order: a#1}") ==
-        "5:17: 'order' must be a list of acts, [a#1, b#1], found 'a#1'\n");
+        "5:17: 'order' must be a list of ops, [a#1, b#1], found 'a#1'\n");
   CHECK(mistakes("{order: [a]}") ==
-        "5:18: expected an act, found 'a'\n"
-        "  write name#1 or rank 0 name#1; acts count from 1\n");
-  CHECK(mistakes("{order: [a#0]}").substr(0, 23) == "5:18: expected an act, ");
-  CHECK(mistakes("{order: [[a#1], b#1]}") == "5:25: expected a list of acts, found 'b#1'\n");
+        "5:18: expected an op, found 'a'\n"
+        "  write name#1 or rank 0 name#1; ops count from 1\n");
+  CHECK(mistakes("{order: [a#0]}").substr(0, 22) == "5:18: expected an op, ");
+  CHECK(mistakes("{order: [[a#1], b#1]}") == "5:25: expected a list of ops, found 'b#1'\n");
   CHECK(mistakes("{order: [a#1, rank 0 b#1]}") ==
-        "5:18: the first act names no rank, but a later one does: all or none\n");
+        "5:18: the first op names no rank, but a later one does: all or none\n");
   CHECK(mistakes("{order: [rank 4 a#1]}") == "5:18: there is no rank 4: ranks are 0 to 3\n");
   CHECK(mistakes("{cause: until}").substr(0, 40) == "5:17: expected one of none, mismatch, cy");
   CHECK(mistakes("{roots: 9}") == "5:17: there is no rank 9: ranks are 0 to 3\n");

@@ -67,8 +67,8 @@ TEST_CASE("what is missing or too much is told", "[formats][schedule_reader]") {
         "2:11: a schedule has a 'kind' or its 'rows', not both\n");
   CHECK(mistakes_in(schedule("rows: 0F0")) ==
         "2:18: 'rows' must be a list of what each rank does, found '0F0'\n");
-  CHECK(mistakes_in(schedule("rows: [\"0F0,0B0\", \"1F0,1G0\"]")).substr(0, 32) ==
-        "2:35: '1G0' is no action\n  an ac");
+  CHECK(mistakes_in(schedule("rows: [\"0F0,0B0\", \"1F0,1G0\"]")).substr(0, 36) ==
+        "2:35: '1G0' is not an action\n  an ac");
   CHECK(mistakes_in(schedule("kind: 1f1b, stages: 1, micro_batches: 1, forward: -1us")) ==
         "2:62: 'forward' must be at least 0s, found '-1us'\n");
 }

@@ -61,13 +61,13 @@ TEST_CASE("files in the old vocabulary are told by BW, or by B and W of one micr
 }
 
 TEST_CASE("what is no action is told with its place", "[formats][schedule_csv]") {
-  CHECK(mistakes_in("0F0,0X0,0B0\n") == "1:5: '0X0' is no action\n");
-  CHECK(mistakes_in("0F0,0B0\n1F0, 1B\n") == "2:6: '1B' is no action\n");
-  CHECK(mistakes_in("F0\n") == "1:1: 'F0' is no action\n");
-  CHECK(mistakes_in("0F0x\n") == "1:1: '0F0x' is no action\n");
-  CHECK(mistakes_in("0UNSHARD0\n") == "1:1: '0UNSHARD0' is no action\n");
+  CHECK(mistakes_in("0F0,0X0,0B0\n") == "1:5: '0X0' is not an action\n");
+  CHECK(mistakes_in("0F0,0B0\n1F0, 1B\n") == "2:6: '1B' is not an action\n");
+  CHECK(mistakes_in("F0\n") == "1:1: 'F0' is not an action\n");
+  CHECK(mistakes_in("0F0x\n") == "1:1: '0F0x' is not an action\n");
+  CHECK(mistakes_in("0UNSHARD0\n") == "1:1: '0UNSHARD0' is not an action\n");
   CHECK(mistakes_in("(0F0;0B0)OVERLAP\n") ==
-        "1:1: '(0F0;0B0)OVERLAP' is no action: what begins with a bracket ends with "
+        "1:1: '(0F0;0B0)OVERLAP' is not an action: what begins with a bracket ends with "
         "')OVERLAP_F_B'\n");
   CHECK(mistakes_in("(0F0;0SEND_F0)OVERLAP_F_B\n") ==
         "1:6: '0SEND_F0' cannot overlap: it computes nothing\n");

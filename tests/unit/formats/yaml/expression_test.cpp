@@ -71,7 +71,7 @@ TEST_CASE("a bandwidth is a size per second", "[formats][expression]") {
   CHECK(evaluated("100GB/s / 25GB/s") == "a number 4");
   CHECK(evaluated("4MiB/slices") == "6: unknown parameter 'slices'");  // a quotient
   CHECK(evaluated("1GB/s + 1GB") == "7: cannot compute a bandwidth + a size");
-  CHECK(evaluated("0.5B/s") == "1: '0.5B/s' is not a whole number of bytes per second");
+  CHECK(evaluated("0.5B/s") == "1: '0.5B/s' is not an integer number of bytes per second");
   CHECK(evaluated("1ms/s") == "5: unknown parameter 's'");
 }
 
@@ -98,8 +98,8 @@ TEST_CASE("what makes no sense is refused at its column", "[formats][expression]
   CHECK(evaluated("1us + 2") == "5: cannot compute a time + a number");
   CHECK(evaluated("1us * 2us") == "5: cannot compute a time * a time");
   CHECK(evaluated("on + 1") == "4: cannot compute on or off + a number");
-  CHECK(evaluated("0.0001us") == "1: '0.0001us' is not a whole number of nanoseconds");
-  CHECK(evaluated("1.5") == "1: '1.5' is not a whole number");
+  CHECK(evaluated("0.0001us") == "1: '0.0001us' is not an integer number of nanoseconds");
+  CHECK(evaluated("1.5") == "1: '1.5' is not an integer");
   CHECK(evaluated("3 parsecs").find("3: unknown unit 'parsecs'") == 0);
   CHECK(evaluated("1 + ac") == "5: unknown parameter 'ac'");
   CHECK(evaluated("(1 + 2") == "7: expected ')' here");

@@ -334,7 +334,7 @@ programs:
   CHECK(told(findings) == "device-room all_reduce dp (0 1)\n");
   CHECK(findings.front().place.line == 10);
   CHECK(findings.front().message ==
-        "2 streams have calls that wait for peers, and a device has room for 1");
+        "2 streams have calls that wait for peers, and a device runs 1 at a time");
   CHECK(lint(text, {{"room", "2"}}).empty());
   CHECK(lint(text, {{"room", "0"}}).empty());  // no limit
   CHECK(lint(text, {{"order", "implicit"}}).empty());

@@ -186,7 +186,7 @@ TEST_CASE("a list of passes that is wrong gets one message for each mistake", "[
         "pass 'canonicalize' has no options\n"
         "pass 'set-slots' has no option 'slot'\n  did you mean 'slots'?\n");
   CHECK(mistakes("set-slots=a:slots=many") ==
-        "option 'slots' of pass 'set-slots' is a whole number, found 'many'\n");
+        "option 'slots' of pass 'set-slots' is an integer, found 'many'\n");
   CHECK(mistakes("set-slots=a:slots=1:op=b") == "option 'op' of pass 'set-slots' is given twice\n");
   CHECK(mistakes("set-slots=a") == "pass 'set-slots' needs the option 'slots': how many\n");
   CHECK(mistakes("set-slots=a:slots") ==
