@@ -218,8 +218,7 @@ void ActorReader::read_input(MapReader& map, ActorTemplate& actor) {
   }
   if (actor.input && !actor.acts) {
     diagnostics()
-        .error(actor.place,
-               fmt::format("'{}' waits for input: say how often it runs", actor.name))
+        .error(actor.place, fmt::format("'{}' waits for input: say how often it runs", actor.name))
         .notes.emplace_back("add 'source: N'");
   }
 }
