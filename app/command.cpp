@@ -29,7 +29,8 @@ std::string form(const Option& option) {
   Words known;
   for (const Option& option : options) known.push_back(option.name);
   const std::string nearest = models::nearest_name(name, known);
-  throw UsageError(fmt::format("unknown option '{}' for 'pipesim {}'", found, command.name),
+  throw UsageError(models::Code::kUnknownOption,
+                   fmt::format("unknown option '{}' for 'pipesim {}'", found, command.name),
                    nearest.empty() ? "" : fmt::format("did you mean '--{}'?", nearest));
 }
 
@@ -39,9 +40,11 @@ std::string form(const Option& option) {
     return found == "--" + option.name || found == std::string{'-', option.letter};
   };
   const auto option = std::find_if(options.begin(), options.end(), is_found);
-  if (option == options.end()) throw UsageError(fmt::format("cannot read option '{}'", found));
-  if (option->value.empty()) throw UsageError(fmt::format("option '{}' takes no value", found));
-  throw UsageError(fmt::format("option '{}' needs a value", found),
+  if (option == options.end())
+    throw UsageError(models::Code::kOptionValue, fmt::format("cannot read option '{}'", found));
+  if (option->value.empty())
+    throw UsageError(models::Code::kOptionValue, fmt::format("option '{}' takes no value", found));
+  throw UsageError(models::Code::kOptionValue, fmt::format("option '{}' needs a value", found),
                    fmt::format("write '{}'", form(*option)));
 }
 
@@ -71,15 +74,17 @@ std::vector<po::option> split_words(const Command& command, const std::vector<Op
 
 void check_values(const Option& option, const Words& values) {
   if (values.size() > 1 && !option.repeats) {
-    throw UsageError(fmt::format("option '--{}' is given {} times", option.name, values.size()),
-                     "give it once");
+    throw UsageError(models::Code::kOptionConflict,
+                     fmt::format("option '--{}' is given {} times", option.name, values.size()),
+                     "remove one of them");
   }
   if (option.choices.empty()) return;
   for (const std::string& value : values) {
     if (std::find(option.choices.begin(), option.choices.end(), value) != option.choices.end()) {
       continue;
     }
-    throw UsageError(fmt::format("invalid value '{}' for '--{}'", value, option.name),
+    throw UsageError(models::Code::kOptionValue,
+                     fmt::format("invalid value '{}' for '--{}'", value, option.name),
                      choice_help(value, option.choices));
   }
 }
@@ -94,6 +99,12 @@ Arguments::Arguments(const Command& command, const Words& words) : command_(comm
   for (const Option& option : options) {
     given_[option.name];
     if (!option.otherwise.empty()) otherwise_[option.name] = option.otherwise;
+  }
+  if (command.passes_on) {
+    positional_ = words;
+    const bool asks = !words.empty() && (words.front() == "--help" || words.front() == "-h");
+    if (asks) given_.at("help").emplace_back();
+    return;
   }
   for (const po::option& found : split_words(command, options, words)) {
     if (found.string_key.empty()) {
@@ -118,14 +129,16 @@ std::uint64_t Arguments::number(const std::string& option, std::uint64_t min, st
   const std::string& text = all(option).front();
   const auto found = models::whole_number<std::uint64_t>(text);
   if (found && *found >= min && *found <= max) return *found;
-  throw UsageError(fmt::format("invalid value '{}' for '--{}'", text, option),
+  throw UsageError(models::Code::kOptionValue,
+                   fmt::format("invalid value '{}' for '--{}'", text, option),
                    fmt::format("expected an integer from {} to {}", min, max));
 }
 
 std::optional<std::string> Arguments::output_file(const std::string& option) const {
   std::optional<std::string> path = text(option);
   if (path == "-") {
-    throw UsageError(fmt::format("'--{}' cannot write to standard output", option),
+    throw UsageError(models::Code::kStandardStreams,
+                     fmt::format("'--{}' cannot write to standard output", option),
                      "name a file ('./-' for one that is called '-')");
   }
   return path;
@@ -137,7 +150,8 @@ std::vector<std::pair<std::string, std::string>> Arguments::settings(
   for (const std::string& text : all(option)) {
     const std::size_t equals = text.find('=');
     if (equals == std::string::npos || equals == 0) {
-      throw UsageError(fmt::format("'--{}' needs a name and a value, found '{}'", option, text),
+      throw UsageError(models::Code::kOptionValue,
+                       fmt::format("'--{}' needs a name and a value, found '{}'", option, text),
                        fmt::format("write '--{} NAME=VALUE'", option));
     }
     result.emplace_back(text.substr(0, equals), text.substr(equals + 1));
@@ -147,7 +161,8 @@ std::vector<std::pair<std::string, std::string>> Arguments::settings(
 
 const std::string& Arguments::one_file() const {
   if (positional_.size() == 1) return positional_.front();
-  throw UsageError(positional_.empty() ? fmt::format("'pipesim {}' needs a file", command_.name)
+  throw UsageError(models::Code::kArguments,
+                   positional_.empty() ? fmt::format("'pipesim {}' needs a file", command_.name)
                                        : fmt::format("'pipesim {}' takes one file, found {}",
                                                      command_.name, positional_.size()),
                    fmt::format("write 'pipesim {} {}'", command_.name, command_.usage.front()));
@@ -157,13 +172,14 @@ void Arguments::exclude(const std::string& option, const Words& others) const {
   if (!has(option)) return;
   for (const std::string& other : others) {
     if (!has(other)) continue;
-    throw UsageError(fmt::format("'--{}' and '--{}' cannot be used together", option, other));
+    throw UsageError(models::Code::kOptionConflict,
+                     fmt::format("'--{}' and '--{}' cannot be used together", option, other));
   }
 }
 
 void Arguments::require(const std::string& option, const std::string& needed) const {
   if (!has(option) || has(needed)) return;
-  throw UsageError(fmt::format("'--{}' needs '--{}'", option, needed));
+  throw UsageError(models::Code::kOptionNeeds, fmt::format("'--{}' needs '--{}'", option, needed));
 }
 
 std::vector<OptionGroup> all_options(const Command& command) {
@@ -183,7 +199,8 @@ std::string choice_help(const std::string& found, const Words& choices) {
 
 void check_one_standard_input(const Words& paths) {
   if (std::count(paths.begin(), paths.end(), "-") > 1) {
-    throw UsageError("only one input may be '-'", "give the others as files");
+    throw UsageError(models::Code::kStandardStreams, "only one input may be '-'",
+                     "give the others as files");
   }
 }
 

@@ -5,32 +5,26 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "models/codes.hpp"
 
 namespace pipesim::app {
 
 struct Console;
 
-/// The command line is wrong. The message says what, and `help` what to write instead; without a
-/// help, the user is sent to --help.
-class UsageError : public std::runtime_error {
+/// The command line is wrong. Without a help, the user is sent to --help.
+class UsageError : public models::UserError {
  public:
-  explicit UsageError(const std::string& message, std::string help = {})
-      : std::runtime_error(message), help_(std::move(help)) {}
-
-  const std::string& help() const { return help_; }
-
- private:
-  std::string help_;
+  using UserError::UserError;
 };
 
-/// The command line is right, but its input cannot be used. The message says why.
-class InputError : public std::runtime_error {
+/// The command line is right, but its input cannot be used.
+class InputError : public models::UserError {
  public:
-  using std::runtime_error::runtime_error;
+  using UserError::UserError;
 };
 
 struct Option {
@@ -67,6 +61,7 @@ struct Command {
   std::string exit_status{};
   std::vector<std::string> pages{};  // of the documentation
   std::vector<std::string> words{};  // all values of its first argument, if they can be listed
+  bool passes_on = false;            // its arguments are read by another program, but for --help
   int (*run)(const Arguments& arguments, const Console& console) = nullptr;
 };
 

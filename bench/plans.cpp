@@ -84,7 +84,8 @@ models::TaskGraph one_f_one_b(std::uint32_t stages, std::uint32_t micro_batches,
   models::Pipeline pipeline;
   pipeline.schedule = std::move(*schedule);
   pipeline.stages.assign(stages, {1'000'000, 1'000'000, 1'000'000, 0, 0});
-  if (hang == Hang::kAtStart) pipeline.messages = models::MessageModel::kPg;
+  pipeline.messages =
+      hang == Hang::kAtStart ? models::MessageModel::kPg : models::MessageModel::kDir;
   models::TaskGraph graph;
   graph.ranks = stages;
   const bool good = models::add_pipeline(std::move(pipeline), graph, diagnostics);

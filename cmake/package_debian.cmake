@@ -58,6 +58,12 @@ endforeach()
 file(CREATE_LINK ../../pipesim/docs "${staging}/program/usr/share/doc/pipesim/docs" SYMBOLIC)
 file(CREATE_LINK ../../pipesim/scenarios "${staging}/program/usr/share/doc/pipesim/examples" SYMBOLIC)
 
+# Python imports it from there.
+set(python "${staging}/python/usr")
+file(MAKE_DIRECTORY "${python}/lib/python3/dist-packages")
+file(CREATE_LINK ../../../share/pipesim/python/pipesim
+     "${python}/lib/python3/dist-packages/pipesim" SYMBOLIC)
+
 # What CPack strips is programs, not archives.
 file(GLOB archives "${staging}/development/usr/lib*/*.a" "${staging}/development/usr/lib/*/*.a")
 foreach(archive IN LISTS archives)

@@ -6,6 +6,7 @@ if(POLICY CMP0167)
   cmake_policy(SET CMP0167 NEW)
 endif()
 find_package(Boost 1.74 REQUIRED COMPONENTS program_options)
+find_package(EXPAT 2.4.1 REQUIRED) # the first that bounds what entities expand to
 find_package(fmt 9 REQUIRED)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)

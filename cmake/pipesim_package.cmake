@@ -1,5 +1,5 @@
-# Debian packages, made by `cpack` in a build folder: `pipesim`, the program, and `libpipesim-dev`, the
-# library. What they need that no rule of `install` gives is in package_debian.cmake.
+# Debian packages, made by `cpack` in a build folder: `pipesim`, the program, `libpipesim-dev`, the
+# library, and `python3-pipesim`, the recorder. What they need that no rule of `install` gives is in package_debian.cmake.
 
 set(PIPESIM_PACKAGE_MAINTAINER "pipesim developers <pipesim@example.org>"
     CACHE STRING "Whom the Debian packages name: 'NAME <ADDRESS>'")
@@ -17,7 +17,7 @@ set(CPACK_PRE_BUILD_SCRIPTS "${PROJECT_SOURCE_DIR}/cmake/package_debian.cmake")
 # The licence is no file of its own in a Debian package: it is in `copyright`.
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING IGNORE)
-set(CPACK_COMPONENTS_ALL program development)
+set(CPACK_COMPONENTS_ALL program development python)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
@@ -27,6 +27,7 @@ set(CPACK_DEBIAN_PROGRAM_PACKAGE_SECTION science)
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_SHLIBDEPS ON)
 # Later than Debian 13, layouts come with it.
 set(CPACK_DEBIAN_PROGRAM_PACKAGE_RECOMMENDS graphviz)
+set(CPACK_DEBIAN_PROGRAM_PACKAGE_SUGGESTS python3-pipesim)
 set(CPACK_COMPONENT_PROGRAM_DESCRIPTION
     "Says whether a step of distributed training finishes, and if it does not, who
 waits for whom: the cycle of waits, edge by edge, and which single changes
@@ -37,7 +38,7 @@ set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_NAME libpipesim-dev)
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SECTION libdevel)
 # A static library: who links it needs what it was built with.
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_DEPENDS
-    "libboost-program-options-dev, libfmt-dev, libgraphviz-dev, libyaml-cpp-dev, zlib1g-dev")
+    "libboost-program-options-dev, libexpat1-dev, libfmt-dev, libgraphviz-dev, libyaml-cpp-dev, zlib1g-dev")
 set(CPACK_DEBIAN_DEVELOPMENT_PACKAGE_SUGGESTS "pipesim, catch2, cmake, pkgconf | pkg-config")
 set(CPACK_COMPONENT_DEVELOPMENT_DESCRIPTION
     "A C++20 library that builds task graphs, runs scheduler passes on them, and
@@ -46,5 +47,20 @@ of distributed training completes.
 .
 This package has the headers, the static library, and what CMake and
 pkg-config need to find them.")
+
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-pipesim)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3:any")
+# torch is the user's own, and often not Debian's.
+set(CPACK_DEBIAN_PYTHON_PACKAGE_RECOMMENDS "pipesim")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SUGGESTS "python3-torch, python3-pytest")
+set(CPACK_COMPONENT_PYTHON_DESCRIPTION
+    "The recorder of pipesim: runs a PyTorch script once as each rank of a job, on
+one CPU, without GPUs or a network, and records what the ranks ask of their
+process groups.
+.
+This package has the Python package pipesim, which 'pipesim record' runs, with
+a function and a pytest fixture for tests.")
 
 include(CPack)

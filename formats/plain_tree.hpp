@@ -71,6 +71,6 @@ class PlainTree {
 };
 
 /// More values than any dump has: a file with more is refused.
-inline constexpr std::size_t kMostPlainValues = 20'000'000;
+inline constexpr std::size_t kMaxPlainValues = 20'000'000;
 
 }  // namespace pipesim::formats

@@ -44,7 +44,8 @@ void throw_mistakes(const models::Diagnostics& diagnostics, std::string_view pat
   std::vector<Mistake> mistakes;
   for (const models::Diagnostic& item : diagnostics.sorted()) {
     if (item.severity != models::Severity::kError) continue;
-    mistakes.push_back({item.place.line, item.place.column, item.message, item.notes});
+    mistakes.push_back(
+        {item.place.line, item.place.column, item.message, item.notes, models::code_id(item.code)});
   }
   throw Error(viz::diagnostic_text(diagnostics, path, text, false), std::move(mistakes));
 }

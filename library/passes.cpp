@@ -23,7 +23,7 @@ Graph with(const Graph& graph, models::TaskGraph changed) {
   models::Diagnostics told;
   for (const models::Diagnostic& item : found.sorted()) {
     if (item.severity != models::Severity::kError) continue;
-    models::Diagnostic& error = told.error(item.place, item.message);
+    models::Diagnostic& error = told.error(item.place, item.code, item.message);
     error.notes = item.notes;
     error.notes.push_back(note);
   }
@@ -55,7 +55,7 @@ Graph run_pass(const Graph& graph, const std::string& name, const PassFunction& 
   if (!models::verify(changed, found)) library::throw_mistakes(found, graph);
   found = models::Diagnostics();
   pass(changed, found);
-  if (found.has_errors()) blame(found, "pass '" + name + "' says so", graph);
+  if (found.has_errors()) blame(found, "pass '" + name + "' reports this", graph);
   found = models::Diagnostics();
   const bool can_be_used = models::verify_references(changed, found);
   if (can_be_used) models::put_in_order(changed);

@@ -28,17 +28,17 @@ struct UsersOfPlan {
       : streams(plan.streams.size()),
         devices(plan.devices.size()),
         signals(plan.signals.size()),
+        lines(plan.lines.size()),
         readers(plan.threads.size()) {}
 
   Users<StreamId> streams;
   Users<DeviceId> devices;
   Users<SignalId> signals;
+  Users<LineId> lines;
   IdVector<ThreadId, ActorId> readers;  // the actor for which a thread reads messages
 };
 
-bool keeps_order(const Device& device) {
-  return device.hardware_queues > 0 || device.implicit_order;
-}
+bool keeps_order(const Device& device) { return device.hardware_queues > 0 || device.ordered(); }
 
 const char* obstacle_of_use(const Plan& plan, ActorId id, UsersOfPlan& users) {
   const Actor& actor = plan.actors[id];
@@ -54,7 +54,12 @@ const char* obstacle_of_use(const Plan& plan, ActorId id, UsersOfPlan& users) {
     const DeviceId device = plan.streams[actor.stream].device;
     if (device.valid() && keeps_order(plan.devices[device]) &&
         !users.devices.add(device, actor.thread)) {
-      return "two threads use a device with hardware queues or an implicit launch order";
+      return "two threads use a device with hardware queues or a launch order";
+    }
+  }
+  for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
+    if (!users.lines.add(plan.actor_lines[i], actor.thread)) {
+      return "two threads call one communicator on several streams";
     }
   }
   const bool fires = actor.role == Role::kRecord || actor.role == Role::kSet;
@@ -96,6 +101,15 @@ const char* determinacy_obstacle(const Plan& plan) {
   // The acknowledgement is queued behind whatever has been launched when the slot comes back.
   for (const Edge& edge : plan.edges) {
     if (edge.in_place.valid() && !edge.ack_at_launch) return "an output reuses memory in place";
+  }
+  for (const Meeting& meeting : plan.meetings) {
+    for (std::uint32_t u = meeting.users + 1; u < meeting.users_end; ++u) {
+      const Actor& a = plan.actors[plan.meeting_users[u - 1].actor];
+      const Actor& b = plan.actors[plan.meeting_users[u].actor];
+      if (a.rank == b.rank && a.thread != b.thread) {
+        return "two threads of a rank come to a meeting of hosts";
+      }
+    }
   }
   UsersOfPlan users(plan);
   for (const ActorId id : ids_of(plan.actors)) {

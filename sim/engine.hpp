@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/act_times.hpp"
+#include "sim/device_reading.hpp"
 #include "sim/event.hpp"
 #include "sim/fingerprint.hpp"
 #include "sim/ids.hpp"
@@ -52,8 +53,9 @@ struct RunOptions {
   // If given, these events happen first, one after the other, each at its time or, if that is past,
   // at once; and host threads do only one thing per event (docs/explanation/check.md).
   const std::vector<Event>* order = nullptr;
-  Jitter jitter{};                  // how durations vary from act to act
-  RunProgress* progress = nullptr;  // updated now and then
+  const DeviceReading* reading = nullptr;  // for callers, who change the plan (with_reading)
+  Jitter jitter{};                         // how durations vary from act to act
+  RunProgress* progress = nullptr;         // updated now and then
 };
 
 /// Whether the caller wants the run to end.

@@ -12,6 +12,7 @@ enum class EventKind : std::uint32_t {
   kPairEnds,        // target: the channel on which a send and a receive have met
   kCallEnds,        // target: the call, an eager send or a receive with its message
   kThreadWakes,     // target: the thread
+  kOpStarts,        // target: the stream whose head takes a slot (Stepper)
 };
 
 /// Of each kind and target at most one is pending at a time.

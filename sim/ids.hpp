@@ -34,9 +34,12 @@ using CommunicatorId = Id<struct CommunicatorTag>;
 using DeviceId = Id<struct DeviceTag>;
 using CallId = Id<struct CallTag>;
 using ChannelId = Id<struct ChannelTag>;
+using ChainId = Id<struct ChainTag>;
+using LineId = Id<struct LineTag>;
 using SignalId = Id<struct SignalTag>;
 using LockId = Id<struct LockTag>;
 using LinkId = Id<struct LinkTag>;
+using MeetingId = Id<struct MeetingTag>;
 
 /// A vector that is indexed by ids of one kind.
 template <typename IdType, typename T>

@@ -3,10 +3,12 @@
 #include "sim/plan.hpp"
 
 #include <algorithm>
+#include <map>
 #include <tuple>
 #include <utility>
 
 #include "sim/assert.hpp"
+#include "sim/meeting_layout.hpp"
 
 namespace pipesim::sim {
 namespace {
@@ -78,14 +80,15 @@ ActorId PlanBuilder::add_actor(const ActorSpec& spec) {
   return plan_.actors.push_back(actor);
 }
 
-DeviceId PlanBuilder::add_device(RankId rank, std::uint32_t hardware_queues, std::uint32_t resident,
-                                 bool implicit_order) {
+DeviceId PlanBuilder::add_device(RankId rank, const DeviceSpec& spec) {
   PIPESIM_CHECK(rank.value < plan_.rank_count, {"rank", rank.value});
   Device device;
   device.rank = rank;
-  device.hardware_queues = hardware_queues;
-  device.resident = resident;
-  device.implicit_order = implicit_order;
+  device.hardware_queues = spec.hardware_queues;
+  device.resident = spec.resident;
+  device.order = spec.order;
+  device.holds_queues = spec.holds_queues;
+  device.any_queue = spec.any_queue;
   return plan_.devices.push_back(device);
 }
 
@@ -124,6 +127,8 @@ ActorId PlanBuilder::add_step(const StepSpec& spec) {
   actor.communicator = spec.communicator;
   actor.times = spec.times;
   actor.timeout = spec.timeout;
+  PIPESIM_CHECK((spec.role == Role::kMeet) == spec.meeting.valid());
+  if (spec.meeting.valid()) meets_.emplace_back(ActorId{plan_.actors.size()}, spec.meeting);
   actor.calls = actor.calls_end = plan_.calls.size();
   actor.streams = actor.streams_end = static_cast<std::uint32_t>(plan_.synchronized.size());
   if (spec.stream.valid()) PIPESIM_CHECK(plan_.streams[spec.stream].rank == actor.rank);
@@ -146,9 +151,13 @@ void PlanBuilder::add_call(const CallSpec& spec) {
   call.actor = id;
   call.communicator = spec.communicator;
   call.kind = spec.kind;
+  actor.collects = actor.collects || spec.kind == CallKind::kCollective;
   call.eager = spec.eager && spec.kind == CallKind::kSend;
   call.member = member_of(spec.communicator, actor.rank);
   call.signature = spec.signature;
+  if (spec.kind == CallKind::kSend && !spec.eager) call.steps = spec.steps;
+  PIPESIM_CHECK(spec.steps <= kChannelSteps);
+  call.connection = spec.connection;
   call.tag = spec.tag;
   call.tag_step = spec.tag_step;
   call.takes = spec.takes;
@@ -172,7 +181,7 @@ std::uint32_t PlanBuilder::member_of(CommunicatorId id, RankId rank) const {
 
 void PlanBuilder::set_synchronized(std::vector<StreamId> streams) {
   Actor& actor = plan_.actors[ActorId{plan_.actors.size() - 1}];
-  PIPESIM_CHECK(actor.role == Role::kSynchronize);
+  PIPESIM_CHECK(actor.role == Role::kSynchronize || actor.role == Role::kMeet);
   std::sort(streams.begin(), streams.end());
   PIPESIM_CHECK(std::adjacent_find(streams.begin(), streams.end()) == streams.end());
   for (const StreamId stream : streams) {
@@ -233,6 +242,12 @@ CommunicatorId PlanBuilder::add_communicator(std::vector<RankId> ranks, bool at_
   communicator.ranks_end = static_cast<std::uint32_t>(plan_.communicator_ranks.size());
   plan_.arrival_links.resize(plan_.communicator_ranks.size());
   return plan_.communicators.push_back(communicator);
+}
+
+MeetingId PlanBuilder::add_meeting(CommunicatorId communicator, std::vector<RankId> ranks) {
+  std::sort(ranks.begin(), ranks.end());
+  PIPESIM_CHECK(!ranks.empty() && ranks.back().value < plan_.rank_count);
+  return open_meeting(plan_, MeetingKind::kHosts, communicator, ranks);
 }
 
 LinkId PlanBuilder::add_link(const Link& link) {
@@ -331,7 +346,10 @@ Plan PlanBuilder::build() {
   lay_out_devices();
   lay_out_afters();
   lay_out_channels();
+  lay_out_meetings(plan_, meets_);
+  meets_.clear();
   chain_calls();
+  lay_out_lines();
   set_watchdogs();
   for (const Actor& actor : plan_.actors) plan_.act_count += actor.acts;
   PIPESIM_CHECK(plan_.actors.size() < kMaxIds && plan_.edges.size() < kMaxIds);
@@ -509,26 +527,77 @@ void PlanBuilder::lay_out_channels() {
   }
 }
 
-// Collective calls of one act on one communicator, and its sends to (or receives from) one rank,
-// are done one after the other.
 void PlanBuilder::chain_calls() {
-  using Key = std::tuple<CommunicatorId, CallKind, std::uint32_t, CallId>;
-  std::vector<Key> keys;
   for (const ActorId actor : ids_of(plan_.actors)) {
-    keys.clear();
+    if (plan_.calls_of(actor).size() > 1) chain_calls_of(actor);
+  }
+}
+
+// Of the calls on a communicator, the collective ones come first, one after the other; then come
+// sends and receives, in epochs: the n-th to or from a rank is of epoch n.
+void PlanBuilder::chain_calls_of(ActorId actor) {
+  using Sort = std::tuple<CommunicatorId, CallKind, std::uint32_t>;
+  std::map<CommunicatorId, std::uint32_t> collectives;
+  for (const CallId id : plan_.calls_of(actor)) {
+    const Call& call = plan_.calls[id];
+    std::uint32_t& count = collectives[call.communicator];
+    if (call.kind == CallKind::kCollective) ++count;
+  }
+  std::map<Sort, std::uint32_t> seen;
+  std::map<CommunicatorId, std::uint32_t> last_stage;
+  for (const CallId id : plan_.calls_of(actor)) {
+    Call& call = plan_.calls[id];
+    const bool collective = call.kind == CallKind::kCollective;
+    call.stage = seen[Sort(call.communicator, call.kind, call.peer)]++;
+    if (!collective) call.stage += collectives[call.communicator];
+    std::uint32_t& last = last_stage[call.communicator];
+    last = std::max(last, call.stage);
+  }
+  for (const auto& [communicator, last] : last_stage) {
+    if (last == 0) continue;
+    const ChainId chain{plan_.chains.size()};
+    const auto first = static_cast<std::uint32_t>(plan_.chained.size());
     for (const CallId id : plan_.calls_of(actor)) {
-      const Call& call = plan_.calls[id];
-      keys.emplace_back(call.communicator, call.kind, call.peer, id);
+      if (plan_.calls[id].communicator != communicator) continue;
+      plan_.calls[id].chain = chain;
+      plan_.chained.push_back(id);
     }
-    std::sort(keys.begin(), keys.end());
-    for (std::size_t i = 1; i < keys.size(); ++i) {
-      const auto& [communicator, kind, peer, id] = keys[i];
-      const auto& [last_communicator, last_kind, last_peer, last] = keys[i - 1];
-      if (std::tie(communicator, kind, peer) != std::tie(last_communicator, last_kind, last_peer)) {
-        continue;
-      }
-      plan_.calls[id].after = last;
-      plan_.calls[last].before = id;
+    std::sort(plan_.chained.begin() + first, plan_.chained.end(), [&](CallId a, CallId b) {
+      return std::pair(plan_.calls[a].stage, a) < std::pair(plan_.calls[b].stage, b);
+    });
+    plan_.chains.push_back(Chain{first, static_cast<std::uint32_t>(plan_.chained.size())});
+  }
+}
+
+// For each rank and communicator with calls on several streams. A place in communicator_ranks
+// stands for both.
+void PlanBuilder::lay_out_lines() {
+  std::vector<StreamId> streams(plan_.communicator_ranks.size());
+  std::vector<std::uint8_t> several(streams.size(), 0);
+  bool any = false;
+  for (const Call& call : plan_.calls) {
+    const StreamId stream = plan_.actors[call.actor].stream;
+    StreamId& first = streams[call.member];
+    if (!first.valid()) first = stream;
+    if (first == stream) continue;
+    several[call.member] = 1;
+    any = true;
+  }
+  if (!any) return;
+  std::vector<LineId> lines(streams.size());
+  for (const Call& call : plan_.calls) {
+    if (several[call.member] == 0 || lines[call.member].valid()) continue;
+    const RankId rank = plan_.communicator_ranks[call.member];
+    lines[call.member] = plan_.lines.push_back(Line{rank, call.communicator});
+  }
+  for (const ActorId id : ids_of(plan_.actors)) {
+    Actor& actor = plan_.actors[id];
+    actor.lines = actor.lines_end = static_cast<std::uint32_t>(plan_.actor_lines.size());
+    for (const CallId call : plan_.calls_of(id)) {
+      const LineId line = lines[plan_.calls[call].member];
+      if (!line.valid() || plan_.is_in(id, line)) continue;
+      plan_.actor_lines.push_back(line);
+      actor.lines_end = static_cast<std::uint32_t>(plan_.actor_lines.size());
     }
   }
 }

@@ -39,6 +39,7 @@ enum class Role : std::uint8_t {
   kLock,
   kUnlock,
   kCreate,  // of a communicator
+  kMeet,    // after some streams, with the hosts of other ranks [9.7]
 };
 
 /// True for the steps that are not put on a stream.
@@ -85,18 +86,23 @@ struct alignas(64) Actor {
   std::uint32_t registers_end = 0;
   std::uint32_t inputs = 0;  // range in Plan::inputs: [inputs, inputs_end)
   std::uint32_t inputs_end = 0;
+  std::uint32_t lines = 0;  // kCalls: range in Plan::actor_lines: [lines, lines_end)
+  std::uint32_t lines_end = 0;
   // Of launches, and of few acts:
   Duration launch_overhead;  // on the host thread, before each launch
   Duration timeout;          // of a step of the host; 0: none [10.5]
   Duration watchdog;         // the shortest timeout of the communicators that it uses
   RankId rank;
   std::uint32_t acts = 0;       // how often it acts
+  bool collects = false;        // kCalls: one of its calls is collective
   SignalId signal;              // kRecord, kWait, kAwait, kSet
   LockId lock;                  // kLock, kUnlock
-  CommunicatorId communicator;  // kCreate
+  CommunicatorId communicator;  // kCreate; kMeet, or none: must exist first
   std::uint32_t times = 0;      // kAwait of a signal that hosts set: how often it must have fired
-  std::uint32_t streams = 0;    // kSynchronize: range in Plan::synchronized, ascending
+  std::uint32_t streams = 0;    // kSynchronize, kMeet: range in Plan::synchronized, ascending
   std::uint32_t streams_end = 0;
+  std::uint32_t needs = 0;  // kCalls, kMeet: range in Plan::needs: [needs, needs_end)
+  std::uint32_t needs_end = 0;
   std::uint32_t dies_at = kNoAct;   // its rank dies instead of the launch of this act [10.2]
   std::uint32_t fails_at = kNoAct;  // kOp: this act ends in an error of the device [10.3]
   OutsideInput input;
@@ -105,8 +111,11 @@ struct alignas(64) Actor {
   /// beyond its work [3.1].
   std::uint32_t acts_wanted() const { return input.waits ? acts + 1 : acts; }
 
+  /// Its acts stand in lines.
+  bool in_lines() const { return lines != lines_end; }
+
   /// Its acts may have to wait for other streams.
-  bool waits_for_streams() const { return afters != afters_end || behind.valid(); }
+  bool waits_for_streams() const { return afters != afters_end || behind.valid() || in_lines(); }
 };
 
 /// An output of an actor: `slots` credits, filled once per `acts_per_slot` acts [4].
@@ -140,19 +149,40 @@ struct Stream {
   std::uint32_t dependents_end = 0;
 };
 
+/// Which calls of a device wait for those that hosts launched before them [5.3].
+enum class LaunchOrder : std::uint8_t {
+  kNone,
+  kImplicit,           // each starts after those before it have started
+  kSerial,             // each starts after those before it have ended
+  kSerialCollectives,  // the same, of acts with collective calls only
+};
+
 /// A device and the room that it has [5.3]. 0: no limit.
 struct Device {
   RankId rank;
   std::uint32_t hardware_queues = 0;
-  std::uint32_t resident = 0;   // acts that can run at the same time
-  bool implicit_order = false;  // calls start in the order in which hosts launched them
-  std::uint32_t streams = 0;    // range in Plan::device_streams: [streams, streams_end), ascending
+  std::uint32_t resident = 0;  // acts that can run at the same time
+  LaunchOrder order = LaunchOrder::kNone;
+  bool holds_queues = false;  // an act leaves its hardware queue when it ends, not when it starts
+  bool any_queue = false;     // which streams share a hardware queue is not known
+  std::uint32_t streams = 0;  // range in Plan::device_streams: [streams, streams_end), ascending
   std::uint32_t streams_end = 0;
 
-  bool limited() const { return hardware_queues > 0 || resident > 0 || implicit_order; }
+  bool ordered() const { return order != LaunchOrder::kNone; }
+  bool serial() const { return ordered() && order != LaunchOrder::kImplicit; }
+  bool limited() const { return hardware_queues > 0 || resident > 0 || ordered(); }
+
+  /// Whether acts of this role stand in a hardware queue, if there are some.
+  bool queues(Role role) const {
+    return hardware_queues > 0 && (holds_queues || role != Role::kRecord);
+  }
+  /// Whether an act of this role, which stands in a hardware queue, leaves it when it starts.
+  bool leaves_queue_at_start(Role role) const { return !holds_queues && role != Role::kWait; }
 
   /// The first acts of its streams may be more than have room at the same time.
   bool may_lack_slots() const { return resident > 0 && resident < streams_end - streams; }
+  /// Of several that may start, but not all, nothing says which does.
+  bool starts_freely() const { return may_lack_slots() && !ordered(); }
 };
 
 /// An event.
@@ -181,18 +211,36 @@ struct Call {
   ActorId actor;
   CommunicatorId communicator;
   CallKind kind = CallKind::kCollective;
-  bool eager = false;  // of a send
-  bool fatal = false;  // its rank dies when it would be done [10.2]
-  ChannelId channel;   // of a send or receive
-  LinkId link;         // of a send or receive: what its message goes over, if that can be down
-  CallId after;        // of its act: holds this one back until it is done
-  CallId before;       // the one that this one holds back
-  std::uint32_t member = 0;    // its own rank: index in Plan::communicator_ranks
-  std::uint32_t peer = 0;      // of a send or receive: likewise
-  std::uint32_t tag = 0;       // of a send or receive: of its first act,
-  std::uint32_t tag_step = 0;  // and what is added with each act, modulo 2^32
+  bool eager = false;       // of a send
+  bool fatal = false;       // its rank dies when it would be done [10.2]
+  std::uint8_t steps = 0;   // of a send: of its channel's buffer; 0: it does not fit [9.5]
+  ChannelId channel;        // of a send or receive
+  LinkId link;              // of a send or receive: what its message goes over, if that can be down
+  ChainId chain;            // of its act, if calls of it hold others back
+  std::uint32_t stage = 0;  // in its chain: it waits until the calls of the stage before are done
+  std::uint32_t member = 0;      // its own rank: index in Plan::communicator_ranks
+  std::uint32_t peer = 0;        // of a send or receive: likewise
+  std::uint32_t tag = 0;         // of a send or receive: of its first act,
+  std::uint32_t tag_step = 0;    // and what is added with each act, modulo 2^32
+  std::uint32_t connection = 0;  // of a collective call: what its first use connects [9.7]
   Signature signature;
 };
+
+/// The acts of a rank with calls on a communicator, if those are on several streams: they run one
+/// after the other, in the order of their launches [9.3].
+struct Line {
+  RankId rank;
+  CommunicatorId communicator;
+};
+
+/// The calls of an act on one communicator, if they are of several stages [9.3].
+struct Chain {
+  std::uint32_t calls = 0;  // range in Plan::chained: [calls, calls_end), by stage and id
+  std::uint32_t calls_end = 0;
+};
+
+/// The steps of a channel's buffer [9.5]: NCCL_STEPS.
+inline constexpr std::uint32_t kChannelSteps = 8;
 
 /// Carries the messages of one rank to one other (or itself) on a communicator [9.5].
 struct Channel {
@@ -222,9 +270,38 @@ struct Collective {
   std::uint32_t members_end = 0;
 };
 
+enum class MeetingKind : std::uint8_t {
+  kMessage,     // the first message from one rank to another
+  kCollective,  // the first collective call of a connection
+  kHosts,       // of role kMeet
+};
+
+/// Where hosts of several ranks wait for each other, again and again [9.7].
+struct Meeting {
+  MeetingKind kind = MeetingKind::kHosts;
+  CommunicatorId communicator;
+  std::uint32_t ranks = 0;  // range in Plan::meeting_ranks: [ranks, ranks_end), ascending
+  std::uint32_t ranks_end = 0;
+  std::uint32_t users = 0;  // range in Plan::meeting_users: the actors that come, by rank and id
+  std::uint32_t users_end = 0;
+};
+
+/// A meeting that an act needs. Acts with the same `join` come to it once together: the first.
+struct Need {
+  MeetingId meeting;
+  std::uint32_t member = 0;     // its own rank: index in Plan::meeting_ranks
+  std::uint32_t join = kNoAct;  // index in State::joined; kNoAct: each act comes, of role kMeet
+};
+
+struct MeetingUser {
+  ActorId actor;
+  std::uint32_t join = kNoAct;  // see Need
+};
+
 struct Communicator {
   bool at_first_use = false;      // else it exists from the start [3.3]
   bool waits_for_device = false;  // creation also waits for what the members' devices have queued
+  bool connects = false;          // messages and collectives connect at first use [9.7]
   LinkId link;                    // what its collectives run over, if that can be down [10.4]
   Duration timeout;               // of acts that use it: the watchdog's [10.5]; 0: none
   Duration creation_timeout;
@@ -268,9 +345,13 @@ struct Plan {
   IdVector<DeviceId, Device> devices;
   IdVector<SignalId, Signal> signals;
   IdVector<LockId, RankId> locks;
-  IdVector<CallId, Call> calls;             // grouped by actor
-  IdVector<ChannelId, Channel> channels;    // those that calls use
-  IdVector<LinkId, Link> links;             // that can be down
+  IdVector<CallId, Call> calls;  // grouped by actor
+  IdVector<ChainId, Chain> chains;
+  IdVector<LineId, Line> lines;
+  std::vector<CallId> chained;            // grouped by chain
+  IdVector<ChannelId, Channel> channels;  // those that calls use
+  IdVector<LinkId, Link> links;           // that can be down
+  IdVector<MeetingId, Meeting> meetings;
   std::vector<EdgeId> inputs;               // grouped by consumer
   std::vector<std::uint32_t> program;       // of each act the actor, see act()
   std::vector<Member> members;              // grouped by collective
@@ -279,7 +360,12 @@ struct Plan {
   std::vector<ActorId> communicator_users;  // grouped by communicator
   std::vector<StreamId> device_streams;     // grouped by device
   std::vector<StreamId> synchronized;       // grouped by actor
+  std::vector<LineId> actor_lines;          // grouped by actor
   std::vector<After> afters;                // grouped by actor
+  std::vector<Need> needs;                  // grouped by actor, in the order of MeetingKind
+  std::vector<RankId> meeting_ranks;        // grouped by meeting
+  std::vector<MeetingUser> meeting_users;   // likewise
+  std::uint32_t join_count = 0;             // of different Need::join
   std::vector<StreamId> dependents;         // of each stream: with acts that wait for it, ascending
   std::vector<Death> deaths;
   Guards guards;
@@ -294,6 +380,22 @@ struct Plan {
   }
   IdRange<CallId> calls_of(ActorId actor) const {
     return {actors[actor].calls, actors[actor].calls_end};
+  }
+
+  /// Whether acts of the actor stand in the launch order of `device`.
+  bool in_order(const Device& device, ActorId id) const {
+    const Actor& actor = actors[id];
+    if (!device.ordered() || actor.role != Role::kCalls) return false;
+    return device.order != LaunchOrder::kSerialCollectives || actor.collects;
+  }
+
+  /// Whether the actor is in the line.
+  bool is_in(ActorId id, LineId line) const {
+    const Actor& actor = actors[id];
+    for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
+      if (actor_lines[i] == line) return true;
+    }
+    return false;
   }
 
   /// What `thread` does at place `i` of `program`, which is in its range. Threads that do the same
@@ -329,6 +431,7 @@ struct StepSpec {
   CommunicatorId communicator;
   std::uint32_t times = 0;
   Duration timeout;  // of a step of the host
+  MeetingId meeting;
 };
 
 struct CallSpec {
@@ -336,12 +439,23 @@ struct CallSpec {
   CallKind kind = CallKind::kCollective;
   RankId peer;  // of a send or receive
   bool eager = false;
+  std::uint8_t steps = 0;  // of a send; at most kChannelSteps
   Signature signature;
+  std::uint32_t connection = 0;  // of a collective call
   std::uint32_t tag = 0;
   std::uint32_t tag_step = 0;
   Duration takes;
   LinkId link;  // of a send or receive
   bool fatal = false;
+};
+
+/// What a caller says of a device, see Device.
+struct DeviceSpec {
+  std::uint32_t hardware_queues = 0;
+  std::uint32_t resident = 0;
+  LaunchOrder order = LaunchOrder::kNone;
+  bool holds_queues = false;
+  bool any_queue = false;
 };
 
 /// What can go wrong with a communicator, see Communicator.
@@ -376,8 +490,7 @@ class PlanBuilder {
   StreamId add_stream(RankId rank, std::uint32_t launch_queue);
 
   /// Streams are put on devices in the order of the calls, which is their index there.
-  DeviceId add_device(RankId rank, std::uint32_t hardware_queues, std::uint32_t resident,
-                      bool implicit_order);
+  DeviceId add_device(RankId rank, const DeviceSpec& spec);
   void put_on_device(StreamId stream, DeviceId device);
 
   SignalId add_signal();
@@ -416,6 +529,12 @@ class PlanBuilder {
 
   CommunicatorId add_communicator(std::vector<RankId> ranks, bool at_first_use,
                                   bool waits_for_device);
+
+  /// Its messages and collective calls connect at first use [9.7].
+  void connect_at_first_use(CommunicatorId id) { plan_.communicators[id].connects = true; }
+
+  /// For steps of role kMeet, of some ranks of the communicator.
+  MeetingId add_meeting(CommunicatorId communicator, std::vector<RankId> ranks);
 
   LinkId add_link(const Link& link);
   void set_communicator_faults(CommunicatorId id, const CommunicatorFaults& faults);
@@ -458,6 +577,8 @@ class PlanBuilder {
   void lay_out_afters();
   void lay_out_channels();
   void chain_calls();
+  void chain_calls_of(ActorId actor);
+  void lay_out_lines();
   void set_watchdogs();
   void check_programs() const;
 
@@ -465,6 +586,7 @@ class PlanBuilder {
   std::vector<PendingRegister> registers_;
   std::vector<PendingConsumer> consumers_;
   std::vector<std::pair<ActorId, After>> afters_;
+  std::vector<std::pair<ActorId, MeetingId>> meets_;
   std::unordered_multimap<std::size_t, ThreadId> programs_;  // by hash: threads with different ones
 };
 

@@ -18,6 +18,11 @@ State State::initial(const Plan& plan) {
   state.devices = IdVector<DeviceId, DeviceState>(plan.devices.size());
   state.calls = IdVector<CallId, CallStage>(plan.calls.size(), CallStage::kInactive);
   state.channels = IdVector<ChannelId, ChannelState>(plan.channels.size());
+  state.chains = IdVector<ChainId, ChainState>(plan.chains.size());
+  state.lines = IdVector<LineId, Ring<StreamId>>(plan.lines.size());
+  state.meetings = IdVector<MeetingId, MeetingState>(plan.meetings.size());
+  state.came.assign(plan.meeting_ranks.size(), 0);
+  state.joined.assign(plan.join_count, 0);
   state.arrived.assign(plan.communicator_ranks.size(), 0);
   state.in_round.assign(plan.communicator_ranks.size(), CallId());
   for (const DeviceId id : ids_of(plan.devices)) {
@@ -34,6 +39,17 @@ State State::initial(const Plan& plan) {
     state.communicators[id].exists = !plan.communicators[id].at_first_use;
   }
   return state;
+}
+
+std::uint32_t State::item_in_line(const Plan& plan, LineId line, std::uint32_t n) const {
+  const Ring<StreamId>& acts = lines[line];
+  std::uint32_t before = 0;  // acts of the line that precede it on its stream
+  for (std::uint32_t i = 0; i < n; ++i) before += acts[i] == acts[n] ? 1 : 0;
+  const Ring<StreamItem>& items = streams[acts[n]].items;
+  for (std::uint32_t i = 0;; ++i) {
+    if (items[i].kind() != StreamItem::Kind::kAct) continue;
+    if (plan.is_in(items[i].actor(), line) && before-- == 0) return i;
+  }
 }
 
 }  // namespace pipesim::sim

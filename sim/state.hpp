@@ -20,6 +20,7 @@ enum class Step : std::uint8_t {
   kNone,  // not blocked
   kOutsideInput,
   kCreation,
+  kConnection,  // at first use (9.7)
   kOverhead,
   kHostStep,  // what a step of the host waits for (9.1)
   kLaunchQueue,
@@ -147,6 +148,7 @@ struct alignas(64) StreamState {
   // are done. Not valid: it does not wait, or the stream is on a limited device.
   StreamId held_by;
   std::uint32_t held_until = 0;
+  bool offered = false;          // a start of the head is pending (Stepper)
   std::uint32_t unfinished = 0;  // acts launched and not done, and places kept for threads
   std::uint32_t launched = 0;    // acts, since the start
   Ring<Launches> later_launches;
@@ -208,8 +210,9 @@ struct ThreadState {
   ThreadMode mode = ThreadMode::kIdle;
   Step step = Step::kNone;
   std::uint32_t next_act = 0;  // of a program: index from its begin
-  std::uint32_t needed = 0;    // kAwait: how often the signal must have fired
-  std::uint32_t marks = 0;     // kSynchronize: those still in streams
+  std::uint32_t needed = 0;    // kAwait: how often the signal must have fired; kMeet: met
+  std::uint32_t marks = 0;     // kSynchronize, kMeet: those still in streams
+  std::uint32_t unmet = 0;     // meetings that it waits for
   ThreadId next_in_line;
   // Timers (10.5): of the step of the host that it is in, and of the creation that blocks it.
   Time step_timeout = kNever;
@@ -226,6 +229,17 @@ struct CommunicatorState {
   std::uint32_t in_round = 0;  // members that have arrived
   bool mismatched = false;
   CallId first;  // that arrived
+};
+
+/// Of a meeting (9.7).
+struct MeetingState {
+  struct Waiter {
+    ThreadId thread;
+    std::uint32_t needed = 0;  // until the ranks have met so often
+  };
+  std::uint32_t met = 0;      // how often all ranks have come
+  std::uint32_t arrived = 0;  // ranks that have come more often
+  std::vector<Waiter> blocked;
 };
 
 struct SignalState {
@@ -253,6 +267,7 @@ enum class CallStage : std::uint8_t {
   kActive,    // waits for peers
   kRunning,
   kHangs,  // on a link that is down: it runs forever (10.4)
+  kShort,  // a receive whose send was smaller: it waits for more, forever (9.5)
   kDone,   // until its act is done
 };
 
@@ -269,10 +284,17 @@ struct Sent {
   std::uint32_t k = 0;  // the act that sent it
 };
 
+/// The stage of a chain that is under way (9.3).
+struct ChainState {
+  std::uint32_t next = 0;  // in Plan::chained: the first call of the stage after it
+  std::uint32_t left = 0;  // calls of it that are not done
+};
+
 struct ChannelState {
   Ring<Sent> messages;
-  CallId sender;    // active and not eager
-  CallId receiver;  // active, without a message
+  std::uint32_t steps = 0;  // of the buffer, that running sends and messages hold
+  CallId sender;            // active: it waits for room in the buffer or for its receive
+  CallId receiver;          // active, without a message
 };
 
 /// Described at the top of this file.
@@ -291,6 +313,11 @@ class State {
   IdVector<DeviceId, DeviceState> devices;
   IdVector<CallId, CallStage> calls;
   IdVector<ChannelId, ChannelState> channels;
+  IdVector<ChainId, ChainState> chains;
+  IdVector<LineId, Ring<StreamId>> lines;  // a stream for each act, in the order of launches
+  IdVector<MeetingId, MeetingState> meetings;
+  std::vector<std::uint32_t> came;    // beside Plan::meeting_ranks: how often
+  std::vector<std::uint32_t> joined;  // by Need::join: as which time of its rank; 0: not yet
   std::vector<std::uint8_t> arrived;  // beside Plan::communicator_ranks
   std::vector<CallId> in_round;       // likewise: the call that has arrived in the round
   IdVector<RankId, Health> health;
@@ -320,6 +347,9 @@ class State {
                       stream.items.front().actor() == actor;
     return actors[actor].done + (head ? 1 : 0);
   }
+
+  /// Which item of its stream the n-th act of a line is.
+  std::uint32_t item_in_line(const Plan& plan, LineId line, std::uint32_t n) const;
 
   /// True if the register's side of readiness holds for act `k` of its producer.
   static bool register_allows(const Register& reg, const RegisterState& state, std::uint32_t k) {

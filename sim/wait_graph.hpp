@@ -19,6 +19,9 @@ enum class WaitKind : std::uint8_t {
   kCreditControl,
   kPeerOfCollective,
   kCommunicatorCreation,
+  kFirstMessage,     // the host of the other end, at the first use of a connection
+  kFirstCollective,  // the hosts of the others, likewise
+  kHostMeeting,      // the hosts of others, in a step of role kMeet
   kLaunchQueue,
   kHostWait,
   kOutsideInput,
@@ -30,8 +33,15 @@ enum class WaitKind : std::uint8_t {
   kRequires,   // the end of an op (docs/reference/goal.md)
   kIRequires,  // its start
   kCallOrder,  // of a real job: called later by the same rank (docs/how-to/diagnose.md)
+  // Of collective algorithms (docs/reference/algorithms.md):
+  kSlot,        // a connection is full
+  kDependency,  // on a step of the same rank
+  kSignal,
+  kSemaphore,
+  kBarrier,
+  kPacket,
 };
-inline constexpr int kWaitKindCount = 17;
+inline constexpr int kWaitKindCount = 26;
 
 /// What can wait or be waited for.
 enum class WaitNodeKind : std::uint8_t { kAct, kRank, kOutside };

@@ -43,7 +43,9 @@ ROOMS = {
     "sim": {
         "engine": (),
         "interleavings": (),
+        "kahn": (),
         "loggops": (),
+        "waits": (),
     },
     "models": {
         "graph": (),
@@ -53,20 +55,24 @@ ROOMS = {
         "passes": ("graph", "lowering", "logical"),
         "lint": ("graph", "lowering"),
         "explain": ("graph", "lowering"),
+        "algorithm": ("graph", "lowering", "explain"),
         "measure": ("graph", "lowering", "schedules", "explain"),
         "search": ("graph", "lowering", "explain", "measure"),
         "postmortem": ("graph", "lowering", "explain", "measure"),
+        "record": ("graph",),
     },
     "formats": {
         "yaml": (),
         "torch": ("yaml",),
         "goal": (),
+        "algorithm": (),
         "promela": (),
         "scenario": ("yaml", "torch"),
         "edits": ("yaml", "scenario"),
         "files": ("yaml", "scenario"),
         "evidence": ("yaml", "torch"),
         "oneflow": ("yaml", "torch"),
+        "record": ("yaml",),
     },
     "viz": {
         "text": (),
@@ -96,7 +102,7 @@ HEADER_USES = {"include/pipesim/catch2.hpp": r"catch2/"}
 # Third-party headers, by regular expression, that the sources (never the headers) of a folder use.
 USES = {
     "models": (r"boost/",),
-    "formats": (r"yaml-cpp/", r"nlohmann/", r"fmt/"),
+    "formats": (r"yaml-cpp/", r"expat\.h$", r"nlohmann/", r"fmt/"),
     "viz": (r"fmt/", r"nlohmann/", r"(graphviz/)?(cgraph|gvc)\.h$"),
     "app": (r"boost/program_options", r"fmt/", r"fcntl\.h$", r"sys/(file|ioctl|stat)\.h$", r"unistd\.h$",
             r"zlib\.h$"),

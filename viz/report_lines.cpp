@@ -122,10 +122,18 @@ std::string root_text(const Explanation& explanation, const Wait& first,
     case WaitKind::kFailedLink:
       return fmt::format("{} {}", waiter, wait_text(first));
     case WaitKind::kPeerOfMessage:
+    case WaitKind::kFirstMessage:
       return fmt::format("{} never post{} {} of {}", who, s, matching_text(first.from.act), waiter);
     case WaitKind::kCommunicatorCreation:
       return fmt::format("{} never join{} the communicator of {}", who, s,
                          act_text(first.from.act));
+    case WaitKind::kSlot:
+    case WaitKind::kDependency:
+    case WaitKind::kSignal:
+    case WaitKind::kSemaphore:
+    case WaitKind::kBarrier:
+    case WaitKind::kPacket:
+      return fmt::format("{} {}", waiter, wait_text(first));
     default: {
       const std::string at = models::printable(first.from.act.at);
       const std::string calls = one ? calls_text(explanation, first) : "";
@@ -138,6 +146,22 @@ std::string root_text(const Explanation& explanation, const Wait& first,
 }
 
 }  // namespace
+
+std::vector<std::string> unmeasured_lines(const Explanation& explanation) {
+  const auto has = [&](WaitKind kind) {
+    const auto is = [kind](const Wait& wait) { return wait.kind == kind; };
+    return std::any_of(explanation.cycle.begin(), explanation.cycle.end(), is) ||
+           std::any_of(explanation.roots.begin(), explanation.roots.end(),
+                       [&](const models::Root& root) { return is(root.first); });
+  };
+  std::vector<std::string> lines;
+  if (has(WaitKind::kFirstCollective)) {
+    lines.emplace_back(
+        "rule 9.7: the first collective of an operation connects, on the host. Read in NCCL's "
+        "code (2.22 on), not measured");
+  }
+  return lines;
+}
 
 std::string head_line(const std::string& left, const std::string& rest, std::size_t width) {
   constexpr std::string_view kBetween = "   ";
@@ -234,9 +258,9 @@ std::vector<std::string> root_lines(const Explanation& explanation) {
       ranks.resize(1);
     }
     const Wait& first = group.front()->first;
-    const bool names_waiter = first.to.kind != WaitNodeKind::kRank ||
-                              first.kind == WaitKind::kFailedLink ||
-                              first.kind == WaitKind::kPeerOfMessage;
+    const bool names_waiter =
+        first.to.kind != WaitNodeKind::kRank || first.kind == WaitKind::kFailedLink ||
+        first.kind == WaitKind::kPeerOfMessage || first.kind >= WaitKind::kSlot;
     lines.push_back(fmt::format(
         "{}; {}{} wait{} for {}{}", root_text(explanation, first, ranks),
         least == most ? "" : fmt::format("{} to ", least), counted(most, "op"),

@@ -27,6 +27,9 @@ std::string cycle_note(const models::Explanation& explanation);
 /// What broke while the run went on: errors of devices, ranks that died.
 std::vector<std::string> broken_lines(const models::Explanation& explanation);
 
+/// The rules of NCCL that the verdict rests on and that nobody has measured.
+std::vector<std::string> unmeasured_lines(const models::Explanation& explanation);
+
 /// What watchdogs, timeouts and launcher did when nothing could progress any more.
 std::vector<std::string> end_lines(const models::Explanation& explanation);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/characters.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -13,8 +14,7 @@ std::size_t display_width(const std::string& text) {
       while (i < text.size() && text[i] != 'm') ++i;
       continue;
     }
-    const bool continues = (static_cast<unsigned char>(text[i]) & 0xc0u) == 0x80u;
-    if (!continues) ++width;
+    if (!models::continues_character(text[i])) ++width;
   }
   return width;
 }

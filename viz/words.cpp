@@ -92,7 +92,7 @@ std::string ranges(const std::vector<std::uint32_t>& numbers) {
 }
 
 std::string short_ranges(const std::vector<std::uint32_t>& ranks) {
-  constexpr std::size_t kMostParts = 3;
+  constexpr std::size_t kMaxParts = 3;
   std::vector<std::string> parts;
   for (std::size_t i = 0; i < ranks.size();) {
     std::size_t end = i + 1;
@@ -101,7 +101,7 @@ std::string short_ranges(const std::vector<std::uint32_t>& ranks) {
                                  : fmt::format("{}-{}", ranks[i], ranks[end - 1]));
     i = end;
   }
-  if (parts.size() <= kMostParts) return fmt::format("{}", fmt::join(parts, ", "));
+  if (parts.size() <= kMaxParts) return fmt::format("{}", fmt::join(parts, ", "));
   return fmt::format("{}, {}, ... {} ({} ranks)", parts[0], parts[1], parts.back(), ranks.size());
 }
 
@@ -132,6 +132,12 @@ std::string_view kind_name(WaitKind kind) {
       return "peer of a collective";
     case WaitKind::kCommunicatorCreation:
       return "communicator creation";
+    case WaitKind::kFirstMessage:
+      return "first message";
+    case WaitKind::kFirstCollective:
+      return "first collective";
+    case WaitKind::kHostMeeting:
+      return "host meeting";
     case WaitKind::kLaunchQueue:
       return "launch queue";
     case WaitKind::kHostWait:
@@ -152,6 +158,18 @@ std::string_view kind_name(WaitKind kind) {
       return "irequires";
     case WaitKind::kCallOrder:
       return "order of calls";
+    case WaitKind::kSlot:
+      return "slot";
+    case WaitKind::kDependency:
+      return "dependency";
+    case WaitKind::kSignal:
+      return "signal";
+    case WaitKind::kSemaphore:
+      return "semaphore";
+    case WaitKind::kBarrier:
+      return "barrier";
+    case WaitKind::kPacket:
+      return "packet";
     case WaitKind::kOutsideInput:
       break;
   }
@@ -239,8 +257,10 @@ std::string stage_text(const ActInfo& act) {
           return "launching: waiting for input";
         case Step::kCreation:
           return "launching: in communicator init";
+        case Step::kConnection:
+          return "launching: connecting at first use";
         case Step::kHostStep:
-          return "waiting on the host";
+          return "host still in this call";
         case Step::kLaunchQueue:
           return "launching: the launch queue is full";
         case Step::kNone:
@@ -358,11 +378,21 @@ std::string text_of(const Wait& wait, const std::string& other) {
       return wait.to.act.stage >= ActStage::kLaunched
                  ? fmt::format("waits for the device to finish {}", other)
                  : fmt::format("waits for {} to join the communicator", other);
+    case WaitKind::kFirstMessage:
+      return never ? fmt::format("blocks its host: {} never posts {} (first message)", other,
+                                 matching_text(wait.from.act))
+                   : fmt::format("blocks its host until {} is called (first message)", other);
+    case WaitKind::kFirstCollective:
+      return never ? fmt::format("blocks its host: {} never calls it (first collective)", other)
+                   : fmt::format("blocks its host until {} is called (first collective)", other);
+    case WaitKind::kHostMeeting:
+      return never ? fmt::format("blocks its host: {} never calls it", other)
+                   : fmt::format("blocks its host until {} is called", other);
     case WaitKind::kLaunchQueue:
       return fmt::format("waits for room in the launch queue behind {}", other);
     case WaitKind::kHostWait:
       return fmt::format("{} {}",
-                         wait.from.act.step == Step::kHostStep ? "waits on the host for"
+                         wait.from.act.step == Step::kHostStep ? "its host waits for"
                                                                : "its host thread is blocked in",
                          other);
     case WaitKind::kDeviceRoom:
@@ -387,6 +417,24 @@ std::string text_of(const Wait& wait, const std::string& other) {
       return fmt::format("needs {} to start first", other);
     case WaitKind::kCallOrder:
       return fmt::format("called after {}", other);
+    case WaitKind::kSlot:
+      return never ? fmt::format("waits for a slot that {} never frees", other)
+                   : fmt::format("waits for a slot that {} frees", other);
+    case WaitKind::kDependency:
+      return never ? "waits for a step that never tells it is done"
+                   : fmt::format("depends on {}", other);
+    case WaitKind::kSignal:
+      return never ? fmt::format("waits for a signal that {} never sends", other)
+                   : fmt::format("waits for a signal from {}", other);
+    case WaitKind::kSemaphore:
+      return never ? "waits for a semaphore that nothing releases"
+                   : fmt::format("waits for a semaphore that {} releases", other);
+    case WaitKind::kBarrier:
+      return never ? "waits at a barrier for a thread block that is missing"
+                   : fmt::format("waits at a barrier for {}", other);
+    case WaitKind::kPacket:
+      return never ? "waits for a packet that nothing writes"
+                   : fmt::format("waits for a packet from {}", other);
     case WaitKind::kOutsideInput:
       break;
   }

@@ -13,8 +13,8 @@
 #include "app/input/text_input.hpp"
 #include "app/output/files.hpp"
 #include "app/version.hpp"
+#include "models/codes.hpp"
 #include "models/graph/diagnostics.hpp"
-#include "viz/draw/graphviz.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -50,7 +50,7 @@ int dispatch(const Words& words, const Console& console) {
   const Command* command = find_command(first);
   if (command != nullptr) return run(*command, {words.begin() + 1, words.end()}, console);
   const std::string nearest = models::nearest_name(first, command_names());
-  throw UsageError(fmt::format("unknown command '{}'", first),
+  throw UsageError(models::Code::kUnknownCommand, fmt::format("unknown command '{}'", first),
                    nearest.empty() ? "" : fmt::format("did you mean '{}'?", nearest));
 }
 
@@ -75,9 +75,19 @@ std::string printable_lines(std::string_view message) {
   return result;
 }
 
-int fail(const std::string& message, int code, const Console& console) {
-  console.err << fmt::format("error: {}\n", printable_lines(message));
-  return code;
+int fail(const models::UserError& error, const std::string& help, int status,
+         const Console& console) {
+  console.err << fmt::format("error[{}]: {}\n", models::code_id(error.code()),
+                             printable_lines(error.what()));
+  console.err << fmt::format(
+      "  help: {}\n", printable_lines(help.empty() ? models::code_help(error.code()) : help));
+  return status;
+}
+
+int out_of_memory(const Console& console) {
+  return fail({models::Code::kMemory, "out of memory"},
+              "make the scenario smaller, or use a machine with more memory", kExitUndecided,
+              console);
 }
 
 }  // namespace
@@ -86,25 +96,22 @@ int run_command_line(const Words& words, const Console& console) {
   try {
     const int code = dispatch(words, console);
     console.out.flush();
-    if (console.out.fail()) throw FileError("cannot write to standard output");
+    if (console.out.fail())
+      throw FileError(models::Code::kStandardStreams, "cannot write to standard output");
     return code;
   } catch (const UsageError& error) {
-    fail(error.what(), kExitUsage, console);
-    console.err << fmt::format(
-        "  help: {}\n", printable_lines(error.help().empty() ? help_after(words) : error.help()));
-    return kExitUsage;
+    const std::string help = error.help().empty() ? help_after(words) : error.help();
+    return fail(error, help, kExitUsage, console);
   } catch (const ReportedMistakes&) {
     return kExitUsage;
-  } catch (const InputError& error) {
-    return fail(error.what(), kExitUsage, console);
-  } catch (const viz::DrawingError& error) {
-    return fail(error.what(), kExitUsage, console);
   } catch (const FileError& error) {
-    return fail(error.what(), kExitFile, console);
+    return fail(error, error.help(), kExitFile, console);
+  } catch (const models::UserError& error) {
+    return fail(error, error.help(), kExitUsage, console);
   } catch (const std::bad_alloc&) {
-    return fail("out of memory", kExitUndecided, console);
+    return out_of_memory(console);
   } catch (const std::length_error&) {  // more than any memory
-    return fail("out of memory", kExitUndecided, console);
+    return out_of_memory(console);
   }
 }
 

@@ -10,10 +10,12 @@ const std::vector<CommandGroup>& command_groups() {
   static const std::vector<CommandGroup> groups = {
       {"Run and explain",
        {run_command(), why_command(), explain_command(), draw_command(), diff_command()}},
-      {"Verify", {check_command(), test_command(), lint_command(), sweep_command()}},
+      {"Verify",
+       {check_command(), test_command(), lint_command(), sweep_command(), verify_command()}},
       {"Fix and reduce", {fix_command(), reduce_command()}},
       {"Real hangs", {diagnose_command(), compare_command()}},
-      {"Write scenarios", {new_command(), import_command(), opt_command(), schema_command()}},
+      {"Write scenarios",
+       {record_command(), new_command(), import_command(), opt_command(), schema_command()}},
       {"Help", {completion_command(), help_command()}},
   };
   return groups;

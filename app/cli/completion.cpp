@@ -12,6 +12,7 @@
 #include "app/output/console.hpp"
 #include "app/output/files.hpp"
 #include "formats/scenario/scenario.hpp"
+#include "models/codes.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -364,7 +365,8 @@ int run_completion(const Arguments& arguments, const Console& console) {
     return kExitGood;
   }
   if (given.size() != 1 || (shell != "bash" && shell != "zsh")) {
-    throw UsageError(given.size() == 1 ? fmt::format("unknown shell '{}'", shell)
+    throw UsageError(models::Code::kOptionValue,
+                     given.size() == 1 ? fmt::format("unknown shell '{}'", shell)
                                        : "'pipesim completion' needs the name of a shell",
                      choice_help(shell, arguments.command().words));
   }

@@ -13,7 +13,8 @@ constexpr std::size_t kWidth = 80;
 // A longer name has its line to itself.
 constexpr std::size_t kMaxNameWidth = 24;
 
-// `text` behind `head`, wrapped; further lines are indented by `indent`.
+}  // namespace
+
 std::string wrapped(const std::string& head, std::string_view text, std::size_t indent) {
   std::string result = head;
   std::size_t column = head.size();
@@ -36,7 +37,6 @@ std::string wrapped(const std::string& head, std::string_view text, std::size_t 
   return result + "\n";
 }
 
-// Names and what they mean, in two columns that are aligned across the sections.
 std::string two_columns(const std::vector<HelpTable>& sections) {
   std::size_t width = 0;
   for (const HelpTable& section : sections) {
@@ -55,6 +55,8 @@ std::string two_columns(const std::vector<HelpTable>& sections) {
   }
   return text;
 }
+
+namespace {
 
 // "-o, --output FILE"
 std::string option_form(const Option& option) {

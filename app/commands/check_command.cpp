@@ -17,6 +17,7 @@
 #include "formats/files/order_file.hpp"
 #include "formats/promela/promela_writer.hpp"
 #include "models/search/check.hpp"
+#include "models/search/readings.hpp"
 #include "viz/json/check_json.hpp"
 #include "viz/text/check_text.hpp"
 
@@ -64,25 +65,29 @@ class Deadline {
   std::thread thread_;  // the last: it uses the others
 };
 
-int exit_code_of(const sim::Exploration& exploration, bool interrupted) {
-  switch (exploration.answer) {
-    case sim::Answer::kProved:
+int exit_code_of(const models::ReadingsReport& found, bool interrupted) {
+  switch (found.answer) {
+    case models::JobAnswer::kProved:
       return kExitGood;
-    case sim::Answer::kHangPossible:
-    case sim::Answer::kHangCertain:
+    case models::JobAnswer::kByBuffers:
+    case models::JobAnswer::kHangPossible:
+    case models::JobAnswer::kHangCertain:
       return kExitBad;
-    case sim::Answer::kUndecided:
+    case models::JobAnswer::kUndecided:
       break;
   }
   return interrupted ? kExitInterrupted : kExitUndecided;
 }
 
 std::string order_text(const ScenarioInput& input, const models::TaskGraph& graph,
-                       const models::CheckReport& check) {
+                       const models::CheckReport& check, const models::Reading* reading) {
   formats::SavedOrder order;
   order.scenario = graph.name;
   order.settings = input.settings();
-  order.steps = models::describe_order(graph, check.usual.lowered, check.exploration.hang);
+  if (reading != nullptr) order.settings.emplace_back("reading", models::reading_name(*reading));
+  order.reading = check.exploration.reading;
+  const models::Simulation& run = check.hang ? *check.hang : check.usual;
+  order.steps = models::describe_order(graph, run.lowered, check.exploration.hang);
   return formats::write_order(order);
 }
 
@@ -95,9 +100,10 @@ int run_check(const Arguments& arguments, const Console& console) {
   const auto promela_path = arguments.text("promela");
   const auto dot_path = arguments.output_file("dot");
   if (order_path == "-" && (promela_path == "-" || arguments.has("json"))) {
-    throw UsageError(fmt::format("'{}' and '--order -' cannot be used together",
+    throw UsageError(models::Code::kOptionConflict,
+                     fmt::format("'{}' and '--order -' cannot be used together",
                                  promela_path == "-" ? "--promela -" : "--json"),
-                     "standard output takes one of them");
+                     "only one of them can go to standard output");
   }
 
   ScenarioInput input(scenario_files(arguments), console);
@@ -107,13 +113,16 @@ int run_check(const Arguments& arguments, const Console& console) {
   input.report();
   if (promela_path) {
     const std::string obstacle = formats::promela_obstacle(lowered.plan);
-    if (!obstacle.empty()) input.fail(fmt::format("cannot be written for SPIN: {}", obstacle));
+    if (!obstacle.empty())
+      input.fail(models::Code::kSpin, fmt::format("cannot be written for SPIN: {}", obstacle));
     if (write_or_print(*promela_path, formats::write_promela(lowered.plan), console.out)) {
       return kExitGood;
     }
   }
 
-  const models::CheckReport check = [&] {
+  // Of one reading only where that is asked for, or where there is no difference.
+  const bool all_readings = !arguments.has("reading") && models::has_readings(graph);
+  const models::ReadingsReport readings = [&] {
     const Simulating now(console);
     std::optional<Deadline> deadline;
     if (seconds > 0) deadline.emplace(console, seconds);
@@ -122,24 +131,36 @@ int run_check(const Arguments& arguments, const Console& console) {
     options.max_states = max_states;
     options.stop = deadline ? deadline->stop() : console.interrupted;
     options.progress = progress.exploration();
-    return models::check(graph, std::move(lowered), options, progress.run());
+    if (all_readings) return models::check_readings(graph, options, progress.run());
+    return models::one_reading(graph,
+                               models::check(graph, std::move(lowered), options, progress.run()));
   }();
+  const models::CheckReport& check = readings.check;
 
   const bool interrupted = console.interrupted != nullptr && *console.interrupted;
-  const int code = exit_code_of(check.exploration, interrupted);
+  const int code = exit_code_of(readings, interrupted);
   const bool all = arguments.has("all");
   std::optional<viz::Report> hang;
   if (const models::Simulation* simulation = check.hanging()) {
     if (dot_path) write_file(*dot_path, dot_of_end(graph, *simulation, all));
     hang.emplace(report_of_end(graph, *simulation, all));
   }
-  const bool has_order = !check.exploration.hang.empty();
+  const bool has_order = !check.exploration.hang.empty() || check.exploration.reading.any();
   if (order_path && has_order &&
-      write_or_print(*order_path, order_text(input, graph, check), console.out)) {
+      write_or_print(*order_path,
+                     order_text(input, graph, check, all_readings ? &readings.shown : nullptr),
+                     console.out)) {
     return code;
   }
-  const viz::CheckView view{graph, check, hang ? &*hang : nullptr, max_states,
-                            check.exploration.stopped && !interrupted};
+  const viz::CheckView view{
+      graph,
+      check,
+      hang ? &*hang : nullptr,
+      max_states,
+      check.exploration.stopped && !interrupted,
+      input.record() != nullptr,
+      input.record() == nullptr ? std::vector<std::string>() : input.record()->basis(),
+      all_readings ? &readings : nullptr};
   console.out << (arguments.has("json")
                       ? viz::check_json(view)
                       : viz::check_text(view, {console.out_colour, console.out_columns}));
@@ -164,7 +185,8 @@ Command check_command() {
                       "timing; this covers all of them.",
                       kScenarioFileNote},
       .tables = {{"Verdicts",
-                  {{"proved", "no interleaving hangs"},
+                  {{"proved", "no interleaving hangs: by NCCL's contract, and in a fresh job"},
+                   {"runs by buffers", "by contract it can hang; NCCL's buffers hide that"},
                    {"hang possible", "one that hangs was found; the report describes its run"},
                    {"hang certain", "every interleaving hangs"},
                    {"undecided", "none was found within the budget"}}}},

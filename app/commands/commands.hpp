@@ -17,11 +17,13 @@ Command import_command();
 Command lint_command();
 Command new_command();
 Command opt_command();
+Command record_command();
 Command reduce_command();
 Command run_command();
 Command schema_command();
 Command sweep_command();
 Command test_command();
+Command verify_command();
 Command why_command();
 
 }  // namespace pipesim::app

@@ -68,9 +68,11 @@ End evidence_of(const std::string& path, std::optional<formats::EvidenceKind> ki
       return end;
     case formats::EvidenceKind::kBoxing:
       throw InputError(
+          models::Code::kArguments,
           fmt::format("'{}' is a boxing log, which does not say how a job ends", path));
     case formats::EvidenceKind::kFlightRecorder:
     case formats::EvidenceKind::kNcclLog:
+    case formats::EvidenceKind::kRas:
       break;
   }
   const DumpReading reading = read_dumps(*kind, {path}, console);
@@ -128,14 +130,15 @@ std::string difference_text(const models::EndDifference& difference, const End& 
 int run_compare(const Arguments& arguments, const Console& console) {
   const auto& paths = arguments.positional();
   if (paths.size() != 2) {
-    throw UsageError(fmt::format("'pipesim compare' takes two hangs, found {}", paths.size()),
+    throw UsageError(models::Code::kArguments,
+                     fmt::format("'pipesim compare' takes two hangs, found {}", paths.size()),
                      "write 'pipesim compare A B [options]'");
   }
   check_one_standard_input(paths);
   std::optional<formats::EvidenceKind> kind;
   if (const auto name = arguments.text("kind")) kind = formats::find_evidence_kind(*name);
   if (kind == formats::EvidenceKind::kBoxing) {
-    throw UsageError("a boxing log does not say how a job ends",
+    throw UsageError(models::Code::kArguments, "a boxing log does not say how a job ends",
                      "'pipesim diagnose boxing FILE' reads one");
   }
   const auto settings = arguments.settings("set");

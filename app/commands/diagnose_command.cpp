@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -8,9 +10,11 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/input/evidence_folder.hpp"
 #include "app/input/evidence_input.hpp"
 #include "app/input/rank_list.hpp"
 #include "app/output/files.hpp"
+#include "app/output/made_scenario.hpp"
 #include "app/output/views.hpp"
 #include "formats/evidence/evidence_writer.hpp"
 #include "models/explain/simulation.hpp"
@@ -40,6 +44,7 @@ std::string title_of(const std::string& name, const models::Explanation& explana
 struct Requested {
   bool json = false;
   bool all = false;
+  bool why = false;
   std::optional<std::string> dot_path;
   std::optional<std::string> picture_path;
   std::optional<std::string> html_path;
@@ -87,20 +92,35 @@ void write_scenario(const Requested& requested, const models::Evidence& evidence
   const std::string scenario = formats::write_evidence_scenario(evidence, diagnosis);
   if (scenario.empty()) {
     notes.emplace_back("No scenario was written: the evidence shows no hang");
-  } else {
-    write_file(*requested.scenario_path, scenario);
+    return;
   }
+  require_readable(scenario, evidence.name);
+  write_file(*requested.scenario_path, scenario);
+  if (diagnosis.suspects.empty()) return;
+  std::vector<std::uint32_t> ranks;
+  for (const models::Suspect& suspect : diagnosis.suspects) ranks.push_back(suspect.rank);
+  notes.push_back(fmt::format("In the scenario {} never call{} what others wait for: an assumption",
+                              viz::ranks_text(ranks), ranks.size() == 1 ? "s" : ""));
 }
 
-int diagnose_dumps(EvidenceKind kind, const Paths& paths, const Requested& requested,
-                   const Console& console) {
-  DumpReading reading = read_dumps(kind, paths, console);
+int report_dumps(DumpReading reading, const Requested& requested, const Console& console) {
   const models::Diagnosis diagnosis = models::diagnose(reading.evidence);
   const models::Explanation& explanation = diagnosis.explanation;
   const std::string& name = reading.evidence.name;
   draw(requested, title_of(name, explanation), explanation, diagnosis.waits);
-  write_scenario(requested, reading.evidence, diagnosis, reading.notes);
-  const viz::DiagnosisReport report{reading.evidence, diagnosis, reading.notes, requested.all};
+  if (reading.calls.empty()) {
+    write_scenario(requested, reading.evidence, diagnosis, reading.notes);
+  } else if (requested.scenario_path) {
+    const std::string scenario = reading.calls.scenario(diagnosis);
+    if (scenario.empty()) {
+      reading.notes.emplace_back("No scenario was written: no call tells its rank");
+    } else {
+      require_readable(scenario, name);
+      write_file(*requested.scenario_path, scenario);
+    }
+  }
+  const viz::DiagnosisReport report{reading.evidence, diagnosis, reading.notes, requested.all,
+                                    requested.why};
   write_page(requested, name, static_cast<std::uint32_t>(reading.evidence.ranks.size()),
              explanation, diagnosis.waits, viz::diagnosis_text(report, {}));
   console.out << (requested.json
@@ -178,9 +198,23 @@ int diagnose_logs(const Arguments& arguments, const Paths& paths, const Requeste
   return exit_code(diagnosis.explanation);
 }
 
+// Writes the scenario of stacks. Only stragglers say who waits for whom.
+void write_stack_scenario(const Requested& requested, const models::StackDumps& dumps,
+                          const models::StackDiagnosis& diagnosis,
+                          std::vector<std::string>& notes) {
+  if (!requested.scenario_path) return;
+  if (diagnosis.verdict != models::StackVerdict::kOddOnes) {
+    notes.emplace_back("No scenario was written: the stacks do not show who waits for whom");
+    return;
+  }
+  const models::Evidence evidence = models::stack_evidence(dumps, diagnosis);
+  write_scenario(requested, evidence, models::diagnose(evidence), notes);
+}
+
 int diagnose_stacks(const Paths& paths, const Requested& requested, const Console& console) {
-  const StackReading reading = read_stacks(paths, console);
+  StackReading reading = read_stacks(paths, console);
   const models::StackDiagnosis diagnosis = models::diagnose(reading.dumps);
+  write_stack_scenario(requested, reading.dumps, diagnosis, reading.notes);
   const std::string& name = reading.dumps.name;
   const std::string title = fmt::format("{}: {}", name, verdict_name(diagnosis.verdict));
   draw(requested, title, diagnosis.explanation, diagnosis.waits);
@@ -190,9 +224,7 @@ int diagnose_stacks(const Paths& paths, const Requested& requested, const Consol
   console.out << (requested.json
                       ? viz::stack_groups_json(report)
                       : viz::stack_groups_text(report, {console.out_colour, console.out_columns}));
-  const bool found = diagnosis.verdict == models::StackVerdict::kOddOnes ||
-                     diagnosis.verdict == models::StackVerdict::kDifferent;
-  return found ? kExitBad : kExitUndecided;
+  return diagnosis.verdict == models::StackVerdict::kOddOnes ? kExitBad : kExitUndecided;
 }
 
 int diagnose_boxing(const Paths& paths, const Requested& requested, const Console& console) {
@@ -203,49 +235,35 @@ int diagnose_boxing(const Paths& paths, const Requested& requested, const Consol
 }
 
 // Options that only logs of launches have a use for.
-void check_hints(const Arguments& arguments, EvidenceKind kind) {
+void check_hints(const Arguments& arguments, std::optional<EvidenceKind> kind) {
   for (const char* option : {"scenario", "set", "group", "phase"}) {
     if (kind == EvidenceKind::kLaunchLog || !arguments.has(option)) continue;
-    throw UsageError(fmt::format("'--{}' is only for 'pipesim diagnose oneflow'", option));
+    throw UsageError(models::Code::kOptionConflict,
+                     fmt::format("'--{}' is only for 'pipesim diagnose oneflow'", option));
   }
   arguments.require("set", "scenario");
   for (const std::string& text : arguments.all("group")) {
     if (parse_rank_list(text)) continue;
-    throw UsageError(fmt::format("invalid value '{}' for '--group'", text),
+    throw UsageError(models::Code::kOptionValue,
+                     fmt::format("invalid value '{}' for '--group'", text),
                      "expected a list of ranks, as in 0,1 or 0-3");
   }
 }
 
-int run_diagnose(const Arguments& arguments, const Console& console) {
-  const auto& given = arguments.positional();
-  const auto& kinds = formats::evidence_kinds();
-  if (given.empty()) {
-    throw UsageError("'pipesim diagnose' needs a kind of evidence", choice_help("", kinds));
-  }
-  const auto kind = formats::find_evidence_kind(given.front());
-  if (!kind) {
-    throw UsageError(fmt::format("unknown kind of evidence '{}'", given.front()),
-                     choice_help(given.front(), kinds));
-  }
-  const Paths paths(given.begin() + 1, given.end());
-  if (paths.empty()) {
-    throw UsageError(fmt::format("'pipesim diagnose {}' needs files or folders", given.front()));
-  }
-  const Requested requested{arguments.has("json"),         arguments.has("all"),
-                            arguments.output_file("dot"),  arguments.output_file("draw"),
-                            arguments.output_file("html"), arguments.output_file("as-scenario")};
-  if (requested.picture_path) viz::picture_format(*requested.picture_path);  // before any work
-  check_hints(arguments, *kind);
+int diagnose_kind(EvidenceKind kind, const Arguments& arguments, const Paths& paths,
+                  const Requested& requested, const Console& console) {
+  check_hints(arguments, kind);
   const bool is_boxing = kind == EvidenceKind::kBoxing;
-  if (requested.scenario_path && (is_boxing || kind == EvidenceKind::kStacks)) {
-    throw UsageError(fmt::format("'--as-scenario' cannot be used with '{}'", given.front()),
-                     "only dumps and logs say what ranks call");
+  if (requested.scenario_path && is_boxing) {
+    throw UsageError(models::Code::kOptionConflict, "'--as-scenario' cannot be used with 'boxing'",
+                     "only dumps, logs and stacks say what ranks call");
   }
   if (is_boxing && (requested.dot_path || requested.picture_path || requested.html_path)) {
-    throw UsageError("'--dot', '--draw' and '--html' cannot be used with 'boxing'",
+    throw UsageError(models::Code::kOptionConflict,
+                     "'--dot', '--draw' and '--html' cannot be used with 'boxing'",
                      "a boxing log has no waits to draw");
   }
-  switch (*kind) {
+  switch (kind) {
     case EvidenceKind::kLaunchLog:
       return diagnose_logs(arguments, paths, requested, console);
     case EvidenceKind::kBoxing:
@@ -254,67 +272,125 @@ int run_diagnose(const Arguments& arguments, const Console& console) {
       return diagnose_stacks(paths, requested, console);
     case EvidenceKind::kFlightRecorder:
     case EvidenceKind::kNcclLog:
+    case EvidenceKind::kRas:
       break;
   }
-  return diagnose_dumps(*kind, paths, requested, console);
+  return report_dumps(read_dumps(kind, paths, console), requested, console);
+}
+
+int run_diagnose(const Arguments& arguments, const Console& console) {
+  const auto& given = arguments.positional();
+  const auto& kinds = formats::evidence_kinds();
+  if (given.empty()) {
+    throw UsageError(models::Code::kArguments, "'pipesim diagnose' needs a kind of evidence",
+                     choice_help("", kinds));
+  }
+  const auto kind = formats::find_evidence_kind(given.front());
+  const Requested requested{arguments.has("json"),
+                            arguments.has("all"),
+                            arguments.has("why"),
+                            arguments.output_file("dot"),
+                            arguments.output_file("draw"),
+                            arguments.output_file("html"),
+                            arguments.output_file("as-scenario")};
+  if (requested.picture_path) viz::picture_format(*requested.picture_path);  // before any work
+  if (kind) {
+    const Paths paths(given.begin() + 1, given.end());
+    if (paths.empty()) {
+      throw UsageError(models::Code::kArguments,
+                       fmt::format("'pipesim diagnose {}' needs files or folders", given.front()));
+    }
+    return diagnose_kind(*kind, arguments, paths, requested, console);
+  }
+  std::error_code error;
+  const bool is_path = std::filesystem::exists(given.front(), error) ||
+                       given.front().find_first_of("/.") != std::string::npos;
+  if (!is_path || given.front() == "-") {
+    throw UsageError(models::Code::kOptionValue,
+                     fmt::format("unknown kind of evidence '{}'", given.front()),
+                     choice_help(given.front(), kinds));
+  }
+  const SortedEvidence sorted = sort_evidence(given, console);
+  if (sorted.files.size() == 1) {
+    const auto& [only, paths] = *sorted.files.begin();
+    return diagnose_kind(only, arguments, paths, requested, console);
+  }
+  check_hints(arguments, std::nullopt);
+  DumpReading reading = read_all_evidence(sorted, console);
+  reading.evidence.name = evidence_name(given);
+  return report_dumps(std::move(reading), requested, console);
+}
+
+HelpTable kinds_table() {
+  return {
+      "Kinds of evidence",
+      {{"flight-recorder",
+        "dumps of PyTorch's Flight Recorder, JSON or pickled: one file per rank, whose name ends "
+        "with the rank. Nothing in a pickle is executed"},
+       {"nccl-log", "the output of a PyTorch job: the watchdog's timeouts, and NCCL's own lines"},
+       {"oneflow",
+        "logs with a line before and after each launch, of all ranks together or one file per "
+        "rank: OneFlow's with glog, or those of 'pipesim run --log'"},
+       {"boxing", "OneFlow's boxing log (CSV): partial sums made from broadcasts"},
+       {"stacks",
+        "stacks of all ranks as 'py-spy dump' prints them, also collected by srun or pdsh, or "
+        "those of 'pipesim run --stacks'; also py-spy's JSON, faulthandler's and gdb's: finds the "
+        "ranks that are elsewhere"},
+       {"ras", "reports of NCCL's RAS ('ncclras -v', or '-f json'): which ranks lag"}}};
+}
+
+OptionGroup launch_log_options() {
+  Option set = set_option();
+  set.about = "Set a parameter of that scenario (repeatable)";
+  return {"Logs of launches (oneflow)",
+          {{.name = "scenario",
+            .value = "FILE",
+            .about = "A scenario of the same job: says which ranks do a collective together, and "
+                     "what is forward and backward; the report says whether it ends in the same "
+                     "place"},
+           std::move(set),
+           {.name = "group",
+            .value = "RANKS",
+            .about = "Ranks that do collectives together, as in 0,1 or 0-3 (repeatable)",
+            .repeats = true},
+           {.name = "phase",
+            .value = "NAME=OPS",
+            .about = "A column of the table, as in forward=F0,F1,F3 (repeatable)",
+            .repeats = true}}};
+}
+
+OptionGroup output_options() {
+  return {
+      "Output files",
+      {dot_option(),
+       {.name = "draw", .value = "FILE", .about = "Draw the wait-for graph, as .svg, .png or .pdf"},
+       {.name = "html", .value = "FILE", .about = "Write a page to open in a browser"},
+       {.name = "as-scenario",
+        .value = "FILE",
+        .about = "Write a scenario that hangs in the same way (not from boxing logs)"}}};
 }
 
 }  // namespace
 
 Command diagnose_command() {
-  Option set = set_option();
-  set.about = "Set a parameter of that scenario (repeatable)";
   return {
       .name = "diagnose",
       .about = "Find who waits for whom in a real hang",
-      .usage = {"KIND FILE|DIR... [options]"},
+      .usage = {"[KIND] FILE|DIR... [options]"},
       .description =
           {"Reads the evidence that a hanging job left, and reports who waits for whom as "
-           "'pipesim run' does."},
-      .tables =
-          {{"Kinds of evidence",
-            {{"flight-recorder",
-              "dumps of PyTorch's Flight Recorder, JSON or pickled: one file per rank, whose name "
-              "ends with the rank. Nothing in a pickle is executed"},
-             {"nccl-log",
-              "the output of a PyTorch job: the watchdog's timeouts, and NCCL's own lines"},
-             {"oneflow",
-              "logs with a line before and after each launch, of all ranks together or one file "
-              "per rank: OneFlow's with glog, or those of 'pipesim run --log'"},
-             {"boxing", "OneFlow's boxing log (CSV): partial sums made from broadcasts"},
-             {"stacks",
-              "stacks of all ranks as 'py-spy dump' prints them, also collected by srun or pdsh, "
-              "or those of 'pipesim run --stacks': finds the ranks that are elsewhere"}}}},
-      .options =
-          {{"Logs of launches (oneflow)",
-            {{.name = "scenario",
-              .value = "FILE",
-              .about = "A scenario of the same job: says which ranks do a collective together, and "
-                       "what is forward and backward; the report says whether it ends in the same "
-                       "place"},
-             std::move(set),
-             {.name = "group",
-              .value = "RANKS",
-              .about = "Ranks that do collectives together, as in 0,1 or 0-3 (repeatable)",
-              .repeats = true},
-             {.name = "phase",
-              .value = "NAME=OPS",
-              .about = "A column of the table, as in forward=F0,F1,F3 (repeatable)",
-              .repeats = true}}},
-           {"Report",
-            {json_option("the diagnosis"),
-             {.name = "all", .about = "List and draw every wait, rank and group"}}},
-           {"Output files",
-            {dot_option(),
-             {.name = "draw",
-              .value = "FILE",
-              .about = "Draw the wait-for graph, as .svg, .png or .pdf"},
-             {.name = "html", .value = "FILE", .about = "Write a page to open in a browser"},
-             {.name = "as-scenario",
-              .value = "FILE",
-              .about = "From dumps and logs: write a scenario that hangs in the same way"}}},
-           general_options()},
-      .examples = {"pipesim diagnose flight-recorder /tmp/dumps",
+           "'pipesim run' does. Without KIND, everything in the files and folders is sorted by "
+           "what it contains and put together: dumps, logs, stacks, reports of NCCL RAS."},
+      .tables = {kinds_table()},
+      .options = {launch_log_options(),
+                  {"Report",
+                   {json_option("the diagnosis"),
+                    {.name = "all", .about = "List and draw every wait, rank and group"},
+                    {.name = "why", .about = "Name the file and line that each claim rests on"}}},
+                  output_options(),
+                  general_options()},
+      .examples = {"pipesim diagnose /tmp/evidence --why",
+                   "pipesim diagnose flight-recorder /tmp/dumps",
                    "pipesim diagnose flight-recorder trace_rank_0 trace_rank_1 --json",
                    "pipesim diagnose flight-recorder /tmp/dumps --draw hang.svg",
                    "pipesim diagnose flight-recorder /tmp/dumps --as-scenario hang.yaml",

@@ -3,9 +3,12 @@
 
 #include <fmt/format.h>
 
+#include "app/commands/algorithm_command.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/input/record_input.hpp"
+#include "app/input/scenario_input.hpp"
 #include "app/input/state_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
@@ -46,10 +49,10 @@ void run_state(TextInput& input, const sim::RunOptions& options, const Console& 
       input.require(formats::read_state(input.text(), input.diagnostics()));
   Rerun rerun = run_again(state, run.name, "see 'pipesim explain'", options, input, console);
   if (!rerun.interrupted && rerun.simulation.explanation.fingerprint != state.fingerprint) {
-    input.fail(
-        fmt::format("saved by pipesim {}, which simulates it differently: see 'pipesim "
-                    "explain'",
-                    state.made_by));
+    input.fail(models::Code::kSchema,
+               fmt::format("saved by pipesim {}, which simulates it differently: see 'pipesim "
+                           "explain'",
+                           state.made_by));
   }
   run.scenario = std::move(rerun.scenario);
   run.simulation = std::move(rerun.simulation);
@@ -62,7 +65,7 @@ Run run_of_file(TextInput input, const std::string& shown, const Settings& setti
   run.name = shown;
   const formats::RunFile kind = formats::run_file_kind(input.text());
   if (kind != formats::RunFile::kScenario && !settings.empty()) {
-    input.fail("settings are only for scenarios");
+    input.fail(models::Code::kOptionConflict, "'--set' only applies to scenarios");
   }
   const sim::RunOptions options = {.keep_act_times = true, .keep_log = true};
   switch (kind) {
@@ -84,9 +87,14 @@ Run run_of_file(TextInput input, const std::string& shown, const Settings& setti
 int run_diff(const Arguments& arguments, const Console& console) {
   const auto& files = arguments.positional();
   if (files.empty() || files.size() > 2) {
-    throw UsageError(fmt::format("'pipesim diff' takes one file or two, found {}", files.size()),
+    throw UsageError(models::Code::kArguments,
+                     fmt::format("'pipesim diff' takes one file or two, found {}", files.size()),
                      "write 'pipesim diff A [B] [options]'");
   }
+  for (const std::string& path : files) {
+    if (takes_algorithm(arguments, path, console)) return diff_algorithms(arguments, console);
+  }
+  refuse_algorithm_options(arguments);
   const auto settings_of_side = [&](const char* option) {
     Settings all = arguments.settings("set");
     for (formats::Setting& setting : arguments.settings(option)) all.push_back(std::move(setting));
@@ -95,16 +103,18 @@ int run_diff(const Arguments& arguments, const Console& console) {
   const Settings settings_a = settings_of_side("set-a");
   const Settings settings_b = settings_of_side("set-b");
   if (files.size() == 1 && settings_a == settings_b) {
-    throw UsageError("one file with the same settings on both sides",
+    throw UsageError(models::Code::kNothingToDo, "one file with the same settings on both sides",
                      "give a second file, or '--set-b NAME=VALUE'");
   }
 
-  static_assert(formats::kMostStateBytes == formats::kMostReportBytes);
-  const TextInput a = TextInput::read(files.front(), formats::kMostReportBytes, console);
+  static_assert(formats::kMaxStateBytes == formats::kMaxReportBytes);
+  const auto read = [&](const std::string& path) {
+    return is_record_path(path) ? read_scenario_text(path, console)
+                                : TextInput::read(path, formats::kMaxReportBytes, console);
+  };
+  const TextInput a = read(files.front());
   // Standard input can be read only once.
-  const TextInput b = files.back() == files.front()
-                          ? a
-                          : TextInput::read(files.back(), formats::kMostReportBytes, console);
+  const TextInput b = files.back() == files.front() ? a : read(files.back());
   Run before = run_of_file(a, shown_path(files.front()), settings_a, console);
   Run after = run_of_file(b, shown_path(files.back()), settings_b, console);
   if (before.interrupted || after.interrupted) {
@@ -148,15 +158,19 @@ Command diff_command() {
            "first differ, what got slower, and what changed places on a stream. A and B are "
            "scenarios, states that 'pipesim run --save-state' saved, or reports of 'pipesim run "
            "--json', of which only the end is known; '-' reads standard input. Without B, A is "
-           "compared with itself under the settings of each side."},
+           "compared with itself under the settings of each side.",
+           "Of two collective algorithms (MSCCL's XML, plans of MSCCL++), the times are compared, "
+           "for messages from 1 KiB to 256 MiB or for one size."},
       .options = {{"Settings", {std::move(set), std::move(set_a), std::move(set_b)}},
+                  algorithm_options(),
                   {"Report",
                    {json_option("the differences"),
                     {.name = "all", .about = "List everything, also what long lists leave out"}}},
                   general_options()},
       .examples = {"pipesim diff scenarios/swin_2x2x2.yaml --set-b acc=2",
                    "pipesim diff before.yaml after.yaml --json",
-                   "git show HEAD:job.yaml | pipesim diff - job.yaml"},
+                   "git show HEAD:job.yaml | pipesim diff - job.yaml",
+                   "pipesim diff ring.xml tree.xml --bytes 64MiB"},
       .exit_status =
           "0 the runs are the same, 1 they differ, 2 invalid input or usage, 74 a file "
           "could not be read, 130 interrupted",

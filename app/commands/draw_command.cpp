@@ -52,7 +52,8 @@ models::RankSet ranks_option(const Arguments& arguments, std::uint32_t count, Te
   if (!text) return models::RankSet::range(0, count);
   auto ranks = parse_rank_list(*text);
   if (ranks && ranks->back() < count) return models::RankSet(std::move(*ranks));
-  input.fail(fmt::format("--ranks: expected some of the ranks 0 to {}, as in 0..3,7, found '{}'",
+  input.fail(models::Code::kOptionValue,
+             fmt::format("--ranks: expected some of the ranks 0 to {}, as in 0..3,7, found '{}'",
                          count - 1, *text));
 }
 
@@ -87,8 +88,10 @@ std::string picture_of_run(const Picture& picture, const models::TaskGraph& grap
 int run_draw(const Arguments& arguments, const Console& console) {
   const ScenarioFiles files = scenario_files(arguments);
   const auto path = arguments.text("output");
-  if (!path)
-    throw UsageError("'pipesim draw' needs '--output FILE'", "for example: -o picture.svg");
+  if (!path) {
+    throw UsageError(models::Code::kOptionNeeds, "'pipesim draw' needs '--output FILE'",
+                     "for example: -o picture.svg");
+  }
   const Picture picture{subject_option(arguments), viz::picture_format(*path),
                         arguments.has("all")};
   const sim::Jitter variation = jitter(arguments);
@@ -100,10 +103,10 @@ int run_draw(const Arguments& arguments, const Console& console) {
   auto lowered = input.require(models::lower(graph, input.diagnostics()));
   const bool keep_times = needs_times(picture.subject);
   if (keep_times && lowered.plan.act_count > kMaxOps) {
-    input.fail(
-        fmt::format("{} ops are too many for a picture over time (at most {}); draw fewer "
-                    "ranks or micro-batches (--set)",
-                    lowered.plan.act_count, kMaxOps));
+    input.fail(models::Code::kPictureSize,
+               fmt::format("{} ops are too many for a picture over time (at most {}); draw fewer "
+                           "ranks or micro-batches (--set)",
+                           lowered.plan.act_count, kMaxOps));
   }
   std::optional<models::Simulation> run;
   if (picture.subject != Subject::kTasks && picture.subject != Subject::kStages) {

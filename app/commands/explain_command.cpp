@@ -29,8 +29,9 @@ std::string versions(const formats::SavedState& state) {
   const models::Explanation& found = simulation.explanation;
   const bool same_version = state.made_by == version();
   models::Diagnostic& error =
-      file.diagnostics().error({}, fmt::format("{}, {} simulates it differently", versions(state),
-                                               same_version ? "but it" : "which"));
+      file.diagnostics().error({}, models::Code::kSchema,
+                               fmt::format("{}, {} simulates it differently", versions(state),
+                                           same_version ? "but it" : "which"));
   error.notes.push_back(
       fmt::format("the file says {}, fingerprint {}; here it is {}, fingerprint {}",
                   models::verdict_name(state.verdict), viz::fingerprint_text(state.fingerprint),
@@ -44,7 +45,7 @@ std::string versions(const formats::SavedState& state) {
 int run_explain(const Arguments& arguments, const Console& console) {
   const Views asked = views(arguments, false);
   const std::string& path = arguments.one_file();
-  TextInput file = TextInput::read(path, formats::kMostStateBytes, console);
+  TextInput file = TextInput::read(path, formats::kMaxStateBytes, console);
   const formats::SavedState state =
       file.require(formats::read_state(file.text(), file.diagnostics()));
   const std::string shown = shown_path(path);

@@ -76,7 +76,7 @@ void warn_of_unreceived(const formats::GoalFile& file, const sim::LogGopsOutcome
   if (sends.empty() || !quiescent) return;
   const sim::LogGopsOp& first = file.program.ops[sends.front().value];
   diagnostics.warning(
-      names().place(sends.front()),
+      names().place(sends.front()), models::Code::kGoalUnmatched,
       sends.size() == 1
           ? fmt::format("no receive of rank {} takes this message", first.peer)
           : fmt::format("no receive of rank {} takes this message, the first of {} that none takes",
@@ -99,20 +99,23 @@ int run_goal(const Arguments& arguments, const Console& console) {
        {"set", "patch", "params", "until", "engine", "jitter", "seed", "save-state", "stacks",
         "log", "log-dir", "schedule", "replay", "trace", "timeline", "html"}) {
     if (!arguments.has(option)) continue;
-    throw UsageError(fmt::format("'--{}' cannot be used with a GOAL file", option),
+    throw UsageError(models::Code::kOptionConflict,
+                     fmt::format("'--{}' cannot be used with a GOAL file", option),
                      "a GOAL file takes --loggops, --json, --dot, --all and --color");
   }
   sim::LogGopsParameters parameters;
   if (const auto given = arguments.text("loggops")) {
     const std::string problem = read_loggops(*given, parameters);
-    if (!problem.empty())
-      throw UsageError(fmt::format("--loggops: {}", problem), "for example: --loggops L=2500,G=6");
+    if (!problem.empty()) {
+      throw UsageError(models::Code::kOptionValue, fmt::format("--loggops: {}", problem),
+                       "for example: --loggops L=2500,G=6");
+    }
   }
   const auto dot_path = arguments.output_file("dot");
   const bool all = arguments.has("all");
   const std::string& path = arguments.one_file();
 
-  TextInput input = TextInput::read(path, formats::kMostGoalBytes, console);
+  TextInput input = TextInput::read(path, formats::kMaxGoalBytes, console);
   const formats::GoalFile file = input.require([&] {
     const ProgressLine progress(console);
     return formats::read_goal(input.text(), input.diagnostics());

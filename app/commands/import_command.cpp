@@ -1,10 +1,15 @@
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/input/record_input.hpp"
 #include "app/input/schedule_input.hpp"
 #include "app/output/files.hpp"
+#include "app/output/made_scenario.hpp"
 #include "formats/oneflow/oneflow_plan_scenario.hpp"
 #include "formats/scenario/schedule_reader.hpp"
 #include "formats/torch/schedule_csv.hpp"
@@ -14,7 +19,7 @@ namespace {
 
 std::string import_schedule(const Arguments& arguments, const std::string& path,
                             const Console& console) {
-  TextInput input = TextInput::read(path, formats::kMostScheduleBytes, console);
+  TextInput input = TextInput::read(path, formats::kMaxScheduleBytes, console);
   const models::Schedule schedule = input.require(read_schedule_file(
       input.text(), arguments.has("lower"), arguments.has("fsdp"), input.diagnostics()));
   return arguments.has("csv") ? formats::write_schedule(schedule)
@@ -22,9 +27,9 @@ std::string import_schedule(const Arguments& arguments, const std::string& path,
 }
 
 std::string import_plan(const std::string& path, const Console& console) {
-  TextInput input = TextInput::read(path, formats::kMostPlanBytes, console);
-  if (input.text().size() > formats::kMostPlanBytes) {
-    input.fail("larger than a plan dump of 512 MiB");
+  TextInput input = TextInput::read(path, formats::kMaxPlanBytes, console);
+  if (input.text().size() > formats::kMaxPlanBytes) {
+    input.fail(models::Code::kLimit, "larger than a plan dump of 512 MiB");
   }
   const auto plan = input.require(formats::read_oneflow_plan(input.text(), input.diagnostics()));
   std::string scenario =
@@ -33,29 +38,49 @@ std::string import_plan(const std::string& path, const Console& console) {
   return scenario;
 }
 
+std::string import_record(const Arguments& arguments, const std::string& path,
+                          const Console& console) {
+  if (!is_record_path(path)) {
+    throw InputError(models::Code::kRecordRanks,
+                     fmt::format("'{}' is not a folder, which a record is", path));
+  }
+  const RecordInput record(path, console);
+  record.report_findings(console);
+  return record.scenario(arguments.text("rules").value_or(""));
+}
+
 int run_import(const Arguments& arguments, const Console& console) {
   const auto& given = arguments.positional();
   const std::string form = given.empty() ? "" : given.front();
   const auto& forms = arguments.command().words;
   if (given.empty()) {
-    throw UsageError("'pipesim import' needs a format and a file", choice_help("", forms));
+    throw UsageError(models::Code::kArguments, "'pipesim import' needs a format and a file",
+                     choice_help("", forms));
   }
-  if (form != forms.front() && form != forms.back()) {
-    throw UsageError(fmt::format("unknown format '{}' for 'pipesim import'", form),
+  if (std::find(forms.begin(), forms.end(), form) == forms.end()) {
+    throw UsageError(models::Code::kOptionValue,
+                     fmt::format("unknown format '{}' for 'pipesim import'", form),
                      choice_help(form, forms));
   }
   if (given.size() != 2) {
     throw UsageError(
+        models::Code::kArguments,
         fmt::format("'pipesim import {}' takes one file, found {}", form, given.size() - 1));
   }
-  const bool is_plan = form == "oneflow-plan";
-  for (const char* option : {"csv", "lower", "fsdp"}) {
-    if (!is_plan || !arguments.has(option)) continue;
-    throw UsageError(fmt::format("'--{}' is for 'pipesim import torch-schedule'", option));
+  for (const auto& [option, of] : {std::pair{"csv", "torch-schedule"},
+                                   {"lower", "torch-schedule"},
+                                   {"fsdp", "torch-schedule"},
+                                   {"rules", "record"}}) {
+    if (form == of || !arguments.has(option)) continue;
+    throw UsageError(models::Code::kOptionConflict,
+                     fmt::format("'--{}' is for 'pipesim import {}'", option, of));
   }
   arguments.require("fsdp", "lower");
-  const std::string result = is_plan ? import_plan(given.back(), console)
-                                     : import_schedule(arguments, given.back(), console);
+  const std::string& path = given.back();
+  const std::string result = form == "record"         ? import_record(arguments, path, console)
+                             : form == "oneflow-plan" ? import_plan(path, console)
+                                                      : import_schedule(arguments, path, console);
+  if (!arguments.has("csv")) require_readable(result, shown_path(path));
   write_or_print(arguments.text("output").value_or("-"), result, console.out);
   return kExitGood;
 }
@@ -66,11 +91,14 @@ Command import_command() {
   return {
       .name = "import",
       .about = "Make a scenario from a file of another tool",
-      .usage = {"torch-schedule FILE [options]", "oneflow-plan FILE [options]"},
+      .usage = {"torch-schedule FILE [options]", "oneflow-plan FILE [options]",
+                "record DIR [options]"},
       .description =
           {"Reads a pipeline schedule of PyTorch (CSV, a row per rank), or the plan of a "
            "compiled graph that OneFlow dumps as text (job_NAME_plan), and prints a "
-           "scenario that does the same. '-' reads standard input."},
+           "scenario that does the same. '-' reads standard input.",
+           "Or reads the folder that 'pipesim record' wrote, and prints its programs: ranks with "
+           "equal programs have one, and repeated steps are loops."},
       .options = {{"Output",
                    {{.name = "output",
                      .letter = 'o',
@@ -86,13 +114,15 @@ Command import_command() {
                     {.name = "fsdp",
                      .about = "With --lower: also add what FSDP does (UNSHARD, RESHARD, "
                               "REDUCE_GRAD)"}}},
+                  {"Records", {rules_option()}},
                   general_options()},
       .examples = {"pipesim import torch-schedule schedule.csv -o schedule.yaml",
                    "pipesim import torch-schedule compute.csv --lower --csv -o comms.csv",
-                   "pipesim import oneflow-plan log/job_GraphBase_0_plan | pipesim run -"},
+                   "pipesim import oneflow-plan log/job_GraphBase_0_plan | pipesim run -",
+                   "pipesim import record record/ -o job.yaml"},
       .exit_status = "0 success, 2 invalid input or usage, 74 a file could not be read or written",
-      .pages = {"docs/reference/schedules.md"},
-      .words = {"torch-schedule", "oneflow-plan"},
+      .pages = {"docs/reference/schedules.md", "docs/explanation/record.md"},
+      .words = {"torch-schedule", "oneflow-plan", "record"},
       .run = run_import,
   };
 }

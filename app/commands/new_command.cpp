@@ -21,14 +21,16 @@ int run_new(const Arguments& arguments, const Console& console) {
   }
   const auto& given = arguments.positional();
   if (given.size() > 1) {
-    throw UsageError(fmt::format("'pipesim new' takes one kind, found {}", given.size()),
+    throw UsageError(models::Code::kArguments,
+                     fmt::format("'pipesim new' takes one kind, found {}", given.size()),
                      "write '-o FILE' to name the file");
   }
   const std::string kind = given.empty() ? std::string(scenarios.front().kind) : given.front();
   const auto found = std::find_if(scenarios.begin(), scenarios.end(),
                                   [&](const auto& scenario) { return scenario.kind == kind; });
   if (found == scenarios.end()) {
-    throw UsageError(fmt::format("unknown kind '{}' for 'pipesim new'", kind),
+    throw UsageError(models::Code::kOptionValue,
+                     fmt::format("unknown kind '{}' for 'pipesim new'", kind),
                      choice_help(kind, arguments.command().words));
   }
   const std::string output = arguments.text("output").value_or("-");

@@ -28,7 +28,8 @@ std::optional<std::string> text_of(const TaskGraph& graph, Diagnostics& diagnost
   const auto again = formats::read_scenario(text, {}, problems);
   if (again && models::without_places(again->graph) == models::without_places(graph)) return text;
   models::Diagnostic& error = diagnostics.error(
-      {}, "the passes made a task graph that cannot be written: the text reads as another one");
+      {}, models::Code::kBrokenGraph,
+      "the passes made a task graph that cannot be written: the text reads back as another one");
   for (const models::Diagnostic& problem : problems.sorted()) {
     error.notes.push_back(problem.message);
   }
@@ -55,7 +56,8 @@ std::optional<std::string> boxing_text(formats::Scenario& scenario,
                                        const models::PipelineOptions& options,
                                        Diagnostics& diagnostics) {
   if (!scenario.graph.logical) {
-    diagnostics.error({}, "nothing to explain: the scenario has no 'model'");
+    diagnostics.error({}, models::Code::kNothingToDo,
+                      "nothing to explain: the scenario has no 'model'");
     return std::nullopt;
   }
   if (!begins_with_model(calls)) {
@@ -152,7 +154,7 @@ int run_opt(const Arguments& arguments, const Console& console) {
     input.fail();
   } else if (scenario.graph.logical) {
     input.diagnostics()
-        .error({}, "these passes leave a model without tasks")
+        .error({}, models::Code::kPassOrder, "these passes leave a model without tasks")
         .notes.emplace_back("add 'build-tasks'; --print-after-all shows the ops so far");
   } else {
     result = text_of(scenario.graph, input.diagnostics());

@@ -24,7 +24,8 @@ int run_reduce(const Arguments& arguments, const Console& console) {
   const bool json = arguments.has("json");
   const std::string output = arguments.text("output").value_or("-");
   if (json && output == "-") {
-    throw UsageError("'--json' needs '--output FILE'", "standard output has the scenario without");
+    throw UsageError(models::Code::kOptionNeeds, "'--json' needs '--output FILE'",
+                     "standard output has the scenario without");
   }
   ScenarioInput input(files, console);
   const formats::Scenario scenario = input.read();

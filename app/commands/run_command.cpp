@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "app/commands/algorithm_command.hpp"
 #include "app/commands/commands.hpp"
 #include "app/commands/goal_command.hpp"
 #include "app/commands/shared_options.hpp"
@@ -68,7 +69,7 @@ struct Replay {
 std::optional<Replay> read_replay(const Arguments& arguments, const Console& console) {
   const auto path = arguments.text("replay");
   if (!path) return std::nullopt;
-  TextInput file = TextInput::read(*path, formats::kMostOrderBytes, console);
+  TextInput file = TextInput::read(*path, formats::kMaxOrderBytes, console);
   Replay replay;
   replay.path = shown_path(*path);
   replay.order = file.require(formats::read_order(file.text(), file.diagnostics()));
@@ -82,9 +83,10 @@ void check_replayed(const Replay& replay, const sim::Outcome& outcome, ScenarioI
   const std::uint64_t done = outcome.order_steps;
   if (done == replay.events.size() || outcome.end == sim::RunEnd::kInterrupted) return;
   models::Diagnostic& error = input.diagnostics().error(
-      {}, fmt::format("{} is an order of another scenario, or of other settings: step {} of {} "
-                      "cannot happen here",
-                      replay.path, done + 1, replay.events.size()));
+      {}, models::Code::kOtherRun,
+      fmt::format("{} is an order of another scenario, or of other settings: step {} of {} "
+                  "cannot happen here",
+                  replay.path, done + 1, replay.events.size()));
   const std::string& what = replay.order.steps[done].what;
   if (!what.empty()) {
     error.notes.push_back(fmt::format("the step is '{}'", models::printable(what)));
@@ -97,7 +99,8 @@ std::optional<Until> until_option(const Arguments& arguments) {
   if (!text) return std::nullopt;
   auto until = parse_until(*text);
   if (until) return until;
-  throw UsageError(fmt::format("invalid value '{}' for '--until'", *text),
+  throw UsageError(models::Code::kOptionValue,
+                   fmt::format("invalid value '{}' for '--until'", *text),
                    "expected a time, as in 12ms, or an op, as in rank0:gather#3");
 }
 
@@ -113,8 +116,11 @@ int run_run(const Arguments& arguments, const Console& console) {
   if (is_goal_path(path) || (path == "-" && arguments.has("loggops"))) {
     return run_goal(arguments, console);
   }
+  if (takes_algorithm(arguments, path, console)) return run_algorithm(arguments, console);
+  refuse_algorithm_options(arguments);
   if (arguments.has("loggops")) {
-    throw UsageError("'--loggops' is for GOAL files", "their names end in .goal");
+    throw UsageError(models::Code::kOptionConflict, "'--loggops' is for GOAL files",
+                     "names of GOAL files end in .goal");
   }
   arguments.exclude("replay", {"until", "save-state", "engine", "jitter", "seed"});
   ScenarioFiles files = scenario_files(arguments);
@@ -140,7 +146,7 @@ int run_run(const Arguments& arguments, const Console& console) {
     return kExitGood;
   }
   if (asked.schedule_path && !scenario.graph.pipeline) {
-    input.fail("--schedule: the scenario has no pipeline schedule");
+    input.fail(models::Code::kNothingToDo, "--schedule: the scenario has no pipeline schedule");
   }
   const models::Simulation simulation = input.require([&] {
     WatchedRun watched(console);
@@ -148,7 +154,10 @@ int run_run(const Arguments& arguments, const Console& console) {
     watched.options.jitter = variation;
     watched.options.keep_log = asked.need_log();
     watched.options.keep_act_times = asked.need_timeline();
-    if (replay) watched.options.order = &replay->events;
+    if (replay) {
+      watched.options.order = &replay->events;
+      watched.options.reading = &replay->order.reading;
+    }
     return simulate_until(scenario.graph, until, watched.options, input.diagnostics());
   }());
   if (replay) check_replayed(*replay, simulation.outcome, input);
@@ -181,7 +190,9 @@ Command run_command() {
           {"Simulates the scenario in FILE and reports whether it completes; if it "
            "hangs, who waits for whom, and why.",
            "FILE is a scenario, a pipeline schedule in PyTorch's CSV format (*.csv) or a "
-           "program in LogGOPSim's GOAL format (*.goal); '-' reads standard input."},
+           "program in LogGOPSim's GOAL format (*.goal); '-' reads standard input.",
+           "A collective algorithm, as MSCCL's XML (*.xml) or as an execution plan of MSCCL++ "
+           "(*.json), is timed: makespan and critical path on a cluster, for one size of message."},
       .options = {std::move(scenario),
                   {"Run",
                    {{.name = "until",
@@ -203,6 +214,7 @@ Command run_command() {
                      .value = "PARAMETERS",
                      .about = "The network of a GOAL file (default: "
                               "L=2500,o=1500,g=1000,G=6,O=0,S=65535)"}}},
+                  algorithm_options(),
                   report_options(),
                   std::move(files),
                   general_options()},
@@ -217,7 +229,8 @@ Command run_command() {
                    "pipesim run scenarios/swin_2x2x2.yaml --jitter 10% --seed 17",
                    "pipesim run scenarios/deepspeed_loss_broadcast.yaml --stacks",
                    "pipesim run schedule.csv --set forward=2ms --set messages=pg",
-                   "pipesim run allreduce.goal --loggops L=1000,G=1"},
+                   "pipesim run allreduce.goal --loggops L=1000,G=1",
+                   "pipesim run allreduce.xml --bytes 64MiB"},
       .exit_status =
           "0 it completes, 1 it hangs, 2 invalid input or usage, 3 undecided (a limit was "
           "reached first), 74 a file could not be read or written, 130 interrupted",

@@ -7,7 +7,8 @@ namespace pipesim::app {
 namespace {
 
 int run_schema(const Arguments& arguments, const Console& console) {
-  if (!arguments.positional().empty()) throw UsageError("'pipesim schema' takes no arguments");
+  if (!arguments.positional().empty())
+    throw UsageError(models::Code::kArguments, "'pipesim schema' takes no arguments");
   console.out << formats::scenario_schema();
   return kExitGood;
 }

@@ -17,6 +17,15 @@ Option set_option() {
           .repeats = true};
 }
 
+Option rules_option() {
+  return {.name = "rules",
+          .value = "RULES",
+          .about =
+              "What waits for what in a record: as in 'gloo' or 'nccl' (default: what the "
+              "script asked for)",
+          .choices = {"gloo", "nccl"}};
+}
+
 Option all_waits_option() {
   return {.name = "all", .about = "List and draw every wait, not only those of the cycle"};
 }
@@ -42,7 +51,13 @@ OptionGroup scenario_options() {
            {.name = "patch",
             .value = "FILE",
             .about = "Apply a patch to the scenario (repeatable, applied in order)",
-            .repeats = true}}};
+            .repeats = true},
+           {.name = "reading",
+            .value = "READING",
+            .about = "What of NCCL to assume: sends wait for their receives (contract), end in "
+                     "buffers (real), and first uses connect (cold)",
+            .choices = {"contract", "real", "cold"}},
+           rules_option()}};
 }
 
 OptionGroup general_options() {
@@ -56,8 +71,16 @@ OptionGroup general_options() {
 
 void refuse_goal(const std::string& path, const Arguments& arguments) {
   if (!is_goal_path(path)) return;
-  throw UsageError(fmt::format("'pipesim {}' does not take GOAL files", arguments.command().name),
-                   "'pipesim run FILE.goal' runs one, and writes its wait-for graph with --dot");
+  throw UsageError(models::Code::kOptionConflict,
+                   fmt::format("'pipesim {}' does not take GOAL files", arguments.command().name),
+                   "use 'pipesim run FILE.goal', with --dot for the wait-for graph");
+}
+
+std::string rules_of(const Arguments& arguments, const std::string& path) {
+  if (!arguments.declares("rules") || !arguments.has("rules")) return {};
+  if (is_record_path(path)) return arguments.value("rules");
+  throw UsageError(models::Code::kOptionConflict, "'--rules' is for records",
+                   "a scenario has its rules in it");
 }
 
 ScenarioFiles scenario_files(const Arguments& arguments, const std::string& path) {
@@ -65,7 +88,11 @@ ScenarioFiles scenario_files(const Arguments& arguments, const std::string& path
   std::vector<std::string> inputs = arguments.all("patch");
   inputs.push_back(path);
   check_one_standard_input(inputs);
-  return {path, arguments.all("patch"), arguments.settings("set")};
+  auto settings = arguments.settings("set");
+  if (arguments.declares("reading") && arguments.has("reading")) {
+    settings.emplace_back("reading", arguments.value("reading"));
+  }
+  return {path, arguments.all("patch"), std::move(settings), rules_of(arguments, path)};
 }
 
 ScenarioFiles scenario_files(const Arguments& arguments) {
@@ -90,7 +117,8 @@ sim::Jitter jitter(const Arguments& arguments) {
   if (!text) return {};
   auto found = models::parse_jitter(*text);
   if (!found) {
-    throw UsageError(fmt::format("invalid value '{}' for '--jitter'", *text),
+    throw UsageError(models::Code::kOptionValue,
+                     fmt::format("invalid value '{}' for '--jitter'", *text),
                      fmt::format("expected {}", models::kJitterForms));
   }
   found->seed = arguments.number("seed", 0, std::numeric_limits<std::uint64_t>::max(), 0);
@@ -155,8 +183,9 @@ Views views(const Arguments& arguments, bool state_is_printed) {
                                          {result.quiet, "--save-state -"}}) {
     if (!is_asked) continue;
     if (printed != nullptr) {
-      throw UsageError(fmt::format("'{}' and '{}' cannot be used together", printed, option),
-                       "standard output takes one of them");
+      throw UsageError(models::Code::kOptionConflict,
+                       fmt::format("'{}' and '{}' cannot be used together", printed, option),
+                       "only one of them can go to standard output");
     }
     printed = option;
   }

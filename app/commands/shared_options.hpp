@@ -21,7 +21,9 @@ Option dot_option();
 Option json_option(const std::string& what);
 Option jobs_option();
 
-/// --set and --patch.
+Option rules_option();
+
+/// --set, --patch and --rules.
 OptionGroup scenario_options();
 
 /// --color, with what every command has.
@@ -32,6 +34,9 @@ ScenarioFiles scenario_files(const Arguments& arguments, const std::string& path
 
 /// The same of the only positional argument.
 ScenarioFiles scenario_files(const Arguments& arguments);
+
+/// What --rules says, or nothing. Throws UsageError if `path` is no record.
+std::string rules_of(const Arguments& arguments, const std::string& path);
 
 /// Throws UsageError if the file is a GOAL file.
 void refuse_goal(const std::string& path, const Arguments& arguments);

@@ -194,14 +194,239 @@ schedule:
   weight_grad: 1ms               # stage before waits for, and that of the weights
   message: 24MB                  # what a stage sends to the next
   message_takes: 100us           # leave it out with a `cluster:`, from which the time then follows
-  messages: dir                  # a send does not wait for its receive; `pair`, `pg`: it does
+  messages: pg                   # all on one communicator, as PyTorch does; `edge`: one for each edge
   activation: 1GiB               # memory of a micro-batch in a stage, until its backward
   weights: 8GiB                  # memory of a stage that is always there
 
 # The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
 expect:
-  - {verdict: completed, idle: {together: on, at_most: 35%}}
+  - {verdict: completed, idle: {together: on, at_most: 45%}}
   - {with: {kind: zb1p}, verdict: completed, idle: {together: on, at_most: 25%}}
+)yaml";
+
+constexpr std::string_view kMegatron =
+    R"yaml(# A training step of Megatron-LM: 1F1B over `pipeline` stages, tensor parallel inside a stage, data
+# parallel across. Put in the layout and the times of your own job, and replace FILE by the name of
+# this file:
+#
+#   pipesim run FILE                        completes
+#   pipesim run FILE --set p2p=send_first   hangs: two stages both send before they receive
+#   pipesim check FILE                      proves that no timing makes it hang
+#   pipesim test FILE                       checks the runs against `expect` at the end
+#
+# docs/reference/scenario-format.md has all keys.
+schema: 1
+name: my_megatron
+
+# What `--set NAME=VALUE` can change; `pipesim run FILE --params` lists it.
+params:
+  pipeline:      {default: 4, at_least: 2, about: "stages"}
+  tensor:        {default: 2, at_least: 1, about: "tensor-parallel ranks of a stage"}
+  data:          {default: 2, at_least: 1, about: "data-parallel replicas"}
+  micro_batches: {default: 8, at_least: 1, about: "micro-batches of a step"}
+  layers:        {default: 2, at_least: 1, about: "layers of a stage"}
+  activation:    {default: 64MiB, about: "size of what a stage sends for a micro-batch"}
+  p2p:
+    {default: batched, one_of: [batched, send_first], about: "messages of the steady state"}
+
+# Megatron's order of ranks: those of a tensor-parallel group are neighbors, and the stages of a
+# pipeline are tensor * data ranks apart.
+ranks: pipeline * tensor * data
+groups:
+  tp: {size: tensor}
+  dp: {size: data, stride: tensor}
+  pp: {size: pipeline, stride: tensor * data}
+
+programs:
+  do:
+    - call: step
+      with:
+        stage: rank / (tensor * data)
+        next: rank + tensor * data
+        previous: rank - tensor * data
+    - {all_reduce: dp, bytes: 512MiB, takes: 5ms, after: [compute], at: "finalize_model_grads.py"}
+    - {synchronize: device, at: "training.py train_step"}
+
+# `with` gives names to what differs from rank to rank: which ranks take a branch, and how often
+# they repeat a loop, as in the Python.
+blocks:
+  step: [{call: rounds, with: {warmup: "min(pipeline - 1 - stage, micro_batches)"}}]
+  rounds:
+    - repeat: warmup
+      do:
+        - {call: recv_forward}
+        - {call: forward}
+        - {call: send_forward}
+    - {when: warmup < micro_batches, call: recv_forward}
+    - repeat: micro_batches - warmup
+      index: i
+      do:
+        - {call: forward}
+        - when: stage < pipeline - 1
+          do:
+            - when: p2p == 'batched'   # one batch_isend_irecv: neither waits for the other
+              name: send_forward_recv_backward
+              group:
+                - {send: pp, to: next, bytes: activation, takes: 1ms}
+                - {recv: pp, from: next, bytes: activation}
+              after: [compute]
+              at: "schedules.py send_forward_recv_backward"
+            - {when: p2p == 'send_first', call: send_forward}
+            - {when: p2p == 'send_first', call: recv_backward}
+        - {call: backward}
+        - when: stage > 0 and i + warmup < micro_batches - 1
+          do:
+            - when: p2p == 'batched'
+              name: send_backward_recv_forward
+              group:
+                - {send: pp, to: previous, bytes: activation, takes: 1ms}
+                - {recv: pp, from: previous, bytes: activation}
+              after: [compute]
+              at: "schedules.py send_backward_recv_forward"
+            - {when: p2p == 'send_first', call: send_backward}
+            - {when: p2p == 'send_first', call: recv_forward}
+        - {when: i + warmup == micro_batches - 1, call: send_backward}
+    - repeat: warmup
+      do:
+        - {call: recv_backward}
+        - {call: backward}
+        - {call: send_backward}
+
+  # The stream of the computation runs the tensor-parallel collectives, too: PyTorch puts calls
+  # without async_op=True there. Messages have a stream of their own, `nccl pp`.
+  forward:
+    - {compute: forward, takes: 100us * layers, after: [nccl pp], phase: forward}
+    - repeat: 2 * layers
+      do:
+        - {all_reduce: tp, bytes: activation, takes: 200us, stream: compute, at: "mappings.py"}
+  backward:
+    - {compute: backward, takes: 200us * layers, after: [nccl pp], phase: backward}
+    - repeat: 2 * layers
+      do:
+        - {all_reduce: tp, bytes: activation, takes: 200us, stream: compute, at: "mappings.py"}
+  recv_forward:
+    - {when: stage > 0, recv: pp, from: previous, bytes: activation,
+       at: "p2p_communication.py recv_forward"}
+  recv_backward:
+    - {when: stage < pipeline - 1, recv: pp, from: next, bytes: activation,
+       at: "p2p_communication.py recv_backward"}
+  send_forward:
+    - {when: stage < pipeline - 1, send: pp, to: next, bytes: activation, takes: 1ms,
+       after: [compute], at: "p2p_communication.py send_forward"}
+  send_backward:
+    - {when: stage > 0, send: pp, to: previous, bytes: activation, takes: 1ms,
+       after: [compute], at: "p2p_communication.py send_backward"}
+
+# The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
+expect:
+  - {verdict: completed}
+  - {with: {p2p: send_first}, verdict: deadlock}
+  - {with: {pipeline: 2, tensor: 4, data: 1, micro_batches: 3}, verdict: completed}
+)yaml";
+
+constexpr std::string_view kFsdp =
+    R"yaml(# A training step of FSDP2: each layer's weights are gathered before it runs and dropped behind it,
+# and its gradients are reduced to their owners. Put in your own layers and times, and replace FILE
+# by the name of this file:
+#
+#   pipesim run FILE                    completes
+#   pipesim run FILE --set skips=on     hangs: one rank skips a layer, and with it a collective
+#   pipesim test FILE                   checks both runs against `expect` at the end
+#
+# docs/reference/scenario-format.md has all keys.
+schema: 1
+name: my_fsdp
+
+# What `--set NAME=VALUE` can change; `pipesim run FILE --params` lists it.
+params:
+  shards:  {default: 8, at_least: 2, about: "ranks that share the weights"}
+  layers:  {default: 4, at_least: 1, about: "layers that are wrapped by fully_shard"}
+  weights: {default: 400MB, about: "size of a layer's weights"}
+  skips:   {default: off, about: "the last rank has no tokens for the last layer, and skips it"}
+
+ranks: shards
+groups: {dp: all}
+
+programs:
+  do:
+    - repeat: layers
+      index: i
+      do:
+        - when: not (skips and rank == shards - 1 and i == layers - 1)
+          do:
+            - {all_gather: dp, name: "unshard{i}", bytes: weights / shards, takes: 2ms,
+               at: "_fsdp_param_group.py unshard"}
+            - {compute: "forward{i}", takes: 3ms, after: [nccl dp], phase: forward}
+    - repeat: layers
+      index: i
+      do:
+        - {all_gather: dp, name: "unshard{layers - 1 - i}", bytes: weights / shards, takes: 2ms,
+           at: "_fsdp_param_group.py unshard"}
+        - {compute: "backward{layers - 1 - i}", takes: 6ms, after: [nccl dp], phase: backward}
+        - {reduce_scatter: dp, name: "reduce{layers - 1 - i}", bytes: weights, takes: 3ms,
+           after: [compute], at: "_fsdp_param_group.py post_backward"}
+    - {compute: optimizer, takes: 1ms, after: [nccl dp]}
+    - {synchronize: device, at: "train.py loss.item"}
+
+# The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
+expect:
+  - {verdict: completed}
+  - {with: {skips: on}, verdict: mismatch}
+)yaml";
+
+constexpr std::string_view kVllm =
+    R"yaml(# Steps of an inference engine with data-parallel attention and expert-parallel layers, as vLLM's:
+# ranks without requests have to run a dummy batch, since the others' experts wait for them. Put in
+# your own steps, and replace FILE by the name of this file:
+#
+#   pipesim run FILE                    completes
+#   pipesim run FILE --set dummy=off    hangs: the others' experts wait for the idle rank
+#   pipesim test FILE                   checks the runs against `expect` at the end
+#
+# docs/reference/scenario-format.md has all keys.
+schema: 1
+name: my_vllm
+
+# What `--set NAME=VALUE` can change; `pipesim run FILE --params` lists it.
+params:
+  engines: {default: 4, at_least: 2, about: "data-parallel ranks"}
+  idle:    {default: 1, at_least: 0, about: "how many of them have no request"}
+  dummy:   {default: on, about: "ranks without requests run a dummy batch"}
+  steps:   {default: 8, at_least: 1, about: "steps of the engine"}
+  layers:  {default: 2, at_least: 1, about: "expert-parallel layers"}
+
+ranks: engines
+sets:
+  busy: rank < ranks - idle
+groups: {ep: all, votes: all}
+communicators:
+  named: {votes: {group: votes, host: on}}   # gloo, on the host
+
+programs:
+  do:
+    - repeat: steps
+      index: step
+      do:
+        - on: [busy, "dummy"]
+          do:
+            - repeat: layers
+              do:
+                - {compute: attention, takes: 200us, after: [nccl ep]}
+                - {all_to_all: ep, name: dispatch, bytes: 8MiB, takes: 100us, after: [compute],
+                   at: "fused_moe.py dispatch"}
+                - {compute: experts, takes: 300us, after: [nccl ep]}
+                - {all_to_all: ep, name: combine, bytes: 8MiB, takes: 100us, after: [compute],
+                   at: "fused_moe.py combine"}
+            - {synchronize: device, at: "core.py step"}
+        # Every fourth step the engines agree on whether any of them has work left.
+        - {when: step % 4 == 3, all_reduce: votes, bytes: 8B, takes: 50us,
+           at: "core.py has_unfinished_dp"}
+
+# The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
+expect:
+  - {verdict: completed}
+  - {with: {dummy: off}, verdict: starved, cause: absent member, roots: [3]}
+  - {with: {dummy: off, idle: 0}, verdict: completed}
 )yaml";
 
 constexpr std::array kKinds = {
@@ -211,6 +436,12 @@ constexpr std::array kKinds = {
                      kActors},
     StartingScenario{"model", "layers and their layout, of which passes make actors", kModel},
     StartingScenario{"schedule", "a pipeline schedule by its name", kSchedule},
+    StartingScenario{"megatron", "a step of Megatron-LM: pipeline, tensor and data parallel",
+                     kMegatron},
+    StartingScenario{"fsdp", "a step of FSDP2: weights gathered and gradients reduced by layer",
+                     kFsdp},
+    StartingScenario{"vllm", "an engine with data-parallel attention and experts, as vLLM's",
+                     kVllm},
 };
 
 }  // namespace

@@ -160,9 +160,10 @@ class Combinations {
       return parameter.name == models::kJitterVariable;
     });
     if (!has || !is_varied(models::kJitterVariable)) return;
-    found.error({}, "--vary jitter: ambiguous, since the scenario has a parameter of this name")
-        .notes.emplace_back(
-            "'jitter' is by how much durations vary: give the parameter another name");
+    found
+        .error({}, models::Code::kOptionValue,
+               "--vary jitter: ambiguous, since the scenario has a parameter of this name")
+        .notes.emplace_back("'jitter' varies durations: rename the parameter");
   }
 
   // Names the options that the user gave, and the settings with which there are mistakes.
@@ -180,12 +181,12 @@ class Combinations {
         item.message.replace(0, set.size(), fmt::format("--vary {}=", name));
       }
       if (item.message.rfind("--set jitter=", 0) == 0) {
-        item.notes.emplace_back("'--vary jitter=10%' varies durations");
+        item.notes.emplace_back("use '--vary jitter=10%' to vary durations");
       }
       if (item.place.line > 0 && !with.empty()) item.notes.push_back(with);
       models::Diagnostic& added = item.severity == models::Severity::kError
-                                      ? diagnostics.error(item.place, item.message)
-                                      : diagnostics.warning(item.place, item.message);
+                                      ? diagnostics.error(item.place, item.code, item.message)
+                                      : diagnostics.warning(item.place, item.code, item.message);
       added.notes = item.notes;
     }
   }
@@ -383,16 +384,17 @@ std::string problem_of(const std::vector<Part>& parts, const SweepCases& cases) 
 int merge(const std::vector<std::string>& paths, const ResultFiles& files, const Console& console) {
   std::vector<Part> parts;
   for (const std::string& path : paths) {
-    TextInput input = TextInput::read(path, formats::kMostSweepBytes, console);
+    TextInput input = TextInput::read(path, formats::kMaxSweepBytes, console);
     parts.push_back(
         {path, input.require(formats::read_sweep_file(input.text(), input.diagnostics()))});
   }
   const formats::SweepHead* head = &parts.front().file.head;
   std::string problem;
   const std::optional<SweepCases> cases = models::lay_out(head->grid, problem);
-  if (!cases) throw InputError(fmt::format("{}: {}", parts.front().path, problem));
+  if (!cases)
+    throw InputError(models::Code::kShards, fmt::format("{}: {}", parts.front().path, problem));
   problem = problem_of(parts, *cases);
-  if (!problem.empty()) throw InputError(problem);
+  if (!problem.empty()) throw InputError(models::Code::kShards, problem);
   std::vector<CaseResult> results(cases->count);
   for (Part& part : parts) {
     // The first shard names the scenario, whatever order they are given in.
@@ -410,12 +412,15 @@ int merge(const std::vector<std::string>& paths, const ResultFiles& files, const
 models::SweptVariable swept_variable(const std::string& text) {
   std::string problem;
   auto variable = models::parse_variable(text, problem);
-  if (!variable)
-    throw UsageError(fmt::format("--vary: {}", problem), "for example: --vary acc=1..8");
+  if (!variable) {
+    throw UsageError(models::Code::kOptionValue, fmt::format("--vary: {}", problem),
+                     "for example: --vary acc=1..8");
+  }
   if (variable->name != models::kJitterVariable) return std::move(*variable);
   for (const std::string& value : variable->values) {
     if (models::parse_jitter(value)) continue;
-    throw UsageError(fmt::format("invalid value '{}' for '--vary jitter'", value),
+    throw UsageError(models::Code::kOptionValue,
+                     fmt::format("invalid value '{}' for '--vary jitter'", value),
                      fmt::format("expected {}", models::kJitterForms));
   }
   return std::move(*variable);
@@ -427,20 +432,25 @@ models::ParameterGrid grid_option(const Arguments& arguments) {
     models::SweptVariable variable = swept_variable(text);
     const std::string& name = variable.name;
     for (const models::SweptVariable& other : grid.variables) {
-      if (other.name == name) throw UsageError(fmt::format("'--vary {}' is given twice", name));
+      if (other.name == name) {
+        throw UsageError(models::Code::kOptionConflict,
+                         fmt::format("'--vary {}' is given twice", name));
+      }
     }
     for (const Setting& setting : arguments.settings("set")) {
       if (setting.first != name) continue;
-      throw UsageError(fmt::format("'--vary {0}' and '--set {0}' cannot be used together", name));
+      throw UsageError(models::Code::kOptionConflict,
+                       fmt::format("'--vary {0}' and '--set {0}' cannot be used together", name));
     }
     grid.variables.push_back(std::move(variable));
   }
   constexpr std::uint64_t kMaxSeed = std::numeric_limits<std::uint64_t>::max();
   if (arguments.has("seeds")) grid.jitter = "10%";
-  grid.seeds = arguments.number("seeds", 1, models::kMostCases, 1);
+  grid.seeds = arguments.number("seeds", 1, models::kMaxCases, 1);
   grid.first_seed = arguments.number("first-seed", 0, kMaxSeed, 0);
   if (grid.first_seed > kMaxSeed - (grid.seeds - 1)) {
     throw UsageError(
+        models::Code::kOptionValue,
         fmt::format("'--first-seed {}' leaves fewer than {} seeds", grid.first_seed, grid.seeds),
         fmt::format("the last seed is {}", kMaxSeed));
   }
@@ -450,20 +460,27 @@ models::ParameterGrid grid_option(const Arguments& arguments) {
 std::optional<Shard> shard_option(const Arguments& arguments) {
   const auto text = arguments.text("shard");
   const auto output = arguments.text("output");
-  if (output == "-") throw UsageError("'--output' cannot write to standard output", "name a file");
+  if (output == "-") {
+    throw UsageError(models::Code::kStandardStreams, "'--output' cannot write to standard output",
+                     "name a file");
+  }
   if (!text) return std::nullopt;
   std::string problem;
   const auto shard = parse_shard(
       *text, [](const char* name) { return std::getenv(name); }, problem);
-  if (!shard) throw UsageError(problem);
-  if (!output) throw UsageError("'--shard' needs '--output FILE'", "--merge reads these files");
+  if (!shard) throw UsageError(models::Code::kOptionValue, problem);
+  if (!output) {
+    throw UsageError(models::Code::kOptionNeeds, "'--shard' needs '--output FILE'",
+                     "--merge reads these files");
+  }
   if (text == "auto" && output->find("{shard}") == std::string::npos) {
-    throw UsageError("all shards would write to one file",
+    throw UsageError(models::Code::kStandardStreams, "all shards would write to one file",
                      "put {shard} into its name, as in -o part{shard}.jsonl");
   }
   for (const char* option : {"json", "csv", "plot"}) {
     if (!arguments.has(option)) continue;
-    throw UsageError(fmt::format("'--{}' and '--shard' cannot be used together", option),
+    throw UsageError(models::Code::kOptionConflict,
+                     fmt::format("'--{}' and '--shard' cannot be used together", option),
                      "a shard has only some of the results; use it with --merge");
   }
   return shard;
@@ -475,13 +492,15 @@ int run_sweep(const Arguments& arguments, const Console& console) {
   files.csv_path = arguments.text("csv");
   files.plot_path = arguments.output_file("plot");
   if (files.json && files.csv_path == "-") {
-    throw UsageError("'--json' and '--csv -' cannot be used together",
-                     "standard output takes one of them");
+    throw UsageError(models::Code::kOptionConflict,
+                     "'--json' and '--csv -' cannot be used together",
+                     "only one of them can go to standard output");
   }
   if (arguments.has("merge")) {
     arguments.exclude("merge", {"vary", "seeds", "first-seed", "set", "jobs", "output", "shard"});
     const auto& paths = arguments.positional();
-    if (paths.empty()) throw UsageError("'--merge' needs the outputs of all shards");
+    if (paths.empty())
+      throw UsageError(models::Code::kArguments, "'--merge' needs the outputs of all shards");
     return merge(paths, files, console);
   }
   const std::string& path = arguments.one_file();
@@ -495,7 +514,7 @@ int run_sweep(const Arguments& arguments, const Console& console) {
 
   std::string problem;
   const std::optional<SweepCases> cases = models::lay_out(sweep.grid, problem);
-  if (!cases) throw InputError(problem);
+  if (!cases) throw InputError(models::Code::kShards, problem);
   TextInput input = read_scenario_text(path, console);
   std::string text = input.text();
   if (is_schedule_path(path)) {

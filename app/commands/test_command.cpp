@@ -116,7 +116,7 @@ class Suite {
       return;
     }
     if (scenario->expectations.empty()) {
-      add_finished(TestStatus::kSkipped, "no 'expect'", "");
+      add_without_tests(file);
       return;
     }
     std::vector<std::string> names;
@@ -136,6 +136,21 @@ class Suite {
       test.index = i;
       test.settings = with;
     }
+  }
+
+  // Whoever names a file wants it tested; in a folder there may be others.
+  void add_without_tests(const TestFile& file) {
+    const auto& named = options_.paths;
+    if (std::find(named.begin(), named.end(), file.path) == named.end()) {
+      add_finished(TestStatus::kSkipped, "no 'expect'", "");
+      return;
+    }
+    Diagnostics diagnostics;
+    diagnostics
+        .error({1, 1}, models::Code::kNothingToDo, "nothing to test: the scenario has no 'expect'")
+        .notes.emplace_back("say what should happen: 'expect: {verdict: completed}'");
+    const std::string text = viz::diagnostic_text(diagnostics, file.shown, file.text, false);
+    add_finished(TestStatus::kBad, first_line(text), text);
   }
 
   const TestOptions& options_;
@@ -231,7 +246,8 @@ void judge(const TestFile& file, const TestOptions& options,
       updated += fmt::format("  updated, line {}: {}\n", unmet.place.line, viz::unmet_text(unmet));
       continue;
     }
-    models::Diagnostic& error = left.error(unmet.place, viz::unmet_text(unmet));
+    models::Diagnostic& error =
+        left.error(unmet.place, models::Code::kUnmet, viz::unmet_text(unmet));
     if (is_refused) {
       error.notes.emplace_back("not updated: not a plain figure, or shared by tests that differ");
     }
@@ -274,14 +290,16 @@ TestOptions test_options(const Arguments& arguments) {
   options.update = options.update_verdicts || arguments.has("update");
   const auto& paths = options.paths;
   if (options.update && std::find(paths.begin(), paths.end(), "-") != paths.end()) {
-    throw UsageError("standard input cannot be updated", "give the scenario as a file");
+    throw UsageError(models::Code::kStandardStreams, "standard input cannot be updated",
+                     "give the scenario as a file");
   }
   const auto filter = arguments.text("filter");
   if (!filter) return options;
   try {
     options.filter.emplace(*filter);
   } catch (const std::regex_error&) {
-    throw UsageError(fmt::format("invalid value '{}' for '--filter'", *filter),
+    throw UsageError(models::Code::kOptionValue,
+                     fmt::format("invalid value '{}' for '--filter'", *filter),
                      "expected a regular expression");
   }
   return options;
@@ -293,9 +311,9 @@ int run_test(const Arguments& arguments, const Console& console) {
   const auto junit_path = arguments.text("junit");
   Suite suite(options, console);
   if (suite.tests.empty() && suite.files.empty()) {
-    throw InputError("no scenarios found: no '*.yaml' with 'schema:'");
+    throw InputError(models::Code::kNothingToDo, "no scenarios found: no '*.yaml' with 'schema:'");
   }
-  if (suite.tests.empty()) throw InputError("--filter matches no test");
+  if (suite.tests.empty()) throw InputError(models::Code::kNothingToDo, "--filter matches no test");
   const bool text = junit_path != "-";
   std::vector<TestResult> results;
   {

@@ -18,13 +18,14 @@ namespace {
 int run_why(const Arguments& arguments, const Console& console) {
   const auto& given = arguments.positional();
   if (given.size() != 2) {
-    throw UsageError(fmt::format("'pipesim why' needs a file and an op, found {} argument{}",
+    throw UsageError(models::Code::kArguments,
+                     fmt::format("'pipesim why' needs a file and an op, found {} argument{}",
                                  given.size(), given.size() == 1 ? "" : "s"),
                      "for example: pipesim why FILE 'rank 0 gather#3'");
   }
   const auto query = parse_act(given[1]);
   if (!query) {
-    throw UsageError(fmt::format("'{}' does not name an op", given[1]),
+    throw UsageError(models::Code::kUnknownOp, fmt::format("'{}' does not name an op", given[1]),
                      "write it as in reports: 'rank 0 gather#3', or rank0:gather#3");
   }
   const sim::Jitter variation = jitter(arguments);

@@ -39,17 +39,19 @@ std::optional<FoundAct> find_act(const ActQuery& query, const models::TaskGraph&
                                              {query.op, query.act});
     if (k == models::kNoIndex) continue;
     if (k < actor.acts) return FoundAct{id, k};
-    diagnostics.error({}, fmt::format("{}: rank {} {} runs {} times, so there is no #{}", who,
-                                      query.rank, query.op, actor.acts, query.act));
+    diagnostics.error({}, models::Code::kUnknownOp,
+                      fmt::format("{}: rank {} {} runs {} times, so there is no #{}", who,
+                                  query.rank, query.op, actor.acts, query.act));
     return std::nullopt;
   }
   if (query.rank >= graph.ranks) {
     diagnostics.error(
-        {}, fmt::format("{}: there is no rank {}, only 0 to {}", who, query.rank, graph.ranks - 1));
+        {}, models::Code::kUnknownRank,
+        fmt::format("{}: there is no rank {}, only 0 to {}", who, query.rank, graph.ranks - 1));
     return std::nullopt;
   }
-  models::Diagnostic& error =
-      diagnostics.error({}, fmt::format("{}: there is no {}", who, act_query_text(query)));
+  models::Diagnostic& error = diagnostics.error(
+      {}, models::Code::kUnknownOp, fmt::format("{}: there is no {}", who, act_query_text(query)));
   std::vector<std::string> names;
   for (const models::ActorTemplate& actor : graph.actors) {
     if (actor.on.contains(query.rank)) names.push_back(actor.name);

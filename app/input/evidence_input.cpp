@@ -13,10 +13,12 @@
 #include "app/input/text_input.hpp"
 #include "app/output/files.hpp"
 #include "formats/evidence/nccl_log_reader.hpp"
+#include "formats/evidence/ras_reader.hpp"
 #include "formats/evidence/stack_reader.hpp"
 #include "formats/oneflow/boxing_reader.hpp"
 #include "formats/oneflow/launch_log_reader.hpp"
 #include "formats/torch/flight_recorder_file.hpp"
+#include "models/postmortem/evidence_merge.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::app {
@@ -36,7 +38,7 @@ std::size_t read_each(const std::vector<std::string>& paths, RankOfName rank_of,
                       std::vector<std::string>& notes, const char* nothing, Read read) {
   const std::vector<EvidenceFile> files = evidence_files(paths, rank_of, notes);
   if (files.empty()) {
-    TextInput(shown_path(paths.front()), "", console).fail(nothing);
+    TextInput(shown_path(paths.front()), "", console).fail(models::Code::kNoEvidence, nothing);
   }
   std::size_t refused = 0;
   for (const EvidenceFile& file : files) {
@@ -63,15 +65,21 @@ DumpReading read_flight_recorder(const std::vector<std::string>& paths, const Co
     dump->path = shown_path(file.path);
     const auto [known, is_new] = path_of.emplace(dump->rank, dump->path);
     if (!is_new) {
-      diagnostics.error({},
+      diagnostics.error({}, models::Code::kDumpRank,
                         fmt::format("rank {} already has a dump: '{}'", dump->rank, known->second));
       return false;
     }
-    versions.insert(dump->version);
+    const bool is_new_version = versions.insert(dump->version).second;
+    if (is_new_version && !dump->version.starts_with("2.")) {
+      diagnostics
+          .warning({}, models::Code::kDump,
+                   fmt::format("unknown version '{}' of the Flight Recorder", dump->version))
+          .notes.emplace_back("it is read as version 2; check the result against the dumps");
+    }
     dumps.push_back(std::move(*dump));
     return true;
   };
-  const std::size_t refused = read_each(paths, formats::rank_of_dump, formats::kMostDumpBytes,
+  const std::size_t refused = read_each(paths, formats::rank_of_dump, formats::kMaxDumpBytes,
                                         console, reading.notes, kNoDump, read);
   if (refused > 0) {
     reading.notes.push_back(fmt::format("{} could not be read: this diagnosis does without {}",
@@ -88,17 +96,23 @@ DumpReading read_flight_recorder(const std::vector<std::string>& paths, const Co
 DumpReading read_nccl_logs(const std::vector<std::string>& paths, const Console& console) {
   DumpReading reading;
   formats::NcclLogReader reader;
-  const auto read = [&](const EvidenceFile& /*file*/, const std::string& text,
+  const auto read = [&](const EvidenceFile& file, const std::string& text,
                         models::Diagnostics& diagnostics) {
-    if (text.size() > formats::kMostLogBytes) {
-      diagnostics.error({}, fmt::format("a log has at most {} MiB", formats::kMostLogBytes >> 20));
+    if (text.size() > formats::kMaxLogBytes) {
+      diagnostics.error({}, models::Code::kLimit,
+                        fmt::format("a log can have at most {} MiB", formats::kMaxLogBytes >> 20));
       return false;
     }
-    return reader.read(text, diagnostics);
+    return reader.read(text, diagnostics, shown_path(file.path));
   };
-  read_each(paths, any_file, formats::kMostLogBytes, console, reading.notes, kNoEvidence, read);
+  read_each(paths, any_file, formats::kMaxLogBytes, console, reading.notes, kNoEvidence, read);
   reading.evidence = reader.evidence();
   for (std::string& note : reader.notes()) reading.notes.push_back(std::move(note));
+  if (!reader.calls().empty()) {
+    models::merge_evidence(reading.evidence, reader.call_evidence(), reading.notes);
+    for (std::string& note : reader.calls().notes()) reading.notes.push_back(std::move(note));
+    reading.calls = reader.calls();
+  }
   return reading;
 }
 
@@ -117,7 +131,10 @@ std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, 
     std::set<std::string> names;
     std::size_t others = 0;
     const std::filesystem::directory_iterator entries(path, error);
-    if (error) throw FileError(fmt::format("cannot read '{}': {}", path, error.message()));
+    if (error) {
+      throw FileError(models::Code::kFile,
+                      fmt::format("cannot read '{}': {}", path, error.message()));
+    }
     for (const auto& entry : entries) {
       if (!entry.is_regular_file(error)) continue;
       const std::string name = entry.path().string();
@@ -158,10 +175,24 @@ std::string evidence_name(const std::vector<std::string>& paths) {
 
 DumpReading read_dumps(formats::EvidenceKind kind, const std::vector<std::string>& paths,
                        const Console& console) {
-  DumpReading reading = kind == formats::EvidenceKind::kNcclLog
-                            ? read_nccl_logs(paths, console)
+  DumpReading reading = kind == formats::EvidenceKind::kNcclLog ? read_nccl_logs(paths, console)
+                        : kind == formats::EvidenceKind::kRas
+                            ? read_ras(paths, console, false)
                             : read_flight_recorder(paths, console);
   reading.evidence.name = evidence_name(paths);
+  return reading;
+}
+
+DumpReading read_ras(const std::vector<std::string>& paths, const Console& console, bool hangs) {
+  DumpReading reading;
+  formats::RasReader reader;
+  const auto read = [&](const EvidenceFile& file, const std::string& text,
+                        models::Diagnostics& diagnostics) {
+    return reader.read(text, diagnostics, shown_path(file.path));
+  };
+  read_each(paths, any_file, formats::kMaxRasBytes, console, reading.notes, kNoEvidence, read);
+  reading.evidence = reader.evidence(hangs);
+  for (std::string& note : reader.notes()) reading.notes.push_back(std::move(note));
   return reading;
 }
 
@@ -172,8 +203,8 @@ LaunchLogReading read_launch_logs(const std::vector<std::string>& paths, const C
                         models::Diagnostics& diagnostics) {
     return reader.read(text, shown_path(file.path), diagnostics);
   };
-  read_each(paths, formats::rank_of_log, formats::kMostLogBytes, console, reading.notes,
-            kNoEvidence, read);
+  read_each(paths, formats::rank_of_log, formats::kMaxLogBytes, console, reading.notes, kNoEvidence,
+            read);
   if (reader.other_lines() > 0) {
     reading.notes.push_back(fmt::format("{} of the logs {} not about launches",
                                         viz::counted(reader.other_lines(), "line"),
@@ -192,7 +223,7 @@ StackReading read_stacks(const std::vector<std::string>& paths, const Console& c
                         models::Diagnostics& diagnostics) {
     return reader.read(text, shown_path(file.path), diagnostics);
   };
-  read_each(paths, any_file, formats::kMostStackBytes, console, reading.notes, kNoEvidence, read);
+  read_each(paths, any_file, formats::kMaxStackBytes, console, reading.notes, kNoEvidence, read);
   if (reader.other_lines() > 0) {
     reading.notes.push_back(fmt::format(
         "{} not part of a stack",
@@ -202,7 +233,13 @@ StackReading read_stacks(const std::vector<std::string>& paths, const Console& c
   reading.dumps.name = evidence_name(paths);
   if (reading.dumps.numbered) {
     reading.notes.emplace_back(
-        "The processes do not say their rank: they are numbered in their order");
+        "The processes do not say their rank: reports name them by their number");
+  }
+  if (reading.dumps.helpers > 0) {
+    const bool one = reading.dumps.helpers == 1;
+    reading.notes.push_back(
+        fmt::format("{} left out: launchers and data workers are not ranks",
+                    one ? "1 process is" : viz::grouped(reading.dumps.helpers) + " processes are"));
   }
   return reading;
 }
@@ -216,7 +253,7 @@ BoxingReading read_boxings(const std::vector<std::string>& paths, const Console&
     std::move(rows->begin(), rows->end(), std::back_inserter(reading.rows));
     return true;
   };
-  read_each(paths, any_file, formats::kMostBoxingBytes, console, reading.notes, kNoEvidence, read);
+  read_each(paths, any_file, formats::kMaxBoxingBytes, console, reading.notes, kNoEvidence, read);
   return reading;
 }
 

@@ -8,6 +8,7 @@
 
 #include "app/output/console.hpp"
 #include "formats/evidence/evidence_kind.hpp"
+#include "formats/evidence/nccl_call_reader.hpp"
 #include "models/postmortem/boxing_log.hpp"
 #include "models/postmortem/evidence.hpp"
 #include "models/postmortem/launch_log.hpp"
@@ -35,11 +36,15 @@ std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, 
 struct DumpReading {
   models::Evidence evidence;
   std::vector<std::string> notes;
+  formats::NcclCallReader calls;  // of logs: what NCCL itself wrote of calls
 };
 
-/// Dumps of the Flight Recorder, or logs of NCCL.
+/// Dumps of the Flight Recorder, logs of NCCL, or reports of its RAS.
 DumpReading read_dumps(formats::EvidenceKind kind, const std::vector<std::string>& paths,
                        const Console& console);
+
+/// Reports of NCCL RAS. `hangs`: other evidence says that the job hangs.
+DumpReading read_ras(const std::vector<std::string>& paths, const Console& console, bool hangs);
 
 struct LaunchLogReading {
   models::LaunchLog log;

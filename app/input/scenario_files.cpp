@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 bool has_schema(const std::string& path) {
   std::istringstream none;
   try {
-    const std::string text = read_file(path, none, formats::kMostScenarioBytes);
+    const std::string text = read_file(path, none, formats::kMaxScenarioBytes);
     return text.rfind("schema:", 0) == 0 || text.find("\nschema:") != std::string::npos;
   } catch (const FileError&) {
     return true;  // who reads it reports why that fails
@@ -46,7 +46,10 @@ std::vector<std::string> scenarios_below(const std::string& folder) {
     }
     entry.increment(error);
   }
-  if (error) throw FileError(fmt::format("cannot read '{}': {}", folder, error.message()));
+  if (error) {
+    throw FileError(models::Code::kFile,
+                    fmt::format("cannot read '{}': {}", folder, error.message()));
+  }
   files.erase(std::remove_if(files.begin(), files.end(),
                              [](const std::string& file) { return !has_schema(file); }),
               files.end());

@@ -7,6 +7,14 @@
 #include "formats/torch/schedule_csv.hpp"
 
 namespace pipesim::app {
+namespace {
+
+TextInput scenario_of(const RecordInput& record, const std::string& path, const std::string& rules,
+                      const Console& console) {
+  return {shown_path(path) + " as a scenario", record.scenario(rules), console};
+}
+
+}  // namespace
 
 bool is_goal_path(const std::string& path) {
   constexpr std::string_view kExtension = ".goal";
@@ -14,19 +22,25 @@ bool is_goal_path(const std::string& path) {
 }
 
 TextInput read_scenario_text(const std::string& path, const Console& console) {
+  if (is_record_path(path)) return scenario_of(RecordInput(path, console), path, "", console);
   return TextInput::read(
-      path, is_schedule_path(path) ? formats::kMostScheduleBytes : formats::kMostScenarioBytes,
+      path, is_schedule_path(path) ? formats::kMaxScheduleBytes : formats::kMaxScenarioBytes,
       console);
 }
 
 ScenarioInput::ScenarioInput(const ScenarioFiles& files, const Console& console)
-    : TextInput(read_scenario_text(files.path, console)),
-      path_(shown_path_),
+    : TextInput("", "", console),
+      path_(shown_path(files.path)),
       is_schedule_(is_schedule_path(files.path)),
       settings_(files.settings) {
+  if (is_record_path(files.path)) record_.emplace(files.path, console);
+  TextInput input = record_ ? scenario_of(*record_, files.path, files.rules, console)
+                            : read_scenario_text(files.path, console);
+  shown_path_ = input.title();
+  text_ = input.take_text();
   for (const std::string& patch : files.patches) {
     patches_.push_back(
-        {shown_path(patch), read_file(patch, console.in, formats::kMostScenarioBytes)});
+        {shown_path(patch), read_file(patch, console.in, formats::kMaxScenarioBytes)});
   }
 }
 
@@ -36,6 +50,7 @@ formats::Scenario ScenarioInput::read() {
     shown_path_ += " as a scenario";
     is_schedule_ = false;
   }
+  if (record_) record_->report_findings(console_);
   return require(formats::read_scenario(text_, settings_, diagnostics_, {.patches = patches_}));
 }
 

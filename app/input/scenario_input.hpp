@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "app/input/record_input.hpp"
 #include "app/input/text_input.hpp"
 #include "app/output/console.hpp"
 #include "formats/scenario/scenario.hpp"
@@ -17,13 +18,14 @@ struct ScenarioFiles {
   std::string path;
   std::vector<std::string> patches;  // in the order in which they change the scenario
   std::vector<formats::Setting> settings;
+  std::string rules{};  // of a record: "gloo", "nccl", or empty for what its script asked for
 };
 
 /// Whether the name of the file says that it is a GOAL file, which is not a scenario.
 bool is_goal_path(const std::string& path);
 
 /// The file of a scenario, or of a pipeline schedule, by its name: as much as its reader takes, and
-/// a byte more of a larger one. Throws FileError.
+/// a byte more of a larger one. Of a record, the scenario that it is. Throws FileError.
 TextInput read_scenario_text(const std::string& path, const Console& console);
 
 class ScenarioInput : public TextInput {
@@ -36,8 +38,11 @@ class ScenarioInput : public TextInput {
   const std::vector<formats::Setting>& settings() const { return settings_; }
 
   /// Reads the scenario; fails if it has mistakes. A pipeline schedule of PyTorch (*.csv) becomes a
-  /// scenario first: text() is that then.
+  /// scenario first: text() is that then. What a record shows by itself is printed first.
   formats::Scenario read();
+
+  /// The record that the scenario is, or null.
+  const RecordInput* record() const { return record_ ? &*record_ : nullptr; }
 
   /// Reads the scenario again, but keeps its model instead of building its tasks. Only after
   /// read().
@@ -49,6 +54,7 @@ class ScenarioInput : public TextInput {
 
  private:
   std::string path_;
+  std::optional<RecordInput> record_;
   bool is_schedule_ = false;
   std::vector<formats::Setting> settings_;
 };

@@ -5,6 +5,7 @@
 
 #include "formats/scenario/schedule_reader.hpp"
 #include "formats/torch/schedule_csv.hpp"
+#include "models/characters.hpp"
 #include "models/schedules/schedule_lowering.hpp"
 
 namespace pipesim::app {
@@ -18,18 +19,14 @@ std::string scenario_name_of(const std::string& path) {
   if (path == "-") return {};
   std::string name = std::filesystem::path(path).stem().string();
   std::replace_if(
-      name.begin(), name.end(),
-      [](char c) {
-        return !((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'));
-      },
-      '_');
+      name.begin(), name.end(), [](char c) { return !models::is_alphanumeric(c); }, '_');
   return name;
 }
 
 std::optional<Schedule> read_schedule_file(const std::string& text, bool lower, bool fsdp,
                                            Diagnostics& diagnostics) {
-  if (text.size() > formats::kMostScheduleBytes) {
-    diagnostics.error({}, "a schedule file has at most 256 MiB");
+  if (text.size() > formats::kMaxScheduleBytes) {
+    diagnostics.error({}, models::Code::kLimit, "a schedule file can have at most 256 MiB");
     return std::nullopt;
   }
   auto schedule = formats::read_schedule(formats::schedule_rows(text), 1, diagnostics);

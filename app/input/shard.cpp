@@ -11,11 +11,9 @@
 namespace pipesim::app {
 namespace {
 
-constexpr std::uint32_t kMaxShards = 1'000'000;
-
 std::optional<std::uint32_t> number(std::string_view text) {
   const auto value = models::whole_number<std::uint32_t>(text);
-  return value && *value <= kMaxShards ? value : std::nullopt;
+  return value && *value <= formats::kMaxShards ? value : std::nullopt;
 }
 
 // What starts the processes numbers them in the environment, from 0.

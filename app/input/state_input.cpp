@@ -17,7 +17,8 @@ Rerun run_again(const formats::SavedState& state, const std::string& scenario_pa
   if (!state.until.empty()) {
     until = parse_until(state.until);
     if (!until) {
-      file.fail(fmt::format("its '--until {}' means nothing here: {}", state.until, origin));
+      file.fail(models::Code::kOwnFile,
+                fmt::format("cannot read its '--until {}': {}", state.until, origin));
     }
   }
   TextInput input(scenario_path, state.scenario, console, state.patches);
@@ -33,7 +34,8 @@ Rerun run_again(const formats::SavedState& state, const std::string& scenario_pa
     simulation = simulate_until(scenario->graph, until, options, input.diagnostics());
   }
   input.report();
-  if (!simulation) file.fail(fmt::format("its scenario cannot be run: {}", origin));
+  if (!simulation)
+    file.fail(models::Code::kOwnFile, fmt::format("its scenario cannot be run: {}", origin));
   const bool stopped = simulation->outcome.end == sim::RunEnd::kInterrupted;
   const bool reached = state.interrupted && simulation->outcome.events == state.events;
   return {std::move(*scenario), std::move(*simulation), stopped && !reached};

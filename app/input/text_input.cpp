@@ -25,8 +25,8 @@ void TextInput::fail() {
   throw ReportedMistakes();
 }
 
-void TextInput::fail(const std::string& message) {
-  diagnostics_.error({}, message);
+void TextInput::fail(models::Code code, const std::string& message) {
+  diagnostics_.error({}, code, message);
   fail();
 }
 

@@ -31,6 +31,8 @@ class TextInput {
   static TextInput read(const std::string& path, std::size_t max_bytes, const Console& console);
 
   const std::string& text() const { return text_; }
+  std::string take_text() { return std::move(text_); }
+  const std::string& title() const { return shown_path_; }
   const std::vector<formats::PatchText>& patches() const { return patches_; }
 
   /// For what reads the text. report() and fail() print them.
@@ -50,7 +52,7 @@ class TextInput {
   [[noreturn]] void fail();
 
   /// The same with one more error, about the file as a whole.
-  [[noreturn]] void fail(const std::string& message);
+  [[noreturn]] void fail(models::Code code, const std::string& message);
 
   /// `diagnostics` with the lines that they are about.
   std::string excerpts(const models::Diagnostics& diagnostics, bool colour) const;

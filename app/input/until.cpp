@@ -60,14 +60,15 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
   const bool only_sweep = options.engine == sim::EngineKind::kFixedOrder;
   if (only_sweep) {
     if (const char* obstacle = sim::fixed_order_obstacle(lowered->plan, options)) {
-      diagnostics.error({}, fmt::format("--engine sweep cannot run this: {}", obstacle));
+      diagnostics.error({}, models::Code::kEngine,
+                        fmt::format("--engine sweep cannot run this: {}", obstacle));
       return std::nullopt;
     }
   }
   models::Simulation result = models::simulate(graph, std::move(*lowered), options);
   if (only_sweep && !result.outcome.in_fixed_order &&
       result.outcome.end != sim::RunEnd::kInterrupted) {
-    diagnostics.error({}, "--engine sweep: this run does not complete")
+    diagnostics.error({}, models::Code::kEngine, "--engine sweep: this run does not complete")
         .notes.emplace_back("use '--engine auto' to see how it ends");
     return std::nullopt;
   }
@@ -75,9 +76,10 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
   const bool missed = actor.valid() && result.outcome.end != sim::RunEnd::kInterrupted &&
                       result.outcome.state.entered(result.lowered.plan, actor) <= options.until_k;
   if (missed) {
-    diagnostics.warning({}, fmt::format("--until: {} is never entered; this is the end of the "
-                                        "whole run",
-                                        act_query_text(*until->act)));
+    diagnostics.warning({}, models::Code::kEngine,
+                        fmt::format("--until: {} is never entered; this is the end of the "
+                                    "whole run",
+                                    act_query_text(*until->act)));
   }
   return result;
 }

@@ -4,10 +4,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <fstream>
+#include <random>
 #include <unistd.h>
 #include <utility>
 
@@ -18,7 +19,8 @@ namespace {
 
 [[noreturn]] void fail(const char* what, const std::string& path) {
   const int reason = errno;
-  throw FileError(fmt::format("cannot {} '{}': {}", what, path,
+  throw FileError(models::Code::kFile,
+                  fmt::format("cannot {} '{}': {}", what, path,
                               reason == 0 ? "input/output error" : std::strerror(reason)));
 }
 
@@ -32,6 +34,24 @@ void remember_temporary(const std::string& path) {
   has_temporary_file = false;
   std::copy(path.c_str(), path.c_str() + path.size() + 1, temporary_file.begin());
   has_temporary_file = true;
+}
+
+// Opens a new file in the folder of `target` and sets `path` to it; null with errno if that fails.
+// In a folder that others can write to, a name that can be guessed could be a link of theirs to a
+// file of ours: so the name is random, and O_EXCL refuses one that exists, links included.
+std::FILE* create_beside(const std::string& target, std::string& path) {
+  std::random_device random;
+  for (int attempts = 0; attempts < 16; ++attempts) {
+    const std::string candidate = fmt::format("{}.{:08x}{:08x}.tmp", target, random(), random());
+    remember_temporary(candidate);  // before it exists, as a signal may come in between
+    const int file = ::open(candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file < 0 && errno == EEXIST) continue;
+    if (file < 0) break;
+    path = candidate;
+    return ::fdopen(file, "w");
+  }
+  has_temporary_file = false;
+  return nullptr;
 }
 
 // `expected`: how many bytes there probably are; 0 if that is unknown.
@@ -71,26 +91,27 @@ FileWriter::FileWriter(std::string path) : path_(std::move(path)), target_(path_
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(path_, error);
   const bool special = std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
-  if (!special) {
+  errno = 0;
+  if (special) {
+    file_ = std::fopen(path_.c_str(), "we");
+  } else {
     if (std::filesystem::exists(status)) {
       target_ = std::filesystem::canonical(path_, error).string();
     }
-    temporary_ = fmt::format("{}.{}.tmp", target_, ::getpid());
+    file_ = create_beside(target_, temporary_);
   }
-  errno = 0;
-  remember_temporary(temporary_);
-  file_.open(special ? path_ : temporary_, std::ios::binary | std::ios::trunc);
-  if (file_.fail()) give_up();
+  if (file_ == nullptr) give_up();
 }
 
 FileWriter::~FileWriter() {
-  if (file_.is_open() && !temporary_.empty()) ::unlink(temporary_.c_str());
+  if (file_ != nullptr) std::fclose(file_);
+  if (file_ != nullptr && !temporary_.empty()) ::unlink(temporary_.c_str());
   has_temporary_file = false;
 }
 
 void FileWriter::give_up() {
   const int reason = errno;
-  file_.close();
+  if (file_ != nullptr) std::fclose(std::exchange(file_, nullptr));
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
   errno = reason;
   fail("write", path_);
@@ -98,14 +119,12 @@ void FileWriter::give_up() {
 
 void FileWriter::write(std::string_view part) {
   errno = 0;
-  file_.write(part.data(), static_cast<std::streamsize>(part.size()));
-  if (file_.fail()) give_up();
+  if (std::fwrite(part.data(), 1, part.size(), file_) != part.size()) give_up();
 }
 
 void FileWriter::close() {
   errno = 0;
-  file_.close();
-  if (file_.fail()) give_up();
+  if (std::fclose(std::exchange(file_, nullptr)) != 0) give_up();
   if (temporary_.empty()) return;
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) give_up();
   has_temporary_file = false;
@@ -137,7 +156,8 @@ void write_new_file(const std::string& path, const std::string& text) {
   // "x" checks and creates in one step.
   std::FILE* file = std::fopen(path.c_str(), "wxe");
   if (file == nullptr && errno == EEXIST) {
-    throw FileError(fmt::format("'{}' already exists; not overwritten", path));
+    throw FileError(models::Code::kFileExists,
+                    fmt::format("'{}' already exists; not overwritten", path));
   }
   if (file == nullptr) fail("write", path);
   const bool is_written = std::fwrite(text.data(), 1, text.size(), file) == text.size();

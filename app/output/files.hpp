@@ -3,20 +3,21 @@
 #pragma once
 
 #include <cstddef>
-#include <fstream>
+#include <cstdio>
 #include <istream>
 #include <limits>
 #include <ostream>
-#include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "models/codes.hpp"
 
 namespace pipesim::app {
 
 /// A file could not be read or written. The message names it and says why.
-class FileError : public std::runtime_error {
+class FileError : public models::UserError {
  public:
-  using std::runtime_error::runtime_error;
+  using UserError::UserError;
 };
 
 /// The path as messages show it.
@@ -60,7 +61,7 @@ class FileWriter {
   std::string path_;
   std::string target_;     // the file to replace: `path_`, with links followed
   std::string temporary_;  // where it is written; empty: straight to `path_`
-  std::ofstream file_;
+  std::FILE* file_ = nullptr;
 };
 
 /// Removes the temporary file of a FileWriter, if there is one. Safe to call in a signal handler.

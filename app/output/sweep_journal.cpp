@@ -18,7 +18,8 @@ namespace pipesim::app {
 namespace {
 
 [[noreturn]] void fail(const char* what, const std::string& path, int reason) {
-  throw FileError(fmt::format("cannot {} '{}': {}", what, path, std::strerror(reason)));
+  throw FileError(models::Code::kFile,
+                  fmt::format("cannot {} '{}': {}", what, path, std::strerror(reason)));
 }
 
 // What distinguishes the sweep of `found` from `wanted`, or an empty string.
@@ -44,12 +45,13 @@ SweepJournal::SweepJournal(const std::string& path, const formats::SweepHead& he
   // A device or a pipe keeps nothing, and may never end.
   struct stat about {};
   if (::fstat(file_, &about) != 0 || !S_ISREG(about.st_mode)) {
-    throw FileError(fmt::format("cannot keep runs in {}: not a regular file", path));
+    throw FileError(models::Code::kFile,
+                    fmt::format("cannot keep runs in {}: not a regular file", path));
   }
   // On a file system without locks, nobody is kept out.
   if (::flock(file_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     models::Diagnostics found;
-    found.error({}, "another sweep is writing to this file");
+    found.error({}, models::Code::kFile, "another sweep is writing to this file");
     leave_alone({}, found);
     return;
   }
@@ -68,7 +70,7 @@ bool SweepJournal::leave_alone(std::string_view text, const models::Diagnostics&
 
 // Reads the runs that are there, and leaves the file ready to be appended to.
 bool SweepJournal::read(const formats::SweepHead& head, const models::SweepCases& cases) {
-  const std::string text = read_file(path_, std::cin, formats::kMostSweepBytes);
+  const std::string text = read_file(path_, std::cin, formats::kMaxSweepBytes);
   const std::string first = formats::sweep_head_line(head);
   std::size_t keep = 0;
   // A first line that was not finished is written again.
@@ -80,12 +82,14 @@ bool SweepJournal::read(const formats::SweepHead& head, const models::SweepCases
     if (!found) return leave_alone(text, diagnostics);
     const std::string other = difference(head, found->head);
     if (!other.empty()) {
-      diagnostics.error({1, 1}, fmt::format("this file has runs of {}", other));
+      diagnostics.error({1, 1}, models::Code::kOtherRun,
+                        fmt::format("this file has runs of {}", other));
       return leave_alone(text, diagnostics);
     }
     for (const auto& [number, result] : found->cases) {
       if (number >= cases.count || !is_in(head.shard, number)) {
-        diagnostics.error({1, 1}, fmt::format("run {} does not belong to this sweep", number));
+        diagnostics.error({1, 1}, models::Code::kOtherRun,
+                          fmt::format("run {} does not belong to this sweep", number));
         return leave_alone(text, diagnostics);
       }
       done_.emplace(number, result);

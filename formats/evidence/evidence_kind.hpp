@@ -9,7 +9,14 @@
 
 namespace pipesim::formats {
 
-enum class EvidenceKind : std::uint8_t { kFlightRecorder, kNcclLog, kLaunchLog, kBoxing, kStacks };
+enum class EvidenceKind : std::uint8_t {
+  kFlightRecorder,
+  kNcclLog,
+  kLaunchLog,
+  kBoxing,
+  kStacks,
+  kRas,
+};
 
 /// "flight-recorder" and the others, in the order of the enumeration: what users call them.
 const std::vector<std::string>& evidence_kinds();
@@ -17,8 +24,11 @@ const std::vector<std::string>& evidence_kinds();
 /// Nothing where no kind is called so.
 std::optional<EvidenceKind> find_evidence_kind(std::string_view name);
 
-/// By what a file begins with: some thousands of bytes are enough. What looks like nothing known is
-/// taken for a dump of the Flight Recorder, whose reader says what it is not.
+/// By what is in a file, or in its first thousands of bytes; nothing where nothing known is there.
+std::optional<EvidenceKind> known_kind_of_evidence(std::string_view text);
+
+/// The same; what looks like nothing known is taken for a dump of the Flight Recorder, whose reader
+/// says what it is not.
 EvidenceKind kind_of_evidence(std::string_view beginning);
 
 }  // namespace pipesim::formats

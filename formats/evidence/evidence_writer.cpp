@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "formats/yaml/yaml_writer.hpp"
+#include "models/characters.hpp"
 #include "models/graph/task_graph.hpp"
 
 namespace pipesim::formats {
@@ -35,8 +36,9 @@ class EvidenceWriter {
  public:
   EvidenceWriter(const models::Evidence& evidence, const models::Diagnosis& diagnosis)
       : evidence_(evidence), diagnosis_(diagnosis), index_(evidence) {
+    for (const models::Suspect& suspect : diagnosis.suspects) roots_.insert(suspect.rank);
     for (const models::DiagnosisRoot& root : diagnosis.roots) {
-      roots_.insert(root.rank);
+      if (root.reason != RootReason::kUnexplained) roots_.insert(root.rank);
       if (root.reason == RootReason::kDeviceStopped) stopped_.insert(root.rank);
     }
     for (const models::Wait& wait : diagnosis.waits) {
@@ -93,7 +95,7 @@ class EvidenceWriter {
 std::string EvidenceWriter::plain_name(std::uint32_t group) const {
   std::string name = "pg";
   for (const char c : evidence_.groups[group].name) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    const bool plain = models::is_alphanumeric(c);
     name += plain ? c : '_';
   }
   // Another group may have that name.
@@ -152,8 +154,8 @@ void EvidenceWriter::collect() {
 // A rank that waits for its device goes on once that is done. Of one without a dump that is not to
 // blame it is taken that it has called what others have.
 bool EvidenceWriter::goes_on(std::uint32_t rank) const {
-  if (evidence_.ranks[rank].has_dump) return !pending_[rank].empty();
-  return roots_.count(rank) == 0;
+  if (roots_.count(rank) > 0) return false;
+  return !evidence_.ranks[rank].has_dump || !pending_[rank].empty();
 }
 
 // Collectives of others that `rank` has not called.
@@ -299,7 +301,9 @@ YamlNode EvidenceWriter::program(std::uint32_t rank) {
 
 std::string EvidenceWriter::run() {
   const sim::Verdict verdict = diagnosis_.explanation.verdict;
-  if (verdict == sim::Verdict::kCompleted || verdict == sim::Verdict::kLimit) return {};
+  const bool suspected = verdict == sim::Verdict::kLimit && !diagnosis_.suspects.empty();
+  if (verdict == sim::Verdict::kCompleted) return {};
+  if (verdict == sim::Verdict::kLimit && !suspected) return {};
   if (diagnosis_.pending == 0) return {};
   collect();
   YamlNode programs = YamlNode::list();
@@ -328,18 +332,16 @@ std::string EvidenceWriter::run() {
   expect.add("verdict", YamlNode::text(verdict == sim::Verdict::kDeadlock   ? "deadlock"
                                        : verdict == sim::Verdict::kMismatch ? "mismatch"
                                                                             : "starved"));
-  if (verdict == sim::Verdict::kStarved) {
+  if (verdict == sim::Verdict::kStarved || suspected) {
     YamlNode roots = YamlNode::list();
-    std::set<std::uint32_t> ranks;
-    for (const auto& root : diagnosis_.roots) {
-      if (root.reason != RootReason::kUnexplained) ranks.insert(root.rank);
-    }
-    for (const std::uint32_t rank : ranks) roots.add(YamlNode::value(std::to_string(rank)));
+    for (const std::uint32_t rank : roots_) roots.add(YamlNode::value(std::to_string(rank)));
     expect.add("roots", std::move(roots));
   }
   YamlNode top = YamlNode::map();
   top.add("schema", YamlNode::value("1"));
   top.add("name", YamlNode::text("evidence"));
+  // What the ranks had called was connected, and why a send waits is not in the evidence.
+  top.add("reading", YamlNode::text("contract"));
   top.add("ranks", YamlNode::value(std::to_string(evidence_.ranks.size())));
   top.add("groups", std::move(groups));
   top.add("programs", std::move(programs));

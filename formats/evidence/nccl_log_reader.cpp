@@ -1,15 +1,20 @@
 // Lines differ between versions of PyTorch; what is looked for in them has been the same since 2.0:
-//   [Rank 3] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7, OpType=ALLREDUCE, ...
-//   [PG ID 0 PG GUID 0(default_pg) Rank 3] ... last enqueued NCCL work: 9, last completed NCCL
-//   work: 6
+//   [rank9]:[E ...] [Rank 1] Watchdog caught collective operation timeout: WorkNCCL(SeqNum=7,
+//   OpType=ALLREDUCE, ...
+//   [rank9]:[E ...] [PG ID 1 PG GUID 5(tp) Rank 1] ... last enqueued NCCL work: 9, last completed
+//   NCCL work: 6
 // and NCCL's (with NCCL_DEBUG=INFO)
 //   comm 0x55 rank 3 nranks 8 ... commId 0x5a - Init COMPLETE
 //   NET/IB : Got completion from peer 10.0.0.3<5492> with status=12 ...
+// The number in [rank9] is that in the job, the one behind "Rank" that in the process group
+// (ProcessGroupNCCL::logPrefix). A line without the first is of a known rank only if its group is
+// the default one, or another line tells both.
 #include "formats/evidence/nccl_log_reader.hpp"
 
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <initializer_list>
 #include <tuple>
 #include <utility>
 
@@ -19,40 +24,13 @@
 namespace pipesim::formats {
 namespace {
 
-constexpr std::size_t kMaxLogLine = std::size_t{1} << 16;
 constexpr std::size_t kMaxWorksOfRank = 1000;  // more do not time out at once
+constexpr std::size_t kMaxWorks = 1'000'000;
 // Works behind the one that timed out, of which only numbers are known.
 constexpr std::int64_t kMaxBehind = 1000;
 
-template <typename Number>
-std::optional<Number> number_at(std::string_view text) {
-  Number value = 0;
-  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-  return problem == std::errc() ? std::optional(value) : std::nullopt;
-}
-
-// The number behind `key`.
-template <typename Number>
-std::optional<Number> number_after(std::string_view text, std::string_view key) {
-  const std::size_t at = text.find(key);
-  if (at == std::string_view::npos) return std::nullopt;
-  return number_at<Number>(text.substr(at + key.size()));
-}
-
-std::string_view word_after(std::string_view text, std::string_view key) {
-  const std::size_t at = text.find(key);
-  if (at == std::string_view::npos) return {};
-  const std::string_view rest = text.substr(at + key.size());
-  return rest.substr(0, std::min(rest.find_first_of(" ,)<"), rest.size()));
-}
-
-std::optional<std::uint32_t> rank_of(std::string_view line) {
-  for (const std::string_view key : {" Rank ", "[Rank ", "[rank"}) {
-    const auto rank = number_after<std::uint32_t>(line, key);
-    if (rank && *rank < models::kMostEvidenceRanks) return rank;
-  }
-  return std::nullopt;
-}
+// What ends a value of a watchdog's line.
+constexpr std::string_view kValueEnds = " ,)<";
 
 // In the names of the Flight Recorder.
 std::string op_name(std::string_view type) {
@@ -81,72 +59,291 @@ std::string op_name(std::string_view type) {
   return name;
 }
 
-// "[PG ID 0 PG GUID 0(default_pg) Rank 3]", "[PG 1 Rank 3]": name and description.
-std::pair<std::string, std::string> group_of(std::string_view line) {
-  const std::size_t begin = line.find("[PG ");
+// "[pgid0pgguid0(default_pg)rank3]", "[pg1rank3]": name and description, of a squeezed line. In
+// small letters as that is; PyTorch's own names are.
+struct GroupMark {
+  std::string name;
+  std::string description;
+  std::optional<std::uint32_t> rank;
+};
+
+GroupMark group_of(std::string_view line) {
+  const std::size_t begin = line.find("[pg");
   if (begin == std::string_view::npos) return {};
-  const std::size_t end = line.find(" Rank ", begin);
-  if (end == std::string_view::npos) return {};
-  std::string_view text = line.substr(begin + 4, end - begin - 4);
-  constexpr std::string_view kGuid = "GUID ";
+  const std::size_t close = line.find(']', begin);
+  if (close == std::string_view::npos) return {};
+  std::string_view text = line.substr(begin + 3, close - begin - 3);
+  const std::size_t rank = text.rfind("rank");
+  if (rank == std::string_view::npos) return {};
+  GroupMark mark;
+  mark.rank = number_at<std::uint32_t>(text.substr(rank + 4));
+  text = text.substr(0, rank);
+  constexpr std::string_view kGuid = "guid";
   const std::size_t guid = text.find(kGuid);
   if (guid != std::string_view::npos) text.remove_prefix(guid + kGuid.size());
   const std::size_t open = text.find('(');
-  if (open == std::string_view::npos) return {models::printable(text), {}};
-  std::string_view description = text.substr(open + 1);
-  description = description.substr(0, description.find(')'));
-  return {models::printable(text.substr(0, text.find_last_not_of(' ', open - 1) + 1)),
-          models::printable(description)};
+  mark.name = models::printable(text.substr(0, open));
+  if (open == std::string_view::npos) return mark;
+  const std::string_view description = text.substr(open + 1);
+  mark.description = models::printable(description.substr(0, description.find(')')));
+  return mark;
+}
+
+// Calls in the order of their numbers, which are their records.
+void put_in_order(models::RankEvidence& rank) {
+  std::stable_sort(rank.calls.begin(), rank.calls.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.group, a.sequence) < std::tuple(b.group, b.sequence);
+  });
+  std::uint64_t record = 0;
+  for (models::RecordedCall& call : rank.calls) {
+    call.last_record = record++;
+    for (models::RecordedOp& op : call.ops) op.record = call.last_record;
+  }
+  std::stable_sort(rank.progress.begin(), rank.progress.end(),
+                   [](const auto& a, const auto& b) { return a.group < b.group; });
 }
 
 bool is_message(const std::string& op) { return op == "send" || op == "recv"; }
 
-}  // namespace
-
-// The work of a number; a line that tells the group is of the one that did not.
-NcclLogReader::Work& NcclLogReader::work(std::uint32_t rank, std::uint64_t sequence,
-                                         const std::string& group) {
-  std::vector<Work>& works = works_[rank];
-  for (Work& known : works) {
-    const bool same = known.sequence == sequence &&
-                      (known.group == group || known.group.empty() || group.empty());
-    if (!same) continue;
-    if (known.group.empty()) known.group = group;
-    return known;
-  }
-  if (works.size() == kMaxWorksOfRank) return ignored_;
-  Work& added = works.emplace_back();
-  added.sequence = sequence;
-  added.group = group;
-  return added;
+// What an error says that only follows from a hang.
+bool is_consequence(std::string_view error) {
+  constexpr std::array kSigns = {
+      std::string_view("NCCL"),        std::string_view("DistBackendError"),
+      std::string_view("DistNetwork"), std::string_view("imeout"),
+      std::string_view("timed out"),   std::string_view("onnection"),
+      std::string_view("SIGTERM"),     std::string_view("KeyboardInterrupt"),
+      std::string_view("SystemExit"),  std::string_view("ChildFailedError"),
+      std::string_view("Broken pipe"), std::string_view("TCPStore")};
+  return std::any_of(kSigns.begin(), kSigns.end(), [&](std::string_view sign) {
+    return error.find(sign) != std::string_view::npos;
+  });
 }
 
-bool NcclLogReader::take_watchdog(std::string_view line) {
-  const auto rank = rank_of(line);
-  if (!rank) return false;
-  seen_.insert(*rank);
-  const auto [group, description] = group_of(line);
-  if (!group.empty() && !description.empty()) descriptions_[group] = description;
-  if (line.find("WorkNCCL(") != std::string_view::npos) {
-    const auto sequence = number_after<std::uint64_t>(line, "SeqNum=");
-    if (!sequence) return false;
-    Work& it = work(*rank, *sequence, group);
-    it.op = op_name(word_after(line, "OpType="));
-    it.in = number_after<std::int64_t>(line, "NumelIn=").value_or(0);
-    it.out = number_after<std::int64_t>(line, "NumelOut=").value_or(0);
+// "[0, 1, 2]" at the beginning of `text`, of ranks.
+std::vector<std::uint32_t> rank_list(std::string_view text) {
+  std::vector<std::uint32_t> ranks;
+  if (!text.starts_with('[')) return ranks;
+  for (text.remove_prefix(1);;) {
+    const auto rank = number_at<std::uint32_t>(unindented(text));
+    if (!rank || *rank >= models::kMaxEvidenceRanks) return {};
+    ranks.push_back(*rank);
+    const std::size_t next = text.find_first_of(",]");
+    if (next == std::string_view::npos) return {};
+    if (text[next] == ']') return ranks;
+    text.remove_prefix(next + 1);
+  }
+}
+
+}  // namespace
+
+bool NcclLogReader::is_default(const std::string& group) const {
+  if (group == "0") return true;
+  const auto described = descriptions_.find(group);
+  return described != descriptions_.end() && described->second == "default_pg";
+}
+
+// Where no line names a group, the job is taken to have one.
+std::optional<std::uint32_t> NcclLogReader::rank_of(const Writer& writer) const {
+  if (writer.rank) return writer.rank;
+  if (!writer.local) return std::nullopt;
+  const bool one_group = writer.group.empty() && rank_of_local_.empty() && descriptions_.empty();
+  if (is_default(writer.group) || one_group) return writer.local;
+  const auto known = rank_of_local_.find({writer.group, *writer.local});
+  return known == rank_of_local_.end() ? std::nullopt : std::optional(known->second);
+}
+
+void NcclLogReader::take_writer(const std::string& squeezed, Writer& writer) {
+  const GroupMark mark = group_of(squeezed);
+  writer.group = mark.name;
+  writer.local = mark.rank ? mark.rank : number_after<std::uint32_t>(squeezed, "[rank");
+  // "[rank9]:" comes first, and is not that of the group.
+  if (!mark.rank && writer.rank) {
+    const std::size_t second = squeezed.find("[rank", squeezed.find("[rank") + 1);
+    writer.local = second == std::string::npos
+                       ? std::nullopt
+                       : number_at<std::uint32_t>(std::string_view(squeezed).substr(second + 5));
+  }
+  if (writer.local && *writer.local >= models::kMaxEvidenceRanks) writer.local.reset();
+  if (!mark.name.empty()) descriptions_[mark.name] = mark.description;
+  const bool both = writer.rank && writer.local && !mark.name.empty();
+  if (both) rank_of_local_.emplace(GroupRank(mark.name, *writer.local), *writer.rank);
+}
+
+bool NcclLogReader::take_watchdog(const LogLine& line, const models::EvidencePlace& place) {
+  const bool named = line.text.find("ank") != std::string::npos;
+  if (!named && line.text.find("WorkNCCL(") == std::string::npos) return false;
+  const std::string text = squeezed(line.text);
+  Writer writer;
+  writer.rank = line.rank;
+  writer.place = place;
+  const bool has_work = text.find("worknccl(") != std::string::npos;
+  const bool has_count = text.find("lastenqueuedncclwork:") != std::string::npos ||
+                         text.find("lastenqueuedwork:") != std::string::npos;
+  const bool alarm = text.find("takingtheentireprocessdown") != std::string::npos ||
+                     text.find("operationshavefailedortimedout") != std::string::npos;
+  if (!has_work && !has_count && !alarm) return false;
+  take_writer(text, writer);
+  if (!writer.rank && !writer.local) return false;
+  if (alarm) {
+    if (const auto rank = rank_of(writer)) alarmed_.insert(*rank);
     return true;
   }
-  auto enqueued = number_after<std::int64_t>(line, "last enqueued NCCL work: ");
-  if (!enqueued) enqueued = number_after<std::int64_t>(line, "last enqueued work: ");
-  auto completed = number_after<std::int64_t>(line, "last completed NCCL work: ");
-  if (!completed) completed = number_after<std::int64_t>(line, "last completed work: ");
+  return has_work ? take_work(text, writer) : take_count(text, writer);
+}
+
+// "WorkNCCL(SeqNum=7, OpType=ALLREDUCE, NumelIn=1024, NumelOut=1024, Timeout(ms)=600000)".
+bool NcclLogReader::take_work(const std::string& text, const Writer& writer) {
+  const auto sequence = number_after<std::uint64_t>(text, "seqnum=");
+  if (!sequence || works_.size() == kMaxWorks) return false;
+  Work work;
+  work.writer = writer;
+  work.sequence = *sequence;
+  std::string type(word_after(text, "optype=", kValueEnds));
+  std::transform(type.begin(), type.end(), type.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
+  work.op = op_name(type);
+  work.in = number_after<std::int64_t>(text, "numelin=").value_or(0);
+  work.out = number_after<std::int64_t>(text, "numelout=").value_or(0);
+  works_.push_back(std::move(work));
+  return true;
+}
+
+// "last enqueued NCCL work: 9, last completed NCCL work: 6".
+bool NcclLogReader::take_count(const std::string& text, const Writer& writer) {
+  const auto first_of = [&](std::initializer_list<std::string_view> keys) {
+    std::optional<std::int64_t> found;
+    for (const std::string_view key : keys) {
+      if (!found) found = number_after<std::int64_t>(text, key);
+    }
+    return found;
+  };
+  const auto enqueued = first_of({"lastenqueuedncclwork:", "lastenqueuedwork:"});
+  const auto completed = first_of({"lastcompletedncclwork:", "lastcompletedwork:"});
   if (!enqueued || !completed || *completed < -1 || *enqueued < *completed) return false;
-  if (*enqueued == *completed) return true;  // nothing of this group is pending
-  auto sequence = number_after<std::uint64_t>(line, "at work: ");
-  if (!sequence) sequence = number_after<std::uint64_t>(line, "work sequence id: ");
-  Work& it = work(*rank, sequence.value_or(static_cast<std::uint64_t>(*completed + 1)), group);
-  it.enqueued = *enqueued;
-  it.completed = *completed;
+  // A line that was cut at its front does not say whose count it is.
+  if (writer.group.empty() || counts_.size() == kMaxWorks) return false;
+  const auto at_work = first_of({"atwork:", "atncclwork:", "worksequenceid:"});
+  Count count{writer, {}, *enqueued, *completed};
+  if (at_work && *at_work >= 0) count.at_work = static_cast<std::uint64_t>(*at_work);
+  counts_.push_back(std::move(count));
+  return true;
+}
+
+// Its lists follow its heading, until another kind of line comes.
+bool NcclLogReader::take_desync(const LogLine& line, const models::EvidencePlace& place) {
+  const std::string_view text = unindented(line.text);
+  if (text.starts_with("- Snapshot of ranks' latest states")) return true;
+  if (text.starts_with('#')) {
+    const auto number = number_at<std::int64_t>(text.substr(1));
+    const bool finished = text.find(" finished ranks:") != std::string_view::npos;
+    const bool started = text.find(" started ranks:") != std::string_view::npos;
+    if (!number || (!finished && !started)) return false;
+    desync_.number = *number;
+    desync_.started_list = started;
+    return true;
+  }
+  if (!text.starts_with('[') || text.starts_with("[rank")) return false;
+  const std::vector<std::uint32_t> ranks = rank_list(text);
+  if (ranks.empty()) return false;
+  const std::string_view what = unindented(text.substr(text.find(']') + 1));
+  if (desync_.number >= 0 && what.starts_with(desync_.started_list ? "started " : "finished ")) {
+    const std::string op =
+        op_name(word_after(what, desync_.started_list ? "started " : "finished ", kValueEnds));
+    for (const std::uint32_t rank : ranks) {
+      if (desync_.started_list) {
+        desync_.started[rank] = {desync_.number, op};
+      } else {
+        desync_.finished[rank] = desync_.number;
+      }
+    }
+    desync_.place = place;
+    return true;
+  }
+  const auto done = number_after<std::int64_t>(what, "finished collective #");
+  if (!done || !what.starts_with("finished collective #")) return false;
+  for (const std::uint32_t rank : ranks) desync_.finished[rank] = *done;
+  desync_.place = place;
+  return true;
+}
+
+bool NcclLogReader::take_barrier(const LogLine& line, const models::EvidencePlace& place) {
+  constexpr std::string_view kFailed = " failed to pass monitoredBarrier";
+  const std::size_t at = line.text.find(kFailed);
+  if (at == std::string::npos) return false;
+  std::string_view who = std::string_view(line.text).substr(0, at);
+  const std::size_t ranks = who.rfind("Rank");
+  if (ranks == std::string_view::npos) return false;
+  const auto waits = number_after<std::uint32_t>(who, "[Rank ");
+  who.remove_prefix(ranks + 4);
+  if (who.starts_with('s')) who.remove_prefix(1);
+  bool any = false;
+  while (const auto rank = number_at<std::uint32_t>(unindented(who))) {
+    if (*rank >= models::kMaxEvidenceRanks) break;
+    barrier_missing_.emplace(*rank, place);
+    any = true;
+    const std::size_t comma = who.find(',');
+    if (comma == std::string_view::npos) break;
+    who.remove_prefix(comma + 1);
+  }
+  if (any) barrier_waits_.emplace(waits && *waits < models::kMaxEvidenceRanks ? *waits : 0, place);
+  return any;
+}
+
+// "Not all ranks joining collective, sequence number: 4", and the lines of its block.
+bool NcclLogReader::take_fr_trace(const LogLine& line, const models::EvidencePlace& place) {
+  const std::string_view text = unindented(line.text);
+  const auto behind = [&](std::string_view key) -> std::string_view {
+    return text.starts_with(key) ? text.substr(key.size()) : std::string_view();
+  };
+  const auto sequence =
+      number_at<std::uint64_t>(behind("Not all ranks joining collective, sequence number: "));
+  if (sequence) {
+    traces_.emplace_back().sequence = *sequence;
+    traces_.back().place = place;
+    return true;
+  }
+  if (traces_.empty()) return false;
+  FrTrace& trace = traces_.back();
+  if (const auto group = behind("group info: "); !group.empty()) {
+    trace.group = models::printable(group.substr(0, group.rfind(':')));
+    return true;
+  }
+  if (const auto op = behind("collective: "); !op.empty()) {
+    trace.op = models::printable(op.substr(op.find(':') + 1));
+    return true;
+  }
+  for (const bool missing : {true, false}) {
+    std::string list(behind(missing ? "missing ranks: " : "expected ranks: "));
+    if (list.empty() || list.front() != '{') continue;
+    std::replace(list.begin(), list.end(), '{', '[');
+    std::replace(list.begin(), list.end(), '}', ']');
+    for (const std::uint32_t rank : rank_list(list)) {
+      (missing ? trace.missing : trace.expected).insert(rank);
+    }
+    return true;
+  }
+  return false;
+}
+
+// The first line of its own after the frames is the error.
+bool NcclLogReader::take_traceback(const LogLine& line, const models::EvidencePlace& place) {
+  if (!line.rank) return false;
+  std::string_view text = line.text;
+  if (text.starts_with("[rank")) {
+    text.remove_prefix(std::min(text.find(']') + 1, text.size()));
+    if (text.starts_with(':')) text.remove_prefix(1);
+    if (text.starts_with(' ')) text.remove_prefix(1);
+  }
+  if (text.starts_with("Traceback (most recent call last)")) {
+    failures_.emplace(*line.rank, Failure{{}, place, false});
+    return true;
+  }
+  const auto open = failures_.find(*line.rank);
+  if (open == failures_.end() || open->second.ended) return false;
+  if (text.starts_with(' ') || text.empty()) return false;
+  open->second.ended = true;
+  open->second.reason = models::printable(text.substr(0, 200));
   return true;
 }
 
@@ -158,9 +355,10 @@ bool NcclLogReader::take_creation(std::string_view line) {
   line.remove_prefix(comm);
   const auto rank = number_after<std::uint32_t>(line, " rank ");
   const auto ranks = number_after<std::uint32_t>(line, " nranks ");
-  const std::string_view id = word_after(line, " commId ");
+  const std::string_view id = word_after(line, " commId ", kValueEnds);
   const bool good =
-      rank && ranks && !id.empty() && *rank < *ranks && *ranks <= models::kMostEvidenceRanks;
+      rank && ranks && !id.empty() && *rank < *ranks && *ranks <= models::kMaxEvidenceRanks;
+  if (ranks && *ranks <= models::kMaxEvidenceRanks) most_ranks_ = std::max(most_ranks_, *ranks);
   if (!good) return false;
   Creation& creation = creations_[std::string(id)];
   creation.ranks = std::max(creation.ranks, *ranks);
@@ -173,132 +371,406 @@ bool NcclLogReader::take_link_error(std::string_view line) {
   const std::size_t at = line.find("Got completion from peer ");
   if (at == std::string_view::npos) return false;
   line.remove_prefix(at);
-  std::string_view status = word_after(line, "status=");
-  if (status.empty()) status = word_after(line, "with error ");
+  std::string_view status = word_after(line, "status=", kValueEnds);
+  if (status.empty()) status = word_after(line, "with error ", kValueEnds);
   if (status.empty()) return false;
   ++link_errors_[fmt::format("status {} from peer {}", models::printable(status),
-                             models::printable(word_after(line, "from peer ")))];
+                             models::printable(word_after(line, "from peer ", kValueEnds)))];
   return true;
 }
 
-bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnostics) {
+bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnostics,
+                         const std::string& name) {
   std::uint64_t found = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    const std::string_view line = std::string_view(text).substr(begin, end - begin);
-    begin = end + 1;
-    if (line.size() > kMaxLogLine) continue;
-    const bool taken = take_creation(line) || take_link_error(line) || take_watchdog(line);
+  const auto file = static_cast<std::uint32_t>(files_.size());
+  files_.push_back(name);
+  each_log_line(text, [&](const LogLine& line) {
+    const models::EvidencePlace place{file, line.number};
+    if (line.rank) seen_.insert(*line.rank);
+    const bool is_call = calls_.take(line, file);
+    const bool taken = is_call || take_creation(line.text) || take_link_error(line.text) ||
+                       take_watchdog(line, place) || take_desync(line, place) ||
+                       take_barrier(line, place) || take_traceback(line, place) ||
+                       take_fr_trace(line, place);
     found += taken ? 1U : 0U;
-  }
+    // A creation is both the beginning of a communicator's calls and news of its own.
+    if (is_call) take_creation(line.text);
+  });
   if (found > 0) return true;
-  diagnostics.error({}, "no line of this file is from NCCL or PyTorch's watchdog")
+  files_.pop_back();
+  diagnostics
+      .error({}, models::Code::kNoEvidence,
+             "no line of this file is from NCCL or PyTorch's watchdog")
       .notes.emplace_back(
           "timeouts are lines with 'WorkNCCL(SeqNum=...)' and 'last enqueued NCCL work: ...'");
   return false;
 }
 
-// Returns the number of each group by its name.
-std::map<std::string, std::uint32_t> NcclLogReader::add_groups(models::Evidence& evidence) const {
-  std::map<std::string, std::set<std::uint32_t>> members;
-  for (const auto& [rank, works] : works_) {
-    for (const Work& work : works) members[work.group].insert(rank);
+// The watchdog tells a work and its group in two lines of one rank. Where just one group of that
+// rank has this number, they are one.
+std::vector<NcclLogReader::Work> NcclLogReader::resolved_works() const {
+  using RankNumber = std::pair<std::uint32_t, std::uint64_t>;
+  std::map<RankNumber, std::set<std::string>> groups_at;
+  for (const Count& count : counts_) {
+    const auto rank = rank_of(count.writer);
+    if (rank && count.at_work) groups_at[{*rank, *count.at_work}].insert(count.writer.group);
   }
+  for (const Work& work : works_) {
+    const auto rank = rank_of(work.writer);
+    if (rank && !work.writer.group.empty()) {
+      groups_at[{*rank, work.sequence}].insert(work.writer.group);
+    }
+  }
+  std::vector<Work> result;
+  std::map<std::uint32_t, std::size_t> works_of;
+  std::set<std::tuple<std::uint32_t, std::string, std::uint64_t>> known;
+  const auto add = [&](Work work, std::uint32_t rank) {
+    work.writer.rank = rank;
+    const bool is_new = known.emplace(rank, work.writer.group, work.sequence).second;
+    if (is_new && works_of[rank]++ < kMaxWorksOfRank) result.push_back(std::move(work));
+  };
+  for (const Work& work : works_) {
+    const auto rank = rank_of(work.writer);
+    if (!rank) continue;
+    Work it = work;
+    if (it.writer.group.empty()) {
+      const auto groups = groups_at.find({*rank, work.sequence});
+      if (groups != groups_at.end() && groups->second.size() == 1) {
+        it.writer.group = *groups->second.begin();
+      }
+    }
+    add(std::move(it), *rank);
+  }
+  for (const Count& count : counts_) {
+    const auto rank = rank_of(count.writer);
+    if (!rank || count.called == count.completed) continue;
+    Work work;
+    work.writer = count.writer;
+    work.sequence = count.at_work.value_or(static_cast<std::uint64_t>(count.completed + 1));
+    add(std::move(work), *rank);
+  }
+  return result;
+}
+
+// Groups whose counts are not the numbers of their works: messages are counted, too, or works are
+// coalesced. Their counts say nothing of works.
+std::set<std::string> NcclLogReader::unusable_counts(const std::vector<Work>& works) const {
+  std::set<std::string> groups;
+  for (const Count& count : counts_) {
+    const bool agrees =
+        !count.at_work || (*count.at_work == static_cast<std::uint64_t>(count.completed + 1) &&
+                           static_cast<std::int64_t>(*count.at_work) <= count.called);
+    if (!agrees) groups.insert(count.writer.group);
+  }
+  for (const Work& work : works) {
+    if (is_message(work.op)) groups.insert(work.writer.group);
+  }
+  return groups;
+}
+
+std::uint32_t NcclLogReader::rank_count() const {
+  std::uint32_t count = most_ranks_;
+  const auto grow = [&](std::uint32_t rank) { count = std::max(count, rank + 1); };
+  for (const std::uint32_t rank : seen_) grow(rank);
+  for (const Work& work : works_) grow(rank_of(work.writer).value_or(0));
+  for (const Count& it : counts_) grow(rank_of(it.writer).value_or(0));
+  for (const auto& [rank, number] : desync_.finished) grow(rank);
+  for (const auto& [rank, number] : desync_.started) grow(rank);
+  for (const auto& [rank, place] : barrier_missing_) grow(rank);
+  for (const auto& [rank, place] : barrier_waits_) grow(rank);
+  for (const FrTrace& trace : traces_) {
+    for (const std::uint32_t rank : trace.missing) grow(rank);
+    for (const std::uint32_t rank : trace.expected) grow(rank);
+  }
+  return count;
+}
+
+void NcclLogReader::add_desync(models::Evidence& evidence) const {
+  if (desync_.finished.empty() && desync_.started.empty()) return;
+  models::EvidenceGroup group;
+  group.name = "desync report";
+  group.all_members = false;
+  const auto number = static_cast<std::uint32_t>(evidence.groups.size());
+  std::set<std::uint32_t> members;
+  for (const auto& [rank, done] : desync_.finished) {
+    members.insert(rank);
+    evidence.ranks[rank].progress.push_back({number, done, -1, done, false, desync_.place});
+  }
+  for (const auto& [rank, state] : desync_.started) {
+    members.insert(rank);
+    const auto& [sequence, op] = state;
+    if (desync_.finished.count(rank) == 0) {
+      evidence.ranks[rank].progress.push_back(
+          {number, sequence, sequence, models::kUncounted, false, desync_.place});
+    }
+    models::RecordedCall call;
+    call.group = number;
+    call.sequence = static_cast<std::uint64_t>(sequence);
+    call.state = models::CallState::kStarted;
+    call.place = desync_.place;
+    call.ops.emplace_back().name = op;
+    evidence.ranks[rank].calls.push_back(std::move(call));
+  }
+  for (const std::uint32_t rank : members) evidence.ranks[rank].has_dump = true;
+  group.ranks.assign(members.begin(), members.end());
+  evidence.groups.push_back(std::move(group));
+}
+
+void NcclLogReader::add_barrier(models::Evidence& evidence) const {
+  if (barrier_missing_.empty()) return;
+  const auto number = static_cast<std::uint32_t>(evidence.groups.size());
+  std::set<std::uint32_t> members;
+  for (const auto& [rank, place] : barrier_missing_) {
+    members.insert(rank);
+    evidence.ranks[rank].has_dump = true;
+    evidence.ranks[rank].progress.push_back({number, 0, -1, 0, false, place});
+  }
+  for (const auto& [rank, place] : barrier_waits_) {
+    if (!members.insert(rank).second) continue;
+    models::RecordedCall call;
+    call.group = number;
+    call.sequence = 1;
+    call.place = place;
+    call.ops.emplace_back().name = "barrier";
+    evidence.ranks[rank].has_dump = true;
+    evidence.ranks[rank].calls.push_back(std::move(call));
+  }
+  evidence.groups.push_back({"monitoredBarrier", "", {members.begin(), members.end()}, false});
+}
+
+void NcclLogReader::add_fr_traces(models::Evidence& evidence) const {
+  for (const FrTrace& trace : traces_) {
+    if (trace.missing.empty()) continue;
+    const auto number = static_cast<std::uint32_t>(evidence.groups.size());
+    std::set<std::uint32_t> members = trace.expected;
+    members.insert(trace.missing.begin(), trace.missing.end());
+    const auto last = static_cast<std::int64_t>(trace.sequence) - 1;
+    for (const std::uint32_t rank : members) {
+      models::RankEvidence& of = evidence.ranks[rank];
+      of.has_dump = true;
+      if (trace.missing.count(rank) > 0) {
+        of.progress.push_back({number, last, -1, models::kUncounted, false, trace.place});
+        continue;
+      }
+      models::RecordedCall call;
+      call.group = number;
+      call.sequence = trace.sequence;
+      call.place = trace.place;
+      call.ops.emplace_back().name = trace.op;
+      of.calls.push_back(std::move(call));
+    }
+    evidence.groups.push_back(
+        {trace.group, "", {members.begin(), members.end()}, !trace.expected.empty()});
+  }
+}
+
+// Errors that do not follow from the hang, of ranks that wrote nothing of a hang afterwards.
+std::map<std::uint32_t, NcclLogReader::Failure> NcclLogReader::own_failures() const {
+  std::map<std::uint32_t, Failure> result;
+  const auto later = [](const models::EvidencePlace& a, const models::EvidencePlace& b) {
+    return a.file == b.file && a.line > b.line;
+  };
+  for (const auto& [rank, failure] : failures_) {
+    if (failure.reason.empty() || is_consequence(failure.reason)) continue;
+    const auto speaks = [&, rank = rank, &place = failure.place](const auto& it) {
+      return rank_of(it.writer) == rank && later(it.writer.place, place);
+    };
+    const bool lives = std::any_of(works_.begin(), works_.end(), speaks) ||
+                       std::any_of(counts_.begin(), counts_.end(), speaks);
+    // Behind a timeout of any rank it may follow from that.
+    const auto before = [&, &place = failure.place](const auto& it) {
+      return later(place, it.writer.place);
+    };
+    const bool first = std::none_of(works_.begin(), works_.end(), before) &&
+                       std::none_of(counts_.begin(), counts_.end(), before);
+    if (!lives && first) result.emplace(rank, failure);
+  }
+  return result;
+}
+
+// Of several it is not known which was first, unless they are in one file.
+void NcclLogReader::add_failures(models::Evidence& evidence) const {
+  const std::map<std::uint32_t, Failure> failures = own_failures();
+  const auto first =
+      std::min_element(failures.begin(), failures.end(), [](const auto& a, const auto& b) {
+        return std::tuple(a.second.place.file, a.second.place.line) <
+               std::tuple(b.second.place.file, b.second.place.line);
+      });
+  if (first == failures.end()) return;
+  const bool one_file = std::all_of(failures.begin(), failures.end(), [&](const auto& it) {
+    return it.second.place.file == first->second.place.file;
+  });
+  if (!one_file) return;
+  models::ProcessStanding& process = evidence.ranks[first->first].process;
+  process.state = models::ProcessState::kFailed;
+  process.reason = first->second.reason;
+  process.place = first->second.place;
+}
+
+void NcclLogReader::add_works(const std::vector<Work>& works,
+                              const std::map<std::string, std::uint32_t>& number,
+                              models::Evidence& evidence) {
+  for (const Work& work : works) {
+    models::RankEvidence& of = evidence.ranks[*work.writer.rank];
+    of.has_dump = true;
+    models::RecordedCall call;
+    if (work.writer.group.empty()) {
+      call.group = static_cast<std::uint32_t>(evidence.groups.size());
+      evidence.groups.push_back({"", "", {*work.writer.rank}, false});
+    } else {
+      call.group = number.at(work.writer.group);
+    }
+    call.sequence = work.sequence;
+    call.place = work.writer.place;
+    call.messages = is_message(work.op);  // to or from whom is not told
+    if (!call.messages && !work.op.empty()) {
+      models::RecordedOp& op = call.ops.emplace_back();
+      op.name = work.op;
+      const bool alike = op.name == "all_reduce" || op.name == "broadcast";
+      if (alike) op.input_sizes = {{work.in}};
+      if (alike) op.output_sizes = {{work.out}};
+    }
+    of.calls.push_back(std::move(call));
+  }
+}
+
+// The groups that lines name, with the ranks that named them. Returns their numbers by name.
+std::map<std::string, std::uint32_t> NcclLogReader::add_groups(const std::vector<Work>& works,
+                                                               models::Evidence& evidence) const {
+  std::map<std::string, std::set<std::uint32_t>> members;
+  for (const Work& work : works) members[work.writer.group].insert(*work.writer.rank);
+  for (const Count& count : counts_) {
+    if (const auto rank = rank_of(count.writer)) members[count.writer.group].insert(*rank);
+  }
+  members.erase("");
   std::map<std::string, std::uint32_t> number;
   for (auto& [name, ranks] : members) {
-    const auto described = descriptions_.find(name);
-    const std::string description = described == descriptions_.end() ? "" : described->second;
-    const bool is_default = name == "0" || description == "default_pg";
-    if (is_default) ranks.insert(seen_.begin(), seen_.end());
+    for (std::uint32_t rank = 0; is_default(name) && rank < evidence.ranks.size(); ++rank) {
+      ranks.insert(rank);
+    }
     number.emplace(name, static_cast<std::uint32_t>(evidence.groups.size()));
-    evidence.groups.push_back(
-        {name.empty() ? "group not told" : name, description, {ranks.begin(), ranks.end()}});
+    const auto described = descriptions_.find(name);
+    evidence.groups.push_back({name,
+                               described == descriptions_.end() ? "" : described->second,
+                               {ranks.begin(), ranks.end()},
+                               false});
   }
   return number;
 }
 
-// A work that timed out, and what was called behind it, of which only the number is known.
-void NcclLogReader::add_calls(const Work& work, std::uint32_t group,
-                              std::vector<models::RecordedCall>& calls) {
-  models::RecordedCall call;
-  call.group = group;
-  call.sequence = work.sequence;
-  call.messages = is_message(work.op);  // to or from whom is not told
-  if (!call.messages && !work.op.empty()) {
-    models::RecordedOp& op = call.ops.emplace_back();
-    op.name = work.op;
-    const bool alike = op.name == "all_reduce" || op.name == "broadcast";
-    if (alike) op.input_sizes = {{work.in}};
-    if (alike) op.output_sizes = {{work.out}};
+// How far ranks came: of several counts of a rank in a group the last.
+NcclLogReader::Progress NcclLogReader::progress(const std::vector<Work>& works,
+                                                const std::map<std::string, std::uint32_t>& number,
+                                                models::Evidence& evidence) const {
+  const std::set<std::string> unusable = unusable_counts(works);
+  Progress progress;
+  for (const Count& count : counts_) {
+    const auto rank = rank_of(count.writer);
+    if (!rank) continue;
+    evidence.ranks[*rank].has_dump = true;
+    if (unusable.count(count.writer.group) > 0) continue;
+    const std::uint32_t group = number.at(count.writer.group);
+    models::GroupProgress& it = progress[{*rank, group}];
+    const bool newer = it.place.file == models::kNoIndex || count.called >= it.called;
+    if (newer) it = {group, count.called, -1, count.completed, false, count.writer.place};
   }
-  calls.push_back(call);
-  call.ops.clear();
-  const std::int64_t enqueued = work.enqueued;
-  for (std::int64_t behind = 1; behind <= kMaxBehind; ++behind) {
-    call.sequence = work.sequence + static_cast<std::uint64_t>(behind);
-    if (enqueued < 0 || call.sequence > static_cast<std::uint64_t>(enqueued)) return;
-    calls.push_back(call);
+  return progress;
+}
+
+// What was called behind a work that timed out: only the numbers are known.
+void NcclLogReader::add_calls_behind(const models::GroupProgress& progress,
+                                     std::vector<models::RecordedCall>& calls) {
+  std::set<std::uint64_t> known;
+  for (const models::RecordedCall& call : calls) {
+    if (call.group == progress.group) known.insert(call.sequence);
+  }
+  const std::int64_t first = std::max<std::int64_t>(0, progress.completed + 1);
+  const std::int64_t last = std::min(progress.called, progress.completed + 1 + kMaxBehind);
+  for (std::int64_t n = first; n <= last; ++n) {
+    if (known.count(static_cast<std::uint64_t>(n)) > 0) continue;
+    models::RecordedCall call;
+    call.group = progress.group;
+    call.sequence = static_cast<std::uint64_t>(n);
+    call.place = progress.place;
+    calls.push_back(std::move(call));
   }
 }
 
 models::Evidence NcclLogReader::evidence() const {
   models::Evidence evidence;
   evidence.format = "NCCL log";
-  const std::map<std::string, std::uint32_t> number = add_groups(evidence);
-  evidence.ranks.resize(seen_.empty() ? 0 : *seen_.rbegin() + 1);
-  for (const std::uint32_t rank : seen_) evidence.ranks[rank].has_dump = true;
-  for (const auto& [rank, works] : works_) {
-    models::RankEvidence& of = evidence.ranks[rank];
-    std::vector<models::RecordedCall> calls;
-    for (const Work& work : works) {
-      const std::uint32_t group = number.at(work.group);
-      add_calls(work, group, calls);
-      if (work.enqueued >= 0) of.progress.push_back({group, work.enqueued, -1, work.completed});
-    }
-    std::stable_sort(calls.begin(), calls.end(), [](const auto& a, const auto& b) {
-      return std::tuple(a.group, a.sequence, a.ops.empty()) <
-             std::tuple(b.group, b.sequence, b.ops.empty());
-    });
-    // Of one that timed out and also stands behind another, what is told comes first.
-    calls.erase(std::unique(calls.begin(), calls.end(),
-                            [](const auto& a, const auto& b) {
-                              return a.group == b.group && a.sequence == b.sequence;
-                            }),
-                calls.end());
-    for (models::RecordedCall& call : calls) {
-      call.last_record = of.calls.size();
-      for (models::RecordedOp& op : call.ops) op.record = call.last_record;
-      of.calls.push_back(std::move(call));
-    }
-    std::stable_sort(of.progress.begin(), of.progress.end(),
-                     [](const auto& a, const auto& b) { return a.group < b.group; });
-  }
+  evidence.files = files_;
+  evidence.ranks.resize(rank_count());
+  for (models::RankEvidence& rank : evidence.ranks) rank.complete = false;
+  const std::vector<Work> works = resolved_works();
+  const std::map<std::string, std::uint32_t> number = add_groups(works, evidence);
+  const Progress counted = progress(works, number, evidence);
+  for (const auto& [key, it] : counted) evidence.ranks[key.first].progress.push_back(it);
+  add_works(works, number, evidence);
+  for (const auto& [key, it] : counted) add_calls_behind(it, evidence.ranks[key.first].calls);
+  add_desync(evidence);
+  add_barrier(evidence);
+  add_fr_traces(evidence);
+  for (models::RankEvidence& rank : evidence.ranks) put_in_order(rank);
+  add_failures(evidence);
   return evidence;
+}
+
+std::string NcclLogReader::note_of(const std::string& id, const Creation& creation) {
+  std::vector<std::uint32_t> missing;
+  for (std::uint32_t rank = 0; rank < creation.ranks; ++rank) {
+    if (creation.begun.count(rank) == 0) missing.push_back(rank);
+  }
+  constexpr std::size_t kMaxTold = 16;
+  const std::size_t left = missing.size() > kMaxTold ? missing.size() - kMaxTold : 0;
+  missing.resize(missing.size() - left);
+  return fmt::format("Communicator {}: {} of its {} ranks began to create it, {} did{}{}{}",
+                     models::printable(id), creation.begun.size(), creation.ranks,
+                     creation.done.size(), missing.empty() ? "" : "; not begun, numbered in it: ",
+                     fmt::join(missing, ", "), left > 0 ? fmt::format(" and {} more", left) : "");
+}
+
+// Works and alarms that name no rank, or no number.
+void NcclLogReader::add_notes_of_unplaced(std::vector<std::string>& notes) const {
+  std::set<std::uint32_t> numbered;
+  std::size_t unplaced = 0;
+  const auto count = [&](const auto& all) {
+    for (const auto& it : all) {
+      const auto rank = rank_of(it.writer);
+      if (rank) numbered.insert(*rank);
+      unplaced += rank ? 0U : 1U;
+    }
+  };
+  count(works_);
+  count(counts_);
+  if (unplaced > 0) {
+    notes.push_back(fmt::format(
+        "Timeouts whose rank in the job is not known: {} (they number it in their group only)",
+        unplaced));
+  }
+  std::vector<std::uint32_t> alarmed;
+  for (const std::uint32_t rank : alarmed_) {
+    if (numbered.count(rank) == 0) alarmed.push_back(rank);
+  }
+  if (alarmed.empty()) return;
+  notes.push_back(fmt::format("A call failed on rank{} {}; no line says which",
+                              alarmed.size() == 1 ? "" : "s", fmt::join(alarmed, ", ")));
 }
 
 std::vector<std::string> NcclLogReader::notes() const {
   std::vector<std::string> notes;
   for (const auto& [id, creation] : creations_) {
-    if (creation.done.size() == creation.ranks) continue;
-    std::vector<std::uint32_t> missing;
-    for (std::uint32_t rank = 0; rank < creation.ranks; ++rank) {
-      if (creation.begun.count(rank) == 0) missing.push_back(rank);
-    }
-    constexpr std::size_t kMaxTold = 16;
-    const std::size_t left = missing.size() > kMaxTold ? missing.size() - kMaxTold : 0;
-    missing.resize(missing.size() - left);
-    notes.push_back(fmt::format(
-        "Communicator {}: {} of its {} ranks began to create it, {} did{}{}{}",
-        models::printable(id), creation.begun.size(), creation.ranks, creation.done.size(),
-        missing.empty() ? "" : "; not begun, numbered in it: ", fmt::join(missing, ", "),
-        left > 0 ? fmt::format(" and {} more", left) : ""));
+    if (creation.done.size() < creation.ranks) notes.push_back(note_of(id, creation));
   }
   for (const auto& [what, count] : link_errors_) {
-    const bool no_answer =
-        what.rfind("status 12 ", 0) == 0 || what.find("(12") != std::string::npos;
+    const bool no_answer = what.starts_with("status 12 ") || what.find("(12") != std::string::npos;
     notes.push_back(fmt::format("NET/IB ended in an error {} time{}: {}{}", count,
                                 count == 1 ? "" : "s", what,
                                 no_answer ? " (no answer, after all retries)" : ""));
+  }
+  add_notes_of_unplaced(notes);
+  for (const auto& [rank, failure] : own_failures()) {
+    notes.push_back(fmt::format("Rank {} ended in an error of its own: {}", rank, failure.reason));
   }
   return notes;
 }

@@ -1,5 +1,6 @@
 // What PyTorch's watchdog and NCCL write to a job's output when something hangs: timeouts with the
-// numbers of works, creations of communicators, and links that do not answer.
+// numbers of works, how far a rank came, creations of communicators, links that do not answer, and
+// the error that a rank ended in.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +10,11 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "formats/evidence/log_lines.hpp"
+#include "formats/evidence/nccl_call_reader.hpp"
 #include "models/graph/diagnostics.hpp"
 #include "models/postmortem/evidence.hpp"
 
@@ -19,45 +23,126 @@ namespace pipesim::formats {
 /// Puts lines of several files together; what is something else is passed over.
 class NcclLogReader {
  public:
-  /// Reads a file. False, with an error, where no line of it says anything.
-  bool read(const std::string& text, models::Diagnostics& diagnostics);
+  /// Reads a file. False, with an error, where no line of it says anything. `name` is how places
+  /// name the file.
+  bool read(const std::string& text, models::Diagnostics& diagnostics,
+            const std::string& name = {});
 
-  /// Timeouts as calls that are not done. Members of a group are the ranks that named it; of the
-  /// default group all ranks that were seen.
+  /// Timeouts as calls that are not done, and how far ranks came. Members of a group are the ranks
+  /// that named it; of the default group all ranks of the job as far as it is seen. A call of which
+  /// no line tells the group is in a group of its own: it fits with nothing.
   models::Evidence evidence() const;
 
-  /// What else the lines say, in words: communicators that not all came to create, errors of links.
+  /// What else the lines say, in words: communicators that not all came to create, errors of
+  /// links, and what is not known.
   std::vector<std::string> notes() const;
 
+  /// The calls that NCCL wrote itself; `evidence` does not have them.
+  const NcclCallReader& calls() const { return calls_; }
+  models::Evidence call_evidence() const { return calls_.evidence(files_); }
+
  private:
+  using Progress = std::map<std::pair<std::uint32_t, std::uint32_t>,  // rank, group
+                            models::GroupProgress>;
+  using GroupRank = std::pair<std::string, std::uint32_t>;  // a rank numbered in a group
+
+  /// Who wrote a line. `local` is the number behind `Rank`, which counts in `group`.
+  struct Writer {
+    std::optional<std::uint32_t> rank;  // of the job
+    std::optional<std::uint32_t> local;
+    std::string group;  // empty: the line does not name it
+    models::EvidencePlace place;
+  };
   struct Work {
-    std::string group;  // its name; empty: not told
+    Writer writer;
     std::uint64_t sequence = 0;
     std::string op;
     std::int64_t in = 0;
     std::int64_t out = 0;
-    std::int64_t enqueued = -1;
-    std::int64_t completed = -1;
+  };
+  /// How far a rank came in a group.
+  struct Count {
+    Writer writer;
+    std::optional<std::uint64_t> at_work;
+    std::int64_t called = 0;
+    std::int64_t completed = 0;
   };
   struct Creation {
     std::uint32_t ranks = 0;
     std::set<std::uint32_t> begun;  // numbered in it
     std::set<std::uint32_t> done;
   };
+  /// What TORCH_NCCL_DESYNC_DEBUG=1 writes: its numbers count all calls from 1.
+  struct Desync {
+    std::map<std::uint32_t, std::int64_t> finished;
+    std::map<std::uint32_t, std::pair<std::int64_t, std::string>> started;
+    models::EvidencePlace place;
+    std::int64_t number = -1;  // of the list that is being read
+    bool started_list = false;
+  };
+  /// What torch.distributed's analyzer of dumps (torchfrtrace) prints of one collective.
+  struct FrTrace {
+    std::uint64_t sequence = 0;
+    std::string group;
+    std::string op;
+    std::set<std::uint32_t> missing;
+    std::set<std::uint32_t> expected;
+    models::EvidencePlace place;
+  };
+  struct Failure {
+    std::string reason;  // the last line of the traceback
+    models::EvidencePlace place;
+    bool ended = false;
+  };
 
-  bool take_watchdog(std::string_view line);
+  bool take_watchdog(const LogLine& line, const models::EvidencePlace& place);
+  bool take_work(const std::string& text, const Writer& writer);
+  bool take_count(const std::string& text, const Writer& writer);
+  bool take_desync(const LogLine& line, const models::EvidencePlace& place);
+  bool take_barrier(const LogLine& line, const models::EvidencePlace& place);
+  bool take_fr_trace(const LogLine& line, const models::EvidencePlace& place);
+  bool take_traceback(const LogLine& line, const models::EvidencePlace& place);
   bool take_creation(std::string_view line);
   bool take_link_error(std::string_view line);
-  std::map<std::string, std::uint32_t> add_groups(models::Evidence& evidence) const;
-  static void add_calls(const Work& work, std::uint32_t group,
-                        std::vector<models::RecordedCall>& calls);
-  Work& work(std::uint32_t rank, std::uint64_t sequence, const std::string& group);
+  void take_writer(const std::string& squeezed, Writer& writer);
+  std::optional<std::uint32_t> rank_of(const Writer& writer) const;
+  bool is_default(const std::string& group) const;
+  std::vector<Work> resolved_works() const;
+  std::set<std::string> unusable_counts(const std::vector<Work>& works) const;
+  std::map<std::string, std::uint32_t> add_groups(const std::vector<Work>& works,
+                                                  models::Evidence& evidence) const;
+  Progress progress(const std::vector<Work>& works,
+                    const std::map<std::string, std::uint32_t>& number,
+                    models::Evidence& evidence) const;
+  static void add_calls_behind(const models::GroupProgress& progress,
+                               std::vector<models::RecordedCall>& calls);
+  void add_desync(models::Evidence& evidence) const;
+  void add_barrier(models::Evidence& evidence) const;
+  void add_fr_traces(models::Evidence& evidence) const;
+  static void add_works(const std::vector<Work>& works,
+                        const std::map<std::string, std::uint32_t>& number,
+                        models::Evidence& evidence);
+  void add_failures(models::Evidence& evidence) const;
+  std::map<std::uint32_t, Failure> own_failures() const;
+  std::uint32_t rank_count() const;
+  static std::string note_of(const std::string& id, const Creation& creation);
+  void add_notes_of_unplaced(std::vector<std::string>& notes) const;
 
-  std::set<std::uint32_t> seen_;                      // ranks that wrote anything
-  std::map<std::uint32_t, std::vector<Work>> works_;  // by rank
-  Work ignored_;                                      // beyond all limits
-  std::map<std::string, std::string> descriptions_;   // of groups
+  std::vector<std::string> files_;
+  std::set<std::uint32_t> seen_;     // ranks of the job that wrote anything
+  std::set<std::uint32_t> alarmed_;  // those that wrote that a call failed, not which
+  std::vector<Work> works_;
+  std::vector<Count> counts_;
+  std::map<GroupRank, std::uint32_t> rank_of_local_;
+  std::map<std::string, std::string> descriptions_;  // of groups
   std::map<std::string, Creation> creations_;
+  std::uint32_t most_ranks_ = 0;  // of a communicator
+  Desync desync_;
+  std::map<std::uint32_t, models::EvidencePlace> barrier_waits_;    // who waits in a barrier
+  std::map<std::uint32_t, models::EvidencePlace> barrier_missing_;  // and who did not come
+  std::vector<FrTrace> traces_;
+  NcclCallReader calls_;
+  std::map<std::uint32_t, Failure> failures_;
   std::map<std::string, std::uint64_t> link_errors_;  // "status 12 from peer 10.0.0.3"
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "formats/json_text.hpp"
@@ -19,11 +20,13 @@ using models::Diagnostics;
 // Raised when a key changes its meaning or goes; new keys may come without.
 constexpr int kOrderSchema = 1;
 
+constexpr std::uint64_t kMaxQueue = 1 << 20;
+
 constexpr const char* kOrderHint = "order files are what 'pipesim check --order' writes";
 
 // In the order of sim::EventKind.
-constexpr std::array kEvents = {"op ends",   "collective ends", "round ends",
-                                "pair ends", "call ends",       "thread goes on"};
+constexpr std::array kEvents = {"op ends",   "collective ends", "round ends", "pair ends",
+                                "call ends", "thread goes on",  "op starts"};
 
 std::optional<sim::Event> event_of(const Json& step) {
   if (!step.is_object() || !step.contains("event") || !step.contains("id")) return std::nullopt;
@@ -44,6 +47,19 @@ std::string text_of(const Json& object, const char* key) {
   return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
 }
 
+// What the order assumes of devices. False if it makes no sense.
+bool read_reading(const Json& json, sim::DeviceReading& reading) {
+  reading.serial_collectives = text_of(json, "collectives") == "one at a time";
+  const auto queues = json.find("hardware_queues");
+  if (queues == json.end()) return true;
+  if (!queues->is_array()) return false;
+  for (const Json& queue : *queues) {
+    if (!queue.is_number_unsigned() || queue.get<std::uint64_t>() > kMaxQueue) return false;
+    reading.queues.push_back(queue.get<std::uint32_t>());
+  }
+  return true;
+}
+
 // Names come from files that may hold anything.
 std::string quoted(const std::string& text) {
   return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -61,7 +77,12 @@ std::string write_order(const SavedOrder& order) {
         fmt::format("{}{{\"name\": {}, \"value\": {}}}", separator, quoted(name), quoted(value));
     separator = ", ";
   }
-  text += fmt::format("],\n  \"count\": {},\n  \"steps\": [", order.steps.size());
+  text += "],\n";
+  if (order.reading.serial_collectives) text += "  \"collectives\": \"one at a time\",\n";
+  if (!order.reading.queues.empty()) {
+    text += fmt::format("  \"hardware_queues\": [{}],\n", fmt::join(order.reading.queues, ", "));
+  }
+  text += fmt::format("  \"count\": {},\n  \"steps\": [", order.steps.size());
   separator = "\n    ";
   for (const models::OrderStep& step : order.steps) {
     text += fmt::format("{}{{\"event\": \"{}\", \"id\": {}, \"what\": {}}}", separator,
@@ -73,34 +94,37 @@ std::string write_order(const SavedOrder& order) {
 }
 
 std::optional<SavedOrder> read_order(const std::string& text, Diagnostics& diagnostics) {
-  const auto refuse = [&](models::Place place, const std::string& message) {
-    diagnostics.error(place, message).notes.emplace_back(kOrderHint);
+  const auto refuse = [&](models::Place place, models::Code code, const std::string& message) {
+    diagnostics.error(place, code, message).notes.emplace_back(kOrderHint);
     return std::nullopt;
   };
-  if (text.size() > kMostOrderBytes) {
-    return refuse({}, fmt::format("an order file has at most {} MiB", kMostOrderBytes >> 20));
+  if (text.size() > kMaxOrderBytes) {
+    return refuse({}, models::Code::kLimit,
+                  fmt::format("an order file can have at most {} MiB", kMaxOrderBytes >> 20));
   }
   Json json;
   try {
     json = Json::parse(text);
   } catch (const Json::parse_error& error) {
-    return refuse(place_of_byte(text, error.byte == 0 ? 0 : error.byte - 1),
+    return refuse(place_of_byte(text, error.byte == 0 ? 0 : error.byte - 1), models::Code::kOwnFile,
                   "not an order file: invalid JSON, or truncated");
   } catch (const Json::out_of_range&) {
-    return refuse({}, "invalid order file: a number is too large");
+    return refuse({}, models::Code::kOwnFile, "invalid order file: a number is too large");
   }
   if (!json.is_object() || !json.contains("pipesim_order")) {
-    return refuse({1, 1}, "not an order file: it has no 'pipesim_order'");
+    return refuse({1, 1}, models::Code::kOwnFile, "not an order file: it has no 'pipesim_order'");
   }
   if (json["pipesim_order"] != kOrderSchema) {
-    return refuse({1, 1}, fmt::format("this pipesim reads order files of schema {}, found {}",
-                                      kOrderSchema, json["pipesim_order"].dump()));
+    return refuse({1, 1}, models::Code::kSchema,
+                  fmt::format("this pipesim reads order files of schema {}, found {}", kOrderSchema,
+                              json["pipesim_order"].dump()));
   }
   if (!json.contains("steps") || !json["steps"].is_array()) {
-    return refuse({1, 1}, "this order file has no list of 'steps'");
+    return refuse({1, 1}, models::Code::kOwnFile, "this order file has no list of 'steps'");
   }
   if (!json.contains("count") || json["count"] != json["steps"].size()) {
-    return refuse({1, 1}, "truncated order file: it has fewer steps than its 'count' says");
+    return refuse({1, 1}, models::Code::kOwnFile,
+                  "truncated order file: it has fewer steps than its 'count' says");
   }
   SavedOrder order;
   order.scenario = text_of(json, "scenario");
@@ -110,10 +134,15 @@ std::optional<SavedOrder> read_order(const std::string& text, Diagnostics& diagn
       order.settings.emplace_back(text_of(setting, "name"), text_of(setting, "value"));
     }
   }
+  if (!read_reading(json, order.reading)) {
+    return refuse({1, 1}, models::Code::kOwnFile,
+                  "invalid order file: 'hardware_queues' must be a list of numbers");
+  }
   for (const Json& step : json["steps"]) {
     const std::optional<sim::Event> event = event_of(step);
     if (!event) {
-      return refuse({1, 1}, fmt::format("step {} is not a valid event", order.steps.size() + 1));
+      return refuse({1, 1}, models::Code::kOwnFile,
+                    fmt::format("step {} is not a valid event", order.steps.size() + 1));
     }
     order.steps.push_back({*event, text_of(step, "what")});
   }

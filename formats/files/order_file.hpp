@@ -13,11 +13,12 @@
 namespace pipesim::formats {
 
 /// Larger files are refused.
-inline constexpr std::size_t kMostOrderBytes = std::size_t{256} << 20;
+inline constexpr std::size_t kMaxOrderBytes = std::size_t{256} << 20;
 
 struct SavedOrder {
   std::string scenario;  // its name
   std::vector<Setting> settings;
+  sim::DeviceReading reading;  // what it assumes of devices
   std::vector<models::OrderStep> steps;
 };
 

@@ -106,18 +106,20 @@ RunFile run_file_kind(const std::string& text) {
 
 std::optional<RunEndFigures> read_report(const std::string& text,
                                          models::Diagnostics& diagnostics) {
-  if (text.size() > kMostReportBytes) {
-    diagnostics.error({}, fmt::format("a report has at most {} MiB", kMostReportBytes >> 20));
+  if (text.size() > kMaxReportBytes) {
+    diagnostics.error({}, models::Code::kLimit,
+                      fmt::format("a report can have at most {} MiB", kMaxReportBytes >> 20));
     return std::nullopt;
   }
   try {
     return figures(Json::parse(text));
   } catch (const NoReport& problem) {
-    diagnostics.error({}, problem.what()).notes.emplace_back(kReportHint);
+    diagnostics.error({}, models::Code::kOwnFile, problem.what()).notes.emplace_back(kReportHint);
   } catch (const Json::parse_error&) {
-    diagnostics.error({}, "not a report of 'pipesim run --json': invalid JSON");
+    diagnostics.error({}, models::Code::kOwnFile,
+                      "not a report of 'pipesim run --json': invalid JSON");
   } catch (const Json::out_of_range&) {
-    diagnostics.error({}, "invalid report: a number is too large");
+    diagnostics.error({}, models::Code::kOwnFile, "invalid report: a number is too large");
   }
   return std::nullopt;
 }

@@ -10,7 +10,7 @@
 namespace pipesim::formats {
 
 /// Larger reports are refused.
-inline constexpr std::size_t kMostReportBytes = std::size_t{256} << 20;
+inline constexpr std::size_t kMaxReportBytes = std::size_t{256} << 20;
 
 /// What kinds of file describe a run.
 enum class RunFile : std::uint8_t { kScenario, kState, kReport };

@@ -56,7 +56,8 @@ class StateReader {
     const std::string verdict = text_of("verdict");
     const auto known = models::find_verdict(verdict);
     if (known) state.verdict = *known;
-    if (!known && good_) refuse("verdict", fmt::format("there is no verdict '{}'", verdict));
+    if (!known && good_)
+      refuse("verdict", models::Code::kOwnFile, fmt::format("unknown verdict '{}'", verdict));
     state.fingerprint = fingerprint();
     if (!good_) return std::nullopt;
     return state;
@@ -64,15 +65,16 @@ class StateReader {
 
  private:
   // One mistake is enough: nobody writes such a file by hand.
-  void refuse(std::string_view key, const std::string& message) {
+  void refuse(std::string_view key, models::Code code, const std::string& message) {
     if (!good_) return;
     good_ = false;
-    diagnostics_.error(place_of_key(key), message).notes.emplace_back(kStateHint);
+    diagnostics_.error(place_of_key(key), code, message).notes.emplace_back(kStateHint);
   }
 
   bool parse() {
-    if (text_.size() > kMostStateBytes) {
-      refuse("", fmt::format("a state file has at most {} MiB", kMostStateBytes >> 20));
+    if (text_.size() > kMaxStateBytes) {
+      refuse("", models::Code::kLimit,
+             fmt::format("a state file can have at most {} MiB", kMaxStateBytes >> 20));
       return false;
     }
     try {
@@ -82,22 +84,24 @@ class StateReader {
       const std::size_t last = text_.find_last_not_of(" \t\r\n");
       const bool ends = last == std::string::npos || byte > last;
       diagnostics_
-          .error(place_of_byte(text_, byte), ends ? "truncated state file: it ends too early"
-                                                  : "not a state file: invalid JSON")
+          .error(
+              place_of_byte(text_, byte), models::Code::kOwnFile,
+              ends ? "truncated state file: it ends too early" : "not a state file: invalid JSON")
           .notes.emplace_back(kStateHint);
       return good_ = false;
     } catch (const Json::out_of_range&) {
-      refuse("", "invalid state file: a number is too large");
+      refuse("", models::Code::kOwnFile, "invalid state file: a number is too large");
     }
     return good_;
   }
 
   bool check_schema() {
     if (!json_.is_object() || !json_.contains("pipesim_state")) {
-      refuse("", "not a state file: it has no 'pipesim_state'");
+      refuse("", models::Code::kOwnFile, "not a state file: it has no 'pipesim_state'");
     } else if (json_["pipesim_state"] != kStateSchema) {
-      refuse("pipesim_state", fmt::format("this pipesim reads state files of schema {}, found {}",
-                                          kStateSchema, described(json_["pipesim_state"])));
+      refuse("pipesim_state", models::Code::kSchema,
+             fmt::format("this pipesim reads state files of schema {}, found {}", kStateSchema,
+                         described(json_["pipesim_state"])));
     }
     return good_;
   }
@@ -110,12 +114,13 @@ class StateReader {
   const Json* find(const char* key) {
     const auto found = json_.find(key);
     if (found != json_.end()) return &*found;
-    refuse("", fmt::format("this state file has no '{}'", key));
+    refuse("", models::Code::kOwnFile, fmt::format("this state file has no '{}'", key));
     return nullptr;
   }
 
   void refuse_type(const char* key, const char* what, const Json& found) {
-    refuse(key, fmt::format("'{}' must be {}, found {}", key, what, described(found)));
+    refuse(key, models::Code::kOwnFile,
+           fmt::format("'{}' must be {}, found {}", key, what, described(found)));
   }
 
   std::string text_of(const char* key) {
@@ -145,8 +150,10 @@ class StateReader {
   sim::Jitter jitter() {
     const std::string text = text_of("jitter");
     const auto found = models::parse_jitter(text);
-    if (!found)
-      refuse("jitter", fmt::format("jitter must be {}, found '{}'", models::kJitterForms, text));
+    if (!found) {
+      refuse("jitter", models::Code::kOwnFile,
+             fmt::format("jitter must be {}, found '{}'", models::kJitterForms, text));
+    }
     sim::Jitter result = found.value_or(sim::Jitter());
     result.seed = count_in("seed", "a seed");
     return result;
@@ -209,7 +216,7 @@ class StateReader {
     const char* end = text.data() + text.size();
     const auto [stop, problem] = std::from_chars(text.data(), end, value, 16);
     if (problem != std::errc() || stop != end || text.size() != 16) {
-      refuse("fingerprint", "a fingerprint has 16 hexadecimal digits");
+      refuse("fingerprint", models::Code::kOwnFile, "a fingerprint has 16 hexadecimal digits");
     }
     return value;
   }
@@ -262,8 +269,8 @@ std::optional<std::string> write_state(const SavedState& state, Diagnostics& dia
   try {
     return json.dump(2) + "\n";
   } catch (const Json::type_error&) {
-    diagnostics.error({}, "a scenario that is no UTF-8 cannot be saved")
-        .notes.emplace_back("convert the file to UTF-8, and run it again");
+    diagnostics.error({}, models::Code::kInvalidUtf8, "cannot save a scenario that is not UTF-8")
+        .notes.emplace_back("convert the file to UTF-8, then run it again");
     return std::nullopt;
   }
 }

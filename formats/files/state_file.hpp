@@ -19,7 +19,7 @@
 namespace pipesim::formats {
 
 /// Larger files are refused.
-inline constexpr std::size_t kMostStateBytes = std::size_t{256} << 20;
+inline constexpr std::size_t kMaxStateBytes = std::size_t{256} << 20;
 
 /// What a run was made from, and how it ended.
 struct SavedState {

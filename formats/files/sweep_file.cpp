@@ -1,5 +1,6 @@
 // JSON Lines: each line is an object. Lines are only ever added, and by one write each, so all but
-// the last are whole whatever happens to the process.
+// the last are whole whatever happens to the process. Each ends with a checksum of its own text, as
+// a result that an editor or a disk has changed must not count.
 #include "formats/files/sweep_file.hpp"
 
 #include <algorithm>
@@ -18,16 +19,30 @@ using Json = nlohmann::ordered_json;
 using models::CaseResult;
 
 // Raised when a key changes its meaning or goes; new keys may come without.
-constexpr int kSweepSchema = 1;
+constexpr int kSweepSchema = 2;
 
 constexpr const char* kSweepHint = "such files are what 'pipesim sweep -o' writes";
 
-// A line, also of texts that are no UTF-8.
-std::string line_of(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
+
+// `object` is a line up to its last brace, without the checksum.
+std::string checksum(std::string_view object) {
+  return fmt::format(R"(,"sum":"{}"}})", hex(text_hash(object)));
 }
 
-std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
+// A line, also of texts that are not UTF-8.
+std::string line_of(const Json& json) {
+  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.pop_back();
+  return text + checksum(text) + "\n";
+}
+
+bool has_its_checksum(std::string_view line) {
+  const std::size_t length = checksum("").size();
+  if (line.size() < length) return false;
+  const std::string_view object = line.substr(0, line.size() - length);
+  return line.substr(object.size()) == checksum(object);
+}
 
 std::uint64_t from_hex(const std::string& text) {
   std::uint64_t value = 0;
@@ -56,7 +71,8 @@ SweepHead head_of(const Json& json) {
   head.grid.first_seed = json.at("first_seed").get<std::uint64_t>();
   head.shard.index = json.at("shard").at(0).get<std::uint32_t>();
   head.shard.count = json.at("shard").at(1).get<std::uint32_t>();
-  if (head.shard.index == 0 || head.shard.index > head.shard.count) {
+  if (head.shard.index == 0 || head.shard.index > head.shard.count ||
+      head.shard.count > kMaxShards) {
     throw std::invalid_argument("shard");
   }
   return head;
@@ -85,7 +101,8 @@ class SweepReader {
     const std::size_t last = text_.rfind('\n');
     file_.whole_bytes = last == std::string::npos ? 0 : last + 1;
     if (file_.whole_bytes == 0) {
-      refuse(1, "not a sweep file: its first line is missing or incomplete");
+      refuse(1, models::Code::kOwnFile,
+             "not a sweep file: its first line is missing or incomplete");
       return std::nullopt;
     }
     std::uint32_t number = 0;
@@ -101,8 +118,8 @@ class SweepReader {
   }
 
  private:
-  bool refuse(std::uint32_t line, const std::string& message) {
-    diagnostics_.error({line, 1}, message).notes.emplace_back(kSweepHint);
+  bool refuse(std::uint32_t line, models::Code code, const std::string& message) {
+    diagnostics_.error({line, 1}, code, message).notes.emplace_back(kSweepHint);
     return false;
   }
 
@@ -110,11 +127,16 @@ class SweepReader {
     const Json json = Json::parse(line, nullptr, false);
     const bool is_head = number == 1;
     if (is_head && (!json.is_object() || !json.contains("pipesim_sweep"))) {
-      return refuse(1, "not a sweep file: it has no 'pipesim_sweep'");
+      return refuse(1, models::Code::kOwnFile, "not a sweep file: it has no 'pipesim_sweep'");
     }
     if (is_head && json["pipesim_sweep"] != kSweepSchema) {
-      return refuse(1, fmt::format("this pipesim reads sweeps of schema {}, found {}", kSweepSchema,
-                                   json["pipesim_sweep"].dump()));
+      return refuse(1, models::Code::kSchema,
+                    fmt::format("this pipesim reads sweeps of schema {}, found {}", kSweepSchema,
+                                json["pipesim_sweep"].dump()));
+    }
+    if (!has_its_checksum(line)) {
+      return refuse(number, models::Code::kOwnFile,
+                    "this line is damaged: its checksum does not match");
     }
     try {
       if (is_head) {
@@ -123,8 +145,9 @@ class SweepReader {
         file_.cases.push_back(case_of(json));
       }
     } catch (const std::exception&) {  // of the library, or ours
-      return refuse(number, is_head ? "this line does not describe a sweep"
-                                    : "this line is not a run of a sweep");
+      return refuse(
+          number, models::Code::kOwnFile,
+          is_head ? "this line does not describe a sweep" : "this line is not a run of a sweep");
     }
     return true;
   }
@@ -136,7 +159,8 @@ class SweepReader {
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     for (std::size_t i = 1; i < cases.size(); ++i) {
       if (cases[i].first != cases[i - 1].first || cases[i].second == cases[i - 1].second) continue;
-      return refuse(1, fmt::format("it has two results of run {}, which differ", cases[i].first));
+      return refuse(1, models::Code::kOtherRun,
+                    fmt::format("two results of run {} differ", cases[i].first));
     }
     cases.erase(std::unique(cases.begin(), cases.end()), cases.end());
     return true;
@@ -155,7 +179,7 @@ bool SweepHead::same_sweep(const SweepHead& other) const {
 }
 
 // FNV-1a (Fowler, Noll, Vo 1991).
-std::uint64_t text_hash(const std::string& text) {
+std::uint64_t text_hash(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325;
   for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
   return hash;
@@ -195,8 +219,9 @@ std::string sweep_case_line(std::uint64_t number, const CaseResult& result) {
 
 std::optional<SweepFile> read_sweep_file(const std::string& text,
                                          models::Diagnostics& diagnostics) {
-  if (text.size() > kMostSweepBytes) {
-    diagnostics.error({}, fmt::format("a file of runs has at most {} GiB", kMostSweepBytes >> 30));
+  if (text.size() > kMaxSweepBytes) {
+    diagnostics.error({}, models::Code::kLimit,
+                      fmt::format("a file of runs can have at most {} GiB", kMaxSweepBytes >> 30));
     return std::nullopt;
   }
   return SweepReader(text, diagnostics).read();

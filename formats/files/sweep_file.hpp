@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -18,7 +19,10 @@
 namespace pipesim::formats {
 
 /// Larger files are refused: so much have some 30 million runs.
-inline constexpr std::size_t kMostSweepBytes = std::size_t{4} << 30;
+inline constexpr std::size_t kMaxSweepBytes = std::size_t{4} << 30;
+
+/// A sweep has at most this many parts.
+inline constexpr std::uint32_t kMaxShards = 1'000'000;
 
 /// Part `index` of `count`, from 1: it has the cases whose number leaves index - 1 when divided by
 /// count.
@@ -44,7 +48,7 @@ struct SweepHead {
 };
 
 /// A number for a text, the same everywhere.
-std::uint64_t text_hash(const std::string& text);
+std::uint64_t text_hash(std::string_view text);
 
 /// The first line, with its end.
 std::string sweep_head_line(const SweepHead& head);

@@ -12,12 +12,14 @@
 #include <fmt/format.h>
 
 #include "formats/goal/goal_labels.hpp"
+#include "models/characters.hpp"
 
 namespace pipesim::formats {
 namespace {
 
 using models::Diagnostic;
 using models::Diagnostics;
+using models::is_digit;
 using models::Place;
 using sim::LogGopsKind;
 using sim::LogGopsOp;
@@ -27,7 +29,6 @@ constexpr std::size_t kMaxMistakes = 20;
 constexpr std::uint64_t kMaxSize = std::uint64_t{1} << 62;
 constexpr std::uint64_t kMaxUnits = 256;  // cpus, or nics
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_of_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
@@ -109,8 +110,8 @@ class GoalReader {
   Place place_of(const char* where) const {
     return {line_, static_cast<std::uint32_t>(where - line_begin_ + 1)};
   }
-  Diagnostic& error(const char* where, std::string message) {
-    return diagnostics_.error(place_of(where), std::move(message));
+  Diagnostic& error(const char* where, models::Code code, std::string message) {
+    return diagnostics_.error(place_of(where), code, std::move(message));
   }
   bool expected(const std::string& what);
   std::string found() const;
@@ -132,9 +133,10 @@ class GoalReader {
 };
 
 std::optional<GoalFile> GoalReader::run() {
-  if (text_.size() > kMostGoalBytes) {
-    diagnostics_.error(
-        {}, fmt::format("the file has {} bytes, and {} can be read", text_.size(), kMostGoalBytes));
+  if (text_.size() > kMaxGoalBytes) {
+    diagnostics_.error({}, models::Code::kLimit,
+                       fmt::format("the file has {} bytes, but at most {} can be read",
+                                   text_.size(), kMaxGoalBytes));
     return std::nullopt;
   }
   // Room that is not needed is never touched, and so costs nothing.
@@ -163,10 +165,11 @@ std::optional<GoalFile> GoalReader::run() {
 
 void GoalReader::finish() {
   if (rank_) {
-    error(at_, fmt::format("the file ends inside rank {}: expected '}}' to close it", *rank_))
+    error(at_, models::Code::kGoalSyntax,
+          fmt::format("the file ends inside rank {}: expected '}}' to close it", *rank_))
         .notes.push_back(fmt::format("the rank begins in line {}", open_line_));
   } else if (program_.rank_count == 0) {
-    error(at_, "'num_ranks' is missing")
+    error(at_, models::Code::kGoalRank, "'num_ranks' is missing")
         .notes.emplace_back("a GOAL file begins with 'num_ranks N', then 'rank 0 {'");
   }
 }
@@ -188,11 +191,12 @@ std::string GoalReader::found() const {
 }
 
 bool GoalReader::expected(const std::string& what) {
-  Diagnostic& told = error(at_, fmt::format("expected {}, found {}", what, found()));
+  Diagnostic& told =
+      error(at_, models::Code::kGoalSyntax, fmt::format("expected {}, found {}", what, found()));
   if (peek() == '/') {
-    told.notes.emplace_back("a comment stands where a statement could begin, not behind one");
+    told.notes.emplace_back("put the comment on a line of its own");
   } else if (peek() == '}') {
-    told.notes.emplace_back("'}' stands on a line after the last statement");
+    told.notes.emplace_back("'}' goes on a line after the last statement");
   }
   return false;
 }
@@ -228,14 +232,14 @@ bool GoalReader::comment() {
       ++at_;
     }
   }
-  diagnostics_.error(place, "unterminated comment: expected '*/'");
+  diagnostics_.error(place, models::Code::kGoalSyntax, "unterminated comment: expected '*/'");
   return false;
 }
 
 bool GoalReader::num_ranks() {
   const char* begin = at_ - std::strlen("num_ranks");
   if (!opened_.empty()) {
-    error(begin, "'num_ranks' is given twice");
+    error(begin, models::Code::kGoalRank, "'num_ranks' is given twice");
     return false;
   }
   skip_blanks();
@@ -243,7 +247,7 @@ bool GoalReader::num_ranks() {
   std::uint64_t count = 0;
   if (!read_number("number of ranks", sim::kMaxLogGopsRanks, count)) return false;
   if (count == 0) {
-    error(where, "'num_ranks' must be at least 1");
+    error(where, models::Code::kGoalRank, "'num_ranks' must be at least 1");
     return false;
   }
   program_.rank_count = static_cast<std::uint32_t>(count);
@@ -256,7 +260,8 @@ bool GoalReader::num_ranks() {
 bool GoalReader::open_rank() {
   const char* begin = at_ - std::strlen("rank");
   if (rank_) {
-    error(begin, fmt::format("rank {} is not closed: expected '}}'", *rank_))
+    error(begin, models::Code::kGoalSyntax,
+          fmt::format("rank {} is not closed: expected '}}'", *rank_))
         .notes.push_back(fmt::format("it begins in line {}", open_line_));
     close_rank(begin + std::strlen("rank"));
   }
@@ -266,16 +271,17 @@ bool GoalReader::open_rank() {
   if (!read_number("rank", sim::kMaxLogGopsRanks - 1, rank)) return false;
   if (opened_.empty()) {
     // Once: without it nothing can be said of the others.
-    error(begin, "'num_ranks' is missing before the first rank")
+    error(begin, models::Code::kGoalRank, "expected 'num_ranks' before the first rank")
         .notes.emplace_back("a GOAL file begins with 'num_ranks N'");
     at_ = end_;
     return false;
   }
   if (rank >= program_.rank_count) {
-    error(where, fmt::format("there is no rank {}: 'num_ranks' is {}", rank, program_.rank_count));
+    error(where, models::Code::kGoalRank,
+          fmt::format("there is no rank {}: 'num_ranks' is {}", rank, program_.rank_count));
     rank = program_.rank_count - 1;  // so that what is in it is looked at
   } else if (opened_[rank] != 0) {
-    error(where, fmt::format("rank {} is given twice", rank))
+    error(where, models::Code::kGoalRank, fmt::format("rank {} is given twice", rank))
         .notes.push_back(fmt::format("the first is in {}", models::line_text({opened_[rank], 1})));
   } else {
     opened_[rank] = line_;
@@ -292,7 +298,7 @@ bool GoalReader::open_rank() {
 // Sorts what ops of the rank depend on by that, and otherwise leaves the order of the file.
 bool GoalReader::close_rank(const char* behind) {
   if (!rank_) {
-    error(at_, "'}' closes no rank");
+    error(at_, models::Code::kGoalSyntax, "unmatched '}'");
     return false;
   }
   at_ = behind;
@@ -331,9 +337,9 @@ bool GoalReader::labelled(std::string_view label) {
   if (second == "requires") return dependency(label, 0);
   if (second == "irequires") return dependency(label, LogGopsProgram::kAtStart);
   at_ = begin;
-  Diagnostic& told = error(at_, fmt::format("expected ':', 'requires' or 'irequires' behind '{}', "
-                                            "found {}",
-                                            label, found()));
+  Diagnostic& told = error(
+      at_, models::Code::kGoalSyntax,
+      fmt::format("expected ':', 'requires' or 'irequires' after '{}', found {}", label, found()));
   const std::vector<std::string> words = {"send", "recv", "calc", "rank", "num_ranks"};
   const std::string nearest = models::nearest_name(label, words);
   if (!nearest.empty()) told.notes.push_back(fmt::format("did you mean '{}'?", nearest));
@@ -343,7 +349,7 @@ bool GoalReader::labelled(std::string_view label) {
 std::uint32_t GoalReader::known(std::string_view label) {
   const std::uint32_t op = labels_.find(label);
   if (op == GoalLabels::kNone) {
-    error(label.data(),
+    error(label.data(), models::Code::kGoalLabel,
           fmt::format("label '{}' is not defined in rank {} above this line", label, *rank_))
         .notes.emplace_back(
             "'LABEL: send ...' defines it; labels hold in their rank, from there on");
@@ -356,7 +362,7 @@ bool GoalReader::dependency(std::string_view label, std::uint32_t flag) {
   if (!is_letter(peek())) return expected("a label");
   const std::string_view other = word();
   if (!rank_) {
-    error(label.data(), fmt::format("'{}' is outside a rank", label));
+    error(label.data(), models::Code::kGoalSyntax, fmt::format("'{}' is outside a rank", label));
     return false;
   }
   const std::uint32_t dependent = known(label);
@@ -370,7 +376,8 @@ bool GoalReader::dependency(std::string_view label, std::uint32_t flag) {
 
 bool GoalReader::op(LogGopsKind kind, const char* begin, std::string_view label) {
   if (!rank_) {
-    error(begin, "an op must be inside a rank").notes.emplace_back("'rank N {' opens one");
+    error(begin, models::Code::kGoalSyntax, "an op must be inside a rank")
+        .notes.emplace_back("'rank N {' opens one");
     return false;
   }
   LogGopsOp op;
@@ -379,12 +386,13 @@ bool GoalReader::op(LogGopsKind kind, const char* begin, std::string_view label)
   if (!(kind == LogGopsKind::kCalculate ? calculation(op) : message(op))) return false;
   const auto id = static_cast<std::uint32_t>(program_.ops.size());
   if (id == sim::kMaxLogGopsOps) {
-    error(begin, fmt::format("more than {} ops", sim::kMaxLogGopsOps));
+    error(begin, models::Code::kLimit, fmt::format("more than {} ops", sim::kMaxLogGopsOps));
     at_ = end_;
     return false;
   }
   if (!label.empty() && !labels_.add(label, id)) {
-    error(begin, fmt::format("label '{}' is defined twice in rank {}", label, *rank_))
+    error(begin, models::Code::kGoalLabel,
+          fmt::format("label '{}' is defined twice in rank {}", label, *rank_))
         .notes.push_back(fmt::format("the first is in {}",
                                      models::line_text({line_of(labels_.find(label)), 1})));
     return false;
@@ -428,14 +436,16 @@ bool GoalReader::peer(LogGopsOp& op) {
     op.peer = sim::kAnyPeer;
     program_.has_wildcards = true;
     if (op.kind == LogGopsKind::kReceive) return true;
-    error(where, "a send goes to one rank: '-1', any rank, is for 'recv'");
+    error(where, models::Code::kGoalRank,
+          "a send needs one rank; '-1', any rank, is only for 'recv'");
     return false;
   }
   std::uint64_t rank = 0;
   if (!read_number("rank", sim::kMaxLogGopsRanks - 1, rank)) return false;
   op.peer = static_cast<std::uint32_t>(rank);
   if (rank < program_.rank_count) return true;
-  error(where, fmt::format("there is no rank {}: 'num_ranks' is {}", rank, program_.rank_count));
+  error(where, models::Code::kGoalRank,
+        fmt::format("there is no rank {}: 'num_ranks' is {}", rank, program_.rank_count));
   return false;
 }
 
@@ -480,7 +490,8 @@ bool GoalReader::read_number(const char* what, std::uint64_t most, std::uint64_t
     return true;
   }
   at_ = begin;
-  error(begin, fmt::format("the {} is at most {}, found {}", what, most, found()));
+  error(begin, models::Code::kLimit,
+        fmt::format("the {} must be at most {}, found {}", what, most, found()));
   return false;
 }
 

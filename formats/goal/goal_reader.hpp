@@ -14,7 +14,7 @@
 namespace pipesim::formats {
 
 /// Above so many bytes a file is refused: places in it are numbers of 32 bits.
-inline constexpr std::size_t kMostGoalBytes = 0xffffffff;
+inline constexpr std::size_t kMaxGoalBytes = 0xffffffff;
 
 struct GoalFile {
   sim::LogGopsProgram program;

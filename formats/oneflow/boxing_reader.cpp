@@ -115,8 +115,9 @@ std::vector<LoggedBoxing> read_routes(std::string_view text) {
 
 std::optional<std::vector<LoggedBoxing>> read_boxing(const std::string& text,
                                                      models::Diagnostics& diagnostics) {
-  if (text.size() > kMostBoxingBytes) {
-    diagnostics.error({}, fmt::format("a boxing log has at most {} MiB", kMostBoxingBytes >> 20));
+  if (text.size() > kMaxBoxingBytes) {
+    diagnostics.error({}, models::Code::kLimit,
+                      fmt::format("a boxing log can have at most {} MiB", kMaxBoxingBytes >> 20));
     return std::nullopt;
   }
   if (text.find(kSignatures) != std::string::npos) return read_routes(text);
@@ -130,7 +131,9 @@ std::optional<std::vector<LoggedBoxing>> read_boxing(const std::string& text,
     if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
     if (number == 1) {
       if (line == kHeader) continue;
-      diagnostics.error({1, 1}, "not a boxing log: the columns of its first line differ")
+      diagnostics
+          .error({1, 1}, models::Code::kLogFormat,
+                 "not a boxing log: the columns of its first line differ")
           .notes.push_back(
               fmt::format("they are {}; or it is a log with lines '{}...'", kHeader, kRoute));
       return std::nullopt;
@@ -138,7 +141,7 @@ std::optional<std::vector<LoggedBoxing>> read_boxing(const std::string& text,
     if (line.empty()) continue;
     const std::vector<std::string_view> fields = fields_of(line);
     if (fields.size() != kFields) {
-      diagnostics.error({number, 1},
+      diagnostics.error({number, 1}, models::Code::kLogFormat,
                         fmt::format("a row has {} fields, found {}", kFields, fields.size()));
       return std::nullopt;
     }
@@ -147,7 +150,7 @@ std::optional<std::vector<LoggedBoxing>> read_boxing(const std::string& text,
         {number, field(0), field(1), field(3), field(4), field(5), field(6), field(8), field(9)});
   }
   if (number > 0) return rows;
-  diagnostics.error({}, "not a boxing log: the file is empty");
+  diagnostics.error({}, models::Code::kLogFormat, "not a boxing log: the file is empty");
   return std::nullopt;
 }
 

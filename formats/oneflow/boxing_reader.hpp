@@ -14,7 +14,7 @@
 namespace pipesim::formats {
 
 /// Larger files are refused.
-inline constexpr std::size_t kMostBoxingBytes = std::size_t{256} << 20;
+inline constexpr std::size_t kMaxBoxingBytes = std::size_t{256} << 20;
 
 /// The rows of a boxing log. Nothing where `text` is none; `diagnostics` says why, with line and
 /// column.

@@ -178,10 +178,11 @@ std::optional<std::uint32_t> rank_of_log(const std::string& path) {
 bool LaunchLogReader::read(const std::string& text, const std::string& path,
                            models::Diagnostics& diagnostics) {
   constexpr const char* kHint =
-      "a line of a launch is 'before: OP' or 'after: OP', behind glog's beginning or that of "
+      "a line of a launch is 'before: OP' or 'after: OP', after glog's prefix or that of "
       "'pipesim run --log'";
-  if (text.size() > kMostLogBytes) {
-    diagnostics.error({}, fmt::format("a log has at most {} MiB", kMostLogBytes >> 20));
+  if (text.size() > kMaxLogBytes) {
+    diagnostics.error({}, models::Code::kLimit,
+                      fmt::format("a log can have at most {} MiB", kMaxLogBytes >> 20));
     return false;
   }
   const std::optional<std::uint32_t> by_name = rank_of_log(path);
@@ -198,9 +199,9 @@ bool LaunchLogReader::read(const std::string& text, const std::string& path,
       continue;
     }
     const std::optional<std::uint32_t> rank = line->rank ? line->rank : by_name;
-    if (!rank || *rank >= models::kMostEvidenceRanks) {
+    if (!rank || *rank >= models::kMaxEvidenceRanks) {
       diagnostics
-          .error({number_of_line, 1},
+          .error({number_of_line, 1}, models::Code::kLogFormat,
                  rank ? fmt::format("there is no rank {}", *rank) : "this line has no rank")
           .notes.emplace_back(
               "put it before the line ('3: ', '[host:3]'), or at the end of the file's name");
@@ -208,13 +209,14 @@ bool LaunchLogReader::read(const std::string& text, const std::string& path,
     }
     add(*rank, *line, path);
     if (++found; op_.size() > kMaxOps) {
-      diagnostics.error({number_of_line, 1},
+      diagnostics.error({number_of_line, 1}, models::Code::kLimit,
                         fmt::format("more than {} ops in these logs", kMaxOps));
       return false;
     }
   }
   if (found > 0) return true;
-  diagnostics.error({}, "no line of this file records a launch").notes.emplace_back(kHint);
+  diagnostics.error({}, models::Code::kLogFormat, "no line of this file records a launch")
+      .notes.emplace_back(kHint);
   return false;
 }
 

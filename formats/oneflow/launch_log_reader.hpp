@@ -15,7 +15,7 @@
 namespace pipesim::formats {
 
 /// Larger files are refused.
-inline constexpr std::size_t kMostLogBytes = std::size_t{1} << 30;
+inline constexpr std::size_t kMaxLogBytes = std::size_t{1} << 30;
 
 /// The rank that the name of a log ends with: `rank_3.log`.
 std::optional<std::uint32_t> rank_of_log(const std::string& path);

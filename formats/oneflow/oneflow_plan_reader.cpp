@@ -17,7 +17,7 @@ using Index = TextProto::Index;
 
 constexpr std::int64_t kMaxRanks = 1 << 16;
 constexpr std::int64_t kMaxSlots = 1 << 20;
-constexpr std::size_t kMostTasks = 1'000'000;
+constexpr std::size_t kMaxTasks = 1'000'000;
 
 class PlanReader {
  public:
@@ -27,15 +27,16 @@ class PlanReader {
   std::optional<OneflowPlan> run() {
     const std::vector<Index> tasks = tree_.all(0, "task");
     if (tasks.empty()) {
-      diagnostics_.error({1, 1}, "not a OneFlow plan: it has no 'task { ... }'")
+      diagnostics_
+          .error({1, 1}, models::Code::kPlanText, "not a OneFlow plan: it has no 'task { ... }'")
           .notes.emplace_back(
               "OneFlow writes 'job_<graph>_plan' below its log directory with "
               "ONEFLOW_DEBUG_MODE=1");
       return std::nullopt;
     }
-    if (tasks.size() > kMostTasks) {
-      diagnostics_.error(tree_.place(tasks[kMostTasks]),
-                         fmt::format("a plan has at most {} tasks", kMostTasks));
+    if (tasks.size() > kMaxTasks) {
+      diagnostics_.error(tree_.place(tasks[kMaxTasks]), models::Code::kLimit,
+                         fmt::format("a plan can have at most {} tasks", kMaxTasks));
       return std::nullopt;
     }
     collect_ops();
@@ -61,14 +62,15 @@ class PlanReader {
 
   bool is_message(Index field) {
     if (tree_[field].kind == TextProtoKind::kMessage) return true;
-    diagnostics_.error(tree_.place(field), fmt::format("'{}' is a message: '{} {{ ... }}'",
-                                                       tree_[field].name, tree_[field].name));
+    diagnostics_.error(tree_.place(field), models::Code::kPlanText,
+                       fmt::format("'{}' must be a message: '{} {{ ... }}'", tree_[field].name,
+                                   tree_[field].name));
     return false;
   }
 
   std::int64_t integer(Index field) {
     if (const auto value = tree_.integer(field)) return *value;
-    diagnostics_.error(tree_.place(field),
+    diagnostics_.error(tree_.place(field), models::Code::kPlanText,
                        fmt::format("'{}' must be an integer", tree_[field].name));
     return 0;
   }
@@ -80,7 +82,7 @@ class PlanReader {
 
   std::int64_t needed_integer(Index message, std::string_view name) {
     if (const auto field = tree_.find(message, name)) return integer(*field);
-    diagnostics_.error(tree_.place(message),
+    diagnostics_.error(tree_.place(message), models::Code::kPlanText,
                        fmt::format("'{}' needs '{}'", tree_[message].name, name));
     return 0;
   }
@@ -90,7 +92,7 @@ class PlanReader {
     if (value >= least && value <= most) return value;
     const auto field = tree_.find(message, name);
     diagnostics_.error(
-        tree_.place(field ? *field : message),
+        tree_.place(field ? *field : message), models::Code::kPlanText,
         fmt::format("'{}' is {}, and from {} to {} is possible", name, value, least, most));
     return least;
   }
@@ -104,7 +106,7 @@ class PlanReader {
     const bool has_id = diagnostics_.error_count() == errors;
     const auto type = tree_.find(field, "task_type");
     if (!type) {
-      diagnostics_.error(task.place, "'task' needs 'task_type'");
+      diagnostics_.error(task.place, models::Code::kPlanText, "'task' needs 'task_type'");
     } else {
       task.type = tree_.text(*type);
     }
@@ -112,13 +114,16 @@ class PlanReader {
         within(field, "machine_id", needed_integer(field, "machine_id"), 0, kMaxRanks - 1));
     task.thread = needed_integer(field, "thrd_id");
     if (const auto set = tree_.find(field, "task_set_info")) {
-      task.order = optional_integer(*set, "order_in_graph", 0);
+      // Since OneFlow #10102 a task has its place in its chain only.
+      const bool in_graph = tree_.find(*set, "order_in_graph").has_value();
+      task.order = optional_integer(*set, in_graph ? "order_in_graph" : "order_in_chain", 0);
     }
     if (const auto parallel = tree_.find(field, "parallel_ctx")) {
       task.parallel_id = optional_integer(*parallel, "parallel_id", 0);
     }
     if (has_id && !places_.emplace(task.id, task.place).second) {
-      diagnostics_.error(task.place, fmt::format("duplicate task_id {}", task.id))
+      diagnostics_
+          .error(task.place, models::Code::kPlanText, fmt::format("duplicate task_id {}", task.id))
           .notes.push_back(fmt::format("the first: {}", models::line_text(places_[task.id])));
     }
     read_op(field, task);
@@ -157,7 +162,7 @@ class PlanReader {
     for (const Index dim : tree_.all(shape, "dim")) {
       const std::int64_t value = integer(dim);
       if (value < 1 || value > kMaxSlots || product > kMaxSlots / value) {
-        diagnostics_.error(tree_.place(dim),
+        diagnostics_.error(tree_.place(dim), models::Code::kPlanText,
                            fmt::format("a time shape must have 1 to {} elements", kMaxSlots));
         return 1;
       }
@@ -215,8 +220,9 @@ class PlanReader {
   std::int64_t within_times(Index field) {
     const std::int64_t times = integer(field);
     if (times >= 1 && times <= kMaxSlots) return times;
-    diagnostics_.error(tree_.place(field), fmt::format("'{}' is {}, and from {} to {} is possible",
-                                                       tree_[field].name, times, 1, kMaxSlots));
+    diagnostics_.error(tree_.place(field), models::Code::kPlanText,
+                       fmt::format("'{}' is {}, and from {} to {} is possible", tree_[field].name,
+                                   times, 1, kMaxSlots));
     return 1;
   }
 
@@ -230,6 +236,18 @@ class PlanReader {
 }  // namespace
 
 std::optional<OneflowPlan> read_oneflow_plan(std::string_view text, Diagnostics& diagnostics) {
+  // What OneFlow writes for people beside the plan, by PlanUtil::GenLightPlan.
+  const bool is_light =
+      text.starts_with("rank : ") && text.find(" actor id : ") != std::string_view::npos;
+  if (is_light) {
+    diagnostics
+        .error({1, 1}, models::Code::kPlanText,
+               "this is a light plan, which leaves out what a run needs")
+        .notes.emplace_back(
+            "give the plan itself: 'job_<graph>_plan', beside "
+            "'job_<graph>_plan_rank_<n>_light_plan'");
+    return std::nullopt;
+  }
   const auto tree = read_text_proto(text, diagnostics);
   if (!tree) return std::nullopt;
   return PlanReader(*tree, diagnostics).run();

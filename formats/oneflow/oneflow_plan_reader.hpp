@@ -15,7 +15,7 @@
 namespace pipesim::formats {
 
 /// Above so many bytes a file is no plan dump.
-inline constexpr std::size_t kMostPlanBytes = std::size_t{512} << 20;
+inline constexpr std::size_t kMaxPlanBytes = std::size_t{512} << 20;
 
 struct PlanRegister {
   std::int64_t id = 0;

@@ -211,7 +211,9 @@ void PlanWriter::find_readers() {
     for (const PlanTask::Taken& taken : task.takes) {
       read_.insert(taken.id);
       if (labels_.count(taken.id) > 0) continue;
-      diagnostics_.error(taken.place, fmt::format("no task produces register {}", taken.id))
+      diagnostics_
+          .error(taken.place, models::Code::kPlanTasks,
+                 fmt::format("no task produces register {}", taken.id))
           .notes.emplace_back("the plan has to have the tasks of all ranks");
     }
   }
@@ -221,7 +223,7 @@ void PlanWriter::label_registers() {
   for (std::uint32_t i = 0; i < plan_.tasks.size(); ++i) {
     for (const PlanRegister& reg : task(i).registers) {
       if (labels_.emplace(reg.id, Label{i, 0, reg.control}).second) continue;
-      diagnostics_.error(task(i).place,
+      diagnostics_.error(task(i).place, models::Code::kPlanTasks,
                          fmt::format("register {} is already produced by another task", reg.id));
     }
   }
@@ -358,7 +360,7 @@ void PlanWriter::check_collectives() {
     const auto [at, is_new] = first.emplace(own.op, actor.tasks.front());
     if (is_new) continue;
     diagnostics_.error(
-        own.place,
+        own.place, models::Code::kPlanTasks,
         fmt::format("the tasks of collective '{}' differ: on rank {} {} on stream {}, on "
                     "rank {} {} on stream {}",
                     models::printable(own.op), own.rank, collective_name(own),
@@ -541,7 +543,7 @@ void PlanWriter::warn_of_types() {
                                    [&](const TaskKind& kind) { return kind.type == task.type; });
     if (known) continue;
     diagnostics_.warning(
-        task.place,
+        task.place, models::Code::kPlanTaskType,
         fmt::format("task type '{}' is unknown: it is treated as an op that runs once per input",
                     models::printable(task.type)));
   }

@@ -6,14 +6,15 @@
 
 #include <fmt/format.h>
 
+#include "models/characters.hpp"
+
 namespace pipesim::formats {
 
 using models::Diagnostics;
+using models::is_digit;
 using models::Place;
 
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
@@ -24,25 +25,6 @@ int hex_digit(char c) {
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
   if (c >= 'A' && c <= 'F') return c - 'A' + 10;
   return -1;
-}
-
-// The code point as UTF-8. What is none becomes U+FFFD.
-void add_utf8(std::uint32_t code, std::string& out) {
-  if (code > 0x10ffff || (code >= 0xd800 && code < 0xe000)) code = 0xfffd;
-  const auto add = [&](std::uint32_t byte) { out += static_cast<char>(byte); };
-  if (code < 0x80) return add(code);
-  if (code < 0x800) {
-    add(0xc0 | code >> 6);
-  } else {
-    if (code < 0x10000) {
-      add(0xe0 | code >> 12);
-    } else {
-      add(0xf0 | code >> 18);
-      add(0x80 | (code >> 12 & 0x3f));
-    }
-    add(0x80 | (code >> 6 & 0x3f));
-  }
-  add(0x80 | (code & 0x3f));
 }
 
 // Reads digits of `base`, at most `most` of them; how many there were.
@@ -84,7 +66,7 @@ std::size_t take_escape(std::string_view text, std::string& out) {
   }
   const std::size_t digits = letter == 'u' ? 4 : letter == 'U' ? 8 : 0;
   if (digits == 0 || take_digits(text, 16, digits, value) != digits) return 0;
-  add_utf8(value, out);
+  models::append_character(out, value);
   return digits + 1;
 }
 
@@ -113,8 +95,8 @@ class TextProtoParser {
   bool at_end() const { return at_ >= text_.size(); }
   char next() const { return at_end() ? '\0' : text_[at_]; }
 
-  bool fail(Place place, std::string message) {
-    diagnostics_.error(place, std::move(message));
+  bool fail(Place place, std::string message, models::Code code = models::Code::kPlanText) {
+    diagnostics_.error(place, code, std::move(message));
     return false;
   }
 
@@ -146,8 +128,10 @@ class TextProtoParser {
     for (;;) {
       skip();
       if (at_end() && close != '\0') {
-        diagnostics_.error(here(), fmt::format("the text ends where '{}' is missing", close))
-            .notes.push_back(fmt::format("it closes what begins at line {}, column {}; was the "
+        diagnostics_
+            .error(here(), models::Code::kPlanText,
+                   fmt::format("unexpected end of file: expected '{}'", close))
+            .notes.push_back(fmt::format("it closes the one opened at line {}, column {}; was the "
                                          "file written to its end?",
                                          opened.line, opened.column));
         return false;
@@ -186,7 +170,7 @@ class TextProtoParser {
     if (next() == '[') {
       const std::size_t close = text_.find_first_of("]\n", at_);
       if (close == std::string_view::npos || text_[close] != ']') {
-        return fail(here(), "'[' begins the name of an extension, and ']' is missing");
+        return fail(here(), "expected ']' to close the name of an extension");
       }
       at_ = close + 1;
     } else {
@@ -213,7 +197,9 @@ class TextProtoParser {
       skip();
       const char c = next();
       if (c != ',' && c != ']') {
-        diagnostics_.error(here(), fmt::format("expected ',' or ']', found {}", found()))
+        diagnostics_
+            .error(here(), models::Code::kPlanText,
+                   fmt::format("expected ',' or ']', found {}", found()))
             .notes.push_back(
                 fmt::format("the list begins at line {}, column {}", opened.line, opened.column));
         return false;
@@ -224,8 +210,9 @@ class TextProtoParser {
   }
 
   bool read_value(std::string_view name, Place place, std::uint32_t depth) {
-    if (result_.fields_.size() > kMostTextProtoFields) {  // the text itself is one
-      return fail(place, fmt::format("more than {} fields", kMostTextProtoFields));
+    if (result_.fields_.size() > kMaxTextProtoFields) {  // the text itself is one
+      return fail(place, fmt::format("more than {} fields", kMaxTextProtoFields),
+                  models::Code::kLimit);
     }
     const std::size_t index = result_.fields_.size();
     TextProtoField field;
@@ -237,8 +224,9 @@ class TextProtoParser {
       field.kind = TextProtoKind::kMessage;
       result_.fields_.push_back(field);
       const Place opened = here();
-      if (depth >= kMostTextProtoDepth) {
-        return fail(opened, fmt::format("more than {} nested messages", kMostTextProtoDepth));
+      if (depth >= kMaxTextProtoDepth) {
+        return fail(opened, fmt::format("more than {} nested messages", kMaxTextProtoDepth),
+                    models::Code::kLimit);
       }
       ++at_;
       if (!read_fields(c == '{' ? '}' : '>', opened, depth + 1)) return false;

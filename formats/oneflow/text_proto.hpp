@@ -14,9 +14,9 @@
 namespace pipesim::formats {
 
 /// So deep may messages stand in messages; protobuf's own parsers stop there too.
-inline constexpr std::uint32_t kMostTextProtoDepth = 100;
+inline constexpr std::uint32_t kMaxTextProtoDepth = 100;
 /// Above so many fields a text is refused: 10 million take half a gigabyte.
-inline constexpr std::size_t kMostTextProtoFields = 10'000'000;
+inline constexpr std::size_t kMaxTextProtoFields = 10'000'000;
 
 enum class TextProtoKind : std::uint8_t { kMessage, kString, kWord };
 

@@ -81,7 +81,10 @@ hidden NUMBER dependents[DEPENDENTS];
 hidden NUMBER stream_device[STREAMS];
 hidden NUMBER stream_hardware_queue[STREAMS];
 hidden short device_resident[DEVICES];
-hidden NUMBER device_implicit[DEVICES];
+hidden NUMBER device_order[DEVICES];
+hidden NUMBER device_holds[DEVICES];
+hidden NUMBER device_free[DEVICES];
+hidden NUMBER actor_collects[ACTORS];
 hidden NUMBER actor_needs[ACTORS];
 hidden NUMBER actor_needs_end[ACTORS];
 hidden NUMBER actor_streams[ACTORS];
@@ -121,8 +124,8 @@ hidden NUMBER call_eager[CALLS];
 hidden NUMBER call_communicator[CALLS];
 hidden NUMBER call_rank[CALLS];
 hidden NUMBER call_channel[CALLS];
-hidden NUMBER call_held_back[CALLS];
-hidden NUMBER call_before[CALLS];
+hidden NUMBER call_chain[CALLS];
+hidden NUMBER call_stage[CALLS];
 hidden NUMBER call_signature[CALLS];
 hidden NUMBER call_sorts[CALLS];
 hidden NUMBER sorts[SORTS];
@@ -154,7 +157,7 @@ c_code {
     TABLE(actor_behind), TABLE(actor_afters), TABLE(actor_afters_end), TABLE(after_actor),
     TABLE(after_ahead), TABLE(stream_dependents), TABLE(stream_dependents_end), TABLE(dependents),
     TABLE(stream_device), TABLE(stream_hardware_queue), WIDE_TABLE(device_resident),
-    TABLE(device_implicit),
+    TABLE(device_order), TABLE(device_holds), TABLE(device_free), TABLE(actor_collects),
     TABLE(actor_needs), TABLE(actor_needs_end), TABLE(actor_streams), TABLE(actor_streams_end),
     TABLE(actor_calls), TABLE(actor_calls_end), TABLE(inputs), TABLE(register_producer),
     TABLE(register_slots), TABLE(register_acts), TABLE(register_drain), TABLE(register_in_place),
@@ -165,8 +168,8 @@ c_code {
     TABLE(communicator_ranks_end), TABLE(communicator_streams), TABLE(communicator_streams_end),
     TABLE(stream_of_communicator), TABLE(need_communicator), TABLE(need_rank),
     TABLE(synchronized), TABLE(call_actor), TABLE(call_kind), TABLE(call_eager),
-    TABLE(call_communicator), TABLE(call_rank), TABLE(call_channel), TABLE(call_held_back),
-    TABLE(call_before), TABLE(call_signature), TABLE(call_sorts), TABLE(sorts),
+    TABLE(call_communicator), TABLE(call_rank), TABLE(call_channel), TABLE(call_chain),
+    TABLE(call_stage), TABLE(call_signature), TABLE(call_sorts), TABLE(sorts),
   };
 
   static void refuse(const char *why, const char *what) {
@@ -303,6 +306,7 @@ chan not_begun[DEVICES] = [ROOM] of { NUMBER };
 chan hardware_queue[HARDWARE_QUEUES] = [ROOM] of { NUMBER };
 chan launch_order[DEVICES] = [ROOM] of { NUMBER };
 NUMBER resident[DEVICES];
+bool offered[STREAMS];             /* the act at the head may start as soon as a slot is free */
 
 NUMBER started[COLLECTIVES];      /* members of the instance that is under way */
 
@@ -322,6 +326,7 @@ bool mismatched[COMMUNICATORS];
 NUMBER call_in_round[RANKS_IN];
 bool running[CALLS];              /* an eager send, or a receive that has its message */
 NUMBER calls_left[ACTORS];
+NUMBER stage_left[CALLS];         /* of a chain, which its first call stands for */
 bool any_mismatch;                /* of a round, or a message */
 chan mailbox[CHANNELS] = [MAILBOX] of { NUMBER };  /* of each message its sort */
 NUMBER sender[CHANNELS];          /* active, not eager and without a receive, or NONE */
@@ -554,12 +559,50 @@ inline start_calls(a) {
   do
   :: g_call < actor_calls_end[a] ->
      if
-     :: call_held_back[g_call]
+     :: call_chain[g_call] != NONE && call_stage[g_call] == 0 -> stage_left[call_chain[g_call]]++
+     :: else
+     fi;
+     g_call++
+  :: else -> break
+  od;
+  g_call = actor_calls[a];
+  do
+  :: g_call < actor_calls_end[a] ->
+     if
+     :: call_chain[g_call] != NONE && call_stage[g_call] > 0
      :: else -> activate(g_call)
      fi;
      g_call++
   :: else -> break
   od
+}
+
+hidden short n_chain;
+hidden short n_stage;
+
+/* Call `c`, of a chain, is done: if it is the last of its stage, the next one begins. */
+inline next_stage(c) {
+  n_chain = call_chain[c];
+  stage_left[n_chain]--;
+  if
+  :: stage_left[n_chain] == 0 ->
+     n_stage = call_stage[c] + 1;
+     g_call = actor_calls[call_actor[c]];
+     do
+     :: g_call < actor_calls_end[call_actor[c]] ->
+        if
+        :: call_chain[g_call] == n_chain && call_stage[g_call] == n_stage ->
+           stage_left[n_chain]++;
+           activate(g_call)
+        :: else
+        fi;
+        g_call++
+     :: else -> break
+     od
+  :: else
+  fi;
+  n_chain = 0;
+  n_stage = 0
 }
 
 /* ------------------------------------------------------------------------------------------------
@@ -601,13 +644,39 @@ inline start(s) {
 }
 
 #define needs_slot(s) (actor_role[head[s]] == OP || actor_role[head[s]] == GROUP)
-#define is_ordered(s) (device_implicit[stream_device[s]] && actor_role[head[s]] == GROUP)
+/* Of act `a` on stream `s` of a device: whether it stands in the launch order, and in a hardware
+ * queue, and whether it leaves that when it starts. */
+#define in_order(s, a) (device_order[stream_device[s]] != 0 && actor_role[a] == GROUP && \
+                        (device_order[stream_device[s]] != 3 || actor_collects[a]))
+#define in_queue(s, a) (stream_hardware_queue[s] != NONE && \
+                        (device_holds[stream_device[s]] || actor_role[a] != RECORD))
+#define leaves_at_start(s, a) (!device_holds[stream_device[s]] && actor_role[a] != WAIT)
+
+/* The act at the head of stream `s` takes its room. */
+inline take_room(s) {
+  not_begun[stream_device[s]]??eval(s);
+  if
+  :: needs_slot(s) -> resident[stream_device[s]]++
+  :: else
+  fi;
+  if
+  :: in_queue(s, head[s]) && leaves_at_start(s, head[s]) ->
+     hardware_queue[stream_hardware_queue[s]]?eval(s)
+  :: else
+  fi;
+  if
+  :: in_order(s, head[s]) && device_order[stream_device[s]] == 1 ->
+     launch_order[stream_device[s]]?eval(s)
+  :: else
+  fi
+}
 
 hidden short d_best;
 hidden short d_i;
 hidden short d_stream;
 
-/* What may start on device `d` does, one after the other: of several the one launched first [5.3]. */
+/* What may start on device `d` does, one after the other: of several the one launched first [5.3].
+ * Which of several takes a slot is open on some devices: there it is offered one. */
 inline dispatch(d) {
   do
   :: d_best = NONE;
@@ -619,12 +688,15 @@ inline dispatch(d) {
         d_i--;
         if
         :: d_best == NONE && head[d_stream] != NONE && !begun[d_stream] &&
-           (stream_hardware_queue[d_stream] == NONE ||
+           (!in_queue(d_stream, head[d_stream]) ||
             hardware_queue[stream_hardware_queue[d_stream]]?[eval(d_stream)]) &&
-           (!is_ordered(d_stream) || launch_order[d]?[eval(d_stream)]) &&
-           (!needs_slot(d_stream) || resident[d] < device_resident[d]) ->
+           (!in_order(d_stream, head[d_stream]) || launch_order[d]?[eval(d_stream)]) &&
+           (!needs_slot(d_stream) || device_free[d] || resident[d] < device_resident[d]) ->
            see_other_streams(d_stream);
-           d_best = (x_ok -> d_stream : NONE)
+           if
+           :: x_ok && needs_slot(d_stream) && device_free[d] -> offered[d_stream] = true
+           :: else -> d_best = (x_ok -> d_stream : NONE)
+           fi
         :: else
         fi
      :: else -> break
@@ -632,18 +704,7 @@ inline dispatch(d) {
      if
      :: d_best == NONE -> break
      :: else ->
-        not_begun[d]??eval(d_best);
-        if
-        :: needs_slot(d_best) && stream_hardware_queue[d_best] != NONE ->
-           hardware_queue[stream_hardware_queue[d_best]]?eval(d_best);
-           resident[d]++
-        :: needs_slot(d_best) && stream_hardware_queue[d_best] == NONE -> resident[d]++
-        :: else
-        fi;
-        if
-        :: is_ordered(d_best) -> launch_order[d]?eval(d_best)
-        :: else
-        fi;
+        take_room(d_best);
         begin(d_best)
      fi
   od
@@ -653,10 +714,19 @@ inline dispatch(d) {
 inline free_room(s) {
   if
   :: stream_device[s] == NONE
-  :: stream_device[s] != NONE && needs_slot(s) -> resident[stream_device[s]]--
   :: else ->
      if
-     :: stream_hardware_queue[s] != NONE -> hardware_queue[stream_hardware_queue[s]]?eval(s)
+     :: needs_slot(s) -> resident[stream_device[s]]--
+     :: else
+     fi;
+     if
+     :: in_queue(s, head[s]) && !leaves_at_start(s, head[s]) ->
+        hardware_queue[stream_hardware_queue[s]]?eval(s)
+     :: else
+     fi;
+     if
+     :: in_order(s, head[s]) && device_order[stream_device[s]] >= 2 ->
+        launch_order[stream_device[s]]?eval(s)
      :: else
      fi
   fi
@@ -743,7 +813,7 @@ inline end_act(s) {
 /* Call `c` is done. */
 inline finish_call(c) {
   if
-  :: call_before[c] != NONE -> activate(call_before[c])
+  :: call_chain[c] != NONE -> next_stage(c)
   :: else
   fi;
   calls_left[call_actor[c]]--;
@@ -804,13 +874,11 @@ inline launch(t) {
   :: stream_device[l_stream] != NONE ->
      not_begun[stream_device[l_stream]]!l_stream;
      if
-     :: stream_hardware_queue[l_stream] != NONE ->
-        hardware_queue[stream_hardware_queue[l_stream]]!l_stream
+     :: in_queue(l_stream, l_actor) -> hardware_queue[stream_hardware_queue[l_stream]]!l_stream
      :: else
      fi;
      if
-     :: device_implicit[stream_device[l_stream]] && actor_role[l_actor] == GROUP ->
-        launch_order[stream_device[l_stream]]!l_stream
+     :: in_order(l_stream, l_actor) -> launch_order[stream_device[l_stream]]!l_stream
      :: else
      fi;
      dispatch(stream_device[l_stream])
@@ -986,6 +1054,13 @@ proctype thread(NUMBER t) {
 proctype stream(NUMBER s) {
   end: do
   :: d_step { ends_alone(s) -> LOOK; end_act(s) }
+  :: d_step { offered[s] && resident[stream_device[s]] < device_resident[stream_device[s]] ->
+              LOOK;
+              offered[s] = false;
+              take_room(s);
+              begin(s);
+              dispatch(stream_device[s]);
+              skip /* a loop cannot end a d_step */ }
   od
 }
 

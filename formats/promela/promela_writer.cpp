@@ -175,7 +175,9 @@ void Tables::add_devices() {
   std::vector<std::uint32_t> device_of(plan_.devices.size(), kNothing);
   std::vector<std::uint32_t> first_queue(plan_.devices.size(), 0);
   std::vector<std::uint32_t> resident;
-  std::vector<std::uint32_t> implicit;
+  std::vector<std::uint32_t> order;
+  std::vector<std::uint32_t> holds;
+  std::vector<std::uint32_t> free;
   std::uint32_t queues = 0;
   for (const DeviceId id : ids_of(plan_.devices)) {
     const sim::Device& device = plan_.devices[id];
@@ -184,7 +186,9 @@ void Tables::add_devices() {
     first_queue[id.value] = queues;
     queues += device.hardware_queues;
     resident.push_back(device.resident == 0 ? kMaxWide : std::min(device.resident, kMaxWide));
-    implicit.push_back(device.implicit_order ? 1 : 0);
+    order.push_back(static_cast<std::uint32_t>(device.order));
+    holds.push_back(device.holds_queues ? 1 : 0);
+    free.push_back(device.starts_freely() ? 1 : 0);
   }
   std::vector<std::uint32_t> devices;
   std::vector<std::uint32_t> queue_of;
@@ -200,7 +204,9 @@ void Tables::add_devices() {
   add("stream_device", "STREAMS") = devices;
   add("stream_hardware_queue", "STREAMS") = queue_of;
   tables_.push_back({"device_resident", "DEVICES", resident, true});
-  add("device_implicit", "DEVICES") = implicit;
+  add("device_order", "DEVICES") = order;
+  add("device_holds", "DEVICES") = holds;
+  add("device_free", "DEVICES") = free;
 }
 
 bool Tables::starts(const sim::Actor& actor) const {
@@ -241,6 +247,7 @@ void Tables::add_actors() {
   each("actor_afters_end", [](const Actor& actor) { return actor.afters_end; });
   each("actor_streams", [](const Actor& actor) { return actor.streams; });
   each("actor_streams_end", [](const Actor& actor) { return actor.streams_end; });
+  each("actor_collects", [](const Actor& actor) { return actor.collects ? 1U : 0U; });
   each("actor_calls", [](const Actor& actor) { return actor.calls; });
   each("actor_calls_end", [](const Actor& actor) { return actor.calls_end; });
   add_each("inputs", "INPUTS", plan_.inputs, [](EdgeId edge) { return edge.value; });
@@ -396,8 +403,11 @@ void Tables::add_calls() {
   each("call_communicator", [](const Call& call) { return call.communicator.value; });
   each("call_rank", [](const Call& call) { return call.member; });
   each("call_channel", [](const Call& call) { return call.channel.value; });
-  each("call_held_back", [](const Call& call) { return call.after.valid() ? 1U : 0U; });
-  each("call_before", [](const Call& call) { return call.before.value; });
+  // The first of its calls stands for a chain.
+  each("call_chain", [this](const Call& call) {
+    return call.chain.valid() ? plan_.chained[plan_.chains[call.chain].calls].value : kNothing;
+  });
+  each("call_stage", [](const Call& call) { return call.stage; });
   each("call_signature", [this](const Call& call) { return signature_of(call.signature); });
   add_sorts();
 }
@@ -516,6 +526,12 @@ std::string Tables::text() const {
 
 std::string promela_obstacle(const Plan& plan) {
   if (plan.faulty) return "it has faults or timeouts";
+  if (!plan.lines.empty()) return "calls of a communicator are on several streams";
+  if (!plan.meetings.empty()) return "hosts meet at first use or to split (try --reading contract)";
+  if (std::any_of(plan.calls.begin(), plan.calls.end(),
+                  [](const sim::Call& call) { return call.steps > 0; })) {
+    return "sends end in buffers (try --reading contract)";
+  }
   const std::size_t processes = std::size_t{1} + plan.threads.size() + plan.streams.size() +
                                 plan.collectives.size() + plan.communicators.size() +
                                 plan.channels.size() + plan.calls.size();

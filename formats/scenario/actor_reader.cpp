@@ -84,10 +84,25 @@ void ActorReader::read_actor(MapReader& map, ActorTemplate& actor, Pending& pend
     const std::optional<YamlValue> picked = values_.resolved(*collective);
     if (picked && !picked->is_null()) read_collective(*picked, actor);
   }
+  const bool has_time = map.has("takes");
   read_behaviour(map, actor);
+  if (!has_time) warn_of_free_collective(actor);
   read_input(map, actor);
   pending.reads = map.take("reads");
   pending.after = map.take("after");
+}
+
+// The size of what an actor puts out is easily taken for the size of what its collective moves.
+void ActorReader::warn_of_free_collective(const ActorTemplate& actor) {
+  const bool is_free = graph_.cluster && actor.collective && !actor.collective->timed;
+  if (!is_free || !actor.registers.front().bytes) return;
+  diagnostics()
+      .warning(actor.collective->place, models::Code::kNoTime,
+               "this collective takes no time: it has no 'bytes'")
+      .notes.push_back(fmt::format(
+          "'bytes' of the actor is the size of its output; for a time write {{{}: {}, bytes: ...}}",
+          operation_name(actor.collective->operation),
+          graph_.groups[actor.collective->group].name));
 }
 
 void ActorReader::read_kind(MapReader& map, ActorTemplate& actor, Pending& pending) {
@@ -103,8 +118,9 @@ void ActorReader::read_kind(MapReader& map, ActorTemplate& actor, Pending& pendi
     if (!name) return;
     kind = models::find_actor_kind(*name);
     if (kind == nullptr) {
-      models::Diagnostic& error = diagnostics().error(
-          kind_value->place(), fmt::format("unknown kind of actor '{}'", *name));
+      models::Diagnostic& error =
+          diagnostics().error(kind_value->place(), models::Code::kUnknownKind,
+                              fmt::format("unknown kind of actor '{}'", *name));
       models::suggest_name(error, *name, names);
       if (error.notes.empty()) {
         error.notes.push_back(fmt::format("the kinds are {}", fmt::join(names, ", ")));
@@ -118,12 +134,13 @@ void ActorReader::read_kind(MapReader& map, ActorTemplate& actor, Pending& pendi
     if (const auto found = values_.expr(*times, ValueType::kNumber)) pending.times = *found;
     if (!has_rate) {
       diagnostics()
-          .error(times->place(), "'times' cannot be used here: this actor runs once per input")
+          .error(times->place(), models::Code::kConflictingKeys,
+                 "'times' cannot be used here: this actor runs once per input")
           .notes.emplace_back(
               "'times' goes with the kinds repeat, unpack, accumulate, pack, acc_tick");
     }
   } else if (has_rate) {
-    diagnostics().error(kind_value->place(),
+    diagnostics().error(kind_value->place(), models::Code::kMissingKey,
                         fmt::format("the kind '{}' needs the key 'times'", kind->name));
   }
   if (kind == nullptr) return;
@@ -155,8 +172,8 @@ void ActorReader::read_stream(MapReader& map, ActorTemplate& actor) {
       actor.stream = static_cast<std::uint32_t>(graph_.streams.size());
       graph_.streams.push_back(std::move(stream));
     } else if (actor.stream == kNoIndex) {
-      models::Diagnostic& error =
-          diagnostics().error(value->place(), fmt::format("unknown stream '{}'", *name));
+      models::Diagnostic& error = diagnostics().error(value->place(), models::Code::kUnknownStream,
+                                                      fmt::format("unknown stream '{}'", *name));
       models::suggest_name(error, *name, names_of(graph_.streams));
       error.notes.emplace_back("the scenario lists its streams under 'streams'");
     }
@@ -166,8 +183,8 @@ void ActorReader::read_stream(MapReader& map, ActorTemplate& actor) {
     if (!name) return;
     actor.thread = index_of(graph_.threads, *name);
     if (actor.thread != kNoIndex) return;
-    models::Diagnostic& error =
-        diagnostics().error(value->place(), fmt::format("unknown host thread '{}'", *name));
+    models::Diagnostic& error = diagnostics().error(value->place(), models::Code::kUnknownStream,
+                                                    fmt::format("unknown host thread '{}'", *name));
     models::suggest_name(error, *name, names_of(graph_.threads));
   }
 }
@@ -212,13 +229,16 @@ void ActorReader::read_input(MapReader& map, ActorTemplate& actor) {
     input.finish();
   } else if (actor.input) {
     diagnostics()
-        .error(actor.place, fmt::format("'{}' waits for input: say how much comes", actor.name))
+        .error(
+            actor.place, models::Code::kNoCount,
+            fmt::format("'{}' waits for input, but nothing says how many items arrive", actor.name))
         .notes.emplace_back(
             "add 'waits_for_input: {items: 4}', with 'first' and 'every' if it comes late");
   }
   if (actor.input && !actor.acts) {
     diagnostics()
-        .error(actor.place, fmt::format("'{}' waits for input: say how often it runs", actor.name))
+        .error(actor.place, models::Code::kNoCount,
+               fmt::format("'{}' waits for input, but nothing says how often it runs", actor.name))
         .notes.emplace_back("add 'source: N'");
   }
 }
@@ -232,9 +252,9 @@ void ActorReader::read_collective(const YamlValue& value, ActorTemplate& actor) 
     const std::optional<YamlValue> group = map.take(name);
     if (!group) continue;
     if (operation) {
-      diagnostics().error(group->place(), fmt::format("a collective is one operation, and this is "
-                                                      "'{}' already",
-                                                      operation_name(*operation)));
+      diagnostics().error(group->place(), models::Code::kConflictingKeys,
+                          fmt::format("a collective has one operation, and '{}' is already given",
+                                      operation_name(*operation)));
       continue;
     }
     operation = collective.operation = models::find_operation(name).value();
@@ -253,17 +273,19 @@ void ActorReader::read_collective(const YamlValue& value, ActorTemplate& actor) 
     if (word) collective.communicator = index_of(graph_.communicators, *word);
     if (word && collective.communicator == kNoIndex) {
       models::Diagnostic& error =
-          diagnostics().error(name->place(), fmt::format("unknown communicator '{}'", *word));
+          diagnostics().error(name->place(), models::Code::kUnknownGroup,
+                              fmt::format("unknown communicator '{}'", *word));
       models::suggest_name(error, *word, names_of(graph_.communicators));
     } else if (word && graph_.communicators[collective.communicator].group != collective.group) {
-      diagnostics().error(name->place(),
-                          fmt::format("communicator '{}' is of another group", *word));
+      diagnostics().error(name->place(), models::Code::kConflictingKeys,
+                          fmt::format("communicator '{}' belongs to another group", *word));
     }
   }
   map.finish();
   if (!operation) {
     diagnostics()
-        .error(collective.place, "a collective needs its operation and group")
+        .error(collective.place, models::Code::kMissingKey,
+               "a collective needs its operation and group")
         .notes.push_back(fmt::format("for example {{all_gather: tp}}; the operations are {}",
                                      fmt::join(models::collective_names(), ", ")));
   } else if (collective.group != kNoIndex) {
@@ -276,8 +298,8 @@ std::uint32_t ActorReader::find_group(const YamlValue& value) const {
   if (!name) return kNoIndex;
   const std::uint32_t group = index_of(graph_.groups, *name);
   if (group == kNoIndex) {
-    models::Diagnostic& error =
-        diagnostics().error(value.place(), fmt::format("unknown group '{}'", *name));
+    models::Diagnostic& error = diagnostics().error(value.place(), models::Code::kUnknownGroup,
+                                                    fmt::format("unknown group '{}'", *name));
     models::suggest_name(error, *name, names_of(graph_.groups));
   }
   return group;
@@ -303,9 +325,10 @@ void ActorReader::read_registers(MapReader& map, ActorTemplate& actor) {
     const bool twice = fields.has("slots") || fields.has("bytes") || fields.has("carries");
     if (index == 0 && twice) {
       diagnostics()
-          .error(entry.key.place(), "'out' is the register that every actor has")
+          .error(entry.key.place(), models::Code::kDuplicateName,
+                 "'out' is reserved for the output of an actor")
           .notes.emplace_back(
-              "its credits, size and tensors are the actor's own keys 'slots', 'bytes' and "
+              "its credits, size and tensors are set by the actor's own keys 'slots', 'bytes' and "
               "'carries'");
       continue;
     }
@@ -326,15 +349,17 @@ std::vector<std::string> ActorReader::read_tensors(const YamlValue& value) const
   const std::optional<YamlValue> picked = values_.resolved(value);
   if (!picked || picked->is_null()) return names;
   if (!picked->is_list()) {
-    diagnostics().error(picked->place(), fmt::format("tensors must be a list of names, found {}",
-                                                     picked->described()));
+    diagnostics().error(
+        picked->place(), models::Code::kWrongType,
+        fmt::format("tensors must be a list of names, found {}", picked->described()));
     return names;
   }
   for (const YamlValue& item : picked->items()) {
     const std::optional<std::string> name = values_.word(item);
     if (!name) continue;
     if (std::find(names.begin(), names.end(), *name) != names.end()) {
-      diagnostics().error(item.place(), fmt::format("duplicate tensor '{}'", *name));
+      diagnostics().error(item.place(), models::Code::kDuplicateName,
+                          fmt::format("duplicate tensor '{}'", *name));
     }
     names.push_back(*name);
   }
@@ -350,7 +375,7 @@ void ActorReader::read_reads(std::uint32_t index, const std::optional<YamlValue>
   const std::optional<YamlValue> picked = values_.resolved(*value);
   if (!picked || picked->is_null()) return;
   if (!picked->is_list()) {
-    diagnostics().error(picked->place(),
+    diagnostics().error(picked->place(), models::Code::kWrongType,
                         fmt::format("'{}' must be a list, found {}", control ? "after" : "reads",
                                     picked->described()));
     return;
@@ -382,13 +407,14 @@ void ActorReader::read_read(std::uint32_t index, const YamlValue& value, bool co
   const bool is_control = graph_.actors[read.actor].registers[read.reg].control;
   if (is_control != control) {
     diagnostics()
-        .error(read.place,
+        .error(read.place, models::Code::kControlAndData,
                fmt::format("'{}' is a {} register", from, is_control ? "control" : "data"))
         .notes.emplace_back(is_control ? "list it under 'after'" : "list it under 'reads'");
     return;
   }
   if (!control && kind != nullptr && kind->control_only) {
-    diagnostics().error(read.place, fmt::format("the kind '{}' reads no data", kind->name));
+    diagnostics().error(read.place, models::Code::kControlAndData,
+                        fmt::format("actors of kind '{}' read no data", kind->name));
     return;
   }
   graph_.actors[index].reads.push_back(std::move(read));
@@ -418,7 +444,8 @@ bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std
   }
   map.finish();
   if (read.rank && read.group != kNoIndex) {
-    diagnostics().error(value.place(), "'rank' and 'each' say two different things");
+    diagnostics().error(value.place(), models::Code::kConflictingKeys,
+                        "'rank' and 'each' cannot be used together");
   }
   if (!name || (when && !values_.truth(*when).value_or(true))) return false;
   const std::optional<std::string> word = values_.word(*name);
@@ -444,8 +471,9 @@ bool ActorReader::find_register(const std::string& name, const std::string& give
     const bool left_out =
         std::find(left_out_.begin(), left_out_.end(), actor_name) != left_out_.end();
     models::Diagnostic& error = diagnostics().error(
-        place, left_out ? fmt::format("the actor '{}' is not there: its 'when' is off", actor_name)
-                        : fmt::format("unknown actor '{}'", actor_name));
+        place, models::Code::kUnknownActor,
+        left_out ? fmt::format("the actor '{}' is not there: its 'when' is off", actor_name)
+                 : fmt::format("unknown actor '{}'", actor_name));
     if (left_out) {
       error.notes.push_back(
           fmt::format("give this the same condition: {{from: {}, when: ...}}", name));
@@ -459,7 +487,8 @@ bool ActorReader::find_register(const std::string& name, const std::string& give
   read.reg = index_of(actor.registers, reg);
   if (read.reg != kNoIndex) return true;
   models::Diagnostic& error =
-      diagnostics().error(place, fmt::format("'{}' has no register '{}'", actor.name, reg));
+      diagnostics().error(place, models::Code::kUnknownRegister,
+                          fmt::format("'{}' has no register '{}'", actor.name, reg));
   models::suggest_name(error, reg, names_of(actor.registers));
   return false;
 }

@@ -45,6 +45,7 @@ class ActorReader {
   void read_kind(MapReader& map, models::ActorTemplate& actor, Pending& pending);
   void read_stream(MapReader& map, models::ActorTemplate& actor);
   void read_behaviour(MapReader& map, models::ActorTemplate& actor);
+  void warn_of_free_collective(const models::ActorTemplate& actor);
   void read_input(MapReader& map, models::ActorTemplate& actor);
   void read_collective(const YamlValue& value, models::ActorTemplate& actor);
   void read_registers(MapReader& map, models::ActorTemplate& actor);

@@ -1,6 +1,8 @@
 #include "formats/scenario/cluster_reader.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -32,11 +34,12 @@ std::optional<std::uint32_t> find_link(const YamlValue& value, const ValueReader
   const std::vector<std::string> known = models::link_names();
   if (std::find(known.begin(), known.end(), *name) != known.end()) {
     values.diagnostics()
-        .error(value.place(), fmt::format("'{}' is not among the links of the cluster", *name))
-        .notes.push_back(fmt::format("write '{}: {{}}' there for its usual figures", *name));
+        .error(value.place(), models::Code::kUnknownHost,
+               fmt::format("'{}' is not among the links of the cluster", *name))
+        .notes.push_back(fmt::format("write '{}: {{}}' there for the usual figures", *name));
   } else {
-    models::Diagnostic& error =
-        values.diagnostics().error(value.place(), fmt::format("unknown link class '{}'", *name));
+    models::Diagnostic& error = values.diagnostics().error(
+        value.place(), models::Code::kUnknownHost, fmt::format("unknown link class '{}'", *name));
     models::suggest_name(error, *name, known);
   }
   return std::nullopt;
@@ -112,8 +115,9 @@ std::int64_t ClusterReader::count(const YamlValue& value, const char* key) {
   const std::optional<std::int64_t> found = values_.constant(value, ValueType::kNumber);
   if (!found) return 1;
   if (*found >= 1 && *found <= kMaxHosts) return *found;
-  diagnostics().error(value.place(), fmt::format("'{}' must be between 1 and {}, found {}", key,
-                                                 kMaxHosts, *found));
+  diagnostics().error(
+      value.place(), models::Code::kOutOfRange,
+      fmt::format("'{}' must be between 1 and {}, found {}", key, kMaxHosts, *found));
   return 1;
 }
 
@@ -132,12 +136,13 @@ void ClusterReader::read_hosts(const YamlValue& value) {
     if (!name) continue;
     const auto known = std::find(cluster_.hosts.begin(), cluster_.hosts.end(), *name);
     if (known != cluster_.hosts.end()) {
-      diagnostics().error(item.place(), fmt::format("duplicate host '{}'", *name));
+      diagnostics().error(item.place(), models::Code::kDuplicateName,
+                          fmt::format("duplicate host '{}'", *name));
     }
     cluster_.hosts.push_back(*name);
   }
   if (cluster_.hosts.empty()) {
-    diagnostics().error(picked->place(), "a cluster has at least one host");
+    diagnostics().error(picked->place(), models::Code::kEmpty, "a cluster needs at least one host");
     cluster_.hosts = {"node0"};
   }
 }
@@ -173,17 +178,19 @@ void ClusterReader::read_ranks(const YamlValue& value) {
     }
   }
   diagnostics()
-      .error(picked->place(),
-             fmt::format("'ranks' of a cluster says where they sit, found {}", picked->described()))
+      .error(picked->place(), models::Code::kWrongType,
+             fmt::format("'ranks' of a cluster must say where the ranks are, found {}",
+                         picked->described()))
       .notes.emplace_back("write '8 per host', 'round robin', or a list: the host of each rank");
 }
 
 void ClusterReader::fill_hosts(std::int64_t per_host, Place place) {
   const auto hosts = static_cast<std::int64_t>(cluster_.hosts.size());
   if (per_host < ranks_ && per_host * hosts < ranks_) {
-    diagnostics().error(place, fmt::format("the cluster holds {} ranks ({} on each of {} "
-                                           "hosts), but there are {}",
-                                           per_host * hosts, per_host, hosts, ranks_));
+    diagnostics().error(place, models::Code::kRankCount,
+                        fmt::format("the cluster holds {} ranks ({} on each of {} "
+                                    "hosts), but there are {}",
+                                    per_host * hosts, per_host, hosts, ranks_));
     return;
   }
   for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
@@ -200,9 +207,9 @@ void ClusterReader::deal_round_robin() {
 void ClusterReader::read_rank_list(const YamlValue& value) {
   const std::vector<YamlValue> items = value.items();
   if (items.size() != ranks_) {
-    diagnostics().error(value.place(), fmt::format("this list has the hosts of {} ranks, but there "
-                                                   "are {}",
-                                                   items.size(), ranks_));
+    diagnostics().error(
+        value.place(), models::Code::kRankCount,
+        fmt::format("this list places {} ranks, but there are {}", items.size(), ranks_));
     return;
   }
   std::vector<std::uint32_t> hosts;
@@ -221,16 +228,17 @@ std::optional<std::uint32_t> ClusterReader::read_host(const YamlValue& value) {
   const auto named = std::find(hosts.begin(), hosts.end(), *name);
   if (named != hosts.end()) return static_cast<std::uint32_t>(named - hosts.begin());
   if (name->empty() || name->find_first_not_of("0123456789") != std::string::npos) {
-    models::Diagnostic& error =
-        diagnostics().error(value.place(), fmt::format("unknown host '{}'", *name));
+    models::Diagnostic& error = diagnostics().error(value.place(), models::Code::kUnknownHost,
+                                                    fmt::format("unknown host '{}'", *name));
     models::suggest_name(error, *name, hosts);
     return std::nullopt;
   }
   const std::optional<std::int64_t> index = values_.constant(value, ValueType::kNumber);
   if (!index) return std::nullopt;
   if (*index < static_cast<std::int64_t>(hosts.size())) return static_cast<std::uint32_t>(*index);
-  diagnostics().error(value.place(), fmt::format("there is no host {}: hosts are 0 to {}", *index,
-                                                 hosts.size() - 1));
+  diagnostics().error(
+      value.place(), models::Code::kUnknownHost,
+      fmt::format("there is no host {}: hosts are 0 to {}", *index, hosts.size() - 1));
   return std::nullopt;
 }
 
@@ -242,8 +250,9 @@ void ClusterReader::count_devices(Place place) {
   }
   for (std::size_t host = 0; host < used.size(); ++host) {
     if (used[host] <= cluster_.devices) continue;
-    diagnostics().error(place, fmt::format("host '{}' has {} ranks, but {} devices",
-                                           cluster_.hosts[host], used[host], cluster_.devices));
+    diagnostics().error(place, models::Code::kRankCount,
+                        fmt::format("host '{}' has {} ranks, but {} devices", cluster_.hosts[host],
+                                    used[host], cluster_.devices));
     return;
   }
 }
@@ -278,15 +287,16 @@ void ClusterReader::read_link(const YamlValue& value, LinkClass& link) {
   if (const auto latency = map.take("latency")) {
     link.latency_ns = values_.constant(*latency, ValueType::kTime).value_or(0);
     if (link.latency_ns < 0) {
-      diagnostics().error(latency->place(), fmt::format("a latency must be at least 0s, found {}",
-                                                        latency->described()));
+      diagnostics().error(
+          latency->place(), models::Code::kOutOfRange,
+          fmt::format("a latency must be at least 0s, found {}", latency->described()));
     }
   }
   if (const auto bandwidth = map.take("bandwidth")) {
     link.bytes_per_second = values_.constant(*bandwidth, ValueType::kBandwidth).value_or(1);
     if (link.bytes_per_second < 1) {
       diagnostics().error(
-          bandwidth->place(),
+          bandwidth->place(), models::Code::kOutOfRange,
           fmt::format("a bandwidth must be at least 1B/s, found {}", bandwidth->described()));
     }
   }
@@ -329,8 +339,8 @@ void ClusterReader::check_links(const YamlValue& value) {
   const auto check = [&](bool needed, const std::vector<std::uint32_t>& links, const char* whom,
                          const char* key) {
     if (!needed || !links.empty()) return;
-    diagnostics().error(value.place(),
-                        fmt::format("no link joins ranks of {}: '{}' has none", whom, key));
+    diagnostics().error(value.place(), models::Code::kNoLink,
+                        fmt::format("no link connects ranks of {}: '{}' has none", whom, key));
   };
   check(inside, cluster_.inside_host, "one host", "inside_host");
   check(between, cluster_.between_hosts, "different hosts", "between_hosts");
@@ -345,6 +355,31 @@ std::optional<Cluster> read_cluster(const YamlValue& value, const ValueReader& v
   return ClusterReader(values, ranks).run(*picked);
 }
 
+std::optional<Cluster> read_cluster_text(const std::string& text, std::uint32_t ranks,
+                                         models::Diagnostics& diagnostics) {
+  const auto document = YamlDocument::parse(text, diagnostics);
+  if (!document) return std::nullopt;
+  YamlValue value = document->root();
+  bool is_scenario = false;
+  for (const YamlValue::Entry& entry : document->root().entries()) {
+    is_scenario = is_scenario || entry.key.text() == "schema";
+    if (entry.key.text() == "cluster") value = entry.value;
+  }
+  if (is_scenario && value.place() == document->root().place()) {
+    diagnostics.error({}, models::Code::kEmpty, "the scenario has no 'cluster'");
+    return std::nullopt;
+  }
+  Scope scope;
+  scope.ranks = ranks;
+  const std::map<std::string, models::RankSet, std::less<>> no_sets;
+  auto cluster = read_cluster(value, ValueReader(scope, no_sets, diagnostics), ranks);
+  if (!cluster && !diagnostics.has_errors()) {
+    diagnostics.error(value.place(), models::Code::kEmpty, "there is no cluster here")
+        .notes.emplace_back("for example: cluster: {hosts: 2, devices: 8}");
+  }
+  return cluster;
+}
+
 std::vector<std::uint32_t> read_links_of(const YamlValue& value, const ValueReader& values,
                                          const Cluster* cluster) {
   const std::vector<LinkClass> known(models::known_links().begin(), models::known_links().end());
@@ -355,10 +390,12 @@ std::vector<std::uint32_t> read_links_of(const YamlValue& value, const ValueRead
     const auto link = find_link(item, values, cluster == nullptr ? known : cluster->links);
     if (!link || cluster == nullptr) continue;
     if (link == cluster->device_link) {
-      values.diagnostics().error(item.place(), "'device' joins only what is on one device");
+      values.diagnostics().error(item.place(), models::Code::kNoLink,
+                                 "'device' only connects ranks of one device");
     } else if (std::find(links.begin(), links.end(), *link) != links.end()) {
       values.diagnostics().error(
-          item.place(), fmt::format("duplicate link class '{}'", cluster->links[*link].name));
+          item.place(), models::Code::kDuplicateName,
+          fmt::format("duplicate link class '{}'", cluster->links[*link].name));
     } else {
       links.push_back(*link);
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "formats/yaml/value_reader.hpp"
@@ -16,6 +17,12 @@ namespace pipesim::formats {
 /// docs/reference/scenario-format.md.
 std::optional<models::Cluster> read_cluster(const YamlValue& value, const ValueReader& values,
                                             std::uint32_t ranks);
+
+/// The cluster in `text`: YAML that is the value of `cluster:`, or a map with that key, such as a
+/// scenario, whose other keys are not looked at. Nothing where there is none, or it has mistakes,
+/// which `diagnostics` then has.
+std::optional<models::Cluster> read_cluster_text(const std::string& text, std::uint32_t ranks,
+                                                 models::Diagnostics& diagnostics);
 
 /// Reads a list of link classes, or one, as indices in the links of `cluster`. Without a cluster
 /// only the names are checked, and nothing comes out.

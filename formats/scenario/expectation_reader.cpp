@@ -66,12 +66,13 @@ class ExpectationReader {
   void read_with(const YamlValue& with) {
     for (const YamlValue::Entry& entry : named_entries(with, "'with'", diagnostics_)) {
       const std::string name(entry.key.text());
-      if (values_.scope().find(name) == nullptr) {
+      if (name != "reading" && values_.scope().find(name) == nullptr) {  // of all scenarios
         models::Diagnostic& error =
-            diagnostics_.error(entry.key.place(), fmt::format("unknown parameter '{}'", name));
+            diagnostics_.error(entry.key.place(), models::Code::kUnknownParameter,
+                               fmt::format("unknown parameter '{}'", name));
         models::suggest_name(error, name, names_of(scenario_.parameters));
       } else if (!entry.value.is_scalar()) {
-        diagnostics_.error(entry.value.place(),
+        diagnostics_.error(entry.value.place(), models::Code::kWrongType,
                            fmt::format("expected a value, found {}", entry.value.described()));
       } else {
         expectation_.with.emplace_back(name, entry.value.text());
@@ -116,11 +117,12 @@ class ExpectationReader {
     const auto most = map.take("at_most");
     map.finish();
     if (about.has_value() != within.has_value()) {
-      diagnostics_.error(map.place(), fmt::format("'about' and 'within' go together: {}", example));
+      diagnostics_.error(map.place(), models::Code::kExpectation,
+                         fmt::format("'about' and 'within' go together: {}", example));
       return std::nullopt;
     }
     if (!about && !least && !most) {
-      diagnostics_.error(map.place(),
+      diagnostics_.error(map.place(), models::Code::kExpectation,
                          fmt::format("{} needs {}'at_least' or 'at_most', or 'about' and 'within'",
                                      what, type == ValueType::kBytes ? "'exactly', " : ""));
       return std::nullopt;
@@ -162,7 +164,7 @@ class ExpectationReader {
       bounds.most = std::min(bounds.most, *value);
     }
     if (bounds.least <= bounds.most) return bounds;
-    diagnostics_.error(place, "nothing lies between these bounds");
+    diagnostics_.error(place, models::Code::kExpectation, "no value is within these bounds");
     return std::nullopt;
   }
 
@@ -172,7 +174,7 @@ class ExpectationReader {
     const std::optional<std::int64_t> share = parse_share(value.text());
     if (share) return share;
     diagnostics_
-        .error(value.place(),
+        .error(value.place(), models::Code::kOutOfRange,
                fmt::format("expected a share from 0% to 100%, found {}", value.described()))
         .notes.emplace_back("write 20% or 12.5%; four decimals at most");
     return std::nullopt;
@@ -215,7 +217,10 @@ class ExpectationReader {
     const auto most = map.take("at_most");
     map.finish();
     if (!least && !most) {
-      if (value.is_map()) diagnostics_.error(map.place(), "'idle' needs 'at_least' or 'at_most'");
+      if (value.is_map()) {
+        diagnostics_.error(map.place(), models::Code::kExpectation,
+                           "'idle' needs 'at_least' or 'at_most'");
+      }
       return;
     }
     const auto bounds = narrowed(Bounds(), least, most, map.place(),
@@ -250,7 +255,8 @@ class ExpectationReader {
   std::optional<Bounds> memory_bounds(const YamlValue& value, models::ExpectedMemory& memory) {
     MapReader map(value, keys::kMemoryBounds, diagnostics_);
     if (const auto on = map.take("on")) memory.on = values_.rank_set(*on).value_or(memory.on);
-    if (memory.on.empty()) diagnostics_.error(map.place(), "'memory' is about no rank at all");
+    if (memory.on.empty())
+      diagnostics_.error(map.place(), models::Code::kExpectation, "'memory' selects no rank");
     if (const auto reserved = map.take("reserved")) {
       memory.reserved = values_.truth(*reserved).value_or(false);
     }
@@ -268,7 +274,7 @@ class ExpectationReader {
   void read_through(const YamlValue& through) {
     if (!through.is_list()) {
       diagnostics_.error(
-          through.place(),
+          through.place(), models::Code::kWrongType,
           fmt::format("'cycle_through' must be a list of actors, found {}", through.described()));
       return;
     }
@@ -281,7 +287,7 @@ class ExpectationReader {
   void read_orders(const YamlValue& value) {
     if (!value.is_list()) {
       diagnostics_.error(
-          value.place(),
+          value.place(), models::Code::kWrongType,
           fmt::format("'order' must be a list of ops, [a#1, b#1], found {}", value.described()));
       return;
     }
@@ -292,7 +298,7 @@ class ExpectationReader {
       if (item.is_list()) {
         read_order(item.items());
       } else {
-        diagnostics_.error(item.place(),
+        diagnostics_.error(item.place(), models::Code::kWrongType,
                            fmt::format("expected a list of ops, found {}", item.described()));
       }
     }
@@ -307,8 +313,8 @@ class ExpectationReader {
     }
     const auto names = [](const ExpectedAct& act) { return act.rank.has_value(); };
     if (!acts.empty() && !acts.front().rank && std::any_of(acts.begin(), acts.end(), names)) {
-      diagnostics_.error(acts.front().place,
-                         "the first op names no rank, but a later one does: all or none");
+      diagnostics_.error(acts.front().place, models::Code::kExpectation,
+                         "either all ops name a rank, or none does");
       return;
     }
     if (!acts.empty()) expectation_.order.push_back(std::move(acts));
@@ -333,13 +339,16 @@ class ExpectationReader {
                             : models::whole_number<std::uint32_t>(text.substr(hash + 1));
     act.act = number.value_or(0);
     if (act.act == 0) {
-      diagnostics_.error(value.place(), fmt::format("expected an op, found {}", value.described()))
+      diagnostics_
+          .error(value.place(), models::Code::kWrongType,
+                 fmt::format("expected an op, found {}", value.described()))
           .notes.emplace_back("write name#1 or rank 0 name#1; ops count from 1");
       return std::nullopt;
     }
     if (act.rank && *act.rank >= scenario_.graph.ranks) {
-      diagnostics_.error(value.place(), fmt::format("there is no rank {}: ranks are 0 to {}",
-                                                    *act.rank, scenario_.graph.ranks - 1));
+      diagnostics_.error(value.place(), models::Code::kUnknownRank,
+                         fmt::format("there is no rank {}: ranks are 0 to {}", *act.rank,
+                                     scenario_.graph.ranks - 1));
       return std::nullopt;
     }
     act.op = text.substr(0, hash);

@@ -42,7 +42,7 @@ class FaultReader {
 
 void FaultReader::read(const YamlValue& value) {
   if (!value.is_list()) {
-    diagnostics_.error(value.place(),
+    diagnostics_.error(value.place(), models::Code::kWrongType,
                        fmt::format("'faults' must be a list, found {}", value.described()));
     return;
   }
@@ -55,8 +55,8 @@ void FaultReader::read(const YamlValue& value) {
 void FaultReader::read_fault(const YamlValue& value) {
   const KeyTable* table = table_with_head(value, keys::faults());
   if (value.is_map() && table == nullptr) {
-    diagnostics_.error(value.place(),
-                       "a fault says where: 'rank', 'link', 'port' or 'communicator'");
+    diagnostics_.error(value.place(), models::Code::kFault,
+                       "a fault needs 'rank', 'link', 'port' or 'communicator'");
     return;
   }
   MapReader map(value, table == nullptr ? keys::kRankFault : *table, diagnostics_);
@@ -83,7 +83,7 @@ std::int64_t FaultReader::take_time(MapReader& map, const char* key) {
   if (!value) return 0;
   const std::int64_t ns = values_.constant(*value, ValueType::kTime).value_or(0);
   if (ns >= 0) return ns;
-  diagnostics_.error(value->place(),
+  diagnostics_.error(value->place(), models::Code::kOutOfRange,
                      fmt::format("'{}' must be at least 0s, found {}", key, value->described()));
   return 0;
 }
@@ -93,15 +93,16 @@ std::int64_t FaultReader::slower(MapReader& map) {
   if (!value) return 0;
   const std::int64_t factor = values_.constant(*value, ValueType::kNumber).value_or(1);
   if (factor >= 1 && factor <= kMaxSlower) return factor;
-  diagnostics_.error(value->place(), fmt::format("'slower' must be between 1 and {}, found {}",
-                                                 kMaxSlower, factor));
+  diagnostics_.error(
+      value->place(), models::Code::kOutOfRange,
+      fmt::format("'slower' must be between 1 and {}, found {}", kMaxSlower, factor));
   return 1;
 }
 
 bool FaultReader::needs_cluster(models::Place place) {
   if (graph_.cluster || diagnostics_.has_errors()) return !graph_.cluster;
-  diagnostics_.error(place, "this fault is one of a cluster, but the scenario has no 'cluster'")
-      .notes.emplace_back("'cluster: {hosts: 2}' is one with the usual links");
+  diagnostics_.error(place, models::Code::kNoCluster, "this fault needs a 'cluster'")
+      .notes.emplace_back("'cluster: {hosts: 2}' has the usual links");
   return true;
 }
 
@@ -114,18 +115,20 @@ void FaultReader::read_rank_fault(MapReader& map, const YamlValue& ranks) {
   fault.device_error = fails.has_value();
   const auto what = fails ? fails : map.take("dies");
   if (!what || !what->is_scalar()) {
-    diagnostics_.error(map.place(),
-                       "say what happens to the rank: 'dies: segfault', or 'fails: "
-                       "illegal memory access' for its device");
+    diagnostics_.error(map.place(), models::Code::kFault,
+                       "a fault of a rank needs 'dies', as in 'dies: segfault', or 'fails', as in "
+                       "'fails: illegal memory access'");
   } else {
     fault.what = what->text();
   }
   const auto at = map.take("at");
   const auto act = map.take("act");
   if (at.has_value() == act.has_value() || (fault.device_error && at)) {
-    diagnostics_.error(map.place(), fault.device_error
-                                        ? "say which op ends in the error: 'act: backward#3'"
-                                        : "say when it dies: either 'at: 5s' or 'act: forward#3'");
+    diagnostics_.error(
+        map.place(), models::Code::kFault,
+        fault.device_error
+            ? "a device error needs the op that ends in it: 'act: backward#3'"
+            : "a rank that dies needs a time or an op: 'at: 5s' or 'act: forward#3'");
     return;
   }
   if (at) {
@@ -148,7 +151,8 @@ bool FaultReader::read_act(const YamlValue& value, models::RankFault& fault) {
     const char* const end = text->data() + text->size();
     const auto [rest, error] = std::from_chars(text->data() + hash + 1, end, act);
     if (error != std::errc() || rest != end || act == 0) {
-      diagnostics_.error(value.place(), "an op is written as name#k, counted from 1: forward#3");
+      diagnostics_.error(value.place(), models::Code::kFault,
+                         "expected an op as name#k, counted from 1, as in forward#3");
       return false;
     }
   }
@@ -158,8 +162,8 @@ bool FaultReader::read_act(const YamlValue& value, models::RankFault& fault) {
     if (fault.act != models::kNoIndex) return true;
   }
   fault.actor = models::kNoIndex;
-  models::Diagnostic& error =
-      diagnostics_.error(value.place(), fmt::format("unknown actor or step '{}'", name));
+  models::Diagnostic& error = diagnostics_.error(value.place(), models::Code::kUnknownActor,
+                                                 fmt::format("unknown actor or step '{}'", name));
   models::suggest_name(error, name, names_of(graph_.actors));
   return false;
 }
@@ -173,22 +177,24 @@ void FaultReader::read_link_fault(MapReader& map, const YamlValue& link) {
   fault.retry_ns = take_time(map, "retry");
   fault.slower = slower(map);
   if (fault.slower == 0 && !down) {
-    diagnostics_.error(
-        map.place(), "say what is wrong with the link: 'down: 0s' (from when on), or 'slower: 10'");
+    diagnostics_.error(map.place(), models::Code::kFault,
+                       "a fault of a link needs 'down', the time when it fails, or 'slower': "
+                       "'down: 0s', 'slower: 10'");
   }
   if (needs_cluster(link.place())) return;
   const std::optional<std::string> name = values_.word(link);
   if (!name) return;
   fault.link = index_of(graph_.cluster->links, *name);
   if (fault.link == kNoIndex) {
-    models::Diagnostic& error = diagnostics_.error(
-        link.place(), fmt::format("the cluster has no links of the class '{}'", *name));
+    models::Diagnostic& error =
+        diagnostics_.error(link.place(), models::Code::kUnknownHost,
+                           fmt::format("the cluster has no links of the class '{}'", *name));
     models::suggest_name(error, *name, names_of(graph_.cluster->links));
     return;
   }
   if (hosts) {
     if (!hosts->is_list() || hosts->items().size() != 2) {
-      diagnostics_.error(hosts->place(),
+      diagnostics_.error(hosts->place(), models::Code::kWrongType,
                          fmt::format("'hosts' must be a list of two hosts, found {}",
                                      hosts->is_list() ? std::to_string(hosts->items().size())
                                                       : hosts->described()));
@@ -208,7 +214,7 @@ void FaultReader::read_port_fault(MapReader& map, const YamlValue& port) {
   const auto host = map.require("closed_on");
   const std::int64_t number = values_.constant(port, ValueType::kNumber).value_or(1);
   if (number < 1 || number > kMaxPort) {
-    diagnostics_.error(port.place(),
+    diagnostics_.error(port.place(), models::Code::kOutOfRange,
                        fmt::format("a port must be between 1 and {}, found {}", kMaxPort, number));
   }
   fault.port = number;
@@ -224,9 +230,10 @@ void FaultReader::read_denied_fault(MapReader& map, const YamlValue& communicato
     if (what->is_scalar()) {
       fault.what = what->text();
     } else {
-      diagnostics_.error(what->place(),
-                         fmt::format("'denied' is the message of the operating system, found {}",
-                                     what->described()));
+      diagnostics_.error(
+          what->place(), models::Code::kWrongType,
+          fmt::format("'denied' must be the message of the operating system, found {}",
+                      what->described()));
     }
   }
   fault.slower = slower(map);
@@ -237,8 +244,8 @@ void FaultReader::read_denied_fault(MapReader& map, const YamlValue& communicato
     graph_.faults.denied.push_back(std::move(fault));
     return;
   }
-  models::Diagnostic& error =
-      diagnostics_.error(communicator.place(), fmt::format("unknown communicator '{}'", *name));
+  models::Diagnostic& error = diagnostics_.error(communicator.place(), models::Code::kUnknownGroup,
+                                                 fmt::format("unknown communicator '{}'", *name));
   models::suggest_name(error, *name, names_of(graph_.communicators));
 }
 
@@ -257,7 +264,7 @@ void read_guards(const YamlValue& value, const ValueReader& values, models::Task
     const std::int64_t ns = values.constant(*field, ValueType::kTime).value_or(0);
     if (ns >= 0) return ns;
     diagnostics
-        .error(field->place(),
+        .error(field->place(), models::Code::kOutOfRange,
                fmt::format("'{}' must be at least 0s, found {}", key, field->described()))
         .notes.emplace_back("0s: none");
     return std::int64_t{0};
@@ -287,8 +294,8 @@ std::uint32_t read_host(const YamlValue& value, const ValueReader& values,
     const bool is_number =
         !text.empty() && text.find_first_not_of("0123456789") == std::string::npos;
     if (!is_number && text.find_first_of("+-*/( $") == std::string::npos) {
-      models::Diagnostic& error =
-          diagnostics.error(picked->place(), fmt::format("unknown host '{}'", text));
+      models::Diagnostic& error = diagnostics.error(picked->place(), models::Code::kUnknownHost,
+                                                    fmt::format("unknown host '{}'", text));
       models::suggest_name(error, text, cluster.hosts);
       return kNoIndex;
     }
@@ -298,8 +305,9 @@ std::uint32_t read_host(const YamlValue& value, const ValueReader& values,
   if (*number >= 0 && *number < static_cast<std::int64_t>(cluster.hosts.size())) {
     return static_cast<std::uint32_t>(*number);
   }
-  diagnostics.error(picked->place(), fmt::format("the cluster has the hosts 0 to {}, found {}",
-                                                 cluster.hosts.size() - 1, *number));
+  diagnostics.error(picked->place(), models::Code::kUnknownHost,
+                    fmt::format("the cluster has the hosts 0 to {}, found {}",
+                                cluster.hosts.size() - 1, *number));
   return kNoIndex;
 }
 

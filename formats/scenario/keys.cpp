@@ -41,6 +41,8 @@ constexpr Key kScenarioRows[] = {
     {"defaults", "defaults", "Defaults of actors, steps and streams"},
     {"threads", "{thread|~}", "Host threads. By default each stream has a thread of the same name"},
     {"streams", "[name]|{stream|~}", "Streams", "those that actors and steps name"},
+    {"reading", "'contract'|'real'|'cold'",
+     "What of NCCL a run assumes, see [Readings](#readings). `--reading` overrides it", "`cold`"},
     {"communicators", "communicators",
      "When communicators are initialized, and communicators that several collectives share"},
     {"device", "device", "Concurrency limits of each device"},
@@ -125,7 +127,8 @@ constexpr Key kStreamRows[] = {
 };
 
 constexpr Key kInitRows[] = {
-    {"creation", "'start'|'first_use'", "When communicators are initialized", "`start`"},
+    {"creation", "'start'|'first_use'", "When communicators are initialized",
+     "`first_use` for NCCL calls of programs in a cold run, else `start`"},
     {"waits_for_device", "on/off", "on: initialization waits until the device is idle", "off"},
     {"interface", "name",
      "Network interface of the cluster over which ranks find each other. Over one that leads "
@@ -141,7 +144,16 @@ constexpr Key kCommunicatorRows[] = {
     {"group", "name", "Group that it connects; each list of the group has one communicator",
      kRequired},
     {"stream", "name", "Stream of its calls in programs", "its own, `nccl NAME`"},
-    {"eager", "size", "Sends up to this size complete without their receive", "no sends do"},
+    {"eager", "size",
+     "Of calls of the host: sends up to this size complete without their receive. NCCL has no such "
+     "size",
+     "no sends do"},
+    {"p2p_channels", "integer 1..", "NCCL: p2p channels, as `NCCL_DEBUG=INFO` prints them",
+     "by link"},
+    {"p2p_channels_per_peer", "integer 1..", "NCCL: p2p channels per peer, as printed there",
+     "by link"},
+    {"registered", "on/off",
+     "on: user buffers are registered with NCCL, so that sends wait for their receives", "off"},
     {"host", "on/off", "on: the host does its calls (gloo, MPI) and waits for each", "off"},
     {"algorithm", "algorithm", "Algorithm of its collectives", "that of the cluster"},
     {"over", "link|[link]?",
@@ -164,16 +176,21 @@ constexpr Key kDefaultsRows[] = {
 };
 
 constexpr Key kDeviceRows[] = {
+    {"vendor", "'nvidia'|'amd'",
+     "On `amd` an op holds its hardware queue until it ends, on `nvidia` until it starts",
+     "`nvidia`"},
     {"hardware_queues", "integer(rank)",
-     "`CUDA_DEVICE_MAX_CONNECTIONS`: hardware queues that the streams share, each first in, first "
-     "out; 0: one per stream",
-     "0"},
+     "`CUDA_DEVICE_MAX_CONNECTIONS`, `GPU_MAX_HW_QUEUES`: hardware queues that the streams share, "
+     "each first in, first out; 0: one per stream",
+     "8, `amd`: 4; without host programs 0"},
     {"resident", "integer(rank)",
      "Kernels that can run at the same time; a collective keeps its slot until it is done; 0: no "
      "limit",
      "0"},
-    {"launch_order", "'none'|'implicit'",
-     "`implicit`: collectives start in launch order (`NCCL_LAUNCH_ORDER_IMPLICIT`)", "`none`"},
+    {"launch_order", "'none'|'implicit'|'serial'",
+     "`implicit`: calls start in launch order (`NCCL_LAUNCH_ORDER_IMPLICIT`); `serial`: each also "
+     "after those before it have ended (the same before CUDA 12.3)",
+     "`none`"},
 };
 
 constexpr Key kEventRows[] = {
@@ -288,7 +305,7 @@ constexpr Key kCostRows[] = {
     {"message", "size", "Message between stages; with a `cluster`, its time follows from it"},
     {"message_takes", "time", "Duration of a message", "0"},
     {"messages", "message_model", "How messages are exchanged: see [schedules](schedules.md)",
-     "`dir`"},
+     "`pg`"},
     {"activation", "size|[size]", "Memory of a micro-batch in a stage"},
     {"weights", "size|[size]", "Memory that a stage holds all the time"},
     {"about", "text", "For people"},

@@ -65,7 +65,7 @@ class ModelReader {
     const std::vector<YamlValue> items = list(value, "'layers' must be a list of layers");
     for (const YamlValue& item : items) read_layer(item);
     if (value.is_list() && items.empty()) {
-      diagnostics_.error(value.place(), "a model has at least one layer");
+      diagnostics_.error(value.place(), models::Code::kEmpty, "a model needs at least one layer");
     }
   }
 
@@ -93,7 +93,7 @@ class ModelReader {
       if (diagnostics_.error_count() > errors) return;  // each mistake once
       ops_ += layer.ops.size();
       if (ops_ > kMaxOps) {
-        diagnostics_.error(layer.place,
+        diagnostics_.error(layer.place, models::Code::kLimit,
                            fmt::format("up to layer '{}' a model comes to more than {} "
                                        "ops",
                                        layer.name, kMaxOps));
@@ -103,7 +103,8 @@ class ModelReader {
           std::find_if(graph_.model.layers.begin(), graph_.model.layers.end(),
                        [&](const ModelLayer& other) { return other.name == layer.name; });
       if (known != graph_.model.layers.end()) {
-        diagnostics_.error(layer.place, fmt::format("duplicate layer '{}'", layer.name));
+        diagnostics_.error(layer.place, models::Code::kDuplicateName,
+                           fmt::format("duplicate layer '{}'", layer.name));
         return;
       }
       graph_.model.layers.push_back(layer);
@@ -119,7 +120,8 @@ class ModelReader {
       read_op(entry.value, op);
       layer.ops.push_back(std::move(op));
     }
-    if (entries.empty()) diagnostics_.error(value.place(), "a layer has at least one op");
+    if (entries.empty())
+      diagnostics_.error(value.place(), models::Code::kEmpty, "a layer needs at least one op");
   }
 
   void read_op(const YamlValue& value, ModelOp& op) {
@@ -147,7 +149,8 @@ class ModelReader {
     const auto variables = map.take("variables");
     if (variables) read_variables(*variables, op);
     if (variables && op.only_backward) {
-      diagnostics_.error(variables->place(), "an op of the backward only has no variables");
+      diagnostics_.error(variables->place(), models::Code::kConflictingKeys,
+                         "an op with 'only: backward' cannot have variables");
     }
     map.finish();
     if (op.only_backward) return;
@@ -217,8 +220,8 @@ class ModelReader {
     const std::uint64_t ranks = std::uint64_t{layout.hierarchy.data} * layout.hierarchy.tensor;
     if (ranks <= kMaxRanks && ranks * layout.stages <= kMaxRanks) return;
     diagnostics_.error(
-        value.place(),
-        fmt::format("a job has at most {} ranks, and {} x {} x {} are more", kMaxRanks,
+        value.place(), models::Code::kLimit,
+        fmt::format("a job can have at most {} ranks, and {} x {} x {} are more", kMaxRanks,
                     layout.hierarchy.data, layout.hierarchy.tensor, layout.stages));
     layout = {};
   }
@@ -237,7 +240,8 @@ class ModelReader {
 
   std::vector<YamlValue> list(const YamlValue& value, const char* expected) {
     if (value.is_list()) return value.items();
-    diagnostics_.error(value.place(), fmt::format("{}, found {}", expected, value.described()));
+    diagnostics_.error(value.place(), models::Code::kWrongType,
+                       fmt::format("{}, found {}", expected, value.described()));
     return {};
   }
 
@@ -253,8 +257,8 @@ class ModelReader {
           elements *= size;
           continue;
         }
-        diagnostics_.error(shape->place(),
-                           fmt::format("a tensor has at most {} elements", kMaxElements));
+        diagnostics_.error(shape->place(), models::Code::kLimit,
+                           fmt::format("a tensor can have at most {} elements", kMaxElements));
         type.shape = {1};
         break;
       }
@@ -273,11 +277,12 @@ class ModelReader {
   std::optional<NdSbp> nd_sbp(const YamlValue& value) {
     const auto wrong = [&](const YamlValue& where) {
       diagnostics_
-          .error(where.place(),
-                 fmt::format("a signature is two of S(axis), B and P, found {}", where.described()))
+          .error(where.place(), models::Code::kSignature,
+                 fmt::format("expected a signature, two of S(axis), B and P, found {}",
+                             where.described()))
           .notes.emplace_back(
-              "[S(0), B]: cut along axis 0 over the data-parallel ranks, a copy on "
-              "each of the tensor-parallel ones");
+              "[S(0), B]: split along axis 0 over the data-parallel ranks, replicated on the "
+              "tensor-parallel ones");
       return std::nullopt;
     };
     const std::optional<YamlValue> picked = values_.resolved(value);
@@ -301,7 +306,7 @@ class ModelReader {
     if (found >= 0 && found <= kMaxTime) return found;
     const std::int64_t limit = found < 0 ? 0 : kMaxTime;
     diagnostics_.error(
-        value->place(),
+        value->place(), models::Code::kOutOfRange,
         fmt::format("'{}' must be at {} {}, found {}", key, found < 0 ? "least" : "most",
                     to_text(Value{ValueType::kTime, models::Expr::constant(limit), {}}),
                     value->described()));
@@ -312,7 +317,7 @@ class ModelReader {
     const std::optional<std::int64_t> found = values_.constant(value, ValueType::kNumber);
     if (!found) return 1;
     if (*found >= 1 && *found <= most) return *found;
-    diagnostics_.error(value.place(),
+    diagnostics_.error(value.place(), models::Code::kOutOfRange,
                        fmt::format("'{}' must be between 1 and {}, found {}", key, most, *found));
     return 1;
   }
@@ -348,8 +353,9 @@ std::optional<std::string> option_text(const YamlValue& value, const models::Pas
   }
   if (!text || models::is_option_value(*text, option)) return text;
   models::Diagnostic& error = values.diagnostics().error(
-      value.place(), fmt::format("option '{}' of pass '{}' is {}, found '{}'", option.name,
-                                 pass.name, models::option_values(option), *text));
+      value.place(), models::Code::kPassOption,
+      fmt::format("option '{}' of pass '{}' is {}, found '{}'", option.name, pass.name,
+                  models::option_values(option), *text));
   const std::string near = models::nearest_name(*text, option.one_of);
   if (!near.empty()) error.notes.push_back(fmt::format("did you mean '{}'?", near));
   return std::nullopt;

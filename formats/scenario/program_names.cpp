@@ -92,7 +92,8 @@ std::uint32_t ProgramNames::stream(const std::string& name, Place place) {
   const std::uint32_t known = index_of(graph_.streams, name);
   if (known != kNoIndex) return known;
   if (!open_streams_ && name != "compute" && !is_stream_of_calls(name)) {
-    models::Diagnostic& error = diagnostics_.error(place, fmt::format("unknown stream '{}'", name));
+    models::Diagnostic& error = diagnostics_.error(place, models::Code::kUnknownStream,
+                                                   fmt::format("unknown stream '{}'", name));
     models::suggest_name(error, name, names_of(graph_.streams));
     error.notes.emplace_back("the scenario lists its streams under 'streams'");
   }
@@ -148,8 +149,8 @@ void ProgramNames::check_streams() {
   for (const auto& [index, place] : awaited_) {
     if (used.count(index) > 0) continue;
     const std::string& name = graph_.streams[index].name;
-    models::Diagnostic& error =
-        diagnostics_.error(place, fmt::format("no step uses stream '{}'", name));
+    models::Diagnostic& error = diagnostics_.error(place, models::Code::kUnknownStream,
+                                                   fmt::format("no step uses stream '{}'", name));
     models::suggest_name(error, name, names);
   }
 }
@@ -164,7 +165,8 @@ void ProgramNames::check_events() {
     if (recorded.count(index) > 0) continue;
     const models::EventTemplate& event = graph_.events[index];
     models::Diagnostic& error =
-        diagnostics_.error(event.place, fmt::format("event '{}' is never recorded", event.name));
+        diagnostics_.error(event.place, models::Code::kUnknownEvent,
+                           fmt::format("event '{}' is never recorded", event.name));
     models::suggest_name(error, event.name, names);
   }
 }
@@ -186,7 +188,8 @@ std::uint32_t ProgramNames::communicator(const YamlValue& value, bool host_barri
       names.push_back(graph_.communicators[i].name);
     }
     models::Diagnostic& error =
-        diagnostics_.error(value.place(), fmt::format("unknown communicator or group '{}'", *name));
+        diagnostics_.error(value.place(), models::Code::kUnknownGroup,
+                           fmt::format("unknown communicator or group '{}'", *name));
     models::suggest_name(error, *name, names);
     if (names.empty()) error.notes.emplace_back("a group of all ranks is groups: {NAME: all}");
     return kNoIndex;
@@ -196,6 +199,7 @@ std::uint32_t ProgramNames::communicator(const YamlValue& value, bool host_barri
   communicator.place = value.place();
   communicator.group = group;
   communicator.on_host = wanted != *name;
+  communicator.creation.said = graph_.creation.said;
   if (!communicator.on_host) communicator.creation = graph_.creation;
   graph_.communicators.push_back(std::move(communicator));
   return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
@@ -205,7 +209,9 @@ std::uint32_t ProgramNames::event(const YamlValue& value, bool shared) {
   const std::optional<std::string> name = values_.word(value);
   if (!name) return kNoIndex;
   if (shared && name->find('$') != std::string::npos) {
-    diagnostics_.error(value.place(), fmt::format("'{}': a key has one name on all ranks", *name))
+    diagnostics_
+        .error(value.place(), models::Code::kStoreKey,
+               fmt::format("'{}': a key must have the same name on all ranks", *name))
         .notes.emplace_back(
             "for a key of each rank, write a step for each: {on: 0, do: [{set: key_0}]}");
   }
@@ -223,8 +229,9 @@ std::uint32_t ProgramNames::event(const YamlValue& value, bool shared) {
     if (!shared && !may_be_recorded) awaited_events_.push_back(index);
   } else if (graph_.events[index].shared != shared) {
     diagnostics_
-        .error(value.place(), fmt::format("'{}' is {} elsewhere", *name,
-                                          shared ? "an event of streams" : "a key that hosts set"))
+        .error(value.place(), models::Code::kStoreKey,
+               fmt::format("'{}' is {} elsewhere", *name,
+                           shared ? "an event of streams" : "a key of the store"))
         .notes.push_back(
             fmt::format("that is in {}", models::line_text(graph_.events[index].place)));
   }

@@ -11,6 +11,7 @@
 #include "formats/scenario/keys.hpp"
 #include "formats/scenario/lookup.hpp"
 #include "formats/yaml/parameters.hpp"
+#include "models/characters.hpp"
 
 namespace pipesim::formats {
 
@@ -40,9 +41,7 @@ RankSet intersection(const RankSet& a, const RankSet& b) {
 
 // All that expressions in `value` could call a parameter.
 void collect_names(const YamlValue& value, std::set<std::string>& names) {
-  const auto part_of_name = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-  };
+  const auto part_of_name = [](char c) { return models::is_alphanumeric(c) || c == '_'; };
   const std::string_view text = value.text();
   for (auto at = text.begin(); at != text.end();) {
     const auto begin = std::find_if(at, text.end(), part_of_name);
@@ -50,6 +49,23 @@ void collect_names(const YamlValue& value, std::set<std::string>& names) {
     if (begin != at) names.emplace(begin, at);
   }
   for (const YamlValue& item : value.items()) collect_names(item, names);
+}
+
+// The choices in `value` that decide what a step is. Those of the steps in it are theirs, and where
+// an expression stands a choice is one.
+void collect_choices(const YamlValue& value, std::vector<YamlValue>& choices) {
+  if (ValueReader::is_choice(value)) choices.push_back(value);
+  if (value.is_list()) {
+    for (const YamlValue& item : value.items()) collect_choices(item, choices);
+  }
+  const KeyTable* table = table_with_head(value, keys::steps());
+  for (const YamlValue::Entry& entry : value.entries()) {
+    const std::string_view name = entry.key.text();
+    const Key* key = table == nullptr ? nullptr : table->find(name);
+    const bool is_expression = key != nullptr && is_by_rank(key->type);
+    const bool has_steps = name == "do" && !ValueReader::is_choice(entry.value);
+    if (!is_expression && !has_steps) collect_choices(entry.value, choices);
+  }
 }
 
 }  // namespace
@@ -103,8 +119,8 @@ void ProgramReader::read_program(const YamlValue& value) {
     graph_.threads.push_back(std::move(thread));
   } else if (graph_.threads[context.thread].order != sim::ThreadOrder::kProgram) {
     diagnostics()
-        .error(value.place(),
-               fmt::format("thread '{}' takes its work up by arrival, so it has no program", name))
+        .error(value.place(), models::Code::kThreadOrder,
+               fmt::format("thread '{}' launches by arrival, so it cannot have a program", name))
         .notes.push_back(fmt::format("under 'threads' say '{}: {{order: program}}'", name));
     return;
   }
@@ -123,7 +139,7 @@ void ProgramReader::read_steps(const YamlValue& value, const Context& context, S
   const std::optional<YamlValue> picked = values_.resolved(value);
   if (!picked || (picked->is_null() && !value.is_null())) return;
   if (!picked->is_list()) {
-    diagnostics().error(picked->place(),
+    diagnostics().error(picked->place(), models::Code::kWrongType,
                         fmt::format("'do' must be a list of steps, found {}", picked->described()));
     return;
   }
@@ -136,12 +152,13 @@ void ProgramReader::read_steps(const YamlValue& value, const Context& context, S
   --depth_;
 }
 
-// False where the programs come to more than can be read, which is told once.
+// False where the programs have more than can be read, which is told once.
 bool ProgramReader::count_visit(Place place) {
   if (visits_ > kMaxVisits) return false;
   ++visits_;
   if (depth_ > kMaxDepth) {
-    diagnostics().error(place, fmt::format("steps nest more than {} deep", kMaxDepth));
+    diagnostics().error(place, models::Code::kLimit,
+                        fmt::format("steps are nested more than {} deep", kMaxDepth));
     visits_ = kMaxVisits + 1;
   } else if (visits_ > kMaxVisits || placed_ > kMaxPlaced) {
     const auto [most, what] =
@@ -149,7 +166,8 @@ bool ProgramReader::count_visit(Place place) {
             ? std::pair<std::uint64_t, const char*>(kMaxVisits, "steps to read")
             : std::pair<std::uint64_t, const char*>(kMaxPlaced, "steps of all ranks");
     diagnostics()
-        .error(place, fmt::format("the programs come to more than {} {}", most, what))
+        .error(place, models::Code::kLimit,
+               fmt::format("the programs have more than {} {}", most, what))
         .notes.emplace_back(
             "a step counts for each call of its block, and for each round of a loop with an index");
     visits_ = kMaxVisits + 1;
@@ -157,15 +175,46 @@ bool ProgramReader::count_visit(Place place) {
   return visits_ <= kMaxVisits;
 }
 
+// A step that chooses by rank is a step for each option that some rank takes.
 void ProgramReader::read_step(const YamlValue& value, const Context& context, Steps& steps) {
+  const std::optional<std::uint32_t> outer = std::exchange(scope_.chosen_for, std::nullopt);
+  const std::vector<RankSet> parts = ranks_by_choice(value, context.on);
+  for (const RankSet& part : parts) {
+    if (parts.size() > 1) scope_.chosen_for = part[0];
+    read_step_of_some(value, {context.thread, part}, steps);
+  }
+  scope_.chosen_for = outer;
+}
+
+// The ranks of `on`, together where all choices of the step are the same.
+std::vector<RankSet> ProgramReader::ranks_by_choice(const YamlValue& step, const RankSet& on) {
+  const auto [choices, is_new] = choices_.try_emplace({step.place().line, step.place().column});
+  if (is_new) collect_choices(step, choices->second);
+  std::vector<RankSet> parts = {on};
+  for (const YamlValue& choice : choices->second) {
+    const std::optional<Value> by = values_.choice_condition(choice);
+    if (!by || by->type == ValueType::kWord || !by->expr.depends_on_rank()) continue;
+    std::vector<RankSet> smaller;
+    for (const RankSet& part : parts) {
+      const auto of_part = values_.by_value(by->expr, part);
+      if (!of_part) return {on};
+      for (const auto& [number, ranks] : *of_part) smaller.push_back(ranks);
+    }
+    parts = std::move(smaller);
+  }
+  return parts;
+}
+
+void ProgramReader::read_step_of_some(const YamlValue& value, const Context& context,
+                                      Steps& steps) {
   const std::optional<YamlValue> picked = values_.resolved(value);
   if (!picked || picked->is_null()) return;
   const KeyTable* table = table_with_head(*picked, keys::steps());
   MapReader map(*picked, table == nullptr ? *keys::steps().front() : *table, diagnostics());
   if (!picked->is_map()) return;
-  const bool exists = read_when(map);
+  const std::optional<RankSet> exists = read_when(map, context.on);
   Context inner = context;
-  inner.on = read_on(map, context.on);
+  inner.on = read_on(map, exists.value_or(context.on));
   if (!exists) return;
   if (table == nullptr) {
     refuse_step(*picked);
@@ -182,16 +231,14 @@ void ProgramReader::read_step(const YamlValue& value, const Context& context, St
   actor.launch_overhead = defaults_.launch_overhead;
   if (!read_device_step(map, actor, inner)) read_host_step(map, actor);
   if (!read_common(map, actor)) return;
-  std::vector<PendingWait> waits = read_waits(map, actor);
+  const std::vector<PendingWait> waits = read_waits(map, actor);
   std::vector<Part> parts = parts_of(actor, inner.on);
   read_after(map, actor, {inner.thread, ranks_of(parts)}, steps);
   map.finish();
   for (Part& part : parts) {
     ActorTemplate copy = actor;
     copy.step->calls = std::move(part.calls);
-    const auto index = static_cast<std::uint32_t>(graph_.actors.size());
-    for (const PendingWait& wait : waits) pending_waits_.emplace_back(index, wait);
-    add_step(std::move(copy), {inner.thread, std::move(part.on)}, steps);
+    add_step(std::move(copy), waits, {inner.thread, std::move(part.on)}, steps);
   }
 }
 
@@ -201,7 +248,8 @@ void ProgramReader::refuse_step(const YamlValue& value) {
   for (const KeyTable* table : keys::steps()) {
     for (std::size_t i = 0; i < table->heads; ++i) words.emplace_back(table->own[i].name);
   }
-  models::Diagnostic& error = diagnostics().error(value.place(), "this step does nothing");
+  models::Diagnostic& error =
+      diagnostics().error(value.place(), models::Code::kEmpty, "this step has no operation");
   for (const YamlValue::Entry& entry : value.entries()) {
     const std::string_view word = entry.key.text();
     if (word == "on" || word == "when") continue;
@@ -211,9 +259,13 @@ void ProgramReader::refuse_step(const YamlValue& value) {
   error.notes.push_back(fmt::format("a step begins with one of {}", fmt::join(words, ", ")));
 }
 
-bool ProgramReader::read_when(MapReader& map) {
+// The ranks of `outer` that have the step; nothing if none has.
+std::optional<RankSet> ProgramReader::read_when(MapReader& map, const RankSet& outer) {
   const std::optional<YamlValue> when = map.take("when");
-  return !when || values_.truth(*when).value_or(true);
+  if (!when) return outer;
+  std::optional<RankSet> on = values_.ranks_where(*when, outer);
+  if (!on) return outer;  // which is told
+  return on->empty() ? std::nullopt : on;
 }
 
 RankSet ProgramReader::read_on(MapReader& map, const RankSet& outer) {
@@ -277,17 +329,14 @@ bool ProgramReader::read_again(MapReader& map, const Context& context, Steps& st
   const std::uint32_t actor = step_of(*name, context.on);
   if (actor != kNoIndex && graph_.actors[actor].on == context.on &&
       graph_.actors[actor].thread == context.thread) {
-    placed_ += context.on.size();
-    if (!count_visit(again->place())) return true;
-    ProgramStep step;
-    step.place = graph_.actors[actor].place;
-    step.actor = actor;
-    steps.push_back(std::move(step));
+    if (place_step(actor, again->place(), context.on.size(), steps)) {
+      steps.back().place = graph_.actors[actor].place;
+    }
     return true;
   }
   models::Diagnostic& error = diagnostics().error(
-      again->place(),
-      fmt::format("no step '{}' stands before this one on the same ranks and thread", *name));
+      again->place(), models::Code::kUnknownActor,
+      fmt::format("no step '{}' precedes this one on the same ranks and thread", *name));
   models::suggest_name(error, *name, names_of(graph_.actors));
   return true;
 }
@@ -298,35 +347,66 @@ std::uint32_t ProgramReader::step_of(const std::string& name, const RankSet& on)
   return found == steps_.end() ? kNoIndex : found->second;
 }
 
-// With an index each round may differ, so it has steps of its own.
+struct ProgramReader::Loop {
+  Place place;
+  std::int64_t times = 1;
+  std::string index;  // empty: none
+  YamlValue block;
+};
+
+// With an index each round may differ, so it is read for itself. How many rounds there are may
+// differ from rank to rank.
 void ProgramReader::read_repeat(MapReader& map, const YamlValue& times, const Context& context,
                                 Steps& steps) {
-  const std::int64_t count = values_.constant(times, ValueType::kNumber).value_or(1);
+  const std::optional<Expr> count = values_.expr(times, ValueType::kNumber);
   const auto index = map.take("index");
   const auto block = map.require("do");
-  const std::int64_t most = index ? kMaxCopies : std::numeric_limits<std::uint32_t>::max();
-  if (count < 0 || count > most) {
-    diagnostics().error(times.place(),
-                        fmt::format("'repeat' must be between 0 and {}{}, found {}", most,
-                                    index ? " where it has an index" : "", count));
-    return;
+  if (!count || !block) return;
+  Loop loop;
+  loop.place = times.place();
+  loop.block = *block;
+  if (index) {
+    loop.index = values_.word(*index).value_or("");
+    if (!check_parameter_name(loop.index, index->place(), diagnostics())) return;
   }
-  if (!block) return;
+  const bool by_rank = count->depends_on_rank();
+  const auto ranks = values_.by_value(*count, by_rank ? context.on : RankSet({0}));
+  if (!ranks) return;
+  const std::int64_t most = index ? kMaxCopies : std::numeric_limits<std::uint32_t>::max();
+  for (const auto& [number, on] : *ranks) {
+    if (number < 0 || number > most) {
+      diagnostics().error(times.place(), models::Code::kOutOfRange,
+                          fmt::format("'repeat' must be between 0 and {}{}, found {}", most,
+                                      index ? " where it has an index" : "", number));
+      return;
+    }
+    if (by_rank && number == 0) continue;  // these ranks do not have the steps
+    loop.times = number;
+    read_rounds(loop, {context.thread, by_rank ? on : context.on}, steps);
+  }
+}
+
+void ProgramReader::read_rounds(const Loop& loop, const Context& context, Steps& steps) {
   ProgramStep step;
-  step.place = times.place();
+  step.place = loop.place;
   step.on = context.on;
-  if (!index) {
-    step.times = count;
-    read_steps(*block, context, step.block);
-  } else if (const std::optional<std::string> name = values_.word(*index);
-             name && check_parameter_name(*name, index->place(), diagnostics())) {
-    for (std::int64_t i = 0; i < count && !diagnostics().has_errors(); ++i) {
+  if (loop.index.empty()) {
+    step.times = loop.times;
+    read_steps(loop.block, context, step.block);
+  } else {
+    ++open_loops_;
+    for (std::int64_t i = 0; i < loop.times && !diagnostics().has_errors(); ++i) {
       Parameter parameter;
-      parameter.name = *name;
+      parameter.name = loop.index;
       parameter.value = Value::number(i);
       parameters_.insert(parameters_.begin(), std::move(parameter));
-      read_steps(*block, context, step.block);
+      read_steps(loop.block, context, step.block);
       parameters_.erase(parameters_.begin());
+    }
+    --open_loops_;
+    if (open_loops_ == 0) {
+      made_.clear();
+      made_events_.clear();
     }
   }
   steps.push_back(std::move(step));
@@ -342,15 +422,16 @@ bool ProgramReader::read_call_of_block(MapReader& map, const Context& context, S
   if (block == blocks_.end()) {
     std::vector<std::string> names;
     for (const auto& [known, value] : blocks_) names.push_back(known);
-    models::Diagnostic& error =
-        diagnostics().error(called->place(), fmt::format("unknown block '{}'", *name));
+    models::Diagnostic& error = diagnostics().error(called->place(), models::Code::kUnknownBlock,
+                                                    fmt::format("unknown block '{}'", *name));
     models::suggest_name(error, *name, names);
     return true;
   }
   const bool calls_itself =
       std::find(open_blocks_.begin(), open_blocks_.end(), *name) != open_blocks_.end();
   if (calls_itself) {
-    diagnostics().error(called->place(), fmt::format("block '{}' calls itself", *name));
+    diagnostics().error(called->place(), models::Code::kBlockCall,
+                        fmt::format("block '{}' calls itself", *name));
     return true;
   }
   std::optional<std::vector<Parameter>> given = std::vector<Parameter>();
@@ -369,7 +450,7 @@ bool ProgramReader::read_call_of_block(MapReader& map, const Context& context, S
 std::optional<std::vector<Parameter>> ProgramReader::read_with(const YamlValue& with,
                                                                const std::string& block) {
   const auto [names, is_new] = names_in_.try_emplace(block);
-  if (is_new) collect_names(blocks_.find(block)->second, names->second);
+  if (is_new) collect_names_of_block(block, names->second);
   std::vector<Parameter> given;
   bool good = with.is_map();
   for (const YamlValue::Entry& entry : named_entries(with, "'with'", diagnostics())) {
@@ -378,8 +459,9 @@ std::optional<std::vector<Parameter>> ProgramReader::read_with(const YamlValue& 
     good = check_parameter_name(parameter.name, entry.key.place(), diagnostics()) && good;
     if (names->second.count(parameter.name) == 0) {
       good = false;
-      models::Diagnostic& error = diagnostics().error(
-          entry.key.place(), fmt::format("block '{}' does not use '{}'", block, parameter.name));
+      models::Diagnostic& error =
+          diagnostics().error(entry.key.place(), models::Code::kBlockCall,
+                              fmt::format("block '{}' does not use '{}'", block, parameter.name));
       const std::string nearest = models::nearest_name(
           parameter.name, std::vector<std::string>(names->second.begin(), names->second.end()));
       if (!nearest.empty()) error.notes.push_back(fmt::format("did you mean '{}'?", nearest));
@@ -392,12 +474,26 @@ std::optional<std::vector<Parameter>> ProgramReader::read_with(const YamlValue& 
   return good ? std::optional(std::move(given)) : std::nullopt;
 }
 
+// All that expressions in the block could call a parameter, and in those that it calls.
+void ProgramReader::collect_names_of_block(const std::string& block, std::set<std::string>& names) {
+  std::set<std::string> seen = {block};
+  for (std::vector<std::string> left = {block}; !left.empty();) {
+    std::set<std::string> used;
+    collect_names(blocks_.find(left.back())->second, used);
+    left.pop_back();
+    for (const std::string& name : used) {
+      if (blocks_.count(name) > 0 && seen.insert(name).second) left.push_back(name);
+    }
+    names.merge(used);
+  }
+}
+
 // An expression, or one of the words that a parameter may be.
 std::optional<Value> ProgramReader::read_given(const YamlValue& value) {
   const std::optional<YamlValue> picked = values_.resolved(value);
   if (!picked) return std::nullopt;
   if (!picked->is_scalar()) {
-    diagnostics().error(picked->place(),
+    diagnostics().error(picked->place(), models::Code::kWrongType,
                         fmt::format("expected a value, found {}", picked->described()));
     return std::nullopt;
   }
@@ -417,18 +513,48 @@ std::vector<YamlValue> ProgramReader::listed(const YamlValue& value) const {
   return picked->is_list() ? picked->items() : std::vector<YamlValue>{*picked};
 }
 
-void ProgramReader::add_step(ActorTemplate actor, const Context& context, Steps& steps) {
-  placed_ += context.on.size();
-  if (!count_visit(actor.place)) return;
-  actor.name = names_.unique_name(actor.name, context.on);
+void ProgramReader::add_step(ActorTemplate actor, const std::vector<PendingWait>& waits,
+                             const Context& context, Steps& steps) {
   actor.thread = context.thread;
   actor.on = context.on;
-  ProgramStep step;
-  step.place = actor.place;
-  step.actor = static_cast<std::uint32_t>(graph_.actors.size());
-  for (const std::uint32_t rank : actor.on) steps_[{actor.name, rank}] = step.actor;
+  const std::optional<std::uint32_t> known = made_before(actor, waits);
+  const auto index = known.value_or(static_cast<std::uint32_t>(graph_.actors.size()));
+  if (!place_step(index, actor.place, actor.on.size(), steps) || known) return;
+  if (open_loops_ > 0) {
+    made_[{actor.place.line, actor.place.column}].push_back({actor.name, index, waits});
+  }
+  for (const PendingWait& wait : waits) pending_waits_.emplace_back(index, wait);
+  actor.name = names_.unique_name(actor.name, actor.on);
+  for (const std::uint32_t rank : actor.on) steps_[{actor.name, rank}] = index;
   graph_.actors.push_back(std::move(actor));
+}
+
+// Rounds of a loop in which a step is the same have one actor, whose acts are counted together.
+std::optional<std::uint32_t> ProgramReader::made_before(
+    const ActorTemplate& actor, const std::vector<PendingWait>& waits) const {
+  constexpr std::ptrdiff_t kMaxTried = 8;  // most loops take turns between few
+  const auto made = made_.find({actor.place.line, actor.place.column});
+  if (made == made_.end()) return std::nullopt;
+  const std::vector<MadeStep>& steps = made->second;
+  const auto last =
+      steps.rend() - steps.rbegin() > kMaxTried ? steps.rbegin() + kMaxTried : steps.rend();
+  for (auto step = steps.rbegin(); step != last; ++step) {
+    if (step->name != actor.name || step->waits != waits) continue;
+    ActorTemplate renamed = actor;
+    renamed.name = graph_.actors[step->actor].name;
+    if (renamed == graph_.actors[step->actor]) return step->actor;
+  }
+  return std::nullopt;
+}
+
+bool ProgramReader::place_step(std::uint32_t actor, Place place, std::size_t ranks, Steps& steps) {
+  placed_ += ranks;
+  if (!count_visit(place)) return false;
+  ProgramStep step;
+  step.place = place;
+  step.actor = actor;
   steps.push_back(std::move(step));
+  return true;
 }
 
 }  // namespace pipesim::formats

@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "formats/scenario/actor_reader.hpp"
@@ -52,15 +53,29 @@ class ProgramReader {
     models::Place place;
     std::string step;
     std::uint32_t ahead = 0;
+
+    friend bool operator==(const PendingWait&, const PendingWait&) = default;
+  };
+
+  // An actor that a loop with an index has made, by the name that its step gives it.
+  struct MadeStep {
+    std::string name;
+    std::uint32_t actor = 0;
+    std::vector<PendingWait> waits;
   };
 
   void read_program(const YamlValue& value);
   void read_steps(const YamlValue& value, const Context& context, Steps& steps);
   bool count_visit(models::Place place);
   void read_step(const YamlValue& value, const Context& context, Steps& steps);
+  void read_step_of_some(const YamlValue& value, const Context& context, Steps& steps);
+  std::vector<models::RankSet> ranks_by_choice(const YamlValue& step, const models::RankSet& on);
   bool read_block(MapReader& map, const Context& context, Steps& steps);
   void read_repeat(MapReader& map, const YamlValue& times, const Context& context, Steps& steps);
+  struct Loop;
+  void read_rounds(const Loop& loop, const Context& context, Steps& steps);
   std::optional<std::vector<Parameter>> read_with(const YamlValue& with, const std::string& block);
+  void collect_names_of_block(const std::string& block, std::set<std::string>& names);
   std::optional<Value> read_given(const YamlValue& value);
   std::vector<YamlValue> listed(const YamlValue& value) const;
   bool read_call_of_block(MapReader& map, const Context& context, Steps& steps);
@@ -71,7 +86,7 @@ class ProgramReader {
   std::vector<PendingWait> read_waits(MapReader& map, models::ActorTemplate& actor);
   void connect_waits();
   void refuse_step(const YamlValue& value);
-  bool read_when(MapReader& map);
+  std::optional<models::RankSet> read_when(MapReader& map, const models::RankSet& outer);
   models::RankSet read_on(MapReader& map, const models::RankSet& outer);
   std::vector<Part> parts_of(const models::ActorTemplate& actor, const models::RankSet& on) const;
   static models::RankSet ranks_of(const std::vector<Part>& parts);
@@ -85,13 +100,20 @@ class ProgramReader {
   bool read_common(MapReader& map, models::ActorTemplate& actor);
   void read_after(MapReader& map, const models::ActorTemplate& actor, const Context& context,
                   Steps& steps);
+  std::uint32_t event_before(const std::string& name, models::Place place,
+                             const models::RankSet& on);
   void read_times(MapReader& map, models::StepTemplate& step);
   void create_later(std::uint32_t communicator);
   void read_synchronize(const YamlValue& value, models::ActorTemplate& actor);
   void read_input(MapReader& map, models::ActorTemplate& actor);
   void take_expr(MapReader& map, const char* key, ValueType type, models::Expr& target);
 
-  void add_step(models::ActorTemplate actor, const Context& context, Steps& steps);
+  std::optional<std::string> read_name(const YamlValue& value) const;
+  void add_step(models::ActorTemplate actor, const std::vector<PendingWait>& waits,
+                const Context& context, Steps& steps);
+  std::optional<std::uint32_t> made_before(const models::ActorTemplate& actor,
+                                           const std::vector<PendingWait>& waits) const;
+  bool place_step(std::uint32_t actor, models::Place place, std::size_t ranks, Steps& steps);
   std::uint32_t event_of_step(MapReader& map, const YamlValue& value, models::StepTemplate& step);
   models::Diagnostics& diagnostics() const { return values_.diagnostics(); }
 
@@ -110,6 +132,12 @@ class ProgramReader {
   std::vector<models::RankSet> calls_on_;  // beside the calls of the step
   std::map<std::pair<std::string, std::uint32_t>, std::uint32_t> steps_;  // by name and rank
   std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;      // of these actors
+  std::size_t open_loops_ = 0;                                            // with an index
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<MadeStep>>
+      made_;  // by line, column
+  using NamedPlace = std::tuple<std::uint32_t, std::uint32_t, std::string, std::uint32_t>;
+  std::map<NamedPlace, std::pair<models::RankSet, std::uint32_t>> made_events_;        // of `after`
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<YamlValue>> choices_;  // in steps
 };
 
 }  // namespace pipesim::formats

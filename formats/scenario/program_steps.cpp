@@ -18,6 +18,7 @@ using models::CallTemplate;
 using models::Expr;
 using models::kNoIndex;
 using models::Operation;
+using models::Place;
 using models::RankSet;
 using models::StepTemplate;
 using sim::CallKind;
@@ -27,7 +28,7 @@ bool ProgramReader::read_device_step(MapReader& map, ActorTemplate& actor, const
   StepTemplate& step = *actor.step;
   if (const auto name = map.take("compute")) {
     step.role = Role::kOp;
-    actor.name = values_.word(*name).value_or("compute");
+    actor.name = read_name(*name).value_or("compute");
     if (!map.has("stream")) actor.stream = names_.stream("compute", name->place());
     take_expr(map, "takes", ValueType::kTime, actor.takes);
     return true;
@@ -80,12 +81,14 @@ void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const
   const std::optional<YamlValue> group = values_.resolved(value);
   if (!group || group->is_null()) return;
   if (!group->is_list()) {
-    diagnostics().error(group->place(), fmt::format("'group' must be a list of calls, found {}",
-                                                    group->described()));
+    diagnostics().error(
+        group->place(), models::Code::kWrongType,
+        fmt::format("'group' must be a list of calls, found {}", group->described()));
     return;
   }
   const std::vector<YamlValue> items = group->items();
-  if (items.empty()) diagnostics().error(group->place(), "a group without calls");
+  if (items.empty())
+    diagnostics().error(group->place(), models::Code::kEmpty, "this group has no calls");
   for (const YamlValue& item : items) {
     if (!count_visit(item.place())) return;
     const std::optional<YamlValue> picked = values_.resolved(item);
@@ -94,16 +97,16 @@ void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const
     if (picked->is_map() && table == nullptr) {
       const std::vector<YamlValue::Entry> entries = picked->entries();
       diagnostics().error(
-          picked->place(),
-          fmt::format("a group holds collectives, 'send' and 'recv', found {}",
+          picked->place(), models::Code::kWrongType,
+          fmt::format("a group can only contain collectives, 'send' and 'recv', found {}",
                       entries.empty() ? "nothing" : entries.front().key.described()));
       continue;
     }
     MapReader fields(*picked, table == nullptr ? *keys::calls_of_group().front() : *table,
                      diagnostics());
     if (!picked->is_map()) continue;
-    const bool exists = read_when(fields);
-    const RankSet on = read_on(fields, context.on);
+    const std::optional<RankSet> exists = read_when(fields, context.on);
+    const RankSet on = read_on(fields, exists.value_or(context.on));
     if (!exists) continue;
     CallTemplate call;
     call.place = picked->place();
@@ -142,6 +145,7 @@ void ProgramReader::read_call_fields(MapReader& map, CallTemplate& call) {
   }
   call.timed = graph_.cluster && !map.has("takes") &&
                (map.has("bytes") || call.operation == Operation::kBarrier);
+  call.sized = map.has("bytes");
   take_expr(map, "bytes", ValueType::kBytes, call.bytes);
   take_expr(map, "takes", ValueType::kTime, call.takes);
   if (const auto type = map.take("type")) call.type = values_.word(*type).value_or("");
@@ -189,7 +193,7 @@ void ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
     return value;
   };
   if (const auto value = named("host", Role::kWork)) {
-    actor.name = values_.word(*value).value_or("host");
+    actor.name = read_name(*value).value_or("host");
     actor.launch_overhead = Expr();
     take_expr(map, "takes", ValueType::kTime, actor.takes);
   } else if (const auto streams = named("synchronize", Role::kSynchronize)) {
@@ -226,7 +230,7 @@ void ProgramReader::read_times(MapReader& map, StepTemplate& step) {
   step.times = values_.constant(*times, ValueType::kNumber).value_or(1);
   if (step.times >= 0 && step.times <= std::numeric_limits<std::uint32_t>::max()) return;
   diagnostics().error(
-      times->place(),
+      times->place(), models::Code::kOutOfRange,
       fmt::format("'times' must be between 0 and 4294967295, found {}", step.times));
   step.times = 1;
 }
@@ -234,6 +238,7 @@ void ProgramReader::read_times(MapReader& map, StepTemplate& step) {
 // What a program creates is not there from the start.
 void ProgramReader::create_later(std::uint32_t communicator) {
   if (communicator == kNoIndex) return;
+  graph_.communicators[communicator].creation.said = true;
   graph_.communicators[communicator].creation.at_first_use = true;
 }
 
@@ -241,7 +246,8 @@ void ProgramReader::create_later(std::uint32_t communicator) {
 void ProgramReader::read_synchronize(const YamlValue& value, ActorTemplate& actor) {
   const std::vector<YamlValue> items = listed(value);
   if (items.empty()) {
-    diagnostics().error(value.place(), "'synchronize' needs a stream, or 'device' for all of them");
+    diagnostics().error(value.place(), models::Code::kWrongType,
+                        "'synchronize' needs a stream, or 'device' for all streams");
   }
   bool all = false;
   for (const YamlValue& item : items) {
@@ -271,13 +277,13 @@ bool ProgramReader::read_common(MapReader& map, ActorTemplate& actor) {
     actor.step->timeout_ns = values_.constant(*timeout, ValueType::kTime);
     if (actor.step->timeout_ns.value_or(0) < 0) {
       diagnostics()
-          .error(timeout->place(),
+          .error(timeout->place(), models::Code::kOutOfRange,
                  fmt::format("'timeout' must be at least 0s, found {}", timeout->described()))
           .notes.emplace_back("0s: none");
       actor.step->timeout_ns = 0;
     }
   }
-  if (const auto name = map.take("name")) actor.name = values_.word(*name).value_or(actor.name);
+  if (const auto name = map.take("name")) actor.name = read_name(*name).value_or(actor.name);
   if (const auto phase = map.take("phase")) {
     const std::optional<std::string> name = values_.word(*phase);
     if (!name) return false;
@@ -295,12 +301,45 @@ bool ProgramReader::read_common(MapReader& map, ActorTemplate& actor) {
     const std::optional<std::string> name = values_.word(*value);
     if (!name) return false;
     if (actor.stream != kNoIndex && graph_.streams[actor.stream].on_host) {
-      diagnostics().error(value->place(), "what the host does itself is on no stream");
+      diagnostics().error(value->place(), models::Code::kConflictingKeys,
+                          "calls of the host run on no stream");
       return false;
     }
     actor.stream = names_.stream(*name, value->place());
   }
   return true;
+}
+
+// A name may have expressions in it: `F{i}`.
+std::optional<std::string> ProgramReader::read_name(const YamlValue& value) const {
+  const std::optional<std::string> text = values_.word(value);
+  if (!text) return std::nullopt;
+  std::string name;
+  for (std::size_t at = 0; at < text->size();) {
+    const std::size_t open = text->find('{', at);
+    const std::size_t close = text->find('}', open);
+    name += text->substr(at, open - at);
+    if (open == std::string::npos) break;
+    if (close == std::string::npos) {
+      diagnostics().error(value.place(), models::Code::kExpressionSyntax,
+                          fmt::format("'{{' without '}}' in the name '{}'", *text));
+      return std::nullopt;
+    }
+    TextPlace place{value.place(), value.quoted()};
+    place.start = place.at(open + 1);
+    place.quoted = false;
+    const auto found = parse_expression(std::string_view(*text).substr(open + 1, close - open - 1),
+                                        place, scope_, diagnostics());
+    if (!found) return std::nullopt;
+    if (found->type != ValueType::kWord && found->expr.depends_on_rank()) {
+      diagnostics().error(place.start, models::Code::kDependsOnRank,
+                          "a name must be the same on every rank: reports say the rank anyway");
+      return std::nullopt;
+    }
+    name += to_text(*found);
+    at = close + 1;
+  }
+  return name;
 }
 
 // `after: [S]`: the step's stream first waits for what stream S has been given, as
@@ -314,10 +353,9 @@ void ProgramReader::read_after(MapReader& map, const ActorTemplate& actor, const
     const std::optional<std::string> name = values_.word(item);
     if (!name) continue;
     const std::uint32_t awaited = names_.awaited_stream(*name, item);
-    // Programs of different ranks may come to the same name: each rank has its events for itself.
-    const std::string event =
-        names_.unique_name(fmt::format("{} before {}", *name, actor.name), context.on);
-    const std::uint32_t index = names_.implied_event(event, item.place());
+    const std::uint32_t index =
+        event_before(fmt::format("{} before {}", *name, actor.name), item.place(), context.on);
+    const std::string event = graph_.events[index].name;
     for (const Role role : {Role::kRecord, Role::kWait}) {
       ActorTemplate part;
       part.place = item.place();
@@ -328,18 +366,29 @@ void ProgramReader::read_after(MapReader& map, const ActorTemplate& actor, const
       part.step->role = role;
       part.step->event = index;
       part.step->at = actor.step->at;
-      add_step(std::move(part), context, steps);
+      add_step(std::move(part), {}, context, steps);
     }
   }
+}
+
+// Programs of different ranks may come to the same name: each rank has its events for itself. All
+// rounds of a loop use one.
+std::uint32_t ProgramReader::event_before(const std::string& name, Place place, const RankSet& on) {
+  const std::tuple step(place.line, place.column, name, on.empty() ? 0 : on[0]);
+  const auto made = made_events_.find(step);
+  if (made != made_events_.end() && made->second.first == on) return made->second.second;
+  const std::uint32_t event = names_.implied_event(names_.unique_name(name, on), place);
+  if (open_loops_ > 0) made_events_.insert_or_assign(step, std::pair(on, event));
+  return event;
 }
 
 // What stands behind names: [first, step].
 std::optional<models::Numbering> ProgramReader::read_numbers(const YamlValue& value) {
   const std::vector<YamlValue> items = listed(value);
   if (items.size() != 2) {
-    diagnostics().error(value.place(),
-                        "'numbers' is [first, step]: the number of the first op, and what each "
-                        "further op adds");
+    diagnostics().error(
+        value.place(), models::Code::kWrongType,
+        "'numbers' must be [first, step]: the number of the first op, and the increment");
     return std::nullopt;
   }
   const auto first = values_.constant(items[0], ValueType::kNumber);
@@ -349,7 +398,7 @@ std::optional<models::Numbering> ProgramReader::read_numbers(const YamlValue& va
   if (*first >= 0 && *first <= kMaxNumber && *step >= -kMaxNumber && *step <= kMaxNumber) {
     return models::Numbering{*first, *step};
   }
-  diagnostics().error(value.place(),
+  diagnostics().error(value.place(), models::Code::kOutOfRange,
                       fmt::format("numbers of ops must be between 0 and {}, found [{}, {}]",
                                   kMaxNumber, *first, *step));
   return std::nullopt;
@@ -390,8 +439,9 @@ ProgramReader::PendingWait ProgramReader::read_wait(const YamlValue& value) {
     const std::int64_t acts = values_.constant(*ahead, ValueType::kNumber).value_or(0);
     constexpr std::int64_t kMaxAhead = 1 << 30;
     if (acts < 0 || acts > kMaxAhead) {
-      diagnostics().error(ahead->place(), fmt::format("'ahead' must be between 0 and {}, found {}",
-                                                      kMaxAhead, acts));
+      diagnostics().error(
+          ahead->place(), models::Code::kOutOfRange,
+          fmt::format("'ahead' must be between 0 and {}, found {}", kMaxAhead, acts));
     } else {
       wait.ahead = static_cast<std::uint32_t>(acts);
     }
@@ -409,8 +459,9 @@ void ProgramReader::connect_waits() {
       actor.after.push_back({other, wait.ahead});
       continue;
     }
-    models::Diagnostic& error = diagnostics().error(
-        wait.place, fmt::format("no step '{}' is on the ranks of this one", wait.step));
+    models::Diagnostic& error =
+        diagnostics().error(wait.place, models::Code::kUnknownActor,
+                            fmt::format("no step '{}' is on the ranks of this one", wait.step));
     models::suggest_name(error, wait.step, names_of(graph_.actors));
   }
 }

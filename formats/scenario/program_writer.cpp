@@ -123,6 +123,8 @@ void StepWriter::write(YamlNode& map) {
     case Role::kCreate:
       head(map, "create", graph_.communicators[step_.communicator].name);
       break;
+    case Role::kMeet:  // of plans only: in a task graph these are calls
+      break;
   }
   write_common(map);
 }
@@ -192,7 +194,7 @@ void StepWriter::write_call(const CallTemplate& call, YamlNode& map) const {
     map.add(key, expression(*call.peer, ValueType::kNumber));
   }
   const bool barrier = call.operation == models::Operation::kBarrier;
-  const bool says_bytes = call.bytes != Expr() || (call.timed && !barrier);
+  const bool says_bytes = call.sized || call.bytes != Expr() || (call.timed && !barrier);
   if (says_bytes) map.add("bytes", expression(call.bytes, ValueType::kBytes));
   if (!call.type.empty()) map.add("type", YamlNode::text(call.type));
   if (!call.tag.empty()) map.add("tag", YamlNode::text(call.tag));

@@ -70,6 +70,8 @@ class ScenarioReader {
   void read_creation(MapReader& map, models::CreationRule& rule);
   void read_meeting(MapReader& map, std::uint32_t& interface);
   void read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator);
+  void read_transport(MapReader& map, models::CommunicatorTemplate& communicator);
+  void read_reading(MapReader& map);
   void read_defaults(const YamlValue& value);
   void read_programs();
   std::vector<models::ProgramStep> read_program(const YamlValue& value, std::uint32_t thread);
@@ -97,6 +99,7 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   if (const auto name = map.take("name")) graph_.name = values_.word(*name).value_or("");
   scenario_.about = map.take_text("about");
   read_parameters(map);
+  read_reading(map);
   const auto schedule = map.take("schedule");
   if (schedule) pipeline_ = read_pipeline(*schedule, values_);
   if (schedule && !pipeline_) return std::nullopt;  // how many ranks there are is not known
@@ -146,10 +149,9 @@ void ScenarioReader::read_model(const YamlValue& value, MapReader& map) {
   for (const char* other : {"actors", "programs", "schedule"}) {
     const std::optional<YamlValue> found = map.take(other);
     if (!found) continue;
-    diagnostics_.error(found->place(),
-                       fmt::format("a scenario with a 'model' has no '{}': its passes make all "
-                                   "that there is to do",
-                                   other));
+    diagnostics_.error(
+        found->place(), models::Code::kConflictingKeys,
+        fmt::format("'{}' cannot be used with 'model', whose passes build everything", other));
   }
   std::optional<models::LogicalGraph> logical = formats::read_model(value, map, values_);
   const auto passes = read_passes(map.take("passes"), passes_, values_);
@@ -180,7 +182,7 @@ void ScenarioReader::read_work(MapReader& map, bool open_streams, bool has_sched
     reader.read(*programs);
   }
   if (!actors && !programs && !has_schedule) {
-    diagnostics_.error(map.place(),
+    diagnostics_.error(map.place(), models::Code::kMissingKey,
                        "a scenario needs the key 'actors', 'programs', 'schedule' or 'model'");
   }
 }
@@ -189,7 +191,7 @@ void ScenarioReader::read_work(MapReader& map, bool open_streams, bool has_sched
 void ScenarioReader::read_names(MapReader& map) {
   const auto items = [&](const char* key, const std::optional<YamlValue>& value) {
     if (!value || value->is_list()) return value ? value->items() : std::vector<YamlValue>();
-    diagnostics_.error(value->place(),
+    diagnostics_.error(value->place(), models::Code::kWrongType,
                        fmt::format("'{}' must be a list, found {}", key, value->described()));
     return std::vector<YamlValue>();
   };
@@ -215,14 +217,21 @@ void ScenarioReader::read_names(MapReader& map) {
 // The room of each device.
 void ScenarioReader::read_device(const YamlValue& value) {
   MapReader map(value, keys::kDevice, diagnostics_);
+  if (const auto vendor = map.take("vendor")) {
+    const bool amd = values_.one_of(*vendor, map.words("vendor")) == "amd";
+    graph_.device.vendor = amd ? models::Vendor::kAmd : models::Vendor::kNvidia;
+  }
   if (const auto queues = map.take("hardware_queues")) {
+    graph_.device.has_queues = true;
     graph_.device.hardware_queues = values_.expr(*queues, ValueType::kNumber).value_or(Expr());
   }
   if (const auto resident = map.take("resident")) {
     graph_.device.resident = values_.expr(*resident, ValueType::kNumber).value_or(Expr());
   }
   if (const auto order = map.take("launch_order")) {
-    graph_.device.implicit_order = values_.one_of(*order, map.words("launch_order")) == "implicit";
+    const std::string name = values_.one_of(*order, map.words("launch_order")).value_or("none");
+    if (name == "implicit") graph_.device.order = sim::LaunchOrder::kImplicit;
+    if (name == "serial") graph_.device.order = sim::LaunchOrder::kSerial;
   }
   map.finish();
 }
@@ -230,15 +239,15 @@ void ScenarioReader::read_device(const YamlValue& value) {
 bool ScenarioReader::check_schema(MapReader& map) {
   const std::optional<YamlValue> schema = map.take("schema");
   if (!schema) {
-    models::Diagnostic& error =
-        diagnostics_.error(map.place(), "a scenario begins with 'schema: 1'");
+    models::Diagnostic& error = diagnostics_.error(map.place(), models::Code::kSchema,
+                                                   "a scenario begins with 'schema: 1'");
     if (map.has("patch")) {
-      error.notes.emplace_back("it is a patch, which is given behind the scenario, with --patch");
+      error.notes.emplace_back("this is a patch: give it after the scenario, with --patch");
     }
     return false;
   }
   if (schema->is_scalar() && schema->text() == "1") return true;
-  diagnostics_.error(schema->place(),
+  diagnostics_.error(schema->place(), models::Code::kSchema,
                      fmt::format("this pipesim reads schema 1, found {}", schema->described()));
   return false;
 }
@@ -250,13 +259,35 @@ void ScenarioReader::read_parameters(MapReader& map) {
   check_settings(scenario_.parameters, settings_, diagnostics_);
 }
 
+// A setting of this name, which no parameter has, is what --reading gives.
+void ScenarioReader::read_reading(MapReader& map) {
+  const std::vector<std::string> words = map.words("reading");
+  std::string chosen = "cold";
+  if (const auto value = map.take("reading"))
+    chosen = values_.one_of(*value, words).value_or(chosen);
+  const bool is_parameter =
+      std::any_of(scenario_.parameters.begin(), scenario_.parameters.end(),
+                  [](const Parameter& parameter) { return parameter.name == "reading"; });
+  for (const GivenSetting& given : settings_) {
+    if (is_parameter || given.setting.first != "reading") continue;
+    chosen = given.setting.second;
+    if (std::find(words.begin(), words.end(), chosen) != words.end()) continue;
+    diagnostics_.error(given.place, models::Code::kParameterValue,
+                       fmt::format("'{}' is not a reading: contract, real or cold", chosen));
+  }
+  graph_.reading = chosen == "contract" ? models::Reading::kContract
+                   : chosen == "real"   ? models::Reading::kReal
+                                        : models::Reading::kCold;
+}
+
 void ScenarioReader::read_sizes(MapReader& map) {
   const auto ranks = map.take("ranks");
   if (ranks) {
     const std::int64_t count = values_.constant(*ranks, ValueType::kNumber).value_or(1);
     if (count < 1 || count > kMaxRanks) {
-      diagnostics_.error(ranks->place(), fmt::format("'ranks' must be between 1 and {}, found {}",
-                                                     kMaxRanks, count));
+      diagnostics_.error(
+          ranks->place(), models::Code::kOutOfRange,
+          fmt::format("'ranks' must be between 1 and {}, found {}", kMaxRanks, count));
     } else {
       graph_.ranks = static_cast<std::uint32_t>(count);
     }
@@ -265,7 +296,7 @@ void ScenarioReader::read_sizes(MapReader& map) {
     const auto needed = pipeline_ ? static_cast<std::uint32_t>(pipeline_->schedule.ranks.size())
                                   : graph_.logical->layout.ranks();
     if (ranks && graph_.ranks != needed) {
-      diagnostics_.error(ranks->place(),
+      diagnostics_.error(ranks->place(), models::Code::kRankCount,
                          fmt::format("the {} needs {} rank{}, but 'ranks' is {}",
                                      pipeline_ ? "schedule" : "layout under 'parallel'", needed,
                                      needed == 1 ? "" : "s", graph_.ranks));
@@ -333,7 +364,7 @@ void ScenarioReader::read_regular_group(const YamlValue& value, models::Group& g
     if (!field) return otherwise;
     const std::int64_t found = values_.constant(*field, ValueType::kNumber).value_or(1);
     if (found >= 1) return found;
-    diagnostics_.error(field->place(),
+    diagnostics_.error(field->place(), models::Code::kOutOfRange,
                        fmt::format("'{}' must be at least 1, found {}", key, found));
     return std::int64_t{1};
   };
@@ -341,9 +372,8 @@ void ScenarioReader::read_regular_group(const YamlValue& value, models::Group& g
   const std::int64_t stride = number("stride", 1);
   map.finish();
   if (size > graph_.ranks || stride > graph_.ranks || graph_.ranks % (size * stride) != 0) {
-    diagnostics_.error(value.place(),
-                       fmt::format("{} ranks cannot be divided into groups of {} ranks that are {} "
-                                   "apart",
+    diagnostics_.error(value.place(), models::Code::kGroupLayout,
+                       fmt::format("{} ranks cannot be divided into groups of {} with stride {}",
                                    graph_.ranks, size, stride));
     return;
   }
@@ -362,8 +392,8 @@ void ScenarioReader::check_group(const YamlValue& value, models::Group& group) {
   for (std::vector<std::uint32_t>& list : group.lists) {
     for (const std::uint32_t rank : list) {
       if (seen[rank]++ == 0) continue;
-      diagnostics_.error(value.place(),
-                         fmt::format("rank {} is twice in group '{}'", rank, group.name));
+      diagnostics_.error(value.place(), models::Code::kGroupLayout,
+                         fmt::format("rank {} appears twice in group '{}'", rank, group.name));
       group.lists.clear();
       return;
     }
@@ -451,7 +481,8 @@ void ScenarioReader::read_stream(const std::string& name, models::Place place,
       std::vector<std::string> names;
       for (const models::HostThread& t : graph_.threads) names.push_back(t.name);
       models::Diagnostic& error =
-          diagnostics_.error(*place_of_thread, fmt::format("unknown host thread '{}'", thread));
+          diagnostics_.error(*place_of_thread, models::Code::kUnknownStream,
+                             fmt::format("unknown host thread '{}'", thread));
       models::suggest_name(error, thread, names);
     }
     models::HostThread own;
@@ -466,6 +497,7 @@ void ScenarioReader::read_creation(MapReader& map, models::CreationRule& rule) {
   if (const auto creation = map.take("creation")) {
     const auto when = values_.one_of(*creation, map.words("creation"));
     if (when) rule.at_first_use = *when == "first_use";
+    rule.said = true;
   }
   if (const auto waits = map.take("waits_for_device")) {
     rule.waits_for_device = values_.truth(*waits).value_or(false);
@@ -490,7 +522,8 @@ void ScenarioReader::read_communicators(const YamlValue& value) {
           if (graph_.groups[i].name == *name) communicator.group = i;
         }
         if (name && communicator.group == kNoIndex) {
-          diagnostics_.error(group->place(), fmt::format("unknown group '{}'", *name));
+          diagnostics_.error(group->place(), models::Code::kUnknownGroup,
+                             fmt::format("unknown group '{}'", *name));
         }
       }
       read_calls_of(fields, communicator);
@@ -508,41 +541,54 @@ void ScenarioReader::read_meeting(MapReader& map, std::uint32_t& interface) {
   const std::optional<std::string> name = values_.word(*value);
   if (!name) return;
   if (!graph_.cluster) {
-    diagnostics_.error(value->place(), "an interface is one of the 'cluster', which is missing");
+    diagnostics_.error(value->place(), models::Code::kNoCluster, "'interface' needs a 'cluster'");
     return;
   }
   interface = index_of(graph_.cluster->interfaces, *name);
   if (interface != kNoIndex) return;
-  models::Diagnostic& error =
-      diagnostics_.error(value->place(), fmt::format("unknown interface '{}'", *name));
+  models::Diagnostic& error = diagnostics_.error(value->place(), models::Code::kUnknownHost,
+                                                 fmt::format("unknown interface '{}'", *name));
   models::suggest_name(error, *name, names_of(graph_.cluster->interfaces));
 }
 
 // What matters to the calls of programs only.
 void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator) {
-  if (const auto eager = map.take("eager")) {
+  const auto eager = map.take("eager");
+  if (eager) {
     communicator.eager_bytes = values_.constant(*eager, ValueType::kBytes);
     if (communicator.eager_bytes.value_or(0) < 0) {
-      diagnostics_.error(eager->place(),
+      diagnostics_.error(eager->place(), models::Code::kOutOfRange,
                          fmt::format("a size must be at least 0B, found {}", eager->described()));
     }
   }
   if (const auto host = map.take("host")) {
     communicator.on_host = values_.truth(*host).value_or(false);
   }
+  // What a schedule writes says that no send waits, whatever its size.
+  constexpr std::int64_t kAnySize = std::numeric_limits<std::int64_t>::max();
+  if (eager && !communicator.on_host && communicator.eager_bytes != kAnySize &&
+      communicator.eager_bytes >= 0) {
+    diagnostics_
+        .warning(eager->place(), models::Code::kConflictingKeys,
+                 "'eager' has no effect: NCCL has no such size")
+        .notes.emplace_back(
+            "its buffers have 8 steps for each connection; calls of the host need 'host: on'");
+  }
+  read_transport(map, communicator);
   read_meeting(map, communicator.interface);
   if (const auto port = map.take("port")) {
     communicator.port = values_.constant(*port, ValueType::kNumber).value_or(1);
     if (communicator.port < 1 || communicator.port > kMaxPort) {
-      diagnostics_.error(port->place(), fmt::format("a port must be between 1 and {}, found {}",
-                                                    kMaxPort, communicator.port));
+      diagnostics_.error(
+          port->place(), models::Code::kOutOfRange,
+          fmt::format("a port must be between 1 and {}, found {}", kMaxPort, communicator.port));
     }
   }
   if (const auto timeout = map.take("timeout")) {
     communicator.timeout_ns = values_.constant(*timeout, ValueType::kTime);
     if (communicator.timeout_ns.value_or(0) < 0) {
       diagnostics_
-          .error(timeout->place(),
+          .error(timeout->place(), models::Code::kOutOfRange,
                  fmt::format("'timeout' must be at least 0s, found {}", timeout->described()))
           .notes.emplace_back("0s: none");
       communicator.timeout_ns = 0;
@@ -558,14 +604,15 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
   const std::optional<std::string> name = stream ? values_.word(*stream) : std::nullopt;
   if (!name) return;
   if (communicator.on_host) {
-    diagnostics_.error(stream->place(), "what the host does itself is on no stream");
+    diagnostics_.error(stream->place(), models::Code::kConflictingKeys,
+                       "calls of the host run on no stream");
     return;
   }
   communicator.stream = index_of(graph_.streams, *name);
   if (communicator.stream != kNoIndex) return;
   if (!open_streams_ && *name != "compute") {
-    models::Diagnostic& error =
-        diagnostics_.error(stream->place(), fmt::format("unknown stream '{}'", *name));
+    models::Diagnostic& error = diagnostics_.error(stream->place(), models::Code::kUnknownStream,
+                                                   fmt::format("unknown stream '{}'", *name));
     models::suggest_name(error, *name, names_of(graph_.streams));
     error.notes.emplace_back("the scenario lists its streams under 'streams'");
     return;
@@ -576,6 +623,26 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
   made.launch_queue = graph_.launch_queue;
   communicator.stream = static_cast<std::uint32_t>(graph_.streams.size());
   graph_.streams.push_back(std::move(made));
+}
+
+// What decides how much of a message fits into NCCL's buffers.
+void ScenarioReader::read_transport(MapReader& map, models::CommunicatorTemplate& communicator) {
+  const auto channels = [&](const char* key) -> std::optional<std::int64_t> {
+    const auto value = map.take(key);
+    if (!value) return std::nullopt;
+    constexpr std::int64_t kMaxChannels = 64;  // MAXCHANNELS of NCCL
+    const std::int64_t found = values_.constant(*value, ValueType::kNumber).value_or(1);
+    if (found >= 1 && found <= kMaxChannels) return found;
+    diagnostics_.error(
+        value->place(), models::Code::kOutOfRange,
+        fmt::format("'{}' must be between 1 and {}, found {}", key, kMaxChannels, found));
+    return std::nullopt;
+  };
+  communicator.p2p_channels = channels("p2p_channels");
+  communicator.p2p_channels_per_peer = channels("p2p_channels_per_peer");
+  if (const auto registered = map.take("registered")) {
+    communicator.registered = values_.truth(*registered).value_or(false);
+  }
 }
 
 void ScenarioReader::read_defaults(const YamlValue& value) {
@@ -604,7 +671,8 @@ void ScenarioReader::read_programs() {
     if (own != programs_.end()) {
       thread.program = read_program(own->second, i);
     } else if (thread.order == sim::ThreadOrder::kProgram && thread.program.empty()) {
-      diagnostics_.error(thread.place, fmt::format("thread '{}' needs its 'program'", thread.name));
+      diagnostics_.error(thread.place, models::Code::kMissingKey,
+                         fmt::format("thread '{}' needs its 'program'", thread.name));
     }
   }
 }
@@ -613,8 +681,9 @@ std::vector<models::ProgramStep> ScenarioReader::read_program(const YamlValue& v
                                                               std::uint32_t thread) {
   std::vector<models::ProgramStep> steps;
   if (!value.is_list()) {
-    diagnostics_.error(value.place(), fmt::format("a program must be a list of steps, found {}",
-                                                  value.described()));
+    diagnostics_.error(
+        value.place(), models::Code::kWrongType,
+        fmt::format("a program must be a list of steps, found {}", value.described()));
     return steps;
   }
   for (const YamlValue& item : value.items()) {
@@ -639,7 +708,7 @@ std::optional<models::ProgramStep> ScenarioReader::read_step(const YamlValue& va
       step.times = values_.constant(*times, ValueType::kNumber).value_or(1);
       if (step.times < 0 || step.times > kMaxBlockTimes) {
         diagnostics_.error(
-            times->place(),
+            times->place(), models::Code::kOutOfRange,
             fmt::format("'repeat' must be between 0 and {}, found {}", kMaxBlockTimes, step.times));
         step.times = 1;
       }
@@ -662,7 +731,7 @@ std::optional<models::ProgramStep> ScenarioReader::read_step(const YamlValue& va
   }
   if (step.actor != kNoIndex) return step;
   models::Diagnostic& error = diagnostics_.error(
-      picked->place(),
+      picked->place(), models::Code::kUnknownActor,
       fmt::format("thread '{}' has no actor '{}'", graph_.threads[thread].name, *name));
   models::suggest_name(error, *name, names);
   return std::nullopt;

@@ -61,7 +61,7 @@ std::string limits_of(std::string_view type) {
 
 std::optional<std::string> quantity(std::string_view type, std::string_view name) {
   if (type.find_first_of("|*?[{") != std::string_view::npos) return std::nullopt;
-  const bool by_rank = type.ends_with("(rank)");
+  const bool by_rank = is_by_rank(type);
   const std::string_view of = type.substr(0, type.find_first_of(" ("));
   std::string body;
   if (of == "integer") {
@@ -117,12 +117,13 @@ std::optional<std::string> scalar(std::string_view type) {
                        R"("minimum": 0, "items": {"$ref": "#/definitions/ranks"})",
                        false);
   }
-  if (type == "on/off") {
+  if (type.starts_with("on/off")) {
+    const bool by_rank = is_by_rank(type);
     return fmt::format(
         R"("anyOf": [{{"enum": [true, false, "on", "off"]}}, {{{}}}, {{{}}}])",
-        pattern(R"("string")", false, no_unit({kTimes, kSizes, std::string(kBandwidths) + "|"}),
+        pattern(R"("string")", by_rank, no_unit({kTimes, kSizes, std::string(kBandwidths) + "|"}),
                 "on, off or a condition: acc > 1"),
-        with_choice("on_off", R"("type": "object")", false));
+        with_choice(by_rank ? "on_off_by_rank" : "on_off", R"("type": "object")", by_rank));
   }
   if (type == "share") {
     return text_like(
@@ -309,7 +310,7 @@ class SchemaWriter {
                          object(*table->second), rules);
     }
     if (auto found = quantity(type, definition_name(type))) {
-      refer(type.ends_with("(rank)") ? "condition_by_rank" : "condition");
+      refer(is_by_rank(type) ? "condition_by_rank" : "condition");
       return *found;
     }
     if (auto found = scalar(type)) {

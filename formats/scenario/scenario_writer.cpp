@@ -26,7 +26,6 @@ class ScenarioWriter {
 
  private:
   YamlNode groups() const;
-  YamlNode group(const models::Group& group) const;
   YamlNode cluster(const models::Cluster& cluster) const;
   YamlNode seats(const models::Cluster& cluster) const;
   bool threads_follow_from_streams() const;
@@ -55,6 +54,10 @@ std::string ScenarioWriter::run() {
   if (!graph_.name.empty()) top.add("name", YamlNode::text(graph_.name));
   top.add("ranks", number(graph_.ranks));
   if (graph_.micro_batches != 0) top.add("micro_batches", number(graph_.micro_batches));
+  if (graph_.reading != models::Reading::kCold) {
+    const bool contract = graph_.reading == models::Reading::kContract;
+    top.add("reading", YamlNode::text(contract ? "contract" : "real"));
+  }
   if (graph_.memory) top.add("memory", expression(*graph_.memory, ValueType::kBytes));
   add("groups", groups());
   if (graph_.cluster) top.add("cluster", cluster(*graph_.cluster));
@@ -83,37 +86,10 @@ std::string ScenarioWriter::run() {
 
 YamlNode ScenarioWriter::groups() const {
   YamlNode map = YamlNode::map();
-  for (const models::Group& each : graph_.groups) map.add(each.name, group(each));
+  for (const models::Group& each : graph_.groups) {
+    map.add(each.name, group_lists(each.lists, graph_.ranks));
+  }
   return map;
-}
-
-// Neighbours, and ranks at equal distances, have a short form.
-YamlNode ScenarioWriter::group(const models::Group& group) const {
-  const auto& lists = group.lists;
-  const std::size_t size = lists.empty() ? 0 : lists.front().size();
-  const std::uint32_t stride =
-      size > 1 && lists.front()[1] > lists.front()[0] ? lists.front()[1] - lists.front()[0] : 1;
-  std::vector<std::vector<std::uint32_t>> regular;
-  for (std::uint32_t first = 0; size > 0 && first < graph_.ranks; ++first) {
-    if (first / stride % size != 0) continue;
-    std::vector<std::uint32_t>& members = regular.emplace_back();
-    for (std::uint32_t i = 0; i < size; ++i) members.push_back(first + i * stride);
-  }
-  const bool divides = size > 0 && graph_.ranks % (size * stride) == 0;
-  if (divides && regular == lists) {
-    if (size == graph_.ranks) return YamlNode::text("all");
-    YamlNode map = YamlNode::map();
-    map.add("size", number(static_cast<std::int64_t>(size)));
-    if (stride != 1) map.add("stride", number(stride));
-    return map;
-  }
-  YamlNode all = YamlNode::list();
-  for (const auto& list : lists) {
-    YamlNode members = YamlNode::list();
-    for (const std::string& run : rank_runs(list)) members.add(YamlNode::value(run));
-    all.add(std::move(members));
-  }
-  return all;
 }
 
 YamlNode ScenarioWriter::links(const std::vector<std::uint32_t>& indices) const {
@@ -252,7 +228,7 @@ YamlNode ScenarioWriter::streams() const {
 
 void add_creation(const models::CreationRule& rule, const models::CreationRule& otherwise,
                   YamlNode& map) {
-  if (rule.at_first_use != otherwise.at_first_use) {
+  if (rule.said != otherwise.said || rule.at_first_use != otherwise.at_first_use) {
     map.add("creation", YamlNode::text(rule.at_first_use ? "first_use" : "start"));
   }
   if (rule.waits_for_device != otherwise.waits_for_device) {
@@ -283,6 +259,11 @@ YamlNode ScenarioWriter::communicator(const models::CommunicatorTemplate& commun
     map.add("stream", YamlNode::text(graph_.streams[communicator.stream].name));
   }
   if (communicator.on_host) map.add("host", truth(true));
+  if (communicator.p2p_channels) map.add("p2p_channels", number(*communicator.p2p_channels));
+  if (communicator.p2p_channels_per_peer) {
+    map.add("p2p_channels_per_peer", number(*communicator.p2p_channels_per_peer));
+  }
+  if (communicator.registered) map.add("registered", truth(true));
   if (communicator.eager_bytes) map.add("eager", bytes(*communicator.eager_bytes));
   if (communicator.algorithm) {
     map.add("algorithm", YamlNode::text(algorithm_name(*communicator.algorithm)));
@@ -298,13 +279,16 @@ YamlNode ScenarioWriter::communicator(const models::CommunicatorTemplate& commun
 
 YamlNode ScenarioWriter::device() const {
   YamlNode map = YamlNode::map();
-  if (graph_.device.hardware_queues != Expr()) {
+  if (graph_.device.vendor == models::Vendor::kAmd) map.add("vendor", YamlNode::text("amd"));
+  if (graph_.device.has_queues) {
     map.add("hardware_queues", expression(graph_.device.hardware_queues, ValueType::kNumber));
   }
   if (graph_.device.resident != Expr()) {
     map.add("resident", expression(graph_.device.resident, ValueType::kNumber));
   }
-  if (graph_.device.implicit_order) map.add("launch_order", YamlNode::text("implicit"));
+  if (graph_.device.order != sim::LaunchOrder::kNone) {
+    map.add("launch_order", YamlNode::text(models::launch_order_name(graph_.device.order)));
+  }
   return map;
 }
 

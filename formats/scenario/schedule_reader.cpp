@@ -59,13 +59,14 @@ class PipelineReader {
     const auto rows = map.take("rows");
     const auto kind = map.take("kind");
     if (rows && map.has("kind")) {
-      diagnostics_.error(map.place(), "a schedule has a 'kind' or its 'rows', not both");
+      diagnostics_.error(map.place(), models::Code::kConflictingKeys,
+                         "'kind' and 'rows' cannot be used together");
       return std::nullopt;
     }
     has_form_ = rows || kind;
     if (rows) return read_rows(map, *rows);
     if (kind) return read_kind(map, *kind);
-    diagnostics_.error(map.place(), "a schedule needs its 'kind', or its 'rows'");
+    diagnostics_.error(map.place(), models::Code::kMissingKey, "a schedule needs 'kind' or 'rows'");
     return std::nullopt;
   }
 
@@ -73,20 +74,21 @@ class PipelineReader {
     const std::int64_t pipelines = whole(map, "pipelines", 1, 2);
     if (!value.is_list()) {
       diagnostics_.error(
-          value.place(),
-          fmt::format("'rows' must be a list of what each rank does, found {}", value.described()));
+          value.place(), models::Code::kWrongType,
+          fmt::format("'rows' must be a list with one row per rank, found {}", value.described()));
       return std::nullopt;
     }
     if (value.items().empty()) {
-      diagnostics_.error(value.place(), "the schedule has no rows: each is what a rank does");
+      diagnostics_.error(value.place(), models::Code::kEmpty,
+                         "the schedule has no rows; it needs one per rank");
       return std::nullopt;
     }
     std::vector<ScheduleRow> rows;
     for (const YamlValue& item : value.items()) {
       if (!item.is_scalar()) {
-        diagnostics_.error(item.place(), fmt::format("a row is text with an action between commas, "
-                                                     "found {}",
-                                                     item.described()));
+        diagnostics_.error(item.place(), models::Code::kWrongType,
+                           fmt::format("expected a row of actions separated by commas, found {}",
+                                       item.described()));
         return std::nullopt;
       }
       models::Place place = item.place();
@@ -114,8 +116,8 @@ class PipelineReader {
     if (chunks) shape.chunks = at_most(chunks, "chunks", kMaxStages);
     if (diagnostics_.error_count() > errors) return std::nullopt;
     if (std::uint64_t{shape.stages} * shape.micro_batches * 2 > kMaxActions) {
-      diagnostics_.error(stages->place(),
-                         fmt::format("a schedule has at most {} forwards and "
+      diagnostics_.error(stages->place(), models::Code::kLimit,
+                         fmt::format("a schedule can have at most {} forwards and "
                                      "backwards, and {} stages of {} "
                                      "micro-batches are more",
                                      kMaxActions, shape.stages, shape.micro_batches));
@@ -123,7 +125,8 @@ class PipelineReader {
     }
     const std::string problem = models::shape_problem(shape);
     if (!problem.empty()) {
-      diagnostics_.error(place_of_problem(shape, *stages, *micro_batches, chunks), problem);
+      diagnostics_.error(place_of_problem(shape, *stages, *micro_batches, chunks),
+                         models::Code::kScheduleShape, problem);
       return std::nullopt;
     }
     return models::make_schedule(shape);
@@ -175,13 +178,13 @@ class PipelineReader {
     if (stages == 0 || diagnostics_.error_count() > errors) return 1;
     if (layers < stages) {
       diagnostics_.error(
-          value.place(),
+          value.place(), models::Code::kStages,
           fmt::format("{} stages cannot share {} layers: each needs at least one", stages, layers));
       return 1;
     }
     if (layers % stages != 0) {
       diagnostics_
-          .error(value.place(),
+          .error(value.place(), models::Code::kStages,
                  fmt::format("{} layers cannot be divided among {} stages", layers, stages))
           .notes.emplace_back(
               "leave out 'layers' and give the costs of each stage, where stages differ: forward: "
@@ -201,8 +204,9 @@ class PipelineReader {
     for (const YamlValue& item : value->items()) result.push_back(checked(item, key, type));
     if (result.size() == count) return result;
     if (count == 0) return otherwise;  // how many there are is not known
-    diagnostics_.error(value->place(), fmt::format("'{}' has {} values, but there are {} stages",
-                                                   key, result.size(), count));
+    diagnostics_.error(
+        value->place(), models::Code::kStages,
+        fmt::format("'{}' has {} values, but there are {} stages", key, result.size(), count));
     return otherwise;
   }
 
@@ -219,7 +223,7 @@ class PipelineReader {
     if (found >= 0 && found <= kMaxAmount) return found;
     const std::string limit =
         to_text(Value{type, models::Expr::constant(found < 0 ? 0 : kMaxAmount), {}});
-    diagnostics_.error(value.place(),
+    diagnostics_.error(value.place(), models::Code::kOutOfRange,
                        fmt::format("'{}' must be at {} {}, found {}", key,
                                    found < 0 ? "least" : "most", limit, value.described()));
     return 0;
@@ -229,7 +233,7 @@ class PipelineReader {
     const std::optional<std::int64_t> found = values_.constant(value, ValueType::kNumber);
     if (!found) return 1;
     if (*found >= 1 && *found <= most) return *found;
-    diagnostics_.error(value.place(),
+    diagnostics_.error(value.place(), models::Code::kOutOfRange,
                        fmt::format("'{}' must be between 1 and {}, found {}", key, most, *found));
     return 1;
   }
@@ -263,7 +267,7 @@ std::string pipeline_scenario(const Schedule& schedule, const std::string& name)
       "a backward that overlap\"}}\n"
       "  message: {{default: 0B, about: \"size of what stages send\"}}\n"
       "  message_takes: {{default: 0s, about: \"time of a message\"}}\n"
-      "  messages: {{default: dir, one_of: [{}], about: \"how messages are done\"}}\n"
+      "  messages: {{default: pg, one_of: [{}], about: \"how messages are done\"}}\n"
       "  activation: {{default: 0B, about: \"memory of a micro-batch in a stage\"}}\n"
       "  weights: {{default: 0B, about: \"memory of the weights of a stage\"}}\n",
       fmt::join(models::message_model_names(), ", "));

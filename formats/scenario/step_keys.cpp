@@ -14,12 +14,14 @@ constexpr Key kProgramRows[] = {
 
 constexpr Key kWhereRows[] = {
     {"on", "ranks", "Ranks that have it", "all"},
-    {"when", "on/off", "off: it does not exist", "on"},
+    {"when", "on/off(rank)", "Ranks on which it is off do not have it", "on"},
 };
 constexpr KeyTable kWhere{"step_where", "", "Of every step", kWhereRows};
 
 constexpr Key kStepRows[] = {
-    {"name", "name", "Name in reports; the second step of a name is called `name.2`",
+    {"name", "name",
+     "Name in reports, which may have expressions in it: `F{i}`. The second step of a name is "
+     "called `name.2`",
      "what the step does"},
     {"at", "text", "Source line of your program, for reports: `\"engine.py:540 step\"`"},
     {"phase", "name", "Phase that its ops count for in reports"},
@@ -35,7 +37,8 @@ constexpr KeyTable kStep{"step_common", "", "Of every step that does something",
 
 constexpr Key kOnStreamRows[] = {
     {"stream", "name",
-     "Stream that it is launched on. All calls of a rank on a communicator are on one stream",
+     "Stream that it is launched on. Calls of a rank on one communicator run one after the other, "
+     "whatever their streams",
      "`compute`, or that of the communicator"},
     {"after", "name|[name]?",
      "Streams whose work so far it waits for: an event is recorded there and waited for here"},
@@ -110,8 +113,11 @@ constexpr Key kRecvRows[] = {
 };
 constexpr Key kCommunicatorStepRows[] = {
     {"split", "name",
-     "Splits this communicator: a call that all its ranks must make and the host waits for"},
-    {"destroy", "name", "Destroys this communicator in the same way; it cannot be used again"},
+     "Splits this communicator: the hosts of all its ranks meet, wherever it stands among their "
+     "calls (`ncclCommSplit`)"},
+    {"destroy", "name",
+     "Destroys this communicator: waits for its stream, then for its ranks of the same host; it "
+     "cannot be used again"},
 };
 constexpr Key kGroupStepRows[] = {
     {"group", "calls",
@@ -147,8 +153,10 @@ constexpr Key kInputStepRows[] = {
     {"input", "name", "Waits for outside input"},
 };
 constexpr Key kRepeatRows[] = {
-    {"repeat", "integer 0..", "Repeats the steps this often"},
-    {"index", "name", "Name of the iteration number (from 0); each iteration then has own steps"},
+    {"repeat", "integer(rank) 0..", "Repeats the steps this often"},
+    {"index", "name",
+     "Name of the iteration number (from 0), for expressions. Steps that do not depend on it are "
+     "counted through, as without an index"},
     {"do", "steps", "The steps", "required"},
 };
 constexpr Key kBlockRows[] = {

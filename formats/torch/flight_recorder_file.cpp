@@ -4,16 +4,15 @@
 #include "formats/torch/flight_recorder_file.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <set>
 #include <string_view>
 #include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include "formats/json_text.hpp"
+#include "formats/json_tree.hpp"
 #include "formats/plain_tree.hpp"
 #include "formats/torch/pickle.hpp"
 #include "models/graph/whole_number.hpp"
@@ -38,70 +37,6 @@ constexpr std::size_t kMaxDimensions = 64;
 constexpr std::size_t kMaxFrames = 256;
 constexpr std::size_t kMaxEntries = 1'000'000;
 
-/// JSON to a tree, without recursion.
-class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
- public:
-  bool null() override { return add(value_.tree.add_null()); }
-  bool boolean(bool value) override { return add(value_.tree.add_truth(value)); }
-  bool number_integer(number_integer_t value) override {
-    return add(value_.tree.add_integer(value));
-  }
-  bool number_unsigned(number_unsigned_t value) override {
-    if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) {
-      return add(value_.tree.add_real(static_cast<double>(value)));
-    }
-    return add(value_.tree.add_integer(static_cast<std::int64_t>(value)));
-  }
-  bool number_float(number_float_t value, const string_t& /*text*/) override {
-    return add(value_.tree.add_real(value));
-  }
-  bool string(string_t& value) override { return add(value_.tree.add_text(std::move(value))); }
-  bool binary(binary_t& /*value*/) override { return false; }
-  bool key(string_t& value) override {
-    const Index index = value_.tree.add_text(std::move(value));
-    value_.tree.items(open_.back()).push_back(index);
-    return within_limit();
-  }
-  bool start_object(std::size_t /*count*/) override { return open(Kind::kMap); }
-  bool end_object() override { return close(); }
-  bool start_array(std::size_t /*count*/) override { return open(Kind::kList); }
-  bool end_array() override { return close(); }
-  bool parse_error(std::size_t byte, const std::string& /*token*/,
-                   const nlohmann::detail::exception& /*error*/) override {
-    byte_ = byte == 0 ? 0 : byte - 1;
-    return false;
-  }
-
-  PlainValue take() { return std::move(value_); }
-  std::size_t byte() const { return byte_; }
-  bool too_large() const { return value_.tree.size() > kMostPlainValues; }
-
- private:
-  bool within_limit() const { return !too_large(); }
-  bool add(Index index) {
-    if (open_.empty()) {
-      value_.root = index;
-    } else {
-      value_.tree.items(open_.back()).push_back(index);
-    }
-    return within_limit();
-  }
-  bool open(Kind kind) {
-    const Index index = value_.tree.add_items(kind);
-    add(index);
-    open_.push_back(index);
-    return within_limit();
-  }
-  bool close() {
-    open_.pop_back();
-    return true;
-  }
-
-  PlainValue value_;
-  std::vector<Index> open_;
-  std::size_t byte_ = 0;
-};
-
 bool looks_like_json(const std::string& bytes) {
   const std::size_t first = bytes.find_first_not_of(" \t\r\n");
   return first == std::string::npos || bytes[first] == '{' || bytes[first] == '[';
@@ -110,11 +45,14 @@ bool looks_like_json(const std::string& bytes) {
 // Thrown where a dump is not what it should be, and caught in this file.
 class NoDump {
  public:
-  explicit NoDump(std::string message) : message_(std::move(message)) {}
+  explicit NoDump(std::string message, models::Code code = models::Code::kDump)
+      : message_(std::move(message)), code_(code) {}
+  models::Code code() const { return code_; }
   const std::string& message() const { return message_; }
 
  private:
   std::string message_;
+  models::Code code_;
 };
 
 class DumpReader {
@@ -175,9 +113,9 @@ class DumpReader {
   }
 
   std::uint32_t rank_number(std::int64_t rank) const {
-    if (rank >= 0 && rank < models::kMostEvidenceRanks) return static_cast<std::uint32_t>(rank);
+    if (rank >= 0 && rank < models::kMaxEvidenceRanks) return static_cast<std::uint32_t>(rank);
     throw NoDump(fmt::format("{} has rank {}: ranks go from 0 to {}", where_, rank,
-                             models::kMostEvidenceRanks - 1));
+                             models::kMaxEvidenceRanks - 1));
   }
 
   std::vector<std::uint32_t> rank_list(Index map) const;
@@ -390,7 +328,8 @@ void DumpReader::read_entries() {
   const std::vector<Index>& items = tree_.items(*entries);
   if (items.size() > kMaxEntries) {
     throw NoDump(
-        fmt::format("a dump may have at most {} entries, found {}", kMaxEntries, items.size()));
+        fmt::format("a dump may have at most {} entries, found {}", kMaxEntries, items.size()),
+        models::Code::kLimit);
   }
   for (std::size_t i = 0; i < items.size(); ++i) {
     where_ = fmt::format("entry {}", i + 1);
@@ -401,28 +340,34 @@ void DumpReader::read_entries() {
 }
 
 std::optional<PlainValue> read_plain(const std::string& bytes, Diagnostics& diagnostics) {
-  const auto refuse = [&](models::Place place, const std::string& message) {
-    diagnostics.error(place, message).notes.emplace_back(kHint);
+  const auto refuse = [&](models::Place place, models::Code code, const std::string& message) {
+    diagnostics.error(place, code, message).notes.emplace_back(kHint);
     return std::nullopt;
   };
-  if (bytes.size() > kMostDumpBytes) {
-    return refuse({}, fmt::format("a dump has at most {} MiB", kMostDumpBytes >> 20));
+  if (bytes.size() > kMaxDumpBytes) {
+    return refuse({}, models::Code::kLimit,
+                  fmt::format("a dump can have at most {} MiB", kMaxDumpBytes >> 20));
   }
   if (looks_like_json(bytes)) {
-    TreeBuilder builder;
-    if (nlohmann::json::sax_parse(bytes, &builder)) return builder.take();
-    if (builder.too_large()) {
-      return refuse({}, fmt::format("this file has more than {} values", kMostPlainValues));
+    JsonProblem problem;
+    std::optional<JsonTree> json = read_json_tree(bytes, problem);
+    if (json) return PlainValue{std::move(json->tree), json->root};
+    if (problem.too_large) {
+      return refuse({}, models::Code::kLimit,
+                    fmt::format("this file has more than {} values", kMaxPlainValues));
     }
     const std::size_t last = bytes.find_last_not_of(" \t\r\n");
-    const bool ends = last == std::string::npos || builder.byte() > last;
-    return refuse(place_of_byte(bytes, builder.byte()),
+    const bool ends = last == std::string::npos || problem.byte > last;
+    return refuse(place_of_byte(bytes, problem.byte), models::Code::kDump,
                   ends ? "truncated dump: the file ends too early"
                        : "not a Flight Recorder dump: invalid JSON");
   }
   PlainProblem problem;
   std::optional<PlainValue> value = read_pickle(bytes, problem);
-  if (!value) return refuse({}, fmt::format("byte {}: {}", problem.byte, problem.message));
+  if (!value) {
+    return refuse({}, models::Code::kPickle,
+                  fmt::format("byte {}: {}", problem.byte, problem.message));
+  }
   return value;
 }
 
@@ -538,7 +483,10 @@ void Merger::add(const FlightRecorderDump& dump) {
   models::RankEvidence& rank = evidence_.ranks[dump.rank];
   rank.has_dump = true;
   rank.source = dump.path;
+  const models::EvidencePlace place{static_cast<std::uint32_t>(evidence_.files.size()), 0};
+  evidence_.files.push_back(dump.path);
   add_status(dump, rank);
+  for (models::GroupProgress& progress : rank.progress) progress.place = place;
   std::map<std::uint32_t, std::size_t> last;  // of each group its last call
   for (const auto& entry : dump.entries) {
     const std::uint32_t group = group_of(dump.rank, entry.group);
@@ -555,6 +503,7 @@ void Merger::add(const FlightRecorderDump& dump) {
       continue;
     }
     RecordedCall call;
+    call.place = place;
     call.group = group;
     call.messages = entry.messages;
     call.sequence = entry.sequence;
@@ -626,7 +575,7 @@ std::optional<std::uint32_t> rank_of_dump(const std::string& path) {
   const std::size_t last = name.find_last_not_of("0123456789");
   const std::string_view digits = last == std::string_view::npos ? name : name.substr(last + 1);
   const auto rank = models::whole_number<std::int64_t>(digits);
-  if (!rank || *rank >= models::kMostEvidenceRanks) return std::nullopt;
+  if (!rank || *rank >= models::kMaxEvidenceRanks) return std::nullopt;
   return static_cast<std::uint32_t>(*rank);
 }
 
@@ -644,7 +593,7 @@ std::optional<FlightRecorderDump> read_flight_recorder(const std::string& bytes,
     }
     return dump;
   } catch (const NoDump& problem) {
-    diagnostics.error({}, problem.message()).notes.emplace_back(kHint);
+    diagnostics.error({}, problem.code(), problem.message()).notes.emplace_back(kHint);
     return std::nullopt;
   }
 }

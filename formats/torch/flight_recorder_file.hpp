@@ -15,7 +15,7 @@
 namespace pipesim::formats {
 
 /// Larger files are refused.
-inline constexpr std::size_t kMostDumpBytes = std::size_t{256} << 20;
+inline constexpr std::size_t kMaxDumpBytes = std::size_t{256} << 20;
 
 /// What one dump says, before groups of several ranks are known to be one.
 struct FlightRecorderDump {

@@ -11,6 +11,8 @@
 
 #include <fmt/format.h>
 
+#include "models/characters.hpp"
+
 namespace pipesim::formats {
 namespace {
 
@@ -28,26 +30,6 @@ class PickleError {
   std::string message_;
 };
 
-// Of code points that come one by one, as escapes.
-void append_utf8(std::string& text, std::uint32_t code) {
-  const auto put = [&](std::uint32_t byte) { text += static_cast<char>(byte); };
-  if (code < 0x80) {
-    put(code);
-  } else if (code < 0x800) {
-    put(0xc0 | code >> 6);
-    put(0x80 | (code & 0x3f));
-  } else if (code < 0x10000) {
-    put(0xe0 | code >> 12);
-    put(0x80 | (code >> 6 & 0x3f));
-    put(0x80 | (code & 0x3f));
-  } else {
-    put(0xf0 | (code >> 18 & 7));
-    put(0x80 | (code >> 12 & 0x3f));
-    put(0x80 | (code >> 6 & 0x3f));
-    put(0x80 | (code & 0x3f));
-  }
-}
-
 class PickleReader {
  public:
   explicit PickleReader(const std::string& bytes) : bytes_(bytes) {}
@@ -56,8 +38,8 @@ class PickleReader {
     while (!done_) {
       at_ = next_;
       step(static_cast<unsigned char>(take(1).front()));
-      if (value_.tree.size() > kMostPlainValues) {
-        throw PickleError(fmt::format("this pickle has more than {} values", kMostPlainValues));
+      if (value_.tree.size() > kMaxPlainValues) {
+        throw PickleError(fmt::format("this pickle has more than {} values", kMaxPlainValues));
       }
     }
     return std::move(value_);
@@ -133,8 +115,8 @@ class PickleReader {
     auto& all = value_.tree.items(target);
     all.insert(all.end(), items.begin(), items.end());
     added_ += items.size();
-    if (added_ > kMostPlainValues) {
-      throw PickleError(fmt::format("this pickle has more than {} values", kMostPlainValues));
+    if (added_ > kMaxPlainValues) {
+      throw PickleError(fmt::format("this pickle has more than {} values", kMaxPlainValues));
     }
   }
   void push_integer(std::string_view text) {
@@ -154,7 +136,7 @@ class PickleReader {
     push(value_.tree.add_integer(static_cast<std::int64_t>(value)));
   }
   void memoize(std::uint64_t key) {
-    if (key > kMostPlainValues) throw PickleError("invalid pickle: memo index out of range");
+    if (key > kMaxPlainValues) throw PickleError("invalid pickle: memo index out of range");
     if (key >= memo_.size()) memo_.resize(key + 1, kNothing);
     if (memo_[key] == kNothing) ++kept_;
     memo_[key] = top();
@@ -229,10 +211,10 @@ std::string PickleReader::unescaped(std::string_view line) {
     if (line[i] == '\\' && (kind == 'u' || kind == 'U')) {
       const std::size_t digits = kind == 'u' ? 4 : 8;
       if (line.size() - i < digits + 2) throw PickleError("invalid pickle: bad escape in a string");
-      append_utf8(text, hexadecimal(line.substr(i + 2, digits)));
+      models::append_character(text, hexadecimal(line.substr(i + 2, digits)));
       i += digits + 1;
     } else {
-      append_utf8(text, static_cast<unsigned char>(line[i]));
+      models::append_character(text, static_cast<unsigned char>(line[i]));
     }
   }
   return text;

@@ -55,13 +55,16 @@ class ScheduleParser {
   }
 
   std::optional<Schedule> run(const std::vector<ScheduleRow>& rows) {
-    if (rows.empty()) diagnostics_.error({}, "the schedule has no rows: each is what a rank does");
+    if (rows.empty()) {
+      diagnostics_.error({}, models::Code::kEmpty,
+                         "the schedule has no rows; it needs one per rank");
+    }
     for (const ScheduleRow& row : rows) read_row(row);
     if (diagnostics_.has_errors()) return std::nullopt;
     translate();
     if (diagnostics_.has_errors()) return std::nullopt;
     if (schedule_.stages % schedule_.pipelines != 0) {
-      diagnostics_.error(rows.front().place,
+      diagnostics_.error(rows.front().place, models::Code::kScheduleShape,
                          fmt::format("{} stages cannot be divided among {} pipelines",
                                      schedule_.stages, schedule_.pipelines));
       return std::nullopt;
@@ -83,7 +86,8 @@ class ScheduleParser {
     const bool idle =
         std::all_of(actions_.begin(), actions_.end(), [](const Action& a) { return a.none(); });
     if (idle) {
-      diagnostics_.error(row.place, fmt::format("rank {} does nothing", schedule_.ranks.size()));
+      diagnostics_.error(row.place, models::Code::kEmpty,
+                         fmt::format("rank {} has no actions", schedule_.ranks.size()));
     }
     schedule_.ranks.push_back(actions_);
     schedule_.places.push_back(places_);
@@ -119,9 +123,9 @@ class ScheduleParser {
   void read_overlap(std::string_view text, Place place) {
     constexpr std::string_view kEnd = ")OVERLAP_F_B";
     if (text.size() <= kEnd.size() || text.substr(text.size() - kEnd.size()) != kEnd) {
-      diagnostics_.error(place, fmt::format("'{}' is not an action: what begins with a bracket "
-                                            "ends with ')OVERLAP_F_B'",
-                                            text));
+      diagnostics_.error(
+          place, models::Code::kScheduleAction,
+          fmt::format("'{}' is not an action: '(' needs ')OVERLAP_F_B' at the end", text));
       return add({ActionKind::kForward, false, 0, 0}, place);
     }
     const std::string_view inner = text.substr(1, text.size() - kEnd.size() - 1);
@@ -131,8 +135,9 @@ class ScheduleParser {
       const Place at = moved(place, begin + 1);
       Action part = read_action(inner.substr(begin, end - begin), at);
       if (!models::is_compute(part.kind)) {
-        diagnostics_.error(at, fmt::format("'{}' cannot overlap: it computes nothing",
-                                           inner.substr(begin, end - begin)));
+        diagnostics_.error(at, models::Code::kScheduleAction,
+                           fmt::format("'{}' cannot overlap: it computes nothing",
+                                       inner.substr(begin, end - begin)));
       }
       part.overlaps_next = end < inner.size();
       add(part, at);
@@ -175,13 +180,15 @@ class ScheduleParser {
     if (problem == std::errc::invalid_argument) return false;
     text.remove_prefix(static_cast<std::size_t>(stop - text.data()));
     if (problem == std::errc() && value < most) return true;
-    diagnostics_.error(place, fmt::format("a schedule has at most {} {}", most, what));
+    diagnostics_.error(place, models::Code::kLimit,
+                       fmt::format("a schedule can have at most {} {}", most, what));
     value = 0;
     return true;
   }
 
   Action no_action(std::string_view text, Place place, Action action) {
-    diagnostics_.error(place, fmt::format("'{}' is not an action", text))
+    diagnostics_
+        .error(place, models::Code::kScheduleAction, fmt::format("'{}' is not an action", text))
         .notes.emplace_back(
             "an action is a stage, a kind and a micro-batch: 0F1. Kinds: F, B, I, W, SEND_F, "
             "RECV_F, SEND_B, RECV_B, UNSHARD, RESHARD, REDUCE_GRAD");
@@ -198,8 +205,9 @@ class ScheduleParser {
     }
     if (!old_words_) return;
     if (new_word_) {
-      diagnostics_.error(new_word_->second,
-                         fmt::format("'{}' is a word of newer files, and 'BW' one of older ones",
+      diagnostics_.error(new_word_->second, models::Code::kScheduleAction,
+                         fmt::format("'{}' and 'BW' cannot be used together: one is of newer "
+                                     "files, the other of older ones",
                                      models::action_text(new_word_->first)));
       return;
     }

@@ -15,7 +15,7 @@
 namespace pipesim::formats {
 
 /// Above so many bytes a file is no schedule.
-inline constexpr std::size_t kMostScheduleBytes = std::size_t{1} << 28;
+inline constexpr std::size_t kMaxScheduleBytes = std::size_t{1} << 28;
 
 /// One row, wherever it stands.
 struct ScheduleRow {

@@ -9,11 +9,14 @@
 
 #include <fmt/format.h>
 
+#include "models/characters.hpp"
+
 namespace pipesim::formats {
 namespace {
 
 using models::Diagnostics;
 using models::Expr;
+using models::is_digit;
 
 // Nobody writes longer ones, and none of this size can hurt.
 constexpr std::size_t kMaxExpression = 10'000;
@@ -52,7 +55,6 @@ constexpr std::array kUnits = {
     Unit{"Gb/s", ValueType::kBandwidth, 1'000'000'000 / 8},
 };
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 const Unit* find_unit(std::string_view name) {
   const auto found = std::find_if(kUnits.begin(), kUnits.end(),
                                   [&](const Unit& known) { return known.name == name; });
@@ -86,15 +88,17 @@ class Parser {
 
   std::optional<Value> run() {
     if (text_.size() > kMaxExpression) {
-      fail(0, fmt::format("an expression has at most {} characters", kMaxExpression));
+      fail(0, models::Code::kLimit,
+           fmt::format("an expression can have at most {} characters", kMaxExpression));
       return std::nullopt;
     }
     std::optional<Value> result = parse_or();
     skip_space();
     if (result && at_ < text_.size()) {
       const std::string_view rest = text_.substr(at_);
-      models::Diagnostic& error = diagnostics_.error(
-          place_.at(at_), fmt::format("did not expect '{}' here", rest.substr(0, 20)));
+      models::Diagnostic& error =
+          diagnostics_.error(place_.at(at_), models::Code::kExpressionSyntax,
+                             fmt::format("did not expect '{}' here", rest.substr(0, 20)));
       // As other languages have it.
       if (rest.starts_with("&&")) error.notes.emplace_back("write 'and'");
       if (rest.starts_with("||")) error.notes.emplace_back("write 'or'");
@@ -151,14 +155,14 @@ class Parser {
     at_ = end;
     return true;
   }
-  Result fail(std::size_t at, std::string message) {
-    diagnostics_.error(place_.at(at), std::move(message));
+  Result fail(std::size_t at, models::Code code, std::string message) {
+    diagnostics_.error(place_.at(at), code, std::move(message));
     return std::nullopt;
   }
 
   void refuse_unit(std::size_t at, const std::string& name) {
-    models::Diagnostic& error =
-        diagnostics_.error(place_.at(at), fmt::format("unknown unit '{}'", name));
+    models::Diagnostic& error = diagnostics_.error(place_.at(at), models::Code::kUnit,
+                                                   fmt::format("unknown unit '{}'", name));
     if (name == "sec" || name.starts_with("second")) error.notes.emplace_back("did you mean 's'?");
     error.notes.emplace_back(
         "units are ns, us, ms, s, min for times; B, kB, MB, GB, KiB, MiB, GiB for sizes; and "
@@ -175,8 +179,10 @@ class Parser {
 
 std::optional<Value> Parser::parse_or() {
   constexpr int kMaxNesting = 100;
-  if (++depth_ > kMaxNesting)
-    return fail(at_, fmt::format("parentheses nest more than {} deep", kMaxNesting));
+  if (++depth_ > kMaxNesting) {
+    return fail(at_, models::Code::kLimit,
+                fmt::format("parentheses are nested more than {} deep", kMaxNesting));
+  }
   Result left = parse_and();
   while (left) {
     const std::size_t at = next();
@@ -206,7 +212,8 @@ std::optional<Value> Parser::parse_not() {
   Result operand = parse_comparison();
   if (!operand || !negated) return operand;
   if (operand->type != ValueType::kTruth) {
-    return fail(at, fmt::format("'not' needs on or off, found {}", type_name(operand->type)));
+    return fail(at, models::Code::kExpressionType,
+                fmt::format("expected on or off after 'not', found {}", type_name(operand->type)));
   }
   return Value{ValueType::kTruth, Expr::unary(Op::kNot, operand->expr), {}};
 }
@@ -268,7 +275,8 @@ std::optional<Value> Parser::parse_sign() {
   Result operand = parse_primary();
   if (!operand || !negative) return operand;
   if (operand->type == ValueType::kTruth || operand->type == ValueType::kWord) {
-    return fail(at, fmt::format("'-' needs a number, found {}", type_name(operand->type)));
+    return fail(at, models::Code::kExpressionType,
+                fmt::format("expected a number after '-', found {}", type_name(operand->type)));
   }
   operand->expr = Expr::unary(Op::kNegate, operand->expr);
   return operand;
@@ -276,25 +284,28 @@ std::optional<Value> Parser::parse_sign() {
 
 std::optional<Value> Parser::parse_primary() {
   skip_space();
-  if (at_ >= text_.size()) return fail(at_, "expected a value here");
+  if (at_ >= text_.size())
+    return fail(at_, models::Code::kExpressionSyntax, "expected a value here");
   const char c = text_[at_];
   if (is_digit(c)) return parse_number();
   if (is_letter(c)) return parse_name();
   if (take("(")) {
     Result inner = parse_or();
-    if (inner && !take(")")) return fail(at_, "expected ')' here");
+    if (inner && !take(")")) return fail(at_, models::Code::kExpressionSyntax, "expected ')' here");
     return inner;
   }
   if (c == '\'') {
     const std::size_t end = text_.find('\'', at_ + 1);
-    if (end == std::string_view::npos) return fail(at_, "this quote is not closed");
+    if (end == std::string_view::npos)
+      return fail(at_, models::Code::kExpressionSyntax, "unterminated quote");
     Value word;
     word.type = ValueType::kWord;
     word.word = text_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 1;
     return word;
   }
-  return fail(at_, fmt::format("expected a number, a name or '(' here, found '{}'", c));
+  return fail(at_, models::Code::kExpressionSyntax,
+              fmt::format("expected a number, a name or '(' here, found '{}'", c));
 }
 
 std::optional<Value> Parser::parse_number() {
@@ -315,8 +326,9 @@ std::optional<Value> Parser::parse_number() {
                           (fraction && __builtin_mul_overflow(scale, 10, &scale));
     if (overflow) {
       while (at_ < text_.size() && (is_digit(text_[at_]) || text_[at_] == '.')) ++at_;
-      return fail(start, fmt::format("number out of range: '{}' is more than {}",
-                                     text_.substr(start, at_ - start), kMaxValue));
+      return fail(start, models::Code::kArithmetic,
+                  fmt::format("number out of range: '{}' is more than {}",
+                              text_.substr(start, at_ - start), kMaxValue));
     }
   }
   return with_unit(start, digits, scale);
@@ -351,13 +363,16 @@ std::optional<Value> Parser::with_unit(std::size_t start, std::int64_t digits, s
   std::int64_t value = 0;
   const std::string number(text_.substr(start, number_end - start));
   if (__builtin_mul_overflow(digits, unit.factor, &value)) {
-    return fail(start, fmt::format("number out of range: '{}{}' is more than {} {}", number,
-                                   unit.name, kMaxValue, whole(unit.type)));
+    return fail(start, models::Code::kArithmetic,
+                fmt::format("number out of range: '{}{}' is more than {} {}", number, unit.name,
+                            kMaxValue, whole(unit.type)));
   }
   if (value % scale != 0) {
-    if (unit.name.empty()) return fail(start, fmt::format("'{}' is not an integer", number));
-    return fail(start, fmt::format("'{}{}' is not an integer number of {}", number, unit.name,
-                                   whole(unit.type)));
+    if (unit.name.empty())
+      return fail(start, models::Code::kUnit, fmt::format("'{}' is not an integer", number));
+    return fail(
+        start, models::Code::kUnit,
+        fmt::format("'{}{}' is not an integer number of {}", number, unit.name, whole(unit.type)));
   }
   return Value{unit.type, Expr::constant(value / scale), {}};
 }
@@ -371,8 +386,10 @@ std::optional<Value> Parser::parse_name() {
   if (name == "min" || name == "max") return parse_call(name, start);
   if (name == "if") return parse_choice(start);
   if (name == "rank") {
-    if (!scope_.rank)
-      return fail(start, "'rank' cannot be used here: the value must be the same on every rank");
+    if (!scope_.rank) {
+      return fail(start, models::Code::kDependsOnRank,
+                  "'rank' cannot be used here: the value must be the same on every rank");
+    }
     return Value{ValueType::kNumber, Expr::rank(), {}};
   }
   if (name == "ranks" && scope_.ranks) return Value::number(*scope_.ranks);
@@ -387,41 +404,43 @@ std::optional<Value> Parser::unknown_name(std::string_view name, std::size_t sta
   if (scope_.parameters != nullptr) {
     for (const Parameter& parameter : *scope_.parameters) known.push_back(parameter.name);
   }
-  models::Diagnostic& error =
-      diagnostics_.error(place_.at(start), fmt::format("unknown parameter '{}'", name));
+  models::Diagnostic& error = diagnostics_.error(place_.at(start), models::Code::kUnknownParameter,
+                                                 fmt::format("unknown parameter '{}'", name));
   models::suggest_name(error, name, known);
   return std::nullopt;
 }
 
 std::optional<Value> Parser::parse_call(std::string_view name, std::size_t start) {
-  if (!take("(")) return fail(at_, fmt::format("expected '(' after '{}'", name));
+  if (!take("("))
+    return fail(at_, models::Code::kExpressionSyntax, fmt::format("expected '(' after '{}'", name));
   Result result = parse_or();
   while (result && take(",")) {
     const Result next = parse_or();
     const Op op = name == "min" ? Op::kMinimum : Op::kMaximum;
     if (!next) return std::nullopt;
     if (next->type != result->type || next->type == ValueType::kWord) {
-      return fail(start, fmt::format("'{}' is of values of one kind, found {} and {}", name,
-                                     type_name(result->type), type_name(next->type)));
+      return fail(start, models::Code::kExpressionType,
+                  fmt::format("'{}' needs values of one type, found {} and {}", name,
+                              type_name(result->type), type_name(next->type)));
     }
     result->expr = Expr::binary(op, result->expr, next->expr);
   }
-  if (result && !take(")")) return fail(at_, "expected ')' here");
+  if (result && !take(")")) return fail(at_, models::Code::kExpressionSyntax, "expected ')' here");
   return result;
 }
 
 // if(condition, value, condition, value, ..., otherwise)
 std::optional<Value> Parser::parse_choice(std::size_t start) {
-  if (!take("(")) return fail(at_, "expected '(' after 'if'");
+  if (!take("(")) return fail(at_, models::Code::kExpressionSyntax, "expected '(' after 'if'");
   std::vector<Value> parts;
   do {
     const Result part = parse_or();
     if (!part) return std::nullopt;
     parts.push_back(*part);
   } while (take(","));
-  if (!take(")")) return fail(at_, "expected ')' here");
+  if (!take(")")) return fail(at_, models::Code::kExpressionSyntax, "expected ')' here");
   if (parts.size() < 3 || parts.size() % 2 == 0) {
-    return fail(start,
+    return fail(start, models::Code::kExpressionSyntax,
                 "'if' needs a condition, a value and another value: if(rank == 0, 1us, 2us)");
   }
   Value result = parts.back();
@@ -429,16 +448,20 @@ std::optional<Value> Parser::parse_choice(std::size_t start) {
     const Value& condition = parts[i - 2];
     const Value& then = parts[i - 1];
     if (condition.type != ValueType::kTruth) {
-      return fail(start, fmt::format("the condition of 'if' is on or off, found {}",
-                                     type_name(condition.type)));
+      return fail(start, models::Code::kExpressionType,
+                  fmt::format("the condition of 'if' must be on or off, found {}",
+                              type_name(condition.type)));
     }
     if (then.type != result.type) {
-      return fail(start, fmt::format("'if' chooses between two of a kind, found {} and {}",
-                                     type_name(then.type), type_name(result.type)));
+      return fail(start, models::Code::kExpressionType,
+                  fmt::format("both branches of 'if' must have the same type, found {} and {}",
+                              type_name(then.type), type_name(result.type)));
     }
     if (then.type == ValueType::kWord) {
-      diagnostics_.error(place_.at(start), "'if' chooses between values, found words")
-          .notes.emplace_back("words are chosen by {case: PARAMETER, one: this, else: that}");
+      diagnostics_
+          .error(place_.at(start), models::Code::kExpressionType,
+                 "the branches of 'if' cannot be words")
+          .notes.emplace_back("choose words with {case: PARAMETER, one: this, else: that}");
       return std::nullopt;
     }
     result.expr = Expr::select(condition.expr, then.expr, result.expr);
@@ -449,8 +472,9 @@ std::optional<Value> Parser::parse_choice(std::size_t start) {
 std::optional<Value> Parser::truth(Op op, const Value& left, const Value& right, std::size_t at) {
   if (left.type != ValueType::kTruth || right.type != ValueType::kTruth) {
     const Value& wrong = left.type != ValueType::kTruth ? left : right;
-    return fail(at, fmt::format("'{}' joins on and off, found {}", op == Op::kAnd ? "and" : "or",
-                                type_name(wrong.type)));
+    return fail(at, models::Code::kExpressionType,
+                fmt::format("'{}' needs on or off on both sides, found {}",
+                            op == Op::kAnd ? "and" : "or", type_name(wrong.type)));
   }
   return Value{ValueType::kTruth, Expr::binary(op, left.expr, right.expr), {}};
 }
@@ -459,14 +483,15 @@ std::optional<Value> Parser::compared(Op op, const Value& left, const Value& rig
                                       std::size_t at) {
   if (left.type != right.type) {
     suggest_unit_of_one(
-        diagnostics_.error(place_.at(at), fmt::format("cannot compare {} with {}",
-                                                      type_name(left.type), type_name(right.type))),
+        diagnostics_.error(
+            place_.at(at), models::Code::kExpressionType,
+            fmt::format("cannot compare {} with {}", type_name(left.type), type_name(right.type))),
         left, right);
     return std::nullopt;
   }
   if (left.type == ValueType::kWord) {
     if (op != Op::kEqual && op != Op::kNotEqual) {
-      return fail(at, "words can be compared with == and != only");
+      return fail(at, models::Code::kExpressionType, "words can only be compared with == and !=");
     }
     const bool equal = left.word == right.word;
     return Value{ValueType::kTruth, Expr::constant(equal == (op == Op::kEqual) ? 1 : 0), {}};
@@ -498,7 +523,7 @@ std::optional<Value> Parser::combined(Op op, const Value& left, const Value& rig
     static constexpr std::string_view kSymbols = "+-*/%";
     const auto index = static_cast<std::size_t>(op) - static_cast<std::size_t>(Op::kAdd);
     suggest_unit_of_one(
-        diagnostics_.error(place_.at(at),
+        diagnostics_.error(place_.at(at), models::Code::kExpressionType,
                            fmt::format("cannot compute {} {} {}", type_name(left.type),
                                        kSymbols[index], type_name(right.type))),
         left, right);

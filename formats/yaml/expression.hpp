@@ -57,8 +57,9 @@ struct Parameter {
 /// The names that an expression may use.
 struct Scope {
   const std::vector<Parameter>* parameters = nullptr;
-  std::optional<std::int64_t> ranks;  // nothing: `ranks` is not known yet
-  bool rank = false;                  // whether `rank` may be used
+  std::optional<std::int64_t> ranks;        // nothing: `ranks` is not known yet
+  bool rank = false;                        // whether `rank` may be used
+  std::optional<std::uint32_t> chosen_for;  // the rank whose option choices by rank pick, if any
 
   const Parameter* find(std::string_view name) const;
 };

@@ -25,6 +25,11 @@ struct Key {
   std::string_view otherwise = {};  // its default; "required" if there is none
 };
 
+/// Whether a value of this type may differ from rank to rank.
+inline bool is_by_rank(std::string_view type) {
+  return type.find("(rank)") != std::string_view::npos;
+}
+
 /// The keys of one kind of map.
 struct KeyTable {
   std::string_view name;     // in the schema: actor

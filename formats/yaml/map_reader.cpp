@@ -88,7 +88,8 @@ bool MapReader::has(std::string_view key) const {
 std::optional<YamlValue> MapReader::require(std::string_view key) {
   std::optional<YamlValue> value = take(key);
   if (!value && is_map_) {
-    diagnostics_.error(place_, fmt::format("{} needs the key '{}'", table_.what, key));
+    diagnostics_.error(place_, models::Code::kMissingKey,
+                       fmt::format("{} needs the key '{}'", table_.what, key));
   }
   return value;
 }
@@ -97,7 +98,7 @@ std::string MapReader::take_text(std::string_view key) {
   const std::optional<YamlValue> value = take(key);
   if (!value || value->is_null()) return {};
   if (value->is_scalar()) return std::string(value->text());
-  diagnostics_.error(value->place(),
+  diagnostics_.error(value->place(), models::Code::kWrongType,
                      fmt::format("'{}' must be text, found {}", key, value->described()));
   return {};
 }
@@ -109,11 +110,13 @@ void MapReader::finish() {
     const models::Place place = entry.entry.key.place();
     if (table_.find(key) != nullptr) {
       diagnostics_.error(
-          place, fmt::format("'{}' does not go with the other keys of {}", key, table_.what));
+          place, models::Code::kConflictingKeys,
+          fmt::format("'{}' cannot be combined with the other keys of {}", key, table_.what));
       continue;
     }
     models::Diagnostic& error = diagnostics_.error(
-        place, fmt::format("unknown key {} in {}", entry.entry.key.described(), table_.what));
+        place, models::Code::kUnknownKey,
+        fmt::format("unknown key {} in {}", entry.entry.key.described(), table_.what));
     const std::vector<std::string> known = table_.names();
     if (const std::string_view ours = our_word(key, known); !ours.empty()) {
       error.notes.push_back(fmt::format("did you mean '{}'?", ours));
@@ -143,7 +146,7 @@ std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_
                                             Diagnostics& diagnostics) {
   std::vector<YamlValue::Entry> result;
   if (!value.is_map()) {
-    diagnostics.error(value.place(),
+    diagnostics.error(value.place(), models::Code::kWrongType,
                       fmt::format("{} must be a map, found {}", what, value.described()));
     return result;
   }
@@ -152,18 +155,20 @@ std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_
   result.reserve(entries.size());
   for (const YamlValue::Entry& entry : entries) {
     if (!entry.key.is_scalar()) {
-      diagnostics.error(entry.key.place(),
+      diagnostics.error(entry.key.place(), models::Code::kWrongType,
                         fmt::format("a key must be a name, found {}", entry.key.described()));
       continue;
     }
     if (entry.key.text() == "<<" && !entry.key.quoted()) {
-      diagnostics.error(entry.key.place(), "merge keys are not supported")
+      diagnostics.error(entry.key.place(), models::Code::kYamlAlias, "merge keys are not supported")
           .notes.emplace_back("write the keys out, or use an alias for the whole value");
       continue;
     }
     if (!check_name(entry.key.text(), entry.key, diagnostics)) continue;
     if (const auto first = seen.add(entry.key)) {
-      diagnostics.error(entry.key.place(), fmt::format("duplicate key {}", entry.key.described()))
+      diagnostics
+          .error(entry.key.place(), models::Code::kDuplicateKey,
+                 fmt::format("duplicate key {}", entry.key.described()))
           .notes.push_back(fmt::format("the first is in {}", models::line_text(*first)));
       continue;
     }

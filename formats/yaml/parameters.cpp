@@ -10,6 +10,7 @@
 #include <fmt/ranges.h>
 
 #include "formats/yaml/map_reader.hpp"
+#include "models/characters.hpp"
 
 namespace pipesim::formats {
 
@@ -20,6 +21,8 @@ namespace {
 
 constexpr std::array<std::string_view, 12> kReserved = {
     "rank", "ranks", "on", "off", "true", "false", "and", "or", "not", "min", "max", "if"};
+
+constexpr std::size_t kMaxParameters = 10'000;
 
 constexpr Key kParameterRows[] = {
     {"default", "value",
@@ -41,6 +44,11 @@ class ParameterReader {
   }
 
   std::vector<Parameter> run(const YamlValue& value) {
+    if (value.is_map() && value.entries().size() > kMaxParameters) {
+      diagnostics_.error(value.place(), models::Code::kLimit,
+                         fmt::format("a scenario has at most {} parameters", kMaxParameters));
+      return {};
+    }
     for (const YamlValue::Entry& entry : named_entries(value, "'params'", diagnostics_)) {
       read(entry);
     }
@@ -62,11 +70,9 @@ class ParameterReader {
 };
 
 bool is_parameter_name(std::string_view name) {
-  const auto letter = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-  };
-  const auto good = [&](char c) { return letter(c) || (c >= '0' && c <= '9'); };
-  return !name.empty() && letter(name.front()) && std::all_of(name.begin(), name.end(), good) &&
+  const auto good = [](char c) { return models::is_alphanumeric(c) || c == '_'; };
+  return !name.empty() && !models::is_digit(name.front()) &&
+         std::all_of(name.begin(), name.end(), good) &&
          std::find(kReserved.begin(), kReserved.end(), name) == kReserved.end();
 }
 
@@ -112,7 +118,7 @@ bool ParameterReader::read_options(const YamlValue& value, Parameter& parameter)
   const bool words = std::all_of(options.begin(), options.end(),
                                  [](const YamlValue& option) { return option.is_scalar(); });
   if (!value.is_list() || options.empty() || !words) {
-    diagnostics_.error(value.place(), "'one_of' must be a list of words");
+    diagnostics_.error(value.place(), models::Code::kWrongType, "'one_of' must be a list of words");
     return false;
   }
   bool good = true;
@@ -125,9 +131,10 @@ bool ParameterReader::read_options(const YamlValue& value, Parameter& parameter)
 
 bool ParameterReader::read_default(const YamlValue& value, Parameter& parameter) {
   if (!value.is_scalar()) {
-    diagnostics_.error(value.place(), fmt::format("a parameter has a number, a time, a size, on or "
-                                                  "off, or one of some words, found {}",
-                                                  value.described()));
+    diagnostics_.error(
+        value.place(), models::Code::kWrongType,
+        fmt::format("a parameter must be a number, a time, a size, on or off, or a word, found {}",
+                    value.described()));
     return false;
   }
   parameter.default_text = value.text();
@@ -167,8 +174,8 @@ bool ParameterReader::apply_setting(Parameter& parameter) {
   const std::optional<Value> found = parse_expression(*text, {}, scope_, problems);
   if (!found) {
     const models::Diagnostic problem = problems.sorted().front();
-    models::Diagnostic& error =
-        diagnostics_.error(place, fmt::format("{}: {}", source, problem.message));
+    models::Diagnostic& error = diagnostics_.error(place, models::Code::kParameterValue,
+                                                   fmt::format("{}: {}", source, problem.message));
     error.notes = problem.notes;
     error.notes.push_back(
         fmt::format("'{}' is {}", parameter.name, type_name(parameter.value.type)));
@@ -176,9 +183,10 @@ bool ParameterReader::apply_setting(Parameter& parameter) {
   }
   const bool zero_time = found->type == ValueType::kNumber && found->expr.value(0) == 0;
   if (found->type != parameter.value.type && !zero_time) {
-    models::Diagnostic& error = diagnostics_.error(
-        place, fmt::format("{}: expected {}, found {}", source, type_name(parameter.value.type),
-                           type_name(found->type)));
+    models::Diagnostic& error =
+        diagnostics_.error(place, models::Code::kParameterValue,
+                           fmt::format("{}: expected {}, found {}", source,
+                                       type_name(parameter.value.type), type_name(found->type)));
     suggest_unit(error, found->type, parameter.value.type);
     return false;
   }
@@ -192,8 +200,9 @@ bool ParameterReader::check(const Parameter& parameter, models::Place place,
   if (!options.empty() &&
       std::find(options.begin(), options.end(), parameter.value.word) == options.end()) {
     models::Diagnostic& error =
-        diagnostics_.error(place, fmt::format("{}: '{}' is not one of {}", source,
-                                              parameter.value.word, fmt::join(options, ", ")));
+        diagnostics_.error(place, models::Code::kParameterValue,
+                           fmt::format("{}: '{}' is not one of {}", source, parameter.value.word,
+                                       fmt::join(options, ", ")));
     const std::string nearest = models::nearest_name(parameter.value.word, options);
     if (!nearest.empty()) error.notes.push_back(fmt::format("did you mean '{}'?", nearest));
     return false;
@@ -202,7 +211,7 @@ bool ParameterReader::check(const Parameter& parameter, models::Place place,
   std::string why;
   const std::optional<std::int64_t> value = parameter.value.expr.value(0, &why);
   if (!value) {
-    diagnostics_.error(place, fmt::format("{}: {}", source, why));
+    diagnostics_.error(place, models::Code::kParameterValue, fmt::format("{}: {}", source, why));
     return false;
   }
   const std::int64_t least =
@@ -210,7 +219,8 @@ bool ParameterReader::check(const Parameter& parameter, models::Place place,
   if (*value >= least) return true;
   Value limit = parameter.value;
   limit.expr = Expr::constant(least);
-  diagnostics_.error(place, fmt::format("{}: must be at least {}", source, to_text(limit)));
+  diagnostics_.error(place, models::Code::kParameterValue,
+                     fmt::format("{}: must be at least {}", source, to_text(limit)));
   return false;
 }
 
@@ -218,8 +228,10 @@ bool ParameterReader::check(const Parameter& parameter, models::Place place,
 
 bool check_parameter_name(const std::string& name, models::Place place, Diagnostics& diagnostics) {
   if (is_parameter_name(name)) return true;
-  diagnostics.error(place, fmt::format("'{}' cannot be the name of a parameter", name))
-      .notes.emplace_back("a name is letters, digits and _, and no word that expressions use");
+  diagnostics
+      .error(place, models::Code::kBadName,
+             fmt::format("'{}' cannot be the name of a parameter", name))
+      .notes.emplace_back("a name has letters, digits and _, and is not a word of expressions");
   return false;
 }
 
@@ -236,10 +248,12 @@ void check_settings(const std::vector<Parameter>& parameters,
   for (const GivenSetting& given : settings) {
     const std::string& name = given.setting.first;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    if (name == "reading") continue;  // of all scenarios
     models::Diagnostic& error =
-        diagnostics.error(given.place, fmt::format("{}: {}", source_text(given),
-                                                   known.empty() ? "the scenario has no parameters"
-                                                                 : "there is no such parameter"));
+        diagnostics.error(given.place, models::Code::kUnknownParameter,
+                          fmt::format("{}: {}", source_text(given),
+                                      known.empty() ? "the scenario has no parameters"
+                                                    : "there is no such parameter"));
     models::suggest_name(error, name, known);
   }
 }

@@ -117,7 +117,8 @@ void Patcher::run(const YamlValue& patch) {
     if (key == "set") {
       read_settings(entry.value);
     } else if (key == "schema") {
-      diagnostics_.error(entry.key.place(), "a patch does not change the 'schema' of a scenario");
+      diagnostics_.error(entry.key.place(), models::Code::kNotAPatch,
+                         "a patch cannot change 'schema'");
     } else if (key != "patch" && key != "of" && key != "about") {
       changes.push_back(entry);
     }
@@ -128,17 +129,19 @@ void Patcher::run(const YamlValue& patch) {
 bool Patcher::check_head(const Entries& entries, const YamlValue& patch) {
   const Entry* version = find(entries, "patch");
   if (version == nullptr) {
-    models::Diagnostic& error =
-        diagnostics_.error(patch.place(), "not a patch: it does not begin with 'patch: 1'");
+    models::Diagnostic& error = diagnostics_.error(
+        patch.place(), models::Code::kNotAPatch, "not a patch: it does not begin with 'patch: 1'");
     if (find(entries, "schema") != nullptr) {
-      error.notes.emplace_back("it is a scenario; one scenario is run, and patches change it");
+      error.notes.emplace_back(
+          "this is a scenario; only one scenario is run, and patches change it");
     }
     return false;
   }
   if (version->value.text() != "1") {
-    diagnostics_.error(version->value.place(), fmt::format("this pipesim reads patches of version "
-                                                           "1, found {}",
-                                                           version->value.described()));
+    diagnostics_.error(version->value.place(), models::Code::kSchema,
+                       fmt::format("this pipesim reads patches of version "
+                                   "1, found {}",
+                                   version->value.described()));
     return false;
   }
   if (const Entry* of = find(entries, "of")) check_scenario(of->value);
@@ -150,15 +153,16 @@ void Patcher::check_scenario(const YamlValue& of) {
   const Entry* name = find(scenario, "name");
   if (name != nullptr && of.is_scalar() && of.text() == name->value.text()) return;
   diagnostics_.error(
-      of.place(), fmt::format("this patch is of {}, and the scenario {}", of.described(),
-                              name == nullptr ? "has no name" : "is " + name->value.described()));
+      of.place(), models::Code::kNotAPatch,
+      fmt::format("this patch is of {}, and the scenario {}", of.described(),
+                  name == nullptr ? "has no name" : "is " + name->value.described()));
 }
 
 void Patcher::read_settings(const YamlValue& value) {
   for (const Entry& entry : named_entries(value, "'set'", diagnostics_)) {
     if (!entry.value.is_scalar()) {
-      diagnostics_.error(entry.value.place(),
-                         fmt::format("a parameter is set to a word or a number, found {}",
+      diagnostics_.error(entry.value.place(), models::Code::kWrongType,
+                         fmt::format("expected a word or a number for a parameter, found {}",
                                      entry.value.described()));
       continue;
     }
@@ -216,8 +220,10 @@ void Patcher::add_entry(Entries& entries, const Entry& change, const Path& path)
     }
     const std::string name(key.substr(1));
     if (find(entries, name) != nullptr) {
-      diagnostics_.error(change.key.place(), fmt::format("{} '{}' is there already", what, name))
-          .notes.emplace_back("without the plus its keys are changed");
+      diagnostics_
+          .error(change.key.place(), models::Code::kPatchTarget,
+                 fmt::format("{} '{}' already exists", what, name))
+          .notes.emplace_back("without the '+', its keys are changed");
       return;
     }
     added.key = document_.make_scalar(change.key.place(), name);
@@ -231,9 +237,9 @@ void Patcher::add_entry(Entries& entries, const Entry& change, const Path& path)
 void Patcher::refuse_unknown(const Entries& entries, const Entry& change, const std::string& what) {
   const std::string name(change.key.text());
   models::Diagnostic& error = diagnostics_.error(
-      change.key.place(),
+      change.key.place(), models::Code::kPatchTarget,
       change.value.is_null()
-          ? fmt::format("there is no {} '{}' to take out", what.empty() ? "key" : what, name)
+          ? fmt::format("there is no {} '{}' to remove", what.empty() ? "key" : what, name)
           : fmt::format("there is no {} '{}' to change", what, name));
   std::vector<std::string> known;
   for (const Entry& entry : entries) {
@@ -241,7 +247,7 @@ void Patcher::refuse_unknown(const Entries& entries, const Entry& change, const 
   }
   models::suggest_name(error, name, known);
   if (!what.empty() && !change.value.is_null() && !name.empty() && name.front() != '+') {
-    error.notes.push_back(fmt::format("'+{}' puts in a new one", name));
+    error.notes.push_back(fmt::format("'+{}' adds a new one", name));
   }
 }
 
@@ -249,7 +255,8 @@ void Patcher::refuse_unknown(const Entries& entries, const Entry& change, const 
 bool Patcher::is_too_deep(const YamlValue& value, const Path& path) {
   constexpr std::size_t kMaxPatchDepth = 100;
   if (path.size() <= kMaxPatchDepth) return false;
-  diagnostics_.error(value.place(), fmt::format("nested more than {} deep", kMaxPatchDepth));
+  diagnostics_.error(value.place(), models::Code::kLimit,
+                     fmt::format("nested more than {} deep", kMaxPatchDepth));
   return true;
 }
 
@@ -292,7 +299,7 @@ std::optional<Position> Patcher::position_in(const Entry& change, std::size_t si
   if (position.first >= least && position.first <= position.last && position.last <= count) {
     return position;
   }
-  diagnostics_.error(change.key.place(),
+  diagnostics_.error(change.key.place(), models::Code::kPatchTarget,
                      fmt::format("there is no position {}: the list has {} item{}",
                                  change.key.text(), size, size == 1 ? "" : "s"));
   return std::nullopt;
@@ -302,7 +309,8 @@ bool Patcher::check_once(const Position& position, Place place, std::vector<bool
   for (std::int64_t at = position.first; at <= position.last; ++at) {
     const auto index = static_cast<std::size_t>(at - 1);
     if (changed[index]) {
-      diagnostics_.error(place, fmt::format("item {} of the list is changed twice", at));
+      diagnostics_.error(place, models::Code::kPatchTarget,
+                         fmt::format("item {} of the list is changed twice", at));
       return false;
     }
     changed[index] = true;
@@ -353,8 +361,9 @@ YamlValue Patcher::merged_list(const YamlValue& target, const Entries& changes, 
 bool apply_patches(YamlDocument& document, const std::vector<PatchText>& patches,
                    std::vector<GivenSetting>& settings, Diagnostics& diagnostics) {
   if (patches.size() > YamlDocument::kMaxFiles) {
-    diagnostics.error({}, fmt::format("a scenario takes at most {} patches, found {}",
-                                      YamlDocument::kMaxFiles, patches.size()));
+    diagnostics.error({}, models::Code::kLimit,
+                      fmt::format("a scenario takes at most {} patches, found {}",
+                                  YamlDocument::kMaxFiles, patches.size()));
     return false;
   }
   std::uint32_t file = 0;

@@ -8,7 +8,7 @@
 namespace pipesim::formats {
 
 /// Larger files are refused, scenarios as well as patches.
-inline constexpr std::size_t kMostScenarioBytes = std::size_t{128} << 20;
+inline constexpr std::size_t kMaxScenarioBytes = std::size_t{128} << 20;
 
 /// A parameter that is set from outside: name and value, as text.
 using Setting = std::pair<std::string, std::string>;

@@ -17,16 +17,16 @@ using models::RankSet;
 
 namespace {
 
-bool is_choice(const YamlValue& value) {
+TextPlace text_place(const YamlValue& value) { return {value.place(), value.quoted()}; }
+
+}  // namespace
+
+bool ValueReader::is_choice(const YamlValue& value) {
   if (!value.is_map()) return false;
   const std::vector<YamlValue::Entry> entries = value.entries();
   return !entries.empty() && entries.front().key.is_scalar() &&
          entries.front().key.text() == "case";
 }
-
-TextPlace text_place(const YamlValue& value) { return {value.place(), value.quoted()}; }
-
-}  // namespace
 
 /// A `case` map, taken apart.
 struct ValueReader::Choice {
@@ -37,7 +37,8 @@ struct ValueReader::Choice {
 
 std::optional<Value> ValueReader::scalar(const YamlValue& value, const Scope& scope) const {
   if (!value.is_scalar()) {
-    diagnostics_.error(value.place(), fmt::format("expected a value, found {}", value.described()));
+    diagnostics_.error(value.place(), models::Code::kWrongType,
+                       fmt::format("expected a value, found {}", value.described()));
     return std::nullopt;
   }
   return parse_expression(value.text(), text_place(value), scope, diagnostics_);
@@ -70,7 +71,8 @@ bool ValueReader::check_options(const Choice& choice, const YamlValue& condition
     const auto& known = parameter->options;
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
     models::Diagnostic& error = diagnostics_.error(
-        option.key.place(), fmt::format("'{}' is not a value of '{}'", name, parameter->name));
+        option.key.place(), models::Code::kChoice,
+        fmt::format("'{}' is not one of the values of '{}'", name, parameter->name));
     models::suggest_name(error, name, known);
     good = false;
   }
@@ -88,8 +90,9 @@ std::optional<Value> ValueReader::option_value(const YamlValue& key, ValueType t
   std::optional<Value> value = scalar(key, scope_);
   if (!value) return std::nullopt;
   if (value->type == type) return value;
-  diagnostics_.error(key.place(), fmt::format("the choice is by {}, but this option is {}",
-                                              type_name(type), type_name(value->type)));
+  diagnostics_.error(key.place(), models::Code::kChoice,
+                     fmt::format("this choice is by {}, but this option is {}", type_name(type),
+                                 type_name(value->type)));
   return std::nullopt;
 }
 
@@ -97,10 +100,14 @@ std::optional<YamlValue> ValueReader::resolved(const YamlValue& value) const {
   if (!is_choice(value)) return value;
   Choice choice;
   Scope constant = scope_;
-  constant.rank = false;
+  constant.rank = scope_.chosen_for.has_value();
   if (!read_choice(value, constant, choice)) return std::nullopt;
   const bool word = choice.condition.type == ValueType::kWord;
   const Place condition = value.entries().front().value.place();
+  if (const auto own = choice.condition.expr.value(scope_.chosen_for.value_or(0));
+      scope_.chosen_for && !word && own) {
+    choice.condition.expr = Expr::constant(*own);
+  }
   if (!word && !fixed(choice.condition.expr, condition)) return std::nullopt;
   for (const YamlValue::Entry& option : choice.options) {
     const std::optional<Value> key = option_value(option.key, choice.condition.type);
@@ -110,20 +117,22 @@ std::optional<YamlValue> ValueReader::resolved(const YamlValue& value) const {
     if (same) return resolved(option.value);
   }
   if (choice.otherwise) return resolved(*choice.otherwise);
-  diagnostics_.error(value.place(), fmt::format("this choice has nothing for '{}', and no 'else'",
-                                                to_text(choice.condition)));
+  diagnostics_.error(
+      value.place(), models::Code::kChoice,
+      fmt::format("this choice has no option for '{}' and no 'else'", to_text(choice.condition)));
   return std::nullopt;
 }
 
 // The value of what must be the same on all ranks. A parameter of a block may be none.
 std::optional<std::int64_t> ValueReader::fixed(const Expr& expr, Place place) const {
   if (expr.depends_on_rank()) {
-    diagnostics_.error(place, "this depends on the rank, but must be the same on every rank");
+    diagnostics_.error(place, models::Code::kDependsOnRank,
+                       "this depends on the rank, but must be the same on every rank");
     return std::nullopt;
   }
   std::string why;
   const std::optional<std::int64_t> result = expr.value(0, &why);
-  if (!result) diagnostics_.error(place, why);
+  if (!result) diagnostics_.error(place, models::Code::kArithmetic, why);
   return result;
 }
 
@@ -137,9 +146,10 @@ std::optional<Expr> ValueReader::typed(const YamlValue& value, const Value& foun
                     (wanted == ValueType::kTime || wanted == ValueType::kBytes);
   if (zero) return result;
   models::Diagnostic& error = diagnostics_.error(
-      value.place(), fmt::format("expected {}, found {}",
-                                 wanted == ValueType::kNumber ? "an integer" : type_name(wanted),
-                                 value.described()));
+      value.place(), models::Code::kWrongType,
+      fmt::format("expected {}, found {}",
+                  wanted == ValueType::kNumber ? "an integer" : type_name(wanted),
+                  value.described()));
   suggest_unit(error, found.type, wanted);
   return std::nullopt;
 }
@@ -160,7 +170,7 @@ std::optional<Expr> ValueReader::chosen_expr(const YamlValue& value, ValueType t
     return picked ? expr(*picked, type) : std::nullopt;
   }
   if (!choice.otherwise) {
-    diagnostics_.error(value.place(), "a choice by rank needs an 'else'");
+    diagnostics_.error(value.place(), models::Code::kChoice, "a choice by rank needs an 'else'");
     return std::nullopt;
   }
   std::optional<Expr> result = expr(*choice.otherwise, type);
@@ -192,11 +202,45 @@ std::optional<bool> ValueReader::truth(const YamlValue& value) const {
   return *result != 0;
 }
 
+std::optional<RankSet> ValueReader::ranks_where(const YamlValue& value, const RankSet& of) const {
+  const std::optional<Expr> condition = expr(value, ValueType::kTruth);
+  if (!condition) return std::nullopt;
+  if (!condition->depends_on_rank()) {
+    const std::optional<std::int64_t> holds = fixed(*condition, value.place());
+    if (!holds) return std::nullopt;
+    return *holds != 0 ? of : RankSet();
+  }
+  auto parts = by_value(*condition, of);
+  return parts ? std::optional((*parts)[1]) : std::nullopt;
+}
+
+std::optional<std::map<std::int64_t, RankSet>> ValueReader::by_value(const Expr& expr,
+                                                                     const RankSet& of) const {
+  std::map<std::int64_t, std::vector<std::uint32_t>> ranks;
+  for (const std::uint32_t rank : of) {
+    std::string why;
+    const std::optional<std::int64_t> found = expr.value(rank, &why);
+    if (!found) {
+      diagnostics_.error(expr.place, models::Code::kArithmetic,
+                         fmt::format("on rank {}: {}", rank, why));
+      return std::nullopt;
+    }
+    ranks[*found].push_back(rank);
+  }
+  std::map<std::int64_t, RankSet> parts;
+  for (auto& [number, own] : ranks) parts.emplace(number, RankSet(std::move(own)));
+  return parts;
+}
+
+std::optional<Value> ValueReader::choice_condition(const YamlValue& choice) const {
+  return scalar(choice.entries().front().value, scope_);
+}
+
 std::optional<std::string> ValueReader::word(const YamlValue& value) const {
   const std::optional<YamlValue> picked = resolved(value);
   if (!picked) return std::nullopt;
   if (!picked->is_scalar()) {
-    diagnostics_.error(picked->place(),
+    diagnostics_.error(picked->place(), models::Code::kWrongType,
                        fmt::format("expected a name, found {}", picked->described()));
     return std::nullopt;
   }
@@ -210,7 +254,7 @@ std::optional<std::string> ValueReader::word(const YamlValue& value) const {
     return check_name(found->word, *picked, diagnostics_) ? std::optional(found->word)
                                                           : std::nullopt;
   }
-  diagnostics_.error(picked->place(),
+  diagnostics_.error(picked->place(), models::Code::kWrongType,
                      fmt::format("expected a word, found {}", type_name(found->type)));
   return std::nullopt;
 }
@@ -221,7 +265,7 @@ std::optional<std::string> ValueReader::one_of(const YamlValue& value,
   if (!found) return found;
   if (std::find(options.begin(), options.end(), *found) != options.end()) return found;
   models::Diagnostic& error = diagnostics_.error(
-      value.place(),
+      value.place(), models::Code::kUnknownWord,
       fmt::format("expected one of {}, found '{}'", fmt::join(options, ", "), *found));
   const std::string nearest = models::nearest_name(*found, options);
   if (!nearest.empty()) error.notes.push_back(fmt::format("did you mean '{}'?", nearest));
@@ -233,9 +277,10 @@ bool ValueReader::keep(std::uint64_t ranks, models::Place place) const {
   kept_ranks_ += ranks;
   if (kept_ranks_ <= kMaxKeptRanks) return true;
   diagnostics_
-      .error(place, fmt::format("up to here this scenario comes to more than {} ranks: those of "
-                                "all actors, of all that they read, and of all sets",
-                                kMaxKeptRanks))
+      .error(place, models::Code::kLimit,
+             fmt::format("up to here this scenario comes to more than {} ranks: those of "
+                         "all actors, of all that they read, and of all sets",
+                         kMaxKeptRanks))
       .notes.emplace_back("simulate fewer ranks, or fewer actors");
   return false;
 }
@@ -254,7 +299,7 @@ std::optional<RankSet> ValueReader::rank_set(const YamlValue& value) const {
     return RankSet(std::move(all));
   }
   if (!picked->is_scalar()) {
-    diagnostics_.error(picked->place(),
+    diagnostics_.error(picked->place(), models::Code::kRankSet,
                        fmt::format("expected ranks, found {}", picked->described()));
     return std::nullopt;
   }
@@ -279,7 +324,8 @@ std::optional<RankSet> ValueReader::rank_range(const YamlValue& value, std::size
         parse_expression(value.text().substr(begin, size), place, scope_, diagnostics_);
     if (!end) return std::nullopt;
     if (end->type == ValueType::kNumber && end->expr.is_constant()) return end->expr.value(0);
-    diagnostics_.error(place.at(0), "an end of a range of ranks is a fixed number");
+    diagnostics_.error(place.at(0), models::Code::kRankSet,
+                       "the ends of a range of ranks must be constants");
     return std::nullopt;
   };
   const std::optional<std::int64_t> first = end_of(0, dots);
@@ -287,8 +333,9 @@ std::optional<RankSet> ValueReader::rank_range(const YamlValue& value, std::size
   if (!first || !last) return std::nullopt;
   const std::int64_t ranks = scope_.ranks.value_or(0);
   if (*first < 0 || *last >= ranks || *first > *last) {
-    diagnostics_.error(value.place(), fmt::format("'{}' does not lie within the ranks 0 to {}",
-                                                  value.text(), ranks - 1));
+    diagnostics_.error(
+        value.place(), models::Code::kUnknownRank,
+        fmt::format("'{}' is not within the ranks 0 to {}", value.text(), ranks - 1));
     return std::nullopt;
   }
   if (!keep(static_cast<std::uint64_t>(*last - *first) + 1, value.place())) return std::nullopt;
@@ -308,8 +355,8 @@ bool ValueReader::is_unknown_name(const YamlValue& value) const {
   }
   std::vector<std::string> known = {"all"};
   for (const auto& [set, ranks] : sets_) known.push_back(set);
-  models::Diagnostic& error =
-      diagnostics_.error(value.place(), fmt::format("unknown set of ranks '{}'", text));
+  models::Diagnostic& error = diagnostics_.error(value.place(), models::Code::kRankSet,
+                                                 fmt::format("unknown set of ranks '{}'", text));
   models::suggest_name(error, text, known);
   return true;
 }
@@ -325,14 +372,16 @@ std::optional<RankSet> ValueReader::rank_condition(const YamlValue& value) const
   if (found->type == ValueType::kNumber && found->expr.is_constant()) {
     const std::int64_t rank = found->expr.value(0).value_or(-1);
     if (rank >= 0 && rank < ranks) return RankSet({static_cast<std::uint32_t>(rank)});
-    diagnostics_.error(value.place(), fmt::format("there is no rank {}: ranks are 0 to {}", rank,
-                                                  std::int64_t{ranks} - 1));
+    diagnostics_.error(
+        value.place(), models::Code::kUnknownRank,
+        fmt::format("there is no rank {}: ranks are 0 to {}", rank, std::int64_t{ranks} - 1));
     return std::nullopt;
   }
   if (found->type != ValueType::kTruth) {
-    diagnostics_.error(value.place(), fmt::format("expected ranks or a condition on 'rank', found "
-                                                  "{}",
-                                                  type_name(found->type)));
+    diagnostics_.error(value.place(), models::Code::kRankSet,
+                       fmt::format("expected ranks or a condition on 'rank', found "
+                                   "{}",
+                                   type_name(found->type)));
     return std::nullopt;
   }
   if (!keep(ranks, value.place())) return std::nullopt;  // each of them is asked
@@ -341,7 +390,8 @@ std::optional<RankSet> ValueReader::rank_condition(const YamlValue& value) const
     std::string why;
     const std::optional<std::int64_t> holds = found->expr.value(rank, &why);
     if (!holds) {
-      diagnostics_.error(value.place(), fmt::format("on rank {}: {}", rank, why));
+      diagnostics_.error(value.place(), models::Code::kArithmetic,
+                         fmt::format("on rank {}: {}", rank, why));
       return std::nullopt;
     }
     if (*holds != 0) chosen.push_back(rank);

@@ -23,8 +23,8 @@ inline constexpr std::uint64_t kMaxKeptRanks = 100'000'000;
 /// Reads values in a scope. Whatever returns nothing has reported why.
 ///
 /// Anywhere, a value may be a choice: `{case: EXPRESSION, VALUE: ..., VALUE: ..., else: ...}`
-/// stands for what the expression picks. Where an expression is expected, and only there, the
-/// choice may depend on the rank.
+/// stands for what the expression picks. Where an expression is expected the choice may depend on
+/// the rank; elsewhere only while the scope says for which rank to choose.
 class ValueReader {
  public:
   ValueReader(const Scope& scope, const std::map<std::string, models::RankSet, std::less<>>& sets,
@@ -41,6 +41,19 @@ class ValueReader {
   std::optional<std::int64_t> constant(const YamlValue& value, ValueType type) const;
 
   std::optional<bool> truth(const YamlValue& value) const;
+
+  /// The ranks of `of` on which `value` is on; all or none where it does not depend on the rank.
+  std::optional<models::RankSet> ranks_where(const YamlValue& value,
+                                             const models::RankSet& of) const;
+
+  /// `of` in parts on which `expr` has one value each, by that value. Nothing where a rank has
+  /// none.
+  std::optional<std::map<std::int64_t, models::RankSet>> by_value(const models::Expr& expr,
+                                                                  const models::RankSet& of) const;
+
+  /// Whether `value` is a choice; of one, what it is by, if that can be read.
+  static bool is_choice(const YamlValue& value);
+  std::optional<Value> choice_condition(const YamlValue& choice) const;
 
   /// A plain word, or the value of a parameter: `$name`.
   std::optional<std::string> word(const YamlValue& value) const;

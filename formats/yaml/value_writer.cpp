@@ -49,6 +49,34 @@ std::vector<std::string> rank_runs(const std::vector<std::uint32_t>& ranks) {
   return runs;
 }
 
+// Neighbors, and ranks at equal distances, have a short form.
+YamlNode group_lists(const std::vector<std::vector<std::uint32_t>>& lists, std::uint32_t all) {
+  const std::size_t size = lists.empty() ? 0 : lists.front().size();
+  const std::uint32_t stride =
+      size > 1 && lists.front()[1] > lists.front()[0] ? lists.front()[1] - lists.front()[0] : 1;
+  std::vector<std::vector<std::uint32_t>> regular;
+  for (std::uint32_t first = 0; size > 0 && first < all; ++first) {
+    if (first / stride % size != 0) continue;
+    std::vector<std::uint32_t>& members = regular.emplace_back();
+    for (std::uint32_t i = 0; i < size; ++i) members.push_back(first + i * stride);
+  }
+  const bool divides = size > 0 && all % (size * stride) == 0;
+  if (divides && regular == lists) {
+    if (size == all) return YamlNode::text("all");
+    YamlNode map = YamlNode::map();
+    map.add("size", number(static_cast<std::int64_t>(size)));
+    if (stride != 1) map.add("stride", number(stride));
+    return map;
+  }
+  YamlNode result = YamlNode::list();
+  for (const auto& list : lists) {
+    YamlNode members = YamlNode::list();
+    for (const std::string& run : rank_runs(list)) members.add(YamlNode::value(run));
+    result.add(std::move(members));
+  }
+  return result;
+}
+
 std::string_view algorithm_name(models::Algorithm algorithm) {
   switch (algorithm) {
     case models::Algorithm::kRing:

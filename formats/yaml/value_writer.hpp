@@ -27,6 +27,10 @@ YamlNode ranks(const models::RankSet& set, std::uint32_t all);
 /// "3", or "0..2" for three or more that follow each other, in the order of `ranks`.
 std::vector<std::string> rank_runs(const std::vector<std::uint32_t>& ranks);
 
+/// The lists of a group of a job of `all` ranks: `all`, {size, stride} where they are regular, or
+/// the lists themselves.
+YamlNode group_lists(const std::vector<std::vector<std::uint32_t>>& lists, std::uint32_t all);
+
 /// ring, tree, direct.
 std::string_view algorithm_name(models::Algorithm algorithm);
 

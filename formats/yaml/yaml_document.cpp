@@ -12,6 +12,7 @@
 #include <yaml-cpp/parser.h>
 
 #include "formats/yaml/settings.hpp"
+#include "models/characters.hpp"
 
 namespace pipesim::formats {
 
@@ -30,6 +31,7 @@ constexpr std::uint64_t kMaxRepeated = 10'000'000;
 // Thrown inside yaml-cpp's callbacks and caught where it is called, in this file only.
 struct Stop {
   Place place;
+  models::Code code;
   std::string message;
 };
 
@@ -37,29 +39,6 @@ Place place_of(const YAML::Mark& mark, std::uint32_t file) {
   if (mark.is_null()) return {0, 0, file};
   return {static_cast<std::uint32_t>(mark.line + 1), static_cast<std::uint32_t>(mark.column + 1),
           file};
-}
-
-// The length of the character of UTF-8 at `at`, or 0 where there is none.
-std::size_t character_at(const std::string& text, std::size_t at) {
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  const auto follows = [&](std::size_t i) { return (byte(at + i) & 0xc0U) == 0x80; };
-  const unsigned first = byte(at);
-  const unsigned second = byte(at + 1);
-  if (first < 0x80) return 1;
-  if (first >= 0xc2 && first < 0xe0) return follows(1) ? 2 : 0;
-  if (first >= 0xe0 && first < 0xf0) {
-    const bool overlong = first == 0xe0 && second < 0xa0;
-    const bool surrogate = first == 0xed && second >= 0xa0;
-    return follows(1) && follows(2) && !overlong && !surrogate ? 3 : 0;
-  }
-  if (first >= 0xf0 && first < 0xf5) {
-    const bool overlong = first == 0xf0 && second < 0x90;
-    const bool beyond = first == 0xf4 && second >= 0x90;
-    return follows(1) && follows(2) && follows(3) && !overlong && !beyond ? 4 : 0;
-  }
-  return 0;
 }
 
 // YAML is UTF-8, and names of a scenario go into JSON, HTML and SVG, which are. yaml-cpp reads
@@ -71,9 +50,10 @@ bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& di
   if (is_wide) return true;
   Place place{1, 1, file};
   for (std::size_t i = 0; i < text.size();) {
-    const std::size_t length = character_at(text, i);
+    const std::size_t length = models::character_size(text, i);
     if (length == 0) {
-      diagnostics.error(place, "invalid UTF-8").notes.emplace_back("convert the file to UTF-8");
+      diagnostics.error(place, models::Code::kInvalidUtf8, "invalid UTF-8")
+          .notes.emplace_back("convert the file to UTF-8");
       return false;
     }
     if (text[i] == '\n') {
@@ -83,6 +63,26 @@ bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& di
       ++place.column;
     }
     i += length;
+  }
+  return true;
+}
+
+// Until yaml-cpp knows what the first of many open brackets begins, it keeps each as a token: for
+// 20 MB of '[' that is 4 GB. So such a file is refused before. Brackets in texts count too, which
+// is why this is far from kMaxDepth.
+bool check_brackets(const std::string& text, std::uint32_t file, Diagnostics& diagnostics) {
+  constexpr std::size_t kMaxOpen = 10'000;
+  std::size_t open = 0;
+  Place place{1, 1, file};
+  for (const char c : text) {
+    if (c == '[' || c == '{') ++open;
+    if ((c == ']' || c == '}') && open > 0) --open;
+    if (open > kMaxOpen) {
+      diagnostics.error(place, models::Code::kLimit,
+                        fmt::format("nested more than {} deep", kMaxDepth));
+      return false;
+    }
+    place = c == '\n' ? Place{place.line + 1, 1, file} : Place{place.line, place.column + 1, file};
   }
   return true;
 }
@@ -133,14 +133,17 @@ class YamlBuilder : public YAML::EventHandler {
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto target = anchors_.find(anchor);
-    if (target == anchors_.end())
-      throw Stop{place_of(mark, file_), "an alias cannot be used inside the value it refers to"};
+    if (target == anchors_.end()) {
+      throw Stop{place_of(mark, file_), models::Code::kYamlAlias,
+                 "an alias cannot be used inside the value it refers to"};
+    }
     document_.nodes_[add(Kind::kAlias, mark, 0)].first = target->second.node;
     values_ += target->second.values - 1;
     repeated_ += target->second.values - 1;
     if (repeated_ > kMaxRepeated) {
-      throw Stop{place_of(mark, file_), "the aliases of a scenario stand for at most " +
-                                            std::to_string(kMaxRepeated) + " values"};
+      throw Stop{place_of(mark, file_), models::Code::kLimit,
+                 "the aliases of a scenario stand for at most " + std::to_string(kMaxRepeated) +
+                     " values"};
     }
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -201,7 +204,8 @@ class YamlBuilder : public YAML::EventHandler {
 
   void open(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
     if (open_.size() >= kMaxDepth) {
-      throw Stop{place_of(mark, file_), "nested more than " + std::to_string(kMaxDepth) + " deep"};
+      throw Stop{place_of(mark, file_), models::Code::kLimit,
+                 "nested more than " + std::to_string(kMaxDepth) + " deep"};
     }
     const std::uint64_t before = values_;
     open_.push_back({add(kind, mark, anchor), 0, anchor, before});
@@ -233,34 +237,38 @@ std::optional<YamlValue> YamlDocument::add(const std::string& text, std::uint32_
                                            Diagnostics& diagnostics) {
   const auto first = static_cast<std::uint32_t>(nodes_.size());
   const char* const what = file == 0 ? "scenario" : "patch";
-  if (text.size() > kMostScenarioBytes) {
-    diagnostics.error({0, 0, file}, std::string("a ") + what + " has at most " +
-                                        std::to_string(kMostScenarioBytes >> 20) + " MiB");
+  if (text.size() > kMaxScenarioBytes) {
+    diagnostics.error({0, 0, file}, models::Code::kLimit,
+                      std::string("a ") + what + " can have at most " +
+                          std::to_string(kMaxScenarioBytes >> 20) + " MiB");
     return std::nullopt;
   }
   if (!check_encoding(text, file, diagnostics)) return std::nullopt;
+  if (!check_brackets(text, file, diagnostics)) return std::nullopt;
   YamlBuilder builder(*this, file);
   TextBuffer buffer(text);
   std::istream stream(&buffer);
   try {
     YAML::Parser parser(stream);
     if (!parser.HandleNextDocument(builder) || nodes_.size() == first) {
-      models::Diagnostic& told =
-          diagnostics.error({1, 1, file}, std::string("the file holds no ") + what);
+      models::Diagnostic& told = diagnostics.error({1, 1, file}, models::Code::kOneDocument,
+                                                   std::string("the file holds no ") + what);
       if (file == 0) told.notes.emplace_back("'pipesim new' writes one to begin with");
       return std::nullopt;
     }
     YamlDocument rest;
     YamlBuilder rest_builder(rest, file);
     if (parser.HandleNextDocument(rest_builder) && !rest.nodes_.empty()) {
-      diagnostics.error(rest.root().place(), "a second document in one file")
+      diagnostics
+          .error(rest.root().place(), models::Code::kOneDocument, "a second document in one file")
           .notes.emplace_back(std::string("a ") + what +
                               " is one document: remove the '---' before this");
       return std::nullopt;
     }
   } catch (const YAML::Exception& error) {
     models::Diagnostic& told =
-        diagnostics.error(place_of(error.mark, file), explained(error.msg, builder.innermost()));
+        diagnostics.error(place_of(error.mark, file), models::Code::kYamlSyntax,
+                          explained(error.msg, builder.innermost()));
     if (has_tab_before(text, told.place)) {
       told.notes.emplace_back("indent with spaces: this line begins with a tab");
     } else if (error.msg == "end of map flow not found" ||
@@ -273,7 +281,7 @@ std::optional<YamlValue> YamlDocument::add(const std::string& text, std::uint32_
     }
     return std::nullopt;
   } catch (const Stop& stop) {
-    diagnostics.error(stop.place, stop.message);
+    diagnostics.error(stop.place, stop.code, stop.message);
     return std::nullopt;
   }
   return YamlValue(this, first);
@@ -386,12 +394,14 @@ std::string YamlValue::described() const {
 
 bool check_name(std::string_view name, const YamlValue& value, Diagnostics& diagnostics) {
   if (name.size() > kMaxName) {
-    diagnostics.error(value.place(), "a name has at most " + std::to_string(kMaxName) +
-                                         " bytes, found " + std::to_string(name.size()));
+    diagnostics.error(value.place(), models::Code::kBadName,
+                      "a name can have at most " + std::to_string(kMaxName) + " bytes, found " +
+                          std::to_string(name.size()));
     return false;
   }
   if (!models::has_control_characters(name)) return true;
-  diagnostics.error(value.place(), "a name has no control characters, such as ends of lines");
+  diagnostics.error(value.place(), models::Code::kBadName,
+                    "a name cannot contain line breaks or other control characters");
   return false;
 }
 

@@ -6,14 +6,12 @@
 
 #include <fmt/format.h>
 
+#include "models/characters.hpp"
+
 namespace pipesim::formats {
 namespace {
 
 constexpr std::size_t kWidth = 100;
-
-bool is_letter_or_digit(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-}
 
 std::string quoted(std::string_view text) {
   std::string result = "\"";
@@ -41,10 +39,10 @@ bool reads_as_nothing(std::string_view text) {
 // letters, digits or among `others`, and it begins and ends harmlessly.
 bool is_plain(std::string_view text, std::string_view begins, std::string_view others) {
   if (reads_as_nothing(text) || text.back() == ' ') return false;
-  if (!is_letter_or_digit(text.front()) && begins.find(text.front()) == std::string_view::npos)
+  if (!models::is_alphanumeric(text.front()) && begins.find(text.front()) == std::string_view::npos)
     return false;
   return std::all_of(text.begin(), text.end(), [&](char c) {
-    return is_letter_or_digit(c) || others.find(c) != std::string_view::npos;
+    return models::is_alphanumeric(c) || others.find(c) != std::string_view::npos;
   });
 }
 

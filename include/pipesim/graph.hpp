@@ -20,6 +20,7 @@ struct Mistake {
   std::uint32_t column = 0;  // from 1, in bytes
   std::string message;
   std::vector<std::string> notes;  // what to do about it, and other places
+  std::string code;                // as in "E0401", which `pipesim help E0401` explains
 };
 
 /// What the user asked for cannot be done. what() is all of it as the command `pipesim` would print

@@ -14,3 +14,4 @@
 #include "pipesim/passes.hpp"
 #include "pipesim/run.hpp"
 #include "pipesim/scenario.hpp"
+#include "pipesim/verify.hpp"

@@ -54,6 +54,8 @@ class Explainer {
   void report_actor(RankReport& report, ActorId actor);
   void report_thread(RankReport& report, sim::ThreadId id);
   Progress phase_progress(std::uint32_t phase, const std::vector<ActorId>& actors) const;
+  Progress phase_of_steps(std::uint32_t phase, const std::vector<ActorId>& actors) const;
+  void add_acts(Progress& progress, ActorId actor) const;
   void add_phases(RankReport& report, const std::vector<ActorId>& actors) const;
   void add_programs(RankReport& report, const std::vector<ActorId>& actors) const;
   std::uint32_t steps_in(const sim::Thread& thread, std::uint32_t begin, std::uint32_t end) const;
@@ -312,7 +314,9 @@ void Explainer::add_phases(RankReport& report, const std::vector<ActorId>& actor
   }
 }
 
+// Actors of a phase go through it together, round by round; steps of programs one after the other.
 Progress Explainer::phase_progress(std::uint32_t phase, const std::vector<ActorId>& actors) const {
+  if (names_.actor(actors.front()).step) return phase_of_steps(phase, actors);
   Progress progress;
   progress.what = graph_.phases[phase];
   progress.done = kNoIndex;
@@ -328,6 +332,23 @@ Progress Explainer::phase_progress(std::uint32_t phase, const std::vector<ActorI
     break;
   }
   return progress;
+}
+
+Progress Explainer::phase_of_steps(std::uint32_t phase, const std::vector<ActorId>& actors) const {
+  Progress progress;
+  progress.what = graph_.phases[phase];
+  for (const ActorId actor : actors) add_acts(progress, actor);
+  return progress;
+}
+
+void Explainer::add_acts(Progress& progress, ActorId actor) const {
+  const std::uint32_t done = state_.actors[actor].done;
+  progress.done += done;
+  progress.expected += plan_.actors[actor].acts;
+  const bool started = state_.started(plan_, actor) > done;
+  if (done == plan_.actors[actor].acts || (progress.stuck && !started)) return;
+  progress.stuck = describe_act(graph_, lowered_, state_, actor, done);
+  progress.wait = first_wait(actor, done);
 }
 
 // Of a thread that runs a host program: how many of its steps it has behind it. What `after` puts
@@ -380,13 +401,7 @@ void Explainer::add_streams(RankReport& report, const std::vector<ActorId>& acto
     if (is_new) report.progress.emplace_back().what = names_.stream(stream);
     Progress& progress = report.progress[first + index->second];
     progress.steps = progress.steps || names_.actor(actor).step.has_value();
-    const std::uint32_t done = state_.actors[actor].done;
-    progress.done += done;
-    progress.expected += plan_.actors[actor].acts;
-    const bool started = state_.started(plan_, actor) > done;
-    if (done == plan_.actors[actor].acts || (progress.stuck && !started)) continue;
-    progress.stuck = describe_act(graph_, lowered_, state_, actor, done);
-    progress.wait = first_wait(actor, done);
+    add_acts(progress, actor);
   }
 }
 

@@ -27,7 +27,7 @@ struct Remedy {
 };
 
 /// How much simulating find_remedies may do: candidates are left out beyond it.
-inline constexpr std::uint64_t kMostRemedyActs = 2'000'000;
+inline constexpr std::uint64_t kMaxRemedyActs = 2'000'000;
 
 /// An op that the cycle passes through in the order of a stream, while all that it feeds runs on
 /// another: what to look at first.
@@ -45,6 +45,6 @@ std::vector<Misplacement> find_misplacements(const TaskGraph& graph,
 /// cycle.
 std::vector<Remedy> find_remedies(const TaskGraph& graph, const Explanation& explanation,
                                   const sim::Jitter& jitter = {},
-                                  std::uint64_t most_acts = kMostRemedyActs);
+                                  std::uint64_t most_acts = kMaxRemedyActs);
 
 }  // namespace pipesim::models

@@ -7,6 +7,9 @@ namespace pipesim::models {
 Simulation simulate(const TaskGraph& graph, Lowered lowered, const sim::RunOptions& options) {
   Simulation result;
   result.lowered = std::move(lowered);
+  if (options.reading != nullptr) {
+    result.lowered.plan = sim::with_reading(std::move(result.lowered.plan), *options.reading);
+  }
   result.jitter = options.jitter;
   result.outcome = sim::run(result.lowered.plan, options);
   if (result.outcome.end == sim::RunEnd::kStuck) {

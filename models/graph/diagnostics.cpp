@@ -35,19 +35,19 @@ std::string line_text(Place place) {
   return place.file == 0 ? line : line + " of patch " + std::to_string(place.file);
 }
 
-Diagnostic& Diagnostics::error(Place place, std::string message) {
+Diagnostic& Diagnostics::error(Place place, Code code, std::string message) {
   ++error_count_;
-  items_.push_back({Severity::kError, place, std::move(message), {}});
+  items_.push_back({Severity::kError, place, code, std::move(message), {}});
   return items_.back();
 }
 
-Diagnostic& Diagnostics::warning(Place place, std::string message) {
-  items_.push_back({Severity::kWarning, place, std::move(message), {}});
+Diagnostic& Diagnostics::warning(Place place, Code code, std::string message) {
+  items_.push_back({Severity::kWarning, place, code, std::move(message), {}});
   return items_.back();
 }
 
 Diagnostic& Diagnostics::suspect(Place place, std::string message) {
-  items_.push_back({Severity::kSuspect, place, std::move(message), {}});
+  items_.push_back({Severity::kSuspect, place, Code::kNone, std::move(message), {}});
   return items_.back();
 }
 

@@ -8,6 +8,8 @@
 #include <tuple>
 #include <vector>
 
+#include "models/codes.hpp"
+
 namespace pipesim::models {
 
 /// A place in the file that the task graph came from. Lines and columns count from 1, columns in
@@ -35,6 +37,7 @@ enum class Severity : std::uint8_t {
 struct Diagnostic {
   Severity severity = Severity::kError;
   Place place;
+  Code code = Code::kNone;
   std::string message;             // lower case, no full stop, names in 'quotes'
   std::vector<std::string> notes;  // what to do, and other places
 };
@@ -43,8 +46,8 @@ struct Diagnostic {
 class Diagnostics {
  public:
   /// Adds an error; the result stays valid until the next call and takes notes.
-  Diagnostic& error(Place place, std::string message);
-  Diagnostic& warning(Place place, std::string message);
+  Diagnostic& error(Place place, Code code, std::string message);
+  Diagnostic& warning(Place place, Code code, std::string message);
   Diagnostic& suspect(Place place, std::string message);
 
   bool has_errors() const { return error_count_ > 0; }

@@ -19,7 +19,7 @@ std::optional<std::uint32_t> find_or_tell(const Items& items, const std::string&
   for (std::uint32_t i = 0; i < items.size(); ++i) {
     if (items[i].name == name) return i;
   }
-  Diagnostic& error = diagnostics.error({}, message);
+  Diagnostic& error = diagnostics.error({}, Code::kPassTarget, message);
   suggest_name(error, name, names_of(items));
   return std::nullopt;
 }
@@ -87,12 +87,12 @@ void renumber_actors(TaskGraph& graph, const std::vector<std::uint32_t>& indices
 
 std::optional<std::uint32_t> find_stream(const TaskGraph& graph, const std::string& name,
                                          Diagnostics& diagnostics) {
-  return find_or_tell(graph.streams, name, diagnostics, "there is no stream '" + name + "'");
+  return find_or_tell(graph.streams, name, diagnostics, "unknown stream '" + name + "'");
 }
 
 std::optional<std::uint32_t> find_group(const TaskGraph& graph, const std::string& name,
                                         Diagnostics& diagnostics) {
-  return find_or_tell(graph.groups, name, diagnostics, "there is no group '" + name + "'");
+  return find_or_tell(graph.groups, name, diagnostics, "unknown group '" + name + "'");
 }
 
 std::optional<std::uint32_t> find_register(const ActorTemplate& actor, const std::string& name,
@@ -108,7 +108,7 @@ std::vector<std::uint32_t> find_actors(const TaskGraph& graph, const std::string
     if (graph.actors[i].name == name) found.push_back(i);
   }
   if (found.empty()) {
-    find_or_tell(graph.actors, name, diagnostics, "there is no actor '" + name + "'");
+    find_or_tell(graph.actors, name, diagnostics, "unknown actor '" + name + "'");
   }
   return found;
 }
@@ -118,7 +118,7 @@ std::optional<std::uint32_t> find_actor(const TaskGraph& graph, const std::strin
   const std::vector<std::uint32_t> found = find_actors(graph, name, diagnostics);
   if (found.empty()) return std::nullopt;
   if (!graph.actors[found.front()].step) return found.front();
-  diagnostics.error(graph.actors[found.front()].place,
+  diagnostics.error(graph.actors[found.front()].place, Code::kPassTarget,
                     "'" + name + "' is a step of a host program, which has no registers");
   return std::nullopt;
 }

@@ -1,4 +1,4 @@
-// What passes do to a task graph again and again: find things by name, and put in or take out what
+// What passes do to a task graph again and again: find things by name, and put in or remove what
 // others refer to by index.
 #pragma once
 

@@ -101,7 +101,7 @@ class Renumbering {
 
 // A constant, a line, or one value after the other.
 Expr Renumbering::over(const std::vector<std::pair<std::uint32_t, std::int64_t>>& values) {
-  constexpr std::size_t kMostCases = 16;
+  constexpr std::size_t kMaxCases = 16;
   if (values.empty()) return Expr::constant(0);
   const auto [first, value] = values.front();
   const auto is_constant = [value = value](const auto& it) { return it.second == value; };
@@ -124,7 +124,7 @@ Expr Renumbering::over(const std::vector<std::pair<std::uint32_t, std::int64_t>>
   const auto most =
       std::max_element(counts.begin(), counts.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (values.size() - most->second > kMostCases) failed_ = true;
+  if (values.size() - most->second > kMaxCases) failed_ = true;
   Expr result = Expr::constant(most->first);
   for (auto it = values.rbegin(); it != values.rend() && !failed_; ++it) {
     if (it->second == most->first) continue;

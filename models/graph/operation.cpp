@@ -60,4 +60,21 @@ std::optional<Operation> operation_in(std::string_view name) {
   return std::nullopt;
 }
 
+std::optional<Operation> nccl_operation(std::string_view name) {
+  static constexpr std::array<std::pair<std::string_view, Operation>, 9> kNames = {{
+      {"AllReduce", Operation::kAllReduce},
+      {"AllGather", Operation::kAllGather},
+      {"ReduceScatter", Operation::kReduceScatter},
+      {"AlltoAll", Operation::kAllToAll},
+      {"AllToAll", Operation::kAllToAll},
+      {"Broadcast", Operation::kBroadcast},
+      {"Reduce", Operation::kReduce},
+      {"Send", Operation::kSend},
+      {"Recv", Operation::kReceive},
+  }};
+  const auto* found = std::find_if(kNames.begin(), kNames.end(),
+                                   [&](const auto& known) { return known.first == name; });
+  return found == kNames.end() ? std::nullopt : std::optional(found->second);
+}
+
 }  // namespace pipesim::models

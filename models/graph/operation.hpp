@@ -60,4 +60,7 @@ std::optional<Operation> find_operation(std::string_view name);
 /// if it says none of these ("coalesced").
 std::optional<Operation> operation_in(std::string_view name);
 
+/// NCCL's own name of a call, as its logs and RAS write it: AllReduce, Send. Nothing for any other.
+std::optional<Operation> nccl_operation(std::string_view name);
+
 }  // namespace pipesim::models

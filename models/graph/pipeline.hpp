@@ -1,5 +1,5 @@
 // A pipeline schedule with its costs, as a part of the task graph: host programs that do it, one
-// per rank, with messages as one of four models has them.
+// per rank, with messages as one of six models has them.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,13 @@ struct TaskGraph;
 /// How sends and receives of a schedule are done. In all of them a message starts after all that
 /// stands before it in its rank's row and computes.
 enum class MessageModel : std::uint8_t {
-  kDir,   // buffered; in order per peer and direction, a communicator and a stream each
-  kPair,  // a send waits for its receive; in order per peer: both directions share a stream
-  kPg,    // likewise; in order per rank: all messages of a rank share one communicator and stream
-  kSync,  // as kPg, and the host waits for each message
+  kDir,        // buffered; in order per peer and direction, a communicator and a stream each
+  kEdge,       // as kDir, but a send waits for its receive, as it does in all that follow
+  kPair,       // in order per peer: both directions share a stream
+  kDirection,  // in order per direction of the pipeline: the forwards' messages of a rank share one
+               // communicator and stream, and so do the backwards'
+  kPg,         // in order per rank: all messages of a rank share one communicator and stream
+  kSync,       // as kPg, and the host waits for each message
 };
 
 std::optional<MessageModel> find_message_model(std::string_view name);
@@ -45,7 +48,7 @@ struct Pipeline {
   std::optional<std::int64_t> overlap_ns;  // of actions that overlap; nothing: the sum
   std::optional<std::int64_t> message_bytes;
   std::optional<std::int64_t> message_ns;  // nothing: it follows from size and cluster, if said
-  MessageModel messages = MessageModel::kDir;
+  MessageModel messages = MessageModel::kPg;
   bool has_memory = false;  // sizes of activations or weights are known
 
   /// The templates of its actions, in TaskGraph::actors: [first_actor, end_actor). Made by

@@ -18,12 +18,12 @@ class Validation {
       : schedule_(schedule), diagnostics_(diagnostics), errors_(diagnostics.error_count()) {}
 
   bool run() {
-    if (schedule_.index_count() > kMostScheduled) {
-      diagnostics_.error(schedule_.place(0, 0), std::to_string(schedule_.stages) + " stages of " +
-                                                    std::to_string(schedule_.micro_batches) +
-                                                    " micro-batches are more than the " +
-                                                    std::to_string(kMostScheduled) +
-                                                    " that a schedule can have");
+    if (schedule_.index_count() > kMaxScheduled) {
+      diagnostics_.error(schedule_.place(0, 0), Code::kLimit,
+                         std::to_string(schedule_.stages) + " stages of " +
+                             std::to_string(schedule_.micro_batches) +
+                             " micro-batches are more than the " + std::to_string(kMaxScheduled) +
+                             " that a schedule can have");
       return false;
     }
     schedule_.rank_of_stage.assign(schedule_.stages, kNobody);
@@ -54,7 +54,7 @@ class Validation {
   }
 
   void error(std::string message) {
-    diagnostics_.error(schedule_.place(rank_, at_), std::move(message));
+    diagnostics_.error(schedule_.place(rank_, at_), Code::kScheduleOrder, std::move(message));
   }
 
   void find_rank(const Action& action) {
@@ -69,7 +69,7 @@ class Validation {
     const auto once = [&](ActionKind kind, const char* what) {
       if (done_.add({kind, false, action.stage, action.micro_batch})) return;
       error(quoted(action) + ": the " + what + " of stage " + std::to_string(action.stage) +
-            " and micro-batch " + std::to_string(action.micro_batch) + " is done twice");
+            " and micro-batch " + std::to_string(action.micro_batch) + " appears twice");
     };
     const auto after = [&](ActionKind kind) {
       const Action needed{kind, false, action.stage, action.micro_batch};
@@ -170,8 +170,9 @@ class Validation {
   void check_complete(std::uint32_t stage) {
     const std::string name = "stage " + std::to_string(stage);
     if (schedule_.rank_of_stage[stage] == kNobody) {
-      diagnostics_.error(schedule_.place(0, 0), "no rank has " + name + " of stages 0 to " +
-                                                    std::to_string(schedule_.stages - 1));
+      diagnostics_.error(
+          schedule_.place(0, 0), Code::kScheduleOrder,
+          "no rank has " + name + " of stages 0 to " + std::to_string(schedule_.stages - 1));
       return;
     }
     const std::pair<ActionKind, const char*> sorts[] = {
@@ -181,7 +182,7 @@ class Validation {
     for (const auto& [kind, what] : sorts) {
       for (std::uint32_t m = 0; m < schedule_.micro_batches; ++m) {
         if (done_.has({kind, false, stage, m})) continue;
-        diagnostics_.error(schedule_.place(schedule_.rank_of_stage[stage], 0),
+        diagnostics_.error(schedule_.place(schedule_.rank_of_stage[stage], 0), Code::kScheduleOrder,
                            name + " lacks the " + what + " of micro-batch " + std::to_string(m) +
                                " of " + std::to_string(schedule_.micro_batches));
         return;

@@ -103,7 +103,7 @@ struct Schedule {
 Schedule without_empty(const Schedule& schedule);
 
 /// How large Schedule::index_count() may be.
-inline constexpr std::size_t kMostScheduled = std::size_t{1} << 26;
+inline constexpr std::size_t kMaxScheduled = std::size_t{1} << 26;
 
 /// Finds out which rank has which stage, and checks what PyTorch checks when it loads a schedule:
 /// each stage is on one rank; on it each backward comes after the forward of the same micro-batch,

@@ -37,6 +37,31 @@ void Group::index(std::uint32_t rank_count) {
   }
 }
 
+const char* launch_order_name(sim::LaunchOrder order) {
+  switch (order) {
+    case sim::LaunchOrder::kNone:
+      break;
+    case sim::LaunchOrder::kImplicit:
+      return "implicit";
+    case sim::LaunchOrder::kSerial:
+    case sim::LaunchOrder::kSerialCollectives:
+      return "serial";
+  }
+  return "none";
+}
+
+Expr TaskGraph::hardware_queues() const {
+  // CUDA_DEVICE_MAX_CONNECTIONS and GPU_MAX_HW_QUEUES, where nobody sets them.
+  constexpr std::int64_t kNvidiaQueues = 8;
+  constexpr std::int64_t kAmdQueues = 4;
+  if (device.has_queues) return device.hardware_queues;
+  const bool programs = std::any_of(actors.begin(), actors.end(), [](const ActorTemplate& actor) {
+    return actor.step && actor.step->role == sim::Role::kCalls;
+  });
+  if (!programs) return Expr::constant(0);
+  return Expr::constant(device.vendor == Vendor::kAmd ? kAmdQueues : kNvidiaQueues);
+}
+
 void collapse(std::vector<ProgramStep>& steps) {
   std::vector<std::uint32_t> list;
   for (const ProgramStep& step : steps) {

@@ -101,14 +101,22 @@ struct StreamTemplate {
   friend bool operator==(const StreamTemplate&, const StreamTemplate&) = default;
 };
 
+/// Whose devices they are: how many hardware queues one has, and how long an op holds one.
+enum class Vendor : std::uint8_t { kNvidia, kAmd };
+
 /// The room of each device, see sim::Device. 0: no limit.
 struct DeviceRule {
+  Vendor vendor = Vendor::kNvidia;
   Expr hardware_queues;
+  bool has_queues = false;  // else hardware_queues says nothing: see TaskGraph::hardware_queues()
   Expr resident;
-  bool implicit_order = false;
+  sim::LaunchOrder order = sim::LaunchOrder::kNone;
 
   friend bool operator==(const DeviceRule&, const DeviceRule&) = default;
 };
+
+/// "none", "implicit" or "serial".
+const char* launch_order_name(sim::LaunchOrder order);
 
 /// An output of an actor.
 struct RegisterTemplate {
@@ -160,8 +168,16 @@ struct OutsideInputTemplate {
   friend bool operator==(const OutsideInputTemplate&, const OutsideInputTemplate&) = default;
 };
 
+/// What of NCCL a run assumes, where the scenario does not say it.
+enum class Reading : std::uint8_t {
+  kContract,  // a send waits for its receive; all connections exist
+  kReal,      // sends end in buffers; all connections exist
+  kCold,      // sends end in buffers; what is used first is connected first
+};
+
 /// When communicators come into being.
 struct CreationRule {
+  bool said = false;  // else at first use those of programs, in a cold run
   bool at_first_use = false;
   bool waits_for_device = false;
 
@@ -174,14 +190,17 @@ struct CommunicatorTemplate {
   Place place;
   std::uint32_t group = kNoIndex;
   CreationRule creation;
-  std::uint32_t stream = kNoIndex;          // of its calls in programs, where those name none
-  bool on_host = false;                     // its calls are done by the host
-  std::optional<std::int64_t> eager_bytes;  // sends of at most so many bytes do not wait
-  std::optional<Algorithm> algorithm;       // that of the cluster where nothing is said
-  std::vector<std::uint32_t> over;          // the only links of the cluster it uses; empty: all
-  std::uint32_t interface = kNoIndex;       // in Cluster::interfaces: over which ranks meet
-  std::int64_t port = 0;                    // of the first member's host, at which they do
-  std::optional<std::int64_t> timeout_ns;   // of its calls and its creation
+  std::uint32_t stream = kNoIndex;           // of its calls in programs, where those name none
+  bool on_host = false;                      // its calls are done by the host
+  std::optional<std::int64_t> eager_bytes;   // of the host: sends of at most so many do not wait
+  std::optional<std::int64_t> p2p_channels;  // of NCCL; else those of the cluster
+  std::optional<std::int64_t> p2p_channels_per_peer;  // likewise
+  bool registered = false;                            // buffers of users: NCCL's are not used
+  std::optional<Algorithm> algorithm;                 // that of the cluster where nothing is said
+  std::vector<std::uint32_t> over;         // the only links of the cluster it uses; empty: all
+  std::uint32_t interface = kNoIndex;      // in Cluster::interfaces: over which ranks meet
+  std::int64_t port = 0;                   // of the first member's host, at which they do
+  std::optional<std::int64_t> timeout_ns;  // of its calls and its creation
 
   friend bool operator==(const CommunicatorTemplate&, const CommunicatorTemplate&) = default;
 };
@@ -197,6 +216,7 @@ struct CallTemplate {
   std::uint32_t communicator = kNoIndex;
   std::optional<Expr> peer;  // a rank: whom to send to, whom to receive from, the root
   Expr bytes;
+  bool sized = false;                    // `bytes` was said: 0 is a size
   std::string type;                      // of the elements; empty: not said
   std::string tag;                       // what a message is for; empty: not said
   std::optional<Expr> tag_number;        // the same, where it is a number
@@ -285,7 +305,8 @@ struct TaskGraph {
   std::uint32_t ranks = 1;
   std::int64_t micro_batches = 0;  // acts of actors that act so often have a micro-batch; 0: none
   std::optional<Expr> memory;      // bytes that a rank holds all the time; nothing: not said
-  CreationRule creation;           // of communicators without an own rule
+  Reading reading = Reading::kCold;
+  CreationRule creation;  // of communicators without an own rule
   std::vector<Group> groups;
   std::vector<HostThread> threads;
   std::vector<StreamTemplate> streams;
@@ -302,6 +323,10 @@ struct TaskGraph {
   std::vector<ActorTemplate> actors;
   std::optional<Pipeline> pipeline;     // which some of the programs do
   std::optional<LogicalGraph> logical;  // a model of which tasks are still to be made
+
+  /// Of each device; 0: one for each stream. If nothing is said: what drivers do by default with
+  /// host programs; no limit for actors alone.
+  Expr hardware_queues() const;
 
   friend bool operator==(const TaskGraph&, const TaskGraph&) = default;
 };

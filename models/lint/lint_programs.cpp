@@ -319,6 +319,7 @@ void HostLint::do_step(std::uint32_t index) {
     case sim::Role::kSet:
     case sim::Role::kUnlock:
     case sim::Role::kCreate:
+    case sim::Role::kMeet:
       break;
   }
   if (actor.behind == kNoIndex) return;

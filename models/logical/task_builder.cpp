@@ -67,12 +67,12 @@ class TaskBuilder {
     find_streams_of_readers();
     for (const std::uint32_t op : topological_order(logical_)) {
       add(op);
-      if (placed_ <= kMostPlacedActors) continue;
+      if (placed_ <= kMaxPlacedActors) continue;
       diagnostics_
-          .error(logical_.ops[op].place, "up to '" + logical_.ops[op].name +
-                                             "' the tasks of this model come to more than " +
-                                             std::to_string(kMostPlacedActors) +
-                                             " on all ranks together")
+          .error(logical_.ops[op].place, Code::kLimit,
+                 "up to '" + logical_.ops[op].name +
+                     "' the tasks of this model come to more than " +
+                     std::to_string(kMaxPlacedActors) + " on all ranks together")
           .notes.emplace_back("simulate fewer ranks, or fewer layers");
       break;
     }
@@ -331,9 +331,9 @@ class TaskBuilder {
         boxing_route(edge, hierarchy_, !logical_.decisions.collectives_on_compute_streams);
     if (route.steps.empty()) {
       diagnostics_
-          .error(op.place, "'" + op.name + "' reads '" + from.name + "' as " +
-                               nd_sbp_text(edge.to) + ", which lies as " + nd_sbp_text(edge.from) +
-                               ": " + route.why)
+          .error(op.place, Code::kSignature,
+                 "'" + op.name + "' reads '" + from.name + "' as " + nd_sbp_text(edge.to) +
+                     ", which lies as " + nd_sbp_text(edge.from) + ": " + route.why)
           .notes.emplace_back("'" + from.name + "' is in " + line_text(from.place));
       return;
     }

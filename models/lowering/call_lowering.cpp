@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <limits>
 
+#include "models/graph/cluster.hpp"
+#include "models/lowering/transport.hpp"
+
 namespace pipesim::models {
 namespace {
 
@@ -17,13 +20,34 @@ std::int64_t longer(std::int64_t takes, std::int64_t slower) {
 using sim::ActorId;
 using sim::RankId;
 
+CallLowering::CallLowering(const TaskGraph& graph, const Placement& placement,
+                           RankDiagnostics& diagnostics, sim::PlanBuilder& builder)
+    : graph_(graph),
+      placement_(placement),
+      diagnostics_(diagnostics),
+      builder_(builder),
+      call_times_(graph),
+      faults_(graph, builder),
+      called_(graph.communicators.size(), 0) {
+  for (const ActorTemplate& actor : graph.actors) {
+    if (!actor.step) continue;
+    for (const CallTemplate& call : actor.step->calls) called_[call.communicator] = 1;
+  }
+}
+
+bool CallLowering::is_nccl(std::uint32_t communicator) const {
+  return communicator != kNoIndex && called_[communicator] != 0 &&
+         !graph_.communicators[communicator].on_host;
+}
+
 std::uint32_t CallLowering::list_of(ActorId id, std::uint32_t communicator, Place place) {
   const CommunicatorTemplate& from = graph_.communicators[communicator];
   const std::uint32_t list = graph_.groups[from.group].list_of(placement_.rank_of(id));
   if (list == kNoIndex) {
-    diagnostics_.error_once(
-        place, "'" + placement_.actor(id).name + "' is on " + rank_text(placement_.rank_of(id)) +
-                   ", which is not in group '" + graph_.groups[from.group].name + "'");
+    diagnostics_.error_once(place, Code::kNotInGroup,
+                            "'" + placement_.actor(id).name + "' is on " +
+                                rank_text(placement_.rank_of(id)) + ", which is not in group '" +
+                                graph_.groups[from.group].name + "'");
   }
   return list;
 }
@@ -32,23 +56,12 @@ std::uint32_t CallLowering::number_of(const std::string& name) {
   return numbers_.emplace(name, static_cast<std::uint32_t>(numbers_.size())).first->second;
 }
 
-void CallLowering::add(ActorId id, const CallTemplate& from, sim::StreamId stream) {
+void CallLowering::add(ActorId id, const CallTemplate& from) {
   const std::uint32_t list = list_of(id, from.communicator, from.place);
   if (list == kNoIndex) return;
   const CommunicatorTemplate& communicator = graph_.communicators[from.communicator];
   sim::CallSpec spec;
   spec.communicator = communicator_of(from.communicator, list, communicator.group);
-  const auto [used, is_new] =
-      call_streams_.try_emplace({spec.communicator.value, placement_.rank_of(id)}, stream);
-  if (!is_new && used->second != stream) {
-    Diagnostic* error = diagnostics_.error_once(from.place, "communicator '" + communicator.name +
-                                                                "' is used on two streams of " +
-                                                                rank_text(placement_.rank_of(id)));
-    if (error != nullptr) {
-      error->notes.emplace_back("its calls run one after the other: give them one stream");
-    }
-    return;
-  }
   const std::uint32_t rank = placement_.rank_of(id);
   spec.kind = from.kind;
   spec.signature.operation = number_of(operation_name(from.operation));
@@ -58,11 +71,52 @@ void CallLowering::add(ActorId id, const CallTemplate& from, sim::StreamId strea
   set_tag(id, from, spec);
   spec.takes = {
       diagnostics_.number(from.takes, rank, 0, kMaxNs, from.place, "the time it takes", " ns")};
-  spec.eager = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
+  // NCCL puts an all_reduce of one element for a barrier.
+  spec.connection = number_of(operation_name(
+      from.operation == Operation::kBarrier ? Operation::kAllReduce : from.operation));
   set_peer(id, from, list, spec);
+  set_buffering(id, communicator, list, spec);
   if (from.timed) set_time(id, from, spec);
   add_faults(id, from, list, spec);
   if (!diagnostics_.has_errors()) builder_.add_call(spec);
+}
+
+// Whether a send can end without its receive.
+void CallLowering::set_buffering(ActorId id, const CommunicatorTemplate& communicator,
+                                 std::uint32_t list, sim::CallSpec& spec) {
+  // What a schedule says of its messages holds for any reading.
+  const bool never_waits = communicator.eager_bytes == std::numeric_limits<std::int64_t>::max();
+  if (communicator.on_host || never_waits) {
+    spec.eager = communicator.eager_bytes && spec.signature.count <= *communicator.eager_bytes;
+    return;
+  }
+  const std::uint32_t rank = placement_.rank_of(id);
+  if (spec.kind != sim::CallKind::kSend || !spec.peer.valid() || spec.peer.value == rank) return;
+  if (graph_.reading == Reading::kContract || communicator.registered) return;
+  const auto& members = graph_.groups[communicator.group].lists[list];
+  const Transport transport = transport_of(graph_, communicator, members);
+  const bool over_network = graph_.cluster && !graph_.cluster->same_host(rank, spec.peer.value);
+  spec.steps = buffer_steps(transport, spec.signature.count,
+                            static_cast<std::int64_t>(members.size()), over_network);
+}
+
+sim::MeetingId CallLowering::meeting_of(ActorId id, const CallTemplate& call, std::uint32_t list) {
+  const CommunicatorTemplate& communicator = graph_.communicators[call.communicator];
+  const sim::CommunicatorId owner = communicator_of(call.communicator, list, communicator.group);
+  // A communicator is split by all its ranks, and destroyed by those of a host together.
+  const bool by_host = call.operation == Operation::kDestroy && graph_.cluster.has_value();
+  const std::uint32_t rank = placement_.rank_of(id);
+  const std::uint32_t host = by_host ? graph_.cluster->host_of_rank[rank] : 0;
+  const auto [meeting, is_new] =
+      meetings_.try_emplace({call.operation == Operation::kDestroy, owner.value, host});
+  if (!is_new) return meeting->second;
+  std::vector<RankId> ranks;
+  for (const std::uint32_t member : graph_.groups[communicator.group].lists[list]) {
+    if (by_host && graph_.cluster->host_of_rank[member] != host) continue;
+    ranks.push_back(RankId{member});
+  }
+  meeting->second = builder_.add_meeting(owner, std::move(ranks));
+  return meeting->second;
 }
 
 // Tags with numbers come from the end of the plan's tags: a range for each text before the number.
@@ -104,9 +158,10 @@ void CallLowering::set_peer(ActorId id, const CallTemplate& from, std::uint32_t 
   const auto& members = group.lists[list];
   if (std::find(members.begin(), members.end(), peer) == members.end()) {
     const Place place = from.peer->place.line == 0 ? from.place : from.peer->place;
-    diagnostics_.error_once(place, rank_text(static_cast<std::uint32_t>(peer)) +
-                                       " is not in the list of group '" + group.name + "' that " +
-                                       rank_text(rank) + " is in");
+    diagnostics_.error_once(place, Code::kNotInGroup,
+                            rank_text(static_cast<std::uint32_t>(peer)) +
+                                " is not in the list of group '" + group.name + "' that " +
+                                rank_text(rank) + " is in");
     return;
   }
   spec.peer = RankId{static_cast<std::uint32_t>(peer)};
@@ -118,8 +173,10 @@ void CallLowering::set_time(ActorId id, const CallTemplate& from, sim::CallSpec&
   if (diagnostics_.has_errors()) return;  // its peer or size may be what is wrong
   std::string why;
   const auto time = call_times_.of(from, placement_.rank_of(id), spec, &why);
-  if (!time)
-    diagnostics_.error_once(from.place, "the time of '" + placement_.actor(id).name + "': " + why);
+  if (!time) {
+    diagnostics_.error_once(from.place, Code::kArithmetic,
+                            "the time of '" + placement_.actor(id).name + "': " + why);
+  }
   spec.takes = {time.value_or(0)};
 }
 
@@ -133,7 +190,7 @@ std::int64_t CallLowering::time_of(ActorId id, const CollectiveTemplate& from, s
     std::string why;
     const auto time = call_times_.of(from, rank, &why);
     if (!time) {
-      diagnostics_.error_once(from.place,
+      diagnostics_.error_once(from.place, Code::kArithmetic,
                               "the time of '" + placement_.actor(id).name + "': " + why);
     }
     takes = time.value_or(0);
@@ -166,8 +223,10 @@ sim::CommunicatorId CallLowering::communicator_of(std::uint32_t communicator, st
   const CreationRule& rule = named ? graph_.communicators[communicator].creation : graph_.creation;
   std::vector<RankId> ranks;
   for (const std::uint32_t rank : graph_.groups[group].lists[list]) ranks.push_back(RankId{rank});
-  const sim::CommunicatorId id =
-      builder_.add_communicator(std::move(ranks), rule.at_first_use, rule.waits_for_device);
+  const bool is_cold = graph_.reading == Reading::kCold && is_nccl(communicator);
+  const sim::CommunicatorId id = builder_.add_communicator(
+      std::move(ranks), rule.at_first_use || (is_cold && !rule.said), rule.waits_for_device);
+  if (is_cold) builder_.connect_at_first_use(id);
   faults_.set_up(id, communicator, graph_.groups[group].lists[list]);
   if (named) shared_communicators_.emplace(std::pair(communicator, list), id);
   return id;

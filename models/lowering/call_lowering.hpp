@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -19,13 +20,7 @@ namespace pipesim::models {
 class CallLowering {
  public:
   CallLowering(const TaskGraph& graph, const Placement& placement, RankDiagnostics& diagnostics,
-               sim::PlanBuilder& builder)
-      : graph_(graph),
-        placement_(placement),
-        diagnostics_(diagnostics),
-        builder_(builder),
-        call_times_(graph),
-        faults_(graph, builder) {}
+               sim::PlanBuilder& builder);
 
   FaultLowering& faults() { return faults_; }
 
@@ -34,7 +29,13 @@ class CallLowering {
   void find_tag_range(const std::vector<std::int64_t>& acts);
 
   /// Adds a call to the step that was added last.
-  void add(sim::ActorId id, const CallTemplate& from, sim::StreamId stream);
+  void add(sim::ActorId id, const CallTemplate& from);
+
+  /// Whether the communicator is used by calls that NCCL does, and not the host itself.
+  bool is_nccl(std::uint32_t communicator) const;
+
+  /// Where hosts meet to split or destroy a communicator of `list`.
+  sim::MeetingId meeting_of(sim::ActorId id, const CallTemplate& call, std::uint32_t list);
 
   /// How long the collective of an actor takes, which says `takes` itself.
   std::int64_t time_of(sim::ActorId id, const CollectiveTemplate& from, std::int64_t takes);
@@ -50,6 +51,8 @@ class CallLowering {
  private:
   std::uint32_t number_of(const std::string& name);
   void set_tag(sim::ActorId id, const CallTemplate& from, sim::CallSpec& spec);
+  void set_buffering(sim::ActorId id, const CommunicatorTemplate& communicator, std::uint32_t list,
+                     sim::CallSpec& spec);
   void set_peer(sim::ActorId id, const CallTemplate& from, std::uint32_t list, sim::CallSpec& spec);
   void set_time(sim::ActorId id, const CallTemplate& from, sim::CallSpec& spec);
   void add_faults(sim::ActorId id, const CallTemplate& from, std::uint32_t list,
@@ -63,7 +66,8 @@ class CallLowering {
   FaultLowering faults_;
   // By named communicator and list of its group.
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::CommunicatorId> shared_communicators_;
-  std::map<std::pair<std::uint32_t, std::uint32_t>, sim::StreamId> call_streams_;
+  std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, sim::MeetingId> meetings_;
+  std::vector<std::uint8_t> called_;                    // of communicators: by steps of programs
   std::map<std::string, std::uint32_t> numbers_;        // of operations, types and tags
   std::map<std::string, std::uint32_t> numbered_tags_;  // of tags before a number
   std::uint32_t tag_range_ = 1;

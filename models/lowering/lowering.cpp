@@ -39,6 +39,7 @@ class Lowering {
   void balance_rates();
   void report(const BalanceError& error);
   void make_threads_and_streams();
+  bool launches_nothing(const ActorTemplate& from, std::uint32_t rank) const;
   void make_actors();
   void check_sizes();
   void check_size_of(ActorId id, const RegisterTemplate& reg, std::int64_t& all);
@@ -46,6 +47,8 @@ class Lowering {
   void make_edges();
   void make_devices();
   void make_step(ActorId id, sim::ThreadId thread);
+  bool meets(const StepTemplate& step) const;
+  void make_meet(ActorId id, sim::ThreadId thread);
   sim::OutsideInput input_of(ActorId id);
   void synchronize(ActorId id);
   sim::LockId lock_of(ActorId id);
@@ -138,7 +141,7 @@ void Lowering::report(const BalanceError& error) {
   const std::string where = " on " + rank_text(rank_of(ActorId{error.actor}));
   if (error.kind == BalanceError::Kind::kUnknown) {
     Diagnostic* told = diagnostics_.error_once(
-        from.place, "nothing determines how often " + name + " runs" + where);
+        from.place, Code::kRates, "nothing determines how often " + name + " runs" + where);
     if (told != nullptr) {
       told->notes.emplace_back("add 'source: N' to it, or to an actor that feeds it");
     }
@@ -153,17 +156,19 @@ void Lowering::report(const BalanceError& error) {
   const Place place = placement_.read_of(error.edge).place;
   switch (error.kind) {
     case BalanceError::Kind::kUneven:
-      diagnostics_.error_once(place, rates + name + where + " runs " + count +
-                                         " times, which is not a multiple of " + wanted);
+      diagnostics_.error_once(
+          place, Code::kRates,
+          rates + name + where + " runs " + count + " times, which is not a multiple of " + wanted);
       break;
     case BalanceError::Kind::kContradiction:
-      diagnostics_.error_once(place, rates + name + where + " runs " + count +
-                                         " times, but this edge needs it to run " + wanted +
-                                         " times");
+      diagnostics_.error_once(place, Code::kRates,
+                              rates + name + where + " runs " + count +
+                                  " times, but this edge needs it to run " + wanted + " times");
       break;
     case BalanceError::Kind::kTooMany:
-      diagnostics_.error_once(place, rates + name + where + " would run more than " +
-                                         std::to_string(kMax32) + " times");
+      diagnostics_.error_once(
+          place, Code::kRates,
+          rates + name + where + " would run more than " + std::to_string(kMax32) + " times");
       break;
     case BalanceError::Kind::kUnknown:
       break;
@@ -201,27 +206,51 @@ void Lowering::make_threads_and_streams() {
   }
 }
 
-// Only devices with limited room have to be told from others.
+// Only devices with limited room, and those that run collectives of host programs, have to be told
+// from others.
 void Lowering::make_devices() {
-  std::vector<std::map<std::uint32_t, sim::DeviceId>> devices(graph_.ranks);
+  const bool collects =
+      std::any_of(graph_.actors.begin(), graph_.actors.end(), [](const ActorTemplate& actor) {
+        return actor.step && std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
+                                         [](const CallTemplate& call) {
+                                           return call.kind == sim::CallKind::kCollective;
+                                         });
+      });
+  const Expr hardware_queues = graph_.hardware_queues();
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
     const auto limit = [&](const Expr& expr, const char* what) {
       return static_cast<std::uint32_t>(diagnostics_.number(expr, rank, 0, kMax32, Place(), what));
     };
-    const std::uint32_t queues =
-        limit(graph_.device.hardware_queues, "the number of hardware queues");
-    const std::uint32_t resident = limit(graph_.device.resident, "the number of resident kernels");
-    if (queues == 0 && resident == 0 && !graph_.device.implicit_order) continue;
+    sim::DeviceSpec spec;
+    spec.resident = limit(graph_.device.resident, "the number of resident kernels");
+    spec.order = graph_.device.order;
+    spec.holds_queues = graph_.device.vendor == Vendor::kAmd;
+    const std::uint32_t queues = limit(hardware_queues, "the number of hardware queues");
+    std::map<std::uint32_t, std::vector<sim::StreamId>> devices;
     for (std::uint32_t s = 0; s < graph_.streams.size(); ++s) {
       if (!streams_[rank][s].valid() || graph_.streams[s].on_host) continue;
-      const auto [device, is_new] = devices[rank].try_emplace(graph_.streams[s].device);
-      if (is_new) {
-        device->second =
-            builder_.add_device(RankId{rank}, queues, resident, graph_.device.implicit_order);
-      }
-      builder_.put_on_device(streams_[rank][s], device->second);
+      devices[graph_.streams[s].device].push_back(streams_[rank][s]);
+    }
+    for (const auto& [number, streams] : devices) {
+      // A queue for each stream changes nothing.
+      const bool shared = queues > 0 && streams.size() > queues;
+      const bool limited = shared || spec.resident > 0 || spec.order != sim::LaunchOrder::kNone;
+      if (!limited && !collects) continue;
+      spec.hardware_queues = shared ? queues : 0;
+      spec.any_queue = shared && queues > 1;
+      const sim::DeviceId device = builder_.add_device(RankId{rank}, spec);
+      for (const sim::StreamId stream : streams) builder_.put_on_device(stream, device);
     }
   }
+}
+
+// NCCL launches nothing for a collective of no elements, and waits for nobody.
+bool Lowering::launches_nothing(const ActorTemplate& from, std::uint32_t rank) const {
+  const std::vector<CallTemplate>& calls = from.step->calls;
+  if (calls.size() != 1 || calls.front().kind != sim::CallKind::kCollective) return false;
+  const CallTemplate& call = calls.front();
+  return call.sized && !graph_.communicators[call.communicator].on_host &&
+         call.bytes.value(rank) == 0;
 }
 
 void Lowering::make_actors() {
@@ -229,7 +258,7 @@ void Lowering::make_actors() {
     const ActorTemplate& from = actor(id);
     const std::uint32_t rank = rank_of(id);
     const std::uint32_t thread = placement_.thread_of(id);
-    if (from.step && from.step->role != sim::Role::kOp) {
+    if (from.step && from.step->role != sim::Role::kOp && !launches_nothing(from, rank)) {
       make_step(id, threads_[rank][thread]);
       continue;
     }
@@ -271,6 +300,7 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   const ActorTemplate& from = actor(id);
   const StepTemplate& step = *from.step;
   const std::uint32_t rank = rank_of(id);
+  if (meets(step)) return make_meet(id, thread);
   sim::StepSpec spec;
   spec.role = step.role;
   spec.thread = thread;
@@ -306,7 +336,42 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   if (!step.dies.empty() && spec.acts > 0) builder_.set_dies_at(added, 0);
   lowered_.actor_template.push_back(placement_.template_of(id));
   if (step.role == sim::Role::kSynchronize) synchronize(id);
-  for (const CallTemplate& call : step.calls) calls_.add(id, call, spec.stream);
+  for (const CallTemplate& call : step.calls) calls_.add(id, call);
+}
+
+// NCCL splits and destroys communicators on the host.
+bool Lowering::meets(const StepTemplate& step) const {
+  return step.calls.size() == 1 && calls_.is_nccl(step.calls[0].communicator) &&
+         (step.calls[0].operation == Operation::kSplit ||
+          step.calls[0].operation == Operation::kDestroy);
+}
+
+void Lowering::make_meet(ActorId id, sim::ThreadId thread) {
+  const ActorTemplate& from = actor(id);
+  const CallTemplate& call = from.step->calls[0];
+  const std::uint32_t rank = rank_of(id);
+  sim::StepSpec spec;
+  spec.role = sim::Role::kMeet;
+  spec.thread = thread;
+  spec.launch_overhead = {diagnostics_.number(from.launch_overhead, rank, 0, kMaxNs, from.place,
+                                              "the launch overhead", " ns")};
+  spec.launch_overhead.ns +=
+      diagnostics_.number(call.takes, rank, 0, kMaxNs - spec.launch_overhead.ns, call.place,
+                          "the time it takes", " ns");
+  spec.acts = static_cast<std::uint32_t>(acts(id));
+  const std::uint32_t list = calls_.list_of(id, call.communicator, call.place);
+  if (list == kNoIndex) return;
+  spec.meeting = calls_.meeting_of(id, call, list);
+  const bool splits = call.operation == Operation::kSplit;
+  if (splits) {  // what is split exists
+    spec.communicator = calls_.communicator_of(call.communicator, list,
+                                               graph_.communicators[call.communicator].group);
+  }
+  if (diagnostics_.has_errors()) return;
+  builder_.add_step(spec);
+  lowered_.actor_template.push_back(placement_.template_of(id));
+  const std::uint32_t stream = from.stream;
+  if (!splits && stream != kNoIndex) builder_.set_synchronized({streams_[rank][stream]});
 }
 
 // Of a source that waits for what comes from outside.
@@ -359,9 +424,9 @@ sim::SignalId Lowering::signal_of(ActorId id) {
 void Lowering::check_record(ActorId id, const sim::StepSpec& spec) {
   const auto [known, is_new] = record_streams_.try_emplace(spec.signal.value, spec.stream);
   if (is_new || known->second == spec.stream) return;
-  diagnostics_.error_once(actor(id).place, "event '" + graph_.events[actor(id).step->event].name +
-                                               "' is recorded on two streams of " +
-                                               rank_text(rank_of(id)));
+  diagnostics_.error_once(actor(id).place, Code::kTwoStreams,
+                          "event '" + graph_.events[actor(id).step->event].name +
+                              "' is recorded on two streams of " + rank_text(rank_of(id)));
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -386,21 +451,22 @@ bool Lowering::can_wait(ActorId id, ActorId other, std::uint32_t ahead) {
   const std::string name = "'" + actor(id).name + "'";
   const std::string where = " on " + rank_text(rank_of(id));
   if (!other.valid()) {
-    diagnostics_.error_once(actor(id).place,
+    diagnostics_.error_once(actor(id).place, Code::kUnknownActor,
                             name + " waits for a step that does not exist" + where);
     return false;
   }
   const std::string its = "'" + actor(other).name + "'";
   if (actor(other).stream == kNoIndex || actor(other).stream == actor(id).stream) {
     diagnostics_.error_once(
-        actor(id).place, name + " waits for " + its + ", which is not on another stream" + where);
+        actor(id).place, Code::kTwoStreams,
+        name + " waits for " + its + ", which is not on another stream" + where);
     return false;
   }
   if (acts(id) + ahead > acts(other)) {
-    diagnostics_.error_once(actor(id).place, name + " waits for " +
-                                                 std::to_string(acts(id) + ahead) + " ops of " +
-                                                 its + ", which runs " +
-                                                 std::to_string(acts(other)) + " times" + where);
+    diagnostics_.error_once(actor(id).place, Code::kUnknownOp,
+                            name + " waits for " + std::to_string(acts(id) + ahead) + " ops of " +
+                                its + ", which runs " + std::to_string(acts(other)) + " times" +
+                                where);
     return false;
   }
   return true;
@@ -425,13 +491,15 @@ void Lowering::make_rank_fault(const RankFault& fault, std::uint32_t rank) {
   const ActorTemplate& from = graph_.actors[fault.actor];
   const ActorId id = placement_.find(fault.actor, rank);
   if (!id.valid()) {
-    diagnostics_.error_once(fault.place, rank_text(rank) + " has no '" + from.name + "'");
+    diagnostics_.error_once(fault.place, Code::kUnknownActor,
+                            rank_text(rank) + " has no '" + from.name + "'");
     return;
   }
   if (fault.act >= acts(id)) {
-    diagnostics_.error_once(fault.place, "'" + from.name + "' runs " + std::to_string(acts(id)) +
-                                             " times on " + rank_text(rank) + ", so there is no #" +
-                                             std::to_string(fault.act + 1));
+    diagnostics_.error_once(fault.place, Code::kUnknownOp,
+                            "'" + from.name + "' runs " + std::to_string(acts(id)) + " times on " +
+                                rank_text(rank) + ", so there is no #" +
+                                std::to_string(fault.act + 1));
     return;
   }
   if (!fault.device_error) {
@@ -439,7 +507,7 @@ void Lowering::make_rank_fault(const RankFault& fault, std::uint32_t rank) {
   } else if (!from.step || from.step->role == sim::Role::kOp) {
     builder_.set_fails_at(id, fault.act);
   } else {
-    diagnostics_.error_once(fault.place,
+    diagnostics_.error_once(fault.place, Code::kFault,
                             "'" + from.name + "' is not a kernel, so a device error cannot end it");
   }
 }
@@ -461,10 +529,11 @@ void Lowering::make_registers() {
       spec.drain_every = value(reg.drain_every, 0, "the ops per drain");
       spec.control = reg.control;
       if (spec.drain_every % spec.acts_per_slot != 0) {
-        diagnostics_.error_once(
-            reg.place, "register '" + reg.name + "' of '" + actor(id).name + "' is filled every " +
-                           std::to_string(spec.acts_per_slot) + " ops, which does not divide the " +
-                           std::to_string(spec.drain_every) + " that it repeats");
+        diagnostics_.error_once(reg.place, Code::kRates,
+                                "register '" + reg.name + "' of '" + actor(id).name +
+                                    "' is filled every " + std::to_string(spec.acts_per_slot) +
+                                    " ops, which does not divide the " +
+                                    std::to_string(spec.drain_every) + " that it repeats");
         continue;
       }
       outputs_[id].push_back(builder_.add_register(id, spec));
@@ -491,8 +560,9 @@ void Lowering::check_size_of(ActorId id, const RegisterTemplate& reg, std::int64
   const std::uint32_t rank = rank_of(id);
   const Place place = reg.bytes->place.line == 0 ? reg.place : reg.bytes->place;
   if (reg.control) {
-    diagnostics_.error_once(place, "the control register '" + reg.name + "' of '" + actor(id).name +
-                                       "' carries no data, so it has no size");
+    diagnostics_.error_once(place, Code::kControlAndData,
+                            "the control register '" + reg.name + "' of '" + actor(id).name +
+                                "' carries no data, so it has no size");
     return;
   }
   const std::int64_t bytes =
@@ -503,8 +573,9 @@ void Lowering::check_size_of(ActorId id, const RegisterTemplate& reg, std::int64
     all += bytes * slots;
     return;
   }
-  diagnostics_.error_once(place, "with the slots of '" + actor(id).name + "' " + rank_text(rank) +
-                                     " holds more than 1024 PiB");
+  diagnostics_.error_once(place, Code::kLimit,
+                          "with the slots of '" + actor(id).name + "' " + rank_text(rank) +
+                              " holds more than 1024 PiB");
 }
 
 void Lowering::make_edges() {
@@ -522,7 +593,7 @@ void Lowering::make_edges() {
     const Expr& fills = from.registers.front().acts_per_slot;
     if (edge.acts_per_take != 1 || fills.value(rank_of(consumer)) != 1) {
       diagnostics_.error_once(
-          from.place,
+          from.place, Code::kInPlace,
           "'" + from.name + "' cannot work in place: it does not produce one output per input");
       continue;
     }
@@ -538,7 +609,7 @@ void Lowering::make_collectives() {
     for (std::uint32_t list = 0; list < group.lists.size(); ++list) make_collective(t, list);
     for (const std::uint32_t rank : graph_.actors[t].on) {
       if (group.list_of(rank) != kNoIndex) continue;
-      diagnostics_.error_once(graph_.actors[t].collective->place,
+      diagnostics_.error_once(graph_.actors[t].collective->place, Code::kNotInGroup,
                               "'" + graph_.actors[t].name + "' is on " + rank_text(rank) +
                                   ", which is not in group '" + group.name + "'");
     }

@@ -26,7 +26,10 @@ struct Lowered {
 };
 
 /// Actors of all ranks together. Each takes some hundred bytes of a plan, and more in a report.
-inline constexpr std::uint64_t kMostPlacedActors = 10'000'000;
+inline constexpr std::uint64_t kMaxPlacedActors = 10'000'000;
+
+/// Reads of all ranks together. In a group in which all read from all, they are its size squared.
+inline constexpr std::uint64_t kMaxPlacedReads = 50'000'000;
 
 /// Nothing where `graph` has mistakes: reads of what is not there, rates that do not balance,
 /// numbers out of range. Then `diagnostics` has them all, each told for one rank.

@@ -11,6 +11,7 @@ using sim::ActorId;
 
 void Placement::run() {
   check_count();
+  check_read_count();
   if (diagnostics_.has_errors()) return;
   place_actors();
   connect_reads();
@@ -20,13 +21,46 @@ void Placement::check_count() {
   std::uint64_t count = 0;
   for (const ActorTemplate& actor : graph_.actors) {
     count += actor.on.size();
-    if (count <= kMostPlacedActors) continue;
+    if (count <= kMaxPlacedActors) continue;
     Diagnostic* error = diagnostics_.error_once(
-        actor.place, "up to '" + actor.name + "' the actors and steps come to more than " +
-                         std::to_string(kMostPlacedActors) + " on all ranks together");
+        actor.place, Code::kLimit,
+        "up to '" + actor.name + "' the actors and steps come to more than " +
+            std::to_string(kMaxPlacedActors) + " on all ranks together");
     if (error != nullptr) error->notes.emplace_back("simulate fewer ranks, or fewer actors");
     return;
   }
+}
+
+void Placement::check_read_count() {
+  std::uint64_t count = 0;
+  for (const ActorTemplate& actor : graph_.actors) {
+    for (const ReadTemplate& read : actor.reads) {
+      count += placed_reads(actor, read);
+      if (count <= kMaxPlacedReads) continue;
+      Diagnostic* error =
+          diagnostics_.error_once(read.place, Code::kLimit,
+                                  "up to this one the reads come to more than " +
+                                      std::to_string(kMaxPlacedReads) + " on all ranks together");
+      if (error != nullptr && read.group != kNoIndex) {
+        error->notes.push_back("each rank of group '" + graph_.groups[read.group].name +
+                               "' reads from all of them: use a collective, or smaller groups");
+      }
+      return;
+    }
+  }
+}
+
+std::uint64_t Placement::placed_reads(const ActorTemplate& consumer,
+                                      const ReadTemplate& read) const {
+  if (read.group == kNoIndex) return read.on.size();
+  std::uint64_t count = 0;
+  for (const std::vector<std::uint32_t>& list : graph_.groups[read.group].lists) {
+    const auto readers = std::count_if(list.begin(), list.end(), [&](std::uint32_t rank) {
+      return consumer.on.contains(rank) && read.on.contains(rank);
+    });
+    count += static_cast<std::uint64_t>(readers) * list.size();
+  }
+  return count;
 }
 
 void Placement::place_actors() {
@@ -65,7 +99,7 @@ void Placement::connect_read(ActorId consumer, const ReadTemplate& read) {
     const Group& group = graph_.groups[read.group];
     const std::uint32_t list = group.list_of(rank);
     if (list == kNoIndex) {
-      diagnostics_.error_once(read.place,
+      diagnostics_.error_once(read.place, Code::kNotInGroup,
                               rank_text(rank) + " is not in group '" + group.name + "'");
       return;
     }
@@ -79,7 +113,7 @@ void Placement::connect_read(ActorId consumer, const ReadTemplate& read) {
   std::string why;
   const std::optional<std::int64_t> other = read.rank->value(rank, &why);
   if (!other) {
-    diagnostics_.error_once(read.place,
+    diagnostics_.error_once(read.place, Code::kArithmetic,
                             "the rank to read from, on " + rank_text(rank) + ": " + why);
   } else {
     connect(consumer, read, *other);
@@ -93,9 +127,10 @@ void Placement::connect(ActorId consumer, const ReadTemplate& read, std::int64_t
   const ActorId producer = exists ? find(read.actor, static_cast<std::uint32_t>(rank)) : ActorId();
   if (!producer.valid()) {
     Diagnostic* error = diagnostics_.error_once(
-        read.place, "'" + actor(consumer).name + "' on " + rank_text(here) + " reads '" +
-                        from.name + "' of rank " + std::to_string(rank) +
-                        (exists ? ", which has no such actor" : ", which does not exist"));
+        read.place, Code::kNoProducer,
+        "'" + actor(consumer).name + "' on " + rank_text(here) + " reads '" + from.name +
+            "' of rank " + std::to_string(rank) +
+            (exists ? ", which has no such actor" : ", which does not exist"));
     if (error == nullptr) return;
     if (exists && !read.rank && read.group == kNoIndex) {
       error->notes.push_back("say which rank it reads from: {from: " + from.name +

@@ -47,6 +47,8 @@ class Placement {
   };
 
   void check_count();
+  void check_read_count();
+  std::uint64_t placed_reads(const ActorTemplate& consumer, const ReadTemplate& read) const;
   void place_actors();
   void connect_reads();
   void connect_read(sim::ActorId consumer, const ReadTemplate& read);

@@ -49,9 +49,9 @@ std::int64_t Programs::count(ActorId id) {
   if (is_new) count_steps(graph_.threads[thread].program, placement_.rank_of(id), 1, found->second);
   const std::int64_t count = found->second[placement_.template_of(id)];
   if (count < kMax32) return count;
-  diagnostics_.error_once(placement_.actor(id).place, "'" + placement_.actor(id).name +
-                                                          "' would run more than " +
-                                                          std::to_string(kMax32) + " times");
+  diagnostics_.error_once(placement_.actor(id).place, Code::kLimit,
+                          "'" + placement_.actor(id).name + "' would run more than " +
+                              std::to_string(kMax32) + " times");
   return 0;
 }
 
@@ -70,11 +70,11 @@ void Programs::check_counts(const std::vector<std::int64_t>& acts) {
       }
       const std::int64_t found = counts[placement_.template_of(id)];
       if (found == acts[id.value]) continue;
-      diagnostics_.error_once(thread.place, "the program of thread '" + thread.name + "' has '" +
-                                                placement_.actor(id).name + "' " +
-                                                std::to_string(found) + " times, but it runs " +
-                                                std::to_string(acts[id.value]) + " times on " +
-                                                rank_text(placement_.rank_of(id)));
+      diagnostics_.error_once(thread.place, Code::kProgramCount,
+                              "the program of thread '" + thread.name + "' has '" +
+                                  placement_.actor(id).name + "' " + std::to_string(found) +
+                                  " times, but it runs " + std::to_string(acts[id.value]) +
+                                  " times on " + rank_text(placement_.rank_of(id)));
     }
   }
 }
@@ -86,7 +86,7 @@ void Programs::check_size(const std::vector<std::int64_t>& acts) {
     if (thread == kNoIndex || graph_.threads[thread].order != sim::ThreadOrder::kProgram) continue;
     all += acts[id.value];
     if (all <= kMaxProgramActs) continue;
-    diagnostics_.error_once(placement_.actor(id).place,
+    diagnostics_.error_once(placement_.actor(id).place, Code::kLimit,
                             "the programs have more than " + std::to_string(kMaxProgramActs) +
                                 " ops with this one: '" + placement_.actor(id).name + "' runs " +
                                 std::to_string(acts[id.value]) + " times on " +
@@ -147,7 +147,7 @@ void Programs::check_locks(std::uint32_t rank, const std::vector<ActorId>& acts)
     const auto& step = placement_.actor(id).step;
     if (!step || step->lock == kNoIndex) continue;
     if (step->role == sim::Role::kUnlock && held[step->lock] == 0) {
-      diagnostics_.error_once(placement_.actor(id).place,
+      diagnostics_.error_once(placement_.actor(id).place, Code::kUseAfter,
                               "'" + graph_.locks[step->lock] +
                                   "' is unlocked by a thread that does not hold it, on " +
                                   rank_text(rank));
@@ -163,9 +163,10 @@ void Programs::check_destroyed(std::uint32_t rank, const std::vector<ActorId>& a
   const auto is_gone = [&](std::uint32_t communicator, Place place) {
     const auto found = destroyed.find(communicator);
     if (found == destroyed.end()) return false;
-    Diagnostic* error = diagnostics_.error_once(
-        place, "communicator '" + graph_.communicators[communicator].name +
-                   "' is used after it was destroyed, on " + rank_text(rank));
+    Diagnostic* error =
+        diagnostics_.error_once(place, Code::kUseAfter,
+                                "communicator '" + graph_.communicators[communicator].name +
+                                    "' is used after it was destroyed, on " + rank_text(rank));
     if (error == nullptr) return true;
     error->notes.push_back("it is destroyed in " + line_text(found->second) +
                            "; a new one is listed under 'communicators', 'named'");

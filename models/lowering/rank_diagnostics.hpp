@@ -25,7 +25,7 @@ class RankDiagnostics {
   bool has_errors() const { return diagnostics_.has_errors(); }
 
   /// Null if this mistake, but for its numbers, has been reported for this place.
-  Diagnostic* error_once(Place place, std::string message);
+  Diagnostic* error_once(Place place, Code code, std::string message);
 
   /// The value of `expr` on `rank`; `least`, and an error, where it has none in these bounds.
   std::int64_t number(const Expr& expr, std::uint32_t rank, std::int64_t least, std::int64_t most,

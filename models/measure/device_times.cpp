@@ -1,7 +1,8 @@
 #include "models/measure/device_times.hpp"
 
 #include <algorithm>
-#include <vector>
+#include <map>
+#include <utility>
 
 namespace pipesim::models {
 
@@ -16,19 +17,20 @@ bool DeviceTimes::on_device(ActorId id) const {
   return stream == kNoIndex || !graph_.streams[stream].on_host;
 }
 
-// Of calls that hold each other back one runs after the other.
+// Of a chain of calls one stage runs after the other.
 std::int64_t DeviceTimes::longest_calls(ActorId id) const {
   const sim::IdRange<sim::CallId> calls = plan_.calls_of(id);
   if (calls.size() == 1) return plan_.calls[*calls.begin()].takes.ns;
-  std::vector<std::int64_t> length(calls.size(), 0);
-  const std::uint32_t first = plan_.actors[id].calls;
-  std::int64_t longest = 0;
+  std::map<std::pair<sim::ChainId, std::uint32_t>, std::int64_t> stages;
   for (const sim::CallId call : calls) {
     const sim::Call& of = plan_.calls[call];
-    std::int64_t& own = length[call.value - first];
-    own = of.takes.ns + (of.after.valid() ? length[of.after.value - first] : 0);
-    longest = std::max(longest, own);
+    std::int64_t& stage = stages[{of.chain, of.stage}];
+    stage = std::max(stage, of.takes.ns);
   }
+  std::map<sim::ChainId, std::int64_t> chains;  // what is in none is one of a single stage
+  for (const auto& [stage, takes] : stages) chains[stage.first] += takes;
+  std::int64_t longest = 0;
+  for (const auto& [chain, takes] : chains) longest = std::max(longest, takes);
   return longest;
 }
 

@@ -96,10 +96,11 @@ class Describer {
     Keys keys = {{"ranks", number(graph_.ranks)}, {"micro_batches", number(graph_.micro_batches)}};
     if (graph_.memory) keys.emplace_back("memory", numbers(*graph_.memory, all_, Unit::kBytes));
     keys.emplace_back("communicators creation", creation(graph_.creation));
-    keys.emplace_back("device hardware_queues", numbers(graph_.device.hardware_queues, all_));
+    keys.emplace_back("device hardware_queues", numbers(graph_.hardware_queues(), all_));
     keys.emplace_back("device resident", numbers(graph_.device.resident, all_));
-    keys.emplace_back("device launch_order",
-                      text(graph_.device.implicit_order ? "implicit" : "none"));
+    keys.emplace_back("device launch_order", text(launch_order_name(graph_.device.order)));
+    keys.emplace_back("device vendor",
+                      text(graph_.device.vendor == Vendor::kAmd ? "amd" : "nvidia"));
     const GuardRules& guards = graph_.guards;
     keys.emplace_back("guards watchdog", number(guards.watchdog_ns, Unit::kTime));
     keys.emplace_back("guards poll", number(guards.poll_ns, Unit::kTime));

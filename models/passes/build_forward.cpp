@@ -74,7 +74,7 @@ class ForwardBuilder {
       const Sbp& sbp = output.signature[i];
       if (!sbp.is_split()) continue;
       if (sbp.axis >= shape.size()) {
-        tell(place, what + " is cut along axis " + std::to_string(sbp.axis) +
+        tell(place, what + " is split along axis " + std::to_string(sbp.axis) +
                         ", but its shape is " + output.type.shape_text());
         return;
       }
@@ -82,7 +82,7 @@ class ForwardBuilder {
     }
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
       if (shape[axis] % parts[axis] == 0) continue;
-      tell(place, what + " cannot be cut into " + std::to_string(parts[axis]) +
+      tell(place, what + " cannot be split into " + std::to_string(parts[axis]) +
                       " equal parts along axis " + std::to_string(axis) + " of its shape " +
                       output.type.shape_text());
     }
@@ -91,7 +91,7 @@ class ForwardBuilder {
   // Once for layers that one place in the file stands for.
   void tell(Place place, std::string message) {
     if (place.line == 0 || told_.insert(place).second) {
-      diagnostics_.error(place, std::move(message));
+      diagnostics_.error(place, Code::kSignature, std::move(message));
     }
   }
 

@@ -41,7 +41,8 @@ void run_insert_buffer(TaskGraph& graph, const PassOptions& options, Diagnostics
   const auto reg = find_register(graph.actors[*from], options.text("register"), diagnostics);
   const std::int64_t slots = options.number("slots");
   if (slots < 1) {
-    diagnostics.error({}, "a buffer has at least 1 slot, found " + std::to_string(slots));
+    diagnostics.error({}, Code::kPassTarget,
+                      "a buffer needs at least 1 slot, found " + std::to_string(slots));
   }
   std::optional<std::uint32_t> stream = graph.actors[*to].stream;
   if (!options.text("stream").empty()) {
@@ -52,8 +53,9 @@ void run_insert_buffer(TaskGraph& graph, const PassOptions& options, Diagnostics
   const RegisterTemplate source = graph.actors[*from].registers[*reg];
   const std::string edge = "'" + options.text("from") + "' to '" + options.text("to") + "'";
   if (source.control) {
-    diagnostics.error(source.place, "a buffer holds data, but '" + source.name +
-                                        "' is a control register, from " + edge);
+    diagnostics.error(
+        source.place, Code::kPassTarget,
+        "a buffer holds data, but '" + source.name + "' is a control register, from " + edge);
     return;
   }
   ActorTemplate buffer;
@@ -77,7 +79,7 @@ void run_insert_buffer(TaskGraph& graph, const PassOptions& options, Diagnostics
   }
   if (!reads.empty()) return;
   diagnostics.error(
-      graph.actors[*to].place,
+      graph.actors[*to].place, Code::kPassTarget,
       "there is no edge from " + edge + " that carries the register '" + source.name + "'");
 }
 

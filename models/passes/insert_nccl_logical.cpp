@@ -223,6 +223,7 @@ void run_insert_nccl_logical(TaskGraph& graph, const PassOptions& options,
   logical->decisions.collective_messages = options.text("messages");
   if (!options.truth("use_compute_stream")) return;
   graph.creation.at_first_use = options.text("communicators") == "first_use";
+  graph.creation.said = graph.creation.at_first_use;
   CollectiveInserter(*logical, options.text("first_subgraph") == "NCCL_COMPUTE").run();
 }
 

@@ -7,7 +7,7 @@ namespace pipesim::models {
 LogicalGraph* begin_model_pass(TaskGraph& graph, std::string_view pass, Diagnostics& diagnostics) {
   const std::string name = "'" + std::string(pass) + "'";
   if (!graph.logical) {
-    diagnostics.error({}, name + " works on a model, but this is a task graph")
+    diagnostics.error({}, Code::kPassOrder, name + " works on a model, but this is a task graph")
         .notes.emplace_back("only a scenario with the key 'model' has one");
     return nullptr;
   }
@@ -17,13 +17,14 @@ LogicalGraph* begin_model_pass(TaskGraph& graph, std::string_view pass, Diagnost
   for (auto before = order.begin(); before != own; ++before) {
     const bool needed = before - order.begin() < 2;  // the ops, and where they are
     if (!needed || logical.has_done(*before)) continue;
-    diagnostics.error({}, name + " must come after '" + *before + "'");
+    diagnostics.error({}, Code::kPassOrder, name + " must come after '" + *before + "'");
     return nullptr;
   }
   for (auto after = own; after != order.end(); ++after) {
     if (!logical.has_done(*after)) continue;
-    diagnostics.error({}, after == own ? name + " can run only once"
-                                       : name + " must come before '" + *after + "'");
+    diagnostics.error(
+        {}, Code::kPassOrder,
+        after == own ? name + " can run only once" : name + " must come before '" + *after + "'");
     return nullptr;
   }
   logical.done.emplace_back(pass);

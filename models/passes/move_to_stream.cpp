@@ -11,7 +11,8 @@ void run_move_to_stream(TaskGraph& graph, const PassOptions& options, Diagnostic
   for (const std::uint32_t index : actors) {
     ActorTemplate& actor = graph.actors[index];
     if (actor.step && on_host(actor.step->role)) {
-      diagnostics.error(actor.place, "'" + actor.name + "' runs on the host, not on a stream");
+      diagnostics.error(actor.place, Code::kPassTarget,
+                        "'" + actor.name + "' runs on the host, not on a stream");
       return;
     }
     actor.stream = *stream;

@@ -61,10 +61,10 @@ void run_order_collectives(TaskGraph& graph, const PassOptions& options, Diagnos
     }
     for (auto& [before, ranks] : ranks_by_predecessor) {
       if (acts[before] != acts[index]) {
-        diagnostics.error(actor.place, "'" + graph.actors[before].name + "' runs " +
-                                           std::to_string(acts[before]) + " times and '" +
-                                           actor.name + "' " + std::to_string(acts[index]) +
-                                           " times, so they cannot alternate");
+        diagnostics.error(actor.place, Code::kPassTarget,
+                          "'" + graph.actors[before].name + "' runs " +
+                              std::to_string(acts[before]) + " times and '" + actor.name + "' " +
+                              std::to_string(acts[index]) + " times, so they cannot alternate");
         return;
       }
       add_control(graph, before, index, "order").on = RankSet(std::move(ranks));

@@ -33,8 +33,8 @@ class Parser {
     ++at_;
     return true;
   }
-  Diagnostic& error(std::size_t at, std::string message) {
-    return diagnostics_.error({1, static_cast<std::uint32_t>(at + 1)}, std::move(message));
+  Diagnostic& error(std::size_t at, Code code, std::string message) {
+    return diagnostics_.error({1, static_cast<std::uint32_t>(at + 1)}, code, std::move(message));
   }
 
   std::string_view text_;
@@ -58,7 +58,7 @@ std::string Parser::word() {
   if (take('\'')) {
     const std::size_t end = text_.find('\'', at_);
     if (end == std::string_view::npos) {
-      error(at_ - 1, "unterminated quote in the list of passes");
+      error(at_ - 1, Code::kPassSyntax, "unterminated quote in the list of passes");
       is_complete_ = false;
       at_ = text_.size();
       return {};
@@ -79,15 +79,17 @@ PassCall Parser::call() {
   const std::string name = word();
   const Pass* pass = registry_.find(name);
   if (name.empty()) {
-    error(begin, "expected the name of a pass")
-        .notes.emplace_back("passes are given as 'canonicalize,set-slots=Repeat:slots=4'");
+    error(begin, Code::kPassSyntax, "expected the name of a pass")
+        .notes.emplace_back("write passes as 'canonicalize,set-slots=Repeat:slots=4'");
   } else if (pass == nullptr) {
-    suggest_name(error(begin, "unknown pass '" + name + "'"), name, registry_.names());
+    suggest_name(error(begin, Code::kUnknownPass, "unknown pass '" + name + "'"), name,
+                 registry_.names());
   }
   std::vector<Given> given;
   if (take('=')) {
     const bool has_options = pass != nullptr && !pass->options.empty();
-    if (pass != nullptr && !has_options) error(at_, "pass '" + name + "' has no options");
+    if (pass != nullptr && !has_options)
+      error(at_, Code::kPassOption, "pass '" + name + "' has no options");
     const std::size_t at = at_;
     const std::string value = word();
     if (has_options) given.push_back({pass->options.front().name, value, at});
@@ -100,15 +102,16 @@ PassCall Parser::call() {
       option.value = word();
       given.push_back(std::move(option));
     } else {
-      error(option.at, "option '" + option.name + "' of pass '" + name +
-                           "' needs a value: " + option.name + "=...");
+      error(option.at, Code::kPassOption,
+            "option '" + option.name + "' of pass '" + name + "' needs a value: " + option.name +
+                "=...");
       is_complete_ = false;
     }
   }
   PassCall result;
   result.pass = pass;
   if (at_ < text_.size() && text_[at_] != ',') {
-    error(at_,
+    error(at_, Code::kPassSyntax,
           "did not expect '" + std::string(text_.substr(at_, 20)) + "' after pass '" + name + "'");
     at_ = std::min(text_.find(',', at_), text_.size());
   } else if (pass != nullptr) {
@@ -129,14 +132,16 @@ void Parser::set_options(const Pass& pass, std::size_t at, const std::vector<Giv
       if (option.name == each.name) declared = &option;
     }
     if (declared == nullptr) {
-      suggest_name(error(each.at, "pass '" + pass.name + "' has no option '" + each.name + "'"),
+      suggest_name(error(each.at, Code::kPassOption,
+                         "pass '" + pass.name + "' has no option '" + each.name + "'"),
                    each.name, known);
       is_complete_ = false;  // it may be a misspelt one that is needed
     } else if (options.has(each.name)) {
-      error(each.at, "option '" + each.name + "'" + of_pass + " is given twice");
+      error(each.at, Code::kPassOption, "option '" + each.name + "'" + of_pass + " is given twice");
     } else if (!is_option_value(each.value, *declared)) {
-      error(each.at, "option '" + each.name + "'" + of_pass + " is " + option_values(*declared) +
-                         ", found '" + each.value + "'");
+      error(each.at, Code::kPassOption,
+            "option '" + each.name + "'" + of_pass + " is " + option_values(*declared) +
+                ", found '" + each.value + "'");
     } else {
       options.set(each.name, each.value);
       continue;
@@ -148,7 +153,8 @@ void Parser::set_options(const Pass& pass, std::size_t at, const std::vector<Giv
     if (option.otherwise || !is_complete_) {
       options.set(option.name, option.otherwise.value_or(""));
     } else {
-      error(at, "pass '" + pass.name + "' needs the option '" + option.name + "': " + option.about);
+      error(at, Code::kPassOption,
+            "pass '" + pass.name + "' needs the option '" + option.name + "': " + option.about);
     }
   }
 }
@@ -157,8 +163,8 @@ void Parser::set_options(const Pass& pass, std::size_t at, const std::vector<Giv
 void blame(const Diagnostics& found, const std::string& note, Diagnostics& diagnostics) {
   for (const Diagnostic& item : found.sorted()) {
     Diagnostic& told = item.severity == Severity::kError
-                           ? diagnostics.error(item.place, item.message)
-                           : diagnostics.warning(item.place, item.message);
+                           ? diagnostics.error(item.place, item.code, item.message)
+                           : diagnostics.warning(item.place, item.code, item.message);
     told.notes = item.notes;
     told.notes.push_back(note);
   }
@@ -182,7 +188,7 @@ bool run_passes(TaskGraph& graph, const std::vector<PassCall>& calls,
     const PassCall& call = calls[i];
     Diagnostics found;
     call.pass->run(graph, call.options, found);
-    blame(found, "pass '" + call.text + "' says so", diagnostics);
+    blame(found, "pass '" + call.text + "' reports this", diagnostics);
     if (found.has_errors()) return false;
     found = Diagnostics();
     const bool can_be_used = verify_references(graph, found);

@@ -22,14 +22,14 @@ std::vector<std::uint32_t> stages_of_layers(const LogicalGraph& graph, Diagnosti
   for (const ModelLayer& layer : graph.model.layers) open += layer.stage ? 0 : 1;
   const std::string of_stages = std::to_string(stages) + " stages";
   if (open > 0 && open < stages) {
-    diagnostics.error(graph.layout.stages_place,
+    diagnostics.error(graph.layout.stages_place, Code::kStages,
                       of_stages + " cannot share " + std::to_string(open) + " layer" +
                           (open == 1 ? "" : "s") + ": each needs at least one");
     return {};
   }
   if (open % stages != 0) {
     diagnostics
-        .error(graph.layout.stages_place,
+        .error(graph.layout.stages_place, Code::kStages,
                std::to_string(open) + " layers cannot be divided among " + of_stages)
         .notes.emplace_back(
             "layers that say 'stage' are not counted: those before the first and after the last "
@@ -46,15 +46,15 @@ std::vector<std::uint32_t> stages_of_layers(const LogicalGraph& graph, Diagnosti
       stage += stages;
     }
     if (stage < 0 || stage >= stages) {
-      diagnostics.error(layer.place, "layer '" + layer.name + "' is in stage " +
-                                         std::to_string(*layer.stage) + ", but there are " +
-                                         of_stages);
+      diagnostics.error(layer.place, Code::kStages,
+                        "layer '" + layer.name + "' is in stage " + std::to_string(*layer.stage) +
+                            ", but there are " + of_stages);
       continue;
     }
     if (!result.empty() && stage < result.back()) {
-      diagnostics.error(layer.place, "layer '" + layer.name + "' is in stage " +
-                                         std::to_string(stage) + ", after one in stage " +
-                                         std::to_string(result.back()));
+      diagnostics.error(layer.place, Code::kStages,
+                        "layer '" + layer.name + "' is in stage " + std::to_string(stage) +
+                            ", after one in stage " + std::to_string(result.back()));
       continue;
     }
     result.push_back(static_cast<std::uint32_t>(stage));
@@ -91,7 +91,7 @@ void run_pipeline_stages(TaskGraph& graph, const PassOptions& /*options*/,
   }
   for (std::size_t stage = 0; stage < used.size(); ++stage) {
     if (used[stage]) continue;
-    diagnostics.error(logical->layout.stages_place,
+    diagnostics.error(logical->layout.stages_place, Code::kStages,
                       "stage " + std::to_string(stage) + " has no op");
   }
   if (diagnostics.has_errors()) return;

@@ -11,7 +11,8 @@ void run_set_slots(TaskGraph& graph, const PassOptions& options, Diagnostics& di
   const auto reg = find_register(actor, options.text("register"), diagnostics);
   const std::int64_t slots = options.number("slots");
   if (slots < 1) {
-    diagnostics.error({}, "a register has at least 1 slot, found " + std::to_string(slots));
+    diagnostics.error({}, Code::kPassTarget,
+                      "a register needs at least 1 slot, found " + std::to_string(slots));
   } else if (reg) {
     actor.registers[*reg].slots = Expr::constant(slots);
   }

@@ -47,8 +47,9 @@ class References {
   void check(std::uint32_t index, std::size_t count, bool may_be_none, const std::string& whose,
              const char* what, Place place) {
     if ((index == kNoIndex && may_be_none) || index < count) return;
-    diagnostics_.error(place, whose + " refers to " + what + " number " + std::to_string(index) +
-                                  ", but there are " + std::to_string(count));
+    diagnostics_.error(place, Code::kBrokenGraph,
+                       whose + " refers to " + what + " number " + std::to_string(index) +
+                           ", but there are " + std::to_string(count));
     good_ = false;
   }
   void check(const RankSet& set, const std::string& whose, Place place) {
@@ -130,10 +131,10 @@ void References::read(const ActorTemplate& reader, const ReadTemplate& read) {
   if (read.actor >= graph_.actors.size()) return;
   const ActorTemplate& producer = graph_.actors[read.actor];
   if (read.reg < producer.registers.size()) return;
-  add_note(diagnostics_.error(read.place, whose + " has no producer: " + quoted(producer.name) +
-                                              " has " + std::to_string(producer.registers.size()) +
-                                              " registers, and this is number " +
-                                              std::to_string(read.reg)),
+  add_note(diagnostics_.error(read.place, Code::kBrokenGraph,
+                              whose + " has no producer: " + quoted(producer.name) + " has " +
+                                  std::to_string(producer.registers.size()) +
+                                  " registers, and this is number " + std::to_string(read.reg)),
            line_note(quoted(producer.name), producer.place));
   good_ = false;
 }
@@ -204,8 +205,9 @@ class Verifier {
     }
   }
   void tell_twice(const std::string& what, const std::string& name, Place place, Place first) {
-    add_note(diagnostics_.error(place, "there are two " + what + " " + quoted(name)),
-             line_note("the first", first));
+    add_note(
+        diagnostics_.error(place, Code::kBrokenGraph, "there are two " + what + " " + quoted(name)),
+        line_note("the first", first));
   }
   void check_words(const std::vector<std::string>& words, const std::string& what);
   void check_actor_names();
@@ -264,12 +266,14 @@ void Verifier::check_form() {
     bool has_actors = false;
     check_program(thread, thread.program, has_steps, has_actors);
     if (has_steps && has_actors) {
-      diagnostics_.error(thread.place, "the program of thread " + quoted(thread.name) +
-                                           " has actors and steps of a host program");
+      diagnostics_.error(thread.place, Code::kBrokenGraph,
+                         "the program of thread " + quoted(thread.name) +
+                             " has actors and steps of a host program");
     }
     if (thread.order != sim::ThreadOrder::kProgram && !thread.program.empty()) {
-      diagnostics_.error(thread.place, "thread " + quoted(thread.name) +
-                                           " takes its work up by arrival, so it has no program");
+      diagnostics_.error(
+          thread.place, Code::kBrokenGraph,
+          "thread " + quoted(thread.name) + " launches by arrival, so it cannot have a program");
     }
   }
 }
@@ -290,34 +294,39 @@ void Verifier::check_actor(const ActorTemplate& actor) {
   const std::string name = quoted(actor.name);
   if (actor.step) {
     if (actor.registers.empty() && actor.reads.empty()) return;
-    diagnostics_.error(actor.place, name +
-                                        " is a step of a host program, which has no registers "
-                                        "and reads nothing");
+    diagnostics_.error(actor.place, Code::kBrokenGraph,
+                       name +
+                           " is a step of a host program, which has no registers "
+                           "and reads nothing");
     return;
   }
   if (actor.registers.empty() || actor.registers.front().name != "out") {
-    diagnostics_.error(actor.place, "the first register of " + name + " is not its output 'out'");
+    diagnostics_.error(actor.place, Code::kBrokenGraph,
+                       "the first register of " + name + " is not its output 'out'");
   }
   const ActorKind* kind = find_actor_kind(actor.kind);
   if (!actor.kind.empty() && kind == nullptr) {
-    diagnostics_.error(actor.place, "there is no kind of actor " + quoted(actor.kind));
+    diagnostics_.error(actor.place, Code::kBrokenGraph,
+                       "there is no kind of actor " + quoted(actor.kind));
   }
   if (actor.input && !actor.acts) {
-    diagnostics_.error(actor.place,
+    diagnostics_.error(actor.place, Code::kBrokenGraph,
                        name + " waits for input, but nothing determines how often it is to act");
   }
   if (kind == nullptr) return;
   if (kind->waits_for_input && !actor.input) {
-    diagnostics_.error(actor.place, name + " is of the kind '" + std::string(kind->name) +
-                                        "', but waits for no input");
+    diagnostics_.error(
+        actor.place, Code::kBrokenGraph,
+        name + " is of the kind '" + std::string(kind->name) + "', but waits for no input");
   }
   for (const ReadTemplate& read : actor.reads) {
     const ActorTemplate& producer = graph_.actors[read.actor];
     if (!kind->control_only || producer.registers[read.reg].control) continue;
-    add_note(diagnostics_.error(read.place, name + " is of the kind '" + std::string(kind->name) +
-                                                "', which reads no data, but it reads " +
-                                                quoted(producer.name)),
-             line_note(quoted(producer.name), producer.place));
+    add_note(
+        diagnostics_.error(read.place, Code::kBrokenGraph,
+                           name + " is of the kind '" + std::string(kind->name) +
+                               "', which reads no data, but it reads " + quoted(producer.name)),
+        line_note(quoted(producer.name), producer.place));
   }
 }
 
@@ -335,9 +344,9 @@ void Verifier::check_tensors() {
   for (const ActorTemplate& actor : graph_.actors) {
     for (const RegisterTemplate& reg : actor.registers) {
       if (!reg.control || reg.carries.empty()) continue;
-      diagnostics_.error(reg.place, "the control register " + quoted(reg.name) + " of " +
-                                        quoted(actor.name) + " carries no data, but names " +
-                                        listed(reg.carries));
+      diagnostics_.error(reg.place, Code::kBrokenGraph,
+                         "the control register " + quoted(reg.name) + " of " + quoted(actor.name) +
+                             " carries no data, but names " + listed(reg.carries));
     }
     for (const ReadTemplate& read : actor.reads) check_edge(actor, read);
   }
@@ -356,11 +365,11 @@ void Verifier::check_edge(const ActorTemplate& reader, const ReadTemplate& read)
   std::sort(carried.begin(), carried.end());
   if (needed == carried) return;
   Diagnostic& error = diagnostics_.error(
-      read.place, "the edge from " + quoted(producer.name) + " to " + quoted(reader.name) +
-                      " and its register do not match: the register " + quoted(reg.name) +
-                      " carries " + listed(reg.carries) + ", the edge names " +
-                      listed(*read.needs) + " (" + std::to_string(carried.size()) + " vs. " +
-                      std::to_string(needed.size()) + ")");
+      read.place, Code::kBrokenGraph,
+      "the edge from " + quoted(producer.name) + " to " + quoted(reader.name) +
+          " and its register do not match: the register " + quoted(reg.name) + " carries " +
+          listed(reg.carries) + ", the edge names " + listed(*read.needs) + " (" +
+          std::to_string(carried.size()) + " vs. " + std::to_string(needed.size()) + ")");
   add_note(error, line_note(quoted(producer.name), producer.place));
   add_note(error, line_note(quoted(reader.name), reader.place));
   if (needed.empty()) {
@@ -389,7 +398,7 @@ bool verify(const TaskGraph& graph, Diagnostics& diagnostics) {
   if (lower(graph, of_lowering)) return true;
   for (const Diagnostic& item : of_lowering.sorted()) {
     if (item.severity != Severity::kError) continue;
-    diagnostics.error(item.place, item.message).notes = item.notes;
+    diagnostics.error(item.place, item.code, item.message).notes = item.notes;
   }
   return good();
 }

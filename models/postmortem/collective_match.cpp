@@ -327,6 +327,9 @@ Checker::Sight Checker::look_for(const CollectiveKey& key, CollectiveCheck& chec
       case Called::kDone:
         sight.done = true;
         break;
+      case Called::kCounted:
+        check.counted.push_back(rank);
+        break;
       case Called::kYes: {
         check.called.push_back(rank);
         sight.calls.push_back(call);
@@ -351,6 +354,11 @@ CollectiveCheck Checker::look_at(const CollectiveKey& key) {
   const bool by_end = first.ops.empty() || (first.coalesced && all_joined);
   check.op = by_end ? first.end_name : first.ops.front().name;
   check.record = first.last_record;
+  // Of some calls only the number is known.
+  for (std::size_t i = 0; check.op.empty() && i < sight.calls.size(); ++i) {
+    const RecordedCall& other = call_of(check.called[i], sight.calls[i]);
+    if (!other.ops.empty()) check.op = other.ops.front().name;
+  }
   compare(check, sight.calls);
   const bool mismatch =
       std::any_of(check.culprits.begin(), check.culprits.end(),
@@ -364,7 +372,8 @@ CollectiveCheck Checker::look_at(const CollectiveKey& key) {
   } else if (!check.culprits.empty() || (sight.done && sight.pending)) {
     check.result = CheckResult::kStateDiffers;
     if (check.culprits.empty()) blame_pending(check, sight);
-  } else if (!check.without_dump.empty() && sight.pending) {
+  } else if (sight.pending &&
+             (!check.without_dump.empty() || !evidence_.groups[check.group].all_members)) {
     check.result = CheckResult::kUndecided;
   }
   return check;
@@ -472,12 +481,21 @@ Called CallIndex::collective(std::uint32_t rank, const CollectiveKey& key,
     *call = at->call;
     return Called::kYes;
   }
-  if (has_later) return Called::kDone;  // what it called later is there, so this has gone
   const GroupProgress* own = progress(rank, key.group);
   // A group's last call may have been a message, which has another number.
-  const bool counted = own != nullptr && own->called >= 0 && !has_messages_[key.group];
-  return counted && static_cast<std::uint64_t>(own->called) >= key.sequence ? Called::kDone
-                                                                            : Called::kNo;
+  const auto reaches = [&](std::int64_t count) {
+    return count >= 0 && !has_messages_[key.group] &&
+           static_cast<std::uint64_t>(count) >= key.sequence;
+  };
+  const bool counted = own != nullptr && reaches(own->called);
+  if (evidence_.ranks[rank].complete && evidence_.groups[key.group].in_dumps) {
+    // What it called later is there, so this has gone.
+    return has_later || counted ? Called::kDone : Called::kNo;
+  }
+  if (own != nullptr && reaches(own->completed)) return Called::kDone;
+  if (has_later || counted) return Called::kCounted;
+  const bool exact = own != nullptr && !own->at_least && !has_messages_[key.group];
+  return exact ? Called::kNo : Called::kUnknown;
 }
 
 const GroupProgress* CallIndex::progress(std::uint32_t rank, std::uint32_t group) const {

@@ -78,21 +78,28 @@ struct CollectiveCheck {
   std::uint32_t reference = 0;              // the rank that others are held against
   std::uint32_t reference_call = 0;         // index in its calls
   std::vector<std::uint32_t> called;        // ranks whose call is in their dump
-  std::vector<std::uint32_t> missing;       // those with a dump that have not called it
-  std::vector<std::uint32_t> without_dump;  // members of which nothing is known
+  std::vector<std::uint32_t> counted;       // those whose count says that they called it
+  std::vector<std::uint32_t> missing;       // those that are known not to have called it
+  std::vector<std::uint32_t> without_dump;  // members of which it is not known
   std::vector<Culprit> culprits;
 };
 
 /// Whether a member has made a call that others have.
-enum class Called : std::uint8_t { kNo, kYes, kDone, kUnknown };
+enum class Called : std::uint8_t {
+  kNo,
+  kYes,
+  kDone,
+  kCounted,  // yes, by its count; whether it is done is not told
+  kUnknown,
+};
 
 /// Says who has made which call. Linear in the evidence to make.
 class CallIndex {
  public:
   explicit CallIndex(const Evidence& evidence);
 
-  /// Of a collective: kYes, it is in the dump of `rank`, and `call` says which; kDone, it was done
-  /// so long ago that it is not; kUnknown, there is no dump.
+  /// Of a collective: kYes, it is in the evidence of `rank`, and `call` says which; kDone, it was
+  /// done so long ago that it is not; kUnknown, nothing says how far `rank` came.
   Called collective(std::uint32_t rank, const CollectiveKey& key, std::uint32_t* call) const;
 
   /// What `rank` itself counted in `group`, or nothing.

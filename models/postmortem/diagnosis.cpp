@@ -11,8 +11,11 @@
 //    that this member called earlier, in another stream. That is an assumption, and such edges have
 //    a kind of their own. What was overtaken (something that was called later is done) holds up no
 //    other stream.
-// 5. A member without a dump is a root where none of this explains a call; else all are there, and
-//    the evidence does not say why it does not move.
+// 5. Where none of this explains a call, members of which it is not known whether they made it are
+//    suspects: no verdict rests on them. Else all are there, and the evidence does not say why it
+//    does not move.
+// 6. A member whose process is dead, or failed by itself, is a root. So is one that has not made a
+//    call and whose stack shows it elsewhere, whatever it called before.
 //
 // A device that stopped (an error) marks nothing as done any more, while its peers, with its data,
 // got further. Its calls wait for nothing but itself.
@@ -74,6 +77,7 @@ class Diagnoser {
     std::uint32_t to;
     WaitKind kind;
     std::optional<ActInfo> needed;
+    bool unsure = false;  // it is not known whether `to` made the call
   };
 
   void collect();
@@ -84,8 +88,8 @@ class Diagnoser {
   void add_waits(std::uint32_t pending);
   /// What is known of the other members of a call; waits for those that have not made it are added.
   struct Members {
-    std::vector<std::uint32_t> called;  // their pending calls
-    std::vector<std::uint32_t> without_dump;
+    std::vector<std::uint32_t> called;   // their pending calls
+    std::vector<std::uint32_t> unknown;  // it is not known whether they made it
   };
   Members message_members(std::uint32_t pending);
   Members collective_members(std::uint32_t pending);
@@ -100,6 +104,18 @@ class Diagnoser {
   void add_group_standings();
   std::map<std::uint32_t, GroupStanding> standings_of(std::uint32_t rank) const;
   void describe_roots();
+  DiagnosisRoot describe_root(const Root& root) const;
+  bool is_suspect(const Root& root, bool unsure) const;
+  void keep_suspects();
+  void decide_verdict();
+  bool is_lost(std::uint32_t rank) const {
+    const ProcessState state = evidence_.ranks[rank].process.state;
+    return state == ProcessState::kDead || state == ProcessState::kFailed;
+  }
+  bool is_elsewhere(std::uint32_t rank) const {
+    const std::optional<HostStanding>& host = evidence_.ranks[rank].host;
+    return host && !host->waits;
+  }
 
   const RecordedCall& call(std::uint32_t pending) const {
     return evidence_.ranks[pending_[pending].rank].calls[pending_[pending].call];
@@ -129,6 +145,7 @@ class Diagnoser {
   std::vector<bool> misfits_;   // [group]: calls met in it that do not fit
   WaitGraph graph_;
   std::vector<std::optional<ActInfo>> needed_;  // of each edge of the graph
+  std::vector<bool> unsure_;                    // of each edge, too
   Diagnosis result_;
 };
 
@@ -260,13 +277,14 @@ void Diagnoser::find_stopped() {
 void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
                                     const RecordedOp* message) {
   const WaitKind kind = message != nullptr ? WaitKind::kPeerOfMessage : WaitKind::kPeerOfCollective;
-  if (!evidence_.ranks[member].has_dump || front_[member] == kNone) {
+  const bool ends_here = front_[member] == kNone || is_lost(member) || is_elsewhere(member);
+  if (!evidence_.ranks[member].has_dump || ends_here) {
     const std::uint32_t to = node_of_rank(member);
     // Several messages of one call may miss one and the same rank.
     const auto same = [&](const Edge& edge) { return edge.from == pending && edge.to == to; };
     const auto first = edges_.begin() + static_cast<std::ptrdiff_t>(first_edge_);
     const bool known = message != nullptr && std::any_of(first, edges_.end(), same);
-    if (!known) edges_.push_back({pending, to, kind, std::nullopt});
+    if (!known) edges_.push_back({pending, to, kind, std::nullopt, false});
     return;
   }
   const RecordedCall& wanted = call(pending);
@@ -283,7 +301,7 @@ void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
     needed = describe(member, other);
     needed.stage = ActStage::kNotEntered;
   }
-  edges_.push_back({pending, front_[member], kind, std::move(needed)});
+  edges_.push_back({pending, front_[member], kind, std::move(needed), false});
 }
 
 // What all have called: it waits for those of `others`, and itself, that are behind something.
@@ -293,18 +311,19 @@ bool Diagnoser::add_waits_behind(std::uint32_t pending, const std::vector<std::u
       call(pending).messages ? WaitKind::kPeerOfMessage : WaitKind::kPeerOfCollective;
   for (const std::uint32_t other : others) {
     if (pending_[other].stream_head == other && stopped_[pending_[other].rank] == kNone) continue;
-    edges_.push_back({pending, other, kind, std::nullopt});
+    edges_.push_back({pending, other, kind, std::nullopt, false});
   }
   if (edges_.size() > before) return true;
   const auto held = [&](std::uint32_t it) {
     return pending_[it].before != kNone && call(it).state != CallState::kStarted;
   };
   if (held(pending)) {
-    edges_.push_back({pending, pending_[pending].before, WaitKind::kCallOrder, std::nullopt});
+    edges_.push_back(
+        {pending, pending_[pending].before, WaitKind::kCallOrder, std::nullopt, false});
     return true;
   }
   for (const std::uint32_t other : others) {
-    if (held(other)) edges_.push_back({pending, other, kind, std::nullopt});
+    if (held(other)) edges_.push_back({pending, other, kind, std::nullopt, false});
   }
   return edges_.size() > before;
 }
@@ -320,10 +339,14 @@ Diagnoser::Members Diagnoser::message_members(std::uint32_t pending) {
     if (partner == partner_.end()) continue;
     if (partner->second != kNone) {
       members.called.push_back(partner->second);
-    } else if (!evidence_.ranks[member].has_dump) {
-      members.without_dump.push_back(member);
-    } else {
+      continue;
+    }
+    const RankEvidence& other = evidence_.ranks[member];
+    const bool is_known = is_lost(member) || (other.has_dump && other.complete);
+    if (is_known) {
       add_wait_for_absent(pending, member, &it);
+    } else {
+      members.unknown.push_back(member);
     }
   }
   return members;
@@ -338,8 +361,9 @@ Diagnoser::Members Diagnoser::collective_members(std::uint32_t pending) {
     const Called called = index_.collective(member, key_of(own), &theirs);
     const std::uint32_t other = called == Called::kYes ? pending_of(member, theirs) : kNone;
     if (other != kNone) members.called.push_back(other);
-    if (called == Called::kNo) add_wait_for_absent(pending, member, nullptr);
-    if (called == Called::kUnknown) members.without_dump.push_back(member);
+    const bool lost = called == Called::kUnknown && is_lost(member);
+    if (called == Called::kNo || lost) add_wait_for_absent(pending, member, nullptr);
+    if (called == Called::kUnknown && !lost) members.unknown.push_back(member);
   }
   return members;
 }
@@ -350,25 +374,25 @@ void Diagnoser::add_waits_for_members(std::uint32_t pending) {
   const std::size_t before = edges_.size();
   const Members members = own.messages ? message_members(pending) : collective_members(pending);
   if (edges_.size() > before || add_waits_behind(pending, members.called)) return;
-  for (const std::uint32_t member : members.without_dump) {
+  for (const std::uint32_t member : members.unknown) {
     edges_.push_back({pending, node_of_rank(member),
                       own.messages ? WaitKind::kPeerOfMessage : WaitKind::kPeerOfCollective,
-                      std::nullopt});
+                      std::nullopt, true});
   }
-  if (!members.without_dump.empty() || misfits_[own.group]) return;
-  edges_.push_back({pending, outside(), WaitKind::kOutsideInput, std::nullopt});
+  if (!members.unknown.empty() || misfits_[own.group]) return;
+  edges_.push_back({pending, outside(), WaitKind::kOutsideInput, std::nullopt, false});
 }
 
 void Diagnoser::add_waits(std::uint32_t pending) {
   first_edge_ = edges_.size();
   const std::uint32_t rank = pending_[pending].rank;
   if (stopped_[rank] == pending) {
-    edges_.push_back({pending, node_of_rank(rank), WaitKind::kDeadRank, std::nullopt});
+    edges_.push_back({pending, node_of_rank(rank), WaitKind::kDeadRank, std::nullopt, false});
   } else if (stopped_[rank] != kNone) {
-    edges_.push_back({pending, stopped_[rank], WaitKind::kCallOrder, std::nullopt});
+    edges_.push_back({pending, stopped_[rank], WaitKind::kCallOrder, std::nullopt, false});
   } else if (pending_[pending].stream_head != pending) {
     edges_.push_back(
-        {pending, pending_[pending].stream_head, WaitKind::kStreamOrder, std::nullopt});
+        {pending, pending_[pending].stream_head, WaitKind::kStreamOrder, std::nullopt, false});
   } else {
     add_waits_for_members(pending);
   }
@@ -401,6 +425,7 @@ void Diagnoser::build_graph() {
     it.kind = edge.kind;
     graph_.edges.push_back(it);
     needed_.push_back(edge.needed);
+    unsure_.push_back(edge.unsure);
   }
 }
 
@@ -527,12 +552,18 @@ void Diagnoser::explain() {
   if (mismatch) {
     explanation.verdict = sim::Verdict::kMismatch;
     explanation.cause = Cause::kMismatch;
-    return;
+  } else {
+    decide_verdict();
   }
+}
+
+void Diagnoser::decide_verdict() {
+  Explanation& explanation = result_.explanation;
   const bool any_dump = std::any_of(evidence_.ranks.begin(), evidence_.ranks.end(),
                                     [](const RankEvidence& rank) { return rank.has_dump; });
-  const bool all_dumps = std::all_of(evidence_.ranks.begin(), evidence_.ranks.end(),
-                                     [](const RankEvidence& rank) { return rank.has_dump; });
+  const bool all_dumps =
+      std::all_of(evidence_.ranks.begin(), evidence_.ranks.end(),
+                  [](const RankEvidence& rank) { return rank.has_dump && rank.complete; });
   const bool told = std::any_of(
       result_.roots.begin(), result_.roots.end(),
       [](const DiagnosisRoot& root) { return root.reason != RootReason::kUnexplained; });
@@ -541,7 +572,13 @@ void Diagnoser::explain() {
   const bool absent = std::any_of(
       result_.checks.begin(), result_.checks.end(),
       [](const CollectiveCheck& check) { return check.result == CheckResult::kNotAllJoined; });
-  if (pending_count() == 0 && absent) {
+  const bool lost = !evidence_.lost_processes.empty() ||
+                    std::any_of(result_.roots.begin(), result_.roots.end(),
+                                [](const auto& root) { return root.reason == RootReason::kDied; });
+  if (lost && explanation.cycle.empty()) {
+    explanation.verdict = sim::Verdict::kStarved;
+    explanation.cause = Cause::kDeadRank;
+  } else if (pending_count() == 0 && absent) {
     explanation.verdict = sim::Verdict::kStarved;
     explanation.cause = Cause::kAbsentMember;
   } else if (nothing || unexplained) {
@@ -550,33 +587,99 @@ void Diagnoser::explain() {
   }
 }
 
-// Of all that wait straight for it a collective says most: others wait in it too.
+// Of all that wait straight for it, one that is sure to says most; of these, one in a collective:
+// others wait in it too.
 void Diagnoser::describe_roots() {
   std::vector<std::uint32_t> first(graph_.nodes.size(), kNone);
   for (std::uint32_t i = 0; i < graph_.edges.size(); ++i) {
     std::uint32_t& known = first[graph_.edges[i].to];
-    const bool better = known == kNone || (graph_.edges[known].kind == WaitKind::kPeerOfMessage &&
-                                           graph_.edges[i].kind == WaitKind::kPeerOfCollective);
+    const auto rank_of_edge = [&](std::uint32_t edge) {
+      return std::tuple(static_cast<bool>(unsure_[edge]),
+                        graph_.edges[edge].kind == WaitKind::kPeerOfMessage);
+    };
+    const bool better = known == kNone || rank_of_edge(i) < rank_of_edge(known);
     if (better) known = i;
   }
   std::uint32_t node = pending_count();  // ranks and the outside stand behind all calls
+  std::vector<Root> roots;
   for (Root& root : result_.explanation.roots) {
-    root.first = describe(graph_.edges[first[node++]]);
-    DiagnosisRoot told;
-    told.rank = root.party.rank;
-    told.waiting = root.waiting;
-    told.first = root.first;
-    if (root.party.kind == WaitNodeKind::kOutside) {
-      told.reason = RootReason::kUnexplained;
-      told.rank = root.first.from.rank;
-    } else if (root.first.kind == WaitKind::kDeadRank) {
-      told.reason = RootReason::kDeviceStopped;
-      std::tie(told.peer, told.peer_came) = stopped_peer_[root.party.rank];
-    } else if (!evidence_.ranks[root.party.rank].has_dump) {
-      told.reason = RootReason::kNoDump;
+    const std::uint32_t edge = first[node++];
+    root.first = describe(graph_.edges[edge]);
+    if (is_suspect(root, unsure_[edge])) {
+      const bool behind = !unsure_[edge];
+      const RecordedCall& first_call = call(root.first.from.act.actor.value);
+      result_.suspects.push_back(
+          {root.party.rank, behind, root.waiting, root.first, first_call.group, first_call.place});
+      continue;
     }
-    result_.roots.push_back(std::move(told));
+    result_.roots.push_back(describe_root(root));
+    roots.push_back(std::move(root));
   }
+  result_.explanation.roots = std::move(roots);
+  // Nobody is seen to wait for these, and they are dead all the same.
+  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
+    const auto is_told = [&](const DiagnosisRoot& root) { return root.rank == rank; };
+    const bool told = std::any_of(result_.roots.begin(), result_.roots.end(), is_told);
+    if (told || evidence_.ranks[rank].process.state != ProcessState::kDead) continue;
+    DiagnosisRoot root;
+    root.reason = RootReason::kDied;
+    root.rank = rank;
+    result_.roots.push_back(std::move(root));
+  }
+  keep_suspects();
+}
+
+DiagnosisRoot Diagnoser::describe_root(const Root& root) const {
+  DiagnosisRoot told;
+  told.rank = root.party.rank;
+  told.waiting = root.waiting;
+  told.first = root.first;
+  const RecordedCall& first_call = call(root.first.from.act.actor.value);
+  told.group = first_call.group;
+  told.place = first_call.place;
+  if (root.party.kind == WaitNodeKind::kOutside) {
+    told.reason = RootReason::kUnexplained;
+    told.rank = root.first.from.rank;
+  } else if (is_lost(root.party.rank)) {
+    told.reason = RootReason::kDied;
+  } else if (root.first.kind == WaitKind::kDeadRank) {
+    told.reason = RootReason::kDeviceStopped;
+    std::tie(told.peer, told.peer_came) = stopped_peer_[root.party.rank];
+  }
+  return told;
+}
+
+// A rank of which nothing says that it has not made the call; or it has not, and its stack shows it
+// in a wait of its own, which no other evidence tells.
+bool Diagnoser::is_suspect(const Root& root, bool unsure) const {
+  if (root.party.kind == WaitNodeKind::kOutside) return false;
+  const std::uint32_t rank = root.party.rank;
+  if (is_lost(rank) || root.first.kind == WaitKind::kDeadRank) return false;
+  const std::optional<HostStanding>& host = evidence_.ranks[rank].host;
+  return unsure || (host && host->waits);
+}
+
+// Those that do not wait themselves, where that is known. With a root there is no need of them.
+void Diagnoser::keep_suspects() {
+  std::vector<Suspect>& suspects = result_.suspects;
+  const bool told = std::any_of(
+      result_.roots.begin(), result_.roots.end(),
+      [](const DiagnosisRoot& root) { return root.reason != RootReason::kUnexplained; });
+  const Explanation& explanation = result_.explanation;
+  if (told || !explanation.cycle.empty() || !explanation.mismatches.empty()) suspects.clear();
+  // That a process did not answer is news also where nobody is seen to wait for it.
+  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
+    const auto is_there = [&](const Suspect& suspect) { return suspect.rank == rank; };
+    const bool there = std::any_of(suspects.begin(), suspects.end(), is_there);
+    const bool silent = evidence_.ranks[rank].process.state == ProcessState::kSilent;
+    if (silent && !there && pending_count() == 0)
+      suspects.push_back({rank, false, 0, {}, kNoIndex, {}});
+  }
+  const auto waits = [&](const Suspect& suspect) {
+    const std::optional<HostStanding>& host = evidence_.ranks[suspect.rank].host;
+    return host && host->waits;
+  };
+  if (!std::all_of(suspects.begin(), suspects.end(), waits)) std::erase_if(suspects, waits);
 }
 
 void Diagnoser::add_standings() {
@@ -606,17 +709,21 @@ std::map<std::uint32_t, GroupStanding> Diagnoser::standings_of(std::uint32_t ran
     } else {
       ++standing.pending;
     }
+    if (evidence_.ranks[rank].complete) continue;
+    standing.at_least = true;
+    standing.completed = kUncounted;
   }
   for (const GroupProgress& progress : evidence_.ranks[rank].progress) {
     GroupStanding& standing = result[progress.group];
     standing.called = progress.called;
     standing.completed = progress.completed;
+    standing.at_least = progress.at_least;
   }
   return result;
 }
 
 void Diagnoser::add_group_standings() {
-  using Row = std::tuple<std::int64_t, std::int64_t, std::uint32_t>;
+  using Row = std::tuple<std::int64_t, std::int64_t, std::uint32_t, bool>;
   std::vector<std::map<Row, std::vector<std::uint32_t>>> rows(evidence_.groups.size());
   std::vector<std::map<std::uint32_t, GroupStanding>> of_rank;
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
@@ -626,14 +733,19 @@ void Diagnoser::add_group_standings() {
     bool any_pending = false;
     for (const std::uint32_t rank : evidence_.groups[group].ranks) {
       if (!evidence_.ranks[rank].has_dump) continue;
-      const GroupStanding& standing = of_rank[rank][group];
+      const auto known = of_rank[rank].find(group);
+      // It has made no call of the group, or nothing says how many.
+      const bool told = known != of_rank[rank].end();
+      if (!told && !evidence_.ranks[rank].complete) continue;
+      const GroupStanding standing = told ? known->second : GroupStanding();
       any_pending = any_pending || standing.pending > 0;
-      rows[group][{standing.called, standing.completed, standing.pending}].push_back(rank);
+      rows[group][{standing.called, standing.completed, standing.pending, standing.at_least}]
+          .push_back(rank);
     }
     if (!any_pending && rows[group].size() < 2) continue;
     for (const auto& [row, ranks] : rows[group]) {
-      result_.groups.push_back(
-          {group, ranks, std::get<0>(row), std::get<1>(row), std::get<2>(row)});
+      const auto& [called, completed, pending, at_least] = row;
+      result_.groups.push_back({group, ranks, called, completed, pending, at_least});
     }
   }
 }
@@ -662,8 +774,8 @@ std::string_view reason_name(RootReason reason) {
       return "has not called";
     case RootReason::kDeviceStopped:
       return "device stopped";
-    case RootReason::kNoDump:
-      return "no dump";
+    case RootReason::kDied:
+      return "died";
     case RootReason::kUnexplained:
       break;
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/characters.hpp"
 #include "models/graph/diagnostics.hpp"
 
 namespace pipesim::models {
@@ -10,8 +11,7 @@ namespace {
 // PyTorch numbers its groups, or names them by a hash: a number alone says too little.
 std::string short_name(const EvidenceGroup& group) {
   const bool number =
-      !group.name.empty() && std::all_of(group.name.begin(), group.name.end(),
-                                         [](char c) { return c >= '0' && c <= '9'; });
+      !group.name.empty() && std::all_of(group.name.begin(), group.name.end(), is_digit);
   return number ? "pg" + group.name : group.name;
 }
 
@@ -33,11 +33,18 @@ std::string call_name(const RecordedCall& call, const EvidenceGroup& group, std:
 }
 
 std::string group_name(const EvidenceGroup& group) {
+  if (group.name.empty() && group.description.empty()) return "group not told";
   if (group.description.empty() || group.description == "undefined") {
     return printable(short_name(group));
   }
   if (group.name.empty() || group.name == group.description) return printable(group.description);
   return printable(group.description + " (" + short_name(group) + ")");
+}
+
+std::string place_text(const Evidence& evidence, const EvidencePlace& place) {
+  if (place.file >= evidence.files.size()) return {};
+  const std::string file = printable(evidence.files[place.file]);
+  return place.line == 0 ? file : file + ":" + std::to_string(place.line);
 }
 
 }  // namespace pipesim::models

@@ -32,6 +32,12 @@ struct RecordedOp {
   CallState state = CallState::kScheduled;
 };
 
+/// Where a fact stands: a line of a file, or a whole file, as of a dump.
+struct EvidencePlace {
+  std::uint32_t file = kNoIndex;  // index in Evidence::files
+  std::uint64_t line = 0;         // from 1; 0: the whole file
+};
+
 /// What a rank called at once: one operation, or several that were coalesced.
 struct RecordedCall {
   std::uint32_t group = 0;     // index in Evidence::groups
@@ -44,28 +50,61 @@ struct RecordedCall {
   std::string end_name;           // of that mark: "coalesced", "ALLGATHER_coalesced"; or empty
   CallState state = CallState::kScheduled;
   std::string at;  // the place in the user's program, "train.py:88 step", if it is known
+  EvidencePlace place;
 };
 
 /// Members ascend.
 struct EvidenceGroup {
-  std::string name;
+  std::string name;  // empty: calls of it do not say
   std::string description;
   std::vector<std::uint32_t> ranks;
+  bool all_members = true;  // else there may be more
+  bool in_dumps = true;     // a complete rank's evidence has all that it called in it
 };
+
+/// Of a count: the evidence does not give it.
+inline constexpr std::int64_t kUncounted = -2;
 
 /// The numbers of the last calls of a rank in a group, as it counted them itself.
 struct GroupProgress {
   std::uint32_t group = 0;
   std::int64_t called = -1;  // -1: none
   std::int64_t started = -1;
-  std::int64_t completed = -1;
+  std::int64_t completed = -1;  // kUncounted: not given
+  bool at_least = false;        // it may have called more
+  EvidencePlace place;
+};
+
+/// Where the host of a rank stands, from its stack.
+struct HostStanding {
+  bool waits = false;  // for other ranks, or for its device
+  std::string at;      // "load_config (data.py:40)"
+  EvidencePlace place;
+};
+
+enum class ProcessState : std::uint8_t {
+  kNotTold,
+  kSilent,  // it did not answer once
+  kFailed,  // it ended in an error of its own
+  kDead,
+};
+
+/// The process of a rank.
+struct ProcessStanding {
+  ProcessState state = ProcessState::kNotTold;
+  std::string name;    // "process 41 on node1, GPU 3"
+  std::string reason;  // kFailed: the last line of its traceback
+  EvidencePlace place;
 };
 
 struct RankEvidence {
-  bool has_dump = false;
-  std::string source;                   // the file
-  std::vector<RecordedCall> calls;      // in the order of records
+  bool has_dump = false;            // something is known of what it called
+  bool complete = true;             // what is not here, it has not called; else that is not known
+  std::string source;               // the file
+  std::vector<RecordedCall> calls;  // in the order of records
   std::vector<GroupProgress> progress;  // by group; not of all
+  std::optional<HostStanding> host;
+  ProcessStanding process;
 };
 
 struct Evidence {
@@ -73,10 +112,15 @@ struct Evidence {
   std::string format;  // "Flight Recorder 2.9"
   std::vector<EvidenceGroup> groups;
   std::vector<RankEvidence> ranks;  // of all ranks of the job, whether they left a dump or not
+  std::vector<std::string> files;   // that facts stand in
+  std::vector<ProcessStanding> lost_processes;  // dead ones whose rank is not known
 };
 
+/// "job.log:41", "dump_3"; empty where no place is known.
+std::string place_text(const Evidence& evidence, const EvidencePlace& place);
+
 /// The number of ranks of a job that any reader takes.
-inline constexpr std::uint32_t kMostEvidenceRanks = 1U << 20;
+inline constexpr std::uint32_t kMaxEvidenceRanks = 1U << 20;
 
 /// "all_reduce dp", "all_to_all pg74": an op of a group, as reports name it. The names that
 /// PyTorch gives are numbers.

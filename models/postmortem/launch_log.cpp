@@ -383,11 +383,12 @@ void LogDiagnoser::decide() {
     for (const Root& root : explanation.roots) {
       if (explanation.cycle.empty()) roots.insert(root.party.rank);
     }
-  } else if (!result_.behind.empty()) {
+  } else if (!result_.behind.empty() && result_.has_groups) {
     explanation.verdict = sim::Verdict::kStarved;
     explanation.cause = Cause::kAbsentMember;
     roots.insert(result_.behind.begin(), result_.behind.end());
-  } else if (!waiting_.empty() || !result_.open.empty()) {
+  } else if (!result_.behind.empty() || !waiting_.empty() || !result_.open.empty()) {
+    // Without groups, a rank may launch fewer rounds because it has less to do.
     explanation.verdict = sim::Verdict::kLimit;
   }
   result_.roots.assign(roots.begin(), roots.end());
@@ -421,7 +422,7 @@ void LogDiagnoser::add_evidence() {
       const std::int64_t least = waiting.act - 1;
       const bool lacks = entered(member, name).value_or(0) < waiting.act;
       evidence.ranks[member].progress.push_back(
-          {at->second, lacks ? least : waiting.act, least, least});
+          {at->second, lacks ? least : waiting.act, least, least, false, {}});
     }
   }
   for (std::uint32_t rank = 0; rank < evidence.ranks.size(); ++rank) {

@@ -79,12 +79,12 @@ struct LaunchLogDiagnosis {
   std::vector<std::string> columns;
   std::vector<LoggedStanding> ranks;
   std::vector<std::uint32_t> behind;  // ranks that launched the fewest rounds, if not all did
-  std::vector<std::uint32_t>
-      roots;                  // ranks of the cycle, else those at which waits end, else `behind`
-  std::vector<ActInfo> open;  // launches that were entered and not left
-  bool has_groups = false;    // it is known who waits for whom in collectives
-  Evidence evidence;          // the collectives that ranks wait in, as calls; without known groups
-                              // there are none
+  std::vector<std::uint32_t> roots;   // ranks of the cycle, else those at which waits end, else
+                                      // `behind`, if it is known who waits for whom in collectives
+  std::vector<ActInfo> open;          // launches that were entered and not left
+  bool has_groups = false;            // it is known who waits for whom in collectives
+  Evidence evidence;  // the collectives that ranks wait in, as calls; without known groups
+                      // there are none
 };
 
 LaunchLogDiagnosis diagnose(const LaunchLog& log, const LaunchLogHints& hints);

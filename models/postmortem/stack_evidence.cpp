@@ -1,6 +1,6 @@
 // What frames say is a matter of names: of PyTorch, Megatron-LM, DeepSpeed, OneFlow, NCCL and CUDA.
-// The innermost frame that says something counts, but for those that every wait ends in (a lock,
-// a condition): these count only if no other says more.
+// The innermost frame that says something counts, but for those that every wait ends in (a
+// lock, a condition): these count only if no other says more.
 #include "models/postmortem/stack_evidence.hpp"
 
 #include <algorithm>
@@ -27,6 +27,11 @@ constexpr std::array kMeanings = {
     Meaning{"new_group", WaitPlace::kCreation, true},
     Meaning{"init_process_group", WaitPlace::kCreation, true},
     Meaning{"_store_based_barrier", WaitPlace::kStore, true},
+    Meaning{"broadcast_tensors", WaitPlace::kUnknown, true},
+    Meaning{"broadcast_to", WaitPlace::kUnknown, true},
+    Meaning{"gloo::", WaitPlace::kCollective, false},
+    Meaning{"waitRecv", WaitPlace::kCollective, false},
+    Meaning{"waitSend", WaitPlace::kCollective, false},
     Meaning{"all_reduce", WaitPlace::kCollective, false},
     Meaning{"allreduce", WaitPlace::kCollective, false},
     Meaning{"all_gather", WaitPlace::kCollective, false},
@@ -71,10 +76,15 @@ WaitPlace place_of_ours(const std::string& function) {
     return WaitPlace::kMessage;
   if (function.rfind("synchronize ", 0) == 0) return WaitPlace::kDevice;
   if (function.rfind("lock ", 0) == 0) return WaitPlace::kLock;
-  return has("spins") ? WaitPlace::kCollective : WaitPlace::kUnknown;
+  return has("spins") ? WaitPlace::kCollective : WaitPlace::kDevice;
 }
 
 const Meaning* meaning_of(const StackFrame& frame) {
+  // Pipes and sockets between processes of one host are no messages of a communicator.
+  const auto is_of = [&](const char* part) { return frame.place.find(part) != std::string::npos; };
+  if (is_of("multiprocessing") || is_of("socket") || is_of("zmq") || is_of("asyncio")) {
+    return nullptr;
+  }
   const auto* found = std::find_if(kMeanings.begin(), kMeanings.end(), [&](const Meaning& meaning) {
     return meaning.exact ? frame.function == meaning.function
                          : frame.function.find(meaning.function) != std::string::npos;
@@ -100,7 +110,7 @@ void find_place(StackGroup& group) {
       return;
     }
     const Meaning* meaning = meaning_of(frame);
-    if (meaning == nullptr) continue;
+    if (meaning == nullptr || meaning->place == WaitPlace::kUnknown) continue;
     const bool says_more =
         group.place == WaitPlace::kUnknown || meaning->place != WaitPlace::kDevice;
     if (says_more) say(meaning->place, frame.function);
@@ -117,8 +127,12 @@ void decide(StackDiagnosis& diagnosis) {
   std::set<std::uint32_t> waiting;
   std::set<std::uint32_t> others;
   for (const StackGroup& group : diagnosis.groups) {
-    // A thread of an actor runtime that has nothing to do is no news.
-    if (group.place == WaitPlace::kMessages || group.place == WaitPlace::kFinished) continue;
+    // A thread of an actor runtime that has nothing to do is no news; one of a simulated run that
+    // waits for a lock or for input waits for somebody, who may be elsewhere.
+    const bool ours = !group.frames.empty() && group.frames.front().place == "pipesim";
+    const bool open = ours && (group.place == WaitPlace::kLock || group.place == WaitPlace::kInput);
+    if (group.place == WaitPlace::kMessages || group.place == WaitPlace::kFinished || open)
+      continue;
     const bool waits = waits_for_others(group.place);
     (waits ? waiting : others).insert(group.ranks.begin(), group.ranks.end());
   }
@@ -134,13 +148,6 @@ void decide(StackDiagnosis& diagnosis) {
     diagnosis.verdict = StackVerdict::kAlike;
   } else {
     diagnosis.verdict = StackVerdict::kDifferent;
-    // Of a thread in which ranks differ, all but the largest group.
-    std::set<std::uint32_t> few;
-    for (std::size_t i = 1; i < diagnosis.groups.size(); ++i) {
-      const bool same = diagnosis.groups[i].thread == diagnosis.groups[i - 1].thread;
-      if (same) few.insert(diagnosis.groups[i].ranks.begin(), diagnosis.groups[i].ranks.end());
-    }
-    diagnosis.roots.assign(few.begin(), few.end());
   }
 }
 
@@ -245,16 +252,80 @@ std::string_view verdict_name(StackVerdict verdict) {
   return "undecided";
 }
 
+namespace {
+
+// Whether the main thread leaves the work to another one and waits for it.
+bool waits_for_thread(const ThreadStack& thread) {
+  constexpr std::array kWaits = {
+      std::string_view("_engine_run_backward"), std::string_view("run_backward"),
+      std::string_view("join"), std::string_view("result"), std::string_view("run_until_complete")};
+  const std::size_t count = std::min<std::size_t>(4, thread.frames.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::string& function = thread.frames[i].function;
+    if (std::find(kWaits.begin(), kWaits.end(), function) != kWaits.end()) return true;
+  }
+  return false;
+}
+
+WaitPlace place_of(const ThreadStack& thread) {
+  StackGroup group;
+  group.frames = thread.frames;
+  find_place(group);
+  return group.place;
+}
+
+// A thread that looks after others: a monitor, a queue, a pinner of memory.
+bool is_background(const ThreadStack& thread) {
+  return std::any_of(thread.frames.begin(), thread.frames.end(), [](const StackFrame& frame) {
+    return frame.place.find("_monitor.py") != std::string::npos ||
+           frame.place.find("queue") != std::string::npos ||
+           frame.place.find("pin_memory") != std::string::npos ||
+           frame.place.find("selectors.py") != std::string::npos ||
+           frame.place.find("_debug_handlers") != std::string::npos;
+  });
+}
+
+// The threads of a rank that say where it stands.
+std::vector<const ThreadStack*> telling_threads(const std::vector<const ThreadStack*>& all) {
+  const auto main = std::find_if(all.begin(), all.end(),
+                                 [](const ThreadStack* thread) { return is_main(thread->thread); });
+  if (main == all.end()) return all;
+  if (waits_for_others(place_of(**main)) || !waits_for_thread(**main)) return {*main};
+  // The backward pass runs in a thread that PyTorch does not name.
+  const ThreadStack* best = nullptr;
+  for (const ThreadStack* thread : all) {
+    if (thread == *main || thread->frames.empty() || is_background(*thread)) continue;
+    if (waits_for_others(place_of(*thread))) return {thread};
+    if (best == nullptr || (thread->active && !best->active)) best = thread;
+  }
+  return {best == nullptr ? *main : best};
+}
+
+// A backward pass has no name of a thread that ranks share.
+std::string shared_name(const ThreadStack& thread) {
+  const bool number = thread.thread.find_first_not_of("0123456789abcdefx") == std::string::npos;
+  return number || thread.thread.starts_with("pt_autograd") ? "backward" : thread.thread;
+}
+
+std::map<std::uint32_t, std::vector<const ThreadStack*>> threads_of_ranks(const StackDumps& dumps) {
+  std::map<std::uint32_t, std::vector<const ThreadStack*>> result;
+  for (const ThreadStack& thread : dumps.threads) result[thread.rank].push_back(&thread);
+  for (auto& [rank, threads] : result) threads = telling_threads(threads);
+  return result;
+}
+
+}  // namespace
+
 StackDiagnosis diagnose(const StackDumps& dumps) {
-  const bool has_main =
-      std::any_of(dumps.threads.begin(), dumps.threads.end(),
-                  [](const ThreadStack& thread) { return is_main(thread.thread); });
   std::map<std::pair<std::string, std::vector<StackFrame>>, std::set<std::uint32_t>> ranks_of;
   std::set<std::uint32_t> ranks;
-  for (const ThreadStack& thread : dumps.threads) {
-    ranks.insert(thread.rank);
-    if (has_main && !is_main(thread.thread)) continue;
-    ranks_of[{thread.thread, thread.frames}].insert(thread.rank);
+  for (const auto& [rank, threads] : threads_of_ranks(dumps)) {
+    ranks.insert(rank);
+    const bool has_main = threads.size() == 1;
+    for (const ThreadStack* thread : threads) {
+      const std::string name = has_main ? shared_name(*thread) : thread->thread;
+      ranks_of[{name, thread->frames}].insert(rank);
+    }
   }
   StackDiagnosis diagnosis;
   diagnosis.ranks = static_cast<std::uint32_t>(ranks.size());
@@ -274,6 +345,77 @@ StackDiagnosis diagnose(const StackDumps& dumps) {
   decide(diagnosis);
   add_waits(diagnosis);
   return diagnosis;
+}
+
+Evidence stack_evidence(const StackDumps& dumps, const StackDiagnosis& diagnosis) {
+  Evidence evidence;
+  evidence.name = dumps.name;
+  evidence.format = "stacks";
+  std::uint32_t count = 0;
+  std::map<std::string, std::set<std::uint32_t>> ranks_in;
+  for (const StackGroup& group : diagnosis.groups) {
+    count = std::max(count, group.ranks.empty() ? 0 : group.ranks.back() + 1);
+    if (waits_for_others(group.place)) {
+      ranks_in[group.op].insert(group.ranks.begin(), group.ranks.end());
+    }
+  }
+  evidence.ranks.resize(count);
+  for (const StackGroup& group : diagnosis.groups) {
+    for (const std::uint32_t rank : group.ranks) {
+      evidence.ranks[rank].has_dump = true;
+      evidence.ranks[rank].complete = false;
+    }
+  }
+  if (diagnosis.verdict != StackVerdict::kOddOnes) return evidence;
+  for (const auto& [op, ranks] : ranks_in) {
+    const auto number = static_cast<std::uint32_t>(evidence.groups.size());
+    std::set<std::uint32_t> members = ranks;
+    members.insert(diagnosis.roots.begin(), diagnosis.roots.end());
+    evidence.groups.push_back({op, "", {members.begin(), members.end()}});
+    for (const std::uint32_t rank : diagnosis.roots) {
+      evidence.ranks[rank].progress.push_back({number, 0, -1, 0, false, {}});
+    }
+    for (const std::uint32_t rank : ranks) {
+      std::vector<RecordedCall>& calls = evidence.ranks[rank].calls;
+      RecordedCall call;
+      call.group = number;
+      call.sequence = 1;
+      call.last_record = calls.size() + 1;
+      call.ops.emplace_back().name = op;
+      call.ops.back().record = call.last_record;
+      calls.push_back(std::move(call));
+    }
+  }
+  return evidence;
+}
+
+std::map<std::uint32_t, HostStanding> host_standings(const StackDumps& dumps) {
+  std::map<std::uint32_t, HostStanding> result;
+  for (const auto& [rank, threads] : threads_of_ranks(dumps)) {
+    if (dumps.names.count(rank) > 0) continue;  // which rank it is, is not known
+    for (const ThreadStack* thread : threads) {
+      StackGroup group;
+      group.frames = thread->frames;
+      find_place(group);
+      const bool idle = group.place == WaitPlace::kMessages || group.place == WaitPlace::kFinished;
+      if (idle || group.frames.empty()) continue;
+      // The frame that says what it waits in, else the innermost one of the user's program.
+      const auto said = std::find_if(group.frames.begin(), group.frames.end(),
+                                     [&](const auto& it) { return it.function == group.op; });
+      const StackFrame& frame = said == group.frames.end() ? group.frames.front() : *said;
+      const bool ours = frame.place == "pipesim";
+      const bool waits = waits_for_others(group.place) || ours;
+      const auto known = result.find(rank);
+      if (known != result.end() && (known->second.waits || !waits)) continue;
+      HostStanding standing;
+      standing.waits = waits;
+      standing.at =
+          frame.place.empty() || ours ? frame.function : frame.function + " (" + frame.place + ")";
+      standing.place = thread->source;
+      result[rank] = std::move(standing);
+    }
+  }
+  return result;
 }
 
 }  // namespace pipesim::models

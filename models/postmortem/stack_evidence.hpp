@@ -2,11 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "models/explain/explanation.hpp"
+#include "models/postmortem/evidence.hpp"
 
 namespace pipesim::models {
 
@@ -24,12 +27,16 @@ struct ThreadStack {
   std::string thread;              // its name, or its number
   bool active = false;             // it runs
   std::vector<StackFrame> frames;  // the innermost first
+  EvidencePlace source;            // in StackDumps::files
 };
 
 struct StackDumps {
   std::string name;  // of the report
   std::vector<ThreadStack> threads;
-  bool numbered = false;  // ranks were not told: they are counted in the order of processes
+  bool numbered = false;  // some ranks were not told: they are counted in the order of processes
+  std::map<std::uint32_t, std::string> names;  // of these: "process 41"
+  std::vector<std::string> files;
+  std::uint64_t helpers = 0;  // processes that are no ranks: launchers, data workers
 };
 
 /// What a thread waits in, as far as its frames say so.
@@ -59,7 +66,7 @@ struct StackGroup {
 
 enum class StackVerdict : std::uint8_t {
   kOddOnes,    // most wait in a collective, and some do not
-  kDifferent,  // all wait in collectives, but not in the same one
+  kDifferent,  // all wait in collectives, but not in the same one: nobody is to blame more
   kAlike,      // all stand in the same place
   kUndecided,  // nobody is seen to wait in a collective
 };
@@ -82,7 +89,16 @@ struct StackDiagnosis {
 /// collective, most likely.
 bool waits_for_others(WaitPlace place);
 
-/// Groups threads of one name by equal stacks. Only main threads count, where there are such.
+/// Groups threads of one name by equal stacks. Of a rank with a main thread that one counts; where
+/// it waits for the backward pass or for another thread, the thread that does the work.
 StackDiagnosis diagnose(const StackDumps& dumps);
+
+/// What stacks say of calls: each rank that waits is in the first call of a group of its op, which
+/// the odd ones have not called. Of a diagnosis without odd ones there are no calls.
+Evidence stack_evidence(const StackDumps& dumps, const StackDiagnosis& diagnosis);
+
+/// Where the host of each rank stands. What says neither that it waits nor where it is instead (an
+/// idle thread of an actor runtime, a finished one) is left out.
+std::map<std::uint32_t, HostStanding> host_standings(const StackDumps& dumps);
 
 }  // namespace pipesim::models

@@ -51,7 +51,7 @@ std::string both_ways_problem(const ScheduleShape& shape) {
   if (p % 2 != 0) return name + " needs an even number of stages, found " + number(p);
   if (m % 2 != 0) {
     return name +
-           " sends half of the micro-batches either way, so it needs an even number, found " +
+           " runs half of the micro-batches in each direction, so it needs an even number, found " +
            number(m);
   }
   if (shape.kind == ScheduleKind::kDualPipe && m < 2 * p) {

@@ -11,16 +11,20 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "models/graph/task_graph.hpp"
 
 namespace pipesim::models {
 namespace {
 
-constexpr std::array<std::pair<const char*, MessageModel>, 4> kModels = {{
+constexpr std::array<std::pair<const char*, MessageModel>, 6> kModels = {{
     {"dir", MessageModel::kDir},
+    {"edge", MessageModel::kEdge},
     {"pair", MessageModel::kPair},
+    {"direction", MessageModel::kDirection},
     {"pg", MessageModel::kPg},
     {"sync", MessageModel::kSync},
 }};
@@ -92,9 +96,8 @@ class Programs {
     if (found != graph_.threads.end()) {
       if (found->order == sim::ThreadOrder::kProgram) return true;
       diagnostics
-          .error(pipeline_.place,
-                 "the schedule is a program of thread 'main', which takes its work up by "
-                 "arrival")
+          .error(pipeline_.place, Code::kThreadOrder,
+                 "the schedule runs as a program on thread 'main', which launches by arrival")
           .notes.emplace_back("under 'threads' say 'main: {order: program}'");
       return false;
     }
@@ -252,16 +255,18 @@ class Programs {
     call.place = started(i, shared).place;
     call.kind = send ? sim::CallKind::kSend : sim::CallKind::kReceive;
     call.operation = send ? Operation::kSend : Operation::kReceive;
-    call.communicator = send ? communicator(rank_, peer) : communicator(peer, rank_);
+    const bool forward =
+        action.kind == ActionKind::kSendForward || action.kind == ActionKind::kRecvForward;
+    call.communicator =
+        send ? communicator(rank_, peer, forward) : communicator(peer, rank_, forward);
     call.peer = Expr::constant(peer);
     call.bytes = Expr::constant(pipeline_.message_bytes.value_or(0));
+    call.sized = pipeline_.message_bytes.has_value();
     // Of a buffered message the send takes all its time: a receive that comes late waits no more.
     const bool waits = send || pipeline_.messages != MessageModel::kDir;
     call.takes = Expr::constant(waits ? pipeline_.message_ns.value_or(0) : 0);
     call.timed = graph_.cluster && pipeline_.message_bytes && !pipeline_.message_ns;
     // A schedule may send in another order than it receives: then what arrives is the wrong thing.
-    const bool forward =
-        action.kind == ActionKind::kSendForward || action.kind == ActionKind::kRecvForward;
     call.tag = std::to_string(send ? action.stage : other) +
                action_word(forward ? ActionKind::kForward : ActionKind::kBackward);
     call.tag_numbers = shared ? all.numbers : Numbering{action.micro_batch, 0};
@@ -274,24 +279,37 @@ class Programs {
     return add(std::move(actor));
   }
 
-  // The communicator of messages from one rank to another.
-  std::uint32_t communicator(std::uint32_t from, std::uint32_t to) {
-    const bool all =
-        pipeline_.messages == MessageModel::kPg || pipeline_.messages == MessageModel::kSync;
-    if (all) from = to = 0;
-    if (pipeline_.messages == MessageModel::kPair && from > to) std::swap(from, to);
-    const auto [found, is_new] = communicators_.try_emplace({from, to}, kNoIndex);
-    if (!is_new) return found->second;
-    const char* between = pipeline_.messages == MessageModel::kDir ? " to " : " and ";
-    Group group;
-    group.name = all ? "pipeline" : std::to_string(from) + between + std::to_string(to);
-    group.place = pipeline_.place;
-    group.lists.emplace_back();
-    if (all) {
-      for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) group.lists[0].push_back(rank);
-    } else {
-      group.lists[0] = {from, to};
+  // The communicator of messages from one rank to another, of forwards or of backwards.
+  std::uint32_t communicator(std::uint32_t from, std::uint32_t to, bool forward) {
+    std::string name;
+    std::vector<std::uint32_t> ranks;
+    switch (pipeline_.messages) {
+      case MessageModel::kDir:
+      case MessageModel::kEdge:
+        ranks = {from, to};
+        name = std::to_string(from) + " to " + std::to_string(to);
+        break;
+      case MessageModel::kPair:
+        ranks = {std::min(from, to), std::max(from, to)};
+        name = std::to_string(ranks[0]) + " and " + std::to_string(ranks[1]);
+        break;
+      case MessageModel::kDirection:
+        name = forward ? "forward" : "backward";
+        break;
+      case MessageModel::kPg:
+      case MessageModel::kSync:
+        name = "pipeline";
+        break;
     }
+    const auto [found, is_new] = communicators_.try_emplace(name, kNoIndex);
+    if (!is_new) return found->second;
+    if (ranks.empty()) {
+      for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) ranks.push_back(rank);
+    }
+    Group group;
+    group.name = std::move(name);
+    group.place = pipeline_.place;
+    group.lists.push_back(std::move(ranks));
     group.index(graph_.ranks);
     CommunicatorTemplate made;
     made.name = group.name;
@@ -339,7 +357,7 @@ class Programs {
   std::uint32_t rank_ = 0;           // whose program is made
   std::size_t first_of_rank_ = 0;    // of its actors
   std::vector<std::uint32_t> list_;  // its actors so far
-  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> communicators_;
+  std::map<std::string, std::uint32_t> communicators_;
 };
 
 }  // namespace

@@ -113,10 +113,9 @@ class SendRecv {
     for (std::uint32_t rank = 0; rank < from_.ranks.size(); ++rank) {
       if (next_[rank] == from_.ranks[rank].size()) continue;
       Diagnostic& error = diagnostics.error(
-          from_.place(rank, next_[rank]),
-          "this schedule cannot be done, with whatever messages: rank " + std::to_string(rank) +
-              " comes to '" + slot_text(from_.ranks[rank], next_[rank]) +
-              "', and what it needs is never computed");
+          from_.place(rank, next_[rank]), Code::kScheduleOrder,
+          "this schedule cannot run: rank " + std::to_string(rank) + " comes to '" +
+              slot_text(from_.ranks[rank], next_[rank]) + "', and what it needs is never computed");
       for (std::uint32_t other = rank + 1; other < from_.ranks.size(); ++other) {
         if (next_[other] == from_.ranks[other].size()) continue;
         error.notes.push_back("rank " + std::to_string(other) + " stands at '" +

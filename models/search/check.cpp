@@ -77,6 +77,10 @@ class Teller {
                " ends, with its receive";
       case sim::EventKind::kCallEnds:
         return call_text(sim::CallId{event.target}) + " ends";
+      case sim::EventKind::kOpStarts: {
+        const sim::StreamId stream{event.target};
+        return done_text(state.streams[stream].items.front().actor()) + " starts";
+      }
       case sim::EventKind::kThreadWakes:
         break;
     }
@@ -125,10 +129,12 @@ CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOp
   report.usual = std::move(usual);
   const Lowered& lowered = report.usual.lowered;
   report.exploration = sim::explore(lowered.plan, options, &report.usual.outcome);
-  if (report.exploration.hang.empty()) return report;
+  const bool as_planned = !report.exploration.reading.any();
+  if (report.exploration.hang.empty() && as_planned) return report;
   sim::RunOptions replay;
   replay.stop = options.stop;
-  replay.order = &report.exploration.hang;
+  if (!as_planned) replay.reading = &report.exploration.reading;
+  if (!report.exploration.hang.empty()) replay.order = &report.exploration.hang;
   report.hang = simulate(graph, lowered, replay);
   return report;
 }

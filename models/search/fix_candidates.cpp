@@ -137,7 +137,8 @@ void Candidates::add_eager(const ActorTemplate& step, std::uint32_t rank) {
   if (call == nullptr || call->communicator == kNoIndex) return;
   const CommunicatorTemplate& communicator = graph_.communicators[call->communicator];
   const std::int64_t bytes = call->bytes.value(rank).value_or(0);
-  if (!communicator.eager_bytes || *communicator.eager_bytes >= bytes) return;
+  if (!communicator.on_host || !communicator.eager_bytes || *communicator.eager_bytes >= bytes)
+    return;
   Change change;
   change.kind = Kind::kEager;
   change.what = communicator.name;
@@ -157,7 +158,7 @@ void Candidates::add_room() {
     add(std::move(change), before + static_cast<std::int64_t>(graph_.streams.size()));
   };
   add_limit(Kind::kResident, graph_.device.resident);
-  add_limit(Kind::kHardwareQueues, graph_.device.hardware_queues);
+  add_limit(Kind::kHardwareQueues, graph_.hardware_queues());
 }
 
 void Candidates::add_launch_queue() {
@@ -243,6 +244,10 @@ std::vector<Candidate> Candidates::run() {
         add_streams(template_of(wait.from));
         add_streams(template_of(wait.to));
         add_batch(wait.to, wait.from);
+        break;
+      case sim::WaitKind::kFirstMessage:
+        // The other host is in a message of its own, before the one that matches this.
+        if (wait.needed) add_batch(wait.to, {wait.to.kind, *wait.needed, wait.to.rank});
         break;
       case sim::WaitKind::kCreditData:
       case sim::WaitKind::kCreditControl:

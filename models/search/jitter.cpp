@@ -23,9 +23,9 @@ std::optional<sim::Jitter> parse_jitter(std::string_view text) {
     text = text.substr(0, point);
   }
   const auto percent = whole_number<std::uint32_t>(text);
-  if (!percent || *percent > kMostJitter / 10) return std::nullopt;
+  if (!percent || *percent > kMaxJitter / 10) return std::nullopt;
   jitter.permille = *percent * 10 + tenths;
-  if (jitter.permille > kMostJitter) return std::nullopt;
+  if (jitter.permille > kMaxJitter) return std::nullopt;
   return jitter;
 }
 

@@ -10,10 +10,10 @@
 namespace pipesim::models {
 
 /// The most that durations can vary by, in permille.
-inline constexpr std::uint32_t kMostJitter = 1'000'000;
+inline constexpr std::uint32_t kMaxJitter = 1'000'000;
 
 /// "10%", "0.5%", "0" or "free"; the seed is 0. Nothing where `text` is none of them, or larger
-/// than kMostJitter.
+/// than kMaxJitter.
 std::optional<sim::Jitter> parse_jitter(std::string_view text);
 
 /// What parse_jitter() reads, for messages.

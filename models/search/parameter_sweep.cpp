@@ -62,8 +62,8 @@ class VariableParser {
 
   bool add(const std::string& value) {
     if (!seen_.insert(value).second) return refuse("'" + value + "' is listed twice");
-    if (result_.values.size() == kMostCases)
-      return refuse("this is more than " + std::to_string(kMostCases) + " values");
+    if (result_.values.size() == kMaxCases)
+      return refuse("this is more than " + std::to_string(kMaxCases) + " values");
     result_.values.push_back(value);
     return true;
   }
@@ -91,8 +91,8 @@ class VariableParser {
     const auto width =
         static_cast<std::uint64_t>(last->number) - static_cast<std::uint64_t>(first->number);
     const std::uint64_t steps = width / static_cast<std::uint64_t>(step->number);
-    if (steps >= kMostCases)
-      return refuse("this is more than " + std::to_string(kMostCases) + " values");
+    if (steps >= kMaxCases)
+      return refuse("this is more than " + std::to_string(kMaxCases) + " values");
     for (std::uint64_t i = 0; i <= steps; ++i) {
       const std::int64_t value = first->number + static_cast<std::int64_t>(i) * step->number;
       if (!add(std::to_string(value) + std::string(first->unit))) return false;
@@ -135,13 +135,13 @@ std::optional<SweepCases> lay_out(const ParameterGrid& grid, std::string& proble
     return std::nullopt;
   };
   const auto too_many = [&] {
-    return refuse("this is more than " + std::to_string(kMostCases) +
+    return refuse("this is more than " + std::to_string(kMaxCases) +
                   " runs: too many for one sweep");
   };
   std::uint64_t points = 1;
   for (const SweptVariable& variable : grid.variables) {
     points *= variable.values.size();
-    if (points > kMostCases) return too_many();
+    if (points > kMaxCases) return too_many();
   }
   SweepCases result;
   std::map<std::vector<std::string>, std::size_t> combinations;
@@ -165,7 +165,7 @@ std::optional<SweepCases> lay_out(const ParameterGrid& grid, std::string& proble
     if (point.combination == result.combinations.size()) result.combinations.push_back(i);
     point.first_case = result.count;
     point.cases = point.jitter.varies() ? grid.seeds : 1;
-    if (point.cases > kMostCases - result.count) return too_many();
+    if (point.cases > kMaxCases - result.count) return too_many();
     result.count += point.cases;
     result.points.push_back(std::move(point));
   }

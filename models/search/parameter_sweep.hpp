@@ -56,7 +56,7 @@ struct SweepPoint {
 };
 
 /// The most cases of a sweep.
-inline constexpr std::uint64_t kMostCases = 10'000'000;
+inline constexpr std::uint64_t kMaxCases = 10'000'000;
 
 /// The grid laid out: cases are numbered point by point, and in a point seed by seed.
 struct SweepCases {
@@ -70,7 +70,7 @@ struct SweepCases {
   sim::Jitter jitter_of(const ParameterGrid& grid, std::uint64_t number) const;
 };
 
-/// Nothing where a jitter is none or there are more than kMostCases; `problem` then says so.
+/// Nothing where a jitter is none or there are more than kMaxCases; `problem` then says so.
 std::optional<SweepCases> lay_out(const ParameterGrid& grid, std::string& problem);
 
 /// What is kept of a run.

@@ -246,7 +246,7 @@ bool Reducer::begin(TaskGraph graph, Diagnostics& diagnostics) {
   if (!run.hang.hangs()) {
     // An interrupted first run is no hang either; who asked for it knows.
     if (options_.stop == nullptr || !options_.stop->load()) {
-      diagnostics.error({}, "this does not hang: there is nothing to reduce");
+      diagnostics.error({}, Code::kCannotReduce, "this does not hang: there is nothing to reduce");
     }
     return false;
   }
@@ -602,7 +602,8 @@ bool Reducer::finish(const ReadBack& read_back, Diagnostics& diagnostics) {
     result_.explanation = std::move(run->explanation);
     return true;
   }
-  diagnostics.error({}, "this cannot be written as a scenario that hangs in the same way");
+  diagnostics.error({}, Code::kCannotReduce,
+                    "this cannot be written as a scenario that hangs in the same way");
   return false;
 }
 

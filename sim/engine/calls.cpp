@@ -86,10 +86,33 @@ void Engine::finish_creation(CommunicatorId id) {
 // Rule 9.3: an op of role `calls` starts.
 void Engine::start_calls(ActorId id) {
   state_.actors[id].calls_left = plan_.calls_of(id).size();
-  for (const CallId call : plan_.calls_of(id)) state_.calls[call] = CallStage::kInactive;
-  for (const CallId call : plan_.calls_of(id)) {
-    if (!plan_.calls[call].after.valid()) activate(call);
+  for (const CallId id_of_call : plan_.calls_of(id)) {
+    const Call& call = plan_.calls[id_of_call];
+    state_.calls[id_of_call] = CallStage::kInactive;
+    if (!call.chain.valid()) continue;
+    ChainState& chain = state_.chains[call.chain];
+    const Chain& all = plan_.chains[call.chain];
+    if (plan_.chained[all.calls] == id_of_call) chain = {all.calls, 0};
+    if (call.stage == 0) ++chain.left;
   }
+  for (const CallId id_of_call : plan_.calls_of(id)) {
+    const Call& call = plan_.calls[id_of_call];
+    if (call.chain.valid() && call.stage > 0) continue;
+    if (call.chain.valid()) ++state_.chains[call.chain].next;
+    activate(id_of_call);
+  }
+}
+
+// Rule 9.3: the stage before is done.
+void Engine::begin_stage(ChainId id) {
+  ChainState& chain = state_.chains[id];
+  const std::uint32_t end = plan_.chains[id].calls_end;
+  const std::uint32_t first = chain.next;
+  if (first == end) return;
+  const std::uint32_t stage = plan_.calls[plan_.chained[first]].stage;
+  while (chain.next < end && plan_.calls[plan_.chained[chain.next]].stage == stage) ++chain.next;
+  chain.left = chain.next - first;
+  for (std::uint32_t i = first; i < first + chain.left; ++i) activate(plan_.chained[i]);
 }
 
 // Rule 9.3.
@@ -149,15 +172,22 @@ void Engine::end_round(CommunicatorId id) {
 // Rule 9.5: a send becomes active.
 inline void Engine::send(CallId id) {
   const Call& call = plan_.calls[id];
-  if (call.eager) {
-    state_.calls[id] = CallStage::kRunning;
-    const Duration takes = call_takes(id, call.takes);
-    if (hangs(call.link, takes)) return hang(id, call.link);
-    queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kCallEnds, id.value});
-    return;
+  ChannelState& channel = state_.channels[call.channel];
+  if (call.eager || (call.steps > 0 && channel.steps + call.steps <= kChannelSteps)) {
+    return run_buffered(id);
   }
-  state_.channels[call.channel].sender = id;
-  if (state_.channels[call.channel].receiver.valid()) meet(call.channel);
+  channel.sender = id;
+  if (channel.receiver.valid()) meet(call.channel);
+}
+
+// Rule 9.5: a send runs into the buffer.
+inline void Engine::run_buffered(CallId id) {
+  const Call& call = plan_.calls[id];
+  state_.channels[call.channel].steps += call.steps;
+  state_.calls[id] = CallStage::kRunning;
+  const Duration takes = call_takes(id, call.takes);
+  if (hangs(call.link, takes)) return hang(id, call.link);
+  queue_.push(later(queue_.now(), takes), Priority::kDevice, {EventKind::kCallEnds, id.value});
 }
 
 // Rule 9.5: a receive becomes active.
@@ -169,16 +199,30 @@ inline void Engine::receive(CallId id) {
   if (channel.sender.valid()) meet(channel_id);
 }
 
-// Rule 9.5: a receive takes the oldest message of its channel.
+// Rule 9.5: a receive takes the oldest message of its channel. A send may then have room.
 void Engine::take_message(ChannelId id, CallId receiver) {
-  check_pair(state_.channels[id].messages.pop(), receiver);
-  state_.calls[receiver] = CallStage::kRunning;
-  const Duration takes = call_takes(receiver, plan_.calls[receiver].takes);
-  queue_.push(later(queue_.now(), takes), Priority::kDevice,
-              {EventKind::kCallEnds, receiver.value});
+  ChannelState& channel = state_.channels[id];
+  const Sent sent = channel.messages.pop();
+  const Call& from = plan_.calls[sent.call];
+  check_pair(sent, receiver);
+  if (is_short(sent.call, receiver)) {
+    state_.calls[receiver] = CallStage::kShort;
+  } else {
+    state_.calls[receiver] = CallStage::kRunning;
+    // What went through the buffer has taken its time on the way in.
+    const Duration before = from.steps > 0 ? from.takes : Duration{0};
+    const Duration rest{std::max<std::int64_t>(0, plan_.calls[receiver].takes.ns - before.ns)};
+    queue_.push(later(queue_.now(), call_takes(receiver, rest)), Priority::kDevice,
+                {EventKind::kCallEnds, receiver.value});
+  }
+  channel.steps -= from.steps;
+  if (from.steps == 0 || !channel.sender.valid()) return;
+  const std::uint32_t steps = plan_.calls[channel.sender].steps;
+  if (steps == 0 || channel.steps + steps > kChannelSteps) return;
+  run_buffered(std::exchange(channel.sender, CallId()));
 }
 
-// Rule 9.5: a send that is not eager and its receive run together.
+// Rule 9.5: a send that is not buffered and its receive run together.
 void Engine::meet(ChannelId id) {
   const ChannelState& channel = state_.channels[id];
   check_pair({channel.sender, act_of(channel.sender)}, channel.receiver);
@@ -209,6 +253,11 @@ void Engine::check_pair(const Sent& sent, CallId receiver) {
       {true, from.actor, sent.k, to.actor, act_of(receiver), sent.call, receiver});
 }
 
+// Rule 9.5: whether the receive waits for more than the send has.
+bool Engine::is_short(CallId sender, CallId receiver) const {
+  return plan_.calls[sender].signature.count < plan_.calls[receiver].signature.count;
+}
+
 // Rule 9.5: a send and a receive that have met end.
 void Engine::end_pair(ChannelId id) {
   if (plan_.faulty && stopped_calls({state_.channels[id].sender, state_.channels[id].receiver})) {
@@ -217,10 +266,14 @@ void Engine::end_pair(ChannelId id) {
   const CallId sender = std::exchange(state_.channels[id].sender, CallId());
   const CallId receiver = std::exchange(state_.channels[id].receiver, CallId());
   finish_call(sender);
-  finish_call(receiver);
+  if (is_short(sender, receiver)) {
+    state_.calls[receiver] = CallStage::kShort;
+  } else {
+    finish_call(receiver);
+  }
 }
 
-// Rule 9.5: an eager send ends, or a receive that took a message.
+// Rule 9.5: a buffered send ends, or a receive that took a message.
 void Engine::end_call(CallId id) {
   if (plan_.faulty && stopped_calls({id})) return;
   const Call& call = plan_.calls[id];
@@ -233,12 +286,12 @@ void Engine::end_call(CallId id) {
   finish_call(id);
 }
 
-// Rule 9.3: the call is done. The one that it held back becomes active.
+// Rule 9.3: the call is done. Those that it held back become active.
 void Engine::finish_call(CallId id) {
   const Call& call = plan_.calls[id];
   state_.calls[id] = CallStage::kDone;
   progress();
-  if (call.before.valid()) activate(call.before);
+  if (call.chain.valid() && --state_.chains[call.chain].left == 0) begin_stage(call.chain);
   if (--state_.actors[call.actor].calls_left == 0) end_act(plan_.actors[call.actor].stream);
 }
 

@@ -4,6 +4,7 @@
 // threads.cpp  host threads                   rules 3.2, 3.4, 9.1
 // streams.cpp  messages, launches, streams    rules 2, 3.5, 4, 5, 9.2
 // calls.cpp    communicators and calls        rules 3.3, 9.3 to 9.5
+// meetings.cpp meetings of hosts              rule 9.7
 // faults.cpp   faults and timers              rule 10
 // stepper.cpp  the engine one event at a time
 //
@@ -153,10 +154,17 @@ class Engine {
   void end_collective(CollectiveId id);
 
   // The room of a device.
-  void join_queues(StreamId id);
+  void join_queues(StreamId id, ActorId actor);
   bool may_start(const Device& device, const DeviceState& room, StreamId id) const;
   void dispatch(DeviceId id);
-  void free_room(StreamId id, Role role);
+  void start_on(DeviceId id, StreamId stream);
+  void start_offered(StreamId id);
+  void free_room(StreamId id, ActorId actor);
+
+  // Lines of communicators.
+  void join_lines(StreamId id, const Actor& actor);
+  void leave_lines(const Actor& actor);
+  void start_in_lines(const Actor& actor);
   bool limited(DeviceId id) const { return id.valid() && plan_.devices[id].limited(); }
 
   // Events of streams.
@@ -170,10 +178,12 @@ class Engine {
   bool arrive_at_creation(ThreadId id, CommunicatorId communicator);
   void finish_creation(CommunicatorId id);
   void start_calls(ActorId id);
+  void begin_stage(ChainId id);
   inline void activate(CallId id);
   void arrive(CallId id);
   inline void send(CallId id);
   inline void receive(CallId id);
+  inline void run_buffered(CallId id);
   void take_message(ChannelId id, CallId receiver);
   void meet(ChannelId id);
   void end_round(CommunicatorId id);
@@ -181,7 +191,14 @@ class Engine {
   void end_call(CallId id);
   void finish_call(CallId id);
   void check_pair(const Sent& sent, CallId receiver);
+  bool is_short(CallId sender, CallId receiver) const;
   std::uint32_t act_of(CallId id) const { return state_.actors[plan_.calls[id].actor].done; }
+
+  // Meetings of hosts.
+  bool connect(ThreadId id);
+  bool meet(ThreadId id);
+  bool come(ThreadId id, const Need& need, std::uint32_t number, bool is_new);
+  void finish_meeting(MeetingId id);
 
   // Faults and timers.
   void set_timers_of_plan();
@@ -196,6 +213,7 @@ class Engine {
   bool dead(RankId rank) const { return state_.health[rank] == Health::kDead; }
   bool moves(RankId rank) const { return state_.health[rank] == Health::kSound; }
   bool any_dead(CommunicatorId id) const;
+  bool any_dead(const Meeting& meeting) const;
   bool stopped_op(StreamId id);
   bool stopped_collective(CollectiveId id);
   bool stopped_round(CommunicatorId id);
@@ -268,6 +286,9 @@ inline void Engine::handle(Event event) {
       break;
     case EventKind::kThreadWakes:
       run_thread(ThreadId{event.target});
+      break;
+    case EventKind::kOpStarts:
+      start_offered(StreamId{event.target});
       break;
   }
 }

@@ -115,10 +115,11 @@ void Engine::launch(ActorId id) {
   if (actor.behind.valid()) needed = state_.streams[actor.behind].launched;
   StreamState& stream = state_.streams[actor.stream];
   ++stream.launched;
+  if (actor.in_lines()) join_lines(actor.stream, actor);
   const DeviceId device = plan_.streams[actor.stream].device;
   if (limited(device)) {
     stream.push_act(StreamItem::act(id, needed), queue_.now(), state_.devices[device].launches++);
-    join_queues(actor.stream);
+    join_queues(actor.stream, id);
     dispatch(device);
   } else {
     stream.push_act(StreamItem::act(id, needed), queue_.now());
@@ -180,8 +181,9 @@ inline void Engine::advance(StreamId id) {
   }
 }
 
-// Rule 5.4: whether the op at the head has to wait for other streams. If so, it cannot start before
-// `until` ops of stream `by` are done.
+// Rules 5.4 and 9.3: whether the op at the head has to wait for other streams. If so, it cannot
+// start before `until` ops of stream `by` are done, if `by` is valid, or is not the first of a
+// line.
 inline bool Engine::held(StreamId id, StreamId& by, std::uint32_t& until) const {
   const StreamItem& head = state_.streams[id].items.front();
   const Actor& actor = plan_.actors[head.actor()];
@@ -193,10 +195,16 @@ inline bool Engine::held(StreamId id, StreamId& by, std::uint32_t& until) const 
     until = state_.streams[by].done + 1;
     return true;
   }
-  if (!actor.behind.valid() || state_.streams[actor.behind].done >= head.needed()) return false;
-  by = actor.behind;
-  until = head.needed();
-  return true;
+  if (actor.behind.valid() && state_.streams[actor.behind].done < head.needed()) {
+    by = actor.behind;
+    until = head.needed();
+    return true;
+  }
+  by = StreamId();
+  for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
+    if (state_.lines[plan_.actor_lines[i]].front() != id) return true;
+  }
+  return false;
 }
 
 bool Engine::held(StreamId id) const {
@@ -282,7 +290,8 @@ void Engine::end_act(StreamId id) {
   keep_times(actor_id, k, {launch, stream.head_start, queue_.now()});
   stream.head_start = kNever;
   const DeviceId device = plan_.streams[id].device;
-  if (limited(device)) free_room(id, actor.role);
+  if (limited(device)) free_room(id, actor_id);
+  if (actor.in_lines()) leave_lines(actor);
   send_messages(actor_id, k, false);
   if (actor.role == Role::kRecord) fire(actor.signal);
   --stream.unfinished;
@@ -296,74 +305,128 @@ void Engine::end_act(StreamId id) {
   }
   advance(id);
   release_dependents(id);
+  if (actor.in_lines()) start_in_lines(actor);
   if (limited(device)) dispatch(device);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Communicators on several streams
+
+// Rule 9.3: an op was launched.
+void Engine::join_lines(StreamId id, const Actor& actor) {
+  for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
+    state_.lines[plan_.actor_lines[i]].push(id);
+  }
+}
+
+// Rule 9.3: an op, the first of its lines, has ended.
+void Engine::leave_lines(const Actor& actor) {
+  for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
+    state_.lines[plan_.actor_lines[i]].pop();
+  }
+}
+
+// Rule 9.3: the next of these lines start if they may.
+void Engine::start_in_lines(const Actor& actor) {
+  for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
+    const Ring<StreamId>& line = state_.lines[plan_.actor_lines[i]];
+    if (line.empty()) continue;
+    const StreamId next = line.front();
+    if (limited(plan_.streams[next].device)) {
+      dispatch(plan_.streams[next].device);
+    } else if (state_.streams[next].head_start == kNever) {
+      start_head(next);
+    }
+  }
 }
 
 // ---------------------------------------------------------------------------------------------
 // The room of a device
 
 // Rule 5.3: what was just launched on the stream joins the queues of its device.
-void Engine::join_queues(StreamId id) {
+void Engine::join_queues(StreamId id, ActorId actor) {
   const Stream& stream = plan_.streams[id];
   const Device& device = plan_.devices[stream.device];
   DeviceState& room = state_.devices[stream.device];
-  if (device.hardware_queues > 0) room.hardware_queues[stream.hardware_queue].push(id);
-  const Ring<StreamItem>& items = state_.streams[id].items;
-  const Role role = plan_.actors[items[items.size() - 1].actor()].role;
-  if (device.implicit_order && role == Role::kCalls) room.launch_order.push(id);
+  if (device.queues(plan_.actors[actor].role)) {
+    room.hardware_queues[stream.hardware_queue].push(id);
+  }
+  if (plan_.in_order(device, actor)) room.launch_order.push(id);
 }
 
 // Rules 5.3 and 5.4.
 bool Engine::may_start(const Device& device, const DeviceState& room, StreamId id) const {
   const StreamState& stream = state_.streams[id];
   if (stream.items.empty() || stream.head_start != kNever) return false;
-  const Role role = plan_.actors[stream.items.front().actor()].role;
-  if (device.hardware_queues > 0 &&
-      room.hardware_queues[plan_.streams[id].hardware_queue].front() != id) {
+  const ActorId actor = stream.items.front().actor();
+  const Role role = plan_.actors[actor].role;
+  if (device.queues(role) && room.hardware_queues[plan_.streams[id].hardware_queue].front() != id) {
     return false;
   }
-  if (device.implicit_order && role == Role::kCalls && room.launch_order.front() != id)
-    return false;
+  if (plan_.in_order(device, actor) && room.launch_order.front() != id) return false;
   if (device.resident > 0 && needs_slot(role) && room.resident >= device.resident) return false;
   return !held(id);
 }
 
-// Rule 5.3: starts what may start, in the order of launches.
+// Rule 5.3: starts what may start, in the order of launches. One event at a time, which of several
+// takes a slot is open: then its start is an event.
 void Engine::dispatch(DeviceId id) {
   const Device& device = plan_.devices[id];
-  DeviceState& room = state_.devices[id];
+  const DeviceState& room = state_.devices[id];
+  const bool offers = one_by_one_ && device.starts_freely();
   for (;;) {
     StreamId best;
     for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
       const StreamId stream = plan_.device_streams[i];
       if (!may_start(device, room, stream)) continue;
-      const std::uint32_t launch = state_.streams[stream].launch.number;
-      if (!best.valid() || launch < state_.streams[best].launch.number) best = stream;
+      StreamState& state = state_.streams[stream];
+      if (offers && needs_slot(plan_.actors[state.items.front().actor()].role)) {
+        if (!state.offered) {
+          queue_.push(queue_.now(), Priority::kDevice, {EventKind::kOpStarts, stream.value});
+        }
+        state.offered = true;
+        continue;
+      }
+      if (!best.valid() || state.launch.number < state_.streams[best].launch.number) best = stream;
     }
     if (!best.valid()) return;
-    const ActorId actor = state_.streams[best].items.front().actor();
-    const Role role = plan_.actors[actor].role;
-    if (needs_slot(role)) {
-      ++room.resident;
-      // Records and waits hold their queue up until they are done.
-      if (device.hardware_queues > 0) {
-        room.hardware_queues[plan_.streams[best].hardware_queue].pop();
-      }
-    }
-    if (device.implicit_order && role == Role::kCalls) room.launch_order.pop();
-    start(best, actor);
+    start_on(id, best);
   }
 }
 
-// Rule 5.3: gives back what an op of this role, which has left the stream, held.
-void Engine::free_room(StreamId id, Role role) {
+// Rule 5.3: the head of the stream takes its room and starts.
+void Engine::start_on(DeviceId id, StreamId stream) {
+  const Device& device = plan_.devices[id];
+  DeviceState& room = state_.devices[id];
+  const ActorId actor = state_.streams[stream].items.front().actor();
+  const Role role = plan_.actors[actor].role;
+  if (needs_slot(role)) ++room.resident;
+  if (device.queues(role) && device.leaves_queue_at_start(role)) {
+    room.hardware_queues[plan_.streams[stream].hardware_queue].pop();
+  }
+  if (!device.serial() && plan_.in_order(device, actor)) room.launch_order.pop();
+  start(stream, actor);
+}
+
+// Unless others have taken all slots by now; then it is offered again when one is free.
+void Engine::start_offered(StreamId id) {
   const DeviceId device = plan_.streams[id].device;
-  DeviceState& room = state_.devices[device];
-  if (needs_slot(role)) {
-    --room.resident;
-  } else if (plan_.devices[device].hardware_queues > 0) {
+  state_.streams[id].offered = false;
+  if (!may_start(plan_.devices[device], state_.devices[device], id)) return;
+  start_on(device, id);
+  dispatch(device);
+}
+
+// Rule 5.3: gives back what an op, which has left the stream, held.
+void Engine::free_room(StreamId id, ActorId actor) {
+  const Device& device = plan_.devices[plan_.streams[id].device];
+  DeviceState& room = state_.devices[plan_.streams[id].device];
+  const Role role = plan_.actors[actor].role;
+  if (needs_slot(role)) --room.resident;
+  if (device.queues(role) && !device.leaves_queue_at_start(role)) {
     room.hardware_queues[plan_.streams[id].hardware_queue].pop();
   }
+  if (device.serial() && plan_.in_order(device, actor)) room.launch_order.pop();
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -7,9 +7,10 @@
 namespace pipesim::sim {
 namespace {
 
-// The step that follows. Creation follows itself: an op may need several communicators.
+// The step that follows. Creation and connection follow themselves: an op may need several.
 Step step_after(Step step) {
-  return step == Step::kCreation ? step : static_cast<Step>(static_cast<int>(step) + 1);
+  if (step == Step::kCreation || step == Step::kConnection) return step;
+  return static_cast<Step>(static_cast<int>(step) + 1);
 }
 
 }  // namespace
@@ -24,6 +25,12 @@ void Engine::run_thread(ThreadId id) {
   state.creation_timeout = kNever;
   state.step = Step::kNone;
   if (step == Step::kHostStep) {
+    // Its streams are done; now it meets the hosts of other ranks.
+    if (plan_.actors[state.at].role == Role::kMeet && state.needed == 0 && !meet(id)) {
+      state.mode = ThreadMode::kBlocked;
+      state.step = Step::kHostStep;
+      return;
+    }
     finish_host_step(id);
   } else if (step == Step::kCompletion) {
     note_return(state.at);
@@ -123,6 +130,11 @@ inline Step Engine::prepare(ThreadId id, const Actor& actor, Step step) {
         return Step::kCreation;
       }
       [[fallthrough]];
+    case Step::kConnection:
+      if (actor.needs != actor.needs_end && actor.role == Role::kCalls && !connect(id)) {
+        return Step::kConnection;
+      }
+      [[fallthrough]];
     case Step::kOverhead:
       if (work_before_launch(id, actor)) return Step::kOverhead;
       [[fallthrough]];
@@ -194,6 +206,9 @@ bool Engine::do_host_step(ThreadId id) {
     case Role::kUnlock:
       unlock(actor.lock);
       return true;
+    case Role::kMeet:
+      state_.threads[id].needed = 0;
+      return synchronize(id) && meet(id);
     case Role::kWork:
     case Role::kCreate:
     case Role::kOp:

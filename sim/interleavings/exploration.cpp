@@ -263,7 +263,8 @@ Exploration judge(const Outcome& usual, const char* timing) {
 
 }  // namespace
 
-Exploration explore(const Plan& plan, const ExploreOptions& options, const Outcome* usual) {
+Exploration explore_as_planned(const Plan& plan, const ExploreOptions& options,
+                               const Outcome* usual) {
   const char* const timing = options.reduce ? determinacy_obstacle(plan) : "not asked";
   if (timing == nullptr || plan.faulty) {
     if (usual != nullptr) return judge(*usual, timing);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/device_reading.hpp"
 #include "sim/engine.hpp"
 #include "sim/event.hpp"
 #include "sim/plan.hpp"
@@ -43,8 +44,19 @@ struct ExploreOptions {
   // For tests: false follows all interleavings, and false does not look for potential cycles.
   bool reduce = true;
   bool look_for_cycles = true;
+  // For tests: false takes the devices as the plan has them, whatever is not settled about them.
+  bool open_devices = true;
+  std::uint64_t max_queue_runs = 2'000;     // ways to share hardware queues that are tried
   const std::atomic<bool>* stop = nullptr;  // polled; true ends the exploration
   ExploreProgress* progress = nullptr;      // updated now and then
+};
+
+/// What an answer takes for granted, or what decides it, that nothing promises or nobody measured.
+struct RestsOn {
+  bool room = false;             // which collectives of a device can run at the same time
+  bool queues = false;           // which streams share a hardware queue
+  std::uint64_t queue_runs = 0;  // ways to share them that were tried
+  bool all_queue_runs = false;   // there are no others
 };
 
 struct Exploration {
@@ -54,6 +66,8 @@ struct Exploration {
   bool stopped = false;          // by ExploreOptions::stop
   bool hang_found = false;
   bool completion_found = false;
+  RestsOn rests_on;
+  DeviceReading reading;      // under which `hang`, or the usual run, hangs
   std::vector<Event> hang;    // the shortest interleaving found that hangs: for RunOptions::order
   std::uint64_t states = 0;   // branch points that were remembered
   std::uint64_t steps = 0;    // events, of all interleavings together
@@ -67,7 +81,12 @@ struct Exploration {
 /// times, which can only show a hang. Cost: one run if timing decides nothing; otherwise up to the
 /// budget of `options`. Each branch point takes 16 bytes, and each on the way to the present state
 /// a copy of the run's state. `usual` is the run with the plan's own times, if the caller has it.
+/// Of what nothing promises of devices, the worst is assumed: see DeviceReading.
 Exploration explore(const Plan& plan, const ExploreOptions& options = {},
                     const Outcome* usual = nullptr);
+
+/// The same of the devices as the plan has them.
+Exploration explore_as_planned(const Plan& plan, const ExploreOptions& options = {},
+                               const Outcome* usual = nullptr);
 
 }  // namespace pipesim::sim

@@ -113,13 +113,20 @@ void HappensBefore::add_registers(const Plan& plan, Edges& edges) const {
   }
 }
 
+namespace {
+
+// It may end without its receive.
+bool is_buffered(const Call& call) { return call.eager || call.steps > 0; }
+
+}  // namespace
+
 // The calls of programs, by what they match.
 class HappensBefore::Calls {
  public:
   struct Use {
     ActorId actor;
     std::uint32_t k = 0;
-    bool eager = false;
+    bool buffered = false;
   };
   enum class Sort : std::uint8_t { kCollective, kSend, kReceive };
   /// Communicator, kind, and the rank of a collective call, or sender and receiver.
@@ -133,7 +140,7 @@ class HappensBefore::Calls {
         const ActorId actor = plan.act(thread, i);
         const std::uint32_t act = k[actor.value]++;
         for (const CallId call : plan.calls_of(actor)) {
-          add(id, plan.calls[call], {actor, act, plan.calls[call].eager});
+          add(id, plan.calls[call], {actor, act, is_buffered(plan.calls[call])});
         }
       }
     }
@@ -201,7 +208,7 @@ void HappensBefore::add_calls(const Plan& plan, Edges& edges) {
       const Calls::Use& receive = receives[n];
       edges.add(node(send.actor, send.k, Phase::kLaunch),
                 node(receive.actor, receive.k, Phase::kEnd));
-      if (send.eager) continue;
+      if (send.buffered) continue;
       edges.add(node(receive.actor, receive.k, Phase::kLaunch),
                 node(send.actor, send.k, Phase::kEnd));
     }

@@ -9,7 +9,7 @@ namespace pipesim::sim {
 namespace {
 
 bool limits_starts(const Device& device) {
-  return device.hardware_queues > 0 || device.implicit_order || device.may_lack_slots();
+  return device.hardware_queues > 0 || device.ordered() || device.may_lack_slots();
 }
 
 bool waits_for_devices(const Communicator& communicator) {
@@ -41,7 +41,8 @@ bool has_full_queues(const Plan& plan) {
 
 // Whether this search knows all kinds of waits of the plan.
 bool knows_waits(const Plan& plan) {
-  if (plan.faulty || !plan.locks.empty() || !plan.calls.empty() || !plan.signals.empty()) {
+  if (plan.faulty || !plan.locks.empty() || !plan.calls.empty() || !plan.signals.empty() ||
+      !plan.meetings.empty()) {
     return false;
   }
   const auto none = [](const auto& items, auto is) {

@@ -74,6 +74,9 @@ void add_calls(const State& state, Mixer& mixer) {
               (communicator.exists ? 2u : 0u) | (communicator.mismatched ? 1u : 0u));
   }
   for (const std::uint8_t arrived : state.arrived) mixer.add(arrived);
+  for (const MeetingState& meeting : state.meetings) mixer.add(meeting.met);
+  for (const std::uint32_t often : state.came) mixer.add(often);
+  for (const std::uint32_t number : state.joined) mixer.add(number);
   for (const CallId call : state.in_round) mixer.add(call.value);
   for (const CallStage stage : state.calls) mixer.add(static_cast<std::uint64_t>(stage));
   for (const ChannelState& channel : state.channels) {
@@ -82,6 +85,10 @@ void add_calls(const State& state, Mixer& mixer) {
       mixer.add(std::uint64_t{channel.messages[i].call.value} << 32 | channel.messages[i].k);
     }
     mixer.add(channel.messages.size());
+  }
+  for (const Ring<StreamId>& line : state.lines) {
+    for (std::uint32_t i = 0; i < line.size(); ++i) mixer.add(line[i].value);
+    mixer.add(0xffffffff);
   }
 }
 
@@ -98,7 +105,7 @@ void add_devices(const Plan& plan, const State& state, Mixer& mixer) {
     };
     for (const Ring<StreamId>& ring : room.hardware_queues) add_ring(ring);
     add_ring(room.launch_order);
-    if (device.resident == 0) continue;
+    if (device.resident == 0 || device.starts_freely()) continue;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> launches;
     for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
       const StreamId stream = plan.device_streams[i];

@@ -54,7 +54,9 @@ void StubbornSets::find_blocking() {
         plan_.communicators[plan_.collectives[actor.collective].communicator].at_first_use;
     const bool queue_can_fill =
         actor.stream.valid() && acts[actor.stream] > plan_.streams[actor.stream].launch_queue;
-    may_block_[id] = creates || actor.blocking || actor.input.waits || queue_can_fill ? 1 : 0;
+    const bool connects = actor.needs != actor.needs_end;
+    may_block_[id] =
+        creates || connects || actor.blocking || actor.input.waits || queue_can_fill ? 1 : 0;
   }
 }
 
@@ -97,9 +99,11 @@ void StubbornSets::find_resources() {
     if (plan_.actors[id].lock.valid()) use(locks + plan_.actors[id].lock.value, id, Phase::kLaunch);
   }
   use_streams_of_several();
+  use_lines_of_several();
   use_signals_of_several();
   use_devices();
   use_creations();
+  use_meetings();
 }
 
 // The order in which several threads launch on a stream or wait for what is launched there.
@@ -113,14 +117,29 @@ void StubbornSets::use_streams_of_several() {
       users[plan_.synchronized[i]].push_back(id);
     }
   }
-  for (const std::vector<ActorId>& of_stream : users) {
-    const bool several = std::any_of(of_stream.begin(), of_stream.end(), [&](ActorId id) {
-      return plan_.actors[id].thread != plan_.actors[of_stream.front()].thread;
-    });
-    if (!several) continue;
-    const Resource resource = add_resource();
-    for (const ActorId id : of_stream) use(resource, id, Phase::kLaunch);
+  for (const std::vector<ActorId>& of_stream : users) use_if_of_several(of_stream);
+}
+
+// A resource of these actors' launches, if they are of several threads.
+void StubbornSets::use_if_of_several(const std::vector<ActorId>& users) {
+  const bool several = std::any_of(users.begin(), users.end(), [&](ActorId id) {
+    return plan_.actors[id].thread != plan_.actors[users.front()].thread;
+  });
+  if (!several) return;
+  const Resource resource = add_resource();
+  for (const ActorId id : users) use(resource, id, Phase::kLaunch);
+}
+
+// The same for calls of a communicator on several streams.
+void StubbornSets::use_lines_of_several() {
+  IdVector<LineId, std::vector<ActorId>> users(plan_.lines.size());
+  for (const ActorId id : ids_of(plan_.actors)) {
+    const Actor& actor = plan_.actors[id];
+    for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
+      users[plan_.actor_lines[i]].push_back(id);
+    }
   }
+  for (const std::vector<ActorId>& of_line : users) use_if_of_several(of_line);
 }
 
 void StubbornSets::use_signals_of_several() {
@@ -129,18 +148,11 @@ void StubbornSets::use_signals_of_several() {
     const SignalId signal = plan_.actors[id].signal;
     if (signal.valid() && plan_.signals[signal].recorded()) users[signal].push_back(id);
   }
-  for (const std::vector<ActorId>& of_signal : users) {
-    const bool several = std::any_of(of_signal.begin(), of_signal.end(), [&](ActorId id) {
-      return plan_.actors[id].thread != plan_.actors[of_signal.front()].thread;
-    });
-    if (!several) continue;
-    const Resource resource = add_resource();
-    for (const ActorId id : of_signal) use(resource, id, Phase::kLaunch);
-  }
+  for (const std::vector<ActorId>& of_signal : users) use_if_of_several(of_signal);
 }
 
 void StubbornSets::use_devices() {
-  IdVector<DeviceId, Resource> resources(plan_.devices.size(), 0);
+  device_resources_ = IdVector<DeviceId, Resource>(plan_.devices.size(), 0);
   IdVector<DeviceId, ThreadId> threads(plan_.devices.size());
   IdVector<DeviceId, std::uint8_t> matters(plan_.devices.size(), 0);
   const auto device_of = [&](const Actor& actor) {
@@ -153,13 +165,13 @@ void StubbornSets::use_devices() {
     if (threads[id] != actor.thread || plan_.devices[id].may_lack_slots()) matters[id] = 1;
   }
   for (const DeviceId id : ids_of(plan_.devices)) {
-    if (matters[id] != 0) resources[id] = add_resource();
+    if (matters[id] != 0) device_resources_[id] = add_resource();
   }
   for (const ActorId id : ids_of(plan_.actors)) {
     const DeviceId device = device_of(plan_.actors[id]);
     if (!device.valid() || matters[device] == 0) continue;
-    use(resources[device], id, Phase::kLaunch);
-    use(resources[device], id, Phase::kEnd);
+    use(device_resources_[device], id, Phase::kLaunch);
+    use(device_resources_[device], id, Phase::kEnd);
   }
 }
 
@@ -174,6 +186,25 @@ void StubbornSets::use_creations() {
       const bool is_member = std::binary_search(
           ranks + communicator.ranks, ranks + communicator.ranks_end, plan_.actors[actor].rank);
       if (is_member) use(resource, actor, Phase::kLaunch);
+    }
+  }
+}
+
+// As which time of its rank an act comes, where several threads of a rank come. And which act comes
+// first, of those that come once together.
+void StubbornSets::use_meetings() {
+  for (const Meeting& meeting : plan_.meetings) {
+    const auto users = plan_.meeting_users.begin();
+    const bool several =
+        std::adjacent_find(users + meeting.users, users + meeting.users_end,
+                           [&](const MeetingUser& a, const MeetingUser& b) {
+                             return plan_.actors[a.actor].rank == plan_.actors[b.actor].rank &&
+                                    plan_.actors[a.actor].thread != plan_.actors[b.actor].thread;
+                           }) != users + meeting.users_end;
+    if (!several) continue;
+    const Resource resource = add_resource();
+    for (std::uint32_t u = meeting.users; u < meeting.users_end; ++u) {
+      use(resource, plan_.meeting_users[u].actor, Phase::kLaunch);
     }
   }
 }
@@ -252,6 +283,9 @@ void StubbornSets::find_effects(const Event& event, Effects& effects) const {
       return add_call_end(state_->channels[ChannelId{event.target}].receiver, effects);
     case EventKind::kCallEnds:
       return add_call_end(CallId{event.target}, effects);
+    case EventKind::kOpStarts:
+      effects.touches.push_back(device_resources_[plan_.streams[StreamId{event.target}].device]);
+      return;
     case EventKind::kThreadWakes:
       break;
   }
@@ -438,7 +472,8 @@ bool StubbornSets::add_need_of_end(ActorId id, std::uint32_t depth) {
   const Actor& actor = plan_.actors[id];
   const StreamState& stream = state_->streams[actor.stream];
   const StreamItem head = stream.items.front();
-  if (head.kind() != StreamItem::Kind::kAct || stream.head_start == kNever) return false;
+  if (head.kind() != StreamItem::Kind::kAct) return false;
+  if (stream.head_start == kNever) return add_start(actor.stream);
   const std::uint32_t k = state_->actors[head.actor()].done;
   if (head.actor() != id) return add_need(head.actor(), k, Phase::kEnd, depth + 1);
   if (!actor.collective.valid()) return false;
@@ -451,6 +486,13 @@ bool StubbornSets::add_need_of_end(ActorId id, std::uint32_t depth) {
     return add_need(member, k, phase, depth + 1);
   }
   return false;
+}
+
+// The start of the head of the stream, if that is pending.
+bool StubbornSets::add_start(StreamId stream) {
+  const Event start{EventKind::kOpStarts, stream.value};
+  const auto found = std::find(pending_->begin(), pending_->end(), start);
+  return found != pending_->end() && add(static_cast<std::uint32_t>(found - pending_->begin()));
 }
 
 // Of the next act of `actor`.

@@ -62,10 +62,13 @@ class StubbornSets {
   void find_resources();
   Resource add_resource();
   void use(Resource resource, ActorId actor, Phase phase);
+  void use_if_of_several(const std::vector<ActorId>& users);
   void use_streams_of_several();
+  void use_lines_of_several();
   void use_signals_of_several();
   void use_devices();
   void use_creations();
+  void use_meetings();
 
   void find_effects(const Event& event, Effects& effects) const;
   void add_act(ActorId id, std::uint32_t k, Phase phase, Effects& effects) const;
@@ -81,6 +84,7 @@ class StubbornSets {
   bool add(std::uint32_t member);
   bool add_need(ActorId actor, std::uint32_t k, Phase phase, std::uint32_t depth);
   bool add_need_of_end(ActorId id, std::uint32_t depth);
+  bool add_start(StreamId stream);
   bool add_need_of_launch(ActorId id, std::uint32_t depth);
   bool add_need_of_blocked(const ThreadState& thread, std::uint32_t depth);
   bool has_happened(ActorId actor, std::uint32_t k, Phase phase) const;
@@ -98,7 +102,8 @@ class StubbornSets {
   IdVector<ActorId, std::uint8_t> sends_at_launch_;
   IdVector<ActorId, std::vector<Resource>> used_at_launch_;
   IdVector<ActorId, std::vector<Resource>> used_at_end_;
-  std::vector<std::vector<Use>> users_;    // of each resource
+  std::vector<std::vector<Use>> users_;  // of each resource
+  IdVector<DeviceId, Resource> device_resources_;
   IdVector<LockId, std::uint8_t> paired_;  // only who holds it gives it back
 
   // Of the state that is looked at:

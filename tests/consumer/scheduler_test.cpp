@@ -2,6 +2,7 @@
 // file.
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 #if __has_include(<catch2/catch_test_macros.hpp>)
 #include <catch2/catch_test_macros.hpp>
@@ -53,6 +54,26 @@ void move_buffers(models::TaskGraph& graph, models::Diagnostics& diagnostics) {
   }
 }
 
+// A generator of collective algorithms: two ranks swap their chunks.
+std::string all_gather() {
+  std::string text =
+      R"(<algo name="swap" proto="Simple" nchannels="1" nchunksperloop="2" ngpus="2" )"
+      R"(coll="allgather" inplace="1">)";
+  for (const int rank : {0, 1}) {
+    const auto step = [](int number, const char* type, int chunk) {
+      return "<step s='" + std::to_string(number) + "' type='" + type + "' srcbuf='o' srcoff='" +
+             std::to_string(chunk) + "' dstbuf='o' dstoff='" + std::to_string(chunk) +
+             "' cnt='1' depid='-1' deps='-1' hasdep='0'/>";
+    };
+    const std::string own = std::to_string(rank);
+    const std::string peer = std::to_string(1 - rank);
+    text += "<gpu id='" + own + "' i_chunks='0' o_chunks='2' s_chunks='0'><tb id='0' send='" +
+            peer + "' recv='" + peer + "' chan='0'>" + step(0, "s", rank) + step(1, "r", 1 - rank) +
+            "</tb></gpu>";
+  }
+  return text + "</algo>";
+}
+
 }  // namespace
 
 TEST_CASE("without the pass the step hangs") {
@@ -69,6 +90,12 @@ TEST_CASE("the pass removes the hang") {
 TEST_CASE("the same from a file") {
   CHECK(load_scenario("step.yaml") == step());
   CHECK_THAT(run(load_scenario("step.yaml", {{"slots", "3"}})), completes());
+}
+
+TEST_CASE("a generator writes a correct algorithm") {
+  const Verification result = verify(all_gather());
+  INFO(result.report);
+  CHECK(result.correct);
 }
 
 TEST_CASE("what a failed test shows", "[.fails]") { REQUIRE_THAT(run(step()), completes()); }

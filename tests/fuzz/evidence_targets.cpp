@@ -5,12 +5,14 @@
 
 #include "formats/evidence/evidence_writer.hpp"
 #include "formats/evidence/nccl_log_reader.hpp"
+#include "formats/evidence/ras_reader.hpp"
 #include "formats/evidence/stack_reader.hpp"
 #include "formats/oneflow/boxing_reader.hpp"
 #include "formats/oneflow/launch_log_reader.hpp"
 #include "formats/torch/flight_recorder_file.hpp"
 #include "formats/torch/pickle.hpp"
 #include "models/postmortem/diagnosis.hpp"
+#include "models/postmortem/evidence_merge.hpp"
 #include "models/postmortem/launch_log.hpp"
 #include "models/postmortem/stack_evidence.hpp"
 #include "tests/fuzz/target.hpp"
@@ -22,10 +24,10 @@ namespace pipesim::fuzz {
 namespace {
 
 // A job's ranks are as many as the largest that is named, and each is shown.
-constexpr std::size_t kMostRanks = 2'000;
+constexpr std::size_t kMaxRanks = 2'000;
 
 void explain(const models::Evidence& evidence) {
-  if (evidence.ranks.size() > kMostRanks) return;
+  if (evidence.ranks.size() > kMaxRanks) return;
   const models::Diagnosis diagnosis = models::diagnose(evidence);
   for (const bool all : {false, true}) {
     require_printable(viz::diagnosis_text({evidence, diagnosis, {}, all}, {}));
@@ -45,7 +47,7 @@ void flight_recorder(const std::string& bytes) {
     require(dump.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
     show(diagnostics, part);
     if (!dump || !ranks.insert(dump->rank).second) continue;
-    if (dump->rank > kMostRanks) continue;
+    if (dump->rank > kMaxRanks) continue;
     dumps.push_back(std::move(*dump));
   }
   if (!dumps.empty()) explain(formats::flight_recorder_evidence(dumps));
@@ -67,7 +69,32 @@ void nccl_log(const std::string& bytes) {
   }
   if (!any) return;
   reader.notes();
-  explain(reader.evidence());
+  models::Evidence evidence = reader.evidence();
+  explain(evidence);
+  if (reader.calls().empty()) return;
+  reader.calls().notes();
+  const models::Evidence calls = reader.call_evidence();
+  if (calls.ranks.size() > kMaxRanks) return;
+  const std::string scenario = reader.calls().scenario(models::diagnose(calls));
+  if (!scenario.empty()) require_scenario(scenario);
+  std::vector<std::string> notes;
+  models::merge_evidence(evidence, calls, notes);
+  explain(evidence);
+}
+
+void ras(const std::string& bytes) {
+  formats::RasReader reader;
+  bool any = false;
+  for (const std::string& part : parts(bytes)) {
+    models::Diagnostics diagnostics;
+    const bool read = reader.read(part, diagnostics);
+    require(read != diagnostics.has_errors(), "read, and with errors; or neither");
+    any = any || read;
+    show(diagnostics, part);
+  }
+  if (!any) return;
+  for (const std::string& note : reader.notes()) require_printable(note);
+  for (const bool hangs : {false, true}) explain(reader.evidence(hangs));
 }
 
 void launch_log(const std::string& bytes) {
@@ -82,7 +109,7 @@ void launch_log(const std::string& bytes) {
   }
   if (!any) return;
   const models::LaunchLog log = reader.take();
-  if (log.ranks.size() > kMostRanks) return;
+  if (log.ranks.size() > kMaxRanks) return;
   models::LaunchLogHints hints;
   hints.groups = {{0, 1}};
   const models::LaunchLogDiagnosis diagnosis = models::diagnose(log, hints);
@@ -103,6 +130,8 @@ void stacks(const std::string& bytes) {
   if (!any) return;
   const models::StackDumps dumps = reader.take();
   const models::StackDiagnosis diagnosis = models::diagnose(dumps);
+  explain(models::stack_evidence(dumps, diagnosis));
+  models::host_standings(dumps);
   for (const bool all : {false, true}) {
     require_printable(viz::stack_groups_text({dumps, diagnosis, {}, all}, {}));
     viz::stack_groups_json({dumps, diagnosis, {}, all});
@@ -121,8 +150,13 @@ void boxing(const std::string& bytes) {
 }  // namespace
 
 std::vector<Target> evidence_targets() {
-  return {{"flight_recorder", flight_recorder}, {"pickle", pickle}, {"nccl_log", nccl_log},
-          {"launch_log", launch_log},           {"stacks", stacks}, {"boxing", boxing}};
+  return {{"flight_recorder", flight_recorder},
+          {"pickle", pickle},
+          {"nccl_log", nccl_log},
+          {"launch_log", launch_log},
+          {"stacks", stacks},
+          {"ras", ras},
+          {"boxing", boxing}};
 }
 
 }  // namespace pipesim::fuzz

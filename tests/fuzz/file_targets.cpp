@@ -1,7 +1,10 @@
 // Files of our own and of other tools: schedules, programs, plans, what commands have saved.
 #include <atomic>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
+#include "formats/algorithm/algorithm_file.hpp"
 #include "formats/files/order_file.hpp"
 #include "formats/files/report_file.hpp"
 #include "formats/files/state_file.hpp"
@@ -10,24 +13,35 @@
 #include "formats/goal/goal_reader.hpp"
 #include "formats/oneflow/oneflow_plan_reader.hpp"
 #include "formats/oneflow/oneflow_plan_scenario.hpp"
+#include "formats/record/record_reader.hpp"
+#include "formats/record/record_scenario.hpp"
 #include "formats/scenario/schedule_reader.hpp"
 #include "formats/torch/schedule_csv.hpp"
+#include "models/algorithm/algorithm_timing.hpp"
+#include "models/algorithm/verify_algorithm.hpp"
 #include "models/explain/loggops_explanation.hpp"
+#include "models/record/record_checks.hpp"
+#include "models/record/record_ends.hpp"
 #include "models/schedules/schedule_lowering.hpp"
 #include "tests/fuzz/target.hpp"
+#include "tests/support/sweep_sums.hpp"
 #include "viz/json/json_report.hpp"
+#include "viz/json/timing_json.hpp"
+#include "viz/json/verify_json.hpp"
 #include "viz/text/text_report.hpp"
+#include "viz/text/timing_text.hpp"
+#include "viz/text/verify_text.hpp"
 
 namespace pipesim::fuzz {
 namespace {
 
 void schedule(const std::string& bytes) {
-  constexpr std::size_t kMostIndices = 20'000;
+  constexpr std::size_t kMaxIndices = 20'000;
   models::Diagnostics diagnostics;
   const auto read = formats::read_schedule(formats::schedule_rows(bytes), 1, diagnostics);
   require(read.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
   show(diagnostics, bytes);
-  if (!read || read->index_count() > kMostIndices) return;
+  if (!read || read->index_count() > kMaxIndices) return;
   const std::string written = formats::write_schedule(*read);
   const auto again = formats::read_schedule(formats::schedule_rows(written), 1, diagnostics);
   require(again && formats::write_schedule(*again) == written, "written twice, it differs");
@@ -107,7 +121,7 @@ void order(const std::string& bytes) {
 
 void sweep(const std::string& bytes) {
   models::Diagnostics diagnostics;
-  const auto read = formats::read_sweep_file(bytes, diagnostics);
+  const auto read = formats::read_sweep_file(testing::with_right_sums(bytes), diagnostics);
   require(read.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
   show(diagnostics, bytes);
   if (!read) return;
@@ -131,11 +145,82 @@ void report(const std::string& bytes) {
   show(diagnostics, bytes);
 }
 
+// What completes with any number of slots is timed, or says why not; the path is the whole time.
+void time(const models::CollectiveAlgorithm& algorithm) {
+  const models::Cluster cluster =
+      models::usual_cluster(static_cast<std::uint32_t>(algorithm.ranks.size()));
+  for (const std::uint64_t bytes : {std::uint64_t{1} << 10, std::uint64_t{1} << 24}) {
+    std::string why;
+    const auto timing =
+        models::time_algorithm(algorithm, cluster, {bytes, models::kUnlimitedSlots}, why);
+    require(timing.has_value() == why.empty(), "a time, and why there is none; or neither");
+    if (!timing) continue;
+    std::int64_t at = 0;
+    for (const models::AlgoPathPart& part : timing->path) {
+      require(part.begin_ns == at, "the critical path has a gap");
+      at += part.latency_ns + part.busy_ns;
+    }
+    require(at == timing->makespan_ns, "the critical path is not the makespan");
+    viz::TimingView view{"x", algorithm, cluster, *timing};
+    view.bytes = bytes;
+    require_printable(viz::timing_text(view, {}));
+    viz::timing_json(view);
+  }
+}
+
+// Both formats of collective algorithms: what is read can be verified, changed and shown.
+void algorithm(const std::string& bytes) {
+  models::Diagnostics diagnostics;
+  const auto read = formats::read_algorithm(bytes, diagnostics);
+  require(read.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
+  show(diagnostics, bytes);
+  constexpr std::uint64_t kMaxSteps = 2000;
+  if (!read || read->step_count() > kMaxSteps || read->ranks.size() > 64) return;
+  models::VerifyOptions options;
+  options.max_states = 100;
+  try {
+    models::VerifyReport report = models::verify(*read, options);
+    report.changes = models::try_changes(*read, report, options);
+    const viz::VerifyView view{"x", *read, report, true};
+    require_printable(viz::verify_text(view, {}));
+    viz::verify_json(view);
+    time(*read);
+  } catch (const std::length_error&) {
+    // Larger than our limits: the command says so.
+  }
+}
+
+// Parts are of rank 0, rank 1 and so on; the last is record.json.
+void record(const std::string& bytes) {
+  std::vector<std::string> texts = parts(bytes);
+  std::vector<formats::RecordText> files = {
+      {std::string(formats::kRecordFile), std::move(texts.back())}};
+  texts.pop_back();
+  for (std::string& text : texts) {
+    files.push_back({"rank" + std::to_string(files.size() - 1) + ".jsonl", std::move(text)});
+  }
+  models::Diagnostics diagnostics;
+  auto found = formats::read_record(files, diagnostics);
+  require(found.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
+  show(diagnostics, bytes);
+  if (!found) return;
+  for (const models::RecordFinding& finding : models::check_record(*found)) {
+    require_printable(finding.message);
+  }
+  models::record_basis(*found);
+  models::drop_calls_after_cuts(*found);
+  models::add_later_calls(*found);
+  for (const auto rules : {models::RecordRules::kGloo, models::RecordRules::kNccl}) {
+    require_scenario(formats::record_scenario(*found, rules, "record"));
+  }
+}
+
 }  // namespace
 
 std::vector<Target> file_targets() {
-  return {{"schedule", schedule}, {"goal", goal},   {"plan_dump", plan_dump}, {"state", state},
-          {"order", order},       {"sweep", sweep}, {"report", report}};
+  return {{"schedule", schedule}, {"goal", goal},           {"plan_dump", plan_dump},
+          {"state", state},       {"order", order},         {"sweep", sweep},
+          {"report", report},     {"algorithm", algorithm}, {"record", record}};
 }
 
 }  // namespace pipesim::fuzz

@@ -40,9 +40,9 @@ namespace pipesim::fuzz {
 namespace {
 
 // What a fuzzer should not wait for: legal, and larger than what finds mistakes.
-constexpr std::uint64_t kMostActors = 5'000;
-constexpr std::uint64_t kMostActs = 50'000;
-constexpr std::uint64_t kMostActsOfTwin = 500;
+constexpr std::uint64_t kMaxActors = 5'000;
+constexpr std::uint64_t kMaxActs = 50'000;
+constexpr std::uint64_t kMaxActsOfTwin = 500;
 
 std::optional<formats::Scenario> read(const std::string& bytes) {
   const std::vector<std::string> texts = parts(bytes);
@@ -58,7 +58,7 @@ std::optional<formats::Scenario> read(const std::string& bytes) {
 std::optional<models::Lowered> lower(const models::TaskGraph& graph, const std::string& text) {
   std::uint64_t actors = graph.ranks;
   for (const models::ActorTemplate& actor : graph.actors) actors += actor.on.size();
-  if (actors > kMostActors) return std::nullopt;
+  if (actors > kMaxActors) return std::nullopt;
   models::Diagnostics diagnostics;
   auto lowered = models::lower(graph, diagnostics);
   require(lowered.has_value() != diagnostics.has_errors(), "laid out, and with errors; or neither");
@@ -78,7 +78,7 @@ std::optional<models::Simulation> simulate(const std::string& bytes,
   scenario = read(bytes);
   if (!scenario) return std::nullopt;
   auto lowered = lower(scenario->graph, bytes);
-  if (!lowered || acts_of(lowered->plan) > kMostActs) return std::nullopt;
+  if (!lowered || acts_of(lowered->plan) > kMaxActs) return std::nullopt;
   return models::simulate(scenario->graph, std::move(*lowered), options);
 }
 
@@ -123,7 +123,7 @@ void plan(const std::string& bytes) {
   require(findings.has_value(), "it can be laid out, and lint says that it cannot");
   viz::lint_json(*findings, scenario->graph.name);
   show(viz::lint_diagnostics(*findings, scenario->graph.ranks), bytes);
-  if (acts_of(lowered->plan) > kMostActs) return;
+  if (acts_of(lowered->plan) > kMaxActs) return;
   if (formats::promela_obstacle(lowered->plan).empty()) formats::promela_tables(lowered->plan);
 }
 
@@ -139,7 +139,7 @@ void run(const std::string& bytes) {
   require(swept.end == ours->outcome.end, "sweep and events differ in their end");
   sim::run(plan, {.jitter = {.permille = 500, .seed = 7}});
   sim::run(plan, {.max_events = 20});
-  if (acts_of(plan) > kMostActsOfTwin || ours->outcome.end == sim::RunEnd::kTimeLimit) return;
+  if (acts_of(plan) > kMaxActsOfTwin || ours->outcome.end == sim::RunEnd::kTimeLimit) return;
   const twin::Result twins = twin::simulate(twin::from_plan(plan));
   require(static_cast<int>(twins.verdict) == static_cast<int>(ours->explanation.verdict),
           "the twin has another verdict");
@@ -180,11 +180,11 @@ void explain(const std::string& bytes) {
 void reduce(const std::string& bytes) {
   std::optional<formats::Scenario> scenario;
   const auto run = simulate(bytes, scenario, {});
-  if (!run || run->lowered.plan.act_count > kMostActsOfTwin) return;
+  if (!run || run->lowered.plan.act_count > kMaxActsOfTwin) return;
   const models::HangSignature shape =
       models::hang_signature(scenario->graph, run->lowered, run->explanation);
   models::ReduceOptions options;
-  options.most_acts = kMostActs;
+  options.most_acts = kMaxActs;
   models::Diagnostics diagnostics;
   const auto small = models::reduce(
       scenario->graph, {},

@@ -124,14 +124,15 @@ TEST_CASE("a mistake is told with the line that it is in", "[library][builder]")
   job.actor("gather").source(1);
   job.actor("loss").reads("gahter");
   job.actor("next").on("7").reads("loss").takes(3);
-  CHECK(mistakes_of(job) == R"(task graph 'step':6:18: error: unknown actor 'gahter'
+  CHECK(mistakes_of(job) == R"(task graph 'step':6:18: error[E0401]: unknown actor 'gahter'
     loss: {reads: [gahter]}
                    ^
   help: did you mean 'gather'?
-task graph 'step':7:14: error: there is no rank 7: ranks are 0 to 1
+task graph 'step':7:14: error[E0501]: there is no rank 7: ranks are 0 to 1
     next: {on: 7, takes: 3, reads: [loss]}
                ^
-task graph 'step':7:24: error: expected a time, found '3'
+  help: see 'pipesim help E0501'
+task graph 'step':7:24: error[E0204]: expected a time, found '3'
     next: {on: 7, takes: 3, reads: [loss]}
                          ^
   help: a time needs a unit: ns, us, ms, s or min

@@ -34,11 +34,11 @@ TEST_CASE("passes make a new graph and leave the old one", "[library][passes]") 
 
 TEST_CASE("who asks for a pass wrongly is told how", "[library][passes]") {
   CHECK(error_of([] { run_passes(hang(), "move-to-steam=buffer"); }) ==
-        "passes:1:1: error: unknown pass 'move-to-steam'\n  move-to-steam=buffer\n  ^\n"
+        "passes:1:1: error[E0703]: unknown pass 'move-to-steam'\n  move-to-steam=buffer\n  ^\n"
         "  help: did you mean 'move-to-stream'?\n");
   CHECK(error_of([] { run_passes(hang(), "set-slots=bufer:slots=2"); }) ==
-        "scenarios/buffer_on_the_wrong_stream.yaml: error: there is no actor 'bufer'\n"
-        "  help: did you mean 'buffer'?\n  help: pass 'set-slots=bufer:slots=2' says so\n");
+        "scenarios/buffer_on_the_wrong_stream.yaml: error[E0707]: unknown actor 'bufer'\n"
+        "  help: did you mean 'buffer'?\n  help: pass 'set-slots=bufer:slots=2' reports this\n");
 }
 
 TEST_CASE("a registry of one's own has more passes", "[library][passes]") {
@@ -64,7 +64,8 @@ TEST_CASE("a function that breaks a rule or refuses is named", "[library][passes
             inside.actors.push_back(inside.actors.back());
           });
         }) ==
-        "scenarios/buffer_on_the_wrong_stream.yaml:23:3: error: there are two actors 'reduce'\n"
+        "scenarios/buffer_on_the_wrong_stream.yaml:23:3: error[E0708]: there are two actors "
+        "'reduce'\n"
         "    reduce: {phase: backward, stream: backward, takes: 1us, collective: {a...\n"
         "    ^\n  help: the first is in line 23\n"
         "  help: pass 'copy' broke this rule: before it the graph kept it\n");
@@ -74,9 +75,9 @@ TEST_CASE("a function that breaks a rule or refuses is named", "[library][passes
         }).find("pass 'lost' broke this rule") != std::string::npos);
   CHECK(error_of([] {
           run_pass(hang(), "refuse", [](auto&, models::Diagnostics& diagnostics) {
-            diagnostics.error({}, "not today");
+            diagnostics.error({}, models::Code::kPassTarget, "not today");
           });
         }) ==
-        "scenarios/buffer_on_the_wrong_stream.yaml: error: not today\n"
-        "  help: pass 'refuse' says so\n");
+        "scenarios/buffer_on_the_wrong_stream.yaml: error[E0707]: not today\n"
+        "  help: pass 'refuse' reports this\n");
 }

@@ -23,12 +23,13 @@ TEST_CASE("all mistakes of a scenario are thrown, with their places", "[library]
     FAIL("nothing was thrown");
   } catch (const Error& error) {
     CHECK(std::string(error.what()) ==
-          R"(my.yaml: error: --set acc=2: the scenario has no parameters
-my.yaml:3:15: error: unknown parameter 'many'
+          R"(my.yaml: error[E0306]: --set acc=2: the scenario has no parameters
+  help: see 'pipesim help E0306'
+my.yaml:3:15: error[E0306]: unknown parameter 'many'
     a: {source: many, stram: s}
                 ^
   help: known here: rank, ranks
-my.yaml:3:21: error: unknown key 'stram' in an actor
+my.yaml:3:21: error[E0201]: unknown key 'stram' in an actor
     a: {source: many, stram: s}
                       ^
   help: did you mean 'stream'?

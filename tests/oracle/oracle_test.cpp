@@ -94,6 +94,7 @@ sim::Exploration explore(const sim::Plan& plan, const Way& way) {
   sim::ExploreOptions options;
   options.walks = way.walks;
   options.reduce = way.reduce;
+  options.open_devices = false;
   return sim::explore(plan, options);
 }
 
@@ -119,7 +120,11 @@ TEST_CASE("SPIN and pipesim agree on the orders of random plans", "[oracle]") {
     const std::optional<twin::Spec> spec = small_spec(seed);
     if (!spec) continue;
     const sim::Plan plan = twin::to_plan(*spec);
-    REQUIRE(formats::promela_obstacle(plan).empty());
+    // First uses, buffers and lines of several streams are not in the model.
+    if (!formats::promela_obstacle(plan).empty()) {
+      ++counts["not in the model"];
+      continue;
+    }
     const Verdict verdict = ask_spin(plan, kMaxStates);
     if (verdict.gave_up) {
       ++counts["too large"];

@@ -54,7 +54,10 @@ void add_devices(Spec& spec, Random& random) {
   twin::Device kind;
   kind.hardware_queues = random.pick<int>({0, 1, 1, 2});
   kind.resident = random.pick<int>({0, 1, 1, 2});
-  kind.implicit_order = random.chance(50);
+  kind.order = random.pick<twin::Order>({twin::Order::kNone, twin::Order::kNone,
+                                         twin::Order::kImplicit, twin::Order::kImplicit,
+                                         twin::Order::kSerial, twin::Order::kSerialCollectives});
+  kind.holds_queues = random.chance(30);
   for (int rank = 0; rank < spec.ranks; ++rank) {
     if (random.chance(20)) continue;
     kind.rank = rank;

@@ -7,10 +7,14 @@
 #include "tests/support/inline_scenario.hpp"
 
 using namespace pipesim;
-using testing::explanation_of;
 using testing::mistakes_in;
 
 namespace {
+
+// By NCCL's contract; readings_test.cpp has the other readings.
+models::Explanation explanation_of(const std::string& text) {
+  return testing::explanation_of(text, {{"reading", "contract"}});
+}
 
 // Four ranks on two hosts. Inside: 2 us and 100 bytes per ns; between: 10 us and 10 bytes per ns.
 // 8 MB take 80 us or 800 us. The ring of all: 2 + 10 + 2 + 10 us, without one of 2: R = 22 us.
@@ -93,7 +97,9 @@ TEST_CASE("a message takes latency and transfer, eager or not", "[scenarios][clu
     return "{on: 0, do: [{send: all4, to: " + to + ", bytes: 8MB}]}, {on: " + to +
            ", do: [{recv: all4, from: 0, bytes: 8MB}]}";
   };
-  const std::string eager = "communicators: {named: {c: {group: all4, eager: 1GB}}}\n";
+  const std::string eager =
+      "communicators: {named: {c: {group: all4, eager: 1GB, host: on, over: [nvlink, "
+      "infiniband]}}}\n";
   CHECK(us(step("1")) == 2 + 80);
   CHECK(us(step("3")) == 10 + 800);
   // 800 us until it is on its way, 10 us until it is there.
@@ -128,7 +134,7 @@ TEST_CASE("what no link can carry is told at the call", "[scenarios][cluster]") 
   CHECK(mistakes_in(kHead + kCluster + "communicators: {named: {c: {group: all4, over: pcie}}}\n" +
                     "actors: {a: {source: 1}}\n") ==
         "10:48: 'pcie' is not among the links of the cluster\n"
-        "  write 'pcie: {}' there for its usual figures\n");
+        "  write 'pcie: {}' there for the usual figures\n");
 }
 
 TEST_CASE("algorithm and links of a communicator mean nothing without a cluster",

@@ -100,9 +100,7 @@ TEST_CASE("fix: of each hang what its scenario says of it", "[scenarios][fix]") 
       {"launch_blocking_hides", {"device: {resident: 2}\n", "set: {launch_blocking: on}\n"}, true},
       // 1200 kernels behind the all-reduce, and then one more launch.
       {"launch_queue_full", {"set: {depth: 1201}\n"}, true},
-      {"nccl_order_1f1b_send_first",
-       {"set: {batched: on}\n", "communicators: {named: {pp: {eager: 8MiB}}}\n"},
-       true},
+      {"nccl_order_1f1b_send_first", {"set: {batched: on}\n"}, true},
       {"pipeline_rendezvous_hang", {"set: {messages: dir}\n"}, true},
       {"rank_segfault", {"set: {fault: none}\n"}, false},
       {"rendezvous_port_closed", {"set: {firewall: off}\n"}, false},

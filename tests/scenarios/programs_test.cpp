@@ -10,10 +10,14 @@ using namespace pipesim;
 using models::Explanation;
 using sim::Verdict;
 using sim::WaitKind;
-using testing::explanation_of;
 using testing::mistakes_in;
 
 namespace {
+
+// By NCCL's contract; readings_test.cpp has the other readings.
+models::Explanation explanation_of(const std::string& text) {
+  return testing::explanation_of(text, {{"reading", "contract"}});
+}
 
 const std::string kTwo = "schema: 1\nranks: 2\ngroups: {g: all, h: all}\n";
 
@@ -79,7 +83,8 @@ TEST_CASE("the mismatch is the cause also where there is a cycle", "[scenarios][
 
 TEST_CASE("many ranks that differ alike from the first are one mismatch", "[scenarios][programs]") {
   const Explanation found = explanation_of(
-      "schema: 1\nranks: 64\ngroups: {g: all}\nprograms:\n  do:\n    - {on: 0, do: [{all_reduce: "
+      "schema: 1\nranks: 64\ngroups: {g: all}\nprograms:\n  do:\n    - {on: 0, "
+      "do: [{all_reduce: "
       "g, bytes: 1B}]}\n    - {on: rank > 0, do: [{all_reduce: g, bytes: 2B}]}\n");
   REQUIRE(found.mismatches.size() == 1);
   CHECK(found.mismatches[0].first.rank == 0);
@@ -162,7 +167,7 @@ TEST_CASE("a communicator cannot be used once it is destroyed", "[scenarios][pro
 TEST_CASE("sends above the threshold wait for their receive, those up to it do not",
           "[scenarios][programs]") {
   const auto verdict = [](const std::string& bytes) {
-    const std::string top = "communicators: {named: {c: {group: g, eager: 64KiB}}}\n";
+    const std::string top = "communicators: {named: {c: {group: g, eager: 64KiB, host: on}}}\n";
     const auto program = [&](const std::string& other) {
       return step("send: c, to: " + other + ", bytes: " + bytes + ", takes: 1us") +
              step("recv: c, from: " + other + ", bytes: " + bytes);
@@ -196,8 +201,9 @@ TEST_CASE("calls of a group to one rank keep their order", "[scenarios][programs
   CHECK(same.verdict == Verdict::kCompleted);
   const Explanation other =
       explanation_of(two_programs(sends, group("recv: g, from: 0", "2B", "1B")));
+  // The first recv waits for more than the first send has; so the second pair never meets.
   CHECK(other.verdict == Verdict::kMismatch);
-  CHECK(other.mismatches.size() == 2);
+  CHECK(other.mismatches.size() == 1);
 }
 
 TEST_CASE("a communicator that is made at first use blocks the host until all ranks come",
@@ -300,20 +306,24 @@ TEST_CASE("hosts meet at a barrier, wait for keys, events and input", "[scenario
   const Explanation never = explanation_of(two_programs(step("host: a"), step("get: port")));
   CHECK(never.verdict == Verdict::kStarved);
   CHECK(never.cause == models::Cause::kOutsideInput);
-  CHECK(explanation_of("schema: 1\nprograms: {do: [{compute: a, takes: 4us}, {record: e}, {await: "
+  CHECK(explanation_of("schema: 1\nprograms: {do: [{compute: a, takes: 4us}, "
+                       "{record: e}, {await: "
                        "e}, {host: b, takes: 1us}]}\n")
             .time_ns == 5'000);
-  CHECK(explanation_of("schema: 1\nprograms: {do: [{repeat: 2, do: [{input: data, items: 2, first: "
+  CHECK(explanation_of("schema: 1\nprograms: {do: [{repeat: 2, do: [{input: "
+                       "data, items: 2, first: "
                        "3us, every: 4us}]}]}\n")
             .time_ns == 7'000);
-  CHECK(explanation_of("schema: 1\nprograms: {do: [{repeat: 2, do: [{input: data, items: 1}]}]}\n")
+  CHECK(explanation_of("schema: 1\nprograms: {do: [{repeat: 2, do: [{input: "
+                       "data, items: 1}]}]}\n")
             .verdict == Verdict::kStarved);
 }
 
 TEST_CASE("blocks take parameters, and a loop with an index has steps of its own",
           "[scenarios][programs]") {
   const Explanation found = explanation_of(
-      "schema: 1\nblocks: {twice: [{compute: a, takes: t}, {compute: b, takes: 2 * t}]}\n"
+      "schema: 1\nblocks: {twice: [{compute: a, takes: t}, {compute: b, takes: "
+      "2 * t}]}\n"
       "programs: {do: [{repeat: 3, index: i, do: [{call: twice, with: {t: (i + 1) * 1us}}]}, "
       "{synchronize: device}]}\n");
   CHECK(found.verdict == Verdict::kCompleted);
@@ -323,7 +333,8 @@ TEST_CASE("blocks take parameters, and a loop with an index has steps of its own
 
 TEST_CASE("one absent rank of 1,024 is one root", "[scenarios][programs]") {
   const Explanation found = explanation_of(
-      "schema: 1\nranks: 1024\ngroups: {g: all}\nprograms: {do: [{on: rank != 700, do: "
+      "schema: 1\nranks: 1024\ngroups: {g: all}\nprograms: {do: [{on: rank != "
+      "700, do: "
       "[{all_reduce: g, at: here}]}, {synchronize: device}]}\n");
   CHECK(found.verdict == Verdict::kStarved);
   CHECK(found.cause == models::Cause::kAbsentMember);
@@ -336,7 +347,8 @@ TEST_CASE("one absent rank of 1,024 is one root", "[scenarios][programs]") {
 
 TEST_CASE("programs and actors mix", "[scenarios][programs]") {
   const Explanation found = explanation_of(
-      "schema: 1\nactors: {a: {source: 2, takes: 3us}, b: {reads: [a], takes: 1us}}\n"
+      "schema: 1\nactors: {a: {source: 2, takes: 3us}, b: {reads: [a], takes: "
+      "1us}}\n"
       "programs: {do: [{compute: c, takes: 9us}, {synchronize: device}]}\n");
   CHECK(found.verdict == Verdict::kCompleted);
   CHECK(found.time_ns == 9'000);
@@ -347,11 +359,10 @@ TEST_CASE("what a program cannot mean is a mistake with its place", "[scenarios]
   const auto mistakes = [](const std::string& fields) {
     return mistakes_in(kTwo + "programs:\n  do:\n" + step(fields));
   };
-  CHECK(
-      mistakes("al_reduce: g").find("6:9: this step does nothing\n  did you mean 'all_reduce'?") ==
-      0);
+  CHECK(mistakes("al_reduce: g")
+            .find("6:9: this step has no operation\n  did you mean 'all_reduce'?") == 0);
   CHECK(mistakes("on: 0, when: on, al_reduce: g")
-            .find("6:9: this step does nothing\n  did you mean 'all_reduce'?") == 0);
+            .find("6:9: this step has no operation\n  did you mean 'all_reduce'?") == 0);
   CHECK(mistakes("all_reduce: tp").find("unknown communicator or group 'tp'") != std::string::npos);
   CHECK(mistakes("broadcast: g").find("a step needs the key 'root'") != std::string::npos);
   CHECK(mistakes("send: g, to: 5").find("the other rank is 5 on rank 0, but must be at most 1") !=
@@ -363,8 +374,6 @@ TEST_CASE("what a program cannot mean is a mistake with its place", "[scenarios]
         std::string::npos);
   CHECK(mistakes_in("schema: 1\nblocks: {a: [{call: a}]}\nprograms: {do: [{call: a}]}\n")
             .find("block 'a' calls itself") != std::string::npos);
-  CHECK(mistakes_in(kTwo + "programs: {do: [{all_reduce: g}, {all_reduce: g, stream: x}]}\n")
-            .find("communicator 'g' is used on two streams of rank 0") != std::string::npos);
   CHECK(mistakes_in("schema: 1\nprograms: {do: [{record: e}, {record: e, stream: x}]}\n")
             .find("event 'e' is recorded on two streams of rank 0") != std::string::npos);
   CHECK(mistakes_in("schema: 1\nname: x\n") ==

@@ -176,7 +176,8 @@ TEST_CASE("every row of the table comes out: from the name, and from both files"
       const Schedule read_back = read(testing::file_text(folder + name + file));
       const testing::Settings settings = {{"forward", std::to_string(costs[0]) + "ns"},
                                           {"input_grad", std::to_string(costs[1]) + "ns"},
-                                          {"weight_grad", std::to_string(costs[2]) + "ns"}};
+                                          {"weight_grad", std::to_string(costs[2]) + "ns"},
+                                          {"messages", "dir"}};
       CHECK(found(formats::pipeline_scenario(read_back, name), settings) == expected);
     }
   }
@@ -193,7 +194,7 @@ TEST_CASE("all schedules complete under all models of messages", "[scenarios][sc
     ++count;
     const std::string text =
         formats::pipeline_scenario(read(testing::file_text(entry.path().string())), "s");
-    for (const char* model : {"dir", "pair", "pg", "sync"}) {
+    for (const char* model : {"dir", "edge", "pair", "direction", "pg", "sync"}) {
       INFO(model);
       const models::Explanation end =
           testing::explanation_of(text, {{"messages", model}, {"message_takes", "300ns"}});

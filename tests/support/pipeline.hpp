@@ -31,8 +31,8 @@ inline std::ostream& operator<<(std::ostream& out, const Found& found) {
   return out;
 }
 
-// The schedule of a kind, with times in nanoseconds for forward, input and weight gradient, and, if
-// there are four, a forward and a backward that overlap.
+// The schedule of a kind with sends that are free, with times in nanoseconds for forward, input and
+// weight gradient, and, if there are four, a forward and a backward that overlap.
 inline std::string scenario_of_shape(const models::ScheduleShape& shape,
                                      const std::vector<std::int64_t>& costs) {
   const std::vector<const char*> keys = {"forward", "input_grad", "weight_grad", "overlapped"};
@@ -41,6 +41,7 @@ inline std::string scenario_of_shape(const models::ScheduleShape& shape,
   text += "\n  stages: " + std::to_string(shape.stages);
   text += "\n  chunks: " + std::to_string(shape.chunks);
   text += "\n  micro_batches: " + std::to_string(shape.micro_batches);
+  text += "\n  messages: dir";
   for (std::size_t i = 0; i < costs.size(); ++i) {
     text += std::string("\n  ") + keys[i] + ": " + std::to_string(costs[i]) + "ns";
   }

@@ -6,6 +6,7 @@ Inputs are made here, as large as they have to be and no larger. Memory is limit
 that takes all that it is given fails.
 """
 
+import json
 import os
 import resource
 import signal
@@ -71,8 +72,13 @@ class Limits(unittest.TestCase):
 
     def test_nesting(self):
         deep = "schema: 1\nactors: " + "[" * 100_000
-        self.scenario_refused("error: nested more than 100 deep", deep)
+        self.scenario_refused("error[E0107]: nested more than 100 deep", deep)
         self.scenario_refused("nested more than 100 deep", "- " * 100_000)
+        self.scenario_refused("error[E0107]: nested more than 100 deep", "schema: 1\nactors: " + "[" * 20_000_000)
+        self.scenario_refused("error[E0107]: nested more than 100 deep", "a: " + "{b: " * 5_000_000)
+        # Those that are closed, and those in a text, are none of this.
+        text = "schema: 1\nabout: |\n  %s\nactors: {a: {source: 1, about: '%s'}}\n" % ("[" * 5000, "[]" * 20_000)
+        self.assertEqual(self.run_it("run", self.write("good.yaml", text)).returncode, 0)
 
     def test_aliases_that_explode(self):
         text = "schema: 1\na0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
@@ -83,18 +89,18 @@ class Limits(unittest.TestCase):
     def test_names(self):
         name = "x" * (1 << 20)
         self.scenario_refused(
-            "2:7: error: a name has at most 4096 bytes, found 1048576",
+            "2:7: error[E0106]: a name can have at most 4096 bytes, found 1048576",
             "schema: 1\nname: %s\nactors: {a: {source: 1}}\n" % name)
         self.scenario_refused(
-            "1:1: error: a scenario needs",
+            "1:1: error[E0202]: a scenario needs",
             "schema: 1\nname: %s\n" % ("x" * 4096))
         self.scenario_refused(
-            "a name has no control characters", b"schema: 1\nname: a\0b\nactors: {a: {source: 1}}\n")
+            "a name cannot contain line breaks", b"schema: 1\nname: a\0b\nactors: {a: {source: 1}}\n")
 
     def test_broken_utf8(self):
         for broken in (b"\xff", b"\xc3(", b"\xc0\x80", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\xe2\x82"):
             text = b"schema: 1\nname: \xc3\xa4" + broken + b"\nactors: {a: {source: 1}}\n"
-            self.scenario_refused("scenario.yaml:2:8: error: invalid UTF-8", text)
+            self.scenario_refused("scenario.yaml:2:8: error[E0102]: invalid UTF-8", text)
         good = "schema: 1\nname: \u00e4\u20ac\U0001f600\nactors: {a: {source: 1}}\n"
         self.assertEqual(self.run_it("run", self.write("good.yaml", good)).returncode, 0)
         wide = "schema: 1\nname: \u00e4\nactors: {a: {source: 1}}\n".encode("utf-16")
@@ -102,7 +108,7 @@ class Limits(unittest.TestCase):
 
     def test_numbers_out_of_range(self):
         scenario = "schema: 1\nactors:\n  a: {source: %s, takes: %s}\n"
-        self.scenario_refused("3:15: error: number out of range", scenario % ("9" * 30, "1us"))
+        self.scenario_refused("3:15: error[E0304]: number out of range", scenario % ("9" * 30, "1us"))
         self.scenario_refused("but must be at most 4294967294", scenario % (5_000_000_000, "1us"))
         self.scenario_refused("but must be at least 0", scenario % (-4, "1us"))
         self.scenario_refused("number out of range", scenario % (1, "99999999999s"))
@@ -120,16 +126,26 @@ class Limits(unittest.TestCase):
         self.scenario_refused(
             "up to 'a10' the actors and steps come to more than 10000000 on all ranks", ranks + actors)
         many = "".join("  a%d: {source: 1}\n" % i for i in range(102))
-        self.scenario_refused("104:3: error: up to here this scenario comes to more than 100000000 ranks",
+        self.scenario_refused("104:3: error[E0107]: up to here this scenario comes to more than 100000000 ranks",
                               ranks + many)
         groups = "".join("  g%d: all\n" % i for i in range(1000))
         self.scenario_refused("comes to more than 100000000 ranks",
                               "schema: 1\nranks: 1000000\ngroups:\n%sactors: {a: {source: 1}}\n" % groups)
 
+        pairs = "schema: 1\nranks: 100000\ngroups: {g: all}\n" \
+            "actors: {a: {source: 1}, b: {reads: [{from: a, each: g}]}}\n"
+        self.scenario_refused("4:38: error[E0107]: up to this one the reads come to more than 50000000 on all ranks",
+                              pairs)
+
+    def test_many_parameters(self):
+        parameters = "".join("  p%d: 1\n" % i for i in range(10001))
+        self.scenario_refused("a scenario has at most 10000 parameters",
+                              "schema: 1\nparams:\n%sactors: {a: {source: 1}}\n" % parameters)
+
     def test_many_stages(self):
         schedule = "schema: 1\nschedule: {kind: gpipe, stages: %d, micro_batches: %d, forward: 1us}\n"
-        self.scenario_refused("2:33: error: 'stages' must be between 1 and 8192, found 8193", schedule % (8193, 1))
-        self.scenario_refused("a schedule has at most 40000000 forwards and backwards",
+        self.scenario_refused("2:33: error[E0205]: 'stages' must be between 1 and 8192, found 8193", schedule % (8193, 1))
+        self.scenario_refused("a schedule can have at most 40000000 forwards and backwards",
                               schedule % (8000, 60000))
 
     def test_a_model_with_many_tasks(self):
@@ -138,21 +154,21 @@ class Limits(unittest.TestCase):
             "schema: 1\nparallel: {data: 1000000}\nmodel:\n  input: {shape: [1000000]}\n  layers:\n"
             "    - {name: b, count: 100, ops: {x: {takes: 1us}}}\n")
         self.scenario_refused(
-            "6:7: error: up to layer 'b20000' a model comes to more than 20000 ops",
+            "6:7: error[E0107]: up to layer 'b20000' a model comes to more than 20000 ops",
             "schema: 1\nparallel: {data: 2}\nmodel:\n  input: {shape: [1000000]}\n  layers:\n"
             "    - {name: b, count: 60000, ops: {x: {takes: 1us}}}\n")
 
     # ---- What is no file, and what never ends
 
     def test_endless_input(self):
-        self.check_refused("/dev/zero: error: a scenario has at most 128 MiB", "run", "/dev/zero")
+        self.check_refused("/dev/zero: error[E0107]: a scenario can have at most 128 MiB", "run", "/dev/zero")
         with open("/dev/zero", "rb") as zero:
-            self.check_refused("standard input: error: a scenario has at most 128 MiB",
+            self.check_refused("standard input: error[E0107]: a scenario can have at most 128 MiB",
                                "lint", "-", stdin=zero)
-        self.check_refused("a patch has at most 128 MiB", "run", SWIN, "--patch", "/dev/zero")
+        self.check_refused("a patch can have at most 128 MiB", "run", SWIN, "--patch", "/dev/zero")
 
     def test_folders_and_pipes(self):
-        self.check_refused("Is a directory", "run", self.folder.name, code=74)
+        self.check_refused("is a folder without record.json", "run", self.folder.name)
         self.check_refused("Is a directory", "run", SWIN, "--dot", self.folder.name, code=74)
         pipe = self.path("pipe.yaml")
         os.mkfifo(pipe)
@@ -227,6 +243,21 @@ class Limits(unittest.TestCase):
 
     def begun(self):
         return any(name.endswith(".tmp") for name in os.listdir(self.folder.name))
+
+    def test_a_planted_link_is_not_followed(self):
+        # exec keeps the process id, so this plants a link of the name that output once had.
+        victim = self.write("victim", "precious")
+        run = subprocess.run(["sh", "-c", 'ln -s "$1" "$2.$$.tmp"; exec "$3" run "$4" --dot "$2"', "sh",
+                              victim, self.path("out.dot"), PROGRAM, SWIN],
+                             stdout=subprocess.DEVNULL, check=False)
+        self.assertEqual(run.returncode, 1)
+        self.assertIn("digraph", open(self.path("out.dot"), encoding="utf-8").read())
+        self.assertEqual(open(victim, encoding="utf-8").read(), "precious")
+
+    def test_the_report_of_many_ranks(self):
+        run = self.run_it("run", self.write("ranks.goal", "num_ranks 1048576"), "--json")
+        self.assertEqual((run.returncode, run.stderr), (0, b""))
+        self.assertEqual(len(json.loads(run.stdout)["ranks"]), 1048576)
 
     # ---- Options
 

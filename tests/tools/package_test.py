@@ -21,7 +21,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PACKAGES = ("libpipesim-dev", "pipesim")
+PACKAGES = ("libpipesim-dev", "pipesim", "python3-pipesim")
 PROJECT = """
 cmake_minimum_required(VERSION 3.25)
 project(user LANGUAGES CXX)
@@ -88,7 +88,7 @@ class Package(unittest.TestCase):
         lines = run("dpkg-deb", "-f", str(package)).splitlines()
         return dict(line.split(": ", 1) for line in lines if re.match(r"[\w-]+: ", line))
 
-    def test_there_are_two(self):
+    def test_there_are_three(self):
         fields = [self.fields(package) for package in self.packages]
         self.assertEqual(PACKAGES, tuple(field["Package"] for field in fields))
         for field in fields:
@@ -140,6 +140,13 @@ class Package(unittest.TestCase):
             ("zsh/site-functions/_pipesim", "zsh"),
         ):
             self.assertEqual(self.pipesim("completion", shell), (self.usr / "share" / file).read_text("utf-8"))
+
+    def test_python_finds_the_recorder(self):
+        found = run(
+            "python3", "-B", "-m", "pipesim.record", "--help",
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(self.usr / "lib/python3/dist-packages")},
+        )  # fmt: skip
+        self.assertIn("usage: pipesim record --ranks N", found)
 
     def test_the_documentation_is_where_people_look(self):
         doc = self.usr / "share/doc/pipesim"

@@ -134,7 +134,7 @@ class Sweep(unittest.TestCase):
                 first.send_signal(signal.SIGINT)
                 first.communicate(timeout=60)
         self.assertEqual(2, second.returncode)
-        self.assertIn(b"runs.jsonl: error: another sweep is writing to this file", second.stderr)
+        self.assertIn(b"runs.jsonl: error[E1601]: another sweep is writing to this file", second.stderr)
 
 
 if __name__ == "__main__":

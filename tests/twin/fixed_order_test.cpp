@@ -32,7 +32,7 @@ sim::Plan random_plan(std::uint64_t seed) {
   for (twin::Device& device : spec.devices) {
     device.hardware_queues = 0;
     device.resident = 0;
-    device.implicit_order = false;
+    device.order = twin::Order::kNone;
   }
   for (twin::Communicator& communicator : spec.communicators) {
     communicator.waits_for_device = false;

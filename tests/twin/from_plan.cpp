@@ -36,6 +36,8 @@ Role role_of(sim::Role role) {
       return Role::kUnlock;
     case sim::Role::kCreate:
       return Role::kCreate;
+    case sim::Role::kMeet:
+      return Role::kMeet;
   }
   return Role::kOp;
 }
@@ -48,6 +50,8 @@ Call call_of(const sim::Plan& plan, const sim::Call& from) {
     call.peer = number(plan.communicator_ranks[from.peer]);
   }
   call.eager = from.eager;
+  call.steps = from.steps;
+  call.connection = static_cast<int>(from.connection);
   call.signature = {static_cast<int>(from.signature.operation),
                     static_cast<int>(from.signature.root), from.signature.count,
                     static_cast<int>(from.signature.type)};
@@ -76,6 +80,7 @@ Actor actor_of(const sim::Plan& plan, const sim::Actor& from) {
   actor.times = static_cast<int>(from.times);
   actor.lock = number(from.lock);
   actor.communicator = number(from.communicator);
+  if (from.role == sim::Role::kMeet) actor.meeting = number(plan.needs[from.needs].meeting);
   actor.dies_at = from.dies_at == sim::kNoAct ? -1 : static_cast<int>(from.dies_at);
   actor.fails_at = from.fails_at == sim::kNoAct ? -1 : static_cast<int>(from.fails_at);
   actor.timeout = from.timeout.ns;
@@ -107,7 +112,8 @@ void add_hosts(const sim::Plan& plan, Spec& spec) {
   }
   for (const sim::Device& from : plan.devices) {
     spec.devices.push_back({number(from.rank), static_cast<int>(from.hardware_queues),
-                            static_cast<int>(from.resident), from.implicit_order});
+                            static_cast<int>(from.resident), static_cast<Order>(from.order),
+                            from.holds_queues});
   }
   for (const sim::Signal& from : plan.signals) spec.signals.push_back({from.recorded()});
   for (const sim::RankId rank : plan.locks) spec.locks.push_back({number(rank)});
@@ -148,12 +154,22 @@ void add_groups(const sim::Plan& plan, Spec& spec) {
     }
     spec.collectives.push_back(std::move(collective));
   }
+  // Those of first use come after these, and are not in a Spec.
+  for (const sim::Meeting& from : plan.meetings) {
+    if (from.kind != sim::MeetingKind::kHosts) continue;
+    Meeting meeting{{}, number(from.communicator)};
+    for (std::uint32_t i = from.ranks; i < from.ranks_end; ++i) {
+      meeting.ranks.push_back(number(plan.meeting_ranks[i]));
+    }
+    spec.meetings.push_back(std::move(meeting));
+  }
   for (const sim::Communicator& from : plan.communicators) {
     Communicator communicator{{}, from.at_first_use, from.waits_for_device};
     for (std::uint32_t i = from.ranks; i < from.ranks_end; ++i) {
       communicator.ranks.push_back(number(plan.communicator_ranks[i]));
     }
     add_faults(plan, from, communicator);
+    communicator.connects = from.connects;
     spec.communicators.push_back(std::move(communicator));
   }
 }

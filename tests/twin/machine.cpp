@@ -216,6 +216,7 @@ bool Machine::enter(int t, Act act, Step first) {
   if (first == Step::kOutsideInput) log.push_back({now, act, false});
   if (first <= Step::kOutsideInput && blocks_for_outside_input(t, act)) return true;
   if (first <= Step::kCreation && blocks_for_creation(t, act)) return true;
+  if (first <= Step::kConnection && blocks_for_connections(t, act)) return true;
   if (first <= Step::kOverhead && blocks_for_overhead(t, act)) return true;
   const bool host = on_host(actor(act.actor).role);
   if (host && first <= Step::kLaunchQueue && (dies_instead(t, act) || blocks_on_host(t, act))) {
@@ -244,6 +245,8 @@ bool Machine::resume(int t) {
     case Step::kOutsideInput:
     case Step::kCreation:  // a group may need another communicator
       return enter(t, blocked.act, Step::kCreation);
+    case Step::kConnection:  // messages, then collectives
+      return enter(t, blocked.act, Step::kConnection);
     case Step::kOverhead:
       return enter(t, blocked.act, Step::kLaunchQueue);
     case Step::kLaunchQueue:
@@ -251,6 +254,10 @@ bool Machine::resume(int t) {
            "the launch queue freed a thread without a place");
       [[fallthrough]];
     case Step::kHost:
+      if (actor(blocked.act.actor).role == Role::kMeet && !thread_state(t).has_come &&
+          blocks_for_meeting(t, blocked.act)) {
+        return true;
+      }
       return enter(t, blocked.act, Step::kBlocking);
     case Step::kBlocking:
       log.push_back({now, blocked.act, true});
@@ -287,7 +294,7 @@ std::optional<int> Machine::missing_communicator(Act act) const {
   if (its_actor.collective >= 0) {
     needed.push_back(at(spec.collectives, its_actor.collective).communicator);
   }
-  if (its_actor.role == Role::kCreate) needed.push_back(its_actor.communicator);
+  if (its_actor.communicator >= 0) needed.push_back(its_actor.communicator);
   for (const Call& call : its_actor.calls) needed.push_back(call.communicator);
   for (int c : needed) {
     if (!at(communicators, c).exists) return c;
@@ -362,6 +369,139 @@ void Machine::finish_creation(int c) {
   communicator.blocked.clear();
 }
 
+// [9.7] Meetings of hosts -------------------------------------------------------------------------
+
+std::vector<int> Machine::ranks_of(const MeetingKey& meeting) const {
+  if (meeting.step >= 0) return at(spec.meetings, meeting.step).ranks;
+  if (meeting.from >= 0) return {meeting.from, meeting.to};
+  return at(spec.communicators, meeting.communicator).ranks;
+}
+
+/// Where the acts of an actor connect, and what: in order, each once.
+std::vector<std::pair<MeetingKey, int>> Machine::connections_of(int a, bool of_messages) const {
+  std::vector<std::pair<MeetingKey, int>> found;
+  for (const Call& call : actor(a).calls) {
+    if (!at(spec.communicators, call.communicator).connects) continue;
+    if ((call.kind != CallKind::kCollective) != of_messages) continue;
+    std::pair<MeetingKey, int> connection{{-1, call.communicator}, call.connection};
+    if (of_messages) {
+      const bool sends = call.kind == CallKind::kSend;
+      if (call.peer == rank_of(a)) continue;
+      connection.first.from = sends ? rank_of(a) : call.peer;
+      connection.first.to = sends ? call.peer : rank_of(a);
+      connection.second = 0;
+    }
+    if (ranks_of(connection.first).size() < 2) continue;
+    if (std::find(found.begin(), found.end(), connection) == found.end()) {
+      found.push_back(connection);
+    }
+  }
+  return found;
+}
+
+bool Machine::blocks_for_connections(int t, Act act) {
+  for (const bool of_messages : {true, false}) {
+    const int rank = rank_of(act.actor);
+    std::vector<Coming> comings;
+    for (const auto& [meeting, connection] : connections_of(act.actor, of_messages)) {
+      int& number = connections[{meeting, {rank, connection}}];
+      if (number == 0) {
+        number = come(meeting, rank);
+      } else if (number > times_met(meeting)) {
+        branches.insert("9.7 second thread of a rank");
+        last_progress = now;
+      }
+      comings.push_back({meeting, number});
+    }
+    if (blocks_at_meetings(t, comings)) {
+      branches.insert(of_messages ? "9.7 first message" : "9.7 first collective");
+      if (thread_state(t).waits_at.size() > 1) branches.insert("9.7 several at once");
+      thread_state(t).blocked = Blocked{act, Step::kConnection};
+      return true;
+    }
+  }
+  return false;
+}
+
+/// A step of role kMeet, once its streams are done.
+bool Machine::blocks_for_meeting(int t, Act act) {
+  const MeetingKey meeting{actor(act.actor).meeting};
+  thread_state(t).has_come = true;
+  const int number = come(meeting, rank_of(act.actor));
+  if (!blocks_at_meetings(t, {{meeting, number}})) return false;
+  branches.insert("9.7 step waits");
+  thread_state(t).blocked = Blocked{act, Step::kHost};
+  return true;
+}
+
+/// A rank comes once more.
+int Machine::come(const MeetingKey& meeting, int rank) {
+  last_progress = now;
+  const int number = ++meetings[meeting].came[rank];
+  free_those_that_met(meeting);
+  return number;
+}
+
+bool Machine::blocks_at_meetings(int t, const std::vector<Coming>& comings) {
+  std::vector<Coming>& waits = thread_state(t).waits_at;
+  waits.clear();
+  for (const Coming& coming : comings) {
+    if (coming.number <= times_met(coming.meeting)) continue;
+    waits.push_back(coming);
+    meetings[coming.meeting].waiting.emplace_back(t, coming);
+  }
+  return !waits.empty();
+}
+
+int Machine::times_come(const MeetingKey& meeting, int rank) const {
+  const auto state = meetings.find(meeting);
+  if (state == meetings.end()) return 0;
+  const auto found = state->second.came.find(rank);
+  return found == state->second.came.end() ? 0 : found->second;
+}
+
+/// Nobody meets a rank that is dead; what has been before stays.
+int Machine::times_met(const MeetingKey& meeting) const {
+  const auto found = met.find(meeting);
+  return found == met.end() ? 0 : found->second;
+}
+
+void Machine::free_those_that_met(const MeetingKey& meeting) {
+  int all_came = -1;
+  for (int rank : ranks_of(meeting)) {
+    if (is_dead(rank)) {
+      branches.insert("9.7 a dead rank");
+      return;
+    }
+    const int came = times_come(meeting, rank);
+    all_came = all_came < 0 ? came : std::min(all_came, came);
+  }
+  met[meeting] = all_came;
+  MeetingState& state = meetings[meeting];
+  std::vector<std::pair<int, Coming>> remaining;
+  for (const auto& [t, coming] : std::exchange(state.waiting, {})) {
+    if (coming.number > all_came) {
+      remaining.emplace_back(t, coming);
+      continue;
+    }
+    std::vector<Coming>& waits = thread_state(t).waits_at;
+    std::erase(waits, coming);
+    if (waits.empty()) wake_soon(t);
+  }
+  state.waiting = remaining;
+}
+
+/// Whether the next act of the actor will come for a time of its own.
+bool Machine::will_come(int a, const MeetingKey& meeting) const {
+  if (meeting.step >= 0) return actor(a).meeting == meeting.step;
+  for (const auto& [key, connection] : connections_of(a, meeting.from >= 0)) {
+    const auto found = connections.find({key, {rank_of(a), connection}});
+    const bool is_new = found == connections.end() || found->second == 0;
+    if (key == meeting && is_new) return true;
+  }
+  return false;
+}
+
 // [3.4] Launch overhead and launch queue ----------------------------------------------------------
 
 bool Machine::blocks_for_overhead(int t, Act act) {
@@ -429,6 +569,7 @@ void Machine::put_on_stream(Act act) {
   Entry entry;
   entry.act = act;
   stream.entries.push_back(entry);
+  for (const std::pair<int, int>& line : lines_of(act.actor)) lines[line].push_back(act);
   if (has_room(s)) {
     join_device(act);
     start_on_device(s);
@@ -638,6 +779,7 @@ void Machine::end(Act act) {
   StreamState& stream = stream_state(s);
   must(!stream.entries.empty() && stream.entries.front().act == act, "ends without being head");
   stream.entries.pop_front();
+  leave_lines(act);
   for (const Message& message : messages_of(act)) {
     if (!leaves_at_launch(message)) deliver(message);
   }
@@ -654,6 +796,7 @@ void Machine::end(Act act) {
   start_head(s);
   if (has_room(s)) give_room_back(act);
   start_dependents(s);
+  start_in_lines(act);
   if (has_room(s)) start_on_device(s);
 }
 

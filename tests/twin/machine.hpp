@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/twin/spec.hpp"
@@ -55,7 +56,38 @@ struct Entry {
 
 /// The steps of entering an act, in order [3.2].
 /// The launch queue is of steps on streams, the host of the others.
-enum class Step { kOutsideInput, kCreation, kOverhead, kLaunchQueue, kHost, kBlocking };
+enum class Step {
+  kOutsideInput,
+  kCreation,
+  kConnection,
+  kOverhead,
+  kLaunchQueue,
+  kHost,
+  kBlocking
+};
+
+/// A meeting of hosts [9.7]: of a connection, or of steps.
+struct MeetingKey {
+  int step = -1;  // of role kMeet: its number in the plan
+  int communicator = -1;
+  int from = -1;  // of a message
+  int to = -1;
+
+  friend auto operator<=>(const MeetingKey&, const MeetingKey&) = default;
+};
+
+/// A thread that came to it as time `number` of its rank.
+struct Coming {
+  MeetingKey meeting;
+  int number = 0;
+
+  friend auto operator<=>(const Coming&, const Coming&) = default;
+};
+
+struct MeetingState {
+  std::map<int, int> came;                      // of each rank: how often
+  std::vector<std::pair<int, Coming>> waiting;  // threads, in the order in which they were blocked
+};
 
 /// A thread enters an act, or returns from it [3.6].
 struct LogLine {
@@ -83,6 +115,8 @@ struct ThreadState {
   int at = -1;                   // order arrival: the actor it is at
   int position = 0;              // order program: its next act in the list
   std::set<int> streams_marked;  // that it synchronizes and whose mark has not left [9.1]
+  std::vector<Coming> waits_at;  // meetings [9.7]
+  bool has_come = false;         // in a step of role kMeet
   std::int64_t entered = 0;      // when it entered the act that it is in
 
   bool idle() const { return !wake_is_due && !running && !blocked; }
@@ -142,6 +176,7 @@ struct CallState {
   bool done = false;
   std::optional<CallRef> met;  // a send or receive: the other one [9.5]
   int hangs_on = -1;           // a link [10.4]
+  bool is_short = false;       // a receive that waits for more than its send had [9.5]
 };
 
 /// Of a communicator [9.4].
@@ -162,7 +197,8 @@ struct ChannelKey {
 /// A message is the send that it comes from. At most one send and one receive are active at a time.
 struct ChannelState {
   std::deque<CallRef> messages;
-  std::optional<CallRef> send;     // not eager, and has not met a receive
+  std::set<CallRef> in_buffer;     // sends with steps that run or are messages
+  std::optional<CallRef> send;     // waits for room or for a receive
   std::optional<CallRef> receive;  // has neither a message nor met a send
 };
 
@@ -255,11 +291,16 @@ class Machine {
   std::optional<Act> first_act(int stream) const;
   std::optional<int> next_in_program(int thread) const;  // an actor
   bool all_arrived(int communicator) const;
-  int arrival_link_of(int communicator, int rank) const;   // [10.4], or -1
-  std::optional<int> missing_communicator(Act act) const;  // the first that it has to create
-  bool has_room(int stream) const;                         // on a limited device [5.3]
+  int arrival_link_of(int communicator, int rank) const;       // [10.4], or -1
+  std::optional<int> missing_communicator(Act act) const;      // the first that it has to create
+  std::vector<int> ranks_of(const MeetingKey& meeting) const;  // [9.7]
+  bool will_come(int actor, const MeetingKey& meeting) const;  // its next act, to a new time
+  int times_come(const MeetingKey& meeting, int rank) const;
+  bool has_room(int stream) const;  // on a limited device [5.3]
   bool needs_slot(Act act) const;
   bool in_launch_order(Act act) const;
+  bool in_hardware_queue(Act act) const;              // joins one
+  std::vector<Act> not_first_in_line(Act act) const;  // those that are, in its lines [9.3]
   bool slot_is_free(int device) const;
   std::vector<Act> awaited_by(Act act) const;                // of its pairs, not done [5.4]
   std::optional<Act> last_that_it_is_behind(Act act) const;  // not done [5.4]
@@ -297,6 +338,12 @@ class Machine {
   std::vector<LockState> locks;
   std::vector<RoundState> rounds;  // of each communicator
   std::map<ChannelKey, ChannelState> channels;
+  /// Of a rank on a communicator: the acts with calls there that were launched and are not done.
+  std::map<std::pair<int, int>, std::deque<Act>> lines;
+  std::map<MeetingKey, MeetingState> meetings;
+  std::map<MeetingKey, int> met;  // how often
+  /// As which time a rank has come to connect, by what it connects there [9.7].
+  std::map<std::pair<MeetingKey, std::pair<int, int>>, int> connections;
   std::map<Act, std::vector<CallState>> calls;  // of the acts that have started
   std::map<Act, int> needs;                     // of each `wait`: how often its event must fire
   /// Of acts that stay behind a stream: what stood there when they were launched [5.4].
@@ -326,6 +373,13 @@ class Machine {
   bool blocks_for_creation(int thread, Act act);
   bool blocks_for_communicator(int thread, Act act, int communicator);
   bool arrive_at_creation(int thread, int communicator);
+  bool blocks_for_connections(int thread, Act act);
+  bool blocks_at_meetings(int thread, const std::vector<Coming>& comings);
+  std::vector<std::pair<MeetingKey, int>> connections_of(int actor, bool of_messages) const;
+  int times_met(const MeetingKey& meeting) const;
+  int come(const MeetingKey& meeting, int rank);
+  void free_those_that_met(const MeetingKey& meeting);
+  bool blocks_for_meeting(int thread, Act act);
   bool blocks_for_overhead(int thread, Act act);
   bool blocks_for_launch_queue(int thread, Act act);
   void launch(int thread, Act act);
@@ -360,6 +414,9 @@ class Machine {
   // Waiting for other streams.
   bool may_start(Act act) const;
   std::set<int> dependents_of(int stream) const;
+  std::vector<std::pair<int, int>> lines_of(int actor) const;
+  void leave_lines(Act act);
+  void start_in_lines(Act act);
   void start_dependents(int stream);
   void note_dependent(Act act);  // for the statistics
 
@@ -373,10 +430,15 @@ class Machine {
   void start_wait(Act act);
   void fire(int signal);
   void start_calls(Act act);
+  int stage_of(CallRef ref) const;
   bool is_held_back(CallRef ref) const;
   void activate_calls(Act act);
   void activate(CallRef ref);
-  void run_calls(const std::vector<CallRef>& together, int round_of);
+  void run_calls(const std::vector<CallRef>& together, int round_of, std::int64_t less = 0);
+  int steps_held(const ChannelState& channel) const;
+  bool has_room_in_buffer(CallRef send);
+  void run_into_buffer(CallRef send);
+  void take(CallRef send, CallRef receive);
   void end_call(CallRef ref);
   void arrive(CallRef ref);
   ChannelState& channel_of(CallRef ref);
@@ -384,6 +446,7 @@ class Machine {
   void activate_receive(CallRef ref);
   void meet(CallRef send, CallRef receive);
   void put_message(CallRef ref);
+  bool wants_more(CallRef send, CallRef receive) const;
   std::int64_t tag_of(CallRef ref) const;
   void compare(CallRef send, CallRef receive);
 

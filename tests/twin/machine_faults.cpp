@@ -48,6 +48,7 @@ bool Machine::sees_error(int t, Act act) {
 bool Machine::needs_device(Act act) const {
   const Actor& step = actor(act.actor);
   if (step.role == Role::kAwait) return at(spec.signals, step.signal).recorded;
+  if (step.role == Role::kMeet) return !step.synchronized.empty();
   return step.role == Role::kSynchronize || !on_host(step.role);
 }
 
@@ -130,7 +131,7 @@ bool Machine::link_is_down(int link) const { return link >= 0 && at(spec.links, 
 int Machine::link_of(const std::vector<CallRef>& together, int round_of) const {
   if (round_of >= 0) return at(spec.communicators, round_of).link;
   const Call& first = call_of(together.front());
-  if (together.size() == 1) return first.eager ? first.link : -1;
+  if (together.size() == 1) return first.kind == CallKind::kSend ? first.link : -1;
   return first.link >= 0 ? first.link : call_of(together.back()).link;
 }
 

@@ -13,7 +13,7 @@ bool Machine::has_room(int s) const {
   const int d = at(spec.streams, s).device;
   if (d < 0) return false;
   const Device& device = at(spec.devices, d);
-  return device.hardware_queues > 0 || device.resident > 0 || device.implicit_order;
+  return device.hardware_queues > 0 || device.resident > 0 || device.order != Order::kNone;
 }
 
 bool Machine::needs_slot(Act act) const {
@@ -23,8 +23,18 @@ bool Machine::needs_slot(Act act) const {
 }
 
 bool Machine::in_launch_order(Act act) const {
-  const int d = at(spec.streams, actor(act.actor).stream).device;
-  return at(spec.devices, d).implicit_order && actor(act.actor).role == Role::kCalls;
+  const Order order = at(spec.devices, at(spec.streams, actor(act.actor).stream).device).order;
+  if (order == Order::kNone || actor(act.actor).role != Role::kCalls) return false;
+  if (order != Order::kSerialCollectives) return true;
+  const std::vector<Call>& all = actor(act.actor).calls;
+  return std::any_of(all.begin(), all.end(),
+                     [](const Call& call) { return call.kind == CallKind::kCollective; });
+}
+
+bool Machine::in_hardware_queue(Act act) const {
+  const Device& device = at(spec.devices, at(spec.streams, actor(act.actor).stream).device);
+  if (device.hardware_queues == 0) return false;
+  return device.holds_queues || actor(act.actor).role != Role::kRecord;
 }
 
 bool Machine::slot_is_free(int d) const {
@@ -35,33 +45,35 @@ void Machine::join_device(Act act) {
   const Stream& stream = at(spec.streams, actor(act.actor).stream);
   DeviceState& device = devices.at(static_cast<std::size_t>(stream.device));
   device.turn.emplace(act, static_cast<int>(device.turn.size()));
-  if (at(spec.devices, stream.device).hardware_queues > 0) {
-    device.hardware_queues[stream.hardware_queue].push_back(act);
-  }
+  if (in_hardware_queue(act)) device.hardware_queues[stream.hardware_queue].push_back(act);
   if (in_launch_order(act)) device.launch_order.push_back(act);
 }
 
 /// What the start of an act takes and leaves.
 void Machine::take_room(Act act) {
   const Stream& stream = at(spec.streams, actor(act.actor).stream);
-  const Role role = actor(act.actor).role;
+  const Device& kind = at(spec.devices, stream.device);
   DeviceState& device = devices.at(static_cast<std::size_t>(stream.device));
-  const bool leaves = role != Role::kRecord && role != Role::kWait;
-  if (leaves && at(spec.devices, stream.device).hardware_queues > 0) {
+  if (in_hardware_queue(act) && !kind.holds_queues && actor(act.actor).role != Role::kWait) {
     device.hardware_queues[stream.hardware_queue].pop_front();
   }
-  if (in_launch_order(act)) device.launch_order.pop_front();
+  if (in_launch_order(act) && kind.order == Order::kImplicit) device.launch_order.pop_front();
   if (needs_slot(act)) device.holds_slot.insert(act);
 }
 
 /// What the end of an act leaves.
 void Machine::give_room_back(Act act) {
   const Stream& stream = at(spec.streams, actor(act.actor).stream);
-  const Role role = actor(act.actor).role;
+  const Device& kind = at(spec.devices, stream.device);
   DeviceState& device = devices.at(static_cast<std::size_t>(stream.device));
   device.holds_slot.erase(act);
-  const bool leaves = role == Role::kRecord || role == Role::kWait;
-  if (leaves && at(spec.devices, stream.device).hardware_queues > 0) {
+  if (in_launch_order(act) && kind.order != Order::kImplicit) {
+    branches.insert("5.3 ends in a serial order");
+    must(device.launch_order.front() == act, "ends without being the first of the launch order");
+    device.launch_order.pop_front();
+  }
+  if (in_hardware_queue(act) && (kind.holds_queues || actor(act.actor).role == Role::kWait)) {
+    if (kind.holds_queues) branches.insert("5.3 holds its hardware queue to its end");
     std::deque<Act>& queue = device.hardware_queues[stream.hardware_queue];
     must(queue.front() == act, "ends without being the first of its hardware queue");
     queue.pop_front();
@@ -71,8 +83,7 @@ void Machine::give_room_back(Act act) {
 bool Machine::has_room_to_start(Act act) const {
   const Stream& stream = at(spec.streams, actor(act.actor).stream);
   const DeviceState& device = at(devices, stream.device);
-  if (at(spec.devices, stream.device).hardware_queues > 0 &&
-      device.hardware_queues.at(stream.hardware_queue).front() != act) {
+  if (in_hardware_queue(act) && device.hardware_queues.at(stream.hardware_queue).front() != act) {
     return false;
   }
   if (in_launch_order(act) && device.launch_order.front() != act) return false;
@@ -122,6 +133,7 @@ std::optional<Act> Machine::last_that_it_is_behind(Act act) const {
 /// It is the first of its stream.
 bool Machine::may_start(Act act) const {
   if (!awaited_by(act).empty() || last_that_it_is_behind(act)) return false;
+  if (!not_first_in_line(act).empty()) return false;
   return !has_room(actor(act.actor).stream) || has_room_to_start(act);
 }
 
@@ -185,6 +197,11 @@ bool Machine::blocks_on_host(int t, Act act) {
       break;
     case Role::kUnlock:
       unlock(step.lock);
+      break;
+    case Role::kMeet:
+      thread_state(t).has_come = false;
+      if (!blocks_for_streams(t, act)) return blocks_for_meeting(t, act);
+      blocks = true;
       break;
     default:
       break;
@@ -292,14 +309,80 @@ void Machine::start_calls(Act act) {
 }
 
 bool Machine::is_held_back(CallRef ref) const {
-  const Call& call = call_of(ref);
-  for (int i = 0; i < ref.call; ++i) {
-    const Call& earlier = call_of({ref.act, i});
-    const bool same_sort = call.communicator == earlier.communicator && call.kind == earlier.kind &&
-                           (call.kind == CallKind::kCollective || call.peer == earlier.peer);
-    if (same_sort && !call_state({ref.act, i}).done) return true;
+  for (int i = 0; i < count_of(actor(ref.act.actor).calls); ++i) {
+    const CallRef other{ref.act, i};
+    if (call_of(other).communicator != call_of(ref).communicator) continue;
+    if (stage_of(other) < stage_of(ref) && !call_state(other).done) return true;
   }
   return false;
+}
+
+/// Collective calls each have a stage of their own; then come the epochs of sends and receives.
+int Machine::stage_of(CallRef ref) const {
+  const Call& call = call_of(ref);
+  int collectives_before = 0;
+  int collectives = 0;
+  int epoch = 0;
+  for (int i = 0; i < count_of(actor(ref.act.actor).calls); ++i) {
+    const Call& other = call_of({ref.act, i});
+    if (other.communicator != call.communicator) continue;
+    if (other.kind == CallKind::kCollective) {
+      ++collectives;
+      if (i < ref.call) ++collectives_before;
+    } else if (i < ref.call && other.kind == call.kind && other.peer == call.peer) {
+      ++epoch;
+    }
+  }
+  return call.kind == CallKind::kCollective ? collectives_before : collectives + epoch;
+}
+
+/// Each communicator with calls of the actor, and its rank, if the rank's calls there are on
+/// several streams; in the order of its calls.
+std::vector<std::pair<int, int>> Machine::lines_of(int a) const {
+  std::vector<std::pair<int, int>> found;
+  for (const Call& call : actor(a).calls) {
+    const std::pair<int, int> line{call.communicator, rank_of(a)};
+    std::set<int> its_streams;
+    for (int other = 0; other < count_of(spec.actors); ++other) {
+      if (rank_of(other) != rank_of(a)) continue;
+      for (const Call& its : actor(other).calls) {
+        if (its.communicator == call.communicator) its_streams.insert(actor(other).stream);
+      }
+    }
+    const bool is_new = std::find(found.begin(), found.end(), line) == found.end();
+    if (its_streams.size() > 1 && is_new) found.push_back(line);
+  }
+  return found;
+}
+
+std::vector<Act> Machine::not_first_in_line(Act act) const {
+  std::vector<Act> firsts;
+  for (const std::pair<int, int>& line : lines_of(act.actor)) {
+    if (lines.at(line).front() != act) firsts.push_back(lines.at(line).front());
+  }
+  return firsts;
+}
+
+void Machine::leave_lines(Act act) {
+  for (const std::pair<int, int>& line : lines_of(act.actor)) {
+    must(lines.at(line).front() == act, "ends without being the first of its line");
+    lines.at(line).pop_front();
+  }
+}
+
+/// The next of the lines that an act has left start if they may.
+void Machine::start_in_lines(Act act) {
+  for (const std::pair<int, int>& line : lines_of(act.actor)) {
+    if (lines.at(line).empty()) continue;
+    const Act next = lines.at(line).front();
+    const int s = actor(next.actor).stream;
+    if (first_act(s) == next && !was_started(next)) branches.insert("9.3 next of a line");
+    if (has_room(s)) {
+      start_on_device(s);
+    } else if (first_act(s) == next && !was_started(next)) {
+      start_if_it_may(next);
+    }
+  }
 }
 
 void Machine::activate_calls(Act act) {
@@ -327,7 +410,7 @@ void Machine::activate(CallRef ref) {
 }
 
 /// Together, for the longest of them; they are done in the order that is given.
-void Machine::run_calls(const std::vector<CallRef>& together, int round_of) {
+void Machine::run_calls(const std::vector<CallRef>& together, int round_of, std::int64_t less) {
   std::int64_t takes = 0;
   std::vector<Act> acts;
   for (const CallRef& ref : together) {
@@ -335,6 +418,7 @@ void Machine::run_calls(const std::vector<CallRef>& together, int round_of) {
     change_call(ref).running = true;
     acts.push_back(ref.act);
   }
+  takes = std::max<std::int64_t>(0, takes - less);
   const CallRef* counts = &together.front();  // of a send and a receive the send
   for (const CallRef& ref : together) {
     const bool smaller = rank_of(ref.act.actor) < rank_of(counts->act.actor);
@@ -352,8 +436,15 @@ void Machine::run_calls(const std::vector<CallRef>& together, int round_of) {
 /// Its run is over.
 void Machine::end_call(CallRef ref) {
   const Call& call = call_of(ref);
-  if (call.kind == CallKind::kSend && call.eager) put_message(ref);
+  if (call.kind == CallKind::kSend && (call.eager || call.steps > 0)) put_message(ref);
   change_call(ref).running = false;
+  if (call.kind == CallKind::kReceive && call_state(ref).met &&
+      wants_more(*call_state(ref).met, ref)) {
+    branches.insert("9.5 receive is larger than the send that it met");
+    change_call(ref).is_short = true;
+    change_call(ref).met.reset();
+    return;
+  }
   change_call(ref).done = true;
   last_progress = now;
   activate_calls(ref.act);
@@ -399,6 +490,8 @@ void Machine::activate_send(CallRef ref) {
   must(!channel.send, "two sends of a channel are active");
   if (call_of(ref).eager) {
     run_calls({ref}, -1);
+  } else if (call_of(ref).steps > 0 && has_room_in_buffer(ref)) {
+    run_into_buffer(ref);
   } else if (channel.receive) {
     branches.insert("9.5 receive waits for a send");
     const CallRef receive = *std::exchange(channel.receive, std::nullopt);
@@ -416,8 +509,7 @@ void Machine::activate_receive(CallRef ref) {
     if (channel.send) branches.insert("9.5 message goes before a send that waits");
     const CallRef send = channel.messages.front();
     channel.messages.pop_front();
-    compare(send, ref);
-    run_calls({ref}, -1);
+    take(send, ref);
   } else if (channel.send) {
     branches.insert("9.5 send waits for a receive");
     const CallRef send = *std::exchange(channel.send, std::nullopt);
@@ -428,6 +520,7 @@ void Machine::activate_receive(CallRef ref) {
 }
 
 void Machine::meet(CallRef send, CallRef receive) {
+  must(call_of(send).steps == 0, "a send that fits into the buffer meets its receive");
   compare(send, receive);
   change_call(send).met = receive;
   change_call(receive).met = send;
@@ -444,8 +537,47 @@ void Machine::put_message(CallRef ref) {
   branches.insert("9.5 receive waits for a message");
   must(channel.messages.empty(), "a receive waits though there is a message");
   const CallRef receive = *std::exchange(channel.receive, std::nullopt);
-  compare(ref, receive);
-  run_calls({receive}, -1);
+  take(ref, receive);
+}
+
+/// A receive takes a message, which leaves the buffer if it was in it.
+void Machine::take(CallRef send, CallRef receive) {
+  ChannelState& channel = channel_of(send);
+  compare(send, receive);
+  change_call(receive).is_short = wants_more(send, receive);
+  if (call_state(receive).is_short) {
+    branches.insert("9.5 receive is larger than its message");
+  } else {
+    run_calls({receive}, -1, call_of(send).steps > 0 ? call_of(send).takes : 0);
+  }
+  if (channel.in_buffer.erase(send) == 0 || !channel.send) return;
+  const CallRef next = *channel.send;
+  if (call_of(next).steps == 0 || !has_room_in_buffer(next)) return;
+  branches.insert("9.5 send gets room");
+  channel.send.reset();
+  run_into_buffer(next);
+}
+
+bool Machine::wants_more(CallRef send, CallRef receive) const {
+  return call_of(send).signature.count < call_of(receive).signature.count;
+}
+
+int Machine::steps_held(const ChannelState& channel) const {
+  int steps = 0;
+  for (const CallRef& send : channel.in_buffer) steps += call_of(send).steps;
+  return steps;
+}
+
+bool Machine::has_room_in_buffer(CallRef send) {
+  constexpr int kSteps = 8;
+  const bool fits = steps_held(channel_of(send)) + call_of(send).steps <= kSteps;
+  if (!fits) branches.insert("9.5 send waits for room");
+  return fits;
+}
+
+void Machine::run_into_buffer(CallRef send) {
+  channel_of(send).in_buffer.insert(send);
+  run_calls({send}, -1);
 }
 
 std::int64_t Machine::tag_of(CallRef ref) const {

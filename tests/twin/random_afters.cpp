@@ -164,7 +164,7 @@ class AfterGenerator {
     }
     if (streams.size() < 2) return;
     Device device = at(spec_.devices, from);
-    if (random_.chance(30)) device = {device.rank, 0, 0, false};
+    if (random_.chance(30)) device = {device.rank, 0, 0, Order::kNone, false};
     const int moved = random_.pick(streams);
     change(spec_.streams, moved).device = count_of(spec_.devices);
     change(spec_.streams, moved).hardware_queue = 0;

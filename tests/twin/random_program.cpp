@@ -1,7 +1,7 @@
 // An operation is something that several threads do together: all ranks of a communicator call it,
 // one rank sends and another receives, a stream records an event and another waits for it. Each
-// appends its steps to the lists of its threads. Where each rank puts its calls on a communicator
-// is drawn once, since they must all be on one stream.
+// appends its steps to the lists of its threads. Where each rank mostly puts its calls on a
+// communicator is drawn once.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -46,9 +46,12 @@ class ProgramGenerator {
     instant_percent_ = random_.pick<int>({0, 0, 30});
     overhead_percent_ = random_.pick<int>({0, 20, 60});
     blocking_percent_ = random_.pick<int>({0, 0, 10, 30});
-    eager_percent_ = random_.pick<int>({0, 30, 70, 100});
+    eager_percent_ = random_.pick<int>({0, 0, 30, 70, 100});
+    buffer_percent_ = random_.pick<int>({0, 0, 50, 100});
+    connect_percent_ = random_.pick<int>({0, 0, 60, 100});
     first_use_percent_ = random_.pick<int>({0, 40, 80});
     other_thread_percent_ = random_.pick<int>({0, 10, 50});
+    other_stream_percent_ = random_.pick<int>({0, 0, 10, 40});
     perturb_percent_ = random_.pick<int>({0, 50, 90});
     favourite_ = random_.chance(25) ? random_.below(kOperations) : -1;
   }
@@ -90,7 +93,10 @@ class ProgramGenerator {
     Device kind;
     kind.hardware_queues = random_.pick<int>({0, 0, 1, 1, 2});
     kind.resident = random_.pick<int>({0, 0, 1, 2});
-    kind.implicit_order = random_.chance(30);
+    kind.order = random_.pick<Order>({Order::kNone, Order::kNone, Order::kNone, Order::kNone,
+                                      Order::kImplicit, Order::kImplicit, Order::kSerial,
+                                      Order::kSerialCollectives});
+    kind.holds_queues = random_.chance(30);
     for (int rank = 0; rank < spec_.ranks; ++rank) {
       if (random_.chance(10)) continue;
       kind.rank = rank;
@@ -120,6 +126,7 @@ class ProgramGenerator {
       std::sort(ranks.begin(), ranks.end());
       const bool at_first_use = random_.chance(first_use_percent_);
       spec_.communicators.push_back({ranks, at_first_use, at_first_use && random_.chance(40)});
+      spec_.communicators.back().connects = random_.chance(connect_percent_);
     }
     for (int c = first_communicator_; c < count_of(spec_.communicators); ++c) {
       for (int rank : at(spec_.communicators, c).ranks) {
@@ -169,11 +176,12 @@ class ProgramGenerator {
     add_step(Role::kOp, thread, random_.pick(at(streams_, rank))).takes = takes;
   }
 
-  /// On the thread and stream of the rank's calls on a communicator; mostly on this thread.
+  /// On the thread and stream of the rank's calls on a communicator; mostly on these.
   void add_calls(int rank, const std::vector<Call>& calls) {
-    const auto [thread, stream] = places_.at({calls.front().communicator, rank});
-    const bool other = random_.chance(other_thread_percent_);
-    add_step(Role::kCalls, other ? thread_of(rank) : thread, stream).calls = calls;
+    auto [thread, stream] = places_.at({calls.front().communicator, rank});
+    if (random_.chance(other_thread_percent_)) thread = thread_of(rank);
+    if (random_.chance(other_stream_percent_)) stream = random_.pick(at(streams_, rank));
+    add_step(Role::kCalls, thread, stream).calls = calls;
   }
 
   Signature some_signature() {
@@ -223,7 +231,7 @@ class ProgramGenerator {
       case 13:
         return add_late_wait();
       default:
-        return random_.chance(60) ? add_create() : add_work();
+        return random_.chance(40) ? add_create() : random_.chance(50) ? add_meet() : add_work();
     }
   }
 
@@ -231,6 +239,7 @@ class ProgramGenerator {
     Call call;
     call.communicator = communicator;
     call.signature = signature;
+    call.connection = random_.chance(90) ? signature.operation : signature.type;
     call.takes = some_time();
     return call;
   }
@@ -257,6 +266,9 @@ class ProgramGenerator {
     send.kind = CallKind::kSend;
     send.peer = to;
     send.eager = random_.chance(eager_percent_);
+    if (!send.eager && random_.chance(buffer_percent_)) {
+      send.steps = random_.pick<int>({1, 1, 2, 3, 4, 5, 8});
+    }
     send.signature.count = std::int64_t{32} * random_.between(1, 2);
     send.signature.type = random_.below(2);
     send.tag = random_.below(3);
@@ -265,6 +277,7 @@ class ProgramGenerator {
     receive.kind = CallKind::kReceive;
     receive.peer = from;
     receive.eager = false;
+    receive.steps = 0;
     receive.takes = some_time();
     return {send, receive};
   }
@@ -487,7 +500,10 @@ class ProgramGenerator {
       for (int i = random_.chance(80) ? 1 : 2; i > 0; --i) {
         auto [send, receive] =
             gathers ? some_message(communicator, to, from) : some_message(communicator, from, to);
-        if (all_rendezvous) send.eager = false;
+        if (all_rendezvous) {
+          send.eager = false;
+          send.steps = 0;
+        }
         group.push_back(gathers ? receive : send);
         const auto [thread, stream] = places_.at({communicator, to});
         if (random_.chance(50)) add_step(Role::kOp, thread, stream).takes = 20;
@@ -519,6 +535,25 @@ class ProgramGenerator {
     const int communicator = some_communicator();
     for (int rank : at(spec_.communicators, communicator).ranks) {
       add_step(Role::kCreate, thread_of(rank)).communicator = communicator;
+    }
+  }
+
+  /// Mostly the ranks of a communicator, perhaps after a stream of each.
+  void add_meet() {
+    if (spec_.meetings.empty() || random_.chance(50)) {
+      const int communicator = some_communicator();
+      std::vector<int> ranks = at(spec_.communicators, communicator).ranks;
+      if (ranks.size() > 1 && random_.chance(30)) ranks.pop_back();
+      spec_.meetings.push_back({ranks, communicator});
+    }
+    const int meeting = random_.below(count_of(spec_.meetings));
+    const bool synchronizes = random_.chance(30);
+    const bool needs = random_.chance(50);
+    for (int rank : at(spec_.meetings, meeting).ranks) {
+      Actor& step = add_step(Role::kMeet, thread_of(rank));
+      step.meeting = meeting;
+      if (needs) step.communicator = at(spec_.meetings, meeting).communicator;
+      if (synchronizes) step.synchronized = {random_.pick(at(streams_, rank))};
     }
   }
 
@@ -568,6 +603,7 @@ class ProgramGenerator {
         return;
       case 4:
         call.eager = call.kind == CallKind::kSend && !call.eager;
+        call.steps = call.kind == CallKind::kSend && !call.eager ? random_.below(9) : 0;
         return;
       default:
         ++call.signature.count;
@@ -633,8 +669,11 @@ class ProgramGenerator {
   int overhead_percent_ = 0;
   int blocking_percent_ = 0;
   int eager_percent_ = 0;
+  int buffer_percent_ = 0;
+  int connect_percent_ = 0;
   int first_use_percent_ = 0;
   int other_thread_percent_ = 0;
+  int other_stream_percent_ = 0;
   int perturb_percent_ = 0;
   int favourite_ = -1;                     // an operation; -1: none
   std::vector<std::vector<int>> threads_;  // of each rank, those with programs of steps

@@ -82,7 +82,8 @@ struct Sketch {
   }
   void add_device(int rank, const std::vector<int>& streams, int hardware_queues, int resident,
                   bool implicit_order) {
-    spec.devices.push_back({rank, hardware_queues, resident, implicit_order});
+    const Order order = implicit_order ? Order::kImplicit : Order::kNone;
+    spec.devices.push_back({rank, hardware_queues, resident, order, false});
     for (int s : streams) {
       spec.streams.at(static_cast<std::size_t>(s)).device = count_of(spec.devices) - 1;
     }

@@ -28,7 +28,12 @@ void write_hosts(std::ostream& out, const Spec& spec) {
     const Device& device = at(spec.devices, d);
     out << "device " << d << ": rank " << device.rank << ", hardware queues "
         << device.hardware_queues << ", resident " << device.resident
-        << (device.implicit_order ? ", implicit order" : "") << '\n';
+        << (device.order == Order::kNone ? "" : ", order ")
+        << (device.order == Order::kImplicit            ? "implicit"
+            : device.order == Order::kSerial            ? "serial"
+            : device.order == Order::kSerialCollectives ? "serial collectives"
+                                                        : "")
+        << (device.holds_queues ? ", holds queues" : "") << '\n';
   }
   for (int l = 0; l < count_of(spec.locks); ++l) {
     out << "lock " << l << ": rank " << at(spec.locks, l).rank << '\n';
@@ -43,12 +48,14 @@ void write_call(std::ostream& out, const Call& call) {
   const Signature& signature = call.signature;
   out << "  communicator " << call.communicator;
   if (call.kind == CallKind::kCollective) {
-    out << ": collective, operation " << signature.operation << ", root " << signature.root;
+    out << ": collective, operation " << signature.operation << ", root " << signature.root
+        << ", connection " << call.connection;
   } else {
     out << (call.kind == CallKind::kSend ? ": send to " : ": receive from ") << call.peer
         << ", tag " << call.tag;
     if (call.tag_step > 0) out << " and " << call.tag_step << " more with each act";
     out << (call.eager ? ", eager" : "");
+    if (call.steps > 0) out << ", steps " << call.steps;
   }
   out << ", count " << signature.count << ", type " << signature.type << ", takes " << call.takes
       << (call.fatal ? ", fatal" : "");
@@ -63,6 +70,7 @@ void write_step(std::ostream& out, const Actor& actor) {
   if (actor.lock >= 0) out << ' ' << actor.lock;
   if (actor.communicator >= 0) out << " communicator " << actor.communicator;
   for (int stream : actor.synchronized) out << ' ' << stream;
+  if (actor.meeting >= 0) out << " at meeting " << actor.meeting;
 }
 
 void write_actor(std::ostream& out, const Spec& spec, int a) {
@@ -119,11 +127,17 @@ void write_groups(std::ostream& out, const Spec& spec) {
     }
     out << '\n';
   }
+  for (int m = 0; m < count_of(spec.meetings); ++m) {
+    out << "meeting " << m << ": communicator " << at(spec.meetings, m).communicator << ", ranks";
+    for (int rank : at(spec.meetings, m).ranks) out << ' ' << rank;
+    out << '\n';
+  }
   for (int c = 0; c < count_of(spec.communicators); ++c) {
     out << "communicator " << c << ": ranks";
     for (int rank : at(spec.communicators, c).ranks) out << ' ' << rank;
     if (at(spec.communicators, c).at_first_use) out << ", at first use";
     if (at(spec.communicators, c).waits_for_device) out << ", waits for device";
+    if (at(spec.communicators, c).connects) out << ", connects at first use";
     write_faults(out, at(spec.communicators, c));
     out << '\n';
   }
@@ -204,7 +218,7 @@ bool on_host(Role role) { return role >= Role::kWork; }
 std::string text(Role role) {
   static const std::vector<std::string> kNames = {"op",   "calls",       "record", "wait",
                                                   "work", "synchronize", "await",  "set",
-                                                  "lock", "unlock",      "create"};
+                                                  "lock", "unlock",      "create", "meet"};
   return at(kNames, static_cast<int>(role));
 }
 

@@ -25,12 +25,16 @@ struct Stream {
   int hardware_queue = 0;  // which one of its device
 };
 
+/// Which acts with calls wait for those launched before them to start, or to end [5.3].
+enum class Order { kNone, kImplicit, kSerial, kSerialCollectives };
+
 /// 0: no limit [5.3].
 struct Device {
   int rank = 0;
   int hardware_queues = 0;
   int resident = 0;
-  bool implicit_order = false;
+  Order order = Order::kNone;
+  bool holds_queues = false;  // to the end of each act
 };
 
 /// What section 9 calls an event; the machine has events of its own [2].
@@ -62,6 +66,7 @@ enum class Role {
   kLock,
   kUnlock,
   kCreate,
+  kMeet,
 };
 
 /// Whether a step is not put on a stream [9.1].
@@ -85,6 +90,8 @@ struct Call {
   CallKind kind = CallKind::kCollective;
   int peer = -1;  // rank, of a send or receive
   bool eager = false;
+  int steps = 0;       // of a send that is not eager [9.5]
+  int connection = 0;  // of a collective call [9.7]
   Signature signature;
   std::int64_t tag = 0;       // of a send or receive: of its act 0,
   std::int64_t tag_step = 0;  // and what each act adds, modulo 2^32
@@ -113,9 +120,10 @@ struct Actor {
   int signal = -1;                // kRecord, kWait, kAwait, kSet
   int times = 0;                  // kAwait of a signal that hosts set
   int lock = -1;                  // kLock, kUnlock
-  int communicator = -1;          // kCreate
+  int communicator = -1;          // kCreate; kMeet, or none
+  int meeting = -1;               // kMeet
   std::vector<Call> calls;        // kCalls
-  std::vector<int> synchronized;  // kSynchronize: streams, ascending
+  std::vector<int> synchronized;  // kSynchronize, kMeet: streams, ascending
   std::vector<After> afters;      // kOp, kCalls
   int behind = -1;                // kOp, kCalls: a stream [5.4]
   int dies_at = -1;               // an act; -1: never
@@ -160,6 +168,13 @@ struct Communicator {
   std::int64_t timeout = 0;
   std::int64_t creation_timeout = 0;
   std::vector<int> links = {};  // of each of `ranks`, over which it arrives; or empty
+  bool connects = false;        // its calls, at first use [9.7]
+};
+
+/// For steps of role kMeet [9.7].
+struct Meeting {
+  std::vector<int> ranks;  // ascending, of the communicator
+  int communicator = 0;
 };
 
 struct Death {
@@ -190,6 +205,7 @@ struct Spec {
   std::vector<Edge> edges;
   std::vector<Collective> collectives;
   std::vector<Communicator> communicators;
+  std::vector<Meeting> meetings;
   std::vector<Device> devices;
   std::vector<Signal> signals;
   std::vector<Lock> locks;

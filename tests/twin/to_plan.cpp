@@ -41,8 +41,12 @@ void add_hosts(const Spec& spec, sim::PlanBuilder& builder) {
 
 void add_devices(const Spec& spec, sim::PlanBuilder& builder) {
   for (const Device& device : spec.devices) {
-    builder.add_device(sim::RankId{number(device.rank)}, number(device.hardware_queues),
-                       number(device.resident), device.implicit_order);
+    sim::DeviceSpec made;
+    made.hardware_queues = number(device.hardware_queues);
+    made.resident = number(device.resident);
+    made.order = static_cast<sim::LaunchOrder>(device.order);
+    made.holds_queues = device.holds_queues;
+    builder.add_device(sim::RankId{number(device.rank)}, made);
   }
   for (int s = 0; s < count_of(spec.streams); ++s) {
     const int device = at(spec.streams, s).device;
@@ -80,6 +84,8 @@ sim::Role role_of(Role role) {
       return sim::Role::kUnlock;
     case Role::kCreate:
       return sim::Role::kCreate;
+    case Role::kMeet:
+      return sim::Role::kMeet;
   }
   return sim::Role::kOp;
 }
@@ -91,6 +97,8 @@ sim::CallSpec call_spec(const Call& call) {
   if (call.kind == CallKind::kReceive) spec.kind = sim::CallKind::kReceive;
   spec.peer = id_of<sim::RankId>(call.peer);
   spec.eager = call.eager;
+  spec.steps = static_cast<std::uint8_t>(call.steps);
+  spec.connection = number(call.connection);
   spec.signature.operation = number(call.signature.operation);
   spec.signature.root = number(call.signature.root);
   spec.signature.type = number(call.signature.type);
@@ -116,11 +124,12 @@ void add_step(const Actor& actor, sim::PlanBuilder& builder) {
   spec.signal = id_of<sim::SignalId>(actor.signal);
   spec.lock = id_of<sim::LockId>(actor.lock);
   spec.communicator = id_of<sim::CommunicatorId>(actor.communicator);
+  spec.meeting = id_of<sim::MeetingId>(actor.meeting);
   spec.times = number(actor.times);
   spec.timeout = sim::Duration{actor.timeout};
   builder.add_step(spec);
   for (const Call& call : actor.calls) builder.add_call(call_spec(call));
-  if (actor.role != Role::kSynchronize) return;
+  if (actor.role != Role::kSynchronize && actor.role != Role::kMeet) return;
   std::vector<sim::StreamId> streams;
   for (int stream : actor.synchronized) streams.push_back(sim::StreamId{number(stream)});
   builder.set_synchronized(streams);
@@ -172,7 +181,14 @@ void add_communicators(const Spec& spec, sim::PlanBuilder& builder) {
   for (const Communicator& communicator : spec.communicators) {
     std::vector<sim::RankId> ranks;
     for (int rank : communicator.ranks) ranks.push_back(sim::RankId{number(rank)});
-    builder.add_communicator(ranks, communicator.at_first_use, communicator.waits_for_device);
+    const sim::CommunicatorId id =
+        builder.add_communicator(ranks, communicator.at_first_use, communicator.waits_for_device);
+    if (communicator.connects) builder.connect_at_first_use(id);
+  }
+  for (const Meeting& meeting : spec.meetings) {
+    std::vector<sim::RankId> ranks;
+    for (int rank : meeting.ranks) ranks.push_back(sim::RankId{number(rank)});
+    builder.add_meeting(sim::CommunicatorId{number(meeting.communicator)}, ranks);
   }
 }
 

@@ -507,7 +507,7 @@ TEST_CASE("twin by hand: with an implicit order calls start as they were launche
   sketch.add_device(0, {0, 1, 2}, 0, 0, false);
   CHECK(times_of(simulate(sketch.spec), {second, 0}) == Times{0, 0, 2});
 
-  sketch.spec.devices[0].implicit_order = true;
+  sketch.spec.devices[0].order = Order::kImplicit;
   const Result result = simulate(sketch.spec);
   CHECK(times_of(result, {first, 0}) == Times{0, 10, 13});
   CHECK(times_of(result, {second, 0}) == Times{0, 10, 12});
@@ -644,12 +644,12 @@ TEST_CASE("twin by hand: what waits for another stream has its queue but no slot
   CHECK(times_of(queue, {w, 0}) == Times{0, 10, 12});
   CHECK(times_of(queue, {l, 0}) == Times{0, 10, 13});
 
-  sketch.spec.devices = {{0, 0, 2, false}};
+  sketch.spec.devices = {{0, 0, 2, Order::kNone, false}};
   const Result slots = simulate(sketch.spec);
   CHECK(times_of(slots, {w, 0}) == Times{0, 10, 12});
   CHECK(times_of(slots, {l, 0}) == Times{0, 0, 3});
 
-  sketch.spec.devices = {{0, 0, 1, false}};
+  sketch.spec.devices = {{0, 0, 1, Order::kNone, false}};
   const Result slot = simulate(sketch.spec);
   CHECK(times_of(slot, {w, 0}) == Times{0, 10, 12});
   CHECK(times_of(slot, {l, 0}) == Times{0, 12, 15});

@@ -68,6 +68,12 @@ Wait kind_of(sim::WaitKind kind) {
       return Wait::kPeerOfCollective;
     case sim::WaitKind::kCommunicatorCreation:
       return Wait::kCommunicatorCreation;
+    case sim::WaitKind::kFirstMessage:
+      return Wait::kFirstMessage;
+    case sim::WaitKind::kFirstCollective:
+      return Wait::kFirstCollective;
+    case sim::WaitKind::kHostMeeting:
+      return Wait::kHostMeeting;
     case sim::WaitKind::kLaunchQueue:
       return Wait::kLaunchQueue;
     case sim::WaitKind::kHostWait:
@@ -84,7 +90,13 @@ Wait kind_of(sim::WaitKind kind) {
       return Wait::kFailedLink;
     case sim::WaitKind::kRequires:
     case sim::WaitKind::kIRequires:
-    case sim::WaitKind::kCallOrder:  // of other programs
+    case sim::WaitKind::kCallOrder:
+    case sim::WaitKind::kSlot:
+    case sim::WaitKind::kDependency:
+    case sim::WaitKind::kSignal:
+    case sim::WaitKind::kSemaphore:
+    case sim::WaitKind::kBarrier:
+    case sim::WaitKind::kPacket:  // of other programs
     case sim::WaitKind::kOutsideInput:
       break;
   }

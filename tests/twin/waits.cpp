@@ -190,6 +190,10 @@ class Waits {
       m_.branches.insert("7 behind another stream");
       add(act, act_node(*last), Wait::kStreamOrder);
     }
+    for (const Act& first : m_.not_first_in_line(act)) {
+      m_.branches.insert("7 behind in a line");
+      add(act, act_node(first), Wait::kStreamOrder);
+    }
     const bool waits_for_streams = !found_.empty();
     if (m_.has_room(m_.actor(act.actor).stream)) visit_room(act);
     if (waits_for_streams && found_.size() > 1)
@@ -207,6 +211,9 @@ class Waits {
         return;
       case Step::kLaunchQueue:
         add(act, first_act_of(m_.actor(act.actor).stream), Wait::kLaunchQueue);
+        return;
+      case Step::kConnection:
+        visit_meetings(act);
         return;
       case Step::kHost:
         visit_host(act);
@@ -244,9 +251,31 @@ class Waits {
     }
   }
 
+  /// [9.7]
+  void visit_meetings(Act act) {
+    for (const Coming& coming : at(m_.threads, m_.actor(act.actor).thread).waits_at) {
+      const MeetingKey& meeting = coming.meeting;
+      const Wait kind = meeting.step >= 0   ? Wait::kHostMeeting
+                        : meeting.from >= 0 ? Wait::kFirstMessage
+                                            : Wait::kFirstCollective;
+      for (int rank : m_.ranks_of(meeting)) {
+        if (m_.is_dead(rank)) {
+          add(act, rank_node(rank), kind);
+          continue;
+        }
+        if (m_.times_come(meeting, rank) >= coming.number) continue;
+        const std::set<Node> users =
+            next_acts([&](int a) { return m_.rank_of(a) == rank && m_.will_come(a, meeting); });
+        if (users.empty()) m_.branches.insert("9.7 a rank that never comes");
+        if (users.size() > 1) m_.branches.insert("9.7 several that may come");
+        add_any(act, users, kind, rank_node(rank));
+      }
+    }
+  }
+
   bool uses(int a, int communicator) const {
     const Actor& actor = m_.actor(a);
-    if (actor.role == Role::kCreate) return actor.communicator == communicator;
+    if (actor.communicator >= 0) return actor.communicator == communicator;
     if (actor.collective >= 0) {
       return at(m_.spec.collectives, actor.collective).communicator == communicator;
     }
@@ -368,7 +397,7 @@ class Waits {
     const int d = at(m_.spec.streams, stream).device;
     must(d >= 0, "room on no device");
     const DeviceState& device = at(m_.devices, d);
-    if (at(m_.spec.devices, d).hardware_queues > 0) {
+    if (m_.in_hardware_queue(act)) {
       const Act first =
           device.hardware_queues.at(at(m_.spec.streams, stream).hardware_queue).front();
       if (first != act) {
@@ -468,29 +497,44 @@ class Waits {
     add_any(act, nodes, wait, rank_node(rank));
   }
 
-  /// All calls of a rank on a communicator are on one stream, so that there is a first.
+  /// All calls of a rank on a communicator are on one stream or in one line, so there is a first.
   template <typename IsOfSort>
   std::optional<Act> launched_call(int rank, IsOfSort is_of_sort) const {
+    for (const auto& [line, acts] : m_.lines) {
+      for (const Act& act : acts) {
+        if (line.second == rank && has_call(act, is_of_sort, line.first)) return act;
+      }
+    }
     for (int s = 0; s < count_of(m_.spec.streams); ++s) {
       if (at(m_.spec.streams, s).rank != rank) continue;
       for (const Entry& entry : at(m_.streams, s).entries) {
-        if (!entry.act) continue;
-        for (int i = 0; i < count_of(m_.actor(entry.act->actor).calls); ++i) {
-          const CallRef ref{*entry.act, i};
-          if (is_of_sort(m_.call_of(ref)) && !m_.call_state(ref).done) return entry.act;
-        }
+        if (entry.act && has_call(*entry.act, is_of_sort, -1)) return entry.act;
       }
     }
     return std::nullopt;
   }
 
+  /// Whether a call of the sort is not done, on this communicator if one is named.
+  template <typename IsOfSort>
+  bool has_call(Act act, IsOfSort is_of_sort, int communicator) const {
+    for (int i = 0; i < count_of(m_.actor(act.actor).calls); ++i) {
+      const CallRef ref{act, i};
+      if (communicator >= 0 && m_.call_of(ref).communicator != communicator) continue;
+      if (is_of_sort(m_.call_of(ref)) && !m_.call_state(ref).done) return true;
+    }
+    return false;
+  }
+
   /// Rule 4. Creation is above.
   void visit_host(Act act) {
     const Actor& step = m_.actor(act.actor);
-    if (step.role == Role::kSynchronize) {
+    const ThreadState& thread = at(m_.threads, step.thread);
+    if (step.role == Role::kSynchronize || (step.role == Role::kMeet && !thread.has_come)) {
       for (int s : at(m_.threads, step.thread).streams_marked) {
         add(act, first_act_of(s), Wait::kHostWait);
       }
+    } else if (step.role == Role::kMeet && at(m_.threads, step.thread).has_come) {
+      visit_meetings(act);
     } else if (step.role == Role::kAwait) {
       visit_await(act);
     } else {
@@ -571,6 +615,9 @@ std::string text(const WaitEdge& edge) {
                                                   "credit (control)",
                                                   "peer of a collective",
                                                   "communicator creation",
+                                                  "first message",
+                                                  "first collective",
+                                                  "host meeting",
                                                   "launch queue",
                                                   "host wait",
                                                   "outside input",

@@ -39,13 +39,15 @@ class MemoryPicture {
     group(ranks, fold);
     if (most_ == 0) {
       throw DrawingError(
-          "nothing of this scenario takes memory: it has no registers with data, and says no "
-          "sizes");
+          models::Code::kNothingToDo,
+          "this scenario has no memory to draw: no registers with data, and no sizes");
     }
-    if (panels_.size() > kMostPanels) {
-      throw DrawingError(fmt::format(
-          "{} ranks differ, and a picture has at most {}: choose some, as in --ranks 0..3",
-          panels_.size(), kMostPanels));
+    if (panels_.size() > kMaxPanels) {
+      throw DrawingError(
+          models::Code::kPictureSize,
+          fmt::format(
+              "{} ranks differ, and a picture can have at most {}: choose some, as in --ranks 0..3",
+              panels_.size(), kMaxPanels));
     }
     const double height = kTop + (kPanel + kGap) * static_cast<double>(panels_.size()) + 24;
     scene_ = Scene(kWidth, height, headline(graph_, run_.explanation));

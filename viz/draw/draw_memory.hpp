@@ -12,7 +12,7 @@
 namespace pipesim::viz {
 
 /// The most panels that a picture has, after ranks alike are folded.
-inline constexpr std::size_t kMostPanels = 100;
+inline constexpr std::size_t kMaxPanels = 100;
 
 /// A panel per rank, all to one scale. Ranks alike are one, if `fold`. Throws DrawingError where
 /// nothing is in use at any time, or there are too many panels.

@@ -31,7 +31,8 @@ class SchedulePicture {
     collect();
     if (count_ > most) {
       throw DrawingError(
-          fmt::format("the schedule has {} actions, and a picture at most {}: choose "
+          models::Code::kPictureSize,
+          fmt::format("the schedule has {} actions, and a picture can have at most {}: choose "
                       "some ranks, as in --ranks 0..3, or fewer micro-batches",
                       count_, most));
     }

@@ -18,15 +18,15 @@ namespace {
 
 using sim::ActorId;
 
-constexpr std::size_t kMostNamed = 4;  // of what goes along one edge, or stands in one node
+constexpr std::size_t kMaxNamed = 4;  // of what goes along one edge, or stands in one node
 
 // "a, b and 3 more".
 std::string listed(const std::vector<std::string>& names) {
   std::string text;
-  for (std::size_t i = 0; i < names.size() && i < kMostNamed; ++i) {
+  for (std::size_t i = 0; i < names.size() && i < kMaxNamed; ++i) {
     text += (i == 0 ? "" : ",\n") + names[i];
   }
-  if (names.size() > kMostNamed) text += fmt::format("\nand {} more", names.size() - kMostNamed);
+  if (names.size() > kMaxNamed) text += fmt::format("\nand {} more", names.size() - kMaxNamed);
   return text;
 }
 
@@ -73,13 +73,15 @@ class StagesPicture {
   static void refuse_more_than(std::size_t most, std::size_t count) {
     if (count <= most) return;
     throw DrawingError(
-        fmt::format("there are {} stages, and a picture has at most {}: make it smaller with --set",
-                    count, most));
+        models::Code::kPictureSize,
+        fmt::format(
+            "there are {} stages, and a picture can have at most {}: make it smaller with --set",
+            count, most));
   }
 
   void add_pipeline(const models::Pipeline& pipeline) {
     const models::Schedule& schedule = pipeline.schedule;
-    refuse_more_than(kMostStages, schedule.stages);
+    refuse_more_than(kMaxStages, schedule.stages);
     add_style({fmt::format("{} on {}, {}.", counted(schedule.stages, "stage"),
                            counted(schedule.ranks.size(), "rank"),
                            schedule.micro_batches == 1
@@ -124,7 +126,7 @@ class StagesPicture {
   void add_classes() {
     const std::vector<models::RankSet> classes =
         models::rank_classes(lowered_, models::RankSet::range(0, graph_.ranks));
-    refuse_more_than(kMostStages, classes.size());
+    refuse_more_than(kMaxStages, classes.size());
     add_style({"Ranks that do the same share a node; an arrow is data from one to another."});
     std::vector<std::uint32_t> class_of_rank(graph_.ranks, 0);
     for (std::uint32_t i = 0; i < classes.size(); ++i) {

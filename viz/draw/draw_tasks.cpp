@@ -46,16 +46,18 @@ class TasksPicture {
     // Arrows from a class to itself say little; if there is room, who talks to whom is better.
     std::vector<models::RankSet> folded = classes_;
     choose(std::move(alone));
-    if (node_count(unrolls_) > kMostTasks) choose(std::move(folded));
+    if (node_count(unrolls_) > kMaxTasks) choose(std::move(folded));
   }
 
   std::string run(PictureFormat format) {
     const std::uint64_t count = node_count(unrolls_);
-    if (count > kMostTasks) {
-      throw DrawingError(fmt::format(
-          "the task graph has {} tasks, and a picture at most {}: choose some ranks, as in --ranks "
-          "0..3, or make it smaller with --set",
-          count, kMostTasks));
+    if (count > kMaxTasks) {
+      throw DrawingError(
+          models::Code::kPictureSize,
+          fmt::format("the task graph has {} tasks, and a picture can have at most {}: "
+                      "choose some ranks, as in --ranks "
+                      "0..3, or make it smaller with --set",
+                      count, kMaxTasks));
     }
     add_style();
     for (const ActorId id : ids_of(plan_.actors)) {
@@ -75,7 +77,7 @@ class TasksPicture {
     for (std::uint32_t i = 0; i < classes_.size(); ++i) {
       for (const std::uint32_t rank : classes_[i]) class_of_rank_[rank] = i;
     }
-    unrolls_ = node_count(true) <= kMostTasks;
+    unrolls_ = node_count(true) <= kMaxTasks;
   }
 
   // Something goes from a rank to another of its class.
@@ -365,7 +367,7 @@ class TasksPicture {
 std::string draw_tasks(const models::TaskGraph& graph, const models::Lowered& lowered,
                        const models::RankSet& ranks, bool fold, PictureFormat format) {
   if (graph.pipeline) {
-    return draw_schedule(*graph.pipeline, ranks, title_of(graph), kMostTasks, format);
+    return draw_schedule(*graph.pipeline, ranks, title_of(graph), kMaxTasks, format);
   }
   return TasksPicture(graph, lowered, ranks, fold).run(format);
 }

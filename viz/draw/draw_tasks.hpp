@@ -11,12 +11,12 @@
 namespace pipesim::viz {
 
 /// The most nodes that are laid out.
-inline constexpr std::size_t kMostTasks = 600;
+inline constexpr std::size_t kMaxTasks = 600;
 
 /// A cluster per rank, in it a lane per stream, in it the tasks; of programs of few acts each act,
 /// else each actor; of a schedule what each rank computes (draw_schedule.hpp). Ranks that are
 /// copies of each other (models/lowering/rank_classes.hpp) are one, if `fold`. Throws DrawingError,
-/// also where there are more than kMostTasks tasks.
+/// also where there are more than kMaxTasks tasks.
 std::string draw_tasks(const models::TaskGraph& graph, const models::Lowered& lowered,
                        const models::RankSet& ranks, bool fold, PictureFormat format);
 

@@ -28,7 +28,7 @@ constexpr double kRow = 22;
 constexpr double kBar = 17;        // what of a row is filled
 constexpr double kRankGap = 10;    // between ranks
 constexpr double kLabelSize = 11;  // of texts in bars and of names
-constexpr double kMostNames = 240;
+constexpr double kMaxNames = 240;
 constexpr double kHangShare = 0.3;      // of the width, for what stands still
 constexpr double kThinnestSlice = 0.7;  // of what is drawn
 
@@ -49,11 +49,13 @@ class TimelinePicture {
   }
 
   Scene run() {
-    if (row_count() > kMostRows) {
+    if (row_count() > kMaxRows) {
       throw DrawingError(
-          fmt::format("the timeline has {} rows, and a picture at most {}: choose some ranks, as "
-                      "in --ranks 0..3",
-                      row_count(), kMostRows));
+          models::Code::kPictureSize,
+          fmt::format(
+              "the timeline has {} rows, and a picture can have at most {}: choose some ranks, as "
+              "in --ranks 0..3",
+              row_count(), kMaxRows));
     }
     choose_scales();
     scene_ = Scene(kTimelineWidth, bottom_ + 34, headline(graph_, run_.explanation));
@@ -168,8 +170,8 @@ class TimelinePicture {
         names = std::max(names, text_width(name_of(*lane), kLabelSize));
       }
     }
-    rank_width_ = std::min(ranks + 12, kMostNames);
-    name_width_ = std::min(names + 12, kMostNames);
+    rank_width_ = std::min(ranks + 12, kMaxNames);
+    name_width_ = std::min(names + 12, kMaxNames);
     left_ = kTimelineMargin + rank_width_ + name_width_;
     right_ = kTimelineWidth - kTimelineMargin;
     end_x_ = hangs_ ? right_ - (right_ - left_) * kHangShare : right_;
@@ -413,12 +415,12 @@ class TimelinePicture {
                    .stroke = first.on_cycle ? kStrong : kGrey,
                    .stroke_width = first.on_cycle ? 2.0 : 0.8,
                    .hatched = true};
-    constexpr std::size_t kMostTold = 12;
-    for (std::size_t i = 0; i < lane.stuck.size() && i < kMostTold; ++i) {
+    constexpr std::size_t kMaxTold = 12;
+    for (std::size_t i = 0; i < lane.stuck.size() && i < kMaxTold; ++i) {
       box.tip += (i == 0 ? "" : "\n") + stuck_text(lane.stuck[i]);
     }
-    if (lane.stuck.size() > kMostTold) {
-      box.tip += fmt::format("\nand {} more", lane.stuck.size() - kMostTold);
+    if (lane.stuck.size() > kMaxTold) {
+      box.tip += fmt::format("\nand {} more", lane.stuck.size() - kMaxTold);
     }
     scene_.add(box);
     std::string text = stuck_text(first);

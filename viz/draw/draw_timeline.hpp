@@ -9,7 +9,7 @@
 namespace pipesim::viz {
 
 /// The most rows that a picture has, after ranks that did the same are folded.
-inline constexpr std::size_t kMostRows = 400;
+inline constexpr std::size_t kMaxRows = 400;
 
 /// A row per rank and lane. Ranks that did the same at the same times are one, if `fold`. Throws
 /// DrawingError where there are too many rows.

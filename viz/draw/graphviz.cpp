@@ -194,7 +194,8 @@ PictureFormat picture_format(std::string_view path) {
     if (path.ends_with(fmt::format(".{}", name_of(format)))) return format;
   }
   throw DrawingError(
-      fmt::format("'{}' does not say what to draw: end it with .svg, .png, .pdf or .dot", path));
+      models::Code::kPictureFormat,
+      fmt::format("'{}' has no known picture format: use .svg, .png, .pdf or .dot", path));
 }
 
 std::string label_text(std::string_view text) {
@@ -311,9 +312,11 @@ std::string Graphviz::drawing(PictureFormat format, const char* engine) {
   if (result.empty()) {
     // Later than 2.42 Debian's libraries know no layout without that package.
     const bool no_layout = said.empty() || said.find("not recognized") != std::string::npos;
-    throw DrawingError(fmt::format(
-        "Graphviz cannot draw this as {}: {}", name_of(format),
-        no_layout ? "it has no layouts; is Debian's package 'graphviz' installed?" : said));
+    throw DrawingError(
+        models::Code::kGraphviz,
+        fmt::format(
+            "Graphviz cannot draw this as {}: {}", name_of(format),
+            no_layout ? "it has no layouts; is Debian's package 'graphviz' installed?" : said));
   }
   return result;
 }

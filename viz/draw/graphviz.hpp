@@ -3,9 +3,10 @@
 
 #include <cstddef>
 #include <memory>
-#include <stdexcept>
 #include <string>
 #include <string_view>
+
+#include "models/codes.hpp"
 
 struct Agraph_s;
 struct Agnode_s;
@@ -20,9 +21,9 @@ enum class PictureFormat { kDot, kSvg, kPng, kPdf };
 PictureFormat picture_format(std::string_view path);
 
 /// A picture cannot be drawn. The message says why, and what to do.
-class DrawingError : public std::runtime_error {
+class DrawingError : public models::UserError {
  public:
-  using std::runtime_error::runtime_error;
+  using UserError::UserError;
 };
 
 /// `text` for a label, in which Graphviz gives backslashes and entities of HTML a meaning.

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "models/characters.hpp"
 #include "viz/xml.hpp"
 
 namespace pipesim::viz {
@@ -14,8 +15,8 @@ namespace {
 
 constexpr const char* kFont = "Helvetica, Arial, sans-serif";
 constexpr double kPointsPerInch = 72;
-constexpr double kStripe = 4;              // pixels
-constexpr std::size_t kMostStripes = 120;  // of one box
+constexpr double kStripe = 4;             // pixels
+constexpr std::size_t kMaxStripes = 120;  // of one box
 
 // Tenths are enough, and an integer has none: shorter, and the same on all machines.
 std::string pixels(double value) {
@@ -91,7 +92,7 @@ std::string stripes(const Scene::Box& box) {
   const std::string fill = box.fill.empty() ? "#ffffff" : box.fill;
   const auto wanted = static_cast<std::size_t>(std::max(1.0, box.width / (2 * kStripe)));
   std::string colours;
-  for (std::size_t i = 0; i < std::min(wanted, kMostStripes); ++i) {
+  for (std::size_t i = 0; i < std::min(wanted, kMaxStripes); ++i) {
     if (!colours.empty()) colours += ':';
     colours += fill + ":#c4cad2";
   }
@@ -166,7 +167,7 @@ class Pinned {
 double text_width(std::string_view text, double size) {
   double width = 0;
   for (const char c : text) {
-    if ((static_cast<unsigned char>(c) & 0xc0u) == 0x80u) continue;  // goes on with a character
+    if (models::continues_character(c)) continue;
     const bool narrow = std::string_view(" .,:;'|!()[]ijlftI-").find(c) != std::string_view::npos;
     const bool wide = std::string_view("mwMW%@").find(c) != std::string_view::npos;
     width += narrow ? 0.38 : wide ? 0.92 : 0.64;
@@ -180,7 +181,7 @@ std::string fitted(std::string_view text, double size, double width) {
   std::size_t count = text.size();
   while (count > 0 && text_width(text.substr(0, count), size) + text_width(kMore, size) > width) {
     --count;
-    while (count > 0 && (static_cast<unsigned char>(text[count]) & 0xc0u) == 0x80u) --count;
+    while (count > 0 && models::continues_character(text[count])) --count;
   }
   return count < 3 ? std::string() : std::string(text.substr(0, count)) + std::string(kMore);
 }

@@ -24,7 +24,7 @@ using models::SweepPoint;
 // All in pixels.
 constexpr double kPlotLeft = 92;
 constexpr double kPlotWidth = 520;
-constexpr std::size_t kMostCharacters = 40;  // of a line in the legend
+constexpr std::size_t kMaxCharacters = 40;  // of a line in the legend
 constexpr double kPlotTop = 62;
 constexpr double kPanelHeight = 210;
 constexpr double kPanelGap = 46;
@@ -38,7 +38,7 @@ constexpr std::array<const char*, 7> kColours = {"#000000", "#0072b2", "#d55e00"
                                                  "#cc79a7", "#56b4e9", "#e69f00"};
 constexpr std::array<const char*, 4> kDashes = {"", "7 3", "2 3", "9 3 2 3"};
 constexpr std::size_t kMarkers = 7;
-constexpr std::size_t kMostLines = kMarkers * kDashes.size();
+constexpr std::size_t kMaxLines = kMarkers * kDashes.size();
 
 // ---------------------------------------------------------------------------------------------
 // Numbers
@@ -209,8 +209,8 @@ void SweepPlot::choose_axis() {
   for (const std::size_t value : order) {
     scaled.push_back(kPlotLeft + kInset + room * ((*numbers)[value] - least) / (most - least));
   }
-  constexpr double kLeastDistance = 26;
-  const double needed = std::min(kLeastDistance, room / static_cast<double>(values.size() - 1) / 2);
+  constexpr double kMinDistance = 26;
+  const double needed = std::min(kMinDistance, room / static_cast<double>(values.size() - 1) / 2);
   for (std::size_t i = 1; i < scaled.size(); ++i) {
     if (!(scaled[i] - scaled[i - 1] >= needed)) return;
   }
@@ -236,7 +236,7 @@ void SweepPlot::find_lines() {
                              [&](const Line& other) { return other.name == name; });
     if (line == lines_.end()) {
       // The last axis goes through its values first, so an unknown name is a new line.
-      if (lines_.size() == kMostLines) {
+      if (lines_.size() == kMaxLines) {
         if (place == 0) ++all_lines_;
         continue;
       }
@@ -433,7 +433,7 @@ double SweepPlot::legend_width() const {
   std::size_t longest = legend_title().size();
   for (const Line& line : lines_) longest = std::max(longest, line.name.size());
   constexpr double kBeside = 76;  // the samples of lines, and room
-  const auto shown = static_cast<double>(std::min(longest, kMostCharacters));
+  const auto shown = static_cast<double>(std::min(longest, kMaxCharacters));
   return std::max(160.0, kBeside + kCharacter * shown);
 }
 
@@ -442,7 +442,7 @@ void SweepPlot::add_legend() {
   if (title.empty()) return;
   const double x = kPlotLeft + kPlotWidth + 20;
   double y = kPlotTop + 14 + kLegendLine / 2;
-  add(x, y, "start", shortened(title, kMostCharacters), " font-weight=\"bold\"");
+  add(x, y, "start", shortened(title, kMaxCharacters), " font-weight=\"bold\"");
   for (std::size_t l = 0; l < lines_.size(); ++l) {
     y += kLegendLine;
     text_ += fmt::format(
@@ -451,7 +451,7 @@ void SweepPlot::add_legend() {
         x, y, kColours[l % kColours.size()], kDashes[(l + l / kMarkers) % kDashes.size()]);
     add_marker(l, x + 15, y);
     text_ += fmt::format("<g><title>{}</title>", xml_text(lines_[l].name));
-    add(x + 38, y + 4.5, "start", shortened(lines_[l].name, kMostCharacters));
+    add(x + 38, y + 4.5, "start", shortened(lines_[l].name, kMaxCharacters));
     text_ += "</g>\n";
   }
   if (all_lines_ == lines_.size()) return;

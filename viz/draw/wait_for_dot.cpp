@@ -52,11 +52,13 @@ class Drawing {
     choose_strong();
     look_at_all();
     add_all();
-    if (format != PictureFormat::kDot && graph_.node_count() > kMostWaitNodes) {
-      throw DrawingError(fmt::format(
-          "the wait-for graph has {} nodes, and a picture at most {}: {}, or write it as .dot",
-          graph_.node_count(), kMostWaitNodes,
-          picture_.fold ? "make the scenario smaller with --set" : "leave out --all"));
+    if (format != PictureFormat::kDot && graph_.node_count() > kMaxWaitNodes) {
+      throw DrawingError(
+          models::Code::kPictureSize,
+          fmt::format("the wait-for graph has {} nodes, and a picture can have at most {}: {}, or "
+                      "write it as .dot",
+                      graph_.node_count(), kMaxWaitNodes,
+                      picture_.fold ? "make the scenario smaller with --set" : "leave out --all"));
     }
     return graph_.drawing(format);
   }
@@ -144,8 +146,7 @@ void Drawing::look_at_all() {
 std::string Drawing::node_name(const WaitParty& party) const {
   std::string own = party_text(party);
   if (!picture_.fold || party.kind != WaitNodeKind::kAct || strong_.count(own) > 0) return own;
-  const bool alone =
-      strong_ranks_.count(party.rank) > 0 && strong_ranks_.size() <= kMostFoldedRanks;
+  const bool alone = strong_ranks_.count(party.rank) > 0 && strong_ranks_.size() <= kMaxFoldedRanks;
   return alone ? fmt::format("rank {} the rest", party.rank) : "the rest";
 }
 
@@ -178,7 +179,8 @@ void Drawing::add_node(const WaitParty& party) {
     label += fmt::format("\n{}", rank_roots_.at(party.rank));
   }
   if (party.kind == WaitNodeKind::kAct) {
-    label = fmt::format("{}\n{}", act_text(party.act), party.act.stream);
+    label = act_text(party.act);
+    if (!party.act.stream.empty()) label += "\n" + party.act.stream;
     if (party.act.micro_batch > 0) label += fmt::format(", micro-batch {}", party.act.micro_batch);
     if (!party.act.statement.empty()) label += "\n" + models::printable(party.act.statement);
     label += fmt::format("\n{}", stage_text(party.act));

@@ -20,10 +20,10 @@ struct WaitPicture {
 };
 
 /// With more ranks on the cycle, or as roots, the folded rest is one node for all of them.
-inline constexpr std::size_t kMostFoldedRanks = 32;
+inline constexpr std::size_t kMaxFoldedRanks = 32;
 
 /// The most nodes that are laid out. DOT text has no limit.
-inline constexpr std::size_t kMostWaitNodes = 1000;
+inline constexpr std::size_t kMaxWaitNodes = 1000;
 
 /// The picture of how a run ended.
 WaitPicture wait_picture(const models::TaskGraph& graph, const models::Explanation& explanation,

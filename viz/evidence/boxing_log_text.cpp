@@ -24,14 +24,14 @@ std::vector<LoggedBoxing> partial_sums(const BoxingReport& report) {
 }
 
 std::string boxing_log_text(const BoxingReport& report) {
-  constexpr std::size_t kMostRows = 40;
+  constexpr std::size_t kMaxRows = 40;
   const std::vector<LoggedBoxing> found = partial_sums(report);
   std::string text = fmt::format("{}, {} from a broadcast\n", counted(report.rows.size(), "boxing"),
                                  counted(found.size(), "partial sum"));
   for (const std::string& note : report.notes) text += paragraph(note, kDefaultWidth, 0, 2);
   if (found.empty()) return text;
   Table table({"line", "from", "to", "tensor", "shape", "signatures", "placement"});
-  const std::size_t shown = report.all ? found.size() : std::min(kMostRows, found.size());
+  const std::size_t shown = report.all ? found.size() : std::min(kMaxRows, found.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const LoggedBoxing& row = found[i];
     table.add({std::to_string(row.line), models::printable(row.producer),

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "viz/evidence/diagnosis_text.hpp"
+#include "viz/evidence/next_steps.hpp"
 #include "viz/json/json_report.hpp"
 #include "viz/words.hpp"
 
@@ -28,6 +29,7 @@ Json group_json(const models::EvidenceGroup& group, const models::GroupStanding&
   json["called"] = standing.called < 0 ? Json() : Json(standing.called);
   json["completed"] = standing.completed < 0 ? Json() : Json(standing.completed);
   json["pending"] = standing.pending;
+  if (standing.at_least) json["at_least"] = true;
   return json;
 }
 
@@ -69,9 +71,19 @@ std::string diagnosis_json(const DiagnosisReport& report) {
   }
   for (std::size_t i = 0; i < diagnosis.roots.size(); ++i) {
     const models::DiagnosisRoot& root = diagnosis.roots[i];
+    json["roots"][i]["rank"] = root.rank;
     json["roots"][i]["reason"] = reason_name(root.reason);
+    const std::string place = place_text(report.evidence, root.place);
+    if (!place.empty()) json["roots"][i]["evidence"] = place;
     if (root.reason != models::RootReason::kDeviceStopped) continue;
     json["roots"][i]["peer"] = {{"rank", root.peer}, {"act", root.peer_came}};
+  }
+  json["suspects"] = Json::array();
+  for (const models::Suspect& suspect : diagnosis.suspects) {
+    json["suspects"].push_back({{"rank", suspect.rank},
+                                {"not_called", suspect.behind},
+                                {"waiting", suspect.waiting},
+                                {"evidence", place_text(report.evidence, suspect.place)}});
   }
   json["collateral"] = of_end["collateral"];
   json["checks"] = Json::array();
@@ -85,6 +97,7 @@ std::string diagnosis_json(const DiagnosisReport& report) {
   for (const auto& standing : diagnosis.groups) {
     json["groups"].push_back(group_json(report.evidence.groups[standing.group], standing));
   }
+  json["next"] = next_steps(report.evidence, diagnosis);
   if (of_end.contains("waits")) json["waits"] = of_end["waits"];
   // A name from a file may be no UTF-8.
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -6,6 +6,8 @@
 #include <fmt/format.h>
 
 #include "models/measure/expectation.hpp"
+#include "viz/evidence/diagnosis_reasons.hpp"
+#include "viz/evidence/next_steps.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/styled.hpp"
 #include "viz/summary.hpp"
@@ -26,8 +28,8 @@ using sim::WaitKind;
 // Of long lists, unless all is asked for.
 constexpr std::size_t kMaxAccountRows = 40;
 
-std::string number_text(std::int64_t number) {
-  return number < 0 ? "none" : fmt::format("#{}", number);
+std::string called_text(const models::GroupStanding& standing) {
+  return call_number_text(standing.called) + (standing.at_least ? " or more" : "");
 }
 
 class DiagnosisText {
@@ -45,10 +47,13 @@ class DiagnosisText {
     if (report_.all) end.all_waits = diagnosis_.waits;
     text_ += hang_text(end, options_);
     add_roots();
+    add_suspects();
     add_checks();
     add_ranks();
     add_groups();
     text_ += stuck_text(end, options_);
+    add_why();
+    add_next();
     return std::move(text_);
   }
 
@@ -57,7 +62,25 @@ class DiagnosisText {
   void add_roots();
   void add_root(const DiagnosisRoot& root, const std::vector<std::uint32_t>& ranks,
                 const std::string& behind);
+  void add_absent(const DiagnosisRoot& root, const std::vector<std::uint32_t>& ranks,
+                  const std::string& behind);
+  void add_ended(const DiagnosisRoot& root, const std::vector<std::uint32_t>& ranks,
+                 const std::string& behind);
+  void add_unexplained(const DiagnosisRoot& root, const std::string& behind);
+  void add_suspects();
   void add_checks();
+  void add_why();
+  void add_next();
+  std::string lead() const;
+  bool is_counted(std::uint32_t rank) const {  // not from a dump, which has all of its calls
+    return !evidence_.ranks[rank].complete;
+  }
+  std::string host_text(std::uint32_t rank) const {
+    return host_standing_text(evidence_.ranks[rank]);
+  }
+  static std::string call_text(const DiagnosisRoot& root) {
+    return models::printable(act_text(root.first.from.act));
+  }
   void add_ranks();
   void add_groups();
   void add_cut(std::size_t left) {
@@ -65,10 +88,6 @@ class DiagnosisText {
   }
   void add(std::string_view text, std::size_t first, std::size_t rest) {
     text_ += paragraph(text, options_.width, first, rest);
-  }
-  // Roots have more to say than their summary.
-  std::string summary() const {
-    return diagnosis_.explanation.cycle.empty() ? "" : summary_text(diagnosis_.explanation);
   }
   void add_heading(const std::string& text) {
     text_ += fmt::format("\n{}\n", styled(options_, ansi::kBold, text));
@@ -89,8 +108,9 @@ void DiagnosisText::add_verdict() {
   const Verdict found = diagnosis_.explanation.verdict;
   const char* colour = verdict_style(found);
   std::vector<std::uint32_t> without;
+  std::vector<std::uint32_t> silent;
   for (const models::RankStanding& rank : diagnosis_.ranks) {
-    if (!rank.has_dump) without.push_back(rank.rank);
+    if (!rank.has_dump) (is_counted(rank.rank) ? silent : without).push_back(rank.rank);
   }
   text_ +=
       fmt::format("{}{}{}   {}, {} not done   {}\n",
@@ -98,11 +118,84 @@ void DiagnosisText::add_verdict() {
                   evidence_.name.empty() ? "" : "  ", styled(options_, colour, verdict),
                   counted(diagnosis_.ranks.size(), "rank"), counted(diagnosis_.pending, "call"),
                   styled(options_, ansi::kDim, models::printable(evidence_.format)));
+  add(lead(), 0, 2);
   if (!without.empty()) {
     text_ += fmt::format("No dump from {}\n", ranks_text(without));
   }
+  if (!silent.empty()) {
+    text_ += fmt::format("No line says what {} called\n", ranks_text(silent));
+  }
   for (const std::string& note : report_.notes) add(note, 0, 2);
-  add(summary(), 0, 2);
+}
+
+// The answer in one sentence.
+std::string DiagnosisText::lead() const {
+  const models::Explanation& explanation = diagnosis_.explanation;
+  if (!explanation.cycle.empty()) return summary_text(explanation);
+  if (!explanation.mismatches.empty()) return {};  // these follow at once
+  std::vector<std::uint32_t> ranks;
+  bool died = false;
+  for (const DiagnosisRoot& root : diagnosis_.roots) {
+    if (root.reason == RootReason::kUnexplained) continue;
+    ranks.push_back(root.rank);
+    died = died || root.reason == RootReason::kDied;
+  }
+  if (!evidence_.lost_processes.empty() && ranks.empty()) {
+    return fmt::format("{} is dead; nothing says which rank it was.",
+                       capitalized(models::printable(evidence_.lost_processes.front().name)));
+  }
+  if (!ranks.empty()) {
+    return fmt::format("The job waits for {}{}.", ranks_text(ranks),
+                       died && ranks.size() == 1 ? ", whose process ended" : "");
+  }
+  if (!diagnosis_.suspects.empty()) {
+    for (const models::Suspect& suspect : diagnosis_.suspects) ranks.push_back(suspect.rank);
+    return fmt::format("Not enough to tell who is to blame; look at {} first.", ranks_text(ranks));
+  }
+  if (explanation.verdict == Verdict::kLimit && diagnosis_.pending > 0) {
+    return "Not enough to tell who is to blame.";
+  }
+  return {};
+}
+
+// Ranks of which the evidence does not say whether they are the root.
+void DiagnosisText::add_suspects() {
+  if (diagnosis_.suspects.empty()) return;
+  add_heading("Not known, so it may be one of these:");
+  const std::size_t count = shown(diagnosis_.suspects.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const models::Suspect& suspect = diagnosis_.suspects[i];
+    const std::string& process = evidence_.ranks[suspect.rank].process.name;
+    std::string text = fmt::format("rank {}", suspect.rank);
+    if (!process.empty()) text += fmt::format(" ({})", models::printable(process));
+    const bool silent =
+        evidence_.ranks[suspect.rank].process.state == models::ProcessState::kSilent;
+    if (silent) text += " did not answer";
+    if (suspect.waiting > 0) {
+      text += fmt::format("{} {} {}; {} may wait for it, first rank {}", silent ? ", and" : ":",
+                          suspect.behind ? "it has not called" : "nothing says whether it called",
+                          models::printable(act_text(suspect.first.from.act)),
+                          counted(suspect.waiting, "call"), suspect.first.from.rank);
+    }
+    add(text, 2, 4);
+    if (!host_text(suspect.rank).empty()) add(host_text(suspect.rank), 6, 6);
+  }
+  add_cut(diagnosis_.suspects.size() - count);
+}
+
+void DiagnosisText::add_why() {
+  if (!report_.why) return;
+  const std::string rows = reasons_table(evidence_, diagnosis_, options_.width);
+  if (rows.empty()) return;
+  add_heading("Why:");
+  text_ += rows;
+}
+
+void DiagnosisText::add_next() {
+  const std::vector<std::string> steps = next_steps(evidence_, diagnosis_);
+  if (steps.empty()) return;
+  add_heading("Next:");
+  for (const std::string& step : steps) add(step, 2, 4);
 }
 
 // Roots of one kind that are waited for in one and the same call are told once.
@@ -144,42 +237,71 @@ void DiagnosisText::add_roots() {
 
 void DiagnosisText::add_root(const DiagnosisRoot& root, const std::vector<std::uint32_t>& ranks,
                              const std::string& behind) {
-  const models::ActInfo& waiter = root.first.from.act;
-  const bool one = ranks.size() == 1;
-  const std::string who = ranks_text(ranks);
-  const std::string call = models::printable(act_text(waiter));
-  const bool message = root.first.kind == WaitKind::kPeerOfMessage;
-  const char* s = one ? "s" : "";
   switch (root.reason) {
     case RootReason::kNotCalled:
-      add(message ? fmt::format("{} never post{} {} of rank {} {}; {}", who, s,
-                                matching_text(waiter), waiter.rank, call, behind)
-                  : fmt::format("{} never call{} {}; {}, first rank {}", who, s, call, behind,
-                                waiter.rank),
-          2, 4);
-      add(fmt::format("nothing that {} called is pending: look at what {} host{}",
-                      one ? "it" : "they", one ? "its" : "their", one ? " does" : "s do"),
-          6, 6);
-      break;
+      return add_absent(root, ranks, behind);
     case RootReason::kDeviceStopped:
-      add(fmt::format("{} never finishes {}; {}", who, call, behind), 2, 4);
-      add(fmt::format("rank {} finished it together with rank {}, and is at #{}: the device of "
-                      "rank {} no longer reports anything",
-                      root.peer, root.rank, root.peer_came, root.rank),
-          6, 6);
-      break;
-    case RootReason::kNoDump:
-      add(fmt::format("{} left no dump, and nothing else explains why rank {} waits in {}; {}", who,
-                      waiter.rank, call, behind),
-          2, 4);
-      break;
+      add(fmt::format("{} never finishes {}; {}", ranks_text(ranks), call_text(root), behind), 2,
+          4);
+      return add(fmt::format("rank {} finished it together with rank {}, and is at #{}: the device "
+                             "of rank {} no longer reports anything",
+                             root.peer, root.rank, root.peer_came, root.rank),
+                 6, 6);
+    case RootReason::kDied:
+      return add_ended(root, ranks, behind);
     case RootReason::kUnexplained:
-      add(fmt::format("all members called rank {} {}, and nothing is queued before it; {}",
-                      waiter.rank, call, behind),
-          2, 4);
-      add("these dumps do not say why it is stuck: look at devices and network", 6, 6);
-      break;
+      return add_unexplained(root, behind);
   }
+}
+
+void DiagnosisText::add_absent(const DiagnosisRoot& root, const std::vector<std::uint32_t>& ranks,
+                               const std::string& behind) {
+  const models::ActInfo& waiter = root.first.from.act;
+  const bool one = ranks.size() == 1;
+  const char* s = one ? "s" : "";
+  const std::string who = ranks_text(ranks);
+  const std::string call = call_text(root);
+  if (root.first.kind == WaitKind::kPeerOfMessage) {
+    add(fmt::format("{} never post{} {} of rank {} {}; {}", who, s, matching_text(waiter),
+                    waiter.rank, call, behind),
+        2, 4);
+  } else {
+    add(fmt::format("{} never call{} {}; {}, first rank {}", who, s, call, behind, waiter.rank), 2,
+        4);
+  }
+  const std::string host = host_text(root.rank);
+  if (!host.empty() && one) return add(host, 6, 6);
+  const char* whose = one ? "its" : "their";
+  if (is_counted(root.rank)) {
+    return add(fmt::format("no line says where {} host{}", whose, one ? " stands" : "s stand"), 6,
+               6);
+  }
+  add(fmt::format("nothing that {} called is pending: look at what {} host{}", one ? "it" : "they",
+                  whose, one ? " does" : "s do"),
+      6, 6);
+}
+
+void DiagnosisText::add_ended(const DiagnosisRoot& root, const std::vector<std::uint32_t>& ranks,
+                              const std::string& behind) {
+  const models::ProcessStanding& process = evidence_.ranks[root.rank].process;
+  const std::string name =
+      process.name.empty() ? "" : fmt::format(" ({})", models::printable(process.name));
+  const bool failed = process.state == models::ProcessState::kFailed;
+  add(fmt::format("{}{} {}{}", ranks_text(ranks), name, failed ? "ended in an error" : "is dead",
+                  root.waiting > 0 ? "; " + behind : ""),
+      2, 4);
+  if (failed) add(models::printable(process.reason), 6, 6);
+}
+
+void DiagnosisText::add_unexplained(const DiagnosisRoot& root, const std::string& behind) {
+  const bool all = root.group < evidence_.groups.size() && evidence_.groups[root.group].all_members;
+  add(fmt::format("{} called rank {} {}, and nothing is queued before it; {}",
+                  all ? "all members" : "all ranks that are known to be in its group",
+                  root.first.from.act.rank, call_text(root), behind),
+      2, 4);
+  add(all ? "these dumps do not say why it is stuck: look at devices and network"
+          : "the lines do not say who else is in it, or why it is stuck",
+      6, 6);
 }
 
 // Those that match say nothing.
@@ -195,15 +317,18 @@ void DiagnosisText::add_checks() {
     ++rows;
     std::string who;
     if (!check.missing.empty()) {
+      std::vector<std::uint32_t> called = check.called;
+      called.insert(called.end(), check.counted.begin(), check.counted.end());
+      std::sort(called.begin(), called.end());
       who = fmt::format("not called by {}, called by {}", ranks_text(check.missing),
-                        ranks_text(check.called));
+                        ranks_text(called));
     } else if (!check.culprits.empty()) {
       std::vector<std::uint32_t> ranks;
       for (const models::Culprit& culprit : check.culprits) ranks.push_back(culprit.rank);
       const models::MatchResult& first = check.culprits.front().result;
       who = fmt::format("{} {}: {}", ranks_text(ranks), match_name(first.match), first.difference);
     } else if (!check.without_dump.empty()) {
-      who = fmt::format("no dump from {}", ranks_text(check.without_dump));
+      who = fmt::format("not known of {}", ranks_text(check.without_dump));
     }
     table.add({fmt::format("{}#{}", models::printable(check.op), check.sequence),
                models::printable(group_name(evidence_.groups[check.group])),
@@ -223,7 +348,7 @@ void DiagnosisText::add_ranks() {
   for (const models::RankStanding& rank : diagnosis_.ranks) {
     std::vector<std::string> row = {"", "", "nothing"};
     if (!rank.has_dump) {
-      row = {"", "no dump", ""};
+      row = {"", is_counted(rank.rank) ? "?" : "no dump", ""};
     } else {
       row[1] = std::to_string(rank.pending);
       if (rank.at) {
@@ -266,8 +391,8 @@ void DiagnosisText::add_groups() {
         }
         ++rows;
         table.add({row == i ? models::printable(group_name(evidence_.groups[all[i].group])) : "",
-                   short_ranges(all[row].ranks), number_text(all[row].called),
-                   number_text(all[row].completed), std::to_string(all[row].pending)});
+                   short_ranges(all[row].ranks), called_text(all[row]),
+                   call_number_text(all[row].completed), std::to_string(all[row].pending)});
       }
     }
     i = end;

@@ -16,6 +16,7 @@ struct DiagnosisReport {
   const models::Diagnosis& diagnosis;
   std::vector<std::string> notes;  // on what was read and what not
   bool all = false;                // every wait, rank and group
+  bool why = false;                // the file and line of each claim
 };
 
 /// Verdict, cycle, roots, calls that do not go together, where ranks and groups stand.

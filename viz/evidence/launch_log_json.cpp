@@ -51,10 +51,10 @@ std::string launch_log_json(const LaunchLogReport& report) {
   std::string verdict = of_end["verdict"].get<std::string>();
   if (verdict == "completed") verdict = "nothing wrong found";
   if (verdict == "limit") verdict = "undecided";
-  Json json = {{"schema", of_end["schema"]},   {"evidence", report.log.format},
-               {"name", report.log.name},      {"verdict", verdict},
-               {"cause", of_end["cause"]},     {"notes", report.notes},
-               {"root_ranks", diagnosis.roots}};
+  Json json = {{"schema", of_end["schema"]},    {"evidence", report.log.format},
+               {"name", report.log.name},       {"verdict", verdict},
+               {"cause", of_end["cause"]},      {"notes", report.notes},
+               {"root_ranks", diagnosis.roots}, {"behind", diagnosis.behind}};
   for (const char* key : {"cycle", "cycle_is_shortest", "cycle_groups", "roots", "collateral"}) {
     json[key] = of_end[key];
   }

@@ -53,7 +53,13 @@ std::string verdict_text(const LaunchLogReport& report, const TextOptions& optio
 // Where everything waits in the end, or who is behind.
 std::string roots_text(const LaunchLogReport& report, const TextOptions& options) {
   const models::LaunchLogDiagnosis& diagnosis = report.diagnosis;
-  if (!diagnosis.explanation.cycle.empty() || diagnosis.roots.empty()) return {};
+  if (!diagnosis.explanation.cycle.empty()) return {};
+  if (diagnosis.roots.empty()) {
+    if (diagnosis.behind.empty()) return {};
+    const char* verb = diagnosis.behind.size() == 1 ? "has" : "have";
+    return fmt::format("\n{} {} launched the fewest rounds.\n",
+                       capitalized(ranks_text(diagnosis.behind)), verb);
+  }
   std::string text =
       fmt::format("\n{}\n", styled(options, ansi::kBold, "No cycle. Look first at:"));
   text += fmt::format("  {}, which launched the fewest rounds\n", ranks_text(diagnosis.roots));

@@ -16,8 +16,41 @@ namespace {
 using models::StackGroup;
 using models::StackVerdict;
 
-constexpr std::size_t kMostGroups = 20;
-constexpr std::size_t kMostFrames = 8;
+constexpr std::size_t kMaxGroups = 20;
+constexpr std::size_t kMaxFrames = 8;
+
+// "ranks 0 and 2"; of processes that do not say their rank "processes 41 and 43".
+std::string who_text(const StackReport& report, const std::vector<std::uint32_t>& ranks) {
+  std::vector<std::string> names;
+  for (const std::uint32_t rank : ranks) {
+    const auto name = report.dumps.names.find(rank);
+    if (name == report.dumps.names.end()) return ranks_text(ranks);
+    names.push_back(models::printable(name->second));
+  }
+  constexpr std::size_t kMaxNames = 8;
+  std::string text;
+  for (std::size_t i = 0; i < std::min(kMaxNames, names.size()); ++i) {
+    text += (i == 0 ? "" : ", ") + names[i];
+  }
+  return names.size() > kMaxNames ? text + fmt::format(" and {} more", names.size() - kMaxNames)
+                                  : text;
+}
+
+// What to do next.
+std::string next_text(const StackReport& report) {
+  switch (report.diagnosis.verdict) {
+    case StackVerdict::kOddOnes:
+      return fmt::format("look at what {} does there, and dump its stack again: does it move?",
+                         who_text(report, report.diagnosis.roots));
+    case StackVerdict::kDifferent:
+    case StackVerdict::kAlike:
+      return "TORCH_FR_BUFFER_SIZE=2000 (older: TORCH_NCCL_TRACE_BUFFER_SIZE), in the next run: "
+             "dumps say which calls each rank made";
+    case StackVerdict::kUndecided:
+      break;
+  }
+  return "py-spy dump --native --pid PID, of every rank: frames of NCCL and CUDA show the wait";
+}
 
 std::string verdict_line(const StackReport& report, const TextOptions& options) {
   const std::string verdict = upper_case(report.diagnosis.verdict == StackVerdict::kOddOnes
@@ -36,16 +69,13 @@ std::string verdict_line(const StackReport& report, const TextOptions& options) 
 
 std::string meaning(const StackReport& report) {
   const std::vector<std::uint32_t>& roots = report.diagnosis.roots;
-  const std::string who = ranks_text(roots);
+  const std::string who = who_text(report, roots);
   switch (report.diagnosis.verdict) {
     case StackVerdict::kOddOnes:
       return fmt::format("\nThe other ranks wait for each other; look first at {}.\n", who);
     case StackVerdict::kDifferent:
-      return fmt::format(
-          "\nAll ranks wait for each other, but not in the same place; look first at {},\nwhere "
-          "the "
-          "fewest are.\n",
-          who);
+      return "\nAll ranks wait, but not in the same place: stacks do not show who waits for "
+             "whom.\n";
     case StackVerdict::kAlike:
       return "\nAll ranks are in the same place: stacks do not show which one is to blame.\n";
     case StackVerdict::kUndecided:
@@ -61,10 +91,10 @@ std::string group_text(const StackReport& report, const StackGroup& group,
       group.place != models::WaitPlace::kUnknown && group.place != models::WaitPlace::kFinished;
   if (waits) what = fmt::format("waits {}: {}", what, models::printable(group.op));
   std::string text =
-      fmt::format("\n{}  {}  {}\n", styled(options, ansi::kBold, ranks_text(group.ranks)),
+      fmt::format("\n{}  {}  {}\n", styled(options, ansi::kBold, who_text(report, group.ranks)),
                   models::printable(group.thread), what);
   const std::size_t shown =
-      report.all ? group.frames.size() : std::min(group.frames.size(), kMostFrames);
+      report.all ? group.frames.size() : std::min(group.frames.size(), kMaxFrames);
   for (std::size_t i = 0; i < shown; ++i) {
     const models::StackFrame& frame = group.frames[i];
     text += fmt::format("    {} ({})\n", models::printable(frame.function),
@@ -81,20 +111,26 @@ std::string group_text(const StackReport& report, const StackGroup& group,
 std::string stack_groups_text(const StackReport& report, const TextOptions& options) {
   std::string text = verdict_line(report, options) + meaning(report);
   const std::vector<StackGroup>& groups = report.diagnosis.groups;
-  const std::size_t shown = report.all ? groups.size() : std::min(groups.size(), kMostGroups);
+  const std::size_t shown = report.all ? groups.size() : std::min(groups.size(), kMaxGroups);
   for (std::size_t i = 0; i < shown; ++i) text += group_text(report, groups[i], options);
   if (shown < groups.size()) {
     text +=
         fmt::format("\nand {} more; --all lists them\n", counted(groups.size() - shown, "stack"));
   }
+  text += fmt::format("\n{}\n", styled(options, ansi::kBold, "Next:"));
+  text += paragraph(next_text(report), options.width, 2, 4);
   return text;
 }
 
 std::string stack_groups_json(const StackReport& report) {
   using Json = nlohmann::ordered_json;
-  Json json = {{"schema", kJsonSchema},     {"evidence", "stacks"},
-               {"name", report.dumps.name}, {"verdict", verdict_name(report.diagnosis.verdict)},
-               {"notes", report.notes},     {"root_ranks", report.diagnosis.roots}};
+  Json json = {{"schema", kJsonSchema},      {"evidence", "stacks"},
+               {"name", report.dumps.name},  {"verdict", verdict_name(report.diagnosis.verdict)},
+               {"notes", report.notes},      {"root_ranks", report.diagnosis.roots},
+               {"next", {next_text(report)}}};
+  for (const auto& [rank, name] : report.dumps.names) {
+    json["processes"].push_back({{"counted_as", rank}, {"name", name}});
+  }
   json["stacks"] = Json::array();
   for (const StackGroup& group : report.diagnosis.groups) {
     Json item = {{"ranks", group.ranks},

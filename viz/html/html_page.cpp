@@ -158,20 +158,22 @@ class PageData {
         timeline_(none_),
         limits_(limits),
         headline_(job.headline),
+        verdict_(job.verdict),
         story_(job.story),
         report_text_(job.text) {}
 
   Json run() {
-    Json json = {{"name", report_.graph.name},
-                 {"verdict", models::verdict_name(end_.verdict)},
-                 {"cause", models::cause_name(end_.cause)},
-                 {"headline", headline_},
-                 {"story", story_},
-                 {"ranks", report_.graph.ranks},
-                 {"rest_ns", end_.time_ns},
-                 {"end_ns", timeline_.end_ns},
-                 {"at_rest", timeline_.at_rest},
-                 {"fingerprint", run_ == nullptr ? "" : fingerprint_text(end_.fingerprint)}};
+    Json json = {
+        {"name", report_.graph.name},
+        {"verdict", verdict_.empty() ? std::string(models::verdict_name(end_.verdict)) : verdict_},
+        {"cause", models::cause_name(end_.cause)},
+        {"headline", headline_},
+        {"story", story_},
+        {"ranks", report_.graph.ranks},
+        {"rest_ns", end_.time_ns},
+        {"end_ns", timeline_.end_ns},
+        {"at_rest", timeline_.at_rest},
+        {"fingerprint", run_ == nullptr ? "" : fingerprint_text(end_.fingerprint)}};
     if (!report_text_.empty()) json["report"] = report_text_;
     json["kinds"] = Json::object();
     for (int i = 0; i < models::kWorkKindCount; ++i) {
@@ -408,11 +410,11 @@ class PageData {
       for (const models::Progress& progress : rank.progress) {
         const std::pair column(progress.what, progress.program);
         const bool is_new = std::find(columns.begin(), columns.end(), column) == columns.end();
-        if (is_new && columns.size() <= kMostProgressColumns) columns.push_back(column);
+        if (is_new && columns.size() <= kMaxProgressColumns) columns.push_back(column);
       }
     }
     // Streams between pairs of ranks would make a table that is all empty cells.
-    const bool together = columns.size() > kMostProgressColumns;
+    const bool together = columns.size() > kMaxProgressColumns;
     if (together) columns.clear();
     Json heads = {column("rank", "rank"), column("device", "text")};
     for (const auto& [what, program] : columns) heads.push_back(column(what.c_str(), "text"));
@@ -519,7 +521,7 @@ class PageData {
     left_out_.push_back({{"where", where}, {"text", std::move(text)}});
   }
 
-  static constexpr std::size_t kMostProgressColumns = 6;
+  static constexpr std::size_t kMaxProgressColumns = 6;
 
   const Report& report_;
   const Explanation& end_;
@@ -529,6 +531,7 @@ class PageData {
   const PageLimits& limits_;
   sim::IdVector<sim::ActorId, models::WorkKind> kinds_;
   std::string headline_;
+  std::string verdict_;  // empty: that of the explanation
   std::vector<std::string> story_;
   std::string report_text_;  // of a real job: what has no place elsewhere is in it
   std::map<ActKey, std::size_t> act_numbers_;
@@ -608,17 +611,17 @@ std::pair<std::size_t, std::size_t> size_of(const WaitPicture& picture) {
     if (!is_root) continue;
     if (nodes.insert(party_text(wait.to)).second) nodes.insert(party_text(wait.from));
   }
-  const std::size_t size = nodes.size() + std::min(ranks.size(), kMostFoldedRanks);
+  const std::size_t size = nodes.size() + std::min(ranks.size(), kMaxFoldedRanks);
   return {size, size};
 }
 
 GraphPart graph_part(const Report& report, bool unfold, const PageLimits& limits) {
-  constexpr std::size_t kMostEdgesOfNode = 4;
+  constexpr std::size_t kMaxEdgesOfNode = 4;
   GraphPart part;
   if (report.all_waits.empty() && report.explanation.cycle.empty()) return part;
   WaitPicture picture = wait_picture(report.graph, report.explanation, report.all_waits, !unfold);
   const auto fits = [&](const auto& size) {
-    return size.first <= limits.graph_nodes && size.second <= limits.graph_nodes * kMostEdgesOfNode;
+    return size.first <= limits.graph_nodes && size.second <= limits.graph_nodes * kMaxEdgesOfNode;
   };
   const auto size = size_of(picture);
   if (unfold && !fits(size)) {

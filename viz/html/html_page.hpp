@@ -26,14 +26,16 @@ struct PageLimits {
 std::string html_page(const Report& report, const models::Simulation& run,
                       const models::Timeline& timeline, bool unfold, const PageLimits& limits = {});
 
-/// What a page says of a real job, of which there is no run to show.
+/// What a page says of a real job or an algorithm, of which there is no run to show.
 struct JobPage {
   std::string headline;            // what stands behind its name: "hangs"
   std::vector<std::string> story;  // paragraphs below
   std::string text;                // all that is known, as the terminal shows it
+  std::string verdict{};           // in words; empty: that of the explanation
 };
 
-/// Likewise of a real job, from evidence of it: with waits and their graph, without a timeline.
+/// Likewise from evidence of a real job, or of an algorithm: with waits and their graph, without a
+/// timeline.
 std::string html_page(const Report& report, const JobPage& job, bool unfold,
                       const PageLimits& limits = {});
 

@@ -34,9 +34,25 @@ std::string check_json(const CheckView& view) {
                {"stopped", found.stopped},
                {"some_hang", found.hang_found},
                {"some_complete", found.completion_found}};
+  if (view.readings != nullptr) {
+    json["answer"] = answer_text(view.readings->answer);
+    json["reading"] = models::reading_name(view.readings->shown);
+    json["buffered_bytes"] = view.readings->buffered_bytes;
+    for (const models::ReadingAnswer& each : view.readings->readings) {
+      json["readings"][std::string(models::reading_name(each.reading))] = {
+          {"answer", answer_text(each.answer)},
+          {"verdict", models::verdict_name(each.verdict)},
+          {"time_ns", each.time_ns}};
+    }
+  }
   json["own_times"] = {{"verdict", models::verdict_name(usual.verdict)},
                        {"time_ns", usual.time_ns},
                        {"fingerprint", fingerprint_text(usual.fingerprint)}};
+  Json rests_on = Json::array();
+  if (found.rests_on.room) rests_on.push_back("rule 5.5: room for collectives");
+  if (found.rests_on.queues) rests_on.push_back("rule 5.5: hardware queues");
+  for (const std::string& line : view.basis) rests_on.push_back(line);
+  if (view.of_record || !rests_on.empty()) json["rests_on"] = std::move(rests_on);
   json["hang"] = Json();
   if (view.hang != nullptr) {
     json["hang"] = Json::parse(json_report(*view.hang));

@@ -1,10 +1,14 @@
 #include "viz/json/json_report.hpp"
 
+#include <string_view>
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 #include "models/measure/expectation.hpp"
 #include "models/search/jitter.hpp"
 #include "viz/json_string.hpp"
+#include "viz/report_lines.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -156,6 +160,62 @@ Json remedy_json(const models::Remedy& remedy) {
           {"to", remedy.slots}};
 }
 
+// A name from a file may not be UTF-8; a report is not the place to fail on it.
+std::string dumped(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+// An object whose large arrays are written item by item: as a tree, the ranks of a large job take
+// ten times their text.
+class ObjectText {
+ public:
+  explicit ObjectText(const Json& first_members) : text_(dumped(first_members)) {
+    text_.resize(text_.size() - std::string_view("\n}").size());
+  }
+
+  void add(const char* key, const Json& value) {
+    begin(key);
+    append(dumped(value), "\n  ");
+  }
+
+  template <typename Items, typename ToJson>
+  void add_each(const char* key, const Items& items, const ToJson& to_json) {
+    begin(key);
+    if (items.empty()) {
+      text_ += "[]";
+      return;
+    }
+    const char* separator = "[";
+    for (const auto& item : items) {
+      text_ += separator;
+      append("\n" + dumped(to_json(item)), "\n    ");
+      separator = ",";
+    }
+    text_ += "\n  ]";
+  }
+
+  std::string finish() { return std::move(text_) + "\n}\n"; }
+
+ private:
+  void begin(const char* key) {
+    text_ += ",\n  \"";
+    text_ += key;
+    text_ += "\": ";
+  }
+
+  // Ends of lines stand only between values: in strings they are escaped.
+  void append(std::string_view json, const char* line_end) {
+    for (std::size_t end = json.find('\n'); end != json.npos; end = json.find('\n')) {
+      text_ += json.substr(0, end);
+      text_ += line_end;
+      json.remove_prefix(end + 1);
+    }
+    text_ += json;
+  }
+
+  std::string text_;
+};
+
 }  // namespace
 
 std::string json_report(const Report& report) {
@@ -176,6 +236,7 @@ std::string json_report(const Report& report) {
   for (const Wait& wait : explanation.cycle) json["cycle"].push_back(wait_json(wait));
   json["cycle_is_shortest"] = explanation.cycle_is_shortest;
   json["cycle_groups"] = explanation.cycle_groups;
+  if (const auto lines = unmeasured_lines(explanation); !lines.empty()) json["unmeasured"] = lines;
   json["roots"] = Json::array();
   for (const models::Root& root : explanation.roots) json["roots"].push_back(root_json(root));
   json["mismatches"] = Json::array();
@@ -207,18 +268,14 @@ std::string json_report(const Report& report) {
   for (const models::Remedy& remedy : report.remedies) {
     json["remedies"].push_back(remedy_json(remedy));
   }
-  json["ranks"] = Json::array();
-  for (const models::RankReport& rank : explanation.ranks) {
-    json["ranks"].push_back(rank_json(rank, explanation.verdict));
-  }
-  if (report.pipeline) json["schedule"] = pipeline_json(*report.pipeline);
-  if (report.memory) json["memory"] = memory_json(*report.memory);
-  if (!report.all_waits.empty()) {
-    json["waits"] = Json::array();
-    for (const Wait& wait : report.all_waits) json["waits"].push_back(wait_json(wait));
-  }
-  // A name from a file may be no UTF-8; a report is not the place to fail on it.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  ObjectText text(json);
+  text.add_each("ranks", explanation.ranks, [&](const models::RankReport& rank) {
+    return rank_json(rank, explanation.verdict);
+  });
+  if (report.pipeline) text.add("schedule", pipeline_json(*report.pipeline));
+  if (report.memory) text.add("memory", memory_json(*report.memory));
+  if (!report.all_waits.empty()) text.add_each("waits", report.all_waits, wait_json);
+  return text.finish();
 }
 
 std::string why_json(const models::Explanation& explanation, const models::Why& why) {
@@ -236,7 +293,7 @@ std::string why_json(const models::Explanation& explanation, const models::Why& 
   for (const Wait& wait : why.chain) json["chain"].push_back(wait_json(wait));
   json["circle"] = Json::array();
   for (const Wait& wait : why.circle) json["circle"].push_back(wait_json(wait));
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return dumped(json) + "\n";
 }
 
 }  // namespace pipesim::viz

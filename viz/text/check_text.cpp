@@ -1,8 +1,13 @@
 #include "viz/text/check_text.hpp"
 
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/measure/expectation.hpp"
 #include "viz/report_lines.hpp"
@@ -63,6 +68,65 @@ std::string ends_text(const sim::Exploration& found) {
   return "none ran to its end";
 }
 
+// Streams that share a hardware queue on the first rank where some do.
+std::string queues_text(const CheckView& view) {
+  const models::Lowered& lowered = view.check.hanging()->lowered;
+  std::map<std::pair<sim::DeviceId, std::uint32_t>, std::vector<std::string>> queues;
+  for (const sim::StreamId id : sim::ids_of(lowered.plan.streams)) {
+    const sim::Stream& stream = lowered.plan.streams[id];
+    if (!stream.device.valid() || lowered.plan.devices[stream.device].hardware_queues == 0)
+      continue;
+    const std::uint32_t name = lowered.stream_template[id];
+    if (name == models::kNoIndex) continue;
+    queues[{stream.device, stream.hardware_queue}].push_back(
+        models::printable(view.graph.streams[name].name));
+  }
+  std::string text;
+  sim::DeviceId first;
+  for (const auto& [key, streams] : queues) {
+    if (streams.size() < 2 || (first.valid() && key.first != first)) continue;
+    first = key.first;
+    text += fmt::format("{}{}", text.empty() ? "" : "; ", fmt::join(streams, ", "));
+  }
+  if (!first.valid()) return text;
+  return fmt::format("on rank {}: {}", lowered.plan.devices[first].rank.value, text);
+}
+
+// The rules that decide the answer and are promised by nobody.
+void add_rests_on(const CheckView& view, const std::function<void(std::string)>& add) {
+  const sim::RestsOn& rests_on = view.check.exploration.rests_on;
+  const bool hangs = view.check.exploration.hang_found;
+  if (rests_on.room) {
+    add("rule 5.5: a device may have no room for two collectives at a time, so all ranks must "
+        "launch them in one order (NCCL's guide), and they do not");
+  }
+  if (!rests_on.queues) return;
+  if (hangs) {
+    add(
+        fmt::format("rule 5.5: which streams share a hardware queue is not documented; it hangs "
+                    "if they do as follows {}",
+                    queues_text(view)));
+  } else if (rests_on.queue_runs == 0) {
+    add("rule 5.5: which streams share a hardware queue is not documented; none hangs even if "
+        "all share one");
+  } else {
+    add(
+        fmt::format("rule 5.5: which streams share a hardware queue is not documented; {} {} "
+                    "tried",
+                    rests_on.all_queue_runs ? "all" : "only", counted(rests_on.queue_runs, "way")));
+  }
+}
+
+// What the run that hangs is.
+const char* hang_title(const sim::Exploration& found) {
+  if (found.reading.serial_collectives) {
+    return "A run in which each device has room for one collective at a time:";
+  }
+  if (!found.hang.empty()) return "The shortest interleaving that hangs:";
+  if (!found.reading.queues.empty()) return "A run in which streams share queues in this way:";
+  return "The run with the scenario's own durations:";
+}
+
 const char* colour(sim::Answer answer) {
   switch (answer) {
     case sim::Answer::kProved:
@@ -90,6 +154,38 @@ std::string headline(sim::Answer answer) {
   return "UNDECIDED: no interleaving was found that hangs";
 }
 
+std::string reading_about(models::Reading reading) {
+  switch (reading) {
+    case models::Reading::kContract:
+      return "a send waits for its recv, as NCCL promises";
+    case models::Reading::kReal:
+      return "sends end in NCCL's buffers";
+    case models::Reading::kCold:
+      break;
+  }
+  return "a fresh job, which connects at first use";
+}
+
+std::string job_headline(const models::ReadingsReport& readings, const TextOptions& options) {
+  const bool cold = readings.shown == models::Reading::kCold;
+  switch (readings.answer) {
+    case models::JobAnswer::kProved:
+      return styled(options, ansi::kGreen, headline(sim::Answer::kProved));
+    case models::JobAnswer::kByBuffers:
+      return styled(
+          options, ansi::kYellow,
+          fmt::format("RUNS, by {} of buffers: hides a hang", bytes_text(readings.buffered_bytes)));
+    case models::JobAnswer::kHangPossible:
+      return styled(options, ansi::kRed, cold ? "HANG POSSIBLE in a fresh job" : "HANG POSSIBLE");
+    case models::JobAnswer::kHangCertain:
+      return styled(options, ansi::kRed,
+                    cold ? "HANG CERTAIN in a fresh job" : headline(sim::Answer::kHangCertain));
+    case models::JobAnswer::kUndecided:
+      break;
+  }
+  return styled(options, ansi::kYellow, "UNDECIDED");
+}
+
 }  // namespace
 
 std::string answer_text(sim::Answer answer) {
@@ -106,10 +202,28 @@ std::string answer_text(sim::Answer answer) {
   return "undecided";
 }
 
+std::string answer_text(models::JobAnswer answer) {
+  switch (answer) {
+    case models::JobAnswer::kProved:
+      return "proved";
+    case models::JobAnswer::kByBuffers:
+      return "runs by buffers";
+    case models::JobAnswer::kHangPossible:
+      return "hang possible";
+    case models::JobAnswer::kHangCertain:
+      return "hang certain";
+    case models::JobAnswer::kUndecided:
+      break;
+  }
+  return "undecided";
+}
+
 std::string check_text(const CheckView& view, const TextOptions& options) {
   const sim::Exploration& found = view.check.exploration;
   const sim::Plan& plan = view.check.usual.lowered.plan;
-  const std::string head = styled(options, colour(found.answer), headline(found.answer));
+  const std::string head = view.readings == nullptr
+                               ? styled(options, colour(found.answer), headline(found.answer))
+                               : job_headline(*view.readings, options);
   std::string text = head_line(fmt::format("{}  {}", models::printable(view.graph.name), head),
                                fmt::format("{}, {}", counted(plan.rank_count, "rank"),
                                            counted(plan.act_count, "op")),
@@ -118,6 +232,15 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
   const auto add = [&](std::string_view what, const std::string& line) {
     text += paragraph(fmt::format("{:<15}{}", what, line), options.width, 0, 15);
   };
+  if (view.readings != nullptr) {
+    for (const models::ReadingAnswer& each : view.readings->readings) {
+      add(models::reading_name(each.reading),
+          fmt::format("{}: {}", reading_about(each.reading), answer_text(each.answer)));
+    }
+    if (view.readings->answer != models::JobAnswer::kProved) {
+      text += fmt::format("\nIn the reading '{}':\n", models::reading_name(view.readings->shown));
+    }
+  }
   add("own durations", end_text(view.check.usual.explanation));
   add("interleavings", fmt::format("{}; {}", how_text(view), ends_text(found)));
   if (found.timing != nullptr) add("timing", fmt::format("can matter: {}", found.timing));
@@ -125,9 +248,13 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
     add("shortest", fmt::format("{} to a hang: --order FILE writes it for 'run --replay'",
                                 counted(found.hang.size(), "step")));
   }
+  add_rests_on(view, [&](const std::string& line) { add("rests on", line); });
+  if (view.of_record) {
+    add("record", "the answer is for this program as recorded: one run of the script");
+    for (const std::string& line : view.basis) add("rests on", line);
+  }
   if (view.hang == nullptr) return text;
-  text += fmt::format("\n{}\n\n", found.hang.empty() ? "The run with the scenario's own durations:"
-                                                     : "The shortest interleaving that hangs:");
+  text += fmt::format("\n{}\n\n", hang_title(found));
   text += text_report(*view.hang, options);
   return text;
 }

@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "models/search/check.hpp"
+#include "models/search/readings.hpp"
 #include "viz/report.hpp"
 
 namespace pipesim::viz {
@@ -14,12 +16,18 @@ struct CheckView {
   const models::TaskGraph& graph;
   const models::CheckReport& check;
   const Report* hang = nullptr;
-  std::uint64_t max_states = 0;  // the budget
-  bool out_of_time = false;      // rather than interrupted
+  std::uint64_t max_states = 0;      // the budget
+  bool out_of_time = false;          // rather than interrupted
+  bool of_record = false;            // the program was recorded, and nobody wrote it
+  std::vector<std::string> basis{};  // of a record: what the answer rests on besides
+  const models::ReadingsReport* readings = nullptr;  // of a program with calls that NCCL does
 };
 
 /// The words for an answer: "proved", "hang possible", "hang certain", "undecided".
 std::string answer_text(sim::Answer answer);
+
+/// Likewise of all readings together: also "runs by buffers".
+std::string answer_text(models::JobAnswer answer);
 
 /// Answer, how it was found, the run in the scenario's own times, the run that hangs.
 std::string check_text(const CheckView& view, const TextOptions& options);

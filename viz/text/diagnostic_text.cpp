@@ -1,10 +1,12 @@
 #include "viz/text/diagnostic_text.hpp"
 
 #include <algorithm>
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "models/characters.hpp"
 #include "viz/styled.hpp"
 #include "viz/words.hpp"
 
@@ -21,13 +23,11 @@ constexpr std::size_t kBeforeCaret = 36;
 // Names come from the user, and may be of any length.
 constexpr std::size_t kMessageWidth = 500;
 
-bool continues(char c) { return (static_cast<unsigned char>(c) & 0xc0u) == 0x80u; }
-
 std::string shortened(const std::string& raw) {
   std::string text = models::printable(raw);
   if (text.size() <= kMessageWidth) return text;
   std::size_t cut = kMessageWidth;
-  while (cut > 0 && continues(text[cut])) --cut;
+  while (cut > 0 && models::continues_character(text[cut])) --cut;
   return text.substr(0, cut) + "...";
 }
 
@@ -51,7 +51,9 @@ class Source {
     std::string before;
     if (line.size() > kLineWidth && column > kBeforeCaret) {
       std::size_t cut = column - kBeforeCaret;
-      while (cut < column && continues(line[cut])) ++cut;  // not inside a character
+      while (cut < column && models::continues_character(line[cut])) {
+        ++cut;  // not inside a character
+      }
       line.remove_prefix(cut);
       column -= cut;
       before = "...";
@@ -59,7 +61,7 @@ class Source {
     std::string after;
     if (line.size() > kLineWidth) {
       std::size_t cut = kLineWidth;
-      while (cut > 0 && continues(line[cut])) --cut;
+      while (cut > 0 && models::continues_character(line[cut])) --cut;
       line = line.substr(0, cut);
       after = "...";
     }
@@ -69,7 +71,7 @@ class Source {
     shown = models::printable(shown);
     std::string caret(before.size(), ' ');
     for (std::size_t i = 0; i < std::min(column, shown.size()); ++i) {
-      if (!continues(shown[i])) caret += ' ';
+      if (!models::continues_character(shown[i])) caret += ' ';
     }
     return fmt::format("  {}{}{}\n  {}^\n", before, shown, after, caret);
   }
@@ -99,8 +101,10 @@ Label label_of(Severity severity) {
 std::string rendered(const Diagnostic& item, std::string_view path, const Source& source,
                      bool colour) {
   const auto [word, code, note_word] = label_of(item.severity);
-  const std::string label =
-      colour ? fmt::format("\033[{}m{}:\033[0m", code, word) : fmt::format("{}:", word);
+  const bool coded = item.code != models::Code::kNone;
+  const std::string head =
+      fmt::format("{}{}:", word, coded ? fmt::format("[{}]", models::code_id(item.code)) : "");
+  const std::string label = colour ? fmt::format("\033[{}m{}\033[0m", code, head) : head;
   const std::string message = shortened(item.message);
   std::string text = item.place.line == 0
                          ? fmt::format("{}: {} {}\n", models::printable(path), label, message)
@@ -130,10 +134,16 @@ std::string diagnostic_text(const models::Diagnostics& diagnostics,
   for (const SourceText& source : sources) lines.emplace_back(source.text);
   const std::vector<Diagnostic> items = diagnostics.sorted();
   std::string result;
-  const std::size_t shown = std::min(items.size(), kMostDiagnostics);
+  const std::size_t shown = std::min(items.size(), kMaxDiagnostics);
+  std::set<models::Code> explained = {models::Code::kNone};
   for (std::size_t i = 0; i < shown; ++i) {
-    const std::size_t file = items[i].place.file < sources.size() ? items[i].place.file : 0;
-    result += rendered(items[i], sources[file].path, lines[file], colour);
+    Diagnostic item = items[i];
+    // Where the message itself has no advice, the explanation has; once is enough.
+    if (item.notes.empty() && explained.insert(item.code).second) {
+      item.notes.push_back(models::code_help(item.code));
+    }
+    const std::size_t file = item.place.file < sources.size() ? item.place.file : 0;
+    result += rendered(item, sources[file].path, lines[file], colour);
   }
   if (items.size() > shown) result += fmt::format("and {} more\n", items.size() - shown);
   return result;

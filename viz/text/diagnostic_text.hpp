@@ -10,7 +10,7 @@
 namespace pipesim::viz {
 
 /// How many mistakes are shown; the rest is only counted.
-inline constexpr std::size_t kMostDiagnostics = 20;
+inline constexpr std::size_t kMaxDiagnostics = 20;
 
 /// A file that places are in.
 struct SourceText {

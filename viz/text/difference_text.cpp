@@ -70,8 +70,8 @@ std::string delta_text(std::int64_t ns) {
 std::string delta_of(std::int64_t before, std::int64_t after) {
   const std::int64_t delta = after - before;
   std::string text = delta_text(delta);
-  constexpr std::int64_t kMostExact = std::int64_t{1} << 50;
-  if (before > 0 && std::abs(delta) < kMostExact) {
+  constexpr std::int64_t kMaxExact = std::int64_t{1} << 50;
+  if (before > 0 && std::abs(delta) < kMaxExact) {
     const std::int64_t tenths = std::abs(delta) * 1000 / before;
     text += fmt::format(", {}{}.{} %", delta < 0 ? "-" : "+", tenths / 10, tenths % 10);
   }
@@ -138,7 +138,7 @@ class Text {
   }
 
   std::size_t shown(std::size_t count) const {
-    return options_.all ? count : std::min(count, kMostDifferences);
+    return options_.all ? count : std::min(count, kMaxDifferences);
   }
 
   void add_rest(std::size_t count) {

@@ -30,7 +30,7 @@ struct DifferenceOptions {
 };
 
 /// How long lists are where not all is asked for.
-inline constexpr std::size_t kMostDifferences = 12;
+inline constexpr std::size_t kMaxDifferences = 12;
 
 std::string difference_text(const Difference& difference, const DifferenceOptions& options);
 

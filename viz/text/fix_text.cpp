@@ -180,8 +180,8 @@ void FixText::add_fix(std::size_t i) {
                     removed_wait_text(report_.explanation.cycle[*fix.wait])),
         3, 10);
   }
-  add(fmt::format("sure   {}", sure_text(fix.orders)), 3, 10);
-  add(fmt::format("costs  {}", cost_text(fix)), 3, 10);
+  add(fmt::format("check  {}", sure_text(fix.orders)), 3, 10);
+  add(fmt::format("time   {}", cost_text(fix)), 3, 10);
   for (const Change& same : fix.same) add(fmt::format("same   {}", change_text(same)), 3, 10);
   text_ += indented(view_.patches[i], "     ");
 }

@@ -150,25 +150,25 @@ class SweepText {
   }
 
   static std::string counts_text(const PointSummary& sum) {
-    constexpr std::size_t kMostShown = 4;
+    constexpr std::size_t kMaxShown = 4;
     std::string text;
-    for (std::size_t i = 0; i < std::min(kMostShown, sum.hangs.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(kMaxShown, sum.hangs.size()); ++i) {
       const models::HangCount& hang = sum.hangs[i];
       text += fmt::format("{}{} {}", i == 0 ? "" : ", ", letters(hang.hang), hang.count);
     }
-    if (sum.hangs.size() > kMostShown) {
-      text += fmt::format(", {} more", sum.hangs.size() - kMostShown);
+    if (sum.hangs.size() > kMaxShown) {
+      text += fmt::format(", {} more", sum.hangs.size() - kMaxShown);
     }
     return text;
   }
 
   void add_hangs() {
-    constexpr std::size_t kMostHangs = 12;
+    constexpr std::size_t kMaxHangs = 12;
     const std::vector<DistinctHang>& hangs = report_.summary.hangs;
     if (hangs.empty()) return;
     text_ += fmt::format("\n{}\n",
                          styled(ansi::kBold, "How the runs end that do not complete", colour_));
-    for (std::size_t i = 0; i < std::min(kMostHangs, hangs.size()); ++i) {
+    for (std::size_t i = 0; i < std::min(kMaxHangs, hangs.size()); ++i) {
       const DistinctHang& hang = hangs[i];
       // "mismatch: all_reduce" needs no verdict before it.
       const std::string verdict = models::verdict_name(hang.verdict);
@@ -180,8 +180,8 @@ class SweepText {
       // In one line, for a shell to take.
       text_ += fmt::format("     {}\n", command_of(report_, hang.first_case));
     }
-    if (hangs.size() > kMostHangs) {
-      text_ += fmt::format("     and {} more; --json lists them\n", hangs.size() - kMostHangs);
+    if (hangs.size() > kMaxHangs) {
+      text_ += fmt::format("     and {} more; --json lists them\n", hangs.size() - kMaxHangs);
     }
   }
 

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "models/characters.hpp"
 #include "viz/slice_names.hpp"
 #include "viz/styled.hpp"
 #include "viz/table.hpp"
@@ -24,8 +25,8 @@ using models::WorkKind;
 using sim::ActorId;
 
 constexpr std::size_t kFewestColumns = 60;
-constexpr std::size_t kMostRows = 64;
-constexpr std::size_t kMostName = 18;  // of a stream, and of what is stuck in it
+constexpr std::size_t kMaxRows = 64;
+constexpr std::size_t kMaxName = 18;  // of a stream, and of what is stuck in it
 
 constexpr char kGoesOn = '-';
 constexpr char kWaits = '.';
@@ -76,10 +77,10 @@ std::int64_t nice(std::int64_t least) {
 }
 
 std::string cut(const std::string& text) {
-  if (display_width(text) <= kMostName) return text;
-  std::string result = text.substr(0, kMostName - 2);
+  if (display_width(text) <= kMaxName) return text;
+  std::string result = text.substr(0, kMaxName - 2);
   // Not in the middle of a character of UTF-8.
-  while (!result.empty() && (static_cast<unsigned char>(text[result.size()]) & 0xc0u) == 0x80u) {
+  while (!result.empty() && models::continues_character(text[result.size()])) {
     result.pop_back();
   }
   return result + "..";
@@ -170,7 +171,7 @@ void Drawing::lay_out() {
   std::size_t note = 0;
   for (const Lane& lane : timeline_.lanes) {
     name = std::max(name, display_width(name_of(lane)));
-    if (!lane.stuck.empty()) note = kMostName + 1;
+    if (!lane.stuck.empty()) note = kMaxName + 1;
   }
   constexpr std::size_t kRanks = 7;
   const std::size_t columns = std::max(options_.columns, kFewestColumns);
@@ -340,8 +341,8 @@ void Drawing::thin_out() {
     rows += block.rows.size();
     most = std::max(most, block.rows.size());
   }
-  if (rows <= kMostRows) return;
-  const std::size_t room = std::max<std::size_t>(kMostRows / most, 1);
+  if (rows <= kMaxRows) return;
+  const std::size_t room = std::max<std::size_t>(kMaxRows / most, 1);
   const auto begin = blocks_.begin();
   std::vector<bool> keep(blocks_.size(), false);
   std::size_t left = room;

@@ -36,6 +36,7 @@ class TextReport {
     add_lines("What broke", broken_lines(explanation_), summarizes(Cause::kDeadRank));
     add_lines("Mismatched calls", mismatch_lines(explanation_), summarizes(Cause::kMismatch));
     add_cycle();
+    add_lines("Rests on", unmeasured_lines(explanation_), false);
     add_lines(roots_heading(explanation_), root_lines(explanation_),
               summarizes(Cause::kFailedLink) || summarizes(Cause::kAbsentMember) ||
                   summarizes(Cause::kOutsideInput));
@@ -300,10 +301,10 @@ void TextReport::add_collateral() {
 
 // "3 at 1 wait, 2 at 2 waits, 4 farther".
 std::string TextReport::distances_text(std::uint32_t behind) const {
-  constexpr std::size_t kMostDistances = 4;
+  constexpr std::size_t kMaxDistances = 4;
   std::string text;
   std::uint32_t told = 0;
-  for (std::size_t i = 0; i < explanation_.collateral_by_distance.size() && i < kMostDistances;
+  for (std::size_t i = 0; i < explanation_.collateral_by_distance.size() && i < kMaxDistances;
        ++i) {
     const std::uint32_t count = explanation_.collateral_by_distance[i];
     told += count;

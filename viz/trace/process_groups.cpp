@@ -15,11 +15,11 @@ using models::kNoIndex;
 using models::Operation;
 
 // kTruncatLength in torch/csrc/profiler/util.cpp.
-constexpr std::size_t kMostRanks = 30;
+constexpr std::size_t kMaxRanks = 30;
 
 std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
-  if (ranks.size() <= kMostRanks) return fmt::format("[{}]", fmt::join(ranks, ", "));
-  return fmt::format("[{}, ...]", fmt::join(ranks.begin(), ranks.begin() + kMostRanks, ", "));
+  if (ranks.size() <= kMaxRanks) return fmt::format("[{}]", fmt::join(ranks, ", "));
+  return fmt::format("[{}, ...]", fmt::join(ranks.begin(), ranks.begin() + kMaxRanks, ", "));
 }
 
 }  // namespace

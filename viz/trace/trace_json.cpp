@@ -33,7 +33,7 @@ using sim::ActorId;
 
 constexpr std::size_t kPartBytes = std::size_t{1} << 16;
 // Of what an act waits for, so many are listed.
-constexpr std::size_t kMostWaits = 16;
+constexpr std::size_t kMaxWaits = 16;
 
 // Microseconds, exact to the nanosecond.
 struct Micros {
@@ -429,7 +429,7 @@ void Events::write_stuck(const StuckAct& act, const std::string& name, std::int6
               begin, end);
   add_act(act.actor, act.k);
   add(R"(, "state": {}, "waits_for": [)", json_string(stage_text(act.waits.front().from.act)));
-  const std::size_t count = std::min(act.waits.size(), kMostWaits);
+  const std::size_t count = std::min(act.waits.size(), kMaxWaits);
   const auto list = [&](const auto& text) {
     for (std::size_t i = 0; i < count; ++i) {
       add("{}{}", i == 0 ? "" : ", ", json_string(text(act.waits[i])));
@@ -495,7 +495,7 @@ void Events::write_instants(const Track& track) {
   });
   begin_instant('g', "verdict", verdict, track, end.time_ns);
   add(R"("cause": {}, "cycle": [)", json_string(models::cause_name(end.cause)));
-  const std::size_t count = std::min(end.cycle.size(), 4 * kMostWaits);
+  const std::size_t count = std::min(end.cycle.size(), 4 * kMaxWaits);
   for (std::size_t i = 0; i < count; ++i) {
     const models::Wait& wait = end.cycle[i];
     add("{}{}", i == 0 ? "" : ", ",

@@ -14,6 +14,7 @@
 using namespace pipesim;
 using sim::ActorId;
 using sim::DeviceId;
+using sim::LaunchOrder;
 using sim::LogEntry;
 using sim::PlanBuilder;
 using sim::RankId;
@@ -68,7 +69,8 @@ struct Programs {
 
   void device(std::uint32_t hardware_queues, std::uint32_t resident,
               const std::vector<std::uint32_t>& streams) {
-    const DeviceId id = builder.add_device(RankId{0}, hardware_queues, resident, false);
+    const DeviceId id = builder.add_device(
+        RankId{0}, {hardware_queues, resident, LaunchOrder::kNone, false, false});
     for (const std::uint32_t stream : streams) builder.put_on_device(StreamId{stream}, id);
   }
 

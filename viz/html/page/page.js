@@ -35,7 +35,9 @@ class Page {
   tell() {
     const run = this.run;
     const verdict = this.element("verdict");
-    verdict.className = run.verdict === "completed" ? "good" : run.verdict === "limit" ? "open" : "bad";
+    const good = ["completed", "correct"].includes(run.verdict);
+    const open = ["limit", "undecided"].includes(run.verdict);
+    verdict.className = good ? "good" : open ? "open" : "bad";
     verdict.textContent = run.verdict;
     this.element("story").innerHTML = run.story.map((line) => `<p>${escaped(line)}</p>`).join("");
     const before = ["broken", "mismatches"];

@@ -72,11 +72,12 @@ TEST_CASE("bad sides are told with their places", "[app][diff]") {
   const std::string bad = folder.write("bad.yaml", "schema: 1\nactors: {a: {source: x}}\n");
   const std::string json = folder.write("j.json", "{\"schema\": 1, \"fingerprint\": 0}");
   CHECK(command({"diff", good, bad}).code == 2);
-  CHECK(contains(command({"diff", good, bad}).err, "bad.yaml:2:22: error:"));
-  CHECK(contains(command({"diff", json, good}).err, "j.json: error: this report has no 'verdict'"));
+  CHECK(contains(command({"diff", good, bad}).err, "bad.yaml:2:22: error[E0306]:"));
+  CHECK(contains(command({"diff", json, good}).err,
+                 "j.json: error[E1301]: this report has no 'verdict'"));
   CHECK(command({"diff", good, folder / "missing"}).code == 74);
   CHECK(contains(command({"diff", good, json, "--set-b", "t=1us"}).err,
-                 "settings are only for scenarios"));
+                 "'--set' only applies to scenarios"));
   const std::string state = command({"run", good, "--save-state", "-"}).out;
   std::string changed = state;
   changed.replace(changed.find("takes: t"), 8, "takes: 2us");

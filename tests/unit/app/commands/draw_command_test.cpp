@@ -63,7 +63,7 @@ TEST_CASE("every picture of every shipped scenario is drawn", "[app][draw]") {
         const bool has_none = what == "memory" && result.code == 2;
         REQUIRE((result.code == 0 || has_none));
         if (has_none) {
-          CHECK(contains(result.err, "error: nothing of this scenario takes memory"));
+          CHECK(contains(result.err, "error[E1401]: this scenario has no memory to draw"));
         } else {
           const std::string picture = testing::file_text(path);
           CHECK(picture.compare(0, begin_of(format).size(), begin_of(format)) == 0);
@@ -151,13 +151,12 @@ TEST_CASE("what is too large is refused with advice", "[app][draw]") {
   // 512 ranks with 64 micro-batches: 65,536 forwards and backwards.
   const std::vector<std::string> many = {"--set", "stages=512", "--set", "micro_batches=64"};
   CHECK(refused("tasks", many) ==
-        "error: the schedule has 65536 actions, and a picture at most 600: choose some "
-        "ranks, as "
-        "in --ranks 0..3, or fewer micro-batches\n");
+        "error[E1406]: the schedule has 65536 actions, and a picture can have at most 600: choose "
+        "some ranks, as in --ranks 0..3, or fewer micro-batches\n"
+        "  help: see 'pipesim help E1406'\n");
   CHECK(refused("timeline", many) ==
-        "error: the timeline has 512 rows, and a picture at most 400: choose some ranks, "
-        "as in "
-        "--ranks 0..3\n");
+        "error[E1406]: the timeline has 512 rows, and a picture can have at most 400: choose some "
+        "ranks, as in --ranks 0..3\n  help: see 'pipesim help E1406'\n");
   CHECK(folder.files() == 0);
 }
 
@@ -166,13 +165,13 @@ TEST_CASE("a cycle too long to lay out is still written as DOT", "[app][draw]") 
   const testing::Folder folder;
   const std::string path =
       folder.write("ring.yaml",
-                   "schema: 1\nranks: 600\ngroups: {pp: all}\nprograms:\n  do:\n"
+                   "schema: 1\nreading: contract\nranks: 600\ngroups: {pp: all}\nprograms:\n  do:\n"
                    "    - {recv: pp, from: (rank + 1) % 600, bytes: 1MiB}\n"
                    "    - {send: pp, to: (rank + 599) % 600, bytes: 1MiB}\n");
   const auto result = command({"draw", path, "--what", "wait-for", "-o", folder / "ring.svg"});
   CHECK(result.code == 2);
   CHECK(contains(result.err,
-                 "the wait-for graph has 1200 nodes, and a picture at most 1000: make "
+                 "the wait-for graph has 1200 nodes, and a picture can have at most 1000: make "
                  "the scenario smaller with --set, or write it as .dot"));
   CHECK(command({"draw", path, "--what", "wait-for", "-o", folder / "ring.dot"}).code == 0);
   CHECK(contains(testing::file_text(folder / "ring.dot"), "The cycle: 1,200 waits"));
@@ -186,7 +185,7 @@ TEST_CASE("usage of draw is checked before anything is read", "[app][draw]") {
   };
   CHECK(contains(said({"draw", "none.yaml"}), "'pipesim draw' needs '--output FILE'"));
   CHECK(contains(said({"draw", "none.yaml", "-o", "a.jpg"}),
-                 "'a.jpg' does not say what to draw: end it with .svg, .png, .pdf or .dot"));
+                 "'a.jpg' has no known picture format: use .svg, .png, .pdf or .dot"));
   CHECK(contains(said({"draw", "none.yaml", "--what", "all", "-o", "a.svg"}),
                  "invalid value 'all' for '--what'\n  help: possible values: timeline, wait-for, "
                  "tasks, stages, memory"));
@@ -202,5 +201,5 @@ TEST_CASE("a scenario without memory has no picture of it", "[app][draw]") {
   const auto result = command({"draw", "scenarios/two_groups_opposite_order.yaml", "--what",
                                "memory", "-o", folder / "a.svg"});
   CHECK(result.code == 2);
-  CHECK(contains(result.err, "nothing of this scenario takes memory"));
+  CHECK(contains(result.err, "this scenario has no memory to draw"));
 }

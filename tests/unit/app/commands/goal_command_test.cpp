@@ -71,9 +71,10 @@ TEST_CASE("options of scenarios are refused for GOAL files, and the other way ro
           "[app][goal_command]") {
   const auto refused = command({"run", "x.goal", "--set", "a=1"});
   CHECK(refused.code == 2);
-  CHECK(refused.err ==
-        "error: '--set' cannot be used with a GOAL file\n  help: a GOAL file takes --loggops, "
-        "--json, --dot, --all and --color\n");
+  CHECK(
+      refused.err ==
+      "error[E1505]: '--set' cannot be used with a GOAL file\n  help: a GOAL file takes --loggops, "
+      "--json, --dot, --all and --color\n");
   for (const char* option : {"--params", "--stacks"}) {
     CHECK(command({"run", "x.goal", option}).code == 2);
   }
@@ -82,5 +83,5 @@ TEST_CASE("options of scenarios are refused for GOAL files, and the other way ro
     CHECK(command({"run", "x.goal", option, "x"}).code == 2);
   }
   CHECK(command({"run", "x.yaml", "--loggops", "L=1"}).err ==
-        "error: '--loggops' is for GOAL files\n  help: their names end in .goal\n");
+        "error[E1505]: '--loggops' is for GOAL files\n  help: names of GOAL files end in .goal\n");
 }

@@ -70,7 +70,7 @@ TEST_CASE("mistakes of an import are told with their place", "[app][import_comma
   const CommandResult bad = command({"import", "torch-schedule", "-"}, "0F0,0B0\n1F0,1X0\n");
   CHECK(bad.code == 2);
   CHECK(bad.out.empty());
-  CHECK(contains(bad.err, "standard input:2:5: error: '1X0' is not an action\n"));
+  CHECK(contains(bad.err, "standard input:2:5: error[E0802]: '1X0' is not an action\n"));
   CHECK(contains(command({"import"}).err,
                  "needs a format and a file\n  help: possible values: torch-schedule"));
   CHECK(contains(command({"import", "goal", "x"}).err, "unknown format 'goal'"));
@@ -91,7 +91,7 @@ TEST_CASE("an imported plan of OneFlow runs", "[app][import_command]") {
       command({"import", "oneflow-plan", "-"}, testing::file_text(plan).substr(0, 100));
   CHECK(cut.code == 2);
   CHECK(cut.out.empty());
-  CHECK(contains(cut.err, "standard input:3:10: error: 'task_ty' needs ':'"));
+  CHECK(contains(cut.err, "standard input:3:10: error[E1106]: 'task_ty' needs ':'"));
   CHECK(contains(command({"import", "oneflow-plan"}).err, "'pipesim import oneflow-plan' takes"));
   CHECK(contains(command({"import", "oneflow-plan", plan, "--csv"}).err,
                  "'--csv' is for 'pipesim import torch-schedule'"));

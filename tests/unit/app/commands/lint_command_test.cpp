@@ -46,12 +46,12 @@ TEST_CASE("lint: what cannot be looked at", "[app][lint]") {
   const auto broken = command({"lint", "-"}, "schema: 1\nactors: {a: {source: 1, reads: [b]}}\n");
   CHECK(broken.code == 2);
   CHECK(broken.out.empty());
-  CHECK(contains(broken.err, "error: unknown actor 'b'"));
+  CHECK(contains(broken.err, "error[E0401]: unknown actor 'b'"));
   const auto uneven = command({"lint", "-"}, R"(schema: 1
 actors: {a: {source: 3}, b: {source: 2}, c: {reads: [a, b]}}
 )");
   CHECK(uneven.code == 2);
-  CHECK(contains(uneven.err, "error:"));
+  CHECK(contains(uneven.err, "error[E0602]:"));
   CHECK(command({"lint", "there_is_no_such_file.yaml"}).code == 74);
   CHECK(command({"lint"}).code == 2);
   CHECK(command({"lint", "a.goal"}).code == 2);

@@ -61,6 +61,12 @@ void keep(const Promise& promise) {
   } else if (says("checks both")) {
     CHECK(result.code == 0);
     CHECK(contains(result.out, "2 passed, 0 failed"));
+  } else if (says("checks the runs")) {
+    CHECK(result.code == 0);
+    CHECK(contains(result.out, "3 passed, 0 failed"));
+  } else if (says("proves")) {
+    CHECK(result.code == 0);
+    CHECK(contains(result.out, "PROVED"));
   } else if (says("prints") || says("draws")) {
     CHECK(result.code == 0);
   } else {
@@ -101,7 +107,7 @@ TEST_CASE("kinds are listed as the help has them", "[app][new]") {
     INFO(line);
     CHECK(contains(help, "\n  " + line + "\n"));
   }
-  CHECK(count == 4);
+  CHECK(count == 7);
   CHECK(command({"new"}).out == command({"new", "program"}).out);
 }
 
@@ -110,7 +116,8 @@ TEST_CASE("new overwrites nothing", "[app][new]") {
   const std::string path = folder.write("mine.yaml", "mine");
   const auto result = command({"new", "-o", path});
   CHECK(result.code == 74);
-  CHECK(result.err == "error: '" + path + "' already exists; not overwritten\n");
+  CHECK(result.err == "error[E1602]: '" + path +
+                          "' already exists; not overwritten\n  help: see 'pipesim help E1602'\n");
   CHECK(content(path) == "mine");
   // Nor through a link that leads nowhere.
   std::filesystem::create_symlink(folder / "nothing", folder / "link");

@@ -56,16 +56,18 @@ TEST_CASE("what is wrong with opt's arguments and input is said, with exit code 
     return result.err;
   };
   CHECK(told({"--passes", "sett-slots"}, kScenario) ==
-        "--passes:1:1: error: unknown pass 'sett-slots'\n  sett-slots\n  ^\n"
+        "--passes:1:1: error[E0703]: unknown pass 'sett-slots'\n  sett-slots\n  ^\n"
         "  help: did you mean 'set-slots'?\n");
   CHECK(told({"--verify-each", "maybe"}, kScenario) ==
-        "error: invalid value 'maybe' for '--verify-each'\n  help: possible values: on, off\n");
+        "error[E1504]: invalid value 'maybe' for '--verify-each'\n  help: possible values: on, "
+        "off\n");
   CHECK(contains(told({}, "schema: 2\n"), "this pipesim reads schema 1"));
-  CHECK(contains(told({"--passes", "canonicalize"},
-                      "schema: 1\nactors:\n  a: {source: 2, carries: [x]}\n"
-                      "  b: {reads: [{from: a, needs: []}]}\n"),
-                 "standard input:4:15: error: the edge from 'a' to 'b' and its register do not "
-                 "match"));
+  CHECK(contains(
+      told({"--passes", "canonicalize"},
+           "schema: 1\nactors:\n  a: {source: 2, carries: [x]}\n"
+           "  b: {reads: [{from: a, needs: []}]}\n"),
+      "standard input:4:15: error[E0708]: the edge from 'a' to 'b' and its register do not "
+      "match"));
   CHECK(command({"opt"}).code == 2);
   CHECK(command({"opt", "/nowhere/to/be/found.yaml"}).code == 74);
 }
@@ -97,9 +99,11 @@ TEST_CASE("opt shows how a model becomes tasks, and stops where its user says", 
   CHECK(early.code == 2);
   CHECK(early.out == "");
   CHECK(early.err ==
-        "standard input: error: these passes leave a model without tasks\n  help: add "
+        "standard input: error[E0706]: these passes leave a model without tasks\n  help: add "
         "'build-tasks'; --print-after-all shows the ops so far\n");
   const CommandResult none = command({"opt", "-", "--explain-boxing"}, kScenario);
   CHECK(none.code == 2);
-  CHECK(none.err == "standard input: error: nothing to explain: the scenario has no 'model'\n");
+  CHECK(none.err ==
+        "standard input: error[E1401]: nothing to explain: the scenario has no 'model'\n"
+        "  help: see 'pipesim help E1401'\n");
 }

@@ -9,6 +9,7 @@
 #include "tests/support/command.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/scenario.hpp"
+#include "tests/support/sweep_sums.hpp"
 
 using namespace pipesim;
 using testing::command;
@@ -114,16 +115,17 @@ TEST_CASE("shards that are not the whole are named", "[app][sweep]") {
     }
     return text;
   };
-  CHECK(merged({"p3"}) == "error: 2 of 3 shards are missing: 1 and 2");
-  CHECK(merged({"p1", "p3"}) == "error: 1 of 3 shards is missing: 2");
-  CHECK(merged({"p1", "p2", "p2", "p3"}) == "error: shard 2/3 is given twice: p2 and p2");
-  CHECK(merged({"p1", "other", "p3"}) == "error: p1 and other are not of the same sweep");
-  CHECK(merged({"half", "p2"}) == "error: half and p2 are not of the same sweep");
+  CHECK(merged({"p3"}) == "error[E1303]: 2 of 3 shards are missing: 1 and 2");
+  CHECK(merged({"p1", "p3"}) == "error[E1303]: 1 of 3 shards is missing: 2");
+  CHECK(merged({"p1", "p2", "p2", "p3"}) == "error[E1303]: shard 2/3 is given twice: p2 and p2");
+  CHECK(merged({"p1", "other", "p3"}) == "error[E1303]: p1 and other are not of the same sweep");
+  CHECK(merged({"half", "p2"}) == "error[E1303]: half and p2 are not of the same sweep");
   std::string text = testing::file_text(folder / "p2");
   text.erase(text.find('\n') + 1);
   folder.write("p2", text);
   CHECK(merged({"p1", "p2", "p3"}) ==
-        "error: shard 2/3 is not finished: p2 has 0 of 3 runs; run its command again to resume");
+        "error[E1303]: shard 2/3 is not finished: p2 has 0 of 3 runs; run its command again to "
+        "resume");
   CHECK(contains(mistake({"sweep", "--merge", kSwin}), "it has no 'pipesim_sweep'"));
   CHECK(command({"sweep", "--merge", "no/such"}).code == 74);
 }
@@ -161,7 +163,10 @@ TEST_CASE("runs that are in the file are not run again", "[app][sweep]") {
   std::string text = testing::file_text(folder / "runs");
   const std::string before = "\"deadlock\",\"time_ns\":";
   text.replace(text.find(before), before.size(), "\"starved\",\"time_ns\":");
+  CHECK(text.find("\"starved\"") != std::string::npos);
   folder.write("runs", text);
+  CHECK(contains(mistake(kept), ":2:1: error[E1301]: this line is damaged"));
+  folder.write("runs", testing::with_right_sums(text));
   CHECK(contains(command(kept).out, "1 run: starved, cycle:"));
 }
 
@@ -170,7 +175,7 @@ TEST_CASE("the file of another sweep is left alone", "[app][sweep]") {
   const std::string file = folder / "runs";
   command({"sweep", kSwin, "--seeds", "3", "-o", file});
   const std::string text = testing::file_text(file);
-  const std::string has = file + ":1:1: error: this file has runs of ";
+  const std::string has = file + ":1:1: error[E1302]: this file has runs of ";
   CHECK(mistake({"sweep", kSwin, "--seeds", "4", "-o", file}) ==
         has + "other variables, seeds or jitter");
   CHECK(mistake({"sweep", kSwin, "--seeds", "3", "--set", "acc=2", "-o", file}) ==
@@ -182,9 +187,9 @@ TEST_CASE("the file of another sweep is left alone", "[app][sweep]") {
   CHECK(testing::file_text(file) == text);
   std::string foreign = text;
   foreign.replace(foreign.find("\"case\":2"), 8, "\"case\":7");
-  folder.write("runs", foreign);
+  folder.write("runs", testing::with_right_sums(foreign));
   CHECK(mistake({"sweep", kSwin, "--seeds", "3", "-o", file}) ==
-        file + ":1:1: error: run 7 does not belong to this sweep");
+        file + ":1:1: error[E1302]: run 7 does not belong to this sweep");
   folder.write("runs", "mine\n");
   CHECK(contains(mistake({"sweep", kSwin, "-o", file}), "it has no 'pipesim_sweep'"));
   CHECK(testing::file_text(file) == "mine\n");
@@ -193,18 +198,21 @@ TEST_CASE("the file of another sweep is left alone", "[app][sweep]") {
 
 TEST_CASE("mistakes in values are told before anything is run", "[app][sweep]") {
   const auto of = [](const Arguments& options) { return mistake(with({"sweep", kSwin}, options)); };
-  const std::string file = std::string(kSwin) + ": error: ";
-  CHECK(of({"--vary", "ac=1..3"}) == file + "--vary ac=1: there is no such parameter");
-  CHECK(of({"--vary", "acc=0..3"}) == file + "--vary acc=0: must be at least 1");
-  CHECK(of({"--vary", "acc=1,2,x"}) == file + "--vary acc=x: unknown parameter 'x'");
+  const std::string file = std::string(kSwin) + ": error";
+  CHECK(of({"--vary", "ac=1..3"}) == file + "[E0306]: --vary ac=1: there is no such parameter");
+  CHECK(of({"--vary", "acc=0..3"}) == file + "[E0307]: --vary acc=0: must be at least 1");
+  CHECK(of({"--vary", "acc=1,2,x"}) == file + "[E0307]: --vary acc=x: unknown parameter 'x'");
   CHECK(of({"--vary", "bwd_dst_buffer=own,forwrd"}) ==
-        file + "--vary bwd_dst_buffer=forwrd: 'forwrd' is not one of forward, backward, own");
-  CHECK(of({"--set", "jitter=10%"}) == file + "--set jitter=10%: there is no such parameter");
+        file +
+            "[E0307]: --vary bwd_dst_buffer=forwrd: 'forwrd' is not one of forward, backward, own");
+  CHECK(of({"--set", "jitter=10%"}) ==
+        file + "[E0306]: --set jitter=10%: there is no such parameter");
   const testing::Folder folder;
   folder.write("own.yaml", "schema: 1\nparams: {jitter: 3}\nactors: {a: {source: jitter}}\n");
   CHECK(mistake({"sweep", folder / "own.yaml", "--vary", "jitter=0,10%"}) ==
         (folder / "own.yaml") +
-            ": error: --vary jitter: ambiguous, since the scenario has a parameter of this name");
+            ": error[E1504]: --vary jitter: ambiguous, since the scenario has a parameter of this "
+            "name");
   CHECK(command({"sweep", folder / "own.yaml", "--set", "jitter=2", "--seeds", "2"}).code == 0);
   folder.write("bad.yaml",
                "schema: 1\nparams: {n: 2}\nactors: {a: {source: 1, takes: 3us - n * 1us}}\n");
@@ -217,7 +225,7 @@ TEST_CASE("mistakes in values are told before anything is run", "[app][sweep]") 
 
 TEST_CASE("usage mistakes of sweep have their own words", "[app][sweep]") {
   const auto of = [](const Arguments& options) {
-    return mistake(with({"sweep", kSwin}, options)).substr(std::string("error: ").size());
+    return mistake(with({"sweep", kSwin}, options)).substr(std::string("error[E1504]: ").size());
   };
   CHECK(of({"--vary", "acc"}) == "--vary: expected NAME=VALUES, found 'acc'");
   CHECK(of({"--vary", "acc=1", "--vary", "acc=2"}) == "'--vary acc' is given twice");
@@ -234,7 +242,7 @@ TEST_CASE("usage mistakes of sweep have their own words", "[app][sweep]") {
         "'--json' and '--shard' cannot be used together");
   CHECK(of({"--json", "--csv", "-"}) == "'--json' and '--csv -' cannot be used together");
   CHECK(of({"--merge", "--seeds", "3"}) == "'--merge' and '--seeds' cannot be used together");
-  CHECK(mistake({"sweep", "--merge"}) == "error: '--merge' needs the outputs of all shards");
+  CHECK(mistake({"sweep", "--merge"}) == "error[E1503]: '--merge' needs the outputs of all shards");
   CHECK(contains(mistake({"sweep", "x.goal"}), "'pipesim sweep' does not take GOAL files"));
 }
 

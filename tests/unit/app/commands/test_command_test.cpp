@@ -53,6 +53,11 @@ TEST_CASE("a folder stands for the scenarios below it, in order", "[app][test]")
       command({"test", folder / "b.yaml", folder / "a/../b.yaml", folder / "a/other.yaml"});
   CHECK(contains(twice.out, "1 passed, 0 failed, 1 bad\n"));
   CHECK(twice.code == 2);
+  // So has one without expectations: nobody should think that it passed.
+  const CommandResult untested = command({"test", folder / "none.yaml", folder / "b.yaml"});
+  CHECK(contains(untested.out, "nothing to test: the scenario has no 'expect'"));
+  CHECK(contains(untested.out, "1 passed, 0 failed, 1 bad\n"));
+  CHECK(untested.code == 2);
 }
 
 TEST_CASE("the exit code says what is worst", "[app][test]") {
@@ -69,7 +74,7 @@ TEST_CASE("the exit code says what is worst", "[app][test]") {
   CHECK(command({"test", graph}).code == 2);
   CHECK(command({"test", bad, wrong, folder / "missing.yaml", fine}).code == 74);
   CHECK(contains(command({"test", folder / "missing.yaml"}).out, "No such file"));
-  CHECK(contains(command({"test", bad}).out, ":2:22: error: unknown parameter 'x'"));
+  CHECK(contains(command({"test", bad}).out, ":2:22: error[E0306]: unknown parameter 'x'"));
   CHECK(command({"test", folder / "missing"}).code == 74);
   CHECK(command({"test", "-"}, good("{time: 6us}")).code == 0);
 }
@@ -177,9 +182,10 @@ TEST_CASE("quiet lists only what did not pass", "[app][test]") {
   const CommandResult result = command({"test", folder.path(), "-q"});
   CHECK(shown(result.out, folder) ==
         "FAILED   ./f.yaml [n=2]\n"
-        "./f.yaml:4:44: error: expected time 5 us, found 4 us\n"
+        "./f.yaml:4:44: error[E0903]: expected time 5 us, found 4 us\n"
         "  expect: [{time: 6us}, {with: {n: 2}, time: 5us}]\n"
         "                                             ^\n"
+        "  help: see 'pipesim help E0903'\n"
         "  again: pipesim run ./f.yaml --set n=2\n"
         "1 passed, 1 failed\n");
 }

@@ -44,7 +44,7 @@ TEST_CASE("run: mistakes name the file that has them", "[app][patch]") {
       command({"run", kHang, "--patch", "-"}, "patch: 1\nactors: {BdstBuf: {stream: bakward}}\n");
   CHECK(result.code == 2);
   CHECK(result.out.empty());
-  CHECK(contains(result.err, "standard input:2:28: error: "));
+  CHECK(contains(result.err, "standard input:2:28: error[E0404]: "));
   CHECK(contains(result.err, "\n  actors: {BdstBuf: {stream: bakward}}\n"));
   CHECK(contains(result.err, "\n                             ^\n"));
 

@@ -188,14 +188,14 @@ TEST_CASE("a state that comes out otherwise is refused", "[app][views]") {
       replaced(replaced(state, made_by, "\"made_by\": \"0.0.1\""), "\"deadlock\"", "\"starved\""));
   CHECK(other.code == 2);
   CHECK(other.out.empty());
-  CHECK(contains(other.err, "standard input: error: made by pipesim 0.0.1; this is " + version +
-                                ", which simulates it differently\n"));
+  CHECK(contains(other.err, "standard input: error[E0108]: made by pipesim 0.0.1; this is " +
+                                version + ", which simulates it differently\n"));
   CHECK(contains(other.err, "the file says starved, fingerprint"));
   CHECK(contains(other.err, "here it is deadlock, fingerprint"));
   CHECK(contains(other.err, "open it with pipesim 0.0.1"));
   const CommandResult same =
       command({"explain", "-"}, replaced(state, "\"deadlock\"", "\"starved\""));
-  CHECK(contains(same.err, "standard input: error: made by pipesim " + version +
+  CHECK(contains(same.err, "standard input: error[E0108]: made by pipesim " + version +
                                ", and so is this, but it simulates it differently\n"));
   CHECK(contains(same.err, "the file was changed, or one of the two is a modified build"));
   const CommandResult changed =
@@ -216,7 +216,7 @@ TEST_CASE("usage mistakes of explain have their own words", "[app][views]") {
   CHECK(contains(command({"explain", "--help"}).out, "Usage: pipesim explain FILE"));
   CHECK(command({"explain", "no/such/file"}).code == 74);
   CHECK(command({"explain", kHang}).code == 2);
-  CHECK(contains(command({"explain", kHang}).err, kHang + ":1:1: error: not a state file"));
+  CHECK(contains(command({"explain", kHang}).err, kHang + ":1:1: error[E1301]: not a state file"));
 }
 
 TEST_CASE("a run in a timing of its own says so, and is saved as it was", "[app][views]") {
@@ -247,7 +247,8 @@ TEST_CASE("mistakes of timings have words of their own", "[app][views]") {
     CHECK(result.code == 2);
     return result.err.substr(0, result.err.find('\n'));
   };
-  CHECK(mistake({"--jitter", "10"}) == "error: invalid value '10' for '--jitter'");
-  CHECK(mistake({"--seed", "3"}) == "error: '--seed' needs '--jitter'");
-  CHECK(mistake({"--jitter", "10%", "--seed", "-3"}) == "error: invalid value '-3' for '--seed'");
+  CHECK(mistake({"--jitter", "10"}) == "error[E1504]: invalid value '10' for '--jitter'");
+  CHECK(mistake({"--seed", "3"}) == "error[E1506]: '--seed' needs '--jitter'");
+  CHECK(mistake({"--jitter", "10%", "--seed", "-3"}) ==
+        "error[E1504]: invalid value '-3' for '--seed'");
 }

@@ -34,7 +34,7 @@ std::string status(int rank, const std::string& group, int at, int enqueued, int
 
 }  // namespace
 
-TEST_CASE("a rank that wrote and has nothing pending is the root", "[formats][nccl_log_reader]") {
+TEST_CASE("only a rank whose count is smaller is the root", "[formats][nccl_log_reader]") {
   std::string text = "[rank2]: step 7\n";
   for (const int rank : {0, 1, 3}) {
     text += timeout(rank, 7, "_ALLGATHER_BASE") + status(rank, "1", 7, 9, 6);
@@ -46,7 +46,19 @@ TEST_CASE("a rank that wrote and has nothing pending is the root", "[formats][nc
     text +=
         timeout(rank, 7, "_ALLGATHER_BASE") + status(rank, "ID 0 PG GUID 0(default_pg)", 7, 9, 6);
   }
+  // That it wrote something does not say how far it came.
   auto found = models::diagnose(read("[rank2]: step 7\n" + text).evidence());
+  CHECK(found.roots.empty());
+  REQUIRE(found.suspects.size() == 1);
+  CHECK(found.suspects.front().rank == 2);
+  CHECK(found.explanation.verdict == sim::Verdict::kLimit);
+  found = models::diagnose(
+      read(text +
+           "[rank2]:[E1206 18:44:12.7 ProcessGroupNCCL.cpp:1] [PG ID 0 PG GUID 0(default_pg) Rank "
+           "2] Received a dump signal due to a collective timeout from  rank 1 and we will try our "
+           "best to dump the debug info. Last enqueued NCCL work: 6, last completed NCCL work: "
+           "6.\n")
+          .evidence());
   REQUIRE(found.roots.size() == 1);
   CHECK(found.roots.front().rank == 2);
   CHECK(found.pending == 9);
@@ -54,9 +66,112 @@ TEST_CASE("a rank that wrote and has nothing pending is the root", "[formats][nc
   CHECK(found.ranks[0].at->act == 7);
   // A rank that wrote nothing at all may be dead.
   found = models::diagnose(read(text).evidence());
-  REQUIRE(found.roots.size() == 1);
-  CHECK(found.roots.front().reason == models::RootReason::kUnexplained);
+  CHECK(found.roots.empty());
+  REQUIRE(found.suspects.size() == 1);
+  CHECK(found.suspects.front().rank == 2);
   CHECK(found.explanation.verdict == sim::Verdict::kLimit);
+}
+
+TEST_CASE("the number in [rank9] is that in the job, the one behind Rank that in its group",
+          "[formats][nccl_log_reader]") {
+  const std::string tail =
+      "] Timeout at NCCL work: 5, last enqueued NCCL work: 5, last completed NCCL work: 4.\n";
+  const std::string line =
+      "[rank9]:[E ProcessGroupNCCL.cpp:1] [PG ID 1 PG GUID 3(tp) Rank 1" + tail;
+  auto evidence = read(line).evidence();
+  REQUIRE(evidence.groups.size() == 1);
+  CHECK(evidence.groups[0].ranks == std::vector<std::uint32_t>{9});
+  CHECK(evidence.ranks[9].calls.size() == 1);
+  // A line without the first is of a known rank once another line tells both.
+  const std::string bare =
+      "[PG ID 1 PG GUID 3(tp) Rank 1] ProcessGroupNCCL failed: last enqueued "
+      "NCCL work: 5, last completed NCCL work: 4.\n";
+  CHECK(read(bare).evidence().ranks.size() <= 1);
+  CHECK(read(bare).notes().size() == 1);
+  CHECK(read(bare + line).evidence().groups[0].ranks == std::vector<std::uint32_t>{9});
+}
+
+TEST_CASE("lines are read as people paste them", "[formats][nccl_log_reader]") {
+  const std::string line =
+      "[rank3]:[E1206 18:44:12.7 ProcessGroupNCCL.cpp:607] [Rank 3] Watchdog caught collective "
+      "operation timeout: WorkNCCL(SeqNum=1580, OpType=ALLREDUCE, NumelIn=8, NumelOut=8, "
+      "Timeout(ms)=600000) ran for 600061 milliseconds before timing out.";
+  const auto sequence = [](const std::string& text) {
+    const auto evidence = read(text).evidence();
+    REQUIRE(evidence.ranks.size() == 4);
+    REQUIRE(evidence.ranks[3].calls.size() == 1);
+    CHECK(evidence.ranks[3].calls[0].ops.front().name == "all_reduce");
+    return evidence.ranks[3].calls[0].sequence;
+  };
+  for (const char* label :
+       {"", "3: ", "trainer-1  | ", "(Worker pid=12, ip=10.0.0.3) ", "[pod/job-0/main] ",
+        "[80746] ", "2025-01-31T10:00:00.123456Z ",
+        "[1,3]<stderr>:", "\x1b[36m(Worker pid=7)\x1b[0m ", "node1.cluster [stderr] "}) {
+    INFO(label);
+    CHECK(sequence(label + line + "\n") == 1580);
+  }
+  // Broken by a terminal, also within a number.
+  for (const std::size_t width : {60U, 80U, 100U, 135U, 140U}) {
+    std::string broken;
+    for (std::size_t at = 0; at < line.size(); at += width) broken += line.substr(at, width) + "\n";
+    INFO(broken);
+    CHECK(sequence(broken) == 1580);
+  }
+  // The number of a launcher that is not the rank.
+  CHECK(read("0: " + line + "\n").evidence().ranks[0].calls.empty());
+}
+
+TEST_CASE("a count that is not the number of works is not used", "[formats][nccl_log_reader]") {
+  // Messages are counted, too: 241 is not the one behind 183.
+  const auto evidence = read(timeout(0, 241, "ALLREDUCE") + status(0, "0", 241, 315, 183) +
+                             status(1, "0", 200, 200, 199))
+                            .evidence();
+  CHECK(evidence.ranks[0].progress.empty());
+  CHECK(evidence.ranks[1].progress.empty());
+  for (const auto& root : models::diagnose(evidence).roots) {
+    CHECK(root.reason == models::RootReason::kUnexplained);
+  }
+}
+
+TEST_CASE("reports of the desync, of a barrier and of torchfrtrace name who is missing",
+          "[formats][nccl_log_reader]") {
+  const auto roots = [](const std::string& text) {
+    std::vector<std::uint32_t> ranks;
+    for (const auto& root : models::diagnose(read(text).evidence()).roots)
+      ranks.push_back(root.rank);
+    return ranks;
+  };
+  CHECK(roots("[rank0]:[E ProcessGroupNCCL.cpp:1937] Rank 0\n"
+              "\t - [0] Timeout at collective: ALLREDUCE, #9\n"
+              "\t - To our best knowledge, the lagging/dead/mismatched ranks are:\n"
+              "\t   [2] finished collective #7, but didn't join collective #8 (count from 1)\n"
+              "\t - Snapshot of ranks' latest states:\n\t   #7 finished ranks:\n"
+              "\t     [2] finished ALLREDUCE\n\t   #9 started ranks:\n"
+              "\t     [0, 1] started ALLREDUCE\n") == std::vector<std::uint32_t>{2});
+  CHECK(roots("[Rank 0]: Ranks 1, 3 failed to pass monitoredBarrier in 5000 ms\n") ==
+        std::vector<std::uint32_t>{1, 3});
+  CHECK(roots("Not all ranks joining collective, sequence number: 4\ngroup info: pg:nccl\n"
+              "collective: nccl:all_reduce\nmissing ranks: {2}\nexpected ranks: {0, 1, 2}\n") ==
+        std::vector<std::uint32_t>{2});
+}
+
+TEST_CASE("an error of a rank itself, before any timeout, is the reason",
+          "[formats][nccl_log_reader]") {
+  const std::string traceback =
+      "[rank1]: Traceback (most recent call last):\n"
+      "[rank1]:   File \"train.py\", line 3, in step\n";
+  const std::string waits = timeout(0, 7, "ALLREDUCE") + status(0, "0", 7, 7, 6);
+  auto found = models::diagnose(read(traceback + "[rank1]: KeyError: 'loss'\n" + waits).evidence());
+  REQUIRE(found.roots.size() == 1);
+  CHECK(found.roots[0].rank == 1);
+  CHECK(found.roots[0].reason == models::RootReason::kDied);
+  // What follows from the hang is no reason, and neither is what comes behind it.
+  found = models::diagnose(
+      read(traceback + "[rank1]: torch.distributed.DistBackendError: NCCL error\n" + waits)
+          .evidence());
+  CHECK(found.roots.empty());
+  found = models::diagnose(read(waits + traceback + "[rank1]: KeyError: 'loss'\n").evidence());
+  CHECK(found.roots.empty());
 }
 
 TEST_CASE("newer lines are read, with the name of the group", "[formats][nccl_log_reader]") {

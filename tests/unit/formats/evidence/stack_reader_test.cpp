@@ -110,6 +110,88 @@ TEST_CASE("what frames say a thread waits in", "[formats][stack_reader]") {
   CHECK(place("    f (a.py:1)\n") == WaitPlace::kUnknown);
 }
 
+TEST_CASE("options tell ranks only where each process has another one", "[formats][stack_reader]") {
+  std::string adapters;
+  for (int i = 0; i < 3; ++i) adapters += process("python t.py --rank 64", kAllReduce);
+  const auto counted = read(adapters);
+  CHECK(counted.numbered);
+  CHECK(counted.threads[2].rank == 2);
+  CHECK(counted.names.at(2) == "process 41");
+  // Several processes of one file are not all of the rank in its name.
+  const auto four = read(adapters, "dumps/rank_1.txt");
+  CHECK(four.numbered);
+  CHECK(four.threads[0].rank != four.threads[1].rank);
+  std::string local;
+  for (int i = 0; i < 3; ++i) {
+    local += process("python t.py --rank 64 --local_rank=" + std::to_string(2 - i), kAllReduce);
+  }
+  CHECK(read(local).threads[0].rank == 2);
+}
+
+TEST_CASE("launchers and data workers are no ranks", "[formats][stack_reader]") {
+  const std::string launcher =
+      "    sleep (time.py:1)\n    _monitor_workers "
+      "(torch/distributed/elastic/agent/server/api.py:1)\n";
+  const std::string worker =
+      "    select (selectors.py:1)\n    _worker_loop (torch/utils/data/_utils/worker.py:9)\n";
+  const auto found = read(process("torchrun", launcher) + process("python t.py --rank 1", worker) +
+                          process("python t.py --rank 0", kAllReduce));
+  CHECK(found.helpers == 2);
+  REQUIRE(found.threads.size() == 1);
+  CHECK(models::diagnose(found).verdict == StackVerdict::kAlike);
+}
+
+TEST_CASE("where the backward pass runs, that thread counts", "[formats][stack_reader]") {
+  std::string text;
+  for (int rank = 0; rank < 3; ++rank) {
+    text += process("python t.py --rank " + std::to_string(rank),
+                    "    _engine_run_backward (torch/autograd/graph.py:1)\n") +
+            "Thread 79 (idle): \"Thread-1\"\n    wait (threading.py:1)\n    run "
+            "(tqdm/_monitor.py:6)\n" +
+            "Thread 80 (active)\n" + (rank == 1 ? kLoads : kAllReduce);
+  }
+  const auto found = models::diagnose(read(text));
+  CHECK(found.verdict == StackVerdict::kOddOnes);
+  CHECK(found.roots == std::vector<std::uint32_t>{1});
+}
+
+TEST_CASE("stacks of faulthandler, gdb, the debug server and py-spy's JSON are read",
+          "[formats][stack_reader]") {
+  const std::string server =
+      "=== Rank 0: http://n0:1 ===\nCurrent thread 0x7f (most recent call first):\n"
+      "  File \"/x/site-packages/torch/distributed/distributed_c10d.py\", line 2501 in all_reduce\n"
+      "  File \"/job/train.py\", line 9 in <module>\n"
+      "=== Rank 1: http://n1:1 ===\n  File \"/job/data.py\", line 40 in load_config\n";
+  const auto found = read(server);
+  REQUIRE(found.threads.size() == 2);
+  CHECK(found.threads[0].thread == "MainThread");
+  CHECK(found.threads[0].frames[0].place == "torch/distributed/distributed_c10d.py:2501");
+  CHECK(found.threads[1].rank == 1);
+  CHECK(models::diagnose(found).roots == std::vector<std::uint32_t>{1});
+  const auto gdb = read(
+      "Thread 1 (Thread 0x7f (LWP 41) \"python\"):\n#0  0x00007f in pthread_cond_wait () from "
+      "/lib/libc.so.6\n#1  0x00007f in gloo::transport::tcp::UnboundBuffer::waitRecv (this=0x1) at "
+      "buffer.cc:61\n",
+      "rank_3.txt");
+  REQUIRE(gdb.threads.size() == 1);
+  CHECK(gdb.threads[0].rank == 3);
+  CHECK(gdb.threads[0].frames[1].function == "gloo::transport::tcp::UnboundBuffer::waitRecv");
+  CHECK(models::diagnose(gdb).groups.front().place == WaitPlace::kCollective);
+  const auto json = read(
+      R"([{"pid": 7, "thread_id": 1, "thread_name": "MainThread", "active": true, "frames": [
+          {"name": "step", "short_filename": "train.py", "line": 83}], "process_info":
+          {"pid": 7, "command_line": "python t.py --rank 5", "parent": null}}])");
+  REQUIRE(json.threads.size() == 1);
+  CHECK(json.threads[0].rank == 5);
+  CHECK(json.threads[0].frames[0].place == "train.py:83");
+  for (const std::string& text : {std::string("[{"), std::string("[{\"pid\": 1}]")}) {
+    formats::StackReader reader;
+    models::Diagnostics diagnostics;
+    CHECK_FALSE(reader.read(text, "x", diagnostics));
+    CHECK(diagnostics.has_errors());
+  }
+}
+
 TEST_CASE("what is no stack says so", "[formats][stack_reader]") {
   for (const std::string& text : {std::string(), std::string("hello\n"), std::string(100'000, '\0'),
                                   std::string("Process 1: x\n"), std::string("    f (a.py:1)\n")}) {

@@ -124,7 +124,7 @@ TEST_CASE("what is no UTF-8 cannot be saved, but as a path it does not matter",
   state.path = "\xff";
   CHECK(written(state).find("\"\ufffd\"") != std::string::npos);
   state.scenario = "\xff";
-  CHECK(written(state) == "0:0: a scenario that is no UTF-8 cannot be saved\n");
+  CHECK(written(state) == "0:0: cannot save a scenario that is not UTF-8\n");
 }
 
 TEST_CASE("what is no state file is told with its place", "[formats][state_file]") {
@@ -141,8 +141,8 @@ TEST_CASE("what is no state file is told with its place", "[formats][state_file]
     CHECK(mistakes_in(whole.substr(0, size)).find(too_early) != std::string::npos);
   }
   CHECK(mistakes_in(std::string(100000, '[')).find(too_early) != std::string::npos);
-  CHECK(mistakes_in(std::string(formats::kMostStateBytes + 1, ' ')) ==
-        "1:1: a state file has at most 256 MiB\n");
+  CHECK(mistakes_in(std::string(formats::kMaxStateBytes + 1, ' ')) ==
+        "1:1: a state file can have at most 256 MiB\n");
 }
 
 TEST_CASE("each key of a state file is checked", "[formats][state_file]") {
@@ -150,7 +150,7 @@ TEST_CASE("each key of a state file is checked", "[formats][state_file]") {
         "2:3: this pipesim reads state files of schema 1, found 2\n");
   CHECK(mistakes_in(changed(": 1,", ": \"1\",")) ==
         "2:3: this pipesim reads state files of schema 1, found string\n");
-  CHECK(mistakes_in(changed("\"limit\"", "\"lost\"")) == "4:3: there is no verdict 'lost'\n");
+  CHECK(mistakes_in(changed("\"limit\"", "\"lost\"")) == "4:3: unknown verdict 'lost'\n");
   CHECK(mistakes_in(changed("00000000deadbeef", "deadbeef")) ==
         "5:3: a fingerprint has 16 hexadecimal digits\n");
   CHECK(mistakes_in(changed("18446744073709551615", "-1")) ==

@@ -4,6 +4,7 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
+#include "tests/support/sweep_sums.hpp"
 
 using namespace pipesim;
 using formats::SweepFile;
@@ -54,15 +55,16 @@ std::string mistake(const std::string& text) {
 
 TEST_CASE("the file of a sweep is lines that people can read", "[formats][sweep_file]") {
   CHECK(formats::sweep_head_line(head()) ==
-        R"({"pipesim_sweep":1,"made_by":"1.2.3","path":"some/where.yaml","name":"x",)"
+        R"({"pipesim_sweep":2,"made_by":"1.2.3","path":"some/where.yaml","name":"x",)"
         R"("scenario":"000000000000beef","settings":[["w","a b"]],)"
         R"("variables":[{"name":"acc","values":["1","2"]},{"name":"jitter","values":["0","10%"]}],)"
-        R"("jitter":"0","seeds":400,"first_seed":7,"shard":[2,3]})"
+        R"("jitter":"0","seeds":400,"first_seed":7,"shard":[2,3],"sum":"aff39011a4e245e4"})"
         "\n");
-  CHECK(formats::sweep_case_line(4, hang()) ==
-        R"({"case":4,"verdict":"deadlock","time_ns":43600,"acts":[284,460],)"
-        R"("fingerprint":"ffffffffffffffff","peak_bytes":1024,"why":"cycle: \"a\", b"})"
-        "\n");
+  CHECK(
+      formats::sweep_case_line(4, hang()) ==
+      R"({"case":4,"verdict":"deadlock","time_ns":43600,"acts":[284,460],)"
+      R"("fingerprint":"ffffffffffffffff","peak_bytes":1024,"why":"cycle: \"a\", b","sum":"59c6a6861e881578"})"
+      "\n");
 }
 
 TEST_CASE("what was written is read, in whatever order it stands", "[formats][sweep_file]") {
@@ -102,19 +104,35 @@ TEST_CASE("what is no sweep is refused where it stands", "[formats][sweep_file]"
         "1:1: not a sweep file: its first line is missing or incomplete\n");
   CHECK(mistake("schema: 1\n") == "1:1: not a sweep file: it has no 'pipesim_sweep'\n");
   CHECK(mistake("[1]\n") == "1:1: not a sweep file: it has no 'pipesim_sweep'\n");
-  CHECK(mistake(with("\"pipesim_sweep\":1", "\"pipesim_sweep\":2")) ==
-        "1:1: this pipesim reads sweeps of schema 1, found 2\n");
+  CHECK(mistake(with("\"pipesim_sweep\":2", "\"pipesim_sweep\":1")) ==
+        "1:1: this pipesim reads sweeps of schema 2, found 1\n");
   for (const auto& [part, by] :
        {std::pair("beef", "bee"), std::pair("[2,3]", "[4,3]"), std::pair("[2,3]", "[0,3]"),
-        std::pair("400", "\"400\""), std::pair("[\"w\",\"a b\"]", "[\"w\"]")}) {
-    CHECK(mistake(with(part, by)) == "1:1: this line does not describe a sweep\n");
+        std::pair("[2,3]", "[2,1000001]"), std::pair("400", "\"400\""),
+        std::pair("[\"w\",\"a b\"]", "[\"w\"]")}) {
+    CHECK(mistake(testing::with_right_sums(with(part, by))) ==
+          "1:1: this line does not describe a sweep\n");
   }
-  CHECK(mistake(first + "\n") == "2:1: this line is not a run of a sweep\n");
-  CHECK(mistake(first + formats::sweep_case_line(1, hang()) + "{}\n") ==
+  CHECK(mistake(testing::with_right_sums(first + formats::sweep_case_line(1, hang()) +
+                                         "{\"case\":2}\n")) ==
         "3:1: this line is not a run of a sweep\n");
   CHECK(mistake(first + formats::sweep_case_line(1, hang()) +
-                formats::sweep_case_line(1, CaseResult())) ==
-        "1:1: it has two results of run 1, which differ\n");
+                formats::sweep_case_line(1, CaseResult())) == "1:1: two results of run 1 differ\n");
+}
+
+TEST_CASE("a line that was changed is refused", "[formats][sweep_file]") {
+  const std::string head_line = formats::sweep_head_line(head());
+  const std::string line = formats::sweep_case_line(4, hang());
+  const std::string damaged = "this line is damaged: its checksum does not match\n";
+  for (std::size_t at = 0; at + 1 < line.size(); ++at) {
+    std::string changed = line;
+    changed[at] = changed[at] == '7' ? '8' : '7';
+    CHECK(mistake(head_line + changed) == "2:1: " + damaged);
+  }
+  std::string other_head = head_line;
+  other_head.replace(other_head.find("400"), 3, "401");
+  CHECK(mistake(other_head + line) == "1:1: " + damaged);
+  CHECK(mistake(head_line + "\n") == "2:1: " + damaged);
 }
 
 TEST_CASE("sweeps of other things are others", "[formats][sweep_file]") {

@@ -113,7 +113,7 @@ TEST_CASE("labels hold in one rank, and there may be many", "[formats][goal_read
   CHECK(file.program.dependents[file.program.dependents_begin[7123]] == 7124);
   CHECK(
       mistakes_in("num_ranks 2\nrank 0 {\na: calc 1\n}\nrank 1 {\nb: calc 1\nb requires a\n}\n") ==
-      "a.goal:7:12: error: label 'a' is not defined in rank 1 above this line\n"
+      "a.goal:7:12: error[E1203]: label 'a' is not defined in rank 1 above this line\n"
       "  b requires a\n"
       "             ^\n"
       "  help: 'LABEL: send ...' defines it; labels hold in their rank, from there on\n");
@@ -121,47 +121,52 @@ TEST_CASE("labels hold in one rank, and there may be many", "[formats][goal_read
 
 TEST_CASE("what a GOAL file lacks is told", "[formats][goal_reader]") {
   CHECK(mistakes_in("") ==
-        "a.goal:1:1: error: 'num_ranks' is missing\n"
+        "a.goal:1:1: error[E1202]: 'num_ranks' is missing\n"
         "  \n"
         "  ^\n"
         "  help: a GOAL file begins with 'num_ranks N', then 'rank 0 {'\n");
   CHECK(mistakes_in("rank 0 {\ncalc 1\n}\n") ==
-        "a.goal:1:1: error: 'num_ranks' is missing before the first rank\n"
+        "a.goal:1:1: error[E1202]: expected 'num_ranks' before the first rank\n"
         "  rank 0 {\n"
         "  ^\n"
         "  help: a GOAL file begins with 'num_ranks N'\n");
   CHECK(mistakes_in("num_ranks 2\nrank 1 {\ncalc 1") ==
-        "a.goal:3:7: error: the file ends inside rank 1: expected '}' to close it\n"
+        "a.goal:3:7: error[E1201]: the file ends inside rank 1: expected '}' to close it\n"
         "  calc 1\n"
         "        ^\n"
         "  help: the rank begins in line 2\n");
   CHECK(mistakes_in("num_ranks 0\n") ==
-        "a.goal:1:11: error: 'num_ranks' must be at least 1\n"
+        "a.goal:1:11: error[E1202]: 'num_ranks' must be at least 1\n"
         "  num_ranks 0\n"
-        "            ^\n");
+        "            ^\n"
+        "  help: see 'pipesim help E1202'\n");
   CHECK(mistakes_in("num_ranks 99999999\n") ==
-        "a.goal:1:11: error: the number of ranks is at most 1048576, found '99999999'\n"
+        "a.goal:1:11: error[E0107]: the number of ranks must be at most 1048576, found '99999999'\n"
         "  num_ranks 99999999\n"
-        "            ^\n");
+        "            ^\n"
+        "  help: see 'pipesim help E0107'\n");
   CHECK(mistakes_in("num_ranks 1\n}\n") ==
-        "a.goal:2:1: error: '}' closes no rank\n"
+        "a.goal:2:1: error[E1201]: unmatched '}'\n"
         "  }\n"
-        "  ^\n");
-  CHECK(mistakes_in("num_ranks 1\nrank 0 {\nl1 send 5b to 0\nl2: sent 5b to 0\nl3: calc\n5\n}\n") ==
-        "a.goal:3:4: error: expected ':', 'requires' or 'irequires' behind 'l1', found 'send'\n"
-        "  l1 send 5b to 0\n"
-        "     ^\n"
-        "a.goal:4:5: error: expected 'send', 'recv' or 'calc', found 'sent'\n"
-        "  l2: sent 5b to 0\n"
-        "      ^\n"
-        "a.goal:5:9: error: expected a number: the duration in nanoseconds, found the end of the "
-        "line\n"
-        "  l3: calc\n"
-        "          ^\n"
-        "a.goal:6:1: error: expected a statement: an op, a label, 'rank', '}' or a comment, found "
-        "'5'\n"
-        "  5\n"
-        "  ^\n");
+        "  ^\n"
+        "  help: see 'pipesim help E1201'\n");
+  CHECK(
+      mistakes_in("num_ranks 1\nrank 0 {\nl1 send 5b to 0\nl2: sent 5b to 0\nl3: calc\n5\n}\n") ==
+      "a.goal:3:4: error[E1201]: expected ':', 'requires' or 'irequires' after 'l1', found 'send'\n"
+      "  l1 send 5b to 0\n"
+      "     ^\n"
+      "  help: see 'pipesim help E1201'\n"
+      "a.goal:4:5: error[E1201]: expected 'send', 'recv' or 'calc', found 'sent'\n"
+      "  l2: sent 5b to 0\n"
+      "      ^\n"
+      "a.goal:5:9: error[E1201]: expected a number: the duration in nanoseconds, found the end of "
+      "the line\n"
+      "  l3: calc\n"
+      "          ^\n"
+      "a.goal:6:1: error[E1201]: expected a statement: an op, a label, 'rank', '}' or a comment, "
+      "found '5'\n"
+      "  5\n"
+      "  ^\n");
 }
 
 TEST_CASE("no more than 20 mistakes are collected", "[formats][goal_reader]") {

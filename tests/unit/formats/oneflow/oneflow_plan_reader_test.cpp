@@ -56,7 +56,7 @@ TEST_CASE("mistakes in a plan are told with their places", "[formats][oneflow_pl
   CHECK(problem("") == "1:1: not a OneFlow plan: it has no 'task { ... }'\n");
   CHECK(problem("{\"task\": 1}") == "1:1: expected the name of a field, found '{'\n");
   CHECK(problem("job_conf { name: 'x' }") == "1:1: not a OneFlow plan: it has no 'task { ... }'\n");
-  CHECK(problem("task: 1") == "1:1: 'task' is a message: 'task { ... }'\n");
+  CHECK(problem("task: 1") == "1:1: 'task' must be a message: 'task { ... }'\n");
   CHECK(problem("\ntask { task_type: kTick thrd_id: 1 }") ==
         "2:1: 'task' needs 'task_id'\n2:1: 'task' needs 'machine_id'\n");
   CHECK(problem("task { task_id: 1 machine_id: -1 thrd_id: 1.5 }") ==

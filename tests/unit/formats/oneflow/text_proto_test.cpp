@@ -84,7 +84,7 @@ TEST_CASE("integers of a text proto have to fit", "[formats][text_proto]") {
 }
 
 TEST_CASE("what is no text proto is told with its place", "[formats][text_proto]") {
-  CHECK(problem("a {\n  b: 1\n") == "3:1: the text ends where '}' is missing\n");
+  CHECK(problem("a {\n  b: 1\n") == "3:1: unexpected end of file: expected '}'\n");
   CHECK(problem("a: 1\n}") == "2:1: expected the name of a field, found '}'\n");
   CHECK(problem("a 1") == "1:3: 'a' needs ':' and a value, or '{': found '1'\n");
   CHECK(problem("a:\n  ]") ==
@@ -93,7 +93,7 @@ TEST_CASE("what is no text proto is told with its place", "[formats][text_proto]
   CHECK(problem("a: \"b\nc\"") == "1:4: unterminated string\n");
   CHECK(problem("a: 'b\\q'") == "1:6: unknown escape '\\q'\n");
   CHECK(problem("a: '\\u12'") == "1:5: unknown escape '\\u'\n");
-  CHECK(problem("[a.b: 1") == "1:1: '[' begins the name of an extension, and ']' is missing\n");
+  CHECK(problem("[a.b: 1") == "1:1: expected ']' to close the name of an extension\n");
   CHECK(problem("a: -") ==
         "1:4: 'a' needs a value (a number, a word, a string or a message), found '-'\n");
   CHECK(problem("\xe9t\xe9: 1") == "1:1: expected the name of a field, found the byte 0xe9\n");

@@ -137,7 +137,7 @@ TEST_CASE("ranks that do not fit their hosts are refused", "[formats][cluster_re
   CHECK(mistake("{hosts: 2, devices: 2, ranks: [0, 1, 1, 1]}") ==
         "3:40: host 'node1' has 3 ranks, but 2 devices\n");
   CHECK(mistake("{hosts: 2, devices: 2, ranks: [0, 0, 1]}") ==
-        "3:40: this list has the hosts of 3 ranks, but there are 4\n");
+        "3:40: this list places 3 ranks, but there are 4\n");
   CHECK(mistake("{hosts: 2, devices: 2, ranks: [0, 0, 1, 2]}") ==
         "3:50: there is no host 2: hosts are 0 to 1\n");
   CHECK(mistake("{hosts: [left, right], ranks: [left, lft, right, 1]}") ==
@@ -148,17 +148,17 @@ TEST_CASE("where ranks sit is said in one of three ways", "[formats][cluster_rea
   const std::string note =
       "  write '8 per host', 'round robin', or a list: the host of each rank\n";
   CHECK(mistake("{ranks: 4}") ==
-        "3:18: 'ranks' of a cluster says where they sit, found '4'\n" + note);
+        "3:18: 'ranks' of a cluster must say where the ranks are, found '4'\n" + note);
   CHECK(mistake("{ranks: 0 per host}") ==
-        "3:18: 'ranks' of a cluster says where they sit, found '0 per host'\n" + note);
+        "3:18: 'ranks' of a cluster must say where the ranks are, found '0 per host'\n" + note);
   CHECK(mistake("{ranks: {}}") ==
-        "3:18: 'ranks' of a cluster says where they sit, found a map\n" + note);
+        "3:18: 'ranks' of a cluster must say where the ranks are, found a map\n" + note);
   CHECK(mistake("{ranks: many per host}").substr(0, 34) == "3:18: unknown parameter 'many'\n  k");
 }
 
 TEST_CASE("hosts and devices are counted from 1", "[formats][cluster_reader]") {
   CHECK(mistake("{hosts: 0}") == "3:18: 'hosts' must be between 1 and 1048576, found 0\n");
-  CHECK(mistake("{hosts: []}") == "3:18: a cluster has at least one host\n");
+  CHECK(mistake("{hosts: []}") == "3:18: a cluster needs at least one host\n");
   CHECK(mistake("{hosts: [a, b, a]}") == "3:25: duplicate host 'a'\n");
   CHECK(mistake("{devices: 0}") == "3:20: 'devices' must be between 1 and 1048576, found 0\n");
   CHECK(mistake("[a]") == "3:10: 'cluster' must be a map, found a list\n");
@@ -186,15 +186,15 @@ TEST_CASE("links are of known classes and carry something", "[formats][cluster_r
 TEST_CASE("what is used is among the links", "[formats][cluster_reader]") {
   CHECK(mistake("{links: {nvlink: {}}, inside_host: [pcie]}") ==
         "3:46: 'pcie' is not among the links of the cluster\n"
-        "  write 'pcie: {}' there for its usual figures\n");
+        "  write 'pcie: {}' there for the usual figures\n");
   CHECK(mistake("{inside_host: [nvlinks]}").substr(0, 64) ==
         "3:25: unknown link class 'nvlinks'\n  did you mean 'nvlink'?\n");
-  CHECK(mistake("{inside_host: [device]}") == "3:25: 'device' joins only what is on one device\n");
+  CHECK(mistake("{inside_host: [device]}") == "3:25: 'device' only connects ranks of one device\n");
   CHECK(mistake("{inside_host: [pcie, pcie]}") == "3:31: duplicate link class 'pcie'\n");
   CHECK(mistake("{links: {infiniband: {}}}") ==
-        "3:10: no link joins ranks of one host: 'inside_host' has none\n");
+        "3:10: no link connects ranks of one host: 'inside_host' has none\n");
   CHECK(mistake("{hosts: 4, links: {nvlink: {}}}") ==
-        "3:10: no link joins ranks of different hosts: 'between_hosts' has none\n");
+        "3:10: no link connects ranks of different hosts: 'between_hosts' has none\n");
   CHECK(mistake("{algorithm: star}") == "3:22: expected one of ring, tree, direct, found 'star'\n");
   CHECK(mistake("{interfaces: {eth0: ethernt}}").substr(0, 66) ==
         "3:30: unknown link class 'ethernt'\n  did you mean 'ethernet'?\n");

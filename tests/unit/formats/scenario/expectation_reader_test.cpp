@@ -110,7 +110,7 @@ TEST_CASE("mistakes in expectations have places and say what to write",
   CHECK(mistakes("{time: {}}") ==
         "5:16: 'time' needs 'at_least' or 'at_most', or 'about' and 'within'\n");
   CHECK(mistakes("{time: {at_least: 2us, at_most: 1us}}") ==
-        "5:16: nothing lies between these bounds\n");
+        "5:16: no value is within these bounds\n");
   CHECK(mistakes("{time: {at_mots: 2us, at_least: 1us}}") ==
         "5:17: unknown key 'at_mots' in 'time'\n  did you mean 'at_most'?\n");
   CHECK(mistakes("{idle: {at_most: 20}}") ==
@@ -129,8 +129,8 @@ TEST_CASE("mistakes in expectations have places and say what to write",
   CHECK(mistakes("{memory: {about: 1B}}") ==
         "5:18: 'about' and 'within' go together: {about: 3GiB, within: 1%}\n");
   CHECK(mistakes("{memory: {exactly: 1B, at_most: 2B}}") ==
-        "5:32: 'at_most' does not go with the other keys of 'memory'\n");
-  CHECK(mistakes("{memory: {on: [], exactly: 1B}}") == "5:18: 'memory' is about no rank at all\n");
+        "5:32: 'at_most' cannot be combined with the other keys of 'memory'\n");
+  CHECK(mistakes("{memory: {on: [], exactly: 1B}}") == "5:18: 'memory' selects no rank\n");
   CHECK(mistakes("{order: a#1}") ==
         "5:17: 'order' must be a list of ops, [a#1, b#1], found 'a#1'\n");
   CHECK(mistakes("{order: [a]}") ==
@@ -139,7 +139,7 @@ TEST_CASE("mistakes in expectations have places and say what to write",
   CHECK(mistakes("{order: [a#0]}").substr(0, 22) == "5:18: expected an op, ");
   CHECK(mistakes("{order: [[a#1], b#1]}") == "5:25: expected a list of ops, found 'b#1'\n");
   CHECK(mistakes("{order: [a#1, rank 0 b#1]}") ==
-        "5:18: the first op names no rank, but a later one does: all or none\n");
+        "5:18: either all ops name a rank, or none does\n");
   CHECK(mistakes("{order: [rank 4 a#1]}") == "5:18: there is no rank 4: ranks are 0 to 3\n");
   CHECK(mistakes("{cause: until}").substr(0, 40) == "5:17: expected one of none, mismatch, cy");
   CHECK(mistakes("{roots: 9}") == "5:17: there is no rank 9: ranks are 0 to 3\n");

@@ -20,44 +20,44 @@ const std::string kThree = "    - {name: l, count: 3, ops: {mul: {takes: 1us}}}\
 TEST_CASE("layouts that cannot be are told at their place", "[formats][model_reader]") {
   CHECK(mistakes_in(with_layers(kThree, "parallel: {pipeline: 4}\n")) ==
         "6:22: 4 stages cannot share 3 layers: each needs at least one\n"
-        "  pass 'pipeline-stages' says so\n");
+        "  pass 'pipeline-stages' reports this\n");
   CHECK(mistakes_in(with_layers(kThree, "parallel: {data: 2, pipeline: 2}\n")) ==
         "6:31: 3 layers cannot be divided among 2 stages\n"
         "  layers that say 'stage' are not counted: those before the first and after the last "
         "block do\n"
-        "  pass 'pipeline-stages' says so\n");
+        "  pass 'pipeline-stages' reports this\n");
   CHECK(mistakes_in(with_layers(kThree + "    - {name: x, stage: 2, ops: {a: {}}}\n",
                                 "parallel: {pipeline: 1}\n")) ==
         "6:7: layer 'x' is in stage 2, but there are 1 stages\n"
-        "  pass 'pipeline-stages' says so\n");
+        "  pass 'pipeline-stages' reports this\n");
   CHECK(mistakes_in(with_layers(kThree + "    - {name: x, stage: 0, ops: {a: {}}}\n",
                                 "parallel: {pipeline: 3}\n")) ==
         "6:7: layer 'x' is in stage 0, after one in stage 2\n"
-        "  pass 'pipeline-stages' says so\n");
+        "  pass 'pipeline-stages' reports this\n");
   CHECK(mistakes_in(with_layers("    - {name: x, stage: 0, ops: {a: {}}}\n",
                                 "parallel: {pipeline: 2}\n")) ==
-        "6:22: stage 1 has no op\n  pass 'pipeline-stages' says so\n");
+        "6:22: stage 1 has no op\n  pass 'pipeline-stages' reports this\n");
   CHECK(mistakes_in(with_layers(kThree, "ranks: 4\nparallel: {data: 2}\n")) ==
         "6:8: the layout under 'parallel' needs 2 ranks, but 'ranks' is 4\n");
   CHECK(mistakes_in(with_layers(kThree, "parallel: {data: 1048576, tensor: 2}\n")) ==
-        "6:11: a job has at most 1048576 ranks, and 1048576 x 2 x 1 are more\n");
+        "6:11: a job can have at most 1048576 ranks, and 1048576 x 2 x 1 are more\n");
 }
 
 TEST_CASE("tensors that cannot be cut are told once for all layers of an entry",
           "[formats][model_reader]") {
   CHECK(mistakes_in(with_layers("    - {name: l, count: 2, ops: {mul: {out: [S(0), S(1)]}}}\n",
                                 "parallel: {tensor: 3}\n")) ==
-        "5:33: 'l0-mul' cannot be cut into 3 equal parts along axis 1 of its shape (8 4)\n"
-        "  pass 'build-forward' says so\n");
+        "5:33: 'l0-mul' cannot be split into 3 equal parts along axis 1 of its shape (8 4)\n"
+        "  pass 'build-forward' reports this\n");
   CHECK(mistakes_in(with_layers("    - {name: l, ops: {mul: {out: [S(0), S(2)]}}}\n",
                                 "parallel: {tensor: 2}\n")) ==
-        "5:23: 'l-mul' is cut along axis 2, but its shape is (8 4)\n"
-        "  pass 'build-forward' says so\n");
+        "5:23: 'l-mul' is split along axis 2, but its shape is (8 4)\n"
+        "  pass 'build-forward' reports this\n");
   CHECK(mistakes_in(with_layers(kThree, "parallel: {data: 3}\n")) ==
-        "3:3: the input cannot be cut into 3 equal parts along axis 0 of its shape (8 4)\n"
-        "  pass 'build-forward' says so\n"
-        "5:33: 'l0-mul' cannot be cut into 3 equal parts along axis 0 of its shape (8 4)\n"
-        "  pass 'build-forward' says so\n");
+        "3:3: the input cannot be split into 3 equal parts along axis 0 of its shape (8 4)\n"
+        "  pass 'build-forward' reports this\n"
+        "5:33: 'l0-mul' cannot be split into 3 equal parts along axis 0 of its shape (8 4)\n"
+        "  pass 'build-forward' reports this\n");
 }
 
 TEST_CASE("what no builder boxes is told with both signatures", "[formats][model_reader]") {
@@ -65,18 +65,17 @@ TEST_CASE("what no builder boxes is told with both signatures", "[formats][model
                                 "parallel: {data: 2, tensor: 1}\n")) ==
         "5:30: 'l-b' reads 'l-a' as (P, P), which lies as (S(0), B): no builder makes P of S(0)\n"
         "  'l-a' is in line 5\n"
-        "  pass 'build-tasks' says so\n");
+        "  pass 'build-tasks' reports this\n");
 }
 
 TEST_CASE("a model is all that there is to do in a scenario", "[formats][model_reader]") {
-  CHECK(
-      mistakes_in(with_layers(kThree, "actors: {a: {source: 1}}\n")) ==
-      "6:9: a scenario with a 'model' has no 'actors': its passes make all that there is to do\n");
+  CHECK(mistakes_in(with_layers(kThree, "actors: {a: {source: 1}}\n")) ==
+        "6:9: 'actors' cannot be used with 'model', whose passes build everything\n");
   CHECK(mistakes_in("schema: 1\nmodel: {}\n") == "2:8: 'model' needs the key 'layers'\n");
   CHECK(mistakes_in("schema: 1\nmodel: {layers: []}\n") ==
-        "2:17: a model has at least one layer\n");
+        "2:17: a model needs at least one layer\n");
   CHECK(mistakes_in(with_layers("    - {name: a, ops: {}}\n", "")) ==
-        "5:22: a layer has at least one op\n");
+        "5:22: a layer needs at least one op\n");
   CHECK(mistakes_in(with_layers("    - {name: a, ops: {x: {}}}\n    - {name: a, ops: {x: {}}}\n",
                                 "")) == "6:7: duplicate layer 'a'\n");
 }

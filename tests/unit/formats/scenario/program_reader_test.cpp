@@ -24,10 +24,10 @@ Explanation run(const std::string& steps, const std::string& top = {}) {
 }  // namespace
 
 TEST_CASE("a group of which nothing is left is no step", "[formats][program_reader]") {
-  CHECK(mistakes("{group: []}") == "4:25: a group without calls\n");
+  CHECK(mistakes("{group: []}") == "4:25: this group has no calls\n");
   CHECK(mistakes("{group: g}") == "4:25: 'group' must be a list of calls, found 'g'\n");
   CHECK(mistakes("{group: [{compute: a}]}")
-            .find("a group holds collectives, 'send' and 'recv', found 'compute'") !=
+            .find("a group can only contain collectives, 'send' and 'recv', found 'compute'") !=
         std::string::npos);
   CHECK(run("{group: [~], after: [compute]}, {compute: a}").acts_expected == 2);
   CHECK(run("{group: [{all_reduce: g, when: off}]}, {compute: a}").acts_expected == 2);
@@ -44,7 +44,8 @@ TEST_CASE("a host step takes its time after its launch overhead", "[formats][pro
 TEST_CASE("a call of a group may be on some ranks only", "[formats][program_reader]") {
   // Rank 0 sends, rank 1 receives, and rank 2 has nothing of the group.
   const Explanation found = explanation_of(
-      "schema: 1\nranks: 3\ngroups: {g: all}\nprograms: {do: [{group: [{send: g, to: rank + 1, on: "
+      "schema: 1\nreading: contract\nranks: 3\ngroups: {g: all}\nprograms: {do: [{group: [{send: "
+      "g, to: rank + 1, on: "
       "0}, {recv: g, from: rank - 1, on: 1, takes: 2us}]}, {compute: a, after: [nccl g]}]}\n");
   CHECK(found.verdict == Verdict::kCompleted);
   CHECK(found.time_ns == 2'000);
@@ -57,7 +58,7 @@ TEST_CASE("loops and blocks that come to more than anybody writes are refused",
   for (const char* body : {"", "{compute: a, when: off}"}) {
     CHECK(mistakes(std::string("{repeat: 100000, index: i, do: [{repeat: 100000, index: j, do: [") +
                    body + "]}]}")
-              .find("the programs come to more than 1000000 steps to read") != std::string::npos);
+              .find("the programs have more than 1000000 steps to read") != std::string::npos);
   }
   // Each of 40 blocks calls the next twice.
   const auto chain = [](int length, const std::string& calls) {
@@ -69,10 +70,10 @@ TEST_CASE("loops and blocks that come to more than anybody writes are refused",
     }
     return blocks + "  a" + std::to_string(length) + ": [{compute: x}]\n";
   };
-  CHECK(mistakes("{call: a0}", chain(40, "twice")).find("come to more than 1000000 steps") !=
+  CHECK(mistakes("{call: a0}", chain(40, "twice")).find("have more than 1000000 steps") !=
         std::string::npos);
   CHECK(run("{call: a0}", chain(60, "once")).verdict == Verdict::kCompleted);
-  CHECK(mistakes("{call: a0}", chain(300, "once")).find("steps nest more than 200 deep") !=
+  CHECK(mistakes("{call: a0}", chain(300, "once")).find("steps are nested more than 200 deep") !=
         std::string::npos);
 }
 
@@ -93,16 +94,16 @@ TEST_CASE("a barrier of a group is one of the hosts, whatever else uses the grou
           "[formats][program_reader]") {
   const std::string steps =
       "{on: 0, do: [{all_reduce: g}]}, {barrier: g}, {on: 1, do: [{all_reduce: g}]}";
-  CHECK(run(steps).verdict == Verdict::kCompleted);
+  CHECK(run(steps, "reading: contract\n").verdict == Verdict::kCompleted);
   // Of a named communicator it is a call, and meets the all-reduce.
   CHECK(run(steps, "communicators: {named: {g: {group: g}}}\n").verdict == Verdict::kMismatch);
 }
 
-TEST_CASE("what the host does itself is on no stream", "[formats][program_reader]") {
+TEST_CASE("calls of the host run on no stream", "[formats][program_reader]") {
   CHECK(mistakes("{all_reduce: c}",
                  "communicators: {named: {c: {group: g, host: on, stream: compute}}}\n") ==
-        "4:57: what the host does itself is on no stream\n");
-  CHECK(mistakes("{barrier: g, stream: x}") == "4:38: what the host does itself is on no stream\n");
+        "4:57: calls of the host run on no stream\n");
+  CHECK(mistakes("{barrier: g, stream: x}") == "4:38: calls of the host run on no stream\n");
 }
 
 TEST_CASE("streams that nothing is put on are misspelt", "[formats][program_reader]") {
@@ -142,10 +143,12 @@ TEST_CASE("what has to be the same on all ranks is not smuggled past them by a b
     return mistakes("{call: b, with: {n: rank + 1}}", "blocks: {b: [" + step + "]}\n");
   };
   const std::string told = "this depends on the rank, but must be the same on every rank\n";
-  CHECK(with("{repeat: n, do: [{compute: a}]}") == "4:23: " + told);
-  CHECK(with("{compute: a, when: n > 1}") == "4:33: " + told);
-  CHECK(with("{case: n, 1: {compute: a}, else: {compute: b}}") == "4:21: " + told);
+  CHECK(with("{get: key, times: n}").find(told) != std::string::npos);
+  CHECK(with("{compute: a, numbers: [n, 1]}").find(told) != std::string::npos);
   // Where it may differ it may come from a block.
+  CHECK(with("{repeat: n, do: [{compute: a}]}").empty());
+  CHECK(with("{compute: a, when: n > 1}").empty());
+  CHECK(with("{case: n, 1: {compute: a}, else: {compute: b}}").empty());
   CHECK(with("{compute: a, takes: n * 1us}").empty());
   CHECK(with("{compute: a, takes: {case: n, 1: 2us, else: 1us}}").empty());
 }
@@ -177,12 +180,15 @@ TEST_CASE("names in blocks and loops are those that expressions can use",
             .find("5:45: 'rank' cannot be the name") == 0);
   CHECK(mistakes("{call: b, with: {time: 1us, tim: 2us}}", top) ==
         "5:45: block 'b' does not use 'tim'\n  did you mean 'time'?\n");
+  // A block may use it in those that it calls.
+  CHECK(mistakes("{call: a, with: {time: 1us}}",
+                 "blocks: {a: [{call: b}], b: [{compute: c, takes: time}, {call: d}], d: []}\n")
+            .empty());
   // What is wrong in the call is one mistake, however often the block would use it.
   CHECK(mistakes("{call: b, with: {time: 1u}}", top).find("5:41: unknown unit 'u'") == 0);
   CHECK(mistakes("{call: b, with: {time: [1us]}}", top) ==
         "5:40: expected a value, found a list\n");
-  CHECK(mistakes("{call: b, with: {time: {case: rank, 0: 1us, else: 2us}}}", top)
-            .find("'rank' cannot be used here") != std::string::npos);
+  CHECK(run("{call: b, with: {time: {case: rank, 0: 1us, else: 2us}}}", top).time_ns == 2'000);
   CHECK(mistakes("{call: b}, {call: b}", "blocks: {b: [{compute: a, takes: x}]}\n") ==
         "4:34: unknown parameter 'x'\n  known here: rank, ranks\n");
 }
@@ -208,9 +214,10 @@ TEST_CASE("what a step of the host names is a name", "[formats][program_reader]"
   CHECK(mistakes("{input: [], items: 1}") == "4:25: expected a name, found a list\n");
   CHECK(mistakes("{await: [e]}") == "4:25: expected a name, found a list\n");
   CHECK(mistakes("{synchronize: []}") ==
-        "4:31: 'synchronize' needs a stream, or 'device' for all of them\n");
-  CHECK(mistakes("{set: key$rank}").find("'key$rank': a key has one name on all ranks") !=
-        std::string::npos);
+        "4:31: 'synchronize' needs a stream, or 'device' for all streams\n");
+  CHECK(
+      mistakes("{set: key$rank}").find("'key$rank': a key must have the same name on all ranks") !=
+      std::string::npos);
   // The device is all of its streams, whatever else is named.
   CHECK(run("{compute: a, takes: 2us}, {compute: b, stream: x}, {synchronize: [x, device]}, {host: "
             "c, "
@@ -232,7 +239,7 @@ TEST_CASE("no two steps of a rank have one name", "[formats][program_reader]") {
 
 TEST_CASE("names have no control characters, which a terminal would act on",
           "[formats][program_reader]") {
-  const std::string told = "a name has no control characters, such as ends of lines\n";
+  const std::string told = "a name cannot contain line breaks or other control characters\n";
   CHECK(mistakes("{compute: \"a\\e[31mb\"}") == "4:27: " + told);
   CHECK(mistakes("{all_reduce: g, name: \"x\\ny\"}") == "4:39: " + told);
   CHECK(mistakes("{compute: \"a\\0\"}, {set: \"\\x9b\"}") == "4:27: " + told + "4:41: " + told);
@@ -250,4 +257,75 @@ TEST_CASE("a misspelt key of a call is told with the nearest that there is",
       "schema: 1\nranks: 2\ngroups: {g: all}\nprograms:\n  do: [{all_reduce: g, byts: 4B}]\n";
   CHECK(mistakes_in(text).find("'byts'") != std::string::npos);
   CHECK(mistakes_in(text).find("bytes") != std::string::npos);
+}
+
+TEST_CASE("rounds of a loop in which a step is the same are counted through",
+          "[formats][program_reader]") {
+  // 16 forwards, of which rank 1 takes 10.
+  const Explanation found = run(
+      "{on: 0, do: [{repeat: 2, index: j, do: [{repeat: 8, index: i, do: [{compute: fwd, takes: "
+      "1us, phase: forward, after: [nccl g]}, {send: g, to: 1, after: [compute]}]}]}]}, "
+      "{on: 1, do: [{repeat: 10, do: [{recv: g, from: 0}]}]}",
+      "reading: contract\n");
+  CHECK(found.verdict == Verdict::kStarved);
+  const models::RankReport& sender = found.ranks[0];
+  CHECK(sender.actors.size() == 6);  // fwd, send, and the two halves of each `after`
+  CHECK(sender.progress[0].what == "forward");
+  CHECK(sender.progress[0].done == 11);
+  CHECK(sender.progress[0].expected == 16);
+}
+
+TEST_CASE("rounds of a loop that differ have steps of their own", "[formats][program_reader]") {
+  const Explanation found = run(
+      "{on: 0, do: [{repeat: 6, index: i, do: [{compute: 'F{i % 2}', takes: 'if(i % 2 == 0, 1us, "
+      "2us)', phase: forward}, {compute: odd, when: i % 2 == 1, takes: 1us * i}]}]}");
+  std::vector<std::pair<std::string, std::uint32_t>> acts;
+  for (const auto& actor : found.ranks[0].actors) acts.emplace_back(actor.name, actor.done);
+  CHECK(acts == std::vector<std::pair<std::string, std::uint32_t>>{
+                    {"F0", 3}, {"F1", 3}, {"odd", 1}, {"odd.2", 1}, {"odd.3", 1}});
+  CHECK(found.ranks[0].progress[0].done == 6);
+  CHECK(found.ranks[0].progress[0].expected == 6);
+  CHECK(found.time_ns == 3 * 1'000 + 3 * 2'000 + 9 * 1'000);
+}
+
+TEST_CASE("names have expressions in braces", "[formats][program_reader]") {
+  const Explanation found = run("{compute: a, name: 'F{n + 1}of{w}x'}",
+                                "params: {n: 3, w: {default: up, one_of: [up, down]}}\n");
+  CHECK(found.ranks[0].actors[0].name == "F4ofupx");
+  CHECK(mistakes("{compute: a, name: 'F{1'}") == "4:36: '{' without '}' in the name 'F{1'\n");
+  CHECK(mistakes("{compute: a, name: 'F{m}'}") ==
+        "4:39: unknown parameter 'm'\n  known here: rank, ranks\n");
+  CHECK(mistakes("{compute: a, name: 'F{rank}'}") ==
+        "4:39: a name must be the same on every rank: reports say the rank anyway\n");
+}
+
+TEST_CASE("what a step is may depend on the rank", "[formats][program_reader]") {
+  // When: rank 0 sends, rank 1 receives.
+  CHECK(run("{send: g, to: 1, when: rank == 0, takes: 1us}, {recv: g, from: 0, when: rank > 0, "
+            "takes: 1us}")
+            .verdict == Verdict::kCompleted);
+  // How often: rank 0 twice, rank 1 four times.
+  const Explanation loops =
+      run("{repeat: 2 + 2 * rank, do: [{compute: a}]}, {repeat: rank, index: i, do: [{compute: b, "
+          "takes: 1us * i}]}");
+  CHECK(loops.ranks[0].actors[0].expected == 2);
+  CHECK(loops.ranks[1].actors[0].expected == 4);
+  CHECK(loops.ranks[0].actors.size() == 1);
+  CHECK(loops.ranks[1].actors.size() == 2);
+  // Ranks that never come to a step do not have it: there is no rank 2 to send to.
+  CHECK(
+      run("{repeat: 1 - rank, do: [{send: g, to: rank + 1}]}, {repeat: rank, do: [{recv: g, from: "
+          "rank - 1}]}")
+          .verdict == Verdict::kCompleted);
+  // On which communicator and stream: the two call in different orders, which is what hangs.
+  const std::string calls =
+      "{all_reduce: {case: rank, 0: g, else: h}, stream: {case: rank % 2, 0: s, 1: t}}, "
+      "{all_reduce: {case: rank, 0: h, else: g}, stream: {case: rank % 2, 0: s, 1: t}}";
+  CHECK(run(calls, "streams: {s: {}, t: {}}\n").verdict == Verdict::kDeadlock);
+  // A step itself.
+  CHECK(run("{case: rank, 0: {send: g, to: 1}, 1: {recv: g, from: 0}}").verdict ==
+        Verdict::kCompleted);
+  CHECK(mistakes("{compute: a, when: 1 / rank == 1}") == "4:36: on rank 0: division by zero\n");
+  CHECK(mistakes("{repeat: rank - 1, do: []}") ==
+        "4:26: 'repeat' must be between 0 and 4294967295, found -1\n");
 }

@@ -64,7 +64,7 @@ TEST_CASE("an expression of a megabyte is refused", "[formats][scenario_reader]"
   std::string sum = "1";
   while (sum.size() < 1'000'000) sum += "+rank";
   CHECK(mistakes_in("schema: 1\nactors: {a: {source: " + sum + "}}\n") ==
-        "2:22: an expression has at most 10000 characters\n");
+        "2:22: an expression can have at most 10000 characters\n");
 }
 
 TEST_CASE("mistakes in names that are declared and in tensors are told",
@@ -82,8 +82,9 @@ TEST_CASE("mistakes in names that are declared and in tensors are told",
       "3:31: unknown key 'evnt' in an event\n"
       "  did you mean 'event'?\n"
       "5:27: tensors must be a list of names, found 'x'\n"
-      "5:42: 'out' is the register that every actor has\n"
-      "  its credits, size and tensors are the actor's own keys 'slots', 'bytes' and 'carries'\n"
+      "5:42: 'out' is reserved for the output of an actor\n"
+      "  its credits, size and tensors are set by the actor's own keys 'slots', 'bytes' and "
+      "'carries'\n"
       "6:36: duplicate tensor 'x'\n"
       "6:41: 'a' has no register 'c'\n  known here: out\n");
 }

@@ -56,17 +56,18 @@ TEST_CASE("layouts that cannot be are told in one sentence", "[formats][schedule
   CHECK(mistakes_in(schedule("kind: interleaved_1f1b, stages: 8, micro_batches: 9")) ==
         "2:62: interleaved_1f1b on 4 ranks takes its micro-batches in 2 rounds, and 9 cannot be "
         "divided into so many\n");
-  CHECK(mistakes_in(schedule("kind: 1f1b, stages: 8000, micro_batches: 60000")) ==
-        "2:32: a schedule has at most 40000000 forwards and backwards, and 8000 stages of 60000 "
-        "micro-batches are more\n");
+  CHECK(
+      mistakes_in(schedule("kind: 1f1b, stages: 8000, micro_batches: 60000")) ==
+      "2:32: a schedule can have at most 40000000 forwards and backwards, and 8000 stages of 60000 "
+      "micro-batches are more\n");
 }
 
 TEST_CASE("what is missing or too much is told", "[formats][schedule_reader]") {
-  CHECK(mistakes_in(schedule("stages: 2")) == "2:11: a schedule needs its 'kind', or its 'rows'\n");
+  CHECK(mistakes_in(schedule("stages: 2")) == "2:11: a schedule needs 'kind' or 'rows'\n");
   CHECK(mistakes_in(schedule("kind: 1f1b, rows: [\"0F0,0B0\"]")) ==
-        "2:11: a schedule has a 'kind' or its 'rows', not both\n");
+        "2:11: 'kind' and 'rows' cannot be used together\n");
   CHECK(mistakes_in(schedule("rows: 0F0")) ==
-        "2:18: 'rows' must be a list of what each rank does, found '0F0'\n");
+        "2:18: 'rows' must be a list with one row per rank, found '0F0'\n");
   CHECK(mistakes_in(schedule("rows: [\"0F0,0B0\", \"1F0,1G0\"]")).substr(0, 36) ==
         "2:35: '1G0' is not an action\n  an ac");
   CHECK(mistakes_in(schedule("kind: 1f1b, stages: 1, micro_batches: 1, forward: -1us")) ==
@@ -76,7 +77,7 @@ TEST_CASE("what is missing or too much is told", "[formats][schedule_reader]") {
 TEST_CASE("a schedule needs the thread main for its programs", "[formats][schedule_reader]") {
   CHECK(mistakes_in(schedule("kind: 1f1b, stages: 1, micro_batches: 1") +
                     "threads: {main: {order: arrival}}\n") ==
-        "2:11: the schedule is a program of thread 'main', which takes its work up by arrival\n"
+        "2:11: the schedule runs as a program on thread 'main', which launches by arrival\n"
         "  under 'threads' say 'main: {order: program}'\n");
 }
 

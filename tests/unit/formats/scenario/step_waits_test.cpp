@@ -67,8 +67,8 @@ TEST_CASE("mistakes of waits have places", "[formats][step_waits]") {
   CHECK(mistakes("{compute: a}, {compute: b, stream: s, waits_for: [{step: a, ahead: -1}]}") ==
         "4:84: 'ahead' must be between 0 and 1073741824, found -1\n");
   CHECK(mistakes("{again: a}, {compute: a}") ==
-        "4:25: no step 'a' stands before this one on the same ranks and thread\n");
-  CHECK(mistakes("{compute: a, numbers: 3}").find("'numbers' is [first, step]") !=
+        "4:25: no step 'a' precedes this one on the same ranks and thread\n");
+  CHECK(mistakes("{compute: a, numbers: 3}").find("'numbers' must be [first, step]") !=
         std::string::npos);
   CHECK(mistakes("{compute: a, numbers: [-1, 1]}") ==
         "4:39: numbers of ops must be between 0 and 16777216, found [-1, 1]\n");

@@ -57,7 +57,8 @@ TEST_CASE("files in the old vocabulary are told by BW, or by B and W of one micr
   const std::string mixed = "0F0,0F1,0I0,0B1,0W0\r\n";
   CHECK(formats::write_schedule(schedule_in("0F0,0F1,0B0,0BW1,0W0\n")) == mixed);
   CHECK(mistakes_in("0F0,0F1,0I0,0BW1,0W0\n") ==
-        "1:9: '0I0' is a word of newer files, and 'BW' one of older ones\n");
+        "1:9: '0I0' and 'BW' cannot be used together: one is of newer files, the other of older "
+        "ones\n");
 }
 
 TEST_CASE("what is no action is told with its place", "[formats][schedule_csv]") {
@@ -67,21 +68,20 @@ TEST_CASE("what is no action is told with its place", "[formats][schedule_csv]")
   CHECK(mistakes_in("0F0x\n") == "1:1: '0F0x' is not an action\n");
   CHECK(mistakes_in("0UNSHARD0\n") == "1:1: '0UNSHARD0' is not an action\n");
   CHECK(mistakes_in("(0F0;0B0)OVERLAP\n") ==
-        "1:1: '(0F0;0B0)OVERLAP' is not an action: what begins with a bracket ends with "
-        "')OVERLAP_F_B'\n");
+        "1:1: '(0F0;0B0)OVERLAP' is not an action: '(' needs ')OVERLAP_F_B' at the end\n");
   CHECK(mistakes_in("(0F0;0SEND_F0)OVERLAP_F_B\n") ==
         "1:6: '0SEND_F0' cannot overlap: it computes nothing\n");
-  CHECK(mistakes_in("99999999999F0\n") == "1:1: a schedule has at most 8192 stages\n");
-  CHECK(mistakes_in("0F99999999\n") == "1:1: a schedule has at most 16777216 micro-batches\n");
-  CHECK(mistakes_in("") == "0:0: the schedule has no rows: each is what a rank does\n");
-  CHECK(mistakes_in("0F0,0B0\n\n1F0,1B0\n") == "2:1: rank 1 does nothing\n");
+  CHECK(mistakes_in("99999999999F0\n") == "1:1: a schedule can have at most 8192 stages\n");
+  CHECK(mistakes_in("0F99999999\n") == "1:1: a schedule can have at most 16777216 micro-batches\n");
+  CHECK(mistakes_in("") == "0:0: the schedule has no rows; it needs one per rank\n");
+  CHECK(mistakes_in("0F0,0B0\n\n1F0,1B0\n") == "2:1: rank 1 has no actions\n");
 }
 
 TEST_CASE("what PyTorch refuses is refused, with the place", "[formats][schedule_csv]") {
   CHECK(mistakes_in("0B0,0F0\n") == "1:1: '0B0' comes before '0F0' on its rank\n");
   CHECK(mistakes_in("0F0,0W0,0I0\n") == "1:5: '0W0' comes before '0I0' on its rank\n");
   CHECK(mistakes_in("0F0,0F0,0B0\n") ==
-        "1:5: '0F0': the forward of stage 0 and micro-batch 0 is done twice\n");
+        "1:5: '0F0': the forward of stage 0 and micro-batch 0 appears twice\n");
   CHECK(mistakes_in("0F0,0B0,1F0\n1B0\n") == "2:1: '1B0' is on rank 1, but stage 1 is on rank 0\n");
   CHECK(mistakes_in("0F0,0F1,0B0\n") == "1:1: stage 0 lacks the backward of micro-batch 1 of 2\n");
   CHECK(mistakes_in("0F0,0I0\n") ==

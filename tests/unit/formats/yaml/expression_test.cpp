@@ -111,7 +111,7 @@ TEST_CASE("what makes no sense is refused at its column", "[formats][expression]
   CHECK(evaluated("9223372037s") ==
         "1: number out of range: '9223372037s' is more than 9223372036854775807 nanoseconds");
   CHECK(evaluated("min 3").substr(0, 17) == "5: expected '(' a");
-  CHECK(evaluated("'open") == "1: this quote is not closed");
+  CHECK(evaluated("'open") == "1: unterminated quote");
   CHECK(evaluated("") == "1: expected a value here");
 }
 
@@ -121,10 +121,11 @@ TEST_CASE("'if' needs a condition for each value but the last, and values of one
         "1: 'if' needs a condition, a value and another value: if(rank == 0, 1us, 2us)");
   CHECK(evaluated("if(on, 1, 2, 3)") ==
         "1: 'if' needs a condition, a value and another value: if(rank == 0, 1us, 2us)");
-  CHECK(evaluated("if(rank, 1, 2)") == "1: the condition of 'if' is on or off, found a number");
+  CHECK(evaluated("if(rank, 1, 2)") ==
+        "1: the condition of 'if' must be on or off, found a number");
   CHECK(evaluated("if(on, 1us, 2)") ==
-        "1: 'if' chooses between two of a kind, found a time and a number");
-  CHECK(evaluated("if(on, 'a', 'b')") == "1: 'if' chooses between values, found words");
+        "1: both branches of 'if' must have the same type, found a time and a number");
+  CHECK(evaluated("if(on, 'a', 'b')") == "1: the branches of 'if' cannot be words");
   CHECK(evaluated("if rank") == "4: expected '(' after 'if'");
   CHECK(evaluated("if(on, 1, 2") == "12: expected ')' here");
 }

@@ -224,15 +224,15 @@ TEST_CASE("patches are done one after the other", "[patch]") {
 TEST_CASE("mistakes are told where they stand", "[patch]") {
   CHECK(actors("actors: {gathr: {slots: 2}}\n") ==
         "1:2:10: there is no actor 'gathr' to change\n  did you mean 'gather'?\n"
-        "  '+gathr' puts in a new one\n");
+        "  '+gathr' adds a new one\n");
   CHECK(actors("actors: {gather: {slot: 2}}\n") ==
         "1:2:19: unknown key 'slot' in an actor\n  did you mean 'slots'?\n");
   CHECK(actors("actors: {gather: {slots: many}}\n").substr(0, 8) == "1:2:26: ");
   CHECK(actors("actors: {gather: {after: ~}}\n") ==
-        "1:2:19: there is no key 'after' to take out\n"
+        "1:2:19: there is no key 'after' to remove\n"
         "  known here: stream, slots, collective, reads\n");
   CHECK(actors("actors: {+gather: {slots: 2}}\n") ==
-        "1:2:10: actor 'gather' is there already\n  without the plus its keys are changed\n");
+        "1:2:10: actor 'gather' already exists\n  without the '+', its keys are changed\n");
   CHECK(actors("actors: {last: {reads: {3: gather}}}\n") ==
         "1:2:25: there is no position 3: the list has 2 items\n");
   CHECK(actors("actors: {last: {reads: {1..2: [gather], 2: ~}}}\n") ==
@@ -265,7 +265,7 @@ TEST_CASE("aliases that nest deeper than a file can", "[patch]") {
 TEST_CASE("what is no patch, or one of another scenario", "[patch]") {
   CHECK(patched(kActors, {kProgram}) ==
         "1:1:1: not a patch: it does not begin with 'patch: 1'\n"
-        "  it is a scenario; one scenario is run, and patches change it\n");
+        "  this is a scenario; only one scenario is run, and patches change it\n");
   CHECK(patched(kActors, {"[1, 2]\n"}) == "1:1:1: a patch must be a map, found a list\n");
   CHECK(patched(kActors, {""}) == "1:1:1: the file holds no patch\n");
   CHECK(patched(kActors, {"patch: 2\n"}) ==
@@ -274,6 +274,6 @@ TEST_CASE("what is no patch, or one of another scenario", "[patch]") {
         "1:2:5: this patch is of 'three', and the scenario is 'two'\n");
   CHECK(patched(kProgram, {"patch: 1\nof: three\n"}) ==
         "1:2:5: this patch is of 'three', and the scenario has no name\n");
-  CHECK(actors("schema: 1\n") == "1:2:1: a patch does not change the 'schema' of a scenario\n");
+  CHECK(actors("schema: 1\n") == "1:2:1: a patch cannot change 'schema'\n");
   CHECK(patched(kActors, {"patch: 1\nactors: {\n"}).substr(0, 2) == "1:");
 }

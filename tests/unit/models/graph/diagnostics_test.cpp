@@ -7,14 +7,20 @@
 
 using namespace pipesim::models;
 
+namespace {
+
+constexpr Code kSome = Code::kUnknownActor;
+
+}  // namespace
+
 TEST_CASE("mistakes are sorted by place, those of one place in the order they were found",
           "[models][diagnostics]") {
   Diagnostics diagnostics;
-  diagnostics.error({3, 1}, "third");
-  diagnostics.error({1, 9}, "second");
-  diagnostics.warning({1, 2}, "first");
-  diagnostics.error({3, 1}, "fourth");
-  diagnostics.error({}, "without a place");
+  diagnostics.error({3, 1}, kSome, "third");
+  diagnostics.error({1, 9}, kSome, "second");
+  diagnostics.warning({1, 2}, kSome, "first");
+  diagnostics.error({3, 1}, kSome, "fourth");
+  diagnostics.error({}, kSome, "without a place");
   std::vector<std::string> messages;
   for (const Diagnostic& item : diagnostics.sorted()) messages.push_back(item.message);
   CHECK(messages ==
@@ -23,9 +29,9 @@ TEST_CASE("mistakes are sorted by place, those of one place in the order they we
 
 TEST_CASE("only errors stop what follows", "[models][diagnostics]") {
   Diagnostics diagnostics;
-  diagnostics.warning({1, 1}, "odd");
+  diagnostics.warning({1, 1}, kSome, "odd");
   CHECK(!diagnostics.has_errors());
-  diagnostics.error({1, 1}, "wrong").notes.emplace_back("do this");
+  diagnostics.error({1, 1}, kSome, "wrong").notes.emplace_back("do this");
   CHECK(diagnostics.has_errors());
   CHECK(diagnostics.error_count() == 1);
   CHECK(diagnostics.sorted().back().notes == std::vector<std::string>{"do this"});
@@ -77,10 +83,10 @@ TEST_CASE("what a terminal would act on is shown as question marks", "[models][d
 
 TEST_CASE("the same mistake at the same place is told once", "[models][diagnostics]") {
   Diagnostics diagnostics;
-  diagnostics.error({1, 2}, "a");
-  diagnostics.error({1, 2}, "b");
-  diagnostics.error({1, 3}, "a");
-  diagnostics.error({1, 2}, "a");
+  diagnostics.error({1, 2}, kSome, "a");
+  diagnostics.error({1, 2}, kSome, "b");
+  diagnostics.error({1, 3}, kSome, "a");
+  diagnostics.error({1, 2}, kSome, "a");
   REQUIRE(diagnostics.sorted().size() == 3);
   CHECK(diagnostics.sorted()[1].message == "b");
 }

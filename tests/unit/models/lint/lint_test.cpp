@@ -219,6 +219,7 @@ programs:
 
 TEST_CASE("group-order: two communicators in opposite orders", "[lint]") {
   const std::string text = R"(schema: 1
+reading: contract
 ranks: 2
 groups: {tp: all, dp: all}
 programs:
@@ -227,7 +228,7 @@ programs:
 )";
   const auto findings = findings_in(text);
   CHECK(told(findings) == "group-order all_reduce dp (1)\n");
-  CHECK(findings.front().place.line == 6);
+  CHECK(findings.front().place.line == 7);
   CHECK(findings.front().message ==
         "'all_reduce dp' comes before 'all_reduce tp', and after it on rank 0");
   // Legal, and it may go well.

@@ -12,7 +12,7 @@ using pipesim::models::RatedEdge;
 namespace {
 
 constexpr std::int64_t kOpen = -1;
-constexpr std::int64_t kMostActs = 0xffffffff - 1;
+constexpr std::int64_t kMaxActs = 0xffffffff - 1;
 
 struct Balanced {
   std::vector<std::int64_t> acts;
@@ -91,8 +91,8 @@ TEST_CASE("an edge that asks for another number than there is contradicts", "[mo
 }
 
 TEST_CASE("more acts than a plan can count are refused", "[models][balance]") {
-  CHECK(balance({kMostActs, kOpen}, {{0, 1, 1, 1}}).errors.empty());
-  const Balanced result = balance({kMostActs / 2 + 1, kOpen}, {{0, 1, 1, 2}});
+  CHECK(balance({kMaxActs, kOpen}, {{0, 1, 1, 1}}).errors.empty());
+  const Balanced result = balance({kMaxActs / 2 + 1, kOpen}, {{0, 1, 1, 2}});
   REQUIRE(result.errors.size() == 1);
   CHECK(result.errors[0].kind == BalanceError::Kind::kTooMany);
   CHECK(result.errors[0].actor == 1);

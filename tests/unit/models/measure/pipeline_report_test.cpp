@@ -74,7 +74,7 @@ TEST_CASE("without sizes there is no memory, and without a schedule no report",
 
 TEST_CASE("a schedule that hangs has no report", "[models][pipeline_report]") {
   const formats::Scenario scenario = testing::scenario_of(
-      "schema: 1\nschedule:\n  messages: pg\n  rows:\n"
+      "schema: 1\nreading: contract\nschedule:\n  messages: pg\n  rows:\n"
       "    - \"0F0,0SEND_F0,0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\"\n"
       "    - \"1RECV_F0,1F0,1B0,1SEND_B0,1RECV_F1,1F1,1B1,1SEND_B1\"\n");
   const models::Simulation run = testing::simulate(scenario.graph, {.keep_act_times = true});

@@ -98,7 +98,7 @@ TEST_CASE("messages flow from the send to the receive that gets them", "[models]
 
 TEST_CASE("an act that hangs lasts to the end, and its lane says why", "[models][timeline]") {
   const Kept of = kept(
-      "schema: 1\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
+      "schema: 1\nreading: contract\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
       "    - {compute: f, takes: 3us}\n"
       "    - {on: 0, do: [{all_reduce: tp, name: late, after: [compute]}]}\n");
   const Timeline found = timeline(of.graph, of.run);

@@ -270,15 +270,15 @@ TEST_CASE("insert-nccl-logical reduces what was accumulated, one after the other
 
 TEST_CASE("a model pass says what it needs before it", "[models][model_passes]") {
   CHECK(after("autograd", two_layers("1", "")) ==
-        "'autograd' must come after 'build-forward'\n  pass 'autograd' says so\n");
+        "'autograd' must come after 'build-forward'\n  pass 'autograd' reports this\n");
   CHECK(after(kForward + ",autograd,gradient-accumulation", two_layers("1", "")) ==
         "'gradient-accumulation' must come before 'autograd'\n"
-        "  pass 'gradient-accumulation' says so\n");
+        "  pass 'gradient-accumulation' reports this\n");
   CHECK(after("build-forward,build-forward", two_layers("1", "")) ==
-        "'build-forward' can run only once\n  pass 'build-forward' says so\n");
+        "'build-forward' can run only once\n  pass 'build-forward' reports this\n");
   CHECK(after("build-forward", "actors: {a: {source: 1}}\n") ==
         "'build-forward' works on a model, but this is a task graph\n"
-        "  only a scenario with the key 'model' has one\n  pass 'build-forward' says so\n");
+        "  only a scenario with the key 'model' has one\n  pass 'build-forward' reports this\n");
 }
 
 TEST_CASE("build-tasks makes actors with their registers, streams, chains and guards",

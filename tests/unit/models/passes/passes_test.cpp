@@ -58,10 +58,10 @@ TEST_CASE("move-to-stream puts an op on another stream", "[models][passes]") {
   CHECK(after("move-to-stream=b:stream=s", kTwo) ==
         "streams: [s, t]\nactors:\n  a: {stream: s, source: 2}\n  b: {stream: s, reads: [a]}\n");
   CHECK(after("move-to-stream=b:stream=u", kTwo) ==
-        "there is no stream 'u'\n  did you mean 's'?\n"
-        "  pass 'move-to-stream=b:stream=u' says so\n");
+        "unknown stream 'u'\n  did you mean 's'?\n"
+        "  pass 'move-to-stream=b:stream=u' reports this\n");
   CHECK(after("move-to-stream=h:stream=s", "streams: [s]\nprograms: {do: [{host: h}]}\n") ==
-        "'h' runs on the host, not on a stream\n  pass 'move-to-stream=h:stream=s' says so\n");
+        "'h' runs on the host, not on a stream\n  pass 'move-to-stream=h:stream=s' reports this\n");
 }
 
 TEST_CASE("use-own-stream gives an op a stream that nothing else is on", "[models][passes]") {
@@ -78,9 +78,9 @@ TEST_CASE("set-slots sets the credits of a register", "[models][passes]") {
         "  b: {stream: t, reads: [a]}\n");
   CHECK(after("set-slots=a:slots=3:register=ctrl", kTwo) ==
         "'a' has no register 'ctrl'\n  known here: out\n"
-        "  pass 'set-slots=a:slots=3:register=ctrl' says so\n");
+        "  pass 'set-slots=a:slots=3:register=ctrl' reports this\n");
   CHECK(after("set-slots=a:slots=0", kTwo) ==
-        "a register has at least 1 slot, found 0\n  pass 'set-slots=a:slots=0' says so\n");
+        "a register needs at least 1 slot, found 0\n  pass 'set-slots=a:slots=0' reports this\n");
 }
 
 TEST_CASE("insert-buffer puts a buffer before the reader, which reads as the reader did",
@@ -94,7 +94,7 @@ TEST_CASE("insert-buffer puts a buffer before the reader, which reads as the rea
               "  b: {reads: [c, {from: a.r, rank: 1 - rank, on: 0, per: 2, needs: [t]}]}\n"
               "  a: {source: 2, registers: {r: {carries: [t]}}}\n  c: {source: 4}\n") ==
         "there is no edge from 'a' to 'b' that carries the register 'out'\n"
-        "  pass 'insert-buffer=a:to=b:name=x:stream=s' says so\n");
+        "  pass 'insert-buffer=a:to=b:name=x:stream=s' reports this\n");
   CHECK(
       after("insert-buffer=a:to=b:name=x:stream=s:register=r",
             "streams: [s]\nactors:\n"
@@ -107,7 +107,7 @@ TEST_CASE("insert-buffer puts a buffer before the reader, which reads as the rea
   CHECK(after("insert-buffer=a:to=b:register=c",
               "actors: {a: {source: 1, registers: {c: {control: on}}}, b: {after: [a.c]}}\n") ==
         "a buffer holds data, but 'c' is a control register, from 'a' to 'b'\n"
-        "  pass 'insert-buffer=a:to=b:register=c' says so\n");
+        "  pass 'insert-buffer=a:to=b:register=c' reports this\n");
 }
 
 TEST_CASE("a buffer is as large as what it buffers, where that can be said", "[models][passes]") {
@@ -143,7 +143,7 @@ TEST_CASE("order-collectives chains the collectives of a group in the order of t
               "actors: {a: {source: 2, collective: {all_reduce: tp}},\n"
               "  b: {source: 3, collective: {all_reduce: tp}}}\n") ==
         "'a' runs 2 times and 'b' 3 times, so they cannot alternate\n"
-        "  pass 'order-collectives=tp' says so\n");
+        "  pass 'order-collectives=tp' reports this\n");
   const models::Explanation ordered =
       testing::simulate(changed("scenarios/swin_2x2x2.yaml", "order-collectives=tp")).explanation;
   CHECK(ordered.verdict == sim::Verdict::kCompleted);
@@ -193,7 +193,7 @@ TEST_CASE("a list of passes that is wrong gets one message for each mistake", "[
         "option 'slots' of pass 'set-slots' needs a value: slots=...\n");
   CHECK(mistakes("canonicalize,") ==
         "expected the name of a pass\n"
-        "  passes are given as 'canonicalize,set-slots=Repeat:slots=4'\n");
+        "  write passes as 'canonicalize,set-slots=Repeat:slots=4'\n");
   CHECK(mistakes("set-slots='a") == "unterminated quote in the list of passes\n");
   CHECK(mistakes("set-slots='a'b:slots=1") ==
         "did not expect 'b:slots=1' after pass 'set-slots'\n");

@@ -63,7 +63,7 @@ TEST_CASE("who has made a call is known from what it has called later",
   job.call(0, all, 7, "all_reduce");
   job.call(1, all, 9, "all_reduce");
   job.no_dump(2);
-  job.evidence().ranks[3].progress = {{all, 8, -1, 8}};
+  job.evidence().ranks[3].progress = {{all, 8, -1, 8, false, {}}};
   const models::CallIndex index(job.evidence());
   std::uint32_t call = 5;
   CHECK(index.collective(0, {all, 7, 0}, &call) == Called::kYes);

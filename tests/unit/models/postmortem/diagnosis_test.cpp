@@ -187,21 +187,53 @@ TEST_CASE("what was overtaken holds up no other stream", "[models][diagnosis]") 
   CHECK(found.explanation.verdict == sim::Verdict::kLimit);
 }
 
-TEST_CASE("a rank without a dump is a root where nothing else explains a wait",
+TEST_CASE("a rank without a dump is a suspect where nothing else explains a wait",
           "[models][diagnosis]") {
   EvidenceBuilder job(3);
   const auto all = job.group("all", {0, 1, 2});
   for (const std::uint32_t rank : {0U, 1U}) job.call(rank, all, 7, "all_reduce");
   job.no_dump(2);
   auto found = models::diagnose(job.evidence());
+  CHECK(found.explanation.verdict == sim::Verdict::kLimit);
+  CHECK(roots(found).empty());
+  REQUIRE(found.suspects.size() == 1);
+  CHECK(found.suspects.front().rank == 2);
+  CHECK(found.suspects.front().waiting == 2);
+  // A rank that is known to be dead is a root.
+  job.evidence().ranks[2].process.state = models::ProcessState::kDead;
+  found = models::diagnose(job.evidence());
   CHECK(found.explanation.verdict == sim::Verdict::kStarved);
-  CHECK(roots(found) == Lines{"2 no dump"});
+  CHECK(roots(found) == Lines{"2 died"});
+  CHECK(found.suspects.empty());
   // Here the other one explains it.
   EvidenceBuilder other(3);
   const auto group = other.group("all", {0, 1, 2});
   other.call(0, group, 7, "all_reduce");
   other.no_dump(2);
   CHECK(roots(models::diagnose(other.evidence())) == Lines{"1 has not called"});
+}
+
+TEST_CASE("a stack says whether who has not called is the root", "[models][diagnosis]") {
+  EvidenceBuilder job(2);
+  const auto dp = job.group("dp", {0, 1});
+  const auto tp = job.group("tp", {0, 1});
+  job.call(0, dp, 7, "all_reduce");
+  job.call(1, tp, 4, "all_reduce");
+  // Elsewhere: what looks like a cycle is this host alone.
+  job.evidence().ranks[1].host = models::HostStanding{false, "load_config (data.py:40)", {}};
+  auto found = models::diagnose(job.evidence());
+  CHECK(found.explanation.cycle.empty());
+  CHECK(roots(found) == Lines{"1 has not called"});
+  // In a wait that its dump does not have: it may wait for others.
+  EvidenceBuilder other(2);
+  const auto all = other.group("all", {0, 1});
+  other.call(0, all, 7, "all_reduce");
+  other.evidence().ranks[1].host = models::HostStanding{true, "all_gather (c10d.py:1)", {}};
+  found = models::diagnose(other.evidence());
+  CHECK(roots(found).empty());
+  CHECK(found.explanation.verdict == sim::Verdict::kLimit);
+  REQUIRE(found.suspects.size() == 1);
+  CHECK(found.suspects.front().behind);
 }
 
 TEST_CASE("calls that differ are a mismatch, and those of few are the culprits",

@@ -62,7 +62,7 @@ TEST_CASE("a schedule that no messages can save is told", "[models][schedule_low
   models::Diagnostics diagnostics;
   CHECK(!models::add_send_recv(schedule_in("0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n"), diagnostics));
   CHECK(testing::text_of(diagnostics) ==
-        "1:5: this schedule cannot be done, with whatever messages: rank 0 comes to '0B0', and "
+        "1:5: this schedule cannot run: rank 0 comes to '0B0', and "
         "what it needs is never computed\n");
   CHECK(diagnostics.sorted()[0].notes == std::vector<std::string>{"rank 1 stands at '1F1'"});
 }
@@ -88,7 +88,8 @@ TEST_CASE("layouts that do not exist are told in one sentence", "[models][schedu
   CHECK(problem(ScheduleKind::kDualPipe, 3, 6, 1) ==
         "dualpipe needs an even number of stages, found 3");
   CHECK(problem(ScheduleKind::kChimera, 4, 5, 1) ==
-        "chimera sends half of the micro-batches either way, so it needs an even number, found 5");
+        "chimera runs half of the micro-batches in each direction, so it needs an even number, "
+        "found 5");
   CHECK(problem(ScheduleKind::kChimera, 4, 6, 1) ==
         "chimera repeats a unit of as many micro-batches as there are stages, and 4 does not "
         "divide 6");

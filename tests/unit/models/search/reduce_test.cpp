@@ -45,6 +45,7 @@ Reduction reduced(const std::string& text) {
 // beside that there is work, a third rank, and a group that all agree on.
 const std::string kOpposite = R"(
 schema: 1
+reading: contract
 ranks: 4
 groups: {a: [[0, 1]], b: [[0, 1]], world: all}
 programs:

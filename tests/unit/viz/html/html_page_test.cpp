@@ -82,7 +82,7 @@ constexpr const char* kUnevenRanks =
 
 // Each sends first, and no send ends before it is received; what comes after stands behind.
 constexpr const char* kCircle =
-    "schema: 1\nname: circle\nranks: 2\ngroups: {g: all}\nprograms:\n"
+    "schema: 1\nname: circle\nreading: contract\nranks: 2\ngroups: {g: all}\nprograms:\n"
     "  - {on: all, do: [{send: g, to: 1 - rank, bytes: 8B}, {recv: g, from: 1 - rank, bytes: 8B}, "
     "{all_reduce: g, bytes: 8B}]}\n";
 

@@ -65,7 +65,7 @@ TEST_CASE("a collective waits until its last member comes", "[viz][terminal]") {
 // run ends there, so that none of this takes time: it stands behind the bar alone.
 TEST_CASE("what hangs at once is named at the end", "[viz][terminal]") {
   const Lines lines = lines_of(
-      "schema: 1\nranks: 2\ngroups: {tp: all, dp: all}\nprograms:\n  do:\n"
+      "schema: 1\nreading: contract\nranks: 2\ngroups: {tp: all, dp: all}\nprograms:\n  do:\n"
       "    - {compute: f, takes: 20us}\n"
       "    - {on: 0, do: [{all_reduce: tp, stream: compute}, {all_reduce: dp, stream: compute}]}\n"
       "    - {on: 1, do: [{all_reduce: dp, stream: compute}, {all_reduce: tp, stream: "
@@ -124,11 +124,11 @@ TEST_CASE("no line is wider than the terminal", "[viz][terminal]") {
 // Nothing is drawn where no time has passed, and the last of all times is one, too.
 TEST_CASE("runs of no time and of all time are drawn", "[viz][terminal]") {
   const Lines at_once = lines_of(
-      "schema: 1\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
+      "schema: 1\nreading: contract\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
       "    - {on: 0, do: [{all_reduce: tp, name: late}]}\n");
   CHECK(at_once[1] == "0     nccl tp  | ! late");
   const Lines long_ago = lines_of(
-      "schema: 1\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
+      "schema: 1\nreading: contract\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
       "    - {compute: f, takes: 9000000000s}\n"
       "    - {on: 0, do: [{all_reduce: tp, name: late, after: [compute]}]}\n");
   CHECK(contains(long_ago[0], "| stuck at 9000000000 s"));

@@ -1,0 +1,161 @@
+// Recording is Python's work: this finds the interpreter and the package, and becomes the recorder.
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+#include <unistd.h>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "app/commands/commands.hpp"
+#include "app/commands/shared_options.hpp"
+#include "app/exit_codes.hpp"
+
+namespace pipesim::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+// The value of --python, which is taken out of `words`. What follows the script is the script's.
+std::string take_python(std::vector<std::string>& words) {
+  constexpr std::string_view kOption = "--python";
+  for (auto word = words.begin(); word != words.end(); ++word) {
+    const bool script =
+        *word == "-m" || *word == "--" || (word->ends_with(".py") && !word->starts_with("-"));
+    if (script) break;
+    std::string value;
+    if (*word == kOption) {
+      if (word + 1 == words.end())
+        throw UsageError(models::Code::kOptionValue, "option '--python' needs a value");
+      value = *(word + 1);
+      words.erase(word, word + 2);
+    } else if (word->starts_with(std::string(kOption) + "=")) {
+      value = word->substr(kOption.size() + 1);
+      words.erase(word);
+    } else {
+      continue;
+    }
+    return value;
+  }
+  const std::string given = environment("PYTHON");
+  return given.empty() ? "python3" : given;
+}
+
+// The folder that the package `pipesim` is in: beside the program in a source tree, or where it is
+// installed. Empty if Python finds it by itself, or if it is not there.
+std::string package_folder(const fs::path& program) {
+  std::error_code error;
+  fs::path above = program.parent_path();
+  for (; above.has_relative_path(); above = above.parent_path()) {
+    for (const fs::path& folder : {above / "python", above / "share" / "pipesim" / "python"}) {
+      if (fs::exists(folder / "pipesim" / "record.py", error)) return folder.string();
+    }
+  }
+  return {};
+}
+
+int run_record(const Arguments& arguments, const Console& console) {
+  std::vector<std::string> words = arguments.positional();
+  if (words.empty()) {
+    throw UsageError(models::Code::kArguments, "'pipesim record' needs a script",
+                     "for example: pipesim record --ranks 8 train.py");
+  }
+  const std::string python = take_python(words);
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (!error) {
+    ::setenv("PIPESIM", program.c_str(), 1);
+    const std::string folder = package_folder(program);
+    const std::string before = environment("PYTHONPATH");
+    if (!folder.empty()) {
+      ::setenv("PYTHONPATH", (before.empty() ? folder : folder + ":" + before).c_str(), 1);
+    }
+  }
+  std::vector<std::string> all = {python, "-m", "pipesim.record"};
+  all.insert(all.end(), words.begin(), words.end());
+  std::vector<char*> raw;
+  for (std::string& word : all) raw.push_back(word.data());
+  raw.push_back(nullptr);
+  console.out.flush();
+  ::execvp(python.c_str(), raw.data());
+  throw InputError(models::Code::kFile,
+                   fmt::format("cannot run '{}': {}", python, std::strerror(errno)),
+                   "--python names the Python that has your torch");
+}
+
+OptionGroup job_options() {
+  return {"Job",
+          {{.name = "ranks", .letter = 'n', .value = "N", .about = "Number of ranks"},
+           {.name = "nnodes",
+            .value = "N",
+            .about = "Hosts that the ranks are divided among, as of torchrun"},
+           {.name = "device",
+            .value = "DEVICE",
+            .about = "cuda: a stand-in for CUDA; the default for scripts that use NCCL",
+            .choices = {"cpu", "cuda"}},
+           {.name = "env",
+            .value = "NAME=VALUE",
+            .about = "Set a variable of the environment (repeatable)",
+            .repeats = true},
+           {.name = "chdir", .value = "DIR", .about = "Run the script in DIR"},
+           {.name = "python",
+            .value = "PYTHON",
+            .about = "Interpreter that has the script's torch (default: $PYTHON, else "
+                     "python3)"}}};
+}
+
+OptionGroup recording_options() {
+  return {"Recording",
+          {{.name = "values",
+            .value = "WHICH",
+            .about = "real: collectives have the values that they would have; own: each rank makes "
+                     "up its own",
+            .choices = {"real", "own"}},
+           {.name = "limit",
+            .value = "SIZE",
+            .about = "Largest value that is exchanged; of larger ones each rank keeps its own"},
+           {.name = "one-by-one", .about = "Run the ranks one after the other"},
+           {.name = "steps", .value = "N", .about = "End each rank after N steps of its optimizer"},
+           {.name = "seconds",
+            .value = "N",
+            .about = "End the recording after N seconds without progress"},
+           {.name = "output", .letter = 'o', .value = "DIR", .about = "Keep the record"},
+           {.name = "only-record", .about = "Do not check the record"},
+           {.name = "all-output", .about = "Show the output of all ranks, not of rank 0 alone"}}};
+}
+
+}  // namespace
+
+Command record_command() {
+  return {
+      .name = "record",
+      .about = "Run a PyTorch script as every rank, and check what it asks of its groups",
+      .usage = {"--ranks N [options] SCRIPT [arguments]",
+                "--ranks N [options] -m MODULE [arguments]"},
+      .description =
+          {"Runs the script once as each rank, on this machine, without GPUs and without a "
+           "network, and records what each rank asks of its communicators. Then checks the record: "
+           "whether any interleaving hangs, and at which lines. The script really runs, N times at "
+           "once in one folder.",
+           "Needs Python with the script's own torch (1.13 or newer). 'python3 -m pipesim.record' "
+           "is the same."},
+      .options = {job_options(), recording_options(), {"Check", {rules_option(), set_option()}}},
+      .examples = {"pipesim record --ranks 8 train.py --micro-batches 4",
+                   "pipesim record --ranks 8 --only-record -o record/ train.py",
+                   "pipesim check record/"},
+      .exit_status = "that of 'pipesim check'; 2 the script cannot be recorded",
+      .pages = {"docs/explanation/record.md"},
+      .passes_on = true,
+      .run = run_record,
+  };
+}
+
+}  // namespace pipesim::app

@@ -1,0 +1,149 @@
+#include "app/input/evidence_folder.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+#include <sstream>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/input/text_input.hpp"
+#include "app/output/files.hpp"
+#include "formats/oneflow/launch_log_reader.hpp"
+#include "models/postmortem/evidence_merge.hpp"
+#include "models/postmortem/stack_evidence.hpp"
+#include "viz/words.hpp"
+
+namespace pipesim::app {
+namespace {
+
+using formats::EvidenceKind;
+using Paths = std::vector<std::string>;
+
+constexpr std::size_t kMaxEvidenceFiles = 100'000;
+
+// Files of folders, in the order of their names.
+Paths all_files(const Paths& paths) {
+  Paths files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!std::filesystem::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    Paths found;
+    std::filesystem::recursive_directory_iterator entries(path, error);
+    if (error) {
+      throw FileError(models::Code::kFile,
+                      fmt::format("cannot read '{}': {}", path, error.message()));
+    }
+    for (const auto& entry : entries) {
+      if (entry.is_regular_file(error)) found.push_back(entry.path().string());
+      if (found.size() > kMaxEvidenceFiles) {
+        throw FileError(models::Code::kFile,
+                        fmt::format("'{}' has more than {} files", path, kMaxEvidenceFiles));
+      }
+    }
+    // A pickled dump may have a copy as JSON beside it.
+    const std::set<std::string> names(found.begin(), found.end());
+    std::erase_if(found, [&](const std::string& name) {
+      constexpr std::string_view kJson = ".json";
+      return name.ends_with(kJson) && names.count(name.substr(0, name.size() - kJson.size())) > 0;
+    });
+    std::sort(found.begin(), found.end());
+    std::move(found.begin(), found.end(), std::back_inserter(files));
+  }
+  return files;
+}
+
+// Hosts that stand in a launch, as logs of launches say.
+std::map<std::uint32_t, models::HostStanding> hosts_of(const models::LaunchLog& log) {
+  std::map<std::uint32_t, models::HostStanding> hosts;
+  for (std::uint32_t rank = 0; rank < log.ranks.size(); ++rank) {
+    for (const models::LoggedThread& thread : log.ranks[rank].threads) {
+      if (thread.open.empty()) continue;
+      hosts[rank] = {true, thread.last_entered, {}};
+    }
+  }
+  return hosts;
+}
+
+}  // namespace
+
+SortedEvidence sort_evidence(const Paths& paths, const Console& console) {
+  SortedEvidence sorted;
+  std::size_t others = 0;
+  std::istringstream no_input;
+  for (const std::string& path : all_files(paths)) {
+    const std::string text = read_file(path, no_input, formats::kMaxLogBytes);
+    const auto kind = formats::known_kind_of_evidence(text);
+    if (kind) {
+      sorted.files[*kind].push_back(path);
+    } else {
+      ++others;
+    }
+  }
+  if (sorted.files.empty()) {
+    TextInput(shown_path(paths.front()), "", console)
+        .fail(models::Code::kNoEvidence,
+              "no evidence found here: no dump, log, stack or report of RAS");
+  }
+  if (others > 0) {
+    sorted.notes.push_back(fmt::format("{} {} no evidence: not used", viz::counted(others, "file"),
+                                       others == 1 ? "is" : "are"));
+  }
+  return sorted;
+}
+
+DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& console) {
+  DumpReading all;
+  all.notes = sorted.notes;
+  const auto files_of = [&](EvidenceKind kind) -> const Paths* {
+    const auto found = sorted.files.find(kind);
+    return found == sorted.files.end() ? nullptr : &found->second;
+  };
+  const auto add = [&](DumpReading reading) {
+    std::move(reading.notes.begin(), reading.notes.end(), std::back_inserter(all.notes));
+    models::merge_evidence(all.evidence, std::move(reading.evidence), all.notes);
+    if (!reading.calls.empty()) all.calls = std::move(reading.calls);
+  };
+  const auto pending = [&] {
+    return std::any_of(all.evidence.ranks.begin(), all.evidence.ranks.end(), [](const auto& rank) {
+      return std::any_of(rank.calls.begin(), rank.calls.end(), [](const auto& call) {
+        return call.state != models::CallState::kCompleted;
+      });
+    });
+  };
+  for (const EvidenceKind kind : {EvidenceKind::kFlightRecorder, EvidenceKind::kNcclLog}) {
+    if (const Paths* files = files_of(kind)) add(read_dumps(kind, *files, console));
+  }
+  if (const Paths* files = files_of(EvidenceKind::kRas)) add(read_ras(*files, console, pending()));
+  if (const Paths* files = files_of(EvidenceKind::kStacks)) {
+    StackReading reading = read_stacks(*files, console);
+    std::move(reading.notes.begin(), reading.notes.end(), std::back_inserter(all.notes));
+    // Stacks say who waits where nothing else says in which call; of who is elsewhere they say it
+    // always.
+    if (!pending() && reading.dumps.names.empty()) {
+      models::merge_evidence(
+          all.evidence, stack_evidence(reading.dumps, models::diagnose(reading.dumps)), all.notes);
+    } else {
+      all.evidence.format += ", stacks";
+    }
+    add_hosts(all.evidence, models::host_standings(reading.dumps), reading.dumps.files);
+  }
+  if (const Paths* files = files_of(EvidenceKind::kLaunchLog)) {
+    const LaunchLogReading reading = read_launch_logs(*files, console);
+    if (all.evidence.ranks.empty()) {
+      models::RankEvidence unknown;
+      unknown.complete = false;
+      all.evidence.ranks.resize(reading.log.ranks.size(), unknown);
+    }
+    add_hosts(all.evidence, hosts_of(reading.log), {});
+    all.evidence.format += (all.evidence.format.empty() ? "" : ", ") + reading.log.format;
+  }
+  return all;
+}
+
+}  // namespace pipesim::app

@@ -1,0 +1,111 @@
+#include "app/input/record_input.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "app/command.hpp"
+#include "app/input/schedule_input.hpp"
+#include "app/input/text_input.hpp"
+#include "app/output/files.hpp"
+#include "formats/record/record_scenario.hpp"
+#include "models/record/record_checks.hpp"
+#include "models/record/record_ends.hpp"
+#include "viz/text/diagnostic_text.hpp"
+
+namespace pipesim::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> rank_files(const std::string& folder) {
+  std::vector<std::pair<std::uint32_t, std::string>> files;
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  while (!error && entry != fs::directory_iterator()) {
+    const auto rank = formats::rank_of_record_file(entry->path().filename().string());
+    if (rank) files.emplace_back(*rank, entry->path().string());
+    entry.increment(error);
+  }
+  if (error) {
+    throw FileError(models::Code::kFile,
+                    fmt::format("cannot read '{}': {}", folder, error.message()));
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<std::string> paths;
+  for (auto& [rank, path] : files) paths.push_back(std::move(path));
+  return paths;
+}
+
+// The script's name, else that of the folder.
+std::string name_of_record(const models::Record& record, const std::string& path) {
+  const std::string script = record.command.substr(0, record.command.find(' '));
+  return scenario_name_of(script.empty() ? path : script);
+}
+
+}  // namespace
+
+bool is_record_path(const std::string& path) {
+  std::error_code error;
+  return path != "-" &&
+         (fs::is_directory(path, error) || fs::path(path).filename() == formats::kRecordFile);
+}
+
+RecordInput::RecordInput(const std::string& path, const Console& console) {
+  std::error_code error;
+  const fs::path folder =
+      fs::is_directory(path, error) ? fs::path(path) : fs::path(path).parent_path();
+  path_ = folder.empty() ? "." : folder.string();
+  const std::string about = (fs::path(path_) / formats::kRecordFile).string();
+  if (!fs::exists(about, error)) {
+    throw InputError(
+        models::Code::kRecordRanks,
+        fmt::format(
+            "'{}' is a folder without {}: a folder must be a record, as 'pipesim record' writes it",
+            path, formats::kRecordFile));
+  }
+  std::vector<formats::RecordText> files;
+  files.push_back({about, read_file(about, console.in, formats::kMaxRecordBytes)});
+  for (std::string& file : rank_files(path_)) {
+    std::string text = read_file(file, console.in, formats::kMaxRecordBytes);
+    files.push_back({std::move(file), std::move(text)});
+  }
+  models::Diagnostics diagnostics;
+  std::optional<models::Record> record = formats::read_record(files, diagnostics);
+  if (!record) {
+    std::vector<viz::SourceText> sources;
+    for (const formats::RecordText& file : files) sources.push_back({file.path, file.text});
+    console.err << viz::diagnostic_text(diagnostics, sources, console.err_colour);
+    throw ReportedMistakes();
+  }
+  record_ = std::move(*record);
+  basis_ = models::record_basis(record_);
+  const std::size_t dropped = models::drop_calls_after_cuts(record_);
+  models::add_later_calls(record_);
+  if (dropped > 0) {
+    basis_.push_back(fmt::format("{} {} for ranks whose record had ended, and {} left out", dropped,
+                                 dropped == 1 ? "call waits" : "calls wait",
+                                 dropped == 1 ? "is" : "are"));
+  }
+}
+
+std::string RecordInput::scenario(const std::string& rules) const {
+  const bool nccl = (rules.empty() ? record_.backend : rules) == "nccl";
+  return formats::record_scenario(record_,
+                                  nccl ? models::RecordRules::kNccl : models::RecordRules::kGloo,
+                                  name_of_record(record_, path_));
+}
+
+void RecordInput::report_findings(const Console& console) const {
+  models::Diagnostics diagnostics;
+  for (models::RecordFinding& finding : models::check_record(record_)) {
+    diagnostics.warning({}, finding.code, std::move(finding.message)).notes =
+        std::move(finding.notes);
+  }
+  console.err << viz::diagnostic_text(diagnostics, path_, "", console.err_colour);
+}
+
+}  // namespace pipesim::app

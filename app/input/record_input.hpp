@@ -1,0 +1,42 @@
+// Folders that `pipesim record` wrote, where a command takes a scenario.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/output/console.hpp"
+#include "formats/record/record_reader.hpp"
+#include "models/record/host_steps.hpp"
+#include "models/record/record.hpp"
+
+namespace pipesim::app {
+
+/// Whether `path` is a folder, or the file that describes a record.
+bool is_record_path(const std::string& path);
+
+/// A record, what it shows by itself, and the scenario that it is.
+class RecordInput {
+ public:
+  /// Reads the files of the folder. Throws FileError, and ReportedMistakes after printing what is
+  /// wrong in them.
+  RecordInput(const std::string& path, const Console& console);
+
+  const models::Record& record() const { return record_; }
+
+  /// What the verdict rests on, in words.
+  const std::vector<std::string>& basis() const { return basis_; }
+
+  /// Its scenario; `rules` is "gloo", "nccl", or empty for what the script asked for.
+  std::string scenario(const std::string& rules) const;
+
+  /// Prints what the record shows before anything runs.
+  void report_findings(const Console& console) const;
+
+ private:
+  std::string path_;
+  models::Record record_;
+  std::vector<std::string> basis_;
+};
+
+}  // namespace pipesim::app

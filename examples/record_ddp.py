@@ -1,0 +1,44 @@
+"""A training script with a bug that no test on one GPU finds, for `pipesim record`:
+
+    pipesim record --ranks 4 examples/record_ddp.py            # hangs, at which lines?
+    pipesim record --ranks 4 examples/record_ddp.py --fixed    # proved
+
+Needs PyTorch 1.13 or newer, and no GPU. As everybody does, the script measures the loss and keeps a
+checkpoint when it is the best so far. But each rank has other data, so each decides for itself.
+"""
+
+import argparse
+
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--fixed", action="store_true", help="all ranks take one decision")
+arguments = parser.parse_args()
+
+dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+rank, world = dist.get_rank(), dist.get_world_size()
+device = torch.device("cuda", rank) if torch.cuda.is_available() else torch.device("cpu")
+torch.manual_seed(0)
+model = DistributedDataParallel(
+    nn.Sequential(nn.Linear(32, 64), nn.ReLU(), nn.Linear(64, 1)).to(device)
+)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
+torch.manual_seed(rank)  # each rank has a part of the data
+inputs, targets = torch.randn(4, 16, 32, device=device), torch.randn(4, 16, 1, device=device)
+
+best = float("inf")
+for step in range(4):
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(inputs[step]), targets[step])
+    loss.backward()
+    optimizer.step()
+    current = loss.detach().clone()
+    if arguments.fixed:
+        dist.all_reduce(current)  # the sum is the same on all ranks, and so is what they decide
+    if current.item() < best:  # the bug: only some ranks go in here
+        best = current.item()
+        dist.barrier()  # until rank 0 has written the checkpoint
+dist.destroy_process_group()

@@ -1,0 +1,41 @@
+#include "pipesim/verify.hpp"
+
+#include <optional>
+#include <stdexcept>
+
+#include "formats/algorithm/algorithm_file.hpp"
+#include "library/graph_data.hpp"
+#include "models/algorithm/verify_algorithm.hpp"
+#include "viz/json/verify_json.hpp"
+#include "viz/text/verify_text.hpp"
+
+namespace pipesim {
+
+Verification verify(const std::string& text, const VerifyOptions& options,
+                    const std::string& name) {
+  models::Diagnostics diagnostics;
+  const auto algorithm = formats::read_algorithm(text, diagnostics);
+  if (!algorithm) library::throw_mistakes(diagnostics, name, text);
+  models::VerifyOptions how;
+  how.slots = options.slots;
+  how.bytes = options.bytes;
+  try {
+    models::VerifyReport report = models::verify(*algorithm, how);
+    report.changes = models::try_changes(*algorithm, report, how);
+    const viz::VerifyView view{name, *algorithm, report, false};
+    Verification result;
+    result.verdict = models::verdict_words(report.verdict);
+    result.correct = report.verdict == models::AlgoVerdict::kCorrect;
+    result.undecided = report.verdict == models::AlgoVerdict::kUndecided;
+    for (const viz::VerifyLine& line : viz::verify_lines(view)) {
+      result.answers.push_back({line.question, line.answer, line.fault});
+    }
+    result.report = viz::verify_text(view, {});
+    result.json = viz::verify_json(view);
+    return result;
+  } catch (const std::length_error& error) {
+    throw Error(name + ": " + error.what());
+  }
+}
+
+}  // namespace pipesim

@@ -1,0 +1,182 @@
+// The kinds of mistakes that pipesim reports, each with an id such as E0201, which messages show
+// and `pipesim help E0201` explains. docs/reference/errors.md is made from this registry.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace pipesim::models {
+
+/// The value is the number of the id; its hundreds are the topic. Numbers are never used again for
+/// another kind.
+enum class Code : std::uint16_t {
+  kNone = 0,  // what `pipesim lint` finds has the name of a rule instead
+
+  kYamlSyntax = 101,
+  kInvalidUtf8,
+  kYamlAlias,
+  kOneDocument,
+  kDuplicateKey,
+  kBadName,
+  kLimit,
+  kSchema,
+
+  kUnknownKey = 201,
+  kMissingKey,
+  kConflictingKeys,
+  kWrongType,
+  kOutOfRange,
+  kUnknownWord,
+  kDuplicateName,
+  kEmpty,
+  kChoice,
+
+  kExpressionSyntax = 301,
+  kExpressionType,
+  kUnit,
+  kArithmetic,
+  kDependsOnRank,
+  kUnknownParameter,
+  kParameterValue,
+
+  kUnknownActor = 401,
+  kUnknownKind,
+  kUnknownRegister,
+  kUnknownStream,
+  kUnknownGroup,
+  kUnknownBlock,
+  kUnknownEvent,
+  kUnknownOp,
+
+  kUnknownRank = 501,
+  kRankSet,
+  kRankCount,
+  kGroupLayout,
+  kNotInGroup,
+  kUnknownHost,
+  kNoLink,
+  kNoCluster,
+
+  kNoCount = 601,
+  kRates,
+  kControlAndData,
+  kNoProducer,
+  kInPlace,
+  kThreadOrder,
+  kProgramCount,
+  kBlockCall,
+  kStoreKey,
+  kTwoStreams,
+  kUseAfter,
+  kNoTime,
+
+  kSignature = 701,
+  kStages,
+  kUnknownPass,
+  kPassSyntax,
+  kPassOption,
+  kPassOrder,
+  kPassTarget,
+  kBrokenGraph,
+
+  kScheduleShape = 801,
+  kScheduleAction,
+  kScheduleOrder,
+
+  kFault = 901,
+  kExpectation,
+  kUnmet,
+
+  kNotAPatch = 1001,
+  kPatchTarget,
+
+  kNoEvidence = 1101,
+  kDump,
+  kPickle,
+  kDumpRank,
+  kLogFormat,
+  kPlanText,
+  kPlanTasks,
+  kPlanTaskType,
+  kRecordLine,
+  kRecordRanks,
+  kNewGroupOrder,
+  kOtherLine,
+  kSplits,
+  kContradiction,
+
+  kGoalSyntax = 1201,
+  kGoalRank,
+  kGoalLabel,
+  kGoalUnmatched,
+
+  kOwnFile = 1301,
+  kOtherRun,
+  kShards,
+
+  kNothingToDo = 1401,
+  kEngine,
+  kCannotReduce,
+  kSpin,
+  kPictureFormat,
+  kPictureSize,
+  kGraphviz,
+
+  kUnknownCommand = 1501,
+  kUnknownOption,
+  kArguments,
+  kOptionValue,
+  kOptionConflict,
+  kOptionNeeds,
+  kStandardStreams,
+
+  kFile = 1601,
+  kFileExists,
+  kMemory,
+
+  kAlgorithmSyntax = 1701,
+  kAlgorithm,
+  kAlgorithmIgnored,
+};
+
+struct CodeInfo {
+  Code code;
+  std::string_view title;    // without a full stop
+  std::string_view about;    // what is wrong, and what to do: a few sentences
+  std::string_view example;  // as a diff whose '-' lines have the mistake; empty: none
+};
+
+/// All of them, by id.
+std::span<const CodeInfo> all_codes();
+
+/// "E0201".
+std::string code_id(Code code);
+
+/// Where to read more about it, as a help line.
+std::string code_help(Code code);
+
+/// What the ids of a topic are about; `code` is any of them.
+std::string_view code_topic(Code code);
+
+/// By its id, in upper or lower case. Null if there is none.
+const CodeInfo* find_code(std::string_view id);
+
+/// What the user asked for cannot be done. The message says why, and `help` what to do.
+class UserError : public std::runtime_error {
+ public:
+  UserError(Code code, const std::string& message, std::string help = {})
+      : std::runtime_error(message), code_(code), help_(std::move(help)) {}
+
+  Code code() const { return code_; }
+  const std::string& help() const { return help_; }
+
+ private:
+  Code code_;
+  std::string help_;
+};
+
+}  // namespace pipesim::models

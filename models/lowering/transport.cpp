@@ -1,0 +1,82 @@
+#include "models/lowering/transport.hpp"
+
+#include <algorithm>
+
+#include "sim/plan.hpp"
+
+namespace pipesim::models {
+namespace {
+
+constexpr std::int64_t kNvlinkChunk = 512 << 10;
+constexpr std::int64_t kChunk = 128 << 10;
+constexpr std::int64_t kNvlinkChannels = 32;  // an H100 behind NVSwitch
+constexpr std::int64_t kPcieChannels = 2;
+constexpr std::int64_t kNetworkChannels = 32;
+constexpr std::int64_t kLlBytes = 16 << 10;                // of the protocol LL, on each channel
+constexpr std::int64_t kBytesPerChannel = 14'000'000'000;  // a second, over the network
+constexpr std::int64_t kChunksToHalve = 8;
+constexpr std::int64_t kPartToDouble = 32;  // chunks, on one host
+
+std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+// How many of the channels a message is cut over.
+std::int64_t channels_of(const Transport& transport, std::int64_t bytes, std::int64_t ranks) {
+  std::int64_t most = transport.channels_per_peer;
+  while (most > 1 && most > transport.channels / ranks) most /= 2;
+  const std::int64_t least_part = transport.chunk / (transport.several_hosts ? 2 : 8);
+  const std::int64_t part_to_double =
+      transport.several_hosts ? transport.chunk : kPartToDouble * transport.chunk;
+  std::int64_t channels = std::clamp<std::int64_t>(ceil_div(bytes, least_part), 1, most);
+  while (ceil_div(bytes, channels) > part_to_double &&
+         channels <= transport.channels_per_peer / 2) {
+    channels *= 2;
+  }
+  return channels;
+}
+
+}  // namespace
+
+Transport transport_of(const TaskGraph& graph, const CommunicatorTemplate& communicator,
+                       const std::vector<std::uint32_t>& members) {
+  Transport transport{kNvlinkChunk, kNvlinkChannels, kNvlinkChannels};
+  if (graph.cluster && !members.empty()) {
+    const Cluster& cluster = *graph.cluster;
+    const std::uint32_t first = members.front();
+    const auto is_far = [&](std::uint32_t rank) { return !cluster.same_host(first, rank); };
+    const auto far = std::find_if(members.begin(), members.end(), is_far);
+    const std::uint32_t other = far != members.end() ? *far : members.back();
+    const auto link = cluster.path(first, other, communicator.over);
+    transport.several_hosts = far != members.end();
+    if (transport.several_hosts) {
+      const std::int64_t rate = link ? cluster.links[*link].bytes_per_second : 1;
+      transport.chunk = kChunk;
+      transport.channels = kNetworkChannels;
+      transport.channels_per_peer =
+          std::clamp<std::int64_t>(ceil_div(rate, kBytesPerChannel), 1, kNetworkChannels);
+    } else if (first != other && link && cluster.links[*link].name != "nvlink") {
+      transport = {kChunk, kPcieChannels, kPcieChannels};
+    }
+  }
+  transport.channels = communicator.p2p_channels.value_or(transport.channels);
+  transport.channels_per_peer =
+      communicator.p2p_channels_per_peer.value_or(transport.channels_per_peer);
+  return transport;
+}
+
+std::uint8_t buffer_steps(const Transport& transport, std::int64_t bytes, std::int64_t ranks,
+                          bool over_network) {
+  const std::int64_t channels = channels_of(transport, bytes, ranks);
+  if (!over_network && bytes <= channels * kLlBytes) return 1;
+  const std::int64_t least_part = transport.chunk / (transport.several_hosts ? 2 : 8);
+  const std::int64_t part = std::max(ceil_div(bytes, channels), least_part);
+  std::int64_t chunk = transport.chunk;
+  if (over_network && part < chunk) {
+    chunk /= 4;
+  } else if (over_network && part < kChunksToHalve * chunk) {
+    chunk /= 2;
+  }
+  const std::int64_t steps = ceil_div(part, chunk);
+  return steps > sim::kChannelSteps ? 0 : static_cast<std::uint8_t>(steps);
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,540 @@
+// The tables of docs/explanation/record.md: which steps each entry is.
+#include "models/record/host_steps.hpp"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "models/record/record_checks.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using EntryKind = RecordEntry::Kind;
+using StepKind = HostStep::Kind;
+
+// A scenario takes names as they are, but for what it would read as something else.
+std::string word(const std::string& text) {
+  constexpr std::size_t kMaxWord = 200;
+  std::string result;
+  for (const char c : text.substr(0, kMaxWord)) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '-' || c == '.' || c == '/' || c == ' ';
+    result += plain ? c : '_';
+  }
+  return result;
+}
+
+// Events of one stream by number. A number is free again once nothing waits for it any more, so
+// that each round of a loop has the same.
+class EventSlots {
+ public:
+  std::uint32_t take() {
+    std::uint32_t slot = 1;
+    while (taken_.count(slot) > 0) ++slot;
+    taken_.insert(slot);
+    return slot;
+  }
+  void free(std::uint32_t slot) { taken_.erase(slot); }
+
+ private:
+  std::set<std::uint32_t> taken_;
+};
+
+class StepNumbers {
+ public:
+  explicit StepNumbers(std::vector<HostStep>& steps) : steps_(steps) {}
+
+  std::uint32_t number(HostStep step) {
+    key_.clear();
+    add(static_cast<std::uint64_t>(step.kind));
+    add((step.blocking ? 1U : 0U) + (step.later ? 2U : 0U));
+    for (const std::uint32_t part : {step.place, step.channel, step.shared, step.slot}) add(part);
+    add(static_cast<std::uint64_t>(step.number));
+    add(step.name);
+    add(step.stream);
+    for (const HostCall& call : step.calls) {
+      add(static_cast<std::uint64_t>(call.operation));
+      for (const std::uint32_t part : {call.channel, call.shared, call.peer.value}) add(part);
+      add(static_cast<std::uint64_t>(call.peer.kind));
+      add(static_cast<std::uint64_t>(call.bytes));
+      add(call.type);
+    }
+    const auto [at, is_new] = numbers_.emplace(key_, static_cast<std::uint32_t>(steps_.size()));
+    if (is_new) steps_.push_back(std::move(step));
+    return at->second;
+  }
+
+ private:
+  void add(std::uint64_t value) {
+    for (int byte = 0; byte < 8; ++byte) key_ += static_cast<char>(value >> (8 * byte) & 0xff);
+  }
+  void add(const std::string& text) {
+    add(text.size());
+    key_ += text;
+  }
+
+  std::vector<HostStep>& steps_;
+  std::string key_;
+  std::unordered_map<std::string, std::uint32_t> numbers_;
+};
+
+// One rank's program.
+class RankSteps {
+ public:
+  RankSteps(const Record& record, std::uint32_t rank, const NewGroupClashes& clashes,
+            const std::set<std::pair<std::uint32_t, std::int64_t>>& split_calls,
+            StepNumbers& numbers, HostPrograms& programs)
+      : record_(record),
+        own_(record.ranks[rank]),
+        rank_(rank),
+        clashes_(clashes),
+        split_calls_(split_calls),
+        numbers_(numbers),
+        programs_(programs) {
+    name_streams();
+    find_last_uses();
+  }
+
+  std::vector<std::uint32_t> run();
+
+ private:
+  // What a work or an event of the user stands for.
+  struct Signal {
+    std::uint32_t channel = kNotSaid;
+    std::uint32_t shared = kNotSaid;
+    std::uint32_t slot = 0;
+    std::string stream;      // of an event of the user
+    std::size_t number = 0;  // of all signals of the rank
+  };
+
+  bool nccl() const { return programs_.rules == RecordRules::kNccl; }
+  const RecordEntry& entry(std::size_t i) const { return own_.entries[i]; }
+
+  void name_streams();
+  void find_last_uses();
+  void add(HostStep step) { steps_.push_back(numbers_.number(std::move(step))); }
+  HostStep step(StepKind kind, const RecordEntry& from) const {
+    HostStep result;
+    result.kind = kind;
+    result.place = from.place;
+    result.later = from.later;
+    return result;
+  }
+  void add_kernels(const RecordEntry& from);
+  std::size_t add_call(std::size_t i);
+  std::size_t add_batch(std::size_t i);
+  void add_splits(const RecordEntry& from, HostStep& step);
+  HostCall call_of(const RecordEntry& from, bool batched);
+  void add_calls(HostStep step, const RecordEntry& from, const std::vector<std::size_t>& entries);
+  void add_signal(StepKind kind, const Signal& signal, const RecordEntry& from);
+  void add_work_wait(std::int64_t work, const RecordEntry& from, std::size_t i);
+  void add_event(const RecordEntry& from, std::size_t i);
+  void add_event_wait(const RecordEntry& from, std::size_t i);
+  void add_new_group(const RecordEntry& from);
+  void add_store_barrier(const RecordEntry& from);
+  void add_store(std::size_t i);
+  void add_end();
+  RecordPeer peer_of(const HostCall& call, std::uint32_t rank) const;
+
+  const Record& record_;
+  const RankRecord& own_;
+  std::uint32_t rank_;
+  const NewGroupClashes& clashes_;
+  const std::set<std::pair<std::uint32_t, std::int64_t>>& split_calls_;
+  StepNumbers& numbers_;
+  HostPrograms& programs_;
+  std::vector<std::uint32_t> steps_;
+  std::vector<std::string> streams_;                         // their names
+  std::unordered_map<std::int64_t, std::size_t> last_wait_;  // of a work: the entry
+  std::unordered_map<std::size_t, std::size_t> last_use_;    // of the event an entry records
+  std::unordered_map<std::int64_t, Signal> works_;
+  std::set<std::pair<std::size_t, std::uint32_t>> waited_;  // numbers of signals, streams
+  std::size_t signals_ = 0;
+  std::unordered_map<std::uint32_t, std::pair<Signal, std::size_t>> events_;  // and the entry
+  std::map<std::uint32_t, EventSlots> channel_slots_;
+  std::map<std::string, EventSlots> stream_slots_;
+};
+
+void RankSteps::name_streams() {
+  std::map<std::string, std::uint32_t> copies;
+  for (const RecordStream& stream : own_.streams) {
+    const std::string name = stream.name.empty() ? "stream" : word(stream.name);
+    const std::uint32_t copy = ++copies[name];
+    streams_.push_back(copy == 1 ? name : name + " " + std::to_string(copy));
+  }
+}
+
+void RankSteps::find_last_uses() {
+  std::unordered_map<std::uint32_t, std::size_t> recorded;  // of an event: the entry
+  for (std::size_t i = 0; i < own_.entries.size(); ++i) {
+    const RecordEntry& from = entry(i);
+    if (from.kind == EntryKind::kWait) {
+      for (const std::int64_t work : from.amounts) last_wait_[work] = i;
+    } else if (from.kind == EntryKind::kRecordEvent) {
+      recorded[from.event] = i;
+    } else if (from.kind == EntryKind::kStreamWait || from.kind == EntryKind::kWaitForEvent) {
+      const auto found = recorded.find(from.event);
+      if (found != recorded.end()) last_use_[found->second] = i;
+    }
+  }
+}
+
+std::vector<std::uint32_t> RankSteps::run() {
+  for (std::size_t i = 0; i < own_.entries.size(); ++i) {
+    const RecordEntry& from = entry(i);
+    add_kernels(from);
+    switch (from.kind) {
+      case EntryKind::kCall:
+        i = add_call(i);
+        break;
+      case EntryKind::kWait:
+        for (const std::int64_t work : from.amounts) add_work_wait(work, from, i);
+        break;
+      case EntryKind::kInit:
+        if (from.store_barrier) add_store_barrier(from);
+        break;
+      case EntryKind::kNewGroup:
+        add_new_group(from);
+        break;
+      case EntryKind::kRecordEvent:
+        add_event(from, i);
+        break;
+      case EntryKind::kStreamWait:
+      case EntryKind::kWaitForEvent:
+        add_event_wait(from, i);
+        break;
+      case EntryKind::kRead:
+      case EntryKind::kWaitForStream:
+      case EntryKind::kWaitForDevice: {
+        if (!nccl()) break;  // gloo's tensors are the host's
+        HostStep wait = step(StepKind::kSynchronize, from);
+        if (from.kind != EntryKind::kWaitForDevice) wait.stream = streams_[from.stream];
+        add(std::move(wait));
+        break;
+      }
+      case EntryKind::kStoreSet:
+      case EntryKind::kStoreGet:
+      case EntryKind::kStoreAdd:
+        add_store(i);
+        break;
+      case EntryKind::kDestroy:  // waits for nobody in gloo, and in NCCL only once it is used
+      case EntryKind::kPoll:
+      case EntryKind::kBackward:
+      case EntryKind::kStep:
+      case EntryKind::kNote:
+        break;
+    }
+  }
+  add_end();
+  return std::move(steps_);
+}
+
+void RankSteps::add_kernels(const RecordEntry& from) {
+  if (from.kernels == 0 || !nccl()) return;
+  HostStep kernels;
+  kernels.kind = StepKind::kCompute;
+  kernels.number = from.kernels;
+  kernels.stream = streams_[from.stream];
+  programs_.has_kernels = true;
+  add(std::move(kernels));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Calls
+
+// Adds the call of entry `i`, or its batch; returns the last entry that this is.
+std::size_t RankSteps::add_call(std::size_t i) {
+  const RecordEntry& from = entry(i);
+  if (nccl() && from.batch != kNotSaid) return add_batch(i);
+  HostStep made = step(StepKind::kCalls, from);
+  if (split_calls_.count({from.group, from.number}) > 0 && from.operation == Operation::kAllToAll) {
+    add_splits(from, made);
+  } else {
+    made.calls.push_back(call_of(from, false));
+  }
+  add_calls(std::move(made), from, {i});
+  return i;
+}
+
+std::size_t RankSteps::add_batch(std::size_t i) {
+  const RecordEntry& from = entry(i);
+  HostStep made = step(StepKind::kCalls, from);
+  std::vector<std::size_t> entries;
+  for (std::size_t k = i; k < own_.entries.size(); ++k) {
+    if (entry(k).kind != EntryKind::kCall || entry(k).batch != from.batch) break;
+    made.calls.push_back(call_of(entry(k), true));
+    entries.push_back(k);
+  }
+  const std::size_t last = entries.back();
+  add_calls(std::move(made), from, entries);
+  return last;
+}
+
+HostCall RankSteps::call_of(const RecordEntry& from, bool batched) {
+  HostCall call;
+  call.operation = from.operation;
+  call.bytes = from.bytes;
+  if (from.type != kNotSaid) call.type = word(record_.texts[from.type]);
+  const std::uint32_t of_group = programs_.channels.of_group(from.group);
+  call.channel = of_group;
+  if (!is_collective(from.operation) && !batched) {
+    call.channel = programs_.channels.of_message(rank_, from);
+    if (nccl()) call.shared = of_group;
+    programs_.has_pairs = programs_.has_pairs || nccl();
+  }
+  if (from.operation == Operation::kBarrier && nccl()) {  // an all_reduce of a byte
+    call.operation = Operation::kAllReduce;
+    call.bytes = 1;
+    call.type = "barrier";
+  }
+  if (from.peer != kNotSaid) call.peer = peer_of(call, from.peer);
+  return call;
+}
+
+// A root is meant by its position, for it is one for all. The other end of a message is meant by
+// how far it is away.
+RecordPeer RankSteps::peer_of(const HostCall& call, std::uint32_t rank) const {
+  const auto& list = *programs_.channels.all()[call.channel].list_of(rank_);
+  const auto position = [&](std::uint32_t wanted) {
+    return static_cast<std::uint32_t>(std::find(list.begin(), list.end(), wanted) - list.begin());
+  };
+  if (is_collective(call.operation)) return {RecordPeer::Kind::kPosition, position(rank)};
+  const auto size = static_cast<std::uint32_t>(list.size());
+  return {RecordPeer::Kind::kDistance, (position(rank) + size - position(rank_)) % size};
+}
+
+// An all_to_all is a group of messages, as in NCCL and gloo: splits that differ are then found.
+void RankSteps::add_splits(const RecordEntry& from, HostStep& made) {
+  const auto& members = record_.groups[from.group].ranks;
+  const std::size_t count = members.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    for (const bool sends : {true, false}) {
+      HostCall call;
+      call.operation = sends ? Operation::kSend : Operation::kReceive;
+      call.channel = programs_.channels.of_group(from.group);
+      call.bytes = from.amounts.empty() ? from.bytes / static_cast<std::int64_t>(count)
+                                        : from.amounts[sends ? i : count + i];
+      if (call.bytes == 0) continue;
+      if (from.type != kNotSaid) call.type = word(record_.texts[from.type]);
+      call.peer = peer_of(call, members[i]);
+      made.calls.push_back(std::move(call));
+    }
+  }
+  std::sort(made.calls.begin(), made.calls.end(), [](const HostCall& a, const HostCall& b) {
+    return std::pair(a.peer.value, a.operation) < std::pair(b.peer.value, b.operation);
+  });
+}
+
+// The calls of these entries as one step, and what waits for them at once.
+void RankSteps::add_calls(HostStep made, const RecordEntry& from,
+                          const std::vector<std::size_t>& entries) {
+  if (made.calls.empty()) return;
+  bool sync = false;
+  bool blocks = false;
+  bool awaited = false;
+  for (const std::size_t i : entries) {
+    sync = sync || entry(i).sync;
+    blocks = blocks || entry(i).blocks_host;
+    awaited = awaited || last_wait_.count(entry(i).work) > 0;
+  }
+  Signal signal{made.calls.front().channel, made.calls.front().shared, 0, {}, 0};
+  for (const HostCall& call : made.calls) {
+    programs_.channels.all()[call.channel].used = true;
+    if (call.shared != kNotSaid) programs_.channels.all()[call.shared].used = true;
+  }
+  made.channel = signal.channel;
+  made.shared = signal.shared;
+  made.blocking = sync;
+  if (nccl()) made.stream = streams_[from.stream];
+  const bool is_barrier = nccl() && from.operation == Operation::kBarrier && sync;
+  add(std::move(made));
+  if (is_barrier) {
+    HostStep wait = step(StepKind::kSynchronize, from);
+    wait.channel = signal.channel;
+    add(std::move(wait));
+    return;
+  }
+  if (!awaited && !(sync && nccl())) return;
+  EventSlots& slots = channel_slots_[signal.channel];
+  signal.slot = slots.take();
+  signal.number = signals_++;
+  add_signal(StepKind::kRecord, signal, from);
+  for (const std::size_t i : entries) {
+    if (last_wait_.count(entry(i).work) > 0) works_[entry(i).work] = signal;
+  }
+  if (sync && nccl()) add_signal(blocks ? StepKind::kAwait : StepKind::kWait, signal, from);
+  if (!awaited) slots.free(signal.slot);
+}
+
+// Records or awaits `signal`.
+void RankSteps::add_signal(StepKind kind, const Signal& signal, const RecordEntry& from) {
+  HostStep made = step(kind, from);
+  made.channel = signal.channel;
+  made.shared = signal.shared;
+  made.slot = signal.slot;
+  made.stream = kind == StepKind::kWait ? streams_[from.stream] : signal.stream;
+  if (kind == StepKind::kRecord) made.place = kNotSaid;
+  if (signal.channel == kNotSaid)
+    made.name = "event " + std::to_string(signal.slot) + " of " + signal.stream;
+  add(std::move(made));
+}
+
+void RankSteps::add_work_wait(std::int64_t work, const RecordEntry& from, std::size_t i) {
+  const auto found = works_.find(work);
+  if (found == works_.end()) return;
+  // Works of a batch share their event, which is waited for once.
+  const bool is_new = waited_.emplace(found->second.number, from.stream).second;
+  if (is_new) {
+    add_signal(nccl() && !from.blocks_host ? StepKind::kWait : StepKind::kAwait, found->second,
+               from);
+  }
+  if (last_wait_.at(work) != i) return;
+  const Signal signal = found->second;
+  works_.erase(found);
+  const bool shared = std::any_of(works_.begin(), works_.end(), [&](const auto& other) {
+    return other.second.channel == signal.channel && other.second.slot == signal.slot;
+  });
+  if (!shared) channel_slots_[signal.channel].free(signal.slot);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Events of the user
+
+void RankSteps::add_event(const RecordEntry& from, std::size_t i) {
+  if (!nccl()) return;
+  events_.erase(from.event);
+  if (last_use_.count(i) == 0) return;
+  const std::string& stream = streams_[from.stream];
+  const Signal signal{kNotSaid, kNotSaid, stream_slots_[stream].take(), stream, signals_++};
+  add_signal(StepKind::kRecord, signal, from);
+  events_[from.event] = {signal, i};
+}
+
+// Waiting for an event that was never recorded is nothing.
+void RankSteps::add_event_wait(const RecordEntry& from, std::size_t i) {
+  const auto found = events_.find(from.event);
+  if (found == events_.end()) return;
+  const auto [signal, recorded] = found->second;
+  add_signal(from.kind == EntryKind::kStreamWait ? StepKind::kWait : StepKind::kAwait, signal,
+             from);
+  if (last_use_.at(recorded) == i) stream_slots_[signal.stream].free(signal.slot);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Groups and the store
+
+void RankSteps::add_new_group(const RecordEntry& from) {
+  const RecordGroup& group = record_.groups[from.group];
+  const bool member = group.position(rank_) != kNotSaid;
+  const auto clash = clashes_.find(from.number);
+  if (clash != clashes_.end()) {
+    if (member) {
+      // Those that meet under one key believe in different members: no call of theirs can fit.
+      HostStep made = step(StepKind::kCalls, from);
+      HostCall call;
+      call.operation = Operation::kAllGather;
+      call.channel = clash->second;
+      call.type = "ranks";
+      for (const std::uint32_t rank : group.ranks) call.type += " " + std::to_string(rank);
+      programs_.channels.all()[call.channel].used = true;
+      made.channel = call.channel;
+      made.calls.push_back(std::move(call));
+      add(std::move(made));
+    }
+  } else if (member && !nccl()) {
+    HostStep made = step(StepKind::kCreate, from);
+    made.channel = programs_.channels.of_group(from.group);
+    programs_.channels.all()[made.channel].used = true;
+    add(std::move(made));
+  }
+  if (from.store_barrier) add_store_barrier(from);
+}
+
+void RankSteps::add_store_barrier(const RecordEntry& from) {
+  HostStep made = step(StepKind::kCalls, from);
+  HostCall call;
+  call.operation = Operation::kBarrier;
+  call.channel = programs_.channels.store();
+  programs_.channels.all()[call.channel].used = true;
+  made.channel = call.channel;
+  made.calls.push_back(std::move(call));
+  add(std::move(made));
+}
+
+// A loop that adds nothing polls: it ends when the key has been added to as often as it last saw.
+void RankSteps::add_store(std::size_t i) {
+  const RecordEntry& from = entry(i);
+  const bool polls = from.kind == EntryKind::kStoreAdd && from.number <= 0;
+  if (polls) {
+    const bool again = i + 1 < own_.entries.size() && entry(i + 1).kind == EntryKind::kStoreAdd &&
+                       entry(i + 1).number <= 0 && entry(i + 1).text == from.text;
+    if (again || from.result <= 0) return;
+  }
+  const bool sets = !polls && from.kind != EntryKind::kStoreGet;
+  HostStep made = step(sets ? StepKind::kSet : StepKind::kGet, from);
+  made.name = "key " + word(record_.texts[from.text]);
+  made.number = polls ? from.result : 1;
+  add(std::move(made));
+}
+
+void RankSteps::add_end() {
+  if (own_.end.kind == RecordEnd::Kind::kRaised || own_.end.kind == RecordEnd::Kind::kExited) {
+    if (nccl()) {  // kernels that were launched before end, while the exception is still on its way
+      HostStep wait;
+      wait.kind = StepKind::kSynchronize;
+      wait.place = own_.end.place;
+      add(std::move(wait));
+    }
+    HostStep made;
+    const bool raised = own_.end.kind == RecordEnd::Kind::kRaised;
+    made.kind = raised ? StepKind::kRaise : StepKind::kExit;
+    made.name = own_.end.text.empty() ? "an exception" : own_.end.text;
+    made.number = own_.end.code;
+    made.place = own_.end.place;
+    add(std::move(made));
+  } else if (own_.end.kind == RecordEnd::Kind::kCut && own_.end.cut == RecordEnd::Cut::kRest) {
+    // Whatever the steps before it come to, this rank did not go on.
+    HostStep made;
+    made.kind = StepKind::kGet;
+    made.name = "end of the record";
+    made.place = own_.end.place;
+    add(std::move(made));
+  }
+}
+
+}  // namespace
+
+std::uint32_t RecordPeer::of(std::uint32_t rank, const std::vector<std::uint32_t>& list) const {
+  if (kind == Kind::kPosition) return list[value];
+  const auto own =
+      static_cast<std::size_t>(std::find(list.begin(), list.end(), rank) - list.begin());
+  return list[(own + value) % list.size()];
+}
+
+HostPrograms host_programs(const Record& record, RecordRules rules) {
+  HostPrograms programs{rules, Channels(record, rules), {}, {}};
+  NewGroupClashes clashes;
+  for (const auto& [key, ranks] : clashing_new_groups(record)) {
+    clashes.emplace(key, programs.channels.add("new_group " + std::to_string(key), {ranks}));
+  }
+  std::set<std::pair<std::uint32_t, std::int64_t>> split_calls;
+  for (const RankRecord& rank : record.ranks) {
+    for (const RecordEntry& entry : rank.entries) {
+      const bool split = entry.kind == EntryKind::kCall &&
+                         entry.operation == Operation::kAllToAll && !entry.amounts.empty();
+      if (split) split_calls.emplace(entry.group, entry.number);
+    }
+  }
+  for (const RecordGroup& group : record.groups) programs.lazy = programs.lazy && !group.eager;
+  StepNumbers numbers(programs.steps);
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    programs.ranks.push_back(
+        RankSteps(record, rank, clashes, split_calls, numbers, programs).run());
+  }
+  return programs;
+}
+
+}  // namespace pipesim::models

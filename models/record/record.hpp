@@ -1,0 +1,133 @@
+// What the ranks of a job asked of their communicators, as `pipesim record` wrote it: facts only.
+// What waits for what follows from the rules of a backend, see host_steps.hpp.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/graph/diagnostics.hpp"
+#include "models/graph/operation.hpp"
+
+namespace pipesim::models {
+
+/// What is not said: an index, a root, a peer.
+inline constexpr std::uint32_t kNotSaid = 0xffffffff;
+
+/// A line of the user's program.
+struct RecordPlace {
+  std::string at;    // "train.py:20"
+  std::string in;    // the function; empty: the top level of its module
+  std::string call;  // what is called there; may be empty
+
+  friend bool operator==(const RecordPlace&, const RecordPlace&) = default;
+  friend auto operator<=>(const RecordPlace&, const RecordPlace&) = default;
+};
+
+/// "train.py:20 backward", "schedules.py:141 _communicate > isend".
+std::string place_text(const RecordPlace& place);
+
+/// A process group. Ranks of different machines name the same one if its name and ranks agree.
+struct RecordGroup {
+  std::string name;                  // in torch: "0", "11"
+  std::vector<std::uint32_t> ranks;  // in the order of their ranks in the group
+  std::string description;           // in torch: "mesh_tp"; may be empty
+  std::uint32_t place = kNotSaid;    // that made it
+  bool eager = false;                // NCCL makes its communicator at once
+
+  /// The place of `rank` in `ranks`, or kNotSaid.
+  std::uint32_t position(std::uint32_t rank) const;
+};
+
+/// A line of a rank's file that is no definition.
+struct RecordEntry {
+  enum class Kind : std::uint8_t {
+    kInit,
+    kNewGroup,
+    kDestroy,
+    kCall,
+    kWait,
+    kPoll,
+    kRecordEvent,
+    kStreamWait,
+    kWaitForEvent,   // of the host
+    kWaitForStream,  // likewise
+    kWaitForDevice,  // likewise
+    kRead,           // likewise, of the entry's stream
+    kStoreSet,
+    kStoreGet,  // or wait
+    kStoreAdd,
+    kBackward,
+    kStep,
+    kNote,
+  };
+
+  Kind kind = Kind::kNote;
+  Operation operation = Operation::kAllReduce;  // kCall
+  bool sync = false;                            // the call itself waits
+  bool blocks_host = false;                     // although the backend is NCCL
+  bool made_up = false;                         // its result
+  bool later = false;                           // nobody recorded it, see record_ends.hpp
+  bool any_source = false;                      // a receive that takes what comes first
+  bool store_barrier = false;                   // kNewGroup, kInit: all ranks meet at its end
+  std::uint32_t line = 0;                       // in the rank's file
+  std::uint32_t place = kNotSaid;               // in Record::places
+  std::uint32_t group = kNotSaid;               // in Record::groups
+  std::uint32_t stream = 0;                     // in RankRecord::streams; 0: the default one
+  std::uint32_t event = kNotSaid;               // in RankRecord::events
+  std::uint32_t type = kNotSaid;                // of the data, in Record::texts
+  std::uint32_t text = kNotSaid;                // a key, a note; in Record::texts
+  std::uint32_t peer = kNotSaid;                // of a message, or the root: rank of the job
+  std::uint32_t kernels = 0;                    // launched since the entry before
+  std::uint32_t batch = kNotSaid;
+  std::int64_t tag = 0;
+  std::int64_t number = 0;  // of the call in its group; of a step; `key` of a group; what is added
+  std::int64_t result = 0;  // of an addition
+  std::int64_t bytes = 0;
+  std::int64_t work = -1;             // that the call makes; -1: nothing waits for it
+  std::vector<std::int64_t> amounts;  // kWait: works; all_to_all: bytes to, then from, each member
+};
+
+/// How a rank's record ends.
+struct RecordEnd {
+  enum class Kind : std::uint8_t { kFinished, kExited, kRaised, kCut };
+  enum class Cut : std::uint8_t { kRest, kSteps, kSeconds, kMadeUp, kKilled };
+
+  Kind kind = Kind::kCut;
+  Cut cut = Cut::kKilled;
+  std::int64_t code = 0;
+  std::string text;
+  std::uint32_t place = kNotSaid;
+};
+
+struct RecordStream {
+  std::string name;
+  std::uint32_t device = 0;
+};
+
+struct RankRecord {
+  std::vector<RecordStream> streams;   // the first is the default one
+  std::vector<std::string> events;     // their names
+  std::vector<std::uint32_t> defined;  // groups, in the order in which this rank heard of them
+  std::vector<RecordEntry> entries;
+  RecordEnd end;
+};
+
+/// All ranks of a job.
+struct Record {
+  std::string command;
+  std::string backend;  // "gloo" or "nccl": what the script asked for
+  std::string torch;    // its version
+  bool device_is_cuda = false;
+  std::vector<RecordPlace> places;
+  std::vector<RecordGroup> groups;
+  std::vector<std::string> texts;
+  std::vector<RankRecord> ranks;
+
+  /// Of an entry; empty where it has none.
+  std::string place_of(std::uint32_t place) const {
+    return place == kNotSaid ? std::string() : place_text(places[place]);
+  }
+};
+
+}  // namespace pipesim::models

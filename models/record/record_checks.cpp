@@ -1,0 +1,280 @@
+#include "models/record/record_checks.hpp"
+
+#include <algorithm>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "models/record/record_ends.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using EntryKind = RecordEntry::Kind;
+using Ranks = std::vector<std::uint32_t>;
+
+// More findings of a kind say nothing new.
+constexpr std::size_t kMaxFindings = 5;
+
+std::string ranks_text(const Ranks& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t end = i + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    if (i > 0) text += ", ";
+    text += std::to_string(ranks[i]);
+    if (end - i > 2) text += ".." + std::to_string(ranks[end - 1]);
+    i = end - i > 2 ? end : i + 1;
+  }
+  return text;
+}
+
+std::string group_text(const RecordGroup& group) {
+  Ranks ranks = group.ranks;
+  std::sort(ranks.begin(), ranks.end());
+  return "the group of " + ranks_text(ranks);
+}
+
+// A call of a collective on one rank.
+struct Arrival {
+  std::uint32_t rank = 0;
+  const RecordEntry* entry = nullptr;
+};
+
+// By group and number in it.
+using Meetings = std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<Arrival>>;
+
+Meetings meetings_of(const Record& record) {
+  Meetings meetings;
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    for (const RecordEntry& entry : record.ranks[rank].entries) {
+      if (entry.kind != EntryKind::kCall || !is_collective(entry.operation)) continue;
+      meetings[{entry.group, entry.number}].push_back({rank, &entry});
+    }
+  }
+  return meetings;
+}
+
+bool same_signature(const RecordEntry& a, const RecordEntry& b) {
+  return std::tie(a.operation, a.bytes, a.type, a.peer) ==
+         std::tie(b.operation, b.bytes, b.type, b.peer);
+}
+
+// Variants of new_group by their number: which ranks make which group, and from where.
+struct NewGroup {
+  std::uint32_t group = 0;
+  std::uint32_t place = 0;
+  Ranks ranks;
+};
+
+std::map<std::int64_t, std::vector<NewGroup>> new_groups_of(const Record& record) {
+  std::map<std::int64_t, std::vector<NewGroup>> made;
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    for (const RecordEntry& entry : record.ranks[rank].entries) {
+      if (entry.kind != EntryKind::kNewGroup || entry.number < 0) continue;
+      std::vector<NewGroup>& variants = made[entry.number];
+      const auto known = std::find_if(variants.begin(), variants.end(), [&](const NewGroup& group) {
+        return record.groups[group.group].ranks == record.groups[entry.group].ranks;
+      });
+      if (known == variants.end()) {
+        variants.push_back({entry.group, entry.place, {rank}});
+      } else {
+        known->ranks.push_back(rank);
+      }
+    }
+  }
+  return made;
+}
+
+void check_new_groups(const Record& record, std::vector<RecordFinding>& findings) {
+  for (const auto& [key, variants] : new_groups_of(record)) {
+    if (variants.size() < 2) continue;
+    const auto said = [&](const NewGroup& group) {
+      const std::string place = record.place_of(group.place);
+      return ranks_text(group.ranks) + (group.ranks.size() == 1 ? " makes " : " make ") +
+             group_text(record.groups[group.group]) + (place.empty() ? "" : " (" + place + ")");
+    };
+    RecordFinding finding;
+    finding.code = Code::kNewGroupOrder;
+    finding.message = "new_group is called in different orders: as number " + std::to_string(key) +
+                      ", " + said(variants[0]) + ", and " + said(variants[1]);
+    finding.notes.emplace_back(
+        "a group's number is its key in the store, so ranks of both meet under one key and hang: "
+        "make all groups in the same order on all ranks");
+    findings.push_back(std::move(finding));
+    return;  // all later numbers are off, too
+  }
+}
+
+// Where the root alone comes from another line, the program says so on purpose.
+bool is_root_alone(const std::vector<Arrival>& first, const std::vector<Arrival>& second) {
+  const auto is_root = [](const std::vector<Arrival>& arrivals) {
+    return arrivals.size() == 1 && has_root(arrivals.front().entry->operation) &&
+           arrivals.front().entry->peer == arrivals.front().rank;
+  };
+  return is_root(first) || is_root(second);
+}
+
+void check_lines(const Record& record, const Meetings& meetings,
+                 std::vector<RecordFinding>& findings) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> reported;  // places
+  for (const auto& [key, arrivals] : meetings) {
+    const RecordEntry& first = *arrivals.front().entry;
+    const bool fits = std::all_of(arrivals.begin(), arrivals.end(), [&](const Arrival& arrival) {
+      return same_signature(first, *arrival.entry) && arrival.entry->place != kNotSaid;
+    });
+    if (!fits) continue;
+    std::map<std::uint32_t, std::vector<Arrival>> by_place;
+    for (const Arrival& arrival : arrivals) by_place[arrival.entry->place].push_back(arrival);
+    if (by_place.size() < 2) continue;
+    auto groups = by_place.begin();
+    const auto& [place_a, here] = *groups;
+    const auto& [place_b, there] = *std::next(groups);
+    if (is_root_alone(here, there) || !reported.emplace(place_a, place_b).second) continue;
+    const auto ranks = [](const std::vector<Arrival>& of) {
+      Ranks result;
+      for (const Arrival& arrival : of) result.push_back(arrival.rank);
+      return ranks_text(result);
+    };
+    RecordFinding finding;
+    finding.code = Code::kOtherLine;
+    finding.message = operation_name(first.operation) + " #" + std::to_string(key.second) + " of " +
+                      group_text(record.groups[key.first]) +
+                      " meets from different lines: " + ranks(here) + " from " +
+                      record.place_of(place_a) + ", " + ranks(there) + " from " +
+                      record.place_of(place_b);
+    finding.notes.emplace_back(
+        "operation, size and type fit, so nothing hangs here, but the values may be mixed up; a "
+        "rank that calls once more or less is stuck later, elsewhere");
+    findings.push_back(std::move(finding));
+    if (reported.size() == kMaxFindings) return;
+  }
+}
+
+void check_splits(const Record& record, const Meetings& meetings,
+                  std::vector<RecordFinding>& findings) {
+  std::size_t found = 0;
+  for (const auto& [key, arrivals] : meetings) {
+    const RecordGroup& group = record.groups[key.first];
+    const std::size_t count = group.ranks.size();
+    const auto splits = [&](const Arrival& arrival) -> const std::vector<std::int64_t>* {
+      const bool has = arrival.entry->operation == Operation::kAllToAll &&
+                       arrival.entry->amounts.size() == 2 * count;
+      return has ? &arrival.entry->amounts : nullptr;
+    };
+    for (const Arrival& from : arrivals) {
+      for (const Arrival& to : arrivals) {
+        const auto* sent = splits(from);
+        const auto* taken = splits(to);
+        if (sent == nullptr || taken == nullptr) continue;
+        const std::int64_t gives = (*sent)[group.position(to.rank)];
+        const std::int64_t takes = (*taken)[count + group.position(from.rank)];
+        if (gives == takes) continue;
+        RecordFinding finding;
+        finding.code = Code::kSplits;
+        finding.message = "splits of all_to_all #" + std::to_string(key.second) + " of " +
+                          group_text(group) + " disagree: rank " + std::to_string(from.rank) +
+                          " gives " + std::to_string(gives) + " bytes to rank " +
+                          std::to_string(to.rank) + " (" + record.place_of(from.entry->place) +
+                          "), which expects " + std::to_string(takes) + " (" +
+                          record.place_of(to.entry->place) + ")";
+        finding.notes.emplace_back(
+            "output_split_sizes of a rank must be the input_split_sizes of the others for it: "
+            "exchange them first");
+        findings.push_back(std::move(finding));
+        if (++found == kMaxFindings) return;
+      }
+    }
+  }
+}
+
+const char* cut_text(RecordEnd::Cut cut) {
+  switch (cut) {
+    case RecordEnd::Cut::kSteps:
+      return "--steps ended the recording";
+    case RecordEnd::Cut::kSeconds:
+      return "no progress for --seconds";
+    case RecordEnd::Cut::kMadeUp:
+      return "what followed a made-up value means nothing";
+    case RecordEnd::Cut::kKilled:
+      return "its process was ended";
+    case RecordEnd::Cut::kRest:
+      break;
+  }
+  return "nothing could be delivered any more";
+}
+
+std::string times_text(std::size_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+}  // namespace
+
+std::map<std::int64_t, Ranks> clashing_new_groups(const Record& record) {
+  std::map<std::int64_t, Ranks> result;
+  for (const auto& [key, variants] : new_groups_of(record)) {
+    if (variants.size() < 2) continue;
+    std::set<std::uint32_t> members;
+    for (const NewGroup& variant : variants) {
+      const Ranks& ranks = record.groups[variant.group].ranks;
+      members.insert(ranks.begin(), ranks.end());
+    }
+    result.emplace(key, Ranks(members.begin(), members.end()));
+  }
+  return result;
+}
+
+std::vector<RecordFinding> check_record(const Record& record) {
+  std::vector<RecordFinding> findings;
+  check_new_groups(record, findings);
+  const Meetings meetings = meetings_of(record);
+  check_splits(record, meetings, findings);
+  check_lines(record, meetings, findings);
+  return findings;
+}
+
+std::vector<std::string> record_basis(const Record& record) {
+  std::vector<std::string> basis;
+  std::size_t made_up = 0;
+  const RecordEntry* first = nullptr;
+  std::map<std::string, std::size_t> notes;
+  for (const RankRecord& rank : record.ranks) {
+    for (const RecordEntry& entry : rank.entries) {
+      if (entry.made_up) {
+        ++made_up;
+        if (first == nullptr) first = &entry;
+      }
+      if (entry.any_source) ++notes["any_source"];
+      if (entry.kind == EntryKind::kPoll) ++notes["polls"];
+      if (entry.kind == EntryKind::kNote) ++notes[record.texts[entry.text]];
+    }
+  }
+  if (made_up > 0) {
+    const std::string place = record.place_of(first->place);
+    basis.push_back("the results of " + times_text(made_up, "call") + " were made up" +
+                    (place.empty() ? "" : ", the first at " + place));
+  }
+  const std::map<std::string, const char*> words = {
+      {"polls", "is_completed() was asked: a real run may take another branch"},
+      {"any_source", "a recv took the message that came first here"},
+      {"made_up", "values were made up"},
+      {"cut_values", "values above --limit were not exchanged"},
+      {"time", "the script looked at the clock"},
+      {"threads", "several threads called: their order here is one of many"}};
+  for (const auto& [note, count] : notes) {
+    const auto known = words.find(note);
+    if (note == "made_up" && made_up > 0) continue;
+    if (known != words.end()) basis.emplace_back(known->second);
+  }
+  std::map<RecordEnd::Cut, Ranks> cuts;
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    if (record.ranks[rank].end.kind == RecordEnd::Kind::kCut)
+      cuts[record.ranks[rank].end.cut].push_back(rank);
+  }
+  for (const auto& [cut, ranks] : cuts) {
+    basis.push_back("the record of " + ranks_text(ranks) + " ends early: " + cut_text(cut));
+  }
+  return basis;
+}
+
+}  // namespace pipesim::models

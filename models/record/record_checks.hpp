@@ -1,0 +1,35 @@
+// What a record shows before anything runs, and on what a verdict about it rests.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/record/record.hpp"
+
+namespace pipesim::models {
+
+/// A mistake that the lines of several ranks show together.
+struct RecordFinding {
+  Code code = Code::kNone;
+  std::string message;             // names both lines
+  std::vector<std::string> notes;  // what follows from it, and what to do
+};
+
+/// By the number of a new_group in the store: its channel, in host_steps.cpp.
+using NewGroupClashes = std::map<std::int64_t, std::uint32_t>;
+
+/// Numbers of `new_group` under which ranks make different groups, with all members of these, in
+/// order. Members find each other in the store by this number alone, in all versions of PyTorch.
+std::map<std::int64_t, std::vector<std::uint32_t>> clashing_new_groups(const Record& record);
+
+/// Groups made in another order, collectives that meet from different lines though they fit, and
+/// splits of all_to_all that disagree.
+std::vector<RecordFinding> check_record(const Record& record);
+
+/// What may be different in a real run: values that were made up, ranks that were cut, polls. In
+/// words, a sentence each without its period.
+std::vector<std::string> record_basis(const Record& record);
+
+}  // namespace pipesim::models

@@ -1,0 +1,139 @@
+#include "models/record/record_ends.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+namespace pipesim::models {
+namespace {
+
+using EntryKind = RecordEntry::Kind;
+
+// Messages match by these, in order: group, sender, receiver, tag.
+using MessageEnds = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::int64_t>;
+
+MessageEnds ends_of(std::uint32_t rank, const RecordEntry& entry) {
+  const bool sends = entry.operation == Operation::kSend;
+  return {entry.group, sends ? rank : entry.peer, sends ? entry.peer : rank, entry.tag};
+}
+
+bool is_message(const RecordEntry& entry) { return !is_collective(entry.operation); }
+
+// What a rank called: collectives by group and number, and how many messages.
+struct Called {
+  std::set<std::pair<std::uint32_t, std::int64_t>> collectives;
+  std::map<MessageEnds, std::size_t> messages;
+  std::set<std::uint32_t> groups;  // that it made
+};
+
+std::vector<Called> called_by(const Record& record) {
+  std::vector<Called> called(record.ranks.size());
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    for (const RecordEntry& entry : record.ranks[rank].entries) {
+      if (entry.kind == EntryKind::kNewGroup) called[rank].groups.insert(entry.group);
+      if (entry.kind != EntryKind::kCall) continue;
+      if (!is_message(entry)) {
+        called[rank].collectives.emplace(entry.group, entry.number);
+      } else if (entry.peer != rank) {
+        ++called[rank].messages[ends_of(rank, entry)];
+      }
+    }
+  }
+  return called;
+}
+
+bool stands_still(const RankRecord& rank) {
+  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut == RecordEnd::Cut::kRest;
+}
+
+// `entry` of another rank, as this one would make it.
+RecordEntry later(RecordEntry entry) {
+  entry.place = kNotSaid;
+  entry.stream = 0;
+  entry.kernels = 0;
+  entry.work = -1;
+  entry.batch = kNotSaid;
+  entry.sync = true;
+  entry.later = true;
+  entry.store_barrier = false;
+  entry.amounts.clear();
+  return entry;
+}
+
+}  // namespace
+
+bool is_cut_short(const RankRecord& rank) {
+  return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut != RecordEnd::Cut::kRest;
+}
+
+std::size_t drop_calls_after_cuts(Record& record) {
+  const bool any = std::any_of(record.ranks.begin(), record.ranks.end(), is_cut_short);
+  if (!any) return 0;
+  std::vector<Called> called = called_by(record);
+  std::size_t dropped = 0;
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    std::map<MessageEnds, std::size_t> before;
+    auto& entries = record.ranks[rank].entries;
+    const auto ends_here = [&](const RecordEntry& entry) {
+      if (entry.kind != EntryKind::kCall) return false;
+      if (is_message(entry)) {
+        if (entry.peer == rank) return false;
+        const MessageEnds ends = ends_of(rank, entry);
+        return is_cut_short(record.ranks[entry.peer]) &&
+               ++before[ends] > called[entry.peer].messages[ends];
+      }
+      const std::vector<std::uint32_t>& members = record.groups[entry.group].ranks;
+      return std::any_of(members.begin(), members.end(), [&](std::uint32_t member) {
+        return is_cut_short(record.ranks[member]) &&
+               called[member].collectives.count({entry.group, entry.number}) == 0;
+      });
+    };
+    const auto gone = std::remove_if(entries.begin(), entries.end(), ends_here);
+    dropped += static_cast<std::size_t>(entries.end() - gone);
+    entries.erase(gone, entries.end());
+  }
+  return dropped;
+}
+
+void add_later_calls(Record& record) {
+  std::vector<Called> called = called_by(record);
+  std::vector<std::vector<RecordEntry>> more(record.ranks.size());
+  const auto waits_for = [&](std::uint32_t rank) { return stands_still(record.ranks[rank]); };
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    std::map<MessageEnds, std::size_t> before;
+    for (const RecordEntry& entry : record.ranks[rank].entries) {
+      if (entry.kind == EntryKind::kNewGroup) {
+        for (const std::uint32_t member : record.groups[entry.group].ranks) {
+          if (!waits_for(member) || !called[member].groups.insert(entry.group).second) continue;
+          more[member].push_back(later(entry));
+        }
+      }
+      if (entry.kind != EntryKind::kCall) continue;
+      if (!is_message(entry)) {
+        for (const std::uint32_t member : record.groups[entry.group].ranks) {
+          const bool is_new = waits_for(member) &&
+                              called[member].collectives.emplace(entry.group, entry.number).second;
+          if (is_new) more[member].push_back(later(entry));
+        }
+      } else if (entry.peer != rank && waits_for(entry.peer)) {
+        const MessageEnds ends = ends_of(rank, entry);
+        if (++before[ends] <= called[entry.peer].messages[ends]) continue;
+        RecordEntry other = later(entry);
+        other.operation =
+            entry.operation == Operation::kSend ? Operation::kReceive : Operation::kSend;
+        other.peer = rank;
+        more[entry.peer].push_back(std::move(other));
+      }
+    }
+  }
+  for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
+    auto& entries = record.ranks[rank].entries;
+    entries.insert(entries.end(), more[rank].begin(), more[rank].end());
+  }
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,21 @@
+// Where the records of ranks end before their programs do.
+#pragma once
+
+#include <cstddef>
+
+#include "models/record/record.hpp"
+
+namespace pipesim::models {
+
+/// Whether the record of a rank ends although the rank could have gone on.
+bool is_cut_short(const RankRecord& rank);
+
+/// Drops what ranks asked of others that were cut short before they came to it: they are not stuck,
+/// the record ends. Returns how many calls these are.
+std::size_t drop_calls_after_cuts(Record& record);
+
+/// Gives ranks that stand still the calls that others wait for. Each would come later, for
+/// all that is known: so the ranks wait for each other, and no call is missing.
+void add_later_calls(Record& record);
+
+}  // namespace pipesim::models

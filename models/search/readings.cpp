@@ -1,0 +1,157 @@
+#include "models/search/readings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+namespace pipesim::models {
+namespace {
+
+bool hangs(sim::Answer answer) {
+  return answer == sim::Answer::kHangPossible || answer == sim::Answer::kHangCertain;
+}
+
+bool is_buffered(const sim::Plan& plan) {
+  return std::any_of(plan.calls.begin(), plan.calls.end(),
+                     [](const sim::Call& call) { return call.steps > 0; });
+}
+
+JobAnswer job_answer_of(sim::Answer answer) {
+  switch (answer) {
+    case sim::Answer::kProved:
+      return JobAnswer::kProved;
+    case sim::Answer::kHangPossible:
+      return JobAnswer::kHangPossible;
+    case sim::Answer::kHangCertain:
+      return JobAnswer::kHangCertain;
+    case sim::Answer::kUndecided:
+      break;
+  }
+  return JobAnswer::kUndecided;
+}
+
+// The reading that decides, in the order in which a job comes to them: a fresh job hangs first.
+std::size_t deciding(const std::array<CheckReport, 3>& reports) {
+  for (const std::size_t i : {2u, 1u, 0u}) {
+    if (hangs(reports[i].exploration.answer)) return i;
+  }
+  for (const std::size_t i : {2u, 1u, 0u}) {
+    if (reports[i].exploration.answer == sim::Answer::kUndecided) return i;
+  }
+  return 2;
+}
+
+}  // namespace
+
+std::string_view reading_name(Reading reading) {
+  switch (reading) {
+    case Reading::kContract:
+      return "contract";
+    case Reading::kReal:
+      return "real";
+    case Reading::kCold:
+      break;
+  }
+  return "cold";
+}
+
+bool has_readings(const TaskGraph& graph) {
+  return std::any_of(graph.actors.begin(), graph.actors.end(), [&](const ActorTemplate& actor) {
+    return actor.step && std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
+                                     [&](const CallTemplate& call) {
+                                       return !graph.communicators[call.communicator].on_host;
+                                     });
+  });
+}
+
+std::int64_t buffered_bytes(const Simulation& simulation) {
+  const sim::Plan& plan = simulation.lowered.plan;
+  const sim::ActTimesTable& times = simulation.outcome.act_times;
+  // Of each channel: when its sends end and its receives start, in order, which is that of times.
+  struct Ends {
+    std::vector<std::pair<std::int64_t, std::int64_t>> sends;  // with bytes
+    std::vector<std::int64_t> receives;
+  };
+  sim::IdVector<sim::ChannelId, Ends> channels(plan.channels.size());
+  for (const sim::Call& call : plan.calls) {
+    if (call.kind == sim::CallKind::kCollective) continue;
+    Ends& ends = channels[call.channel];
+    for (std::uint32_t k = 0; k < plan.actors[call.actor].acts; ++k) {
+      const sim::ActTimes& act = times.of(call.actor, k);
+      if (call.kind == sim::CallKind::kReceive && act.start != sim::kNever) {
+        ends.receives.push_back(act.start.ns);
+      } else if (call.kind == sim::CallKind::kSend && act.end != sim::kNever) {
+        ends.sends.emplace_back(act.end.ns, call.steps > 0 ? call.signature.count : 0);
+      }
+    }
+  }
+  std::vector<std::pair<std::int64_t, std::int64_t>> changes;
+  for (Ends& ends : channels) {
+    std::sort(ends.sends.begin(), ends.sends.end());
+    std::sort(ends.receives.begin(), ends.receives.end());
+    for (std::size_t i = 0; i < ends.sends.size(); ++i) {
+      const auto [end, bytes] = ends.sends[i];
+      const std::int64_t taken = i < ends.receives.size() ? ends.receives[i] : sim::kEndOfTime.ns;
+      if (end > taken) continue;
+      changes.emplace_back(end, bytes);
+      changes.emplace_back(taken, -bytes);
+    }
+  }
+  std::sort(changes.begin(), changes.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : a.second > b.second;
+  });
+  std::int64_t now = 0;
+  std::int64_t most = 0;
+  for (const auto& [time, bytes] : changes) most = std::max(most, now += bytes);
+  return most;
+}
+
+ReadingsReport one_reading(const TaskGraph& graph, CheckReport check) {
+  ReadingsReport result;
+  result.answer = job_answer_of(check.exploration.answer);
+  result.shown = graph.reading;
+  result.check = std::move(check);
+  return result;
+}
+
+ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& options,
+                              sim::RunProgress* progress) {
+  constexpr std::array<Reading, 3> kReadings = {Reading::kContract, Reading::kReal, Reading::kCold};
+  std::array<CheckReport, 3> reports;
+  bool same_as_contract = false;
+  for (std::size_t i = 0; i < kReadings.size(); ++i) {
+    graph.reading = kReadings[i];
+    Diagnostics ignored;
+    std::optional<Lowered> lowered = lower(graph, ignored);
+    if (kReadings[i] == Reading::kReal) same_as_contract = !is_buffered(lowered->plan);
+    if (kReadings[i] == Reading::kReal && same_as_contract) {
+      reports[i] = reports[0];
+      continue;
+    }
+    sim::RunOptions run;
+    run.stop = options.stop;
+    run.progress = progress;
+    run.keep_act_times = kReadings[i] == Reading::kReal;
+    reports[i] = check(graph, simulate(graph, std::move(*lowered), run), options);
+  }
+  ReadingsReport result;
+  for (std::size_t i = 0; i < kReadings.size(); ++i) {
+    const Explanation& usual = reports[i].usual.explanation;
+    result.readings.push_back(
+        {kReadings[i], reports[i].exploration.answer, usual.verdict, usual.time_ns});
+  }
+  const std::size_t shown = deciding(reports);
+  result.shown = kReadings[shown];
+  result.answer = job_answer_of(reports[shown].exploration.answer);
+  const bool others_proved = reports[1].exploration.answer == sim::Answer::kProved &&
+                             reports[2].exploration.answer == sim::Answer::kProved;
+  if (shown == 0 && hangs(reports[0].exploration.answer)) {
+    result.answer = others_proved ? JobAnswer::kByBuffers : JobAnswer::kUndecided;
+  }
+  if (!same_as_contract) result.buffered_bytes = buffered_bytes(reports[1].usual);
+  result.check = std::move(reports[shown]);
+  return result;
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,57 @@
+// The three readings of one program (docs/explanation/check.md#readings): what NCCL promises, what
+// its buffers let through, and what a fresh job does.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "models/graph/task_graph.hpp"
+#include "models/search/check.hpp"
+
+namespace pipesim::models {
+
+/// contract, real, cold.
+std::string_view reading_name(Reading reading);
+
+/// Whether programs of `graph` have calls that NCCL does: without any, all readings are the same.
+bool has_readings(const TaskGraph& graph);
+
+/// What all readings together say.
+enum class JobAnswer : std::uint8_t {
+  kProved,     // of contract and cold
+  kByBuffers,  // by contract it can hang; with NCCL's buffers it does not
+  kHangPossible,
+  kHangCertain,
+  kUndecided,
+};
+
+struct ReadingAnswer {
+  Reading reading = Reading::kCold;
+  sim::Answer answer = sim::Answer::kUndecided;
+  sim::Verdict verdict = sim::Verdict::kCompleted;  // of the run with the scenario's own durations
+  std::int64_t time_ns = 0;
+};
+
+struct ReadingsReport {
+  JobAnswer answer = JobAnswer::kUndecided;
+  std::vector<ReadingAnswer> readings;  // contract, real, cold
+  Reading shown = Reading::kCold;       // of `check`
+  CheckReport check;                    // of the reading that decides
+  std::int64_t buffered_bytes = 0;      // in the run of `real`: the most at a time
+};
+
+/// That of `check`, which is of the reading of `graph`.
+ReadingsReport one_reading(const TaskGraph& graph, CheckReport check);
+
+/// Checks `graph`, which lowers without mistakes, in each reading with the budget of `options`.
+/// Where two readings have the same plan, the second is not checked again.
+ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& options,
+                              sim::RunProgress* progress = nullptr);
+
+/// The most bytes that lay in NCCL's buffers at a time: of messages whose send was done and whose
+/// receive had not started before. `simulation` kept the times of its acts.
+std::int64_t buffered_bytes(const Simulation& simulation);
+
+}  // namespace pipesim::models

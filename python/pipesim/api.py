@@ -1,0 +1,237 @@
+"""`from pipesim import record`: records a script or a function, and judges it.
+
+    def test_training_step_cannot_hang():
+        assert record("train.py", ranks=8, args=["--steps", "3"]).check().proved
+
+    def test_exchange(record):  # the pytest fixture: a failure prints pipesim's report
+        assert record(exchange, ranks=4).check().proved
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Optional, Union
+
+from pipesim.recorder import cli, program
+from pipesim.recorder.settings import DEFAULT_LIMIT, DEFAULT_SECONDS, Settings
+
+__all__ = ["End", "Record", "RecordingFailed", "Report", "Stuck", "record"]
+
+
+class RecordingFailed(Exception):
+    """The recorder or the program pipesim did not run; the text says what to do."""
+
+
+@dataclasses.dataclass(frozen=True)
+class End:
+    """How a rank's record ends: `finished`, `exited` (with `code`), `raised` (`text` says what), or
+    `cut` (`why`: rest, steps, seconds, made_up, killed)."""
+
+    rank: int
+    end: str
+    code: Optional[int] = None
+    text: str = ""
+    why: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Stuck:
+    """A rank that hangs. `at` is the line of the script: `train.py:20 backward`."""
+
+    rank: int
+    op: str
+    at: str
+
+
+@dataclasses.dataclass(frozen=True)
+class Report:
+    """What `pipesim check` says of a record. `failed`: ranks that raised or exited."""
+
+    answer: str  # "proved", "hang possible", "hang certain" or "undecided"
+    stuck: tuple[Stuck, ...]
+    failed: tuple[int, ...]
+    rests_on: tuple[str, ...]
+    text: str = dataclasses.field(repr=False)
+
+    @property
+    def proved(self) -> bool:
+        """No interleaving hangs, for this program as recorded, and no rank failed."""
+        return self.answer == "proved" and not self.failed
+
+    @property
+    def hangs(self) -> bool:
+        """Some interleaving hangs."""
+        return self.answer in ("hang possible", "hang certain")
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclasses.dataclass(frozen=True)
+class Record:
+    """A recording: a folder, which every command of pipesim takes for a scenario."""
+
+    path: Path
+    world: int
+    backend: str
+    ends: tuple[End, ...]
+    output: str = dataclasses.field(repr=False)  # rank 0's output, exceptions, warnings
+    _reports: list[Report] = dataclasses.field(repr=False, compare=False, default_factory=list)
+
+    @property
+    def failed(self) -> tuple[int, ...]:
+        """Ranks that raised an exception, or exited with an error."""
+        return tuple(end.rank for end in self.ends if end.end in ("raised", "exited"))
+
+    def check(
+        self, *, rules: Optional[str] = None, parameters: Mapping[str, object] = {}
+    ) -> Report:
+        """`pipesim check`: whether the job can hang. `rules`: "gloo" or "nccl"; `parameters` as
+        --set. Raises RecordingFailed if there is no program or it refuses the record."""
+        options = program.check_options(rules, [f"{k}={v}" for k, v in parameters.items()])
+        try:
+            judged = program.check(str(self.path), "--json", *options, capture=True)
+            if not judged.stdout:
+                raise RecordingFailed(judged.stderr)
+            text = program.check(str(self.path), *options, capture=True).stdout
+        except (program.ProgramNotFound, OSError) as error:
+            raise RecordingFailed(str(error)) from error
+        answer = json.loads(judged.stdout)
+        rests_on = tuple(answer.get("rests_on", ()))
+        report = Report(answer["answer"], _stuck(answer["hang"]), self.failed, rests_on, text)
+        self._reports.append(report)
+        return report
+
+
+def record(
+    job: Union[str, Path, Callable[..., object]],
+    *,
+    ranks: int,
+    args: Sequence[Any] = (),
+    nodes: int = 1,
+    device: str = "auto",
+    rules: Optional[str] = None,
+    values: str = "real",
+    one_by_one: bool = False,
+    limit: int = DEFAULT_LIMIT,
+    steps: Optional[int] = None,
+    seconds: float = DEFAULT_SECONDS,
+    env: Mapping[str, str] = {},
+    chdir: Union[str, Path, None] = None,
+    out: Union[str, Path, None] = None,
+) -> Record:
+    """Runs `job`, a script or a function, once as each of `ranks` ranks.
+
+    A script gets `args` on its command line; a function is called with them, in processes forked
+    from this one, so it may be a closure. A function sees what torch and the test have set up so
+    far, and all ranks have one hash seed. `out` keeps the record; by default it lives as long as
+    the returned object. `limit` is in bytes, `seconds` is without progress.
+
+    Raises RecordingFailed if there is no script, no torch, or the recording was interrupted. A rank
+    that fails is no error here: see `Record.ends`.
+    """
+    if not callable(job) and not Path(job).is_file():
+        raise RecordingFailed(f"cannot read the script '{job}'")
+    scratch = tempfile.mkdtemp(prefix="pipesim-record-") if out is None else None
+    settings = Settings(
+        ranks=ranks,
+        out=str(Path(out or f"{scratch}/record").resolve()),
+        script="" if callable(job) else str(job),
+        args=() if callable(job) else tuple(map(str, args)),
+        nodes=nodes,
+        device=device,
+        rules=rules,
+        values="own" if one_by_one else values,
+        one_by_one=one_by_one,
+        limit=limit,
+        steps=steps,
+        seconds=seconds,
+        env=tuple(env.items()),
+        chdir=None if chdir is None else str(chdir),
+    )
+    try:
+        if isinstance(job, (str, Path)):
+            output = _record_script(settings)
+        else:
+            output = _record_function(settings, functools.partial(job, *args))
+        recorded = _read(settings, output)
+    except BaseException:
+        if scratch is not None:
+            shutil.rmtree(scratch)
+        raise
+    if scratch is not None:
+        weakref.finalize(recorded, shutil.rmtree, scratch, ignore_errors=True)
+    return recorded
+
+
+def _record_script(settings: Settings) -> str:
+    """In a process of its own: nothing of this one is changed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pipesim.record", "--settings", settings.to_json()],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode not in (0, cli.EXIT_FAILED):
+        raise RecordingFailed(done.stderr.strip())
+    return done.stderr
+
+
+def _record_function(settings: Settings, function: Callable[[], object]) -> str:
+    """In a child, which becomes the launcher: the ranks are forked with torch patched."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        child = os.fork()
+        if child == 0:
+            status = 70
+            try:
+                os.dup2(output.fileno(), 2)
+                sys.stderr = os.fdopen(2, "w", encoding="utf-8", closefd=False)
+                status = cli.record_with(settings, function)
+            except SystemExit as end:
+                status = end.code if isinstance(end.code, int) else 70
+            finally:
+                sys.stderr.flush()
+                os._exit(status)
+        _, status = os.waitpid(child, 0)
+        output.seek(0)
+        text = output.read()
+    if os.waitstatus_to_exitcode(status) not in (0, cli.EXIT_FAILED):
+        raise RecordingFailed(text.strip())
+    return text
+
+
+def _read(settings: Settings, output: str) -> Record:
+    path = Path(settings.out)
+    description = json.loads((path / "record.json").read_text(encoding="utf-8"))
+    return Record(
+        path=path,
+        world=description["world"],
+        backend=description["backend"],
+        ends=tuple(End(**end) for end in description["ends"]),
+        output=output,
+    )
+
+
+def _stuck(hang: Optional[Mapping[str, Any]]) -> tuple[Stuck, ...]:
+    stuck = []
+    for rank in hang["ranks"] if hang is not None else ():
+        for thread in rank["threads"]:
+            at = thread.get("at")
+            if at is not None and not thread["finished"]:
+                stuck.append(Stuck(rank["rank"], at["op"], at.get("at", "")))
+    return tuple(stuck)

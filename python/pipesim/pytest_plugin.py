@@ -1,0 +1,38 @@
+"""The pytest fixture `record`: as `pipesim.record`, and a failed test prints pipesim's reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+
+from pipesim.api import Record
+from pipesim.api import record as record_job
+
+_RECORDS = pytest.StashKey[list[Record]]()
+
+
+@pytest.fixture
+def record(request: pytest.FixtureRequest) -> Callable[..., Record]:
+    """`record(script_or_function, ranks=N, ...)`, with the arguments of `pipesim.record`."""
+    records: list[Record] = []
+    request.node.stash[_RECORDS] = records
+
+    def record_and_remember(*args: Any, **kwargs: Any) -> Record:
+        records.append(record_job(*args, **kwargs))
+        return records[-1]
+
+    return record_and_remember
+
+
+@pytest.hookimpl(hookwrapper=True)  # type: ignore[misc]
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, None]:
+    outcome = yield
+    report = outcome.get_result()
+    if report.when == "call" and report.failed:
+        for recorded in item.stash.get(_RECORDS, []):
+            if recorded.output:
+                report.sections.append(("pipesim record", recorded.output))
+            for judged in recorded._reports:
+                report.sections.append(("pipesim check", judged.text))

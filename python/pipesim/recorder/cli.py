@@ -1,0 +1,209 @@
+"""The command line of `python3 -m pipesim.record`, which is that of `pipesim record`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NoReturn, Optional
+
+from pipesim.recorder import program
+from pipesim.recorder.settings import DEFAULT_LIMIT, DEFAULT_SECONDS, Settings
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+
+_UNITS = {"": 1, "B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024**3}
+
+_EPILOG = """\
+The script really runs, once as each rank and in this folder: what it writes, downloads or deletes
+happens that many times. --chdir runs it in another folder, and PIPESIM_RECORD=1 is in its
+environment, so that it can do less.
+
+exit status: 0 proved; 1 a hang is possible, or a rank raised or exited with an error; 2 wrong usage
+or nothing to record with; 130 interrupted
+"""
+
+
+def _size(text: str) -> int:
+    match = re.fullmatch(r"(\d+) ?(B|KiB|MiB|GiB)?", text)
+    if match is None:
+        raise argparse.ArgumentTypeError(f"expected a size such as 64KiB, found '{text}'")
+    return int(match[1]) * _UNITS[match[2] or ""]
+
+
+def _positive(text: str) -> int:
+    if not text.isdigit() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"expected a number from 1 on, found '{text}'")
+    return int(text)
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not key or not equals:
+        raise argparse.ArgumentTypeError(f"expected KEY=VALUE, found '{text}'")
+    return key, value
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="pipesim record",
+        usage="pipesim record --ranks N [OPTION...] [-m] SCRIPT [ARGUMENT...]",
+        description="Runs a PyTorch script once as each rank, on this CPU, without GPUs or a "
+        "network, records what the ranks ask of their process groups, and checks whether the job "
+        "can hang.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add = parser.add_argument
+    add("--ranks", "-n", type=_positive, metavar="N", help="number of ranks (required)")
+    add("--nnodes", type=_positive, default=1, metavar="N", help="nodes they are on (default 1)")
+    add("-m", action="store_true", dest="module", help="SCRIPT is a module, as python3 -m")
+    add("-o", "--output", metavar="FOLDER", help="keep the record in this folder")
+    add("--only-record", action="store_true", help="do not check the record")
+    add("--rules", choices=["gloo", "nccl"], help="judge by these rules (default: the script's)")
+    add("--set", action="append", default=[], metavar="KEY=VALUE", help="as of 'pipesim check'")
+    add(
+        "--device",
+        choices=["cpu", "cuda"],
+        default="auto",
+        help="cuda: stand-ins for GPUs (default: if the script asks for nccl)",
+    )
+    add("--steps", type=_positive, metavar="N", help="stop after the N-th optimizer.step")
+    add(
+        "--seconds",
+        type=float,
+        default=DEFAULT_SECONDS,
+        metavar="N",
+        help=f"stop ranks that do nothing for so long (default {DEFAULT_SECONDS:.0f})",
+    )
+    add(
+        "--values",
+        choices=["real", "own"],
+        default="real",
+        help="own: no rank waits, each makes results up from its own data",
+    )
+    add(
+        "--limit",
+        type=_size,
+        default=DEFAULT_LIMIT,
+        metavar="SIZE",
+        help=f"carry values up to this size (default {DEFAULT_LIMIT // 1024}KiB)",
+    )
+    add("--one-by-one", action="store_true", help="one rank after the other, with own values")
+    add("--env", type=_assignment, action="append", default=[], metavar="KEY=VALUE")
+    add("--chdir", metavar="FOLDER", help="run the script there")
+    add("--all-output", action="store_true", help="show the output of all ranks, not of rank 0")
+    add("script", metavar="SCRIPT", nargs="?")
+    add("args", metavar="ARGUMENT", nargs=argparse.REMAINDER)
+    return parser
+
+
+def _fail(message: str, *, hint: str) -> NoReturn:
+    sys.stderr.write(f"error: {message}\n  help: {hint}\n")
+    raise SystemExit(EXIT_USAGE)
+
+
+def _settings(options: argparse.Namespace) -> Settings:
+    script, ranks, nodes = options.script, options.ranks, options.nnodes
+    if ranks is None or script is None:
+        what = "'--ranks N'" if ranks is None else "the script to record"
+        _fail(f"{what} is missing", hint="pipesim record --ranks 8 train.py --epochs 1")
+    if ranks % nodes != 0:
+        hint = "every node has the same number of ranks"
+        _fail(f"{ranks} ranks cannot be on {nodes} nodes", hint=hint)
+    if not options.module and not Path(script).is_file():
+        _fail(f"cannot read the script '{script}'", hint="for a module: -m PACKAGE.MODULE")
+    if options.chdir is not None and not Path(options.chdir).is_dir():
+        _fail(f"no such folder: '{options.chdir}'", hint=f"mkdir {options.chdir}")
+    return Settings(
+        ranks=ranks,
+        out="" if options.output is None else str(Path(options.output).resolve()),
+        script=script if options.module or not options.chdir else str(Path(script).resolve()),
+        args=tuple(options.args),
+        module=options.module,
+        nodes=nodes,
+        device=options.device,
+        rules=options.rules,
+        values="own" if options.one_by_one else options.values,
+        limit=options.limit,
+        one_by_one=options.one_by_one,
+        steps=options.steps,
+        seconds=options.seconds,
+        env=tuple(options.env),
+        chdir=None if options.chdir is None else str(Path(options.chdir).resolve()),
+        output="all" if options.all_output else "first",
+    )
+
+
+def check_torch() -> None:
+    """Exits with what to do if torch is missing or too old."""
+    hint = "name the interpreter that has it: pipesim record --python PYTHON ..."
+    try:
+        import torch
+    except ImportError as error:
+        _fail(f"{sys.executable} cannot import torch ({error})", hint=hint)
+    major, minor = (int(part) for part in torch.__version__.split(".")[:2])
+    if (major, minor) < (1, 13):
+        _fail(f"torch {torch.__version__} of {sys.executable} is too old", hint="1.13 or newer")
+    if not torch.distributed.is_available():
+        _fail(f"torch of {sys.executable} was built without torch.distributed", hint=hint)
+
+
+def restart_with_hash_seed(argv: Sequence[str]) -> None:
+    """Starts this process anew with PYTHONHASHSEED set, unless the user or we have done so."""
+    if "PYTHONHASHSEED" in os.environ:
+        return
+    from pipesim.recorder.launcher import HASH_SEEDS
+
+    os.environ["PYTHONHASHSEED"] = os.environ["PIPESIM_HASH_SEED"] = HASH_SEEDS[0]
+    os.execv(sys.executable, [sys.executable, "-m", "pipesim.record", *argv])
+
+
+def main(argv: Sequence[str]) -> int:
+    """Exit status as in the help text."""
+    if argv[:1] == ["--settings"]:  # from `pipesim.api`
+        restart_with_hash_seed(argv)
+        return record_with(Settings.from_json(argv[1]))
+    options = _parser().parse_args(argv)
+    settings = _settings(options)
+    restart_with_hash_seed(argv)
+    if options.output is not None:
+        return _record_and_check(options, settings)
+    with tempfile.TemporaryDirectory(prefix="pipesim-record-") as scratch:
+        out = os.path.join(scratch, "record")
+        return _record_and_check(options, dataclasses.replace(settings, out=out))
+
+
+def record_with(settings: Settings, function: Optional[Callable[[], object]] = None) -> int:
+    """Records, and reports on stderr. Returns 0, EXIT_FAILED if a rank failed, or 130."""
+    check_torch()
+    from pipesim.recorder import launcher
+    from pipesim.recorder.report import report
+
+    launcher.prepare_process(settings)
+    outcome = launcher.run(settings, function)
+    sys.stderr.write(report(outcome, settings))
+    if outcome.interrupted:
+        return EXIT_INTERRUPTED
+    return EXIT_FAILED if any(e["end"] in ("raised", "exited") for e in outcome.ends) else 0
+
+
+def _record_and_check(options: argparse.Namespace, settings: Settings) -> int:
+    status = record_with(settings)
+    if status == EXIT_INTERRUPTED or options.only_record:
+        return status
+    sys.stdout.flush()
+    try:
+        shown = options.output or settings.out
+        judged = program.check(shown, *program.check_options(options.rules, options.set))
+    except (program.ProgramNotFound, OSError) as error:
+        _fail(str(error), hint="--only-record -o RECORD keeps the record")
+    return judged.returncode or status

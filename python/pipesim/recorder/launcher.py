@@ -1,0 +1,319 @@
+"""Starts the ranks, serves them as their broker, and writes `record.json`.
+
+    python3 -m pipesim.record
+      ├── rank 0, 2, 4, ...      forked, PYTHONHASHSEED=1
+      └── nursery                started anew, PYTHONHASHSEED=2
+            └── rank 1, 3, ...   forked
+
+In a real job each process has another hash seed, so iterating over a set of names gives each rank
+another order, a real cause of hangs. Forked ranks would all agree, hence the second parent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import json
+import os
+import pickle
+import platform
+import select
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any, Optional
+
+from pipesim.recorder import messages as m
+from pipesim.recorder.broker import Broker
+from pipesim.recorder.rank import STOP_SIGNALS, rank_file_name, run_rank
+from pipesim.recorder.settings import Settings
+
+HASH_SEEDS = ("1", "2")
+
+# A rank that was asked to stop and is in C code, or catches everything, is killed after so long.
+_SECONDS_TO_STOP = 2.0
+
+# For the import of torch in the nursery, on a busy machine.
+_SECONDS_TO_START = 120.0
+
+
+@dataclasses.dataclass
+class Outcome:
+    """How a recording went. `ends`: by rank the last line of its file."""
+
+    ends: list[dict[str, Any]]
+    tracebacks: dict[str, list[int]]  # to the ranks that had it
+    backend: str
+    device: str
+    died: list[int]  # ranks whose process was gone, or was killed as it did not stop
+    stopped: list[int]  # ranks that did nothing for too long
+    interrupted: bool = False
+
+
+def prepare_process(settings: Settings) -> None:
+    """Imports torch and what else the ranks would import each; in a first DDP 10 s with 2.6."""
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a fork cannot share a GPU's context
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ["TORCHDYNAMO_DISABLE"] = "1"
+    if settings.chdir is not None:
+        os.chdir(settings.chdir)
+    import torch
+    import torch.distributed.optim
+    import torch.nn.parallel
+    import torch.optim
+    import torch.utils.checkpoint
+    import torch.utils.data
+
+    if int(torch.__version__.split(".")[0]) >= 2:
+        with contextlib.suppress(ImportError):
+            import torch._dynamo  # noqa: F401
+            import torch.distributed.fsdp  # noqa: F401
+            import torch.distributed.pipelining  # noqa: F401
+            import torch.distributed.tensor  # noqa: F401
+    torch.set_num_threads(1)
+    Path(settings.out).mkdir(parents=True, exist_ok=True)
+
+
+def run(settings: Settings, function: Optional[Callable[[], Any]] = None) -> Outcome:
+    """Records. With `device` "auto", again with stand-ins for GPUs if the script asks for them.
+
+    The process has been prepared by `prepare_process`.
+    """
+    outcome = Launcher(settings, function).run()
+    if settings.device == "auto" and any(map(_asks_for_cuda, outcome.ends)):
+        outcome = Launcher(dataclasses.replace(settings, device="cuda"), function).run()
+    return outcome
+
+
+def _asks_for_cuda(end: dict[str, Any]) -> bool:
+    """The backend is nccl, or torch refused a call (torch/cuda/__init__.py, _lazy_init)."""
+    refusals = (
+        "Torch not compiled with CUDA",
+        "No CUDA GPUs are available",
+        "NVIDIA driver",
+        "'torch._C' has no attribute '_cuda_",
+    )
+    return end.get("why") == m.NEEDS_CUDA or any(text in end.get("text", "") for text in refusals)
+
+
+class Launcher:
+    """One recording, of a script or of a Python function."""
+
+    def __init__(self, settings: Settings, function: Optional[Callable[[], Any]] = None) -> None:
+        self._settings = settings
+        self._function = function
+        self._connections: dict[int, Connection] = {}
+        self._pids: dict[int, int] = {}
+        self._nursery: Optional[subprocess.Popen[bytes]] = None
+        self._died: list[int] = []
+        self._stopped: list[int] = []
+        self._broker = Broker(settings.ranks, self._send)
+
+    def run(self) -> Outcome:
+        """Runs all ranks to their ends."""
+        settings = self._settings
+        for name in Path(settings.out).glob("rank*.jsonl"):
+            name.unlink()
+        interrupted = False
+        try:
+            if settings.one_by_one:
+                for rank in range(settings.ranks):
+                    self._start([rank])
+                    self._serve({rank})
+            else:
+                self._start(list(range(settings.ranks)))
+                self._serve(set(range(settings.ranks)))
+        except KeyboardInterrupt:
+            interrupted = True
+            self._stop(self._broker.live, "killed")
+        finally:
+            self._reap()
+        outcome = self._outcome(interrupted)
+        self._write_record(outcome)
+        return outcome
+
+    # Processes
+
+    def _start(self, ranks: list[int]) -> None:
+        split = self._function is None and "PIPESIM_HASH_SEED" in os.environ
+        here = [rank for rank in ranks if not split or rank % 2 == 0]
+        there = [rank for rank in ranks if rank not in here]
+        ends = {rank: Pipe() for rank in ranks}
+        for rank in ranks:
+            self._connections[rank] = ends[rank][0]
+        if there:
+            fds = {rank: ends[rank][1].fileno() for rank in there}
+            self._nursery = subprocess.Popen(
+                [sys.executable, "-m", "pipesim.recorder.nursery", json.dumps(fds)],
+                stdin=subprocess.PIPE,
+                pass_fds=list(fds.values()),
+                env={**os.environ, "PYTHONHASHSEED": HASH_SEEDS[1]},
+            )
+            assert self._nursery.stdin is not None
+            self._nursery.stdin.write(self._settings.to_json().encode())
+            self._nursery.stdin.close()
+        all_ends = [end for rank in ranks for end in ends[rank]] + list(self._connections.values())
+        breed(self._settings, {rank: ends[rank][1] for rank in here}, all_ends, self._function)
+        for rank in ranks:
+            ends[rank][1].close()
+
+    def _stop(self, ranks: set[int], why: str) -> None:
+        """Asks ranks to write their last line, and kills those that do not."""
+        for rank in ranks:
+            self._signal(rank, STOP_SIGNALS[why])
+        deadline = time.monotonic() + _SECONDS_TO_STOP
+        while self._broker.live & ranks and time.monotonic() < deadline:
+            self._read(deadline - time.monotonic())
+        for rank in sorted(self._broker.live & ranks):
+            self._signal(rank, signal.SIGKILL)
+            self._lost(rank, why)
+
+    def _signal(self, rank: int, number: int) -> None:
+        if rank in self._pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._pids[rank], number)
+
+    def _reap(self) -> None:
+        for connection in self._connections.values():
+            connection.close()  # a rank that is still there leaves at its next message
+        for pid in self._pids.values():
+            with contextlib.suppress(ChildProcessError):  # a child of the nursery
+                os.waitpid(pid, 0)
+        if self._nursery is not None:
+            self._nursery.wait()
+
+    # Messages
+
+    def _send(self, rank: int, reply: m.Reply) -> None:
+        with contextlib.suppress(OSError):
+            self._connections[rank].send_bytes(pickle.dumps(reply))
+
+    def _serve(self, ranks: set[int]) -> None:
+        """Until these ranks have ended."""
+        last_message = time.monotonic()
+        while self._broker.live & ranks:
+            if self._broker.settle():
+                continue
+            starting = len(self._pids) < len(self._connections)
+            patience = max(self._settings.seconds, _SECONDS_TO_START if starting else 0)
+            left = last_message + patience - time.monotonic()
+            if left <= 0:
+                # One by one, a rank can wait for another that has not begun.
+                self._stopped = sorted(self._broker.running & ranks or self._broker.live & ranks)
+                self._stop(set(self._stopped), "seconds")
+                last_message = time.monotonic()
+            elif self._read(left):
+                last_message = time.monotonic()
+
+    def _read(self, seconds: float) -> bool:
+        """Handles what the ranks have said; false if none said anything for so long."""
+        poll = select.poll()
+        by_fd = {}
+        for rank in self._broker.live & set(self._connections):
+            by_fd[self._connections[rank].fileno()] = rank
+            poll.register(self._connections[rank].fileno(), select.POLLIN)
+        ready = poll.poll(max(0.0, seconds) * 1000)
+        for fd, _ in ready:
+            rank = by_fd[fd]
+            connection = self._connections[rank]
+            try:
+                while rank in self._broker.live:
+                    message = pickle.loads(connection.recv_bytes())
+                    if isinstance(message, m.Hello):
+                        self._pids[rank] = message.pid
+                    else:
+                        self._broker.handle(rank, message)
+                    if not connection.poll():
+                        break
+            except (EOFError, OSError, pickle.UnpicklingError):
+                self._lost(rank, "killed")
+        return bool(ready)
+
+    def _lost(self, rank: int, why: str) -> None:
+        """The process is gone without a last line, so that is written here."""
+        if why == "killed":
+            self._died.append(rank)
+        end: dict[str, object] = {"end": "cut", "why": why}
+        path = Path(self._settings.out) / rank_file_name(rank)
+        begin: dict[str, object] = {"record": 1, "rank": rank, "world": self._settings.ranks}
+        lines = [end] if path.exists() else [begin, end]
+        with path.open("a", encoding="utf-8") as file:
+            file.writelines(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+        self._broker.end(rank, m.End(end))
+
+    # The record as a whole
+
+    def _outcome(self, interrupted: bool) -> Outcome:
+        ends = [self._broker.ends[rank] for rank in sorted(self._broker.ends)]
+        tracebacks: dict[str, list[int]] = {}
+        for rank, end in sorted(self._broker.ends.items()):
+            if end.traceback:
+                tracebacks.setdefault(end.traceback, []).append(rank)
+        backends = [end.backend for end in ends if end.backend]
+        return Outcome(
+            ends=[end.entry for end in ends],
+            tracebacks=tracebacks,
+            backend=backends[0] if backends else "",
+            device="cuda" if any(end.device == "cuda" for end in ends) else "cpu",
+            died=self._died,
+            stopped=self._stopped,
+            interrupted=interrupted,
+        )
+
+    def _write_record(self, outcome: Outcome) -> None:
+        import torch
+
+        settings = self._settings
+        record = {
+            "record": 1,
+            "world": settings.ranks,
+            "command": settings.command,
+            "backend": outcome.backend or "gloo",
+            "device": outcome.device,
+            "torch": torch.__version__,
+            "python": platform.python_version(),
+            "settings": {
+                "values": settings.values,
+                "limit": settings.limit,
+                **({"one_by_one": True} if settings.one_by_one else {}),
+                **({"steps": settings.steps} if settings.steps else {}),
+                **({"nodes": settings.nodes} if settings.nodes > 1 else {}),
+            },
+            "ends": [
+                {"rank": rank, **{k: v for k, v in end.items() if k != "l"}}
+                for rank, end in enumerate(outcome.ends)
+            ],
+        }
+        path = Path(settings.out) / "record.json"
+        path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def breed(
+    settings: Settings,
+    connections: dict[int, Connection],
+    inherited: list[Connection],
+    function: Optional[Callable[[], Any]] = None,
+) -> None:
+    """Forks a rank for each connection. The ranks say their process ids themselves.
+
+    A rank closes all that it inherits but its own end: the end of a process is seen only when
+    nobody else has its end of the pipe open.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    for rank, connection in connections.items():
+        if os.fork() == 0:
+            for end in inherited:
+                if end is not connection:
+                    end.close()
+            try:
+                run_rank(settings, rank, connection, function)
+            except BaseException:  # ours: nothing of the parent may run in the child
+                traceback.print_exc()
+                os._exit(70)

@@ -1,0 +1,102 @@
+"""What a rank's process and the broker say to each other, pickled, over one pipe per rank.
+
+A rank hands over its calls without waiting (`Collective`, `Send`, `Recv`), and asks for a result
+only when its host needs it (`Need`). The messages from `Need` on are answered by a `Reply`, and the
+rank waits for it: a rank that waits for no reply is running.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Optional
+
+# Values of a call: of each tensor its bytes. None: not carried, as they are larger than the limit.
+Parts = Optional[list[bytes]]
+
+# Why a rank without stand-ins for GPUs ends when it asks for them; in no finished record.
+NEEDS_CUDA = "needs cuda"
+
+
+@dataclasses.dataclass
+class Hello:
+    """The first message of a rank."""
+
+    pid: int
+
+
+@dataclasses.dataclass
+class Collective:
+    """The `number`-th collective of `group`. Also what works as one: creations, store barriers."""
+
+    call: int  # the rank's own number of it, which `Need` names
+    group: str
+    number: int
+    members: tuple[int, ...]  # ranks of the job, in the order of the group
+    signature: tuple[Any, ...]  # what has to be the same on all members
+    op: str
+    root: int = 0
+    reduce: str = "SUM"
+    types: tuple[str, ...] = ()
+    splits: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # bytes to and from each member
+    values: Parts = None
+
+
+@dataclasses.dataclass
+class Send:
+    call: int
+    channel: tuple[Any, ...]  # group, and under gloo the tag
+    peer: int
+    values: Parts
+
+
+@dataclasses.dataclass
+class Recv:
+    call: int
+    channel: tuple[Any, ...]
+    peer: Optional[int]  # None: from any source
+
+
+@dataclasses.dataclass
+class Need:
+    """The host needs the result of this call. `device`: under NCCL it would not wait here."""
+
+    call: int
+    device: bool
+
+
+@dataclasses.dataclass
+class Poll:
+    """`is_completed()`."""
+
+    call: int
+
+
+@dataclasses.dataclass
+class StoreCall:
+    """One call of a store. `op` is set, get, wait, add, check, compare_set, delete or count."""
+
+    op: str
+    keys: tuple[str, ...]
+    value: bytes = b""
+    expected: bytes = b""
+    amount: int = 0
+
+
+@dataclasses.dataclass
+class End:
+    """The rank's last words: the last line of its file, and an exception's traceback."""
+
+    entry: dict[str, Any]
+    traceback: str = ""
+    backend: str = ""
+    device: str = "cpu"
+
+
+@dataclasses.dataclass
+class Reply:
+    """`cut`: why the record ends here. `made_up`: make a value up, nothing can be delivered."""
+
+    value: Any = None
+    source: int = -1
+    made_up: bool = False
+    cut: Optional[str] = None

@@ -1,0 +1,307 @@
+"""Puts the recorder into torch, in the process of a rank, before the script runs.
+
+Only what the process group cannot see is replaced besides the groups themselves: who makes and
+destroys groups, batches, waits, the begin and end of a backward, steps of optimizers, and
+`multiprocessing.spawn`. Names are those of torch 1.13 to 2.6; what a version lacks is left out.
+"""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any, Optional
+
+import torch
+import torch.distributed as dist
+import torch.distributed.distributed_c10d as c10d
+import torch.multiprocessing
+import torch.optim
+
+from pipesim.recorder.process_group import RecordingGroup
+from pipesim.recorder.rank_recorder import RankRecorder
+from pipesim.recorder.store import RecordingStore
+
+_WORLD = "pipesim:world"
+
+
+def install(recorder: RankRecorder) -> None:
+    """Everything that this module replaces."""
+    _replace_backends(recorder)
+    _replace_groups(recorder)
+    _replace_stores(recorder)
+    _replace_works(recorder)
+    _replace_futures(recorder)
+    _replace_training(recorder)
+    _replace_spawn(recorder)
+
+
+def replace(name: str, modules: tuple[Any, ...], new: Any) -> None:
+    """Sets a name in these modules, and wherever a loaded module has imported the old object."""
+    old = getattr(modules[0], name, None)
+    for module in modules:
+        setattr(module, name, new)
+    if old is None:
+        return
+    for module in list(sys.modules.values()):
+        if getattr(module, "__dict__", None) and module.__dict__.get(name) is old:
+            setattr(module, name, new)
+
+
+def _replace_backends(recorder: RankRecorder) -> None:
+    class Options:
+        """As ProcessGroupNCCL.Options, which a build without CUDA lacks."""
+
+        def __init__(self, is_high_priority_stream: bool = False) -> None:
+            self.is_high_priority_stream = is_high_priority_stream
+            self._timeout: Any = None
+
+    class Backend(type):
+        def __instancecheck__(cls, thing: Any) -> bool:
+            """Object collectives of 1.13 choose their device so. 2.x asserts it of a new group,
+            and makes gloo's first where a group is for both kinds of device."""
+            if not isinstance(thing, RecordingGroup):
+                return False
+            return cls.__name__ == "ProcessGroupGloo" or thing.group.backend == "nccl"
+
+    def backend(name: str) -> type:
+        def new(cls: type, store: Any, rank: int, size: int, *args: Any, **kwargs: Any) -> Any:
+            group = recorder.group_being_made
+            assert group is not None, "a process group is made by _new_process_group_helper only"
+            if group.backend == "gloo":  # its constructor connects all members
+                recorder.rendezvous(f"connect:{group.name}", 0, group.ranks)
+            return RecordingGroup(recorder, group, rank, size)
+
+        return Backend(name, (), {"__new__": new, "Options": Options})
+
+    for name in ("ProcessGroupGloo", "ProcessGroupNCCL"):
+        replace(name, (c10d,), backend(name))
+        setattr(dist, name, getattr(c10d, name))
+    c10d._GLOO_AVAILABLE = c10d._NCCL_AVAILABLE = True
+    if getattr(c10d, "default_pg_nccl_timeout", None) is None:  # 2.x warns of a build without it
+        replace("default_pg_nccl_timeout", (c10d,), datetime.timedelta(minutes=10))
+
+
+def _backend_name(asked: str, device: str) -> str:
+    """`gloo` or `nccl`, of what 2.x also calls `cpu:gloo,cuda:nccl` or, for the same, undefined."""
+    by_device = dict(part.split(":") for part in asked.lower().split(",") if ":" in part)
+    if asked.lower() in ("gloo", "nccl"):
+        return asked.lower()
+    return by_device.get(device, "nccl" if device == "cuda" else "gloo")
+
+
+def _replace_groups(recorder: RankRecorder) -> None:
+    original_helper = c10d._new_process_group_helper
+    signature = inspect.signature(original_helper)
+    kept: list[Any] = []  # a group that Python no longer refers to would be a pure virtual call
+
+    @functools.wraps(original_helper)
+    def _new_process_group_helper(*args: Any, **kwargs: Any) -> Any:
+        bound = signature.bind(*args, **kwargs)
+        bound.apply_defaults()
+        given = bound.arguments
+        is_world = not given["global_ranks_in_group"]
+        name = given["group_name"] or str(c10d._group_count)
+        group = recorder.define_group(
+            name,
+            range(recorder.world) if is_world else given["global_ranks_in_group"],
+            _backend_name(str(given["backend"]), recorder.device),
+            desc=given.get("group_desc") or "",
+            eager=given.get("device_id") is not None,
+        )
+        if is_world:
+            recorder.add({"init": group.id})
+            recorder.rendezvous(_WORLD, 0, range(recorder.world))
+        else:
+            recorder.add({"new_group": group.id, "key": int(name) if name.isdigit() else None})
+        recorder.group_being_made = group
+        made = original_helper(*args, **kwargs)
+        recorder.group_being_made = None
+        kept.append(made)
+        return made
+
+    def _store_based_barrier(rank: int, store: Any, *args: Any, **kwargs: Any) -> None:
+        """1.13: every rank of the job, member of the new group or not, waits here for all."""
+        last = recorder.file.last
+        if last is not None and "new_group" in last:
+            last["store_barrier"] = True
+        number = recorder.number(_WORLD, "store barrier")
+        recorder.rendezvous(_WORLD, number, range(recorder.world))
+
+    original_destroy = c10d.destroy_process_group
+
+    @functools.wraps(original_destroy)
+    def destroy_process_group(group: Any = None) -> None:
+        destroyed = group if group is not None else c10d.GroupMember.WORLD
+        if isinstance(destroyed, RecordingGroup):
+            recorder.add({"destroy": destroyed.group.id})
+        original_destroy(group)
+
+    original_batch = c10d.batch_isend_irecv
+
+    @functools.wraps(original_batch)
+    def batch_isend_irecv(p2p_op_list: Any) -> Any:
+        recorder.batch = recorder.next_batch()
+        try:
+            return original_batch(p2p_op_list)
+        finally:
+            recorder.batch = None
+
+    for function in (
+        _new_process_group_helper,
+        _store_based_barrier,
+        destroy_process_group,
+        batch_isend_irecv,
+    ):
+        modules = (c10d, dist) if hasattr(dist, function.__name__) else (c10d,)
+        replace(function.__name__, modules, function)
+
+
+def _replace_stores(recorder: RankRecorder) -> None:
+    world = RecordingStore(recorder)
+    kept = [world]  # in 2.x only C++ holds a store, and a collected one is a pure virtual call
+
+    def rendezvous(
+        url: str, rank: int = -1, world_size: int = -1, **_: Any
+    ) -> Iterator[tuple[RecordingStore, int, int]]:
+        """Whatever the URL: rank and size are those of this recording."""
+        _check_size(rank, world_size)
+        yield world, recorder.rank, recorder.world
+
+    def _check_size(rank: int, world_size: int) -> None:
+        if world_size not in (-1, None, recorder.world):
+            raise RuntimeError(
+                f"pipesim record: the script asks for world_size={world_size}, but it is recorded "
+                f"with --ranks {recorder.world}"
+            )
+        if rank not in (-1, None, recorder.rank):
+            raise RuntimeError(
+                f"pipesim record: the script takes this process for rank {rank}, but it is rank "
+                f"{recorder.rank}; let it take its rank from the environment variable RANK"
+            )
+
+    replace("rendezvous", (c10d,), rendezvous)
+
+    def store_class(name: str) -> type:
+        def new(cls: type, *args: Any, **kwargs: Any) -> RecordingStore:
+            address = ":".join(str(a) for a in args[:2]) if name == "TCPStore" else str(args[:1])
+            store = RecordingStore(recorder, name=f"{name} {address}")
+            kept.append(store)
+            return store
+
+        return type(name, (), {"__new__": new})
+
+    for name in ("TCPStore", "FileStore", "HashStore"):
+        if hasattr(dist, name):
+            replace(name, (dist,), store_class(name))
+
+
+def _replace_works(recorder: RankRecorder) -> None:
+    work_type: Any = torch._C._distributed_c10d.Work
+    original_future_of = work_type.get_future
+
+    def wait(self: Any, timeout: Any = None) -> bool:
+        recorder.wait(self, sys._getframe(1))
+        return True
+
+    def synchronize(self: Any) -> None:
+        recorder.wait(self, sys._getframe(1))
+
+    def is_completed(self: Any) -> bool:
+        return recorder.poll(self)
+
+    def get_future(self: Any) -> Any:
+        return recorder.take_future(self) or original_future_of(self)
+
+    def source_rank(self: Any) -> int:
+        return recorder.source_of(self)
+
+    for function in (wait, synchronize, is_completed, get_future, source_rank):
+        setattr(work_type, function.__name__, function)
+    work_type._source_rank = source_rank
+    work_type.is_success = is_completed
+
+
+def _replace_futures(recorder: RankRecorder) -> None:
+    future_type: Any = torch._C.Future
+    original = future_type.wait
+
+    def wait(self: Any) -> Any:
+        if not self.done():
+            recorder.wait_for_futures()
+        return original(self)
+
+    future_type.wait = wait
+
+
+def _replace_training(recorder: RankRecorder) -> None:
+    original_backward = torch.autograd.backward
+
+    @functools.wraps(original_backward)
+    def backward(*args: Any, **kwargs: Any) -> None:
+        if recorder.backward_depth == 0:
+            recorder.add({"backward": "begin"})
+        recorder.backward_depth += 1
+        try:
+            original_backward(*args, **kwargs)
+        finally:
+            recorder.backward_depth -= 1
+        if recorder.backward_depth == 0:
+            recorder.add({"backward": "end"})
+
+    replace("backward", (torch.autograd,), backward)
+
+    original_init = torch.optim.Optimizer.__init__
+    depth = 0  # a step may call that of an optimizer within
+
+    def counted(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def step(*args: Any, **kwargs: Any) -> Any:
+            nonlocal depth
+            depth += 1
+            try:
+                result = original(*args, **kwargs)
+            finally:
+                depth -= 1
+            if depth == 0:
+                recorder.step()
+            return result
+
+        setattr(step, "_pipesim_counts", True)
+        return step
+
+    @functools.wraps(original_init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        original_init(self, *args, **kwargs)
+        cls: Any = type(self)
+        if not getattr(cls.step, "_pipesim_counts", False):
+            cls.step = counted(cls.step)
+
+    torch.optim.Optimizer.__init__ = __init__
+
+
+def _replace_spawn(recorder: RankRecorder) -> None:
+    def spawn(
+        fn: Callable[..., Any],
+        args: tuple[Any, ...] = (),
+        nprocs: int = 1,
+        join: bool = True,
+        daemon: bool = False,
+        start_method: str = "spawn",
+    ) -> Optional[Any]:
+        """This process is one of the spawned already."""
+        local = recorder.settings.local_ranks
+        if nprocs != local:
+            raise RuntimeError(
+                f"pipesim record: the script spawns {nprocs} processes, but it is recorded with "
+                f"{local} on each node; use --ranks {nprocs * recorder.settings.nodes}"
+            )
+        fn(recorder.rank % local, *args)
+        if not join:
+            warnings.warn("pipesim record: spawn(join=False) ran the function at once")
+        return None
+
+    replace("spawn", (torch.multiprocessing,), spawn)

@@ -1,0 +1,336 @@
+"""The process group that stands for gloo's and NCCL's in the process of a rank.
+
+It is a subclass of `torch.distributed.ProcessGroup`, which every call reaches: those of the Python
+API, of DDP's reducer and of functional collectives, which come from C++ through its trampolines
+(torch/csrc/distributed/c10d/PyProcessGroup.hpp). Each method describes its call: what goes in, what
+comes out, and what the record says of it.
+
+Method names differ between versions of torch: 1.13 calls `_allgather_base`, 2.x also
+`allgather_into_tensor_coalesced`. All are here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Optional, Union
+
+import torch
+import torch.distributed as dist
+
+from pipesim.recorder import messages as m
+from pipesim.recorder import values
+from pipesim.recorder.rank_recorder import Group, RankRecorder, blocking_wait
+
+Tensors = list[torch.Tensor]
+Work = Any
+
+
+def _flat(tensors: Union[torch.Tensor, Sequence[torch.Tensor]]) -> Tensors:
+    return [tensors] if isinstance(tensors, torch.Tensor) else list(tensors)
+
+
+def _lists(tensors: Any) -> list[Tensors]:
+    """A list of lists; overloads of 1.13 take one list."""
+    if tensors and isinstance(tensors[0], torch.Tensor):
+        return [list(tensors)]
+    return [list(inner) for inner in tensors]
+
+
+def _reduce_name(options: Any) -> str:
+    """`SUM`: of options, a ReduceOp, or its RedOpType."""
+    op = getattr(options, "reduceOp", options)
+    op = getattr(op, "op", op)
+    return str(getattr(op, "name", "SUM"))
+
+
+class RecordingGroup(dist.ProcessGroup):
+    """Records every call. Made in the place of `ProcessGroupGloo` and `ProcessGroupNCCL`."""
+
+    def __init__(self, recorder: RankRecorder, group: Group, rank: int, size: int) -> None:
+        super().__init__(rank, size)
+        self._recorder = recorder
+        self.group = group
+        self._index = rank
+
+    # Not "gloo": DDP's logger (reducer.cpp of 1.13) casts a group of that name to ProcessGroupGloo.
+    def getBackendName(self) -> str:
+        return "pipesim"
+
+    # 2.x: DeviceMesh and functional collectives look groups up by their name.
+    @property
+    def group_name(self) -> str:
+        return self.group.name
+
+    @property
+    def group_desc(self) -> str:
+        return self.group.name
+
+    @property
+    def bound_device_id(self) -> None:
+        return None
+
+    supports_splitting = supports_coalescing = False
+
+    def _get_backend(self, device: Any) -> RecordingGroup:
+        return self
+
+    # Collectives
+
+    def allreduce(self, tensors: Any, opts: Any = None) -> Work:
+        tensors = _flat(tensors)
+        return self._collective(
+            "all_reduce", [[t] for t in tensors], [[t] for t in tensors], reduce=_reduce_name(opts)
+        )
+
+    allreduce_coalesced = allreduce
+
+    def broadcast(self, tensors: Any, opts: Any = None) -> Work:
+        tensors = _flat(tensors)
+        root = opts if isinstance(opts, int) else opts.rootRank
+        parts = [[t] for t in tensors]
+        return self._collective("broadcast", parts, parts, root=root)
+
+    def reduce(self, tensors: Any, opts: Any = None) -> Work:
+        tensors = _flat(tensors)
+        parts = [[t] for t in tensors]
+        root = opts if isinstance(opts, int) else opts.rootRank
+        return self._collective("reduce", parts, parts, root=root, reduce=_reduce_name(opts))
+
+    def allgather(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        return self._collective("all_gather", [[t] for t in _flat(inputs)], _lists(outputs))
+
+    # Each output is a list with a tensor of each rank here, too (1.13).
+    def allgather_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        by_rank = _lists(outputs)
+        by_part = [list(part) for part in zip(*by_rank)] if len(by_rank) > 1 else by_rank
+        return self._collective("all_gather", [[t] for t in _flat(inputs)], by_part)
+
+    def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, opts: Any = None) -> Work:
+        return self._collective("all_gather", [[input]], [[output]])
+
+    def allgather_into_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        return self._collective("all_gather", [[t] for t in inputs], [[t] for t in outputs])
+
+    def gather(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        root = opts.rootRank
+        return self._collective("gather", [[t] for t in _flat(inputs)], _lists(outputs), root=root)
+
+    def scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        outputs = _flat(outputs)
+        return self._collective(
+            "scatter",
+            _lists(inputs),
+            [[t] for t in outputs],
+            root=opts.rootRank,
+            size=values.size_of(outputs) * self.size(),
+        )
+
+    def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        parts = [[t] for t in _flat(outputs)]
+        reduce = _reduce_name(opts)
+        return self._collective("reduce_scatter", _lists(inputs), parts, reduce=reduce)
+
+    def _reduce_scatter_base(
+        self, output: torch.Tensor, input: torch.Tensor, opts: Any = None
+    ) -> Work:
+        return self._collective("reduce_scatter", [[input]], [[output]], reduce=_reduce_name(opts))
+
+    def reduce_scatter_tensor_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        parts, reduce = [[t] for t in outputs], _reduce_name(opts)
+        return self._collective("reduce_scatter", [[t] for t in inputs], parts, reduce=reduce)
+
+    def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Work:
+        to = tuple(values.size_of([t]) for t in inputs)
+        from_ = tuple(values.size_of([t]) for t in outputs)
+        return self._collective("all_to_all", [list(inputs)], [list(outputs)], splits=(to, from_))
+
+    def alltoall_base(
+        self,
+        output: torch.Tensor,
+        input: torch.Tensor,
+        output_splits: Any = None,
+        input_splits: Any = None,
+        opts: Any = None,
+    ) -> Work:
+        splits = (self._bytes_of(input, input_splits), self._bytes_of(output, output_splits))
+        return self._collective("all_to_all", [[input]], [[output]], splits=splits)
+
+    # The names of later versions, each the same as an older one.
+    all_gather_single = _allgather_base
+    reduce_scatter_single = _reduce_scatter_base
+    all_to_all_single = alltoall_base
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+
+    def barrier(self, opts: Any = None) -> Work:
+        return self._collective("barrier", [], [])
+
+    def monitored_barrier(
+        self, timeout: Optional[timedelta] = None, wait_all_ranks: bool = False
+    ) -> None:
+        """gloo's messages with rank 0; a barrier in effect."""
+        work = self._collective("barrier", [], [])
+        self._recorder.wait(work, sys._getframe(1))
+
+    # Sends and receives
+
+    def send(self, tensors: Any, peer: int, tag: int = 0) -> Work:
+        tensors = _flat(tensors)
+        destination = self.group.ranks[peer]
+
+        def message(call: int) -> m.Send:
+            carried = self._recorder.carried([tensors], values.size_of(tensors))
+            return m.Send(call, self._channel(tag), destination, carried)
+
+        return self._message("send", tensors, {"peer": destination}, tag, message, lambda _: None)
+
+    def recv(self, tensors: Any, peer: int, tag: int = 0) -> Work:
+        return self._recv(_flat(tensors), self.group.ranks[peer], {}, tag)
+
+    def recv_anysource(self, tensors: Any, tag: int = 0) -> Work:
+        self._recorder.note(
+            "any_source", "recv from any source: which rank it got is one of several"
+        )
+        # Until it is known; the broker's answer replaces it.
+        guess = next(r for r in self.group.ranks if r != self._recorder.rank)
+        return self._recv(_flat(tensors), None, {"peer": guess, "any": True}, tag)
+
+    def _recv(self, tensors: Tensors, source: Optional[int], entry: Any, tag: int) -> Work:
+        def receive(reply: m.Reply) -> None:
+            with values.quiet():
+                data = b"".join(reply.value) if reply.value is not None else b""
+                values.write(tensors, data or bytes(values.size_of(tensors)))
+
+        return self._message(
+            "recv",
+            tensors,
+            {"peer": source, **entry},
+            tag,
+            lambda call: m.Recv(call, self._channel(tag), source),
+            receive,
+        )
+
+    # What torch asks besides
+
+    def _set_sequence_number_for_group(self) -> None:
+        pass
+
+    def _get_sequence_number_for_group(self) -> int:
+        return 0
+
+    def _start_coalescing(self, *_: Any) -> None:
+        pass
+
+    def _end_coalescing(self, *_: Any) -> None:
+        pass
+
+    # How a call is described
+
+    def _channel(self, tag: int) -> tuple[Any, ...]:
+        """Messages of one channel match in order. NCCL has no tags."""
+        return (self.group.name, None if self._on_device() else tag)
+
+    def _on_device(self) -> bool:
+        return self._recorder.is_device_group(self.group)
+
+    def _blocking(self) -> bool:
+        return self.group.backend == "nccl" and blocking_wait()
+
+    def _bytes_of(self, tensor: torch.Tensor, splits: Any) -> tuple[int, ...]:
+        """Bytes for each member, from the sizes along the first dimension; none: even ones."""
+        if not splits:
+            return (values.size_of([tensor]) // self.size(),) * self.size()
+        rows = tensor.size(0)
+        row = values.size_of([tensor]) // rows if rows else 0
+        return tuple(int(split) * row for split in splits)
+
+    def _collective(
+        self,
+        op: str,
+        inputs: list[Tensors],
+        outputs: list[Tensors],
+        *,
+        root: Optional[int] = None,
+        reduce: str = "SUM",
+        size: Optional[int] = None,
+        splits: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
+    ) -> Work:
+        """`inputs` and `outputs`: of each tensor of the call (one, if not coalesced) its pieces.
+        `root` is a rank in the group. `size`: bytes as the record has them, if not the input's."""
+        recorder, group = self._recorder, self.group
+        with values.quiet():
+            types = tuple(values.type_name(part[0]) for part in inputs or outputs if part)
+            given = sum(values.size_of(part) for part in inputs) if size is None else size
+            number = recorder.number(group.id, "collective")
+            entry: dict[str, Any] = {"call": op, "g": group.id, "n": number}
+            if op != "barrier":
+                entry.update(bytes=given, type=types[0] if types else "uint8")
+            if self._blocking():
+                entry["blocking"] = True
+            if root is not None:
+                entry["root"] = group.ranks[root]
+            to, from_ = splits
+            if len(set(to + from_)) > 1:
+                entry.update(to=list(to), **{"from": list(from_)})
+            signature = (op, 0 if op == "all_to_all" else given, types, root, group.ranks)
+
+            def message(call: int) -> m.Collective:
+                return m.Collective(
+                    call,
+                    group.name,
+                    number,
+                    group.ranks,
+                    signature,
+                    op,
+                    root or 0,
+                    reduce,
+                    types,
+                    splits,
+                    recorder.carried(inputs, given),
+                )
+
+            def receive(reply: m.Reply) -> None:
+                with values.quiet():
+                    _put(op, inputs, outputs, reply.value)
+
+            return recorder.call(
+                entry,
+                message,
+                receive,
+                [t for part in outputs for t in part],
+                self._on_device() and op != "barrier",
+                sys._getframe(2),
+            )
+
+    def _message(
+        self, op: str, tensors: Tensors, peer: Any, tag: int, message: Any, receive: Any
+    ) -> Work:
+        recorder = self._recorder
+        caller = sys._getframe(2)
+        if caller.f_code.co_filename == __file__:
+            caller = sys._getframe(3)
+        with values.quiet():
+            entry = {
+                "call": op,
+                "g": self.group.id,
+                "n": recorder.number(self.group.id, "message"),
+                **peer,
+                "tag": tag or None,
+                "bytes": values.size_of(tensors),
+                "type": values.type_name(tensors[0]),
+                "blocking": self._blocking(),
+            }
+            return recorder.call(entry, message, receive, tensors, self._on_device(), caller)
+
+
+def _put(op: str, inputs: list[Tensors], outputs: list[Tensors], value: m.Parts) -> None:
+    """Writes the result. Without one, the rank's own data take its place."""
+    if value is not None:
+        for part, data in zip(outputs, value):
+            values.write(part, data)
+    elif op not in ("all_reduce", "broadcast", "reduce", "barrier"):
+        for index, part in enumerate(outputs):
+            own = values.read(inputs[index]) if index < len(inputs) else b""
+            values.write_own(part, own)

@@ -1,0 +1,181 @@
+"""The process of one rank: its environment, the script, and how it ends."""
+
+from __future__ import annotations
+
+import atexit
+import io
+import os
+import pickle
+import random
+import runpy
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any, NoReturn, Optional, TextIO, cast
+
+from pipesim.recorder.messages import Hello
+from pipesim.recorder.settings import Settings
+
+if TYPE_CHECKING:  # it imports torch, which the command line first looks for
+    from pipesim.recorder.rank_recorder import RankRecorder
+
+# Sent by the launcher to a rank that does not end by itself.
+STOP_SIGNALS = {"seconds": signal.SIGUSR1, "killed": signal.SIGTERM}
+
+_FOLDER = str(Path(__file__).resolve().parent)
+
+
+def rank_file_name(rank: int) -> str:
+    return f"rank{rank}.jsonl"
+
+
+def environment(settings: Settings, rank: int) -> dict[str, str]:
+    """As torchrun sets it (torch/distributed/elastic/agent/server/local_elastic_agent.py)."""
+    local = settings.local_ranks
+    return {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank % local),
+        "GROUP_RANK": str(rank // local),
+        "ROLE_RANK": str(rank),
+        "ROLE_NAME": "default",
+        "WORLD_SIZE": str(settings.ranks),
+        "LOCAL_WORLD_SIZE": str(local),
+        "GROUP_WORLD_SIZE": str(settings.nodes),
+        "ROLE_WORLD_SIZE": str(settings.ranks),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "29500",
+        "TORCHELASTIC_RUN_ID": "pipesim",
+        "TORCHELASTIC_RESTART_COUNT": "0",
+        "TORCHELASTIC_MAX_RESTARTS": "0",
+        "PIPESIM_RECORD": "1",
+        **dict(settings.env),
+    }
+
+
+def run_rank(
+    settings: Settings, rank: int, connection: Connection, function: Optional[Callable[[], Any]]
+) -> NoReturn:
+    """Never returns: the process ends here."""
+    from pipesim.recorder import patches
+    from pipesim.recorder.rank_file import RankFile
+    from pipesim.recorder.rank_recorder import RankRecorder
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the launcher stops the ranks
+    connection.send_bytes(pickle.dumps(Hello(os.getpid())))
+    _redirect_output(settings, rank)
+    atexit._clear()  # what the parent has registered is the parent's
+    os.environ.update(environment(settings, rank))
+    os.environ.pop("TORCH_DISTRIBUTED_DEBUG", None)  # DETAIL wraps groups in one of C++
+    _seed(rank)
+    path = Path(settings.out) / rank_file_name(rank)
+    recorder = RankRecorder(settings, rank, connection, RankFile(path, rank, settings.ranks))
+
+    def stop(number: int, frame: Optional[FrameType]) -> None:
+        why = "seconds" if number == STOP_SIGNALS["seconds"] else "killed"
+        recorder.finish({"end": "cut", "why": why}, place=recorder.place(frame))
+
+    for number in STOP_SIGNALS.values():
+        signal.signal(number, stop)
+    patches.install(recorder)
+    if settings.device == "cuda":
+        from pipesim.recorder import cuda
+
+        cuda.install(recorder)
+    try:
+        _run_script(settings, function)
+        atexit._run_exitfuncs()
+    except SystemExit as end:
+        atexit._run_exitfuncs()
+        _exit(recorder, end.code)
+    except BaseException as error:
+        text = "".join(traceback.format_exception_only(type(error), error)).strip()
+        shown = _users_part(error.__traceback__)
+        report = "".join(traceback.format_exception(type(error), error, shown))
+        place = recorder.place(_innermost(shown))
+        line = " ".join(text.split())
+        recorder.finish({"end": "raised", "text": line}, traceback=report, place=place)
+    recorder.finish({"end": "finished"})
+
+
+class _Prefixed(io.TextIOBase):
+    """Lines of one rank among those of others."""
+
+    def __init__(self, prefix: str, fd: int) -> None:
+        self._prefix = prefix
+        self._fd = fd
+        self._line = ""
+
+    def write(self, text: str) -> int:
+        *lines, self._line = (self._line + text).split("\n")
+        for line in lines:
+            os.write(self._fd, f"{self._prefix}{line}\n".encode())
+        return len(text)
+
+    def fileno(self) -> int:
+        return self._fd
+
+
+def _redirect_output(settings: Settings, rank: int) -> None:
+    """Scripts write to stderr: stdout belongs to the report. Only rank 0 is shown by default."""
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    if settings.output == "first" and rank != 0:
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nothing, 1)
+        os.dup2(nothing, 2)
+        return
+    os.dup2(2, 1)
+    if settings.output == "all":
+        sys.stdout = sys.stderr = cast(TextIO, _Prefixed(f"[{rank}]: ", 2))
+
+
+def _run_script(settings: Settings, function: Optional[Callable[[], Any]]) -> None:
+    if function is not None:
+        function()
+        return
+    if settings.module:
+        sys.argv = [settings.script, *settings.args]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(settings.script, run_name="__main__", alter_sys=True)
+        return
+    sys.argv = [settings.script, *settings.args]
+    sys.path.insert(0, str(settings.script_folder))
+    runpy.run_path(settings.script, run_name="__main__")
+
+
+def _exit(recorder: RankRecorder, code: Any) -> NoReturn:
+    if code is None or code == 0:
+        recorder.finish({"end": "finished"})
+    if isinstance(code, int):
+        recorder.finish({"end": "exited", "code": code})
+    recorder.finish({"end": "exited", "code": 1}, traceback=str(code))  # sys.exit("a message")
+
+
+def _seed(rank: int) -> None:
+    """Real processes differ in their seeds; here by the rank, so that records are the same."""
+    import torch
+
+    random.seed(rank)
+    torch.manual_seed(rank)
+    numpy = sys.modules.get("numpy")
+    if numpy is not None:
+        numpy.random.seed(rank)
+
+
+def _users_part(trace: Optional[TracebackType]) -> Optional[TracebackType]:
+    """The traceback from the script's own frame on."""
+    while trace is not None:
+        filename = trace.tb_frame.f_code.co_filename
+        if not (filename.startswith((_FOLDER, "<frozen runpy>")) or filename == runpy.__file__):
+            return trace
+        trace = trace.tb_next
+    return None
+
+
+def _innermost(trace: Optional[TracebackType]) -> Optional[FrameType]:
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace.tb_frame if trace is not None else None

@@ -1,0 +1,86 @@
+"""Writes a rank's file, in the format of docs/reference/record-format.md."""
+
+from __future__ import annotations
+
+import collections
+import json
+import threading
+from pathlib import Path
+from typing import Any, Optional
+
+from pipesim.recorder.places import Place
+
+Entry = dict[str, Any]
+
+
+class RankFile:
+    """One JSON object per line. The last entry, and those held, can still be changed."""
+
+    def __init__(self, path: Path, rank: int, world: int) -> None:
+        self._file = path.open("w", encoding="utf-8")
+        self._entries: collections.deque[Entry] = collections.deque()
+        self._held: set[int] = set()  # ids of entries that cannot be written yet
+        self._places: dict[Place, str] = {}
+        self._main_thread = threading.main_thread()
+        self.count = 0
+        self._write({"record": 1, "rank": rank, "world": world})
+
+    @property
+    def last(self) -> Optional[Entry]:
+        """The latest entry."""
+        return self._entries[-1] if self._entries else None
+
+    def place(self, place: Optional[Place]) -> Optional[str]:
+        """The id of the place, defined at its first use."""
+        if place is None:
+            return None
+        if place not in self._places:
+            self._places[place] = f"l{len(self._places) + 1}"
+            definition = {"def": self._places[place], "at": place.at}
+            if place.function:
+                definition["in"] = place.function
+            if place.call:
+                definition["call"] = place.call
+            self._entries.append(definition)
+        return self._places[place]
+
+    def define(self, definition: Entry, place: Optional[Place] = None) -> None:
+        """A group, stream or event. Keys without a value are left out."""
+        self._append(definition, place)
+
+    def add(self, entry: Entry, place: Optional[Place], hold: bool = False) -> Entry:
+        """Adds an entry; one that is held can be changed until `release`."""
+        entry = self._append(entry, place)
+        thread = threading.current_thread()
+        if thread is not self._main_thread:
+            entry["th"] = thread.name
+        if hold:
+            self._held.add(id(entry))
+        self.count += 1
+        while len(self._entries) > 1 and id(self._entries[0]) not in self._held:
+            self._write(self._entries.popleft())
+        return entry
+
+    def release(self, entry: Entry) -> None:
+        """The entry will not change any more."""
+        self._held.discard(id(entry))
+
+    def end(self, entry: Entry, place: Optional[Place]) -> None:
+        """The last line."""
+        self._append(entry, place)
+        for waiting in self._entries:
+            self._write(waiting)
+        self._file.close()
+
+    def _append(self, entry: Entry, place: Optional[Place]) -> Entry:
+        l = self.place(place)
+        if l is not None:
+            entry["l"] = l
+        for key in [k for k, value in entry.items() if value is None or value is False]:
+            del entry[key]
+        self._entries.append(entry)
+        return entry
+
+    def _write(self, entry: Entry) -> None:
+        self._file.write(json.dumps(entry, separators=(",", ":"), ensure_ascii=False) + "\n")
+        self._file.flush()

@@ -1,0 +1,51 @@
+"""What the recorder itself says, on stderr: how ranks ended, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from pipesim.recorder.launcher import Outcome
+from pipesim.recorder.settings import Settings
+
+
+def ranks_text(ranks: Iterable[int]) -> str:
+    """`rank 3`, `ranks 0-2, 5`."""
+    spans: list[list[int]] = []
+    for rank in sorted(ranks):
+        if spans and spans[-1][1] == rank - 1:
+            spans[-1][1] = rank
+        else:
+            spans.append([rank, rank])
+    text = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
+    return f"rank {text}" if len(spans) == 1 and spans[0][0] == spans[0][1] else f"ranks {text}"
+
+
+def report(outcome: Outcome, settings: Settings) -> str:
+    """Empty if there is nothing to say."""
+    lines: list[str] = []
+    for text, ranks in outcome.tracebacks.items():
+        end = outcome.ends[ranks[0]]
+        how = "raised an exception" if end["end"] == "raised" else f"exited with {end['code']}"
+        lines.append(f"{ranks_text(ranks)} {how}:")
+        lines += [f"  {line}" for line in text.rstrip().splitlines()]
+    if outcome.interrupted:
+        lines.append("interrupted: the record ends where each rank was")
+    elif outcome.stopped:
+        lines.append(
+            f"warning: no progress for {settings.seconds:g} s: {ranks_text(outcome.stopped)} did "
+            "not end, so the record ends where each rank was"
+        )
+        lines.append("  help: --seconds N waits longer, --steps N records a few training steps")
+    elif outcome.died:
+        lines.append(
+            f"warning: the process of {ranks_text(outcome.died)} died (out of memory, a crash in "
+            "C++?); the record ends where it was"
+        )
+        lines.append("  help: shrink the model, not the layout; or --one-by-one")
+    if not outcome.backend and not outcome.interrupted:
+        lines.append("warning: no rank called torch.distributed.init_process_group")
+        lines.append(
+            "  help: the script runs as under torchrun; one that starts its own processes is "
+            "recorded if it uses torch.multiprocessing.spawn"
+        )
+    return "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,162 @@
+"""The values of tensors: as bytes, combined as collectives do, and made up where they are missing.
+
+Bytes are read and written through the tensor's address: `copy_` would raise version counters, which
+NCCL does not, and autograd then refuses a backward (FSDP2 of torch 2.6).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+from collections.abc import Iterator, Sequence
+from typing import Optional
+
+import torch
+
+from pipesim.recorder import messages as m
+
+_quiet_depth = 0
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """In it, ops are the recorder's own: the CUDA stand-in lets them pass.
+
+    DisableTorchFunction does not keep modes away in torch 1.13.
+    """
+    global _quiet_depth
+    _quiet_depth += 1
+    try:
+        yield
+    finally:
+        _quiet_depth -= 1
+
+
+def is_quiet() -> bool:
+    return _quiet_depth > 0
+
+
+def size_of(tensors: Sequence[torch.Tensor]) -> int:
+    """Bytes of all elements."""
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def type_name(tensor: torch.Tensor) -> str:
+    """`float32`, as in the record."""
+    return str(tensor.dtype).rpartition(".")[2]
+
+
+def read(tensors: Sequence[torch.Tensor]) -> bytes:
+    """The elements of the tensors, one tensor after the other."""
+    chunks = []
+    for tensor in tensors:
+        dense = tensor.detach().contiguous()
+        chunks.append(ctypes.string_at(dense.data_ptr(), dense.numel() * dense.element_size()))
+    return b"".join(chunks)
+
+
+def write(tensors: Sequence[torch.Tensor], data: bytes) -> None:
+    """Sets the elements of the tensors. What `data` has no bytes for stays as it is."""
+    offset = 0
+    for tensor in tensors:
+        size = tensor.numel() * tensor.element_size()
+        chunk = data[offset : offset + size]
+        offset += size
+        if not chunk:
+            continue
+        if tensor.is_contiguous():
+            ctypes.memmove(tensor.data_ptr(), chunk, len(chunk))
+        else:
+            dense = tensor.detach().clone(memory_format=torch.contiguous_format)
+            ctypes.memmove(dense.data_ptr(), chunk, len(chunk))
+            tensor.data.copy_(dense)
+
+
+def write_own(outputs: Sequence[torch.Tensor], own: bytes) -> None:
+    """Fills the outputs by repeating the rank's own data; with zeros if it has none."""
+    size = size_of(outputs)
+    if own:
+        write(outputs, (own * (size // len(own) + 1))[:size])
+    else:
+        write(outputs, bytes(size))
+
+
+class Combined:
+    """The result of a collective from the calls of all members, in the order of the group."""
+
+    def __init__(self, calls: list[m.Collective]) -> None:
+        self._calls = calls
+        self._shared: Optional[list[bytes]] = None  # what several members get is computed once
+
+    def of(self, index: int) -> m.Parts:
+        """What the `index`-th member of the group gets."""
+        first = self._calls[0]
+        if first.op in ("all_reduce", "reduce", "reduce_scatter"):
+            if first.op == "reduce" and index != first.root:
+                return []
+            if self._shared is None:
+                self._shared = [
+                    reduce([_part(call, k) for call in self._calls], name, first.reduce)
+                    for k, name in enumerate(first.types)
+                ]
+            if first.op != "reduce_scatter":
+                return self._shared
+            return [_slice(part, index, len(self._calls)) for part in self._shared]
+        if first.op == "broadcast":
+            return self._calls[first.root].values
+        if first.op == "scatter":
+            parts = self._calls[first.root].values or []
+            return [_slice(part, index, len(self._calls)) for part in parts]
+        if first.op in ("all_gather", "gather"):
+            if first.op == "gather" and index != first.root:
+                return []
+            if self._shared is None:
+                count = len(first.values or [])
+                self._shared = [
+                    b"".join(_part(call, k) for call in self._calls) for k in range(count)
+                ]
+            return self._shared
+        if first.op == "all_to_all":
+            return [b"".join(self._sent(call, index) for call in self._calls)]
+        return []
+
+    @staticmethod
+    def _sent(call: m.Collective, index: int) -> bytes:
+        begin = sum(call.splits[0][:index])
+        return _part(call, 0)[begin : begin + call.splits[0][index]]
+
+
+def _part(call: m.Collective, index: int) -> bytes:
+    return (call.values or [])[index]
+
+
+def _slice(data: bytes, index: int, count: int) -> bytes:
+    size = len(data) // count
+    return data[index * size : (index + 1) * size]
+
+
+def reduce(parts: list[bytes], type_name: str, op: str) -> bytes:
+    """Elementwise, in the order of the group. `op` is the name of a torch.distributed.ReduceOp."""
+    if not parts[0]:
+        return b""
+    dtype = getattr(torch, type_name)
+    tensors = [torch.frombuffer(bytearray(part), dtype=dtype) for part in parts]
+    total = tensors[0]
+    for tensor in tensors[1:]:
+        if op in ("SUM", "AVG", "PREMUL_SUM"):
+            total = total + tensor
+        elif op == "PRODUCT":
+            total = total * tensor
+        elif op == "MIN":
+            total = torch.minimum(total, tensor)
+        elif op == "MAX":
+            total = torch.maximum(total, tensor)
+        elif op == "BAND":
+            total = total & tensor
+        elif op == "BOR":
+            total = total | tensor
+        else:
+            total = total ^ tensor
+    if op == "AVG":
+        total = total / len(tensors) if total.is_floating_point() else total // len(tensors)
+    return read([total.to(dtype)])

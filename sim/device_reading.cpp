@@ -1,0 +1,49 @@
+#include "sim/device_reading.hpp"
+
+#include <algorithm>
+#include <cstddef>
+
+namespace pipesim::sim {
+
+Plan with_reading(Plan plan, const DeviceReading& reading) {
+  if (reading.serial_collectives) {
+    for (Device& device : plan.devices) {
+      if (device.resident == 0 && !device.serial()) device.order = LaunchOrder::kSerialCollectives;
+    }
+  }
+  // What comes from a file may be of another plan.
+  const auto count = std::min<std::size_t>(reading.queues.size(), plan.streams.size());
+  for (std::uint32_t i = 0; i < count; ++i) {
+    Stream& stream = plan.streams[StreamId{i}];
+    const std::uint32_t queues =
+        stream.device.valid() ? plan.devices[stream.device].hardware_queues : 0;
+    if (queues > 0) stream.hardware_queue = reading.queues[i] % queues;
+  }
+  return plan;
+}
+
+bool has_open_room(const Plan& plan) {
+  IdVector<DeviceId, CommunicatorId> first(plan.devices.size());
+  for (const Actor& actor : plan.actors) {
+    if (!actor.collects || actor.acts == 0) continue;
+    const DeviceId id = plan.streams[actor.stream].device;
+    if (!id.valid() || plan.devices[id].resident > 0 || plan.devices[id].serial()) continue;
+    for (std::uint32_t i = actor.calls; i < actor.calls_end; ++i) {
+      const Call& call = plan.calls[CallId{i}];
+      const Communicator& communicator = plan.communicators[call.communicator];
+      const bool alone = communicator.ranks_end - communicator.ranks < 2;
+      if (call.kind != CallKind::kCollective || alone) continue;
+      if (!first[id].valid()) first[id] = call.communicator;
+      if (first[id] != call.communicator) return true;
+    }
+  }
+  return false;
+}
+
+bool has_open_queues(const Plan& plan) {
+  return std::any_of(plan.devices.begin(), plan.devices.end(), [](const Device& device) {
+    return device.any_queue && device.hardware_queues > 1;
+  });
+}
+
+}  // namespace pipesim::sim

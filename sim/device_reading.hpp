@@ -1,0 +1,32 @@
+// What nothing promises of devices, and what a plan becomes if the worst is assumed.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/plan.hpp"
+
+namespace pipesim::sim {
+
+/// See the head of this file.
+struct DeviceReading {
+  /// Each device runs one act with collective calls after the other, in the order of their
+  /// launches: it may have no room for two, and the order is what all ranks have to agree on.
+  bool serial_collectives = false;
+  /// Of each stream, its hardware queue. Empty: as the plan has it.
+  std::vector<std::uint32_t> queues;
+
+  bool any() const { return serial_collectives || !queues.empty(); }
+};
+
+/// `plan`, run so.
+Plan with_reading(Plan plan, const DeviceReading& reading);
+
+/// Whether acts with collective calls of several communicators may run on a device at one time, of
+/// which nothing says how many have room.
+bool has_open_room(const Plan& plan);
+
+/// Whether streams share hardware queues, and nothing says which.
+bool has_open_queues(const Plan& plan);
+
+}  // namespace pipesim::sim

@@ -1,0 +1,94 @@
+// Meetings of hosts: first use of connections, and steps in which hosts wait for each other.
+#include <algorithm>
+#include <cstddef>
+
+#include "sim/engine/engine_impl.hpp"
+
+namespace pipesim::sim {
+
+// Rule 9.7: comes to all meetings that the op of the thread needs, first those of messages, then
+// those of collectives. False if one keeps the thread blocked.
+bool Engine::connect(ThreadId id) {
+  ThreadState& thread = state_.threads[id];
+  const Actor& actor = plan_.actors[thread.at];
+  std::uint32_t i = actor.needs;
+  while (i < actor.needs_end) {
+    const MeetingKind kind = plan_.meetings[plan_.needs[i].meeting].kind;
+    bool was_last = false;
+    thread.unmet = 0;
+    for (; i < actor.needs_end && plan_.meetings[plan_.needs[i].meeting].kind == kind; ++i) {
+      const Need& need = plan_.needs[i];
+      std::uint32_t& joined = state_.joined[need.join];
+      const bool is_new = joined == 0;
+      if (is_new) joined = ++state_.came[need.member];
+      if (joined <= state_.meetings[need.meeting].met) continue;
+      if (come(id, need, joined, is_new)) {
+        was_last = true;
+      } else {
+        ++thread.unmet;
+      }
+    }
+    if (thread.unmet > 0) return false;
+    // One by one, what the others do now may come before what this thread does next.
+    if (was_last && one_by_one_) {
+      wake(id);
+      return false;
+    }
+  }
+  return true;
+}
+
+// Rule 9.7: the ops of this step come each time.
+bool Engine::meet(ThreadId id) {
+  ThreadState& thread = state_.threads[id];
+  const Need& need = plan_.needs[plan_.actors[thread.at].needs];
+  thread.needed = ++state_.came[need.member];
+  thread.unmet = 1;
+  if (!come(id, need, thread.needed, true)) return false;
+  if (one_by_one_) wake(id);
+  return !one_by_one_;
+}
+
+// Rule 9.7: the thread comes for time `number` of its rank. True if all have come so often, so that
+// it does not wait.
+bool Engine::come(ThreadId id, const Need& need, std::uint32_t number, bool is_new) {
+  const Meeting& meeting = plan_.meetings[need.meeting];
+  MeetingState& state = state_.meetings[need.meeting];
+  progress();
+  if (is_new && number == state.met + 1) ++state.arrived;
+  const std::uint32_t ranks = meeting.ranks_end - meeting.ranks;
+  if (state.arrived == ranks && !(plan_.faulty && any_dead(meeting))) finish_meeting(need.meeting);
+  if (number <= state.met) return true;
+  state.blocked.push_back({id, number});
+  return false;
+}
+
+// Rule 9.7: all ranks have come once more.
+void Engine::finish_meeting(MeetingId id) {
+  const Meeting& meeting = plan_.meetings[id];
+  MeetingState& state = state_.meetings[id];
+  const auto came = state_.came.begin();
+  state.met = *std::min_element(came + meeting.ranks, came + meeting.ranks_end);
+  state.arrived = static_cast<std::uint32_t>(
+      std::count_if(came + meeting.ranks, came + meeting.ranks_end,
+                    [&](std::uint32_t often) { return often > state.met; }));
+  const auto is_free = [&](const MeetingState::Waiter& waiter) {
+    if (waiter.needed > state.met) return false;
+    if (--state_.threads[waiter.thread].unmet == 0) wake(waiter.thread);
+    return true;
+  };
+  // Not remove_if, which may not call in order.
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < state.blocked.size(); ++i) {
+    if (!is_free(state.blocked[i])) state.blocked[kept++] = state.blocked[i];
+  }
+  state.blocked.resize(kept);
+}
+
+bool Engine::any_dead(const Meeting& meeting) const {
+  const auto ranks = plan_.meeting_ranks.begin();
+  return std::any_of(ranks + meeting.ranks, ranks + meeting.ranks_end,
+                     [&](RankId rank) { return dead(rank); });
+}
+
+}  // namespace pipesim::sim

@@ -1,0 +1,247 @@
+// What `check` says of a plan whose devices are not settled.
+//
+// Room. If collectives of several communicators can be on a device at one time, nothing says that
+// all of them have room, or which starts first. What NCCL asks for is one order of calls on all
+// ranks. A plan that completes if each device runs one of them after the other, in the order of
+// launches, has such an order; one that hangs then may hang.
+//
+// Hardware queues. More streams than queues share them, and nothing says which. Each way is a plan.
+// In plans in which timing decides nothing, sharing more can only add waits: if the plan completes
+// with a single queue, it does in every way.
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sim/determinacy.hpp"
+#include "sim/interleavings/exploration.hpp"
+
+namespace pipesim::sim {
+namespace {
+
+bool hangs(const Exploration& found) {
+  return found.answer == Answer::kHangPossible || found.answer == Answer::kHangCertain;
+}
+
+bool is_open(const Device& device) { return device.any_queue && device.hardware_queues > 1; }
+
+// The ways to share the queues of all open devices: each queue has a stream, and otherwise any
+// stream any queue. Queues of a device are alike, so a stream takes one that is used by those
+// before it or the first that is not ("restricted growth strings").
+class QueueWays {
+ public:
+  explicit QueueWays(const Plan& plan) : plan_(plan) {
+    for (const Device& device : plan.devices) {
+      if (is_open(device)) devices_.push_back(&device);
+    }
+    ways_.resize(devices_.size());
+    for (std::size_t i = 0; i < devices_.size(); ++i) first(i);
+  }
+
+  std::vector<std::uint32_t> queues() const {
+    std::vector<std::uint32_t> queues = planned();
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      for (std::size_t j = 0; j < ways_[i].size(); ++j) queues[stream(i, j).value] = ways_[i][j];
+    }
+    return queues;
+  }
+
+  /// On all devices, the streams of these places share a queue, as the others do in turn.
+  std::vector<std::uint32_t> with_pair(std::uint32_t a, std::uint32_t b) const {
+    std::vector<std::uint32_t> queues = planned();
+    for (std::size_t i = 0; i < devices_.size(); ++i) {
+      const std::uint32_t count = devices_[i]->streams_end - devices_[i]->streams;
+      std::uint32_t others = 0;
+      for (std::uint32_t j = 0; j < count; ++j) {
+        const bool of_pair = j == a || j == b;
+        queues[stream(i, j).value] =
+            of_pair ? 0 : 1 + others++ % (devices_[i]->hardware_queues - 1);
+      }
+    }
+    return queues;
+  }
+
+  std::uint32_t most_streams() const {
+    std::uint32_t most = 0;
+    for (const Device* device : devices_) {
+      most = std::max(most, device->streams_end - device->streams);
+    }
+    return most;
+  }
+
+  /// False if there is no other.
+  bool next() {
+    for (std::size_t i = 0; i < ways_.size(); ++i) {
+      if (advance(i)) return true;
+      first(i);
+    }
+    return false;
+  }
+
+ private:
+  StreamId stream(std::size_t device, std::size_t place) const {
+    return plan_.device_streams[devices_[device]->streams + place];
+  }
+
+  std::vector<std::uint32_t> planned() const {
+    std::vector<std::uint32_t> queues;
+    for (const Stream& stream : plan_.streams) queues.push_back(stream.hardware_queue);
+    return queues;
+  }
+
+  void first(std::size_t i) {
+    const std::uint32_t count = devices_[i]->streams_end - devices_[i]->streams;
+    ways_[i].assign(count, 0);
+    fill(i, 0, 0);
+  }
+
+  // The smallest way to go on from `place`, where queues below `used` are used.
+  void fill(std::size_t i, std::size_t place, std::uint32_t used) {
+    std::vector<std::uint32_t>& way = ways_[i];
+    const std::uint32_t queues = devices_[i]->hardware_queues;
+    for (; place < way.size(); ++place) {
+      const bool must = way.size() - place <= queues - used;
+      way[place] = must ? used : 0;
+      used = std::max(used, way[place] + 1);
+    }
+  }
+
+  bool advance(std::size_t i) {
+    std::vector<std::uint32_t>& way = ways_[i];
+    const std::uint32_t queues = devices_[i]->hardware_queues;
+    for (std::size_t place = way.size(); place-- > 1;) {
+      const std::uint32_t used =
+          1 + *std::max_element(way.begin(), way.begin() + static_cast<std::ptrdiff_t>(place));
+      if (way[place] >= used || way[place] + 1 >= queues) continue;
+      const std::uint32_t now = std::max(used, way[place] + 2);
+      if (way.size() - place - 1 < queues - now) continue;
+      ++way[place];
+      fill(i, place + 1, now);
+      return true;
+    }
+    return false;
+  }
+
+  const Plan& plan_;
+  std::vector<const Device*> devices_;
+  std::vector<std::vector<std::uint32_t>> ways_;  // of each device
+};
+
+Plan with_queues(const Plan& plan, std::uint32_t queues) {
+  Plan changed = plan;
+  for (const DeviceId id : ids_of(plan.devices)) {
+    if (!is_open(plan.devices[id])) continue;
+    changed.devices[id].hardware_queues = queues;
+    for (std::uint32_t i = plan.devices[id].streams; i < plan.devices[id].streams_end; ++i) {
+      changed.streams[plan.device_streams[i]].hardware_queue = 0;
+    }
+  }
+  return changed;
+}
+
+class OpenDevices {
+ public:
+  OpenDevices(const Plan& plan, const ExploreOptions& options, Exploration planned)
+      : plan_(plan), options_(options), result_(std::move(planned)) {}
+
+  Exploration run() {
+    if (has_open_queues(plan_)) see_queues();
+    if (has_open_room(plan_)) see_room();
+    return std::move(result_);
+  }
+
+ private:
+  void see_queues() {
+    if (hangs(result_)) {
+      if (explore_as_planned(with_queues(plan_, 0), options_).answer == result_.answer) return;
+      // Another way may complete.
+      result_.rests_on.queues = true;
+      result_.answer = Answer::kHangPossible;
+      return;
+    }
+    if (result_.answer != Answer::kProved) return;
+    result_.rests_on.queues = true;
+    if (is_proved_with_one_queue()) {
+      result_.rests_on.all_queue_runs = true;
+      return;
+    }
+    QueueWays ways(plan_);
+    if (any_pair_hangs(ways)) return;
+    do {
+      if (tries(ways.queues())) return;
+      if (result_.stopped) break;
+      if (result_.rests_on.queue_runs < options_.max_queue_runs) continue;
+      result_.answer = Answer::kUndecided;
+      result_.method = Method::kSearch;
+      return;
+    } while (ways.next());
+    result_.rests_on.all_queue_runs = !result_.stopped;
+  }
+
+  bool is_proved_with_one_queue() const {
+    const Plan one = with_queues(plan_, 1);
+    return determinacy_obstacle(one) == nullptr &&
+           explore_as_planned(one, options_).answer == Answer::kProved;
+  }
+
+  bool any_pair_hangs(const QueueWays& ways) {
+    for (std::uint32_t b = 1; b < ways.most_streams(); ++b) {
+      for (std::uint32_t a = 0; a < b; ++a) {
+        if (result_.rests_on.queue_runs >= options_.max_queue_runs || result_.stopped) return false;
+        if (tries(ways.with_pair(a, b))) return true;
+      }
+    }
+    return false;
+  }
+
+  // Whether the plan can hang in this way, which is the answer then.
+  bool tries(std::vector<std::uint32_t> queues) {
+    DeviceReading reading;
+    reading.queues = std::move(queues);
+    ++result_.rests_on.queue_runs;
+    return takes(explore_as_planned(with_reading(plan_, reading), options_), reading);
+  }
+
+  void see_room() {
+    if (result_.answer != Answer::kProved) return;
+    DeviceReading reading;
+    reading.serial_collectives = true;
+    const Exploration found = explore_as_planned(with_reading(plan_, reading), options_);
+    if (takes(found, reading)) result_.rests_on.room = true;
+    if (found.answer == Answer::kUndecided) {
+      result_.answer = Answer::kUndecided;
+      result_.method = found.method;
+      result_.rests_on.room = true;
+    }
+  }
+
+  bool takes(const Exploration& found, const DeviceReading& reading) {
+    result_.steps += found.steps;
+    result_.states += found.states;
+    result_.orders += found.orders;
+    result_.longest = std::max(result_.longest, found.longest);
+    result_.stopped = result_.stopped || found.stopped;
+    if (!hangs(found)) return false;
+    result_.answer = Answer::kHangPossible;
+    result_.method = found.method;
+    result_.timing = found.timing;
+    result_.hang_found = true;
+    result_.hang = found.hang;
+    result_.reading = reading;
+    return true;
+  }
+
+  const Plan& plan_;
+  const ExploreOptions& options_;
+  Exploration result_;
+};
+
+}  // namespace
+
+Exploration explore(const Plan& plan, const ExploreOptions& options, const Outcome* usual) {
+  Exploration planned = explore_as_planned(plan, options, usual);
+  if (!options.open_devices || plan.faulty || planned.stopped) return planned;
+  return OpenDevices(plan, options, std::move(planned)).run();
+}
+
+}  // namespace pipesim::sim

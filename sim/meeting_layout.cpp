@@ -1,0 +1,160 @@
+#include "sim/meeting_layout.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <tuple>
+
+#include "sim/assert.hpp"
+
+namespace pipesim::sim {
+namespace {
+
+class Layout {
+ public:
+  explicit Layout(Plan& plan)
+      : plan_(plan),
+        of_channel_(plan.channels.size()),
+        of_communicator_(plan.communicators.size()) {}
+
+  void add_call(const Call& call);
+  void add_meet(ActorId actor, MeetingId meeting);
+  void finish();
+
+ private:
+  struct Coming {
+    ActorId actor;
+    Need need;
+  };
+
+  MeetingId meeting_of_message(const Call& call);
+  MeetingId meeting_of_collective(const Call& call);
+  std::uint32_t member_of(MeetingId id, RankId rank) const;
+  void add(ActorId actor, MeetingId meeting, std::uint32_t connection);
+  void set_needs();
+  void set_users();
+
+  Plan& plan_;
+  IdVector<ChannelId, MeetingId> of_channel_;
+  IdVector<CommunicatorId, MeetingId> of_communicator_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> joins_;  // member, connection
+  std::vector<Coming> coming_;
+};
+
+std::uint32_t Layout::member_of(MeetingId id, RankId rank) const {
+  const auto ranks = plan_.meeting_ranks.begin();
+  const Meeting& meeting = plan_.meetings[id];
+  const auto found = std::lower_bound(ranks + meeting.ranks, ranks + meeting.ranks_end, rank);
+  PIPESIM_CHECK(found != ranks + meeting.ranks_end && *found == rank, {"rank", rank.value});
+  return static_cast<std::uint32_t>(found - ranks);
+}
+
+// A message to the own rank connects nothing.
+MeetingId Layout::meeting_of_message(const Call& call) {
+  MeetingId& id = of_channel_[call.channel];
+  if (id.valid() || call.member == call.peer) return id;
+  std::vector<RankId> ranks{plan_.communicator_ranks[call.member],
+                            plan_.communicator_ranks[call.peer]};
+  std::sort(ranks.begin(), ranks.end());
+  id = open_meeting(plan_, MeetingKind::kMessage, call.communicator, ranks);
+  return id;
+}
+
+MeetingId Layout::meeting_of_collective(const Call& call) {
+  MeetingId& id = of_communicator_[call.communicator];
+  const Communicator& communicator = plan_.communicators[call.communicator];
+  if (id.valid() || communicator.ranks_end - communicator.ranks == 1) return id;
+  const auto ranks = plan_.communicator_ranks.begin();
+  id = open_meeting(plan_, MeetingKind::kCollective, call.communicator,
+                    {ranks + communicator.ranks, ranks + communicator.ranks_end});
+  return id;
+}
+
+void Layout::add(ActorId actor, MeetingId meeting, std::uint32_t connection) {
+  const std::uint32_t member = member_of(meeting, plan_.actors[actor].rank);
+  const std::uint32_t next = static_cast<std::uint32_t>(joins_.size());
+  const std::uint32_t join = joins_.try_emplace({member, connection}, next).first->second;
+  coming_.push_back({actor, {meeting, member, join}});
+}
+
+void Layout::add_call(const Call& call) {
+  if (!plan_.communicators[call.communicator].connects) return;
+  if (call.kind != CallKind::kCollective) {
+    const MeetingId meeting = meeting_of_message(call);
+    if (meeting.valid()) add(call.actor, meeting, 0);
+    return;
+  }
+  const MeetingId meeting = meeting_of_collective(call);
+  if (meeting.valid()) add(call.actor, meeting, call.connection);
+}
+
+void Layout::add_meet(ActorId actor, MeetingId meeting) {
+  coming_.push_back({actor, {meeting, member_of(meeting, plan_.actors[actor].rank), kNoAct}});
+}
+
+// By actor, then messages before collectives, then in the order of its calls.
+void Layout::set_needs() {
+  std::stable_sort(coming_.begin(), coming_.end(), [&](const Coming& a, const Coming& b) {
+    return std::tuple(a.actor, plan_.meetings[a.need.meeting].kind) <
+           std::tuple(b.actor, plan_.meetings[b.need.meeting].kind);
+  });
+  std::vector<Coming> kept;
+  for (const Coming& coming : coming_) {
+    Actor& actor = plan_.actors[coming.actor];
+    if (actor.needs == actor.needs_end) {
+      actor.needs = actor.needs_end = static_cast<std::uint32_t>(plan_.needs.size());
+    }
+    const auto own = plan_.needs.begin() + actor.needs;
+    const bool known = std::any_of(own, plan_.needs.end(), [&](const Need& need) {
+      return need.meeting == coming.need.meeting && need.join == coming.need.join;
+    });
+    if (known) continue;
+    plan_.needs.push_back(coming.need);
+    ++actor.needs_end;
+    kept.push_back(coming);
+  }
+  coming_ = std::move(kept);
+}
+
+void Layout::set_users() {
+  std::stable_sort(coming_.begin(), coming_.end(), [&](const Coming& a, const Coming& b) {
+    return std::tuple(a.need.meeting, plan_.actors[a.actor].rank, a.actor) <
+           std::tuple(b.need.meeting, plan_.actors[b.actor].rank, b.actor);
+  });
+  for (const Coming& coming : coming_) {
+    Meeting& meeting = plan_.meetings[coming.need.meeting];
+    if (meeting.users == meeting.users_end) {
+      meeting.users = meeting.users_end = static_cast<std::uint32_t>(plan_.meeting_users.size());
+    }
+    plan_.meeting_users.push_back({coming.actor, coming.need.join});
+    ++meeting.users_end;
+  }
+}
+
+void Layout::finish() {
+  set_needs();
+  set_users();
+  plan_.join_count = static_cast<std::uint32_t>(joins_.size());
+}
+
+}  // namespace
+
+MeetingId open_meeting(Plan& plan, MeetingKind kind, CommunicatorId communicator,
+                       const std::vector<RankId>& ranks) {
+  Meeting meeting;
+  meeting.kind = kind;
+  meeting.communicator = communicator;
+  meeting.ranks = static_cast<std::uint32_t>(plan.meeting_ranks.size());
+  plan.meeting_ranks.insert(plan.meeting_ranks.end(), ranks.begin(), ranks.end());
+  meeting.ranks_end = static_cast<std::uint32_t>(plan.meeting_ranks.size());
+  return plan.meetings.push_back(meeting);
+}
+
+void lay_out_meetings(Plan& plan, const std::vector<std::pair<ActorId, MeetingId>>& meets) {
+  Layout layout(plan);
+  for (const auto& [actor, meeting] : meets) layout.add_meet(actor, meeting);
+  for (const Call& call : plan.calls) layout.add_call(call);
+  layout.finish();
+}
+
+}  // namespace pipesim::sim

@@ -1,0 +1,20 @@
+// The meetings of hosts in a plan (docs/reference/rules.md, 9.7): which first uses there are, and
+// which actors come to each.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "sim/plan.hpp"
+
+namespace pipesim::sim {
+
+/// Adds a meeting of `ranks`, ascending, that nobody comes to yet.
+MeetingId open_meeting(Plan& plan, MeetingKind kind, CommunicatorId communicator,
+                       const std::vector<RankId>& ranks);
+
+/// Adds those of the communicators that connect at first use, and fills in what acts need: the
+/// actors of role kMeet in `meets` each their own. Linear in calls, but for a sort.
+void lay_out_meetings(Plan& plan, const std::vector<std::pair<ActorId, MeetingId>>& meets);
+
+}  // namespace pipesim::sim

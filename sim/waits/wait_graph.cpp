@@ -1,0 +1,568 @@
+// The wait-for graph of a state at rest: docs/reference/rules.md, section 7, in the same order.
+//
+// Nodes are numbered by arithmetic while edges are made: the acts of an actor that can be nodes
+// (launched and not done, and the next one) are consecutive, so act k of actor a has the number
+// first_node(a) + k - done(a); then come all ranks, then the outside. A last pass keeps the
+// nodes that exist or are waited for. Memory and time are linear in acts stuck plus edges.
+//
+// Tested by tests/twin on random plans.
+#include "sim/wait_graph.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+#include "sim/assert.hpp"
+#include "sim/waits/wait_graph_builder.hpp"
+
+namespace pipesim::sim {
+
+WaitGraph WaitGraphBuilder::build() {
+  number_nodes();
+  for (const StreamId stream : ids_of(plan_.streams)) {
+    if (!dead(plan_.streams[stream].rank)) add_launched_edges(stream);
+  }
+  for (const ActorId actor : ids_of(plan_.actors)) {
+    if (dead(plan_.actors[actor].rank)) continue;
+    const ActorState& state = state_.actors[actor];
+    const bool beyond = state.launched == plan_.actors[actor].acts;
+    if (has_next_node(actor) && (!beyond || state_.in_launch(plan_, actor))) add_next_edges(actor);
+  }
+  return compact();
+}
+
+void WaitGraphBuilder::number_nodes() {
+  first_node_ = IdVector<ActorId, std::uint32_t>(plan_.actors.size());
+  for (const ActorId actor : ids_of(plan_.actors)) {
+    const ActorState& state = state_.actors[actor];
+    first_node_[actor] = act_nodes_;
+    act_nodes_ += state.launched - state.done + 1;  // the last: the next act, if that is a node
+  }
+}
+
+// Whether the next act of `actor` stands for itself: not behind another of the same program. The
+// act for which a source waits beyond its work counts.
+bool WaitGraphBuilder::has_next_node(ActorId id) const {
+  const Actor& actor = plan_.actors[id];
+  const ActorState& state = state_.actors[id];
+  if (state.launched == actor.acts) return actor.input.waits && state_.in_launch(plan_, id);
+  return !program(actor.thread) || next_actor(id) == id;
+}
+
+// The actor whose next act is what `actor` comes to next: its own, or that of its program.
+ActorId WaitGraphBuilder::next_actor(ActorId actor) const {
+  const ThreadId id = plan_.actors[actor].thread;
+  const Thread& thread = plan_.threads[id];
+  if (thread.order == ThreadOrder::kArrival) return actor;
+  return plan_.act(thread, thread.program + state_.threads[id].next_act);
+}
+
+std::uint32_t WaitGraphBuilder::node_of(ActorId id, std::uint32_t k) const {
+  const ActorState& state = state_.actors[id];
+  if (k < state.launched) return first_node_[id] + k - state.done;
+  if (k >= plan_.actors[id].acts) return act_nodes_ + plan_.actors[id].rank.value;
+  const ActorId next = next_actor(id);
+  return first_node_[next] + state_.actors[next].launched - state_.actors[next].done;
+}
+
+// ---------------------------------------------------------------------------------------------
+// Edges
+
+void WaitGraphBuilder::begin_node(ActorId actor, std::uint32_t k) {
+  from_ = first_node_[actor] + k - state_.actors[actor].done;
+  from_rank_ = plan_.actors[actor].rank;
+  first_edge_ = edges_.size();
+}
+
+void WaitGraphBuilder::add(WaitKind kind, std::uint32_t to, RegisterId reg) {
+  WaitEdge edge;
+  edge.from = from_;
+  edge.to = to;
+  edge.kind = kind;
+  edge.reg = reg;
+  edges_.push_back(edge);
+}
+
+void WaitGraphBuilder::add_rank(WaitKind kind, RankId rank) {
+  add(dead(rank) ? WaitKind::kDeadRank : kind, act_nodes_ + rank.value);
+}
+
+void WaitGraphBuilder::add_act(WaitKind kind, ActorId actor, std::uint32_t k, RegisterId reg) {
+  if (dead(plan_.actors[actor].rank)) return add_rank(kind, plan_.actors[actor].rank);
+  add(kind, node_of(actor, k), reg);
+  edges_.back().needed_actor = actor;
+  edges_.back().needed_k = k;
+}
+
+void WaitGraphBuilder::add_blocker(ThreadId thread) {
+  const ThreadState& state = state_.threads[thread];
+  PIPESIM_CHECK(state.mode == ThreadMode::kBlocked, {"thread", thread.value});
+  const ActorState& actor = state_.actors[state.at];
+  const std::uint32_t k = actor.launched - (state.step == Step::kCompletion ? 1 : 0);
+  add(WaitKind::kHostWait, first_node_[state.at] + k - actor.done);
+  edges_.back().needed_actor = state.at;
+  edges_.back().needed_k = k;
+}
+
+void WaitGraphBuilder::add_head(WaitKind kind, StreamId stream) {
+  const StreamItem& head = state_.streams[stream].items.front();
+  PIPESIM_CHECK(head.kind() == StreamItem::Kind::kAct, {"stream", stream.value});
+  add_act(kind, head.actor(), state_.actors[head.actor()].done);
+}
+
+// The act that is the item `index` of its stream.
+void WaitGraphBuilder::add_item(WaitKind kind, StreamId stream, std::uint32_t index) {
+  const Ring<StreamItem>& items = state_.streams[stream].items;
+  const ActorId actor = items[index].actor();
+  std::uint32_t k = state_.actors[actor].done;
+  for (std::uint32_t i = 0; i < index; ++i) {
+    if (items[i].kind() == StreamItem::Kind::kAct && items[i].actor() == actor) ++k;
+  }
+  add_act(kind, actor, k);
+}
+
+// Of the edges from number `before` on one suffices. Those behind one act of a program are one
+// alternative, and one is no choice.
+void WaitGraphBuilder::make_any_set(std::size_t before) {
+  if (edges_.size() == before) return;
+  const std::uint32_t first = edges_[before].to;
+  const auto elsewhere = [&](const WaitEdge& edge) { return edge.to != first; };
+  const auto begin = edges_.begin() + static_cast<std::ptrdiff_t>(before);
+  if (std::none_of(begin, edges_.end(), elsewhere)) return;
+  ++any_sets_;
+  for (auto edge = begin; edge != edges_.end(); ++edge) edge->any_set = any_sets_;
+}
+
+// The actors of a rank that use a communicator.
+std::pair<std::uint32_t, std::uint32_t> WaitGraphBuilder::users_of(CommunicatorId id,
+                                                                   RankId rank) const {
+  const Communicator& communicator = plan_.communicators[id];
+  const auto all = plan_.communicator_users.begin();
+  const auto rank_of = [&](ActorId user) { return plan_.actors[user].rank; };
+  const auto first = std::partition_point(all + communicator.users, all + communicator.users_end,
+                                          [&](ActorId user) { return rank_of(user) < rank; });
+  const auto last = std::partition_point(first, all + communicator.users_end,
+                                         [&](ActorId user) { return rank_of(user) == rank; });
+  return {static_cast<std::uint32_t>(first - all), static_cast<std::uint32_t>(last - all)};
+}
+
+// The first of each kind and target stays.
+void WaitGraphBuilder::end_node() {
+  const auto begin = edges_.begin() + static_cast<std::ptrdiff_t>(first_edge_);
+  if (edges_.end() - begin < 2) return;
+  const auto what = [](const WaitEdge& edge) { return std::tie(edge.to, edge.kind); };
+  std::vector<std::uint32_t> order(static_cast<std::size_t>(edges_.end() - begin));
+  for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return what(begin[a]) < what(begin[b]);
+  });
+  const auto same = [&](std::uint32_t a, std::uint32_t b) {
+    return what(begin[a]) == what(begin[b]);
+  };
+  const auto unique_end = std::unique(order.begin(), order.end(), same);
+  if (unique_end == order.end()) return;
+  order.erase(unique_end, order.end());
+  std::sort(order.begin(), order.end());
+  for (std::uint32_t i = 0; i < order.size(); ++i) begin[i] = begin[order[i]];
+  edges_.erase(begin + static_cast<std::ptrdiff_t>(order.size()), edges_.end());
+}
+
+// 7.1 and 7.2: what stands in a stream.
+void WaitGraphBuilder::add_launched_edges(StreamId id) {
+  const Ring<StreamItem>& items = state_.streams[id].items;
+  if (items.empty()) return;
+  const ActorId head = items.front().actor();
+  begin_node(head, state_.actors[head].done);
+  add_head_edges(id);
+  end_node();
+  // The acts of one actor stand in its stream in order: the i-th that is met is done + i.
+  std::vector<std::pair<ActorId, std::uint32_t>> behind;
+  for (std::uint32_t i = 1; i < items.size(); ++i) {
+    if (items[i].kind() == StreamItem::Kind::kAct) behind.emplace_back(items[i].actor(), i);
+  }
+  std::sort(behind.begin(), behind.end());
+  std::uint32_t k = 0;
+  for (std::size_t i = 0; i < behind.size(); ++i) {
+    const ActorId actor = behind[i].first;
+    const bool same = i > 0 && behind[i - 1].first == actor;
+    k = same ? k + 1 : state_.actors[actor].done + (actor == head ? 1 : 0);
+    begin_node(actor, k);
+    add_head(WaitKind::kStreamOrder, id);
+  }
+}
+
+void WaitGraphBuilder::add_head_edges(StreamId id) {
+  const StreamState& stream = state_.streams[id];
+  if (!moves(plan_.streams[id].rank)) {
+    return add(WaitKind::kDeadRank, act_nodes_ + plan_.streams[id].rank.value);
+  }
+  if (stream.head_start == kNever) {
+    add_held_edges(id);
+    if (plan_.streams[id].device.valid()) add_room_edges(id);
+    return;
+  }
+  const ActorId head = stream.items.front().actor();
+  const Actor& actor = plan_.actors[head];
+  if (actor.role == Role::kWait) {
+    add_record(WaitKind::kStreamOrder, actor.signal, stream.items.front().needed());
+  } else if (actor.role == Role::kCalls) {
+    add_calls(head);
+  } else if (actor.collective.valid()) {
+    add_peers(head, state_.actors[head].done);
+  }
+}
+
+void WaitGraphBuilder::add_peers(ActorId actor, std::uint32_t k) {
+  const Collective& collective = plan_.collectives[plan_.actors[actor].collective];
+  for (std::uint32_t i = collective.members; i < collective.members_end; ++i) {
+    const Member& member = plan_.members[i];
+    if (!member.actor.valid()) {
+      add_rank(WaitKind::kPeerOfCollective, member.rank);
+    } else if (state_.started(plan_, member.actor) <= k || !moves(member.rank)) {
+      add_act(WaitKind::kPeerOfCollective, member.actor, k);
+    }
+  }
+  if (state_.hangs[plan_.actors[actor].collective] != 0) {
+    add_link(plan_.communicators[collective.communicator].link);
+  }
+}
+
+// 10.6: to the other end of the link.
+void WaitGraphBuilder::add_link(LinkId id) {
+  const Link& link = plan_.links[id];
+  const RankId other = link.second == from_rank_ ? link.first : link.second;
+  add_rank(WaitKind::kFailedLink, other);
+  if (!dead(other)) edges_.back().link = id;
+}
+
+// 7.5: the first of a stream, which waits for other streams.
+void WaitGraphBuilder::add_held_edges(StreamId id) {
+  const StreamItem& head = state_.streams[id].items.front();
+  const Actor& actor = plan_.actors[head.actor()];
+  const std::uint32_t k = state_.actors[head.actor()].done;
+  for (std::uint32_t i = actor.afters; i < actor.afters_end; ++i) {
+    const After& after = plan_.afters[i];
+    if (state_.actors[after.actor].done > k + after.ahead) continue;
+    add_act(WaitKind::kData, after.actor, k + after.ahead);
+  }
+  if (actor.behind.valid() && state_.streams[actor.behind].done < head.needed()) {
+    // The last of the acts that were launched there before.
+    std::uint32_t left = head.needed() - state_.streams[actor.behind].done;
+    const Ring<StreamItem>& items = state_.streams[actor.behind].items;
+    std::uint32_t i = 0;
+    while (items[i].kind() != StreamItem::Kind::kAct || --left > 0) ++i;
+    add_item(WaitKind::kStreamOrder, actor.behind, i);
+  }
+  for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
+    const LineId line = plan_.actor_lines[i];
+    const StreamId first = state_.lines[line].front();
+    if (first != id) add_item(WaitKind::kStreamOrder, first, state_.item_in_line(plan_, line, 0));
+  }
+}
+
+// 9.6.1: the first of a stream, for which there is no room.
+void WaitGraphBuilder::add_room_edges(StreamId id) {
+  const Stream& stream = plan_.streams[id];
+  const Device& device = plan_.devices[stream.device];
+  const DeviceState& room = state_.devices[stream.device];
+  const ActorId head = state_.streams[id].items.front().actor();
+  const Role role = plan_.actors[head].role;
+  // The first act of stream `other` that stands in the queue: stands(actor, whether it started).
+  const auto add_first = [&](StreamId other, auto stands) {
+    const StreamState& front = state_.streams[other];
+    for (std::uint32_t i = 0; i < front.items.size(); ++i) {
+      if (front.items[i].kind() != StreamItem::Kind::kAct) continue;
+      if (!stands(front.items[i].actor(), i == 0 && front.head_start != kNever)) continue;
+      if (other != id || i > 0) add_item(WaitKind::kDeviceRoom, other, i);
+      return;
+    }
+  };
+  if (device.queues(role)) {
+    add_first(room.hardware_queues[stream.hardware_queue].front(), [&](ActorId it, bool started) {
+      const Role its = plan_.actors[it].role;
+      return device.queues(its) && !(started && device.leaves_queue_at_start(its));
+    });
+  }
+  if (plan_.in_order(device, head)) {
+    add_first(room.launch_order.front(), [&](ActorId it, bool started) {
+      return plan_.in_order(device, it) && (device.serial() || !started);
+    });
+  }
+  if (device.resident == 0 || !needs_slot(role) || room.resident < device.resident) return;
+  const std::size_t before = edges_.size();
+  for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
+    const StreamState& other = state_.streams[plan_.device_streams[i]];
+    if (other.items.empty() || other.head_start == kNever) continue;
+    if (!needs_slot(plan_.actors[other.items.front().actor()].role)) continue;
+    add_head(WaitKind::kDeviceRoom, plan_.device_streams[i]);
+  }
+  make_any_set(before);
+}
+
+// The record with which the signal will have fired `needed` times: it is launched and not done.
+void WaitGraphBuilder::add_record(WaitKind kind, SignalId id, std::uint32_t needed) {
+  const StreamId stream = plan_.signals[id].stream;
+  const Ring<StreamItem>& items = state_.streams[stream].items;
+  std::uint32_t missing = needed - state_.signals[id].fired;
+  for (std::uint32_t i = 0; i < items.size(); ++i) {
+    if (items[i].kind() != StreamItem::Kind::kAct) continue;
+    const Actor& actor = plan_.actors[items[i].actor()];
+    if (actor.role != Role::kRecord || actor.signal != id || --missing > 0) continue;
+    return add_item(kind, stream, i);
+  }
+  PIPESIM_CHECK(false, {"signal", id.value});
+}
+
+// 9.6.4
+void WaitGraphBuilder::add_host_step_edges(ActorId id) {
+  const Actor& actor = plan_.actors[id];
+  switch (actor.role) {
+    case Role::kSynchronize:
+      return add_marked_streams(WaitKind::kHostWait, StreamItem::synchronize_mark(actor.thread));
+    case Role::kAwait:
+      if (!plan_.signals[actor.signal].recorded()) return add_setters(actor.signal);
+      return add_record(WaitKind::kHostWait, actor.signal, state_.threads[actor.thread].needed);
+    case Role::kLock:
+      return add_holder(actor.lock);
+    case Role::kMeet:
+      return add_meet_edges(id);
+    case Role::kOp:
+    case Role::kCalls:
+    case Role::kRecord:
+    case Role::kWait:
+    case Role::kWork:
+    case Role::kSet:
+    case Role::kUnlock:
+    case Role::kCreate:
+      break;  // none of these waits at this step
+  }
+}
+
+void WaitGraphBuilder::add_setters(SignalId id) {
+  if (setters_.empty()) {
+    for (const ActorId actor : ids_of(plan_.actors)) {
+      if (plan_.actors[actor].role == Role::kSet) {
+        setters_.emplace_back(plan_.actors[actor].signal, actor);
+      }
+    }
+    std::sort(setters_.begin(), setters_.end());
+  }
+  const std::size_t before = edges_.size();
+  auto setter = std::lower_bound(setters_.begin(), setters_.end(), std::pair(id, ActorId{0}));
+  for (; setter != setters_.end() && setter->first == id; ++setter) {
+    const std::uint32_t next = state_.actors[setter->second].launched;
+    if (next == plan_.actors[setter->second].acts) continue;
+    add_act(WaitKind::kHostWait, setter->second, next);
+  }
+  if (edges_.size() == before) add(WaitKind::kHostWait, act_nodes_ + plan_.rank_count);
+  make_any_set(before);
+}
+
+void WaitGraphBuilder::add_holder(LockId id) {
+  const ThreadId holder = state_.locks[id].holder;
+  const Thread& thread = plan_.threads[holder];
+  const std::uint32_t next = thread.program + state_.threads[holder].next_act;
+  if (next == thread.program_end) {
+    add(WaitKind::kLock, act_nodes_ + thread.rank.value);
+  } else {
+    const ActorId actor = plan_.act(thread, next);
+    add_act(WaitKind::kLock, actor, state_.actors[actor].launched);
+  }
+}
+
+// 7.3 and 7.4: the next act of an actor or of a program.
+void WaitGraphBuilder::add_next_edges(ActorId actor) {
+  const std::uint32_t k = state_.actors[actor].launched;
+  begin_node(actor, k);
+  const ThreadId thread = plan_.actors[actor].thread;
+  if (state_.in_launch(plan_, actor)) {
+    add_launch_edges(actor, state_.threads[thread].step);
+  } else {
+    add_unmet_edges(actor, k);
+    if (edges_.size() == first_edge_ && !program(thread)) add_blocker(thread);
+    if (program(thread) && state_.threads[thread].mode == ThreadMode::kBlocked) {
+      add_blocker(thread);
+    }
+  }
+  end_node();
+}
+
+void WaitGraphBuilder::add_launch_edges(ActorId actor, Step step) {
+  switch (step) {
+    case Step::kOutsideInput:
+      add(WaitKind::kOutsideInput, act_nodes_ + plan_.rank_count);
+      break;
+    case Step::kCreation:
+      add_creation_edges(actor);
+      break;
+    case Step::kConnection:
+      add_connection_edges(actor);
+      break;
+    case Step::kHostStep:
+      add_host_step_edges(actor);
+      break;
+    case Step::kLaunchQueue:
+      add_head(WaitKind::kLaunchQueue, plan_.actors[actor].stream);
+      break;
+    case Step::kNone:
+    case Step::kOverhead:
+    case Step::kCompletion:
+      break;  // these end by themselves, or are not a launch
+  }
+}
+
+// The streams that hold a mark like `mark`, each by what stands in front of it.
+void WaitGraphBuilder::add_marked_streams(WaitKind kind, StreamItem mark) {
+  if (!has_marked_streams_) find_marked_streams();
+  auto stream = std::lower_bound(marked_streams_.begin(), marked_streams_.end(),
+                                 std::pair(mark.mark(), StreamId{0}));
+  for (; stream != marked_streams_.end() && stream->first == mark.mark(); ++stream) {
+    add_head(kind, stream->second);
+  }
+}
+
+void WaitGraphBuilder::find_marked_streams() {
+  has_marked_streams_ = true;
+  for (const StreamId stream : ids_of(plan_.streams)) {
+    const Ring<StreamItem>& items = state_.streams[stream].items;
+    for (std::uint32_t i = 0; i < items.size(); ++i) {
+      if (items[i].kind() == StreamItem::Kind::kAct) continue;
+      marked_streams_.emplace_back(items[i].mark(), stream);
+    }
+  }
+  std::sort(marked_streams_.begin(), marked_streams_.end());
+  marked_streams_.erase(std::unique(marked_streams_.begin(), marked_streams_.end()),
+                        marked_streams_.end());
+}
+
+void WaitGraphBuilder::add_unmet_edges(ActorId id, std::uint32_t k) {
+  const Actor& actor = plan_.actors[id];
+  for (std::uint32_t i = actor.inputs; i < actor.inputs_end; ++i) {
+    if (state_.edges[plan_.inputs[i]].available == 0) add_input_edge(id, plan_.inputs[i], k);
+  }
+  for (const RegisterId reg : plan_.registers_of(id)) {
+    if (plan_.edges_of(reg).empty()) continue;
+    if (!State::register_allows(plan_.registers[reg], state_.registers[reg], k)) {
+      add_register_edges(reg, k);
+    }
+  }
+}
+
+void WaitGraphBuilder::add_input_edge(ActorId actor, EdgeId edge_id, std::uint32_t k) {
+  const Edge& edge = plan_.edges[edge_id];
+  const Register& reg = plan_.registers[edge.source];
+  const std::uint32_t fills = (k / edge.acts_per_slot + 1) * reg.acts_per_slot - 1;
+  const ActorState& producer = state_.actors[reg.producer];
+  const bool sent = fills < (edge.data_at_launch ? producer.launched : producer.done);
+  if (sent) {
+    add_blocker(plan_.actors[actor].thread);
+  } else {
+    add_act(WaitKind::kData, reg.producer, fills, edge.source);
+  }
+}
+
+void WaitGraphBuilder::add_register_edges(RegisterId id, std::uint32_t k) {
+  const Register& reg = plan_.registers[id];
+  const WaitKind kind = reg.control ? WaitKind::kCreditControl : WaitKind::kCreditData;
+  const bool drains = reg.drain_every > 0 && k % reg.drain_every == 0;
+  const std::uint32_t slot = k / reg.acts_per_slot - (drains ? 1 : reg.slots);
+  add_unacknowledged(id, slot, kind);
+}
+
+// The edges of `reg` that have not acknowledged `slot`, as far as its producer's thread counted.
+void WaitGraphBuilder::add_unacknowledged(RegisterId reg, std::uint32_t slot, WaitKind kind) {
+  const RankId rank = plan_.actors[plan_.registers[reg].producer].rank;
+  for (const EdgeId edge : plan_.edges_of(reg)) {
+    if (state_.edges[edge].acknowledged > slot) continue;
+    if (dead(rank)) return add_rank(kind, rank);  // it passes nothing on any more
+    add_acknowledgement(edge, slot, kind);
+  }
+}
+
+void WaitGraphBuilder::add_acknowledgement(EdgeId edge_id, std::uint32_t slot, WaitKind kind) {
+  const Edge& edge = plan_.edges[edge_id];
+  const ActorState& consumer = state_.actors[edge.consumer];
+  const std::uint32_t releases = (slot + 1) * edge.acts_per_slot - 1;
+  if (consumer.launched <= releases) {
+    add_act(kind, edge.consumer, releases, edge.source);
+    return;
+  }
+  if (edge.in_place.valid()) {
+    const std::size_t before = edges_.size();
+    add_unacknowledged(edge.in_place, slot, kind);
+    if (edges_.size() != before) return;
+    if (is_mark(edge_id, slot)) {
+      add_head(WaitKind::kStreamOrder, plan_.actors[edge.consumer].stream);
+      return;
+    }
+  } else if (!edge.ack_at_launch && consumer.done <= releases) {
+    add_act(kind, edge.consumer, releases, edge.source);
+    return;
+  }
+  add_blocker(plan_.actors[plan_.registers[edge.source].producer].thread);
+}
+
+// Whether the acknowledgement of `slot` still stands in its sender's stream. Those that were sent
+// along the edge are, in order: counted, in an inbox, in the stream.
+bool WaitGraphBuilder::is_mark(EdgeId edge_id, std::uint32_t slot) const {
+  const Edge& edge = plan_.edges[edge_id];
+  const Ring<StreamItem>& items = state_.streams[plan_.actors[edge.consumer].stream].items;
+  std::uint32_t marks = 0;
+  for (std::uint32_t i = 0; i < items.size(); ++i) {
+    if (items[i].kind() == StreamItem::Kind::kAckMark && items[i].edge() == edge_id) ++marks;
+  }
+  return slot + marks >= state_.registers[edge.in_place].returned;
+}
+
+// ---------------------------------------------------------------------------------------------
+
+WaitGraph WaitGraphBuilder::compact() {
+  const std::uint32_t outside = act_nodes_ + plan_.rank_count;
+  std::vector<std::uint8_t> used(outside + 1, 0);
+  for (const ActorId actor : ids_of(plan_.actors)) {
+    const ActorState& state = state_.actors[actor];
+    const std::uint32_t next = first_node_[actor] + state.launched - state.done;
+    if (dead(plan_.actors[actor].rank)) continue;
+    for (std::uint32_t node = first_node_[actor]; node < next; ++node) used[node] = 1;
+    const bool work_left = state.launched < plan_.actors[actor].acts;
+    if (work_left && has_next_node(actor)) used[next] = 1;
+  }
+  // Twice: what waits for a source beyond its work makes that a node, and then what it waits for.
+  for (int round = 0; round < 2; ++round) {
+    for (const WaitEdge& edge : edges_) {
+      if (used[edge.from] != 0) used[edge.to] = 1;
+    }
+  }
+  WaitGraph graph;
+  std::vector<std::uint32_t> index(outside + 1, 0);
+  const auto keep = [&](std::uint32_t node, const WaitNode& what) {
+    if (used[node] == 0) return;
+    index[node] = static_cast<std::uint32_t>(graph.nodes.size());
+    graph.nodes.push_back(what);
+  };
+  for (const ActorId actor : ids_of(plan_.actors)) {
+    const ActorState& state = state_.actors[actor];
+    for (std::uint32_t k = state.done; k <= state.launched; ++k) {
+      keep(first_node_[actor] + k - state.done,
+           {WaitNodeKind::kAct, actor, k, plan_.actors[actor].rank});
+    }
+  }
+  for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
+    keep(act_nodes_ + rank, {WaitNodeKind::kRank, ActorId(), 0, RankId{rank}});
+  }
+  keep(outside, {WaitNodeKind::kOutside, ActorId(), 0, RankId()});
+  for (WaitEdge& edge : edges_) {
+    if (used[edge.from] == 0) continue;  // a source beyond its work that nothing waits for
+    edge.from = index[edge.from];
+    edge.to = index[edge.to];
+    graph.edges.push_back(edge);
+  }
+  std::stable_sort(graph.edges.begin(), graph.edges.end(),
+                   [](const WaitEdge& a, const WaitEdge& b) { return a.from < b.from; });
+  return graph;
+}
+
+WaitGraph wait_graph(const Plan& plan, const State& state) {
+  return WaitGraphBuilder(plan, state).build();
+}
+
+}  // namespace pipesim::sim

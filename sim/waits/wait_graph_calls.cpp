@@ -1,0 +1,235 @@
+// The edges of calls on communicators, of their initialization, and of meetings of hosts.
+#include <algorithm>
+
+#include "sim/waits/wait_graph_builder.hpp"
+
+namespace pipesim::sim {
+namespace {
+
+bool same_sort(const Call& a, const Call& b) {
+  return a.communicator == b.communicator && a.kind == b.kind &&
+         (a.kind == CallKind::kCollective || a.peer == b.peer);
+}
+
+WaitKind kind_of(MeetingKind kind) {
+  switch (kind) {
+    case MeetingKind::kMessage:
+      return WaitKind::kFirstMessage;
+    case MeetingKind::kCollective:
+      return WaitKind::kFirstCollective;
+    case MeetingKind::kHosts:
+      break;
+  }
+  return WaitKind::kHostMeeting;
+}
+
+}  // namespace
+
+// 9.6.3
+void WaitGraphBuilder::add_calls(ActorId actor) {
+  for (const CallId id : plan_.calls_of(actor)) {
+    const CallStage stage = state_.calls[id];
+    if (stage == CallStage::kInactive || stage == CallStage::kDone) continue;
+    const Call& call = plan_.calls[id];
+    if (call.kind == CallKind::kCollective) {
+      add_round(id);
+      continue;
+    }
+    if (stage != CallStage::kActive && stage != CallStage::kShort) {
+      add_met(id);
+      continue;
+    }
+    Call wanted = call;
+    wanted.kind = call.kind == CallKind::kSend ? CallKind::kReceive : CallKind::kSend;
+    wanted.peer = call.member;
+    add_coming(WaitKind::kPeerOfMessage, call.peer, wanted);
+  }
+}
+
+// A send or receive that runs and never ends.
+void WaitGraphBuilder::add_met(CallId id) {
+  const Call& call = plan_.calls[id];
+  const ChannelState& channel = state_.channels[call.channel];
+  const CallId other = call.kind == CallKind::kSend ? channel.receiver : channel.sender;
+  const ActorId actor = other.valid() ? plan_.calls[other].actor : ActorId();
+  if (actor.valid() && !call.eager && call.steps == 0 && !moves(plan_.actors[actor].rank)) {
+    add_act(WaitKind::kPeerOfMessage, actor, state_.actors[actor].done);
+  }
+  if (state_.calls[id] != CallStage::kHangs) return;
+  const CallId sender = call.kind == CallKind::kSend ? id : other;
+  add_link(plan_.calls[plan_.calls[sender].link.valid() ? sender : channel.receiver].link);
+}
+
+void WaitGraphBuilder::add_round(CallId id) {
+  const Call& call = plan_.calls[id];
+  const Communicator& communicator = plan_.communicators[call.communicator];
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    const RankId rank = plan_.communicator_ranks[i];
+    if (!state_.in_round[i].valid()) {
+      add_coming(WaitKind::kPeerOfCollective, i, call);
+    } else if (!moves(rank)) {
+      const ActorId actor = plan_.calls[state_.in_round[i]].actor;
+      add_act(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
+    }
+  }
+  if (state_.calls[id] == CallStage::kHangs) add_link(communicator.link);
+  if (!state_.communicators[call.communicator].mismatched) return;
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    const CallId other = state_.in_round[i];
+    if (!other.valid() || plan_.calls[other].signature == call.signature) continue;
+    const ActorId actor = plan_.calls[other].actor;
+    add_act(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
+  }
+}
+
+// Where a member will come from with a call of the same sort as `sort`.
+void WaitGraphBuilder::add_coming(WaitKind kind, std::uint32_t member, const Call& sort) {
+  const RankId rank = plan_.communicator_ranks[member];
+  if (dead(rank)) return add_rank(kind, rank);
+  const auto [first, last] = users_of(sort.communicator, rank);
+  const std::size_t before = edges_.size();
+  bool looked_at_stream = false;
+  for (std::uint32_t u = first; u < last; ++u) {
+    const ActorId user = plan_.communicator_users[u];
+    const IdRange<CallId> calls = plan_.calls_of(user);
+    const bool fits = std::any_of(calls.begin(), calls.end(),
+                                  [&](CallId call) { return same_sort(plan_.calls[call], sort); });
+    if (!fits) continue;
+    // All of them are on one stream, or in one line.
+    if (!looked_at_stream && add_coming_launched(kind, user, sort)) return;
+    looked_at_stream = true;
+    const std::uint32_t next = state_.actors[user].launched;
+    if (next < plan_.actors[user].acts) add_act(kind, user, next);
+  }
+  if (edges_.size() == before) add(kind, act_nodes_ + rank.value);
+  make_any_set(before);
+}
+
+bool WaitGraphBuilder::add_coming_launched(WaitKind kind, ActorId user, const Call& sort) {
+  const Actor& actor = plan_.actors[user];
+  for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
+    const LineId line = plan_.actor_lines[i];
+    if (plan_.lines[line].communicator != sort.communicator) continue;
+    const Ring<StreamId>& acts = state_.lines[line];
+    for (std::uint32_t n = 0; n < acts.size(); ++n) {
+      if (add_if_coming(kind, acts[n], state_.item_in_line(plan_, line, n), sort)) return true;
+    }
+    return false;
+  }
+  for (std::uint32_t i = 0; i < state_.streams[actor.stream].items.size(); ++i) {
+    if (add_if_coming(kind, actor.stream, i, sort)) return true;
+  }
+  return false;
+}
+
+// If item `i` of the stream is an act with such a call that is not done.
+bool WaitGraphBuilder::add_if_coming(WaitKind kind, StreamId stream, std::uint32_t i,
+                                     const Call& sort) {
+  const StreamState& state = state_.streams[stream];
+  if (state.items[i].kind() != StreamItem::Kind::kAct) return false;
+  const bool started = i == 0 && state.head_start != kNever;
+  for (const CallId call : plan_.calls_of(state.items[i].actor())) {
+    if (!same_sort(plan_.calls[call], sort)) continue;
+    if (started && state_.calls[call] == CallStage::kDone) continue;
+    add_item(kind, stream, i);
+    return true;
+  }
+  return false;
+}
+
+// The first that the act needs and that does not exist.
+CommunicatorId WaitGraphBuilder::missing_communicator(ActorId id) const {
+  const Actor& actor = plan_.actors[id];
+  if (actor.collective.valid()) return plan_.collectives[actor.collective].communicator;
+  for (const CallId call : plan_.calls_of(id)) {
+    const CommunicatorId communicator = plan_.calls[call].communicator;
+    if (!state_.communicators[communicator].exists) return communicator;
+  }
+  return actor.communicator;
+}
+
+void WaitGraphBuilder::add_creation_edges(ActorId actor) {
+  const LinkId cut_off = state_.threads[plan_.actors[actor].thread].cut_off;
+  if (cut_off.valid()) return add_link(cut_off);
+  const CommunicatorId id = missing_communicator(actor);
+  const Communicator& communicator = plan_.communicators[id];
+  const auto ranks = plan_.communicator_ranks.begin();
+  const bool any_dead = std::any_of(ranks + communicator.ranks, ranks + communicator.ranks_end,
+                                    [&](RankId rank) { return dead(rank); });
+  const std::uint32_t size = communicator.ranks_end - communicator.ranks;
+  if (state_.communicators[id].ranks_arrived == size && !any_dead) {
+    add_marked_streams(WaitKind::kCommunicatorCreation, StreamItem::creation_mark(id));
+    return;
+  }
+  for (std::uint32_t r = communicator.ranks; r < communicator.ranks_end; ++r) {
+    const RankId rank = plan_.communicator_ranks[r];
+    if (dead(rank)) {
+      add_rank(WaitKind::kCommunicatorCreation, rank);
+      continue;
+    }
+    if (state_.arrived[r] != 0) continue;
+    const std::size_t before = edges_.size();
+    const auto [first, last] = users_of(id, rank);
+    for (std::uint32_t u = first; u < last; ++u) {
+      const ActorId user = plan_.communicator_users[u];
+      const std::uint32_t next = state_.actors[user].launched;
+      if (next == plan_.actors[user].acts) continue;
+      add_act(WaitKind::kCommunicatorCreation, user, next);
+    }
+    if (edges_.size() == before) add(WaitKind::kCommunicatorCreation, act_nodes_ + rank.value);
+    make_any_set(before);
+  }
+}
+
+// ---------------------------------------------------------------------------------------------
+// 9.7
+
+// The first meetings that the act still waits for: those of messages, or those of collectives.
+void WaitGraphBuilder::add_connection_edges(ActorId id) {
+  const Actor& actor = plan_.actors[id];
+  MeetingKind waits = MeetingKind::kHosts;
+  for (std::uint32_t i = actor.needs; i < actor.needs_end; ++i) {
+    const Need& need = plan_.needs[i];
+    const MeetingKind kind = plan_.meetings[need.meeting].kind;
+    if (waits != MeetingKind::kHosts && kind != waits) return;
+    const std::uint32_t number = state_.joined[need.join];
+    if (number <= state_.meetings[need.meeting].met) continue;
+    waits = kind;
+    add_absent(need, number);
+  }
+}
+
+void WaitGraphBuilder::add_meet_edges(ActorId id) {
+  const Actor& actor = plan_.actors[id];
+  const std::uint32_t number = state_.threads[actor.thread].needed;
+  if (number == 0) {
+    return add_marked_streams(WaitKind::kHostWait, StreamItem::synchronize_mark(actor.thread));
+  }
+  add_absent(plan_.needs[actor.needs], number);
+}
+
+// The ranks that have not come to the meeting for time `number`.
+void WaitGraphBuilder::add_absent(const Need& need, std::uint32_t number) {
+  const Meeting& meeting = plan_.meetings[need.meeting];
+  const WaitKind kind = kind_of(meeting.kind);
+  for (std::uint32_t r = meeting.ranks; r < meeting.ranks_end; ++r) {
+    const RankId rank = plan_.meeting_ranks[r];
+    if (dead(rank)) {
+      add_rank(kind, rank);
+      continue;
+    }
+    if (state_.came[r] >= number) continue;
+    const std::size_t before = edges_.size();
+    for (std::uint32_t u = meeting.users; u < meeting.users_end; ++u) {
+      const auto [user, join] = plan_.meeting_users[u];
+      if (plan_.actors[user].rank != rank) continue;
+      if (join != kNoAct && state_.joined[join] != 0) continue;
+      const std::uint32_t next = state_.actors[user].launched;
+      if (next < plan_.actors[user].acts) add_act(kind, user, next);
+    }
+    if (edges_.size() == before) add(kind, act_nodes_ + rank.value);
+    make_any_set(before);
+  }
+}
+
+}  // namespace pipesim::sim

@@ -1,0 +1,231 @@
+"""Random programs, run for real with gloo on this machine, and recorded and judged.
+
+    gloo_test.py PIPESIM
+
+An oracle that nobody here wrote: what hangs in gloo is never proved, what is proved completes, and
+the lines where ranks are stuck agree. A program is a list of calls that fit (messages with tags,
+all_reduce and barrier of several groups, async or not, a step of DDP), and in three of four
+programs one rank then leaves a call out, makes two in another order, or uses another tag.
+
+Only calls in which every member waits for all take part in that: gloo's broadcast lets some ranks
+pass when others are missing, and pipesim's does not, so the lines could differ.
+
+Twenty programs with fixed seeds; PIPESIM_GLOO_PROGRAMS sets another number (tests/run --all: 300).
+"""
+
+import faulthandler
+import os
+import pathlib
+import random
+import re
+import runpy
+import signal
+import socket
+import sys
+import tempfile
+import time
+
+from with_torch import ROOT  # isort: skip
+
+import torch
+import torch.distributed
+
+from pipesim import record
+
+# Programs that run at once, and how long nothing has to move until they are taken to hang.
+AT_ONCE = 10
+SECONDS = 4.0
+
+
+def calls_of(generator, ranks):
+    """Per rank the lines of its program. `{tag}` is filled in for each rank."""
+    groups = [None, list(range(ranks)), sorted(generator.sample(range(ranks), 2))]
+    programs = [[] for _ in range(ranks)]
+    for number in range(generator.randint(3, 8)):
+        kind = generator.choice(["collective", "async", "barrier", "message", "message", "isend"])
+        if kind in ("message", "isend"):
+            source, destination = generator.sample(range(ranks), 2)
+            tag = generator.randint(0, 2)
+            if kind == "message":
+                programs[source].append([f"dist.send(t, {destination}, tag={tag})"])
+                programs[destination].append([f"dist.recv(t, {source}, tag={tag})"])
+            else:
+                for rank, call, peer in (
+                    (source, "isend", destination),
+                    (destination, "irecv", source),
+                ):
+                    programs[rank].append([f"w{number} = dist.{call}(t, {peer}, tag={tag})"])
+                    programs[rank].append([f"w{number}.wait()", f"w{number} ="])
+            continue
+        index = generator.randrange(len(groups))
+        group = f"group=g{index}"
+        for rank in groups[index] or range(ranks):
+            if kind == "barrier":
+                programs[rank].append([f"dist.barrier({group})"])
+            elif kind == "collective":
+                programs[rank].append([f"dist.all_reduce(t, {group})"])
+            else:
+                call = f"w{number} = dist.all_reduce(t, {group}, async_op=True)"
+                programs[rank].append([call])
+                programs[rank].append([f"w{number}.wait()", f"w{number} ="])
+    if generator.random() < 0.75:
+        spoil(generator, generator.choice([p for p in programs if len(p) > 1]))
+    if generator.random() < 0.3:
+        for program in programs:
+            program.append(["model(torch.ones(1, 2)).sum().backward()"])
+    return groups, programs
+
+
+def spoil(generator, program):
+    """A mistake on one rank. A wait stays behind its call, and goes with it."""
+    at = generator.randrange(len(program))
+    text = program[at][0]
+    how = generator.choice(["drop", "swap", "tag"])
+    if how == "tag" and "tag=" in text:
+        program[at][0] = text.replace("tag=", "tag=3 + ")
+    elif how == "swap" and at + 1 < len(program):
+        following = program[at + 1]
+        if len(following) == 1 or not text.startswith(following[1]):
+            program[at], program[at + 1] = following, program[at]
+    else:
+        name = text.split(".")[0] if text.endswith(".wait()") else text.split(" = ")[0]
+        program[:] = [c for c in program if c[0] != text and c[0] != f"{name}.wait()"]
+
+
+def script_of(seed):
+    """Number of ranks and text of a program."""
+    generator = random.Random(seed)
+    ranks = generator.randint(2, 4)
+    groups, programs = calls_of(generator, ranks)
+    lines = [
+        "import torch, torch.distributed as dist",
+        "dist.init_process_group('gloo')",
+        "rank, t, g0 = dist.get_rank(), torch.ones(2), None",
+        *(f"g{i} = dist.new_group({g})" for i, g in enumerate(groups) if g is not None),
+        f"g9 = dist.new_group({list(range(ranks))})",
+        "model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1), process_group=g9)",
+    ]
+    for rank, program in enumerate(programs):
+        lines.append(f"if rank == {rank}:")
+        lines += [f"    {call[0]}" for call in program] or ["    pass"]
+    return ranks, "\n".join(lines) + "\n"
+
+
+def real_rank(folder, ranks, rank, port):
+    """A process of the real job; it stays when it is done, or others would lose their peer."""
+    os.environ.update(
+        RANK=str(rank), WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
+        GLOO_SOCKET_IFNAME="lo",
+    )  # fmt: skip
+    log = os.open(folder / f"{rank}.log", os.O_CREAT | os.O_WRONLY)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    faulthandler.register(signal.SIGUSR1, (folder / f"{rank}.stack").open("w"), all_threads=False)
+    runpy.run_path(str(folder / "program.py"), run_name="__main__")
+    (folder / f"{rank}.done").touch()
+    while True:
+        time.sleep(60)
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+def start(folder, ranks):
+    port, pids = free_port(), []
+    for rank in range(ranks):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                real_rank(folder, ranks, rank, port)
+            except BaseException as error:
+                (folder / f"{rank}.error").write_text(repr(error))
+            os._exit(1)
+        pids.append(pid)
+    return pids
+
+
+def outcome(folder, ranks, pids):
+    """By rank the line where it is stuck; a rank that is done is left out."""
+    stuck = {}
+    for rank in range(ranks):
+        if not (folder / f"{rank}.done").exists():
+            error = folder / f"{rank}.error"
+            assert not error.exists(), f"gloo failed: {error.read_text()}"
+            os.kill(pids[rank], signal.SIGUSR1)
+            stack, end = "", time.monotonic() + 20
+            while "program.py" not in stack and time.monotonic() < end:
+                time.sleep(0.05)
+                stack = (folder / f"{rank}.stack").read_text()
+            stuck[rank] = int(re.search(r'program\.py", line (\d+)', stack)[1])
+    return stuck
+
+
+def run_for_real(folders):
+    """Runs programs at once until nothing moves. By folder what `outcome` says."""
+    jobs = {folder: (ranks, start(folder, ranks)) for folder, ranks in folders.items()}
+    try:
+        done, since = -1, time.monotonic()
+        while time.monotonic() - since < SECONDS:
+            now = sum(len(list(folder.glob("*.done"))) for folder in jobs)
+            if now != done:
+                done, since = now, time.monotonic()
+            if done == sum(ranks for ranks, _ in jobs.values()):
+                break
+            time.sleep(0.05)
+        return {folder: outcome(folder, *job) for folder, job in jobs.items()}
+    finally:
+        for _, pids in jobs.values():
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+
+
+def judge(folder, ranks):
+    """The report of pipesim, from a recording in processes forked from this one."""
+    return record(
+        lambda: runpy.run_path(str(folder / "program.py"), run_name="__main__"), ranks=ranks
+    ).check(rules="gloo")
+
+
+def differences(real, report):
+    """What disagrees, in words; nothing if all is well."""
+    ours = {s.rank: int(re.search(r"program\.py:(\d+)", s.at)[1]) for s in report.stuck}
+    if bool(real) == report.proved:
+        yield f"gloo {'hangs' if real else 'completes'}, pipesim says '{report.answer}'"
+    elif real != ours:
+        yield f"stuck lines: gloo {real}, pipesim {ours}"
+
+
+def main():
+    program = os.path.abspath(sys.argv[1])
+    os.environ["PIPESIM"] = program
+    if os.system(f"'{program}' help record >/dev/null 2>&1") != 0:
+        print(f"SKIPPED: {program} has no command 'record'")
+        return 0
+    torch.set_num_threads(1)
+    count, failed, hangs = int(os.environ.get("PIPESIM_GLOO_PROGRAMS", "20")), 0, 0
+    with tempfile.TemporaryDirectory() as temporary:
+        for first in range(0, count, AT_ONCE):
+            folders = {}
+            for seed in range(first, min(first + AT_ONCE, count)):
+                folder = pathlib.Path(temporary, str(seed))
+                folder.mkdir()
+                folders[folder], text = script_of(seed)
+                (folder / "program.py").write_text(text)
+            for folder, real in run_for_real(folders).items():
+                hangs += bool(real)
+                report = judge(folder, folders[folder])
+                for difference in differences(real, report):
+                    failed += 1
+                    numbered = enumerate((folder / "program.py").read_text().splitlines(), 1)
+                    print(f"seed {folder.name}, {folders[folder]} ranks: {difference}")
+                    print("".join(f"{n:4} {line}\n" for n, line in numbered))
+    print(f"{count} programs, {hangs} hang in gloo, {failed} disagree")
+    return 1 if failed or not 0 < hangs < count else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

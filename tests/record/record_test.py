@@ -1,0 +1,392 @@
+"""The recorder: programs are run as it runs them, and what it wrote is looked at.
+
+    record_test.py PIPESIM
+
+Needs torch: this interpreter's, or that of /usr/bin/python3. Most programs are recorded in
+processes forked from this one, which has imported torch; the command line is tried a few times.
+"""
+
+import csv
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from with_torch import ROOT  # isort: skip
+
+import torch
+
+from pipesim import record
+from pipesim.recorder import messages as m
+from pipesim.recorder.broker import Broker
+
+PROGRAMS = ROOT / "tests/record/programs"
+SHARED = ROOT / "../shared/data/record"
+PIPESIM = os.path.abspath(sys.argv.pop(1))
+os.environ["PIPESIM"] = PIPESIM
+# A fork cannot use the threads of its parent's OpenMP.
+torch.set_num_threads(1)
+
+
+def in_fork(script, ranks, *args, **options):
+    """The record of a script, made without a new interpreter: all ranks have one hash seed."""
+
+    def run():
+        import runpy
+
+        sys.argv = [str(script), *map(str, args)]
+        runpy.run_path(str(script), run_name="__main__")
+
+    return record(run, ranks=ranks, **options)
+
+
+def command(*arguments, **options):
+    """`python3 -m pipesim.record`, with the output of both streams."""
+    return subprocess.run(
+        [sys.executable, "-B", "-m", "pipesim.record", *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python"), **options.pop("env", {})},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, **options,
+    )  # fmt: skip
+
+
+def lines(recorded, rank):
+    """A rank's file, with ids of places replaced by the places: `train.py:20`."""
+    places, found = {}, []
+    for text in (recorded.path / f"rank{rank}.jsonl").read_text().splitlines():
+        line = json.loads(text)
+        if "at" in line:
+            places[line["def"]] = line["at"].rpartition("/")[2]
+        if "l" in line:
+            line["l"] = places[line["l"]]
+        found.append(line)
+    return found
+
+
+def calls(recorded, rank):
+    return [line for line in lines(recorded, rank) if "call" in line and "def" not in line]
+
+
+def line_of(program, text):
+    """The number of the line of a program that has this text."""
+    for number, line in enumerate((PROGRAMS / program).read_text().splitlines(), 1):
+        if text in line:
+            return f"{program}:{number}"
+    raise AssertionError(f"{program} has no line with {text}")
+
+
+class Values(unittest.TestCase):
+    def test_every_call_gets_the_values_of_a_real_job(self):
+        recorded = in_fork(PROGRAMS / "collectives.py", 4)
+        self.assertEqual((), recorded.failed, recorded.output)
+        self.assertEqual({"finished"}, {end.end for end in recorded.ends}, recorded.output)
+        splits = [c for c in calls(recorded, 1) if c["call"] == "all_to_all"]
+        self.assertEqual([4, 8, 12, 16], splits[0]["from"])  # rank r gives r + 1 floats
+        self.assertEqual([8, 8, 8, 8], splits[0]["to"])
+        sources = [c["peer"] for c in calls(recorded, 0) if c.get("any")]
+        self.assertEqual([1, 2, 3], sources)  # any order would do, but always the same
+        # No process of a real job knows a torch.distributed call that is not in the record.
+        self.assertEqual(23, max(c["n"] for c in calls(recorded, 2) if c["g"] == "g0"))
+
+    def test_own_values_need_no_other_rank(self):
+        for options in ({"values": "own"}, {"values": "own", "limit": 1}):
+            recorded = in_fork(PROGRAMS / "ends.py", 3, "none", **options)
+            self.assertEqual({"finished"}, {end.end for end in recorded.ends})
+
+
+class Ends(unittest.TestCase):
+    def ends(self, how, **options):
+        recorded = in_fork(PROGRAMS / "ends.py", 3, how, **options)
+        return recorded, [(end.end, end.why or end.text or end.code) for end in recorded.ends]
+
+    def test_finished(self):
+        recorded, ends = self.ends("none")
+        self.assertEqual([("finished", None)] * 3, ends)
+
+    def test_an_exception_on_one_rank(self):
+        recorded, ends = self.ends("raise")
+        rest = ("cut", "rest")
+        self.assertEqual([rest, ("raised", "ValueError: loss is nan in step 3"), rest], ends)
+        self.assertEqual((1,), recorded.failed)
+        self.assertEqual(line_of("ends.py", "raise ValueError"), lines(recorded, 1)[-1]["l"])
+        self.assertEqual(line_of("ends.py", "dist.barrier()  #"), lines(recorded, 0)[-1]["l"])
+        self.assertIn("rank 1 raised an exception:\n  Traceback", recorded.output)
+        self.assertNotIn("recorder", recorded.output)
+
+    def test_exit(self):
+        self.assertEqual(("exited", 3), self.ends("exit")[1][1])
+        recorded, ends = self.ends("message")
+        self.assertEqual(("exited", 1), ends[1])
+        self.assertIn("no such data set", recorded.output)
+
+    def test_a_process_that_dies(self):
+        # By the command line: rank 1 is a child of the second parent.
+        with tempfile.TemporaryDirectory() as folder:
+            done = command("--ranks", 3, "--only-record", "-o", folder, PROGRAMS / "ends.py", "die")
+            described = json.loads((pathlib.Path(folder) / "record.json").read_text())
+        # And never "rest": it proves nothing.
+        self.assertEqual(["killed"] * 3, [end["why"] for end in described["ends"]])
+        self.assertIn("the process of rank 1 died", done.stderr)
+
+    def test_one_by_one_nobody_waits_for_a_rank_that_has_not_begun(self):
+        def job():
+            store = torch.distributed.HashStore()
+            if os.environ["RANK"] == "0":
+                store.wait(["later"])
+            store.set("later", "1")
+
+        recorded = record(job, ranks=2, one_by_one=True, seconds=0.5)
+        self.assertEqual(["seconds", ""], [end.why for end in recorded.ends])
+
+    def test_a_script_that_never_ends(self):
+        recorded, ends = self.ends("never", seconds=1)
+        self.assertEqual([("cut", "seconds")] * 3, ends)
+        self.assertIn("rank 1 did not end", recorded.output)
+        self.assertEqual(line_of("ends.py", "time.sleep"), lines(recorded, 1)[-1]["l"])
+
+    def test_a_script_that_asks_for_ever(self):
+        self.assertEqual([("cut", "rest")] * 3, self.ends("poll")[1])
+
+    def test_a_script_that_forks(self):
+        self.assertEqual([("finished", None)] * 3, self.ends("fork")[1])
+
+    def test_steps(self):
+        def train():
+            torch.distributed.init_process_group("gloo")
+            model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            while True:
+                model(torch.ones(1, 2)).sum().backward()
+                optimizer.step()
+
+        recorded = record(train, ranks=2, steps=3)
+        self.assertEqual(["steps", "steps"], [end.why for end in recorded.ends])
+        steps = [line["step"] for line in lines(recorded, 1) if "step" in line]
+        self.assertEqual([1, 2, 3], steps)
+        # DDP's buckets are waited for at the end of the backward that they are made in.
+        order = [next(iter(line)) for line in lines(recorded, 0)]
+        last = len(order) - 1 - order[::-1].index("backward")
+        self.assertEqual(["backward", "call", "wait", "backward"], order[last - 3 : last + 1])
+
+
+class Gpus(unittest.TestCase):
+    def test_a_script_for_gpus(self):
+        recorded = in_fork(PROGRAMS / "gpu.py", 2)
+        self.assertEqual({"finished"}, {end.end for end in recorded.ends}, recorded.output)
+        self.assertEqual("nccl", recorded.backend)
+        found = lines(recorded, 1)
+        on_side = [c for c in calls(recorded, 1) if c["l"] == line_of("gpu.py", "all_reduce(mean)")]
+        self.assertEqual(["s1"] * 3, [c["s"] for c in on_side])
+        waits = [x for x in found if "stream_wait" in x]
+        self.assertEqual(["s1", None] * 3, [x.get("s") for x in waits])
+        self.assertIn("cpu", [x.get("read") for x in found])
+        self.assertEqual(["event", "device"], [x["synchronize"] for x in found if "synchronize" in x])
+        self.assertTrue(all(x["k"] > 0 for x in found if "step" in x))
+
+    def test_results_are_made_up_where_no_host_would_wait(self):
+        recorded = in_fork(PROGRAMS / "gpu.py", 2, "--crossed")
+        self.assertEqual({"finished"}, {end.end for end in recorded.ends}, recorded.output)
+        made_up = [[c["l"] for c in calls(recorded, r) if "made_up" in c] for r in (0, 1)]
+        self.assertEqual([[line_of("gpu.py", "group=group")], []], made_up)
+
+
+class CommandLine(unittest.TestCase):
+    def setUp(self):
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = pathlib.Path(temporary.name)
+
+    def test_two_recordings_are_the_same_bytes_and_hash_seeds_differ(self):
+        out = [self.folder / name for name in "ab"]
+        for folder in out:
+            done = command("--ranks", 4, "--only-record", "-o", folder, PROGRAMS / "ends.py", "names")
+            self.assertEqual((0, "", ""), (done.returncode, done.stdout, done.stderr))
+        names = sorted(path.name for path in out[0].iterdir())
+        self.assertEqual(["rank0.jsonl", "rank1.jsonl", "rank2.jsonl", "rank3.jsonl", "record.json"], names)
+        for name in names:
+            self.assertEqual((out[0] / name).read_bytes(), (out[1] / name).read_bytes(), name)
+            self.assertNotIn(str(ROOT), (out[0] / name).read_text())
+        described = json.loads((out[0] / "record.json").read_text())
+        self.assertEqual(["rest"] * 4, [end["why"] for end in described["ends"]])
+
+    def test_environment_folder_and_module(self):
+        (self.folder / "job.py").write_text(
+            "import os, sys\n"
+            "names = 'RANK LOCAL_RANK GROUP_RANK WORLD_SIZE LOCAL_WORLD_SIZE PIPESIM_RECORD LR'\n"
+            "print(*[os.environ[n] for n in names.split()], sys.argv[1:], __name__)\n"
+        )
+        done = command(
+            "--ranks", 4, "--nnodes", 2, "--env", "LR=3", "--chdir", self.folder, "--all-output",
+            "--one-by-one", "--only-record", "-o", self.folder / "out", "-m", "job", "--ranks", "x",
+        )  # fmt: skip
+        self.assertEqual(0, done.returncode, done.stderr)
+        said = [line for line in done.stderr.splitlines() if line.startswith("[")]
+        end = "1 3 ['--ranks', 'x'] __main__"
+        self.assertEqual(
+            [f"[{r}]: {r} {r % 2} {r // 2} 4 2 {end}" for r in range(4)], said, done.stderr
+        )
+        self.assertIn("no rank called torch.distributed.init_process_group", done.stderr)
+
+    def test_wrong_usage(self):
+        for arguments, message in [
+            (["--ranks", 2], "the script to record is missing"),
+            (["train.py"], "'--ranks N' is missing"),
+            (["--ranks", 0, "x.py"], "expected a number from 1 on, found '0'"),
+            (["--ranks", 3, "--nnodes", 2, "x.py"], "3 ranks cannot be on 2 nodes"),
+            (["--ranks", 2, "nothere.py"], "cannot read the script 'nothere.py'"),
+            (["--ranks", 2, "--limit", "64kb", "x.py"], "expected a size such as 64KiB"),
+            (["--ranks", 2, "--env", "X", "x.py"], "expected KEY=VALUE, found 'X'"),
+        ]:
+            done = command(*arguments)
+            self.assertEqual(2, done.returncode, arguments)
+            self.assertIn(message, done.stderr)
+            self.assertNotIn("Traceback", done.stderr)
+
+    def test_no_torch_or_an_old_one(self):
+        for source, message in [
+            ("raise ImportError('none here')", "cannot import torch (none here)"),
+            ("__version__ = '1.9.0'", "torch 1.9.0 of"),
+        ]:
+            (self.folder / "torch.py").write_text(source + "\n")
+            path = os.pathsep.join([str(self.folder), str(ROOT / "python")])
+            done = command("--ranks", 2, PROGRAMS / "ends.py", env={"PYTHONPATH": path})
+            self.assertEqual(2, done.returncode, done.stderr)
+            self.assertIn(message, done.stderr)
+            self.assertIn("help: ", done.stderr)
+
+    def test_interrupted(self):
+        out = self.folder / "out"
+        process = subprocess.Popen(
+            [sys.executable, "-B", "-m", "pipesim.record", "--ranks", "2", "-o", str(out),
+             str(PROGRAMS / "ends.py"), "never"],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "python")}, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        while not all((out / f"rank{r}.jsonl").exists() for r in (0, 1)):
+            self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        self.assertEqual(130, process.returncode, said)
+        self.assertIn("interrupted: the record ends where each rank was", said)
+        described = json.loads((out / "record.json").read_text())
+        self.assertEqual(["killed"] * 2, [end["why"] for end in described["ends"]])
+
+
+class Rest(unittest.TestCase):
+    """The broker alone."""
+
+    def setUp(self):
+        self.replies = {}
+        self.broker = Broker(2, lambda rank, reply: self.replies.setdefault(rank, []).append(reply))
+
+    def reduce(self, rank, group, call):
+        self.broker.handle(rank, m.Collective(call, group, 1, (0, 1), ("all_reduce",), "all_reduce"))
+
+    def test_a_running_rank_is_no_rest(self):
+        self.reduce(0, "a", 1)
+        self.broker.handle(0, m.Need(1, device=False))
+        self.assertFalse(self.broker.settle())
+        self.reduce(1, "a", 1)
+        self.assertEqual([m.Reply()], self.replies[0])
+
+    def test_hosts_that_wait_for_each_other_are_cut(self):
+        for rank, group in enumerate("ab"):
+            self.reduce(rank, group, 1)
+            self.broker.handle(rank, m.Need(1, device=False))
+        self.assertTrue(self.broker.settle())
+        self.assertEqual({0: [m.Reply(cut="rest")], 1: [m.Reply(cut="rest")]}, self.replies)
+
+    def test_under_nccl_the_lowest_rank_goes_on(self):
+        for rank, group in enumerate("ab"):
+            self.reduce(rank, group, 1)
+            self.broker.handle(rank, m.Need(1, device=True))
+        self.assertTrue(self.broker.settle())
+        self.assertEqual({0: [m.Reply(made_up=True)]}, self.replies)
+
+    def test_who_waits_for_a_rank_that_was_ended_is_not_stuck(self):
+        self.reduce(0, "a", 1)
+        self.broker.handle(0, m.Need(1, device=True))
+        self.broker.end(1, m.End({"end": "cut", "why": "steps"}))
+        self.assertTrue(self.broker.settle())
+        self.assertEqual({0: [m.Reply(cut="steps")]}, self.replies)
+
+
+class Verdicts(unittest.TestCase):
+    def test_a_function_and_its_report(self):
+        def job():
+            torch.distributed.init_process_group("gloo")
+            if torch.distributed.get_rank() == 0:
+                torch.distributed.barrier()
+
+        report = record(job, ranks=2).check()
+        self.assertTrue(report.hangs and not report.proved)
+        self.assertEqual([0], [stuck.rank for stuck in report.stuck])
+        self.assertRegex(report.stuck[0].at, r"record_test\.py:\d+ job > barrier$")
+        self.assertIn("HANG CERTAIN", report.text)
+
+    def test_a_rank_that_fails_is_not_proved(self):
+        def job():
+            raise ValueError("no data")
+
+        self.assertFalse(record(job, ranks=2).check().proved)
+
+    @unittest.skipUnless(SHARED.is_dir(), "no ../shared/data/record")
+    def test_programs_with_verdicts_of_real_gloo(self):
+        with (SHARED / "CASES.tsv").open() as file:
+            cases = list(csv.DictReader(file, delimiter="\t"))
+        with (SHARED / "VERDICTS.tsv").open() as file:
+            verdicts = {row["name"]: row for row in csv.DictReader(file, delimiter="\t")}
+        for case in cases:
+            with self.subTest(case["name"]):
+                script = SHARED / "programs" / case["program"]
+                arguments = (case["arguments"] or "").split()
+                recorded = in_fork(script, int(case["ranks"]), *arguments, device="cpu")
+                self.assertEqual((), recorded.failed, recorded.output)
+                report = recorded.check(rules="gloo")
+                real = verdicts[case["name"]]
+                self.assertEqual(real["gloo"] == "hang", report.hangs, report.text)
+                self.assertEqual(real["gloo"] == "complete", report.proved, report.text)
+                if report.hangs:
+                    expected = dict(self.stuck_lines(real["where each rank is"]))
+                    found = {s.rank: int(s.at.split(":")[1].split()[0]) for s in report.stuck}
+                    self.assertEqual(expected, found, report.text)
+
+    @staticmethod
+    def stuck_lines(text):
+        """(rank, line) of `0 stuck line 24 <module> > all_reduce; 1,2 stuck line 19 ...`."""
+        for part in text.split("; "):
+            ranks, how, *rest = part.split()
+            if how == "stuck":
+                for rank in ranks.split(","):
+                    yield int(rank), int(rest[1])
+
+
+class Pytest(unittest.TestCase):
+    def test_a_failed_test_prints_the_report(self):
+        try:
+            import pytest  # noqa: F401
+        except ImportError:
+            self.skipTest("no pytest: tools/setup test installs it")
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "test_job.py").write_text(
+                "import torch.distributed as dist\n"
+                "def job():\n"
+                "    dist.init_process_group('gloo')\n"
+                "    if dist.get_rank(): dist.barrier()\n"
+                "def test_job(record):\n"
+                "    assert record(job, ranks=2).check().proved\n"
+            )
+            done = subprocess.run(
+                [sys.executable, "-B", "-m", "pytest", "-p", "pipesim.pytest_plugin",
+                 "-p", "no:cacheprovider", folder],
+                env={**os.environ, "PYTHONPATH": str(ROOT / "python")},
+                capture_output=True, text=True, check=False,
+            )  # fmt: skip
+        self.assertEqual(1, done.returncode, done.stdout + done.stderr)
+        self.assertRegex(done.stdout, r"-+ pipesim check -+\n.*HANG CERTAIN")
+
+
+if __name__ == "__main__":
+    unittest.main(module=sys.modules[__name__])

@@ -1,0 +1,122 @@
+// Collective algorithms of others (../shared/data/msccl), with what is known about them.
+#include <cstdint>
+#include <fstream>
+#include <map>
+#include <sstream>
+#include <string>
+
+#include "formats/algorithm/algorithm_file.hpp"
+#include "models/algorithm/algorithm_timing.hpp"
+#include "models/algorithm/verify_algorithm.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/scenario.hpp"
+#include "tests/support/shared.hpp"
+
+using namespace pipesim;
+using models::AlgoVerdict;
+
+namespace {
+
+std::string file_text(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+models::CollectiveAlgorithm read(const std::string& path) {
+  models::Diagnostics diagnostics;
+  auto algorithm = formats::read_algorithm(file_text(path), diagnostics);
+  INFO(testing::text_of(diagnostics));
+  REQUIRE(algorithm);
+  return *algorithm;
+}
+
+}  // namespace
+
+TEST_CASE("the files of others are timed", "[verify_algorithm]") {
+  const std::string folder = testing::shared_data("msccl/");
+  if (folder.empty()) return;
+  for (const char* file :
+       {"xml/azure_ncv4_ar_hier_12_Simple.xml", "xml/azure_ndv4_r48ll.xml",
+        "xml/lyd_allreduce_rec_doub_halv_Simple_gpu64_ins1.xml", "xml/rccl_alltoall-8n-0-9kb.xml",
+        "plan/allreduce.json", "plan/allreduce_packet.json",
+        "plan/dsl_allreduce_multi_nodes_2x2.json", "plan/dsl_alltoall_4.json"}) {
+    const models::CollectiveAlgorithm algorithm = read(folder + file);
+    const auto ranks = static_cast<std::uint32_t>(algorithm.ranks.size());
+    for (const std::uint64_t bytes : {1U << 13, 1U << 20, 1U << 22}) {
+      CAPTURE(file, bytes);
+      const std::uint32_t slots = algorithm.format == models::AlgoFormat::kMscclXml
+                                      ? models::protocol_slots(algorithm.protocol)
+                                      : models::kUnlimitedSlots;
+      std::string why;
+      const auto timing =
+          models::time_algorithm(algorithm, models::usual_cluster(ranks), {bytes, slots}, why);
+      REQUIRE(timing);
+      // The parts of the critical path follow each other, and no port is busy longer than it.
+      std::int64_t at = 0;
+      for (const models::AlgoPathPart& part : timing->path) {
+        CHECK(part.begin_ns == at);
+        at += part.latency_ns + part.busy_ns;
+      }
+      CHECK(at == timing->makespan_ns);
+      REQUIRE(timing->busiest);
+      CHECK(timing->busiest->busy_ns <= timing->makespan_ns);
+    }
+  }
+}
+
+TEST_CASE("the files of others get the verdicts that are known", "[verify_algorithm]") {
+  const std::string folder = testing::shared_data("msccl/");
+  if (folder.empty()) return;
+  const std::map<std::string, AlgoVerdict> known = {
+      {"xml/azure_ncv4_ag_hier_4_LL.xml", AlgoVerdict::kCorrect},
+      {"xml/azure_ncv4_ar_hier_12_Simple.xml", AlgoVerdict::kCorrect},
+      {"xml/azure_ncv4_ar_tree_12_LL.xml", AlgoVerdict::kCorrect},
+      {"xml/azure_ndv4_r48ll.xml", AlgoVerdict::kCorrect},
+      {"xml/lyd_allreduce_a100_ring_ch24_manul_scratch.xml", AlgoVerdict::kCorrect},
+      {"xml/lyd_allreduce_a100_ring_ch4.xml", AlgoVerdict::kCorrect},
+      {"xml/lyd_allreduce_binary_tree_Simple_gpu2_ins1.xml", AlgoVerdict::kCorrect},
+      {"xml/lyd_allreduce_binary_tree_Simple_gpu4_ins1.xml", AlgoVerdict::kCorrect},
+      {"xml/lyd_allreduce_binary_tree_h_p_1ch_intra_2ch_inter_Simple_gpu64_ins1.xml",
+       AlgoVerdict::kDeadlock},
+      {"xml/lyd_allreduce_binary_tree_h_p_2ch_intra_1ch_inter_Simple_gpu64_ins1.xml",
+       AlgoVerdict::kCorrect},
+      {"xml/lyd_allreduce_rec_doub_halv_Simple_gpu64_ins1.xml", AlgoVerdict::kHangsForLarge},
+      {"xml/rccl_1296_allreduce-allpairs-8n-Simple-1pass.xml", AlgoVerdict::kRanksDiffer},
+      {"xml/rccl_1373_allgather-8n-0-8kb.xml", AlgoVerdict::kCorrect},
+      {"xml/rccl_1375_allreduce-1step-4n-ll-1pass.xml", AlgoVerdict::kRanksDiffer},
+      {"xml/rccl_939_allgather-allpairs-8n-ll.xml", AlgoVerdict::kCorrect},
+      {"xml/rccl_alltoall-8n-0-9kb.xml", AlgoVerdict::kCorrect},
+      {"plan/allreduce.json", AlgoVerdict::kCorrect},
+      {"plan/allreduce_packet.json", AlgoVerdict::kCorrect},
+      {"plan/dsl_allreduce_multi_nodes_2x2.json", AlgoVerdict::kCorrect},
+      {"plan/dsl_alltoall_4.json", AlgoVerdict::kCorrect},
+      {"plan/dsl_put_with_signal_fuse_test.json", AlgoVerdict::kUnbalanced},
+      {"plan/dsl_signal_wait_fuse_test.json", AlgoVerdict::kDeadlock},
+      {"plan/reduce.json", AlgoVerdict::kCorrect},
+      {"plan/reduce_pack.json", AlgoVerdict::kCorrect},
+      {"plan/reduce_tbg.json", AlgoVerdict::kRace},
+  };
+  for (const auto& [file, wanted] : known) {
+    CAPTURE(file);
+    const models::VerifyReport report = models::verify(read(folder + file), {});
+    CHECK(report.verdict == wanted);
+    if (file.find("1ch_intra_2ch_inter") != std::string::npos) CHECK(report.slots_needed == 3);
+    if (file.find("rec_doub_halv") != std::string::npos) CHECK(report.hangs_from == 8'388'609);
+    if (file.find("rccl_1296") != std::string::npos) CHECK(report.hangs_from == 4'194'305);
+  }
+  // Both waits are on channels that nobody signals.
+  const models::CollectiveAlgorithm fused = read(folder + "plan/dsl_signal_wait_fuse_test.json");
+  const auto changes = models::try_changes(fused, models::verify(fused, {}), {});
+  REQUIRE_FALSE(changes.empty());
+  CHECK(changes[0].helps);
+  CHECK(changes[0].what ==
+        "rank 1 tb 0 step 3 waits on channels 0 and 1; rank 0 tb 0 step 3 waits on channels 0 and "
+        "1, where there are signals");
+  models::Diagnostics diagnostics;
+  CHECK_FALSE(
+      formats::read_algorithm(file_text(folder + "plan/allreduce_pipeline.json"), diagnostics));
+  REQUIRE(diagnostics.has_errors());
+  CHECK(diagnostics.sorted()[0].message == "a switch channel needs 'buffer_type'");
+  CHECK(diagnostics.sorted()[0].place.line == 143);
+}

@@ -1,0 +1,308 @@
+// What NCCL does at first use and with its buffers (docs/reference/rules.md, 9.5 and 9.7), in all
+// three readings: contract, real and cold. What is expected is derived by hand from NCCL's rules;
+// the comments say how where it is not plain.
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/explain/explanation.hpp"
+#include "models/lowering/transport.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+#include "tests/support/shared.hpp"
+
+using namespace pipesim;
+using sim::Verdict;
+using sim::WaitKind;
+using testing::explanation_of;
+
+namespace {
+
+std::string verdict_in(const std::string& text, const char* reading) {
+  const Verdict verdict = explanation_of(text, {{"reading", reading}}).verdict;
+  if (verdict == Verdict::kCompleted) return "ok";
+  if (verdict == Verdict::kMismatch) return "mismatch";
+  return verdict == Verdict::kStarved ? "missing" : "hang";
+}
+
+// In contract, real and cold.
+std::string verdicts(const std::string& text) {
+  return verdict_in(text, "contract") + " " + verdict_in(text, "real") + " " +
+         verdict_in(text, "cold");
+}
+
+// A program for each rank, each a flow list of steps; they end with a synchronize.
+std::string scenario(const std::vector<std::string>& programs, const std::string& groups,
+                     const std::string& top = {}) {
+  std::string text = "schema: 1\nranks: " + std::to_string(programs.size()) + "\ngroups: {" +
+                     groups + "}\n" + top + "programs:\n";
+  for (std::size_t rank = 0; rank < programs.size(); ++rank) {
+    text += "  - {on: " + std::to_string(rank) + ", do: [" + programs[rank] +
+            (programs[rank].empty() ? "" : ", ") + "{synchronize: device}]}\n";
+  }
+  return text;
+}
+
+std::string send(int to, const std::string& on = "pp", const std::string& bytes = "4KiB") {
+  return "{send: " + on + ", to: " + std::to_string(to) + ", bytes: " + bytes + ", takes: 1us}";
+}
+
+std::string recv(int from, const std::string& on = "pp", const std::string& bytes = "4KiB") {
+  return "{recv: " + on + ", from: " + std::to_string(from) + ", bytes: " + bytes + "}";
+}
+
+std::string reduce(const std::string& on) { return "{all_reduce: " + on + ", takes: 1us}"; }
+
+std::string group(const std::string& calls) { return "{group: [" + calls + "]}"; }
+
+// Both directions between ranks 0 and 1, in a group: connects them.
+std::string warm(int peer) { return group(send(peer) + ", " + recv(peer)); }
+
+// Ranks 0 and 1 first send, then receive; connected before. Of the first `ranks` ranks, which are
+// all members of the communicator.
+std::string crossing(const std::string& bytes, int ranks = 2, const std::string& top = {}) {
+  std::vector<std::string> programs;
+  for (int rank = 0; rank < ranks; ++rank) {
+    // Its initialization needs all.
+    std::string program = reduce("pp");
+    if (rank < 2) {
+      const int peer = 1 - rank;
+      program +=
+          ", " + warm(peer) + ", " + send(peer, "pp", bytes) + ", " + recv(peer, "pp", bytes);
+    }
+    programs.push_back(program);
+  }
+  return scenario(programs, "pp: all", top);
+}
+
+}  // namespace
+
+TEST_CASE("readings: a communicator is initialized by the hosts of all its ranks",
+          "[scenarios][readings]") {
+  const std::string pair = group(send(1) + ", " + recv(1));
+  const std::string other = group(send(0) + ", " + recv(0));
+  CHECK(verdicts(scenario({pair, other, "", ""}, "pp: all")) == "ok ok missing");
+  const std::string all = reduce("pp");
+  CHECK(verdicts(scenario({all + ", " + pair, all + ", " + other, all, all}, "pp: all")) ==
+        "ok ok ok");
+}
+
+// Communicators of pairs, as the legacy backend makes them: each host waits for its left neighbor.
+TEST_CASE("readings: lazy pairs in a ring", "[scenarios][readings]") {
+  std::vector<std::string> pairs;
+  std::vector<std::string> shared;
+  for (int rank = 0; rank < 4; ++rank) {
+    const int left = (rank + 3) % 4;
+    const int right = (rank + 1) % 4;
+    pairs.push_back(recv(left, "p" + std::to_string(left)) + ", " +
+                    send(right, "p" + std::to_string(rank)));
+    shared.push_back(recv(left) + ", " + send(right));
+  }
+  CHECK(verdicts(scenario(pairs, "p0: [0, 1], p1: [1, 2], p2: [2, 3], p3: [0, 3]")) ==
+        "ok ok hang");
+  // One communicator is one queue.
+  CHECK(verdicts(scenario(shared, "pp: all")) == "hang hang hang");
+}
+
+TEST_CASE("readings: the first message of a connection blocks the host of its sender",
+          "[scenarios][readings]") {
+  const std::string zero = send(1) + ", " + reduce("dp");
+  const std::string one = reduce("dp") + ", {synchronize: nccl dp}, " + recv(0);
+  const std::string text = scenario({zero, one}, "pp: all, dp: all");
+  CHECK(verdicts(text) == "ok ok hang");
+  // Initialized before, so that this is what it waits for.
+  const models::Explanation found = explanation_of(
+      scenario({zero, one}, "pp: all, dp: all", "communicators: {creation: start}\n"));
+  REQUIRE(!found.cycle.empty());
+  bool first = false;
+  for (const models::Wait& wait : found.cycle)
+    first = first || wait.kind == WaitKind::kFirstMessage;
+  CHECK(first);
+  // Connected before, in the same direction; the other direction does not help.
+  CHECK(verdicts(scenario({send(1) + ", " + reduce("dp") + ", " + zero,
+                           recv(0) + ", " + reduce("dp") + ", " + one},
+                          "pp: all, dp: all")) == "ok ok ok");
+  CHECK(verdicts(scenario({recv(1) + ", " + reduce("dp") + ", " + zero,
+                           send(0) + ", " + reduce("dp") + ", " + one},
+                          "pp: all, dp: all")) == "ok ok hang");
+}
+
+TEST_CASE("readings: a group connects all its messages at once", "[scenarios][readings]") {
+  const std::string both = group(send(1) + ", " + send(2));
+  CHECK(verdicts(scenario({both, reduce("x") + ", {synchronize: nccl x}, " + recv(0),
+                           reduce("x") + ", " + recv(0)},
+                          "pp: all, x: [1, 2]")) == "ok ok ok");
+  // A ring of groups: one connection after the other would hang.
+  std::vector<std::string> ring;
+  for (int rank = 0; rank < 3; ++rank) {
+    ring.push_back(group(send((rank + 1) % 3) + ", " + recv((rank + 2) % 3)));
+  }
+  CHECK(verdicts(scenario(ring, "pp: all")) == "ok ok ok");
+}
+
+TEST_CASE("readings: messages to the own rank connect nothing", "[scenarios][readings]") {
+  const std::string own = group(send(0) + ", " + recv(0)) + ", " + reduce("pp");
+  CHECK(verdicts(scenario({own, reduce("pp")}, "pp: all")) == "ok ok ok");
+}
+
+TEST_CASE("readings: the first collective of each operation is a meeting of hosts",
+          "[scenarios][readings]") {
+  const std::string xy = reduce("x") + ", " + reduce("y");
+  const std::string yx = reduce("y") + ", " + reduce("x");
+  CHECK(verdicts(scenario({xy, yx}, "x: all, y: all")) == "ok ok hang");
+  CHECK(verdicts(scenario({xy + ", " + xy, xy + ", " + yx}, "x: all, y: all")) == "ok ok ok");
+  // Another operation connects again; a barrier is an all_reduce.
+  const std::string gather_x = "{all_gather: x, takes: 1us}";
+  const std::string gather_y = "{all_gather: y, takes: 1us}";
+  CHECK(verdicts(scenario(
+            {xy + ", " + gather_x + ", " + gather_y, xy + ", " + gather_y + ", " + gather_x},
+            "x: all, y: all")) == "ok ok hang");
+  const std::string barriers = "{barrier: x}, {barrier: y}";
+  const std::string named = "communicators: {named: {x: {group: x}, y: {group: y}}}\n";
+  CHECK(verdicts(scenario({barriers + ", " + xy, barriers + ", " + yx}, "x: all, y: all", named)) ==
+        "ok ok ok");
+  // That the operations differ is found when they run.
+  CHECK(verdicts(scenario({reduce("x"), gather_x}, "x: all")) == "mismatch mismatch mismatch");
+}
+
+// It exists from the start, and connects at first use all the same.
+TEST_CASE("readings: creation at the start does not connect", "[scenarios][readings]") {
+  const std::string xy = reduce("x") + ", " + reduce("y");
+  const std::string yx = reduce("y") + ", " + reduce("x");
+  CHECK(verdicts(scenario({xy, yx}, "x: all, y: all", "communicators: {creation: start}\n")) ==
+        "ok ok hang");
+  const std::string first = "communicators: {creation: first_use}\n";
+  CHECK(verdicts(scenario({xy, yx}, "x: all, y: all", first)) == "hang hang hang");
+}
+
+TEST_CASE("readings: what the host does itself knows no first use", "[scenarios][readings]") {
+  const std::string host =
+      "communicators: {named: {x: {group: x, host: on}, y: {group: y, host: on, eager: 64KiB}}}\n";
+  const std::string zero = send(1, "y") + ", " + recv(1, "y") + ", " + reduce("x");
+  const std::string one = send(0, "y") + ", " + recv(0, "y") + ", " + reduce("x");
+  CHECK(verdicts(scenario({zero, one}, "x: all, y: all", host)) == "ok ok ok");
+}
+
+// A split has no place in the order of the calls; but the first all_reduce waits for the others'.
+TEST_CASE("readings: a split is a meeting of the hosts of its parent", "[scenarios][readings]") {
+  const std::string split = "{split: w}";
+  const std::string early = split + ", " + reduce("w");
+  const std::string late = reduce("w") + ", " + split;
+  CHECK(verdicts(scenario({late, early}, "w: all")) == "ok ok hang");
+  CHECK(verdicts(scenario({reduce("w") + ", " + late, reduce("w") + ", " + early}, "w: all")) ==
+        "ok ok ok");
+  // Rank 2 has no part in the first of two rounds, and leaves it out.
+  CHECK(verdicts(scenario({split + ", " + split, split + ", " + split, split}, "w: all")) ==
+        "missing missing missing");
+}
+
+TEST_CASE("readings: a communicator is destroyed by its ranks of one host",
+          "[scenarios][readings]") {
+  const std::string xy = "{destroy: x}, {destroy: y}";
+  const std::string yx = "{destroy: y}, {destroy: x}";
+  CHECK(verdicts(scenario({xy, yx}, "x: all, y: all")) == "hang hang hang");
+  CHECK(verdicts(scenario({xy, yx}, "x: all, y: all", "cluster: {hosts: 2}\n")) == "ok ok ok");
+  // It waits for what its stream still has to do.
+  const std::string text = scenario({"{all_reduce: x, takes: 5us}, {destroy: x}, {host: after}",
+                                     "{all_reduce: x, takes: 5us}, {destroy: x}"},
+                                    "x: all");
+  CHECK(explanation_of(text).time_ns == 5'000);
+}
+
+// An H100 behind NVSwitch: 32 channels, 8 steps of 512 KiB on each.
+TEST_CASE("readings: sends end in buffers of eight steps", "[scenarios][readings]") {
+  CHECK(verdicts(crossing("64MiB")) == "hang ok ok");
+  CHECK(verdicts(crossing("65MiB")) == "hang hang hang");
+  // The more ranks, the fewer channels for each.
+  CHECK(verdicts(crossing("16MiB", 8)) == "hang ok ok");
+  CHECK(verdicts(crossing("17MiB", 8)) == "hang hang hang");
+  CHECK(verdicts(crossing("17MiB", 2)) == "hang ok ok");
+  // Not connected before, each host waits for the other's recv.
+  CHECK(verdicts(scenario({send(1) + ", " + recv(1), send(0) + ", " + recv(0)}, "pp: all")) ==
+        "hang ok hang");
+}
+
+TEST_CASE("readings: messages that wait share the steps", "[scenarios][readings]") {
+  const auto several = [](int count, const std::string& bytes) {
+    std::vector<std::string> programs;
+    for (int rank = 0; rank < 2; ++rank) {
+      std::string program = warm(1 - rank);
+      for (int i = 0; i < count; ++i) program += ", " + send(1 - rank, "pp", bytes);
+      for (int i = 0; i < count; ++i) program += ", " + recv(1 - rank, "pp", bytes);
+      programs.push_back(program);
+    }
+    return verdicts(scenario(programs, "pp: all"));
+  };
+  CHECK(several(2, "24MiB") == "hang ok ok");  // 3 steps each
+  CHECK(several(3, "24MiB") == "hang hang hang");
+  // However small, each takes a step.
+  CHECK(several(8, "0B") == "hang ok ok");
+  CHECK(several(9, "0B") == "hang hang hang");
+}
+
+TEST_CASE("readings: what is registered goes through no buffer", "[scenarios][readings]") {
+  const std::string registered = "communicators: {named: {pp: {group: pp, registered: on}}}\n";
+  CHECK(verdicts(crossing("4KiB", 2, registered)) == "hang hang hang");
+}
+
+TEST_CASE("readings: over PCIe and the network less fits", "[scenarios][readings]") {
+  const std::string pcie = "cluster: {links: {pcie: ~}}\n";
+  CHECK(verdicts(crossing("1MiB", 2, pcie)) == "hang ok ok");
+  CHECK(verdicts(crossing("3MiB", 2, pcie)) == "hang hang hang");
+  const std::string two = "cluster: {hosts: 2}\n";  // 400 Gb/s
+  CHECK(verdicts(crossing("4MiB", 2, two)) == "hang ok ok");
+  CHECK(verdicts(crossing("5MiB", 2, two)) == "hang hang hang");
+  // What NCCL_DEBUG=INFO prints overrides that.
+  const std::string less =
+      "communicators: {named: {pp: {group: pp, p2p_channels: 2, p2p_channels_per_peer: 1}}}\n";
+  CHECK(verdicts(crossing("4MiB", 2, less)) == "hang ok ok");
+  CHECK(verdicts(crossing("5MiB", 2, less)) == "hang hang hang");
+}
+
+// (P, Q, N) and the largest size with room for it: what NCCL's sources give, by hand.
+TEST_CASE("readings: steps of a message", "[scenarios][readings]") {
+  constexpr std::int64_t kMiB = 1 << 20;
+  const models::Transport nvlink{512 << 10, 32, 32, false};
+  CHECK(models::buffer_steps(nvlink, 0, 2, false) == 1);
+  CHECK(models::buffer_steps(nvlink, 8 * kMiB, 2, false) == 1);   // 16 parts of 512 KiB
+  CHECK(models::buffer_steps(nvlink, 24 * kMiB, 2, false) == 3);  // of 1.5 MiB
+  CHECK(models::buffer_steps(nvlink, 64 * kMiB, 2, false) == 8);
+  CHECK(models::buffer_steps(nvlink, 64 * kMiB + 1, 2, false) == 0);
+  CHECK(models::buffer_steps(nvlink, 32 * kMiB, 4, false) == 8);
+  CHECK(models::buffer_steps(nvlink, 32 * kMiB + 1, 4, false) == 0);
+  const models::Transport network{128 << 10, 32, 4, true};
+  CHECK(models::buffer_steps(network, 4 * kMiB, 2, true) == 8);
+  CHECK(models::buffer_steps(network, 4 * kMiB + 1, 2, true) == 0);
+  // Parts of 512 KiB are below 8 chunks, which are halved then: as many steps for half the bytes.
+  CHECK(models::buffer_steps(network, 2 * kMiB, 2, true) == 8);
+  CHECK(models::buffer_steps(network, 2 * kMiB, 2, false) == 4);
+}
+
+TEST_CASE("readings: messages are as fast through the buffer", "[scenarios][readings]") {
+  const std::string text = scenario({"{send: pp, to: 1, bytes: 1MiB, takes: 10us}",
+                                     "{recv: pp, from: 0, bytes: 1MiB, takes: 10us}"},
+                                    "pp: all");
+  for (const char* reading : {"contract", "real", "cold"}) {
+    CHECK(explanation_of(text, {{"reading", reading}}).time_ns == 10'000);
+  }
+}
+
+// The programs that pipesim once proved or refused wrongly. fp3, fp5, fp6 and fa3 rest on rules of
+// the device.
+TEST_CASE("readings: programs of real jobs", "[scenarios][readings]") {
+  const std::string folder = testing::shared_data("p2p/");
+  if (folder.empty()) return;
+  const std::map<std::string, std::string> expected = {
+      {"fp1_first_use_send_blocks_host", "ok ok hang"},
+      {"fp2_opposite_first_collectives", "ok ok hang"},
+      {"fp4_eager_without_end", "hang hang hang"},
+      {"fp7_lazy_pair_ring", "ok ok hang"},
+      {"fa1_split_is_on_the_host", "ok ok hang"},
+      {"fa2_small_crossing_sends", "hang ok ok"},
+  };
+  for (const auto& [name, verdicts_of_it] : expected) {
+    INFO(name);
+    CHECK(verdicts(testing::file_text(folder + name + ".yaml")) == verdicts_of_it);
+  }
+}

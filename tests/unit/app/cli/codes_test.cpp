@@ -1,0 +1,128 @@
+// Every kind of mistake is explained, its example is true, and somebody meets it.
+#include "models/codes.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/scenario.hpp"
+
+using namespace pipesim;
+using models::Code;
+using models::CodeInfo;
+using testing::contains;
+
+namespace {
+
+// What no user can bring about at will, and no expected output has.
+bool is_seldom(Code code) {
+  return code == Code::kMemory || code == Code::kGraphviz || code == Code::kContradiction;
+}
+
+// One side of an example: a scenario, or command lines.
+std::string side(const CodeInfo& info, char mark) {
+  std::istringstream lines{std::string(info.example)};
+  std::string text;
+  for (std::string line; std::getline(lines, line);) {
+    if (line[0] == ' ' || line[0] == mark) text += line.substr(1) + "\n";
+  }
+  return text;
+}
+
+std::string errors_of(const std::string& text) {
+  const std::string prompt = "$ pipesim ";
+  if (!text.starts_with(prompt)) return testing::command({"run", "-"}, text).err;
+  std::istringstream words(text.substr(prompt.size()));
+  std::vector<std::string> arguments;
+  for (std::string word; words >> word;) {
+    arguments.push_back(word == "job.yaml" ? "scenarios/pipeline_1f1b.yaml" : word);
+  }
+  return testing::command(arguments).err;
+}
+
+std::string expected_outputs() {
+  std::string text;
+  for (const auto& file : std::filesystem::recursive_directory_iterator("tests/golden")) {
+    const std::string name = file.path().filename().string();
+    if (name == "stderr" || name == "stdout") text += testing::file_text(file.path().string());
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("the example of a code has this mistake, and its fix has none", "[codes]") {
+  for (const CodeInfo& info : models::all_codes()) {
+    if (info.example.empty()) continue;
+    CAPTURE(models::code_id(info.code), info.example);
+    CHECK(contains(errors_of(side(info, '-')), "[" + models::code_id(info.code) + "]"));
+    if (!contains(std::string(info.example), "\n+") && info.example[0] != '+') continue;
+    const std::string left = errors_of(side(info, '+'));
+    CAPTURE(left);
+    CHECK_FALSE(contains(left, "error["));
+  }
+}
+
+TEST_CASE("every code is met, and every one that is met is explained", "[codes]") {
+  const std::string outputs = expected_outputs();
+  for (const CodeInfo& info : models::all_codes()) {
+    CAPTURE(models::code_id(info.code));
+    CHECK((!info.example.empty() || is_seldom(info.code) ||
+           contains(outputs, "[" + models::code_id(info.code) + "]: ")));
+  }
+  for (std::size_t at = outputs.find("[E"); at != std::string::npos;
+       at = outputs.find("[E", at + 1)) {
+    const std::string id = outputs.substr(at + 1, outputs.find(']', at) - at - 1);
+    CAPTURE(id);
+    CHECK(models::find_code(id) != nullptr);
+  }
+}
+
+TEST_CASE("codes are sorted, and found by their ids", "[codes]") {
+  const auto codes = models::all_codes();
+  CHECK(std::is_sorted(codes.begin(), codes.end(),
+                       [](const CodeInfo& a, const CodeInfo& b) { return a.code < b.code; }));
+  CHECK(models::code_id(Code::kUnknownActor) == "E0401");
+  for (const CodeInfo& info : codes) {
+    CHECK(models::find_code(models::code_id(info.code)) == &info);
+  }
+  CHECK(models::find_code("e0401") == models::find_code("E0401"));
+  CHECK(models::find_code("E0400") == nullptr);
+  CHECK(models::find_code("") == nullptr);
+}
+
+TEST_CASE("help explains codes", "[codes]") {
+  CHECK(contains(testing::command({"help", "e0401"}).out, "E0401: unknown actor or step\n"));
+  CHECK(contains(testing::command({"help", "errors"}).out, "E0401  unknown actor or step\n"));
+  const testing::CommandResult unknown = testing::command({"help", "E0499"});
+  CHECK(unknown.code == 2);
+  CHECK(contains(unknown.err, "'pipesim help errors' lists all ids"));
+}
+
+// PIPESIM_UPDATE_DOCS=1 writes the tables into the page.
+TEST_CASE("the page of errors is that of the codes", "[codes][keys]") {
+  const std::string path = "docs/reference/errors.md";
+  const std::string page = testing::file_text(path);
+  const std::string begin = "<!-- codes -->\n";
+  std::string expected = page.substr(0, page.find(begin) + begin.size());
+  std::string topic;
+  for (const CodeInfo& info : models::all_codes()) {
+    if (models::code_topic(info.code) != topic) {
+      topic = models::code_topic(info.code);
+      expected += "\n## " + topic + "\n\n| id | error | what to do |\n| --- | --- | --- |\n";
+    }
+    expected += "| " + models::code_id(info.code) + " | " + std::string(info.title) + " | " +
+                std::string(info.about) + " |\n";
+  }
+  if (std::getenv("PIPESIM_UPDATE_DOCS") != nullptr) {
+    std::ofstream(path, std::ios::binary) << expected;
+  } else {
+    CHECK(page == expected);
+  }
+}

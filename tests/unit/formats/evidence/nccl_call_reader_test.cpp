@@ -1,0 +1,65 @@
+#include "formats/evidence/nccl_call_reader.hpp"
+
+#include <string>
+
+#include "models/postmortem/diagnosis.hpp"
+#include "tests/support/catch.hpp"
+
+using namespace pipesim;
+
+namespace {
+
+formats::NcclCallReader read(const std::string& text) {
+  formats::NcclCallReader reader;
+  formats::each_log_line(text, [&](const formats::LogLine& line) { reader.take(line, 0); });
+  return reader;
+}
+
+std::string created(int rank) {
+  const std::string r = std::to_string(rank);
+  return "n0:4" + r + ":9 [" + r + "] NCCL INFO comm 0x5" + r + " rank " + r +
+         " nranks 2 cudaDev " + r + " busId 0 commId 0xab - Init COMPLETE\n";
+}
+
+std::string call(int rank, const std::string& op, int count, const std::string& op_count = "0") {
+  const std::string r = std::to_string(rank);
+  return "n0:4" + r + ":9 [" + r + "] NCCL INFO " + op + ": opCount " + op_count +
+         " sendbuff 0x1 recvbuff 0x2 count " + std::to_string(count) +
+         " datatype 7 op 0 root 0 comm 0x5" + r + " [nranks=2] stream 0x9\n";
+}
+
+models::Diagnosis diagnosed(const formats::NcclCallReader& reader) {
+  return models::diagnose(reader.evidence({"job.log"}));
+}
+
+}  // namespace
+
+TEST_CASE("calls are put together by the creation of their communicator",
+          "[formats][nccl_call_reader]") {
+  const std::string start = created(0) + created(1);
+  const std::string both = call(0, "AllReduce", 4) + call(1, "AllReduce", 4);
+  // All have called the same: that says nothing of devices.
+  CHECK(diagnosed(read(start + both)).explanation.verdict == sim::Verdict::kLimit);
+  const auto reader = read(start + both + call(0, "AllGather", 2));
+  const auto behind = diagnosed(reader);
+  REQUIRE(behind.roots.size() == 1);
+  CHECK(behind.roots[0].rank == 1);
+  CHECK(behind.roots[0].place.line == 5);
+  const std::string scenario = reader.scenario(behind);
+  CHECK(scenario.find("{all_gather: comm_0xab, bytes: 8B, stream: stream0}") != std::string::npos);
+  CHECK(scenario.find("expect: {verdict: starved}") != std::string::npos);
+  const auto differ = diagnosed(read(start + call(0, "AllReduce", 4) + call(1, "AllReduce", 5)));
+  CHECK(differ.explanation.verdict == sim::Verdict::kMismatch);
+}
+
+TEST_CASE("without its beginning a log is put together by opCount, or not at all",
+          "[formats][nccl_call_reader]") {
+  const auto cut = read(call(0, "AllReduce", 4, "1b") + call(0, "AllReduce", 4, "1c") +
+                        call(1, "AllReduce", 4, "1c"));
+  CHECK(diagnosed(cut).roots.empty());
+  CHECK(diagnosed(cut).explanation.verdict == sim::Verdict::kLimit);
+  const auto open = read(call(0, "AllReduce", 4) + call(0, "AllReduce", 4) + call(1, "Reduce", 1));
+  CHECK(diagnosed(open).roots.empty());
+  CHECK(diagnosed(open).explanation.verdict == sim::Verdict::kLimit);
+  CHECK(open.notes().back().find("cannot be put together") != std::string::npos);
+}

@@ -1,0 +1,102 @@
+// Records as `pipesim record` writes them; all its mistakes are in tests/golden/errors_in_records.
+#include "formats/record/record_reader.hpp"
+
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/record.hpp"
+
+using namespace pipesim;
+using models::RecordEnd;
+using models::RecordEntry;
+
+namespace {
+
+std::string mistakes_in(const std::vector<formats::RecordText>& files) {
+  models::Diagnostics diagnostics;
+  CHECK_FALSE(formats::read_record(files, diagnostics).has_value());
+  return testing::text_of(diagnostics);
+}
+
+}  // namespace
+
+TEST_CASE("a record is read as it was written", "[formats][record_reader]") {
+  const models::Record record = testing::record_of(
+      "nccl", {R"({"def": "l1", "at": "train.py:20", "in": "step", "call": "backward"}
+{"def": "s1", "stream": "side"}
+{"call": "broadcast", "g": "g0", "n": 3, "bytes": 64, "type": "int64", "root": 1, "w": 7, "l": "l1", "s": "s1", "k": 12}
+{"wait": [7], "l": "l1"}
+{"end": "raised", "text": "ValueError: x", "l": "l1"}
+)",
+               R"({"call": "send", "g": "g0", "n": 1, "peer": 0, "tag": 5, "bytes": 8, "sync": true}
+)"});
+  REQUIRE(record.ranks.size() == 2);
+  CHECK(record.backend == "nccl");
+  CHECK(record.command == "job.py");
+  REQUIRE(record.ranks[0].entries.size() == 2);
+  const RecordEntry& call = record.ranks[0].entries[0];
+  CHECK(call.operation == models::Operation::kBroadcast);
+  CHECK(call.number == 3);
+  CHECK(call.bytes == 64);
+  CHECK(record.texts[call.type] == "int64");
+  CHECK(call.peer == 1);
+  CHECK(call.work == 7);
+  CHECK(call.kernels == 12);
+  CHECK(record.ranks[0].streams[call.stream].name == "side");
+  CHECK(record.place_of(call.place) == "train.py:20 step > backward");
+  CHECK(record.ranks[0].entries[1].amounts == std::vector<std::int64_t>{7});
+  CHECK(record.ranks[0].end.kind == RecordEnd::Kind::kRaised);
+  const RecordEntry& send = record.ranks[1].entries[0];
+  CHECK(send.tag == 5);
+  CHECK(send.sync);
+  CHECK(record.ranks[1].end.cut == RecordEnd::Cut::kKilled);  // a file without its end
+}
+
+TEST_CASE("groups of several ranks are one by name and members", "[formats][record_reader]") {
+  const std::string first = "{\"def\": \"a\", \"group\": \"1\", \"ranks\": [0, 1]}\n";
+  const std::string second = "{\"def\": \"b\", \"group\": \"1\", \"ranks\": [0, 1]}\n";
+  const std::string other = "{\"def\": \"b\", \"group\": \"1\", \"ranks\": [1, 0]}\n";
+  CHECK(testing::record_of("gloo", {first, second}).groups.size() == 2);
+  CHECK(testing::record_of("gloo", {first, other}).groups.size() == 3);
+}
+
+TEST_CASE("what a terminal would act on is not passed on", "[formats][record_reader]") {
+  const models::Record record = testing::record_of(
+      "gloo", {"{\"def\": \"l\", \"at\": \"a\\u001b[2Jb.py:1\\u009b\", \"call\": \"f\\nx\"}\n"});
+  REQUIRE(record.places.size() == 1);
+  CHECK_FALSE(models::has_control_characters(record.place_of(0)));
+}
+
+TEST_CASE("mistakes have file, line and column", "[formats][record_reader]") {
+  CHECK(mistakes_in(testing::record_files("gloo", {"\n{\"step\": 1, \"l\": \"l9\"}\n{]"})) ==
+        "4:13: no place 'l9' is defined before this line\n5:2: invalid JSON\n");
+  CHECK(mistakes_in(testing::record_files("gloo", {"{\"step\": 1e999}"})) ==
+        "3:1: a number is out of range\n");
+  std::vector<formats::RecordText> files = testing::record_files("gloo", {"", ""});
+  files.pop_back();
+  CHECK(mistakes_in(files) == "0:0: the record has no file of rank 1 (of 2 ranks)\n");
+}
+
+TEST_CASE("a rank calls in its own groups only", "[formats][record_reader]") {
+  CHECK(mistakes_in(
+            testing::record_files("gloo", {"{\"def\": \"a\", \"group\": \"1\", \"ranks\": [1]}\n"
+                                           "{\"call\": \"barrier\", \"g\": \"a\", \"n\": 1}\n",
+                                           ""})) == "4:21: rank 0 is not in group '1'\n");
+}
+
+TEST_CASE("many mistakes of a file are not all told", "[formats][record_reader]") {
+  std::string lines;
+  for (int i = 0; i < 1000; ++i) lines += "{\"step\": -1}\n";
+  models::Diagnostics diagnostics;
+  formats::read_record(testing::record_files("gloo", {lines}), diagnostics);
+  CHECK(diagnostics.error_count() == 20);
+}
+
+TEST_CASE("deep lists do not matter", "[formats][record_reader]") {
+  const std::string deep(100'000, '[');
+  CHECK(mistakes_in(testing::record_files("gloo", {"{\"wait\": " + deep})) ==
+        "3:100010: the object ends too early\n");
+  CHECK(mistakes_in(testing::record_files(
+            "gloo", {"{\"wait\": " + deep + std::string(100'000, ']') + "}"})) ==
+        "3:2: 'wait' must be an integer from 0 to 9007199254740992\n");
+}

@@ -1,0 +1,176 @@
+// What waits for what: verdicts of small records. What is expected of them is derived from the
+// rules of gloo (messages match by tag; async calls go on beside the program) and of NCCL
+// (a pair of ranks has a communicator whose calls are in one line; a batch is on the group's).
+#include "formats/record/record_scenario.hpp"
+
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/record.hpp"
+
+using namespace pipesim;
+using testing::is_proved;
+using testing::record_of;
+
+namespace {
+
+std::string end(const std::string& keys = "\"end\": \"finished\"") { return "{" + keys + "}\n"; }
+
+// A send or recv with these further keys.
+std::string message(const std::string& op, int number, int peer, const std::string& keys) {
+  return "{\"call\": \"" + op + "\", \"g\": \"g0\", \"n\": " + std::to_string(number) +
+         ", \"peer\": " + std::to_string(peer) + ", \"bytes\": 400, " + keys + "}\n";
+}
+
+std::string collective(const std::string& group, int number, const std::string& keys) {
+  return "{\"call\": \"all_reduce\", \"g\": \"" + group + "\", \"n\": " + std::to_string(number) +
+         ", \"bytes\": 400, " + keys + "}\n";
+}
+
+const std::string kSync = "\"sync\": true";
+
+std::string scenario_of(const models::Record& record, models::RecordRules rules) {
+  return formats::record_scenario(record, rules, "job");
+}
+
+}  // namespace
+
+TEST_CASE("ranks that send to each other first hang", "[formats][record_scenario]") {
+  const auto record =
+      record_of("gloo", {message("send", 1, 1, kSync) + message("recv", 2, 1, kSync) + end(),
+                         message("send", 1, 0, kSync) + message("recv", 2, 0, kSync) + end()});
+  CHECK_FALSE(is_proved(record, "gloo"));
+  CHECK_FALSE(is_proved(record, "nccl"));
+  CHECK_FALSE(is_proved(record, "nccl", {{"p2p", "group"}}));
+}
+
+TEST_CASE("sends that nothing waits for at once pass by in gloo alone",
+          "[formats][record_scenario]") {
+  const auto program = [](int peer) {
+    return message("send", 1, peer, "\"w\": 1") + message("recv", 2, peer, "\"w\": 2") +
+           "{\"wait\": [1, 2]}\n" + end();
+  };
+  const auto record = record_of("gloo", {program(1), program(0)});
+  CHECK(is_proved(record, "gloo"));
+  CHECK_FALSE(is_proved(record, "nccl"));
+}
+
+TEST_CASE("gloo matches messages by tag", "[formats][record_scenario]") {
+  const auto record = record_of(
+      "gloo", {message("send", 1, 1, "\"tag\": 1, \"w\": 1") +
+                   message("send", 2, 1, "\"tag\": 2, \"w\": 2") + "{\"wait\": [1, 2]}\n" + end(),
+               message("recv", 1, 0, "\"tag\": 2, " + kSync) +
+                   message("recv", 2, 0, "\"tag\": 1, " + kSync) + end()});
+  CHECK(is_proved(record, "gloo"));
+  const auto missing = record_of("gloo", {message("send", 1, 1, "\"tag\": 1, " + kSync) + end(),
+                                          message("recv", 1, 0, "\"tag\": 2, " + kSync) + end()});
+  CHECK_FALSE(is_proved(missing, "gloo"));
+}
+
+TEST_CASE("a batch of NCCL is on the communicator of the group", "[formats][record_scenario]") {
+  const auto batch = [](int peer) {
+    return message("send", 1, peer, "\"w\": 1, \"batch\": 0") +
+           message("recv", 2, peer, "\"w\": 2, \"batch\": 0") + "{\"wait\": [1, 2]}\n" + end();
+  };
+  CHECK(is_proved(record_of("nccl", {batch(1), batch(0)}), "nccl"));
+  // One alone has the communicator of the pair, so the two never meet.
+  const auto mixed = record_of("nccl", {message("send", 1, 1, "\"w\": 1, \"batch\": 0") + end(),
+                                        message("recv", 1, 0, kSync) + end()});
+  CHECK_FALSE(is_proved(mixed, "nccl"));
+  CHECK(is_proved(mixed, "nccl", {{"p2p", "group"}}));
+  CHECK(is_proved(mixed, "gloo"));
+}
+
+TEST_CASE("communicators that are made lazily need one order", "[formats][record_scenario]") {
+  const auto program = [](const std::string& first, const std::string& second) {
+    return "{\"def\": \"g1\", \"group\": \"1\", \"ranks\": [0, 1]}\n"
+           "{\"def\": \"g2\", \"group\": \"2\", \"ranks\": [0, 1]}\n"
+           "{\"new_group\": \"g1\", \"key\": 1}\n{\"new_group\": \"g2\", \"key\": 2}\n" +
+           collective(first, 1, "\"w\": 1") + collective(second, 1, "\"w\": 2") +
+           "{\"wait\": [1, 2]}\n" + end();
+  };
+  const auto record = record_of("nccl", {program("g1", "g2"), program("g2", "g1")});
+  CHECK_FALSE(is_proved(record, "nccl"));
+  // Made at the start, they still need room for both on the device.
+  CHECK_FALSE(is_proved(record, "nccl", {{"lazy", "off"}, {"reading", "real"}}));
+  CHECK(is_proved(record, "gloo"));
+}
+
+TEST_CASE("the store makes hosts wait", "[formats][record_scenario]") {
+  const std::string wait = "{\"store\": \"wait\", \"keys\": [\"go\", \"now\"]}\n" + end();
+  const std::string set = "{\"store\": \"set\", \"key\": \"go\"}\n";
+  const std::string add = "{\"store\": \"add\", \"key\": \"now\", \"amount\": 1, \"result\": 1}\n";
+  CHECK(is_proved(record_of("gloo", {set + add + end(), wait}), "gloo"));
+  CHECK_FALSE(is_proved(record_of("gloo", {set + end(), wait}), "gloo"));
+  // A loop that adds nothing ends when all have added.
+  const std::string poll = "{\"store\": \"add\", \"key\": \"n\", \"amount\": 0, \"result\": ";
+  const std::string count = "{\"store\": \"add\", \"key\": \"n\", \"amount\": 1, \"result\": 1}\n";
+  const std::string loop = count + poll + "1}\n" + poll + "2}\n" + end();
+  CHECK(is_proved(record_of("gloo", {loop, loop}), "gloo"));
+  CHECK_FALSE(is_proved(record_of("gloo", {loop, end()}), "gloo"));
+}
+
+TEST_CASE("a rank that was cut is not missed, one that ended is", "[formats][record_scenario]") {
+  const std::string waits = collective("g0", 1, kSync) + end();
+  const std::string cut = end("\"end\": \"cut\", \"why\": \"steps\"");
+  CHECK(is_proved(record_of("gloo", {waits, cut}), "gloo"));
+  CHECK_FALSE(is_proved(record_of("gloo", {waits, end()}), "gloo"));
+}
+
+TEST_CASE("ranks that stood still are never proved", "[formats][record_scenario]") {
+  const std::string rest = end("\"end\": \"cut\", \"why\": \"rest\"");
+  CHECK_FALSE(is_proved(record_of("gloo", {rest, rest}), "gloo"));
+  const std::string send = message("send", 1, 1, kSync) + rest;
+  const std::string other = message("send", 1, 0, kSync) + rest;
+  const auto text = [&] {
+    models::Record record = record_of("gloo", {send, other});
+    models::add_later_calls(record);
+    return scenario_of(record, models::RecordRules::kGloo);
+  }();
+  models::Diagnostics diagnostics;
+  const auto scenario = formats::read_scenario(text, {}, diagnostics);
+  REQUIRE(scenario.has_value());
+  CHECK(testing::simulate(scenario->graph).explanation.verdict == sim::Verdict::kDeadlock);
+}
+
+TEST_CASE("equal ranks have one program, and repeated steps are loops",
+          "[formats][record_scenario]") {
+  const auto ring = [](int rank) {
+    const std::string wait = "{\"wait\": ";
+    std::string text;
+    for (int i = 0; i < 3; ++i) {
+      const int work = 2 * i;
+      text += message("send", 2 * i + 1, (rank + 1) % 4,
+                      "\"w\": " + std::to_string(work) + ", \"batch\": " + std::to_string(i)) +
+              message("recv", 2 * i + 2, (rank + 3) % 4,
+                      "\"w\": " + std::to_string(work + 1) + ", \"batch\": " + std::to_string(i)) +
+              wait + std::to_string(work) + "}\n" + wait + std::to_string(work + 1) + "}\n";
+    }
+    return text + end();
+  };
+  const auto record = record_of("nccl", {ring(0), ring(1), ring(2), ring(3)});
+  CHECK(scenario_of(record, models::RecordRules::kNccl) ==
+        R"yaml(schema: 1
+name: job
+about: "recorded from job.py, under the rules of NCCL"
+params:
+  lazy:
+    default: on
+    about: "on: the first call makes a communicator; off: it is made at once (device_id=)"
+ranks: 4
+groups:
+  world: all
+communicators:
+  creation: {case: lazy, on: first_use, off: start}
+programs:
+  - do:
+      - repeat: 3
+        do:
+          - group:
+              - {send: world, to: (rank + 1) % ranks, bytes: 400B}
+              - {recv: world, from: (rank + 3) % ranks, bytes: 400B}
+            after: [compute]
+          - {record: work 1 of world, stream: nccl world}
+          - {wait: work 1 of world}
+)yaml");
+}

@@ -1,0 +1,23 @@
+// What the claims of a diagnosis rest on.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "models/postmortem/diagnosis.hpp"
+#include "models/postmortem/evidence.hpp"
+
+namespace pipesim::viz {
+
+/// "#7", "none", "?".
+std::string call_number_text(std::int64_t number);
+
+/// "its host is in load_config (data.py:40)"; empty if no stack tells it.
+std::string host_standing_text(const models::RankEvidence& rank);
+
+/// The file and line of each claim, as a table that fits `width`; empty if there is none.
+std::string reasons_table(const models::Evidence& evidence, const models::Diagnosis& diagnosis,
+                          std::size_t width);
+
+}  // namespace pipesim::viz
