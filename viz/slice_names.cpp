@@ -37,9 +37,11 @@ KindLook look(WorkKind kind) {
 SliceNames::SliceNames(const models::TaskGraph& graph, const models::Simulation& run)
     : graph_(graph), run_(run), names_(graph, run.lowered) {
   if (!graph.pipeline) return;
-  stages_of_rank_.assign(graph.ranks, 0);
-  for (const std::uint32_t rank : graph.pipeline->schedule.rank_of_stage) {
-    ++stages_of_rank_[rank];
+  const models::Pipeline& pipeline = *graph.pipeline;
+  std::vector<std::uint32_t> stages_of_row(pipeline.schedule.ranks.size(), 0);
+  for (const std::uint32_t row : pipeline.schedule.rank_of_stage) ++stages_of_row[row];
+  for (std::uint32_t rank = 0; rank < pipeline.rank_count(); ++rank) {
+    stages_of_rank_.push_back(stages_of_row[pipeline.row_of(rank)]);
   }
 }
 

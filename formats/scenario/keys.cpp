@@ -57,7 +57,9 @@ constexpr Key kScenarioRows[] = {
     {"blocks", "{steps}", "Named lists of steps that programs call"},
     {"schedule", "schedule|schedule_rows", "A pipeline schedule, by name or row by row"},
     {"model", "model", "A model of layers; passes make the task graph from it"},
-    {"parallel", "parallel", "Parallel layout of the model"},
+    {"parallel", "parallel",
+     "Parallel dimensions of the job, which give its ranks and groups, see "
+     "[Parallel dimensions](#parallel-dimensions)"},
     {"train", "train", "One training step of the model"},
     {"passes", "passes", "Options of the passes that build the model's task graph"},
     {"expect", "expectation|[expectation]", "Expected results, for `pipesim test`"},
@@ -283,7 +285,8 @@ constexpr Key kOutsideInputRows[] = {
 constexpr Key kScheduleRowsOfName[] = {
     {"kind", "schedule_kind", "Name of the schedule"},
     {"stages", "integer 1..",
-     "Stages of the model, all chunks together; `ranks` is stages / chunks", kRequired},
+     "Stages of the model, all chunks together; a pipeline has stages / chunks ranks",
+     "`pipeline` of `parallel` x `chunks`"},
     {"micro_batches", "integer 1..", "Micro-batches of a step", kRequired},
     {"chunks", "integer 1..", "Stages on each rank",
      "2 for interleaved kinds, `looped_bfs`, `zbv` and `dualpipe_v`, else 1"},
@@ -306,9 +309,24 @@ constexpr Key kCostRows[] = {
     {"message_takes", "time", "Duration of a message", "0"},
     {"messages", "message_model", "How messages are exchanged: see [schedules](schedules.md)",
      "`pg`"},
+    {"collectives", "[stage_collective]",
+     "Collectives of the ranks that share a stage, see [Schedules](schedules.md)"},
     {"activation", "size|[size]", "Memory of a micro-batch in a stage"},
     {"weights", "size|[size]", "Memory that a stage holds all the time"},
     {"about", "text", "For people"},
+};
+constexpr Key kStageCollectiveRows[] = {
+    {"call", "'all_gather'|'all_reduce'|'all_to_all'|'barrier'|'reduce_scatter'", "The collective",
+     kRequired},
+    {"over", "name", "Its group, or a communicator of `named`", kRequired},
+    {"in", "stage_moment",
+     "`forward`, `backward`: within each, which waits for it. `last_backward`: within the last "
+     "backward of a stage, which does not. `gradients`: behind that. `unshard`: before weights are "
+     "used. `step`: behind all that a rank computes",
+     kRequired},
+    {"times", "integer 1..", "How often; within an action, for each of the stage's `layers`", "1"},
+    {"bytes", "size", "Size of the data; with a `cluster`, the time follows from it"},
+    {"takes", "time", "Duration", "0"},
 };
 constexpr KeyTable kCosts{"schedule_costs", "", "Of every schedule", kCostRows};
 
@@ -376,7 +394,12 @@ constexpr Key kSystemRows[] = {
 constexpr Key kParallelRows[] = {
     {"data", "integer 1..", "Ranks that share the batch", "1"},
     {"tensor", "integer 1..", "Ranks that share each layer", "1"},
-    {"pipeline", "integer 1..", "Stages", "1"},
+    {"pipeline", "integer 1..", "Ranks that share the layers among them", "1"},
+    {"context", "integer 1..", "Ranks that share each sequence", "1"},
+    {"expert", "integer 1..", "Ranks that share the experts, among those of a stage", "1"},
+    {"expert_tensor", "integer 1..", "Ranks that share each expert", "`tensor`"},
+    {"order", "name", "Dimensions as Megatron writes them, the one that varies fastest first",
+     "`tp-cp-ep-dp-pp`"},
 };
 constexpr Key kTrainRows[] = {
     {"accumulation", "integer 1..", "Micro-batches of a step", "1"},
@@ -532,6 +555,9 @@ constinit const KeyTable kOutsideInput{"outside_input", "'waits_for_input'",
 
 constinit const KeyTable kSchedule{"schedule",          "'schedule'", "A pipeline schedule by name",
                                    kScheduleRowsOfName, {&kCosts},    1};
+constinit const KeyTable kStageCollective{"stage_collective", "a collective",
+                                          "A collective of the ranks that share a stage",
+                                          kStageCollectiveRows};
 constinit const KeyTable kScheduleRows{
     "schedule_rows",   "'schedule'", "A pipeline schedule row by row",
     kScheduleRowsRows, {&kCosts},    1};
@@ -662,6 +688,7 @@ std::vector<std::string> words_of(std::string_view type) {
   if (type == "dtype") words = models::dtype_names();
   if (type == "message_model") words = models::message_model_names();
   if (type == "schedule_kind") words = models::schedule_kind_names();
+  if (type == "stage_moment") words = models::stage_moment_names();
   if (type == "verdict") {
     words = {"completed", "deadlock", "starved", "mismatch", "crashed", "limit"};
   }
@@ -689,11 +716,11 @@ std::vector<const KeyTable*> all_tables() {
       &kStream,       &kCommunicators,   &kCommunicator, &kDefaults,
       &kActor,        &kRegister,        &kRead,         &kCollective,
       &kOutsideInput, &kProgram,         &kWait,         &kDevice,
-      &kEvent,        &kSchedule,        &kScheduleRows, &kModel,
-      &kModelInput,   &kLayer,           &kOp,           &kGradient,
-      &kVariable,     &kSystemCosts,     &kParallel,     &kTrain,
-      &kGuards,       &kExpectation,     &kTimeBounds,   &kIdle,
-      &kMemoryBounds, &passes()};
+      &kEvent,        &kSchedule,        &kScheduleRows, &kStageCollective,
+      &kModel,        &kModelInput,      &kLayer,        &kOp,
+      &kGradient,     &kVariable,        &kSystemCosts,  &kParallel,
+      &kTrain,        &kGuards,          &kExpectation,  &kTimeBounds,
+      &kIdle,         &kMemoryBounds,    &passes()};
   for (const auto& more : {steps(), calls_of_group(), faults()}) {
     tables.insert(tables.end(), more.begin(), more.end());
   }

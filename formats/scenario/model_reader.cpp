@@ -216,6 +216,12 @@ class ModelReader {
     }
     layout.hierarchy.data = static_cast<std::uint32_t>(whole(map, "data", 1, kMaxRanks));
     layout.hierarchy.tensor = static_cast<std::uint32_t>(whole(map, "tensor", 1, kMaxRanks));
+    for (const char* key : {"context", "expert", "expert_tensor", "order"}) {
+      const auto other = map.take(key);
+      if (!other) continue;
+      diagnostics_.error(other->place(), models::Code::kConflictingKeys,
+                         fmt::format("'{}' cannot be used with 'model'", key));
+    }
     map.finish();
     const std::uint64_t ranks = std::uint64_t{layout.hierarchy.data} * layout.hierarchy.tensor;
     if (ranks <= kMaxRanks && ranks * layout.stages <= kMaxRanks) return;

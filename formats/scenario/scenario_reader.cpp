@@ -89,6 +89,7 @@ class ScenarioReader {
   bool open_streams_ = true;  // streams come into being where they are named
   models::PassRegistry passes_ = models::shipped_passes();
   std::vector<models::PassCall> calls_;          // of `passes`, for the model
+  std::optional<models::RankGrid> grid_;         // of `parallel`, without a model
   std::optional<models::Pipeline> pipeline_;     // of `schedule`, until it is added to the graph
   std::map<std::uint32_t, YamlValue> programs_;  // by thread, to be read when actors are known
 };
@@ -100,9 +101,12 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   scenario_.about = map.take_text("about");
   read_parameters(map);
   read_reading(map);
+  const auto parallel = map.has("model") ? std::nullopt : map.take("parallel");
+  if (parallel) grid_ = read_rank_grid(*parallel, values_);
+  if (parallel && !grid_) return std::nullopt;  // how many ranks there are is not known
   const auto schedule = map.take("schedule");
-  if (schedule) pipeline_ = read_pipeline(*schedule, values_);
-  if (schedule && !pipeline_) return std::nullopt;  // how many ranks there are is not known
+  if (schedule) pipeline_ = read_pipeline(*schedule, values_, grid_ ? &*grid_ : nullptr);
+  if (schedule && !pipeline_) return std::nullopt;  // likewise
   const auto model = map.take("model");
   if (model) read_model(*model, map);
   if (model && !graph_.logical) return std::nullopt;  // likewise
@@ -111,6 +115,7 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
     graph_.memory = values_.expr(*memory, ValueType::kBytes);
   }
   if (const auto sets = map.take("sets")) read_sets(*sets);
+  if (grid_) graph_.groups = std::move(grid_->groups);
   if (const auto groups = map.take("groups")) read_groups(*groups);
   if (const auto cluster = map.take("cluster")) {
     graph_.cluster = read_cluster(*cluster, values_, graph_.ranks);
@@ -292,14 +297,15 @@ void ScenarioReader::read_sizes(MapReader& map) {
       graph_.ranks = static_cast<std::uint32_t>(count);
     }
   }
-  if (pipeline_ || graph_.logical) {
-    const auto needed = pipeline_ ? static_cast<std::uint32_t>(pipeline_->schedule.ranks.size())
-                                  : graph_.logical->layout.ranks();
+  if (pipeline_ || grid_ || graph_.logical) {
+    const auto needed = grid_       ? static_cast<std::uint32_t>(grid_->row_of_rank.size())
+                        : pipeline_ ? pipeline_->rank_count()
+                                    : graph_.logical->layout.ranks();
     if (ranks && graph_.ranks != needed) {
       diagnostics_.error(ranks->place(), models::Code::kRankCount,
                          fmt::format("the {} needs {} rank{}, but 'ranks' is {}",
-                                     pipeline_ ? "schedule" : "layout under 'parallel'", needed,
-                                     needed == 1 ? "" : "s", graph_.ranks));
+                                     pipeline_ && !grid_ ? "schedule" : "layout under 'parallel'",
+                                     needed, needed == 1 ? "" : "s", graph_.ranks));
     }
     graph_.ranks = needed;
   }
@@ -327,6 +333,11 @@ void ScenarioReader::read_groups(const YamlValue& value) {
     models::Group group;
     group.name = entry.key.text();
     group.place = entry.key.place();
+    if (index_of(graph_.groups, group.name) != kNoIndex) {
+      diagnostics_.error(group.place, models::Code::kDuplicateName,
+                         fmt::format("'parallel' makes a group '{}' already", group.name));
+      continue;
+    }
     const std::optional<YamlValue> lists = values_.resolved(entry.value);
     if (lists && lists->is_map()) {
       read_regular_group(*lists, group);

@@ -25,13 +25,19 @@ using models::ScheduleShape;
 namespace {
 
 constexpr std::int64_t kMaxStages = 1
-                                    << 13;  // each may have a group, and a group an index of ranks
+                                    << 13;   // each may have a group, and a group an index of ranks
+constexpr std::int64_t kMaxCalls = 1 << 10;  // of one kind at one moment
 constexpr std::uint64_t kMaxActions = 40'000'000;
 
 class PipelineReader {
  public:
-  explicit PipelineReader(const ValueReader& values)
-      : values_(values), diagnostics_(values.diagnostics()) {}
+  PipelineReader(const ValueReader& values, const models::RankGrid* grid)
+      : values_(values), diagnostics_(values.diagnostics()), grid_(grid) {
+    if (grid == nullptr) return;
+    pipeline_.row_of_rank = grid->row_of_rank;
+    pipeline_.stride = grid->pipeline_stride;
+    rows_ = *std::max_element(grid->row_of_rank.begin(), grid->row_of_rank.end()) + 1;
+  }
 
   std::optional<Pipeline> run(const YamlValue& value) {
     const std::size_t errors = diagnostics_.error_count();
@@ -46,8 +52,15 @@ class PipelineReader {
     if (schedule || has_form_) read_costs(map, schedule.value_or(Schedule()), layers);
     if (schedule || has_form_) map.finish();
     if (!schedule || diagnostics_.error_count() > errors) return std::nullopt;
+    if (grid_ != nullptr && schedule->ranks.size() != rows_) {
+      diagnostics_.error(
+          value.place(), models::Code::kRankCount,
+          fmt::format("the schedule is for pipelines of {} ranks, but 'parallel' has {}",
+                      schedule->ranks.size(), rows_));
+      return std::nullopt;
+    }
     if (!schedule->has_messages()) {
-      schedule = models::add_send_recv(*schedule, diagnostics_);
+      schedule = models::add_send_recv(with_its_collectives(*schedule), diagnostics_);
       if (!schedule) return std::nullopt;
     }
     pipeline_.schedule = std::move(*schedule);
@@ -101,7 +114,7 @@ class PipelineReader {
   std::optional<Schedule> read_kind(MapReader& map, const YamlValue& value) {
     const std::size_t errors = diagnostics_.error_count();
     const auto name = values_.one_of(value, models::schedule_kind_names());
-    const auto stages = map.require("stages");
+    const auto stages = grid_ == nullptr ? map.require("stages") : map.take("stages");
     const auto micro_batches = map.require("micro_batches");
     ScheduleShape shape;
     if (name) shape.kind = *models::find_schedule_kind(*name);
@@ -114,9 +127,10 @@ class PipelineReader {
     shape.chunks = models::usual_chunks(shape.kind);
     const auto chunks = map.take("chunks");
     if (chunks) shape.chunks = at_most(chunks, "chunks", kMaxStages);
+    if (grid_ != nullptr && !stages) shape.stages = rows_ * shape.chunks;
     if (diagnostics_.error_count() > errors) return std::nullopt;
     if (std::uint64_t{shape.stages} * shape.micro_batches * 2 > kMaxActions) {
-      diagnostics_.error(stages->place(), models::Code::kLimit,
+      diagnostics_.error(stages ? stages->place() : value.place(), models::Code::kLimit,
                          fmt::format("a schedule can have at most {} forwards and "
                                      "backwards, and {} stages of {} "
                                      "micro-batches are more",
@@ -125,7 +139,7 @@ class PipelineReader {
     }
     const std::string problem = models::shape_problem(shape);
     if (!problem.empty()) {
-      diagnostics_.error(place_of_problem(shape, *stages, *micro_batches, chunks),
+      diagnostics_.error(place_of_problem(shape, stages.value_or(value), *micro_batches, chunks),
                          models::Code::kScheduleShape, problem);
       return std::nullopt;
     }
@@ -148,6 +162,8 @@ class PipelineReader {
                   const std::optional<YamlValue>& layers) {
     const std::uint32_t depth = schedule.depth();
     const std::int64_t share = layers ? layers_per_stage(*layers, depth) : 1;
+    pipeline_.rounds = static_cast<std::uint32_t>(share);
+    if (const auto collectives = map.take("collectives")) read_collectives(*collectives);
     using Amounts = std::vector<std::int64_t>;
     const Amounts forward =
         per_stage(map, "forward", ValueType::kTime, depth, Amounts(depth, 1000));
@@ -170,6 +186,58 @@ class PipelineReader {
       const auto name = values_.one_of(*model, models::message_model_names());
       if (name) pipeline_.messages = *models::find_message_model(*name);
     }
+  }
+
+  void read_collectives(const YamlValue& value) {
+    if (!value.is_list()) {
+      diagnostics_.error(value.place(), models::Code::kWrongType,
+                         fmt::format("'collectives' must be a list, found {}", value.described()));
+      return;
+    }
+    for (const YamlValue& item : value.items()) {
+      MapReader map(item, keys::kStageCollective, diagnostics_);
+      models::StageCollective collective;
+      collective.place = item.place();
+      const std::vector<std::string> calls = map.words("call");
+      if (const auto call = map.require("call")) {
+        const auto name = values_.one_of(*call, calls);
+        if (name) collective.operation = *models::find_operation(*name);
+      }
+      if (const auto over = map.require("over")) {
+        collective.over = values_.word(*over).value_or("");
+        collective.place = over->place();
+      }
+      if (const auto moment = map.require("in")) {
+        const auto name = values_.one_of(*moment, models::stage_moment_names());
+        if (name) collective.moment = *models::find_stage_moment(*name);
+      }
+      collective.times = static_cast<std::uint32_t>(whole(map, "times", 1, kMaxCalls));
+      collective.bytes = amount(map, "bytes", ValueType::kBytes);
+      collective.takes_ns = amount(map, "takes", ValueType::kTime);
+      map.finish();
+      pipeline_.collectives.push_back(std::move(collective));
+    }
+  }
+
+  // What collectives need to be asked for in its rows, as PyTorch's passes put it there.
+  Schedule with_its_collectives(Schedule schedule) const {
+    const auto any = [&](models::StageMoment moment, models::ActionKind kind) {
+      const bool asked =
+          std::any_of(pipeline_.collectives.begin(), pipeline_.collectives.end(),
+                      [&](const models::StageCollective& one) { return one.moment == moment; });
+      const auto is_there = [&](const models::Actions& row) {
+        return std::any_of(row.begin(), row.end(),
+                           [&](const models::Action& action) { return action.kind == kind; });
+      };
+      return asked && std::none_of(schedule.ranks.begin(), schedule.ranks.end(), is_there);
+    };
+    if (any(models::StageMoment::kUnshard, models::ActionKind::kUnshard)) {
+      schedule = models::add_unshard_reshard(schedule);
+    }
+    if (any(models::StageMoment::kGradients, models::ActionKind::kReduceGrad)) {
+      schedule = models::add_reduce_grad(schedule);
+    }
+    return schedule;
   }
 
   std::int64_t layers_per_stage(const YamlValue& value, std::uint32_t stages) {
@@ -245,14 +313,17 @@ class PipelineReader {
 
   const ValueReader& values_;
   models::Diagnostics& diagnostics_;
+  const models::RankGrid* grid_;
+  std::uint32_t rows_ = 0;  // of the grid
   Pipeline pipeline_;
   bool has_form_ = false;  // it says which schedule it is, if wrongly
 };
 
 }  // namespace
 
-std::optional<Pipeline> read_pipeline(const YamlValue& value, const ValueReader& values) {
-  return PipelineReader(values).run(value);
+std::optional<Pipeline> read_pipeline(const YamlValue& value, const ValueReader& values,
+                                      const models::RankGrid* grid) {
+  return PipelineReader(values, grid).run(value);
 }
 
 std::string pipeline_scenario(const Schedule& schedule, const std::string& name) {

@@ -7,12 +7,15 @@
 #include "formats/yaml/value_reader.hpp"
 #include "formats/yaml/yaml_document.hpp"
 #include "models/graph/pipeline.hpp"
+#include "models/schedules/rank_grid.hpp"
 
 namespace pipesim::formats {
 
 /// Reads the value of `schedule:`. What comes out has messages, and as many ranks as it needs.
 /// Nothing where there are mistakes, which are reported.
-std::optional<models::Pipeline> read_pipeline(const YamlValue& value, const ValueReader& values);
+/// Where `grid` is given, there is one such pipeline for each of its ranks of a stage.
+std::optional<models::Pipeline> read_pipeline(const YamlValue& value, const ValueReader& values,
+                                              const models::RankGrid* grid);
 
 /// A scenario that does `schedule`, its costs as parameters: what `pipesim import torch-schedule`
 /// prints. Read again it gives the same rows.

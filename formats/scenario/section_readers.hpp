@@ -12,6 +12,7 @@
 #include "models/graph/logical_graph.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/passes/pass_pipeline.hpp"
+#include "models/schedules/rank_grid.hpp"
 
 namespace pipesim::formats {
 
@@ -31,6 +32,10 @@ std::uint32_t read_host(const YamlValue& value, const ValueReader& values,
 /// where there are mistakes, which are reported.
 std::optional<models::LogicalGraph> read_model(const YamlValue& value, MapReader& map,
                                                const ValueReader& values);
+
+/// Reads the value of `parallel:` of a job without a model. Nothing where there are mistakes, which
+/// are reported.
+std::optional<models::RankGrid> read_rank_grid(const YamlValue& value, const ValueReader& values);
 
 /// The passes that make tasks of a model, in their order, with the options that `value`, that of
 /// `passes:`, gives them. The passes are those of `registry`. Nothing where there are mistakes.

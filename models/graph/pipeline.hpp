@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "models/graph/operation.hpp"
+#include "models/graph/rank_set.hpp"
 #include "models/graph/schedule.hpp"
 
 namespace pipesim::models {
@@ -40,7 +42,35 @@ struct StageCost {
   friend bool operator==(const StageCost&, const StageCost&) = default;
 };
 
-/// See the head of this file.
+/// When ranks of a stage do a collective.
+enum class StageMoment : std::uint8_t {
+  kForward,       // within each forward
+  kBackward,      // within each backward, or gradient of the input
+  kLastBackward,  // within the last gradient of the stage's weights, which does not wait for it
+  kGradients,     // behind it
+  kUnshard,       // before the stage's weights are used, see add_unshard_reshard()
+  kStep,          // behind all that the rank computes
+};
+
+std::optional<StageMoment> find_stage_moment(std::string_view name);
+std::vector<std::string> stage_moment_names();
+
+/// A collective of the ranks that share a stage. What it is within is computed in parts: one before
+/// the first call, one behind each.
+struct StageCollective {
+  Place place;
+  Operation operation = Operation::kAllReduce;
+  std::string over;  // a communicator, or a group
+  StageMoment moment = StageMoment::kForward;
+  std::uint32_t times = 1;            // at that moment
+  std::optional<std::int64_t> bytes;  // of each
+  std::optional<std::int64_t> takes_ns;
+
+  friend bool operator==(const StageCollective&, const StageCollective&) = default;
+};
+
+/// See the head of this file. Of a job with more dimensions there are many equal pipelines; rows of
+/// the schedule are those of each.
 struct Pipeline {
   Place place;
   Schedule schedule;                       // valid, with messages
@@ -49,12 +79,29 @@ struct Pipeline {
   std::optional<std::int64_t> message_bytes;
   std::optional<std::int64_t> message_ns;  // nothing: it follows from size and cluster, if said
   MessageModel messages = MessageModel::kPg;
-  bool has_memory = false;  // sizes of activations or weights are known
+  std::vector<StageCollective> collectives;
+  std::uint32_t rounds = 1;  // of those within an action: layers of a stage
+  bool has_memory = false;   // sizes of activations or weights are known
+
+  std::vector<std::uint32_t> row_of_rank;  // empty: rank r does row r
+  std::uint32_t stride = 1;                // from the rank of a row to that of the next
 
   /// The templates of its actions, in TaskGraph::actors: [first_actor, end_actor). Made by
   /// add_pipeline.
   std::uint32_t first_actor = 0;
   std::uint32_t end_actor = 0;
+  /// Beside them: in how many parts, one actor each, the slot is done that begins with it.
+  std::vector<std::uint32_t> parts;
+
+  std::uint32_t row_of(std::uint32_t rank) const {
+    return row_of_rank.empty() ? rank : row_of_rank[rank];
+  }
+  std::uint32_t rank_count() const {
+    return static_cast<std::uint32_t>(row_of_rank.empty() ? schedule.ranks.size()
+                                                          : row_of_rank.size());
+  }
+  /// The ranks that do each row.
+  std::vector<RankSet> ranks_of_rows() const;
 
   std::int64_t takes(const Action& action) const;
   std::int64_t takes(const Actions& actions, std::size_t slot) const;

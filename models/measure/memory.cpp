@@ -46,7 +46,9 @@ class Memory {
  public:
   /// `counts`: every slot and activation is one.
   Memory(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome, bool counts)
-      : graph_(graph), plan_(lowered.plan), lowered_(lowered), outcome_(outcome), counts_(counts) {}
+      : graph_(graph), plan_(lowered.plan), lowered_(lowered), outcome_(outcome), counts_(counts) {
+    if (graph.pipeline) acts_.emplace(*graph.pipeline, lowered);
+  }
 
   MemoryReport run() {
     MemoryReport report;
@@ -91,7 +93,7 @@ class Memory {
       if (plan_.actors[id].rank.value != rank) break;
       for (const RegisterId reg : plan_.registers_of(id)) add_register(reg, result);
     }
-    if (graph_.pipeline) add_activations(*graph_.pipeline, rank, result);
+    if (graph_.pipeline) add_activations(rank, result);
     std::stable_sort(changes_.begin(), changes_.end(), [](const Change& a, const Change& b) {
       return std::pair(a.time_ns, a.turn) < std::pair(b.time_ns, b.turn);
     });
@@ -172,15 +174,17 @@ class Memory {
     return outcome_.act_times.of(id, k);
   }
 
-  void add_activations(const Pipeline& pipeline, std::uint32_t rank, RankMemory& result) {
+  void add_activations(std::uint32_t rank, RankMemory& result) {
+    const Pipeline& pipeline = *graph_.pipeline;
     result.reserved += activation_memory(pipeline, rank).most_bytes;
-    const Actions& row = pipeline.schedule.ranks[rank];
-    for_each_slot(pipeline, lowered_, rank, [&](std::size_t slot, ActorId id, std::uint32_t k) {
-      const sim::ActTimes& act = times(id, k);
+    const Actions& row = acts_->row(rank);
+    acts_->for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
+      const sim::Time start = times(acts.first, acts.k).start;
+      const sim::Time end = times(acts.last, acts.k).end;
       const auto turn = kFirstOfRow + static_cast<std::uint32_t>(slot);
       visit_activations(pipeline, row, slot, slot_end(row, slot),
                         [&](bool keeps, std::int64_t bytes) {
-                          const sim::Time time = keeps ? act.start : act.end;
+                          const sim::Time time = keeps ? start : end;
                           if (time == sim::kNever) return;
                           const std::int64_t size = counts_ ? 1 : bytes;
                           changes_.push_back({time.ns, turn, keeps ? size : -size});
@@ -192,6 +196,7 @@ class Memory {
   const sim::Plan& plan_;
   const Lowered& lowered_;
   const sim::Outcome& outcome_;
+  std::optional<PipelineActs> acts_;
   bool counts_;
   std::uint32_t next_ = 0;       // the first actor of the rank that comes next
   std::vector<Change> changes_;  // of one rank
@@ -227,7 +232,7 @@ ActivationMemory activation_memory(const Pipeline& pipeline, std::uint32_t rank)
   ActivationMemory result;
   std::uint32_t count = 0;
   std::int64_t now = 0;
-  const Actions& row = pipeline.schedule.ranks[rank];
+  const Actions& row = pipeline.schedule.ranks[pipeline.row_of(rank)];
   visit_activations(pipeline, row, 0, row.size(), [&](bool keeps, std::int64_t bytes) {
     count = keeps ? count + 1 : count - 1;
     now += keeps ? bytes : -bytes;
@@ -240,7 +245,7 @@ ActivationMemory activation_memory(const Pipeline& pipeline, std::uint32_t rank)
 std::int64_t weight_memory(const Pipeline& pipeline, std::uint32_t rank) {
   std::int64_t bytes = 0;
   for (std::uint32_t stage = 0; stage < pipeline.schedule.stages; ++stage) {
-    if (pipeline.schedule.rank_of_stage[stage] == rank)
+    if (pipeline.schedule.rank_of_stage[stage] == pipeline.row_of(rank))
       bytes += pipeline.stages[stage].weight_bytes;
   }
   return bytes;

@@ -14,15 +14,21 @@ class Report {
       : pipeline_(*graph.pipeline),
         schedule_(graph.pipeline->schedule),
         depth_(std::max<std::uint32_t>(1, graph.pipeline->schedule.depth())),
-        lowered_(lowered),
+        acts_(*graph.pipeline, lowered),
         outcome_(outcome) {}
 
   PipelineReport run() {
     PipelineReport report;
     report.has_memory = pipeline_.has_memory;
-    collect_ends(report.makespan_ns);
-    for (std::uint32_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
-      report.ranks.push_back(rank_report(rank, report.makespan_ns));
+    report.ranks.resize(pipeline_.rank_count());
+    const RankSet pipelines = pipeline_.ranks_of_rows().front();
+    for (const std::uint32_t first : pipelines) collect_ends(first, report.makespan_ns);
+    for (const std::uint32_t first : pipelines) {
+      if (pipelines.size() > 1) collect_ends(first, report.makespan_ns);
+      for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) {
+        const std::uint32_t rank = first + row * pipeline_.stride;
+        report.ranks[rank] = rank_report(rank, report.makespan_ns);
+      }
     }
     return report;
   }
@@ -30,29 +36,32 @@ class Report {
  private:
   template <typename Visit>
   void for_each_slot(std::uint32_t rank, const Visit& visit) const {
-    models::for_each_slot(pipeline_, lowered_, rank,
-                          [&](std::size_t slot, sim::ActorId id, std::uint32_t k) {
-                            visit(slot, outcome_.act_times.of(id, k));
-                          });
+    acts_.for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
+      sim::ActTimes times = outcome_.act_times.of(acts.first, acts.k);
+      times.end = outcome_.act_times.of(acts.last, acts.k).end;
+      visit(slot, times);
+    });
   }
 
   std::size_t index(const Action& action) const { return schedule_.index(action); }
 
-  void collect_ends(std::int64_t& makespan) {
+  // Of the pipeline that begins at rank `first`.
+  void collect_ends(std::uint32_t first, std::int64_t& makespan) {
     forward_end_.assign(schedule_.index_count(), 0);
     gradient_end_.assign(schedule_.index_count(), 0);
-    for (std::uint32_t rank = 0; rank < schedule_.ranks.size(); ++rank) {
-      const Actions& actions = schedule_.ranks[rank];
-      for_each_slot(rank, [&](std::size_t slot, const sim::ActTimes& times) {
-        if (!has_micro_batch(actions[slot].kind)) return;
-        makespan = std::max(makespan, times.end.ns);
-        for (std::size_t i = slot; i < slot_end(actions, slot); ++i) {
-          const ActionKind kind = actions[i].kind;
-          if (kind == ActionKind::kForward) forward_end_[index(actions[i])] = times.end.ns;
-          const bool gradient = kind == ActionKind::kInputGrad || kind == ActionKind::kBackward;
-          if (gradient) gradient_end_[index(actions[i])] = times.end.ns;
-        }
-      });
+    for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) {
+      const Actions& actions = schedule_.ranks[row];
+      for_each_slot(
+          first + row * pipeline_.stride, [&](std::size_t slot, const sim::ActTimes& times) {
+            if (!has_micro_batch(actions[slot].kind)) return;
+            makespan = std::max(makespan, times.end.ns);
+            for (std::size_t i = slot; i < slot_end(actions, slot); ++i) {
+              const ActionKind kind = actions[i].kind;
+              if (kind == ActionKind::kForward) forward_end_[index(actions[i])] = times.end.ns;
+              const bool gradient = kind == ActionKind::kInputGrad || kind == ActionKind::kBackward;
+              if (gradient) gradient_end_[index(actions[i])] = times.end.ns;
+            }
+          });
     }
   }
 
@@ -60,7 +69,7 @@ class Report {
     PipelineRank result;
     std::int64_t now = 0;
     bool first = true;
-    const Actions& actions = schedule_.ranks[rank];
+    const Actions& actions = acts_.row(rank);
     for_each_slot(rank, [&](std::size_t slot, const sim::ActTimes& act) {
       if (!is_compute(actions[slot].kind)) return;
       if (first) {
@@ -86,7 +95,7 @@ class Report {
     if (act.start.ns == now) return;
     std::int64_t input = 0;
     std::int64_t gradient = 0;
-    const Actions& actions = schedule_.ranks[rank];
+    const Actions& actions = acts_.row(rank);
     for (std::size_t i = slot; i < slot_end(actions, slot); ++i) {
       const Action& part = actions[i];
       Action from = part;
@@ -118,7 +127,7 @@ class Report {
   const Pipeline& pipeline_;
   const Schedule& schedule_;
   std::uint32_t depth_;  // stages of one pipeline
-  const Lowered& lowered_;
+  PipelineActs acts_;
   const sim::Outcome& outcome_;
   std::vector<std::int64_t> forward_end_;
   std::vector<std::int64_t> gradient_end_;
@@ -128,12 +137,14 @@ class Report {
 
 std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline, const Lowered& lowered) {
   sim::IdVector<sim::ActorId, std::uint8_t> computes(lowered.plan.actors.size(), 0);
-  for (std::uint32_t rank = 0; rank < pipeline.schedule.ranks.size(); ++rank) {
-    const Actions& actions = pipeline.schedule.ranks[rank];
-    for_each_slot(pipeline, lowered, rank,
-                  [&](std::size_t slot, sim::ActorId id, std::uint32_t /*k*/) {
-                    if (is_compute(actions[slot].kind)) computes[id] = 1;
-                  });
+  const PipelineActs all(pipeline, lowered);
+  for (std::uint32_t rank = 0; rank < pipeline.rank_count(); ++rank) {
+    const Actions& actions = all.row(rank);
+    all.for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
+      if (!is_compute(actions[slot].kind)) return;
+      computes[acts.first] = 1;
+      computes[acts.last] = 1;
+    });
   }
   std::vector<sim::ActorId> result;
   for (const sim::ActorId id : ids_of(lowered.plan.actors)) {

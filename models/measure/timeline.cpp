@@ -353,12 +353,17 @@ sim::IdVector<ActorId, WorkKind> work_kinds(const TaskGraph& graph, const Lowere
     kinds[id] = of_template[lowered.actor_template[id]];
   }
   if (!graph.pipeline) return kinds;
-  const Schedule& schedule = graph.pipeline->schedule;
-  for (std::uint32_t rank = 0; rank < schedule.ranks.size(); ++rank) {
-    for_each_slot(*graph.pipeline, lowered, rank,
-                  [&](std::size_t slot, ActorId id, std::uint32_t /*k*/) {
-                    kinds[id] = kind_of_slot(schedule.ranks[rank], slot);
-                  });
+  const PipelineActs all(*graph.pipeline, lowered);
+  for (std::uint32_t rank = 0; rank < graph.pipeline->rank_count(); ++rank) {
+    const Actions& row = all.row(rank);
+    all.for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
+      for (std::uint32_t id = acts.first.value; id <= acts.last.value; ++id) {
+        // Calls within it stay what they are.
+        const bool is_part =
+            id != acts.first.value && lowered.plan.actors[ActorId{id}].role == sim::Role::kCalls;
+        if (!is_part) kinds[ActorId{id}] = kind_of_slot(row, slot);
+      }
+    });
   }
   return kinds;
 }

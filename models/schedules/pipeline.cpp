@@ -5,6 +5,10 @@
 // All actions of one kind and stage whose micro-batches go up (or down) one by one are one actor:
 // act k is its k-th micro-batch. A schedule of millions of actions has thousands of actors, and
 // their order takes 4 bytes for each action. Other actions have an actor each.
+//
+// With collectives inside, an action is computed in parts, each an actor, with the calls between
+// them. Slots of several actions take their parts in turn, so that the calls of one run while the
+// other computes.
 #include "models/graph/pipeline.hpp"
 
 #include <algorithm>
@@ -51,6 +55,42 @@ ActionKind receive_for(ActionKind kind) {
   }
 }
 
+// Why an action shares no actor.
+constexpr std::uint8_t kNotAlone = 0;
+constexpr std::uint8_t kLastOfStage = 1;
+constexpr std::uint8_t kFirstAfterUnshard = 2;
+
+constexpr std::array<std::pair<const char*, StageMoment>, 6> kMoments = {{
+    {"forward", StageMoment::kForward},
+    {"backward", StageMoment::kBackward},
+    {"last_backward", StageMoment::kLastBackward},
+    {"gradients", StageMoment::kGradients},
+    {"unshard", StageMoment::kUnshard},
+    {"step", StageMoment::kStep},
+}};
+
+bool completes_gradients(ActionKind kind) {
+  return kind == ActionKind::kBackward || kind == ActionKind::kWeightGrad;
+}
+
+bool is_within(StageMoment moment, ActionKind kind, bool is_last) {
+  switch (moment) {
+    case StageMoment::kForward:
+      return kind == ActionKind::kForward;
+    case StageMoment::kBackward:
+      return kind == ActionKind::kBackward || kind == ActionKind::kInputGrad;
+    case StageMoment::kLastBackward:
+      return is_last && completes_gradients(kind);
+    case StageMoment::kGradients:
+      return kind == ActionKind::kReduceGrad;
+    case StageMoment::kUnshard:
+      return kind == ActionKind::kUnshard;
+    case StageMoment::kStep:
+      return false;
+  }
+  return false;
+}
+
 // The actions of one kind in one stage, which are all on one rank. Those that overlap with others
 // are not among them.
 struct Sort {
@@ -74,16 +114,21 @@ class Programs {
       : pipeline_(pipeline),
         schedule_(pipeline.schedule),
         graph_(graph),
+        ranks_of_rows_(pipeline.ranks_of_rows()),
         sorts_(schedule_.stages * kActionKinds) {}
 
   bool run(Diagnostics& diagnostics) {
-    if (!find_thread(diagnostics)) return false;
+    if (!has_its_groups(diagnostics) || !find_thread(diagnostics)) return false;
     compute_ = stream("compute");
-    for (const Actions& actions : schedule_.ranks) collect(actions);
+    for (const StageCollective& one : pipeline_.collectives) {
+      communicator_of_.push_back(communicator_over(one.over));
+    }
+    for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) find_alone(row);
+    for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) collect(row);
     for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage)
       split_where_inputs_differ(stage);
     pipeline_.first_actor = static_cast<std::uint32_t>(graph_.actors.size());
-    for (std::uint32_t rank = 0; rank < schedule_.ranks.size(); ++rank) add_rank(rank);
+    for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) add_row(row);
     pipeline_.end_actor = static_cast<std::uint32_t>(graph_.actors.size());
     return true;
   }
@@ -114,10 +159,88 @@ class Programs {
   }
   Sort& sort(const Action& action) { return sort(action.kind, action.stage); }
 
-  void collect(const Actions& actions) {
+  // Every collective is over a communicator or a group that there is.
+  bool has_its_groups(Diagnostics& diagnostics) const {
+    bool has_all = true;
+    for (const StageCollective& one : pipeline_.collectives) {
+      if (find(graph_.communicators, one.over) || find(graph_.groups, one.over)) continue;
+      std::vector<std::string> names;
+      for (const Group& group : graph_.groups) names.push_back(group.name);
+      Diagnostic& error =
+          diagnostics.error(one.place, Code::kUnknownGroup, "unknown group '" + one.over + "'");
+      suggest_name(error, one.over, names);
+      has_all = false;
+    }
+    return has_all;
+  }
+
+  template <typename Item>
+  static std::optional<std::uint32_t> find(const std::vector<Item>& items,
+                                           const std::string& name) {
+    for (std::uint32_t i = 0; i < items.size(); ++i) {
+      if (items[i].name == name) return i;
+    }
+    return std::nullopt;
+  }
+
+  // The communicator of this name, or one for the group.
+  std::uint32_t communicator_over(const std::string& name) {
+    const auto known = find(graph_.communicators, name);
+    const std::uint32_t index = known ? *known : add_communicator(*find(graph_.groups, name));
+    CommunicatorTemplate& used = graph_.communicators[index];
+    if (used.stream == kNoIndex) used.stream = stream(calls_stream(used.name));
+    return index;
+  }
+
+  std::uint32_t add_communicator(std::uint32_t group) {
+    CommunicatorTemplate made;
+    made.name = graph_.groups[group].name;
+    made.place = pipeline_.place;
+    made.group = group;
+    made.creation = graph_.creation;
+    graph_.communicators.push_back(std::move(made));
+    return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
+  }
+
+  // What of a row has an actor of its own for what is done within it, or what it waits for.
+  void find_alone(std::uint32_t row) {
+    if (pipeline_.collectives.empty()) return;
+    alone_.emplace_back(schedule_.ranks[row].size(), kNotAlone);
+    const auto any = [&](StageMoment moment) {
+      return std::any_of(pipeline_.collectives.begin(), pipeline_.collectives.end(),
+                         [&](const StageCollective& one) { return one.moment == moment; });
+    };
+    const Actions& actions = schedule_.ranks[row];
+    if (any(StageMoment::kLastBackward)) {
+      std::map<std::uint32_t, std::size_t> last;
+      for (std::size_t i = 0; i < actions.size(); ++i) {
+        if (completes_gradients(actions[i].kind)) last[actions[i].stage] = i;
+      }
+      for (const auto& [stage, i] : last) alone_[row][i] = kLastOfStage;
+    }
+    if (!any(StageMoment::kUnshard)) return;
+    std::map<std::uint32_t, bool> gathered;
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      bool& now = gathered[actions[i].stage];
+      if (actions[i].kind == ActionKind::kUnshard) now = true;
+      if (!now || !is_compute(actions[i].kind)) continue;
+      alone_[row][i] |= kFirstAfterUnshard;
+      now = false;
+    }
+  }
+
+  std::uint8_t alone(std::uint32_t row, std::size_t i) const {
+    return alone_.empty() ? kNotAlone : alone_[row][i];
+  }
+
+  bool is_shared(std::uint32_t row, std::size_t i) const {
+    return slot_end(schedule_.ranks[row], i) == i + 1 && alone(row, i) == kNotAlone;
+  }
+
+  void collect(std::uint32_t row) {
+    const Actions& actions = schedule_.ranks[row];
     for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
-      if (!actions[i].none() && slot_end(actions, i) == i + 1)
-        sort(actions[i]).add(actions[i].micro_batch);
+      if (!actions[i].none() && is_shared(row, i)) sort(actions[i]).add(actions[i].micro_batch);
     }
   }
 
@@ -135,15 +258,20 @@ class Programs {
     }
   }
 
-  void add_rank(std::uint32_t rank) {
-    rank_ = rank;
-    first_of_rank_ = graph_.actors.size();
+  void add_row(std::uint32_t row) {
+    row_ = row;
+    first_of_row_ = graph_.actors.size();
     list_.clear();
-    const Actions& actions = schedule_.ranks[rank];
+    const Actions& actions = schedule_.ranks[row];
     list_.reserve(actions.size() + 1);
     for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
-      if (!actions[i].none()) list_.push_back(actor_of(i));
+      if (actions[i].none()) continue;
+      const std::uint32_t first = actor_of(i);
+      if (actions[i].kind == ActionKind::kUnshard) ++unshards_[actions[i].stage];
+      const std::uint32_t parts = pipeline_.parts[first - pipeline_.first_actor];
+      for (std::uint32_t part = 0; part < parts; ++part) list_.push_back(first + part);
     }
+    for (std::size_t i = 0; i < pipeline_.collectives.size(); ++i) add_step_calls(i);
     ActorTemplate end;
     end.name = "synchronize device";
     end.place = pipeline_.place;
@@ -152,14 +280,14 @@ class Programs {
     list_.push_back(add(std::move(end)));
     ProgramStep block;
     block.place = pipeline_.place;
-    block.on = RankSet({rank});
+    block.on = ranks_of_rows_[row];
     add_steps(block.block);
     graph_.threads[thread_].program.push_back(std::move(block));
   }
 
   // As collapse() makes them.
   void add_steps(std::vector<ProgramStep>& steps) const {
-    const std::size_t actors = graph_.actors.size() - first_of_rank_;
+    const std::size_t actors = graph_.actors.size() - first_of_row_;
     const bool is_list = list_.size() > actors;
     ProgramStep step;
     step.place = graph_.actors[list_.front()].place;
@@ -177,9 +305,9 @@ class Programs {
 
   // Of the slot that begins at `i`; made when it is first met.
   std::uint32_t actor_of(std::size_t i) {
-    const Actions& actions = schedule_.ranks[rank_];
+    const Actions& actions = schedule_.ranks[row_];
     const Action& action = actions[i];
-    if (slot_end(actions, i) > i + 1) return add_compute(i, false);
+    if (!is_shared(row_, i)) return add_compute(i, false);
     Sort& all = sort(action);
     if (!all.regular) {
       const std::uint32_t actor = add_actor(i, all, false);
@@ -191,16 +319,16 @@ class Programs {
   }
 
   std::uint32_t add_actor(std::size_t i, const Sort& all, bool shared) {
-    const Action& action = schedule_.ranks[rank_][i];
+    const Action& action = schedule_.ranks[row_][i];
     return is_message(action.kind) ? add_message(i, all, shared) : add_compute(i, shared);
   }
 
   // What all kinds of actions have in common. A shared one is the first of its acts.
   ActorTemplate started(std::size_t i, bool shared) const {
-    const Actions& actions = schedule_.ranks[rank_];
+    const Actions& actions = schedule_.ranks[row_];
     const Action& action = actions[i];
     ActorTemplate actor;
-    const Place place = schedule_.place(rank_, i);
+    const Place place = schedule_.place(row_, i);
     actor.place = place.line == 0 ? pipeline_.place : place;
     actor.step.emplace();
     if (!shared) {
@@ -216,15 +344,180 @@ class Programs {
     return sorts_[action.stage * kActionKinds + static_cast<std::size_t>(action.kind)].numbers;
   }
 
-  std::uint32_t add_compute(std::size_t i, bool shared) {
-    const Actions& actions = schedule_.ranks[rank_];
-    ActorTemplate actor = started(i, shared);
-    actor.stream = compute_;
-    actor.takes = Expr::constant(pipeline_.takes(actions, i));
-    for (std::size_t part = i; part < slot_end(actions, i); ++part) {
-      wait_for_input(actions[part], actor);
+  // An action of a slot with what is done within it.
+  struct Body {
+    std::vector<std::size_t> calls;  // of pipeline_.collectives, in their order
+    std::int64_t takes_ns = 0;       // to compute, all parts together
+    std::uint32_t done = 0;          // parts
+    std::uint32_t call = kNoIndex;   // the actor that the next part waits for
+
+    std::int64_t next_part() {
+      const auto parts = static_cast<std::int64_t>(calls.size()) + 1;
+      const std::int64_t takes = takes_ns / parts + (done < takes_ns % parts ? 1 : 0);
+      ++done;
+      return takes;
     }
-    return add(std::move(actor));
+  };
+
+  // Of the action `i`. A layer does its collectives in their order, as often as they say.
+  Body body_of(std::size_t i) const {
+    const Action& action = schedule_.ranks[row_][i];
+    const bool is_last = (alone(row_, i) & kLastOfStage) != 0;
+    Body body;
+    body.takes_ns = pipeline_.takes(action);
+    for (std::uint32_t round = 0; round < pipeline_.rounds; ++round) {
+      for (std::size_t one = 0; one < pipeline_.collectives.size(); ++one) {
+        const StageCollective& collective = pipeline_.collectives[one];
+        if (!is_within(collective.moment, action.kind, is_last)) continue;
+        const bool in_layers = collective.moment != StageMoment::kGradients &&
+                               collective.moment != StageMoment::kUnshard;
+        if (!in_layers && round > 0) continue;
+        for (std::uint32_t k = 0; k < collective.times; ++k) body.calls.push_back(one);
+      }
+    }
+    return body;
+  }
+
+  // The first of the actors that do the slot which begins at `i`.
+  std::uint32_t add_compute(std::size_t i, bool shared) {
+    const Actions& actions = schedule_.ranks[row_];
+    const std::size_t end = slot_end(actions, i);
+    std::vector<Body> bodies;
+    std::size_t calls = 0;
+    for (std::size_t part = i; part < end; ++part) {
+      bodies.push_back(body_of(part));
+      calls += bodies.back().calls.size();
+    }
+    ActorTemplate head = started(i, shared);
+    head.stream = compute_;
+    for (std::size_t part = i; part < end; ++part) {
+      wait_for_input(actions[part], head);
+      if ((alone(row_, part) & kFirstAfterUnshard) != 0) wait_for_unshard(actions[part], head);
+    }
+    const std::int64_t takes_ns = pipeline_.takes(actions, i);
+    if (calls == 0) {
+      head.takes = Expr::constant(takes_ns);
+      return add(std::move(head));
+    }
+    if (!is_compute(actions[i].kind)) return add_calls(head, bodies.front());
+    share(takes_ns, bodies);
+    return add_parts(head, bodies, calls);
+  }
+
+  // What overlaps takes another time than its actions one by one.
+  static void share(std::int64_t takes_ns, std::vector<Body>& bodies) {
+    std::int64_t sum = 0;
+    for (const Body& body : bodies) sum += body.takes_ns;
+    if (sum == takes_ns) return;
+    std::int64_t left = takes_ns;
+    for (Body& body : bodies) {
+      const double part =
+          sum == 0 ? 0 : static_cast<double>(body.takes_ns) / static_cast<double>(sum);
+      body.takes_ns = static_cast<std::int64_t>(static_cast<double>(takes_ns) * part);
+      left -= body.takes_ns;
+    }
+    bodies.back().takes_ns += left;
+  }
+
+  // Of an action that computes nothing: its calls alone.
+  std::uint32_t add_calls(const ActorTemplate& head, const Body& body) {
+    const auto first = static_cast<std::uint32_t>(graph_.actors.size());
+    for (std::size_t i = 0; i < body.calls.size(); ++i) {
+      const StageCollective& collective = pipeline_.collectives[body.calls[i]];
+      ActorTemplate call = head;
+      call.name = head.name + " " + operation_name(collective.operation);
+      if (body.calls.size() > 1) call.name += " " + std::to_string(i + 1);
+      add_call(body.calls[i], call);
+      // Weights are gathered ahead of what is computed; gradients must have been.
+      if (collective.moment == StageMoment::kGradients) call.behind = compute_;
+      add(std::move(call));
+    }
+    close_slot(first);
+    return first;
+  }
+
+  void close_slot(std::uint32_t first) {
+    pipeline_.parts[first - pipeline_.first_actor] =
+        static_cast<std::uint32_t>(graph_.actors.size()) - first;
+  }
+
+  // Bodies take turns; of each, a call stands behind a part, and the next part waits for it.
+  std::uint32_t add_parts(const ActorTemplate& head, std::vector<Body>& bodies, std::size_t calls) {
+    const std::string name = head.name;
+    ActorTemplate like = head;
+    like.after.clear();
+    const auto first = static_cast<std::uint32_t>(graph_.actors.size());
+    std::uint32_t number = 0;
+    std::uint32_t call_number = 0;
+    for (std::size_t turn = 0; turn <= calls; ++turn) {
+      for (Body& body : bodies) {
+        if (turn > body.calls.size()) continue;
+        ActorTemplate part = ++number == 1 ? head : like;
+        if (number > 1) part.name = "part " + std::to_string(number) + " of " + name;
+        part.takes = Expr::constant(body.next_part());
+        if (body.call != kNoIndex) part.after.push_back({body.call, 0});
+        add(std::move(part));
+        if (turn == body.calls.size()) continue;
+        const std::size_t one = body.calls[turn];
+        ActorTemplate call = like;
+        add_call(one, call);
+        call.behind = compute_;
+        call.name = operation_name(pipeline_.collectives[one].operation) + " " +
+                    std::to_string(++call_number) + " of " + name;
+        const std::uint32_t index = add(std::move(call));
+        body.call = waits(pipeline_.collectives[one].moment) ? index : kNoIndex;
+      }
+    }
+    close_slot(first);
+    return first;
+  }
+
+  static bool waits(StageMoment moment) {
+    return moment == StageMoment::kForward || moment == StageMoment::kBackward;
+  }
+
+  // Makes `actor` a call of this collective.
+  void add_call(std::size_t one, ActorTemplate& actor) const {
+    const StageCollective& collective = pipeline_.collectives[one];
+    CallTemplate call;
+    call.place = collective.place;
+    call.operation = collective.operation;
+    call.communicator = communicator_of_[one];
+    call.bytes = Expr::constant(collective.bytes.value_or(0));
+    call.sized = collective.bytes.has_value();
+    call.takes = Expr::constant(collective.takes_ns.value_or(0));
+    call.timed = graph_.cluster && collective.bytes && !collective.takes_ns;
+    if (has_root(collective.operation)) call.peer = Expr::constant(0);
+    actor.place = collective.place;
+    actor.stream = graph_.communicators[call.communicator].stream;
+    actor.step->role = sim::Role::kCalls;
+    actor.step->calls.push_back(std::move(call));
+  }
+
+  // Behind all that the rank computes.
+  void add_step_calls(std::size_t one) {
+    const StageCollective& collective = pipeline_.collectives[one];
+    if (collective.moment != StageMoment::kStep) return;
+    for (std::uint32_t k = 0; k < collective.times; ++k) {
+      ActorTemplate call;
+      call.step.emplace();
+      add_call(one, call);
+      call.behind = compute_;
+      call.name = operation_name(collective.operation) + " " + collective.over;
+      if (collective.times > 1) call.name += " " + std::to_string(k + 1);
+      list_.push_back(add(std::move(call)));
+    }
+  }
+
+  // The calls of the last unshard of its stage.
+  void wait_for_unshard(const Action& action, ActorTemplate& actor) const {
+    const Sort& unshards =
+        sorts_[action.stage * kActionKinds + static_cast<std::size_t>(ActionKind::kUnshard)];
+    if (unshards.actor == kNoIndex) return;
+    const std::uint32_t parts = pipeline_.parts[unshards.actor - pipeline_.first_actor];
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      actor.after.push_back({unshards.actor + part, unshards_[action.stage] - 1});
+    }
   }
 
   // Unless it was computed on this rank, or comes from outside.
@@ -245,11 +538,11 @@ class Programs {
   }
 
   std::uint32_t add_message(std::size_t i, const Sort& all, bool shared) {
-    const Action& action = schedule_.ranks[rank_][i];
+    const Action& action = schedule_.ranks[row_][i];
     const bool next =
         action.kind == ActionKind::kSendForward || action.kind == ActionKind::kRecvBackward;
     const std::uint32_t other = next ? action.stage + 1 : action.stage - 1;
-    const std::uint32_t peer = schedule_.rank_of_stage[other];
+    const std::uint32_t peer = schedule_.rank_of_stage[other];  // its row
     const bool send = sends(action.kind);
     CallTemplate call;
     call.place = started(i, shared).place;
@@ -258,8 +551,8 @@ class Programs {
     const bool forward =
         action.kind == ActionKind::kSendForward || action.kind == ActionKind::kRecvForward;
     call.communicator =
-        send ? communicator(rank_, peer, forward) : communicator(peer, rank_, forward);
-    call.peer = Expr::constant(peer);
+        send ? communicator(row_, peer, forward) : communicator(peer, row_, forward);
+    call.peer = rank_of_row(peer);
     call.bytes = Expr::constant(pipeline_.message_bytes.value_or(0));
     call.sized = pipeline_.message_bytes.has_value();
     // Of a buffered message the send takes all its time: a receive that comes late waits no more.
@@ -279,19 +572,36 @@ class Programs {
     return add(std::move(actor));
   }
 
-  // The communicator of messages from one rank to another, of forwards or of backwards.
+  // The rank of the same pipeline that does `row`.
+  Expr rank_of_row(std::uint32_t row) const {
+    if (pipeline_.row_of_rank.empty()) return Expr::constant(row);
+    const std::int64_t rows = std::int64_t{row} - row_;
+    return Expr::binary(Expr::Op::kAdd, Expr::rank(), Expr::constant(rows * pipeline_.stride));
+  }
+
+  // Each of `rows` of each pipeline.
+  std::vector<std::vector<std::uint32_t>> lists_of(const std::vector<std::uint32_t>& rows) const {
+    std::vector<std::vector<std::uint32_t>> lists;
+    for (const std::uint32_t first : ranks_of_rows_.front()) {
+      std::vector<std::uint32_t>& list = lists.emplace_back();
+      for (const std::uint32_t row : rows) list.push_back(first + row * pipeline_.stride);
+    }
+    return lists;
+  }
+
+  // The communicator of messages from one row to another, of forwards or of backwards.
   std::uint32_t communicator(std::uint32_t from, std::uint32_t to, bool forward) {
     std::string name;
-    std::vector<std::uint32_t> ranks;
+    std::vector<std::uint32_t> rows;
     switch (pipeline_.messages) {
       case MessageModel::kDir:
       case MessageModel::kEdge:
-        ranks = {from, to};
+        rows = {from, to};
         name = std::to_string(from) + " to " + std::to_string(to);
         break;
       case MessageModel::kPair:
-        ranks = {std::min(from, to), std::max(from, to)};
-        name = std::to_string(ranks[0]) + " and " + std::to_string(ranks[1]);
+        rows = {std::min(from, to), std::max(from, to)};
+        name = std::to_string(rows[0]) + " and " + std::to_string(rows[1]);
         break;
       case MessageModel::kDirection:
         name = forward ? "forward" : "backward";
@@ -303,27 +613,43 @@ class Programs {
     }
     const auto [found, is_new] = communicators_.try_emplace(name, kNoIndex);
     if (!is_new) return found->second;
-    if (ranks.empty()) {
-      for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) ranks.push_back(rank);
+    std::vector<std::uint32_t> all_rows;
+    for (std::uint32_t row = 0; rows.empty() && row < schedule_.ranks.size(); ++row) {
+      all_rows.push_back(row);
     }
     Group group;
     group.name = std::move(name);
     group.place = pipeline_.place;
-    group.lists.push_back(std::move(ranks));
-    group.index(graph_.ranks);
-    CommunicatorTemplate made;
-    made.name = group.name;
-    made.place = pipeline_.place;
-    made.group = static_cast<std::uint32_t>(graph_.groups.size());
-    made.creation = graph_.creation;
-    made.stream = stream(calls_stream(group.name));
+    group.lists = lists_of(rows.empty() ? all_rows : rows);
+    found->second = communicator_of_messages(std::move(group));
+    return found->second;
+  }
+
+  // Made if it is not there: that of the group `pipeline` of a job with more dimensions may be.
+  std::uint32_t communicator_of_messages(Group group) {
+    const auto named = [&](const auto& item) { return item.name == group.name; };
+    const auto known =
+        std::find_if(graph_.groups.begin(), graph_.groups.end(),
+                     [&](const Group& g) { return named(g) && g.lists == group.lists; });
+    auto index = static_cast<std::uint32_t>(known - graph_.groups.begin());
+    if (known != graph_.groups.end()) {
+      for (std::uint32_t i = 0; i < graph_.communicators.size(); ++i) {
+        CommunicatorTemplate& other = graph_.communicators[i];
+        if (!named(other) || other.group != index) continue;
+        if (other.stream == kNoIndex) other.stream = stream(calls_stream(group.name));
+        return i;
+      }
+    } else {
+      group.index(graph_.ranks);
+      graph_.groups.push_back(std::move(group));
+    }
+    index = add_communicator(index);
+    CommunicatorTemplate& made = graph_.communicators[index];
+    made.stream = stream(calls_stream(made.name));
     if (pipeline_.messages == MessageModel::kDir) {
       made.eager_bytes = std::numeric_limits<std::int64_t>::max();
     }
-    graph_.groups.push_back(std::move(group));
-    found->second = static_cast<std::uint32_t>(graph_.communicators.size());
-    graph_.communicators.push_back(std::move(made));
-    return found->second;
+    return index;
   }
 
   std::uint32_t stream(const std::string& name) {
@@ -343,19 +669,24 @@ class Programs {
 
   std::uint32_t add(ActorTemplate actor) {
     actor.thread = thread_;
-    actor.on = RankSet({rank_});
+    actor.on = ranks_of_rows_[row_];
     graph_.actors.push_back(std::move(actor));
+    pipeline_.parts.push_back(1);
     return static_cast<std::uint32_t>(graph_.actors.size() - 1);
   }
 
   Pipeline& pipeline_;
   const Schedule& schedule_;
   TaskGraph& graph_;
-  std::vector<Sort> sorts_;  // by stage and kind
+  std::vector<RankSet> ranks_of_rows_;
+  std::vector<std::uint32_t> communicator_of_;    // of each collective
+  std::vector<std::vector<std::uint8_t>> alone_;  // of each row; none without collectives
+  std::vector<Sort> sorts_;                       // by stage and kind
+  std::vector<std::uint32_t> unshards_ = std::vector<std::uint32_t>(schedule_.stages, 0);  // so far
   std::uint32_t thread_ = kNoIndex;
   std::uint32_t compute_ = kNoIndex;
-  std::uint32_t rank_ = 0;           // whose program is made
-  std::size_t first_of_rank_ = 0;    // of its actors
+  std::uint32_t row_ = 0;            // whose program is made
+  std::size_t first_of_row_ = 0;     // of its actors
   std::vector<std::uint32_t> list_;  // its actors so far
   std::map<std::string, std::uint32_t> communicators_;
 };
@@ -373,6 +704,27 @@ std::vector<std::string> message_model_names() {
   std::vector<std::string> names;
   for (const auto& [name, model] : kModels) names.emplace_back(name);
   return names;
+}
+
+std::optional<StageMoment> find_stage_moment(std::string_view name) {
+  for (const auto& [known, moment] : kMoments) {
+    if (name == known) return moment;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> stage_moment_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, moment] : kMoments) names.emplace_back(name);
+  return names;
+}
+
+std::vector<RankSet> Pipeline::ranks_of_rows() const {
+  std::vector<std::vector<std::uint32_t>> ranks(schedule.ranks.size());
+  for (std::uint32_t rank = 0; rank < rank_count(); ++rank) ranks[row_of(rank)].push_back(rank);
+  std::vector<RankSet> result;
+  for (std::vector<std::uint32_t>& of_row : ranks) result.emplace_back(std::move(of_row));
+  return result;
 }
 
 std::int64_t Pipeline::takes(const Action& action) const {

@@ -11,31 +11,64 @@
 
 namespace pipesim::models {
 
-/// Calls `visit` for each slot of the row of `rank`, in order, but for those that are empty: with
-/// where it begins in the row, and the actor and act (from 0) that do it.
-template <typename Visit>
-void for_each_slot(const Pipeline& pipeline, const Lowered& lowered, std::uint32_t rank,
-                   const Visit& visit) {
-  const Actions& actions = pipeline.schedule.ranks[rank];
-  const sim::Plan& plan = lowered.plan;
-  std::vector<std::uint32_t> done;  // acts of each actor, from the first that is met
+/// The acts that do a slot of a row: the k-th (from 0) of `first`, of `last`, and of the actors
+/// between them.
+struct SlotActs {
   sim::ActorId first;
-  std::size_t slot = 0;
-  for (const sim::Thread& thread : plan.threads) {
-    if (thread.rank.value != rank) continue;
-    for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-      const sim::ActorId id = plan.act(thread, i);
-      const std::uint32_t from = lowered.actor_template[id];
-      const bool made = from >= pipeline.first_actor && from < pipeline.end_actor;
-      if (!made || sim::on_host(plan.actors[id].role)) continue;
-      while (actions[slot].none()) ++slot;
-      if (!first.valid()) first = id;
-      const std::uint32_t index = id.value - first.value;
-      if (index >= done.size()) done.resize(std::size_t{index} + 1, 0);
-      visit(slot, id, done[index]++);
-      slot = slot_end(actions, slot);
+  sim::ActorId last;
+  std::uint32_t k = 0;
+};
+
+/// Where the slots of all ranks stand in a plan.
+class PipelineActs {
+ public:
+  /// Keeps both.
+  PipelineActs(const Pipeline& pipeline, const Lowered& lowered)
+      : pipeline_(pipeline), lowered_(lowered), threads_(pipeline.rank_count()) {
+    const sim::Plan& plan = lowered.plan;
+    for (const sim::ThreadId id : ids_of(plan.threads)) {
+      const std::uint32_t rank = plan.threads[id].rank.value;
+      if (rank < threads_.size()) threads_[rank].push_back(id);
     }
   }
-}
+
+  const Actions& row(std::uint32_t rank) const {
+    return pipeline_.schedule.ranks[pipeline_.row_of(rank)];
+  }
+
+  /// Calls `visit` for each slot of the row of `rank`, in order, but for those that are empty: with
+  /// where it begins in the row, and its SlotActs.
+  template <typename Visit>
+  void for_each_slot(std::uint32_t rank, const Visit& visit) const {
+    const Actions& actions = row(rank);
+    const sim::Plan& plan = lowered_.plan;
+    std::vector<std::uint32_t> done;  // acts of each actor, from the first that is met
+    sim::ActorId first;
+    std::size_t slot = 0;
+    for (const sim::ThreadId thread_id : threads_[rank]) {
+      const sim::Thread& thread = plan.threads[thread_id];
+      for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
+        const sim::ActorId id = plan.act(thread, i);
+        const std::uint32_t from = lowered_.actor_template[id];
+        const bool made = from >= pipeline_.first_actor && from < pipeline_.end_actor;
+        if (!made || sim::on_host(plan.actors[id].role)) continue;
+        while (slot < actions.size() && actions[slot].none()) ++slot;
+        if (slot == actions.size()) return;  // what stands behind the schedule
+        if (!first.valid()) first = id;
+        const std::uint32_t index = id.value - first.value;
+        if (index >= done.size()) done.resize(std::size_t{index} + 1, 0);
+        const std::uint32_t parts = pipeline_.parts[from - pipeline_.first_actor];
+        visit(slot, SlotActs{id, sim::ActorId{id.value + parts - 1}, done[index]++});
+        i += parts - 1;
+        slot = slot_end(actions, slot);
+      }
+    }
+  }
+
+ private:
+  const Pipeline& pipeline_;
+  const Lowered& lowered_;
+  std::vector<std::vector<sim::ThreadId>> threads_;  // by rank
+};
 
 }  // namespace pipesim::models

@@ -25,7 +25,11 @@ constexpr const char* kBackwardArrow = "#b8791a";
 class SchedulePicture {
  public:
   SchedulePicture(const models::Pipeline& pipeline, const models::RankSet& ranks)
-      : schedule_(pipeline.schedule), ranks_(ranks), drawing_("tasks") {}
+      : schedule_(pipeline.schedule), drawing_("tasks") {
+    for (const std::uint32_t rank : ranks) {
+      if (rank < pipeline.rank_count()) first_ranks_.emplace(pipeline.row_of(rank), rank);
+    }
+  }
 
   std::string run(const std::string& title, std::size_t most, PictureFormat format) {
     collect();
@@ -37,9 +41,7 @@ class SchedulePicture {
                       count_, most));
     }
     add_style(title);
-    for (const std::uint32_t rank : ranks_) {
-      if (rank < schedule_.ranks.size()) add_rank(rank);
-    }
+    for (const auto& [row, rank] : first_ranks_) add_rank(row, rank);
     for (const auto& [done, node] : nodes_) add_needs(done, node);
     return drawing_.drawing(format);
   }
@@ -68,9 +70,8 @@ class SchedulePicture {
   }
 
   void collect() {
-    for (const std::uint32_t rank : ranks_) {
-      if (rank >= schedule_.ranks.size()) continue;
-      const Actions& row = schedule_.ranks[rank];
+    for (const auto& [index, rank] : first_ranks_) {
+      const Actions& row = schedule_.ranks[index];
       for (std::size_t slot = 0; slot < row.size(); slot = models::slot_end(row, slot)) {
         if (!computes(row, slot)) continue;
         ++count_;
@@ -109,7 +110,7 @@ class SchedulePicture {
     drawing_.set_edges("arrowsize", "0.6");
   }
 
-  void add_rank(std::uint32_t rank) {
+  void add_rank(std::uint32_t index, std::uint32_t rank) {
     const Graphviz::Cluster cluster =
         drawing_.cluster(drawing_.root(), fmt::format("rank_{}", rank));
     drawing_.set(cluster, "label", fmt::format("rank {}", rank));
@@ -117,7 +118,7 @@ class SchedulePicture {
     drawing_.set(cluster, "style", "rounded,filled");
     drawing_.set(cluster, "color", "#dfe4ea");
     drawing_.set(cluster, "fillcolor", "#f6f8fa");
-    const Actions& row = schedule_.ranks[rank];
+    const Actions& row = schedule_.ranks[index];
     Graphviz::Node before = nullptr;
     for (std::size_t slot = 0; slot < row.size(); slot = models::slot_end(row, slot)) {
       if (!computes(row, slot)) continue;
@@ -160,7 +161,7 @@ class SchedulePicture {
   }
 
   const models::Schedule& schedule_;
-  const models::RankSet& ranks_;
+  std::map<std::uint32_t, std::uint32_t> first_ranks_;  // to draw, by row: equal ones once
   std::size_t count_ = 0;
   std::map<Done, std::string> nodes_;  // by what they do
   std::set<WorkKind> kinds_;

@@ -83,14 +83,16 @@ class StagesPicture {
     const models::Schedule& schedule = pipeline.schedule;
     refuse_more_than(kMaxStages, schedule.stages);
     add_style({fmt::format("{} on {}, {}.", counted(schedule.stages, "stage"),
-                           counted(schedule.ranks.size(), "rank"),
+                           counted(pipeline.rank_count(), "rank"),
                            schedule.micro_batches == 1
                                ? "1 micro-batch"
                                : fmt::format("{} micro-batches", schedule.micro_batches)),
                "Activations flow to the right, gradients back."});
+    const std::vector<models::RankSet> ranks = pipeline.ranks_of_rows();
     for (std::uint32_t stage = 0; stage < schedule.stages; ++stage) {
       const models::StageCost& cost = pipeline.stages[stage];
-      std::string label = fmt::format("stage {}\nrank {}", stage, schedule.rank_of_stage[stage]);
+      const models::RankSet& its = ranks[schedule.rank_of_stage[stage]];
+      std::string label = fmt::format("stage {}\n{}", stage, ranks_text({its.begin(), its.end()}));
       label += fmt::format("\nforward {}\ngradient {} + {}", time_text(cost.forward_ns),
                            time_text(cost.input_grad_ns), time_text(cost.weight_grad_ns));
       if (pipeline.has_memory) {

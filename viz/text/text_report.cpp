@@ -227,14 +227,18 @@ void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
   if (pipeline.has_memory) header.emplace_back("memory");
   for (std::string& cell : header) cell = styled(options_, ansi::kBold, cell);
   Table table(header);
-  for (std::size_t i = 0; i < pipeline.ranks.size(); ++i) {
+  for (std::size_t i = 0; i < pipeline.ranks.size();) {
     const models::PipelineRank& rank = pipeline.ranks[i];
-    std::vector<std::string> row = {std::to_string(i), time_text(rank.busy_ns),
-                                    time_text(rank.idle.all())};
+    std::size_t end = i + 1;
+    while (end < pipeline.ranks.size() && pipeline.ranks[end] == rank) ++end;
+    std::vector<std::string> row = {
+        end - i == 1 ? std::to_string(i) : fmt::format("{}-{}", i, end - 1),
+        time_text(rank.busy_ns), time_text(rank.idle.all())};
     for (const auto time : shown) row.push_back(time_text(rank.idle.*time));
     row.push_back(std::to_string(rank.peak_activations));
     if (pipeline.has_memory) row.push_back(bytes_text(rank.peak_bytes));
     table.add(std::move(row));
+    i = end;
   }
   add_heading(fmt::format("The schedule takes {}", time_text(pipeline.makespan_ns)));
   add_paragraph(
