@@ -324,6 +324,63 @@ expect:
   - {with: {pipeline: 2, tensor: 4, data: 1, micro_batches: 3}, verdict: completed}
 )yaml";
 
+constexpr std::string_view kTorchtitan =
+    R"yaml(# A training step of torchtitan: a schedule of torch.distributed.pipelining over the stages, FSDP2 and
+# tensor parallel inside a stage. Put in the layout and the times of your own job, and replace FILE by
+# the name of this file:
+#
+#   pipesim run FILE                     completes
+#   pipesim run FILE --set kind=1f1b     completes, with one stage per rank
+#   pipesim check FILE                   proves that no timing makes it hang
+#   pipesim draw FILE -o step.svg        draws who did what when
+#   pipesim test FILE                    checks both runs against `expect` at the end
+#
+# docs/reference/schedules.md lists the schedules, docs/reference/scenario-format.md has all keys.
+schema: 1
+name: my_torchtitan
+
+# What `--set NAME=VALUE` can change; `pipesim run FILE --params` lists it.
+params:
+  pp:   {default: 4, at_least: 2, about: "pipeline_parallel_degree"}
+  tp:   {default: 2, at_least: 1, about: "tensor_parallel_degree"}
+  dp:   {default: 2, at_least: 1, about: "data_parallel_shard_degree"}
+  micro_batches: {default: 8, at_least: 1, about: "micro-batches of a step"}
+  layers: {default: 16, at_least: 1, about: "layers of the model"}
+  kind:
+    default: interleaved_1f1b
+    one_of: [gpipe, 1f1b, interleaved_1f1b, looped_bfs]
+    about: "pipeline_parallel_schedule"
+  messages: {default: pg, one_of: [pg, direction, edge], about: "communicators of messages"}
+
+# Ranks and groups follow from it: neighbors share the tensors, stages are tp * dp ranks apart.
+parallel: {pipeline: pp, tensor: tp, data: dp}
+
+schedule:
+  kind: $kind
+  micro_batches: micro_batches
+  layers: layers                 # times and memory are those of one layer
+  forward: 1ms
+  input_grad: 1ms
+  weight_grad: 1ms
+  message: 32MiB                 # activations that a stage sends for a micro-batch
+  message_takes: 1ms
+  messages: $messages
+  collectives:
+    # Within each forward and backward, for each layer: the sums of attention and feed-forward.
+    - {call: reduce_scatter, over: tensor, in: forward, times: 2, bytes: 32MiB, takes: 100us}
+    - {call: reduce_scatter, over: tensor, in: backward, times: 2, bytes: 32MiB, takes: 100us}
+    # FSDP2: a stage's weights are gathered ahead of its use, its gradients reduced at the end.
+    - {call: all_gather, over: data, in: unshard, bytes: 512MiB, takes: 4ms}
+    - {call: reduce_scatter, over: data, in: gradients, bytes: 512MiB, takes: 4ms}
+    # The loss, and the norm of the gradients over all stages.
+    - {call: all_reduce, over: pipeline, in: step, bytes: 4B, takes: 30us}
+
+# The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
+expect:
+  - {verdict: completed}
+  - {with: {kind: 1f1b}, verdict: completed}
+)yaml";
+
 constexpr std::string_view kFsdp =
     R"yaml(# A training step of FSDP2: each layer's weights are gathered before it runs and dropped behind it,
 # and its gradients are reduced to their owners. Put in your own layers and times, and replace FILE
@@ -438,6 +495,9 @@ constexpr std::array kKinds = {
     StartingScenario{"schedule", "a pipeline schedule by its name", kSchedule},
     StartingScenario{"megatron", "a step of Megatron-LM: pipeline, tensor and data parallel",
                      kMegatron},
+    StartingScenario{"torchtitan",
+                     "a step of torchtitan: a schedule by name, FSDP2 and tensor parallel",
+                     kTorchtitan},
     StartingScenario{"fsdp", "a step of FSDP2: weights gathered and gradients reduced by layer",
                      kFsdp},
     StartingScenario{"vllm", "an engine with data-parallel attention and experts, as vLLM's",
