@@ -15,7 +15,7 @@ int run_new(const Arguments& arguments, const Console& console) {
   const auto scenarios = starting_scenarios();
   if (arguments.has("list")) {
     for (const StartingScenario& scenario : scenarios) {
-      console.out << fmt::format("{:9} {}\n", scenario.kind, scenario.about);
+      console.out << fmt::format("{:10}  {}\n", scenario.kind, scenario.about);
     }
     return kExitGood;
   }

@@ -301,9 +301,9 @@ constexpr Key kScheduleRowsRows[] = {
 constexpr Key kCostRows[] = {
     {"layers", "integer 1..",
      "Layers of the model: times and memory are then those of one layer, and stages share them"},
-    {"forward", "time|[time]", "Forward of a stage", "1us"},
-    {"input_grad", "time|[time]", "Gradient of the stage's input", "that of `forward`"},
-    {"weight_grad", "time|[time]", "Gradient of the stage's weights", "that of `forward`"},
+    {"forward", "time|[time|[time]]", "Forward of a stage", "1us"},
+    {"input_grad", "time|[time|[time]]", "Gradient of the stage's input", "that of `forward`"},
+    {"weight_grad", "time|[time|[time]]", "Gradient of the stage's weights", "that of `forward`"},
     {"overlapped", "time", "A forward and a backward that overlap", "their sum"},
     {"message", "size", "Message between stages; with a `cluster`, its time follows from it"},
     {"message_takes", "time", "Duration of a message", "0"},
@@ -311,7 +311,7 @@ constexpr Key kCostRows[] = {
      "`pg`"},
     {"collectives", "[stage_collective]",
      "Collectives of the ranks that share a stage, see [Schedules](schedules.md)"},
-    {"activation", "size|[size]", "Memory of a micro-batch in a stage"},
+    {"activation", "size|[size|[size]]", "Memory of a micro-batch in a stage"},
     {"weights", "size|[size]", "Memory that a stage holds all the time"},
     {"about", "text", "For people"},
 };

@@ -27,6 +27,7 @@ namespace {
 constexpr std::int64_t kMaxStages = 1
                                     << 13;   // each may have a group, and a group an index of ranks
 constexpr std::int64_t kMaxCalls = 1 << 10;  // of one kind at one moment
+constexpr std::uint64_t kMaxCosts = 1 << 20;
 constexpr std::uint64_t kMaxActions = 40'000'000;
 
 class PipelineReader {
@@ -164,20 +165,30 @@ class PipelineReader {
     const std::int64_t share = layers ? layers_per_stage(*layers, depth) : 1;
     pipeline_.rounds = static_cast<std::uint32_t>(share);
     if (const auto collectives = map.take("collectives")) read_collectives(*collectives);
-    using Amounts = std::vector<std::int64_t>;
-    const Amounts forward =
-        per_stage(map, "forward", ValueType::kTime, depth, Amounts(depth, 1000));
-    const Amounts input = per_stage(map, "input_grad", ValueType::kTime, depth, forward);
-    const Amounts weight = per_stage(map, "weight_grad", ValueType::kTime, depth, forward);
-    const Amounts activation =
-        per_stage(map, "activation", ValueType::kBytes, depth, Amounts(depth));
-    const Amounts weights = per_stage(map, "weights", ValueType::kBytes, depth, Amounts(depth));
+    const Amounts one{std::vector<std::int64_t>(depth, 1000), false};
+    const Amounts none{std::vector<std::int64_t>(depth, 0), false};
+    micro_batches_ = schedule.micro_batches;
+    const Amounts forward = amounts(map, "forward", ValueType::kTime, depth, one);
+    const Amounts input = amounts(map, "input_grad", ValueType::kTime, depth, forward);
+    const Amounts weight = amounts(map, "weight_grad", ValueType::kTime, depth, forward);
+    const Amounts activation = amounts(map, "activation", ValueType::kBytes, depth, none);
+    micro_batches_ = 0;  // weights are there all the time
+    const Amounts weights = amounts(map, "weights", ValueType::kBytes, depth, none);
+    const bool differ = forward.by_micro_batch || input.by_micro_batch || weight.by_micro_batch ||
+                        activation.by_micro_batch;
+    const std::uint32_t columns = differ ? schedule.micro_batches : 1;
     for (std::uint32_t stage = 0; stage < schedule.stages; ++stage) {
       const std::uint32_t i = stage % depth;
-      pipeline_.stages.push_back({forward[i] * share, input[i] * share, weight[i] * share,
-                                  activation[i] * share, weights[i] * share});
-      pipeline_.has_memory = pipeline_.has_memory || activation[i] > 0 || weights[i] > 0;
+      for (std::uint32_t m = 0; m < columns; ++m) {
+        const auto of = [&](const Amounts& all) {
+          return all.values[all.by_micro_batch ? std::size_t{i} * columns + m : i] * share;
+        };
+        pipeline_.costs.push_back(
+            {of(forward), of(input), of(weight), of(activation), of(weights)});
+        pipeline_.has_memory = pipeline_.has_memory || of(activation) > 0 || of(weights) > 0;
+      }
     }
+    pipeline_.costs_differ = differ;
     pipeline_.overlap_ns = amount(map, "overlapped", ValueType::kTime);
     if (pipeline_.overlap_ns) *pipeline_.overlap_ns *= share;
     pipeline_.message_bytes = amount(map, "message", ValueType::kBytes);
@@ -262,32 +273,129 @@ class PipelineReader {
     return layers / stages;
   }
 
-  // One amount for all stages, or a list with one for each.
-  std::vector<std::int64_t> per_stage(MapReader& map, const char* key, ValueType type,
-                                      std::uint32_t count, std::vector<std::int64_t> otherwise) {
+  // What a key says, of each stage or, where they differ, of each of its micro-batches.
+  struct Amounts {
+    std::vector<std::int64_t> values;
+    bool by_micro_batch = false;
+  };
+
+  // One amount for all stages, or a list with one for each. Any of them may differ by micro-batch,
+  // as a list or as an expression of `micro_batch`. Expressions may use `stage`, too.
+  Amounts amounts(MapReader& map, const char* key, ValueType type, std::uint32_t count,
+                  Amounts otherwise) {
     const auto value = map.take(key);
     if (!value) return otherwise;
-    if (!value->is_list()) return std::vector<std::int64_t>(count, checked(*value, key, type));
-    std::vector<std::int64_t> result;
-    for (const YamlValue& item : value->items()) result.push_back(checked(item, key, type));
-    if (result.size() == count) return result;
     if (count == 0) return otherwise;  // how many there are is not known
-    diagnostics_.error(
-        value->place(), models::Code::kStages,
-        fmt::format("'{}' has {} values, but there are {} stages", key, result.size(), count));
-    return otherwise;
+    std::vector<YamlValue> stages(count, *value);
+    if (value->is_list()) {
+      stages = value->items();
+      if (!has_count(*value, key, stages.size(), count, "stage")) return otherwise;
+    }
+    const std::size_t errors = diagnostics_.error_count();
+    std::vector<std::vector<std::int64_t>> rows;
+    bool differ = false;
+    for (std::uint32_t stage = 0; stage < count; ++stage) {
+      rows.push_back(row_of(stages[stage], key, type, stage));
+      if (diagnostics_.error_count() > errors) return otherwise;
+      differ = differ || rows.back().size() > 1;
+      if (!differ || std::uint64_t{count} * micro_batches_ <= kMaxCosts) continue;
+      diagnostics_.error(
+          value->place(), models::Code::kLimit,
+          fmt::format("costs can differ for at most {} forwards, and {} stages of {} "
+                      "micro-batches are more",
+                      kMaxCosts, count, micro_batches_));
+      return otherwise;
+    }
+    Amounts result;
+    result.by_micro_batch = differ;
+    for (const std::vector<std::int64_t>& row : rows) {
+      const bool is_one = row.size() == 1;
+      for (std::uint32_t m = 0; m < (differ ? micro_batches_ : 1); ++m) {
+        result.values.push_back(is_one ? row.front() : row[m]);
+      }
+    }
+    return result;
+  }
+
+  // Of one stage: one amount, or one for each micro-batch.
+  std::vector<std::int64_t> row_of(const YamlValue& value, const char* key, ValueType type,
+                                   std::uint32_t stage) {
+    std::vector<std::int64_t> row;
+    if (value.is_list() && micro_batches_ > 0) {
+      for (const YamlValue& item : value.items()) row.push_back(checked(item, key, type, values_));
+      if (!has_count(value, key, row.size(), micro_batches_, "micro-batch")) row.assign(1, 0);
+      return row;
+    }
+    models::Diagnostics unheard;
+    const bool is_same =
+        with_names(stage, std::nullopt, unheard).values.expr(value, type).has_value();
+    if (is_same || micro_batches_ == 0) {
+      return {checked(value, key, type, with_names(stage, std::nullopt, diagnostics_).values)};
+    }
+    const std::size_t errors = diagnostics_.error_count();
+    for (std::uint32_t m = 0; m < micro_batches_; ++m) {
+      row.push_back(checked(value, key, type, with_names(stage, m, diagnostics_).values));
+      if (diagnostics_.error_count() > errors) return {0};
+    }
+    return row;
+  }
+
+  // Reads values in which `stage` and `micro_batch` are numbers, unless parameters are called so.
+  struct Named {
+    std::vector<Parameter> parameters;
+    Scope scope;
+    ValueReader values;
+
+    Named(const ValueReader& from, std::uint32_t stage, std::optional<std::uint32_t> micro_batch,
+          models::Diagnostics& diagnostics)
+        : parameters(from.scope().parameters == nullptr ? std::vector<Parameter>()
+                                                        : *from.scope().parameters),
+          scope(from.scope()),
+          values(scope, from.sets(), diagnostics) {
+      scope.parameters = &parameters;
+      add("stage", stage);
+      if (micro_batch) add("micro_batch", *micro_batch);
+    }
+    Named(const Named&) = delete;
+    Named& operator=(const Named&) = delete;
+
+    void add(const char* name, std::uint32_t value) {
+      if (scope.find(name) != nullptr) return;
+      Parameter& made = parameters.emplace_back();
+      made.name = name;
+      made.value = Value::number(value);
+    }
+  };
+
+  Named with_names(std::uint32_t stage, std::optional<std::uint32_t> micro_batch,
+                   models::Diagnostics& diagnostics) const {
+    return Named(values_, stage, micro_batch, diagnostics);
+  }
+
+  bool has_count(const YamlValue& value, const char* key, std::size_t found, std::size_t wanted,
+                 const char* of) {
+    if (found == wanted) return true;
+    if (wanted == 0) return false;  // how many there are is not known
+    diagnostics_.error(value.place(), models::Code::kStages,
+                       fmt::format("'{}' has {} value{}, but there {} {} {}{}", key, found,
+                                   found == 1 ? "" : "s", wanted == 1 ? "is" : "are", wanted, of,
+                                   wanted == 1                  ? ""
+                                   : of == std::string("stage") ? "s"
+                                                                : "es"));
+    return false;
   }
 
   std::optional<std::int64_t> amount(MapReader& map, const char* key, ValueType type) {
     const auto value = map.take(key);
     if (!value) return std::nullopt;
-    return checked(*value, key, type);
+    return checked(*value, key, type, values_);
   }
 
   // A time or a size that leaves room for sums of them.
-  std::int64_t checked(const YamlValue& value, const char* key, ValueType type) {
+  std::int64_t checked(const YamlValue& value, const char* key, ValueType type,
+                       const ValueReader& values) {
     constexpr std::int64_t kMaxAmount = std::numeric_limits<std::int64_t>::max() >> 24;
-    const std::int64_t found = values_.constant(value, type).value_or(0);
+    const std::int64_t found = values.constant(value, type).value_or(0);
     if (found >= 0 && found <= kMaxAmount) return found;
     const std::string limit =
         to_text(Value{type, models::Expr::constant(found < 0 ? 0 : kMaxAmount), {}});
@@ -316,7 +424,8 @@ class PipelineReader {
   const models::RankGrid* grid_;
   std::uint32_t rows_ = 0;  // of the grid
   Pipeline pipeline_;
-  bool has_form_ = false;  // it says which schedule it is, if wrongly
+  std::uint32_t micro_batches_ = 0;  // of a pipeline
+  bool has_form_ = false;            // it says which schedule it is, if wrongly
 };
 
 }  // namespace

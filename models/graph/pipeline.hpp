@@ -74,7 +74,8 @@ struct StageCollective {
 struct Pipeline {
   Place place;
   Schedule schedule;                       // valid, with messages
-  std::vector<StageCost> stages;           // as many as the schedule has
+  std::vector<StageCost> costs;            // of each stage or, where they differ, of each forward
+  bool costs_differ = false;               // by micro-batch: see Schedule::index()
   std::optional<std::int64_t> overlap_ns;  // of actions that overlap; nothing: the sum
   std::optional<std::int64_t> message_bytes;
   std::optional<std::int64_t> message_ns;  // nothing: it follows from size and cluster, if said
@@ -103,6 +104,9 @@ struct Pipeline {
   /// The ranks that do each row.
   std::vector<RankSet> ranks_of_rows() const;
 
+  const StageCost& cost(std::uint32_t stage, std::uint32_t micro_batch) const {
+    return costs[costs_differ ? schedule.index(stage, micro_batch) : stage];
+  }
   std::int64_t takes(const Action& action) const;
   std::int64_t takes(const Actions& actions, std::size_t slot) const;
 

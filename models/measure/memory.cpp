@@ -38,7 +38,7 @@ void visit_activations(const Pipeline& pipeline, const Actions& actions, std::si
     const ActionKind kind = actions[i].kind;
     const bool keeps = kind == ActionKind::kForward;
     const bool drops = kind == ActionKind::kBackward || kind == ActionKind::kWeightGrad;
-    if (keeps || drops) visit(keeps, pipeline.stages[actions[i].stage].activation_bytes);
+    if (keeps || drops) visit(keeps, pipeline.cost(actions[i].stage, actions[i].micro_batch).activation_bytes);
   }
 }
 
@@ -246,7 +246,7 @@ std::int64_t weight_memory(const Pipeline& pipeline, std::uint32_t rank) {
   std::int64_t bytes = 0;
   for (std::uint32_t stage = 0; stage < pipeline.schedule.stages; ++stage) {
     if (pipeline.schedule.rank_of_stage[stage] == pipeline.row_of(rank))
-      bytes += pipeline.stages[stage].weight_bytes;
+      bytes += pipeline.cost(stage, 0).weight_bytes;
   }
   return bytes;
 }

@@ -240,7 +240,11 @@ class Programs {
   void collect(std::uint32_t row) {
     const Actions& actions = schedule_.ranks[row];
     for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
-      if (!actions[i].none() && is_shared(row, i)) sort(actions[i]).add(actions[i].micro_batch);
+      if (actions[i].none() || !is_shared(row, i)) continue;
+      Sort& like = sort(actions[i]);
+      like.add(actions[i].micro_batch);
+      // Acts of one actor take equally long.
+      if (pipeline_.costs_differ && is_compute(actions[i].kind)) like.regular = false;
     }
   }
 
@@ -728,7 +732,7 @@ std::vector<RankSet> Pipeline::ranks_of_rows() const {
 }
 
 std::int64_t Pipeline::takes(const Action& action) const {
-  const StageCost& cost = stages[action.stage];
+  const StageCost& cost = this->cost(action.stage, action.micro_batch);
   switch (action.kind) {
     case ActionKind::kForward:
       return cost.forward_ns;

@@ -90,11 +90,13 @@ class StagesPicture {
                "Activations flow to the right, gradients back."});
     const std::vector<models::RankSet> ranks = pipeline.ranks_of_rows();
     for (std::uint32_t stage = 0; stage < schedule.stages; ++stage) {
-      const models::StageCost& cost = pipeline.stages[stage];
+      const models::StageCost& cost = pipeline.cost(stage, 0);
       const models::RankSet& its = ranks[schedule.rank_of_stage[stage]];
       std::string label = fmt::format("stage {}\n{}", stage, ranks_text({its.begin(), its.end()}));
-      label += fmt::format("\nforward {}\ngradient {} + {}", time_text(cost.forward_ns),
-                           time_text(cost.input_grad_ns), time_text(cost.weight_grad_ns));
+      label +=
+          fmt::format("{}\nforward {}\ngradient {} + {}",
+                      pipeline.costs_differ ? "\nmicro-batch 0:" : "", time_text(cost.forward_ns),
+                      time_text(cost.input_grad_ns), time_text(cost.weight_grad_ns));
       if (pipeline.has_memory) {
         label += fmt::format("\nweights {}\nactivation {}", bytes_text(cost.weight_bytes),
                              bytes_text(cost.activation_bytes));

@@ -107,7 +107,7 @@ TEST_CASE("kinds are listed as the help has them", "[app][new]") {
     INFO(line);
     CHECK(contains(help, "\n  " + line + "\n"));
   }
-  CHECK(count == 7);
+  CHECK(count == 8);
   CHECK(command({"new"}).out == command({"new", "program"}).out);
 }
 

@@ -6,6 +6,7 @@
 #include "formats/torch/schedule_csv.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
+#include "tests/support/scenario.hpp"
 
 using namespace pipesim;
 using testing::mistakes_in;
@@ -28,7 +29,7 @@ TEST_CASE("a schedule says how many ranks there are", "[formats][schedule_reader
 TEST_CASE("costs are of each stage, or of a layer", "[formats][schedule_reader]") {
   const auto stages = [](const std::string& fields) {
     const std::string text = schedule("kind: 1f1b, stages: 2, micro_batches: 2, " + fields);
-    return testing::scenario_of(text).graph.pipeline->stages;
+    return testing::scenario_of(text).graph.pipeline->costs;
   };
   const auto each = stages("forward: [1ms, 2ms], weight_grad: 3ms, activation: 2B");
   CHECK(each[0].forward_ns == 1'000'000);
@@ -39,6 +40,34 @@ TEST_CASE("costs are of each stage, or of a layer", "[formats][schedule_reader]"
   const auto layers = stages("layers: 6, forward: 1us, weights: 5B");
   CHECK(layers[1].forward_ns == 3'000);
   CHECK(layers[1].weight_bytes == 15);
+}
+
+TEST_CASE("costs may differ by micro-batch", "[formats][schedule_reader]") {
+  const auto pipeline = [](const std::string& fields) {
+    const std::string text = schedule("kind: gpipe, stages: 2, micro_batches: 3, " + fields);
+    return *testing::scenario_of(text).graph.pipeline;
+  };
+  const auto expressions = pipeline("forward: 1us + stage * 10us + micro_batch * 100us");
+  CHECK(expressions.cost(0, 0).forward_ns == 1'000);
+  CHECK(expressions.cost(1, 2).forward_ns == 211'000);
+  CHECK(expressions.cost(1, 2).input_grad_ns == 211'000);
+  const auto lists = pipeline("forward: [[1us, 2us, 3us], 9us], weights: stage * 5B");
+  CHECK(lists.cost(0, 1).forward_ns == 2'000);
+  CHECK(lists.cost(1, 1).forward_ns == 9'000);
+  CHECK(lists.cost(1, 1).weight_bytes == 5);
+  CHECK_FALSE(pipeline("forward: 1us + stage * 10us").costs_differ);
+  const std::string start = "kind: gpipe, stages: 2, micro_batches: 3, ";
+  CHECK(mistakes_in(schedule(start + "forward: [[1us, 2us], 9us]")) ==
+        "2:64: 'forward' has 2 values, but there are 3 micro-batches\n");
+  CHECK(mistakes_in(schedule(start + "forward: stages * 1us")) ==
+        "2:63: unknown parameter 'stages'\n  did you mean 'stage'?\n");
+}
+
+// One rank: 3 forwards of 1, 2, 3 us and backwards of twice that.
+TEST_CASE("micro-batches of other sizes take other times", "[formats][schedule_reader]") {
+  const std::string text =
+      schedule("kind: gpipe, stages: 1, micro_batches: 3, forward: 1us + micro_batch * 1us");
+  CHECK(testing::simulate(testing::scenario_of(text).graph).outcome.last_progress.ns == 18'000);
 }
 
 TEST_CASE("layouts that cannot be are told in one sentence", "[formats][schedule_reader]") {
