@@ -577,10 +577,26 @@ bool StubbornSets::comes_after(const Effects& effects, Node node) const {
                      [&](Node own) { return happens_before_.before(own, node); });
 }
 
-// True if the order in which their thread launches acts of the two does not matter.
+// True if it does not matter which of the two its thread launches first: nothing sees the launches
+// but their own streams. What leaves at a launch stands in the inbox before or after what comes of
+// the end of the other; and what other threads use there comes before or after theirs.
 bool StubbornSets::commute(ActorId a, ActorId b) const {
-  return plan_.actors[a].stream != plan_.actors[b].stream && may_block_[a] == 0 &&
-         may_block_[b] == 0 && (sends_at_launch_[a] == 0 || sends_at_launch_[b] == 0);
+  const Actor& left = plan_.actors[a];
+  const Actor& right = plan_.actors[b];
+  if (left.stream == right.stream || share_device(left.stream, right.stream)) return false;
+  if (left.behind == right.stream || right.behind == left.stream) return false;
+  return !seen_at_launch(a) && !seen_at_launch(b);
+}
+
+bool StubbornSets::seen_at_launch(ActorId id) const {
+  return may_block_[id] != 0 || sends_at_launch_[id] != 0 || !used_at_launch_[id].empty();
+}
+
+// A device with limits goes by the order of launches.
+bool StubbornSets::share_device(StreamId a, StreamId b) const {
+  if (!a.valid() || !b.valid()) return false;
+  const DeviceId device = plan_.streams[a].device;
+  return device.valid() && device == plan_.streams[b].device && plan_.devices[device].limited();
 }
 
 }  // namespace pipesim::sim

@@ -93,6 +93,8 @@ class StubbornSets {
   bool comes_after(const Effects& effects, Node node) const;
   const Effects& effects_of(std::uint32_t pending);
   bool commute(ActorId a, ActorId b) const;
+  bool seen_at_launch(ActorId id) const;
+  bool share_device(StreamId a, StreamId b) const;
 
   const Plan& plan_;
   HappensBefore happens_before_;

@@ -38,6 +38,9 @@ INCLUDE = re.compile(r'^#include "(sim/[^"]+)"', re.MULTILINE)
 SECONDS = 90
 BYTES = 2 << 30
 
+# Plans of which all orders are tried: fewer than in a run of the tests, which has longer.
+ORDERS = "1000"
+
 
 @dataclasses.dataclass
 class Change:
@@ -181,6 +184,7 @@ class Runner:
                 text=True,
                 errors="replace",
                 timeout=SECONDS,
+                env={"PIPESIM_ORDERS_PLANS": ORDERS, **os.environ},
                 preexec_fn=limit,
                 check=False,
             )

@@ -32,6 +32,8 @@ SOURCES = {
     "run": (SCENARIOS, SCENARIO_TESTS),
     "explain": (SCENARIOS, SCENARIO_TESTS),
     "reduce": (SCENARIOS, SCENARIO_TESTS),
+    "draw": (SCENARIOS, SCENARIO_TESTS),
+    "write": (SCENARIOS, SCENARIO_TESTS),
     "expression": ([], ["tests/unit/formats/yaml/expression*_test.cpp", "tests/unit/models/graph/expr_test.cpp"]),
     "query": ([], ["tests/unit/app/**/*_test.cpp", "tests/unit/models/search/jitter_test.cpp",
                    "tests/unit/models/passes/passes_test.cpp",
@@ -124,7 +126,7 @@ def inputs_of(target):
         with open(path, encoding="utf-8") as file:
             inputs += (examples_in if path.endswith(".md") else texts_in)(file.read())
     inputs += [text.encode() for text in WRITTEN.get(target, [])]
-    if target in ("scenario", "plan", "run", "explain", "reduce"):
+    if target in ("scenario", "plan", "run", "explain", "reduce", "draw", "write"):
         inputs = [text for text in inputs if b":" in text]
     return [text for text in inputs if 0 < len(text) <= LONGEST]
 

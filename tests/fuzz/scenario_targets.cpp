@@ -24,6 +24,7 @@
 #include "models/search/jitter.hpp"
 #include "models/search/parameter_sweep.hpp"
 #include "models/search/reduce.hpp"
+#include "tests/fuzz/simulated.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/twin/from_plan.hpp"
 #include "tests/twin/twin.hpp"
@@ -66,6 +67,8 @@ std::optional<models::Lowered> lower(const models::TaskGraph& graph, const std::
   return lowered;
 }
 
+}  // namespace
+
 std::uint64_t acts_of(const sim::Plan& plan) {
   std::uint64_t acts = 0;
   for (const sim::ActorId id : ids_of(plan.actors)) acts += plan.actors[id].acts;
@@ -81,6 +84,8 @@ std::optional<models::Simulation> simulate(const std::string& bytes,
   if (!lowered || acts_of(lowered->plan) > kMaxActs) return std::nullopt;
   return models::simulate(scenario->graph, std::move(*lowered), options);
 }
+
+namespace {
 
 void read_and_write(const std::string& bytes) {
   std::optional<formats::Scenario> scenario = read(bytes);

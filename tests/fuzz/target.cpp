@@ -12,6 +12,7 @@ std::vector<Target> targets() {
   std::vector<Target> all = scenario_targets();
   for (const Target& target : file_targets()) all.push_back(target);
   for (const Target& target : evidence_targets()) all.push_back(target);
+  for (const Target& target : output_targets()) all.push_back(target);
   return all;
 }
 

@@ -24,6 +24,7 @@ std::vector<Target> targets();
 
 std::vector<Target> scenario_targets();
 std::vector<Target> file_targets();
+std::vector<Target> output_targets();
 std::vector<Target> evidence_targets();
 
 /// Ends the process, as a finding, unless `good`.

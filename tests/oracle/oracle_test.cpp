@@ -17,7 +17,7 @@
 #include "formats/promela/promela_writer.hpp"
 #include "sim/engine.hpp"
 #include "sim/interleavings/exploration.hpp"
-#include "tests/oracle/small_spec.hpp"
+#include "tests/orders/small_spec.hpp"
 #include "tests/oracle/spin.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/folder.hpp"
@@ -117,7 +117,7 @@ TEST_CASE("SPIN and pipesim agree on the orders of random plans", "[oracle]") {
   std::uint64_t compared = 0;
   for (std::uint64_t seed = first; compared < plans; ++seed) {
     INFO("seed " << seed);
-    const std::optional<twin::Spec> spec = small_spec(seed);
+    const std::optional<twin::Spec> spec = twin::small_spec(seed);
     if (!spec) continue;
     const sim::Plan plan = twin::to_plan(*spec);
     // First uses, buffers and lines of several streams are not in the model.
@@ -163,7 +163,7 @@ TEST_CASE("a plan written whole says what the generic model says of it", "[oracl
   if (!has_spin()) return;
   std::map<std::string, int> seen;
   for (std::uint64_t seed = kFirstSeed; seen["never hangs"] < 2 || seen["can hang"] < 2; ++seed) {
-    const std::optional<twin::Spec> spec = small_spec(seed);
+    const std::optional<twin::Spec> spec = twin::small_spec(seed);
     if (!spec) continue;
     const sim::Plan plan = twin::to_plan(*spec);
     const Verdict verdict = ask_spin(plan, kMaxStates);

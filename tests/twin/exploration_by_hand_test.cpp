@@ -151,6 +151,64 @@ TEST_CASE("by hand: the order of launches on a stream is that of messages", "[tw
   check_some_hang(sketch.spec);
 }
 
+// On streams of their own, but a device whose queue each op holds to its end.
+TEST_CASE("by hand: the order of launches on a device is that of messages", "[twin]") {
+  Sketch sketch = two_arrival_ranks();
+  const int left = sketch.add_stream(0);
+  const int right = sketch.add_stream(0);
+  add_two_collectives(sketch, 0, left, right);
+  sketch.add_device(0, {left, right}, 1, 0, false);
+  sketch.spec.devices.back().holds_queues = true;
+  check_some_hang(sketch.spec);
+}
+
+// On streams of their own, but the first stays behind the stream of the second, if that is launched
+// before it.
+TEST_CASE("by hand: what a launch stays behind depends on the order of messages", "[twin]") {
+  Sketch sketch = two_arrival_ranks();
+  const int stream = sketch.add_stream(0);
+  const int second = add_two_collectives(sketch, 0, sketch.add_stream(0), stream);
+  sketch.actor(second - 1).behind = stream;
+  check_some_hang(sketch.spec);
+}
+
+// `sender` tells the thread of `first` when it is launched, and `slow` that of `second` when it
+// ends: before `sender` is launched, if the thread comes to `slow` before it.
+TEST_CASE("by hand: what is launched early may end before something else is launched", "[twin]") {
+  for (const bool slow_first : {false, true}) {
+    for (const bool first_is_called_first : {false, true}) {
+      Sketch sketch = two_arrival_ranks();
+      const int sources = sketch.add_thread(0);
+      std::vector<int> told;
+      for (int i = 0; i < 2; ++i) {
+        const int source = add_gated(sketch, sources, sketch.add_stream(0));
+        told.push_back(sketch.add_actor(0, sketch.add_stream(0), 1, 1));
+        add_reader(sketch, source, {told.back()});
+      }
+      const int sender = told[slow_first ? 1 : 0];
+      const int slow = told[slow_first ? 0 : 1];
+      sketch.actor(slow).immediate = false;
+      const int stream = sketch.add_stream(0);
+      const int first = add_gated(sketch, 0, stream);
+      const int second = add_gated(sketch, 0, stream);
+      add_reader(sketch, sender, {first});
+      add_reader(sketch, slow, {second});
+      const int peers = sketch.add_stream(1);
+      const int first_peer = add_gated(sketch, 1, peers);
+      const int second_peer = add_gated(sketch, 1, peers);
+      add_collective(sketch, {first, first_peer});
+      add_collective(sketch, {second, second_peer});
+      if (first_is_called_first) {
+        add_reader(sketch, first_peer, {second_peer});
+      } else {
+        add_reader(sketch, second_peer, {first_peer});
+      }
+      INFO("slow first " << slow_first << ", first is called first " << first_is_called_first);
+      check_some_hang(sketch.spec);
+    }
+  }
+}
+
 // The thread of rank 0 blocks until both messages are in its inbox, whose order decides. Something
 // unrelated goes on all the while.
 TEST_CASE("by hand: the order of messages in an inbox is part of a state", "[twin]") {
@@ -251,6 +309,89 @@ TEST_CASE("by hand: threads that share a device launch in some order", "[twin]")
     INFO("implicit order " << implicit_order);
     check_some_hang(sketch.spec);
   }
+}
+
+// After its first collective, rank 0 may call the other one or, once its slot came back, the first
+// again. The slot is used in place: `taker` reads the acknowledgement of `reader`, and what it
+// sends then is all that lets `first` go on.
+TEST_CASE("by hand: an acknowledgement in place goes before or after a message", "[twin]") {
+  Sketch sketch = two_arrival_ranks();
+  const int stream = sketch.add_stream(0);
+  const auto add_twice = [&](int thread, int of_stream) {
+    const int actor = add_gated(sketch, thread, of_stream);
+    sketch.actor(actor).acts = 2;
+    return actor;
+  };
+  const int first = add_twice(0, stream);
+  const int other = add_twice(0, stream);
+  const int taker = add_twice(sketch.add_thread(0), sketch.add_stream(0));
+  const int reader = add_twice(sketch.add_thread(0), sketch.add_stream(0));
+  const int between = add_twice(sketch.add_thread(0), sketch.add_stream(0));
+  sketch.add_edge(sketch.add_register(first, 1), taker);
+  sketch.add_edge(sketch.add_register(taker, 1), reader);
+  sketch.spec.registers.back().in_place = 0;
+  sketch.add_edge(sketch.add_register(first, 2), between);
+  sketch.add_edge(sketch.add_register(between, 2), other);
+  const int peers = sketch.add_program(1);
+  const int peer_stream = sketch.add_stream(1);
+  std::vector<int> of_peers;
+  for (int i = 0; i < 2; ++i) {
+    of_peers.push_back(add_twice(peers, peer_stream));
+    sketch.actor(of_peers.back()).blocking = true;
+  }
+  sketch.spec.threads.back().list = {of_peers[0], of_peers[1], of_peers[0], of_peers[1]};
+  add_collective(sketch, {first, of_peers[0]});
+  add_collective(sketch, {other, of_peers[1]});
+  check_some_hang(sketch.spec);
+}
+
+// Whoever holds the lock, the threads stand where they stand: `other` releases it before it is
+// taken, or after.
+TEST_CASE("by hand: who holds a lock is part of a state", "[twin]") {
+  Sketch sketch;
+  const int twice = sketch.add_program();
+  const int other = sketch.add_program();
+  const int beside = sketch.add_program();
+  sketch.spec.locks.push_back({0});
+  sketch.spec.signals.push_back({false});
+  sketch.add_lock_step(Role::kLock, twice, 0);
+  sketch.add_signal_step(Role::kSet, twice, 0);
+  sketch.add_lock_step(Role::kLock, twice, 0);
+  sketch.add_lock_step(Role::kUnlock, other, 0);
+  sketch.actor(sketch.add_signal_step(Role::kAwait, beside, 0)).times = 1;
+  check_some_hang(sketch.spec);
+}
+
+// A device with one slot, which a collective has that ends only when a kernel and another
+// collective are queued in two streams. The one that was launched first gets the slot. If that is
+// the collective, the kernel never runs, for which rank 1 waits before it calls it.
+TEST_CASE("by hand: which op was launched first on a device is part of a state", "[twin]") {
+  Sketch sketch = two_ranks();
+  sketch.spec.communicators.push_back({{0, 1}, false, false});
+  for (int i = 0; i < 4; ++i) sketch.spec.signals.push_back({false});
+  const auto await = [&](int thread, int signal) {
+    sketch.actor(sketch.add_signal_step(Role::kAwait, thread, signal)).times = 1;
+  };
+  const int of_kernel = sketch.add_program(0);
+  const int of_call = sketch.add_program(0);
+  const int kernels = sketch.add_stream(0);
+  const int calls = sketch.add_stream(0);
+  sketch.add_device(0, {0, kernels, calls}, 0, 1, true);
+  sketch.add_calls(0, 0, {collective_call(0, 0, 1)});
+  for (int i = 0; i < 2; ++i) sketch.add_signal_step(Role::kSet, 0, i);
+  await(of_kernel, 0);
+  sketch.add_kernel(of_kernel, kernels, 1);
+  sketch.add_signal_step(Role::kSet, of_kernel, 2);
+  sketch.actor(sketch.add_step(Role::kSynchronize, of_kernel)).synchronized = {kernels};
+  sketch.add_signal_step(Role::kSet, of_kernel, 3);
+  await(of_call, 1);
+  sketch.add_calls(of_call, calls, {collective_call(1, 0, 1)});
+  sketch.add_signal_step(Role::kSet, of_call, 2);
+  sketch.actor(sketch.add_signal_step(Role::kAwait, 1, 2)).times = 2;
+  sketch.add_calls(1, 1, {collective_call(0, 0, 1)});
+  await(1, 3);
+  sketch.add_calls(1, 1, {collective_call(1, 0, 1)});
+  check_some_hang(sketch.spec);
 }
 
 }  // namespace pipesim::twin

@@ -72,13 +72,37 @@ void Machine::run() {
     events_.erase(events_.begin());
     must(key.time >= now, "time runs backwards");
     now = key.time;
-    if (event.wakes >= 0) wake(event.wakes);
-    if (is_stopped_by_faults(event)) continue;
-    for (const Act& act : event.ends) end(act);
-    if (event.round_of >= 0) round_state(event.round_of) = RoundState();
-    for (const CallRef& ref : event.calls) end_call(ref);
+    happen_now(event);
   }
   rested_ = true;
+}
+
+void Machine::happen_now(const Event& event) {
+  if (event.starts >= 0) start(*first_act(event.starts));
+  if (event.wakes >= 0) wake(event.wakes);
+  if (is_stopped_by_faults(event)) return;
+  for (const Act& act : event.ends) end(act);
+  if (event.round_of >= 0) round_state(event.round_of) = RoundState();
+  for (const CallRef& ref : event.calls) end_call(ref);
+}
+
+std::vector<Event> Machine::pending() const {
+  std::vector<Event> all;
+  for (const auto& [key, event] : events_) all.push_back(event);
+  for (int d = 0; d < count_of(spec.devices); ++d) {
+    if (!offers(d)) continue;
+    for (const Act& act : may_start_on_device(d)) {
+      all.push_back({.starts = actor(act.actor).stream});
+    }
+  }
+  return all;
+}
+
+void Machine::happen(const Event& event) {
+  const auto found = std::find_if(events_.begin(), events_.end(),
+                                  [&](const auto& entry) { return entry.second == event; });
+  if (found != events_.end()) events_.erase(found);
+  happen_now(event);
 }
 
 void Machine::send_start_messages() {

@@ -227,6 +227,9 @@ struct Event {
   int wakes = -1;
   std::vector<CallRef> calls;
   int round_of = -1;  // the calls end a round of this communicator
+  int starts = -1;    // the first op of this stream, of an explorer only (see `offers_starts`)
+
+  friend auto operator<=>(const Event&, const Event&) = default;
 };
 
 /// Why a rank died [10.2, 10.5].
@@ -278,6 +281,14 @@ class Machine {
 
   /// The aftermath [10.5] of a run that has not completed.
   void run_on();
+
+  // For an explorer of all orders (orders.hpp), in place of run(): times mean nothing there.
+  void begin() { send_start_messages(); }
+  std::vector<Event> pending() const;
+  void happen(const Event& event);  // one of pending()
+  /// On a device with slots and without a launch order any op that may start does [5.5], as an
+  /// event of its own.
+  bool offers_starts = false;
 
   // What the rules call by name; all of it is asked by waits.cpp as well.
   bool ready(int actor) const;                            // [3.1]
@@ -358,6 +369,7 @@ class Machine {
 
  private:
   void send_start_messages();
+  void happen_now(const Event& event);
   void add_wake(std::int64_t time, int thread);
   void wake_soon(int thread);
   std::int64_t varied(int w1, int w2, std::int64_t w3, std::int64_t plain) const;
@@ -409,6 +421,8 @@ class Machine {
   void give_room_back(Act act);
   bool has_room_to_start(Act act) const;
   std::optional<Act> next_on_device(int device) const;
+  std::vector<Act> may_start_on_device(int device) const;
+  bool offers(int device) const;
   void start_on_device(int stream);
 
   // Waiting for other streams.

@@ -90,22 +90,35 @@ bool Machine::has_room_to_start(Act act) const {
   return !needs_slot(act) || slot_is_free(stream.device);
 }
 
-std::optional<Act> Machine::next_on_device(int d) const {
-  std::optional<Act> best;
+std::vector<Act> Machine::may_start_on_device(int d) const {
+  std::vector<Act> found;
   for (int s = 0; s < count_of(spec.streams); ++s) {
     const std::deque<Entry>& entries = at(streams, s).entries;
     if (at(spec.streams, s).device != d || entries.empty()) continue;
     must(entries.front().act.has_value(), "a mark waits at the head of a stream");
     const Act head = *entries.front().act;
-    if (was_started(head) || !may_start(head)) continue;
-    const auto& turn = at(devices, d).turn;
-    if (!best || turn.at(head) < turn.at(*best)) best = head;
+    if (!was_started(head) && may_start(head)) found.push_back(head);
+  }
+  return found;
+}
+
+std::optional<Act> Machine::next_on_device(int d) const {
+  std::optional<Act> best;
+  const auto& turn = at(devices, d).turn;
+  for (const Act& act : may_start_on_device(d)) {
+    if (!best || turn.at(act) < turn.at(*best)) best = act;
   }
   return best;
 }
 
+bool Machine::offers(int d) const {
+  const Device& device = at(spec.devices, d);
+  return offers_starts && device.resident > 0 && device.order == Order::kNone;
+}
+
 void Machine::start_on_device(int s) {
   const int d = at(spec.streams, s).device;
+  if (offers(d)) return;
   while (const std::optional<Act> next = next_on_device(d)) start(*next);
 }
 

@@ -1,7 +1,8 @@
-// Two kinds of plans: the small ones of tests/twin, without what SPIN is not told of; and plans
-// made here, in which several things become ready in any order on threads and streams that they
-// share. States multiply from rank to rank, so plans of many ranks must have few acts.
-#include "tests/oracle/small_spec.hpp"
+// Two kinds of plans: the small ones of tests/twin, without what SPIN is not told of
+// (tests/oracle); and plans made here, in which several things become ready in any order on threads
+// and streams that they share. States multiply from rank to rank, so plans of many ranks must have
+// few acts.
+#include "tests/orders/small_spec.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -12,15 +13,8 @@
 #include "tests/twin/random_parts.hpp"
 #include "tests/twin/random_spec.hpp"
 
-namespace pipesim::oracle {
+namespace pipesim::twin {
 namespace {
-
-using twin::Actor;
-using twin::at;
-using twin::count_of;
-using twin::Random;
-using twin::Role;
-using twin::Spec;
 
 // As the generic model has room, or less.
 constexpr int kMaxHosts = 8;  // also communicators and collectives
@@ -51,18 +45,17 @@ bool is_small(const Spec& spec) {
 
 /// The streams of each rank on a device that has not room for all of them.
 void add_devices(Spec& spec, Random& random) {
-  twin::Device kind;
+  Device kind;
   kind.hardware_queues = random.pick<int>({0, 1, 1, 2});
   kind.resident = random.pick<int>({0, 1, 1, 2});
-  kind.order = random.pick<twin::Order>({twin::Order::kNone, twin::Order::kNone,
-                                         twin::Order::kImplicit, twin::Order::kImplicit,
-                                         twin::Order::kSerial, twin::Order::kSerialCollectives});
+  kind.order = random.pick<Order>({Order::kNone, Order::kNone, Order::kImplicit, Order::kImplicit,
+                                   Order::kSerial, Order::kSerialCollectives});
   kind.holds_queues = random.chance(30);
   for (int rank = 0; rank < spec.ranks; ++rank) {
     if (random.chance(20)) continue;
     kind.rank = rank;
     int index = 0;
-    for (twin::Stream& stream : spec.streams) {
+    for (Stream& stream : spec.streams) {
       if (stream.rank != rank) continue;
       stream.device = count_of(spec.devices);
       stream.hardware_queue = kind.hardware_queues > 0 ? index++ % kind.hardware_queues : 0;
@@ -171,7 +164,7 @@ class Generator {
   }
 
   int add_register(int producer, int slots, int acts_per_slot) {
-    twin::Register output;
+    Register output;
     output.producer = producer;
     output.slots = slots;
     output.acts_per_slot = acts_per_slot;
@@ -269,7 +262,7 @@ class Generator {
 
   void write_programs() {
     for (int t = 0; t < count_of(spec_.threads); ++t) {
-      twin::Thread& thread = spec_.threads.at(static_cast<std::size_t>(t));
+      Thread& thread = spec_.threads.at(static_cast<std::size_t>(t));
       if (!thread.program) continue;
       for (int a = 0; a < count_of(spec_.actors); ++a) {
         const bool own = at(spec_.actors, a).thread == t;
@@ -309,8 +302,8 @@ class Generator {
   }
 
   /// Each communicator has a stream of its own.
-  void add_call(int communicator, int rank, twin::CallKind kind, int peer, bool eager) {
-    twin::Call call;
+  void add_call(int communicator, int rank, CallKind kind, int peer, bool eager) {
+    Call call;
     call.communicator = communicator;
     call.kind = kind;
     call.peer = peer;
@@ -330,13 +323,13 @@ class Generator {
     const int from = random_.below(spec_.ranks);
     const int to = (from + random_.between(1, spec_.ranks - 1)) % spec_.ranks;
     const int communicator = random_.below(2);
-    add_call(communicator, from, twin::CallKind::kSend, to, random_.chance(40));
-    add_call(communicator, to, twin::CallKind::kReceive, from, false);
+    add_call(communicator, from, CallKind::kSend, to, random_.chance(40));
+    add_call(communicator, to, CallKind::kReceive, from, false);
   }
 
   void add_meeting(int communicator) {
     for (int rank = 0; rank < spec_.ranks; ++rank) {
-      add_call(communicator, rank, twin::CallKind::kCollective, -1, false);
+      add_call(communicator, rank, CallKind::kCollective, -1, false);
     }
   }
 
@@ -359,7 +352,7 @@ Spec some_of_twin(std::uint64_t seed) {
   constexpr std::uint64_t kTries = 20;
   Spec spec;
   for (std::uint64_t i = 0; i < kTries && !is_small(spec); ++i) {
-    spec = twin::without_faults(twin::random_spec(seed * kTries + i));
+    spec = without_faults(random_spec(seed * kTries + i));
   }
   return spec;
 }
@@ -380,13 +373,13 @@ Spec made(std::uint64_t seed) {
 
 }  // namespace
 
-std::optional<twin::Spec> small_spec(std::uint64_t seed) {
+std::optional<Spec> small_spec(std::uint64_t seed) {
   Spec spec = made(seed);
   Random random(seed ^ 0xaf7e5);
   if (is_small(spec) && spec.devices.empty() && random.chance(25)) add_devices(spec, random);
-  if (is_small(spec) && random.chance(25)) twin::add_random_afters(spec, random);
+  if (is_small(spec) && random.chance(25)) add_random_afters(spec, random);
   if (!is_small(spec)) return std::nullopt;
   return spec;
 }
 
-}  // namespace pipesim::oracle
+}  // namespace pipesim::twin

@@ -6,10 +6,10 @@
 
 #include "tests/twin/spec.hpp"
 
-namespace pipesim::oracle {
+namespace pipesim::twin {
 
 /// The plan of a seed, the same everywhere; nothing for a seed whose plan would be too large for
 /// SPIN, or empty. No faults.
-std::optional<twin::Spec> small_spec(std::uint64_t seed);
+std::optional<Spec> small_spec(std::uint64_t seed);
 
-}  // namespace pipesim::oracle
+}  // namespace pipesim::twin

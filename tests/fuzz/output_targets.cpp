@@ -1,0 +1,235 @@
+// What the command draws and writes of a scenario that it has run: pictures, pages, traces, reports
+// and files, each read again as far as something of ours reads it.
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <nlohmann/json.hpp>
+
+#include "formats/edits/patch_writer.hpp"
+#include "formats/files/order_file.hpp"
+#include "formats/files/state_file.hpp"
+#include "formats/promela/promela_writer.hpp"
+#include "formats/scenario/scenario_writer.hpp"
+#include "formats/torch/schedule_csv.hpp"
+#include "models/lowering/rank_classes.hpp"
+#include "models/measure/memory.hpp"
+#include "models/measure/timeline.hpp"
+#include "models/search/check.hpp"
+#include "models/search/fix.hpp"
+#include "tests/fuzz/simulated.hpp"
+#include "tests/fuzz/target.hpp"
+#include "tests/support/arrows.hpp"
+#include "viz/draw/draw_memory.hpp"
+#include "viz/draw/draw_stages.hpp"
+#include "viz/draw/draw_tasks.hpp"
+#include "viz/draw/draw_timeline.hpp"
+#include "viz/draw/wait_for_dot.hpp"
+#include "viz/evidence/run_log.hpp"
+#include "viz/html/html_page.hpp"
+#include "viz/json/check_json.hpp"
+#include "viz/json/fix_json.hpp"
+#include "viz/json/json_report.hpp"
+#include "viz/text/check_text.hpp"
+#include "viz/text/fix_text.hpp"
+#include "viz/trace/trace_json.hpp"
+
+namespace pipesim::fuzz {
+namespace {
+
+// What Graphviz lays out in well under a second.
+constexpr std::uint64_t kMaxLaidOut = 40;
+
+// What fix and check are asked of.
+constexpr std::uint64_t kMaxSearched = 60;
+
+viz::Report report_of(const models::TaskGraph& graph, const models::Simulation& run) {
+  viz::Report report{graph, run.explanation, {}, {}, {}, {}, {}};
+  for (const sim::WaitEdge& edge : run.waits.edges) {
+    report.all_waits.push_back(
+        models::describe_wait(graph, run.lowered, run.outcome.state, run.waits, edge));
+  }
+  return report;
+}
+
+// Nothing where the picture is refused, with a message that says why.
+template <typename Draw>
+std::string drawn(const Draw& draw) {
+  try {
+    std::string picture = draw();
+    require(!picture.empty(), "an empty picture");
+    return picture;
+  } catch (const viz::DrawingError& error) {
+    require_printable(error.what());
+    return {};
+  }
+}
+
+void draw_as(const models::TaskGraph& graph, const models::Simulation& run,
+             viz::PictureFormat format) {
+  const models::RankSet ranks = models::RankSet::range(0, graph.ranks);
+  const viz::Report report = report_of(graph, run);
+  const std::string stages = drawn([&] { return viz::draw_stages(graph, run.lowered, format); });
+  if (format == viz::PictureFormat::kDot && !stages.empty() && !graph.pipeline) {
+    require(testing::arrows_in(stages) == testing::arrows_of(run.lowered),
+            "the arrows between stages are not those of the plan");
+  }
+  require_printable(stages);
+  for (const bool fold : {false, true}) {
+    require_printable(
+        drawn([&] { return viz::draw_tasks(graph, run.lowered, ranks, fold, format); }));
+    require_printable(drawn([&] {
+      return viz::wait_for_drawing(
+          viz::wait_picture(graph, run.explanation, report.all_waits, fold), format);
+    }));
+  }
+}
+
+void draw(const std::string& bytes) {
+  std::optional<formats::Scenario> scenario;
+  const auto run = simulate(bytes, scenario, {.keep_act_times = true});
+  if (!run) return;
+  const models::TaskGraph& graph = scenario->graph;
+  const sim::Plan& plan = run->lowered.plan;
+  draw_as(graph, *run, viz::PictureFormat::kDot);
+  if (acts_of(plan) <= kMaxLaidOut && plan.actors.size() <= kMaxLaidOut &&
+      graph.ranks <= kMaxLaidOut) {
+    draw_as(graph, *run, viz::PictureFormat::kSvg);
+  }
+  const models::RankSet ranks = models::RankSet::range(0, graph.ranks);
+  const models::MemoryUse use = models::memory_over_time(graph, run->lowered, run->outcome);
+  const models::Timeline timeline = models::timeline(graph, *run);
+  for (const bool fold : {false, true}) {
+    require_printable(drawn([&] { return viz::draw_memory(graph, *run, use, ranks, fold).svg(); }));
+    require_printable(drawn([&] { return viz::draw_timeline(graph, *run, timeline, fold).svg(); }));
+  }
+}
+
+void require_json(std::string_view text) {
+  require(nlohmann::json::accept(text), "what was written is no JSON");
+}
+
+void write_views(const models::TaskGraph& graph, const models::Simulation& run) {
+  const viz::Report report = report_of(graph, run);
+  require_json(viz::json_report(report));
+  const models::Timeline timeline = models::timeline(graph, run);
+  const auto flows = models::flows(run);
+  const viz::TraceWriter trace(graph, run, timeline, flows);
+  std::string text;
+  const viz::TextSink sink = [&](std::string_view part) { text += part; };
+  trace.write(sink);
+  require_json(text);
+  for (std::uint32_t rank = 0; rank < std::min<std::uint32_t>(graph.ranks, 4); ++rank) {
+    text.clear();
+    trace.write_rank(rank, sink);
+    require_json(text);
+  }
+  for (const bool unfold : {false, true}) {
+    require_printable(viz::html_page(report, run, timeline, unfold));
+  }
+  const std::string data = viz::html_page_data(report, run, timeline);
+  require(data.find('<') == std::string::npos, "data of a page could end its script");
+  require_json(data);
+  viz::run_logs(graph, run.lowered, run.outcome);
+}
+
+void write_files(const std::string& bytes, const formats::Scenario& scenario,
+                 const models::Simulation& run) {
+  const sim::Plan& plan = run.lowered.plan;
+  if (formats::promela_obstacle(plan).empty()) formats::write_promela(plan);
+  models::Diagnostics diagnostics;
+  formats::SavedState state;
+  state.path = "input";
+  state.scenario = parts(bytes).front();
+  state.verdict = run.explanation.verdict;
+  state.fingerprint = run.explanation.fingerprint;
+  const auto saved = formats::write_state(state, diagnostics);
+  if (saved) {
+    require(formats::read_state(*saved, diagnostics) == state, "a state reads otherwise");
+  }
+  if (!scenario.graph.pipeline || scenario.graph.pipeline->schedule.index_count() > 2'000) return;
+  // A CSV file says how many stages, ranks and micro-batches there are only by naming them.
+  const std::string csv = formats::write_schedule(scenario.graph.pipeline->schedule);
+  models::Diagnostics of_rows;
+  const auto again = formats::read_schedule(formats::schedule_rows(csv), 1, of_rows);
+  if (again) require(formats::write_schedule(*again) == csv, "a schedule reads otherwise");
+  show(of_rows, csv);
+}
+
+void write_check(const formats::Scenario& scenario, const models::Simulation& run) {
+  sim::ExploreOptions options;
+  options.max_states = 200;
+  options.max_steps = 20'000;
+  options.walks = 8;
+  models::Diagnostics diagnostics;
+  auto lowered = models::lower(scenario.graph, diagnostics);
+  require(lowered.has_value(), "what was laid out once is not laid out again");
+  const models::CheckReport check =
+      models::check(scenario.graph, std::move(*lowered), options, nullptr);
+  viz::CheckView view{scenario.graph, check};
+  require_printable(viz::check_text(view, {}));
+  require_json(viz::check_json(view));
+  formats::SavedOrder order;
+  order.scenario = scenario.graph.name;
+  order.reading = check.exploration.reading;
+  order.steps = models::describe_order(scenario.graph, run.lowered, check.exploration.hang);
+  const std::string text = formats::write_order(order);
+  const auto again = formats::read_order(text, diagnostics);
+  require(again && formats::write_order(*again) == text, "an order reads otherwise");
+}
+
+// Every patch that is offered can be read again where it was read before.
+void write_fixes(const std::string& bytes, const formats::Scenario& scenario) {
+  const std::vector<std::string> texts = parts(bytes);
+  formats::ReadOptions options;
+  for (std::size_t i = 1; i < texts.size(); ++i) options.patches.push_back({"patch", texts[i]});
+  const formats::PatchWriter writer(texts[0], options.patches);
+  const auto with = [&](const models::Change* change) -> std::optional<models::TaskGraph> {
+    if (change == nullptr) return scenario.graph;
+    const auto patch = writer.write(*change);
+    if (!patch) return std::nullopt;
+    require_printable(*patch);
+    formats::ReadOptions patched = options;
+    patched.patches.push_back({"a change", *patch});
+    models::Diagnostics unheard;
+    auto changed = formats::read_scenario(texts[0], {}, unheard, patched);
+    if (!changed) return std::nullopt;
+    return std::move(changed->graph);
+  };
+  models::FixOptions limits;
+  limits.max_states = 100;
+  limits.max_steps = 5'000;
+  limits.walks = 8;
+  limits.most_acts = 20'000;
+  models::Diagnostics diagnostics;
+  const auto report = models::find_fixes(formats::switches_of(scenario), with, limits, diagnostics);
+  if (!report) return;
+  viz::FixView view;
+  view.scenario = scenario.graph.name;
+  for (const models::Fix& fix : report->fixes) view.patches.push_back(*writer.write(fix.change));
+  for (const models::Fix& fix : report->partial) view.partial.push_back(*writer.write(fix.change));
+  require_printable(viz::fix_text(*report, view));
+  require_json(viz::fix_json(*report, view));
+}
+
+void write(const std::string& bytes) {
+  std::optional<formats::Scenario> scenario;
+  const auto run = simulate(bytes, scenario, {.keep_act_times = true, .keep_log = true});
+  if (!run) return;
+  write_views(scenario->graph, *run);
+  write_files(bytes, *scenario, *run);
+  if (acts_of(run->lowered.plan) > kMaxSearched || scenario->graph.ranks > kMaxSearched) return;
+  write_check(*scenario, *run);
+  write_fixes(bytes, *scenario);
+}
+
+}  // namespace
+
+std::vector<Target> output_targets() { return {{"draw", draw}, {"write", write}}; }
+
+}  // namespace pipesim::fuzz

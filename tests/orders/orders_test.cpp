@@ -1,0 +1,111 @@
+// The exploration against every order of a plan, one by one (orders.hpp), on plans of at most 12
+// ops: it finds a hang if and only if there is one, and a completion likewise, with and without its
+// reductions, and never by its random walks.
+//
+// PIPESIM_ORDERS_PLANS and PIPESIM_ORDERS_FIRST_SEED choose other plans. By default 2,000 are
+// compared; the presets of CI compare 200.
+#include "tests/orders/orders.hpp"
+
+#include <cstdint>
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "sim/interleavings/exploration.hpp"
+#include "tests/orders/small_spec.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/twin/random.hpp"
+#include "tests/twin/random_spec.hpp"
+#include "tests/twin/to_plan.hpp"
+
+namespace pipesim::twin {
+namespace {
+
+constexpr int kMostActs = 12;
+constexpr std::size_t kMostStates = 4'000;
+
+std::uint64_t from_environment(const char* name, std::uint64_t otherwise) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? otherwise : std::strtoull(value, nullptr, 10);
+}
+
+int acts_of(const Spec& spec) {
+  int acts = 0;
+  for (const Actor& actor : spec.actors) acts += actor.acts;
+  return acts;
+}
+
+/// What decides most: launch queues that fill, devices without room, threads that several actors
+/// share.
+void make_tight(Spec& spec, Random& random) {
+  for (Stream& stream : spec.streams) {
+    if (random.chance(20)) stream.launch_queue = 1;
+  }
+  for (Device& device : spec.devices) {
+    if (random.chance(30)) device.resident = 1;
+  }
+}
+
+std::optional<Spec> plan_of(std::uint64_t seed) {
+  std::optional<Spec> spec =
+      seed % 3 == 0 ? std::optional(without_faults(random_spec(seed / 3))) : small_spec(seed);
+  if (!spec || acts_of(*spec) == 0 || acts_of(*spec) > kMostActs) return std::nullopt;
+  Random random(seed ^ 0x7197);
+  if (random.chance(40)) make_tight(*spec, random);
+  return spec;
+}
+
+sim::Answer answer_of(const Ends& ends) {
+  if (!ends.hangs) return sim::Answer::kProved;
+  return ends.completes ? sim::Answer::kHangPossible : sim::Answer::kHangCertain;
+}
+
+sim::ExploreOptions options(bool reduce, bool look_for_cycles) {
+  sim::ExploreOptions options;
+  options.walks = 0;
+  options.open_devices = false;
+  options.reduce = reduce;
+  options.look_for_cycles = look_for_cycles;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("check says what all orders of a small plan say", "[twin]") {
+  const std::uint64_t plans = from_environment("PIPESIM_ORDERS_PLANS", 2000);
+  const std::uint64_t first = from_environment("PIPESIM_ORDERS_FIRST_SEED", 1);
+  std::uint64_t compared = 0;
+  std::uint64_t too_large = 0;
+  std::uint64_t hang = 0;
+  std::uint64_t both = 0;
+  for (std::uint64_t seed = first; compared < plans; ++seed) {
+    const std::optional<Spec> spec = plan_of(seed);
+    if (!spec) continue;
+    const Ends ends = ends_of_all_orders(*spec, kMostStates);
+    if (!ends.all) {
+      ++too_large;
+      continue;
+    }
+    ++compared;
+    if (ends.hangs) ++hang;
+    if (ends.hangs && ends.completes) ++both;
+    INFO("seed " << seed << "\n" << text(*spec));
+    const sim::Plan plan = to_plan(*spec);
+    for (const bool reduce : {true, false}) {
+      for (const bool look_for_cycles : {true, false}) {
+        if (!reduce && look_for_cycles) continue;
+        INFO("reduce " << reduce << ", look for cycles " << look_for_cycles);
+        const sim::Exploration found = sim::explore(plan, options(reduce, look_for_cycles));
+        CHECK(found.answer == answer_of(ends));
+      }
+    }
+  }
+  INFO(too_large << " plans have more than " << kMostStates << " states; of those compared " << hang
+                 << " can hang, and " << both << " of these can complete, too");
+  if (first != 1) return;
+  CHECK(too_large < plans);
+  CHECK(hang > plans / 5);
+  CHECK(both > plans / 20);
+}
+
+}  // namespace pipesim::twin
