@@ -42,7 +42,8 @@ constexpr Key kOnStreamRows[] = {
      "`compute`, or that of the communicator"},
     {"after", "name|[name]?",
      "Streams whose work so far it waits for: an event is recorded there and waited for here"},
-    {"blocking", "on/off", "on: the launch returns once it is done", "that of `defaults`"},
+    {"blocking", "on/off", "on: the launch returns once it is done",
+     "that of `defaults`; off for `record` and `wait`"},
 };
 constexpr KeyTable kOnStream{"step_on_stream", "", "Of a step on a stream", kOnStreamRows};
 

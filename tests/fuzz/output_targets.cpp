@@ -70,6 +70,12 @@ std::string drawn(const Draw& draw) {
   }
 }
 
+// Graphviz indents DOT with tabs.
+void require_picture(std::string picture) {
+  std::erase(picture, '\t');
+  require_printable(picture);
+}
+
 void draw_as(const models::TaskGraph& graph, const models::Simulation& run,
              viz::PictureFormat format) {
   const models::RankSet ranks = models::RankSet::range(0, graph.ranks);
@@ -79,11 +85,11 @@ void draw_as(const models::TaskGraph& graph, const models::Simulation& run,
     require(testing::arrows_in(stages) == testing::arrows_of(run.lowered),
             "the arrows between stages are not those of the plan");
   }
-  require_printable(stages);
+  require_picture(stages);
   for (const bool fold : {false, true}) {
-    require_printable(
+    require_picture(
         drawn([&] { return viz::draw_tasks(graph, run.lowered, ranks, fold, format); }));
-    require_printable(drawn([&] {
+    require_picture(drawn([&] {
       return viz::wait_for_drawing(
           viz::wait_picture(graph, run.explanation, report.all_waits, fold), format);
     }));
@@ -105,8 +111,8 @@ void draw(const std::string& bytes) {
   const models::MemoryUse use = models::memory_over_time(graph, run->lowered, run->outcome);
   const models::Timeline timeline = models::timeline(graph, *run);
   for (const bool fold : {false, true}) {
-    require_printable(drawn([&] { return viz::draw_memory(graph, *run, use, ranks, fold).svg(); }));
-    require_printable(drawn([&] { return viz::draw_timeline(graph, *run, timeline, fold).svg(); }));
+    require_picture(drawn([&] { return viz::draw_memory(graph, *run, use, ranks, fold).svg(); }));
+    require_picture(drawn([&] { return viz::draw_timeline(graph, *run, timeline, fold).svg(); }));
   }
 }
 

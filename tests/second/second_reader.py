@@ -1,0 +1,586 @@
+"""A second reader of scenarios: from YAML to the plan of tests/twin, by docs/reference/scenario-format.md
+alone. It shares nothing with formats/ and models/.
+
+It reads most of `actors` and of `programs`, with parameters, groups, threads, streams and the
+initialization of communicators. It does not read clusters, faults, schedules, models, blocks with
+rank-dependent steps, or `after` of steps. What it reads has no mistakes.
+"""
+
+import re
+
+COLLECTIVES = ("all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "reduce",
+               "reduce_scatter", "scatter")
+UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "B": 1, "KiB": 1 << 10,
+         "MiB": 1 << 20, "GiB": 1 << 30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
+NUMBER = re.compile(r"(\d+)(?:\.(\d+))?(ns|us|ms|s|min|KiB|MiB|GiB|kB|MB|GB|B)?(?![\w.])")
+TOKEN = re.compile(r"\s*(?:(?P<number>\d[\d.]*[A-Za-z]*)|(?P<name>[A-Za-z_]\w*)|'(?P<word>[^']*)'"
+                   r"|(?P<sign>==|!=|<=|>=|[-+*/%()<>,]))")
+
+
+class Expression:
+    """Recursive descent: or, and, not, comparison, sum, product, sign."""
+
+    def __init__(self, text, names):
+        self.tokens = [match for match in TOKEN.finditer(text)]
+        assert "".join(match.group() for match in self.tokens).strip() == text.strip(), text
+        self.names = names
+        self.at = 0
+
+    def value(self):
+        result = self.either()
+        assert self.at == len(self.tokens)
+        return result
+
+    def peek(self):
+        return self.tokens[self.at].group().strip() if self.at < len(self.tokens) else None
+
+    def take(self, *choices):
+        if self.peek() not in choices:
+            return None
+        self.at += 1
+        return self.tokens[self.at - 1].group().strip()
+
+    def either(self):
+        result = self.both()
+        while self.take("or"):
+            right = self.both()
+            result = result or right
+        return result
+
+    def both(self):
+        result = self.negation()
+        while self.take("and"):
+            right = self.negation()
+            result = result and right
+        return result
+
+    def negation(self):
+        return not self.negation() if self.take("not") else self.comparison()
+
+    def comparison(self):
+        left = self.sum()
+        sign = self.take("==", "!=", "<=", ">=", "<", ">")
+        if not sign:
+            return left
+        right = self.sum()
+        return {"==": left == right, "!=": left != right, "<=": left <= right, ">=": left >= right,
+                "<": left < right, ">": left > right}[sign] if isinstance(left, int) else (
+                    (left == right) == (sign == "=="))
+
+    def sum(self):
+        result = self.product()
+        while sign := self.take("+", "-"):
+            right = self.product()
+            result = result + right if sign == "+" else result - right
+        return result
+
+    def product(self):
+        result = self.signed()
+        while sign := self.take("*", "/", "%"):
+            right = self.signed()
+            result = result * right if sign == "*" else result // right if sign == "/" else result % right
+        return result
+
+    def signed(self):
+        return -self.signed() if self.take("-") else self.single()
+
+    def single(self):
+        if self.take("("):
+            result = self.either()
+            assert self.take(")")
+            return result
+        token = self.tokens[self.at]
+        self.at += 1
+        if token.group("number"):
+            return quantity(token.group("number"))
+        if token.group("word") is not None:
+            return token.group("word")
+        name = token.group("name")
+        if self.take("("):
+            parts = [self.either()]
+            while self.take(","):
+                parts.append(self.either())
+            assert self.take(")")
+            if name in ("min", "max"):
+                return min(parts) if name == "min" else max(parts)
+            assert name == "if"
+            for condition, value in zip(parts[::2], parts[1::2]):
+                if condition:
+                    return value
+            return parts[-1]
+        return {"on": True, "off": False}[name] if name in ("on", "off") else self.names[name]
+
+
+def quantity(text):
+    whole, fraction, unit = NUMBER.fullmatch(text).groups()
+    factor = UNITS[unit] if unit else 1
+    return int(whole) * factor + (int(fraction) * factor // 10 ** len(fraction) if fraction else 0)
+
+
+class Reader:
+    def __init__(self, tree):
+        self.tree = tree
+        self.ranks = tree.get("ranks", 1)
+        self.names = {"ranks": self.ranks}
+        for name, given in tree.get("params", {}).items():
+            value = given["default"] if isinstance(given, dict) else given
+            words = given.get("one_of") if isinstance(given, dict) else None
+            self.names[name] = value if words else self.value(value)
+        self.sets = {}
+        for name, given in tree.get("sets", {}).items():
+            self.sets[name] = self.rank_set(given)
+        self.groups = {name: self.group(given) for name, given in tree.get("groups", {}).items()}
+        self.defaults = tree.get("defaults", {})
+
+    # Values
+
+    def value(self, given, rank=None, default=None):
+        """A number, a time in ns, a size, on or off."""
+        if given is None:
+            return default
+        if isinstance(given, (bool, int)):
+            return given
+        names = dict(self.names)
+        if rank is not None:
+            names["rank"] = rank
+        if isinstance(given, dict):
+            return self.value(self.choice(given, names), rank, default)
+        return Expression(given, names).value()
+
+    def choice(self, given, names):
+        asked = Expression(given["case"], names).value()
+        for key, chosen in given.items():
+            if key not in ("case", "else") and str(key) == str(asked):
+                return chosen
+        return given["else"]
+
+    def word(self, given, default=None):
+        """A name of a stream, a group and so on."""
+        if given is None:
+            return default
+        if isinstance(given, dict):
+            return self.word(self.choice(given, self.names))
+        return self.names[given[1:]] if given.startswith("$") else given
+
+    def rank_set(self, given, default="all"):
+        given = default if given is None else given
+        if isinstance(given, list):
+            return sorted({rank for part in given for rank in self.rank_set(part)})
+        if isinstance(given, int):
+            return [given]
+        if given == "all":
+            return list(range(self.ranks))
+        if given in self.sets:
+            return self.sets[given]
+        if ".." in given:
+            first, last = given.split("..")
+            return list(range(self.value(first), self.value(last) + 1))
+        found = [(rank, self.value(given, rank)) for rank in range(self.ranks)]
+        if all(isinstance(value, bool) for _, value in found):
+            return [rank for rank, value in found if value]
+        return [found[0][1]]
+
+    def group(self, given):
+        """Lists of members."""
+        if isinstance(given, dict):
+            stride, size = given.get("stride", 1), given.get("size")
+            lists, left = [], list(range(self.ranks))
+            size = size or self.ranks
+            while left:
+                members = [left[0] + i * stride for i in range(size)]
+                lists.append(members)
+                left = [rank for rank in left if rank not in members]
+            return lists
+        if isinstance(given, list) and given and isinstance(given[0], list):
+            return given
+        return [self.rank_set(given)]
+
+    def list_of(self, group, rank):
+        return next(i for i, members in enumerate(self.groups[group]) if rank in members)
+
+    # The task graph: actors and steps in the order of the file, each once for all of its ranks
+
+    def read(self):
+        self.items, self.program_lists = [], {}
+        for name, given in self.tree.get("actors", {}).items():
+            if self.value(given.get("when"), None, True):
+                self.items.append({"name": name, "given": given, "on": self.rank_set(given.get("on")),
+                                   "role": "op"})
+        programs = self.tree.get("programs", [])
+        for program in [programs] if isinstance(programs, dict) else programs:
+            thread = program.get("thread", "main")
+            self.add_steps(program["do"], self.rank_set(program.get("on")), thread,
+                           {rank: 1 for rank in range(self.ranks)})
+        self.name_threads()
+        self.find_streams()
+        self.place()
+        self.connect()
+        return self.text()
+
+    def add_steps(self, steps, ranks, thread, times):
+        """Puts steps into the programs of the ranks. The same step of a loop is one actor."""
+        for given in steps:
+            its = [rank for rank in ranks if rank in self.rank_set(given.get("on"))
+                   and self.value(given.get("when"), rank, True)]
+            if "do" in given:
+                counts = {rank: self.value(given.get("repeat"), rank, 1) for rank in its}
+                begins = {rank: len(self.program_lists.get((rank, thread), [])) for rank in its}
+                self.add_steps(given["do"], its, thread, times)
+                for rank in its:
+                    of_rank = self.program_lists.setdefault((rank, thread), [])
+                    of_rank[begins[rank]:] = of_rank[begins[rank]:] * counts[rank]
+                continue
+            if "group" in given:  # a rank without calls has no step
+                its = [rank for rank in its if self.calls_on(rank, given["group"])]
+            if not its:  # what no rank does names nothing
+                continue
+            item = {"given": given, "on": its, "thread": thread, **self.step(given)}
+            for rank in its:
+                self.program_lists.setdefault((rank, thread), []).append(item)
+            self.items.append(item)
+
+    def calls_on(self, rank, calls):
+        return [call for call in calls if rank in self.rank_set(call.get("on"))
+                and self.value(call.get("when"), rank, True)]
+
+    def step(self, given):
+        """Role, stream and what it names."""
+        kind = next(iter(given))
+        if kind == "compute":
+            return {"role": "op", "stream": given.get("stream", "compute")}
+        if kind in ("send", "recv") or kind in COLLECTIVES:
+            return {"role": "calls", "calls": [given],
+                    "stream": given.get("stream", "nccl " + given[kind])}
+        if kind == "group":
+            first = given["group"][0]
+            return {"role": "calls", "calls": given["group"],
+                    "stream": given.get("stream", "nccl " + first[next(iter(first))])}
+        if kind in ("record", "wait"):
+            return {"role": kind, "stream": given.get("stream", "compute")}
+        return {"role": {"host": "work", "get": "await", "input": "work"}.get(kind, kind)}
+
+    # Threads and streams
+
+    def name_threads(self):
+        """Which there are, in their order: those of `threads`, those of streams and actors, those of
+        programs."""
+        self.streams, self.threads = {}, {}
+        for name, given in self.tree.get("threads", {}).items():
+            self.threads[name] = given or {}
+        declared = self.tree.get("streams", {})
+        for name in declared:
+            given = (declared[name] or {}) if isinstance(declared, dict) else {}
+            self.streams[name] = given
+
+    def stream_of(self, item):
+        if item["role"] == "op" and "thread" not in item:
+            return self.word(item["given"].get("stream"))
+        return item.get("stream")
+
+    def thread_of(self, item):
+        if "thread" in item:
+            return item["thread"]
+        named = self.word(item["given"].get("thread"))
+        stream = self.stream_of(item)
+        if named or stream is None:
+            return named
+        return self.word(self.streams[stream].get("thread"), stream)
+
+    def find_streams(self):
+        for item in self.items:
+            stream = self.stream_of(item)
+            named = item["given"].get("synchronize", [])
+            named = [named] if isinstance(named, str) else named
+            for name in [stream, item["given"].get("behind"), *named]:
+                if name not in (None, "device"):
+                    self.streams.setdefault(name, {})
+        for name, given in self.streams.items():
+            self.threads.setdefault(self.word(given.get("thread"), name), {})
+        for item in self.items:
+            if "thread" not in item and self.thread_of(item) is not None:
+                self.threads.setdefault(self.thread_of(item), {})
+        for item in self.items:
+            if "thread" in item:
+                self.threads.setdefault(item["thread"], {})
+
+    # Numbers
+
+    def place(self):
+        """Ids rank by rank, and on a rank in the order of the file."""
+        self.placed = [(rank, item) for rank in range(self.ranks) for item in self.items
+                       if rank in item["on"]]
+        self.ids = {(rank, id(item)): number for number, (rank, item) in enumerate(self.placed)}
+        self.thread_ids, self.stream_ids = [], []
+        for rank in range(self.ranks):
+            used = [item for of, item in self.placed if of == rank]
+            for thread in self.threads:
+                if any(self.thread_of(item) == thread for item in used):
+                    self.thread_ids.append((rank, thread))
+            for stream in self.streams:
+                if any(self.stream_of(item) == stream for item in used):
+                    self.stream_ids.append((rank, stream))
+        for rank, item in self.placed:  # those that one actor has alone
+            if self.thread_of(item) is None:
+                self.thread_ids.append((rank, id(item)))
+            if item["role"] == "op" and self.stream_of(item) is None:
+                self.stream_ids.append((rank, id(item)))
+
+    def thread_id(self, rank, item):
+        return self.thread_ids.index((rank, self.thread_of(item) or id(item)))
+
+    def stream_id(self, rank, item):
+        if "thread" in item and self.stream_of(item) is None:
+            return -1
+        return self.stream_ids.index((rank, self.stream_of(item) or id(item)))
+
+    # Registers, edges and rates
+
+    def outputs(self, given):
+        """The registers of an actor, in order: `out`, then those under `registers`."""
+        further = given.get("registers", {})
+        out = {"slots": given.get("slots"), **further.get("out", {})}
+        return {"out": out, **{name: of for name, of in further.items() if name != "out"}}
+
+    def reads_of(self, rank, item):
+        """(producer, register, ops of the reader that share a slot) of an actor on a rank."""
+        found = []
+        for key in ("reads", "after"):
+            given = item["given"].get(key, [])
+            for read in given if isinstance(given, list) else [given]:
+                read = {"from": read} if isinstance(read, str) else read
+                if rank not in self.rank_set(read.get("on")) or not self.value(read.get("when"), None, True):
+                    continue
+                name, _, register = read["from"].partition(".")
+                ranks = [self.value(read.get("rank"), rank, rank)]
+                if "each" in read:
+                    ranks = self.groups[read["each"]][self.list_of(read["each"], rank)]
+                producer = next(other for other in self.items if other.get("name") == name)
+                for other in ranks:
+                    found.append((self.ids[other, id(producer)], register or "out",
+                                  self.value(read.get("per"), rank, 1)))
+        return found
+
+    def connect(self):
+        self.registers, self.edges = [], []
+        for number, (rank, item) in enumerate(self.placed):
+            if "thread" in item:
+                continue
+            for name, given in self.outputs(item["given"]).items():
+                self.registers.append({
+                    "producer": number, "name": name, "slots": self.value(given.get("slots"), rank, 1),
+                    "fills": self.value(given.get("every"), rank, 1),
+                    "drain": self.value(given.get("drain_every"), rank, 0),
+                    "control": self.value(given.get("control"), rank, False)})
+        for number, (rank, item) in enumerate(self.placed):
+            for producer, name, takes in [] if "thread" in item else self.reads_of(rank, item):
+                register = next(i for i, of in enumerate(self.registers)
+                                if of["producer"] == producer and of["name"] == name)
+                self.edges.append((register, number, takes))
+        self.acts = {}
+        for number, (rank, item) in enumerate(self.placed):
+            if "thread" in item:
+                self.acts[number] = sum(of is item for of in self.program_lists[rank, item["thread"]])
+            elif "source" in item["given"]:
+                self.acts[number] = self.value(item["given"]["source"], rank)
+        for _ in self.placed:
+            for register, consumer, takes in self.edges:
+                of = self.registers[register]
+                if of["producer"] in self.acts and consumer not in self.acts:
+                    self.acts[consumer] = self.acts[of["producer"]] // of["fills"] * takes
+
+    # The plan as text
+
+    def text(self):
+        self.communicators, self.shared = [], {}
+        self.events, self.locks = {}, {}
+        steps = [self.step_text(number) for number in range(len(self.placed))]
+        collectives = self.collectives()
+        lines = ["ranks %d" % self.ranks]
+        for number, (rank, thread) in enumerate(self.thread_ids):
+            lines.append("thread %d: rank %d%s" % (number, rank, self.program_text(rank, thread)))
+        devices = self.devices()
+        for number, (rank, stream) in enumerate(self.stream_ids):
+            queue = self.streams.get(stream, {}).get("launch_queue", self.defaults.get("launch_queue"))
+            device = "" if (rank, stream) not in devices else ", device %d, hardware queue %d" % (
+                devices[rank, stream])
+            lines.append("stream %d: rank %d, launch queue %d%s" % (
+                number, rank, self.value(queue, rank, 1024), device))
+        for device, rank in sorted({(device, rank) for (rank, _), (device, _) in devices.items()}):
+            lines.append("device %d: rank %d, hardware queues 0, resident 0" % (device, rank))
+        lines += ["lock %d: rank %d" % (number, rank) for (_, rank), number in self.locks.items()]
+        records = {(item["given"]["record"], rank) for rank, item in self.placed if item["role"] == "record"}
+        for key, number in self.events.items():
+            lines.append("event %d: %s" % (number, "recorded" if key in records else "set by hosts"))
+        for number, text in enumerate(steps):
+            lines += [part.replace("@collective", ", collective %d" % collectives[0].get(number, -1))
+                      for part in text]
+        for number, of in enumerate(self.registers):
+            in_place = self.in_place(of)
+            lines.append("register %d of actor %d: slots %d, Np %d%s%s%s" % (
+                number, of["producer"], of["slots"], of["fills"],
+                ", drain every %d" % of["drain"] if of["drain"] else "",
+                ", control" if of["control"] else "",
+                "" if in_place is None else ", in place of edge %d" % in_place))
+        for number, (register, consumer, takes) in enumerate(self.edges):
+            lines.append("edge %d: register %d (actor %d) to actor %d, Nc %d" % (
+                number, register, self.registers[register]["producer"], consumer, takes))
+        for number, (communicator, members) in enumerate(collectives[1]):
+            lines.append("collective %d: communicator %d, members%s" % (
+                number, communicator, "".join(" (rank %d, actor %d)" % member for member in members)))
+        for number, (ranks, first_use, waits) in enumerate(self.communicators):
+            lines.append("communicator %d: ranks %s%s%s" % (
+                number, " ".join(map(str, ranks)), ", at first use" if first_use else "",
+                ", waits for device" if waits else ""))
+        return lines
+
+    def program_text(self, rank, thread):
+        item = next((item for of, item in self.placed if of == rank and self.thread_of(item) == thread
+                     and "thread" in item), None)
+        if item is not None:
+            return ", program" + "".join(" %d" % self.ids[rank, id(of)]
+                                         for of in self.program_lists[rank, thread])
+        given = self.threads.get(thread, {})
+        if not isinstance(thread, str) or "program" not in given:
+            return ""
+        return ", program" + "".join(" %d" % number for number in self.thread_program(rank, given["program"]))
+
+    def thread_program(self, rank, steps):
+        numbers = []
+        for step in steps:
+            if isinstance(step, dict):
+                if rank in self.rank_set(step.get("on")):
+                    numbers += self.thread_program(rank, step["do"]) * self.value(step.get("repeat"), rank, 1)
+                continue
+            item = next(item for item in self.items if item.get("name") == step)
+            if rank in item["on"]:
+                numbers.append(self.ids[rank, id(item)])
+        return numbers
+
+    def devices(self):
+        """One for each rank, if a program calls a collective anywhere."""
+        calls = [call for item in self.items for call in item.get("calls", [])]
+        if not any(next(iter(call)) in COLLECTIVES for call in calls):
+            return {}
+        found, ranks = {}, []
+        for rank, stream in self.stream_ids:
+            if isinstance(stream, str):
+                if rank not in ranks:
+                    ranks.append(rank)
+                found[rank, stream] = (ranks.index(rank), 0)
+        return found
+
+    def communicator(self, key, group, number):
+        """Made when something first needs it; actors without a name for theirs have one each."""
+        if key is not None and (key, number) in self.shared:
+            return self.shared[key, number]
+        given = self.tree.get("communicators", {})
+        first_use = given.get("creation", "start") == "first_use"
+        waits = self.value(given.get("waits_for_device"), None, False)
+        self.communicators.append((self.groups[group][number], first_use, waits and first_use))
+        made = len(self.communicators) - 1
+        if key is not None:
+            self.shared[key, number] = made
+        return made
+
+    def collectives(self):
+        of_actor, all_of_them = {}, []
+        for item in self.items:
+            given = item["given"].get("collective") if "thread" not in item else None
+            if not given:
+                continue
+            group = next(given[name] for name in COLLECTIVES if name in given)
+            for number, members in enumerate(self.groups[group]):
+                ids = [self.ids.get((rank, id(item)), -1) for rank in members]
+                if max(ids) < 0:
+                    continue
+                for actor in ids:
+                    of_actor[actor] = len(all_of_them)
+                all_of_them.append((self.communicator(None, group, number), list(zip(members, ids))))
+        return of_actor, all_of_them
+
+    def in_place(self, of):
+        item = self.placed[of["producer"]][1]
+        has_edges = any(self.registers[edge[0]] is of for edge in self.edges)
+        if not self.value(item["given"].get("in_place"), None, False) or of["name"] != "out" or not has_edges:
+            return None
+        return next(i for i, (register, consumer, _) in enumerate(self.edges)
+                    if consumer == of["producer"] and not self.registers[register]["control"])
+
+    def step_text(self, number):
+        rank, item = self.placed[number]
+        given, role = item["given"], item["role"]
+        in_program = "thread" in item
+        on_host = in_program and self.stream_of(item) is None
+        overhead = self.value(given.get("launch_overhead", None if role == "work" and "host" in given else
+                                        self.defaults.get("launch_overhead")), rank, 0)
+        takes = self.value(given.get("takes"), rank, 0) if role == "op" else 0
+        if role == "work":
+            overhead += self.value(given.get("takes"), rank, 0)
+        text = "actor %d (): thread %d, stream %d, takes %d, acts %d" % (
+            number, self.thread_id(rank, item), self.stream_id(rank, item), takes, self.acts[number])
+        text += ", overhead %d" % overhead if overhead else ""
+        text += ", gated" if not in_program and self.gated(given) else ""
+        blocking = self.value(given.get("blocking", self.defaults.get("blocking")), None, False)
+        if "blocking" not in given and role in ("record", "wait"):
+            blocking = False
+        text += ", blocking" if blocking and not on_host else ""
+        outside = given if "input" in given else given.get("waits_for_input")
+        if outside:
+            text += ", %d items from %d every %d" % (
+                self.value(outside["items"], rank), self.value(outside.get("first"), rank, 0),
+                self.value(outside.get("every"), rank, 0))
+        if given.get("collective") and not in_program:
+            text += "@collective"
+        if in_program and role != "op":
+            text += ", " + role + self.what(rank, item)
+        behind = given.get("behind")
+        if behind and behind != self.stream_of(item) and (rank, behind) in self.stream_ids:
+            text += ", behind stream %d" % self.stream_ids.index((rank, behind))
+        calls = self.calls_on(rank, item["calls"]) if "group" in given else item.get("calls", [])
+        return [text] + [self.call_text(rank, call) for call in calls]
+
+    def gated(self, given):
+        default = self.defaults.get("messages", "gated" if given.get("collective") else "immediate")
+        return self.word(given.get("messages"), default) == "gated"
+
+    def what(self, rank, item):
+        given, role = item["given"], item["role"]
+        kind = next(iter(given))
+        if kind in ("record", "wait", "await"):
+            return " of event %d" % self.events.setdefault((given[kind], rank), len(self.events))
+        if kind in ("set", "get"):
+            key = self.events.setdefault((given[kind], None), len(self.events))
+            return " of event %d %d times" % (key, given.get("times", 1))
+        if role in ("lock", "unlock"):
+            return " %d" % self.locks.setdefault((given[kind], rank), len(self.locks))
+        if role == "create":
+            group = given[kind]
+            return " communicator %d" % self.communicator(group, group, self.list_of(group, rank))
+        if role != "synchronize":
+            return ""
+        named = given[kind]
+        chosen = [number for number, (of, stream) in enumerate(self.stream_ids)
+                  if of == rank and isinstance(stream, str)
+                  and (named == "device" or stream in ([named] if isinstance(named, str) else named))]
+        return "".join(" %d" % number for number in chosen)
+
+    def call_text(self, rank, call):
+        kind = next(iter(call))
+        group = call[kind]
+        communicator = self.communicator(group, group, self.list_of(group, rank))
+        root = self.value(call.get("root"), rank, 0)
+        if kind in ("send", "recv"):
+            peer = self.value(call["to" if kind == "send" else "from"], rank)
+            what = "%s to %d" % (kind, peer) if kind == "send" else "receive from %d" % peer
+            what += ", tag :%s" % call.get("tag", "")
+        else:
+            what = "collective, operation :%s, root %d, connection :%s" % (
+                kind, root, "all_reduce" if kind == "barrier" else kind)
+        return "  communicator %d: %s, count %d, type :%s, takes %d" % (
+            communicator, what, self.value(call.get("bytes"), rank, 0), call.get("type", ""),
+            self.value(call.get("takes"), rank, 0))
+
+
+def plan_text(tree):
+    """The plan's lines, in which operations, types, tags and connections are `:NAME`."""
+    return Reader(tree).read()

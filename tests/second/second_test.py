@@ -1,0 +1,144 @@
+"""Scenarios made at random: the plan that the program makes of each is that of a second reader, and
+what check, fix and reduce say of the small ones is what every order of their events says.
+
+    second_test.py PLAN_OF PIPESIM
+
+PIPESIM_SECOND_FILES and PIPESIM_SECOND_FIRST_SEED choose others.
+"""
+
+import glob
+import json
+import os
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+
+import random_file  # noqa: E402
+import second_reader  # noqa: E402
+
+PLAN_OF = os.path.abspath(sys.argv.pop(1))
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+FILES = int(os.environ.get("PIPESIM_SECOND_FILES", "400"))
+SEARCHED = max(10, FILES // 4)
+FIRST = int(os.environ.get("PIPESIM_SECOND_FIRST_SEED", "1"))
+NAMED = re.compile(r"(operation|connection|type|tag) (:?[^,]*)")
+
+
+def same_line(ours, theirs, names):
+    """The numbers that ours has for operations, types and tags are names in theirs: one for one."""
+    if NAMED.sub(r"\1", ours) != NAMED.sub(r"\1", theirs):
+        return False
+    for (kind, number), (_, name) in zip(NAMED.findall(ours), NAMED.findall(theirs)):
+        space = names.setdefault(kind, {})
+        if space.setdefault(number, name) != name or list(space.values()).count(name) != 1:
+            return False
+    return True
+
+
+def text_of(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
+
+
+def answer_of(ends):
+    if "unknown" in ends:
+        return None
+    if "hangs" not in ends:
+        return "proved"
+    return "hang possible" if "completes" in ends else "hang certain"
+
+
+class Second(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def write(self, name, text):
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        return path
+
+    def run_it(self, *command):
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+
+    def test_plans(self):
+        paths, trees = [], []
+        for seed in range(FIRST, FIRST + FILES):
+            tree = random_file.scenario(random.Random(seed))
+            trees.append(tree)
+            paths.append(self.write(f"{seed}.yaml", random_file.yaml(tree, random.Random(seed))))
+        run = self.run_it(PLAN_OF, "plan", *paths)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        plans = run.stdout.split("FILE\n")[1:]
+        self.assertEqual(len(plans), FILES)
+        for path, tree, plan in zip(paths, trees, plans):
+            ours, theirs, names = plan.split("\n")[:-2], second_reader.plan_text(tree), {}
+            for mine, its in zip(ours, theirs):
+                if not same_line(mine, its, names):
+                    self.fail(f"{text_of(path)}\n{mine}\nsecond reader: {its}")
+            self.assertEqual(len(ours), len(theirs), path)
+
+    def ends(self, path, *patches):
+        """How all orders end: as planned, and with one collective at a time; and the run."""
+        run = self.run_it(PLAN_OF, "ends", path, *patches)
+        self.assertEqual((run.returncode, run.stderr), (0, ""))
+        return [line.partition(":")[2].split() for line in run.stdout.splitlines()]
+
+    def answer(self, path, *patches):
+        """What check has to say, or nothing where there are too many orders."""
+        planned, one_at_a_time, _ = self.ends(path, *patches)
+        if "unknown" in planned + one_at_a_time:
+            return None
+        if answer_of(planned) == "proved" and "hangs" in one_at_a_time:
+            return "hang possible"
+        return answer_of(planned)
+
+    def test_searches(self):
+        seen = {}
+        seed = FIRST
+        while sum(seen.values()) < SEARCHED:
+            seed += 1
+            tree = random_file.scenario(random.Random(seed), small=True)
+            path = self.write("small.yaml", random_file.yaml(tree, random.Random(seed)))
+            answer = self.answer(path)
+            if answer is None:
+                continue
+            seen[answer] = seen.get(answer, 0) + 1
+            with self.subTest(seed=seed, text=text_of(path)):
+                check = json.loads(self.run_it(PROGRAM, "check", path, "--json").stdout)
+                self.assertEqual(check["answer"].replace("_", " "), answer)
+                if answer != "proved":
+                    self.check_fixes(path)
+                    self.check_reduced(path)
+        self.assertEqual(set(seen), {"proved", "hang possible", "hang certain"})
+
+    def check_fixes(self, path):
+        folder = os.path.join(self.folder, "fixes")
+        for old in glob.glob(f"{folder}/*"):
+            os.remove(old)
+        self.run_it(PROGRAM, "fix", path, "-o", folder)
+        for patch in glob.glob(f"{folder}/*.yaml"):
+            with self.subTest(patch=text_of(patch)):
+                self.assertIn(self.answer(path, patch), ("proved", None))
+
+    def check_reduced(self, path):
+        small = os.path.join(self.folder, "reduced.yaml")
+        if os.path.exists(small):
+            os.remove(small)
+        run = self.run_it(PROGRAM, "reduce", path, "-o", small)
+        hangs = "hangs" in self.ends(path)[2]
+        self.assertEqual(run.returncode == 0, hangs, run.stderr)
+        if hangs:
+            self.assertIn("hangs", self.ends(small)[2])
+
+
+if __name__ == "__main__":
+    unittest.main()
