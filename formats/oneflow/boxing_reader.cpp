@@ -16,19 +16,39 @@ constexpr std::string_view kHeader =
     "shape,builder,comment";
 constexpr std::size_t kFields = 11;
 
-// Nothing is quoted: commas within parentheses are a field's own. A comment is all that is left.
-std::vector<std::string_view> fields_of(std::string_view line) {
-  std::vector<std::string_view> fields;
-  std::size_t begin = 0;
-  int depth = 0;
-  for (std::size_t i = 0; i < line.size() && fields.size() + 1 < kFields; ++i) {
-    if (line[i] == '(') ++depth;
-    if (line[i] == ')') --depth;
-    if (line[i] != ',' || depth > 0) continue;
-    fields.push_back(line.substr(begin, i - begin));
-    begin = i + 1;
+// What stands between the quotes that `at` is at; it goes behind them.
+std::string quoted_field(std::string_view line, std::size_t& at) {
+  std::string field;
+  for (++at; at < line.size(); ++at) {
+    if (line[at] == '"' && (at + 1 == line.size() || line[at + 1] != '"')) break;
+    if (line[at] == '"') ++at;
+    field += line[at];
   }
-  fields.push_back(line.substr(begin));
+  at = std::min(at + 1, line.size());
+  return field;
+}
+
+// OneFlow quotes nothing, and pipesim what a spreadsheet would take for a formula: commas within
+// parentheses are a field's own. A comment is all that is left.
+std::vector<std::string> fields_of(std::string_view line) {
+  std::vector<std::string> fields;
+  std::size_t at = 0;
+  while (fields.size() < kFields) {
+    const bool is_last = fields.size() + 1 == kFields;
+    if (at < line.size() && line[at] == '"') {
+      fields.push_back(quoted_field(line, at));
+    } else {
+      const std::size_t begin = at;
+      int depth = 0;
+      for (; at < line.size() && (is_last || line[at] != ',' || depth > 0); ++at) {
+        if (line[at] == '(') ++depth;
+        if (line[at] == ')') --depth;
+      }
+      fields.emplace_back(line.substr(begin, at - begin));
+    }
+    if (at >= line.size()) break;
+    ++at;  // the comma
+  }
   return fields;
 }
 
@@ -139,13 +159,13 @@ std::optional<std::vector<LoggedBoxing>> read_boxing(const std::string& text,
       return std::nullopt;
     }
     if (line.empty()) continue;
-    const std::vector<std::string_view> fields = fields_of(line);
+    const std::vector<std::string> fields = fields_of(line);
     if (fields.size() != kFields) {
       diagnostics.error({number, 1}, models::Code::kLogFormat,
                         fmt::format("a row has {} fields, found {}", kFields, fields.size()));
       return std::nullopt;
     }
-    const auto field = [&](std::size_t i) { return std::string(fields[i]); };
+    const auto field = [&](std::size_t i) { return fields[i]; };
     rows.push_back(
         {number, field(0), field(1), field(3), field(4), field(5), field(6), field(8), field(9)});
   }

@@ -122,6 +122,10 @@ void add_devices(const Plan& plan, const State& state, Mixer& mixer) {
 
 }  // namespace
 
+// Some of this decides nothing, and no test can fail without it: who has arrived follows from which
+// threads are blocked, the pending events follow from all the rest, and a line for a lock or a
+// launch queue in another order is also reached by coming to it later, since being in a line has no
+// effect that others see. It stays, because keys that say too much cost only time.
 StateKey state_key(const Plan& plan, const State& state, const std::vector<Event>& pending,
                    bool mismatched) {
   Mixer mixer;

@@ -362,6 +362,90 @@ TEST_CASE("by hand: who holds a lock is part of a state", "[twin]") {
   check_some_hang(sketch.spec);
 }
 
+// Two threads of rank 0 come to a meeting of hosts, once each. Rank 1 comes once, and again when
+// the first of the two says that it went on.
+TEST_CASE("by hand: which thread comes to a meeting first decides who goes on", "[twin]") {
+  Sketch sketch = two_ranks();
+  sketch.spec.meetings.push_back({{0, 1}, 0});
+  sketch.spec.signals.push_back({false});
+  const int other = sketch.add_program(0);
+  const auto meet = [&](int thread) {
+    sketch.actor(sketch.add_step(Role::kMeet, thread)).meeting = 0;
+  };
+  meet(0);
+  sketch.add_signal_step(Role::kSet, 0, 0);
+  meet(other);
+  meet(1);
+  sketch.actor(sketch.add_signal_step(Role::kAwait, 1, 0)).times = 1;
+  meet(1);
+  check_some_hang(sketch.spec);
+}
+
+// If the thread comes to `told` first, another thread may launch its op on the stream that they
+// share before `other` is launched there.
+TEST_CASE("by hand: another thread may launch between two launches of a thread", "[twin]") {
+  for (const bool other_first : {false, true}) {
+    Sketch sketch = two_arrival_ranks();
+    const int sources = sketch.add_thread(0);
+    const int first_source = add_gated(sketch, sources, sketch.add_stream(0));
+    const int second_source = add_gated(sketch, sources, sketch.add_stream(0));
+    const int shared = sketch.add_stream(0);
+    const int told = add_gated(sketch, 0, sketch.add_stream(0));
+    const int other = add_gated(sketch, 0, shared);
+    const int between = add_gated(sketch, sketch.add_thread(0), shared);
+    add_reader(sketch, other_first ? second_source : first_source, {told});
+    add_reader(sketch, other_first ? first_source : second_source, {other});
+    add_reader(sketch, told, {between});
+    const int stream = sketch.add_stream(1);
+    const int between_peer = add_gated(sketch, 1, stream);
+    const int other_peer = add_gated(sketch, 1, stream);
+    add_collective(sketch, {between, between_peer});
+    add_collective(sketch, {other, other_peer});
+    add_reader(sketch, between_peer, {other_peer});
+    INFO("other first " << other_first);
+    check_some_hang(sketch.spec);
+  }
+}
+
+// The calls of rank 0 run in the order in which its threads launch them; rank 1 has one order.
+TEST_CASE("by hand: threads that call a communicator on two streams do so in some order",
+          "[twin]") {
+  Sketch sketch = two_ranks();
+  const int other = sketch.add_program(0);
+  sketch.add_calls(0, 0, {collective_call(0, 0, 1)});
+  sketch.add_calls(other, sketch.add_stream(0), {collective_call(0, 1, 1)});
+  for (const int operation : {0, 1}) sketch.add_calls(1, 1, {collective_call(0, operation, 1)});
+  check_some_hang(sketch.spec);
+}
+
+// Rank 1 calls the collective once the thread that waits for its stream went on: it does if it came
+// before the launch.
+TEST_CASE("by hand: a thread may wait for a stream before or after a launch on it", "[twin]") {
+  Sketch sketch = two_ranks();
+  sketch.spec.signals.push_back({false});
+  const int other = sketch.add_program(0);
+  sketch.add_calls(0, 0, {collective_call(0, 0, 1)});
+  sketch.actor(sketch.add_step(Role::kSynchronize, other)).synchronized = {0};
+  sketch.add_signal_step(Role::kSet, other, 0);
+  sketch.actor(sketch.add_signal_step(Role::kAwait, 1, 0)).times = 1;
+  sketch.add_calls(1, 1, {collective_call(0, 0, 1)});
+  check_some_hang(sketch.spec);
+}
+
+// Likewise an op that stays behind the stream, for which rank 1 waits before it calls the other.
+TEST_CASE("by hand: an op may stay behind what another thread launches", "[twin]") {
+  Sketch sketch = two_ranks();
+  sketch.spec.communicators.push_back({{0, 1}, false, false});
+  const int other = sketch.add_program(0);
+  sketch.add_calls(0, 0, {collective_call(0, 0, 1)});
+  const int behind = sketch.add_calls(other, sketch.add_stream(0), {collective_call(1, 0, 1)});
+  sketch.actor(behind).behind = 0;
+  sketch.add_calls(1, 1, {collective_call(1, 0, 1)});
+  sketch.actor(sketch.add_step(Role::kSynchronize, 1)).synchronized = {1};
+  sketch.add_calls(1, 1, {collective_call(0, 0, 1)});
+  check_some_hang(sketch.spec);
+}
+
 // A device with one slot, which a collective has that ends only when a kernel and another
 // collective are queued in two streams. The one that was launched first gets the slot. If that is
 // the collective, the kernel never runs, for which rank 1 waits before it calls it.

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <type_traits>
 #include <utility>
 
@@ -210,7 +211,14 @@ std::string label_text(std::string_view text) {
   return result;
 }
 
+// cgraph and gvc keep much in variables of their own: one graph at a time, in all threads.
+static std::recursive_mutex& turn() {
+  static std::recursive_mutex mutex;
+  return mutex;
+}
+
 struct Graphviz::Data {
+  std::lock_guard<std::recursive_mutex> alone{turn()};
   Ids ids;
   Ids::Discipline discipline = discipline_of(ids, AgIoDisc);
   std::unique_ptr<Agraph_t, GraphCloser> graph;

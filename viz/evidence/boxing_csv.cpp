@@ -1,18 +1,30 @@
 #include "viz/evidence/boxing_csv.hpp"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
+#include <cstddef>
+#include <string>
 
 #include "models/logical/boxing.hpp"
 
 namespace pipesim::viz {
+namespace {
+
+// Names are the user's, and a spreadsheet takes a cell that begins so for a formula.
+std::string cell(const std::string& text) {
+  if (text.find_first_of("=+-@\"") != 0) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? "\"\"" : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace
 
 std::string boxing_csv(const models::LogicalGraph& graph) {
   std::string text =
       "src_op_name,dst_op_name,src_parallel_desc,dst_parallel_desc,src_nd_sbp,dst_nd_sbp,lbi,dtype,"
       "shape,builder,comment\n";
   for (const models::BoxingRow& row : models::boxing_rows(graph)) {
-    text += fmt::format("{}\n", fmt::join(row, ","));
+    for (std::size_t i = 0; i < row.size(); ++i) text += (i > 0 ? "," : "") + cell(row[i]);
+    text += '\n';
   }
   return text;
 }

@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "models/lowering/lowering.hpp"
+#include "tests/support/arrows.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/folder.hpp"
@@ -32,6 +34,15 @@ std::string drawn(const std::vector<std::string>& arguments, const std::string& 
   CHECK(result.out.empty());
   REQUIRE(result.code == 0);
   return testing::file_text(path);
+}
+
+// Between classes of ranks; a pipeline schedule has stages instead.
+void check_arrows(const std::string& scenario, const std::string& picture) {
+  const models::TaskGraph graph = testing::load(scenario).graph;
+  models::Diagnostics diagnostics;
+  const auto lowered = models::lower(graph, diagnostics);
+  REQUIRE(lowered);
+  if (!graph.pipeline) CHECK(testing::arrows_in(picture) == testing::arrows_of(*lowered));
 }
 
 }  // namespace
@@ -67,6 +78,7 @@ TEST_CASE("every picture of every shipped scenario is drawn", "[app][draw]") {
         } else {
           const std::string picture = testing::file_text(path);
           CHECK(picture.compare(0, begin_of(format).size(), begin_of(format)) == 0);
+          if (what == "stages" && format == "dot") check_arrows(scenario, picture);
         }
       }
     }

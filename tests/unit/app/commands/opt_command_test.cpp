@@ -2,6 +2,7 @@
 
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
+#include "tests/support/scenario.hpp"
 
 using namespace pipesim;
 using testing::command;
@@ -106,4 +107,17 @@ TEST_CASE("opt shows how a model becomes tasks, and stops where its user says", 
   CHECK(none.err ==
         "standard input: error[E1401]: nothing to explain: the scenario has no 'model'\n"
         "  help: see 'pipesim help E1401'\n");
+}
+
+TEST_CASE("a name that a spreadsheet takes for a formula is quoted", "[app][opt]") {
+  std::string model = testing::file_text("tests/golden/explain_boxing/scenario.yaml");
+  const std::string name = "name: block";
+  REQUIRE(contains(model, name));
+  model.replace(model.find(name), name.size(), "name: \"=block\"");
+  const CommandResult result = command({"opt", "-", "--explain-boxing"}, model);
+  CAPTURE(result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "\n\"=block0-up\",\"=block0-table\","));
+  CHECK_FALSE(contains(result.out, "\n="));
+  CHECK_FALSE(contains(result.out, ",="));
 }

@@ -47,6 +47,17 @@ TEST_CASE("partial sums from broadcasts are found in any dimension", "[formats][
   CHECK_FALSE(partial("(B, S(1))", "(S(0), P)"));
 }
 
+TEST_CASE("cells in quotes are read without them", "[formats][boxing_reader]") {
+  models::Diagnostics diagnostics;
+  const auto rows = formats::read_boxing(
+      kHeader + "\"=a,b\",\"-b \"\"c\"\"\",c,d,B,P,e,f,g,h,\"@i, j\"\n", diagnostics);
+  REQUIRE(rows);
+  REQUIRE(rows->size() == 1);
+  CHECK(rows->front().producer == "=a,b");
+  CHECK(rows->front().consumer == "-b \"c\"");
+  CHECK(rows->front().builder == "h");
+}
+
 TEST_CASE("a comment may have commas, and mistakes have a line", "[formats][boxing_reader]") {
   models::Diagnostics diagnostics;
   const auto rows = formats::read_boxing(
