@@ -1,0 +1,121 @@
+"""How much memory an input takes while it is read: at most so many times its size
+(docs/reference/limits.md).
+
+    memory_test.py PROGRAM
+
+Inputs are of small values, which take most. What a small input takes is subtracted.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+SANITIZED = b"__asan_init" in open(PROGRAM, "rb").read()
+BYTES = 1_500_000
+# As docs/reference/limits.md has it.
+SCENARIO, DUMP, OTHER = 40, 40, 14
+
+# A process of its own: what a child takes at most counts what its parent had when it was made.
+MEASURE = """
+import os, sys
+files = [(os.POSIX_SPAWN_OPEN, fd, '/dev/null', os.O_WRONLY, 0) for fd in (1, 2)]
+child = os.posix_spawn(sys.argv[1], sys.argv[1:], os.environ, file_actions=files)
+print(os.wait4(child, 0)[2].ru_maxrss * 1024)
+"""
+
+
+def repeated(line, count, head="", tail=""):
+    return head + "".join(line % {"i": i} for i in range(count)) + tail
+
+
+def actors(count):
+    return repeated("  a%(i)d: {source: 1, takes: %(i)dns}\n", count, "schema: 1\nactors:\n")
+
+
+def steps(count):
+    head = "schema: 1\nactors: {a: {source: 1}}\nprograms:\n  do:\n"
+    return repeated("    - {compute: k%(i)d, takes: 1us}\n", count, head)
+
+
+def ranks(count):
+    return "schema: 1\nsets: {s: [0%s]}\nactors: {a: {source: 1}}\n" % (", 0" * count)
+
+
+def numbers(count):
+    return json.dumps([0] * count)
+
+
+def nothings(count):
+    return b"\x80\x02](" + b"N" * count + b"e."
+
+
+def one_text(count):
+    text = b"x" * count
+    return b"\x80\x02](X" + len(text).to_bytes(4, "little") + text + b"q\x01" + b"h\x01" * count + b"e."
+
+
+def stacks(count):
+    return repeated('Thread %(i)d (idle): "MainThread"\n    wait (threading.py:320)\n', count)
+
+
+def nccl_log(count):
+    head = "host:1:1 [0] NCCL INFO comm 0x1 rank 0 nranks 2 cudaDev 0 busId 1 commId 0xabc - Init START\n"
+    return repeated("host:1:1 [0] NCCL INFO AllReduce: opCount %(i)x sendbuff 0x1 recvbuff 0x2 count 4 datatype 7 "
+                    "op 0 root 0 comm 0x1 [nranks=2] stream 0x3\n", count, head)
+
+
+def launch_log(count):
+    return repeated("I20220419 10:11:02.001000   101 kernel.cpp:52] before: op%(i)d\n", count)
+
+
+def goal(count):
+    return repeated("l%(i)d: calc %(i)d\n", count, "num_ranks 1\nrank 0 {\n", "}\n")
+
+
+def boxing(count):
+    head = "src_op_name,dst_op_name,src_parallel_desc,dst_parallel_desc,src_nd_sbp,dst_nd_sbp,lbi,dtype,shape,builder,comment\n"
+    return repeated("a%(i)d,b%(i)d,(0:0),(0:0),(B),(B),a%(i)d/out,float,(1),Ident,-\n", count, head)
+
+
+class Memory(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def taken(self, text, name, command):
+        with open(os.path.join(self.folder, name), "wb") as file:
+            file.write(text if isinstance(text, bytes) else text.encode())
+        run = subprocess.run([sys.executable, "-S", "-E", "-c", MEASURE, PROGRAM, *command], cwd=self.folder,
+                             capture_output=True, text=True, check=True)
+        return int(run.stdout), os.path.getsize(os.path.join(self.folder, name))
+
+    @unittest.skipIf(SANITIZED, "what a sanitizer takes is its own")
+    def test_each_kind(self):
+        dump = ["diagnose", "flight-recorder", "in_0"]
+        kinds = [
+            (actors, SCENARIO, "in_0", ["run", "in_0", "--params"]),
+            (steps, SCENARIO, "in_0", ["run", "in_0", "--params"]),
+            (ranks, SCENARIO, "in_0", ["run", "in_0", "--params"]),
+            (numbers, DUMP, "in_0", dump),
+            (nothings, DUMP, "in_0", dump),
+            (one_text, OTHER, "in_0", dump),
+            (stacks, OTHER, "in_0", ["diagnose", "stacks", "in_0"]),
+            (nccl_log, OTHER, "in_0", ["diagnose", "nccl-log", "in_0"]),
+            (launch_log, OTHER, "in_0", ["diagnose", "oneflow", "in_0"]),
+            (goal, OTHER, "in.goal", ["run", "in.goal"]),
+            (boxing, OTHER, "in_0", ["diagnose", "boxing", "in_0"]),
+        ]
+        for make, times, name, command in kinds:
+            with self.subTest(make.__name__):
+                small, _ = self.taken(make(2), name, command)
+                large, size = self.taken(make(BYTES * 2000 // len(make(2000))), name, command)
+                self.assertLess((large - small) / size, times)
+
+
+if __name__ == "__main__":
+    unittest.main()
