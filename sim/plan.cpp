@@ -77,6 +77,8 @@ ActorId PlanBuilder::add_actor(const ActorSpec& spec) {
   actor.immediate = spec.immediate;
   actor.blocking = spec.blocking;
   actor.input = spec.input;
+  actor.room = spec.room;
+  actor.whole = spec.whole;
   return plan_.actors.push_back(actor);
 }
 
@@ -140,6 +142,10 @@ ActorId PlanBuilder::add_step(const StepSpec& spec) {
     PIPESIM_CHECK(!recorded_on.valid() || recorded_on == spec.stream);
     recorded_on = spec.stream;
   }
+  if (needs_slot(spec.role)) {
+    actor.room = spec.room;
+    actor.whole = spec.whole;
+  }
   return plan_.actors.push_back(actor);
 }
 
@@ -155,7 +161,9 @@ void PlanBuilder::add_call(const CallSpec& spec) {
   call.eager = spec.eager && spec.kind == CallKind::kSend;
   call.member = member_of(spec.communicator, actor.rank);
   call.signature = spec.signature;
-  if (spec.kind == CallKind::kSend && !spec.eager) call.steps = spec.steps;
+  if (spec.kind == CallKind::kCollective) call.flow = spec.flow;
+  const bool flows = call.flow != Flow::kAll;
+  if (flows || (spec.kind == CallKind::kSend && !spec.eager)) call.steps = spec.steps;
   PIPESIM_CHECK(spec.steps <= kChannelSteps);
   call.connection = spec.connection;
   call.tag = spec.tag;
@@ -164,7 +172,11 @@ void PlanBuilder::add_call(const CallSpec& spec) {
   call.link = spec.link;
   call.fatal = spec.fatal;
   PIPESIM_CHECK(!spec.link.valid() || spec.kind != CallKind::kCollective);
-  if (spec.kind != CallKind::kCollective) call.peer = member_of(spec.communicator, spec.peer);
+  if (flows || spec.kind != CallKind::kCollective) {
+    call.peer = member_of(spec.communicator, spec.peer);
+  }
+  plan_.open = plan_.open || flows;
+  if (flows) plan_.communicators[spec.communicator].open = true;
   PIPESIM_CHECK(spec.takes.ns >= 0);
   plan_.calls.push_back(call);
   actor.calls_end = plan_.calls.size();
@@ -262,6 +274,7 @@ void PlanBuilder::set_communicator_faults(CommunicatorId id, const CommunicatorF
   communicator.link = faults.link;
   communicator.timeout = faults.timeout;
   communicator.creation_timeout = faults.creation_timeout;
+  communicator.heartbeat = faults.heartbeat;
   if (faults.arrival_links.empty()) return;
   PIPESIM_CHECK(faults.arrival_links.size() == communicator.ranks_end - communicator.ranks);
   std::copy(faults.arrival_links.begin(), faults.arrival_links.end(),
@@ -472,6 +485,14 @@ void PlanBuilder::lay_out_devices() {
       });
   plan_.device_streams.resize(placed.size());
   for (std::size_t i = 0; i < placed.size(); ++i) plan_.device_streams[positions[i]] = placed[i];
+  IdVector<StreamId, std::uint32_t> most(plan_.streams.size(), 1);
+  for (const Actor& actor : plan_.actors) {
+    if (!actor.stream.valid() || !plan_.streams[actor.stream].device.valid()) continue;
+    const Device& device = plan_.devices[plan_.streams[actor.stream].device];
+    PIPESIM_CHECK(device.resident == 0 || actor.room <= device.resident, {"room", actor.room});
+    most[actor.stream] = std::max(most[actor.stream], actor.room);
+  }
+  for (const StreamId id : placed) plan_.devices[plan_.streams[id].device].wanted += most[id];
 }
 
 void PlanBuilder::lay_out_afters() {
@@ -548,7 +569,7 @@ void PlanBuilder::chain_calls_of(ActorId actor) {
   for (const CallId id : plan_.calls_of(actor)) {
     Call& call = plan_.calls[id];
     const bool collective = call.kind == CallKind::kCollective;
-    call.stage = seen[Sort(call.communicator, call.kind, call.peer)]++;
+    call.stage = seen[Sort(call.communicator, call.kind, collective ? 0 : call.peer)]++;
     if (!collective) call.stage += collectives[call.communicator];
     std::uint32_t& last = last_stage[call.communicator];
     last = std::max(last, call.stage);
@@ -611,7 +632,8 @@ void PlanBuilder::set_watchdogs() {
   };
   const auto is_fatal = [](const Call& call) { return call.fatal; };
   const auto can_time_out = [](const Communicator& communicator) {
-    return communicator.timeout.ns > 0 || communicator.creation_timeout.ns > 0;
+    return communicator.timeout.ns > 0 || communicator.creation_timeout.ns > 0 ||
+           communicator.heartbeat.ns > 0;
   };
   plan_.faulty = !plan_.deaths.empty() || !plan_.links.empty() ||
                  std::any_of(plan_.calls.begin(), plan_.calls.end(), is_fatal) ||

@@ -94,6 +94,8 @@ struct alignas(64) Actor {
   Duration watchdog;         // the shortest timeout of the communicators that it uses
   RankId rank;
   std::uint32_t acts = 0;       // how often it acts
+  std::uint32_t room = 0;       // kOp, kCalls: slots of its device that it needs [5.3]
+  bool whole = false;           // it takes them together, or none
   bool collects = false;        // kCalls: one of its calls is collective
   SignalId signal;              // kRecord, kWait, kAwait, kSet
   LockId lock;                  // kLock, kUnlock
@@ -161,7 +163,8 @@ enum class LaunchOrder : std::uint8_t {
 struct Device {
   RankId rank;
   std::uint32_t hardware_queues = 0;
-  std::uint32_t resident = 0;  // acts that can run at the same time
+  std::uint32_t resident = 0;  // slots, of which acts that run hold their room
+  std::uint32_t wanted = 0;    // slots for the first acts of all streams, at most
   LaunchOrder order = LaunchOrder::kNone;
   bool holds_queues = false;  // an act leaves its hardware queue when it ends, not when it starts
   bool any_queue = false;     // which streams share a hardware queue is not known
@@ -180,7 +183,7 @@ struct Device {
   bool leaves_queue_at_start(Role role) const { return !holds_queues && role != Role::kWait; }
 
   /// The first acts of its streams may be more than have room at the same time.
-  bool may_lack_slots() const { return resident > 0 && resident < streams_end - streams; }
+  bool may_lack_slots() const { return resident > 0 && resident < wanted; }
   /// Of several that may start, but not all, nothing says which does.
   bool starts_freely() const { return may_lack_slots() && !ordered(); }
 };
@@ -205,6 +208,15 @@ struct Signature {
 
 enum class CallKind : std::uint8_t { kCollective, kSend, kReceive };
 
+/// Which ranks wait for which in a collective call [9.4].
+enum class Flow : std::uint8_t {
+  kAll,       // all for all
+  kFromRoot,  // along the ring, from the root on
+  kToRoot,    // along the ring, to the root
+  kOut,       // from the root to each
+  kIn,        // from each to the root
+};
+
 /// A call on a communicator [9.3]. Sends and receives use count and type of the signature only.
 struct Call {
   Duration takes;
@@ -213,13 +225,14 @@ struct Call {
   CallKind kind = CallKind::kCollective;
   bool eager = false;       // of a send
   bool fatal = false;       // its rank dies when it would be done [10.2]
-  std::uint8_t steps = 0;   // of a send: of its channel's buffer; 0: it does not fit [9.5]
+  Flow flow = Flow::kAll;   // of a collective call
+  std::uint8_t steps = 0;   // of a send or a flow: of a buffer; 0: it does not fit [9.4, 9.5]
   ChannelId channel;        // of a send or receive
   LinkId link;              // of a send or receive: what its message goes over, if that can be down
   ChainId chain;            // of its act, if calls of it hold others back
   std::uint32_t stage = 0;  // in its chain: it waits until the calls of the stage before are done
   std::uint32_t member = 0;      // its own rank: index in Plan::communicator_ranks
-  std::uint32_t peer = 0;        // of a send or receive: likewise
+  std::uint32_t peer = 0;        // of a send or receive: likewise; of a flow: the root
   std::uint32_t tag = 0;         // of a send or receive: of its first act,
   std::uint32_t tag_step = 0;    // and what is added with each act, modulo 2^32
   std::uint32_t connection = 0;  // of a collective call: what its first use connects [9.7]
@@ -302,9 +315,11 @@ struct Communicator {
   bool at_first_use = false;      // else it exists from the start [3.3]
   bool waits_for_device = false;  // creation also waits for what the members' devices have queued
   bool connects = false;          // messages and collectives connect at first use [9.7]
+  bool open = false;              // ranks may leave a seq that others have not reached [9.4]
   LinkId link;                    // what its collectives run over, if that can be down [10.4]
   Duration timeout;               // of acts that use it: the watchdog's [10.5]; 0: none
   Duration creation_timeout;
+  Duration heartbeat;       // of threads that connect at first use [10.5]; 0: none
   std::uint32_t ranks = 0;  // range in Plan::communicator_ranks: [ranks, ranks_end), ascending
   std::uint32_t ranks_end = 0;
   std::uint32_t users = 0;  // range in Plan::communicator_users: its actors, by rank and id
@@ -369,6 +384,7 @@ struct Plan {
   std::vector<StreamId> dependents;         // of each stream: with acts that wait for it, ascending
   std::vector<Death> deaths;
   Guards guards;
+  bool open = false;            // some communicator is
   bool faulty = false;          // something of docs/reference/rules.md, 10, can happen
   std::uint64_t act_count = 0;  // of all actors together
 
@@ -415,6 +431,8 @@ struct ActorSpec {
   bool immediate = true;
   bool blocking = false;
   OutsideInput input;
+  std::uint32_t room = 1;
+  bool whole = false;
 };
 
 /// A step of a host program, see Role.
@@ -432,14 +450,17 @@ struct StepSpec {
   std::uint32_t times = 0;
   Duration timeout;  // of a step of the host
   MeetingId meeting;
+  std::uint32_t room = 1;  // kCalls
+  bool whole = false;
 };
 
 struct CallSpec {
   CommunicatorId communicator;
   CallKind kind = CallKind::kCollective;
-  RankId peer;  // of a send or receive
+  RankId peer;  // of a send or receive; of a flow the root
   bool eager = false;
-  std::uint8_t steps = 0;  // of a send; at most kChannelSteps
+  Flow flow = Flow::kAll;  // of a collective call
+  std::uint8_t steps = 0;  // of a send or a flow; at most kChannelSteps
   Signature signature;
   std::uint32_t connection = 0;  // of a collective call
   std::uint32_t tag = 0;
@@ -463,6 +484,7 @@ struct CommunicatorFaults {
   LinkId link;
   Duration timeout;
   Duration creation_timeout;
+  Duration heartbeat;
   std::vector<LinkId> arrival_links;  // of its ranks, ascending; may be empty
 };
 

@@ -25,6 +25,10 @@ State State::initial(const Plan& plan) {
   state.joined.assign(plan.join_count, 0);
   state.arrived.assign(plan.communicator_ranks.size(), 0);
   state.in_round.assign(plan.communicator_ranks.size(), CallId());
+  if (plan.open) {
+    state.rounds = IdVector<CommunicatorId, Rounds>(plan.communicators.size());
+    state.seqs.assign(plan.communicator_ranks.size(), 0);
+  }
   for (const DeviceId id : ids_of(plan.devices)) {
     state.devices[id].hardware_queues.resize(plan.devices[id].hardware_queues);
   }
@@ -39,6 +43,106 @@ State State::initial(const Plan& plan) {
     state.communicators[id].exists = !plan.communicators[id].at_first_use;
   }
   return state;
+}
+
+const Round& State::round_of(const Call& call) const {
+  const Rounds& all = rounds[call.communicator];
+  return all.rounds[seqs[call.member] - 1 - all.passed];
+}
+
+// Along the ring of the members: from the root on, or from the one after it.
+std::uint32_t State::place_in(const Plan& plan, const Round& round, std::uint32_t member) {
+  const Call& first = plan.calls[round.first.call];
+  const Communicator& communicator = plan.communicators[first.communicator];
+  const std::uint32_t count = communicator.ranks_end - communicator.ranks;
+  const std::uint32_t begin = first.peer + (first.flow == Flow::kToRoot ? 1 : 0);
+  return (member + count - (begin - communicator.ranks) - communicator.ranks) % count;
+}
+
+namespace {
+
+// Whether what `from` has of the flow goes into a buffer of `to`.
+bool flows(const Plan& plan, const Round& round, std::uint32_t from, std::uint32_t to) {
+  const Call& first = plan.calls[round.first.call];
+  switch (first.flow) {
+    case Flow::kAll:
+      return false;
+    case Flow::kFromRoot:
+    case Flow::kToRoot:
+      return State::place_in(plan, round, to) == State::place_in(plan, round, from) + 1;
+    case Flow::kOut:
+      return from == first.peer && to != from;
+    case Flow::kIn:
+      return to == first.peer && to != from;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool State::has_room(const Plan& plan, const Call& from, std::uint32_t to) const {
+  const Rounds& all = rounds[from.communicator];
+  std::uint32_t steps = 0;
+  for (std::uint32_t seq = seqs[to]; seq < seqs[from.member]; ++seq) {
+    const Round& round = all.rounds[seq - all.passed];
+    if (flows(plan, round, from.member, to)) steps += plan.calls[round.first.call].steps;
+  }
+  return steps <= kChannelSteps;
+}
+
+bool State::waits_for(const Plan& plan, const Call& call, std::uint32_t other) const {
+  const Round& round = round_of(call);
+  const Call& first = plan.calls[round.first.call];
+  if (other == call.member || seqs[other] >= seqs[call.member]) return false;
+  switch (first.flow) {
+    case Flow::kAll:
+      return true;
+    case Flow::kFromRoot:
+    case Flow::kToRoot:
+      if (first.steps == 0) return true;
+      if (place_in(plan, round, other) < place_in(plan, round, call.member)) return true;
+      break;
+    case Flow::kOut:
+      if (other == first.peer || (first.steps == 0 && call.member == first.peer)) return true;
+      break;
+    case Flow::kIn:
+      if (call.member == first.peer || (first.steps == 0 && other == first.peer)) return true;
+      break;
+  }
+  return flows(plan, round, call.member, other) && !has_room(plan, call, other);
+}
+
+// As waits_for of each of the others.
+bool State::waits_for_none(const Plan& plan, const Call& call) const {
+  const Round& round = round_of(call);
+  const Call& first = plan.calls[round.first.call];
+  const Communicator& communicator = plan.communicators[call.communicator];
+  const std::uint32_t count = communicator.ranks_end - communicator.ranks;
+  if (round.arrived == count) return true;
+  switch (first.flow) {
+    case Flow::kAll:
+      return false;
+    case Flow::kFromRoot:
+    case Flow::kToRoot: {
+      const std::uint32_t place = place_in(plan, round, call.member);
+      if (first.steps == 0 || round.in_flow < place) return false;
+      const std::uint32_t next =
+          communicator.ranks + (call.member + 1 - communicator.ranks) % count;
+      return place + 1 == count || has_room(plan, call, next);
+    }
+    case Flow::kOut:
+      if (call.member != first.peer) return seqs[first.peer] >= seqs[call.member];
+      if (first.steps == 0) return false;
+      for (std::uint32_t other = communicator.ranks; other < communicator.ranks_end; ++other) {
+        if (other != call.member && !has_room(plan, call, other)) return false;
+      }
+      return true;
+    case Flow::kIn:
+      if (call.member == first.peer) return false;
+      return first.steps == 0 ? seqs[first.peer] >= seqs[call.member]
+                              : has_room(plan, call, first.peer);
+  }
+  return false;
 }
 
 std::uint32_t State::item_in_line(const Plan& plan, LineId line, std::uint32_t n) const {

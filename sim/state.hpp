@@ -151,6 +151,7 @@ struct alignas(64) StreamState {
   bool offered = false;          // a start of the head is pending (Stepper)
   std::uint32_t unfinished = 0;  // acts launched and not done, and places kept for threads
   std::uint32_t launched = 0;    // acts, since the start
+  std::uint32_t slots = 0;       // of its device, that the head holds
   Ring<Launches> later_launches;
   ThreadLine waiting;     // for a place in the launch queue
   StreamId next_in_line;  // of a signal for which the wait at its head waits
@@ -231,6 +232,26 @@ struct CommunicatorState {
   CallId first;  // that arrived
 };
 
+/// Call of act `k`: of a message that no receive has taken yet, or the first in a round.
+struct Sent {
+  CallId call;
+  std::uint32_t k = 0;
+};
+
+/// A seq of an open communicator (9.4), until all ranks have arrived.
+struct Round {
+  Sent first;                 // to arrive
+  std::uint32_t arrived = 0;  // ranks
+  std::uint32_t in_flow = 0;  // ranks that have arrived, from the first of the flow on
+  bool mismatched = false;    // then it stays
+};
+
+/// The seqs of an open communicator at which some ranks have arrived.
+struct Rounds {
+  std::uint32_t passed = 0;   // seqs before these
+  std::vector<Round> rounds;  // one after the other
+};
+
 /// Of a meeting (9.7).
 struct MeetingState {
   struct Waiter {
@@ -258,7 +279,7 @@ struct LockState {
 struct DeviceState {
   std::vector<Ring<StreamId>> hardware_queues;
   Ring<StreamId> launch_order;
-  std::uint32_t resident = 0;  // acts that hold a slot
+  std::uint32_t resident = 0;  // slots that acts hold
   std::uint32_t launches = 0;  // since the start
 };
 
@@ -276,12 +297,6 @@ enum class Health : std::uint8_t {
   kSound,
   kFailed,  // nothing moves on its streams any more
   kDead,
-};
-
-/// A message that a receive has not taken yet.
-struct Sent {
-  CallId call;
-  std::uint32_t k = 0;  // the act that sent it
 };
 
 /// The stage of a chain that is under way (9.3).
@@ -320,6 +335,9 @@ class State {
   std::vector<std::uint32_t> joined;  // by Need::join: as which time of its rank; 0: not yet
   std::vector<std::uint8_t> arrived;  // beside Plan::communicator_ranks
   std::vector<CallId> in_round;       // likewise: the call that has arrived in the round
+  // Of open communicators; empty if the plan has none.
+  IdVector<CommunicatorId, Rounds> rounds;
+  std::vector<std::uint32_t> seqs;  // beside Plan::communicator_ranks: at how many it has arrived
   IdVector<RankId, Health> health;
 
   /// The state before anything has happened.
@@ -347,6 +365,20 @@ class State {
                       stream.items.front().actor() == actor;
     return actors[actor].done + (head ? 1 : 0);
   }
+
+  /// The round of a collective call that has arrived at an open communicator and is active.
+  const Round& round_of(const Call& call) const;
+
+  /// How far a member is along the flow of a round: the root is the first, or the last.
+  static std::uint32_t place_in(const Plan& plan, const Round& round, std::uint32_t member);
+
+  /// Whether what `from` has sent to `to` and that has not taken leaves room for its active call.
+  bool has_room(const Plan& plan, const Call& from, std::uint32_t to) const;
+
+  /// Whether such a call has to wait for another member; for none: it may run, unless its flow is
+  /// kAll: then all run together.
+  bool waits_for(const Plan& plan, const Call& call, std::uint32_t other) const;
+  bool waits_for_none(const Plan& plan, const Call& call) const;
 
   /// Which item of its stream the n-th act of a line is.
   std::uint32_t item_in_line(const Plan& plan, LineId line, std::uint32_t n) const;

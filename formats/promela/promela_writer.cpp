@@ -532,6 +532,14 @@ std::string promela_obstacle(const Plan& plan) {
                   [](const sim::Call& call) { return call.steps > 0; })) {
     return "sends end in buffers (try --reading contract)";
   }
+  if (plan.open) return "ranks leave a collective before others have come (try --reading contract)";
+  if (std::any_of(plan.actors.begin(), plan.actors.end(), [&](const sim::Actor& actor) {
+        const bool placed = actor.stream.valid() && plan.streams[actor.stream].device.valid();
+        return placed && sim::needs_slot(actor.role) && actor.room != 1 &&
+               plan.devices[plan.streams[actor.stream].device].resident > 0;
+      })) {
+    return "kernels need several SMs";
+  }
   const std::size_t processes = std::size_t{1} + plan.threads.size() + plan.streams.size() +
                                 plan.collectives.size() + plan.communicators.size() +
                                 plan.channels.size() + plan.calls.size();

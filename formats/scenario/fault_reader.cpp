@@ -272,6 +272,7 @@ void read_guards(const YamlValue& value, const ValueReader& values, models::Task
   map.take_text("about");
   graph.guards.watchdog_ns = take_time("watchdog");
   graph.guards.poll_ns = take_time("poll");
+  graph.guards.heartbeat_ns = take_time("heartbeat");
   graph.guards.store_ns = take_time("store");
   graph.guards.launcher_ns = take_time("launcher");
   if (const auto ends = map.take("launcher_ends")) {

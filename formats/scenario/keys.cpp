@@ -43,6 +43,15 @@ constexpr Key kScenarioRows[] = {
     {"streams", "[name]|{stream|~}", "Streams", "those that actors and steps name"},
     {"reading", "'contract'|'real'|'cold'",
      "What of NCCL a run assumes, see [Readings](#readings). `--reading` overrides it", "`cold`"},
+    {"backend", "'nccl2'|'nccl-legacy'|'nccl-lazy'|'gloo'|'mpi'",
+     "Backend of PyTorch's process groups, which decides the communicators of messages, see "
+     "[Backends](#backends)",
+     "a group's communicator, as `nccl2`"},
+    {"device_id", "on/off",
+     "on: `init_process_group(device_id=...)`: communicators of groups are initialized at the "
+     "start, "
+     "and `nccl-legacy` sends all messages over them",
+     "off"},
     {"communicators", "communicators",
      "When communicators are initialized, and communicators that several collectives share"},
     {"device", "device", "Concurrency limits of each device"},
@@ -154,6 +163,8 @@ constexpr Key kCommunicatorRows[] = {
      "by link"},
     {"p2p_channels_per_peer", "integer 1..", "NCCL: p2p channels per peer, as printed there",
      "by link"},
+    {"ctas", "integer 1..", "SMs that a call takes, where the `device` says `sms`: its channels",
+     "16"},
     {"registered", "on/off",
      "on: user buffers are registered with NCCL, so that sends wait for their receives", "off"},
     {"host", "on/off", "on: the host does its calls (gloo, MPI) and waits for each", "off"},
@@ -188,6 +199,10 @@ constexpr Key kDeviceRows[] = {
     {"resident", "integer(rank)",
      "Kernels that can run at the same time; a collective keeps its slot until it is done; 0: no "
      "limit",
+     "0"},
+    {"sms", "integer(rank)",
+     "Instead of `resident`: SMs. An op takes one for each of its `ctas`, those that are free "
+     "first, and starts with all of them; 0: no limit",
      "0"},
     {"launch_order", "'none'|'implicit'|'serial'",
      "`implicit`: calls start in launch order (`NCCL_LAUNCH_ORDER_IMPLICIT`); `serial`: each also "
@@ -448,6 +463,11 @@ constexpr Key kGuardsRows[] = {
      "process group timeout)",
      "none"},
     {"poll", "time", "The watchdog looks at multiples of it"},
+    {"heartbeat", "time",
+     "A host that waits this long at the first use of a connection dies: nothing is enqueued that "
+     "a "
+     "watchdog could see (`TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC`, 480 s)",
+     "none"},
     {"store", "time",
      "Timeout of `get`, of calls by the host, and of the initialization of communicators", "none"},
     {"launcher", "time", "This long after a death, the launcher ends the others", "none"},

@@ -198,10 +198,33 @@ std::uint32_t ProgramNames::communicator(const YamlValue& value, bool host_barri
   communicator.name = wanted;
   communicator.place = value.place();
   communicator.group = group;
-  communicator.on_host = wanted != *name;
+  communicator.on_host = on_host_ || wanted != *name;
   communicator.creation.said = graph_.creation.said;
   if (!communicator.on_host) communicator.creation = graph_.creation;
   graph_.communicators.push_back(std::move(communicator));
+  return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
+}
+
+std::uint32_t ProgramNames::pair_of(std::uint32_t communicator, std::uint32_t a, std::uint32_t b) {
+  if (communicator == kNoIndex || communicator < declared_communicators_) return communicator;
+  const models::CommunicatorTemplate& of = graph_.communicators[communicator];
+  if (of.on_host || a == b || graph_.groups[of.group].list_of(a) == kNoIndex ||
+      graph_.groups[of.group].list_of(a) != graph_.groups[of.group].list_of(b)) {
+    return communicator;
+  }
+  models::CommunicatorTemplate pair;
+  pair.name = fmt::format("{} {}-{}", of.name, std::min(a, b), std::max(a, b));
+  pair.place = of.place;
+  const std::uint32_t known = index_of(graph_.communicators, pair.name);
+  if (known != kNoIndex) return known;
+  models::Group group;
+  group.name = pair.name;
+  group.place = of.place;
+  group.lists = {{std::min(a, b), std::max(a, b)}};
+  group.index(graph_.ranks);
+  pair.group = static_cast<std::uint32_t>(graph_.groups.size());
+  graph_.groups.push_back(std::move(group));
+  graph_.communicators.push_back(std::move(pair));
   return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
 }
 

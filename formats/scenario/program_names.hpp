@@ -34,6 +34,13 @@ class ProgramNames {
   std::uint32_t awaited_stream(const std::string& name, const YamlValue& item);
   std::uint32_t stream_of_calls(const models::CallTemplate& call);
   std::uint32_t communicator(const YamlValue& value, bool host_barrier);
+
+  /// Communicators of groups are ones whose calls the host does.
+  void set_on_host(bool on_host) { on_host_ = on_host; }
+
+  /// That of two ranks, where PyTorch sends messages of `communicator` over one of their own: of a
+  /// group that has no named communicator. Otherwise `communicator`.
+  std::uint32_t pair_of(std::uint32_t communicator, std::uint32_t a, std::uint32_t b);
   std::uint32_t event(const YamlValue& value, bool shared);
   std::uint32_t implied_event(const std::string& name, models::Place place);
   std::uint32_t lock(const YamlValue& value);
@@ -58,6 +65,7 @@ class ProgramNames {
   Names implied_events_;                                      // those of `after`
   std::map<std::string, std::vector<std::uint32_t>> copies_;  // of a name, on each rank
   std::set<std::string> actor_names_;
+  bool on_host_ = false;
 };
 
 }  // namespace pipesim::formats

@@ -79,6 +79,7 @@ ProgramReader::ProgramReader(const ValueReader& values, const ActorDefaults& def
       graph_(graph),
       names_(values_, open_streams, graph) {
   scope_.parameters = &parameters_;
+  names_.set_on_host(defaults.on_host);
 }
 
 void ProgramReader::read_blocks(const YamlValue& blocks) {
@@ -232,12 +233,17 @@ void ProgramReader::read_step_of_some(const YamlValue& value, const Context& con
   if (!read_device_step(map, actor, inner)) read_host_step(map, actor);
   if (!read_common(map, actor)) return;
   const std::vector<PendingWait> waits = read_waits(map, actor);
-  std::vector<Part> parts = parts_of(actor, inner.on);
-  read_after(map, actor, {inner.thread, ranks_of(parts)}, steps);
+  const bool by_pairs = defaults_.by_pairs && !map.has("group");
+  std::vector<Part> parts = by_pairs ? pairs_of(actor, inner.on) : parts_of(actor, inner.on);
+  if (!by_pairs) read_after(map, actor, {inner.thread, ranks_of(parts)}, steps);
   map.finish();
   for (Part& part : parts) {
     ActorTemplate copy = actor;
     copy.step->calls = std::move(part.calls);
+    if (by_pairs && copy.step->role == Role::kCalls && !map.has("stream")) {
+      copy.stream = names_.stream_of_calls(copy.step->calls.front());
+    }
+    if (by_pairs) read_after(map, copy, {inner.thread, part.on}, steps);
     add_step(std::move(copy), waits, {inner.thread, std::move(part.on)}, steps);
   }
 }
@@ -292,6 +298,29 @@ std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& ac
     Part part{RankSet(std::move(of)), {}};
     for (const std::size_t i : own) part.calls.push_back(calls[i]);
     parts.push_back(std::move(part));
+  }
+  return parts;
+}
+
+// A message of which ranks have different peers is a step for each two of them, on a communicator
+// of theirs.
+std::vector<ProgramReader::Part> ProgramReader::pairs_of(const ActorTemplate& actor,
+                                                         const RankSet& on) {
+  const std::vector<CallTemplate>& calls = actor.step->calls;
+  const bool message = actor.step->role == Role::kCalls && calls.size() == 1 && calls[0].peer &&
+                       calls[0].kind != sim::CallKind::kCollective;
+  if (!message) return parts_of(actor, on);
+  std::map<std::uint32_t, std::vector<std::uint32_t>> ranks;  // by communicator
+  for (const std::uint32_t rank : on) {
+    const std::int64_t peer = calls[0].peer->value(rank).value_or(-1);
+    const bool known = peer >= 0 && peer < graph_.ranks;
+    const std::uint32_t other = known ? static_cast<std::uint32_t>(peer) : rank;
+    ranks[names_.pair_of(calls[0].communicator, rank, other)].push_back(rank);
+  }
+  std::vector<Part> parts;
+  for (auto& [communicator, of] : ranks) {
+    parts.push_back({RankSet(std::move(of)), calls});
+    parts.back().calls[0].communicator = communicator;
   }
   return parts;
 }

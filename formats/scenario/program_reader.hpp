@@ -90,6 +90,7 @@ class ProgramReader {
   models::RankSet read_on(MapReader& map, const models::RankSet& outer);
   std::vector<Part> parts_of(const models::ActorTemplate& actor, const models::RankSet& on) const;
   static models::RankSet ranks_of(const std::vector<Part>& parts);
+  std::vector<Part> pairs_of(const models::ActorTemplate& actor, const models::RankSet& on);
   bool read_device_step(MapReader& map, models::ActorTemplate& actor, const Context& context);
   void read_host_step(MapReader& map, models::ActorTemplate& actor);
   bool read_calls(MapReader& map, models::ActorTemplate& actor, const Context& context);

@@ -143,6 +143,11 @@ void ProgramReader::read_call_fields(MapReader& map, CallTemplate& call) {
       call.peer = values_.expr(*value, ValueType::kNumber).value_or(Expr());
     }
   }
+  if (call.kind == CallKind::kSend) {
+    if (const auto registered = map.take("registered")) {
+      call.registered = values_.truth(*registered).value_or(false);
+    }
+  }
   call.timed = graph_.cluster && !map.has("takes") &&
                (map.has("bytes") || call.operation == Operation::kBarrier);
   call.sized = map.has("bytes");
@@ -198,6 +203,8 @@ void ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
     take_expr(map, "takes", ValueType::kTime, actor.takes);
   } else if (const auto streams = named("synchronize", Role::kSynchronize)) {
     read_synchronize(*streams, actor);
+  } else if (named("load", Role::kSynchronize)) {
+    step.only_cold = true;
   } else if (const auto recorded = named("await", Role::kAwait)) {
     step.event = names_.event(*recorded, false);
   } else if (const auto key = named("get", Role::kAwait)) {
@@ -410,6 +417,10 @@ std::vector<ProgramReader::PendingWait> ProgramReader::read_waits(MapReader& map
   std::vector<PendingWait> result;
   if (const auto numbers = map.take("numbers")) actor.numbers = read_numbers(*numbers);
   if (!sim::needs_slot(actor.step->role)) return result;
+  if (map.has("ctas")) take_expr(map, "ctas", ValueType::kNumber, actor.step->ctas.emplace());
+  if (const auto cooperative = map.take("cooperative")) {
+    actor.step->cooperative = values_.truth(*cooperative).value_or(false);
+  }
   if (const auto behind = map.take("behind")) {
     const std::optional<std::string> name = values_.word(*behind);
     if (name) actor.behind = names_.awaited_stream(*name, *behind);

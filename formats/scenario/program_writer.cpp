@@ -94,6 +94,10 @@ void StepWriter::write(YamlNode& map) {
       write_work(map);
       break;
     case Role::kSynchronize: {
+      if (step_.only_cold) {
+        head(map, "load", actor_.name.substr(actor_.name.starts_with("load ") ? 5 : 0));
+        break;
+      }
       YamlNode streams = YamlNode::list();
       for (const std::uint32_t stream : step_.streams) {
         streams.add(YamlNode::text(graph_.streams[stream].name));
@@ -193,6 +197,7 @@ void StepWriter::write_call(const CallTemplate& call, YamlNode& map) const {
                                                         : "root";
     map.add(key, expression(*call.peer, ValueType::kNumber));
   }
+  if (call.registered) map.add("registered", truth(true));
   const bool barrier = call.operation == models::Operation::kBarrier;
   const bool says_bytes = call.sized || call.bytes != Expr() || (call.timed && !barrier);
   if (says_bytes) map.add("bytes", expression(call.bytes, ValueType::kBytes));
@@ -224,6 +229,8 @@ void StepWriter::write_common(YamlNode& map) const {
   if (actor_.phase != kNoIndex) map.add("phase", YamlNode::text(graph_.phases[actor_.phase]));
   if (!step_.at.empty()) map.add("at", YamlNode::text(step_.at));
   if (actor_.numbers) map.add("numbers", numbering(*actor_.numbers));
+  if (actor_.step->ctas) map.add("ctas", expression(*actor_.step->ctas, ValueType::kNumber));
+  if (actor_.step->cooperative) map.add("cooperative", truth(true));
   if (actor_.behind != kNoIndex) {
     map.add("behind", YamlNode::text(graph_.streams[actor_.behind].name));
   }

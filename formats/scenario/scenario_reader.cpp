@@ -72,6 +72,7 @@ class ScenarioReader {
   void read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator);
   void read_transport(MapReader& map, models::CommunicatorTemplate& communicator);
   void read_reading(MapReader& map);
+  void read_backend(MapReader& map);
   void read_defaults(const YamlValue& value);
   void read_programs();
   std::vector<models::ProgramStep> read_program(const YamlValue& value, std::uint32_t thread);
@@ -125,6 +126,7 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   const std::optional<YamlValue> streams = map.take("streams");
   open_streams_ = !streams;
   if (streams) read_streams(*streams);
+  read_backend(map);
   if (const auto value = map.take("communicators")) read_communicators(*value);
   if (const auto device = map.take("device")) read_device(*device);
   if (const auto guards = map.take("guards")) read_guards(*guards, values_, graph_);
@@ -232,6 +234,15 @@ void ScenarioReader::read_device(const YamlValue& value) {
   }
   if (const auto resident = map.take("resident")) {
     graph_.device.resident = values_.expr(*resident, ValueType::kNumber).value_or(Expr());
+  }
+  if (const auto sms = map.take("sms")) {
+    graph_.device.sms = values_.expr(*sms, ValueType::kNumber).value_or(Expr());
+    if (graph_.device.resident != Expr()) {
+      diagnostics_
+          .error(sms->place(), models::Code::kConflictingKeys,
+                 "'sms' and 'resident' both limit what a device runs")
+          .notes.emplace_back("leave one of them out: 'resident' counts kernels, 'sms' their CTAs");
+    }
   }
   if (const auto order = map.take("launch_order")) {
     const std::string name = values_.one_of(*order, map.words("launch_order")).value_or("none");
@@ -562,6 +573,18 @@ void ScenarioReader::read_meeting(MapReader& map, std::uint32_t& interface) {
   models::suggest_name(error, *name, names_of(graph_.cluster->interfaces));
 }
 
+// Which communicators PyTorch makes: docs/reference/scenario-format.md, Backends.
+void ScenarioReader::read_backend(MapReader& map) {
+  const auto backend = map.take("backend");
+  const auto device_id = map.take("device_id");
+  const std::string name =
+      backend ? values_.one_of(*backend, map.words("backend")).value_or("nccl2") : "nccl2";
+  const bool bound = device_id && values_.truth(*device_id).value_or(false);
+  defaults_.on_host = name == "gloo" || name == "mpi";
+  defaults_.by_pairs = name == "nccl-lazy" || (name == "nccl-legacy" && !bound);
+  if (bound) graph_.creation.said = true;
+}
+
 // What matters to the calls of programs only.
 void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate& communicator) {
   const auto eager = map.take("eager");
@@ -572,6 +595,7 @@ void ScenarioReader::read_calls_of(MapReader& map, models::CommunicatorTemplate&
                          fmt::format("a size must be at least 0B, found {}", eager->described()));
     }
   }
+  communicator.on_host = defaults_.on_host;
   if (const auto host = map.take("host")) {
     communicator.on_host = values_.truth(*host).value_or(false);
   }
@@ -651,6 +675,7 @@ void ScenarioReader::read_transport(MapReader& map, models::CommunicatorTemplate
   };
   communicator.p2p_channels = channels("p2p_channels");
   communicator.p2p_channels_per_peer = channels("p2p_channels_per_peer");
+  communicator.ctas = channels("ctas").value_or(communicator.ctas);
   if (const auto registered = map.take("registered")) {
     communicator.registered = values_.truth(*registered).value_or(false);
   }

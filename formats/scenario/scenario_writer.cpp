@@ -263,6 +263,9 @@ YamlNode ScenarioWriter::communicator(const models::CommunicatorTemplate& commun
   if (communicator.p2p_channels_per_peer) {
     map.add("p2p_channels_per_peer", number(*communicator.p2p_channels_per_peer));
   }
+  if (communicator.ctas != models::CommunicatorTemplate().ctas) {
+    map.add("ctas", number(communicator.ctas));
+  }
   if (communicator.registered) map.add("registered", truth(true));
   if (communicator.eager_bytes) map.add("eager", bytes(*communicator.eager_bytes));
   if (communicator.algorithm) {
@@ -285,6 +288,9 @@ YamlNode ScenarioWriter::device() const {
   }
   if (graph_.device.resident != Expr()) {
     map.add("resident", expression(graph_.device.resident, ValueType::kNumber));
+  }
+  if (graph_.device.sms != Expr()) {
+    map.add("sms", expression(graph_.device.sms, ValueType::kNumber));
   }
   if (graph_.device.order != sim::LaunchOrder::kNone) {
     map.add("launch_order", YamlNode::text(models::launch_order_name(graph_.device.order)));
@@ -350,6 +356,7 @@ YamlNode ScenarioWriter::guards() const {
   };
   add("watchdog", graph_.guards.watchdog_ns);
   add("poll", graph_.guards.poll_ns);
+  add("heartbeat", graph_.guards.heartbeat_ns);
   add("store", graph_.guards.store_ns);
   add("launcher", graph_.guards.launcher_ns);
   if (graph_.guards.launcher_ends_job) map.add("launcher_ends", YamlNode::text("job"));

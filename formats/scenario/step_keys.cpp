@@ -54,6 +54,10 @@ constexpr Key kSlotRows[] = {
     {"waits_for", "waits",
      "Steps on other streams: `[1RECV_F, {step: 1RECV_B, ahead: 2}]`. Op k starts once op k (or k "
      "+ `ahead`) of that step is done"},
+    {"ctas", "integer(rank)",
+     "SMs that it takes one by one and holds until it is done, where the `device` says `sms`",
+     "0 for kernels; for calls that of their communicators"},
+    {"cooperative", "on/off", "on: it takes its SMs only once all of them are free", "off"},
 };
 constexpr KeyTable kSlot{"step_waits", "", "Of a kernel or a call", kSlotRows};
 
@@ -107,6 +111,10 @@ constexpr Key kRootedCallRows[] = {
 constexpr Key kSendRows[] = {
     {"send", "name", "Sends a message over this communicator or group"},
     {"to", "integer(rank)", "Rank that receives it", "required"},
+    {"registered", "on/off",
+     "on: its buffer is registered with NCCL, as those of captured CUDA graphs can be: it waits "
+     "for its receive",
+     "that of the communicator"},
 };
 constexpr Key kRecvRows[] = {
     {"recv", "name", "Receives a message over this communicator or group"},
@@ -138,6 +146,9 @@ constexpr Key kHostStepRows[] = {
 constexpr Key kPauseRows[] = {
     {"synchronize", "name|[name]?",
      "Waits until `device`, a stream or a list of streams is idle, as cudaMalloc and cudaFree do"},
+    {"load", "name",
+     "Loads this kernel at its first use: in a cold run waits until `device` is idle, as CUDA does "
+     "with lazy loading"},
     {"await", "name", "Waits for this event, as last recorded by the rank"},
     {"set", "name", "Sets a key that all ranks share"},
     {"lock", "name", "Takes a lock of the rank, such as the GIL; first come, first served"},
@@ -221,7 +232,7 @@ constexpr KeyTable kCommunicatorStep{"communicator_step",
 constexpr KeyTable kHostStep{
     "host_step", kA, "Work of the host", kHostStepRows, {&kTimeout, &kWhere, &kStep}, 1};
 constexpr KeyTable kPause{
-    "pause_step", kA, "What the host does itself", kPauseRows, {&kTimeout, &kWhere, &kStep}, 8};
+    "pause_step", kA, "What the host does itself", kPauseRows, {&kTimeout, &kWhere, &kStep}, 9};
 constexpr KeyTable kGet{
     "get_step", kA, "A wait for a key that all ranks share", kGetRows, {&kTimeout, &kWhere, &kStep},
     1};

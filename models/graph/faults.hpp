@@ -75,6 +75,7 @@ struct Faults {
 struct GuardRules {
   std::int64_t watchdog_ns = 0;    // of calls on devices, from their launch
   std::int64_t poll_ns = 0;        // the watchdog looks at multiples of it
+  std::int64_t heartbeat_ns = 0;   // of hosts that connect at first use
   std::int64_t store_ns = 0;       // of what hosts wait for: keys, creation, calls done by hosts
   std::int64_t launcher_ns = 0;    // after a death, until the launcher ends the others
   bool launcher_ends_job = false;  // all ranks, not only those of the host

@@ -212,7 +212,8 @@ std::optional<TaskGraph> renumbered_ranks(const TaskGraph& graph, const RankSet&
   }
   for (HostThread& thread : result.threads) renumber(thread.program, numbers);
   for (StreamTemplate& stream : result.streams) numbers.expr(stream.launch_queue, kept);
-  for (Expr* expr : {&result.device.hardware_queues, &result.device.resident, &result.launch_queue})
+  for (Expr* expr : {&result.device.hardware_queues, &result.device.resident, &result.device.sms,
+                     &result.launch_queue})
     numbers.expr(*expr, kept);
   numbers.expr(result.memory, kept);
   for (RankFault& fault : result.faults.ranks) {

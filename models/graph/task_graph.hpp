@@ -110,6 +110,7 @@ struct DeviceRule {
   Expr hardware_queues;
   bool has_queues = false;  // else hardware_queues says nothing: see TaskGraph::hardware_queues()
   Expr resident;
+  Expr sms;  // instead: of which ops take as many as they have CTAs
   sim::LaunchOrder order = sim::LaunchOrder::kNone;
 
   friend bool operator==(const DeviceRule&, const DeviceRule&) = default;
@@ -196,6 +197,7 @@ struct CommunicatorTemplate {
   std::optional<std::int64_t> p2p_channels;  // of NCCL; else those of the cluster
   std::optional<std::int64_t> p2p_channels_per_peer;  // likewise
   bool registered = false;                            // buffers of users: NCCL's are not used
+  std::int64_t ctas = 16;                             // of its kernels: SMs that they hold
   std::optional<Algorithm> algorithm;                 // that of the cluster where nothing is said
   std::vector<std::uint32_t> over;         // the only links of the cluster it uses; empty: all
   std::uint32_t interface = kNoIndex;      // in Cluster::interfaces: over which ranks meet
@@ -223,7 +225,8 @@ struct CallTemplate {
   std::optional<Numbering> tag_numbers;  // what stands behind the tag of each act
   Expr takes;                            // ns
   std::optional<Algorithm> algorithm;    // that of the communicator where nothing is said
-  bool timed = false;  // its time follows from bytes and cluster, not from `takes`
+  bool timed = false;       // its time follows from bytes and cluster, not from `takes`
+  bool registered = false;  // of a send: goes through no buffer of NCCL
 
   std::string tag_on(std::uint32_t rank) const {
     const auto number = tag_number ? tag_number->value(rank) : std::nullopt;
@@ -249,6 +252,9 @@ struct StepTemplate {
   std::uint32_t lock = kNoIndex;    // kLock, kUnlock: index in TaskGraph::locks
   std::uint32_t communicator = kNoIndex;   // kCreate
   std::vector<std::uint32_t> streams;      // kSynchronize; none: all of the rank's devices
+  bool only_cold = false;                  // kSynchronize: no work unless the reading is cold
+  std::optional<Expr> ctas;                // kOp, kCalls; else 0, or those of the communicators
+  bool cooperative = false;                // kOp, kCalls: all CTAs start together
   std::string dies;                        // kWork: not empty: its rank dies here, of this
   std::optional<std::int64_t> timeout_ns;  // of a step of the host; 0: none
 

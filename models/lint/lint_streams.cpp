@@ -124,7 +124,7 @@ void StreamLint::check_list(std::uint32_t group, const std::map<std::uint32_t, S
 // Which of them start is then a matter of time, and two ranks may choose differently.
 void StreamLint::check_room(sim::DeviceId id) {
   const sim::Device& device = plan_.devices[id];
-  if (device.resident == 0 || device.ordered()) return;
+  if (device.resident == 0 || device.ordered() || graph_.device.sms != Expr()) return;
   std::vector<ActorId> waiting;
   for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
     const auto found = waiting_.find(plan_.device_streams[i].value);

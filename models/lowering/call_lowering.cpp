@@ -15,6 +15,21 @@ std::int64_t longer(std::int64_t takes, std::int64_t slower) {
   return takes > kMaxNs / slower ? kMaxNs : takes * slower;
 }
 
+sim::Flow flow_of(Operation operation) {
+  switch (operation) {
+    case Operation::kBroadcast:
+      return sim::Flow::kFromRoot;
+    case Operation::kReduce:
+      return sim::Flow::kToRoot;
+    case Operation::kScatter:
+      return sim::Flow::kOut;
+    case Operation::kGather:
+      return sim::Flow::kIn;
+    default:
+      return sim::Flow::kAll;
+  }
+}
+
 }  // namespace
 
 using sim::ActorId;
@@ -68,6 +83,13 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
   spec.signature.type = number_of(from.type);
   spec.signature.count =
       diagnostics_.number(from.bytes, rank, 0, kMaxNs, from.place, "the size", " bytes");
+  if (from.sized && spec.signature.count == 0 && from.kind == sim::CallKind::kCollective &&
+      !communicator.on_host) {
+    // NCCL launches nothing for it. Among the calls of a group it keeps its place.
+    spec.communicator = communicator_of_one(RankId{rank});
+    builder_.add_call(spec);
+    return;
+  }
   set_tag(id, from, spec);
   spec.takes = {
       diagnostics_.number(from.takes, rank, 0, kMaxNs, from.place, "the time it takes", " ns")};
@@ -75,7 +97,10 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
   spec.connection = number_of(operation_name(
       from.operation == Operation::kBarrier ? Operation::kAllReduce : from.operation));
   set_peer(id, from, list, spec);
-  set_buffering(id, communicator, list, spec);
+  if (!communicator.on_host) spec.flow = flow_of(from.operation);
+  if (!from.registered) {
+    set_buffering(id, communicator, list, spec);
+  }
   if (from.timed) set_time(id, from, spec);
   add_faults(id, from, list, spec);
   if (!diagnostics_.has_errors()) builder_.add_call(spec);
@@ -91,13 +116,25 @@ void CallLowering::set_buffering(ActorId id, const CommunicatorTemplate& communi
     return;
   }
   const std::uint32_t rank = placement_.rank_of(id);
-  if (spec.kind != sim::CallKind::kSend || !spec.peer.valid() || spec.peer.value == rank) return;
-  if (graph_.reading == Reading::kContract || communicator.registered) return;
+  if (!spec.peer.valid()) return;
+  const bool sends = spec.kind == sim::CallKind::kSend && spec.peer.value != rank;
+  const bool buffered = graph_.reading != Reading::kContract && !communicator.registered;
   const auto& members = graph_.groups[communicator.group].lists[list];
+  const auto count = static_cast<std::int64_t>(members.size());
   const Transport transport = transport_of(graph_, communicator, members);
-  const bool over_network = graph_.cluster && !graph_.cluster->same_host(rank, spec.peer.value);
-  spec.steps = buffer_steps(transport, spec.signature.count,
-                            static_cast<std::int64_t>(members.size()), over_network);
+  if (spec.flow == sim::Flow::kFromRoot || spec.flow == sim::Flow::kToRoot) {
+    // By contract nobody leaves before all have come.
+    if (!buffered) spec.flow = sim::Flow::kAll;
+    if (buffered) spec.steps = ring_steps(transport, spec.signature.count);
+  } else if (buffered && spec.flow != sim::Flow::kAll) {
+    // A message for each rank; of a scatter, all together have the size.
+    const std::int64_t parts = spec.flow == sim::Flow::kOut ? count : 1;
+    const std::int64_t bytes = (spec.signature.count + parts - 1) / parts;
+    spec.steps = buffer_steps(transport, bytes, count, transport.several_hosts);
+  } else if (buffered && sends) {
+    const bool over_network = graph_.cluster && !graph_.cluster->same_host(rank, spec.peer.value);
+    spec.steps = buffer_steps(transport, spec.signature.count, count, over_network);
+  }
 }
 
 sim::MeetingId CallLowering::meeting_of(ActorId id, const CallTemplate& call, std::uint32_t list) {
@@ -213,6 +250,12 @@ void CallLowering::add_faults(ActorId id, const CallTemplate& from, std::uint32_
     spec.takes.ns = longer(spec.takes.ns, faults_.slower(from.communicator, rank, peer));
   }
   spec.fatal = faults_.dies_reading(from, rank, members, spec);
+}
+
+sim::CommunicatorId CallLowering::communicator_of_one(RankId rank) {
+  const auto [known, is_new] = of_one_.try_emplace(rank.value);
+  if (is_new) known->second = builder_.add_communicator({rank}, false, false);
+  return known->second;
 }
 
 sim::CommunicatorId CallLowering::communicator_of(std::uint32_t communicator, std::uint32_t list,

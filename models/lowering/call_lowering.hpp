@@ -49,6 +49,7 @@ class CallLowering {
                                       std::uint32_t group);
 
  private:
+  sim::CommunicatorId communicator_of_one(sim::RankId rank);
   std::uint32_t number_of(const std::string& name);
   void set_tag(sim::ActorId id, const CallTemplate& from, sim::CallSpec& spec);
   void set_buffering(sim::ActorId id, const CommunicatorTemplate& communicator, std::uint32_t list,
@@ -66,6 +67,7 @@ class CallLowering {
   FaultLowering faults_;
   // By named communicator and list of its group.
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::CommunicatorId> shared_communicators_;
+  std::map<std::uint32_t, sim::CommunicatorId> of_one_;  // by rank: for calls that wait for nobody
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, sim::MeetingId> meetings_;
   std::vector<std::uint8_t> called_;                    // of communicators: by steps of programs
   std::map<std::string, std::uint32_t> numbers_;        // of operations, types and tags

@@ -94,6 +94,7 @@ void FaultLowering::set_up(sim::CommunicatorId id, std::uint32_t communicator,
   const bool on_host = from != nullptr && from->on_host;
   faults.timeout = {on_host ? guards.store_ns : guards.watchdog_ns};
   faults.creation_timeout = {guards.store_ns};
+  faults.heartbeat = {guards.heartbeat_ns};
   if (from != nullptr && from->timeout_ns) {
     faults.timeout = faults.creation_timeout = {*from->timeout_ns};
   }

@@ -40,6 +40,8 @@ class Lowering {
   void report(const BalanceError& error);
   void make_threads_and_streams();
   bool launches_nothing(const ActorTemplate& from, std::uint32_t rank) const;
+  bool has_sms() const { return graph_.device.sms != Expr(); }
+  std::uint32_t room_of(ActorId id);
   void make_actors();
   void check_sizes();
   void check_size_of(ActorId id, const RegisterTemplate& reg, std::int64_t& all);
@@ -223,6 +225,7 @@ void Lowering::make_devices() {
     };
     sim::DeviceSpec spec;
     spec.resident = limit(graph_.device.resident, "the number of resident kernels");
+    if (has_sms()) spec.resident = limit(graph_.device.sms, "the number of SMs");
     spec.order = graph_.device.order;
     spec.holds_queues = graph_.device.vendor == Vendor::kAmd;
     const std::uint32_t queues = limit(hardware_queues, "the number of hardware queues");
@@ -242,6 +245,31 @@ void Lowering::make_devices() {
       for (const sim::StreamId stream : streams) builder_.put_on_device(stream, device);
     }
   }
+}
+
+// How many slots of its device an op needs: CTAs, where it has SMs.
+std::uint32_t Lowering::room_of(ActorId id) {
+  if (!has_sms() || !actor(id).step) return 1;
+  const StepTemplate& step = *actor(id).step;
+  const std::uint32_t rank = rank_of(id);
+  std::int64_t ctas = 0;
+  std::vector<std::uint32_t> communicators;  // each has a kernel of its own
+  for (const CallTemplate& call : step.calls) communicators.push_back(call.communicator);
+  std::sort(communicators.begin(), communicators.end());
+  communicators.erase(std::unique(communicators.begin(), communicators.end()), communicators.end());
+  for (const std::uint32_t each : communicators) ctas += graph_.communicators[each].ctas;
+  const Place place = actor(id).place;
+  if (step.ctas) ctas = diagnostics_.number(*step.ctas, rank, 0, kMax32, place, "its CTAs");
+  const std::int64_t sms =
+      diagnostics_.number(graph_.device.sms, rank, 0, kMax32, Place(), "the number of SMs");
+  if (sms > 0 && ctas > sms) {
+    diagnostics_.error_once(place, Code::kOutOfRange,
+                            "'" + actor(id).name + "' has " + std::to_string(ctas) +
+                                " CTAs, which never fit on the " + std::to_string(sms) +
+                                " SMs of " + rank_text(rank));
+    return 1;
+  }
+  return static_cast<std::uint32_t>(ctas);
 }
 
 // NCCL launches nothing for a collective of no elements, and waits for nobody.
@@ -288,6 +316,8 @@ void Lowering::make_actors() {
     spec.immediate = from.immediate;
     spec.blocking = from.blocking;
     spec.input = input_of(id);
+    spec.room = room_of(id);
+    spec.whole = from.step && from.step->cooperative;
     builder_.add_actor(spec);
     lowered_.actor_template.push_back(placement_.template_of(id));
   }
@@ -302,7 +332,10 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   const std::uint32_t rank = rank_of(id);
   if (meets(step)) return make_meet(id, thread);
   sim::StepSpec spec;
-  spec.role = step.role;
+  const bool skipped = step.only_cold && graph_.reading != Reading::kCold;
+  spec.role = skipped ? sim::Role::kWork : step.role;
+  if (step.role == sim::Role::kCalls) spec.room = room_of(id);
+  spec.whole = step.cooperative;
   spec.thread = thread;
   if (!on_host(step.role)) spec.stream = streams_[rank][from.stream];
   spec.launch_overhead = {diagnostics_.number(from.launch_overhead, rank, 0, kMaxNs, from.place,
@@ -335,7 +368,7 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   const ActorId added = builder_.add_step(spec);
   if (!step.dies.empty() && spec.acts > 0) builder_.set_dies_at(added, 0);
   lowered_.actor_template.push_back(placement_.template_of(id));
-  if (step.role == sim::Role::kSynchronize) synchronize(id);
+  if (spec.role == sim::Role::kSynchronize) synchronize(id);
   for (const CallTemplate& call : step.calls) calls_.add(id, call);
 }
 

@@ -14,6 +14,8 @@ constexpr std::int64_t kPcieChannels = 2;
 constexpr std::int64_t kNetworkChannels = 32;
 constexpr std::int64_t kLlBytes = 16 << 10;                // of the protocol LL, on each channel
 constexpr std::int64_t kBytesPerChannel = 14'000'000'000;  // a second, over the network
+constexpr std::int64_t kRingChannels = 16;
+constexpr std::int64_t kRingStep = 512 << 10;
 constexpr std::int64_t kChunksToHalve = 8;
 constexpr std::int64_t kPartToDouble = 32;  // chunks, on one host
 
@@ -76,6 +78,12 @@ std::uint8_t buffer_steps(const Transport& transport, std::int64_t bytes, std::i
     chunk /= 2;
   }
   const std::int64_t steps = ceil_div(part, chunk);
+  return steps > sim::kChannelSteps ? 0 : static_cast<std::uint8_t>(steps);
+}
+
+std::uint8_t ring_steps(const Transport& transport, std::int64_t bytes) {
+  const std::int64_t channels = std::min(transport.channels, kRingChannels);
+  const std::int64_t steps = std::max<std::int64_t>(1, ceil_div(bytes, channels * kRingStep));
   return steps > sim::kChannelSteps ? 0 : static_cast<std::uint8_t>(steps);
 }
 

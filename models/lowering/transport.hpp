@@ -29,4 +29,8 @@ Transport transport_of(const TaskGraph& graph, const CommunicatorTemplate& commu
 std::uint8_t buffer_steps(const Transport& transport, std::int64_t bytes, std::int64_t ranks,
                           bool over_network);
 
+/// The same of a broadcast or reduce of `bytes`, of the buffers between neighbors in the ring: one
+/// for each channel of 8 * 512 KiB. Source: src/device/broadcast.h, reduce.h; read, not measured.
+std::uint8_t ring_steps(const Transport& transport, std::int64_t bytes);
+
 }  // namespace pipesim::models

@@ -98,12 +98,14 @@ class Describer {
     keys.emplace_back("communicators creation", creation(graph_.creation));
     keys.emplace_back("device hardware_queues", numbers(graph_.hardware_queues(), all_));
     keys.emplace_back("device resident", numbers(graph_.device.resident, all_));
+    keys.emplace_back("device sms", numbers(graph_.device.sms, all_));
     keys.emplace_back("device launch_order", text(launch_order_name(graph_.device.order)));
     keys.emplace_back("device vendor",
                       text(graph_.device.vendor == Vendor::kAmd ? "amd" : "nvidia"));
     const GuardRules& guards = graph_.guards;
     keys.emplace_back("guards watchdog", number(guards.watchdog_ns, Unit::kTime));
     keys.emplace_back("guards poll", number(guards.poll_ns, Unit::kTime));
+    keys.emplace_back("guards heartbeat", number(guards.heartbeat_ns, Unit::kTime));
     keys.emplace_back("guards store", number(guards.store_ns, Unit::kTime));
     keys.emplace_back("guards launcher", number(guards.launcher_ns, Unit::kTime));
     keys.emplace_back("guards launcher_ends", text(guards.launcher_ends_job ? "job" : "host"));

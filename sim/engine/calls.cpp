@@ -30,7 +30,7 @@ bool Engine::create_communicator(ThreadId id, CommunicatorId communicator) {
     return true;
   }
   if (plan_.communicators[communicator].creation_timeout.ns > 0) {
-    set_creation_timeout(id, communicator);
+    set_creation_timeout(id, plan_.communicators[communicator].creation_timeout);
   }
   return false;
 }
@@ -132,6 +132,7 @@ inline void Engine::activate(CallId id) {
 void Engine::arrive(CallId id) {
   const Call& call = plan_.calls[id];
   const Communicator& communicator = plan_.communicators[call.communicator];
+  if (communicator.open) return arrive_in_open(id);
   CommunicatorState& round = state_.communicators[call.communicator];
   if (round.in_round == 0) round.first = id;
   if (call.signature != plan_.calls[round.first].signature) {
@@ -142,6 +143,12 @@ void Engine::arrive(CallId id) {
   }
   state_.in_round[call.member] = id;
   if (++round.in_round < communicator.ranks_end - communicator.ranks || round.mismatched) return;
+  run_round(call);
+}
+
+// Rule 9.4: all ranks of the communicator run the calls at which they are.
+void Engine::run_round(const Call& call) {
+  const Communicator& communicator = plan_.communicators[call.communicator];
   Duration takes;
   for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
     state_.calls[state_.in_round[i]] = CallStage::kRunning;
@@ -273,7 +280,8 @@ void Engine::end_pair(ChannelId id) {
   }
 }
 
-// Rule 9.5: a buffered send ends, or a receive that took a message.
+// Rules 9.4 and 9.5: a buffered send ends, a receive that took a message, or a collective call
+// alone.
 void Engine::end_call(CallId id) {
   if (plan_.faulty && stopped_calls({id})) return;
   const Call& call = plan_.calls[id];
@@ -283,6 +291,7 @@ void Engine::end_call(CallId id) {
     const CallId receiver = std::exchange(channel.receiver, CallId());
     if (receiver.valid()) take_message(call.channel, receiver);
   }
+  if (call.kind == CallKind::kCollective) leave_open(call);
   finish_call(id);
 }
 

@@ -181,6 +181,10 @@ class Engine {
   void begin_stage(ChainId id);
   inline void activate(CallId id);
   void arrive(CallId id);
+  void arrive_in_open(CallId id);
+  void run_round(const Call& call);
+  void run_alone(CallId id);
+  void leave_open(const Call& call);
   inline void send(CallId id);
   inline void receive(CallId id);
   inline void run_buffered(CallId id);
@@ -225,7 +229,7 @@ class Engine {
   Time due(ActorId actor, Time launch) const;
   Time polled(Time time) const;
   void set_step_timeout(ThreadId id);
-  void set_creation_timeout(ThreadId id, CommunicatorId communicator);
+  void set_creation_timeout(ThreadId id, Duration timeout);
 
   // Rule 10.4: whether what would begin now does not end before the link goes down.
   bool hangs(LinkId link, Duration takes) const {

@@ -250,10 +250,10 @@ void Engine::set_step_timeout(ThreadId id) {
   timers_.push({thread.step_timeout, TimerKind::kThread, id.value});
 }
 
-// Rule 10.5: the timeout of a creation.
-void Engine::set_creation_timeout(ThreadId id, CommunicatorId communicator) {
+// Rule 10.5: the timeout of a creation, or of a connection.
+void Engine::set_creation_timeout(ThreadId id, Duration timeout) {
   ThreadState& thread = state_.threads[id];
-  thread.creation_timeout = later(queue_.now(), plan_.communicators[communicator].creation_timeout);
+  thread.creation_timeout = later(queue_.now(), timeout);
   timers_.push({thread.creation_timeout, TimerKind::kThread, id.value});
 }
 

@@ -15,6 +15,7 @@ bool Engine::connect(ThreadId id) {
   while (i < actor.needs_end) {
     const MeetingKind kind = plan_.meetings[plan_.needs[i].meeting].kind;
     bool was_last = false;
+    Duration heartbeat;
     thread.unmet = 0;
     for (; i < actor.needs_end && plan_.meetings[plan_.needs[i].meeting].kind == kind; ++i) {
       const Need& need = plan_.needs[i];
@@ -26,9 +27,15 @@ bool Engine::connect(ThreadId id) {
         was_last = true;
       } else {
         ++thread.unmet;
+        const CommunicatorId of = plan_.meetings[need.meeting].communicator;
+        const Duration its = plan_.communicators[of].heartbeat;
+        if (its.ns > 0 && (heartbeat.ns == 0 || its < heartbeat)) heartbeat = its;
       }
     }
-    if (thread.unmet > 0) return false;
+    if (thread.unmet > 0) {
+      if (heartbeat.ns > 0) set_creation_timeout(id, heartbeat);
+      return false;
+    }
     // One by one, what the others do now may come before what this thread does next.
     if (was_last && one_by_one_) {
       wake(id);

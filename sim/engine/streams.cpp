@@ -359,12 +359,16 @@ bool Engine::may_start(const Device& device, const DeviceState& room, StreamId i
   const StreamState& stream = state_.streams[id];
   if (stream.items.empty() || stream.head_start != kNever) return false;
   const ActorId actor = stream.items.front().actor();
-  const Role role = plan_.actors[actor].role;
+  const Actor& head = plan_.actors[actor];
+  const Role role = head.role;
   if (device.queues(role) && room.hardware_queues[plan_.streams[id].hardware_queue].front() != id) {
     return false;
   }
   if (plan_.in_order(device, actor) && room.launch_order.front() != id) return false;
-  if (device.resident > 0 && needs_slot(role) && room.resident >= device.resident) return false;
+  if (device.resident > 0 && head.room > 0) {
+    const std::uint32_t free = device.resident - room.resident;
+    if (free < (head.whole ? head.room : 1)) return false;
+  }
   return !held(id);
 }
 
@@ -380,7 +384,7 @@ void Engine::dispatch(DeviceId id) {
       const StreamId stream = plan_.device_streams[i];
       if (!may_start(device, room, stream)) continue;
       StreamState& state = state_.streams[stream];
-      if (offers && needs_slot(plan_.actors[state.items.front().actor()].role)) {
+      if (offers && plan_.actors[state.items.front().actor()].room > 0) {
         if (!state.offered) {
           queue_.push(queue_.now(), Priority::kDevice, {EventKind::kOpStarts, stream.value});
         }
@@ -394,13 +398,21 @@ void Engine::dispatch(DeviceId id) {
   }
 }
 
-// Rule 5.3: the head of the stream takes its room and starts.
+// Rule 5.3: the head of the stream takes its room, as far as it is there, and starts with all of
+// it.
 void Engine::start_on(DeviceId id, StreamId stream) {
   const Device& device = plan_.devices[id];
   DeviceState& room = state_.devices[id];
   const ActorId actor = state_.streams[stream].items.front().actor();
   const Role role = plan_.actors[actor].role;
-  if (needs_slot(role)) ++room.resident;
+  if (device.resident > 0) {
+    std::uint32_t& held = state_.streams[stream].slots;
+    const std::uint32_t missing = plan_.actors[actor].room - held;
+    const std::uint32_t taken = std::min(missing, device.resident - room.resident);
+    held += taken;
+    room.resident += taken;
+    if (taken < missing) return progress();
+  }
   if (device.queues(role) && device.leaves_queue_at_start(role)) {
     room.hardware_queues[plan_.streams[stream].hardware_queue].pop();
   }
@@ -422,7 +434,7 @@ void Engine::free_room(StreamId id, ActorId actor) {
   const Device& device = plan_.devices[plan_.streams[id].device];
   DeviceState& room = state_.devices[plan_.streams[id].device];
   const Role role = plan_.actors[actor].role;
-  if (needs_slot(role)) --room.resident;
+  room.resident -= std::exchange(state_.streams[id].slots, 0);
   if (device.queues(role) && !device.leaves_queue_at_start(role)) {
     room.hardware_queues[plan_.streams[id].hardware_queue].pop();
   }

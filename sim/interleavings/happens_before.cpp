@@ -187,6 +187,7 @@ void HappensBefore::add_calls(const Plan& plan, Edges& edges) {
   const Calls calls(plan);
   std::map<std::pair<std::uint32_t, std::size_t>, Node> rounds;
   const auto add_rounds = [&](const Calls::Key& key) {
+    if (plan.communicators[CommunicatorId{std::get<0>(key)}].open) return;
     const std::vector<Calls::Use>& list = calls.of(key);
     for (std::size_t n = 0; n < list.size(); ++n) {
       const auto [at, is_new] = rounds.emplace(std::pair(std::get<0>(key), n), all_nodes_);

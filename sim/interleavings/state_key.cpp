@@ -78,6 +78,14 @@ void add_calls(const State& state, Mixer& mixer) {
   for (const std::uint32_t often : state.came) mixer.add(often);
   for (const std::uint32_t number : state.joined) mixer.add(number);
   for (const CallId call : state.in_round) mixer.add(call.value);
+  for (const Rounds& all : state.rounds) {
+    for (const Round& round : all.rounds) {
+      mixer.add(std::uint64_t{round.first.call.value} << 32 | round.first.k);
+      mixer.add(round.mismatched ? 1 : 0);
+    }
+    mixer.add(all.passed);
+  }
+  for (const std::uint32_t seq : state.seqs) mixer.add(seq);
   for (const CallStage stage : state.calls) mixer.add(static_cast<std::uint64_t>(stage));
   for (const ChannelState& channel : state.channels) {
     mixer.add(std::uint64_t{channel.sender.value} << 32 | channel.receiver.value);
@@ -105,6 +113,9 @@ void add_devices(const Plan& plan, const State& state, Mixer& mixer) {
     };
     for (const Ring<StreamId>& ring : room.hardware_queues) add_ring(ring);
     add_ring(room.launch_order);
+    for (std::uint32_t i = device.streams; i < device.streams_end && device.resident > 0; ++i) {
+      mixer.add(state.streams[plan.device_streams[i]].slots);
+    }
     if (device.resident == 0 || device.starts_freely()) continue;
     std::vector<std::pair<std::uint32_t, std::uint32_t>> launches;
     for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {

@@ -13,6 +13,7 @@ namespace pipesim::sim {
 namespace {
 
 const char* obstacle_of_communicators(const Plan& plan) {
+  if (plan.open) return "a rank may leave a collective before others have come";
   for (const Communicator& communicator : plan.communicators) {
     if (!communicator.at_first_use) continue;
     // Whichever thread of a rank comes first arrives for it.

@@ -287,12 +287,13 @@ void WaitGraphBuilder::add_room_edges(StreamId id) {
       return plan_.in_order(device, it) && (device.serial() || !started);
     });
   }
-  if (device.resident == 0 || !needs_slot(role) || room.resident < device.resident) return;
+  const Actor& actor = plan_.actors[head];
+  if (device.resident == 0 || actor.room == 0) return;
+  if (device.resident - room.resident >= (actor.whole ? actor.room : 1)) return;
   const std::size_t before = edges_.size();
   for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
-    const StreamState& other = state_.streams[plan_.device_streams[i]];
-    if (other.items.empty() || other.head_start == kNever) continue;
-    if (!needs_slot(plan_.actors[other.items.front().actor()].role)) continue;
+    const StreamId other = plan_.device_streams[i];
+    if (other == id || state_.streams[other].slots == 0) continue;
     add_head(WaitKind::kDeviceRoom, plan_.device_streams[i]);
   }
   make_any_set(before);

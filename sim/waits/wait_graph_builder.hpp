@@ -30,6 +30,7 @@ class WaitGraphBuilder {
   void add_room_edges(StreamId id);
   void add_calls(ActorId actor);
   void add_round(CallId id);
+  void add_open_round(CallId id);
   void add_coming(WaitKind kind, std::uint32_t member, const Call& sort);
   bool add_coming_launched(WaitKind kind, ActorId user, const Call& sort);
   bool add_if_coming(WaitKind kind, StreamId stream, std::uint32_t i, const Call& sort);

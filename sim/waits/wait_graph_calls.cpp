@@ -32,7 +32,11 @@ void WaitGraphBuilder::add_calls(ActorId actor) {
     if (stage == CallStage::kInactive || stage == CallStage::kDone) continue;
     const Call& call = plan_.calls[id];
     if (call.kind == CallKind::kCollective) {
-      add_round(id);
+      if (plan_.communicators[call.communicator].open && stage != CallStage::kRunning) {
+        add_open_round(id);
+      } else {
+        add_round(id);
+      }
       continue;
     }
     if (stage != CallStage::kActive && stage != CallStage::kShort) {
@@ -80,6 +84,30 @@ void WaitGraphBuilder::add_round(CallId id) {
     const ActorId actor = plan_.calls[other].actor;
     add_act(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
   }
+}
+
+// On an open communicator.
+void WaitGraphBuilder::add_open_round(CallId id) {
+  const Call& call = plan_.calls[id];
+  const Communicator& communicator = plan_.communicators[call.communicator];
+  if (state_.calls[id] == CallStage::kHangs) return add_link(communicator.link);
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    if (state_.waits_for(plan_, call, i)) add_coming(WaitKind::kPeerOfCollective, i, call);
+  }
+  const Round& round = state_.round_of(call);
+  if (!round.mismatched) return;
+  const std::size_t before = edges_.size();
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    const CallId other = state_.in_round[i];
+    if (!other.valid() || state_.seqs[i] != state_.seqs[call.member]) continue;
+    if (plan_.calls[other].signature == call.signature) continue;
+    const ActorId actor = plan_.calls[other].actor;
+    add_act(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
+  }
+  if (edges_.size() > before || plan_.calls[round.first.call].signature == call.signature) return;
+  // Those that differ were gone before this one came.
+  const ActorId first = plan_.calls[round.first.call].actor;
+  add_rank(WaitKind::kPeerOfCollective, plan_.actors[first].rank);
 }
 
 // Where a member will come from with a call of the same sort as `sort`.

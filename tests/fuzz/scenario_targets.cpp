@@ -26,7 +26,7 @@
 #include "models/search/reduce.hpp"
 #include "tests/fuzz/simulated.hpp"
 #include "tests/fuzz/target.hpp"
-#include "tests/twin/from_plan.hpp"
+#include "tests/twin/to_plan.hpp"
 #include "tests/twin/twin.hpp"
 #include "viz/evidence/run_log.hpp"
 #include "viz/evidence/stack_dump.hpp"

@@ -333,6 +333,17 @@ TEST_CASE("a collective of no bytes waits for nobody", "[scenarios][device]") {
   const Said starved{Verdict::kStarved, Answer::kHangCertain};
   CHECK(said(with("")) == starved);
   CHECK(said(with(", bytes: 1B")) == starved);
+  // In a group, too: beside a message, and alone.
+  const auto grouped = [](const std::string& bytes) {
+    return programs(
+        kPp, {"{group: [{all_reduce: pp, bytes: " + bytes + "}, {send: pp, to: 1, bytes: 4KiB}]}",
+              "{recv: pp, from: 0, bytes: 4KiB}"});
+  };
+  CHECK(said(grouped("0B")) == kCompletes);
+  // Rank 1 never calls it, and the send is held back behind it.
+  CHECK(said(grouped("1B")) == starved);
+  CHECK(said(programs(kPp, {"{group: [{all_reduce: pp, bytes: 0B}, {all_gather: pp, bytes: 0B}]}",
+                            "{compute: x}"})) == kCompletes);
 }
 
 TEST_CASE("the shared false proofs of groups and queues hang", "[scenarios][device][shared]") {

@@ -46,6 +46,8 @@ const std::vector<Row>& table() {
   static const std::vector<Row> kTable = {
       {"buffer_on_the_wrong_stream", {"buffer-stream buffer"}},
       {"deepspeed_loss_broadcast", {"collective-order total_loss"}},
+      {"first_all_reduce_opposite_order", {"group-order all_reduce ep"}},
+      {"graphs_in_other_order", {"collective-order reduce draft"}},
       {"launch_blocking_hides", {"device-room all_reduce dp"}},
       {"launch_queue_full", {"group-order all_reduce norm", "host-sync synchronize nccl norm"}},
       {"partial_sum_boxing", {"control-credits Repeat", "partial-sum Zeros"}},

@@ -1,6 +1,7 @@
 // What NCCL does at first use and with its buffers (docs/reference/rules.md, 9.5 and 9.7), in all
 // three readings: contract, real and cold. What is expected is derived by hand from NCCL's rules;
 // the comments say how where it is not plain.
+#include <algorithm>
 #include <fstream>
 #include <map>
 #include <string>
@@ -103,6 +104,54 @@ TEST_CASE("readings: lazy pairs in a ring", "[scenarios][readings]") {
         "ok ok hang");
   // One communicator is one queue.
   CHECK(verdicts(scenario(shared, "pp: all")) == "hang hang hang");
+}
+
+// The same ring of messages, unbatched: which communicators they use depends on the backend.
+TEST_CASE("readings: the backend decides the communicator of a message", "[scenarios][readings]") {
+  const auto ring = [](const std::string& top, bool batched) {
+    std::vector<std::string> programs;
+    for (int rank = 0; rank < 4; ++rank) {
+      const std::string both = recv((rank + 3) % 4) + ", " + send((rank + 1) % 4);
+      programs.push_back(batched ? group(both) : both);
+    }
+    return verdicts(scenario(programs, "pp: all", top));
+  };
+  // Two communicators for a rank, each made by two hosts: all wait for their left neighbor.
+  CHECK(ring("backend: nccl-legacy\n", false) == "ok ok hang");
+  CHECK(ring("backend: nccl-lazy\ndevice_id: on\n", false) == "ok ok hang");
+  // One communicator is one queue.
+  CHECK(ring("backend: nccl2\n", false) == "hang hang hang");
+  CHECK(ring("backend: nccl-legacy\ndevice_id: on\n", false) == "hang hang hang");
+  // A batch is on the group's communicator with every backend.
+  for (const char* backend : {"nccl2", "nccl-legacy", "nccl-lazy"}) {
+    CHECK(ring("backend: " + std::string(backend) + "\n", true) == "ok ok ok");
+  }
+  // With gloo the host waits in its recv, without and with what NCCL does.
+  CHECK(ring("backend: gloo\n", false) == "hang hang hang");
+}
+
+TEST_CASE("readings: with device_id a group is initialized at the start", "[scenarios][readings]") {
+  const auto with = [](const std::string& device_id) {
+    const std::string zero = group(send(1) + ", " + recv(1));
+    const std::string one = group(send(0) + ", " + recv(0));
+    return verdicts(scenario({zero, one, "", ""}, "pp: all", "device_id: " + device_id + "\n"));
+  };
+  CHECK(with("off") == "ok ok missing");
+  CHECK(with("on") == "ok ok ok");
+}
+
+TEST_CASE("readings: a pair has one communicator for both directions", "[scenarios][readings]") {
+  const std::string text =
+      scenario({send(1) + ", " + recv(2), recv(0) + ", " + send(2), recv(1) + ", " + send(0)},
+               "pp: all", "backend: nccl-legacy\n");
+  const models::TaskGraph graph = testing::scenario_of(text).graph;
+  std::vector<std::string> names;
+  for (const models::CommunicatorTemplate& communicator : graph.communicators) {
+    if (communicator.name != "pp") names.push_back(communicator.name);
+  }
+  std::sort(names.begin(), names.end());
+  CHECK(names == std::vector<std::string>{"pp 0-1", "pp 0-2", "pp 1-2"});
+  CHECK(verdicts(text) == "ok ok ok");
 }
 
 TEST_CASE("readings: the first message of a connection blocks the host of its sender",
@@ -288,8 +337,129 @@ TEST_CASE("readings: messages are as fast through the buffer", "[scenarios][read
   }
 }
 
-// The programs that pipesim once proved or refused wrongly. fp3, fp5, fp6 and fa3 rest on rules of
-// the device.
+// ---------------------------------------------------------------------------------------------
+// Who waits for whom in a collective (rule 9.4)
+
+namespace {
+
+std::string rooted(const std::string& operation, int root, const std::string& bytes = "4KiB") {
+  return "{" + operation + ": w, root: " + std::to_string(root) + ", bytes: " + bytes +
+         ", takes: 5us}";
+}
+
+// All communicators, edges and operations have been used, so that cold is as real.
+std::string connected(const std::vector<std::string>& programs) {
+  std::vector<std::string> warmed;
+  for (std::size_t rank = 0; rank < programs.size(); ++rank) {
+    std::string all;
+    for (const char* operation : {"broadcast", "reduce", "gather", "scatter"}) {
+      all += rooted(operation, 0) + ", ";
+    }
+    std::string edges;
+    for (std::size_t other = 0; other < programs.size(); ++other) {
+      if (other == rank) continue;
+      edges += std::string(edges.empty() ? "" : ", ") + send(static_cast<int>(other), "w") + ", " +
+               recv(static_cast<int>(other), "w");
+    }
+    warmed.push_back(all + "{all_reduce: w}, " + group(edges) +
+                     ", {synchronize: device}, {barrier: w}" +
+                     (programs[rank].empty() ? "" : ", ") + programs[rank]);
+  }
+  return scenario(warmed, "w: all");
+}
+
+}  // namespace
+
+TEST_CASE("readings: the root of a broadcast is gone once its bytes are in buffers",
+          "[scenarios][readings]") {
+  const auto with = [](const std::string& bytes) {
+    return verdicts(connected({rooted("broadcast", 0, bytes) + ", " + send(1, "w"),
+                               recv(0, "w") + ", " + rooted("broadcast", 0, bytes)}));
+  };
+  CHECK(with("4KiB") == "hang ok ok");
+  CHECK(with("64MiB") == "hang ok ok");  // 16 channels, 8 steps of 512 KiB on each
+  CHECK(with("65MiB") == "hang hang hang");
+  // Not connected, the first broadcast is a meeting of hosts.
+  CHECK(verdicts(scenario({rooted("broadcast", 0) + ", " + send(1, "w"),
+                           recv(0, "w") + ", " + rooted("broadcast", 0)},
+                          "w: all")) == "hang ok hang");
+  // The other way round, rank 1 waits for the root.
+  CHECK(verdicts(connected({recv(1, "w") + ", " + rooted("broadcast", 0),
+                            rooted("broadcast", 0) + ", " + send(0, "w")})) == "hang hang hang");
+}
+
+TEST_CASE("readings: a rank waits for those between the root and it", "[scenarios][readings]") {
+  // Ranks 0, 1, 2 in a ring, from the root on. Rank 2 is late: it first waits for rank 1.
+  const std::string call = rooted("broadcast", 0);
+  CHECK(verdicts(connected({call, call + ", " + send(2, "w"), recv(1, "w") + ", " + call})) ==
+        "hang ok ok");
+  // Rank 1 is late, and rank 2 waits for it although the root has come.
+  CHECK(verdicts(connected({call, recv(2, "w") + ", " + call, call + ", " + send(1, "w")})) ==
+        "hang hang hang");
+  // From root 2 the next is rank 0, then rank 1.
+  const std::string of_2 = rooted("broadcast", 2);
+  CHECK(verdicts(connected({of_2 + ", " + send(1, "w"), recv(0, "w") + ", " + of_2, of_2})) ==
+        "hang ok ok");
+  CHECK(verdicts(connected({recv(1, "w") + ", " + of_2, of_2 + ", " + send(0, "w"), of_2})) ==
+        "hang hang hang");
+}
+
+TEST_CASE("readings: a reduce is the mirror image", "[scenarios][readings]") {
+  const std::string call = rooted("reduce", 0);
+  // From rank 1 by way of rank 2 to the root, which waits for all.
+  CHECK(verdicts(connected({recv(1, "w") + ", " + call, call + ", " + send(0, "w"), call})) ==
+        "hang ok ok");
+  CHECK(verdicts(connected({call, call + ", " + send(2, "w"), recv(1, "w") + ", " + call})) ==
+        "hang ok ok");
+  CHECK(verdicts(connected({call, recv(2, "w") + ", " + call, call + ", " + send(1, "w")})) ==
+        "hang hang hang");
+  CHECK(verdicts(connected({call + ", " + send(1, "w"), recv(0, "w") + ", " + call, call})) ==
+        "hang hang hang");
+}
+
+TEST_CASE("readings: gather and scatter are messages with the root", "[scenarios][readings]") {
+  const std::string gather = rooted("gather", 0);
+  // Rank 2 is late. Rank 1 does not wait for it; the root does.
+  CHECK(verdicts(connected({gather, gather + ", " + send(2, "w"), recv(1, "w") + ", " + gather})) ==
+        "ok ok ok");
+  CHECK(verdicts(connected({gather + ", " + send(2, "w"), gather, recv(0, "w") + ", " + gather})) ==
+        "hang hang hang");
+  // The root is late: what the others send fits into buffers.
+  CHECK(verdicts(connected({recv(1, "w") + ", " + gather, gather + ", " + send(0, "w"), gather})) ==
+        "hang ok ok");
+  const std::string large = rooted("gather", 0, "65MiB");
+  CHECK(verdicts(connected({recv(1, "w") + ", " + large, large + ", " + send(0, "w"), large})) ==
+        "hang hang hang");
+  const std::string scatter = rooted("scatter", 0);
+  CHECK(verdicts(connected({scatter, scatter + ", " + send(2, "w"),
+                            recv(1, "w") + ", " + scatter})) == "ok ok ok");
+  CHECK(verdicts(connected({scatter + ", " + send(2, "w"), scatter,
+                            recv(0, "w") + ", " + scatter})) == "hang ok ok");
+  CHECK(verdicts(connected({recv(1, "w") + ", " + scatter, scatter + ", " + send(0, "w"),
+                            scatter})) == "hang hang hang");
+}
+
+TEST_CASE("readings: a root can be eight steps ahead of the next rank", "[scenarios][readings]") {
+  const auto with = [](int count) {
+    std::string all;
+    for (int i = 0; i < count; ++i) all += rooted("broadcast", 0) + ", ";
+    return verdicts(connected({all + send(1, "w"), recv(0, "w") + ", " + all + "{host: x}"}));
+  };
+  CHECK(with(8) == "hang ok ok");
+  CHECK(with(9) == "hang hang hang");
+}
+
+TEST_CASE("readings: a rank that comes late takes its time alone", "[scenarios][readings]") {
+  // The root is done at 5, rank 1 comes at 20.
+  const std::string text = scenario({rooted("broadcast", 0) + ", {host: x, takes: 0us}",
+                                     "{host: late, takes: 20us}, " + rooted("broadcast", 0)},
+                                    "w: all");
+  CHECK(explanation_of(text, {{"reading", "contract"}}).time_ns == 25'000);
+  CHECK(explanation_of(text, {{"reading", "real"}}).time_ns == 25'000);
+}
+
+// The programs that pipesim once proved or refused wrongly. fp3, fp5 and fp6 rest on rules of the
+// device.
 TEST_CASE("readings: programs of real jobs", "[scenarios][readings]") {
   const std::string folder = testing::shared_data("p2p/");
   if (folder.empty()) return;
@@ -298,6 +468,7 @@ TEST_CASE("readings: programs of real jobs", "[scenarios][readings]") {
       {"fp2_opposite_first_collectives", "ok ok hang"},
       {"fp4_eager_without_end", "hang hang hang"},
       {"fp7_lazy_pair_ring", "ok ok hang"},
+      {"fa3_broadcast_root_leaves", "hang ok hang"},
       {"fa1_split_is_on_the_host", "ok ok hang"},
       {"fa2_small_crossing_sends", "hang ok ok"},
   };

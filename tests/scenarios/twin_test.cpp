@@ -9,7 +9,7 @@
 #include "models/explain/simulation.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/scenario.hpp"
-#include "tests/twin/from_plan.hpp"
+#include "tests/twin/to_plan.hpp"
 
 using namespace pipesim;
 

@@ -1,4 +1,4 @@
-#include "tests/twin/from_plan.hpp"
+#include "tests/twin/to_plan.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -49,6 +49,8 @@ Call call_of(const sim::Plan& plan, const sim::Call& from) {
     call.kind = from.kind == sim::CallKind::kSend ? CallKind::kSend : CallKind::kReceive;
     call.peer = number(plan.communicator_ranks[from.peer]);
   }
+  call.flow = static_cast<Flow>(from.flow);
+  if (call.flow != Flow::kAll) call.peer = number(plan.communicator_ranks[from.peer]);
   call.eager = from.eager;
   call.steps = from.steps;
   call.connection = static_cast<int>(from.connection);
@@ -84,6 +86,10 @@ Actor actor_of(const sim::Plan& plan, const sim::Actor& from) {
   actor.dies_at = from.dies_at == sim::kNoAct ? -1 : static_cast<int>(from.dies_at);
   actor.fails_at = from.fails_at == sim::kNoAct ? -1 : static_cast<int>(from.fails_at);
   actor.timeout = from.timeout.ns;
+  if (actor.role == Role::kOp || actor.role == Role::kCalls) {
+    actor.room = static_cast<int>(from.room);
+  }
+  actor.whole = from.whole;
   for (const sim::CallId call : sim::IdRange<sim::CallId>(from.calls, from.calls_end)) {
     actor.calls.push_back(call_of(plan, plan.calls[call]));
   }
@@ -124,6 +130,7 @@ void add_faults(const sim::Plan& plan, const sim::Communicator& from, Communicat
   communicator.link = number(from.link);
   communicator.timeout = from.timeout.ns;
   communicator.creation_timeout = from.creation_timeout.ns;
+  communicator.heartbeat = from.heartbeat.ns;
   bool has_links = false;
   for (std::uint32_t i = from.ranks; i < from.ranks_end && !plan.arrival_links.empty(); ++i) {
     communicator.links.push_back(number(plan.arrival_links[i]));

@@ -104,7 +104,8 @@ struct Blocked {
   Step step = Step::kOutsideInput;
   int communicator = -1;       // kCreation: of which
   bool link_was_down = false;  // kCreation: its rank could not arrive [10.4]
-  std::int64_t since = 0;      // kCreation: when it was blocked there
+  std::int64_t since = 0;      // kCreation, kConnection: when it was blocked there
+  std::int64_t heartbeat = 0;  // kConnection: the smallest of those that it waits for
 };
 
 struct ThreadState {
@@ -140,7 +141,7 @@ struct DeviceState {
   std::map<Act, int> turn;  // in which acts were launched
   std::map<int, std::deque<Act>> hardware_queues;
   std::deque<Act> launch_order;
-  std::set<Act> holds_slot;
+  std::map<Act, int> holds;  // slots
 };
 
 /// Who waits for an event to have fired `need` times [9.1, 9.2].
@@ -179,7 +180,7 @@ struct CallState {
   bool is_short = false;       // a receive that waits for more than its send had [9.5]
 };
 
-/// Of a communicator [9.4].
+/// Of a communicator, one that is not open [9.4].
 struct RoundState {
   std::vector<CallRef> arrived;
   bool mismatched = false;
@@ -312,11 +313,15 @@ class Machine {
   bool in_launch_order(Act act) const;
   bool in_hardware_queue(Act act) const;              // joins one
   std::vector<Act> not_first_in_line(Act act) const;  // those that are, in its lines [9.3]
-  bool slot_is_free(int device) const;
+  int free_slots(int device) const;
+  bool can_take_slots(Act act) const;
   std::vector<Act> awaited_by(Act act) const;                // of its pairs, not done [5.4]
   std::optional<Act> last_that_it_is_behind(Act act) const;  // not done [5.4]
   bool was_started(Act act) const { return was_launched(act) && times.at(act).start >= 0; }
   CallState call_state(CallRef ref) const;
+  bool is_open(int communicator) const;  // [9.4]
+  const std::vector<CallRef>& arrived_with(CallRef ref) const;
+  std::set<int> ranks_waited_for(CallRef ref) const;
   bool is_dead(int rank) const { return at(ranks, rank).dead; }
   bool has_stopped(int rank) const { return at(ranks, rank).dead || at(ranks, rank).failed; }
 
@@ -348,6 +353,8 @@ class Machine {
   std::vector<SignalState> signals;
   std::vector<LockState> locks;
   std::vector<RoundState> rounds;  // of each communicator
+  // Of each open communicator, and of each of its seqs: who has arrived, in order.
+  std::map<int, std::vector<std::vector<CallRef>>> seqs;
   std::map<ChannelKey, ChannelState> channels;
   /// Of a rank on a communicator: the acts with calls there that were launched and are not done.
   std::map<std::pair<int, int>, std::deque<Act>> lines;
@@ -455,6 +462,11 @@ class Machine {
   void take(CallRef send, CallRef receive);
   void end_call(CallRef ref);
   void arrive(CallRef ref);
+  void arrive_in_open(CallRef ref);
+  std::vector<int> ring_of(const Call& first) const;
+  std::set<int> sources_of(const std::vector<CallRef>& seq, int rank) const;
+  std::set<int> sinks_of(const std::vector<CallRef>& seq, int rank) const;
+  int steps_under_way(int communicator, int from, int to) const;
   ChannelState& channel_of(CallRef ref);
   void activate_send(CallRef ref);
   void activate_receive(CallRef ref);

@@ -131,6 +131,7 @@ bool Machine::link_is_down(int link) const { return link >= 0 && at(spec.links, 
 int Machine::link_of(const std::vector<CallRef>& together, int round_of) const {
   if (round_of >= 0) return at(spec.communicators, round_of).link;
   const Call& first = call_of(together.front());
+  if (first.kind == CallKind::kCollective) return at(spec.communicators, first.communicator).link;
   if (together.size() == 1) return first.kind == CallKind::kSend ? first.link : -1;
   return first.link >= 0 ? first.link : call_of(together.back()).link;
 }
@@ -213,7 +214,7 @@ void Machine::add_thread_timers(std::vector<Timer>& timers) const {
     const std::int64_t creation =
         blocked.step == Step::kCreation
             ? at(spec.communicators, blocked.communicator).creation_timeout
-            : 0;
+            : blocked.heartbeat;
     if (creation > 0) {
       timers.push_back({blocked.since + creation, TimerKind::kThread, t, rank, blocked.act});
     }

@@ -19,7 +19,8 @@ bool Machine::has_room(int s) const {
 bool Machine::needs_slot(Act act) const {
   const Role role = actor(act.actor).role;
   const int d = at(spec.streams, actor(act.actor).stream).device;
-  return at(spec.devices, d).resident > 0 && (role == Role::kOp || role == Role::kCalls);
+  if (at(spec.devices, d).resident == 0 || actor(act.actor).room == 0) return false;
+  return role == Role::kOp || role == Role::kCalls;
 }
 
 bool Machine::in_launch_order(Act act) const {
@@ -37,8 +38,16 @@ bool Machine::in_hardware_queue(Act act) const {
   return device.holds_queues || actor(act.actor).role != Role::kRecord;
 }
 
-bool Machine::slot_is_free(int d) const {
-  return static_cast<int>(at(devices, d).holds_slot.size()) < at(spec.devices, d).resident;
+int Machine::free_slots(int d) const {
+  int free = at(spec.devices, d).resident;
+  for (const auto& [act, slots] : at(devices, d).holds) free -= slots;
+  return free;
+}
+
+/// It needs some.
+bool Machine::can_take_slots(Act act) const {
+  const int free = free_slots(at(spec.streams, actor(act.actor).stream).device);
+  return free >= (actor(act.actor).whole ? actor(act.actor).room : 1);
 }
 
 void Machine::join_device(Act act) {
@@ -58,7 +67,6 @@ void Machine::take_room(Act act) {
     device.hardware_queues[stream.hardware_queue].pop_front();
   }
   if (in_launch_order(act) && kind.order == Order::kImplicit) device.launch_order.pop_front();
-  if (needs_slot(act)) device.holds_slot.insert(act);
 }
 
 /// What the end of an act leaves.
@@ -66,7 +74,7 @@ void Machine::give_room_back(Act act) {
   const Stream& stream = at(spec.streams, actor(act.actor).stream);
   const Device& kind = at(spec.devices, stream.device);
   DeviceState& device = devices.at(static_cast<std::size_t>(stream.device));
-  device.holds_slot.erase(act);
+  device.holds.erase(act);
   if (in_launch_order(act) && kind.order != Order::kImplicit) {
     branches.insert("5.3 ends in a serial order");
     must(device.launch_order.front() == act, "ends without being the first of the launch order");
@@ -87,7 +95,7 @@ bool Machine::has_room_to_start(Act act) const {
     return false;
   }
   if (in_launch_order(act) && device.launch_order.front() != act) return false;
-  return !needs_slot(act) || slot_is_free(stream.device);
+  return !needs_slot(act) || can_take_slots(act);
 }
 
 std::vector<Act> Machine::may_start_on_device(int d) const {
@@ -119,7 +127,18 @@ bool Machine::offers(int d) const {
 void Machine::start_on_device(int s) {
   const int d = at(spec.streams, s).device;
   if (offers(d)) return;
-  while (const std::optional<Act> next = next_on_device(d)) start(*next);
+  while (const std::optional<Act> next = next_on_device(d)) {
+    if (needs_slot(*next)) {
+      int& held = devices.at(static_cast<std::size_t>(d)).holds[*next];
+      held = std::min(actor(next->actor).room, held + free_slots(d));
+      if (held < actor(next->actor).room) {
+        branches.insert("5.3 takes some of its slots");
+        last_progress = now;
+        continue;
+      }
+    }
+    start(*next);
+  }
 }
 
 // [5.4] Waiting for other streams -----------------------------------------------------------------
@@ -471,6 +490,7 @@ void Machine::end_call(CallRef ref) {
 
 void Machine::arrive(CallRef ref) {
   const int c = call_of(ref).communicator;
+  if (is_open(c)) return arrive_in_open(ref);
   RoundState& round = round_state(c);
   for (const CallRef& other : round.arrived) {
     must(rank_of(other.act.actor) != rank_of(ref.act.actor), "a rank arrives twice in a round");
@@ -487,6 +507,153 @@ void Machine::arrive(CallRef ref) {
     return rank_of(left.act.actor) < rank_of(right.act.actor);
   });
   run_calls(all, c);
+}
+
+bool Machine::is_open(int communicator) const {
+  for (const Actor& its_actor : spec.actors) {
+    for (const Call& call : its_actor.calls) {
+      if (call.communicator == communicator && call.flow != Flow::kAll) return true;
+    }
+  }
+  return false;
+}
+
+/// Those of its seq.
+const std::vector<CallRef>& Machine::arrived_with(CallRef ref) const {
+  for (const std::vector<CallRef>& seq : seqs.at(call_of(ref).communicator)) {
+    if (std::find(seq.begin(), seq.end(), ref) != seq.end()) return seq;
+  }
+  throw std::logic_error("a call has not arrived");
+}
+
+namespace {
+
+bool has_arrived(const Machine& machine, const std::vector<CallRef>& seq, int rank) {
+  return std::any_of(seq.begin(), seq.end(),
+                     [&](const CallRef& ref) { return machine.rank_of(ref.act.actor) == rank; });
+}
+
+bool fits_together(const Machine& machine, const std::vector<CallRef>& seq) {
+  return std::all_of(seq.begin(), seq.end(), [&](const CallRef& ref) {
+    return machine.call_of(ref).signature == machine.call_of(seq.front()).signature;
+  });
+}
+
+}  // namespace
+
+/// Of a broadcast from its root on, of a reduce to its root.
+std::vector<int> Machine::ring_of(const Call& first) const {
+  std::vector<int> ring = at(spec.communicators, first.communicator).ranks;
+  const auto root = std::find(ring.begin(), ring.end(), first.peer);
+  must(root != ring.end(), "a root that is not a member");
+  std::rotate(ring.begin(), first.flow == Flow::kFromRoot ? root : std::next(root), ring.end());
+  return ring;
+}
+
+std::set<int> Machine::sources_of(const std::vector<CallRef>& seq, int rank) const {
+  const Call& first = call_of(seq.front());
+  const std::vector<int>& members = at(spec.communicators, first.communicator).ranks;
+  const std::set<int> all(members.begin(), members.end());
+  const bool buffered = first.steps > 0;
+  switch (first.flow) {
+    case Flow::kAll:
+      return all;
+    case Flow::kFromRoot:
+    case Flow::kToRoot: {
+      if (!buffered) return all;
+      const std::vector<int> ring = ring_of(first);
+      return {ring.begin(), std::find(ring.begin(), ring.end(), rank)};
+    }
+    case Flow::kOut:
+      if (rank == first.peer) return buffered ? std::set<int>() : all;
+      return {first.peer};
+    case Flow::kIn:
+      if (rank == first.peer) return all;
+      return buffered ? std::set<int>() : std::set<int>{first.peer};
+  }
+  return all;
+}
+
+std::set<int> Machine::sinks_of(const std::vector<CallRef>& seq, int rank) const {
+  const Call& first = call_of(seq.front());
+  const std::vector<int>& members = at(spec.communicators, first.communicator).ranks;
+  std::set<int> sinks;
+  if (first.flow == Flow::kFromRoot || first.flow == Flow::kToRoot) {
+    const std::vector<int> ring = ring_of(first);
+    const auto own = std::find(ring.begin(), ring.end(), rank);
+    if (std::next(own) != ring.end()) sinks.insert(*std::next(own));
+  } else if (first.flow == Flow::kOut && rank == first.peer) {
+    sinks.insert(members.begin(), members.end());
+  } else if (first.flow == Flow::kIn && rank != first.peer) {
+    sinks.insert(first.peer);
+  }
+  sinks.erase(rank);
+  return sinks;
+}
+
+/// Of seqs at which the one has arrived and the other has not.
+int Machine::steps_under_way(int communicator, int from, int to) const {
+  int steps = 0;
+  for (const std::vector<CallRef>& seq : seqs.at(communicator)) {
+    if (!has_arrived(*this, seq, from) || has_arrived(*this, seq, to)) continue;
+    if (sinks_of(seq, from).contains(to)) steps += call_of(seq.front()).steps;
+  }
+  return steps;
+}
+
+std::set<int> Machine::ranks_waited_for(CallRef ref) const {
+  constexpr int kSteps = 8;
+  const std::vector<CallRef>& seq = arrived_with(ref);
+  const int rank = rank_of(ref.act.actor);
+  std::set<int> waited_for;
+  for (int source : sources_of(seq, rank)) {
+    if (!has_arrived(*this, seq, source)) waited_for.insert(source);
+  }
+  for (int sink : sinks_of(seq, rank)) {
+    if (steps_under_way(call_of(ref).communicator, rank, sink) > kSteps) waited_for.insert(sink);
+  }
+  return waited_for;
+}
+
+void Machine::arrive_in_open(CallRef ref) {
+  const int c = call_of(ref).communicator;
+  const std::vector<int>& members = at(spec.communicators, c).ranks;
+  std::vector<std::vector<CallRef>>& all = seqs[c];
+  auto seq = std::find_if(all.begin(), all.end(), [&](const std::vector<CallRef>& its) {
+    return !has_arrived(*this, its, rank_of(ref.act.actor));
+  });
+  if (seq == all.end()) seq = all.insert(all.end(), std::vector<CallRef>());
+  seq->push_back(ref);
+  const CallRef first = seq->front();
+  if (call_of(ref).signature != call_of(first).signature) {
+    branches.insert("9.4 mismatch on an open communicator");
+    mismatches.push_back({false, first.act, ref.act});
+  }
+  const bool together = call_of(first).flow == Flow::kAll;
+  if (together && seq->size() == members.size() && fits_together(*this, *seq)) {
+    branches.insert("9.4 all together on an open communicator");
+    std::vector<CallRef> in_order = *seq;
+    std::sort(in_order.begin(), in_order.end(), [this](const CallRef& a, const CallRef& b) {
+      return rank_of(a.act.actor) < rank_of(b.act.actor);
+    });
+    return run_calls(in_order, c);
+  }
+  std::map<int, CallRef> waiting;
+  for (const std::vector<CallRef>& its : all) {
+    const bool open = call_of(its.front()).flow != Flow::kAll && fits_together(*this, its);
+    for (const CallRef& other : its) {
+      const CallState state = call_state(other);
+      if (open && !state.running && !state.done && calls.contains(other.act)) {
+        waiting.emplace(rank_of(other.act.actor), other);
+      }
+    }
+  }
+  for (const auto& [rank, other] : waiting) {
+    if (!ranks_waited_for(other).empty()) continue;
+    const bool early = arrived_with(other).size() < members.size();
+    branches.insert(early ? "9.4 runs before all have arrived" : "9.4 runs alone");
+    run_calls({other}, -1);
+  }
 }
 
 // [9.5] Sends and receives match by order ---------------------------------------------------------

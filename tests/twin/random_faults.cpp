@@ -202,6 +202,7 @@ class FaultGenerator {
   void add_creation_timeout() {
     for (Communicator& communicator : spec_.communicators) {
       if (random_.chance(70)) communicator.creation_timeout = some_timeout();
+      if (random_.chance(50)) communicator.heartbeat = some_timeout();
     }
   }
 

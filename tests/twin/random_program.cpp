@@ -37,9 +37,25 @@ class ProgramGenerator {
     if (random_.chance(12)) add_outside();
     write_lists(rounds);
     note_recorded();
+    if (random_.chance(30)) need_room();
   }
 
  private:
+  /// Several slots at a time, or none.
+  void need_room() {
+    for (Device& device : spec_.devices) {
+      if (device.resident > 0) device.resident = random_.between(2, 4);
+    }
+    for (Actor& actor : spec_.actors) {
+      if (actor.role != Role::kOp && actor.role != Role::kCalls) continue;
+      if (at(spec_.streams, actor.stream).device < 0) continue;
+      const int most = at(spec_.devices, at(spec_.streams, actor.stream).device).resident;
+      if (most == 0) continue;
+      actor.room = std::min(most, random_.pick<int>({0, 1, 1, 2, 3, 4}));
+      actor.whole = random_.chance(20);
+    }
+  }
+
   // Hosts -----------------------------------------------------------------------------------------
 
   void draw_temper() {
@@ -47,7 +63,8 @@ class ProgramGenerator {
     overhead_percent_ = random_.pick<int>({0, 20, 60});
     blocking_percent_ = random_.pick<int>({0, 0, 10, 30});
     eager_percent_ = random_.pick<int>({0, 0, 30, 70, 100});
-    buffer_percent_ = random_.pick<int>({0, 0, 50, 100});
+    buffer_percent_ = random_.pick<int>({0, 50, 100});
+    flow_percent_ = random_.pick<int>({0, 0, 0, 80});
     connect_percent_ = random_.pick<int>({0, 0, 60, 100});
     first_use_percent_ = random_.pick<int>({0, 40, 80});
     other_thread_percent_ = random_.pick<int>({0, 10, 50});
@@ -207,7 +224,7 @@ class ProgramGenerator {
         return add_kernel(random_.below(spec_.ranks));
       case 1:
       case 2:
-        return add_collectives();
+        return random_.chance(50) ? add_flows() : add_collectives();
       case 3:
         return add_message();
       case 4:
@@ -244,17 +261,39 @@ class ProgramGenerator {
     return call;
   }
 
+  /// Of one communicator: with a root, or of which nobody leaves before all have come.
+  Call some_flow(int communicator, const Signature& signature) {
+    Call call = collective_call(communicator, signature);
+    if (!random_.chance(flow_percent_)) return call;
+    call.flow = random_.pick<Flow>({Flow::kFromRoot, Flow::kToRoot, Flow::kOut, Flow::kIn});
+    call.peer = random_.pick(at(spec_.communicators, communicator).ranks);
+    call.steps = random_.pick<int>({0, 1, 1, 2, 3, 4, 5, 8});
+    return call;
+  }
+
+  /// Several with a root, one after the other, of which some ranks are late.
+  void add_flows() {
+    if (flow_percent_ == 0) return add_collectives();
+    const int communicator = some_communicator();
+    for (int i = random_.between(1, 5); i > 0; --i) {
+      Call call = some_flow(communicator, some_signature());
+      for (int rank : at(spec_.communicators, communicator).ranks) {
+        const auto [thread, stream] = places_.at({communicator, rank});
+        if (random_.chance(15)) add_step(Role::kOp, thread, stream).takes = 20;
+        call.takes = some_time();
+        add_calls(rank, {call});
+      }
+    }
+  }
+
   void add_collectives() {
     const int communicator = some_communicator();
-    std::vector<Signature> signatures(random_.chance(80) ? 1 : 2);
-    for (Signature& signature : signatures) signature = some_signature();
+    std::vector<Call> calls(random_.chance(80) ? 1 : 2);
+    for (Call& call : calls) call = some_flow(communicator, some_signature());
     std::vector<int> ranks = at(spec_.communicators, communicator).ranks;
     random_.shuffle(ranks);
     for (int rank : ranks) {
-      std::vector<Call> calls;
-      for (const Signature& signature : signatures) {
-        calls.push_back(collective_call(communicator, signature));
-      }
+      for (Call& call : calls) call.takes = some_time();
       add_calls(rank, calls);
     }
   }
@@ -670,6 +709,7 @@ class ProgramGenerator {
   int blocking_percent_ = 0;
   int eager_percent_ = 0;
   int buffer_percent_ = 0;
+  int flow_percent_ = 0;
   int connect_percent_ = 0;
   int first_use_percent_ = 0;
   int other_thread_percent_ = 0;

@@ -50,6 +50,10 @@ void write_call(std::ostream& out, const Call& call) {
   if (call.kind == CallKind::kCollective) {
     out << ": collective, operation " << signature.operation << ", root " << signature.root
         << ", connection " << call.connection;
+    if (call.flow != Flow::kAll) {
+      out << ", flow " << static_cast<int>(call.flow) << " of rank " << call.peer << ", steps "
+          << call.steps;
+    }
   } else {
     out << (call.kind == CallKind::kSend ? ": send to " : ": receive from ") << call.peer
         << ", tag " << call.tag;
@@ -90,6 +94,8 @@ void write_actor(std::ostream& out, const Spec& spec, int a) {
     out << ", after " << after.ahead << " ahead of actor " << after.actor;
   }
   if (actor.behind >= 0) out << ", behind stream " << actor.behind;
+  if (actor.room != 1) out << ", room " << actor.room;
+  if (actor.whole) out << ", whole";
   if (actor.dies_at >= 0) out << ", dies at " << actor.dies_at;
   if (actor.fails_at >= 0) out << ", fails at " << actor.fails_at;
   if (actor.timeout > 0) out << ", timeout " << actor.timeout;
@@ -110,6 +116,7 @@ void write_register(std::ostream& out, const Spec& spec, int r) {
 void write_faults(std::ostream& out, const Communicator& communicator) {
   if (communicator.link >= 0) out << ", link " << communicator.link;
   if (communicator.timeout > 0) out << ", timeout " << communicator.timeout;
+  if (communicator.heartbeat > 0) out << ", heartbeat " << communicator.heartbeat;
   if (communicator.creation_timeout > 0) {
     out << ", creation timeout " << communicator.creation_timeout;
   }
@@ -207,7 +214,7 @@ Spec without_faults(Spec spec) {
   }
   for (Communicator& communicator : spec.communicators) {
     communicator.link = -1;
-    communicator.timeout = communicator.creation_timeout = 0;
+    communicator.timeout = communicator.creation_timeout = communicator.heartbeat = 0;
     communicator.links.clear();
   }
   return spec;

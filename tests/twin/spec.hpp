@@ -74,6 +74,9 @@ bool on_host(Role role);
 
 enum class CallKind { kCollective, kSend, kReceive };
 
+/// Of a collective call [9.4].
+enum class Flow { kAll, kFromRoot, kToRoot, kOut, kIn };
+
 /// Of a send or receive only count and type.
 struct Signature {
   int operation = 0;
@@ -88,9 +91,10 @@ struct Signature {
 struct Call {
   int communicator = 0;
   CallKind kind = CallKind::kCollective;
-  int peer = -1;  // rank, of a send or receive
+  int peer = -1;  // rank, of a send or receive; the root of a flow
   bool eager = false;
-  int steps = 0;       // of a send that is not eager [9.5]
+  Flow flow = Flow::kAll;
+  int steps = 0;       // of a send that is not eager [9.5], or of a flow
   int connection = 0;  // of a collective call [9.7]
   Signature signature;
   std::int64_t tag = 0;       // of a send or receive: of its act 0,
@@ -128,8 +132,10 @@ struct Actor {
   int behind = -1;                // kOp, kCalls: a stream [5.4]
   int dies_at = -1;               // an act; -1: never
   int fails_at = -1;              // kOp
-  std::int64_t timeout = 0;       // of a step of the host; 0: none
-  std::string kind;               // why the generator made it; only statistics and dumps look at it
+  int room = 1;                   // kOp, kCalls: slots [5.3]
+  bool whole = false;
+  std::int64_t timeout = 0;  // of a step of the host; 0: none
+  std::string kind;          // why the generator made it; only statistics and dumps look at it
 };
 
 /// The registers of an actor are ordered as they stand in Spec::registers.
@@ -169,6 +175,7 @@ struct Communicator {
   std::int64_t creation_timeout = 0;
   std::vector<int> links = {};  // of each of `ranks`, over which it arrives; or empty
   bool connects = false;        // its calls, at first use [9.7]
+  std::int64_t heartbeat = 0;   // of threads that connect
 };
 
 /// For steps of role kMeet [9.7].

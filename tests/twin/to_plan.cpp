@@ -21,6 +21,8 @@ sim::ActorSpec actor_spec(const Actor& actor) {
   spec.input.items = number(actor.outside.items);
   spec.input.first = sim::Duration{actor.outside.first};
   spec.input.every = sim::Duration{actor.outside.every};
+  spec.room = number(actor.room);
+  spec.whole = actor.whole;
   return spec;
 }
 
@@ -97,6 +99,7 @@ sim::CallSpec call_spec(const Call& call) {
   if (call.kind == CallKind::kReceive) spec.kind = sim::CallKind::kReceive;
   spec.peer = id_of<sim::RankId>(call.peer);
   spec.eager = call.eager;
+  spec.flow = static_cast<sim::Flow>(call.flow);
   spec.steps = static_cast<std::uint8_t>(call.steps);
   spec.connection = number(call.connection);
   spec.signature.operation = number(call.signature.operation);
@@ -127,6 +130,8 @@ void add_step(const Actor& actor, sim::PlanBuilder& builder) {
   spec.meeting = id_of<sim::MeetingId>(actor.meeting);
   spec.times = number(actor.times);
   spec.timeout = sim::Duration{actor.timeout};
+  spec.room = number(actor.room);
+  spec.whole = actor.whole;
   builder.add_step(spec);
   for (const Call& call : actor.calls) builder.add_call(call_spec(call));
   if (actor.role != Role::kSynchronize && actor.role != Role::kMeet) return;
@@ -219,6 +224,7 @@ sim::CommunicatorFaults faults_of(const Communicator& communicator) {
   faults.link = id_of<sim::LinkId>(communicator.link);
   faults.timeout = sim::Duration{communicator.timeout};
   faults.creation_timeout = sim::Duration{communicator.creation_timeout};
+  faults.heartbeat = sim::Duration{communicator.heartbeat};
   for (int link : communicator.links) faults.arrival_links.push_back(id_of<sim::LinkId>(link));
   return faults;
 }

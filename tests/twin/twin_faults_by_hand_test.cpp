@@ -367,6 +367,15 @@ TEST_CASE("twin by hand: threads have timeouts of their own", "[twin]") {
   CHECK(deaths_of(simulate(creation.spec)) ==
         Deaths{"rank 0 at 15: timeout in act 1#0, after the rest"});
 
+  // Rank 0 connects at 5, and rank 1 never does.
+  Sketch connection = two_ranks();
+  connection.communicator(0).connects = true;
+  connection.communicator(0).heartbeat = 7;
+  connection.add_work(0, 5);
+  connection.add_calls(0, 0, {collective_call(0, 1, 10)});
+  CHECK(deaths_of(simulate(connection.spec)) ==
+        Deaths{"rank 0 at 12: timeout in act 1#0, after the rest"});
+
   Sketch await = two_ranks();
   await.spec.signals.push_back({false});
   await.add_work(0, 5);

@@ -21,7 +21,6 @@
 #include "sim/engine.hpp"
 #include "sim/wait_graph.hpp"
 #include "tests/support/catch.hpp"
-#include "tests/twin/from_plan.hpp"
 #include "tests/twin/random_spec.hpp"
 #include "tests/twin/sketch.hpp"
 #include "tests/twin/to_plan.hpp"

@@ -409,10 +409,12 @@ class Waits {
       m_.branches.insert("9.6 behind in the launch order");
       add(act, act_node(device.launch_order.front()), Wait::kDeviceRoom);
     }
-    if (!m_.needs_slot(act) || m_.slot_is_free(d)) return;
+    if (!m_.needs_slot(act) || m_.can_take_slots(act)) return;
     m_.branches.insert("9.6 no slot is free");
     std::set<Node> holders;
-    for (const Act& holder : device.holds_slot) holders.insert(act_node(holder));
+    for (const auto& [holder, slots] : device.holds) {
+      if (holder != act) holders.insert(act_node(holder));
+    }
     add_any(act, holders, Wait::kDeviceRoom, outside_node());
   }
 
@@ -439,6 +441,7 @@ class Waits {
 
   void visit_round(CallRef ref) {
     const Call& call = m_.call_of(ref);
+    if (m_.is_open(call.communicator)) return visit_open_round(ref);
     const RoundState& round = at(m_.rounds, call.communicator);
     for (int rank : at(m_.spec.communicators, call.communicator).ranks) {
       const auto is_of_rank = [&](const CallRef& other) {
@@ -458,6 +461,40 @@ class Waits {
       must(round.mismatched, "a difference is not recorded");
       add(ref.act, node_here(other.act), Wait::kPeerOfCollective);
     }
+  }
+
+  void visit_open_round(CallRef ref) {
+    const CallState state = m_.call_state(ref);
+    if (state.hangs_on >= 0) return;
+    const Call& call = m_.call_of(ref);
+    const std::vector<CallRef>& seq = m_.arrived_with(ref);
+    if (state.running) {
+      for (int rank : at(m_.spec.communicators, call.communicator).ranks) {
+        if (!m_.has_stopped(rank)) continue;
+        for (const CallRef& other : seq) {
+          if (m_.rank_of(other.act.actor) == rank)
+            add(ref.act, node_here(other.act), Wait::kPeerOfCollective);
+        }
+      }
+      return;
+    }
+    for (int rank : m_.ranks_waited_for(ref)) {
+      m_.branches.insert("9.6 waits on an open communicator");
+      add_coming(ref.act, rank, call.communicator, CallKind::kCollective, -1);
+    }
+    bool differs = false;
+    for (int rank : at(m_.spec.communicators, call.communicator).ranks) {
+      for (const CallRef& other : seq) {
+        if (m_.rank_of(other.act.actor) != rank || m_.call_state(other).done) continue;
+        if (!m_.call_state(other).active || m_.call_of(other).signature == call.signature) continue;
+        add(ref.act, node_here(other.act), Wait::kPeerOfCollective);
+        differs = true;
+      }
+    }
+    if (differs || m_.call_of(seq.front()).signature == call.signature) return;
+    m_.branches.insert("9.6 those that differ are gone");
+    const int first = m_.rank_of(seq.front().act.actor);
+    add(ref.act, rank_node(first), m_.is_dead(first) ? Wait::kDeadRank : Wait::kPeerOfCollective);
   }
 
   void visit_message(CallRef ref) {

@@ -1,0 +1,87 @@
+// What `check` says of the shipped scenarios in each reading. The table was written from NCCL's
+// rules (docs/explanation/models.md) before it was held against the program.
+#include <map>
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+#include "models/search/readings.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/scenario.hpp"
+
+using namespace pipesim;
+
+namespace {
+
+nlohmann::json checked(const std::string& path) {
+  const testing::CommandResult result =
+      testing::command({"check", path, "--json", "--states", "2000"});
+  INFO(result.err);
+  REQUIRE(result.code <= 3);
+  return nlohmann::json::parse(result.out);
+}
+
+bool is_hang(const nlohmann::json& answer) {
+  return answer == "hang possible" || answer == "hang certain";
+}
+
+}  // namespace
+
+TEST_CASE("check says of every shipped scenario by which reading it hangs",
+          "[scenarios][readings][check]") {
+  int with_readings = 0;
+  int hangs = 0;
+  for (const std::string& path : testing::scenario_paths()) {
+    INFO(path);
+    const nlohmann::json report = checked(path);
+    const bool has = models::has_readings(testing::load(path).graph);
+    CHECK(report.contains("readings") == has);
+    if (!has) continue;
+    ++with_readings;
+    const nlohmann::json& readings = report["readings"];
+    REQUIRE(readings.size() == 3);
+    const std::string shown = report["reading"];
+    const nlohmann::json& answer = readings[shown]["answer"];
+    if (is_hang(report["answer"])) {
+      ++hangs;
+      CHECK(answer == report["answer"]);
+    } else if (report["answer"] == "proved") {
+      CHECK(readings["contract"]["answer"] == "proved");
+      CHECK(readings["cold"]["answer"] == "proved");
+    }
+    // A fresh job that hangs is what is shown.
+    if (is_hang(readings["cold"]["answer"])) CHECK(shown == "cold");
+  }
+  CHECK(with_readings >= 20);
+  CHECK(hangs >= 10);
+}
+
+TEST_CASE("check of the scenarios about NCCL, by reading", "[scenarios][readings][check]") {
+  // Contract, real, cold.
+  const std::map<std::string, std::string> expected = {
+      {"broadcast_root_ahead", "hang certain, proved, proved"},
+      // If both ranks start the all-reduce first, it completes.
+      {"cooperative_dispatch", "hang possible, hang possible, hang possible"},
+      // Once connected, only the room for two kernels is open.
+      {"first_all_reduce_opposite_order", "hang possible, hang possible, hang certain"},
+      {"first_gradient_blocks_host", "proved, proved, hang certain"},
+      {"first_send_blocks_host", "proved, proved, hang certain"},
+      {"graph_replay_without_buffers", "hang certain, hang certain, hang certain"},
+      {"graphs_in_other_order", "hang certain, hang certain, hang certain"},
+      {"nccl_order_1f1b_send_first", "hang certain, proved, hang certain"},
+      {"ninth_small_send", "hang certain, hang certain, hang certain"},
+      {"split_beside_all_reduce", "proved, proved, hang certain"},
+      {"split_round_skipped", "hang certain, hang certain, hang certain"},
+      {"two_kernels_few_sms", "hang possible, hang possible, hang possible"},
+  };
+  for (const auto& [name, answers] : expected) {
+    INFO(name);
+    const nlohmann::json readings = checked("scenarios/" + name + ".yaml")["readings"];
+    std::string found;
+    for (const char* reading : {"contract", "real", "cold"}) {
+      found += (found.empty() ? "" : ", ") + readings[reading]["answer"].get<std::string>();
+    }
+    CHECK(found == answers);
+  }
+}

@@ -1,0 +1,116 @@
+// Flows of collectives [9.4] and slots that are taken one by one [5.3], in the twin: what is
+// expected is counted by hand.
+#include <string>
+
+#include "tests/support/catch.hpp"
+#include "tests/twin/sketch.hpp"
+#include "tests/twin/twin.hpp"
+
+namespace pipesim::twin {
+namespace {
+
+Call flow_call(Flow flow, int root, int steps, std::int64_t takes) {
+  Call call = collective_call(0, 1, takes);
+  call.flow = flow;
+  call.peer = root;
+  call.steps = steps;
+  return call;
+}
+
+}  // namespace
+
+// Rank 1 is busy until 20. The root runs alone, 0 to 5, rank 1 from 20 to 25. Without steps, or
+// with the root late, each waits for the other.
+TEST_CASE("twin by hand: the root of a broadcast does not wait", "[twin]") {
+  Sketch sketch = two_ranks();
+  const int root = sketch.add_calls(0, 0, {flow_call(Flow::kFromRoot, 0, 1, 5)});
+  sketch.add_kernel(1, 1, 20);
+  const int other = sketch.add_calls(1, 1, {flow_call(Flow::kFromRoot, 0, 1, 5)});
+  const Result ahead = simulate(sketch.spec);
+  CHECK(times_of(ahead, {root, 0}) == Times{0, 0, 5});
+  CHECK(times_of(ahead, {other, 0}) == Times{0, 20, 25});
+
+  sketch.call(root).steps = 0;
+  const Result together = simulate(sketch.spec);
+  CHECK(times_of(together, {root, 0}) == Times{0, 0, 25});
+
+  sketch.call(root).steps = 1;
+  sketch.call(root).peer = sketch.call(other).peer = 1;
+  const Result late = simulate(sketch.spec);
+  CHECK(times_of(late, {root, 0}) == Times{0, 0, 25});
+}
+
+// The buffer to rank 1 has 8 steps: the third broadcast of 4 steps waits until rank 1 has arrived
+// at the first, at 20, and runs from 20 to 25.
+TEST_CASE("twin by hand: flows share the eight steps of a buffer", "[twin]") {
+  Sketch sketch = two_ranks();
+  int last = 0;
+  for (int i = 0; i < 3; ++i) {
+    last = sketch.add_calls(0, 0, {flow_call(Flow::kFromRoot, 0, 4, 5)});
+  }
+  sketch.add_kernel(1, 1, 20);
+  for (int i = 0; i < 3; ++i) sketch.add_calls(1, 1, {flow_call(Flow::kFromRoot, 0, 4, 5)});
+  const Result result = simulate(sketch.spec);
+  CHECK(result.verdict == Verdict::kCompleted);
+  CHECK(times_of(result, {last, 0}) == Times{0, 10, 25});
+}
+
+// Rank 1 never comes: the root waits for its buffer, behind the second.
+TEST_CASE("twin by hand: who never takes a flow is waited for", "[twin]") {
+  Sketch sketch = two_ranks();
+  sketch.add_calls(0, 0, {flow_call(Flow::kOut, 0, 8, 5)});
+  sketch.add_calls(0, 0, {flow_call(Flow::kOut, 0, 8, 5)});
+  const Result result = simulate(sketch.spec);
+  CHECK(result.verdict == Verdict::kStarved);
+  CHECK(waits_of(result) == Lines{"act 1#0 -> rank 1: peer of a collective"});
+}
+
+// Two kernels of 3 slots each on a device with 4, on two streams: the second takes the slot that is
+// left, and starts when the first has ended. As a whole it takes none; a third of 1 slot goes
+// first.
+TEST_CASE("twin by hand: an op takes its slots one by one", "[twin]") {
+  const auto with = [](bool whole) {
+    Sketch sketch = two_ranks();
+    for (int stream = 2; stream < 4; ++stream) sketch.spec.streams.push_back({0, 1024});
+    sketch.add_device(0, {0, 2, 3}, 0, 4, false);
+    const int first = sketch.add_kernel(0, 0, 10);
+    const int second = sketch.add_kernel(0, 2, 10);
+    const int third = sketch.add_kernel(0, 3, 10);
+    sketch.actor(first).room = sketch.actor(second).room = 3;
+    sketch.actor(second).whole = whole;
+    const Result result = simulate(sketch.spec);
+    CHECK(times_of(result, {first, 0}) == Times{0, 0, 10});
+    CHECK(times_of(result, {second, 0}) == (whole ? Times{0, 10, 20} : Times{0, 10, 20}));
+    CHECK(times_of(result, {third, 0}) == (whole ? Times{0, 0, 10} : Times{0, 10, 20}));
+  };
+  with(false);
+  with(true);
+}
+
+// Both ranks have 4 slots, and calls of 3 on two communicators in opposite orders: each runs half
+// of the other's.
+TEST_CASE("twin by hand: half of a kernel holds its slots", "[twin]") {
+  const auto with = [](int room) {
+    Sketch sketch = two_ranks();
+    sketch.spec.communicators.push_back({{0, 1}});
+    for (int rank = 0; rank < 2; ++rank) {
+      sketch.spec.streams.push_back({rank, 1024});
+      sketch.add_device(rank, {rank, 2 + rank}, 0, 4, false);
+      for (int i = 0; i < 2; ++i) {
+        const int call = sketch.add_calls(rank, i == 0 ? rank : 2 + rank,
+                                          {collective_call(i == rank ? 0 : 1, 1, 5)});
+        sketch.actor(call).room = room;
+      }
+    }
+    return simulate(sketch.spec);
+  };
+  CHECK(with(2).verdict == Verdict::kCompleted);
+  const Result hangs = with(3);
+  CHECK(hangs.verdict == Verdict::kDeadlock);
+  CHECK(waits_of(hangs) == Lines{"act 0#0 -> act 3#0: peer of a collective",
+                                 "act 2#0 -> act 1#0: peer of a collective",
+                                 "act 1#0 -> act 0#0: device room",
+                                 "act 3#0 -> act 2#0: device room"});
+}
+
+}  // namespace pipesim::twin
