@@ -149,6 +149,9 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
   if (shown == 0 && hangs(reports[0].exploration.answer)) {
     result.answer = others_proved ? JobAnswer::kByBuffers : JobAnswer::kUndecided;
   }
+  result.by_flows = hangs(reports[0].exploration.answer) &&
+                    reports[1].exploration.answer == sim::Answer::kProved &&
+                    reports[1].usual.lowered.plan.open;
   if (!same_as_contract) result.buffered_bytes = buffered_bytes(reports[1].usual);
   result.check = std::move(reports[shown]);
   return result;

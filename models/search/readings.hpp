@@ -40,6 +40,7 @@ struct ReadingsReport {
   Reading shown = Reading::kCold;       // of `check`
   CheckReport check;                    // of the reading that decides
   std::int64_t buffered_bytes = 0;      // in the run of `real`: the most at a time
+  bool by_flows = false;  // ranks that leave a collective early may be why `real` does not hang
 };
 
 /// That of `check`, which is of the reading of `graph`.

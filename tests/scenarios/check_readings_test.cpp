@@ -75,6 +75,10 @@ TEST_CASE("check of the scenarios about NCCL, by reading", "[scenarios][readings
       {"split_round_skipped", "hang certain, hang certain, hang certain"},
       {"two_kernels_few_sms", "hang possible, hang possible, hang possible"},
   };
+  // What decides is not measured.
+  CHECK(
+      checked("scenarios/broadcast_root_ahead.yaml")["rests_on"][0].get<std::string>().starts_with(
+          "rule 9.4"));
   for (const auto& [name, answers] : expected) {
     INFO(name);
     const nlohmann::json readings = checked("scenarios/" + name + ".yaml")["readings"];

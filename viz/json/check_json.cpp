@@ -49,6 +49,7 @@ std::string check_json(const CheckView& view) {
                        {"time_ns", usual.time_ns},
                        {"fingerprint", fingerprint_text(usual.fingerprint)}};
   Json rests_on = Json::array();
+  if (view.readings != nullptr && view.readings->by_flows) rests_on.push_back(flows_text());
   if (found.rests_on.room) rests_on.push_back("rule 5.5: room for collectives");
   if (found.rests_on.queues) rests_on.push_back("rule 5.5: hardware queues");
   for (const std::string& line : view.basis) rests_on.push_back(line);

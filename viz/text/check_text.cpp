@@ -218,6 +218,11 @@ std::string answer_text(models::JobAnswer answer) {
   return "undecided";
 }
 
+std::string flows_text() {
+  return "rule 9.4: a rank leaves a broadcast, reduce, gather or scatter once its bytes are in "
+         "buffers. Read in NCCL's code, not measured";
+}
+
 std::string check_text(const CheckView& view, const TextOptions& options) {
   const sim::Exploration& found = view.check.exploration;
   const sim::Plan& plan = view.check.usual.lowered.plan;
@@ -248,6 +253,7 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
     add("shortest", fmt::format("{} to a hang: --order FILE writes it for 'run --replay'",
                                 counted(found.hang.size(), "step")));
   }
+  if (view.readings != nullptr && view.readings->by_flows) add("rests on", flows_text());
   add_rests_on(view, [&](const std::string& line) { add("rests on", line); });
   if (view.of_record) {
     add("record", "the answer is for this program as recorded: one run of the script");

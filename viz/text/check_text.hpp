@@ -29,6 +29,9 @@ std::string answer_text(sim::Answer answer);
 /// Likewise of all readings together: also "runs by buffers".
 std::string answer_text(models::JobAnswer answer);
 
+/// That ranks leave a broadcast, reduce, gather or scatter before others have come: what rests on it.
+std::string flows_text();
+
 /// Answer, how it was found, the run in the scenario's own times, the run that hangs.
 std::string check_text(const CheckView& view, const TextOptions& options);
 
