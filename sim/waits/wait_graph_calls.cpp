@@ -94,9 +94,8 @@ void WaitGraphBuilder::add_open_round(CallId id) {
   for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
     if (state_.waits_for(plan_, call, i)) add_coming(WaitKind::kPeerOfCollective, i, call);
   }
-  const Round& round = state_.round_of(call);
-  if (!round.mismatched) return;
-  const std::size_t before = edges_.size();
+  if (!state_.round_of(call).mismatched) return;
+  // Those that differ may be gone.
   for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
     const CallId other = state_.in_round[i];
     if (!other.valid() || state_.seqs[i] != state_.seqs[call.member]) continue;
@@ -104,10 +103,6 @@ void WaitGraphBuilder::add_open_round(CallId id) {
     const ActorId actor = plan_.calls[other].actor;
     add_act(WaitKind::kPeerOfCollective, actor, state_.actors[actor].done);
   }
-  if (edges_.size() > before || plan_.calls[round.first.call].signature == call.signature) return;
-  // Those that differ were gone before this one came.
-  const ActorId first = plan_.calls[round.first.call].actor;
-  add_rank(WaitKind::kPeerOfCollective, plan_.actors[first].rank);
 }
 
 // Where a member will come from with a call of the same sort as `sort`.

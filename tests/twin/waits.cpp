@@ -22,7 +22,8 @@ class Waits {
       const Act act = to_visit[i];
       found_.clear();
       visit(act);
-      must(!found_.empty(), "nothing explains why " + text(act_node(act)) + " waits");
+      must(!found_.empty() || explained_.contains(act),
+           "nothing explains why " + text(act_node(act)) + " waits");
       for (const auto& [edge, any] : found_) {
         edges_[edge] = any;
         if (edge.to.kind != NodeKind::kAct || !seen.insert(edge.to.act).second) continue;
@@ -493,8 +494,7 @@ class Waits {
     }
     if (differs || m_.call_of(seq.front()).signature == call.signature) return;
     m_.branches.insert("9.6 those that differ are gone");
-    const int first = m_.rank_of(seq.front().act.actor);
-    add(ref.act, rank_node(first), m_.is_dead(first) ? Wait::kDeadRank : Wait::kPeerOfCollective);
+    explained_.insert(ref.act);
   }
 
   void visit_message(CallRef ref) {
@@ -601,7 +601,8 @@ class Waits {
   }
 
   Machine& m_;
-  WaitEdges found_;  // of the act that is visited
+  WaitEdges found_;          // of the act that is visited
+  std::set<Act> explained_;  // by a call that does not fit, of a rank that is gone
   WaitEdges edges_;
 };
 
