@@ -1,6 +1,7 @@
 // The rest of machine.hpp: room on devices [5.3], waiting for other streams [5.4] and host programs
 // [9]. Functions stand in the order of those sections.
 #include <algorithm>
+#include <stdexcept>
 #include <utility>
 
 #include "tests/twin/machine.hpp"
