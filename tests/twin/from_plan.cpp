@@ -1,8 +1,8 @@
-#include "tests/twin/to_plan.hpp"
-
 #include <algorithm>
 #include <utility>
 #include <vector>
+
+#include "tests/twin/to_plan.hpp"
 
 namespace pipesim::twin {
 namespace {

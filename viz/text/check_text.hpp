@@ -29,7 +29,8 @@ std::string answer_text(sim::Answer answer);
 /// Likewise of all readings together: also "runs by buffers".
 std::string answer_text(models::JobAnswer answer);
 
-/// That ranks leave a broadcast, reduce, gather or scatter before others have come: what rests on it.
+/// That ranks leave a broadcast, reduce, gather or scatter before others have come: what rests on
+/// it.
 std::string flows_text();
 
 /// Answer, how it was found, the run in the scenario's own times, the run that hangs.
