@@ -29,6 +29,7 @@ int exit_code_of(const models::FixReport& report) {
       return kExitUndecided;
     case models::FixCase::kHangs:
     case models::FixCase::kHangsInAnother:
+    case models::FixCase::kByBuffers:
       break;
   }
   if (!report.fixes.empty()) return kExitGood;
@@ -63,11 +64,11 @@ int run_fix(const Arguments& arguments, const Console& console) {
   const auto folder = arguments.output_file("output");
   ScenarioInput input(files, console);
   const formats::Scenario scenario = input.read();
-  const formats::PatchWriter writer(input.text(), input.patches());
+  const formats::PatchWriter writer(input.text(), input.patches(), scenario.graph.ranks);
   const models::GraphWith with =
-      [&](const models::Change* change) -> std::optional<models::TaskGraph> {
-    if (change == nullptr) return scenario.graph;
-    const std::optional<std::string> patch = writer.write(*change);
+      [&](const std::vector<models::Change>& changes) -> std::optional<models::TaskGraph> {
+    if (changes.empty()) return scenario.graph;
+    const std::optional<std::string> patch = writer.write(changes);
     if (!patch) return std::nullopt;
     auto changed = input.read_with({"a change", *patch});
     if (!changed) return std::nullopt;
@@ -82,7 +83,7 @@ int run_fix(const Arguments& arguments, const Console& console) {
   }());
   input.report();
   const bool hangs =
-      report.found == models::FixCase::kHangs || report.found == models::FixCase::kHangsInAnother;
+      report.found != models::FixCase::kNothing && report.found != models::FixCase::kNothingFound;
   const bool is_known = hangs && report.explanation.cause != models::Cause::kInterrupted;
   if (report.stopped && !is_known) {
     console.err << "interrupted before it was known whether the scenario hangs\n";
@@ -90,8 +91,8 @@ int run_fix(const Arguments& arguments, const Console& console) {
   }
   viz::FixView view;
   view.scenario = scenario.graph.name;
-  for (const models::Fix& fix : report.fixes) view.patches.push_back(*writer.write(fix.change));
-  for (const models::Fix& fix : report.partial) view.partial.push_back(*writer.write(fix.change));
+  for (const models::Fix& fix : report.fixes) view.patches.push_back(*writer.write(fix.changes));
+  for (const models::Fix& fix : report.partial) view.partial.push_back(*writer.write(fix.changes));
   if (folder) write_patches(*folder, view.patches);
   console.out << (arguments.has("json") ? viz::fix_json(report, view)
                                         : viz::fix_text(report, view));

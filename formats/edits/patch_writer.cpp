@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "formats/edits/program_edits.hpp"
+#include "formats/edits/tree.hpp"
 #include "formats/yaml/patch.hpp"
 #include "formats/yaml/value_writer.hpp"
 #include "formats/yaml/yaml_writer.hpp"
@@ -17,83 +19,6 @@ using models::Change;
 namespace {
 
 using Kind = Change::Kind;
-using Path = std::vector<std::string>;
-
-std::optional<YamlValue> child(const YamlValue& map, std::string_view key) {
-  for (const YamlValue::Entry& entry : map.entries()) {
-    if (entry.key.is_scalar() && entry.key.text() == key) return entry.value;
-  }
-  return std::nullopt;
-}
-
-std::optional<YamlValue> at(YamlValue value, const std::vector<std::string_view>& keys) {
-  for (const std::string_view key : keys) {
-    const std::optional<YamlValue> inner = child(value, key);
-    if (!inner) return std::nullopt;
-    value = *inner;
-  }
-  return value;
-}
-
-YamlNode one(std::string_view key, YamlNode value) {
-  YamlNode map = YamlNode::map();
-  map.add(key, std::move(value));
-  return map;
-}
-
-// A map of maps down to `value`.
-YamlNode below(const Path& path, YamlNode value) {
-  for (std::size_t i = path.size(); i > 0; --i) value = one(path[i - 1], std::move(value));
-  return value;
-}
-
-YamlNode copied(const YamlValue& value) {
-  if (value.is_list()) {
-    YamlNode list = YamlNode::list();
-    for (const YamlValue& item : value.items()) list.add(copied(item));
-    return list;
-  }
-  if (value.is_map()) {
-    YamlNode map = YamlNode::map();
-    for (const YamlValue::Entry& entry : value.entries()) {
-      map.add(entry.key.text(), copied(entry.value));
-    }
-    return map;
-  }
-  if (value.is_null()) return YamlNode::nothing();
-  return value.quoted() ? YamlNode::text(value.text()) : YamlNode::value(value.text());
-}
-
-// Where the item of a list that stands at `place` is: keys, and positions from 1.
-bool find_item(const YamlValue& value, models::Place place, Path& path) {
-  std::size_t position = 0;
-  const std::vector<YamlValue> items = value.is_list() ? value.items() : std::vector<YamlValue>();
-  for (const YamlValue& item : items) {
-    path.push_back(std::to_string(++position));
-    const bool here = item.is_map() && item.place() == place;
-    if (here || find_item(item, place, path)) return true;
-    path.pop_back();
-  }
-  for (const YamlValue::Entry& entry : value.entries()) {
-    path.emplace_back(entry.key.text());
-    if (find_item(entry.value, place, path)) return true;
-    path.pop_back();
-  }
-  return false;
-}
-
-std::optional<YamlValue> item_at(YamlValue value, const Path& path) {
-  for (const std::string& key : path) {
-    if (value.is_list()) {
-      value = value.items()[static_cast<std::size_t>(std::stoul(key) - 1)];
-    } else if (const auto inner = child(value, key)) {
-      value = *inner;
-    } else {
-      return std::nullopt;
-    }
-  }
-  return value;
-}
 
 // Adds an item to what stands at `path`, a list or nothing.
 std::optional<YamlNode> added_to(const std::optional<YamlValue>& list, YamlNode item) {
@@ -104,26 +29,18 @@ std::optional<YamlNode> added_to(const std::optional<YamlValue>& list, YamlNode 
   return one("+", std::move(items));
 }
 
-// What makes one step of two; the rest is said of their calls.
-constexpr std::string_view kOfSteps[] = {"when", "on", "at", "phase", "blocking", "stream"};
-
-bool is_of_step(std::string_view key) {
-  return std::find(std::begin(kOfSteps), std::end(kOfSteps), key) != std::end(kOfSteps);
-}
-
 class Writer {
  public:
-  explicit Writer(const YamlValue& root) : root_(root) {}
+  Writer(const YamlValue& root, std::uint32_t ranks) : root_(root), ranks_(ranks) {}
 
   std::optional<YamlNode> change(const Change& change) const;
 
  private:
   std::optional<YamlNode> order(const Change& change) const;
-  std::optional<YamlNode> step_after(const Change& change) const;
-  std::optional<YamlNode> batch(const Change& change) const;
   std::optional<YamlNode> creation() const;
 
   YamlValue root_;
+  std::uint32_t ranks_;
 };
 
 // The keys of a patch but its head.
@@ -143,10 +60,6 @@ std::optional<YamlNode> Writer::change(const Change& change) const {
       return creation();
     case Kind::kOrder:
       return order(change);
-    case Kind::kAfter:
-      return step_after(change);
-    case Kind::kBatch:
-      return batch(change);
     case Kind::kEager:
       return below({"communicators", "named", change.what, "eager"}, bytes(change.number));
     case Kind::kResident:
@@ -155,8 +68,9 @@ std::optional<YamlNode> Writer::change(const Change& change) const {
       return below({"device", "hardware_queues"}, number);
     case Kind::kLaunchQueue:
       return below({"defaults", "launch_queue"}, number);
+    default:
+      return program_edit(root_, ranks_, change);
   }
-  return std::nullopt;
 }
 
 // Of all that say something else.
@@ -197,75 +111,53 @@ std::optional<YamlNode> Writer::order(const Change& change) const {
   return one("actors", std::move(actors));
 }
 
-std::optional<YamlNode> Writer::step_after(const Change& change) const {
-  Path path;
-  if (!find_item(root_, change.place, path)) return std::nullopt;
-  const auto step = item_at(root_, path);
-  auto after = added_to(child(*step, "after"), YamlNode::text(change.part));
-  if (!after) return std::nullopt;
-  path.emplace_back("after");
-  return below(path, std::move(*after));
-}
+}  // namespace
 
-std::optional<YamlNode> Writer::batch(const Change& change) const {
-  Path first;
-  Path second;
-  if (!find_item(root_, change.place, first) || !find_item(root_, change.second, second)) {
+namespace {
+
+// The scenario after the patches. Nothing where they do not fit, which is told elsewhere.
+std::optional<YamlDocument> patched(const std::string& text,
+                                    const std::vector<PatchText>& patches) {
+  models::Diagnostics told_elsewhere;
+  std::optional<YamlDocument> document = YamlDocument::parse(text, told_elsewhere);
+  std::vector<GivenSetting> settings;
+  if (!document || !apply_patches(*document, patches, settings, told_elsewhere)) {
     return std::nullopt;
   }
-  const auto position = std::stoul(first.back());
-  const bool neighbours = first.size() == second.size() &&
-                          std::equal(first.begin(), first.end() - 1, second.begin()) &&
-                          std::stoul(second.back()) == position + 1;
-  if (!neighbours) return std::nullopt;
-  YamlNode group = YamlNode::map();
-  YamlNode calls = YamlNode::list();
-  YamlNode after = YamlNode::list();
-  std::vector<std::pair<std::string, std::string>> said;  // of the step
-  for (const Path* path : {&first, &second}) {
-    YamlNode call = YamlNode::map();
-    for (const YamlValue::Entry& entry : item_at(root_, *path)->entries()) {
-      const std::string key(entry.key.text());
-      const bool known = std::any_of(said.begin(), said.end(),
-                                     [&](const auto& known_key) { return known_key.first == key; });
-      if (key == "after") {
-        if (!entry.value.is_list()) return std::nullopt;
-        for (const YamlValue& item : entry.value.items()) after.add(copied(item));
-      } else if (is_of_step(key)) {
-        if (known) continue;
-        said.emplace_back(key, std::string(entry.value.text()));
-        group.add(key, copied(entry.value));
-      } else if (key != "name") {
-        call.add(key, copied(entry.value));
-      }
-    }
-    calls.add(std::move(call));
-  }
-  group.add("group", std::move(calls));
-  if (!after.empty()) group.add("after", std::move(after));
-  YamlNode steps = YamlNode::list();
-  steps.add(std::move(group));
-  first.back() = std::to_string(position) + ".." + std::to_string(position + 1);
-  return below(first, std::move(steps));
+  return document;
 }
+
+std::string patch_text(const YamlNode& keys) { return "patch: 1\n" + keys.document({}); }
+
+bool sets_parameters(const Change& change) { return change.kind == Kind::kSwitch; }
 
 }  // namespace
 
-PatchWriter::PatchWriter(const std::string& text, const std::vector<PatchText>& patches) {
-  models::Diagnostics told_elsewhere;
-  document_ = YamlDocument::parse(text, told_elsewhere);
-  std::vector<GivenSetting> settings;
-  if (document_ && !apply_patches(*document_, patches, settings, told_elsewhere)) {
-    document_.reset();
-  }
-}
+PatchWriter::PatchWriter(std::string text, std::vector<PatchText> patches, std::uint32_t ranks)
+    : text_(std::move(text)),
+      patches_(std::move(patches)),
+      ranks_(ranks),
+      document_(patched(text_, patches_)) {}
 
-std::optional<std::string> PatchWriter::write(const Change& change) const {
+std::optional<std::string> PatchWriter::write(const std::vector<Change>& changes) const {
   if (!document_) return std::nullopt;
-  const std::optional<YamlNode> keys = Writer(document_->root()).change(change);
-  if (!keys) return std::nullopt;
-  const std::string text = keys->document({});
-  return "patch: 1\n" + text;
+  if (changes.size() == 1) {
+    const std::optional<YamlNode> keys = Writer(document_->root(), ranks_).change(changes.front());
+    return keys ? std::optional(patch_text(*keys)) : std::nullopt;
+  }
+  // Each is written for the scenario with those before it; the patch is what all of them make.
+  if (std::any_of(changes.begin(), changes.end(), sets_parameters)) return std::nullopt;
+  std::vector<PatchText> patches = patches_;
+  for (const Change& change : changes) {
+    const PatchWriter writer(text_, patches, ranks_);
+    std::optional<std::string> patch = writer.write({change});
+    if (!patch) return std::nullopt;
+    patches.push_back({"a change", std::move(*patch)});
+  }
+  const std::optional<YamlDocument> changed = patched(text_, patches);
+  if (!changed) return std::nullopt;
+  const std::optional<YamlNode> keys = difference(document_->root(), changed->root());
+  return keys ? std::optional(patch_text(*keys)) : std::nullopt;
 }
 
 std::vector<models::Switch> switches_of(const Scenario& scenario) {

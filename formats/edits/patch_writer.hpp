@@ -1,6 +1,7 @@
 // Changes of a scenario as patches: the other direction of formats/yaml/patch.hpp.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,15 +15,18 @@ namespace pipesim::formats {
 /// Writes changes of one scenario.
 class PatchWriter {
  public:
-  /// Of the scenario in `text` after `patches`, which can be read.
-  PatchWriter(const std::string& text, const std::vector<PatchText>& patches);
+  /// Of the scenario in `text`, of so many ranks, after `patches`, which can be read.
+  PatchWriter(std::string text, std::vector<PatchText> patches, std::uint32_t ranks);
 
-  /// The patch that makes `change`, which goes behind those of the constructor. Nothing where the
-  /// scenario has no place for it: steps that are made of something else, a list that depends on a
-  /// parameter.
-  std::optional<std::string> write(const models::Change& change) const;
+  /// The patch that makes `changes`, one after the other, which goes behind those of the
+  /// constructor. Nothing where the scenario has no place for one: steps that are made of something
+  /// else, a list that depends on a parameter.
+  std::optional<std::string> write(const std::vector<models::Change>& changes) const;
 
  private:
+  std::string text_;
+  std::vector<PatchText> patches_;
+  std::uint32_t ranks_;
   std::optional<YamlDocument> document_;
 };
 

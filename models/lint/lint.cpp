@@ -83,6 +83,11 @@ const std::vector<LintRule>& lint_rules() {
       {kPartialSum, "a partial sum made from a broadcast: a tensor on one rank, zeros on others"},
       {kCollectiveStreams, "collectives of one group on different streams on different ranks"},
       {kCollectiveOrder, "ranks of one communicator that do not make the same calls in one order"},
+      {kCollectiveBranch, "a collective that some ranks of the communicator never call"},
+      {kMeeting, "a split, create or destroy that some ranks of the communicator never call"},
+      {kSendFirst, "ranks that each send before they receive, in a pair or a ring"},
+      {kMessageOrder, "sends and recvs of a communicator that wait for each other in their order"},
+      {kMessageSize, "a send and its recv of different sizes"},
       {kGroupOrder, "ranks that make collective calls of two communicators in different orders"},
       {kHostSync, "a host that waits between collectives of two groups"},
       {kDeviceRoom, "more streams with calls that wait for peers than the device has kernel slots"},
@@ -115,6 +120,7 @@ std::optional<std::vector<LintFinding>> lint(const TaskGraph& graph, Diagnostics
   lint_actors(graph, *lowered, findings);
   lint_streams(graph, *lowered, findings);
   lint_programs(graph, *lowered, findings);
+  lint_messages(graph, *lowered, findings);
   findings = folded(std::move(findings));
   put_in_order(findings);
   return findings;

@@ -1,5 +1,5 @@
-// Rules about host programs: in which order ranks make their collective calls, and where hosts wait
-// between them. Messages are left out: the order of sends and receives is what `run` is for.
+// Rules about host programs: which ranks make their collective calls, in which order, and where
+// hosts wait between them. lint_messages.cpp has those about sends and receives.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -57,6 +57,8 @@ class OrderLint {
 
   void read(ThreadId id);
   void check_calls(CommunicatorId id);
+  bool report_branch(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
+                     const Calls& first);
   void report_calls(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
                     const Calls& first);
   void check_pairs();
@@ -119,8 +121,52 @@ void OrderLint::check_calls(CommunicatorId id) {
   }
 }
 
+// Where the two part, the one with more calls makes one that the other does not have as a step.
+bool OrderLint::report_branch(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
+                              const Calls& first) {
+  if (calls.size() == first.size()) return false;
+  const bool fewer = calls.size() < first.size();
+  const Calls& longer = fewer ? first : calls;
+  const Calls& shorter = fewer ? calls : first;
+  std::size_t at = 0;
+  while (at < shorter.size() &&
+         plan_.calls[longer[at].call].signature == plan_.calls[shorter[at].call].signature) {
+    ++at;
+  }
+  const ActorTemplate& step = names_.actor(plan_.calls[longer[at].call].actor);
+  const std::uint32_t without = fewer ? rank : first_rank;
+  // The rank may have a step of its own for the same call.
+  const std::uint32_t with = fewer ? first_rank : rank;
+  const bool has_own = std::any_of(shorter.begin(), shorter.end(), [&](const Made& made) {
+    return plan_.calls[made.call].signature == plan_.calls[longer[at].call].signature &&
+           !names_.actor(plan_.calls[made.call].actor).on.contains(with);
+  });
+  const bool alone = !has_own || at < shorter.size();
+  if (step.on.contains(without) || !alone) return false;
+  LintFinding finding;
+  finding.rule = kCollectiveBranch;
+  finding.place = step.place;
+  const Made& made = longer[at];
+  const sim::Communicator& communicator = plan_.communicators[plan_.calls[made.call].communicator];
+  std::vector<std::uint32_t> never;
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    const std::uint32_t member = plan_.communicator_ranks[i].value;
+    if (!step.on.contains(member)) never.push_back(member);
+  }
+  finding.message = quoted(step.name) + " is never called, a collective of communicator " +
+                    quoted(graph_.communicators[longer[at].communicator].name);
+  finding.ops = {step.name};
+  finding.ranks = RankSet(std::move(never));
+  finding.why = "the ranks that call it wait for those that do not, or meet another call of them";
+  finding.advice =
+      "call it on all ranks, if need be with nothing to do; or decide the branch by a collective";
+  findings_.push_back(std::move(finding));
+  return true;
+}
+
 void OrderLint::report_calls(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
                              const Calls& first) {
+  if (report_branch(rank, calls, first_rank, first)) return;
   const std::size_t common = std::min(calls.size(), first.size());
   std::size_t at = 0;
   while (at < common &&
@@ -370,11 +416,57 @@ void HostLint::do_collective(std::uint32_t index, std::uint32_t group) {
   pending_[group] = {index, {actor.stream}, {}};
 }
 
+// ---------------------------------------------------------------------------------------------
+// Meetings of hosts
+
+// What of a communicator its ranks must all do: split it, make it, destroy it.
+void lint_meetings(const TaskGraph& graph, std::vector<LintFinding>& findings) {
+  for (const ActorTemplate& actor : graph.actors) {
+    if (!actor.step) continue;
+    const StepTemplate& step = *actor.step;
+    const bool creates = step.role == sim::Role::kCreate;
+    const bool splits = !step.calls.empty() && (step.calls[0].operation == Operation::kSplit ||
+                                                step.calls[0].operation == Operation::kDestroy);
+    if (!creates && !splits) continue;
+    const std::uint32_t communicator = creates ? step.communicator : step.calls[0].communicator;
+    const auto same = [&](const ActorTemplate& other) {
+      if (!other.step || other.step->role != step.role) return false;
+      if (creates) return other.step->communicator == communicator;
+      return !other.step->calls.empty() && other.step->calls[0].communicator == communicator &&
+             other.step->calls[0].operation == step.calls[0].operation;
+    };
+    std::vector<std::uint32_t> without;
+    const Group& group = graph.groups[graph.communicators[communicator].group];
+    for (const std::vector<std::uint32_t>& list : group.lists) {
+      const bool is_of_list = std::any_of(
+          list.begin(), list.end(), [&](std::uint32_t rank) { return actor.on.contains(rank); });
+      for (const std::uint32_t rank : list) {
+        const bool has = std::any_of(
+            graph.actors.begin(), graph.actors.end(),
+            [&](const ActorTemplate& other) { return same(other) && other.on.contains(rank); });
+        if (is_of_list && !has) without.push_back(rank);
+      }
+    }
+    if (without.empty()) continue;
+    LintFinding finding;
+    finding.rule = kMeeting;
+    finding.place = actor.place;
+    finding.message = quoted(actor.name) + " is never called, a meeting of communicator " +
+                      quoted(graph.communicators[communicator].name);
+    finding.ops = {actor.name};
+    finding.ranks = RankSet(std::move(without));
+    finding.why = "the hosts of all its ranks meet there, also those that are in no new group";
+    finding.advice = "call it on all ranks of the communicator, in one order";
+    findings.push_back(std::move(finding));
+  }
+}
+
 }  // namespace
 
 void lint_programs(const TaskGraph& graph, const Lowered& lowered,
                    std::vector<LintFinding>& findings) {
   OrderLint(graph, lowered, findings).run();
+  lint_meetings(graph, findings);
   for (const sim::ThreadId id : ids_of(lowered.plan.threads)) {
     const std::uint32_t thread = lowered.thread_template[id];
     if (thread == kNoIndex || graph.threads[thread].program.empty()) continue;

@@ -14,6 +14,11 @@ inline constexpr std::string_view kControlCredits = "control-credits";
 inline constexpr std::string_view kPartialSum = "partial-sum";
 inline constexpr std::string_view kCollectiveStreams = "collective-streams";
 inline constexpr std::string_view kCollectiveOrder = "collective-order";
+inline constexpr std::string_view kCollectiveBranch = "collective-branch";
+inline constexpr std::string_view kMeeting = "meeting";
+inline constexpr std::string_view kSendFirst = "send-first";
+inline constexpr std::string_view kMessageOrder = "message-order";
+inline constexpr std::string_view kMessageSize = "message-size";
 inline constexpr std::string_view kGroupOrder = "group-order";
 inline constexpr std::string_view kHostSync = "host-sync";
 inline constexpr std::string_view kDeviceRoom = "device-room";
@@ -27,8 +32,12 @@ void lint_actors(const TaskGraph& graph, const Lowered& lowered,
 void lint_streams(const TaskGraph& graph, const Lowered& lowered,
                   std::vector<LintFinding>& findings);
 
-/// collective-order, group-order, host-sync.
+/// collective-order, collective-branch, group-order, host-sync, meeting.
 void lint_programs(const TaskGraph& graph, const Lowered& lowered,
+                   std::vector<LintFinding>& findings);
+
+/// send-first, message-order, message-size.
+void lint_messages(const TaskGraph& graph, const Lowered& lowered,
                    std::vector<LintFinding>& findings);
 
 /// `text` in single quotes.

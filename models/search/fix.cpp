@@ -1,14 +1,18 @@
 #include "models/search/fix.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <tuple>
 #include <utility>
 
+#include "models/explain/hang_signature.hpp"
 #include "models/explain/simulation.hpp"
 #include "models/measure/memory.hpp"
 #include "models/search/check.hpp"
 #include "models/search/fix_candidates.hpp"
+#include "models/search/program_changes.hpp"
+#include "models/search/readings.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -17,13 +21,24 @@ using sim::Answer;
 
 constexpr int kMaxSureNumbers = 4;  // larger numbers where the smallest leaves other hangs
 
-/// One run with a change.
+constexpr std::size_t kMaxHalves = 24;
+
+using Changes = std::vector<Change>;
+
+/// One run with changes.
 struct Trial {
   TaskGraph graph;
-  Lowered lowered;
+  Simulation run;
   bool completes = false;
   std::int64_t time_ns = 0;
   std::optional<std::int64_t> memory;
+};
+
+/// A change after which the run hangs elsewhere: another may be tried on top of it.
+struct Half {
+  Changes changes;
+  TaskGraph graph;
+  Simulation run;
 };
 
 /// What a change that lets the run complete makes of the scenario.
@@ -165,13 +180,17 @@ class Search {
 
  private:
   bool find_hang(Diagnostics& diagnostics);
-  std::optional<Trial> attempt(const Change& change);
+  void find_hang_by_contract();
+  std::optional<TaskGraph> graph_with(const Changes& changes) const;
+  std::optional<Trial> attempt(const Changes& changes);
   sim::ExploreOptions explore_options() const;
-  sim::Exploration explore(const Lowered& lowered) const;
+  void explore(const Trial& trial, Fix& fix) const;
   bool works(const Change& change);
   void try_candidate(const Candidate& candidate);
+  void try_pairs();
+  void try_on_top(const Half& half, std::uint32_t& tries);
   std::optional<Change> smallest(const Candidate& candidate);
-  std::optional<Found> found_by(const Change& change);
+  std::optional<Found> found_by(const Changes& changes, std::uint32_t wait);
   std::optional<Found> larger(const Candidate& candidate, const Found& small);
   Found* known(const TaskGraph& graph);
   void put_in_order();
@@ -189,7 +208,14 @@ class Search {
   std::optional<Lowered> lowered_;
   FixReport report_;
   std::vector<Found> found_;
+  std::vector<Half> halves_;
 };
+
+std::optional<TaskGraph> Search::graph_with(const Changes& changes) const {
+  std::optional<TaskGraph> graph = with_(changes);
+  if (graph && report_.found == FixCase::kByBuffers) graph->reading = report_.reading;
+  return graph;
+}
 
 sim::ExploreOptions Search::explore_options() const {
   sim::ExploreOptions options;
@@ -200,8 +226,19 @@ sim::ExploreOptions Search::explore_options() const {
   return options;
 }
 
-sim::Exploration Search::explore(const Lowered& lowered) const {
-  return sim::explore(lowered.plan, explore_options());
+// A fix holds in a fresh job and by NCCL's contract. Where it holds by buffers alone, that is told.
+void Search::explore(const Trial& trial, Fix& fix) const {
+  fix.orders = sim::explore(trial.run.lowered.plan, explore_options());
+  const bool other = trial.graph.reading == Reading::kCold && has_readings(trial.graph);
+  if (can_hang(fix.orders) || !other) return;
+  TaskGraph by_contract = trial.graph;
+  by_contract.reading = Reading::kContract;
+  Diagnostics unheard;
+  const std::optional<Lowered> lowered = lower(by_contract, unheard);
+  if (!lowered) return;
+  sim::Exploration orders = sim::explore(lowered->plan, explore_options());
+  fix.by_buffers = can_hang(orders);
+  if (orders.answer == Answer::kUndecided) fix.orders = std::move(orders);
 }
 
 // Runs the scenario as it is, and says whether there is something to fix.
@@ -212,6 +249,7 @@ bool Search::find_hang(Diagnostics& diagnostics) {
   run.stop = options_.stop;
   run.keep_act_times = true;
   Simulation now = simulate(graph_, *lowered_, run);
+  report_.reading = graph_.reading;
   if (!now.outcome.completed()) {
     report_.stopped = now.outcome.end == sim::RunEnd::kInterrupted;
     report_.found = FixCase::kHangs;
@@ -222,19 +260,40 @@ bool Search::find_hang(Diagnostics& diagnostics) {
   CheckReport checked = check(graph_, std::move(now), explore_options());
   report_.before = std::move(checked.exploration);
   report_.stopped = report_.before.stopped;
-  if (!checked.hang) {
-    const bool proved = report_.before.answer == Answer::kProved;
-    report_.found = proved ? FixCase::kNothing : FixCase::kNothingFound;
+  if (checked.hang) {
+    report_.found = FixCase::kHangsInAnother;
+    report_.explanation = std::move(checked.hang->explanation);
+    lowered_ = std::move(checked.hang->lowered);
     return true;
   }
-  report_.found = FixCase::kHangsInAnother;
-  report_.explanation = std::move(checked.hang->explanation);
+  const bool proved = report_.before.answer == Answer::kProved;
+  report_.found = proved ? FixCase::kNothing : FixCase::kNothingFound;
+  if (proved && graph_.reading == Reading::kCold && has_readings(graph_)) {
+    find_hang_by_contract();
+  }
   return true;
 }
 
+// What completes in a fresh job may need the buffers of NCCL for it.
+void Search::find_hang_by_contract() {
+  TaskGraph graph = graph_;
+  graph.reading = Reading::kContract;
+  Diagnostics unheard;
+  std::optional<Lowered> lowered = lower(graph, unheard);
+  if (!lowered) return;
+  CheckReport checked = check(graph, std::move(*lowered), explore_options());
+  const Simulation* hang = checked.hanging();
+  if (hang == nullptr) return;
+  report_.found = FixCase::kByBuffers;
+  report_.reading = Reading::kContract;
+  report_.explanation = hang->explanation;
+  lowered_ = hang->lowered;
+  graph_ = std::move(graph);
+}
+
 // Nothing where it cannot be told, or costs too much to try.
-std::optional<Trial> Search::attempt(const Change& change) {
-  std::optional<TaskGraph> graph = with_(&change);
+std::optional<Trial> Search::attempt(const Changes& changes) {
+  std::optional<TaskGraph> graph = graph_with(changes);
   if (!graph) return std::nullopt;
   Diagnostics unheard;
   std::optional<Lowered> lowered = lower(*graph, unheard);
@@ -243,26 +302,27 @@ std::optional<Trial> Search::attempt(const Change& change) {
   const std::uint64_t acts = acts_of(*lowered);
   if (acts > acts_left_) {
     report_.out_of_budget = true;
+    trial.run.lowered = std::move(*lowered);
   } else {
     acts_left_ -= acts;
     sim::RunOptions options;
     options.stop = options_.stop;
     options.keep_act_times = has_sizes(*graph);
-    const sim::Outcome outcome = sim::run(lowered->plan, options);
-    trial.completes = outcome.completed();
-    trial.time_ns = outcome.last_progress.ns;
-    trial.memory = most_memory(*graph, *lowered, outcome);
+    trial.run = simulate(*graph, std::move(*lowered), options);
+    trial.completes = trial.run.outcome.completed();
+    trial.time_ns = trial.run.outcome.last_progress.ns;
+    trial.memory = most_memory(*graph, trial.run.lowered, trial.run.outcome);
   }
   trial.graph = std::move(*graph);
-  trial.lowered = std::move(*lowered);
   return trial;
 }
 
 // Where the run completes as it is, only other orders tell.
 bool Search::works(const Change& change) {
-  const std::optional<Trial> trial = attempt(change);
+  const std::optional<Trial> trial = attempt({change});
   if (!trial || !trial->completes) return false;
-  return report_.found == FixCase::kHangs || !can_hang(explore(trial->lowered));
+  if (report_.found == FixCase::kHangs) return true;
+  return !can_hang(sim::explore(trial->run.lowered.plan, explore_options()));
 }
 
 Change with_number(Change change, std::int64_t number) {
@@ -273,7 +333,7 @@ Change with_number(Change change, std::int64_t number) {
 // Of the numbers of the candidate the smallest that works, if more work where few do.
 std::optional<Change> Search::smallest(const Candidate& candidate) {
   const Change& change = candidate.change;
-  if (candidate.most == 0) return works(change) ? std::optional(change) : std::nullopt;
+  if (candidate.most == 0) return change;
   std::int64_t too_few = change.before;
   std::int64_t enough = change.number;
   while (!works(with_number(change, enough))) {
@@ -295,36 +355,61 @@ Found* Search::known(const TaskGraph& graph) {
   return nullptr;
 }
 
-std::optional<Found> Search::found_by(const Change& change) {
-  std::optional<Trial> trial = attempt(change);
-  if (!trial || !trial->completes) return std::nullopt;
+// Whether a hang that a change leaves is another one than that which was there.
+bool is_another(const Explanation& before, const Explanation& after) {
+  return after.acts_done > before.acts_done || reason_of(before) != reason_of(after);
+}
+
+// Messages that do not wait for their recvs are other messages, and no runtime's.
+bool becomes_buffered(const TaskGraph& before, const TaskGraph& after) {
+  return before.pipeline && after.pipeline && before.pipeline->messages != MessageModel::kDir &&
+         after.pipeline->messages == MessageModel::kDir;
+}
+
+std::optional<Found> Search::found_by(const Changes& changes, std::uint32_t wait) {
+  std::optional<Trial> trial = attempt(changes);
+  if (!trial) return std::nullopt;
+  if (!trial->completes) {
+    const bool is_half = changes.size() == 1 && halves_.size() < kMaxHalves &&
+                         !trial->run.explanation.ranks.empty() &&
+                         is_another(report_.explanation, trial->run.explanation);
+    if (is_half) halves_.push_back({changes, std::move(trial->graph), std::move(trial->run)});
+    return std::nullopt;
+  }
   Found found;
-  found.graph = without_places(std::move(trial->graph));
-  found.fix.change = change;
+  found.graph = without_places(trial->graph);
+  found.fix.changes = changes;
   found.fix.time_ns = trial->time_ns;
   found.fix.memory = trial->memory;
   found.fix.wait = removed_wait(graph_, found.graph, report_.explanation.cycle);
-  if (known(found.graph) == nullptr) found.fix.orders = explore(trial->lowered);
-  return found;
+  if (!found.fix.wait && wait != kNoIndex) found.fix.wait = wait;
+  if (becomes_buffered(graph_, found.graph)) found.fix.changes.front().alters = true;
+  if (known(found.graph) != nullptr) return found;
+  explore(*trial, found.fix);
+  const bool is_no_use = report_.found != FixCase::kHangs && can_hang(found.fix.orders);
+  return is_no_use ? std::nullopt : std::optional(std::move(found));
 }
 
 // Where the smallest number leaves orders that hang, a larger one may not.
 std::optional<Found> Search::larger(const Candidate& candidate, const Found& small) {
-  std::int64_t too_few = small.fix.change.number;
+  std::int64_t too_few = small.fix.changes.front().number;
   std::optional<Found> enough;
+  const auto found_with = [&](std::int64_t number) {
+    return found_by({with_number(candidate.change, number)}, candidate.wait);
+  };
   for (int tries = 0; tries < kMaxSureNumbers && too_few < candidate.most; ++tries) {
     const std::int64_t number = std::min(candidate.most, too_few * 2);
-    std::optional<Found> found = found_by(with_number(candidate.change, number));
+    std::optional<Found> found = found_with(number);
     if (found && !can_hang(found->fix.orders)) {
       enough = std::move(found);
       break;
     }
     too_few = number;
   }
-  while (enough && !candidate.doubling && enough->fix.change.number - too_few > 1) {
-    const std::int64_t most = enough->fix.change.number;
+  while (enough && !candidate.doubling && enough->fix.changes.front().number - too_few > 1) {
+    const std::int64_t most = enough->fix.changes.front().number;
     const std::int64_t middle = too_few + (most - too_few) / 2;
-    std::optional<Found> found = found_by(with_number(candidate.change, middle));
+    std::optional<Found> found = found_with(middle);
     if (found && !can_hang(found->fix.orders)) {
       enough = std::move(found);
     } else {
@@ -334,15 +419,22 @@ std::optional<Found> Search::larger(const Candidate& candidate, const Found& sma
   return enough;
 }
 
+// Whether it is told if it cannot be written. Of changes of steps that come in several forms only
+// the plainest is.
+bool is_told(const Change& change) {
+  if (change.kind < Change::Kind::kAfter || change.kind == Change::Kind::kLaunchOrder) return true;
+  const bool of_two = change.kind == Change::Kind::kBatch || change.kind == Change::Kind::kMove;
+  return of_two && !change.behind && change.on.empty();
+}
+
 void Search::try_candidate(const Candidate& candidate) {
   if (is_stopped()) return;
-  const std::optional<TaskGraph> first = with_(&candidate.change);
-  if (!first) {
-    ++report_.unwritten;
+  if (!with_({candidate.change})) {
+    if (is_told(candidate.change)) ++report_.unwritten;
     return;
   }
   const std::optional<Change> change = smallest(candidate);
-  std::optional<Found> found = change ? found_by(*change) : std::nullopt;
+  std::optional<Found> found = change ? found_by({*change}, candidate.wait) : std::nullopt;
   if (is_stopped()) return;  // nobody knows what it would have come to
   if (!found) {
     const std::int64_t number = std::max(candidate.most, candidate.change.number);
@@ -360,14 +452,83 @@ void Search::try_candidate(const Candidate& candidate) {
   found_.push_back(std::move(*found));
 }
 
-// Sure ones first, then those that cost less.
-void Search::put_in_order() {
-  const auto key = [](const Found& found) {
-    const Fix& fix = found.fix;
-    return std::tuple(fix.orders.answer != Answer::kProved, fix.memory.value_or(0), fix.time_ns);
+// Where no single change helps without changing what the job computes: one that leaves another
+// hang, and one of those near that.
+void Search::try_pairs() {
+  const bool helped = std::any_of(found_.begin(), found_.end(), [](const Found& found) {
+    return !can_hang(found.fix.orders) && !found.fix.by_buffers &&
+           !found.fix.changes.front().alters;
+  });
+  if (helped) return;
+  const std::vector<Half> halves = std::move(halves_);
+  std::uint32_t tries = options_.max_pairs;
+  for (const Half& half : halves) {
+    if (half.changes.front().alters) continue;
+    try_on_top(half, tries);
+  }
+}
+
+void Search::try_on_top(const Half& half, std::uint32_t& tries) {
+  const std::vector<Candidate> candidates =
+      program_candidates(half.graph, half.run.lowered, half.run.explanation);
+  for (const Candidate& candidate : candidates) {
+    if (tries == 0 || is_stopped()) return;
+    --tries;
+    if (candidate.change.alters) continue;
+    std::optional<Found> found = found_by({half.changes.front(), candidate.change}, kNoIndex);
+    if (!found || known(found->graph) != nullptr) continue;
+    found_.push_back(std::move(*found));
+  }
+}
+
+// How much of the program, or of what is around it, a change touches.
+int reach_of(const Change& change) {
+  switch (change.kind) {
+    case Change::Kind::kMove:
+      return change.on.empty() ? 0 : 1;
+    case Change::Kind::kCopy:
+    case Change::Kind::kCreation:
+    case Change::Kind::kCommunicator:
+    case Change::Kind::kMessages:
+      return 1;
+    case Change::Kind::kLaunchOrder:
+      return 2;
+    case Change::Kind::kResident:  // of the hardware
+    case Change::Kind::kHardwareQueues:
+    case Change::Kind::kLaunchQueue:
+    case Change::Kind::kEager:
+      return 3;
+    default:
+      return 0;
+  }
+}
+
+// Sure ones first that leave what the job computes; then those that change least and cost less.
+bool is_better(const Fix& a, const Fix& b) {
+  const auto key = [](const Fix& fix) {
+    int reach = 0;
+    bool alters = false;
+    for (const Change& change : fix.changes) {
+      reach = std::max(reach, reach_of(change));
+      alters = alters || change.alters;
+    }
+    return std::tuple(fix.by_buffers, alters, fix.orders.answer != Answer::kProved,
+                      fix.changes.size(), fix.variant, reach, fix.memory.value_or(0), fix.time_ns);
   };
-  std::stable_sort(found_.begin(), found_.end(),
-                   [&](const Found& a, const Found& b) { return key(a) < key(b); });
+  return key(a) < key(b);
+}
+
+// Changes of programs come in variants: the same of another step, or on other ranks. One of each
+// kind comes first.
+void Search::put_in_order() {
+  const auto better = [](const Found& a, const Found& b) { return is_better(a.fix, b.fix); };
+  std::stable_sort(found_.begin(), found_.end(), better);
+  std::map<Change::Kind, std::uint32_t> variants;
+  for (Found& found : found_) {
+    const Change::Kind kind = found.fix.changes.back().kind;
+    if (kind >= Change::Kind::kAfter) found.fix.variant = variants[kind]++;
+  }
+  std::stable_sort(found_.begin(), found_.end(), better);
   for (Found& found : found_) {
     (can_hang(found.fix.orders) ? report_.partial : report_.fixes).push_back(std::move(found.fix));
   }
@@ -375,16 +536,21 @@ void Search::put_in_order() {
 
 std::optional<FixReport> Search::run(const std::vector<Switch>& switches,
                                      Diagnostics& diagnostics) {
-  std::optional<TaskGraph> graph = with_(nullptr);
+  std::optional<TaskGraph> graph = with_({});
   if (!graph) return std::nullopt;
   graph_ = without_places(*graph);
   if (!find_hang(diagnostics)) return std::nullopt;
-  const bool hangs = report_.found == FixCase::kHangs || report_.found == FixCase::kHangsInAnother;
-  if (!hangs) return std::move(report_);
+  const bool nothing =
+      report_.found == FixCase::kNothing || report_.found == FixCase::kNothingFound;
+  if (nothing) return std::move(report_);
   for (const Candidate& candidate : switch_candidates(switches)) try_candidate(candidate);
   for (const Candidate& candidate : graph_candidates(*graph, *lowered_, report_.explanation)) {
     try_candidate(candidate);
   }
+  for (const Candidate& candidate : program_candidates(*graph, *lowered_, report_.explanation)) {
+    try_candidate(candidate);
+  }
+  try_pairs();
   is_stopped();  // also while the last was tried
   put_in_order();
   return std::move(report_);

@@ -30,6 +30,15 @@ struct Switch {
   bool bytes = false;
 };
 
+/// An argument of a step that gets another value.
+struct NewValue {
+  std::string key;  // root, bytes, type, repeat
+  std::string from;
+  std::string to;  // of bytes without a unit
+
+  friend bool operator==(const NewValue&, const NewValue&) = default;
+};
+
 /// One change of a scenario.
 struct Change {
   enum class Kind : std::uint8_t {
@@ -38,12 +47,22 @@ struct Change {
     kSlots,           // register `part` of actor `what` has `number` slots
     kCreation,        // communicators are created at the start
     kOrder,           // actor `what` waits for actor `part`, which is at most `number` acts ahead
-    kAfter,           // the step at `place` waits for stream `part`
-    kBatch,           // the steps at `place` and `second` become one group of calls
-    kEager,           // messages of up to `number` bytes on communicator `what` do not wait
     kResident,        // `number` communication kernels have room on a device
     kHardwareQueues,  // a device has `number` queues
     kLaunchQueue,     // `number` launches of a stream can be pending
+    // Of host programs, see models/search/program_changes.hpp:
+    kAfter,         // the step at `place` waits for stream `part`
+    kBatch,         // the steps at `place` and `second` become one group, where the first is or,
+                    // with `behind`, where the second is
+    kMove,          // the step at `place` comes before the one at `second` or, with `behind`, after
+    kCommunicator,  // the calls at `places` use a communicator of their own, made like `what`
+    kEverywhere,    // the step at `place` or, with `behind`, its whole block is on all ranks
+    kCopy,          // a copy of the step at `place` comes before or behind the one at `second`
+    kDrop,          // the step at `place` is not done
+    kValue,         // the step at `place` gets `values`; a loop's number may stand there itself
+    kLaunchOrder,   // calls start in launch order
+    kMessages,      // a schedule does its messages as `to`
+    kEager,         // messages of up to `number` bytes on communicator `what` do not wait
   };
   Kind kind = Kind::kSwitch;
   std::string what;
@@ -52,31 +71,41 @@ struct Change {
   std::string to;
   std::int64_t before = 0;  // what was there, as a number
   std::int64_t number = 0;
-  RankSet on;               // kOrder: the ranks on which it waits; none: all
+  RankSet on;               // the ranks that it is for; none: all that have it
   Place place;              // of steps of host programs
-  Place second;             // kBatch
-  std::string second_name;  // kBatch: of its step; `what` is that of the first
+  Place second;             // of another step
+  std::string second_name;  // its name; `what` is that of the first
+  bool behind = false;      // see Kind
+  std::vector<Place> places;
+  std::vector<NewValue> values;
+  RankSet has;          // the ranks that have the step, if not all do
+  std::string at;       // of a step: where it stands in the user's program
+  bool alters = false;  // the job may compute something else with it
 
   friend bool operator==(const Change&, const Change&) = default;
 };
 
-/// The task graph with a change (null: as it is), or nothing where that cannot be told in the
-/// scenario or leaves it with mistakes.
-using GraphWith = std::function<std::optional<TaskGraph>(const Change*)>;
+/// The task graph with changes, one after the other (none: as it is), or nothing where they cannot
+/// be told in the scenario or leave it with mistakes. The places of each are those of the graph
+/// with the changes before it.
+using GraphWith = std::function<std::optional<TaskGraph>(const std::vector<Change>&)>;
 
 struct FixOptions {
   std::uint64_t max_states = 5'000;      // of each exploration, see sim::ExploreOptions
   std::uint64_t max_steps = 20'000'000;  // of each exploration
   std::uint32_t walks = 400;             // random orders of each
   std::uint64_t most_acts = 50'000'000;  // of all runs together: what is left is not tried
+  std::uint32_t max_pairs = 200;         // of changes together, where single ones do not help
   const std::atomic<bool>* stop = nullptr;
 };
 
-/// A change that lets the run complete, and what it costs.
+/// One change, or two together, with which the run completes, and what that costs.
 struct Fix {
-  Change change;
-  std::vector<Change> same;            // other changes that make the same task graph
+  std::vector<Change> changes;
+  std::vector<Change> same;            // other single changes that make the same task graph
   sim::Exploration orders;             // whether it hangs in other orders
+  bool by_buffers = false;             // by NCCL's contract it still can hang
+  std::uint32_t variant = 0;           // which of the changes of this kind, the best is 0
   std::optional<std::uint32_t> wait;   // in the cycle: the one that it removes
   std::int64_t time_ns = 0;            // of the run
   std::optional<std::int64_t> memory;  // the most of any rank in it; nothing: there are no sizes
@@ -88,10 +117,12 @@ enum class FixCase : std::uint8_t {
   kNothingFound,    // none that was looked at does
   kHangs,           // the run does
   kHangsInAnother,  // the run completes, another order does not
+  kByBuffers,       // no order hangs, but by NCCL's contract one does
 };
 
 struct FixReport {
   FixCase found = FixCase::kNothing;
+  Reading reading = Reading::kCold;    // in which it hangs
   sim::Exploration before;             // of the scenario as it is, where the run completes
   Explanation explanation;             // of the hang
   std::optional<std::int64_t> memory;  // of the run that hangs, up to where it stands

@@ -29,7 +29,6 @@ class Candidates {
   void add_stream(const ActorTemplate& actor, std::uint32_t stream);
   void add_slots(const Wait& wait);
   void add_creation();
-  void add_batch(const WaitParty& first, const WaitParty& second);
   void add_eager(const ActorTemplate& step, std::uint32_t rank);
   void add_room();
   void add_launch_queue();
@@ -119,19 +118,6 @@ const CallTemplate* message_of(const ActorTemplate* actor) {
                                                                                    : nullptr;
 }
 
-void Candidates::add_batch(const WaitParty& first, const WaitParty& second) {
-  const ActorTemplate* before = actor_of(first);
-  const ActorTemplate* behind = actor_of(second);
-  if (before == behind || message_of(before) == nullptr || message_of(behind) == nullptr) return;
-  Change change;
-  change.kind = Kind::kBatch;
-  change.what = before->name;
-  change.place = before->place;
-  change.second = behind->place;
-  change.second_name = behind->name;
-  add(std::move(change));
-}
-
 void Candidates::add_eager(const ActorTemplate& step, std::uint32_t rank) {
   const CallTemplate* call = message_of(&step);
   if (call == nullptr || call->communicator == kNoIndex) return;
@@ -204,6 +190,7 @@ void Candidates::add_after(std::uint32_t first, std::uint32_t second) {
   change.what = behind.name;
   change.part = stream_name(before.stream);
   change.place = behind.place;
+  change.at = behind.step->at;
   add(std::move(change));
 }
 
@@ -243,11 +230,6 @@ std::vector<Candidate> Candidates::run() {
       case sim::WaitKind::kHostWait:
         add_streams(template_of(wait.from));
         add_streams(template_of(wait.to));
-        add_batch(wait.to, wait.from);
-        break;
-      case sim::WaitKind::kFirstMessage:
-        // The other host is in a message of its own, before the one that matches this.
-        if (wait.needed) add_batch(wait.to, {wait.to.kind, *wait.needed, wait.to.rank});
         break;
       case sim::WaitKind::kCreditData:
       case sim::WaitKind::kCreditControl:

@@ -15,8 +15,9 @@ namespace pipesim::models {
 /// the smallest that does is told.
 struct Candidate {
   Change change;
-  std::int64_t most = 0;  // 0: there is no number, or only this one
-  bool doubling = false;  // only the doubles of the first number are tried
+  std::int64_t most = 0;          // 0: there is no number, or only this one
+  bool doubling = false;          // only the doubles of the first number are tried
+  std::uint32_t wait = kNoIndex;  // of the cycle: the one that it is meant to break
 };
 
 /// Other values of the parameters, in their order.

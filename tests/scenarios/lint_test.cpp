@@ -50,15 +50,16 @@ const std::vector<Row>& table() {
       {"graphs_in_other_order", {"collective-order reduce draft"}},
       {"launch_blocking_hides", {"device-room all_reduce dp"}},
       {"launch_queue_full", {"group-order all_reduce norm", "host-sync synchronize nccl norm"}},
+      {"nccl_order_1f1b_send_first", {"send-first send pp"}},
       {"partial_sum_boxing", {"control-credits Repeat", "partial-sum Zeros"}},
-      {"pipeline_rendezvous_hang", {"micro-batches"}},
+      {"pipeline_rendezvous_hang", {"micro-batches", "send-first 0SEND_F"}},
       {"swin_2x2x2", {"control-credits Repeat", "partial-sum Zeros", "buffer-stream BdstBuf"}},
       {"swin_2x2x2_from_model",
        {"partial-sum Zeros-Repeat-block11-gather_nd-bias_table",
         "control-credits Repeat-block0-gather_nd-bias_table",
         "buffer-stream Buffer-block6-qk_grad-stage0"}},
       {"two_groups_opposite_order", {"device-room all_reduce dp"}},
-      {"watchdog_takes_process_down", {"collective-order all_reduce world.2"}},
+      {"watchdog_takes_process_down", {"collective-branch all_reduce world.2"}},
   };
   return kTable;
 }

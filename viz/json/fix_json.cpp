@@ -41,6 +41,22 @@ std::string_view kind_of(Kind kind) {
       return "hardware queues";
     case Kind::kLaunchQueue:
       return "launch queue";
+    case Kind::kMove:
+      return "move";
+    case Kind::kCommunicator:
+      return "communicator";
+    case Kind::kEverywhere:
+      return "on all ranks";
+    case Kind::kCopy:
+      return "add";
+    case Kind::kDrop:
+      return "drop";
+    case Kind::kValue:
+      return "value";
+    case Kind::kLaunchOrder:
+      return "launch order";
+    case Kind::kMessages:
+      return "messages";
   }
   return "";
 }
@@ -55,7 +71,12 @@ Json json_of(const Change& change) {
 }
 
 Json json_of(const Fix& fix, const std::string& patch) {
-  Json json = json_of(fix.change);
+  Json json = json_of(fix.changes.front());
+  json["text"] = changes_text(fix.changes);
+  json["changes"] = Json::array();
+  for (const Change& change : fix.changes) json["changes"].push_back(json_of(change));
+  json["alters"] = alters(fix);
+  json["by_buffers"] = fix.by_buffers;
   json["certainty"] = sure_name(fix.orders);
   json["orders"] = fix.orders.orders;
   json["states"] = fix.orders.states;
@@ -78,6 +99,8 @@ std::string_view case_name(FixCase found) {
       return "hangs";
     case FixCase::kHangsInAnother:
       return "hangs in another order";
+    case FixCase::kByBuffers:
+      return "runs by buffers";
   }
   return "";
 }

@@ -140,16 +140,19 @@ void FixText::add_head() {
       return;
     case FixCase::kHangs:
     case FixCase::kHangsInAnother:
+    case FixCase::kByBuffers:
       break;
   }
   std::string what = why.cycle.empty() ? std::string(models::cause_name(why.cause))
                                        : "a cycle of " + counted(why.cycle.size(), "wait");
+  std::string_view when;
+  if (report_.found == FixCase::kHangsInAnother) {
+    when = ", not with its own durations but in another interleaving";
+  } else if (report_.found == FixCase::kByBuffers) {
+    when = ", not with NCCL's buffers but by its contract, in which a send waits for its recv";
+  }
   add(fmt::format("{}  {} at {}{}: {}", view_.scenario, models::verdict_name(why.verdict),
-                  time_text(why.time_ns),
-                  report_.found == FixCase::kHangsInAnother
-                      ? ", not with its own durations but in another interleaving"
-                      : "",
-                  what),
+                  time_text(why.time_ns), when, what),
       0);
 }
 
@@ -174,10 +177,19 @@ std::string indented(const std::string& text, std::string_view indent) {
 void FixText::add_fix(std::size_t i) {
   const Fix& fix = report_.fixes[i];
   text_ += "\n";
-  add(fmt::format("{}  {}", i + 1, change_text(fix.change)), 0, 3);
+  add(fmt::format("{}  {}", i + 1, changes_text(fix.changes)), 0, 3);
   if (fix.wait) {
     add(fmt::format("why    breaks wait {}: {}", *fix.wait + 1,
                     removed_wait_text(report_.explanation.cycle[*fix.wait])),
+        3, 10);
+  }
+  if (alters(fix)) {
+    add("note   changes what the job computes: check that its result is still what you want", 3,
+        10);
+  }
+  if (fix.by_buffers) {
+    add("note   hides the hang: it runs by NCCL's buffers, and by NCCL's contract it still can "
+        "hang",
         3, 10);
   }
   add(fmt::format("check  {}", sure_text(fix.orders)), 3, 10);
@@ -196,7 +208,7 @@ void FixText::add_none() {
 void FixText::add_partial() {
   if (report_.partial.empty()) return;
   text_ += "\nThese let this run complete, but other interleavings still hang\n";
-  for (const Fix& fix : report_.partial) add(change_text(fix.change), 3);
+  for (const Fix& fix : report_.partial) add(changes_text(fix.changes), 3);
 }
 
 void FixText::add_rest() {
@@ -218,6 +230,79 @@ void FixText::add_rest() {
 
 }  // namespace
 
+namespace {
+
+// "rank 1: ", and where the step stands in the user's program.
+std::string on_text(const Change& change) {
+  const models::RankSet& ranks = change.on.empty() ? change.has : change.on;
+  return ranks.empty() ? "" : ranks_text({ranks.begin(), ranks.end()}) + ": ";
+}
+
+std::string at_text(const Change& change) {
+  return change.at.empty() ? "" : fmt::format(" ({})", models::printable(change.at));
+}
+
+// "bytes 8 MiB instead of 4 MiB, type float32 instead of float16".
+std::string values_text(const std::vector<models::NewValue>& values) {
+  std::string text;
+  const auto shown = [](const models::NewValue& value, const std::string& what) {
+    return value.key == "bytes" ? bytes_text(std::stoll(what)) : models::printable(what);
+  };
+  for (const models::NewValue& value : values) {
+    text += fmt::format("{}{} {} instead of {}", text.empty() ? "" : ", ", value.key,
+                        shown(value, value.to), shown(value, value.from));
+  }
+  return text;
+}
+
+// The changes of a step of a host program.
+std::string program_change_text(const Change& change) {
+  const std::string step = change.what + at_text(change);
+  switch (change.kind) {
+    case Kind::kAfter:
+      return fmt::format("{}{} waits for all earlier work on stream '{}'", on_text(change), step,
+                         change.part);
+    case Kind::kBatch:
+      return fmt::format("{}{} and {} in one group call{}{}", on_text(change), change.what,
+                         change.second_name, change.behind ? ", with the second" : "",
+                         at_text(change));
+    case Kind::kMove:
+      return fmt::format("{}{} {} {}", on_text(change), step, change.behind ? "after" : "before",
+                         change.second_name);
+    case Kind::kCommunicator:
+      return fmt::format("{}, and what it is matched with, on a communicator of their own", step);
+    case Kind::kEverywhere:
+      return change.behind ? fmt::format("all ranks run the block of {}", step)
+                           : fmt::format("all ranks call {}", step);
+    case Kind::kCopy:
+      return fmt::format("{}also calls {}, {} {}", on_text(change), step,
+                         change.behind ? "after" : "before", change.second_name);
+    case Kind::kDrop:
+      return fmt::format("{}no call of {}", on_text(change), step);
+    case Kind::kValue:
+      return fmt::format("{}{}: {}", on_text(change), step, values_text(change.values));
+    case Kind::kLaunchOrder:
+      return "calls start in the order of their launches (NCCL_LAUNCH_ORDER_IMPLICIT=1)";
+    case Kind::kMessages:
+      return fmt::format("messages of the schedule: {} instead of {}", change.to, change.from);
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+bool alters(const Fix& fix) {
+  return std::any_of(fix.changes.begin(), fix.changes.end(),
+                     [](const Change& change) { return change.alters; });
+}
+
+std::string changes_text(const std::vector<Change>& changes) {
+  std::string text;
+  for (const Change& change : changes) text += (text.empty() ? "" : "; and ") + change_text(change);
+  return text;
+}
+
 std::string change_text(const Change& change) {
   const std::string number =
       change.to.empty() ? std::to_string(change.number) : models::printable(change.to);
@@ -238,10 +323,6 @@ std::string change_text(const Change& change) {
           "{} after {}, on {}, which is at most {} ahead", change.what, change.part,
           change.on.empty() ? "all its ranks" : ranks_text({change.on.begin(), change.on.end()}),
           counted(static_cast<std::uint64_t>(change.number), "op"));
-    case Kind::kAfter:
-      return fmt::format("{} waits for all earlier work on stream '{}'", change.what, change.part);
-    case Kind::kBatch:
-      return fmt::format("{} and {} in one group call", change.what, change.second_name);
     case Kind::kEager:
       return fmt::format("sends of up to {} instead of {} on '{}' are buffered",
                          bytes_text(change.number), bytes_text(change.before), change.what);
@@ -254,8 +335,9 @@ std::string change_text(const Change& change) {
     case Kind::kLaunchQueue:
       return fmt::format("{} pending launches instead of {} on a stream", change.number,
                          change.before);
+    default:
+      return program_change_text(change);
   }
-  return "";
 }
 
 std::string fix_text(const FixReport& report, const FixView& view) {

@@ -17,6 +17,12 @@ struct FixView {
 /// "BdstBuf on stream 'backward' instead of 'forward'".
 std::string change_text(const models::Change& change);
 
+/// Of changes that are made together.
+std::string changes_text(const std::vector<models::Change>& changes);
+
+/// Whether the job may compute something else with it.
+bool alters(const models::Fix& fix);
+
 /// For people.
 std::string fix_text(const models::FixReport& report, const FixView& view);
 

@@ -217,6 +217,102 @@ programs:
   CHECK(lint(text, {{"steps", "2"}}).empty());
 }
 
+TEST_CASE("collective-branch: some ranks never call it", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 3
+groups: {tp: all}
+programs:
+  do:
+    - {all_reduce: tp, bytes: 1KiB}
+    - {on: rank > 0, do: [{all_gather: tp, bytes: 1KiB}]}
+    - {all_reduce: tp, bytes: 1KiB}
+)";
+  CHECK(lint(text) == "collective-branch all_gather tp (0)\n");
+  CHECK(lint(with(text, "on: rank > 0", "on: all")).empty());
+}
+
+TEST_CASE("meeting: some ranks do not split their communicator", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 3
+groups: {world: all}
+programs:
+  do:
+    - {split: world, on: rank > 0}
+    - {all_reduce: world, bytes: 1KiB}
+)";
+  CHECK(lint(text) == "meeting split world (0)\n");
+  CHECK(lint(with(text, ", on: rank > 0", "")).empty());
+}
+
+TEST_CASE("send-first: a pair, and a ring", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 4
+groups: {pp: all}
+params: {next: 1}
+programs:
+  do:
+    - {send: pp, to: (rank + next) % 4, bytes: 1KiB}
+    - {recv: pp, from: (rank + 4 - next) % 4, bytes: 1KiB}
+)";
+  CHECK(lint(text) == "send-first send pp (0 1 2 3)\n");
+  const std::string pair = with(with(text, "(rank + next) % 4", "rank + 1 - rank % 2 * 2"),
+                                "(rank + 4 - next) % 4", "rank + 1 - rank % 2 * 2");
+  CHECK(lint(pair) == "send-first send pp (0 1)\n");
+  const std::string grouped = R"(schema: 1
+ranks: 4
+groups: {pp: all}
+programs:
+  do:
+    - {group: [{send: pp, to: (rank + 1) % 4, bytes: 1KiB}, {recv: pp, from: (rank + 3) % 4, bytes: 1KiB}]}
+)";
+  CHECK(lint(grouped).empty());
+  // One rank that receives first is enough in a ring.
+  const std::string one = R"(schema: 1
+ranks: 4
+groups: {pp: all}
+programs:
+  do:
+    - {recv: pp, on: 0, from: 3, bytes: 1KiB}
+    - {send: pp, to: (rank + 1) % 4, bytes: 1KiB}
+    - {recv: pp, on: rank > 0, from: rank - 1, bytes: 1KiB}
+)";
+  CHECK(lint(one).empty());
+}
+
+TEST_CASE("message-order: recvs on both sides, and a send behind a collective", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+groups: {pp: all}
+programs:
+  - {on: 0, do: [{recv: pp, from: 1, bytes: 1KiB}, {send: pp, to: 1, bytes: 1KiB}]}
+  - {on: 1, do: [{recv: pp, from: 0, bytes: 1KiB}, {send: pp, to: 0, bytes: 1KiB}]}
+)";
+  CHECK(lint(text) == "message-order recv pp (0 1)\n");
+  const std::string collective = R"(schema: 1
+ranks: 2
+groups: {pp: all}
+programs:
+  - {on: 0, do: [{send: pp, to: 1, bytes: 1KiB}, {all_reduce: pp, bytes: 1KiB}]}
+  - {on: 1, do: [{all_reduce: pp, bytes: 1KiB}, {recv: pp, from: 0, bytes: 1KiB}]}
+)";
+  CHECK(lint(collective) == "message-order send pp all_reduce pp (0 1)\n");
+  CHECK(lint(with(collective, "[{all_reduce: pp, bytes: 1KiB}, {recv: pp, from: 0, bytes: 1KiB}]",
+                  "[{recv: pp, from: 0, bytes: 1KiB}, {all_reduce: pp, bytes: 1KiB}]"))
+            .empty());
+}
+
+TEST_CASE("message-size: a recv of another size than its send", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+groups: {pp: all}
+programs:
+  - {on: 0, do: [{send: pp, to: 1, bytes: 1KiB}]}
+  - {on: 1, do: [{recv: pp, from: 0, bytes: 2KiB}]}
+)";
+  CHECK(lint(text) == "message-size recv pp (1)\n");
+  CHECK(lint(with(text, "2KiB", "1KiB")).empty());
+}
+
 TEST_CASE("group-order: two communicators in opposite orders", "[lint]") {
   const std::string text = R"(schema: 1
 reading: contract

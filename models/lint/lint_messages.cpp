@@ -1,0 +1,336 @@
+// Rules about sends and receives: on each communicator, what its ranks call there is done as NCCL
+// promises it, each send with its receive and all in the order of the calls, without anything else
+// that the programs do. What a program needs beside can only make it wait longer: where this does
+// not end, the program hangs by contract.
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "models/lint/lint_rules.hpp"
+#include "models/lowering/names.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using sim::ActorId;
+using sim::CallId;
+using sim::CallKind;
+using sim::ChannelId;
+using sim::CommunicatorId;
+using sim::ThreadId;
+
+// Longer programs are cut: it is the order that counts, and that repeats.
+constexpr std::size_t kMaxActsOfRank = 4'096;
+constexpr std::uint64_t kMaxActs = 1'000'000;
+
+// A rank's calls on one communicator.
+struct Line {
+  ThreadId thread;
+  std::vector<ActorId> acts;
+  bool whole = true;              // else there are more, or nobody knows their order
+  std::size_t at = 0;             // the act that it is in
+  std::vector<bool> done;         // of its calls
+  std::uint32_t collectives = 0;  // that it has come to
+};
+
+class MessageLint {
+ public:
+  MessageLint(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings)
+      : plan_(lowered.plan), graph_(graph), names_(graph, lowered), findings_(findings) {}
+
+  void run();
+
+ private:
+  void read(ThreadId id);
+  void check(CommunicatorId id);
+  void enter(std::uint32_t rank);
+  void settle(std::uint32_t rank, std::size_t call);
+  bool match(ChannelId id);
+  void meet(CommunicatorId id);
+  std::vector<std::uint32_t> awaited(CommunicatorId id, std::uint32_t rank) const;
+  void find_cycle(CommunicatorId id);
+  void report_cycle(const std::vector<std::uint32_t>& ranks);
+  void report_size(CallId send, CallId receive);
+  const ActorTemplate& step(std::uint32_t rank) const {
+    const Line& line = lines_.at(rank);
+    return names_.actor(line.acts[line.at]);
+  }
+  std::uint32_t rank_of(std::uint32_t member) const {
+    return plan_.communicator_ranks[member].value;
+  }
+  bool is_open(std::uint32_t rank) const {
+    const auto found = lines_.find(rank);
+    return found != lines_.end() && found->second.at < found->second.acts.size();
+  }
+
+  // A call that waits for its other end: which of the calls of the act that its rank is in.
+  struct Waiting {
+    std::uint32_t rank = 0;
+    std::size_t call = 0;
+  };
+  struct Ends {
+    std::deque<Waiting> sends;
+    std::deque<Waiting> receives;
+  };
+
+  const sim::Plan& plan_;
+  const TaskGraph& graph_;
+  Names names_;
+  std::vector<LintFinding>& findings_;
+  std::uint64_t acts_ = 0;
+  std::vector<std::map<std::uint32_t, Line>> of_communicator_;
+  std::map<std::uint32_t, Line> lines_;  // of the one that is looked at, by rank
+  std::map<std::uint32_t, Ends> channels_;
+  std::deque<std::uint32_t> changed_;  // ranks whose act may be over
+};
+
+void MessageLint::read(ThreadId id) {
+  const sim::Thread& thread = plan_.threads[id];
+  for (std::uint32_t i = thread.program; i < thread.program_end && acts_ < kMaxActs; ++i) {
+    const ActorId actor = plan_.act(thread, i);
+    CommunicatorId last;
+    for (const CallId call : plan_.calls_of(actor)) {
+      const CommunicatorId communicator = plan_.calls[call].communicator;
+      if (communicator == last) continue;
+      last = communicator;
+      ++acts_;
+      Line& line = of_communicator_[communicator.value][thread.rank.value];
+      // Two threads have no order.
+      if (!line.acts.empty() && line.thread != id) line.whole = false;
+      line.thread = id;
+      if (line.acts.size() == kMaxActsOfRank) line.whole = false;
+      if (line.whole) line.acts.push_back(actor);
+    }
+  }
+}
+
+void MessageLint::run() {
+  of_communicator_.resize(plan_.communicators.size());
+  for (const ThreadId id : ids_of(plan_.threads)) read(id);
+  if (acts_ >= kMaxActs) return;
+  for (const CommunicatorId id : ids_of(plan_.communicators)) {
+    lines_ = std::move(of_communicator_[id.value]);
+    check(id);
+  }
+}
+
+// Posts the calls of the act that the rank has come to.
+void MessageLint::enter(std::uint32_t rank) {
+  Line& line = lines_.at(rank);
+  if (line.at == line.acts.size()) return;
+  std::size_t index = 0;
+  line.done.assign(plan_.calls_of(line.acts[line.at]).size(), false);
+  for (const CallId id : plan_.calls_of(line.acts[line.at])) {
+    const sim::Call& call = plan_.calls[id];
+    const Waiting waiting{rank, index++};
+    if (call.kind == CallKind::kCollective) {
+      ++line.collectives;
+    } else if (call.kind == CallKind::kSend) {
+      channels_[call.channel.value].sends.push_back(waiting);
+    } else {
+      channels_[call.channel.value].receives.push_back(waiting);
+    }
+  }
+  changed_.push_back(rank);
+}
+
+void MessageLint::settle(std::uint32_t rank, std::size_t call) {
+  Line& line = lines_.at(rank);
+  line.done[call] = true;
+  const bool over = std::all_of(line.done.begin(), line.done.end(), [](bool done) { return done; });
+  if (!over) return;
+  ++line.at;
+  enter(rank);
+}
+
+// True if a send met its receive.
+bool MessageLint::match(ChannelId id) {
+  Ends& ends = channels_[id.value];
+  if (ends.sends.empty() || ends.receives.empty()) return false;
+  const Waiting send = ends.sends.front();
+  const Waiting receive = ends.receives.front();
+  ends.sends.pop_front();
+  ends.receives.pop_front();
+  const auto call_of = [&](const Waiting& end) {
+    const Line& line = lines_.at(end.rank);
+    const CallId first = *plan_.calls_of(line.acts[line.at]).begin();
+    return CallId{first.value + static_cast<std::uint32_t>(end.call)};
+  };
+  report_size(call_of(send), call_of(receive));
+  settle(send.rank, send.call);
+  settle(receive.rank, receive.call);
+  return true;
+}
+
+// The collective that all ranks have come to is done.
+void MessageLint::meet(CommunicatorId id) {
+  const sim::Communicator& communicator = plan_.communicators[id];
+  std::uint32_t least = ~0u;
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    const auto found = lines_.find(rank_of(i));
+    least = std::min(least, found == lines_.end() ? 0 : found->second.collectives);
+  }
+  for (auto& [rank, line] : lines_) {
+    if (line.at == line.acts.size() || line.collectives > least) continue;
+    std::size_t index = 0;
+    const std::size_t at = line.at;
+    for (const CallId call : plan_.calls_of(line.acts[at])) {
+      const bool open = plan_.calls[call].kind == CallKind::kCollective && !line.done[index];
+      if (open) settle(rank, index);
+      if (line.at != at) break;
+      ++index;
+    }
+  }
+}
+
+void MessageLint::check(CommunicatorId id) {
+  const bool has_messages = std::any_of(lines_.begin(), lines_.end(), [&](const auto& entry) {
+    return std::any_of(entry.second.acts.begin(), entry.second.acts.end(), [&](ActorId actor) {
+      const auto calls = plan_.calls_of(actor);
+      return std::any_of(calls.begin(), calls.end(), [&](CallId call) {
+        return plan_.calls[call].kind != CallKind::kCollective;
+      });
+    });
+  });
+  const bool known = std::all_of(lines_.begin(), lines_.end(),
+                                 [](const auto& entry) { return entry.second.whole; });
+  if (!has_messages || !known) return;
+  channels_.clear();
+  for (const auto& [rank, line] : lines_) enter(rank);
+  while (!changed_.empty()) {
+    const std::uint32_t rank = changed_.front();
+    changed_.pop_front();
+    if (!is_open(rank)) continue;
+    const Line& line = lines_.at(rank);
+    bool collective = false;
+    std::vector<ChannelId> channels;
+    for (const CallId call : plan_.calls_of(line.acts[line.at])) {
+      collective = collective || plan_.calls[call].kind == CallKind::kCollective;
+      if (plan_.calls[call].kind != CallKind::kCollective) {
+        channels.push_back(plan_.calls[call].channel);
+      }
+    }
+    for (const ChannelId channel : channels) {
+      while (match(channel)) {
+      }
+    }
+    if (collective) meet(id);
+  }
+  find_cycle(id);
+}
+
+// The ranks that the one waits for, in the act that it is in.
+std::vector<std::uint32_t> MessageLint::awaited(CommunicatorId id, std::uint32_t rank) const {
+  std::vector<std::uint32_t> ranks;
+  const Line& line = lines_.at(rank);
+  std::size_t index = 0;
+  for (const CallId call_id : plan_.calls_of(line.acts[line.at])) {
+    const sim::Call& call = plan_.calls[call_id];
+    if (line.done[index++] || call.communicator != id) continue;
+    if (call.kind != CallKind::kCollective) {
+      ranks.push_back(rank_of(call.peer));
+      continue;
+    }
+    for (const auto& [other, of_other] : lines_) {
+      if (of_other.collectives < line.collectives) ranks.push_back(other);
+    }
+  }
+  return ranks;
+}
+
+void MessageLint::find_cycle(CommunicatorId id) {
+  for (const auto& [first, line] : lines_) {
+    std::vector<std::uint32_t> path;
+    std::uint32_t rank = first;
+    while (is_open(rank) && std::find(path.begin(), path.end(), rank) == path.end()) {
+      path.push_back(rank);
+      const std::vector<std::uint32_t> next = awaited(id, rank);
+      const auto open = std::find_if(next.begin(), next.end(),
+                                     [&](std::uint32_t other) { return is_open(other); });
+      if (open == next.end()) break;
+      rank = *open;
+    }
+    const auto begin = std::find(path.begin(), path.end(), rank);
+    if (path.size() < 2 || begin == path.end() || path.end() - begin < 2) continue;
+    report_cycle({begin, path.end()});
+    return;
+  }
+}
+
+void MessageLint::report_cycle(const std::vector<std::uint32_t>& ranks) {
+  const auto sends = [&](std::uint32_t rank) {
+    const std::vector<CallTemplate>& calls = step(rank).step->calls;
+    return std::all_of(calls.begin(), calls.end(),
+                       [](const CallTemplate& call) { return call.kind == CallKind::kSend; });
+  };
+  const bool all_send = std::all_of(ranks.begin(), ranks.end(), sends);
+  LintFinding finding;
+  finding.rule = all_send ? kSendFirst : kMessageOrder;
+  const ActorTemplate& first = step(ranks.front());
+  finding.place = first.place;
+  const std::string& communicator =
+      graph_.communicators[first.step->calls.front().communicator].name;
+  if (all_send) {
+    finding.message = std::to_string(ranks.size()) + " ranks each send before they receive on " +
+                      quoted(communicator) + ": " + quoted(first.name) + " to rank " +
+                      std::to_string(ranks[1]);
+  } else {
+    finding.message = "calls of " + std::to_string(ranks.size()) + " ranks on " +
+                      quoted(communicator) +
+                      " wait for each other in their order: " + quoted(first.name) +
+                      " waits for rank " + std::to_string(ranks[1]);
+  }
+  if (ranks.size() > 1) {
+    finding.message += ", which is in " + quoted(step(ranks[1]).name);
+    if (step(ranks[1]).step->at.size() > 0) finding.message += " (" + step(ranks[1]).step->at + ")";
+  }
+  for (const std::uint32_t rank : ranks) finding.ops.push_back(step(rank).name);
+  std::sort(finding.ops.begin(), finding.ops.end());
+  finding.ops.erase(std::unique(finding.ops.begin(), finding.ops.end()), finding.ops.end());
+  finding.ops.erase(std::remove(finding.ops.begin(), finding.ops.end(), first.name),
+                    finding.ops.end());
+  finding.ops.insert(finding.ops.begin(), first.name);
+  finding.ranks = RankSet(ranks);
+  finding.why =
+      "calls on one communicator are done in their order, and NCCL lets a send wait for its recv: "
+      "this runs only as long as messages fit into its buffers, and not in a fresh job";
+  finding.advice =
+      all_send ? "put the send and the recv into one group, or let one rank of each pair receive "
+                 "first"
+               : "make the calls in one order on both sides, or give each direction a communicator";
+  findings_.push_back(std::move(finding));
+}
+
+void MessageLint::report_size(CallId send, CallId receive) {
+  const auto from = [&](CallId id) -> const CallTemplate& {
+    const ActorId actor = plan_.calls[id].actor;
+    return names_.actor(actor).step->calls[id.value - (*plan_.calls_of(actor).begin()).value];
+  };
+  const std::int64_t sent = plan_.calls[send].signature.count;
+  const std::int64_t received = plan_.calls[receive].signature.count;
+  if (sent == received || !from(send).sized || !from(receive).sized) return;
+  const ActorId actor = plan_.calls[receive].actor;
+  LintFinding finding;
+  finding.rule = kMessageSize;
+  finding.place = names_.actor(actor).place;
+  finding.message = quoted(names_.op(actor)) + " receives " + std::to_string(received) +
+                    " bytes, and " + quoted(names_.op(plan_.calls[send].actor)) + " sends " +
+                    std::to_string(sent);
+  finding.ops = {names_.op(actor)};
+  finding.ranks = RankSet({plan_.actors[actor].rank.value});
+  finding.why = received > sent ? "the recv waits for the rest, or takes it from the next message"
+                                : "what is too much stays in NCCL's buffers for the next recv";
+  finding.advice =
+      "give both the same size; if it is that of another message, call both in one order";
+  findings_.push_back(std::move(finding));
+}
+
+}  // namespace
+
+void lint_messages(const TaskGraph& graph, const Lowered& lowered,
+                   std::vector<LintFinding>& findings) {
+  MessageLint(graph, lowered, findings).run();
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,538 @@
+#include "models/search/program_changes.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "models/graph/graph_edit.hpp"
+#include "models/lowering/program_walk.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using Kind = Change::Kind;
+using sim::Role;
+
+// A step as a rank does it.
+struct At {
+  std::uint32_t rank = 0;
+  std::uint32_t step = kNoIndex;  // template
+};
+
+bool is_message(const CallTemplate& call) {
+  return call.kind == sim::CallKind::kSend || call.kind == sim::CallKind::kReceive;
+}
+
+bool has_only_messages(const ActorTemplate& step) {
+  return step.step->role == Role::kCalls && !step.step->calls.empty() &&
+         std::all_of(step.step->calls.begin(), step.step->calls.end(), is_message);
+}
+
+class ProgramChanges {
+ public:
+  ProgramChanges(const TaskGraph& graph, const Lowered& lowered, const Explanation& explanation)
+      : graph_(graph),
+        lowered_(lowered),
+        explanation_(explanation),
+        awaited_(awaited_streams(graph)) {}
+
+  std::vector<Candidate> run();
+
+ private:
+  // What a step is in the programs of its ranks.
+  const std::vector<WalkedStep>& program(std::uint32_t rank, std::uint32_t thread);
+  std::optional<At> step_of(const ActInfo& act, std::uint32_t rank);
+  std::optional<At> step_of(const WaitParty& party) {
+    return party.kind == sim::WaitNodeKind::kAct ? step_of(party.act, party.rank) : std::nullopt;
+  }
+  std::size_t place_in(const At& at);
+
+  void add_wait(const Wait& wait, std::uint32_t number);
+  void add_pair(const At& early, const At& late);
+  void add_batches(const At& early, const At& late);
+  void add_moves(const At& early, const At& late);
+  void add_move(const At& moved, const At& other, bool behind, RankSet on, bool alters);
+  std::vector<RankSet> parts_of(const At& early, const At& late);
+  bool crosses(const At& early, const At& late, bool late_moves);
+  void add_communicator(const At& early, const At& late);
+
+  void add_root(const Root& root);
+  void add_missing(const At& made, std::uint32_t rank);
+  void add_rounds(const At& made, std::uint32_t rank);
+  void add_copy(const At& made, const RankSet& on, const At& next, bool behind);
+  std::optional<At> stands_at(std::uint32_t rank, bool& behind);
+
+  void add_misfit(const Misfit& misfit);
+  std::size_t calls_on(std::uint32_t communicator, std::uint32_t rank);
+  void add_values(const At& a, const At& b);
+  void add_later_match(const At& wanted, const At& here);
+  void add_schedule();
+
+  Change of(Kind kind, const At& at) const;
+  void add(Change change);
+
+  const ActorTemplate& actor(const At& at) const { return graph_.actors[at.step]; }
+  const std::vector<CallTemplate>& calls(const At& at) const { return actor(at).step->calls; }
+
+  const TaskGraph& graph_;
+  const Lowered& lowered_;
+  const Explanation& explanation_;
+  std::vector<std::set<std::uint32_t>> awaited_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<WalkedStep>> programs_;
+  std::set<std::pair<std::uint32_t, std::uint32_t>> pairs_;  // of steps, that were looked at
+  std::uint32_t wait_ = kNoIndex;  // of the cycle: what is added is meant to break it
+  std::vector<Candidate> result_;
+};
+
+// ---------------------------------------------------------------------------------------------
+// Steps and programs
+
+const std::vector<WalkedStep>& ProgramChanges::program(std::uint32_t rank, std::uint32_t thread) {
+  const auto [found, is_new] = programs_.try_emplace({rank, thread});
+  if (is_new) found->second = walk_program(graph_.threads[thread], graph_, rank);
+  return found->second;
+}
+
+// Of what `after` implies, the step that it is for.
+std::optional<At> ProgramChanges::step_of(const ActInfo& act, std::uint32_t rank) {
+  if (!act.actor.valid() || act.actor.value >= lowered_.actor_template.size()) return std::nullopt;
+  At at{rank, lowered_.actor_template[act.actor]};
+  if (!actor(at).step || actor(at).thread == kNoIndex) return std::nullopt;
+  if (!actor(at).step->implied) return at;
+  const std::vector<WalkedStep>& steps = program(rank, actor(at).thread);
+  auto next = std::find_if(steps.begin(), steps.end(),
+                           [&](const WalkedStep& step) { return step.actor == at.step; });
+  while (next != steps.end() && graph_.actors[next->actor].step->implied) ++next;
+  if (next == steps.end()) return std::nullopt;
+  return At{rank, next->actor};
+}
+
+std::size_t ProgramChanges::place_in(const At& at) {
+  const std::vector<WalkedStep>& steps = program(at.rank, actor(at).thread);
+  return static_cast<std::size_t>(
+      std::find_if(steps.begin(), steps.end(),
+                   [&](const WalkedStep& step) { return step.actor == at.step; }) -
+      steps.begin());
+}
+
+Change ProgramChanges::of(Kind kind, const At& at) const {
+  Change change;
+  change.kind = kind;
+  change.what = actor(at).name;
+  change.place = actor(at).place;
+  change.at = actor(at).step->at;
+  if (actor(at).on.size() < graph_.ranks) change.has = actor(at).on;
+  return change;
+}
+
+void ProgramChanges::add(Change change) {
+  const bool known = std::any_of(result_.begin(), result_.end(),
+                                 [&](const Candidate& c) { return c.change == change; });
+  if (known) return;
+  Candidate candidate;
+  candidate.change = std::move(change);
+  candidate.wait = wait_;
+  result_.push_back(std::move(candidate));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Two steps of a rank of which the second would have to come first
+
+void ProgramChanges::add_wait(const Wait& wait, std::uint32_t number) {
+  wait_ = number;
+  std::optional<At> early = step_of(wait.to);
+  std::optional<At> late;
+  if (wait.needed) {
+    late = step_of(*wait.needed, wait.to.rank);
+  } else if (wait.kind == sim::WaitKind::kStreamOrder || wait.kind == sim::WaitKind::kDeviceRoom ||
+             wait.kind == sim::WaitKind::kLaunchQueue) {
+    late = step_of(wait.from);
+  }
+  if (wait.kind == sim::WaitKind::kDeviceRoom) {
+    Change change;
+    change.kind = Kind::kLaunchOrder;
+    if (graph_.device.order == sim::LaunchOrder::kNone) add(std::move(change));
+  }
+  if (early && late && early->rank == late->rank && early->step != late->step) {
+    add_pair(*early, *late);
+  }
+}
+
+void ProgramChanges::add_pair(const At& early, const At& late) {
+  const bool known = !pairs_.insert({early.step, late.step}).second;
+  if (known || actor(early).thread != actor(late).thread) return;
+  add_batches(early, late);
+  add_moves(early, late);
+  add_communicator(early, late);
+}
+
+void ProgramChanges::add_batches(const At& early, const At& late) {
+  if (!has_only_messages(actor(early)) || !has_only_messages(actor(late))) return;
+  const bool in_order = place_in(early) < place_in(late);
+  const At& first = in_order ? early : late;
+  const At& second = in_order ? late : early;
+  for (const bool behind : {false, true}) {
+    Change change = of(Kind::kBatch, first);
+    change.second = actor(second).place;
+    change.second_name = actor(second).name;
+    change.behind = behind;
+    if (behind) change.at = actor(second).step->at;
+    change.alters = crosses(first, second, !behind);
+    add(std::move(change));
+  }
+}
+
+// Whether one of two steps cannot go to where the other is: something between may need it, or it
+// may need that.
+bool ProgramChanges::crosses(const At& early, const At& late, bool late_moves) {
+  const std::vector<WalkedStep>& steps = program(early.rank, actor(early).thread);
+  const std::size_t from = place_in(early);
+  const std::size_t to = place_in(late);
+  for (std::size_t i = from; i <= to && i < steps.size(); ++i) {
+    const std::uint32_t step = steps[i].actor;
+    if (step == (late_moves ? late.step : early.step)) continue;
+    if (graph_.actors[step].step && graph_.actors[step].step->implied) continue;
+    const bool needs = late_moves ? may_need(graph_, awaited_, late.step, step)
+                                  : may_need(graph_, awaited_, step, early.step);
+    if (needs) return true;
+  }
+  return false;
+}
+
+// The ranks on which the two may change places, if not on all: half of them, so that neighbors
+// differ; those of the lower rank of each pair; one.
+std::vector<RankSet> ProgramChanges::parts_of(const At& early, const At& late) {
+  std::vector<std::uint32_t> all;
+  std::vector<std::uint32_t> even;
+  std::vector<std::uint32_t> odd;
+  std::vector<std::uint32_t> lower;
+  for (const std::uint32_t rank : actor(late).on) {
+    if (!actor(early).on.contains(rank)) continue;
+    all.push_back(rank);
+    (rank % 2 == 0 ? even : odd).push_back(rank);
+    const bool message = !calls(late).empty() && calls(late).front().peer.has_value();
+    if (message && calls(late).front().peer->value(rank).value_or(0) > rank) lower.push_back(rank);
+  }
+  std::vector<RankSet> result;
+  const auto add_part = [&](std::vector<std::uint32_t> ranks) {
+    RankSet part(std::move(ranks));
+    const bool some = !part.empty() && part.size() < all.size();
+    if (some && std::find(result.begin(), result.end(), part) == result.end()) {
+      result.push_back(std::move(part));
+    }
+  };
+  add_part(odd);
+  add_part(even);
+  add_part(lower);
+  add_part({late.rank});
+  return result;
+}
+
+void ProgramChanges::add_move(const At& moved, const At& other, bool behind, RankSet on,
+                              bool alters) {
+  Change change = of(Kind::kMove, moved);
+  change.second = actor(other).place;
+  change.second_name = actor(other).name;
+  change.behind = behind;
+  change.on = std::move(on);
+  change.alters = alters;
+  add(std::move(change));
+}
+
+void ProgramChanges::add_moves(const At& early, const At& late) {
+  if (place_in(early) > place_in(late)) return;  // the second is in the next round
+  const bool late_alters = crosses(early, late, true);
+  const bool early_alters = crosses(early, late, false);
+  add_move(late, early, false, {}, late_alters);
+  add_move(early, late, true, {}, early_alters);
+  for (const RankSet& part : parts_of(early, late)) {
+    add_move(late, early, false, part, late_alters);
+    if (late_alters) add_move(early, late, true, part, early_alters);
+  }
+}
+
+// The messages of one of the two and all that they are matched with, on a communicator of their
+// own: that of a direction.
+void ProgramChanges::add_communicator(const At& early, const At& late) {
+  if (!has_only_messages(actor(early)) || !has_only_messages(actor(late))) return;
+  const std::uint32_t communicator = calls(late).front().communicator;
+  if (calls(early).front().communicator != communicator) return;
+  using Message = std::pair<std::uint32_t, std::size_t>;  // step, and which of its calls
+  std::map<std::uint32_t, std::set<Message>> of_channel;
+  std::map<Message, std::set<std::uint32_t>> channels_of;
+  for (std::uint32_t id = 0; id < lowered_.plan.actors.size(); ++id) {
+    const std::uint32_t step = lowered_.actor_template[sim::ActorId{id}];
+    std::size_t index = 0;
+    for (const sim::CallId call : lowered_.plan.calls_of(sim::ActorId{id})) {
+      const Message message(step, index++);
+      if (lowered_.plan.calls[call].kind == sim::CallKind::kCollective) continue;
+      const std::uint32_t channel = lowered_.plan.calls[call].channel.value;
+      of_channel[channel].insert(message);
+      channels_of[message].insert(channel);
+    }
+  }
+  std::set<Message> found = {{late.step, 0}};
+  for (std::vector<Message> left = {{late.step, 0}}; !left.empty();) {
+    const Message message = left.back();
+    left.pop_back();
+    for (const std::uint32_t channel : channels_of[message]) {
+      for (const Message& other : of_channel[channel]) {
+        if (found.insert(other).second) left.push_back(other);
+      }
+    }
+  }
+  if (found.count({early.step, 0}) > 0) return;
+  Change change = of(Kind::kCommunicator, late);
+  change.place = {};
+  change.part = graph_.communicators[communicator].name;
+  change.to = free_name(graph_.communicators, change.part);
+  for (const auto& [step, index] : found) {
+    const ActorTemplate& of = graph_.actors[step];
+    const Place place = of.step->calls[index].place;
+    if (std::find(change.places.begin(), change.places.end(), place) == change.places.end()) {
+      change.places.push_back(place);
+    }
+  }
+  add(std::move(change));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Calls that some ranks do not make
+
+// Where the rank stands; `behind`: its program is over, and that is its last step.
+std::optional<At> ProgramChanges::stands_at(std::uint32_t rank, bool& behind) {
+  behind = false;
+  for (const RankReport& report : explanation_.ranks) {
+    if (report.rank != rank) continue;
+    for (const ThreadReport& thread : report.threads) {
+      if (!thread.at) continue;
+      if (const auto at = step_of(*thread.at, rank)) return at;
+    }
+  }
+  behind = true;
+  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+    const std::vector<WalkedStep>& steps = program(rank, thread);
+    if (!steps.empty()) return At{rank, steps.back().actor};
+  }
+  return std::nullopt;
+}
+
+void ProgramChanges::add_root(const Root& root) {
+  if (root.party.kind != sim::WaitNodeKind::kRank) return;
+  if (root.first.kind == sim::WaitKind::kCommunicatorCreation) {
+    Change change;
+    change.kind = Kind::kCreation;
+    add(std::move(change));
+  }
+  const std::optional<At> made = step_of(root.first.from);
+  if (made) add_missing(*made, root.party.rank);
+}
+
+void ProgramChanges::add_missing(const At& made, std::uint32_t rank) {
+  if (actor(made).on.contains(rank)) {
+    add_rounds(made, rank);
+  } else {
+    for (const bool block : {false, true}) {
+      Change change = of(Kind::kEverywhere, made);
+      change.behind = block;
+      add(std::move(change));
+    }
+    add_rounds(made, rank);
+    bool behind = false;
+    if (const auto next = stands_at(rank, behind)) add_copy(made, RankSet({rank}), *next, behind);
+  }
+  Change drop = of(Kind::kDrop, made);
+  drop.alters = true;
+  add(std::move(drop));
+}
+
+// A rank that makes fewer of the calls: its loop, or that of the others, has too few or too many
+// rounds.
+void ProgramChanges::add_rounds(const At& made, std::uint32_t rank) {
+  if (calls(made).empty()) return;
+  const std::uint32_t communicator = calls(made).front().communicator;
+  const ProgramStep* here = nullptr;
+  const ProgramStep* there = nullptr;
+  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+    const auto last_block = [&](std::uint32_t of_rank) -> const ProgramStep* {
+      const ProgramStep* block = nullptr;
+      for (const WalkedStep& step : program(of_rank, thread)) {
+        const auto& all = graph_.actors[step.actor].step->calls;
+        if (!all.empty() && all.front().communicator == communicator) block = step.block;
+      }
+      return block;
+    };
+    if (here == nullptr) here = last_block(made.rank);
+    if (there == nullptr) there = last_block(rank);
+  }
+  if (here == nullptr || there == nullptr || here->times == there->times) return;
+  const auto set = [&](const ProgramStep& block, std::int64_t to) {
+    Change change = of(Kind::kValue, made);
+    change.what = "the loop around " + actor(made).name;
+    change.has = block.on.value_or(RankSet());
+    change.place = block.place;
+    change.values = {{"repeat", std::to_string(block.times), std::to_string(to)}};
+    change.alters = to < block.times;
+    add(std::move(change));
+  };
+  set(*there, here->times);
+  set(*here, there->times);
+}
+
+void ProgramChanges::add_copy(const At& made, const RankSet& on, const At& next, bool behind) {
+  if (calls(made).empty() || is_message(calls(made).front())) return;
+  Change change = of(Kind::kCopy, made);
+  change.second = actor(next).place;
+  change.second_name = actor(next).name;
+  change.behind = behind;
+  change.on = on;
+  add(std::move(change));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Calls that do not fit
+
+// The arguments that differ, as those of the other.
+void ProgramChanges::add_values(const At& a, const At& b) {
+  const CallTemplate& x = calls(a).front();
+  const CallTemplate& y = calls(b).front();
+  std::vector<NewValue> as_a;
+  std::vector<NewValue> as_b;
+  const auto both = [&](const char* key, const std::string& of_a, const std::string& of_b) {
+    if (of_a == of_b || of_a.empty() || of_b.empty()) return;
+    as_a.push_back({key, of_b, of_a});
+    as_b.push_back({key, of_a, of_b});
+  };
+  const auto text = [](const std::optional<std::int64_t>& value) {
+    return value ? std::to_string(*value) : std::string();
+  };
+  if (!is_message(x) && has_root(x.operation) && x.peer && y.peer) {
+    both("root", text(x.peer->value(a.rank)), text(y.peer->value(b.rank)));
+  }
+  if (x.sized && y.sized) both("bytes", text(x.bytes.value(a.rank)), text(y.bytes.value(b.rank)));
+  both("type", x.type, y.type);
+  const auto set = [&](const At& at, std::vector<NewValue> values) {
+    if (values.empty()) return;
+    Change change = of(Kind::kValue, at);
+    change.values = std::move(values);
+    add(std::move(change));
+  };
+  set(b, std::move(as_a));
+  set(a, std::move(as_b));
+}
+
+// Whether `later` is what would fit to `wanted` in the place of `here`.
+bool does_what(const CallTemplate& later, std::uint32_t rank, const CallTemplate& here,
+               const CallTemplate& wanted, std::uint32_t wanted_rank) {
+  if (later.communicator != wanted.communicator || later.type != wanted.type) return false;
+  if (later.bytes.value(rank) != wanted.bytes.value(wanted_rank)) return false;
+  const auto peer = [&](const CallTemplate& call, std::uint32_t of) {
+    return call.peer ? call.peer->value(of) : std::nullopt;
+  };
+  if (is_message(wanted)) return later.kind == here.kind && peer(later, rank) == peer(here, rank);
+  return later.operation == wanted.operation && peer(later, rank) == peer(wanted, wanted_rank);
+}
+
+// On the rank of `here`: a later step that does what `wanted` does.
+void ProgramChanges::add_later_match(const At& wanted, const At& here) {
+  const CallTemplate& call = calls(wanted).front();
+  const std::vector<WalkedStep>& steps = program(here.rank, actor(here).thread);
+  for (std::size_t i = place_in(here) + 1; i < steps.size(); ++i) {
+    const At later{here.rank, steps[i].actor};
+    if (calls(later).size() != 1 || later.step == here.step) continue;
+    if (!does_what(calls(later).front(), later.rank, calls(here).front(), call, wanted.rank)) {
+      continue;
+    }
+    add_moves(here, later);
+    return;
+  }
+}
+
+// The steps of a rank that call a communicator.
+std::size_t ProgramChanges::calls_on(std::uint32_t communicator, std::uint32_t rank) {
+  std::size_t count = 0;
+  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+    for (const WalkedStep& step : program(rank, thread)) {
+      const std::vector<CallTemplate>& made = graph_.actors[step.actor].step->calls;
+      count += !made.empty() && made.front().communicator == communicator ? 1 : 0;
+    }
+  }
+  return count;
+}
+
+void ProgramChanges::add_misfit(const Misfit& misfit) {
+  const std::optional<At> a = step_of(misfit.first, misfit.first.rank);
+  const std::optional<At> b = step_of(misfit.second, misfit.second.rank);
+  if (!a || !b || calls(*a).size() != 1 || calls(*b).size() != 1) return;
+  if (calls(*a).front().operation == calls(*b).front().operation || misfit.message) {
+    // What most have is more likely to be meant.
+    const bool few_have_a = misfit.ranks.size() > 1;
+    add_values(few_have_a ? *b : *a, few_have_a ? *a : *b);
+  }
+  add_later_match(*a, *b);
+  add_later_match(*b, *a);
+  const std::uint32_t communicator = calls(*a).front().communicator;
+  const bool as_many = calls_on(communicator, a->rank) == calls_on(communicator, b->rank);
+  if (misfit.message || a->step == b->step || as_many) return;
+  const auto missing = [&](const At& made, const At& other, const RankSet& ranks) {
+    if (actor(made).on.contains(other.rank)) return;
+    for (const bool block : {false, true}) {
+      Change change = of(Kind::kEverywhere, made);
+      change.behind = block;
+      add(std::move(change));
+    }
+    add_copy(made, ranks, other, false);
+    Change drop = of(Kind::kDrop, made);
+    drop.alters = true;
+    add(std::move(drop));
+  };
+  missing(*a, *b, RankSet(misfit.ranks));
+  missing(*b, *a, actor(*a).on);
+}
+
+// ---------------------------------------------------------------------------------------------
+
+void ProgramChanges::add_schedule() {
+  if (!graph_.pipeline) return;
+  using Model = MessageModel;
+  const std::vector<std::string> names = message_model_names();
+  for (const Model model : {Model::kDirection, Model::kEdge, Model::kPair, Model::kDir}) {
+    const auto index = static_cast<std::size_t>(model);
+    if (model == graph_.pipeline->messages) continue;
+    Change change;
+    change.kind = Kind::kMessages;
+    change.from = names[static_cast<std::size_t>(graph_.pipeline->messages)];
+    change.to = names[index];
+    change.place = graph_.pipeline->place;
+    change.alters = model == Model::kDir;
+    add(std::move(change));
+  }
+}
+
+std::vector<Candidate> ProgramChanges::run() {
+  // Where several ranks could change, the lowest: of a pair of ranks it receives first.
+  std::vector<std::uint32_t> order(explanation_.cycle.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+    return explanation_.cycle[a].to.rank < explanation_.cycle[b].to.rank;
+  });
+  for (const std::uint32_t number : order) add_wait(explanation_.cycle[number], number);
+  wait_ = kNoIndex;
+  for (const Root& root : explanation_.roots) add_root(root);
+  for (const Misfit& misfit : explanation_.mismatches) add_misfit(misfit);
+  add_schedule();
+  return std::move(result_);
+}
+
+}  // namespace
+
+std::vector<Candidate> program_candidates(const TaskGraph& graph, const Lowered& lowered,
+                                          const Explanation& explanation) {
+  return ProgramChanges(graph, lowered, explanation).run();
+}
+
+}  // namespace pipesim::models
