@@ -83,27 +83,28 @@ bool same_wait(const models::Root& a, const models::Root& b) {
          a.first.from.act.act == b.first.from.act.act;
 }
 
-// "it makes 3 calls on 'nccl world', rank 0 makes 4", where that is why a call is missing.
-std::string calls_text(const Explanation& explanation, const Wait& first) {
-  const auto calls = [&](std::uint32_t rank) -> std::optional<std::uint32_t> {
-    if (rank >= explanation.ranks.size()) return std::nullopt;
-    const std::vector<Progress>& all = explanation.ranks[rank].progress;
-    const auto found = std::find_if(all.begin(), all.end(), [&](const Progress& progress) {
-      return !progress.program && progress.steps && progress.what == first.from.act.stream;
-    });
-    if (found == all.end()) return std::nullopt;
-    return found->expected;
-  };
-  const auto absent = calls(first.to.rank);
-  const auto present = calls(first.from.rank);
-  if (!absent || !present || *absent >= *present) return "";
-  return fmt::format("it makes {} on '{}', rank {} makes {}", counted(*absent, "call"),
-                     first.from.act.stream, first.from.rank, *present);
+// "; made 3 calls on 'dp', the others 4", of ranks that have made as many.
+std::string calls_text(const std::vector<const models::Root*>& roots) {
+  const models::Root& first = *roots.front();
+  const bool alike = std::all_of(roots.begin(), roots.end(), [&](const models::Root* root) {
+    return root->made == first.made && root->others_made == first.others_made;
+  });
+  if (!alike || first.communicator.empty() || first.made >= first.others_made) return "";
+  return fmt::format("made {} on '{}', the others {}", counted(first.made, "call"),
+                     models::printable(first.communicator), first.others_made);
+}
+
+// " (train.py:66; made 3 calls on 'dp', the others 4)".
+std::string in_brackets(const std::string& at, const std::string& calls) {
+  if (at.empty() && calls.empty()) return "";
+  return fmt::format(" ({}{}{})", at, at.empty() || calls.empty() ? "" : "; ", calls);
 }
 
 // What is wrong with the other end of `first`, of `ranks` where it is ranks.
-std::string root_text(const Explanation& explanation, const Wait& first,
+std::string root_text(const std::vector<const models::Root*>& roots,
                       const std::vector<std::uint32_t>& ranks) {
+  const Wait& first = roots.front()->first;
+  const std::string details = in_brackets(models::printable(first.from.act.at), calls_text(roots));
   const std::string waiter = party_text(first.from);
   const std::string who = ranks_text(ranks);
   const bool one = ranks.size() == 1;
@@ -125,8 +126,8 @@ std::string root_text(const Explanation& explanation, const Wait& first,
     case WaitKind::kFirstMessage:
       return fmt::format("{} never post{} {} of {}", who, s, matching_text(first.from.act), waiter);
     case WaitKind::kCommunicatorCreation:
-      return fmt::format("{} never join{} the communicator of {}", who, s,
-                         act_text(first.from.act));
+      return fmt::format("{} never join{} the communicator of {}{}", who, s,
+                         act_text(first.from.act), details);
     case WaitKind::kSlot:
     case WaitKind::kDependency:
     case WaitKind::kSignal:
@@ -134,14 +135,8 @@ std::string root_text(const Explanation& explanation, const Wait& first,
     case WaitKind::kBarrier:
     case WaitKind::kPacket:
       return fmt::format("{} {}", waiter, wait_text(first));
-    default: {
-      const std::string at = models::printable(first.from.act.at);
-      const std::string calls = one ? calls_text(explanation, first) : "";
-      const char* between = at.empty() || calls.empty() ? "" : "; ";
-      return fmt::format(
-          "{} never call{} {}{}", who, s, act_text(first.from.act),
-          at.empty() && calls.empty() ? "" : fmt::format(" ({}{}{})", at, between, calls));
-    }
+    default:
+      return fmt::format("{} never call{} {}{}", who, s, act_text(first.from.act), details);
   }
 }
 
@@ -183,7 +178,7 @@ std::string act_detail(const models::ActInfo& act) {
 std::string cycle_note(const Explanation& explanation) {
   return explanation.cycle_groups <= 1
              ? ""
-             : fmt::format("{} independent cycles; the shortest is shown.",
+             : fmt::format("{} independent cycles; the shortest is shown (--all for all).",
                            explanation.cycle_groups);
 }
 
@@ -262,7 +257,7 @@ std::vector<std::string> root_lines(const Explanation& explanation) {
         first.to.kind != WaitNodeKind::kRank || first.kind == WaitKind::kFailedLink ||
         first.kind == WaitKind::kPeerOfMessage || first.kind >= WaitKind::kSlot;
     lines.push_back(fmt::format(
-        "{}; {}{} wait{} for {}{}", root_text(explanation, first, ranks),
+        "{}; {}{} wait{} for {}{}", root_text(group, ranks),
         least == most ? "" : fmt::format("{} to ", least), counted(most, "op"),
         most == 1 ? "s" : "", ranks.size() == 1 ? "it" : "each",
         names_waiter

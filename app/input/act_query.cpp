@@ -14,24 +14,62 @@ std::optional<ActQuery> parse_act(std::string_view text) {
   text.remove_prefix(kRank.size());
   if (!text.empty() && text.front() == ' ') text.remove_prefix(1);
   const std::size_t end_of_rank = text.find_first_of(": ");
-  const std::size_t hash = text.rfind('#');
-  if (end_of_rank == std::string_view::npos || hash == std::string_view::npos ||
-      hash <= end_of_rank + 1) {
-    return std::nullopt;
-  }
+  if (end_of_rank == std::string_view::npos || end_of_rank + 1 == text.size()) return std::nullopt;
   const auto rank = models::whole_number<std::uint32_t>(text.substr(0, end_of_rank));
-  const auto act = models::whole_number<std::uint32_t>(text.substr(hash + 1));
-  if (!rank || !act || *act == 0) return std::nullopt;
-  return ActQuery{*rank, std::string(text.substr(end_of_rank + 1, hash - end_of_rank - 1)), *act};
+  const std::string_view op = text.substr(end_of_rank + 1);
+  const std::size_t hash = op.rfind('#');
+  if (!rank) return std::nullopt;
+  if (hash == std::string_view::npos) return ActQuery{*rank, std::string(op), 0};
+  const auto act = models::whole_number<std::uint32_t>(op.substr(hash + 1));
+  if (hash == 0 || !act || *act == 0) return std::nullopt;
+  return ActQuery{*rank, std::string(op.substr(0, hash)), *act};
 }
 
 std::string act_query_text(const ActQuery& query) {
+  if (query.act == 0) return fmt::format("rank {} {}", query.rank, query.op);
   return fmt::format("rank {} {}#{}", query.rank, query.op, query.act);
 }
+
+namespace {
+
+// An op that is named without its number: it is meant if it runs once.
+std::optional<FoundAct> find_only_act(const ActQuery& query, const models::TaskGraph& graph,
+                                      const models::Lowered& lowered, std::string_view who,
+                                      models::Diagnostics& diagnostics) {
+  for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
+    const sim::Actor& actor = lowered.plan.actors[id];
+    const models::ActorTemplate& from = graph.actors[lowered.actor_template[id]];
+    if (actor.rank.value != query.rank || from.name != query.op || from.numbers) continue;
+    if (actor.acts == 1) return FoundAct{id, 0};
+    diagnostics
+        .error({}, models::Code::kUnknownOp,
+               fmt::format("{}: {} runs {} times", who, act_query_text(query), actor.acts))
+        .notes.push_back(
+            fmt::format("say which: {}#1 to {}#{}", act_query_text(query), query.op, actor.acts));
+    return std::nullopt;
+  }
+  models::Diagnostic& error = diagnostics.error(
+      {}, models::Code::kUnknownOp, fmt::format("{}: there is no {}", who, act_query_text(query)));
+  std::vector<std::string> names;
+  for (const models::ActorTemplate& actor : graph.actors) {
+    if (actor.on.contains(query.rank)) names.push_back(actor.name);
+  }
+  models::suggest_name(error, query.op, names);
+  return std::nullopt;
+}
+
+}  // namespace
 
 std::optional<FoundAct> find_act(const ActQuery& query, const models::TaskGraph& graph,
                                  const models::Lowered& lowered, std::string_view who,
                                  models::Diagnostics& diagnostics) {
+  if (query.rank >= graph.ranks) {
+    diagnostics.error(
+        {}, models::Code::kUnknownRank,
+        fmt::format("{}: there is no rank {}, only 0 to {}", who, query.rank, graph.ranks - 1));
+    return std::nullopt;
+  }
+  if (query.act == 0) return find_only_act(query, graph, lowered, who, diagnostics);
   for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
     const sim::Actor& actor = lowered.plan.actors[id];
     if (actor.rank.value != query.rank) continue;
@@ -42,12 +80,6 @@ std::optional<FoundAct> find_act(const ActQuery& query, const models::TaskGraph&
     diagnostics.error({}, models::Code::kUnknownOp,
                       fmt::format("{}: rank {} {} runs {} times, so there is no #{}", who,
                                   query.rank, query.op, actor.acts, query.act));
-    return std::nullopt;
-  }
-  if (query.rank >= graph.ranks) {
-    diagnostics.error(
-        {}, models::Code::kUnknownRank,
-        fmt::format("{}: there is no rank {}, only 0 to {}", who, query.rank, graph.ranks - 1));
     return std::nullopt;
   }
   models::Diagnostic& error = diagnostics.error(

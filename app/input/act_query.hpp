@@ -16,10 +16,10 @@ namespace pipesim::app {
 struct ActQuery {
   std::uint32_t rank = 0;
   std::string op;
-  std::uint32_t act = 0;  // from 1
+  std::uint32_t act = 0;  // from 1; 0: not said, which is enough if the op runs once
 };
 
-/// Reads "rank0:all_gather#3" or, as in reports, "rank 0 all_gather#3".
+/// Reads "rank0:all_gather#3" or, as in reports, "rank 0 all_gather#3"; either without the number.
 std::optional<ActQuery> parse_act(std::string_view text);
 
 /// "rank 0 all_gather#3".

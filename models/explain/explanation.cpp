@@ -44,6 +44,7 @@ class Explainer {
 
  private:
   void decide();
+  void count_calls(Root& root) const;
   void explain_mismatches();
   void explain_deaths();
   std::string what_killed(const sim::RankDeath& death) const;
@@ -119,9 +120,33 @@ void Explainer::decide() {
                                         [](const Misfit& misfit) { return !misfit.message; });
   explain_waits(
       waits_, [this](const WaitEdge& edge) { return wait(edge); }, !hangs_itself, result_);
+  for (Root& root : result_.roots) count_calls(root);
   if (mismatch) {
     result_.verdict = sim::Verdict::kMismatch;
     result_.cause = Cause::kMismatch;
+  }
+}
+
+// How many collective calls the ranks have come to on the communicator of the one that waits.
+void Explainer::count_calls(Root& root) const {
+  if (root.party.kind != WaitNodeKind::kRank || !root.first.from.act.actor.valid()) return;
+  const auto collective = [&](sim::CallId call) {
+    return plan_.calls[call].kind == sim::CallKind::kCollective;
+  };
+  const auto waiting = plan_.calls_of(root.first.from.act.actor);
+  const auto call = std::find_if(waiting.begin(), waiting.end(), collective);
+  if (call == waiting.end()) return;
+  const sim::CommunicatorId communicator = plan_.calls[*call].communicator;
+  root.communicator = graph_.communicators[call_template(*call).communicator].name;
+  std::map<std::uint32_t, std::uint32_t> made;  // by rank
+  for (const sim::CallId id : ids_of(plan_.calls)) {
+    if (plan_.calls[id].communicator != communicator || !collective(id)) continue;
+    const ActorId actor = plan_.calls[id].actor;
+    made[plan_.actors[actor].rank.value] += state_.entered(plan_, actor);
+  }
+  for (const auto& [rank, count] : made) {
+    if (rank == root.party.rank) root.made = count;
+    if (rank != root.party.rank) root.others_made = std::max(root.others_made, count);
   }
 }
 
@@ -431,9 +456,20 @@ bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id) {
 
 using DescribeWait = std::function<Wait(const WaitEdge&)>;
 
+constexpr std::size_t kMaxOtherCycles = 100;
+
 void explain_cycle(const WaitGraph& waits, const WaitCycle& cycle, const DescribeWait& describe,
                    Explanation& result) {
   std::vector<std::uint32_t> on_cycle;
+  if (cycle.components > 1) {
+    for (const WaitCycle& other : find_other_cycles(waits, cycle, kMaxOtherCycles)) {
+      std::vector<Wait>& described = result.other_cycles.emplace_back();
+      for (const std::uint32_t edge : other.edges) {
+        described.push_back(describe(waits.edges[edge]));
+        on_cycle.push_back(waits.edges[edge].from);
+      }
+    }
+  }
   for (const std::uint32_t edge : cycle.edges) {
     result.cycle.push_back(describe(waits.edges[edge]));
     on_cycle.push_back(waits.edges[edge].from);

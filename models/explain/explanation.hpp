@@ -89,6 +89,11 @@ struct Root {
   WaitParty party;            // a rank that never comes, or the outside
   Wait first;                 // the first of the waits that lead straight to it
   std::uint32_t waiting = 0;  // acts that wait for it, straight or through others
+  // Of a rank that makes no collective call that `first` waits for: how many it has made on the
+  // communicator, and the most that another has.
+  std::string communicator;
+  std::uint32_t made = 0;
+  std::uint32_t others_made = 0;
 };
 
 /// How far a rank came in one of the phases that its actors name, or in one of its streams.
@@ -156,14 +161,14 @@ struct Explanation {
   std::vector<Wait> cycle;  // each one's `to` is the next one's `from`
   bool cycle_is_shortest = true;
   std::uint32_t cycle_groups = 0;  // groups of acts that wait for each other in circles
+  std::vector<std::vector<Wait>> other_cycles;  // the shortest of each other group, see WaitCycle
   std::vector<Root> roots;
   std::vector<Misfit> mismatches;  // in the order in which they were found
   std::vector<DeviceErrorReport> device_errors;
   std::vector<DeathReport> deaths;  // in their order
   std::uint32_t stuck = 0;          // acts in the wait-for graph
-  std::uint32_t collateral = 0;     // those that are not on the cycle; some may be
-                                    // in other cycles, or wait for a root
-  std::vector<std::uint32_t> collateral_by_distance;  // [d]: d + 1 waits away from the cycle
+  std::uint32_t collateral = 0;     // those that are on no cycle of these; some may wait for a root
+  std::vector<std::uint32_t> collateral_by_distance;  // [d]: d + 1 waits away from the next cycle
   std::vector<RankReport> ranks;
 };
 

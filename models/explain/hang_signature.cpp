@@ -18,8 +18,14 @@ class SignatureWriter {
     return text;
   }
 
-  // Names of calls may tell the rank of a peer.
+  // With where it stands in the user's program: the same call of another line is another hang.
   std::string act(const ActInfo& info) const {
+    return info.at.empty() ? op(info) : op(info) + " at " + info.at;
+  }
+
+ private:
+  // Names of calls may tell the rank of a peer.
+  std::string op(const ActInfo& info) const {
     if (!info.actor.valid()) return info.op;
     const ActorTemplate& actor = names_.actor(info.actor);
     if (!actor.step || actor.step->calls.empty()) return actor.name;
@@ -32,7 +38,6 @@ class SignatureWriter {
     return text;
   }
 
- private:
   std::string party(const WaitParty& it) const {
     switch (it.kind) {
       case sim::WaitNodeKind::kAct:

@@ -14,6 +14,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include <boost/graph/compressed_sparse_row_graph.hpp>
@@ -47,6 +48,7 @@ class CycleSearch {
       : graph_(graph), incoming_(graph), exact_limit_(exact_limit) {}
 
   WaitCycle run();
+  std::vector<WaitCycle> run_others(const WaitCycle& first, std::size_t most);
 
  private:
   void find_components();
@@ -203,7 +205,43 @@ WaitCycle CycleSearch::run() {
   return result_;
 }
 
+// What run() does, for each component by itself.
+std::vector<WaitCycle> CycleSearch::run_others(const WaitCycle& first, std::size_t most) {
+  find_components();
+  distance_.assign(graph_.nodes.size(), kNoIndex);
+  std::map<std::uint32_t, WaitCycle> found;  // by component
+  std::vector<std::uint32_t> order;
+  std::vector<std::uint8_t> done(component_size_.size(), 0);
+  if (!first.edges.empty()) done[component_[graph_.edges[first.edges.front()].from]] = 1;
+  for (std::uint32_t node = 0; node < graph_.nodes.size(); ++node) {
+    const std::uint32_t component = component_[node];
+    if (circular_[component] == 0 || done[component] != 0) continue;
+    const auto known = found.find(component);
+    if (known == found.end() && found.size() == most) continue;
+    const bool exact = component_size_[component] <= exact_limit_;
+    if (!exact) done[component] = 1;
+    const bool is_first = known == found.end();
+    const std::uint32_t best =
+        is_first ? kNoIndex : static_cast<std::uint32_t>(known->second.edges.size());
+    const std::uint32_t length = search_back(node, !exact, is_first ? kNoIndex : best - 1);
+    if (length == kNoIndex || length >= best) continue;
+    result_.shortest = exact;
+    walk(node);
+    if (!exact) cut_chords();
+    if (is_first) order.push_back(component);
+    found[component] = result_;
+  }
+  std::vector<WaitCycle> result;
+  for (const std::uint32_t component : order) result.push_back(std::move(found[component]));
+  return result;
+}
+
 }  // namespace
+
+std::vector<WaitCycle> find_other_cycles(const sim::WaitGraph& graph, const WaitCycle& first,
+                                         std::size_t most, std::uint32_t exact_limit) {
+  return CycleSearch(graph, exact_limit).run_others(first, most);
+}
 
 WaitCycle find_cycle(const sim::WaitGraph& graph, std::uint32_t exact_limit) {
   return CycleSearch(graph, exact_limit).run();

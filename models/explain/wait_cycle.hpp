@@ -1,6 +1,7 @@
 // Cycles of the wait-for graph: the one to show, and how far everything else is from it.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -28,6 +29,12 @@ inline constexpr std::uint32_t kLargestExactComponent = 20'000;
 /// component, which looks no deeper than the best cycle so far.
 WaitCycle find_cycle(const sim::WaitGraph& graph,
                      std::uint32_t exact_limit = kLargestExactComponent);
+
+/// The shortest cycle of each component but that of `first`, at most `most` of them, in the order of
+/// their smallest nodes. In a component larger than `exact_limit`, as for find_cycle.
+std::vector<WaitCycle> find_other_cycles(const sim::WaitGraph& graph, const WaitCycle& first,
+                                         std::size_t most,
+                                         std::uint32_t exact_limit = kLargestExactComponent);
 
 /// For each node the smallest number of waits that lead from it to one of `targets`; kNoIndex
 /// (0xffffffff) where none does.

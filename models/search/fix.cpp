@@ -442,7 +442,7 @@ void Search::try_candidate(const Candidate& candidate) {
     return;
   }
   if (Found* before = known(found->graph)) {
-    before->fix.same.push_back(*change);
+    if (change->kind < Change::Kind::kAfter) before->fix.same.push_back(*change);
     return;
   }
   if (candidate.most > 0 && can_hang(found->fix.orders)) {

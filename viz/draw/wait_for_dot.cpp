@@ -120,6 +120,9 @@ void Drawing::choose_strong() {
     return strong_.insert(party_text(party)).second;
   };
   for (const Wait& wait : picture_.cycle) choose(wait.from);
+  for (const std::vector<Wait>& cycle : picture_.other_cycles) {
+    for (const Wait& wait : cycle) choose(wait.from);
+  }
   if (!picture_.cycle.empty()) return;
   for (const Wait& wait : picture_.all_waits) {
     if (wait.to.kind == WaitNodeKind::kAct) continue;
@@ -226,6 +229,9 @@ void Drawing::add_all() {
     add_node(wait.from);
   }
   for (std::size_t i = 0; i < picture_.cycle.size(); ++i) add_edge(picture_.cycle[i], i + 1);
+  for (const std::vector<Wait>& cycle : picture_.other_cycles) {
+    for (const Wait& wait : cycle) add_node(wait.from);
+  }
   for (const Wait& wait : picture_.all_waits) {
     add_node(wait.from);
     add_node(wait.to);
@@ -246,6 +252,7 @@ WaitPicture wait_picture(std::string title, const models::Explanation& explanati
   WaitPicture picture;
   picture.title = std::move(title);
   picture.cycle = explanation.cycle;
+  picture.other_cycles = explanation.other_cycles;
   picture.all_waits = std::move(all_waits);
   picture.fold = fold;
   picture.subtitle = first_reason(explanation);

@@ -14,7 +14,8 @@ namespace pipesim::viz {
 struct WaitPicture {
   std::string title;
   std::vector<models::Wait> cycle;      // drawn strong and numbered
-  std::vector<models::Wait> all_waits;  // the cycle among them
+  std::vector<std::vector<models::Wait>> other_cycles;  // drawn strong, without numbers
+  std::vector<models::Wait> all_waits;  // the cycles among them
   bool fold = true;                     // what is not on the cycle becomes one node per rank
   std::string subtitle;                 // below the title
 };

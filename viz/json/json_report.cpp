@@ -104,6 +104,11 @@ Json root_json(const models::Root& root) {
   Json json = party_json(root.party);
   json["kind"] = models::cause_name(models::cause_of(root));
   json["waiting_acts"] = root.waiting;
+  if (!root.communicator.empty()) {
+    json["communicator"] = root.communicator;
+    json["calls_made"] = root.made;
+    json["calls_of_others"] = root.others_made;
+  }
   json["first"] = wait_json(root.first);
   return json;
 }
@@ -236,6 +241,14 @@ std::string json_report(const Report& report) {
   for (const Wait& wait : explanation.cycle) json["cycle"].push_back(wait_json(wait));
   json["cycle_is_shortest"] = explanation.cycle_is_shortest;
   json["cycle_groups"] = explanation.cycle_groups;
+  if (!explanation.other_cycles.empty()) {
+    json["other_cycles"] = Json::array();
+    for (const std::vector<Wait>& cycle : explanation.other_cycles) {
+      Json waits = Json::array();
+      for (const Wait& wait : cycle) waits.push_back(wait_json(wait));
+      json["other_cycles"].push_back(std::move(waits));
+    }
+  }
   if (const auto lines = unmeasured_lines(explanation); !lines.empty()) json["unmeasured"] = lines;
   json["roots"] = Json::array();
   for (const models::Root& root : explanation.roots) json["roots"].push_back(root_json(root));

@@ -100,6 +100,7 @@ class FixText {
     if (report_.found == FixCase::kNothing || report_.found == FixCase::kNothingFound) return text_;
     for (std::size_t i = 0; i < report_.fixes.size(); ++i) add_fix(i);
     if (report_.fixes.empty() && !report_.stopped) add_none();
+    add_variants();
     add_partial();
     add_rest();
     return text_;
@@ -108,6 +109,7 @@ class FixText {
  private:
   void add_head();
   void add_fix(std::size_t i);
+  void add_variants();
   void add_none();
   void add_partial();
   void add_rest();
@@ -176,6 +178,7 @@ std::string indented(const std::string& text, std::string_view indent) {
 
 void FixText::add_fix(std::size_t i) {
   const Fix& fix = report_.fixes[i];
+  if (fix.variant > 0) return;
   text_ += "\n";
   add(fmt::format("{}  {}", i + 1, changes_text(fix.changes)), 0, 3);
   if (fix.wait) {
@@ -196,6 +199,22 @@ void FixText::add_fix(std::size_t i) {
   add(fmt::format("time   {}", cost_text(fix)), 3, 10);
   for (const Change& same : fix.same) add(fmt::format("same   {}", change_text(same)), 3, 10);
   text_ += indented(view_.patches[i], "     ");
+}
+
+// Of a kind that stands above: their patches are written with -o.
+void FixText::add_variants() {
+  const auto is_variant = [](const Fix& fix) { return fix.variant > 0; };
+  if (std::none_of(report_.fixes.begin(), report_.fixes.end(), is_variant)) return;
+  text_ += "\nAlso (patches with -o DIR)\n";
+  for (std::size_t i = 0; i < report_.fixes.size(); ++i) {
+    const Fix& fix = report_.fixes[i];
+    if (!is_variant(fix)) continue;
+    std::string note = fix.orders.answer == Answer::kProved ? "proved" : "not proved";
+    if (alters(fix)) note += ", changes what the job computes";
+    if (fix.by_buffers) note += ", hides the hang";
+    add(fmt::format("{}  {}: {}, {}", i + 1, changes_text(fix.changes), note, cost_text(fix)), 0,
+        3);
+  }
 }
 
 void FixText::add_none() {

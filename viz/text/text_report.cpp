@@ -120,8 +120,16 @@ void TextReport::add_cycle() {
   if (explanation_.cycle.empty()) return;
   add_heading(cycle_text(explanation_));
   text_ += waits_text(explanation_.cycle, true, !all(), options_);
-  if (explanation_.cycle_groups > 1) {
+  if (explanation_.cycle_groups <= 1) return;
+  if (!all()) {
     add_paragraph(cycle_note(explanation_), 2, 2);
+    return;
+  }
+  std::size_t number = 2;
+  for (const std::vector<Wait>& cycle : explanation_.other_cycles) {
+    add_heading(fmt::format("Cycle {} of {}: {}", number++, explanation_.cycle_groups,
+                            counted(cycle.size(), "wait")));
+    text_ += waits_text(cycle, true, false, options_);
   }
 }
 
@@ -293,11 +301,13 @@ void TextReport::add_collateral() {
   const std::uint32_t elsewhere = explanation_.collateral - behind;
   std::string text;
   if (behind > 0) {
-    text = fmt::format("Behind the cycle: {} ({})", counted(behind, "more op"),
-                       distances_text(behind));
+    text = fmt::format("Behind {}: {} ({})",
+                       explanation_.other_cycles.empty() ? "the cycle" : "the cycles",
+                       counted(behind, "more op"), distances_text(behind));
   }
   if (elsewhere > 0) {
-    text += fmt::format("{}tuck, but not behind this cycle: {}", behind > 0 ? "; s" : "S",
+    text += fmt::format("{}tuck, but not behind {}: {}", behind > 0 ? "; s" : "S",
+                        explanation_.other_cycles.empty() ? "this cycle" : "a cycle",
                         counted(elsewhere, "op"));
   }
   add_paragraph(text + (all() ? "." : "; --all lists them."), 0, 2);

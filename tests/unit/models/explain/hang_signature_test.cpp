@@ -36,6 +36,16 @@ TEST_CASE("another cycle, or none, is another hang", "[models][hang_signature]")
   CHECK_FALSE(swin == fixed);
 }
 
+// Both are a pair of ranks that send first, at other lines of other programs.
+TEST_CASE("the same calls of other lines are another hang", "[models][hang_signature]") {
+  const HangSignature one = signature_of("tests/reports/nccl_479.yaml");
+  HangSignature other = signature_of("tests/reports/nccl_783.yaml");
+  CHECK(one.hangs());
+  CHECK(one.verdict == other.verdict);
+  CHECK(one.cause == other.cause);
+  CHECK_FALSE(one == other);
+}
+
 TEST_CASE("a rank that dies is not one that never comes", "[models][hang_signature]") {
   const HangSignature dies = signature_of("scenarios/rank_segfault.yaml");
   CHECK(dies.hangs());

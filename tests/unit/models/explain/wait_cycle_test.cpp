@@ -159,6 +159,19 @@ TEST_CASE("beyond the limit of the exact search a cycle without chords is found,
   CHECK(inexact > 100);
 }
 
+TEST_CASE("each other component has its shortest cycle", "[models][wait_cycle]") {
+  // 0-1 and 2-3-4 with a detour over 5; 6 waits for both, in no circle.
+  const sim::WaitGraph graph =
+      graph_of(7, {{0, 1}, {1, 0}, {2, 3}, {3, 4}, {4, 2}, {3, 5}, {5, 4}, {6, 0}, {6, 2}});
+  const models::WaitCycle first = models::find_cycle(graph);
+  CHECK(nodes_of(graph, first) == Cycle{0, 1});
+  CHECK(first.components == 2);
+  const auto others = models::find_other_cycles(graph, first, 10);
+  REQUIRE(others.size() == 1);
+  CHECK(nodes_of(graph, others[0]) == Cycle{2, 3, 4});
+  CHECK(models::find_other_cycles(graph, first, 0).empty());
+}
+
 TEST_CASE("distances count the waits to the nearest target", "[models][wait_cycle]") {
   const sim::WaitGraph graph = graph_of(5, {{0, 1}, {1, 2}, {3, 1}, {2, 1}});
   CHECK(models::distances_to(graph, {1, 2}) == std::vector<std::uint32_t>{1, 0, 0, 1, 0xffffffff});

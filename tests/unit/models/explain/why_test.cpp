@@ -116,6 +116,20 @@ TEST_CASE("why tells of mistakes in its act", "[models][why]") {
   CHECK(contains(said("F0#1"), "'F0#1' does not name an op"));
 }
 
+TEST_CASE("why takes an op without its number if it runs once", "[models][why]") {
+  const auto of_report = [](const std::string& act) {
+    return command({"why", "tests/reports/nccl_479.yaml", act});
+  };
+  const auto once = of_report("rank 0 send world");
+  CHECK(once.code == 1);
+  CHECK(once.out == of_report("rank 0 send world#1").out);
+  CHECK(contains(of_report("rank 0 sent world").err, "did you mean 'send world'?"));
+  const auto often = command({"why", "scenarios/swin_2x2x2.yaml", "rank 0 F0"});
+  CHECK(often.code == 2);
+  CHECK(contains(often.err, "why: rank 0 F0 runs 4 times"));
+  CHECK(contains(often.err, "say which: rank 0 F0#1 to F0#4"));
+}
+
 TEST_CASE("why as JSON has the chain and the circle", "[models][why]") {
   const auto result = command({"why", "scenarios/swin_2x2x2.yaml", "rank 0 F3#3", "--json"});
   CHECK(result.code == 1);
