@@ -30,8 +30,8 @@ inline constexpr std::uint32_t kLargestExactComponent = 20'000;
 WaitCycle find_cycle(const sim::WaitGraph& graph,
                      std::uint32_t exact_limit = kLargestExactComponent);
 
-/// The shortest cycle of each component but that of `first`, at most `most` of them, in the order of
-/// their smallest nodes. In a component larger than `exact_limit`, as for find_cycle.
+/// The shortest cycle of each component but that of `first`, at most `most` of them, in the order
+/// of their smallest nodes. In a component larger than `exact_limit`, as for find_cycle.
 std::vector<WaitCycle> find_other_cycles(const sim::WaitGraph& graph, const WaitCycle& first,
                                          std::size_t most,
                                          std::uint32_t exact_limit = kLargestExactComponent);

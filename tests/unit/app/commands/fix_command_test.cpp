@@ -130,7 +130,8 @@ TEST_CASE("fix: communicators at the start", "[app][fix]") {
   INFO(result.err);
   CHECK(result.code == 0);
   CHECK(contains(result.out, "\n1  rank 0: all_reduce b before all_reduce a\n"));
-  CHECK(contains(result.out, "  communicators initialized at the start instead of at their first use\n"));
+  CHECK(contains(result.out,
+                 "  communicators initialized at the start instead of at their first use\n"));
   CHECK(contains(result.out, "     communicators: {creation: start}\n"));
 }
 
