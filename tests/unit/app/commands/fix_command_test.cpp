@@ -135,6 +135,43 @@ TEST_CASE("fix: communicators at the start", "[app][fix]") {
   CHECK(contains(result.out, "     communicators: {creation: start}\n"));
 }
 
+// The recv has to come before the all-reduces, and these are in different orders.
+TEST_CASE("fix: two changes together where one does not help", "[app][fix]") {
+  const auto result = command({"fix", "-"}, R"(schema: 1
+name: crossed
+ranks: 2
+groups: {pp: all, world: all}
+programs:
+  - on: 0
+    do: [{send: pp, to: 1, bytes: 8MiB}, {all_reduce: world, bytes: 8B}, {all_reduce: world, bytes: 16B}, {synchronize: device}]
+  - on: 1
+    do: [{all_reduce: world, bytes: 16B}, {all_reduce: world, bytes: 8B}, {synchronize: device}, {recv: pp, from: 0, bytes: 8MiB}]
+)");
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "before all_reduce world; and"));
+  CHECK(contains(result.out, "check  proved"));
+}
+
+// The connection exists, and a MiB fits into its buffers: only the contract is broken.
+TEST_CASE("fix: what runs by buffers is fixed, too", "[app][fix]") {
+  const auto result = command({"fix", "-"}, R"(schema: 1
+name: buffered
+ranks: 2
+groups: {pp: all}
+programs:
+  do:
+    - {group: [{send: pp, to: 1 - rank, bytes: 1KiB}, {recv: pp, from: 1 - rank, bytes: 1KiB}]}
+    - {send: pp, to: 1 - rank, bytes: 1MiB, name: give}
+    - {recv: pp, from: 1 - rank, bytes: 1MiB, name: take}
+    - {synchronize: device}
+)");
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "not with NCCL's buffers but by its contract"));
+  CHECK(contains(result.out, "1  give and take in one group call"));
+}
+
 // Alike on both ranks it completes; only another order hangs.
 TEST_CASE("fix: a hang of another order than that of the run", "[app][fix]") {
   std::string text = kOppositeOrder;
