@@ -210,8 +210,11 @@ std::vector<std::string> mismatch_lines(const Explanation& explanation) {
     };
     std::vector<std::uint32_t> ranks = misfit.ranks;
     std::sort(ranks.begin(), ranks.end());
-    lines.push_back(fmt::format("{} does not match {}: {}", side({misfit.first.rank}, misfit.first),
-                                side(ranks, misfit.second), fmt::join(misfit.differences, ", ")));
+    std::vector<std::uint32_t> first = misfit.other_side;
+    if (first.empty()) first = {misfit.first.rank};
+    lines.push_back(fmt::format("{} {} not match {}: {}", side(first, misfit.first),
+                                first.size() == 1 ? "does" : "do", side(ranks, misfit.second),
+                                fmt::join(misfit.differences, ", ")));
   }
   if (shown < explanation.mismatches.size()) {
     lines.push_back(fmt::format("and {} more", explanation.mismatches.size() - shown));

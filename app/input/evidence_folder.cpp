@@ -58,6 +58,17 @@ Paths all_files(const Paths& paths) {
   return files;
 }
 
+// Dumps and logs of NCCL, which may be large, show at their beginning what they are: what is later
+// makes them nothing else. Other files are read whole.
+std::optional<EvidenceKind> kind_of(const std::string& path) {
+  constexpr std::size_t kBeginning = std::size_t{1} << 16;
+  std::istringstream no_input;
+  const auto first = formats::known_kind_of_evidence(read_file(path, no_input, kBeginning));
+  const bool sure = first == EvidenceKind::kFlightRecorder || first == EvidenceKind::kNcclLog;
+  if (sure) return first;
+  return formats::known_kind_of_evidence(read_file(path, no_input, formats::kMaxLogBytes));
+}
+
 // Hosts that stand in a launch, as logs of launches say.
 std::map<std::uint32_t, models::HostStanding> hosts_of(const models::LaunchLog& log) {
   std::map<std::uint32_t, models::HostStanding> hosts;
@@ -75,11 +86,8 @@ std::map<std::uint32_t, models::HostStanding> hosts_of(const models::LaunchLog& 
 SortedEvidence sort_evidence(const Paths& paths, const Console& console) {
   SortedEvidence sorted;
   std::size_t others = 0;
-  std::istringstream no_input;
   for (const std::string& path : all_files(paths)) {
-    const std::string text = read_file(path, no_input, formats::kMaxLogBytes);
-    const auto kind = formats::known_kind_of_evidence(text);
-    if (kind) {
+    if (const auto kind = kind_of(path)) {
       sorted.files[*kind].push_back(path);
     } else {
       ++others;
@@ -119,9 +127,19 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
   for (const EvidenceKind kind : {EvidenceKind::kFlightRecorder, EvidenceKind::kNcclLog}) {
     if (const Paths* files = files_of(kind)) add(read_dumps(kind, *files, console));
   }
-  if (const Paths* files = files_of(EvidenceKind::kRas)) add(read_ras(*files, console, pending()));
+  models::KnownJob known = models::known_job(all.evidence);
+  std::optional<StackReading> stacks;
   if (const Paths* files = files_of(EvidenceKind::kStacks)) {
-    StackReading reading = read_stacks(*files, console);
+    stacks = read_stacks(*files, console, known);
+    for (const auto& [rank, pid] : stacks->dumps.pids) {
+      known.processes.push_back({{"", pid, ""}, rank});
+    }
+  }
+  if (const Paths* files = files_of(EvidenceKind::kRas)) {
+    add(read_ras(*files, console, pending(), known));
+  }
+  if (stacks) {
+    StackReading& reading = *stacks;
     std::move(reading.notes.begin(), reading.notes.end(), std::back_inserter(all.notes));
     // Stacks say who waits where nothing else says in which call; of who is elsewhere they say it
     // always.

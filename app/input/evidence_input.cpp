@@ -177,13 +177,14 @@ DumpReading read_dumps(formats::EvidenceKind kind, const std::vector<std::string
                        const Console& console) {
   DumpReading reading = kind == formats::EvidenceKind::kNcclLog ? read_nccl_logs(paths, console)
                         : kind == formats::EvidenceKind::kRas
-                            ? read_ras(paths, console, false)
+                            ? read_ras(paths, console, false, {})
                             : read_flight_recorder(paths, console);
   reading.evidence.name = evidence_name(paths);
   return reading;
 }
 
-DumpReading read_ras(const std::vector<std::string>& paths, const Console& console, bool hangs) {
+DumpReading read_ras(const std::vector<std::string>& paths, const Console& console, bool hangs,
+                     const models::KnownJob& known) {
   DumpReading reading;
   formats::RasReader reader;
   const auto read = [&](const EvidenceFile& file, const std::string& text,
@@ -191,7 +192,7 @@ DumpReading read_ras(const std::vector<std::string>& paths, const Console& conso
     return reader.read(text, diagnostics, shown_path(file.path));
   };
   read_each(paths, any_file, formats::kMaxRasBytes, console, reading.notes, kNoEvidence, read);
-  reading.evidence = reader.evidence(hangs);
+  reading.evidence = reader.evidence(hangs, known);
   for (std::string& note : reader.notes()) reading.notes.push_back(std::move(note));
   return reading;
 }
@@ -216,7 +217,17 @@ LaunchLogReading read_launch_logs(const std::vector<std::string>& paths, const C
   return reading;
 }
 
-StackReading read_stacks(const std::vector<std::string>& paths, const Console& console) {
+// A process's number says its rank where all processes of the job are known and have different
+// ones: containers often give the same to all.
+static std::map<std::string, std::uint32_t> ranks_of_pids(const models::KnownJob& known) {
+  std::map<std::string, std::uint32_t> ranks;
+  for (const auto& [id, rank] : known.processes) ranks.emplace(id.pid, rank);
+  const bool good = ranks.size() == known.ranks && known.processes.size() == known.ranks;
+  return good ? ranks : std::map<std::string, std::uint32_t>();
+}
+
+StackReading read_stacks(const std::vector<std::string>& paths, const Console& console,
+                         const models::KnownJob& known) {
   StackReading reading;
   formats::StackReader reader;
   const auto read = [&](const EvidenceFile& file, const std::string& text,
@@ -229,6 +240,7 @@ StackReading read_stacks(const std::vector<std::string>& paths, const Console& c
         "{} not part of a stack",
         viz::counted(reader.other_lines(), "line") + (reader.other_lines() == 1 ? " is" : " are")));
   }
+  reader.know(known.ranks, ranks_of_pids(known));
   reading.dumps = reader.take();
   reading.dumps.name = evidence_name(paths);
   if (reading.dumps.numbered) {

@@ -11,6 +11,7 @@
 #include "formats/evidence/nccl_call_reader.hpp"
 #include "models/postmortem/boxing_log.hpp"
 #include "models/postmortem/evidence.hpp"
+#include "models/postmortem/evidence_merge.hpp"
 #include "models/postmortem/launch_log.hpp"
 #include "models/postmortem/stack_evidence.hpp"
 
@@ -43,8 +44,10 @@ struct DumpReading {
 DumpReading read_dumps(formats::EvidenceKind kind, const std::vector<std::string>& paths,
                        const Console& console);
 
-/// Reports of NCCL RAS. `hangs`: other evidence says that the job hangs.
-DumpReading read_ras(const std::vector<std::string>& paths, const Console& console, bool hangs);
+/// Reports of NCCL RAS. `hangs`: other evidence says that the job hangs; and `known`, which process
+/// is which rank.
+DumpReading read_ras(const std::vector<std::string>& paths, const Console& console, bool hangs,
+                     const models::KnownJob& known);
 
 struct LaunchLogReading {
   models::LaunchLog log;
@@ -58,7 +61,9 @@ struct StackReading {
   std::vector<std::string> notes;
 };
 
-StackReading read_stacks(const std::vector<std::string>& paths, const Console& console);
+/// `known`: which process is which rank, as other evidence says.
+StackReading read_stacks(const std::vector<std::string>& paths, const Console& console,
+                         const models::KnownJob& known = {});
 
 struct BoxingReading {
   std::vector<models::LoggedBoxing> rows;

@@ -25,6 +25,18 @@ std::optional<std::uint64_t> number_behind(std::string_view text, std::string_vi
   return number_after<std::uint64_t>(text, key, base);
 }
 
+// By the places of their lines: calls are added communicator by communicator.
+void put_in_order(models::RankEvidence& rank) {
+  std::stable_sort(rank.calls.begin(), rank.calls.end(), [](const auto& a, const auto& b) {
+    return std::tuple(a.place.file, a.place.line) < std::tuple(b.place.file, b.place.line);
+  });
+  std::uint64_t record = 0;
+  for (models::RecordedCall& call : rank.calls) {
+    call.last_record = ++record;
+    for (models::RecordedOp& op : call.ops) op.record = record;
+  }
+}
+
 }  // namespace
 
 // "h03:45006:45012 [0] NCCL INFO ...".
@@ -107,7 +119,49 @@ bool NcclCallReader::take(const LogLine& line, std::uint32_t file) {
   return true;
 }
 
-// By a label, else by the process's largest communicator, else by the device, on one host.
+namespace {
+
+bool has_numbers(const NcclGroup& group) {
+  return std::any_of(group.members.begin(), group.members.end(), [&](const auto& member) {
+    const std::vector<const NcclCall*> calls = group.calls_of(member.first);
+    return std::any_of(calls.begin(), calls.end(), [](const auto* it) { return it->op_count > 0; });
+  });
+}
+
+models::ProcessId process_id(const NcclProcess& process) {
+  const std::size_t colon = process.name.rfind(':');
+  const bool has_host = colon != std::string::npos;
+  return {has_host ? process.name.substr(0, colon) : std::string(),
+          has_host ? process.name.substr(colon + 1) : process.name, std::to_string(process.device)};
+}
+
+}  // namespace
+
+// Ranks in communicators of `size`, if these are ranks of the job: the communicators have the same
+// processes, which they number alike, as labels do.
+std::map<std::string, std::uint32_t> NcclCallReader::ranks_in_largest(std::uint32_t size) const {
+  std::map<std::string, std::uint32_t> result;
+  std::map<std::string, std::set<std::string>> members;  // by hash
+  std::set<std::uint32_t> used;
+  for (const auto& [name, process] : processes_) {
+    for (const auto& [address, it] : process.communicators) {
+      if (it.ranks != size || !it.rank) continue;
+      members[it.hash].insert(name);
+      const auto [known, is_new] = result.emplace(name, *it.rank);
+      const bool good = known->second == *it.rank && (!is_new || used.insert(*it.rank).second) &&
+                        process.told.value_or(*it.rank) == *it.rank;
+      if (!good) return {};
+    }
+  }
+  const bool alike = std::all_of(members.begin(), members.end(), [&](const auto& it) {
+    return it.second == members.begin()->second;
+  });
+  const bool named = members.count("") == 0 || result.size() == size;
+  return alike && named && processes_.size() <= size ? result
+                                                     : std::map<std::string, std::uint32_t>();
+}
+
+// By a label, else by a communicator that spans the job, else by the device, on one host.
 std::map<std::string, std::uint32_t> NcclCallReader::ranks_of_processes() const {
   std::map<std::string, std::uint32_t> result;
   std::set<std::uint32_t> used;
@@ -119,13 +173,20 @@ std::map<std::string, std::uint32_t> NcclCallReader::ranks_of_processes() const 
     devices.insert(process.device);
     for (const auto& [address, it] : process.communicators) most = std::max(most, it.ranks);
   }
+  const std::map<std::string, std::uint32_t> in_largest = ranks_in_largest(most);
+  constexpr std::uint32_t kMaxDevices = 8;  // a larger job has several hosts
+  const bool any_told = std::any_of(processes_.begin(), processes_.end(), [](const auto& it) {
+    return it.second.told ||
+           std::any_of(it.second.communicators.begin(), it.second.communicators.end(),
+                       [](const auto& of) { return of.second.rank.has_value(); });
+  });
   const bool by_device = hosts.size() == 1 && devices.size() == processes_.size() &&
-                         !devices.empty() && *devices.rbegin() < most;
+                         !devices.empty() && *devices.rbegin() < most && most <= kMaxDevices &&
+                         !any_told;
   for (const auto& [name, process] : processes_) {
     std::optional<std::uint32_t> rank = process.told;
-    for (const auto& [address, it] : process.communicators) {
-      if (!rank && it.ranks == most) rank = it.rank;
-    }
+    const auto known = in_largest.find(name);
+    if (!rank && known != in_largest.end()) rank = known->second;
     if (!rank && by_device) rank = process.device;
     if (rank && *rank < models::kMaxEvidenceRanks && used.insert(*rank).second) {
       result.emplace(name, *rank);
@@ -145,6 +206,8 @@ std::vector<NcclGroup> NcclCallReader::groups() const {
       const Key key = it.hash.empty() ? Key("", it.ranks, it.order) : Key(it.hash, it.ranks, 0);
       NcclGroup& group = by_key[key];
       group.size = it.ranks;
+      // Without a hash, only one that all may be in is known to be one.
+      group.joined = !it.hash.empty() || processes_.size() <= it.ranks;
       group.members[rank->second] = {&process, address};
       if (it.rank) group.job_rank[*it.rank] = rank->second;
       group.from_start = group.from_start && it.from_start;
@@ -154,11 +217,7 @@ std::vector<NcclGroup> NcclCallReader::groups() const {
   for (auto& [key, group] : by_key) {
     const std::string& hash = std::get<0>(key);
     group.name = hash.empty() ? fmt::format("comm{}", result.size()) : "comm " + hash;
-    for (const auto& [rank, member] : group.members) {
-      for (const NcclCall* call : group.calls_of(rank)) {
-        group.numbered = group.numbered || call->op_count > 0;
-      }
-    }
+    group.numbered = has_numbers(group);
     const bool whole = group.size > 0 && group.members.size() == group.size;
     for (std::uint32_t rank = 0; whole && group.job_rank.empty() && rank < group.size; ++rank) {
       group.job_rank[rank] = std::next(group.members.begin(), rank)->first;
@@ -180,14 +239,18 @@ models::Evidence NcclCallReader::evidence(const std::vector<std::string>& files)
   evidence.ranks.resize(count);
   for (models::RankEvidence& rank : evidence.ranks) rank.complete = false;
   for (const auto& [name, rank] : ranks) {
-    const std::size_t colon = name.rfind(':');
-    evidence.ranks[rank].process.name = fmt::format(
-        "process {} on {}, GPU {}", colon == std::string::npos ? name : name.substr(colon + 1),
-        name.substr(0, colon), processes_.at(name).device);
+    models::ProcessStanding& process = evidence.ranks[rank].process;
+    process.id = process_id(processes_.at(name));
+    process.name = models::process_name(process.id);
   }
   for (const NcclGroup& group : all_groups) {
-    if (group.is_aligned()) add_nccl_calls(group, evidence);
+    if (group.is_aligned()) {
+      add_nccl_calls(group, evidence);
+    } else {
+      for (const auto& [rank, member] : group.members) evidence.ranks[rank].may_wait = true;
+    }
   }
+  for (models::RankEvidence& rank : evidence.ranks) put_in_order(rank);
   return evidence;
 }
 
@@ -218,8 +281,9 @@ std::vector<std::string> NcclCallReader::notes() const {
     }
     if (!group.is_aligned()) {
       notes.push_back(fmt::format(
-          "The calls of {} cannot be put together: its creation is missing, and opCount is 0",
-          group.name));
+          "The calls of {} cannot be put together: {}", group.name,
+          group.joined ? "its creation is missing, and opCount is 0"
+                       : "several communicators have its size, and their creation is missing"));
     }
   }
   return notes;

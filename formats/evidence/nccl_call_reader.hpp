@@ -42,6 +42,7 @@ class NcclCallReader {
  private:
   bool take_creation(std::string_view text, NcclProcess& process);
   NcclProcess& process_of(std::string_view text);
+  std::map<std::string, std::uint32_t> ranks_in_largest(std::uint32_t size) const;
   std::map<std::string, std::uint32_t> ranks_of_processes() const;
   std::vector<NcclGroup> groups() const;
 

@@ -52,6 +52,61 @@ std::vector<const NcclCall*> NcclGroup::calls_of(std::uint32_t rank) const {
   return calls;
 }
 
+namespace {
+
+// A recv without its send is not done; a send without its recv may be, as data goes into buffers.
+void add_messages(const NcclGroup& group, models::Evidence& evidence) {
+  using Ends = std::pair<std::uint32_t, std::uint32_t>;  // sender, receiver: ranks of the job
+  std::map<Ends, std::size_t> sends;
+  std::map<Ends, std::vector<const NcclCall*>> receives;
+  bool any = false;
+  for (const auto& [rank, member] : group.members) {
+    for (const NcclCall* call : group.calls_of(rank)) {
+      if (models::is_collective(call->operation)) continue;
+      any = true;
+      const auto peer = group.job_rank.find(call->root);
+      const bool known = group.from_start && peer != group.job_rank.end();
+      if (!known) {
+        evidence.ranks[rank].may_wait = true;
+      } else if (call->operation == Operation::kSend) {
+        ++sends[{rank, peer->second}];
+      } else {
+        receives[{peer->second, rank}].push_back(call);
+      }
+    }
+  }
+  for (const auto& [ends, count] : sends) {
+    const auto met = receives.find(ends);
+    const bool all_met = met != receives.end() && met->second.size() >= count;
+    if (!all_met) evidence.ranks[ends.first].may_wait = true;
+  }
+  if (!any) return;
+  // Their numbers are not those of the collectives.
+  const auto index = static_cast<std::uint32_t>(evidence.groups.size());
+  models::EvidenceGroup told = evidence.groups.back();
+  told.name += " messages";
+  evidence.groups.push_back(std::move(told));
+  for (const auto& [ends, calls] : receives) {
+    const auto sent = sends.find(ends);
+    models::RankEvidence& of = evidence.ranks[ends.second];
+    for (std::size_t i = sent == sends.end() ? 0 : sent->second; i < calls.size(); ++i) {
+      models::RecordedCall made;
+      made.group = index;
+      made.messages = true;
+      made.sequence = i + 1;
+      made.place = calls[i]->place;
+      models::RecordedOp& op = made.ops.emplace_back(recorded_op(*calls[i], group.size));
+      op.message = true;
+      op.source = ends.first;
+      op.target = ends.second;
+      of.has_dump = true;
+      of.calls.push_back(std::move(made));
+    }
+  }
+}
+
+}  // namespace
+
 // Calls up to the least that any member made count as done.
 void add_nccl_calls(const NcclGroup& group, models::Evidence& evidence) {
   std::map<std::uint32_t, NumberedCalls> calls;
@@ -71,6 +126,8 @@ void add_nccl_calls(const NcclGroup& group, models::Evidence& evidence) {
   for (const auto& [rank, own] : calls) {
     models::RankEvidence& of = evidence.ranks[rank];
     of.has_dump = true;
+    // Members of which there is no line may not have made its last call.
+    of.may_wait = of.may_wait || (group.members.size() != group.size && !own.empty());
     for (const auto& [number, call] : own) {
       const bool waits = least < number && models::synchronizes_all(call->operation);
       models::RecordedCall made;
@@ -79,9 +136,7 @@ void add_nccl_calls(const NcclGroup& group, models::Evidence& evidence) {
       made.repeat = number.second;
       made.place = call->place;
       made.state = waits ? models::CallState::kScheduled : models::CallState::kCompleted;
-      made.last_record = of.calls.size() + 1;
       models::RecordedOp& op = made.ops.emplace_back(recorded_op(*call, group.size));
-      op.record = made.last_record;
       op.state = made.state;
       of.calls.push_back(std::move(made));
     }
@@ -89,6 +144,7 @@ void add_nccl_calls(const NcclGroup& group, models::Evidence& evidence) {
     of.progress.push_back({index, called, -1, models::kUncounted, false,
                            own.empty() ? models::EvidencePlace() : own.back().second->place});
   }
+  add_messages(group, evidence);
 }
 
 }  // namespace pipesim::formats

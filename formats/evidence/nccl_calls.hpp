@@ -67,9 +67,10 @@ struct NcclGroup {
   std::map<std::uint32_t, std::uint32_t> job_rank;                              // by rank in it
   bool from_start = true;
   bool numbered = false;  // by opCount, which grows
+  bool joined = true;     // its members are known to be of one communicator
 
   /// Whether calls of its members can be put together: by their order, or by their numbers.
-  bool is_aligned() const { return from_start || numbered; }
+  bool is_aligned() const { return joined && (from_start || numbered); }
 
   /// The calls of a member, in their order. `rank` is that of the job.
   std::vector<const NcclCall*> calls_of(std::uint32_t rank) const;

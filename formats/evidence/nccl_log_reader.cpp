@@ -29,36 +29,6 @@ constexpr std::size_t kMaxWorks = 1'000'000;
 // Works behind the one that timed out, of which only numbers are known.
 constexpr std::int64_t kMaxBehind = 1000;
 
-// What ends a value of a watchdog's line.
-constexpr std::string_view kValueEnds = " ,)<";
-
-// In the names of the Flight Recorder.
-std::string op_name(std::string_view type) {
-  constexpr std::array<std::pair<std::string_view, const char*>, 13> kNames = {{
-      {"ALLREDUCE", "all_reduce"},
-      {"ALLREDUCE_COALESCED", "allreduce_coalesced"},
-      {"ALLGATHER", "all_gather"},
-      {"_ALLGATHER_BASE", "_all_gather_base"},
-      {"REDUCE_SCATTER", "reduce_scatter"},
-      {"_REDUCE_SCATTER_BASE", "_reduce_scatter_base"},
-      {"BROADCAST", "broadcast"},
-      {"REDUCE", "reduce"},
-      {"GATHER", "gather"},
-      {"SCATTER", "scatter"},
-      {"ALLTOALL", "all_to_all"},
-      {"ALLTOALL_BASE", "all_to_all"},
-      {"BARRIER", "barrier"},
-  }};
-  const auto* known = std::find_if(kNames.begin(), kNames.end(),
-                                   [&](const auto& name) { return name.first == type; });
-  if (known != kNames.end()) return known->second;
-  std::string name = models::printable(type);  // it goes into reports
-  std::transform(name.begin(), name.end(), name.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return name;
-}
-
 // "[pgid0pgguid0(default_pg)rank3]", "[pg1rank3]": name and description, of a squeezed line. In
 // small letters as that is; PyTorch's own names are.
 struct GroupMark {
@@ -107,31 +77,22 @@ bool is_message(const std::string& op) { return op == "send" || op == "recv"; }
 
 // What an error says that only follows from a hang.
 bool is_consequence(std::string_view error) {
-  constexpr std::array kSigns = {
-      std::string_view("NCCL"),        std::string_view("DistBackendError"),
-      std::string_view("DistNetwork"), std::string_view("imeout"),
-      std::string_view("timed out"),   std::string_view("onnection"),
-      std::string_view("SIGTERM"),     std::string_view("KeyboardInterrupt"),
-      std::string_view("SystemExit"),  std::string_view("ChildFailedError"),
-      std::string_view("Broken pipe"), std::string_view("TCPStore")};
+  constexpr std::array kSigns = {std::string_view("NCCL"),
+                                 std::string_view("DistBackendError"),
+                                 std::string_view("DistNetwork"),
+                                 std::string_view("imeout"),
+                                 std::string_view("timed out"),
+                                 std::string_view("onnection"),
+                                 std::string_view("SIGTERM"),
+                                 std::string_view("KeyboardInterrupt"),
+                                 std::string_view("SystemExit"),
+                                 std::string_view("ChildFailedError"),
+                                 std::string_view("Broken pipe"),
+                                 std::string_view("TCPStore"),
+                                 std::string_view("Detected mismatch between collectives")};
   return std::any_of(kSigns.begin(), kSigns.end(), [&](std::string_view sign) {
     return error.find(sign) != std::string_view::npos;
   });
-}
-
-// "[0, 1, 2]" at the beginning of `text`, of ranks.
-std::vector<std::uint32_t> rank_list(std::string_view text) {
-  std::vector<std::uint32_t> ranks;
-  if (!text.starts_with('[')) return ranks;
-  for (text.remove_prefix(1);;) {
-    const auto rank = number_at<std::uint32_t>(unindented(text));
-    if (!rank || *rank >= models::kMaxEvidenceRanks) return {};
-    ranks.push_back(*rank);
-    const std::size_t next = text.find_first_of(",]");
-    if (next == std::string_view::npos) return {};
-    if (text[next] == ']') return ranks;
-    text.remove_prefix(next + 1);
-  }
 }
 
 }  // namespace
@@ -230,102 +191,6 @@ bool NcclLogReader::take_count(const std::string& text, const Writer& writer) {
   return true;
 }
 
-// Its lists follow its heading, until another kind of line comes.
-bool NcclLogReader::take_desync(const LogLine& line, const models::EvidencePlace& place) {
-  const std::string_view text = unindented(line.text);
-  if (text.starts_with("- Snapshot of ranks' latest states")) return true;
-  if (text.starts_with('#')) {
-    const auto number = number_at<std::int64_t>(text.substr(1));
-    const bool finished = text.find(" finished ranks:") != std::string_view::npos;
-    const bool started = text.find(" started ranks:") != std::string_view::npos;
-    if (!number || (!finished && !started)) return false;
-    desync_.number = *number;
-    desync_.started_list = started;
-    return true;
-  }
-  if (!text.starts_with('[') || text.starts_with("[rank")) return false;
-  const std::vector<std::uint32_t> ranks = rank_list(text);
-  if (ranks.empty()) return false;
-  const std::string_view what = unindented(text.substr(text.find(']') + 1));
-  if (desync_.number >= 0 && what.starts_with(desync_.started_list ? "started " : "finished ")) {
-    const std::string op =
-        op_name(word_after(what, desync_.started_list ? "started " : "finished ", kValueEnds));
-    for (const std::uint32_t rank : ranks) {
-      if (desync_.started_list) {
-        desync_.started[rank] = {desync_.number, op};
-      } else {
-        desync_.finished[rank] = desync_.number;
-      }
-    }
-    desync_.place = place;
-    return true;
-  }
-  const auto done = number_after<std::int64_t>(what, "finished collective #");
-  if (!done || !what.starts_with("finished collective #")) return false;
-  for (const std::uint32_t rank : ranks) desync_.finished[rank] = *done;
-  desync_.place = place;
-  return true;
-}
-
-bool NcclLogReader::take_barrier(const LogLine& line, const models::EvidencePlace& place) {
-  constexpr std::string_view kFailed = " failed to pass monitoredBarrier";
-  const std::size_t at = line.text.find(kFailed);
-  if (at == std::string::npos) return false;
-  std::string_view who = std::string_view(line.text).substr(0, at);
-  const std::size_t ranks = who.rfind("Rank");
-  if (ranks == std::string_view::npos) return false;
-  const auto waits = number_after<std::uint32_t>(who, "[Rank ");
-  who.remove_prefix(ranks + 4);
-  if (who.starts_with('s')) who.remove_prefix(1);
-  bool any = false;
-  while (const auto rank = number_at<std::uint32_t>(unindented(who))) {
-    if (*rank >= models::kMaxEvidenceRanks) break;
-    barrier_missing_.emplace(*rank, place);
-    any = true;
-    const std::size_t comma = who.find(',');
-    if (comma == std::string_view::npos) break;
-    who.remove_prefix(comma + 1);
-  }
-  if (any) barrier_waits_.emplace(waits && *waits < models::kMaxEvidenceRanks ? *waits : 0, place);
-  return any;
-}
-
-// "Not all ranks joining collective, sequence number: 4", and the lines of its block.
-bool NcclLogReader::take_fr_trace(const LogLine& line, const models::EvidencePlace& place) {
-  const std::string_view text = unindented(line.text);
-  const auto behind = [&](std::string_view key) -> std::string_view {
-    return text.starts_with(key) ? text.substr(key.size()) : std::string_view();
-  };
-  const auto sequence =
-      number_at<std::uint64_t>(behind("Not all ranks joining collective, sequence number: "));
-  if (sequence) {
-    traces_.emplace_back().sequence = *sequence;
-    traces_.back().place = place;
-    return true;
-  }
-  if (traces_.empty()) return false;
-  FrTrace& trace = traces_.back();
-  if (const auto group = behind("group info: "); !group.empty()) {
-    trace.group = models::printable(group.substr(0, group.rfind(':')));
-    return true;
-  }
-  if (const auto op = behind("collective: "); !op.empty()) {
-    trace.op = models::printable(op.substr(op.find(':') + 1));
-    return true;
-  }
-  for (const bool missing : {true, false}) {
-    std::string list(behind(missing ? "missing ranks: " : "expected ranks: "));
-    if (list.empty() || list.front() != '{') continue;
-    std::replace(list.begin(), list.end(), '{', '[');
-    std::replace(list.begin(), list.end(), '}', ']');
-    for (const std::uint32_t rank : rank_list(list)) {
-      (missing ? trace.missing : trace.expected).insert(rank);
-    }
-    return true;
-  }
-  return false;
-}
-
 // The first line of its own after the frames is the error.
 bool NcclLogReader::take_traceback(const LogLine& line, const models::EvidencePlace& place) {
   if (!line.rank) return false;
@@ -344,6 +209,13 @@ bool NcclLogReader::take_traceback(const LogLine& line, const models::EvidencePl
   if (text.starts_with(' ') || text.empty()) return false;
   open->second.ended = true;
   open->second.reason = models::printable(text.substr(0, 200));
+  return true;
+}
+
+// A fingerprint is the error of a traceback, too.
+bool NcclLogReader::take_report(const LogLine& line, const models::EvidencePlace& place) {
+  if (!reports_.take(line, place)) return false;
+  if (is_consequence(line.text)) take_traceback(line, place);
   return true;
 }
 
@@ -389,9 +261,8 @@ bool NcclLogReader::read(const std::string& text, models::Diagnostics& diagnosti
     if (line.rank) seen_.insert(*line.rank);
     const bool is_call = calls_.take(line, file);
     const bool taken = is_call || take_creation(line.text) || take_link_error(line.text) ||
-                       take_watchdog(line, place) || take_desync(line, place) ||
-                       take_barrier(line, place) || take_traceback(line, place) ||
-                       take_fr_trace(line, place);
+                       take_watchdog(line, place) || take_report(line, place) ||
+                       take_traceback(line, place);
     found += taken ? 1U : 0U;
     // A creation is both the beginning of a communicator's calls and news of its own.
     if (is_call) take_creation(line.text);
@@ -474,94 +345,7 @@ std::uint32_t NcclLogReader::rank_count() const {
   for (const std::uint32_t rank : seen_) grow(rank);
   for (const Work& work : works_) grow(rank_of(work.writer).value_or(0));
   for (const Count& it : counts_) grow(rank_of(it.writer).value_or(0));
-  for (const auto& [rank, number] : desync_.finished) grow(rank);
-  for (const auto& [rank, number] : desync_.started) grow(rank);
-  for (const auto& [rank, place] : barrier_missing_) grow(rank);
-  for (const auto& [rank, place] : barrier_waits_) grow(rank);
-  for (const FrTrace& trace : traces_) {
-    for (const std::uint32_t rank : trace.missing) grow(rank);
-    for (const std::uint32_t rank : trace.expected) grow(rank);
-  }
-  return count;
-}
-
-void NcclLogReader::add_desync(models::Evidence& evidence) const {
-  if (desync_.finished.empty() && desync_.started.empty()) return;
-  models::EvidenceGroup group;
-  group.name = "desync report";
-  group.all_members = false;
-  const auto number = static_cast<std::uint32_t>(evidence.groups.size());
-  std::set<std::uint32_t> members;
-  for (const auto& [rank, done] : desync_.finished) {
-    members.insert(rank);
-    evidence.ranks[rank].progress.push_back({number, done, -1, done, false, desync_.place});
-  }
-  for (const auto& [rank, state] : desync_.started) {
-    members.insert(rank);
-    const auto& [sequence, op] = state;
-    if (desync_.finished.count(rank) == 0) {
-      evidence.ranks[rank].progress.push_back(
-          {number, sequence, sequence, models::kUncounted, false, desync_.place});
-    }
-    models::RecordedCall call;
-    call.group = number;
-    call.sequence = static_cast<std::uint64_t>(sequence);
-    call.state = models::CallState::kStarted;
-    call.place = desync_.place;
-    call.ops.emplace_back().name = op;
-    evidence.ranks[rank].calls.push_back(std::move(call));
-  }
-  for (const std::uint32_t rank : members) evidence.ranks[rank].has_dump = true;
-  group.ranks.assign(members.begin(), members.end());
-  evidence.groups.push_back(std::move(group));
-}
-
-void NcclLogReader::add_barrier(models::Evidence& evidence) const {
-  if (barrier_missing_.empty()) return;
-  const auto number = static_cast<std::uint32_t>(evidence.groups.size());
-  std::set<std::uint32_t> members;
-  for (const auto& [rank, place] : barrier_missing_) {
-    members.insert(rank);
-    evidence.ranks[rank].has_dump = true;
-    evidence.ranks[rank].progress.push_back({number, 0, -1, 0, false, place});
-  }
-  for (const auto& [rank, place] : barrier_waits_) {
-    if (!members.insert(rank).second) continue;
-    models::RecordedCall call;
-    call.group = number;
-    call.sequence = 1;
-    call.place = place;
-    call.ops.emplace_back().name = "barrier";
-    evidence.ranks[rank].has_dump = true;
-    evidence.ranks[rank].calls.push_back(std::move(call));
-  }
-  evidence.groups.push_back({"monitoredBarrier", "", {members.begin(), members.end()}, false});
-}
-
-void NcclLogReader::add_fr_traces(models::Evidence& evidence) const {
-  for (const FrTrace& trace : traces_) {
-    if (trace.missing.empty()) continue;
-    const auto number = static_cast<std::uint32_t>(evidence.groups.size());
-    std::set<std::uint32_t> members = trace.expected;
-    members.insert(trace.missing.begin(), trace.missing.end());
-    const auto last = static_cast<std::int64_t>(trace.sequence) - 1;
-    for (const std::uint32_t rank : members) {
-      models::RankEvidence& of = evidence.ranks[rank];
-      of.has_dump = true;
-      if (trace.missing.count(rank) > 0) {
-        of.progress.push_back({number, last, -1, models::kUncounted, false, trace.place});
-        continue;
-      }
-      models::RecordedCall call;
-      call.group = number;
-      call.sequence = trace.sequence;
-      call.place = trace.place;
-      call.ops.emplace_back().name = trace.op;
-      of.calls.push_back(std::move(call));
-    }
-    evidence.groups.push_back(
-        {trace.group, "", {members.begin(), members.end()}, !trace.expected.empty()});
-  }
+  return std::max(count, reports_.ranks());
 }
 
 // Errors that do not follow from the hang, of ranks that wrote nothing of a hang afterwards.
@@ -708,11 +492,17 @@ models::Evidence NcclLogReader::evidence() const {
   for (const auto& [key, it] : counted) evidence.ranks[key.first].progress.push_back(it);
   add_works(works, number, evidence);
   for (const auto& [key, it] : counted) add_calls_behind(it, evidence.ranks[key.first].calls);
-  add_desync(evidence);
-  add_barrier(evidence);
-  add_fr_traces(evidence);
+  reports_.add_to(evidence);
   for (models::RankEvidence& rank : evidence.ranks) put_in_order(rank);
   add_failures(evidence);
+  // Who does not write its rank in the job may have written what cannot be placed.
+  const auto is_unplaced = [&](const auto& it) { return !rank_of(it.writer); };
+  const bool unplaced = std::any_of(works_.begin(), works_.end(), is_unplaced) ||
+                        std::any_of(counts_.begin(), counts_.end(), is_unplaced);
+  for (const Count& count : counts_) {
+    const auto rank = rank_of(count.writer);
+    if (unplaced && rank && !count.writer.rank) evidence.ranks[*rank].may_wait = true;
+  }
   return evidence;
 }
 
@@ -724,9 +514,12 @@ std::string NcclLogReader::note_of(const std::string& id, const Creation& creati
   constexpr std::size_t kMaxTold = 16;
   const std::size_t left = missing.size() > kMaxTold ? missing.size() - kMaxTold : 0;
   missing.resize(missing.size() - left);
-  return fmt::format("Communicator {}: {} of its {} ranks began to create it, {} did{}{}{}",
+  return fmt::format("Communicator {}: {} of its {} ranks began to create it, {} finished{}{}{}",
                      models::printable(id), creation.begun.size(), creation.ranks,
-                     creation.done.size(), missing.empty() ? "" : "; not begun, numbered in it: ",
+                     creation.done.size(),
+                     missing.empty()       ? ""
+                     : missing.size() == 1 ? "; no line of its rank "
+                                           : "; no line of its ranks ",
                      fmt::join(missing, ", "), left > 0 ? fmt::format(" and {} more", left) : "");
 }
 
@@ -769,6 +562,7 @@ std::vector<std::string> NcclLogReader::notes() const {
                                 no_answer ? " (no answer, after all retries)" : ""));
   }
   add_notes_of_unplaced(notes);
+  reports_.add_notes(notes);
   for (const auto& [rank, failure] : own_failures()) {
     notes.push_back(fmt::format("Rank {} ended in an error of its own: {}", rank, failure.reason));
   }

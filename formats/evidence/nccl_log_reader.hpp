@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "formats/evidence/hang_reports.hpp"
 #include "formats/evidence/log_lines.hpp"
 #include "formats/evidence/nccl_call_reader.hpp"
 #include "models/graph/diagnostics.hpp"
@@ -72,23 +73,6 @@ class NcclLogReader {
     std::set<std::uint32_t> begun;  // numbered in it
     std::set<std::uint32_t> done;
   };
-  /// What TORCH_NCCL_DESYNC_DEBUG=1 writes: its numbers count all calls from 1.
-  struct Desync {
-    std::map<std::uint32_t, std::int64_t> finished;
-    std::map<std::uint32_t, std::pair<std::int64_t, std::string>> started;
-    models::EvidencePlace place;
-    std::int64_t number = -1;  // of the list that is being read
-    bool started_list = false;
-  };
-  /// What torch.distributed's analyzer of dumps (torchfrtrace) prints of one collective.
-  struct FrTrace {
-    std::uint64_t sequence = 0;
-    std::string group;
-    std::string op;
-    std::set<std::uint32_t> missing;
-    std::set<std::uint32_t> expected;
-    models::EvidencePlace place;
-  };
   struct Failure {
     std::string reason;  // the last line of the traceback
     models::EvidencePlace place;
@@ -98,9 +82,7 @@ class NcclLogReader {
   bool take_watchdog(const LogLine& line, const models::EvidencePlace& place);
   bool take_work(const std::string& text, const Writer& writer);
   bool take_count(const std::string& text, const Writer& writer);
-  bool take_desync(const LogLine& line, const models::EvidencePlace& place);
-  bool take_barrier(const LogLine& line, const models::EvidencePlace& place);
-  bool take_fr_trace(const LogLine& line, const models::EvidencePlace& place);
+  bool take_report(const LogLine& line, const models::EvidencePlace& place);
   bool take_traceback(const LogLine& line, const models::EvidencePlace& place);
   bool take_creation(std::string_view line);
   bool take_link_error(std::string_view line);
@@ -116,9 +98,6 @@ class NcclLogReader {
                     models::Evidence& evidence) const;
   static void add_calls_behind(const models::GroupProgress& progress,
                                std::vector<models::RecordedCall>& calls);
-  void add_desync(models::Evidence& evidence) const;
-  void add_barrier(models::Evidence& evidence) const;
-  void add_fr_traces(models::Evidence& evidence) const;
   static void add_works(const std::vector<Work>& works,
                         const std::map<std::string, std::uint32_t>& number,
                         models::Evidence& evidence);
@@ -137,10 +116,7 @@ class NcclLogReader {
   std::map<std::string, std::string> descriptions_;  // of groups
   std::map<std::string, Creation> creations_;
   std::uint32_t most_ranks_ = 0;  // of a communicator
-  Desync desync_;
-  std::map<std::uint32_t, models::EvidencePlace> barrier_waits_;    // who waits in a barrier
-  std::map<std::uint32_t, models::EvidencePlace> barrier_missing_;  // and who did not come
-  std::vector<FrTrace> traces_;
+  HangReports reports_;
   NcclCallReader calls_;
   std::map<std::uint32_t, Failure> failures_;
   std::map<std::string, std::uint64_t> link_errors_;  // "status 12 from peer 10.0.0.3"

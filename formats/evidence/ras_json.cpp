@@ -1,6 +1,7 @@
+#include <algorithm>
+#include <set>
 #include <utility>
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "formats/evidence/ras_report.hpp"
@@ -35,12 +36,8 @@ std::vector<const Json*> objects_of(const Json& object, const char* key) {
   return objects;
 }
 
-std::string process_of(const Json& object) {
-  const std::string pid = string_of(object, "pid");
-  if (pid.empty()) return {};
-  const std::string gpu = string_of(object, "cuda_dev");
-  return models::printable(fmt::format("process {} on {}{}", pid, string_of(object, "host"),
-                                       gpu.empty() ? "" : ", GPU " + gpu));
+models::ProcessId process_of(const Json& object) {
+  return {string_of(object, "host"), string_of(object, "pid"), string_of(object, "cuda_dev")};
 }
 
 // The member that an object of a list of ranks is about.
@@ -49,9 +46,7 @@ RasMember* member_of(const Json& object, std::uint32_t file, RasCommunicator& co
   if (!rank) return nullptr;
   RasMember& member = communicator.member(*rank);
   member.place = {file, 0};
-  if (std::string process = process_of(object); !process.empty()) {
-    member.process = std::move(process);
-  }
+  if (models::ProcessId id = process_of(object); !id.pid.empty()) member.process = std::move(id);
   return &member;
 }
 
@@ -89,21 +84,57 @@ void take_communicator(const Json& object, std::uint32_t file, RasReport& report
   }
 }
 
-}  // namespace
+// RAS gives no number of GPUs here: each that is in a communicator counts.
+std::uint32_t gpus_of(const RasReport& report) {
+  std::set<models::ProcessId> known;
+  std::uint32_t others = 0;
+  for (const auto& [hash, communicator] : report.communicators) {
+    std::uint32_t told = 0;
+    for (const auto& [rank, member] : communicator.members) {
+      if (member.process.pid.empty()) continue;
+      known.insert(member.process);
+      ++told;
+    }
+    others = std::max(others, communicator.size - std::min(communicator.size, told));
+  }
+  return static_cast<std::uint32_t>(known.size()) + others;
+}
 
-std::optional<RasReport> read_ras_json(const std::string& text, std::uint32_t file,
-                                       models::Diagnostics& diagnostics) {
-  const Json root = Json::parse(text, nullptr, false);
+std::optional<RasReport> report_of(const Json& root, std::uint32_t file) {
   if (!root.is_object() || !root.contains("communicators") || !root["communicators"].is_array()) {
-    diagnostics
-        .error({}, models::Code::kNoEvidence,
-               "no report of NCCL RAS: it has no list 'communicators'")
-        .notes.emplace_back("'ncclras -f json' prints one");
     return std::nullopt;
   }
   RasReport report;
   for (const Json* it : objects_of(root, "communicators")) take_communicator(*it, file, report);
+  report.gpus = gpus_of(report);
   return report;
+}
+
+}  // namespace
+
+std::vector<RasReport> read_ras_json(const std::string& text, std::uint32_t file,
+                                     models::Diagnostics& diagnostics) {
+  std::vector<RasReport> reports;
+  // Several objects may follow each other, each from the beginning of a line on.
+  for (std::size_t begin = text.find('{'); begin != std::string::npos;) {
+    const auto parsed = [&](std::size_t end) {
+      return Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
+                         text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    };
+    std::size_t end = std::min(text.find("\n{", begin), text.size());
+    auto report = report_of(parsed(end), file);
+    if (!report && end < text.size()) report = report_of(parsed(end = text.size()), file);
+    if (!report) {
+      diagnostics
+          .error({}, models::Code::kNoEvidence,
+                 "no report of NCCL RAS: it has no list 'communicators'")
+          .notes.emplace_back("'ncclras -f json' prints one");
+      return {};
+    }
+    reports.push_back(std::move(*report));
+    begin = text.find('{', end);
+  }
+  return reports;
 }
 
 }  // namespace pipesim::formats

@@ -1,6 +1,7 @@
 #include "formats/evidence/ras_reader.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -9,8 +10,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "formats/evidence/log_lines.hpp"
+#include "formats/evidence/ras_job.hpp"
 #include "models/graph/operation.hpp"
+#include "models/postmortem/diagnosis.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -48,67 +50,48 @@ std::optional<std::int64_t> count_of(const RasReport& report, const std::string&
   return count == member->second.counts.end() ? std::nullopt : std::optional(count->second);
 }
 
-// Evidence from one report. Ranks of the job are those of its largest communicator.
+// Evidence from the last report.
 class RasEvidence {
  public:
-  RasEvidence(const RasReport& report, models::Evidence& evidence)
-      : report_(report), evidence_(evidence) {}
-
-  bool begin();
+  RasEvidence(const std::vector<RasReport>& reports, const models::KnownJob& known)
+      : report_(reports.back()), job_(reports, known) {}
 
   // One operation of a communicator, whose counts differ.
   struct Count {
     const RasMember* member = nullptr;
-    std::uint32_t job = 0;
+    std::uint32_t number = 0;
     std::int64_t count = 0;
   };
-  std::vector<Count> counts(const RasCommunicator& communicator, const std::string& op) const;
+  std::vector<Count> counts(const RasCommunicator& communicator, const std::string& op);
   void add(const RasCommunicator& communicator, models::Operation operation,
            const std::vector<Count>& counts, std::int64_t least);
+  models::Evidence finish(const std::vector<std::string>& files);
 
  private:
-  std::optional<std::uint32_t> job_rank(const RasCommunicator& communicator,
-                                        const RasMember& member) const;
+  models::RankEvidence& at(std::uint32_t number);
+  void add_processes();
+  void add_lost();
+  void add_unplaced();
 
   const RasReport& report_;
-  models::Evidence& evidence_;
-  const RasCommunicator* world_ = nullptr;
-  std::map<std::string, std::uint32_t> rank_of_;  // by process
+  RasJob job_;
+  models::Evidence evidence_;
 };
 
-bool RasEvidence::begin() {
-  evidence_.lost_processes = report_.lost;
-  for (const auto& [hash, it] : report_.communicators) {
-    if (world_ == nullptr || it.size > world_->size) world_ = &it;
-  }
-  if (world_ == nullptr) return false;
-  std::uint32_t ranks = world_->size;
-  for (const auto& [rank, member] : world_->members) ranks = std::max(ranks, rank + 1);
-  evidence_.ranks.resize(ranks);
-  for (models::RankEvidence& rank : evidence_.ranks) rank.complete = false;
-  for (const auto& [rank, member] : world_->members) {
-    if (!member.process.empty()) rank_of_.emplace(member.process, rank);
-    evidence_.ranks[rank].process = {member.state, member.process, {}, member.place};
-  }
-  return true;
-}
-
-std::optional<std::uint32_t> RasEvidence::job_rank(const RasCommunicator& communicator,
-                                                   const RasMember& member) const {
-  if (communicator.size == world_->size) {
-    return member.rank < evidence_.ranks.size() ? std::optional(member.rank) : std::nullopt;
-  }
-  const auto known = rank_of_.find(member.process);
-  return known == rank_of_.end() ? std::nullopt : std::optional(known->second);
+models::RankEvidence& RasEvidence::at(std::uint32_t number) {
+  models::RankEvidence unknown;
+  unknown.complete = false;
+  if (evidence_.ranks.size() < job_.size()) evidence_.ranks.resize(job_.size(), unknown);
+  return evidence_.ranks[number];
 }
 
 std::vector<RasEvidence::Count> RasEvidence::counts(const RasCommunicator& communicator,
-                                                    const std::string& op) const {
+                                                    const std::string& op) {
   std::vector<Count> result;
   for (const auto& [rank, member] : communicator.members) {
-    const auto job = job_rank(communicator, member);
     const auto count = member.counts.find(op);
-    if (job && count != member.counts.end()) result.push_back({&member, *job, count->second});
+    if (count == member.counts.end()) continue;
+    result.push_back({&member, job_.number_of(communicator, member), count->second});
   }
   return result;
 }
@@ -117,13 +100,13 @@ void RasEvidence::add(const RasCommunicator& communicator, models::Operation ope
                       const std::vector<Count>& counts, std::int64_t least) {
   const auto group = static_cast<std::uint32_t>(evidence_.groups.size());
   std::set<std::uint32_t> members;
-  for (const Count& it : counts) members.insert(it.job);
+  for (const Count& it : counts) members.insert(it.number);
   evidence_.groups.push_back({"communicator " + communicator.hash,
                               "",
                               {members.begin(), members.end()},
                               members.size() == communicator.size});
   for (const Count& it : counts) {
-    models::RankEvidence& of = evidence_.ranks[it.job];
+    models::RankEvidence& of = at(it.number);
     of.has_dump = true;
     of.progress.push_back({group, it.count, -1, models::kUncounted, false, it.member->place});
     if (it.count == least) continue;
@@ -139,14 +122,98 @@ void RasEvidence::add(const RasCommunicator& communicator, models::Operation ope
   }
 }
 
+void RasEvidence::add_processes() {
+  for (const auto& [hash, communicator] : report_.communicators) {
+    // What the others launched last, they may wait in for one that does not answer.
+    const bool any_missing = std::any_of(
+        communicator.members.begin(), communicator.members.end(),
+        [](const auto& it) { return it.second.state != models::ProcessState::kNotTold; });
+    for (const auto& [rank, member] : communicator.members) {
+      if (any_missing) at(job_.number_of(communicator, member)).may_wait = true;
+      const bool told =
+          !member.process.pid.empty() || member.state != models::ProcessState::kNotTold;
+      if (!told) continue;
+      models::ProcessStanding& process = at(job_.number_of(communicator, member)).process;
+      if (process.state < member.state) process = {member.state, {}, {}, member.place, {}};
+      if (member.process.pid.empty()) continue;
+      process.id = member.process;
+      process.name = models::process_name(member.process);
+      if (process.place.file == models::kNoIndex) process.place = member.place;
+    }
+  }
+}
+
+void RasEvidence::add_lost() {
+  for (const models::ProcessStanding& process : report_.lost) {
+    const auto rank = job_.rank_of(process.id);
+    if (rank && *rank < job_.ranks()) {
+      at(*rank).process = process;
+    } else {
+      evidence_.unplaced.push_back(process);
+      evidence_.unplaced.back().reason = "nothing says which rank it was";
+    }
+  }
+}
+
+// Members whose rank is not known are told by name where they hold the job up, and left out. So are
+// ranks for which only such members wait.
+void RasEvidence::add_unplaced() {
+  if (evidence_.ranks.size() <= job_.ranks()) return;
+  const models::Diagnosis found = models::diagnose(evidence_);
+  std::map<std::uint32_t, models::ProcessState> states;
+  const auto tell = [&](std::uint32_t number, models::ProcessState state) {
+    models::ProcessState& told = states[number];
+    told = std::max({told, state, evidence_.ranks[number].process.state});
+  };
+  for (const models::DiagnosisRoot& root : found.roots) {
+    if (root.reason == models::RootReason::kUnexplained) continue;
+    const bool seen =
+        root.rank < job_.ranks() &&
+        std::any_of(found.waits.begin(), found.waits.end(), [&](const models::Wait& wait) {
+          return wait.from.rank < job_.ranks() && wait.to.rank == root.rank;
+        });
+    if (!seen) tell(root.rank, models::ProcessState::kBehind);
+  }
+  for (const models::Wait& wait : found.explanation.cycle) {
+    tell(wait.from.rank, models::ProcessState::kBehind);
+  }
+  for (const models::Suspect& suspect : found.suspects) {
+    if (suspect.rank >= job_.ranks()) tell(suspect.rank, models::ProcessState::kSilent);
+  }
+  for (const auto& [number, state] : states) {
+    models::ProcessStanding process = evidence_.ranks[number].process;
+    process.state = state;
+    const bool is_rank = number < job_.ranks();
+    process.reason = is_rank ? "" : "nothing says which rank of the job it is";
+    process.name =
+        is_rank ? fmt::format("rank {} ({})", number, process.name) : job_.name_of(number);
+    evidence_.unplaced.push_back(std::move(process));
+  }
+  evidence_.ranks.resize(job_.ranks());
+  for (models::EvidenceGroup& group : evidence_.groups) {
+    const std::size_t before = group.ranks.size();
+    std::erase_if(group.ranks, [&](std::uint32_t rank) { return rank >= job_.ranks(); });
+    group.all_members = group.all_members && group.ranks.size() == before;
+  }
+}
+
+models::Evidence RasEvidence::finish(const std::vector<std::string>& files) {
+  evidence_.format = "NCCL RAS";
+  evidence_.files = files;
+  add_processes();
+  if (job_.size() > 0) at(0);
+  add_unplaced();
+  add_lost();
+  return std::move(evidence_);
+}
+
 Range range_of(const std::vector<RasEvidence::Count>& counts) {
   std::optional<Range> range;
   for (const auto& it : counts) range = widened(range, it.count);
   return range.value_or(Range(0, 0));
 }
 
-// "Communicator ab12: rank 7 is behind in AllReduce, at 60, of 7 ranks that have launched up to
-// 64".
+// "Communicator ab12: its rank 7 is behind in AllReduce, at 60; 7 ranks have launched up to 64".
 std::string difference_note(const RasCommunicator& communicator, const std::string& op,
                             const std::map<std::int64_t, std::vector<std::uint32_t>>& counts,
                             bool may_pass) {
@@ -158,12 +225,11 @@ std::string difference_note(const RasCommunicator& communicator, const std::stri
   const std::string who =
       behind.size() > kFew
           ? fmt::format("{} ranks", behind.size())
-          : fmt::format("rank{} {}", behind.size() == 1 ? "" : "s", fmt::join(behind, ", "));
-  const std::string others =
-      ahead == 1 ? "1 rank that has" : fmt::format("{} ranks that have", ahead);
+          : fmt::format("its rank{} {}", behind.size() == 1 ? "" : "s", fmt::join(behind, ", "));
+  const std::string others = ahead == 1 ? "1 rank has" : fmt::format("{} ranks have", ahead);
   return fmt::format(
-      "Communicator {}: {} {} behind in {}, at {}, of {} launched up to {}{}", communicator.hash,
-      who, behind.size() == 1 ? "is" : "are", op, least, others, most,
+      "Communicator {}: {} {} behind in {}, at {}; {} launched up to {}{}", communicator.hash, who,
+      behind.size() == 1 ? "is" : "are", op, least, others, most,
       most - least == 1 && may_pass ? "; a difference of 1 may pass by itself: run ncclras again"
                                     : "");
 }
@@ -180,10 +246,11 @@ bool RasReader::read(const std::string& text, models::Diagnostics& diagnostics,
   const auto file = static_cast<std::uint32_t>(files_.size());
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   const bool is_json = first != std::string::npos && text[first] == '{';
-  auto report = is_json ? read_ras_json(text, file, diagnostics) : read_ras_text(text, file);
-  if (report) {
+  std::vector<RasReport> reports =
+      is_json ? read_ras_json(text, file, diagnostics) : read_ras_text(text, file);
+  if (!reports.empty()) {
     files_.push_back(name);
-    reports_.push_back(std::move(*report));
+    std::move(reports.begin(), reports.end(), std::back_inserter(reports_));
     return true;
   }
   if (!diagnostics.has_errors()) {
@@ -203,14 +270,10 @@ bool RasReader::is_repeated(const std::string& hash, const std::string& op,
          });
 }
 
-models::Evidence RasReader::evidence(bool hangs) const {
-  models::Evidence evidence;
-  evidence.format = "NCCL RAS";
-  evidence.files = files_;
-  if (reports_.empty()) return evidence;
+models::Evidence RasReader::evidence(bool hangs, const models::KnownJob& known) const {
+  if (reports_.empty()) return {};
   const RasReport& report = reports_.back();
-  RasEvidence made(report, evidence);
-  if (!made.begin()) return evidence;
+  RasEvidence made(reports_, known);
   hangs = hangs || has_large_difference(report);
   for (const auto& [hash, communicator] : report.communicators) {
     std::set<std::string> ops;
@@ -230,7 +293,7 @@ models::Evidence RasReader::evidence(bool hangs) const {
       if (lags) made.add(communicator, *operation, counts, least);
     }
   }
-  return evidence;
+  return made.finish(files_);
 }
 
 std::vector<std::string> RasReader::notes() const {

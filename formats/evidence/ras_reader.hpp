@@ -10,6 +10,7 @@
 #include "formats/evidence/ras_report.hpp"
 #include "models/graph/diagnostics.hpp"
 #include "models/postmortem/evidence.hpp"
+#include "models/postmortem/evidence_merge.hpp"
 
 namespace pipesim::formats {
 
@@ -23,10 +24,11 @@ class RasReader {
   bool read(const std::string& text, models::Diagnostics& diagnostics,
             const std::string& name = {});
 
-  /// Ranks are those of the largest communicator; of another one, those of the same processes. A
-  /// difference of one launch may pass by itself: it counts only where `hangs` says that the job
-  /// hangs, or a second report has it, too.
-  models::Evidence evidence(bool hangs) const;
+  /// Ranks are those of the processes in `known`, else of a communicator that spans the job.
+  /// Processes of other ones that hold the job up are in `unplaced`. A difference of one launch may
+  /// pass by itself: it counts only where `hangs` says that the job hangs, or a second report has
+  /// it, too.
+  models::Evidence evidence(bool hangs, const models::KnownJob& known = {}) const;
 
   /// What else the reports say, in words.
   std::vector<std::string> notes() const;

@@ -15,7 +15,7 @@ namespace pipesim::formats {
 
 struct RasMember {
   std::uint32_t rank = 0;  // in the communicator
-  std::string process;     // "process 41 on node1, GPU 3"
+  models::ProcessId process;
   models::ProcessState state = models::ProcessState::kNotTold;
   std::map<std::string, std::int64_t> counts;  // of launches, by operation
   models::EvidencePlace place;
@@ -45,6 +45,7 @@ struct RasCommunicator {
 
 struct RasReport {
   std::map<std::string, RasCommunicator> communicators;  // by hash
+  std::uint32_t gpus = 0;                                // of the job; 0: not told
   std::vector<models::ProcessStanding> lost;             // whose rank is not told
   std::vector<std::string> notes;                        // what else it says, in words
 };
@@ -56,11 +57,13 @@ inline std::optional<std::uint32_t> ras_rank(std::optional<std::int64_t> number)
   return good ? std::optional(static_cast<std::uint32_t>(*number)) : std::nullopt;
 }
 
-/// Reads what `ncclras -v` prints. `file` is the index that places name. Nothing: it is no report.
-std::optional<RasReport> read_ras_text(const std::string& text, std::uint32_t file);
+/// Reads what `ncclras -v` prints, once or several times. `file` is the index that places name.
+/// Nothing: it is no report.
+std::vector<RasReport> read_ras_text(const std::string& text, std::uint32_t file);
 
-/// Reads what `ncclras -f json` prints. Nothing, with an error, where it is no report.
-std::optional<RasReport> read_ras_json(const std::string& text, std::uint32_t file,
-                                       models::Diagnostics& diagnostics);
+/// Reads what `ncclras -f json` prints, once or several times. Nothing, with an error, where it is
+/// no report.
+std::vector<RasReport> read_ras_json(const std::string& text, std::uint32_t file,
+                                     models::Diagnostics& diagnostics);
 
 }  // namespace pipesim::formats

@@ -31,15 +31,10 @@ bool has(std::string_view text, std::string_view what) {
 }
 
 // "GPU 3 managed by process 41 on node node1" and "Process 41 on node node1 managing GPU 3".
-std::string process_name(std::string_view text) {
+models::ProcessId process_of(std::string_view text) {
   const auto word = [&](std::string_view key) { return std::string(word_after(text, key, " \r")); };
-  std::string pid = word("rocess ");
-  if (pid.empty()) return {};
-  std::string gpu = word("GPU ");
-  if (gpu.empty()) gpu = word("GPU(s) ");
-  const std::string node = word("on node ");
-  return models::printable(fmt::format("process {}{}{}", pid, node.empty() ? "" : " on " + node,
-                                       gpu.empty() ? "" : ", GPU " + gpu));
+  const std::string gpu = word("GPU ");
+  return {word("on node "), word("rocess "), gpu.empty() ? word("GPU(s) ") : gpu};
 }
 
 bool has_words(std::string_view line) {
@@ -60,7 +55,7 @@ class RasText {
  public:
   explicit RasText(std::uint32_t file) : file_(file) {}
 
-  std::optional<RasReport> read(const std::string& text);
+  std::vector<RasReport> read(const std::string& text);
 
  private:
   enum class Section : std::uint8_t { kNone, kJob, kCommunicators, kErrors, kWarnings };
@@ -75,24 +70,29 @@ class RasText {
   bool take_missing_list(std::string_view line);
   void take_rank(std::string_view line);
   void spread(RasCommunicator& communicator);
+  void finish();
   static void give(RasCommunicator& communicator, const std::string& op, std::uint32_t rank,
                    const RasParty& party);
 
   std::uint32_t file_ = 0;
   models::EvidencePlace place_;
+  std::vector<RasReport> reports_;
   RasReport report_;
   Section section_ = Section::kNone;
-  bool known_ = false;  // a line of it is one of a report
-  bool dead_ = false;   // the processes that follow are
-  std::uint32_t gpus_ = 0;
+  bool known_ = false;                // a line of it is one of a report
+  bool dead_ = false;                 // the processes that follow are
   std::vector<std::uint32_t> sizes_;  // of communicators, by group number
+  std::uint32_t listed_ = 0;          // communicators of all groups
   RasCommunicator* at_ = nullptr;     // what lines are about
   std::string op_;                    // whose counts differ
 };
 
 bool RasText::take_heading(std::string_view line) {
   constexpr std::string_view kCommunicators = "Communicators...";
-  if (line.starts_with("NCCL version ") || line.starts_with(kCommunicators)) known_ = true;
+  const bool begins = line.starts_with("NCCL version ");
+  // The next report of the file.
+  if (begins || (line.starts_with(kCommunicators) && section_ > Section::kJob)) finish();
+  if (begins || line.starts_with(kCommunicators)) known_ = true;
   constexpr std::array<std::pair<std::string_view, Section>, 3> kWhole = {{
       {"Job summary", Section::kJob},
       {"Errors", Section::kErrors},
@@ -116,11 +116,12 @@ bool RasText::take_table_row(std::string_view line) {
   const std::vector<std::string_view> cells = cells_of(line);
   if (cells.empty() || line.front() < '0' || line.front() > '9') return false;
   if (section_ == Section::kJob && !has_words(line)) {
-    gpus_ = std::max(gpus_, ras_rank(count_in(cells.back())).value_or(0));
+    report_.gpus += ras_rank(count_in(cells.back())).value_or(0);
     return true;
   }
   if (section_ != Section::kCommunicators) return false;
   sizes_.push_back(cells.size() > 5 ? ras_rank(count_in(cells[4])).value_or(0) : 0);
+  listed_ += cells.size() > 5 ? ras_rank(count_in(cells[1])).value_or(2) : 2;
   return true;
 }
 
@@ -156,7 +157,8 @@ bool RasText::take_lost_process(std::string_view line) {
       line.starts_with("Process ") && at_ == nullptr && section_ == Section::kErrors;
   if (!is_process) return false;
   if (dead_) {
-    report_.lost.push_back({models::ProcessState::kDead, process_name(line), {}, place_});
+    const models::ProcessId id = process_of(line);
+    report_.lost.push_back({models::ProcessState::kDead, process_name(id), {}, place_, id});
   }
   return true;
 }
@@ -207,7 +209,7 @@ void RasText::take_rank(std::string_view line) {
   if (!line.starts_with("Rank ") || !rank) return;
   RasMember& member = at_->member(*rank);
   member.place = place_;
-  if (const std::string name = process_name(line); !name.empty()) member.process = name;
+  if (models::ProcessId id = process_of(line); !id.pid.empty()) member.process = std::move(id);
   const auto count = launched(line);
   if (count && !op_.empty()) {
     at_->parties[op_].push_back({1, *count, {*rank}, place_});
@@ -264,7 +266,42 @@ void RasText::spread(RasCommunicator& communicator) {
   }
 }
 
-std::optional<RasReport> RasText::read(const std::string& text) {
+// The size of a communicator that no table lists: those who answered, and those who did not.
+std::uint32_t size_of(const RasCommunicator& communicator) {
+  std::uint32_t size = 0;
+  for (const auto& [op, parties] : communicator.parties) {
+    std::uint32_t of_op = 0;
+    for (const RasParty& party : parties)
+      of_op = std::min(models::kMaxEvidenceRanks, of_op + party.size);
+    size = std::max(size, of_op);
+  }
+  const auto silent = std::count_if(
+      communicator.members.begin(), communicator.members.end(),
+      [](const auto& it) { return it.second.state == models::ProcessState::kSilent; });
+  return size == 0 ? 0 : size + static_cast<std::uint32_t>(silent);
+}
+
+void RasText::finish() {
+  for (auto& [hash, communicator] : report_.communicators) {
+    if (communicator.size == 0) communicator.size = size_of(communicator);
+    spread(communicator);
+  }
+  // Without a summary of the job, the only communicator is all that RAS knows of it.
+  const bool only = report_.gpus == 0 && listed_ == 1 && sizes_.size() == 1;
+  if (only) report_.gpus = sizes_.front();
+  const bool any =
+      !report_.communicators.empty() || !report_.lost.empty() || section_ != Section::kNone;
+  if (any) reports_.push_back(std::move(report_));
+  report_ = {};
+  section_ = Section::kNone;
+  dead_ = false;
+  sizes_.clear();
+  listed_ = 0;
+  at_ = nullptr;
+  op_.clear();
+}
+
+std::vector<RasReport> RasText::read(const std::string& text) {
   std::uint64_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -275,17 +312,15 @@ std::optional<RasReport> RasText::read(const std::string& text) {
     const std::string_view line = whole;
     take(unindented(line.substr(label_of(line).size())));
   }
-  if (!known_) return std::nullopt;
-  for (auto& [hash, communicator] : report_.communicators) {
-    if (communicator.size == 0) communicator.size = gpus_;
-    spread(communicator);
-  }
-  return std::move(report_);
+  if (!known_) return {};
+  finish();
+  if (reports_.empty()) reports_.emplace_back();
+  return std::move(reports_);
 }
 
 }  // namespace
 
-std::optional<RasReport> read_ras_text(const std::string& text, std::uint32_t file) {
+std::vector<RasReport> read_ras_text(const std::string& text, std::uint32_t file) {
   return RasText(file).read(text);
 }
 

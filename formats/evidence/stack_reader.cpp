@@ -370,9 +370,12 @@ bool StackReader::is_helper(const Process& process) const {
 // An option tells ranks only if each process has another one: `--rank 64` may be that of an
 // adapter.
 void StackReader::choose_by_option(const std::vector<std::size_t>& processes,
-                                   std::vector<std::optional<std::uint32_t>>& ranks) const {
+                                   std::vector<std::optional<std::uint32_t>>& ranks) {
   for (const std::string_view option : {"--rank", "--local_rank", "--local-rank"}) {
     std::set<std::uint32_t> seen;
+    for (const auto& rank : ranks) {
+      if (rank) seen.insert(*rank);
+    }
     std::vector<std::optional<std::uint32_t>> values;
     bool good = true;
     for (const std::size_t index : processes) {
@@ -381,7 +384,12 @@ void StackReader::choose_by_option(const std::vector<std::size_t>& processes,
       values.push_back(value);
     }
     if (!good) continue;
-    for (std::size_t i = 0; i < processes.size(); ++i) ranks[processes[i]] = values[i];
+    // On several hosts a rank on its host is not that in the job.
+    const bool is_rank = option == "--rank" || seen.size() == job_ranks_;
+    for (std::size_t i = 0; i < processes.size(); ++i) {
+      ranks[processes[i]] = values[i];
+      if (!is_rank) dumps_.names[*values[i]] = fmt::format("local rank {}", *values[i]);
+    }
     return;
   }
 }
@@ -396,6 +404,8 @@ std::vector<std::uint32_t> StackReader::choose_ranks(const std::vector<std::size
     const Process& process = processes_[i];
     ranks[i] = process.told;
     if (!ranks[i] && in_file[process.file] == 1) ranks[i] = process.by_name;
+    const auto known = rank_of_pid_.find(process.pid);
+    if (!ranks[i] && known != rank_of_pid_.end()) ranks[i] = known->second;
     if (!ranks[i]) open.push_back(i);
   }
   choose_by_option(open, ranks);
@@ -410,6 +420,7 @@ std::vector<std::uint32_t> StackReader::choose_ranks(const std::vector<std::size
     ranks[i] = next;
     const std::string& name = processes_[i].name;
     dumps_.names[next] = "process " + name.substr(0, name.find(':'));
+    dumps_.numbered = true;
   }
   std::vector<std::uint32_t> chosen;
   for (const std::size_t i : processes) chosen.push_back(*ranks[i]);
@@ -427,9 +438,10 @@ models::StackDumps StackReader::take() {
     }
   }
   const std::vector<std::uint32_t> ranks = choose_ranks(kept);
-  dumps_.numbered = !dumps_.names.empty();
   std::vector<models::ThreadStack> threads;
   for (std::size_t i = 0; i < kept.size(); ++i) {
+    const std::string& pid = processes_[kept[i]].pid;
+    if (!pid.empty() && dumps_.names.count(ranks[i]) == 0) dumps_.pids[ranks[i]] = pid;
     for (const std::size_t index : processes_[kept[i]].threads) {
       threads.push_back(std::move(dumps_.threads[index]));
       threads.back().rank = ranks[i];

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "models/graph/diagnostics.hpp"
@@ -21,8 +22,9 @@ inline constexpr std::size_t kMaxStackBytes = std::size_t{256} << 20;
 
 /// Puts stacks of several files together. The rank of a process is what stands before its lines
 /// (`3: `, `[host:3]`, `=== Rank 3 ===`) or in them (`rank 3 of`); the number at the end of the
-/// name of a file that has one process; or that of an option (`--rank 3`, `--local_rank=3`), if
-/// each process has another one; else processes are counted. Launchers and data workers are none.
+/// name of a file that has one process; or that of an option (`--rank 3`), if each process has
+/// another one; of `--local_rank=3` it is the rank on its host; else processes are counted.
+/// Launchers and data workers are none.
 class StackReader {
  public:
   /// Reads a file. False, with an error, where there is no stack in it.
@@ -30,6 +32,13 @@ class StackReader {
 
   /// Lines that were passed over.
   std::uint64_t other_lines() const { return other_lines_; }
+
+  /// Other evidence says how many ranks the job has, and which ranks its processes are, by their
+  /// numbers.
+  void know(std::uint32_t job_ranks, std::map<std::string, std::uint32_t> rank_of_pid) {
+    job_ranks_ = job_ranks;
+    rank_of_pid_ = std::move(rank_of_pid);
+  }
 
   /// The threads of all files, each with its rank. Call once.
   models::StackDumps take();
@@ -62,11 +71,13 @@ class StackReader {
   void add_frame(Stream& stream, models::StackFrame frame);
   bool is_helper(const Process& process) const;
   void choose_by_option(const std::vector<std::size_t>& processes,
-                        std::vector<std::optional<std::uint32_t>>& ranks) const;
+                        std::vector<std::optional<std::uint32_t>>& ranks);
   std::vector<std::uint32_t> choose_ranks(const std::vector<std::size_t>& processes);
 
   models::StackDumps dumps_;
   std::vector<Process> processes_;
+  std::uint32_t job_ranks_ = 0;  // 0: not known
+  std::map<std::string, std::uint32_t> rank_of_pid_;
   std::optional<std::uint32_t> by_name_;  // of the file that is read
   std::uint64_t other_lines_ = 0;
 };

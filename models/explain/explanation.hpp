@@ -62,7 +62,9 @@ struct Misfit {
   bool message = false;  // a send and a receive; else two collective calls
   ActInfo first;
   ActInfo second;
-  std::vector<std::uint32_t> ranks;      // all whose act differs in the same way, second's first
+  std::vector<std::uint32_t> ranks;  // all whose act differs in the same way, second's first
+  /// Of evidence: all whose act is as `first`, where nothing says which side is wrong.
+  std::vector<std::uint32_t> other_side;
   std::vector<std::string> differences;  // "all_reduce and broadcast", "8 B and 4 B"
 };
 

@@ -135,6 +135,7 @@ std::set<std::uint32_t> blamed_ranks(const Explanation& explanation) {
   }
   for (const Misfit& misfit : explanation.mismatches) {
     ranks.insert(misfit.ranks.begin(), misfit.ranks.end());
+    ranks.insert(misfit.other_side.begin(), misfit.other_side.end());
   }
   return ranks;
 }

@@ -1,6 +1,7 @@
 // The rules are those of PyTorch's analyzer, and so are their order and the classes. What differs:
 // the reference is a rank that agrees with most, not the first one, so that the one that is wrong
-// is called the culprit; ops are found by the numbers that ranks gave them, not by a scan.
+// is called the culprit, and where no side has most both are told; ops are found by the numbers
+// that ranks gave them, not by a scan.
 #include "models/postmortem/collective_match.hpp"
 
 #include <algorithm>
@@ -145,6 +146,9 @@ MatchResult match_types(const RecordedOp& a, const RecordedOp& b) {
   return {};
 }
 
+// Of some calls only the number is known.
+bool says_what(const RecordedCall& call) { return !call.ops.empty() || !call.end_name.empty(); }
+
 class Checker {
  public:
   Checker(const Evidence& evidence, const CallIndex& index)
@@ -205,6 +209,7 @@ class Checker {
   Sight look_for(const CollectiveKey& key, CollectiveCheck& check) const;
   void blame_pending(CollectiveCheck& check, const Sight& sight) const;
   void compare(CollectiveCheck& check, const std::vector<std::uint32_t>& calls) const;
+  void find_other_side(CollectiveCheck& check, const std::vector<std::uint32_t>& calls) const;
   Culprit against(const CollectiveCheck& check, std::size_t reference, std::size_t other,
                   const std::vector<std::uint32_t>& calls, std::size_t* op) const;
   std::size_t choose_reference(const CollectiveCheck& check,
@@ -224,10 +229,7 @@ Culprit Checker::against(const CollectiveCheck& check, std::size_t reference, st
   const RecordedCall& b = call_of(check.called[other], calls[other]);
   const std::size_t members = evidence_.groups[check.group].ranks.size();
   Culprit result{check.called[other], calls[other], {}};
-  const auto is_known = [](const RecordedCall& call) {
-    return !call.ops.empty() || !call.end_name.empty();
-  };
-  if (!is_known(a) || !is_known(b)) return result;
+  if (!says_what(a) || !says_what(b)) return result;
   for (std::size_t i = 0; i < std::min(a.ops.size(), b.ops.size()); ++i) {
     *op = i;
     result.result = match_ops(a.ops[i], b.ops[i], members);
@@ -254,6 +256,7 @@ std::size_t Checker::choose_reference(const CollectiveCheck& check,
   std::size_t most = 0;
   for (std::size_t i = 0; i < calls.size() && tried.size() < kMaxTried; ++i) {
     std::size_t op = 0;
+    if (!says_what(call_of(check.called[i], calls[i]))) continue;
     const auto fits = [&](std::size_t with, std::size_t other) {
       const Match match = against(check, with, other, calls, &op).result.match;
       return match == Match::kFull || match == Match::kUndecided;
@@ -263,7 +266,9 @@ std::size_t Checker::choose_reference(const CollectiveCheck& check,
     }
     tried.push_back(i);
     std::size_t agree = 0;
-    for (std::size_t j = 0; j < calls.size(); ++j) agree += fits(i, j) ? 1U : 0U;
+    for (std::size_t j = 0; j < calls.size(); ++j) {
+      agree += says_what(call_of(check.called[j], calls[j])) && fits(i, j) ? 1U : 0U;
+    }
     if (agree > most) {
       most = agree;
       best = i;
@@ -288,13 +293,34 @@ void Checker::compare(CollectiveCheck& check, const std::vector<std::uint32_t>& 
     }
     return first_op;
   };
-  std::size_t op = gather_culprits(0);
-  if (!check.culprits.empty()) op = gather_culprits(choose_reference(check, calls));
+  const std::size_t first = choose_reference(check, calls);
+  const std::size_t op = gather_culprits(first);
+  find_other_side(check, calls);
   const RecordedCall& reference = call_of(check.reference, check.reference_call);
   if (op < reference.ops.size()) {
     check.op = reference.ops[op].name;
     check.record = reference.ops[op].record;
   }
+}
+
+// Of a group whose members are not all known, those that are stand for it.
+void Checker::find_other_side(CollectiveCheck& check,
+                              const std::vector<std::uint32_t>& calls) const {
+  const EvidenceGroup& group = evidence_.groups[check.group];
+  std::set<std::uint32_t> culprits;
+  for (const Culprit& culprit : check.culprits) {
+    if (culprit.result.match != Match::kState) culprits.insert(culprit.rank);
+  }
+  if (culprits.empty()) return;
+  std::vector<std::uint32_t> agreeing;
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    const bool agrees =
+        culprits.count(check.called[i]) == 0 && says_what(call_of(check.called[i], calls[i]));
+    if (agrees) agreeing.push_back(check.called[i]);
+  }
+  const std::size_t all =
+      group.all_members ? group.ranks.size() : agreeing.size() + culprits.size();
+  if (2 * agreeing.size() <= all) check.other_side = std::move(agreeing);
 }
 
 bool Checker::elements_differ(const CollectiveCheck& check,

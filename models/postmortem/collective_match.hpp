@@ -82,6 +82,9 @@ struct CollectiveCheck {
   std::vector<std::uint32_t> missing;       // those that are known not to have called it
   std::vector<std::uint32_t> without_dump;  // members of which it is not known
   std::vector<Culprit> culprits;
+  /// Ranks that call what the reference does, where they are not the most of all members: then
+  /// nothing says which side is wrong. Else empty.
+  std::vector<std::uint32_t> other_side;
 };
 
 /// Whether a member has made a call that others have.

@@ -9,8 +9,9 @@
 // 3. A call that all members have made waits for those at whom it is not the first in its stream.
 // 4. If it is the first everywhere and still not done, the device of a member is behind something
 //    that this member called earlier, in another stream. That is an assumption, and such edges have
-//    a kind of their own. What was overtaken (something that was called later is done) holds up no
-//    other stream.
+//    a kind of their own. Where the order of calls of a member is not known, it is not made, and
+//    neither is one of where its host stands among several calls. What was overtaken (something
+//    that was called later is done) holds up no other stream.
 // 5. Where none of this explains a call, members of which it is not known whether they made it are
 //    suspects: no verdict rests on them. Else all are there, and the evidence does not say why it
 //    does not move.
@@ -31,6 +32,7 @@
 #include <tuple>
 
 #include "models/graph/operation.hpp"
+#include "models/postmortem/evidence_calls.hpp"
 #include "sim/wait_graph.hpp"
 
 namespace pipesim::models {
@@ -95,14 +97,11 @@ class Diagnoser {
   Members collective_members(std::uint32_t pending);
   void add_waits_for_members(std::uint32_t pending);
   void add_wait_for_absent(std::uint32_t pending, std::uint32_t member, const RecordedOp* message);
-  bool add_waits_behind(std::uint32_t pending, const std::vector<std::uint32_t>& others);
+  bool add_waits_behind(std::uint32_t pending, const Members& members);
   void build_graph();
-  void find_mismatches();
   void find_message_mismatches();
   void explain();
   void add_standings();
-  void add_group_standings();
-  std::map<std::uint32_t, GroupStanding> standings_of(std::uint32_t rank) const;
   void describe_roots();
   DiagnosisRoot describe_root(const Root& root) const;
   bool is_suspect(const Root& root, bool unsure) const;
@@ -120,9 +119,9 @@ class Diagnoser {
   const RecordedCall& call(std::uint32_t pending) const {
     return evidence_.ranks[pending_[pending].rank].calls[pending_[pending].call];
   }
+  bool stands_at_one_of(std::uint32_t rank) const;
   StreamKey stream_of(std::uint32_t rank, const RecordedCall& call) const;
   std::uint32_t pending_of(std::uint32_t rank, std::uint32_t call) const;
-  ActInfo describe(std::uint32_t rank, const RecordedCall& call) const;
   Wait describe(const WaitEdge& edge) const;
   std::uint32_t node_of_rank(std::uint32_t rank) const { return pending_count() + rank; }
   std::uint32_t outside() const {
@@ -273,11 +272,25 @@ void Diagnoser::find_stopped() {
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) find_stopped(rank);
 }
 
+// Whether calls of several streams are pending, and nothing says which was first.
+bool Diagnoser::stands_at_one_of(std::uint32_t rank) const {
+  if (evidence_.ranks[rank].complete) return false;
+  const std::uint32_t first = first_of_[rank];
+  for (std::uint32_t i = first; i < first_of_[rank + 1]; ++i) {
+    if (pending_[i].stream_head != first) return true;
+  }
+  return false;
+}
+
 // `message` is the op whose other end is missing, of a message.
 void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
                                     const RecordedOp* message) {
   const WaitKind kind = message != nullptr ? WaitKind::kPeerOfMessage : WaitKind::kPeerOfCollective;
   const bool ends_here = front_[member] == kNone || is_lost(member) || is_elsewhere(member);
+  if (!ends_here && stands_at_one_of(member)) {
+    edges_.push_back({pending, node_of_rank(member), kind, std::nullopt, true});
+    return;
+  }
   if (!evidence_.ranks[member].has_dump || ends_here) {
     const std::uint32_t to = node_of_rank(member);
     // Several messages of one call may miss one and the same rank.
@@ -288,7 +301,7 @@ void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
     return;
   }
   const RecordedCall& wanted = call(pending);
-  ActInfo needed = describe(member, wanted);
+  ActInfo needed = call_info(evidence_, member, wanted);
   needed.stage = ActStage::kNotEntered;
   needed.at.clear();
   if (message != nullptr) {
@@ -298,24 +311,28 @@ void Diagnoser::add_wait_for_absent(std::uint32_t pending, std::uint32_t member,
     other.sequence = 0;
     other.ops.push_back(*message);
     other.ops.front().name = message->name == "send" ? "recv" : "send";
-    needed = describe(member, other);
+    needed = call_info(evidence_, member, other);
     needed.stage = ActStage::kNotEntered;
   }
   edges_.push_back({pending, front_[member], kind, std::move(needed), false});
 }
 
-// What all have called: it waits for those of `others`, and itself, that are behind something.
-bool Diagnoser::add_waits_behind(std::uint32_t pending, const std::vector<std::uint32_t>& others) {
+// What all have called: it waits for those of them, and itself, that are behind something. That a
+// device is behind another stream is assumed only where each member's order of calls is known.
+bool Diagnoser::add_waits_behind(std::uint32_t pending, const Members& members) {
   const std::size_t before = edges_.size();
+  const std::vector<std::uint32_t>& others = members.called;
   const WaitKind kind =
       call(pending).messages ? WaitKind::kPeerOfMessage : WaitKind::kPeerOfCollective;
   for (const std::uint32_t other : others) {
     if (pending_[other].stream_head == other && stopped_[pending_[other].rank] == kNone) continue;
     edges_.push_back({pending, other, kind, std::nullopt, false});
   }
-  if (edges_.size() > before) return true;
+  const bool all = members.unknown.empty() && evidence_.groups[call(pending).group].all_members;
+  if (edges_.size() > before || !all) return edges_.size() > before;
   const auto held = [&](std::uint32_t it) {
-    return pending_[it].before != kNone && call(it).state != CallState::kStarted;
+    return pending_[it].before != kNone && call(it).state != CallState::kStarted &&
+           evidence_.ranks[pending_[it].rank].complete;
   };
   if (held(pending)) {
     edges_.push_back(
@@ -373,7 +390,7 @@ void Diagnoser::add_waits_for_members(std::uint32_t pending) {
   const RecordedCall& own = call(pending);
   const std::size_t before = edges_.size();
   const Members members = own.messages ? message_members(pending) : collective_members(pending);
-  if (edges_.size() > before || add_waits_behind(pending, members.called)) return;
+  if (edges_.size() > before || add_waits_behind(pending, members)) return;
   for (const std::uint32_t member : members.unknown) {
     edges_.push_back({pending, node_of_rank(member),
                       own.messages ? WaitKind::kPeerOfMessage : WaitKind::kPeerOfCollective,
@@ -429,89 +446,12 @@ void Diagnoser::build_graph() {
   }
 }
 
-ActInfo Diagnoser::describe(std::uint32_t rank, const RecordedCall& call) const {
-  ActInfo info;
-  info.rank = rank;
-  info.op = call_name(call, evidence_.groups[call.group], rank);
-  info.act = static_cast<std::uint32_t>(call.sequence);
-  info.stream = group_name(evidence_.groups[call.group]);
-  info.thread = "host";
-  info.at = call.at;
-  info.in_program = true;
-  info.collective = true;
-  switch (call.state) {
-    case CallState::kScheduled:
-      info.stage = ActStage::kLaunched;
-      break;
-    case CallState::kStarted:
-      info.stage = ActStage::kStarted;
-      break;
-    case CallState::kCompleted:
-      info.stage = ActStage::kDone;
-      break;
-  }
-  return info;
-}
-
 Wait Diagnoser::describe(const WaitEdge& edge) const {
-  const auto party = [&](std::uint32_t index) {
-    const sim::WaitNode& node = graph_.nodes[index];
-    WaitParty result;
-    result.kind = node.kind;
-    result.rank = node.rank.value;
-    if (node.kind == WaitNodeKind::kAct) {
-      result.act = describe(pending_[node.actor.value].rank, call(node.actor.value));
-      result.act.actor = node.actor;
-    }
-    return result;
-  };
-  Wait wait;
-  wait.from = party(edge.from);
-  wait.to = party(edge.to);
-  wait.kind = edge.kind;
+  Wait wait = wait_of(graph_, edge, [this](ActorId actor) {
+    return call_info(evidence_, pending_[actor.value].rank, call(actor.value));
+  });
   wait.needed = needed_[static_cast<std::size_t>(&edge - graph_.edges.data())];
   return wait;
-}
-
-void Diagnoser::find_mismatches() {
-  misfits_.resize(evidence_.groups.size());
-  for (const CollectiveCheck& check : result_.checks) {
-    const bool differs =
-        check.result == CheckResult::kMismatch || check.result == CheckResult::kElementsDiffer;
-    // Calls may differ although not all have come.
-    const bool also = check.result == CheckResult::kNotAllJoined;
-    if (!differs && !also) continue;
-    const RecordedCall& reference = evidence_.ranks[check.reference].calls[check.reference_call];
-    if (check.result == CheckResult::kElementsDiffer) {
-      Misfit misfit;
-      misfit.first = misfit.second = describe(check.reference, reference);
-      misfit.ranks = check.called;
-      misfit.differences = {"what all send is not as much as what all receive"};
-      result_.explanation.mismatches.push_back(std::move(misfit));
-      misfits_[check.group] = true;
-    }
-    for (const Culprit& culprit : check.culprits) {
-      if (culprit.result.match == Match::kState) continue;
-      misfits_[check.group] = true;
-      const RecordedCall& theirs = evidence_.ranks[culprit.rank].calls[culprit.call];
-      auto& misfits = result_.explanation.mismatches;
-      const auto alike = std::find_if(misfits.begin(), misfits.end(), [&](const Misfit& other) {
-        return other.first.rank == check.reference && other.first.act == check.sequence &&
-               other.first.stream == group_name(evidence_.groups[check.group]) &&
-               other.differences.front() == culprit.result.difference;
-      });
-      if (alike != misfits.end()) {
-        alike->ranks.push_back(culprit.rank);
-        continue;
-      }
-      Misfit misfit;
-      misfit.first = describe(check.reference, reference);
-      misfit.second = describe(culprit.rank, theirs);
-      misfit.ranks = {culprit.rank};
-      misfit.differences = {culprit.result.difference};
-      misfits.push_back(std::move(misfit));
-    }
-  }
 }
 
 // The first message of each pair, where both ends are known to be the same one.
@@ -528,8 +468,8 @@ void Diagnoser::find_message_mismatches() {
     if (match.match == Match::kFull) continue;
     Misfit misfit;
     misfit.message = true;
-    misfit.first = describe(rank, call(pending));
-    misfit.second = describe(own.target, call(theirs));
+    misfit.first = call_info(evidence_, rank, call(pending));
+    misfit.second = call_info(evidence_, own.target, call(theirs));
     misfit.ranks = {own.target};
     misfit.differences = {match.difference};
     misfits_[call(pending).group] = true;
@@ -572,13 +512,18 @@ void Diagnoser::decide_verdict() {
   const bool absent = std::any_of(
       result_.checks.begin(), result_.checks.end(),
       [](const CollectiveCheck& check) { return check.result == CheckResult::kNotAllJoined; });
-  const bool lost = !evidence_.lost_processes.empty() ||
+  const auto has_unplaced = [&](ProcessState state) {
+    return std::any_of(result_.unplaced.begin(), result_.unplaced.end(),
+                       [&](const ProcessStanding& process) { return process.state == state; });
+  };
+  const bool lost = has_unplaced(ProcessState::kDead) ||
                     std::any_of(result_.roots.begin(), result_.roots.end(),
                                 [](const auto& root) { return root.reason == RootReason::kDied; });
+  const bool behind = has_unplaced(ProcessState::kBehind);
   if (lost && explanation.cycle.empty()) {
     explanation.verdict = sim::Verdict::kStarved;
     explanation.cause = Cause::kDeadRank;
-  } else if (pending_count() == 0 && absent) {
+  } else if (behind || (pending_count() == 0 && absent)) {
     explanation.verdict = sim::Verdict::kStarved;
     explanation.cause = Cause::kAbsentMember;
   } else if (nothing || unexplained) {
@@ -650,13 +595,13 @@ DiagnosisRoot Diagnoser::describe_root(const Root& root) const {
 }
 
 // A rank of which nothing says that it has not made the call; or it has not, and its stack shows it
-// in a wait of its own, which no other evidence tells.
+// in a wait of its own, which no other evidence tells; or it may be in one.
 bool Diagnoser::is_suspect(const Root& root, bool unsure) const {
   if (root.party.kind == WaitNodeKind::kOutside) return false;
   const std::uint32_t rank = root.party.rank;
   if (is_lost(rank) || root.first.kind == WaitKind::kDeadRank) return false;
   const std::optional<HostStanding>& host = evidence_.ranks[rank].host;
-  return unsure || (host && host->waits);
+  return unsure || (host ? host->waits : evidence_.ranks[rank].may_wait);
 }
 
 // Those that do not wait themselves, where that is known. With a root there is no need of them.
@@ -666,7 +611,11 @@ void Diagnoser::keep_suspects() {
       result_.roots.begin(), result_.roots.end(),
       [](const DiagnosisRoot& root) { return root.reason != RootReason::kUnexplained; });
   const Explanation& explanation = result_.explanation;
-  if (told || !explanation.cycle.empty() || !explanation.mismatches.empty()) suspects.clear();
+  const bool decided = told || !explanation.cycle.empty() || !explanation.mismatches.empty();
+  if (decided) suspects.clear();
+  for (const ProcessStanding& process : evidence_.unplaced) {
+    if (!decided || process.state == ProcessState::kDead) result_.unplaced.push_back(process);
+  }
   // That a process did not answer is news also where nobody is seen to wait for it.
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
     const auto is_there = [&](const Suspect& suspect) { return suspect.rank == rank; };
@@ -688,66 +637,13 @@ void Diagnoser::add_standings() {
     standing.rank = rank;
     standing.has_dump = evidence_.ranks[rank].has_dump;
     standing.pending = first_of_[rank + 1] - first_of_[rank];
-    if (front_[rank] != kNone) standing.at = describe(rank, call(front_[rank]));
+    if (front_[rank] != kNone) standing.at = call_info(evidence_, rank, call(front_[rank]));
     for (std::uint32_t i = first_of_[rank]; i < first_of_[rank + 1]; ++i) {
       standing.spins = standing.spins || call(i).state == CallState::kStarted;
     }
     result_.ranks.push_back(std::move(standing));
   }
-  add_group_standings();
-}
-
-// What a rank's calls tell of its groups, where it has not counted itself.
-std::map<std::uint32_t, GroupStanding> Diagnoser::standings_of(std::uint32_t rank) const {
-  std::map<std::uint32_t, GroupStanding> result;
-  for (const RecordedCall& call : evidence_.ranks[rank].calls) {
-    GroupStanding& standing = result[call.group];
-    const auto number = static_cast<std::int64_t>(call.sequence);
-    standing.called = std::max(standing.called, number);
-    if (call.state == CallState::kCompleted) {
-      standing.completed = std::max(standing.completed, number);
-    } else {
-      ++standing.pending;
-    }
-    if (evidence_.ranks[rank].complete) continue;
-    standing.at_least = true;
-    standing.completed = kUncounted;
-  }
-  for (const GroupProgress& progress : evidence_.ranks[rank].progress) {
-    GroupStanding& standing = result[progress.group];
-    standing.called = progress.called;
-    standing.completed = progress.completed;
-    standing.at_least = progress.at_least;
-  }
-  return result;
-}
-
-void Diagnoser::add_group_standings() {
-  using Row = std::tuple<std::int64_t, std::int64_t, std::uint32_t, bool>;
-  std::vector<std::map<Row, std::vector<std::uint32_t>>> rows(evidence_.groups.size());
-  std::vector<std::map<std::uint32_t, GroupStanding>> of_rank;
-  for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
-    of_rank.push_back(standings_of(rank));
-  }
-  for (std::uint32_t group = 0; group < evidence_.groups.size(); ++group) {
-    bool any_pending = false;
-    for (const std::uint32_t rank : evidence_.groups[group].ranks) {
-      if (!evidence_.ranks[rank].has_dump) continue;
-      const auto known = of_rank[rank].find(group);
-      // It has made no call of the group, or nothing says how many.
-      const bool told = known != of_rank[rank].end();
-      if (!told && !evidence_.ranks[rank].complete) continue;
-      const GroupStanding standing = told ? known->second : GroupStanding();
-      any_pending = any_pending || standing.pending > 0;
-      rows[group][{standing.called, standing.completed, standing.pending, standing.at_least}]
-          .push_back(rank);
-    }
-    if (!any_pending && rows[group].size() < 2) continue;
-    for (const auto& [row, ranks] : rows[group]) {
-      const auto& [called, completed, pending, at_least] = row;
-      result_.groups.push_back({group, ranks, called, completed, pending, at_least});
-    }
-  }
+  result_.groups = group_standings(evidence_);
 }
 
 Diagnosis Diagnoser::run() {
@@ -755,7 +651,8 @@ Diagnosis Diagnoser::run() {
   collect();
   pair_messages();
   find_stopped();
-  find_mismatches();
+  misfits_.resize(evidence_.groups.size());
+  result_.explanation.mismatches = find_misfits(evidence_, result_.checks, misfits_);
   find_message_mismatches();
   build_graph();
   result_.pending = pending_count();

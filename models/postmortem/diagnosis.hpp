@@ -66,14 +66,15 @@ struct GroupStanding {
 };
 
 struct Diagnosis {
-  Explanation explanation;              // verdict, cycle, mismatches; kLimit: undecided
-  std::vector<Wait> waits;              // all of them
-  std::vector<DiagnosisRoot> roots;     // as in the explanation, and why
-  std::vector<Suspect> suspects;        // only where there is neither root, cycle nor mismatch
-  std::vector<CollectiveCheck> checks;  // all, also of those that match
-  std::vector<RankStanding> ranks;      // of all ranks
-  std::vector<GroupStanding> groups;    // where members differ or something is pending
-  std::uint32_t pending = 0;            // calls that are not done
+  Explanation explanation;                // verdict, cycle, mismatches; kLimit: undecided
+  std::vector<Wait> waits;                // all of them
+  std::vector<DiagnosisRoot> roots;       // as in the explanation, and why
+  std::vector<Suspect> suspects;          // only where there is neither root, cycle nor mismatch
+  std::vector<ProcessStanding> unplaced;  // of the evidence, dead ones and those that may be roots
+  std::vector<CollectiveCheck> checks;    // all, also of those that match
+  std::vector<RankStanding> ranks;        // of all ranks
+  std::vector<GroupStanding> groups;      // where members differ or something is pending
+  std::uint32_t pending = 0;              // calls that are not done
 };
 
 Diagnosis diagnose(const Evidence& evidence);

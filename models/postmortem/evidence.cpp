@@ -17,6 +17,14 @@ std::string short_name(const EvidenceGroup& group) {
 
 }  // namespace
 
+std::string process_name(const ProcessId& id) {
+  if (id.pid.empty()) return {};
+  std::string name = "process " + id.pid;
+  if (!id.host.empty()) name += " on " + id.host;
+  if (!id.gpu.empty()) name += ", GPU " + id.gpu;
+  return printable(name);
+}
+
 std::string call_name(const RecordedCall& call, const EvidenceGroup& group, std::uint32_t rank) {
   std::string name = call.end_name.empty() ? "coalesced" : call.end_name;
   if (call.ops.empty() && call.end_name.empty()) name = call.messages ? "message" : "call";

@@ -85,9 +85,22 @@ struct HostStanding {
 enum class ProcessState : std::uint8_t {
   kNotTold,
   kSilent,  // it did not answer once
+  kBehind,  // others wait for it; only of processes whose rank is not known
   kFailed,  // it ended in an error of its own
   kDead,
 };
+
+/// A process as NCCL's log, its RAS and stacks name it. Empty: not told.
+struct ProcessId {
+  std::string host;
+  std::string pid;
+  std::string gpu;
+
+  friend auto operator<=>(const ProcessId&, const ProcessId&) = default;
+};
+
+/// "process 41 on node1, GPU 3"; empty without a pid.
+std::string process_name(const ProcessId& id);
 
 /// The process of a rank.
 struct ProcessStanding {
@@ -95,11 +108,13 @@ struct ProcessStanding {
   std::string name;    // "process 41 on node1, GPU 3"
   std::string reason;  // kFailed: the last line of its traceback
   EvidencePlace place;
+  ProcessId id;
 };
 
 struct RankEvidence {
   bool has_dump = false;            // something is known of what it called
   bool complete = true;             // what is not here, it has not called; else that is not known
+  bool may_wait = false;            // in a call that is here, and nothing says whether it is done
   std::string source;               // the file
   std::vector<RecordedCall> calls;  // in the order of records
   std::vector<GroupProgress> progress;  // by group; not of all
@@ -113,7 +128,7 @@ struct Evidence {
   std::vector<EvidenceGroup> groups;
   std::vector<RankEvidence> ranks;  // of all ranks of the job, whether they left a dump or not
   std::vector<std::string> files;   // that facts stand in
-  std::vector<ProcessStanding> lost_processes;  // dead ones whose rank is not known
+  std::vector<ProcessStanding> unplaced;  // that others wait for, or may; the rank is not known
 };
 
 /// "job.log:41", "dump_3"; empty where no place is known.

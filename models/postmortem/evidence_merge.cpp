@@ -53,9 +53,9 @@ class EvidenceMerger {
     for (std::uint32_t rank = 0; rank < other.ranks.size(); ++rank) {
       add_rank(rank, std::move(other.ranks[rank]));
     }
-    for (ProcessStanding& process : other.lost_processes) {
+    for (ProcessStanding& process : other.unplaced) {
       process.place = moved(process.place, files_);
-      evidence_.lost_processes.push_back(std::move(process));
+      evidence_.unplaced.push_back(std::move(process));
     }
   }
 
@@ -134,6 +134,7 @@ void EvidenceMerger::add_rank(std::uint32_t rank, RankEvidence other) {
     own.complete = own.has_dump ? own.complete || other.complete : other.complete;
     own.has_dump = true;
   }
+  own.may_wait = (own.may_wait || other.may_wait) && !had_dump;
   if (own.source.empty()) own.source = std::move(other.source);
   std::sort(own.progress.begin(), own.progress.end(),
             [](const auto& a, const auto& b) { return a.group < b.group; });
@@ -141,7 +142,10 @@ void EvidenceMerger::add_rank(std::uint32_t rank, RankEvidence other) {
     own.host = std::move(other.host);
     own.host->place = moved(own.host->place, files_);
   }
-  if (own.process.name.empty()) own.process.name = other.process.name;
+  if (own.process.name.empty()) {
+    own.process.name = other.process.name;
+    own.process.id = other.process.id;
+  }
   if (own.process.state == ProcessState::kNotTold) {
     own.process.state = other.process.state;
     own.process.reason = std::move(other.process.reason);
@@ -150,6 +154,16 @@ void EvidenceMerger::add_rank(std::uint32_t rank, RankEvidence other) {
 }
 
 }  // namespace
+
+KnownJob known_job(const Evidence& evidence) {
+  KnownJob job;
+  job.ranks = static_cast<std::uint32_t>(evidence.ranks.size());
+  for (std::uint32_t rank = 0; rank < evidence.ranks.size(); ++rank) {
+    const ProcessId& id = evidence.ranks[rank].process.id;
+    if (!id.pid.empty()) job.processes.emplace_back(id, rank);
+  }
+  return job;
+}
 
 void merge_evidence(Evidence& evidence, Evidence other, std::vector<std::string>& notes) {
   EvidenceMerger(evidence, notes).run(std::move(other));

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "models/explain/wait_cycle.hpp"
+#include "models/postmortem/evidence_calls.hpp"
 #include "sim/wait_graph.hpp"
 
 namespace pipesim::models {
@@ -351,22 +352,10 @@ ActInfo LogDiagnoser::describe(std::uint32_t rank, const LoggedOp& op, std::uint
 }
 
 Wait LogDiagnoser::describe(const WaitEdge& edge) const {
-  const auto party = [&](std::uint32_t index) {
-    const sim::WaitNode& node = graph_.nodes[index];
-    WaitParty result;
-    result.kind = node.kind;
-    result.rank = node.rank.value;
-    if (node.kind == WaitNodeKind::kAct) {
-      const Waiting& waiting = waiting_[node.actor.value];
-      result.act = describe(waiting.rank, log_.ranks[waiting.rank].ops[waiting.op], waiting.act);
-      result.act.actor = node.actor;
-    }
-    return result;
-  };
-  Wait wait;
-  wait.from = party(edge.from);
-  wait.to = party(edge.to);
-  wait.kind = edge.kind;
+  Wait wait = wait_of(graph_, edge, [this](sim::ActorId actor) {
+    const Waiting& waiting = waiting_[actor.value];
+    return describe(waiting.rank, log_.ranks[waiting.rank].ops[waiting.op], waiting.act);
+  });
   wait.needed = needed_[static_cast<std::size_t>(&edge - graph_.edges.data())];
   return wait;
 }

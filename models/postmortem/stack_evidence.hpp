@@ -35,6 +35,7 @@ struct StackDumps {
   std::vector<ThreadStack> threads;
   bool numbered = false;  // some ranks were not told: they are counted in the order of processes
   std::map<std::uint32_t, std::string> names;  // of these: "process 41"
+  std::map<std::uint32_t, std::string> pids;   // of the other ranks, where they are told
   std::vector<std::string> files;
   std::uint64_t helpers = 0;  // processes that are no ranks: launchers, data workers
 };

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/graph/diagnostics.hpp"
+#include "viz/evidence/next_steps.hpp"
 #include "viz/json_string.hpp"
 #include "viz/styled.hpp"
 #include "viz/table.hpp"
@@ -22,6 +23,14 @@ std::vector<LoggedBoxing> partial_sums(const BoxingReport& report) {
                [](const LoggedBoxing& row) { return row.makes_partial_sum(); });
   return result;
 }
+
+namespace {
+
+constexpr const char* kNextStep =
+    "pipesim diagnose oneflow LOGS, of the launches of all ranks: which ranks of a stage have "
+    "drifted apart";
+
+}  // namespace
 
 std::string boxing_log_text(const BoxingReport& report) {
   constexpr std::size_t kMaxRows = 40;
@@ -46,7 +55,7 @@ std::string boxing_log_text(const BoxingReport& report) {
   if (shown < found.size()) {
     text += fmt::format("  and {} more; --all lists them\n", found.size() - shown);
   }
-  return text;
+  return text + next_text({kNextStep}, {});
 }
 
 std::string boxing_log_json(const BoxingReport& report) {
@@ -58,6 +67,7 @@ std::string boxing_log_json(const BoxingReport& report) {
                {"verdict", found.empty() ? "nothing wrong found" : "partial sums from broadcasts"},
                {"notes", report.notes},
                {"boxings", report.rows.size()}};
+  json["next"] = found.empty() ? Json::array() : Json{kNextStep};
   json["partial_sums"] = Json::array();
   for (const LoggedBoxing& row : found) {
     json["partial_sums"].push_back({{"line", row.line},

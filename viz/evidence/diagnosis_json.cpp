@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "viz/evidence/diagnosis_reasons.hpp"
 #include "viz/evidence/diagnosis_text.hpp"
 #include "viz/evidence/next_steps.hpp"
 #include "viz/json/json_report.hpp"
@@ -50,6 +51,7 @@ Json check_json(const models::Evidence& evidence, const models::CollectiveCheck&
                                 {"class", match_name(culprit.result.match)},
                                 {"difference", culprit.result.difference}});
   }
+  if (!check.other_side.empty()) json["other_side"] = check.other_side;
   return json;
 }
 
@@ -84,6 +86,14 @@ std::string diagnosis_json(const DiagnosisReport& report) {
                                 {"not_called", suspect.behind},
                                 {"waiting", suspect.waiting},
                                 {"evidence", place_text(report.evidence, suspect.place)}});
+  }
+  json["processes"] = Json::array();
+  for (const models::ProcessStanding& process : diagnosis.unplaced) {
+    json["processes"].push_back({{"name", process.name},
+                                 {"host", process.id.host},
+                                 {"pid", process.id.pid},
+                                 {"state", unplaced_text(process)},
+                                 {"evidence", place_text(report.evidence, process.place)}});
   }
   json["collateral"] = of_end["collateral"];
   json["checks"] = Json::array();

@@ -84,8 +84,8 @@ std::string Reasons::table(std::size_t width) {
     add_rank(suspect.rank, suspect.group);
   }
   for (const models::Wait& wait : diagnosis_.explanation.cycle) add_call_of(wait);
-  for (const models::ProcessStanding& process : evidence_.lost_processes) {
-    add(models::printable(process.name) + " is dead", process.place);
+  for (const models::ProcessStanding& process : diagnosis_.unplaced) {
+    add(models::printable(process.name) + " " + std::string(unplaced_text(process)), process.place);
   }
   return table_.fitted(width, 2);
 }
@@ -95,6 +95,17 @@ std::string Reasons::table(std::size_t width) {
 std::string call_number_text(std::int64_t number) {
   if (number == models::kUncounted) return "?";
   return number < 0 ? "none" : fmt::format("#{}", number);
+}
+
+std::string_view unplaced_text(const models::ProcessStanding& process) {
+  switch (process.state) {
+    case models::ProcessState::kDead:
+      return "is dead";
+    case models::ProcessState::kBehind:
+      return "is behind";
+    default:
+      return "did not answer";
+  }
 }
 
 std::string host_standing_text(const models::RankEvidence& rank) {

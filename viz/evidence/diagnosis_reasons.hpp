@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "models/postmortem/diagnosis.hpp"
 #include "models/postmortem/evidence.hpp"
@@ -15,6 +16,9 @@ std::string call_number_text(std::int64_t number);
 
 /// "its host is in load_config (data.py:40)"; empty if no stack tells it.
 std::string host_standing_text(const models::RankEvidence& rank);
+
+/// "is dead", of a process whose rank is not known.
+std::string_view unplaced_text(const models::ProcessStanding& process);
 
 /// The file and line of each claim, as a table that fits `width`; empty if there is none.
 std::string reasons_table(const models::Evidence& evidence, const models::Diagnosis& diagnosis,

@@ -48,12 +48,13 @@ class DiagnosisText {
     text_ += hang_text(end, options_);
     add_roots();
     add_suspects();
+    add_unplaced();
     add_checks();
     add_ranks();
     add_groups();
     text_ += stuck_text(end, options_);
     add_why();
-    add_next();
+    text_ += next_text(next_steps(evidence_, diagnosis_), options_);
     return std::move(text_);
   }
 
@@ -68,10 +69,11 @@ class DiagnosisText {
                  const std::string& behind);
   void add_unexplained(const DiagnosisRoot& root, const std::string& behind);
   void add_suspects();
+  void add_unplaced();
   void add_checks();
   void add_why();
-  void add_next();
   std::string lead() const;
+  std::string lead_of_unplaced() const;
   bool is_counted(std::uint32_t rank) const {  // not from a dump, which has all of its calls
     return !evidence_.ranks[rank].complete;
   }
@@ -140,10 +142,7 @@ std::string DiagnosisText::lead() const {
     ranks.push_back(root.rank);
     died = died || root.reason == RootReason::kDied;
   }
-  if (!evidence_.lost_processes.empty() && ranks.empty()) {
-    return fmt::format("{} is dead; nothing says which rank it was.",
-                       capitalized(models::printable(evidence_.lost_processes.front().name)));
-  }
+  if (ranks.empty() && !diagnosis_.unplaced.empty()) return lead_of_unplaced();
   if (!ranks.empty()) {
     return fmt::format("The job waits for {}{}.", ranks_text(ranks),
                        died && ranks.size() == 1 ? ", whose process ended" : "");
@@ -156,6 +155,28 @@ std::string DiagnosisText::lead() const {
     return "Not enough to tell who is to blame.";
   }
   return {};
+}
+
+// The first of those that are worst off stands for the rest, which are listed.
+std::string DiagnosisText::lead_of_unplaced() const {
+  const auto worst =
+      std::max_element(diagnosis_.unplaced.begin(), diagnosis_.unplaced.end(),
+                       [](const auto& a, const auto& b) { return a.state < b.state; });
+  return fmt::format("{} {}{}{}.", capitalized(models::printable(worst->name)),
+                     unplaced_text(*worst), worst->reason.empty() ? "" : "; ",
+                     models::printable(worst->reason));
+}
+
+// Communicators have ranks of their own, which need not be those of the job.
+void DiagnosisText::add_unplaced() {
+  if (diagnosis_.unplaced.size() < 2) return;  // told at once
+  add_heading("Processes whose rank is not known:");
+  const std::size_t count = shown(diagnosis_.unplaced.size());
+  for (std::size_t i = 0; i < count; ++i) {
+    const models::ProcessStanding& process = diagnosis_.unplaced[i];
+    add(fmt::format("{} {}", models::printable(process.name), unplaced_text(process)), 2, 4);
+  }
+  add_cut(diagnosis_.unplaced.size() - count);
 }
 
 // Ranks of which the evidence does not say whether they are the root.
@@ -189,13 +210,6 @@ void DiagnosisText::add_why() {
   if (rows.empty()) return;
   add_heading("Why:");
   text_ += rows;
-}
-
-void DiagnosisText::add_next() {
-  const std::vector<std::string> steps = next_steps(evidence_, diagnosis_);
-  if (steps.empty()) return;
-  add_heading("Next:");
-  for (const std::string& step : steps) add(step, 2, 4);
 }
 
 // Roots of one kind that are waited for in one and the same call are told once.
@@ -326,7 +340,10 @@ void DiagnosisText::add_checks() {
       std::vector<std::uint32_t> ranks;
       for (const models::Culprit& culprit : check.culprits) ranks.push_back(culprit.rank);
       const models::MatchResult& first = check.culprits.front().result;
-      who = fmt::format("{} {}: {}", ranks_text(ranks), match_name(first.match), first.difference);
+      const std::string side =
+          check.other_side.empty() ? "" : ranks_text(check.other_side) + " against ";
+      who = fmt::format("{}{} {}: {}", side, ranks_text(ranks), match_name(first.match),
+                        first.difference);
     } else if (!check.without_dump.empty()) {
       who = fmt::format("not known of {}", ranks_text(check.without_dump));
     }

@@ -1,6 +1,7 @@
 #include <nlohmann/json.hpp>
 
 #include "viz/evidence/launch_log_text.hpp"
+#include "viz/evidence/next_steps.hpp"
 #include "viz/json/json_report.hpp"
 
 namespace pipesim::viz {
@@ -60,6 +61,7 @@ std::string launch_log_json(const LaunchLogReport& report) {
   }
   json["ranks"] = Json::array();
   for (const auto& rank : diagnosis.ranks) json["ranks"].push_back(rank_json(report, rank));
+  json["next"] = next_steps(diagnosis);
   if (of_end.contains("waits")) json["waits"] = of_end["waits"];
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

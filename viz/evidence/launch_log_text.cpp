@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "models/measure/expectation.hpp"
+#include "viz/evidence/next_steps.hpp"
 #include "viz/styled.hpp"
 #include "viz/summary.hpp"
 #include "viz/table.hpp"
@@ -140,7 +141,7 @@ std::string launch_log_text(const LaunchLogReport& report, const TextOptions& op
   if (report.all) end.all_waits = report.diagnosis.waits;
   return verdict_text(report, options) + hang_text(end, options) + roots_text(report, options) +
          open_text(report, options) + rounds_text(report, options) + threads_text(report, options) +
-         stuck_text(end, options);
+         stuck_text(end, options) + next_text(next_steps(report.diagnosis), options);
 }
 
 std::string difference_line(const models::CountDifference& difference) {

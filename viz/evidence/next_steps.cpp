@@ -4,12 +4,17 @@
 
 #include <fmt/format.h>
 
+#include "viz/styled.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
 namespace {
 
 using models::RootReason;
+
+constexpr const char* kFixCycle =
+    "pipesim diagnose ... --as-scenario hang.yaml, then pipesim fix hang.yaml: what breaks the "
+    "cycle";
 
 // "of rank 7 (process 41 on node1, GPU 3)".
 std::string of_rank(const models::Evidence& evidence, std::uint32_t rank) {
@@ -20,6 +25,38 @@ std::string of_rank(const models::Evidence& evidence, std::uint32_t rank) {
 
 std::string of_ranks(const models::Evidence& evidence, const std::vector<std::uint32_t>& ranks) {
   return ranks.size() == 1 ? of_rank(evidence, ranks.front()) : ranks_text(ranks);
+}
+
+// "py-spy dump --pid 41, on node1: where rank 7 stands".
+std::string stack_step(const models::ProcessId& id, const std::string& whose) {
+  return fmt::format("py-spy dump --pid {}, on {}: where {} stands",
+                     models::printable(id.pid.empty() ? "PID" : id.pid),
+                     models::printable(id.host.empty() ? "its host" : id.host), whose);
+}
+
+std::string stack_step(const models::Evidence& evidence, const std::vector<std::uint32_t>& ranks) {
+  if (ranks.size() == 1) {
+    return stack_step(evidence.ranks[ranks.front()].process.id, ranks_text(ranks));
+  }
+  return fmt::format("py-spy dump --pid PID, on the hosts of {}: where they stand",
+                     ranks_text(ranks));
+}
+
+void add_for_unplaced(const models::Diagnosis& diagnosis, std::vector<std::string>& steps) {
+  constexpr std::size_t kMaxSteps = 8;
+  for (const models::ProcessStanding& process : diagnosis.unplaced) {
+    if (steps.size() == kMaxSteps) return;
+    if (process.state == models::ProcessState::kDead) continue;
+    const std::string name = models::printable(process.name);
+    if (!process.id.pid.empty()) {
+      steps.push_back(stack_step(process.id, name.substr(0, name.find(" ("))));
+    } else if (name.find(" communicator ") != std::string::npos) {
+      steps.push_back(fmt::format("ncclras -f json: which process is {}", name));
+    } else {
+      steps.emplace_back("py-spy dump --pid PID, on all hosts: who does not wait with the others");
+      return;
+    }
+  }
 }
 
 bool has_dumps(const models::Evidence& evidence) {
@@ -56,18 +93,19 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
     }
   }
   if (!unseen.empty()) {
-    steps.push_back(fmt::format("py-spy dump --pid PID, on the host of {}: where it stands",
-                                of_ranks(evidence, unseen)));
+    steps.push_back(stack_step(evidence, unseen));
   }
   if (!stopped.empty()) {
     steps.push_back(fmt::format("dmesg -T | grep -i xid, on the host of {}: errors of its GPU",
                                 of_ranks(evidence, stopped)));
   }
-  if (!died.empty() || !evidence.lost_processes.empty()) {
+  const auto dead = std::find_if(
+      diagnosis.unplaced.begin(), diagnosis.unplaced.end(),
+      [](const auto& process) { return process.state == models::ProcessState::kDead; });
+  if (!died.empty() || dead != diagnosis.unplaced.end()) {
     steps.push_back(
         fmt::format("dmesg -T | grep -iE 'killed process|xid', on the host of {}: why it ended",
-                    died.empty() ? models::printable(evidence.lost_processes.front().name)
-                                 : of_ranks(evidence, died)));
+                    died.empty() ? models::printable(dead->name) : of_ranks(evidence, died)));
   }
   if (unexplained) {
     steps.emplace_back("ncclras -v, twice: which rank is behind, or that no host is");
@@ -88,18 +126,15 @@ std::vector<std::string> next_steps(const models::Evidence& evidence,
     return steps;
   }
   if (!diagnosis.explanation.cycle.empty()) {
-    steps.emplace_back(
-        "pipesim diagnose ... --as-scenario hang.yaml, then pipesim fix hang.yaml: what breaks "
-        "the cycle");
+    steps.emplace_back(kFixCycle);
     return steps;
   }
   if (!diagnosis.suspects.empty()) {
     std::vector<std::uint32_t> ranks;
     for (const models::Suspect& suspect : diagnosis.suspects) ranks.push_back(suspect.rank);
-    steps.push_back(fmt::format("py-spy dump --pid PID, on the host of {}: where {}",
-                                of_ranks(evidence, ranks),
-                                ranks.size() == 1 ? "it stands" : "they stand"));
+    steps.push_back(stack_step(evidence, ranks));
   }
+  add_for_unplaced(diagnosis, steps);
   add_for_roots(evidence, diagnosis, steps);
   const bool open = verdict == sim::Verdict::kLimit;
   if (open && steps.empty()) steps.emplace_back("ncclras -f json, twice: how far each rank came");
@@ -109,6 +144,31 @@ std::vector<std::string> next_steps(const models::Evidence& evidence,
         "rank's calls in dumps");
   }
   return steps;
+}
+
+// Logs of launches say where hosts stand, not which ranks do a collective together.
+std::vector<std::string> next_steps(const models::LaunchLogDiagnosis& diagnosis) {
+  const models::Explanation& explanation = diagnosis.explanation;
+  if (explanation.verdict == sim::Verdict::kCompleted) return {};
+  if (!explanation.cycle.empty()) return {kFixCycle};
+  std::vector<std::string> steps;
+  if (!diagnosis.has_groups) {
+    steps.emplace_back(
+        "pipesim diagnose oneflow ... --group RANKS, or --scenario FILE: who waits for whom in "
+        "collectives");
+  }
+  const auto& ranks = diagnosis.roots.empty() ? diagnosis.behind : diagnosis.roots;
+  steps.push_back(fmt::format("gdb -p PID -batch -ex 'thread apply all bt', on {}: where {}",
+                              ranks.empty() ? "every host" : "the host of " + ranks_text(ranks),
+                              ranks.size() == 1 ? "it stands" : "they stand"));
+  return steps;
+}
+
+std::string next_text(const std::vector<std::string>& steps, const TextOptions& options) {
+  if (steps.empty()) return {};
+  std::string text = fmt::format("\n{}\n", styled(options, ansi::kBold, "Next:"));
+  for (const std::string& step : steps) text += paragraph(step, options.width, 2, 4);
+  return text;
 }
 
 }  // namespace pipesim::viz

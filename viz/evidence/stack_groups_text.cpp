@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/graph/diagnostics.hpp"
+#include "viz/evidence/next_steps.hpp"
 #include "viz/json_string.hpp"
 #include "viz/styled.hpp"
 #include "viz/words.hpp"
@@ -37,7 +38,7 @@ std::string who_text(const StackReport& report, const std::vector<std::uint32_t>
 }
 
 // What to do next.
-std::string next_text(const StackReport& report) {
+std::string next_step(const StackReport& report) {
   switch (report.diagnosis.verdict) {
     case StackVerdict::kOddOnes:
       return fmt::format("look at what {} does there, and dump its stack again: does it move?",
@@ -117,9 +118,7 @@ std::string stack_groups_text(const StackReport& report, const TextOptions& opti
     text +=
         fmt::format("\nand {} more; --all lists them\n", counted(groups.size() - shown, "stack"));
   }
-  text += fmt::format("\n{}\n", styled(options, ansi::kBold, "Next:"));
-  text += paragraph(next_text(report), options.width, 2, 4);
-  return text;
+  return text + next_text({next_step(report)}, options);
 }
 
 std::string stack_groups_json(const StackReport& report) {
@@ -127,7 +126,7 @@ std::string stack_groups_json(const StackReport& report) {
   Json json = {{"schema", kJsonSchema},      {"evidence", "stacks"},
                {"name", report.dumps.name},  {"verdict", verdict_name(report.diagnosis.verdict)},
                {"notes", report.notes},      {"root_ranks", report.diagnosis.roots},
-               {"next", {next_text(report)}}};
+               {"next", {next_step(report)}}};
   for (const auto& [rank, name] : report.dumps.names) {
     json["processes"].push_back({{"counted_as", rank}, {"name", name}});
   }

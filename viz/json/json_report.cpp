@@ -259,6 +259,7 @@ std::string json_report(const Report& report) {
                                   {"second", act_json(misfit.second)},
                                   {"ranks", misfit.ranks},
                                   {"differences", misfit.differences}});
+    if (!misfit.other_side.empty()) json["mismatches"].back()["other_side"] = misfit.other_side;
   }
   if (!explanation.device_errors.empty()) {
     json["device_errors"] = Json::array();

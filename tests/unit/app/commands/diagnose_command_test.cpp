@@ -311,6 +311,87 @@ TEST_CASE("all evidence in a folder is put together", "[app][diagnose_command]")
   CHECK(command({"diagnose", folder / "e/notes.md"}).code == 2);
 }
 
+namespace {
+
+// NCCL's line of a call of the only communicator, in which `rank` is process 40 + `rank` on n0.
+std::string nccl_call(int rank, const std::string& op, const std::string& label = "") {
+  const std::string r = std::to_string(rank);
+  return label + "n0:4" + r + ":9 [" + r + "] NCCL INFO " + op +
+         ": opCount 0 sendbuff 0x1 recvbuff 0x2 count 4 datatype 7 op 0 root 0 comm 0x5" + r +
+         " [nranks=2] stream 0x9\n";
+}
+
+std::string nccl_init(int rank, const std::string& label = "") {
+  const std::string r = std::to_string(rank);
+  return label + "n0:4" + r + ":9 [" + r + "] NCCL INFO comm 0x5" + r + " rank " + r +
+         " nranks 2 cudaDev " + r + " busId 0 commId 0xab - Init COMPLETE\n";
+}
+
+}  // namespace
+
+TEST_CASE("what NCCL writes of calls is a scenario that hangs alike", "[app][diagnose_command]") {
+  const testing::Folder folder;
+  const std::string log =
+      folder.write("job.log", nccl_init(0) + nccl_init(1) + nccl_call(0, "AllReduce") +
+                                  nccl_call(1, "AllReduce") + nccl_call(0, "AllGather"));
+  const std::string scenario = folder / "hang.yaml";
+  const auto found = command({"diagnose", log, "--as-scenario", scenario});
+  CHECK(found.code == 1);
+  CHECK(contains(found.out, "The job waits for rank 1.\n"));
+  CHECK(contains(found.out, "Next:\n  py-spy dump --pid 41, on n0: where rank 1 stands\n"));
+  CHECK(command({"test", scenario}).code == 0);
+  CHECK(contains(command({"run", scenario}).out, "Rank 1 never calls all_gather comm_0xab#1"));
+}
+
+TEST_CASE("reports of RAS and stacks are joined with NCCL's own lines by process",
+          "[app][diagnose_command]") {
+  const testing::Folder folder;
+  // Of a tensor-parallel group, whose ranks 0 and 1 are ranks 6 and 7 of the job.
+  const std::string calls = nccl_init(0, "[rank6]: ") + nccl_call(0, "AllReduce", "[rank6]: ") +
+                            nccl_init(1, "[rank7]: ");
+  const auto member = [](int rank, int count) {
+    return R"({"rank":)" + std::to_string(rank) + R"(,"host":"n0","pid":4)" + std::to_string(rank) +
+           R"(,"cuda_dev":)" + std::to_string(rank) + R"(,"collective_counts":{"AllReduce":)" +
+           std::to_string(count) + "}}";
+  };
+  const std::string group =
+      R"({"hash":"0xab","size":2,"ranks":[)" + member(0, 9) + "," + member(1, 4) + "]}";
+  const std::string other =
+      R"({"hash":"0xcd","size":2,"ranks":[{"rank":0,"host":"n1","pid":50,"cuda_dev":0},)"
+      R"({"rank":1,"host":"n1","pid":51,"cuda_dev":1}]})";
+  folder.write("ras/ras.json", R"({"communicators":[)" + group + "," + other + "]}");
+  const auto alone = command({"diagnose", folder / "ras"});
+  CHECK(alone.code == 1);
+  CHECK(contains(alone.out, "Rank 1 of communicator ab (process 41 on n0, GPU 1) is behind;"));
+  CHECK(contains(alone.out, "py-spy dump --pid 41, on n0: where rank 1 of communicator ab"));
+  folder.write("both/ras.json", testing::file_text(folder / "ras/ras.json"));
+  folder.write("both/job.log", calls);
+  CHECK(contains(command({"diagnose", folder / "both"}).out, "The job waits for rank 7.\n"));
+  // A stack says its process only: of two ranks all processes are known.
+  folder.write("pair/job.log", nccl_init(0) + nccl_call(0, "AllReduce") + nccl_init(1));
+  folder.write(
+      "pair/stacks.txt",
+      "Process 41: python t.py\nThread 41 (active): \"MainThread\"\n    load (data.py:4)\n");
+  CHECK(contains(command({"diagnose", folder / "pair"}).out, "its host is in load (data.py:4)"));
+}
+
+TEST_CASE("accounts of launches and boxings end with the next command", "[app][diagnose_command]") {
+  const std::string logs = "I1122 10:00:00.000000 7 k.cpp:1] before: nccl-f\n";
+  const testing::Folder folder;
+  folder.write("rank_0.log", logs);
+  folder.write("rank_1.log", "I1122 10:00:00.000000 7 k.cpp:1] before: nccl-b\n");
+  const auto open = command({"diagnose", "oneflow", folder.path()});
+  CHECK(contains(open.out, "Next:\n  pipesim diagnose oneflow ... --group RANKS"));
+  const auto cycle = command({"diagnose", "oneflow", folder.path(), "--group", "0,1"});
+  CHECK(contains(cycle.out, "Next:\n  pipesim diagnose ... --as-scenario hang.yaml"));
+  const auto json = command({"diagnose", "oneflow", folder.path(), "--group", "0,1", "--json"});
+  CHECK(contains(json.out, "\"next\": [\n    \"pipesim diagnose"));
+  const std::string log =
+      command({"opt", "scenarios/swin_2x2x2_from_model.yaml", "--explain-boxing"}).out;
+  CHECK(contains(command({"diagnose", "boxing", "-"}, log).out,
+                 "Next:\n  pipesim diagnose oneflow LOGS"));
+}
+
 TEST_CASE("unknown versions of the Flight Recorder are read with a warning",
           "[app][diagnose_command]") {
   std::string dump = healthy(1);

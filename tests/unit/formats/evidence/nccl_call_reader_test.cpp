@@ -52,6 +52,52 @@ TEST_CASE("calls are put together by the creation of their communicator",
   CHECK(differ.explanation.verdict == sim::Verdict::kMismatch);
 }
 
+TEST_CASE("ranks of communicators that do not span the job are not its ranks",
+          "[formats][nccl_call_reader]") {
+  // Of two communicators of two, one rank each: no line says that they are of four ranks.
+  const auto made = [](int pid, int rank, const std::string& hash) {
+    const std::string p = std::to_string(pid);
+    return "n0:" + p + ":9 [0] NCCL INFO comm 0x5" + p + " rank " + std::to_string(rank) +
+           " nranks 2 cudaDev 0 busId 0 commId " + hash + " - Init COMPLETE\n" + "n0:" + p +
+           ":9 [0] NCCL INFO AllReduce: opCount 0 sendbuff 0x1 recvbuff 0x2 count 4 datatype 7 op "
+           "0 root 0 comm 0x5" +
+           p + " [nranks=2] stream 0x9\n";
+  };
+  CHECK(read(made(40, 0, "0xab") + made(41, 1, "0xab")).evidence({}).ranks[1].has_dump);
+  for (const std::string& text :
+       {made(40, 0, "0xab") + made(41, 1, "0xcd"),
+        made(40, 0, "0xab") + made(41, 1, "0xab") + made(42, 0, "0xcd") + made(43, 1, "0xcd")}) {
+    const auto reader = read(text);
+    for (const auto& rank : reader.evidence({}).ranks) CHECK_FALSE(rank.has_dump);
+    CHECK(reader.notes().front().find("do not tell their rank") != std::string::npos);
+  }
+  // Labels tell it, and calls of the two communicators are not put together.
+  const auto labelled = read("0: " + made(40, 0, "0xab") + "[rank3]: " + made(43, 1, "0xcd"));
+  CHECK(labelled.evidence({}).groups.size() == 2);
+}
+
+TEST_CASE("a rank whose last call is a message may wait in it", "[formats][nccl_call_reader]") {
+  const std::string start = created(0) + created(1);
+  const auto message = [](int rank, const char* op, int peer) {
+    std::string text = call(rank, op, 4);
+    text.replace(text.find("root 0"), 6, "root " + std::to_string(peer));
+    return text;
+  };
+  // Rank 1 waits for what rank 0 never sends; rank 0 waits for rank 1 in a collective.
+  auto found = diagnosed(read(start + message(1, "Recv", 0) + call(0, "AllReduce", 4)));
+  CHECK(found.roots.empty());
+  // What rank 1 has sent may be in a buffer, or not.
+  found = diagnosed(read(start + message(1, "Send", 0) + call(0, "AllReduce", 4)));
+  CHECK(found.roots.empty());
+  REQUIRE(found.suspects.size() == 1);
+  CHECK(found.suspects[0].rank == 1);
+  CHECK(found.suspects[0].behind);
+  found = diagnosed(
+      read(start + message(1, "Send", 0) + message(0, "Recv", 1) + call(0, "AllReduce", 4)));
+  REQUIRE(found.roots.size() == 1);
+  CHECK(found.roots[0].rank == 1);
+}
+
 TEST_CASE("without its beginning a log is put together by opCount, or not at all",
           "[formats][nccl_call_reader]") {
   const auto cut = read(call(0, "AllReduce", 4, "1b") + call(0, "AllReduce", 4, "1c") +

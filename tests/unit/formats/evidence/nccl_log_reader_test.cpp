@@ -155,6 +155,81 @@ TEST_CASE("reports of the desync, of a barrier and of torchfrtrace name who is m
         std::vector<std::uint32_t>{2});
 }
 
+TEST_CASE("reports that number ranks in their group name no rank of the job",
+          "[formats][nccl_log_reader]") {
+  const auto check = [](const std::string& text) {
+    const auto found = models::diagnose(read(text).evidence());
+    CHECK(found.roots.empty());
+    CHECK(found.explanation.verdict == sim::Verdict::kStarved);
+    REQUIRE(found.unplaced.size() == 1);
+    CHECK(found.unplaced.front().name == "rank 1 of a group of rank 4");
+  };
+  check("[rank4]:[E P.cpp:1] [Rank 0]: Rank 1 failed to pass monitoredBarrier in 5000 ms\n");
+  check(
+      "[rank4]:[E515 ProcessGroupNCCL.cpp:1937] Rank 0\n"
+      "\t - Snapshot of ranks' latest states:\n\t   #7 finished ranks:\n"
+      "\t     [1] finished ALLREDUCE\n\t   #9 started ranks:\n"
+      "\t     [0, 2] started ALLREDUCE\n");
+}
+
+TEST_CASE("calls that TORCH_DISTRIBUTED_DEBUG=DETAIL finds to differ are a mismatch of both sides",
+          "[formats][nccl_log_reader]") {
+  const auto fingerprint = [](const std::string& op, const std::string& shape) {
+    return "CollectiveFingerPrint(SequenceNumber=5, OpType=" + op + ", TensorShape=[" + shape +
+           "], TensorDtypes=Float, TensorDeviceTypes=TensorOptions(dtype=float (default)))";
+  };
+  const std::string reduce = fingerprint("ALLREDUCE", "10");
+  const std::string broadcast = fingerprint("BROADCAST", "10");
+  // `local` is the rank in the group, whose calls are `own` and, of rank `peer` in it, `other`.
+  const auto line = [](const std::string& head, int local, const std::string& own, int peer,
+                       const std::string& other) {
+    return head + "RuntimeError: Detected mismatch between collectives on ranks. Rank " +
+           std::to_string(local) + " is running collective: " + own + ", but Rank " +
+           std::to_string(peer) + " is running collective: " + other + ".\n";
+  };
+  const auto sides = [](const std::string& text) {
+    const auto found = models::diagnose(read(text).evidence());
+    std::vector<std::vector<std::uint32_t>> result;
+    for (const auto& misfit : found.explanation.mismatches) {
+      result.push_back(misfit.other_side);
+      result.push_back(misfit.ranks);
+    }
+    CHECK(found.roots.empty());
+    return result;
+  };
+  using Sides = std::vector<std::vector<std::uint32_t>>;
+  // The group has ranks 4 and 6: the numbers of the lines are 0 and 1.
+  const std::string both =
+      line("[rank4]: ", 0, reduce, 1, broadcast) + line("[rank6]: ", 1, broadcast, 0, reduce);
+  CHECK(sides(both) == Sides{{4}, {6}});
+  CHECK(sides("[rank4]: Traceback (most recent call last):\n" + both) == Sides{{4}, {6}});
+  // Which rank of the job the other one is, no line says.
+  const std::string half = line("[rank4]: ", 0, reduce, 1, broadcast);
+  CHECK(sides(half).empty());
+  CHECK(
+      read(half).notes().back() ==
+      "Mismatched calls, ranks numbered in their group: rank 0 all_reduce [10] Float#5 and rank 1 "
+      "broadcast [10] Float#5");
+  // Another group is another collective.
+  const std::string other = line("[rank0]: ", 0, fingerprint("BARRIER", ""), 1, reduce) +
+                            line("[rank2]: ", 1, reduce, 0, fingerprint("BARRIER", ""));
+  CHECK(sides(both + other).size() == 4);
+  // Sizes differ, too; and older versions tell each rank's own call only.
+  CHECK(sides(line("[rank0]: ", 0, reduce, 1, fingerprint("ALLREDUCE", "12")) +
+              line("[rank1]: ", 1, fingerprint("ALLREDUCE", "12"), 0, reduce)) == Sides{{0}, {1}});
+  const auto old = [&](int rank, const std::string& own) {
+    return "Detected mismatch between collectives on ranks. Rank " + std::to_string(rank) +
+           " is running inconsistent collective: " + own + "\n";
+  };
+  CHECK(sides(old(0, reduce) + old(1, broadcast)) == Sides{{0}, {1}});
+  // Broken by a terminal.
+  std::string broken;
+  for (std::size_t at = 0; at < both.find('\n'); at += 80) {
+    broken += both.substr(at, std::min<std::size_t>(80, both.find('\n') - at)) + "\n";
+  }
+  CHECK(sides(broken + both.substr(both.find('\n') + 1)) == Sides{{4}, {6}});
+}
+
 TEST_CASE("an error of a rank itself, before any timeout, is the reason",
           "[formats][nccl_log_reader]") {
   const std::string traceback =
@@ -213,9 +288,9 @@ TEST_CASE("communicators that not all create, and links that do not answer, are 
           "NCCL WARN NET/IB : Got completion from peer 10.0.0.7<5490> with error 12, opcode 0\n")
           .notes();
   REQUIRE(notes.size() == 2);
-  CHECK(notes[0] ==
-        "Communicator 0xab: 2 of its 3 ranks began to create it, 0 did; not begun, numbered in it: "
-        "1");
+  CHECK(
+      notes[0] ==
+      "Communicator 0xab: 2 of its 3 ranks began to create it, 0 finished; no line of its rank 1");
   CHECK(notes[1] ==
         "NET/IB ended in an error 2 times: status 12 from peer 10.0.0.7 (no answer, after all "
         "retries)");

@@ -45,6 +45,9 @@ TEST_CASE("the side with the smaller count lags, whichever is listed", "[formats
       "  Rank 2 has launched up to operation 4 -- GPU 2 managed by process 31 on node n0\n")});
   CHECK(roots(behind) == std::vector<std::uint32_t>{2});
   CHECK(behind.evidence(false).ranks[2].process.name == "process 31 on n0, GPU 2");
+  CHECK(
+      behind.notes().front() ==
+      "Communicator ab12: its rank 2 is behind in AllReduce, at 4; 3 ranks have launched up to 9");
   const auto ahead = read({report(
       "  2 ranks have launched up to operation 4\n  2 ranks have launched up to operation 9\n"
       "  Rank 0 -- GPU 0 managed by process 30 on node n0\n"
@@ -94,7 +97,7 @@ TEST_CASE("dead processes are roots, silent ones are asked for", "[formats][ras_
        "  Process 41 on node n1 managing GPU 3\n"});
   const auto found = models::diagnose(reader.evidence(false));
   CHECK(found.explanation.verdict == sim::Verdict::kStarved);
-  CHECK(reader.evidence(false).lost_processes.front().name == "process 41 on n1, GPU 3");
+  CHECK(reader.evidence(false).unplaced.front().name == "process 41 on n1, GPU 3");
   const auto status = [](const char* dead) {
     return std::string(R"({"communicators":[{"hash":"0x1","size":2,"ranks":[],"missing_ranks":[)"
                        R"({"rank":1,"host":"n0","pid":7,"status":{"considered_dead":)") +
@@ -102,6 +105,118 @@ TEST_CASE("dead processes are roots, silent ones are asked for", "[formats][ras_
   };
   CHECK(roots(read({status("true")})) == std::vector<std::uint32_t>{1});
   CHECK(roots(read({status("false")})).empty());
+}
+
+namespace {
+
+// A member of a communicator, in JSON.
+std::string member(int rank, int pid, int count, const std::string& host = "n0") {
+  return R"({"rank":)" + std::to_string(rank) + R"(,"host":")" + host + R"(","pid":)" +
+         std::to_string(pid) + R"(,"cuda_dev":0,"collective_counts":{"AllReduce":)" +
+         std::to_string(count) + "}}";
+}
+
+std::string communicator(const std::string& hash, int size, const std::string& members) {
+  return R"({"hash":"0x)" + hash + R"(","size":)" + std::to_string(size) + R"(,"ranks":[)" +
+         members + "]}";
+}
+
+std::string communicators(const std::string& list) { return R"({"communicators":[)" + list + "]}"; }
+
+std::vector<std::string> unplaced(const models::Evidence& evidence) {
+  std::vector<std::string> names;
+  for (const auto& process : models::diagnose(evidence).unplaced) names.push_back(process.name);
+  return names;
+}
+
+// Two communicators of two, as of two tensor-parallel groups: rank 1 of the second lags.
+const std::string kPairs =
+    communicators(communicator("a", 2, member(0, 10, 5) + "," + member(1, 11, 5)) + "," +
+                  communicator("b", 2, member(0, 12, 9) + "," + member(1, 13, 4)));
+
+}  // namespace
+
+TEST_CASE("the rank in a communicator is that in the job only where it spans the job",
+          "[formats][ras_reader]") {
+  const auto reader = read({kPairs});
+  CHECK(roots(reader).empty());
+  CHECK(unplaced(reader.evidence(false)) ==
+        std::vector<std::string>{"rank 1 of communicator b (process 13 on n0, GPU 0)"});
+  CHECK(models::diagnose(reader.evidence(false)).explanation.verdict == sim::Verdict::kStarved);
+  // The text has the number of GPUs: 8, of which the communicator has 4.
+  const std::string lagging =
+      "  3 ranks have launched up to operation 9\n"
+      "  Rank 2 has launched up to operation 4 -- GPU 2 managed by process 31 on node n0\n";
+  const std::string summary =
+      "Job summary\n===========\n\n  Nodes  Processes  GPUs  Processes  GPUs\n"
+      "(total)   per node  per process    (total)  (total)\n      1  8  1  8  8\n\n";
+  std::string part = report(lagging);
+  part.insert(part.find("Communicators..."), summary);
+  CHECK(roots(read({part})).empty());
+  CHECK(unplaced(read({part}).evidence(false)) ==
+        std::vector<std::string>{"rank 2 of communicator ab12 (process 31 on n0, GPU 2)"});
+  // Without the table, its size is known, and that of the job is not.
+  const std::string headless = part.substr(part.find("Warnings"));
+  CHECK(roots(read({headless})).empty());
+  CHECK(unplaced(read({headless}).evidence(false)).size() == 1);
+}
+
+TEST_CASE("processes whose rank is known by other evidence are joined by it",
+          "[formats][ras_reader]") {
+  const auto job = [](std::vector<std::pair<models::ProcessId, std::uint32_t>> processes) {
+    return models::KnownJob{std::move(processes), 4};
+  };
+  const auto both = models::diagnose(
+      read({kPairs}).evidence(false, job({{{"n0", "12", "0"}, 3}, {{"n0", "13", "0"}, 2}})));
+  REQUIRE(both.roots.size() == 1);
+  CHECK(both.roots.front().rank == 2);
+  // Where it is not known which rank waits for it.
+  const auto named = [&](std::vector<std::pair<models::ProcessId, std::uint32_t>> processes) {
+    const auto evidence = read({kPairs}).evidence(false, job(std::move(processes)));
+    CHECK(models::diagnose(evidence).roots.empty());
+    REQUIRE(unplaced(evidence).size() == 1);
+    return unplaced(evidence).front();
+  };
+  const std::string rank = "rank 2 (process 13 on n0, GPU 0)";
+  const std::string member = "rank 1 of communicator b (process 13 on n0, GPU 0)";
+  CHECK(named({{{"n0", "13", "0"}, 2}}) == rank);
+  CHECK(named({{{"n0.cluster", "13", ""}, 2}}) == rank);
+  // An address may be of any host: the number of the process has to be the only one.
+  CHECK(named({{{"10.0.0.1", "13", "0"}, 2}}) == rank);
+  CHECK(named({{{"10.0.0.1", "13", "0"}, 2}, {{"10.0.0.2", "13", "0"}, 3}}) == member);
+  CHECK(named({{{"n1", "13", "0"}, 2}}) == member);
+  CHECK(named({{{"n0", "13", "1"}, 2}}) == member);
+}
+
+TEST_CASE("communicators that span the job and number it differently name no rank",
+          "[formats][ras_reader]") {
+  const std::string straight = communicator("a", 2, member(0, 10, 9) + "," + member(1, 11, 4));
+  const std::string turned = communicator("b", 2, member(1, 10, 9) + "," + member(0, 11, 9));
+  CHECK(roots(read({communicators(straight)})) == std::vector<std::uint32_t>{1});
+  const auto both = read({communicators(straight + "," + turned)});
+  CHECK(roots(both).empty());
+  CHECK(unplaced(both.evidence(false)) ==
+        std::vector<std::string>{"rank 1 of communicator a (process 11 on n0, GPU 0)"});
+  // A job of four, of which RAS sees two.
+  CHECK(roots(read({communicators(straight)})).size() == 1);
+  models::KnownJob four;
+  four.ranks = 4;
+  CHECK(models::diagnose(read({communicators(straight)}).evidence(false, four)).roots.empty());
+}
+
+TEST_CASE("a process that is told dead has the rank that an earlier report gave it",
+          "[formats][ras_reader]") {
+  std::string missing = report("");
+  missing +=
+      "\nErrors\n======\n\n#0-0 (ab12) INCOMPLETE\n  Missing communicator data from 1 rank\n"
+      "  Rank 3 -- GPU 3 managed by process 41 on node n0\n";
+  const std::string dead =
+      "Communicators... (0.002s)\n\nErrors\n======\n\nDEAD\n  1 job process is considered dead "
+      "(unreachable via the RAS network)\n  Process 41 on node n0 managing GPU 3\n";
+  CHECK(roots(read({missing, dead})) == std::vector<std::uint32_t>{3});
+  // Both in one file.
+  CHECK(roots(read({missing + dead})) == std::vector<std::uint32_t>{3});
+  CHECK(roots(read({dead})).empty());
 }
 
 TEST_CASE("what is no report says so", "[formats][ras_reader]") {

@@ -126,6 +126,15 @@ TEST_CASE("options tell ranks only where each process has another one", "[format
     local += process("python t.py --rank 64 --local_rank=" + std::to_string(2 - i), kAllReduce);
   }
   CHECK(read(local).threads[0].rank == 2);
+  CHECK(read(local).names.at(2) == "local rank 2");
+  // On one host it is the rank in the job.
+  for (const std::uint32_t ranks : {3U, 6U}) {
+    formats::StackReader reader;
+    models::Diagnostics diagnostics;
+    REQUIRE(reader.read(local, "stacks.txt", diagnostics));
+    reader.know(ranks, {});
+    CHECK(reader.take().names.empty() == (ranks == 3));
+  }
 }
 
 TEST_CASE("launchers and data workers are no ranks", "[formats][stack_reader]") {

@@ -79,6 +79,39 @@ TEST_CASE("who has made a call is known from what it has called later",
   CHECK(models::CallIndex(job.evidence()).collective(3, {all, 8, 0}, &call) == Called::kNo);
 }
 
+TEST_CASE("only what most members do not call is wrong; else both sides are told",
+          "[models][collective_match]") {
+  const auto check = [](const std::vector<const char*>& ops, std::size_t members) {
+    testing::EvidenceBuilder job(static_cast<std::uint32_t>(members));
+    std::vector<std::uint32_t> ranks;
+    for (std::uint32_t rank = 0; rank < members; ++rank) ranks.push_back(rank);
+    const auto all = job.group("all", ranks);
+    for (std::uint32_t rank = 0; rank < members; ++rank) {
+      if (rank < ops.size()) {
+        job.call(rank, all, 1, ops[rank]);
+      } else {
+        job.no_dump(rank);
+      }
+    }
+    return check_collectives(job.evidence(), models::CallIndex(job.evidence())).front();
+  };
+  using Ranks = std::vector<std::uint32_t>;
+  const char* a = "all_reduce";
+  const char* b = "broadcast";
+  const auto most = check({b, a, a}, 3);
+  CHECK(most.other_side.empty());
+  REQUIRE(most.culprits.size() == 1);
+  CHECK(most.culprits[0].rank == 0);
+  const auto tied = check({a, b, a, b}, 4);
+  CHECK(tied.other_side == Ranks{0, 2});
+  CHECK(tied.culprits.size() == 2);
+  // Two of the four have no dump, and may call either.
+  CHECK(check({a, b}, 4).other_side == Ranks{0});
+  CHECK(check({a, a, b}, 6).other_side == Ranks{0, 1});
+  CHECK(check({a, a, a, b}, 6).other_side == Ranks{0, 1, 2});
+  CHECK(check({a, a, a, a, b}, 6).other_side.empty());
+}
+
 TEST_CASE("behind the first collective of a group that does not fit nothing is looked at",
           "[models][collective_match]") {
   testing::EvidenceBuilder job(2);
