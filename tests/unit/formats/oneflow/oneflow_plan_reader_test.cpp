@@ -52,6 +52,33 @@ TEST_CASE("fields of a plan that nobody knows are skipped", "[formats][oneflow_p
   CHECK(problem(kTask + "news { task_id: \"x\" } also: [1, 2] } other: 3") == "read");
 }
 
+TEST_CASE("tasks have their place in the graph or, since OneFlow #10102, in their chain",
+          "[formats][oneflow_plan]") {
+  const auto order = [](const std::string& set) {
+    models::Diagnostics diagnostics;
+    const auto plan =
+        formats::read_oneflow_plan(kTask + "task_set_info { " + set + " } }", diagnostics);
+    REQUIRE(plan);
+    return plan->tasks.front().order;
+  };
+  CHECK(order("chain_id: 4 order_in_graph: 7") == 7);
+  CHECK(order("chain_id: 4 order_in_chain: 9") == 9);
+  CHECK(order("chain_id: 4 order_in_graph: 7 order_in_chain: 9") == 7);
+  CHECK(order("chain_id: 4") == 0);
+}
+
+TEST_CASE("a light plan is refused, with the name of the plan", "[formats][oneflow_plan]") {
+  models::Diagnostics diagnostics;
+  const std::string light = "rank : 0\n i : 0 , actor id : 1099511627776 thrd : 524288 name : a\n";
+  CHECK_FALSE(formats::read_oneflow_plan(light, diagnostics));
+  REQUIRE(diagnostics.sorted().size() == 1);
+  const models::Diagnostic found = diagnostics.sorted().front();
+  CHECK(found.message == "this is a light plan, which leaves out what a run needs");
+  REQUIRE(found.notes.size() == 1);
+  CHECK(found.notes.front() ==
+        "give the plan itself: 'job_<graph>_plan', beside 'job_<graph>_plan_rank_<n>_light_plan'");
+}
+
 TEST_CASE("mistakes in a plan are told with their places", "[formats][oneflow_plan]") {
   CHECK(problem("") == "1:1: not a OneFlow plan: it has no 'task { ... }'\n");
   CHECK(problem("{\"task\": 1}") == "1:1: expected the name of a field, found '{'\n");

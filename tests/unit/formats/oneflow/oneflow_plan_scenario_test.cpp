@@ -197,6 +197,21 @@ TEST_CASE("a plan of two ranks takes the time that its credits give it",
   CHECK(run(step_plan(), {{"t_repeat", "2us"}}).time_ns == 169'000);
 }
 
+TEST_CASE("actors follow the order in their chain where the plan has no other",
+          "[formats][oneflow_plan]") {
+  std::string plan = step_plan();
+  const std::string graph = "order_in_graph";
+  for (std::size_t at = plan.find(graph); at != std::string::npos; at = plan.find(graph)) {
+    plan.replace(at, graph.size(), "order_in_chain");
+  }
+  CHECK(scenario_of(plan) == scenario_of(step_plan()));
+  // The order is that of the numbers, and not that of the file.
+  std::string turned = plan;
+  replace(turned, "order_in_chain: 1\n", "order_in_chain: 9\n");
+  replace(turned, "order_in_chain: 1\n", "order_in_chain: 9\n");
+  CHECK(scenario_of(turned) != scenario_of(plan));
+}
+
 // bw#1 needs all four copies of the table. Repeat#k needs a slot of its control register; Zeros#1
 // gives back the first at once, but Zeros#2 waits for its own slot, until bw#1 has read.
 // So with 1 or 2 slots Repeat comes no further than act 2 or 3, and with 3 it does all four.
