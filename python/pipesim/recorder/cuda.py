@@ -44,7 +44,7 @@ _NO_KERNEL = frozenset(
     "data_ptr is_floating_point is_complex is_contiguous requires_grad_ detach view view_as "
     "reshape t transpose permute expand expand_as unsqueeze squeeze chunk split narrow select "
     "flatten unbind register_hook retain_grad storage untyped_storage empty empty_like new_empty "
-    "empty_strided __hash__ is_pinned get_device _is_view record_stream backward".split()
+    "empty_strided __hash__ is_pinned get_device _is_view backward".split()
 )
 
 
@@ -347,10 +347,6 @@ def _same(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
     return tensor
 
 
-def _nothing(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> None:
-    return None
-
-
 def _get_device(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> int:
     device = device_of(tensor)
     return -1 if device is None else device
@@ -364,7 +360,6 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "backward": _backward,
     "numpy": _numpy,
     "pin_memory": _same,
-    "record_stream": _nothing,
     "get_device": _get_device,
 }
 
@@ -549,6 +544,7 @@ def _wrap_what_the_mode_misses(cuda: _Cuda) -> None:
         return _mark(original_wrapper(*args, **kwargs), cuda.index(device))
 
     torch.Tensor._make_wrapper_subclass = staticmethod(make_wrapper)
+    torch.Tensor.record_stream = lambda tensor, stream: None  # torch 1.13 does not offer it
     if torch.__version__.startswith("1."):  # offered to the mode from 2.0 on
         original_getitem = torch.Tensor.__getitem__
 

@@ -13,6 +13,10 @@ torch.cuda.set_device(local)
 device = torch.device("cuda", local)
 model = nn.Sequential(nn.Linear(16, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 4)).to(device)
 assert all(p.is_cuda and p.device == device for p in model.parameters())
+# In hooks torch 1.13 does not offer this call to function modes.
+model[0].weight.register_hook(
+    lambda _: torch.ones(1, device=device).record_stream(torch.cuda.current_stream())
+)
 model = nn.parallel.DistributedDataParallel(model, device_ids=[local])
 optimizer = torch.optim.AdamW(model.parameters())
 scaler = torch.cuda.amp.GradScaler()
