@@ -547,7 +547,8 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
      ""},
     {Code::kRecordRanks, "incomplete or mixed record",
      "A record has record.json and one file per rank, rank0.jsonl and so on, in one folder. Copy "
-     "the files of all machines there.",
+     "the files of all machines there. Dumps of a job that completed are taken as a record if "
+     "there is one of each rank.",
      ""},
     {Code::kNewGroupOrder, "new_group in different orders",
      "A warning: members of a group find each other by its number in the store, so ranks that make "

@@ -59,7 +59,7 @@ ROOMS = {
         "measure": ("graph", "lowering", "schedules", "explain"),
         "search": ("graph", "lowering", "explain", "measure"),
         "postmortem": ("graph", "lowering", "explain", "measure"),
-        "record": ("graph",),
+        "record": ("graph", "postmortem"),
     },
     "formats": {
         "yaml": (),

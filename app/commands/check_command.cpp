@@ -160,7 +160,8 @@ int run_check(const Arguments& arguments, const Console& console) {
       check.exploration.stopped && !interrupted,
       input.record() != nullptr,
       input.record() == nullptr ? std::vector<std::string>() : input.record()->basis(),
-      all_readings ? &readings : nullptr};
+      all_readings ? &readings : nullptr,
+      input.record() != nullptr && input.record()->of_dumps()};
   console.out << (arguments.has("json")
                       ? viz::check_json(view)
                       : viz::check_text(view, {console.out_colour, console.out_columns}));

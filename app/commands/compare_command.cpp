@@ -14,6 +14,8 @@
 #include "models/explain/simulation.hpp"
 #include "models/postmortem/diagnosis.hpp"
 #include "models/postmortem/end_place.hpp"
+#include "models/record/job_standing.hpp"
+#include "viz/evidence/job_places_text.hpp"
 #include "viz/evidence/launch_log_text.hpp"
 #include "viz/words.hpp"
 
@@ -22,9 +24,9 @@ namespace {
 
 using models::EndPlace;
 
-bool is_scenario(std::string_view path) {
+bool is_scenario(const std::string& path) {
   const bool has_name = path != ".yaml" && path != ".yml";
-  return has_name && (path.ends_with(".yaml") || path.ends_with(".yml"));
+  return (has_name && (path.ends_with(".yaml") || path.ends_with(".yml"))) || has_record(path);
 }
 
 /// One of the two ends: a run of a scenario, or what evidence says.
@@ -127,6 +129,39 @@ std::string difference_text(const models::EndDifference& difference, const End& 
   return text;
 }
 
+// Whether evidence of this kind numbers the calls of communicators, as records do.
+bool numbers_calls(formats::EvidenceKind kind) {
+  return kind == formats::EvidenceKind::kFlightRecorder ||
+         kind == formats::EvidenceKind::kNcclLog || kind == formats::EvidenceKind::kRas;
+}
+
+// At which lines of its script, which was recorded, a job stands.
+int compare_job(const std::string& record_path, const std::string& path, formats::EvidenceKind kind,
+                const Console& console) {
+  const RecordInput record(record_path, console);
+  const DumpReading reading = read_dumps(kind, {path}, console);
+  console.out << summary(models::end_place(models::diagnose(reading.evidence), path));
+  const auto places = models::job_places(record.record(), reading.evidence);
+  console.out << fmt::format("In the record of {}:\n", record.record().command.empty()
+                                                           ? record_path
+                                                           : record.record().command)
+              << viz::job_places_text(record.record(), places);
+  bool known = false;
+  bool other = reading.evidence.ranks.size() > record.record().ranks.size();
+  for (const models::RankPlace& place : places) {
+    known = known || place.standing != models::JobStanding::kUnknown;
+    other = other || place.standing == models::JobStanding::kDiffers ||
+            place.standing == models::JobStanding::kNotThere;
+  }
+  if (other) {
+    console.out << fmt::format(
+        "The job made calls that the record does not have: record the job's own command,\n"
+        "with its {} ranks.\n",
+        reading.evidence.ranks.size());
+  }
+  return known && !other ? kExitGood : kExitBad;
+}
+
 int run_compare(const Arguments& arguments, const Console& console) {
   const auto& paths = arguments.positional();
   if (paths.size() != 2) {
@@ -142,6 +177,11 @@ int run_compare(const Arguments& arguments, const Console& console) {
                      "'pipesim diagnose boxing FILE' reads one");
   }
   const auto settings = arguments.settings("set");
+  for (const auto& [record, other] : {std::pair{paths[0], paths[1]}, {paths[1], paths[0]}}) {
+    if (!has_record(record) || is_scenario(other)) continue;
+    const formats::EvidenceKind found = kind ? *kind : kind_of_evidence(other);
+    if (numbers_calls(found)) return compare_job(record, other, found, console);
+  }
 
   // Scenarios first: they say what logs do not.
   std::array<std::optional<End>, 2> ends;
@@ -182,7 +222,10 @@ Command compare_command() {
           {"Says whether two jobs, or a job and its simulation, end in the same place. A "
            "and B are scenarios (*.yaml), which are run, or evidence, as for 'pipesim "
            "diagnose'. It compares the verdict, the ranks to blame and which ranks wait; "
-           "for two pieces of evidence also the calls that ranks are in."},
+           "for two pieces of evidence also the calls that ranks are in.",
+           "Of a record ('pipesim record') and the dumps, logs or RAS report of a real job, it "
+           "says "
+           "at which line of the script each rank of the job stands."},
       .options = {{"Input",
                    {{.name = "kind",
                      .value = "KIND",
@@ -191,10 +234,11 @@ Command compare_command() {
                     set_option()}}},
       .examples = {"pipesim compare hang.yaml /tmp/dumps",
                    "pipesim compare monday/dumps tuesday/dumps",
-                   "pipesim compare scenarios/swin_2x2x2.yaml all_ranks.log"},
+                   "pipesim compare scenarios/swin_2x2x2.yaml all_ranks.log",
+                   "pipesim compare record/ /tmp/dumps"},
       .exit_status =
-          "0 the same place, 1 another one, 2 invalid input or usage, 74 a file could not "
-          "be read",
+          "0 the same place, 1 another one, or calls that the record does not have, 2 invalid "
+          "input or usage, 74 a file could not be read",
       .pages = {"docs/how-to/diagnose.md"},
       .run = run_compare,
   };

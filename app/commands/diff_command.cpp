@@ -107,9 +107,11 @@ int run_diff(const Arguments& arguments, const Console& console) {
                      "give a second file, or '--set-b NAME=VALUE'");
   }
 
+  const bool record_first = is_record_path(files.front());
+  const std::string rules = rules_of(arguments, record_first ? files.front() : files.back());
   static_assert(formats::kMaxStateBytes == formats::kMaxReportBytes);
   const auto read = [&](const std::string& path) {
-    return is_record_path(path) ? read_scenario_text(path, console)
+    return is_record_path(path) ? read_scenario_text(path, console, rules)
                                 : TextInput::read(path, formats::kMaxReportBytes, console);
   };
   const TextInput a = read(files.front());
@@ -161,7 +163,8 @@ Command diff_command() {
            "compared with itself under the settings of each side.",
            "Of two collective algorithms (MSCCL's XML, plans of MSCCL++), the times are compared, "
            "for messages from 1 KiB to 256 MiB or for one size."},
-      .options = {{"Settings", {std::move(set), std::move(set_a), std::move(set_b)}},
+      .options = {{"Settings",
+                   {std::move(set), std::move(set_a), std::move(set_b), rules_option()}},
                   algorithm_options(),
                   {"Report",
                    {json_option("the differences"),

@@ -134,7 +134,7 @@ int run_opt(const Arguments& arguments, const Console& console) {
   const auto calls =
       passes.require(models::parse_passes(passes.text(), registry, passes.diagnostics()));
 
-  TextInput input = read_scenario_text(path, console);
+  TextInput input = read_scenario_text(path, console, rules_of(arguments, path));
   // Passes that build the tasks themselves start from the model.
   const bool builds = !explain_boxing && !begins_with_model(calls);
   formats::Scenario scenario = input.require(
@@ -191,7 +191,7 @@ Command opt_command() {
                      .choices = {"on", "off"},
                      .otherwise = "on"},
                     {.name = "list", .about = "List the passes with their options and exit"}}},
-                  {"Scenario", {set_option()}},
+                  {"Scenario", {set_option(), rules_option()}},
                   {"Output",
                    {{.name = "print-after-all",
                      .about = "Print the task graph after each pass to standard error"},

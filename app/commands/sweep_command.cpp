@@ -497,7 +497,8 @@ int run_sweep(const Arguments& arguments, const Console& console) {
                      "only one of them can go to standard output");
   }
   if (arguments.has("merge")) {
-    arguments.exclude("merge", {"vary", "seeds", "first-seed", "set", "jobs", "output", "shard"});
+    arguments.exclude("merge",
+                      {"vary", "seeds", "first-seed", "set", "rules", "jobs", "output", "shard"});
     const auto& paths = arguments.positional();
     if (paths.empty())
       throw UsageError(models::Code::kArguments, "'--merge' needs the outputs of all shards");
@@ -515,7 +516,7 @@ int run_sweep(const Arguments& arguments, const Console& console) {
   std::string problem;
   const std::optional<SweepCases> cases = models::lay_out(sweep.grid, problem);
   if (!cases) throw InputError(models::Code::kShards, problem);
-  TextInput input = read_scenario_text(path, console);
+  TextInput input = read_scenario_text(path, console, rules_of(arguments, path));
   std::string text = input.text();
   if (is_schedule_path(path)) {
     text = input.require(scenario_of_schedule(text, path, input.diagnostics()));
@@ -562,6 +563,7 @@ Command sweep_command() {
                          "varied"},
                     {.name = "first-seed", .value = "S", .about = "The first seed (default: 0)"},
                     std::move(set),
+                    rules_option(),
                     jobs_option()}},
                   {"Shards",
                    {{.name = "output",

@@ -2,19 +2,25 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 #include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "app/command.hpp"
+#include "app/input/evidence_input.hpp"
 #include "app/input/schedule_input.hpp"
 #include "app/input/text_input.hpp"
 #include "app/output/files.hpp"
 #include "formats/record/record_scenario.hpp"
+#include "formats/torch/flight_recorder_file.hpp"
+#include "models/postmortem/diagnosis.hpp"
 #include "models/record/record_checks.hpp"
 #include "models/record/record_ends.hpp"
+#include "models/record/record_of_dumps.hpp"
 #include "viz/text/diagnostic_text.hpp"
+#include "viz/words.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -40,6 +46,34 @@ std::vector<std::string> rank_files(const std::string& folder) {
   return paths;
 }
 
+// Whether the folder has dumps of the Flight Recorder.
+bool has_dumps(const std::string& folder) {
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 16;
+  std::vector<std::string> notes;
+  const auto files = evidence_files({folder}, formats::rank_of_dump, notes);
+  if (files.empty()) return false;
+  std::istringstream no_input;
+  return formats::known_kind_of_evidence(read_file(files.front().path, no_input, kMaxBytes)) ==
+         formats::EvidenceKind::kFlightRecorder;
+}
+
+// Fails for a job that hangs, and where calls do not match: what ranks would have called next is in
+// no dump.
+void require_completed(const models::Evidence& evidence, const std::string& path) {
+  const sim::Verdict verdict = models::diagnose(evidence).explanation.verdict;
+  if (verdict == sim::Verdict::kCompleted || verdict == sim::Verdict::kLimit) return;
+  const std::string word = models::verdict_name(verdict);
+  throw InputError(
+      models::Code::kRecordRanks,
+      verdict == sim::Verdict::kMismatch
+          ? fmt::format("calls in these dumps do not match each other ({})", word)
+          : fmt::format("these dumps are of a job that did not complete ({})", word),
+      fmt::format(
+          "only dumps of a job that completed are a program; 'pipesim diagnose {}' explains "
+          "these",
+          path));
+}
+
 // The script's name, else that of the folder.
 std::string name_of_record(const models::Record& record, const std::string& path) {
   const std::string script = record.command.substr(0, record.command.find(' '));
@@ -54,19 +88,34 @@ bool is_record_path(const std::string& path) {
          (fs::is_directory(path, error) || fs::path(path).filename() == formats::kRecordFile);
 }
 
+bool has_record(const std::string& path) {
+  std::error_code error;
+  return is_record_path(path) &&
+         fs::exists(
+             fs::is_directory(path, error) ? fs::path(path) / formats::kRecordFile : fs::path(path),
+             error);
+}
+
 RecordInput::RecordInput(const std::string& path, const Console& console) {
   std::error_code error;
   const fs::path folder =
       fs::is_directory(path, error) ? fs::path(path) : fs::path(path).parent_path();
   path_ = folder.empty() ? "." : folder.string();
   const std::string about = (fs::path(path_) / formats::kRecordFile).string();
-  if (!fs::exists(about, error)) {
+  if (fs::exists(about, error)) {
+    read_record(about, console);
+  } else if (has_dumps(path_)) {
+    read_dumps(console);
+  } else {
     throw InputError(
         models::Code::kRecordRanks,
-        fmt::format(
-            "'{}' is a folder without {}: a folder must be a record, as 'pipesim record' writes it",
-            path, formats::kRecordFile));
+        fmt::format("'{}' is a folder without {}: a folder must be a record, as 'pipesim record' "
+                    "writes it, or dumps of the Flight Recorder",
+                    path, formats::kRecordFile));
   }
+}
+
+void RecordInput::read_record(const std::string& about, const Console& console) {
   std::vector<formats::RecordText> files;
   files.push_back({about, read_file(about, console.in, formats::kMaxRecordBytes)});
   for (std::string& file : rank_files(path_)) {
@@ -89,6 +138,38 @@ RecordInput::RecordInput(const std::string& path, const Console& console) {
     basis_.push_back(fmt::format("{} {} for ranks whose record had ended, and {} left out", dropped,
                                  dropped == 1 ? "call waits" : "calls wait",
                                  dropped == 1 ? "is" : "are"));
+  }
+}
+
+void RecordInput::read_dumps(const Console& console) {
+  DumpReading reading = app::read_dumps(formats::EvidenceKind::kFlightRecorder, {path_}, console);
+  require_completed(reading.evidence, path_);
+  models::DumpedRecord dumped = models::record_of_dumps(reading.evidence);
+  if (!dumped.absent.empty()) {
+    throw InputError(
+        models::Code::kRecordRanks,
+        fmt::format("no dump of rank {}: {} of {} ranks have one", dumped.absent.front(),
+                    reading.evidence.ranks.size() - dumped.absent.size(),
+                    reading.evidence.ranks.size()),
+        "copy the dumps of all ranks into one folder");
+  }
+  record_ = std::move(dumped.record);
+  const bool empty = std::all_of(record_.ranks.begin(), record_.ranks.end(),
+                                 [](const auto& rank) { return rank.entries.empty(); });
+  if (empty) {
+    throw InputError(models::Code::kRecordRanks,
+                     "the dumps have no call that all of its ranks still had in memory",
+                     "make the rings longer (TORCH_FR_BUFFER_SIZE), and dump all ranks at once");
+  }
+  basis_ = std::move(reading.notes);
+  basis_.emplace_back(
+      "what waits for a call is not in dumps: each is taken to be waited for at once; '--set "
+      "waits=off' takes none to be");
+  if (dumped.left_out > 0) {
+    basis_.push_back(fmt::format(
+        "{} left out: the dumps of other ranks do not have them, as rings "
+        "keep the last calls only",
+        viz::counted(dumped.left_out, "call") + (dumped.left_out == 1 ? " is" : " are")));
   }
 }
 

@@ -1,4 +1,4 @@
-// Folders that `pipesim record` wrote, where a command takes a scenario.
+// Folders that `pipesim record` wrote, or dumps of a real job, where a command takes a scenario.
 #pragma once
 
 #include <optional>
@@ -15,14 +15,20 @@ namespace pipesim::app {
 /// Whether `path` is a folder, or the file that describes a record.
 bool is_record_path(const std::string& path);
 
+/// Whether there is a record, rather than dumps.
+bool has_record(const std::string& path);
+
 /// A record, what it shows by itself, and the scenario that it is.
 class RecordInput {
  public:
-  /// Reads the files of the folder. Throws FileError, and ReportedMistakes after printing what is
-  /// wrong in them.
+  /// Reads the files of the folder. Throws FileError, InputError, and ReportedMistakes after
+  /// printing what is wrong in them.
   RecordInput(const std::string& path, const Console& console);
 
   const models::Record& record() const { return record_; }
+
+  /// It is made of dumps of a real job.
+  bool of_dumps() const { return record_.waits_assumed; }
 
   /// What the verdict rests on, in words.
   const std::vector<std::string>& basis() const { return basis_; }
@@ -34,6 +40,9 @@ class RecordInput {
   void report_findings(const Console& console) const;
 
  private:
+  void read_record(const std::string& about, const Console& console);
+  void read_dumps(const Console& console);
+
   std::string path_;
   models::Record record_;
   std::vector<std::string> basis_;

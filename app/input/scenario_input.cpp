@@ -21,8 +21,9 @@ bool is_goal_path(const std::string& path) {
   return path.size() > kExtension.size() && path.ends_with(kExtension);
 }
 
-TextInput read_scenario_text(const std::string& path, const Console& console) {
-  if (is_record_path(path)) return scenario_of(RecordInput(path, console), path, "", console);
+TextInput read_scenario_text(const std::string& path, const Console& console,
+                             const std::string& rules) {
+  if (is_record_path(path)) return scenario_of(RecordInput(path, console), path, rules, console);
   return TextInput::read(
       path, is_schedule_path(path) ? formats::kMaxScheduleBytes : formats::kMaxScenarioBytes,
       console);

@@ -25,8 +25,10 @@ struct ScenarioFiles {
 bool is_goal_path(const std::string& path);
 
 /// The file of a scenario, or of a pipeline schedule, by its name: as much as its reader takes, and
-/// a byte more of a larger one. Of a record, the scenario that it is. Throws FileError.
-TextInput read_scenario_text(const std::string& path, const Console& console);
+/// a byte more of a larger one. Of a record, the scenario that it is by these rules. Throws
+/// FileError.
+TextInput read_scenario_text(const std::string& path, const Console& console,
+                             const std::string& rules = {});
 
 class ScenarioInput : public TextInput {
  public:

@@ -83,17 +83,17 @@ std::string RecordWriter::run(const std::string& name) {
 }
 
 std::string RecordWriter::about() const {
-  std::string text =
-      fmt::format("recorded from {}, under the rules of {}",
-                  record_.command.empty() ? "a script" : record_.command, nccl() ? "NCCL" : "gloo");
+  std::string text = record_.waits_assumed     ? "the calls in dumps of a job"
+                     : record_.command.empty() ? "recorded from a script"
+                                               : "recorded from " + record_.command;
+  text += nccl() ? ", under the rules of NCCL" : ", under the rules of gloo";
   if (!record_.torch.empty()) text += fmt::format("; torch {}", record_.torch);
   return text;
 }
 
-// Only what NCCL leaves open can be set.
+// Only what NCCL leaves open can be set, and what dumps do not say.
 YamlNode RecordWriter::parameters() const {
   YamlNode all = YamlNode::map();
-  if (!nccl()) return all;
   const auto add = [&](const char* name, YamlNode value, const char* about) {
     YamlNode map = YamlNode::map();
     map.add("default", std::move(value));
@@ -106,6 +106,11 @@ YamlNode RecordWriter::parameters() const {
     map.add("about", YamlNode::text(about));
     all.add(name, std::move(map));
   };
+  if (record_.waits_assumed) {
+    add("waits", truth(true),
+        "on: what follows a call waits for it, as without async_op; off: nothing does");
+  }
+  if (!nccl()) return all;
   add("lazy", truth(programs_.lazy),
       "on: the first call makes a communicator; off: it is made at once (device_id=)");
   if (programs_.has_pairs) {
@@ -266,6 +271,7 @@ YamlNode RecordWriter::step(const HostStep& step, const RankSet& on) const {
                                        ? "later new_group"
                                        : "later " + operation_name(step.calls.front().operation)));
   }
+  if (step.assumed && step.kind != StepKind::kCalls) map.add("when", YamlNode::value("waits"));
   if (step.place != kNotSaid) map.add("at", YamlNode::text(record_.place_of(step.place)));
   return map;
 }
@@ -284,6 +290,7 @@ YamlNode RecordWriter::calls(const HostStep& step, const RankSet& on) const {
     map.add("group", std::move(list));
   }
   if (on_host(step.channel)) {
+    if (step.assumed) map.add("blocking", YamlNode::value("waits"));
     if (!step.blocking) map.add("blocking", truth(false));
   } else if (!step.stream.empty()) {
     YamlNode streams = YamlNode::list();

@@ -50,7 +50,7 @@ class StepNumbers {
   std::uint32_t number(HostStep step) {
     key_.clear();
     add(static_cast<std::uint64_t>(step.kind));
-    add((step.blocking ? 1U : 0U) + (step.later ? 2U : 0U));
+    add((step.blocking ? 1U : 0U) + (step.later ? 2U : 0U) + (step.assumed ? 4U : 0U));
     for (const std::uint32_t part : {step.place, step.channel, step.shared, step.slot}) add(part);
     add(static_cast<std::uint64_t>(step.number));
     add(step.name);
@@ -348,6 +348,7 @@ void RankSteps::add_calls(HostStep made, const RecordEntry& from,
   made.channel = signal.channel;
   made.shared = signal.shared;
   made.blocking = sync;
+  made.assumed = record_.waits_assumed && !nccl() && from.operation != Operation::kBarrier;
   if (nccl()) made.stream = streams_[from.stream];
   const bool is_barrier = nccl() && from.operation == Operation::kBarrier && sync;
   add(std::move(made));
@@ -377,6 +378,7 @@ void RankSteps::add_signal(StepKind kind, const Signal& signal, const RecordEntr
   made.slot = signal.slot;
   made.stream = kind == StepKind::kWait ? streams_[from.stream] : signal.stream;
   if (kind == StepKind::kRecord) made.place = kNotSaid;
+  made.assumed = record_.waits_assumed;
   if (signal.channel == kNotSaid)
     made.name = "event " + std::to_string(signal.slot) + " of " + signal.stream;
   add(std::move(made));

@@ -51,6 +51,7 @@ struct HostStep {
   Kind kind = Kind::kCalls;
   bool later = false;                // nobody recorded it
   bool blocking = true;              // a call that the host does: the program waits for it
+  bool assumed = false;              // it belongs to a wait that nobody recorded
   std::uint32_t place = kNotSaid;    // in Record::places
   std::uint32_t channel = kNotSaid;  // kCreate; or its stream is that of the channel's calls
   std::uint32_t shared = kNotSaid;   // as HostCall::shared

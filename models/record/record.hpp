@@ -119,6 +119,7 @@ struct Record {
   std::string backend;  // "gloo" or "nccl": what the script asked for
   std::string torch;    // its version
   bool device_is_cuda = false;
+  bool waits_assumed = false;  // nobody recorded what waits for calls: see record_of_dumps.hpp
   std::vector<RecordPlace> places;
   std::vector<RecordGroup> groups;
   std::vector<std::string> texts;

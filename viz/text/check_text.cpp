@@ -256,7 +256,9 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
   if (view.readings != nullptr && view.readings->by_flows) add("rests on", flows_text());
   add_rests_on(view, [&](const std::string& line) { add("rests on", line); });
   if (view.of_record) {
-    add("record", "the answer is for this program as recorded: one run of the script");
+    add("record", view.of_dumps
+                      ? "the answer is for the calls in these dumps: the last ones of one run"
+                      : "the answer is for this program as recorded: one run of the script");
     for (const std::string& line : view.basis) add("rests on", line);
   }
   if (view.hang == nullptr) return text;

@@ -21,6 +21,7 @@ struct CheckView {
   bool of_record = false;            // the program was recorded, and nobody wrote it
   std::vector<std::string> basis{};  // of a record: what the answer rests on besides
   const models::ReadingsReport* readings = nullptr;  // of a program with calls that NCCL does
+  bool of_dumps = false;                             // likewise, of a real job: its last calls
 };
 
 /// The words for an answer: "proved", "hang possible", "hang certain", "undecided".
