@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -16,10 +17,13 @@
 #include "app/output/views.hpp"
 #include "formats/files/order_file.hpp"
 #include "formats/promela/promela_writer.hpp"
+#include "models/record/record_checks.hpp"
+#include "models/record/source_orders.hpp"
 #include "models/search/check.hpp"
 #include "models/search/readings.hpp"
 #include "viz/json/check_json.hpp"
 #include "viz/text/check_text.hpp"
+#include "viz/words.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -91,6 +95,53 @@ std::string order_text(const ScenarioInput& input, const models::TaskGraph& grap
   return formats::write_order(order);
 }
 
+// Of a record with recvs from any source under gloo's rules, what else they could receive. Not
+// proved in another order: not at all. Changes the basis of the answer.
+void check_source_orders(const ScenarioInput& input, const sim::ExploreOptions& options,
+                         models::ReadingsReport& found, std::vector<std::string>& basis) {
+  constexpr std::size_t kMaxOrders = 1000;
+  const RecordInput& record = *input.record();
+  if (found.answer != models::JobAnswer::kProved || !record.is_gloo(input.rules())) return;
+  const models::SourceOrders all = models::source_orders(record.record(), kMaxOrders);
+  if (all.recvs.empty()) return;
+  const auto proved = [&](const std::vector<std::uint32_t>& order) {
+    const auto scenario = input.read_variant(with_sources(record.record(), all, order));
+    models::Diagnostics ignored;
+    auto lowered = scenario ? models::lower(scenario->graph, ignored) : std::nullopt;
+    return lowered &&
+           models::check(scenario->graph, std::move(*lowered), options).exploration.answer ==
+               sim::Answer::kProved;
+  };
+  const auto bad = std::find_if_not(all.orders.begin(), all.orders.end(), proved);
+  std::erase(basis, models::kAnySourceBasis);
+  if (all.complete && bad == all.orders.end()) {
+    basis.push_back(
+        fmt::format("all {} in which recvs from any source can take messages were "
+                    "checked",
+                    viz::counted(all.orders.size(), "order")));
+    return;
+  }
+  found.answer = models::JobAnswer::kUndecided;
+  found.check.exploration.answer = sim::Answer::kUndecided;
+  if (bad == all.orders.end()) {
+    basis.push_back(
+        fmt::format("recvs from any source can take messages in more than {} orders; "
+                    "the others were not checked",
+                    viz::grouped(kMaxOrders)));
+    return;
+  }
+  const auto entry = [&](std::size_t n) -> const models::RecordEntry& {
+    return record.record().ranks[all.recvs[n].first].entries[all.recvs[n].second];
+  };
+  std::size_t n = 0;
+  while (n + 1 < bad->size() && (*bad)[n] == entry(n).peer) ++n;
+  const std::string place = record.record().place_of(entry(n).place);
+  basis.push_back(fmt::format(
+      "a recv from any source: rank {}'s{} took the message of rank {} here. It could take that of "
+      "rank {}, and then it is not proved that the job completes",
+      all.recvs[n].first, place.empty() ? "" : " (" + place + ")", entry(n).peer, (*bad)[n]));
+}
+
 int run_check(const Arguments& arguments, const Console& console) {
   constexpr std::uint64_t kMaxStates = 1'000'000'000;
   constexpr std::uint64_t kMaxSeconds = std::uint64_t{30} * 24 * 3600;
@@ -122,6 +173,9 @@ int run_check(const Arguments& arguments, const Console& console) {
 
   // Of one reading only where that is asked for, or where there is no difference.
   const bool all_readings = !arguments.has("reading") && models::has_readings(graph);
+  std::vector<std::string> basis;
+  if (input.record() != nullptr) basis = input.record()->basis();
+  if (all_readings) lowered = {};  // each reading makes its own
   const models::ReadingsReport readings = [&] {
     const Simulating now(console);
     std::optional<Deadline> deadline;
@@ -132,8 +186,10 @@ int run_check(const Arguments& arguments, const Console& console) {
     options.stop = deadline ? deadline->stop() : console.interrupted;
     options.progress = progress.exploration();
     if (all_readings) return models::check_readings(graph, options, progress.run());
-    return models::one_reading(graph,
-                               models::check(graph, std::move(lowered), options, progress.run()));
+    models::ReadingsReport found = models::one_reading(
+        graph, models::check(graph, std::move(lowered), options, progress.run()));
+    if (input.record() != nullptr) check_source_orders(input, options, found, basis);
+    return found;
   }();
   const models::CheckReport& check = readings.check;
 
@@ -152,16 +208,15 @@ int run_check(const Arguments& arguments, const Console& console) {
                      console.out)) {
     return code;
   }
-  const viz::CheckView view{
-      graph,
-      check,
-      hang ? &*hang : nullptr,
-      max_states,
-      check.exploration.stopped && !interrupted,
-      input.record() != nullptr,
-      input.record() == nullptr ? std::vector<std::string>() : input.record()->basis(),
-      all_readings ? &readings : nullptr,
-      input.record() != nullptr && input.record()->of_dumps()};
+  const viz::CheckView view{graph,
+                            check,
+                            hang ? &*hang : nullptr,
+                            max_states,
+                            check.exploration.stopped && !interrupted,
+                            input.record() != nullptr,
+                            std::move(basis),
+                            all_readings ? &readings : nullptr,
+                            input.record() != nullptr && input.record()->of_dumps()};
   console.out << (arguments.has("json")
                       ? viz::check_json(view)
                       : viz::check_text(view, {console.out_colour, console.out_columns}));

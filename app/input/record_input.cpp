@@ -173,11 +173,18 @@ void RecordInput::read_dumps(const Console& console) {
   }
 }
 
+bool RecordInput::is_gloo(const std::string& rules) const {
+  return (rules.empty() ? record_.backend : rules) != "nccl";
+}
+
 std::string RecordInput::scenario(const std::string& rules) const {
-  const bool nccl = (rules.empty() ? record_.backend : rules) == "nccl";
-  return formats::record_scenario(record_,
-                                  nccl ? models::RecordRules::kNccl : models::RecordRules::kGloo,
-                                  name_of_record(record_, path_));
+  return scenario_of(record_, rules);
+}
+
+std::string RecordInput::scenario_of(const models::Record& record, const std::string& rules) const {
+  return formats::record_scenario(
+      record, is_gloo(rules) ? models::RecordRules::kGloo : models::RecordRules::kNccl,
+      name_of_record(record_, path_));
 }
 
 void RecordInput::report_findings(const Console& console) const {

@@ -36,6 +36,12 @@ class RecordInput {
   /// Its scenario; `rules` is "gloo", "nccl", or empty for what the script asked for.
   std::string scenario(const std::string& rules) const;
 
+  /// The same of a variant of it.
+  std::string scenario_of(const models::Record& record, const std::string& rules) const;
+
+  /// Whether the rules are those of gloo; see scenario().
+  bool is_gloo(const std::string& rules) const;
+
   /// Prints what the record shows before anything runs.
   void report_findings(const Console& console) const;
 

@@ -32,6 +32,7 @@ TextInput read_scenario_text(const std::string& path, const Console& console,
 ScenarioInput::ScenarioInput(const ScenarioFiles& files, const Console& console)
     : TextInput("", "", console),
       path_(shown_path(files.path)),
+      rules_(files.rules),
       is_schedule_(is_schedule_path(files.path)),
       settings_(files.settings) {
   if (is_record_path(files.path)) record_.emplace(files.path, console);
@@ -53,6 +54,12 @@ formats::Scenario ScenarioInput::read() {
   }
   if (record_) record_->report_findings(console_);
   return require(formats::read_scenario(text_, settings_, diagnostics_, {.patches = patches_}));
+}
+
+std::optional<formats::Scenario> ScenarioInput::read_variant(const models::Record& variant) const {
+  models::Diagnostics ignored;
+  return formats::read_scenario(record_->scenario_of(variant, rules_), settings_, ignored,
+                                {.patches = patches_});
 }
 
 std::optional<formats::Scenario> ScenarioInput::read_model(models::Diagnostics& diagnostics) const {

@@ -46,6 +46,12 @@ class ScenarioInput : public TextInput {
   /// The record that the scenario is, or null.
   const RecordInput* record() const { return record_ ? &*record_ : nullptr; }
 
+  /// Reads a variant of the record instead, likewise with patches and settings.
+  std::optional<formats::Scenario> read_variant(const models::Record& variant) const;
+
+  /// What --rules said.
+  const std::string& rules() const { return rules_; }
+
   /// Reads the scenario again, but keeps its model instead of building its tasks. Only after
   /// read().
   std::optional<formats::Scenario> read_model(models::Diagnostics& diagnostics) const;
@@ -57,6 +63,7 @@ class ScenarioInput : public TextInput {
  private:
   std::string path_;
   std::optional<RecordInput> record_;
+  std::string rules_;
   bool is_schedule_ = false;
   std::vector<formats::Setting> settings_;
 };

@@ -256,7 +256,7 @@ std::vector<std::string> record_basis(const Record& record) {
   }
   const std::map<std::string, const char*> words = {
       {"polls", "is_completed() was asked: a real run may take another branch"},
-      {"any_source", "a recv took the message that came first here"},
+      {"any_source", kAnySourceBasis},
       {"made_up", "values were made up"},
       {"cut_values", "values above --limit were not exchanged"},
       {"time", "the script looked at the clock"},

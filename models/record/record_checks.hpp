@@ -28,6 +28,10 @@ std::map<std::int64_t, std::vector<std::uint32_t>> clashing_new_groups(const Rec
 /// splits of all_to_all that disagree.
 std::vector<RecordFinding> check_record(const Record& record);
 
+/// What record_basis says of recvs from any source.
+inline constexpr const char* kAnySourceBasis =
+    "a recv from any source took the message that came first here";
+
 /// What may be different in a real run: values that were made up, ranks that were cut, polls. In
 /// words, a sentence each without its period.
 std::vector<std::string> record_basis(const Record& record);

@@ -42,6 +42,13 @@ std::size_t deciding(const std::array<CheckReport, 3>& reports) {
   return 2;
 }
 
+// Drops what only the report that is shown needs: the plans of all readings would be most of the
+// memory.
+void keep_answer_only(CheckReport& report) {
+  report.usual.lowered = {};
+  report.usual.outcome = {};
+}
+
 }  // namespace
 
 std::string_view reading_name(Reading reading) {
@@ -120,6 +127,8 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
   constexpr std::array<Reading, 3> kReadings = {Reading::kContract, Reading::kReal, Reading::kCold};
   std::array<CheckReport, 3> reports;
   bool same_as_contract = false;
+  bool real_is_open = false;  // ranks leave some of its collectives early
+  ReadingsReport result;
   for (std::size_t i = 0; i < kReadings.size(); ++i) {
     graph.reading = kReadings[i];
     Diagnostics ignored;
@@ -134,8 +143,17 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
     run.progress = progress;
     run.keep_act_times = kReadings[i] == Reading::kReal;
     reports[i] = check(graph, simulate(graph, std::move(*lowered), run), options);
+    lowered.reset();
+    if (kReadings[i] == Reading::kReal) {
+      result.buffered_bytes = buffered_bytes(reports[i].usual);
+      real_is_open = reports[i].usual.lowered.plan.open;
+    }
+    // A reading that is proved is shown only if it is the last.
+    const bool is_last = i + 1 == kReadings.size();
+    if (!is_last && reports[i].exploration.answer == sim::Answer::kProved) {
+      keep_answer_only(reports[i]);
+    }
   }
-  ReadingsReport result;
   for (std::size_t i = 0; i < kReadings.size(); ++i) {
     const Explanation& usual = reports[i].usual.explanation;
     result.readings.push_back(
@@ -149,10 +167,8 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
   if (shown == 0 && hangs(reports[0].exploration.answer)) {
     result.answer = others_proved ? JobAnswer::kByBuffers : JobAnswer::kUndecided;
   }
-  result.by_flows = hangs(reports[0].exploration.answer) &&
-                    reports[1].exploration.answer == sim::Answer::kProved &&
-                    reports[1].usual.lowered.plan.open;
-  if (!same_as_contract) result.buffered_bytes = buffered_bytes(reports[1].usual);
+  result.by_flows = real_is_open && hangs(reports[0].exploration.answer) &&
+                    reports[1].exploration.answer == sim::Answer::kProved;
   result.check = std::move(reports[shown]);
   return result;
 }
