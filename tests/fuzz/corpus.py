@@ -56,7 +56,7 @@ SOURCES = {
     "sweep": ([], ["tests/unit/formats/files/sweep_file_test.cpp"]),
     "report": (["tests/golden/*json/stdout"], ["tests/unit/formats/files/report_file_test.cpp"]),
     "record": (["tests/golden/*record*/*/*.json*"], ["tests/unit/formats/record/*_test.cpp"]),
-    "flight_recorder": (["tests/golden/*/dumps/*"],
+    "flight_recorder": (["tests/golden/*/dumps/*", "tests/golden/*/*/trace_rank_*"],
                         ["tests/unit/formats/torch/flight_recorder_file_test.cpp",
                          "tests/unit/formats/torch/pickle_test.cpp",
                          "tests/unit/app/commands/diagnose_command_test.cpp"]),

@@ -9,14 +9,18 @@
 #include "formats/evidence/stack_reader.hpp"
 #include "formats/oneflow/boxing_reader.hpp"
 #include "formats/oneflow/launch_log_reader.hpp"
+#include "formats/record/record_scenario.hpp"
 #include "formats/torch/flight_recorder_file.hpp"
 #include "formats/torch/pickle.hpp"
 #include "models/postmortem/diagnosis.hpp"
 #include "models/postmortem/evidence_merge.hpp"
 #include "models/postmortem/launch_log.hpp"
 #include "models/postmortem/stack_evidence.hpp"
+#include "models/record/job_standing.hpp"
+#include "models/record/record_of_dumps.hpp"
 #include "tests/fuzz/target.hpp"
 #include "viz/evidence/diagnosis_text.hpp"
+#include "viz/evidence/job_places_text.hpp"
 #include "viz/evidence/launch_log_text.hpp"
 #include "viz/evidence/stack_groups_text.hpp"
 
@@ -37,6 +41,18 @@ void explain(const models::Evidence& evidence) {
   if (!scenario.empty()) require_scenario(scenario);
 }
 
+// What the ranks called as their programs, and where the same job stands in them.
+void run_again(const models::Evidence& evidence) {
+  if (evidence.ranks.size() > kMaxRanks) return;
+  const models::DumpedRecord dumped = models::record_of_dumps(evidence);
+  if (!dumped.absent.empty()) return;
+  for (const auto rules : {models::RecordRules::kGloo, models::RecordRules::kNccl}) {
+    require_scenario(formats::record_scenario(dumped.record, rules, "dumps"));
+  }
+  const auto places = models::job_places(dumped.record, evidence);
+  require_printable(viz::job_places_text(dumped.record, places));
+}
+
 void flight_recorder(const std::string& bytes) {
   std::vector<formats::FlightRecorderDump> dumps;
   std::set<std::uint32_t> ranks;
@@ -50,7 +66,10 @@ void flight_recorder(const std::string& bytes) {
     if (dump->rank > kMaxRanks) continue;
     dumps.push_back(std::move(*dump));
   }
-  if (!dumps.empty()) explain(formats::flight_recorder_evidence(dumps));
+  if (dumps.empty()) return;
+  const models::Evidence evidence = formats::flight_recorder_evidence(dumps);
+  explain(evidence);
+  run_again(evidence);
 }
 
 void pickle(const std::string& bytes) {

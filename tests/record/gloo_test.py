@@ -115,7 +115,7 @@ def real_rank(folder, ranks, rank, port):
     """A process of the real job; it stays when it is done, or others would lose their peer."""
     os.environ.update(
         RANK=str(rank), WORLD_SIZE=str(ranks), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port),
-        GLOO_SOCKET_IFNAME="lo",
+        GLOO_SOCKET_IFNAME="lo", USE_LIBUV="0",  # which Debian's torch 2.6 lacks
     )  # fmt: skip
     log = os.open(folder / f"{rank}.log", os.O_CREAT | os.O_WRONLY)
     os.dup2(log, 1)
