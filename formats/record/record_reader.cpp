@@ -470,8 +470,9 @@ void RankReader::read_entry(Fields& fields) {
     entry.number = fields.integer("step", 0, kMaxInteger, std::nullopt);
   } else if (head == "note") {
     entry.kind = EntryKind::kNote;
-    entry.text = job_.text(fields.text("note", std::nullopt));
-    fields.text("text");
+    const std::string note = fields.text("note", std::nullopt);
+    const std::string says = fields.text("text");
+    entry.text = job_.text(note == "other" && !says.empty() ? says : note);
   } else {
     throw BadLine(fmt::format("unknown entry '{}'", models::printable(head)),
                   "a line begins with 'def', 'call', 'wait', 'poll', 'init', 'new_group', "

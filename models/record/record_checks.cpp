@@ -264,7 +264,7 @@ std::vector<std::string> record_basis(const Record& record) {
   for (const auto& [note, count] : notes) {
     const auto known = words.find(note);
     if (note == "made_up" && made_up > 0) continue;
-    if (known != words.end()) basis.emplace_back(known->second);
+    basis.push_back(known != words.end() ? known->second : note);
   }
   std::map<RecordEnd::Cut, Ranks> cuts;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {

@@ -20,7 +20,7 @@ from with_torch import ROOT  # isort: skip
 
 import torch
 
-from pipesim import record
+from pipesim import RecordingFailed, record
 from pipesim.recorder import messages as m
 from pipesim.recorder.broker import Broker
 
@@ -152,6 +152,22 @@ class Ends(unittest.TestCase):
 
     def test_a_script_that_forks(self):
         self.assertEqual([("finished", None)] * 3, self.ends("fork")[1])
+        # A child that goes on as if it were the rank.
+        recorded, ends = self.ends("fork_and_go_on")
+        self.assertEqual([("finished", None)] * 3, ends)
+        self.assertEqual(1, [list(line)[0] for line in lines(recorded, 1)].count("end"))
+        self.assertIn("a process that rank 1 forked raised an exception", recorded.output)
+        self.assertTrue(recorded.check(rules="gloo").proved)
+
+    def test_a_script_that_loads_nccl_itself(self):
+        recorded, ends = self.ends("nccl")
+        self.assertEqual([("finished", None)] * 3, ends)
+        says = "the script loads libnccl-none.so: what it calls past torch is not recorded"
+        self.assertIn(says, recorded.check().rests_on)
+
+    def test_a_script_without_groups(self):
+        with self.assertRaisesRegex(RecordingFailed, "no rank called"):
+            record(lambda: None, ranks=2)
 
     def test_steps(self):
         def train():
@@ -222,13 +238,13 @@ class CommandLine(unittest.TestCase):
             "--ranks", 4, "--nnodes", 2, "--env", "LR=3", "--chdir", self.folder, "--all-output",
             "--one-by-one", "--only-record", "-o", self.folder / "out", "-m", "job", "--ranks", "x",
         )  # fmt: skip
-        self.assertEqual(0, done.returncode, done.stderr)
+        self.assertEqual(2, done.returncode, done.stderr)  # there is nothing to judge
         said = [line for line in done.stderr.splitlines() if line.startswith("[")]
         end = "1 3 ['--ranks', 'x'] __main__"
         self.assertEqual(
             [f"[{r}]: {r} {r % 2} {r // 2} 4 2 {end}" for r in range(4)], said, done.stderr
         )
-        self.assertIn("no rank called torch.distributed.init_process_group", done.stderr)
+        self.assertIn("error: no rank called torch.distributed.init_process_group", done.stderr)
 
     def test_wrong_usage(self):
         for arguments, message in [

@@ -183,22 +183,25 @@ def main(argv: Sequence[str]) -> int:
 
 
 def record_with(settings: Settings, function: Optional[Callable[[], object]] = None) -> int:
-    """Records, and reports on stderr. Returns 0, EXIT_FAILED if a rank failed, or 130."""
+    """Records, and reports on stderr. Returns 0, EXIT_FAILED if a rank failed, EXIT_USAGE if
+    there is nothing to judge, or 130."""
     check_torch()
     from pipesim.recorder import launcher
-    from pipesim.recorder.report import report
+    from pipesim.recorder.report import is_empty, report
 
     launcher.prepare_process(settings)
     outcome = launcher.run(settings, function)
     sys.stderr.write(report(outcome, settings))
     if outcome.interrupted:
         return EXIT_INTERRUPTED
-    return EXIT_FAILED if any(e["end"] in ("raised", "exited") for e in outcome.ends) else 0
+    if any(e["end"] in ("raised", "exited") for e in outcome.ends):
+        return EXIT_FAILED
+    return EXIT_USAGE if is_empty(settings) else 0
 
 
 def _record_and_check(options: argparse.Namespace, settings: Settings) -> int:
     status = record_with(settings)
-    if status == EXIT_INTERRUPTED or options.only_record:
+    if status in (EXIT_INTERRUPTED, EXIT_USAGE) or options.only_record:
         return status
     sys.stdout.flush()
     try:

@@ -66,6 +66,7 @@ def run_rank(
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C: the launcher stops the ranks
     connection.send_bytes(pickle.dumps(Hello(os.getpid())))
+    messages = os.dup(2)
     _redirect_output(settings, rank)
     atexit._clear()  # what the parent has registered is the parent's
     os.environ.update(environment(settings, rank))
@@ -73,6 +74,7 @@ def run_rank(
     _seed(rank)
     path = Path(settings.out) / rank_file_name(rank)
     recorder = RankRecorder(settings, rank, connection, RankFile(path, rank, settings.ranks))
+    recorder.messages = messages
 
     def stop(number: int, frame: Optional[FrameType]) -> None:
         why = "seconds" if number == STOP_SIGNALS["seconds"] else "killed"
@@ -81,6 +83,7 @@ def run_rank(
     for number in STOP_SIGNALS.values():
         signal.signal(number, stop)
     patches.install(recorder)
+    _watch_for_nccl(recorder)
     if settings.device == "cuda":
         from pipesim.recorder import cuda
 
@@ -99,6 +102,18 @@ def run_rank(
         line = " ".join(text.split())
         recorder.finish({"end": "raised", "text": line}, traceback=report, place=place)
     recorder.finish({"end": "finished"})
+
+
+def _watch_for_nccl(recorder: RankRecorder) -> None:
+    """A script that loads NCCL itself can call it past torch, which nothing here sees."""
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event != "ctypes.dlopen" or "nccl" not in str(arguments[0]):
+            return
+        name = os.path.basename(str(arguments[0]))
+        recorder.note("other", f"the script loads {name}: what it calls past torch is not recorded")
+
+    sys.addaudithook(hook)
 
 
 class _Prefixed(io.TextIOBase):

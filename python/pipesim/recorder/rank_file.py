@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import json
+import os
 import threading
 from pathlib import Path
 from typing import Any, Optional
@@ -71,6 +72,10 @@ class RankFile:
         for waiting in self._entries:
             self._write(waiting)
         self._file.close()
+
+    def detach(self) -> None:
+        """In a process that the script forked: what it does is not the rank's."""
+        self._file = open(os.devnull, "w", encoding="utf-8")
 
     def _append(self, entry: Entry, place: Optional[Place]) -> Entry:
         l = self.place(place)

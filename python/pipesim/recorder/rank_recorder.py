@@ -75,6 +75,8 @@ class RankRecorder:
         self._connection = connection
         self._lock = threading.RLock()
         self._pid = os.getpid()
+        os.register_at_fork(after_in_child=out.detach)
+        self.messages = 2  # a file for what the user has to see, whatever the rank
         self._places = Places(settings.script_folder)
         self._pending: dict[int, Pending] = {}  # by id() of the Work
         self._sources: dict[int, tuple[Any, int]] = {}  # of recvs from any source, likewise
@@ -320,6 +322,8 @@ class RankRecorder:
 
     def finish(self, entry: Entry, traceback: str = "", place: Optional[Place] = None) -> NoReturn:
         """Writes the last line and ends the process, without what the script would still do."""
+        if os.getpid() != self._pid:
+            self._leave_fork(traceback)
         if self._made_up_at is not None and entry["end"] in ("raised", "exited"):
             # That a program fails on made-up values says nothing about a real job.
             entry = {"end": "cut", "why": "made_up"}
@@ -329,6 +333,14 @@ class RankRecorder:
         self.file.end(entry, place)
         self._tell(m.End(entry, traceback, self.backend, self.device))
         self._leave()
+
+    def _leave_fork(self, traceback: str) -> NoReturn:
+        """The end of a process that the script forked and that did not end itself."""
+        if traceback:
+            error = traceback.strip().splitlines()[-1]
+            text = f"a process that rank {self.rank} forked raised an exception:\n  {error}\n"
+            os.write(self.messages, text.encode())
+        os._exit(1 if traceback else 0)
 
     def _leave(self) -> NoReturn:
         for stream in (sys.stdout, sys.stderr):

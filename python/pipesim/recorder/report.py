@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from collections.abc import Iterable
 
 from pipesim.recorder.launcher import Outcome
+from pipesim.recorder.rank import rank_file_name
 from pipesim.recorder.settings import Settings
 
 
@@ -18,6 +21,15 @@ def ranks_text(ranks: Iterable[int]) -> str:
             spans.append([rank, rank])
     text = ", ".join(str(a) if a == b else f"{a}-{b}" for a, b in spans)
     return f"rank {text}" if len(spans) == 1 and spans[0][0] == spans[0][1] else f"ranks {text}"
+
+
+def is_empty(settings: Settings) -> bool:
+    """No rank asked anything of torch.distributed: there is nothing to judge."""
+    for rank in range(settings.ranks):
+        with open(os.path.join(settings.out, rank_file_name(rank)), encoding="utf-8") as file:
+            if len(list(itertools.islice(file, 3))) > 2:
+                return False
+    return True
 
 
 def report(outcome: Outcome, settings: Settings) -> str:
@@ -43,7 +55,8 @@ def report(outcome: Outcome, settings: Settings) -> str:
         )
         lines.append("  help: shrink the model, not the layout; or --one-by-one")
     if not outcome.backend and not outcome.interrupted:
-        lines.append("warning: no rank called torch.distributed.init_process_group")
+        how = "error" if is_empty(settings) else "warning"
+        lines.append(f"{how}: no rank called torch.distributed.init_process_group")
         lines.append(
             "  help: the script runs as under torchrun; one that starts its own processes is "
             "recorded if it uses torch.multiprocessing.spawn"
