@@ -27,10 +27,8 @@ import time
 
 from with_torch import ROOT  # isort: skip
 
-import torch
-import torch.distributed
-
 from pipesim import record
+from pipesim.recorder import launcher
 
 # Programs that run at once, and how long nothing has to move until they are taken to hang.
 AT_ONCE = 10
@@ -205,7 +203,7 @@ def main():
     if os.system(f"'{program}' help record >/dev/null 2>&1") != 0:
         print(f"SKIPPED: {program} has no command 'record'")
         return 0
-    torch.set_num_threads(1)
+    launcher.import_torch()  # or the processes would import what they need at once, for long
     count, failed, hangs = int(os.environ.get("PIPESIM_GLOO_PROGRAMS", "20")), 0, 0
     with tempfile.TemporaryDirectory() as temporary:
         for first in range(0, count, AT_ONCE):

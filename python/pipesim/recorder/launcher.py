@@ -57,12 +57,18 @@ class Outcome:
 
 
 def prepare_process(settings: Settings) -> None:
-    """Imports torch and what else the ranks would import each; in a first DDP 10 s with 2.6."""
+    """Environment and folder of the ranks, and torch."""
     os.environ["CUDA_VISIBLE_DEVICES"] = ""  # a fork cannot share a GPU's context
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ["TORCHDYNAMO_DISABLE"] = "1"
     if settings.chdir is not None:
         os.chdir(settings.chdir)
+    import_torch()
+    Path(settings.out).mkdir(parents=True, exist_ok=True)
+
+
+def import_torch() -> None:
+    """With what else the ranks would import each; in a first DDP 10 s with 2.6."""
     import torch
     import torch.distributed.optim
     import torch.nn.parallel
@@ -77,7 +83,6 @@ def prepare_process(settings: Settings) -> None:
             import torch.distributed.pipelining  # noqa: F401
             import torch.distributed.tensor  # noqa: F401
     torch.set_num_threads(1)
-    Path(settings.out).mkdir(parents=True, exist_ok=True)
 
 
 def run(settings: Settings, function: Optional[Callable[[], Any]] = None) -> Outcome:
