@@ -342,6 +342,21 @@ class Verdicts(unittest.TestCase):
         self.assertRegex(report.stuck[0].at, r"record_test\.py:\d+ job > barrier$")
         self.assertIn("HANG CERTAIN", report.text)
 
+    def test_the_example_with_a_bug(self):
+        script = ROOT / "examples/record_ddp.py"
+        done = command("--ranks", 4, "examples/record_ddp.py", cwd=ROOT)
+        self.assertEqual(1, done.returncode, done.stderr)
+        for number, line in enumerate(script.read_text().splitlines(), 1):
+            # Some ranks go on to the next step, the others are in the branch.
+            if line.strip().startswith(("loss.backward()", "dist.barrier()")):
+                self.assertIn(f"(record_ddp.py:{number} ", done.stdout)
+        page = (ROOT / "docs/how-to/record.md").read_text()
+        sample = page.split("$ pipesim record --ranks 4 examples/record_ddp.py\n")[1].split("```")[0]
+        if torch.__version__.startswith("1.13"):
+            for line in sample.replace("...\n", "").splitlines():
+                self.assertIn(line, done.stdout)
+        self.assertTrue(in_fork(script, 4, "--fixed").check().proved)
+
     def test_a_rank_that_fails_is_not_proved(self):
         def job():
             raise ValueError("no data")
