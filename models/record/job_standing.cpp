@@ -8,6 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "models/record/record_ends.hpp"
+
 namespace pipesim::models {
 namespace {
 
@@ -79,7 +81,7 @@ class NumberedCalls {
     return rounds == 0 ? 0 : rank_.entries[steps_.back()].number + rounds - 1;
   }
 
-  // The call behind entry `i`; behind the last one that of the step that would follow, if any.
+  // The call behind entry `i`.
   std::optional<std::size_t> next_call(std::size_t i) const {
     const std::uint32_t batch = rank_.entries[i].batch;
     for (std::size_t k = i + 1; k < rank_.entries.size(); ++k) {
@@ -181,6 +183,8 @@ void JobFinder::place_next(const NumberedCalls& calls, const NumberedCalls::Foun
     next = calls.next_repeated(last);
   } else if (const auto entry = calls.next_call(last.entry)) {
     next = NumberedCalls::Found{*entry, 0};
+  } else if (is_cut_short(record_.ranks[place.rank])) {
+    next = calls.next_repeated(last);
   }
   place.standing = next ? JobStanding::kBefore : JobStanding::kAtEnd;
   if (!next) return;
