@@ -194,10 +194,11 @@ void write_fixes(const std::string& bytes, const formats::Scenario& scenario) {
   const std::vector<std::string> texts = parts(bytes);
   formats::ReadOptions options;
   for (std::size_t i = 1; i < texts.size(); ++i) options.patches.push_back({"patch", texts[i]});
-  const formats::PatchWriter writer(texts[0], options.patches);
-  const auto with = [&](const models::Change* change) -> std::optional<models::TaskGraph> {
-    if (change == nullptr) return scenario.graph;
-    const auto patch = writer.write(*change);
+  const formats::PatchWriter writer(texts[0], options.patches, scenario.graph.ranks);
+  const auto with =
+      [&](const std::vector<models::Change>& changes) -> std::optional<models::TaskGraph> {
+    if (changes.empty()) return scenario.graph;
+    const auto patch = writer.write(changes);
     if (!patch) return std::nullopt;
     require_printable(*patch);
     formats::ReadOptions patched = options;
@@ -217,8 +218,8 @@ void write_fixes(const std::string& bytes, const formats::Scenario& scenario) {
   if (!report) return;
   viz::FixView view;
   view.scenario = scenario.graph.name;
-  for (const models::Fix& fix : report->fixes) view.patches.push_back(*writer.write(fix.change));
-  for (const models::Fix& fix : report->partial) view.partial.push_back(*writer.write(fix.change));
+  for (const models::Fix& fix : report->fixes) view.patches.push_back(*writer.write(fix.changes));
+  for (const models::Fix& fix : report->partial) view.partial.push_back(*writer.write(fix.changes));
   require_printable(viz::fix_text(*report, view));
   require_json(viz::fix_json(*report, view));
 }

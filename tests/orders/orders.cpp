@@ -136,7 +136,11 @@ class StateText {
       add(queue);
     }
     add(device.launch_order);
-    add(device.holds_slot);
+    for (const auto& [act, slots] : device.holds) {
+      add(act);
+      add(slots);
+    }
+    mark();
   }
 
   void add_signal(const SignalState& signal) {

@@ -17,7 +17,7 @@
 #include "models/graph/diagnostics.hpp"
 #include "models/lowering/lowering.hpp"
 #include "tests/orders/orders.hpp"
-#include "tests/twin/from_plan.hpp"
+#include "tests/twin/to_plan.hpp"
 #include "tests/twin/twin.hpp"
 
 namespace {

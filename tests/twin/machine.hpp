@@ -430,6 +430,7 @@ class Machine {
   std::optional<Act> next_on_device(int device) const;
   std::vector<Act> may_start_on_device(int device) const;
   bool offers(int device) const;
+  void take_slots(Act act);
   void start_on_device(int stream);
 
   // Waiting for other streams.

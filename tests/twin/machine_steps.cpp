@@ -128,18 +128,22 @@ bool Machine::offers(int d) const {
 void Machine::start_on_device(int s) {
   const int d = at(spec.streams, s).device;
   if (offers(d)) return;
-  while (const std::optional<Act> next = next_on_device(d)) {
-    if (needs_slot(*next)) {
-      int& held = devices.at(static_cast<std::size_t>(d)).holds[*next];
-      held = std::min(actor(next->actor).room, held + free_slots(d));
-      if (held < actor(next->actor).room) {
-        branches.insert("5.3 takes some of its slots");
-        last_progress = now;
-        continue;
-      }
+  while (const std::optional<Act> next = next_on_device(d)) take_slots(*next);
+}
+
+/// Its turn on its device: starts with all its slots, or takes those that are free.
+void Machine::take_slots(Act act) {
+  const int d = at(spec.streams, actor(act.actor).stream).device;
+  if (needs_slot(act)) {
+    int& held = devices.at(static_cast<std::size_t>(d)).holds[act];
+    held = std::min(actor(act.actor).room, held + free_slots(d));
+    if (held < actor(act.actor).room) {
+      branches.insert("5.3 takes some of its slots");
+      last_progress = now;
+      return;
     }
-    start(*next);
   }
+  start(act);
 }
 
 // [5.4] Waiting for other streams -----------------------------------------------------------------

@@ -6,6 +6,7 @@ add_library(
   "${CMAKE_CURRENT_LIST_DIR}/from_plan.cpp"
   "${CMAKE_CURRENT_LIST_DIR}/machine.cpp"
   "${CMAKE_CURRENT_LIST_DIR}/machine_faults.cpp"
+  "${CMAKE_CURRENT_LIST_DIR}/machine_meetings.cpp"
   "${CMAKE_CURRENT_LIST_DIR}/machine_steps.cpp"
   "${CMAKE_CURRENT_LIST_DIR}/random_afters.cpp"
   "${CMAKE_CURRENT_LIST_DIR}/random_faults.cpp"

@@ -1,0 +1,240 @@
+// See machine.hpp: where communicators come into being [3.3], and where hosts meet [9.7].
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "tests/twin/machine.hpp"
+
+namespace pipesim::twin {
+
+// [3.3] Communicator creation ---------------------------------------------------------------------
+
+bool Machine::all_arrived(int c) const {
+  return at(communicators, c).arrived.size() == at(spec.communicators, c).ranks.size();
+}
+
+/// Also of [9.1] and [9.3].
+std::optional<int> Machine::missing_communicator(Act act) const {
+  std::vector<int> needed;
+  const Actor& its_actor = actor(act.actor);
+  if (its_actor.collective >= 0) {
+    needed.push_back(at(spec.collectives, its_actor.collective).communicator);
+  }
+  if (its_actor.communicator >= 0) needed.push_back(its_actor.communicator);
+  for (const Call& call : its_actor.calls) needed.push_back(call.communicator);
+  for (int c : needed) {
+    if (!at(communicators, c).exists) return c;
+  }
+  return std::nullopt;
+}
+
+bool Machine::blocks_for_creation(int t, Act act) {
+  while (const std::optional<int> missing = missing_communicator(act)) {
+    if (blocks_for_communicator(t, act, *missing)) return true;
+  }
+  return false;
+}
+
+bool Machine::blocks_for_communicator(int t, Act act, int c) {
+  CommunicatorState& communicator = communicator_state(c);
+  const bool arrives = arrive_at_creation(t, c);
+  if (communicator.exists) return false;
+  if (arrives) communicator.blocked.push_back(t);
+  thread_state(t).blocked = Blocked{act, Step::kCreation, c, !arrives, now};
+  return true;
+}
+
+/// Returns whether the rank of the thread could arrive.
+bool Machine::arrive_at_creation(int t, int c) {
+  CommunicatorState& communicator = communicator_state(c);
+  const int rank = at(spec.threads, t).rank;
+  if (link_is_down(arrival_link_of(c, rank))) {
+    branches.insert(communicator.arrived.contains(rank) ? "10.4 second thread cannot arrive"
+                                                        : "10.4 rank cannot arrive");
+    return false;
+  }
+  last_progress = now;
+  const bool is_first_of_its_rank = communicator.arrived.insert(rank).second;
+  if (!is_first_of_its_rank) branches.insert("3.3 second thread of a rank");
+  if (is_first_of_its_rank && all_arrived(c)) complete_arrivals(c);
+  return true;
+}
+
+/// The last rank has arrived: the communicator exists, or marks are put on the streams.
+void Machine::complete_arrivals(int c) {
+  if (has_dead_rank(c)) {
+    branches.insert("10.2 the last rank arrives and one is dead");
+    return;
+  }
+  const std::vector<int>& its_ranks = at(spec.communicators, c).ranks;
+  CommunicatorState& communicator = communicator_state(c);
+  if (at(spec.communicators, c).waits_for_device) {
+    for (int s = 0; s < count_of(spec.streams); ++s) {
+      const bool is_of_it = std::find(its_ranks.begin(), its_ranks.end(),
+                                      at(spec.streams, s).rank) != its_ranks.end();
+      if (!is_of_it || !first_act(s)) continue;
+      Entry mark;
+      mark.communicator = c;
+      stream_state(s).entries.push_back(mark);
+      communicator.streams_marked.insert(s);
+    }
+    branches.insert(communicator.streams_marked.empty() ? "3.3 no device to wait for"
+                                                        : "3.3 waits for devices");
+  }
+  if (communicator.streams_marked.empty()) finish_creation(c);
+}
+
+void Machine::finish_creation(int c) {
+  CommunicatorState& communicator = communicator_state(c);
+  if (has_dead_rank(c)) {
+    branches.insert("10.2 the last mark leaves and a rank is dead");
+    return;
+  }
+  communicator.exists = true;
+  for (int t : communicator.blocked) wake_soon(t);
+  communicator.blocked.clear();
+}
+
+// [9.7] Meetings of hosts -------------------------------------------------------------------------
+
+std::vector<int> Machine::ranks_of(const MeetingKey& meeting) const {
+  if (meeting.step >= 0) return at(spec.meetings, meeting.step).ranks;
+  if (meeting.from >= 0) return {meeting.from, meeting.to};
+  return at(spec.communicators, meeting.communicator).ranks;
+}
+
+/// Where the acts of an actor connect, and what: in order, each once.
+std::vector<std::pair<MeetingKey, int>> Machine::connections_of(int a, bool of_messages) const {
+  std::vector<std::pair<MeetingKey, int>> found;
+  for (const Call& call : actor(a).calls) {
+    if (!at(spec.communicators, call.communicator).connects) continue;
+    if ((call.kind != CallKind::kCollective) != of_messages) continue;
+    std::pair<MeetingKey, int> connection{{-1, call.communicator}, call.connection};
+    if (of_messages) {
+      const bool sends = call.kind == CallKind::kSend;
+      if (call.peer == rank_of(a)) continue;
+      connection.first.from = sends ? rank_of(a) : call.peer;
+      connection.first.to = sends ? call.peer : rank_of(a);
+      connection.second = 0;
+    }
+    if (ranks_of(connection.first).size() < 2) continue;
+    if (std::find(found.begin(), found.end(), connection) == found.end()) {
+      found.push_back(connection);
+    }
+  }
+  return found;
+}
+
+bool Machine::blocks_for_connections(int t, Act act) {
+  for (const bool of_messages : {true, false}) {
+    const int rank = rank_of(act.actor);
+    std::vector<Coming> comings;
+    for (const auto& [meeting, connection] : connections_of(act.actor, of_messages)) {
+      int& number = connections[{meeting, {rank, connection}}];
+      if (number == 0) {
+        number = come(meeting, rank);
+      } else if (number > times_met(meeting)) {
+        branches.insert("9.7 second thread of a rank");
+        last_progress = now;
+      }
+      comings.push_back({meeting, number});
+    }
+    if (blocks_at_meetings(t, comings)) {
+      branches.insert(of_messages ? "9.7 first message" : "9.7 first collective");
+      if (thread_state(t).waits_at.size() > 1) branches.insert("9.7 several at once");
+      Blocked blocked{act, Step::kConnection};
+      blocked.since = now;
+      for (const Coming& coming : thread_state(t).waits_at) {
+        const std::int64_t heartbeat =
+            at(spec.communicators, coming.meeting.communicator).heartbeat;
+        const bool shorter = blocked.heartbeat == 0 || heartbeat < blocked.heartbeat;
+        if (heartbeat > 0 && shorter) blocked.heartbeat = heartbeat;
+      }
+      if (blocked.heartbeat > 0) branches.insert("10.5 heartbeat");
+      thread_state(t).blocked = blocked;
+      return true;
+    }
+  }
+  return false;
+}
+
+/// A step of role kMeet, once its streams are done.
+bool Machine::blocks_for_meeting(int t, Act act) {
+  const MeetingKey meeting{actor(act.actor).meeting};
+  thread_state(t).has_come = true;
+  const int number = come(meeting, rank_of(act.actor));
+  if (!blocks_at_meetings(t, {{meeting, number}})) return false;
+  branches.insert("9.7 step waits");
+  thread_state(t).blocked = Blocked{act, Step::kHost};
+  return true;
+}
+
+/// A rank comes once more.
+int Machine::come(const MeetingKey& meeting, int rank) {
+  last_progress = now;
+  const int number = ++meetings[meeting].came[rank];
+  free_those_that_met(meeting);
+  return number;
+}
+
+bool Machine::blocks_at_meetings(int t, const std::vector<Coming>& comings) {
+  std::vector<Coming>& waits = thread_state(t).waits_at;
+  waits.clear();
+  for (const Coming& coming : comings) {
+    if (coming.number <= times_met(coming.meeting)) continue;
+    waits.push_back(coming);
+    meetings[coming.meeting].waiting.emplace_back(t, coming);
+  }
+  return !waits.empty();
+}
+
+int Machine::times_come(const MeetingKey& meeting, int rank) const {
+  const auto state = meetings.find(meeting);
+  if (state == meetings.end()) return 0;
+  const auto found = state->second.came.find(rank);
+  return found == state->second.came.end() ? 0 : found->second;
+}
+
+/// Nobody meets a rank that is dead; what has been before stays.
+int Machine::times_met(const MeetingKey& meeting) const {
+  const auto found = met.find(meeting);
+  return found == met.end() ? 0 : found->second;
+}
+
+void Machine::free_those_that_met(const MeetingKey& meeting) {
+  int all_came = -1;
+  for (int rank : ranks_of(meeting)) {
+    if (is_dead(rank)) {
+      branches.insert("9.7 a dead rank");
+      return;
+    }
+    const int came = times_come(meeting, rank);
+    all_came = all_came < 0 ? came : std::min(all_came, came);
+  }
+  met[meeting] = all_came;
+  MeetingState& state = meetings[meeting];
+  std::vector<std::pair<int, Coming>> remaining;
+  for (const auto& [t, coming] : std::exchange(state.waiting, {})) {
+    if (coming.number > all_came) {
+      remaining.emplace_back(t, coming);
+      continue;
+    }
+    std::vector<Coming>& waits = thread_state(t).waits_at;
+    std::erase(waits, coming);
+    if (waits.empty()) wake_soon(t);
+  }
+  state.waiting = remaining;
+}
+
+/// Whether the next act of the actor will come for a time of its own.
+bool Machine::will_come(int a, const MeetingKey& meeting) const {
+  if (meeting.step >= 0) return actor(a).meeting == meeting.step;
+  for (const auto& [key, connection] : connections_of(a, meeting.from >= 0)) {
+    const auto found = connections.find({key, {rank_of(a), connection}});
+    const bool is_new = found == connections.end() || found->second == 0;
+    if (key == meeting && is_new) return true;
+  }
+  return false;
+}
+
+}  // namespace pipesim::twin
