@@ -528,7 +528,7 @@ constinit const KeyTable kScenario{"scenario",
                                    0,
                                    R"("if": {"required": ["model"]},
   "then": {"properties": {"actors": false, "programs": false, "blocks": false, "schedule": false}},
-  "else": {"properties": {"parallel": false, "train": false, "passes": false},
+  "else": {"properties": {"train": false, "passes": false},
     "anyOf": [{"required": ["actors"]}, {"required": ["programs"]}, {"required": ["schedule"]}]})"};
 constinit const KeyTable kRegularGroup{"regular_group", "a group",
                                        "Groups of ranks at equal distances", kRegularGroupRows};
@@ -593,7 +593,7 @@ constinit const KeyTable kVariable{
     "variable", "a variable", "A weight of an op", kVariableRows, {&kTensor}};
 constinit const KeyTable kSystemCosts{"system_costs", "'system'",
                                       "Durations of what the passes insert", kSystemRows};
-constinit const KeyTable kParallel{"parallel", "'parallel'", "Parallel layout of a model",
+constinit const KeyTable kParallel{"parallel", "'parallel'", "Parallel dimensions of a job",
                                    kParallelRows};
 constinit const KeyTable kTrain{"train", "'train'", "A training step", kTrainRows};
 

@@ -285,7 +285,12 @@ class PipelineReader {
                   Amounts otherwise) {
     const auto value = map.take(key);
     if (!value) return otherwise;
-    if (count == 0) return otherwise;  // how many there are is not known
+    if (count == 0) {  // how many there are is not known
+      for (const YamlValue& item : value->is_list() ? value->items() : std::vector{*value}) {
+        row_of(item, key, type, 0);
+      }
+      return otherwise;
+    }
     std::vector<YamlValue> stages(count, *value);
     if (value->is_list()) {
       stages = value->items();

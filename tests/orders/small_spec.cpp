@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "tests/twin/random.hpp"
-#include "tests/twin/random_parts.hpp"
 #include "tests/twin/random_spec.hpp"
 
 namespace pipesim::twin {

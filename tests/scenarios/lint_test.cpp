@@ -44,13 +44,16 @@ struct Row {
 // By default; what is not here has none.
 const std::vector<Row>& table() {
   static const std::vector<Row> kTable = {
+      {"broadcast_root_ahead", {"message-order broadcast world"}},
       {"buffer_on_the_wrong_stream", {"buffer-stream buffer"}},
       {"deepspeed_loss_broadcast", {"collective-order total_loss"}},
       {"first_all_reduce_opposite_order", {"group-order all_reduce ep"}},
+      {"graph_replay_without_buffers", {"send-first send pp"}},
       {"graphs_in_other_order", {"collective-order reduce draft"}},
       {"launch_blocking_hides", {"device-room all_reduce dp"}},
       {"launch_queue_full", {"group-order all_reduce norm", "host-sync synchronize nccl norm"}},
       {"nccl_order_1f1b_send_first", {"send-first send pp"}},
+      {"ninth_small_send", {"send-first send pp"}},
       {"partial_sum_boxing", {"control-credits Repeat", "partial-sum Zeros"}},
       {"pipeline_rendezvous_hang", {"micro-batches", "send-first 0SEND_F"}},
       {"swin_2x2x2", {"control-credits Repeat", "partial-sum Zeros", "buffer-stream BdstBuf"}},

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "tests/twin/random_parts.hpp"
+#include "tests/twin/random_spec.hpp"
 
 namespace pipesim::twin {
 namespace {

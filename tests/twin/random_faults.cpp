@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/twin/random_parts.hpp"
+#include "tests/twin/random_spec.hpp"
 
 namespace pipesim::twin {
 namespace {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "tests/twin/random_parts.hpp"
+#include "tests/twin/random_spec.hpp"
 
 namespace pipesim::twin {
 namespace {

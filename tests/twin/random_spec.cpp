@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "tests/twin/random.hpp"
-#include "tests/twin/random_parts.hpp"
 
 namespace pipesim::twin {
 namespace {

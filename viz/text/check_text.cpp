@@ -172,9 +172,11 @@ std::string job_headline(const models::ReadingsReport& readings, const TextOptio
     case models::JobAnswer::kProved:
       return styled(options, ansi::kGreen, headline(sim::Answer::kProved));
     case models::JobAnswer::kByBuffers:
-      return styled(
-          options, ansi::kYellow,
-          fmt::format("RUNS, by {} of buffers: hides a hang", bytes_text(readings.buffered_bytes)));
+      return styled(options, ansi::kYellow,
+                    fmt::format("RUNS, by {}buffers: hides a hang",
+                                readings.buffered_bytes == 0
+                                    ? "NCCL's "  // of collectives, which are not counted
+                                    : bytes_text(readings.buffered_bytes) + " of "));
     case models::JobAnswer::kHangPossible:
       return styled(options, ansi::kRed, cold ? "HANG POSSIBLE in a fresh job" : "HANG POSSIBLE");
     case models::JobAnswer::kHangCertain:

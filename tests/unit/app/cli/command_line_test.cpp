@@ -131,9 +131,11 @@ TEST_CASE("a run can be stopped at a time or when an act is entered", "[app][com
   CHECK(contains(until("rank0:a#5").err, "rank 0 a runs 4 times, so there is no #5"));
   CHECK(contains(until("rank0:b#1").err, "there is no rank 0 b#1"));
   CHECK(contains(until("rank7:a#1").err, "there is no rank 7, only 0 to 0"));
+  CHECK(until("rank0:a").code == 2);
+  CHECK(contains(until("rank0:a").err, "say which"));
   // As reports write it.
   CHECK(until("rank 0 a#1").out == until("rank0:a#1").out);
-  for (const char* nonsense : {"12", "rank0", "rank0:a", "rankx:a#1", "rank0:a#0", "rank0:#1",
+  for (const char* nonsense : {"12", "rank0", "rankx:a#1", "rank0:a#0", "rank0:#1",
                                "rank 0", "rank", "-1us", ""}) {
     INFO(nonsense);
     CHECK(until(nonsense).code == 2);
