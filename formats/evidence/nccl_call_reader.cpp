@@ -26,7 +26,7 @@ std::optional<std::uint64_t> number_behind(std::string_view text, std::string_vi
 }
 
 // By the places of their lines: calls are added communicator by communicator.
-void put_in_order(models::RankEvidence& rank) {
+void order_by_line(models::RankEvidence& rank) {
   std::stable_sort(rank.calls.begin(), rank.calls.end(), [](const auto& a, const auto& b) {
     return std::tuple(a.place.file, a.place.line) < std::tuple(b.place.file, b.place.line);
   });
@@ -250,7 +250,7 @@ models::Evidence NcclCallReader::evidence(const std::vector<std::string>& files)
       for (const auto& [rank, member] : group.members) evidence.ranks[rank].may_wait = true;
     }
   }
-  for (models::RankEvidence& rank : evidence.ranks) put_in_order(rank);
+  for (models::RankEvidence& rank : evidence.ranks) order_by_line(rank);
   return evidence;
 }
 

@@ -60,7 +60,7 @@ GroupMark group_of(std::string_view line) {
 }
 
 // Calls in the order of their numbers, which are their records.
-void put_in_order(models::RankEvidence& rank) {
+void order_by_number(models::RankEvidence& rank) {
   std::stable_sort(rank.calls.begin(), rank.calls.end(), [](const auto& a, const auto& b) {
     return std::tuple(a.group, a.sequence) < std::tuple(b.group, b.sequence);
   });
@@ -493,7 +493,7 @@ models::Evidence NcclLogReader::evidence() const {
   add_works(works, number, evidence);
   for (const auto& [key, it] : counted) add_calls_behind(it, evidence.ranks[key.first].calls);
   reports_.add_to(evidence);
-  for (models::RankEvidence& rank : evidence.ranks) put_in_order(rank);
+  for (models::RankEvidence& rank : evidence.ranks) order_by_number(rank);
   add_failures(evidence);
   // Who does not write its rank in the job may have written what cannot be placed.
   const auto is_unplaced = [&](const auto& it) { return !rank_of(it.writer); };

@@ -24,14 +24,14 @@ MessageEnds ends_of(std::uint32_t rank, const RecordEntry& entry) {
 bool is_message(const RecordEntry& entry) { return !is_collective(entry.operation); }
 
 // What a rank called: collectives by group and number, and how many messages.
-struct Called {
+struct CallsMade {
   std::set<std::pair<std::uint32_t, std::int64_t>> collectives;
   std::map<MessageEnds, std::size_t> messages;
   std::set<std::uint32_t> groups;  // that it made
 };
 
-std::vector<Called> called_by(const Record& record) {
-  std::vector<Called> called(record.ranks.size());
+std::vector<CallsMade> called_by(const Record& record) {
+  std::vector<CallsMade> called(record.ranks.size());
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     for (const RecordEntry& entry : record.ranks[rank].entries) {
       if (entry.kind == EntryKind::kNewGroup) called[rank].groups.insert(entry.group);
@@ -73,7 +73,7 @@ bool is_cut_short(const RankRecord& rank) {
 std::size_t drop_calls_after_cuts(Record& record) {
   const bool any = std::any_of(record.ranks.begin(), record.ranks.end(), is_cut_short);
   if (!any) return 0;
-  std::vector<Called> called = called_by(record);
+  std::vector<CallsMade> called = called_by(record);
   std::size_t dropped = 0;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     std::map<MessageEnds, std::size_t> before;
@@ -100,7 +100,7 @@ std::size_t drop_calls_after_cuts(Record& record) {
 }
 
 void add_later_calls(Record& record) {
-  std::vector<Called> called = called_by(record);
+  std::vector<CallsMade> called = called_by(record);
   std::vector<std::vector<RecordEntry>> more(record.ranks.size());
   const auto waits_for = [&](std::uint32_t rank) { return stands_still(record.ranks[rank]); };
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {

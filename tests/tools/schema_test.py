@@ -176,10 +176,11 @@ class Schema(unittest.TestCase):
             "actors: {}\nfaults: [{rank: 3, fails: x, act: a#3}, {link: ethernet, slower: 10}, ~]",
             "model: {layers: [{name: a, ops: {o: {variables: {w: {like: ~, signature: [B, S(1)]}}}}}]}\nparallel: {data: 2}",
             "actors: {}\nparams: {a: 1, b: 2 * a, c: {default: shared, one_of: [shared, own]}, d: {default: 3ms, at_least: 0}}",
+            "actors: {}\nparallel: {data: 2}",
             "actors: {}\ncluster: {hosts: [a, b], ranks: 8 per host, links: {ethernet: {}, nvlink: ~}, interfaces: {lo: nowhere}}",
         )
         bad = (
-            "ranks: 2", "actors: {}\nparallel: {data: 2}", "model: {layers: [{name: a, ops: {o: {}}}]}\nactors: {}", "model: {layers: []}",
+            "ranks: 2", "actors: {}\ntrain: {accumulation: 2}", "model: {layers: [{name: a, ops: {o: {}}}]}\nactors: {}", "model: {layers: []}",
             "schedule: {kind: gpipe, rows: []}", "schedule: {stages: 2, micro_batches: 2}", "schedule: {kind: gpipe, stages: 2, micro_batches: 2, pipelines: 1}",
             "actors: {}\nfaults: [{rank: 3, dies: x}]", "actors: {}\nfaults: [{rank: 3, fails: x, at: 5s}]", "actors: {}\nfaults: [{rank: 3, dies: x, at: 5s, act: a}]",
             "actors: {}\nfaults: [{link: ethernet}]", "actors: {}\nexpect: {time: {about: 5ms}}", "actors: {}\nexpect: {time: {}}", "actors: {}\nexpect: {idle: {at_most: 120%}}",
