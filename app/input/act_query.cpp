@@ -32,22 +32,8 @@ std::string act_query_text(const ActQuery& query) {
 
 namespace {
 
-// An op that is named without its number: it is meant if it runs once.
-std::optional<FoundAct> find_only_act(const ActQuery& query, const models::TaskGraph& graph,
-                                      const models::Lowered& lowered, std::string_view who,
-                                      models::Diagnostics& diagnostics) {
-  for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
-    const sim::Actor& actor = lowered.plan.actors[id];
-    const models::ActorTemplate& from = graph.actors[lowered.actor_template[id]];
-    if (actor.rank.value != query.rank || from.name != query.op || from.numbers) continue;
-    if (actor.acts == 1) return FoundAct{id, 0};
-    diagnostics
-        .error({}, models::Code::kUnknownOp,
-               fmt::format("{}: {} runs {} times", who, act_query_text(query), actor.acts))
-        .notes.push_back(
-            fmt::format("say which: {}#1 to {}#{}", act_query_text(query), query.op, actor.acts));
-    return std::nullopt;
-  }
+void say_unknown(const ActQuery& query, const models::TaskGraph& graph, std::string_view who,
+                 models::Diagnostics& diagnostics) {
   models::Diagnostic& error = diagnostics.error(
       {}, models::Code::kUnknownOp, fmt::format("{}: there is no {}", who, act_query_text(query)));
   std::vector<std::string> names;
@@ -55,6 +41,33 @@ std::optional<FoundAct> find_only_act(const ActQuery& query, const models::TaskG
     if (actor.on.contains(query.rank)) names.push_back(actor.name);
   }
   models::suggest_name(error, query.op, names);
+}
+
+// An op that is named without `#k`: it is meant if only one is called so.
+std::optional<FoundAct> find_only_act(const ActQuery& query, const models::TaskGraph& graph,
+                                      const models::Lowered& lowered, std::string_view who,
+                                      models::Diagnostics& diagnostics) {
+  for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
+    const sim::Actor& actor = lowered.plan.actors[id];
+    const models::ActorTemplate& from = graph.actors[lowered.actor_template[id]];
+    if (actor.rank.value != query.rank) continue;
+    // With numbers each op has a name of its own: 0F3.
+    const std::uint32_t k =
+        from.numbers ? models::find_act(from, actor.acts, {query.op, 1}) : models::kNoIndex;
+    if (k < actor.acts) return FoundAct{id, k};
+    if (from.name != query.op) continue;
+    if (actor.acts == 1) return FoundAct{id, 0};
+    const auto name_of = [&](std::uint32_t k) {
+      return from.numbers ? models::act_name(from, k).op : fmt::format("{}#{}", query.op, k + 1);
+    };
+    diagnostics
+        .error({}, models::Code::kUnknownOp,
+               fmt::format("{}: {} runs {} times", who, act_query_text(query), actor.acts))
+        .notes.push_back(fmt::format("say which: rank {} {} to {}", query.rank, name_of(0),
+                                     name_of(actor.acts - 1)));
+    return std::nullopt;
+  }
+  say_unknown(query, graph, who, diagnostics);
   return std::nullopt;
 }
 
@@ -82,13 +95,7 @@ std::optional<FoundAct> find_act(const ActQuery& query, const models::TaskGraph&
                                   query.rank, query.op, actor.acts, query.act));
     return std::nullopt;
   }
-  models::Diagnostic& error = diagnostics.error(
-      {}, models::Code::kUnknownOp, fmt::format("{}: there is no {}", who, act_query_text(query)));
-  std::vector<std::string> names;
-  for (const models::ActorTemplate& actor : graph.actors) {
-    if (actor.on.contains(query.rank)) names.push_back(actor.name);
-  }
-  models::suggest_name(error, query.op, names);
+  say_unknown(query, graph, who, diagnostics);
   return std::nullopt;
 }
 

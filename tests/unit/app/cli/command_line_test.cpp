@@ -133,6 +133,12 @@ TEST_CASE("a run can be stopped at a time or when an act is entered", "[app][com
   CHECK(contains(until("rank7:a#1").err, "there is no rank 7, only 0 to 0"));
   CHECK(until("rank0:a").code == 2);
   CHECK(contains(until("rank0:a").err, "say which"));
+  const auto in_schedule = [](const std::string& at) {
+    return command({"run", "scenarios/pipeline_1f1b.yaml", "--until", at});
+  };
+  CHECK(contains(in_schedule("rank 0 0F").err, "say which: rank 0 0F0 to 0F7"));
+  CHECK(in_schedule("rank 0 0F3").out == in_schedule("rank 0 0F3#1").out);
+  CHECK(in_schedule("rank 0 0F3").err.empty());
   // As reports write it.
   CHECK(until("rank 0 a#1").out == until("rank0:a#1").out);
   for (const char* nonsense : {"12", "rank0", "rankx:a#1", "rank0:a#0", "rank0:#1",
