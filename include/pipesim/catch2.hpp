@@ -2,6 +2,7 @@
 //
 //   REQUIRE_THAT(run(graph), completes());
 //   CHECK_THAT(run(graph), deadlocks_through("gather") && cycle_has(6));
+//   CHECK_THAT(check(graph), never_hangs());
 //
 // Where one does not hold, the test shows the report of the run.
 #pragma once
@@ -21,19 +22,22 @@
 #include <catch2/catch.hpp>
 #endif
 
+#include "pipesim/check.hpp"
 #include "pipesim/run.hpp"
 
 namespace pipesim {
 
 #if __has_include(<catch2/matchers/catch_matchers.hpp>)
-using ResultMatcherBase = Catch::Matchers::MatcherBase<Result>;
+template <typename Of>
+using MatcherBase = Catch::Matchers::MatcherBase<Of>;
 #else
-using ResultMatcherBase = Catch::MatcherBase<Result>;
+template <typename Of>
+using MatcherBase = Catch::MatcherBase<Of>;
 #endif
 
 /// A matcher that is a function.
 template <typename Holds>
-class ResultMatcher : public ResultMatcherBase {
+class ResultMatcher : public MatcherBase<Result> {
  public:
   ResultMatcher(Holds holds, std::string description)
       : holds_(std::move(holds)), description_(std::move(description)) {}
@@ -57,13 +61,13 @@ inline auto completes() {
   return ResultMatcher([](const Result& result) { return result.completed(); }, "completes");
 }
 
-/// Acts wait for each other in a circle.
+/// Acts wait for each other in a cycle.
 inline auto deadlocks() {
   return ResultMatcher([](const Result& result) { return result.verdict() == Verdict::kDeadlock; },
                        "deadlocks");
 }
 
-/// All of `ops` are on the shortest circle of waits, in any order.
+/// All of `ops` are on the shortest cycle of waits, in any order.
 template <typename... Ops>
 auto deadlocks_through(const Ops&... ops) {
   std::vector<std::string> names = {std::string(ops)...};
@@ -79,7 +83,7 @@ auto deadlocks_through(const Ops&... ops) {
       std::move(description));
 }
 
-/// The shortest circle has so many waits.
+/// The shortest cycle has so many waits.
 inline auto cycle_has(std::size_t waits) {
   return ResultMatcher([waits](const Result& result) { return result.cycle().size() == waits; },
                        "has a cycle of " + std::to_string(waits) + " waits");
@@ -108,5 +112,15 @@ inline auto takes_at_most(std::chrono::nanoseconds time) {
       [time](const Result& result) { return result.completed() && result.time() <= time; },
       "completes in at most " + std::to_string(time.count()) + " ns");
 }
+
+/// See never_hangs().
+class NeverHangs : public MatcherBase<CheckResult> {
+ public:
+  bool match(const CheckResult& result) const override { return result.proved(); }
+  std::string describe() const override { return "never hangs, in any interleaving"; }
+};
+
+/// No interleaving hangs: `pipesim check` says "proved". Where it cannot tell, this does not hold.
+inline NeverHangs never_hangs() { return {}; }
 
 }  // namespace pipesim

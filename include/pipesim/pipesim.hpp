@@ -10,6 +10,7 @@
 #pragma once
 
 #include "pipesim/builder.hpp"
+#include "pipesim/check.hpp"
 #include "pipesim/graph.hpp"
 #include "pipesim/passes.hpp"
 #include "pipesim/run.hpp"

@@ -18,7 +18,7 @@ namespace pipesim {
 /// How a run ended. docs/reference/glossary.md has the words.
 enum class Verdict : std::uint8_t {
   kCompleted,  // all work was done
-  kDeadlock,   // acts wait for each other in a circle
+  kDeadlock,   // acts wait for each other in a cycle
   kStarved,    // acts wait for what never comes
   kMismatch,   // calls met that do not fit together
   kCrashed,    // ranks died
@@ -47,7 +47,7 @@ struct Wait {
   std::string text;  // "rank 0 buffer#1 needs data from rank 0 loss#1"
 };
 
-/// Where waits end without a circle: a dead or absent rank, or outside input.
+/// Where waits end without a cycle: a dead or absent rank, or outside input.
 struct Root {
   std::string text;                   // "rank 3"
   std::optional<std::uint32_t> rank;  // nothing: the outside
@@ -83,7 +83,7 @@ class Result {
   /// A number that is the same for the same run, everywhere: docs/explanation/determinism.md.
   std::uint64_t fingerprint() const;
 
-  /// The shortest circle of waits; each one's `to` is the next one's `from`. Empty if there is
+  /// The shortest cycle of waits; each one's `to` is the next one's `from`. Empty if there is
   /// none.
   const std::vector<Wait>& cycle() const;
   bool cycle_goes_through(const std::string& op) const;
