@@ -38,7 +38,8 @@ void visit_activations(const Pipeline& pipeline, const Actions& actions, std::si
     const ActionKind kind = actions[i].kind;
     const bool keeps = kind == ActionKind::kForward;
     const bool drops = kind == ActionKind::kBackward || kind == ActionKind::kWeightGrad;
-    if (keeps || drops) visit(keeps, pipeline.cost(actions[i].stage, actions[i].micro_batch).activation_bytes);
+    if (keeps || drops)
+      visit(keeps, pipeline.cost(actions[i].stage, actions[i].micro_batch).activation_bytes);
   }
 }
 
