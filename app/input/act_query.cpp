@@ -57,8 +57,9 @@ std::optional<FoundAct> find_only_act(const ActQuery& query, const models::TaskG
     if (k < actor.acts) return FoundAct{id, k};
     if (from.name != query.op) continue;
     if (actor.acts == 1) return FoundAct{id, 0};
-    const auto name_of = [&](std::uint32_t k) {
-      return from.numbers ? models::act_name(from, k).op : fmt::format("{}#{}", query.op, k + 1);
+    const auto name_of = [&](std::uint32_t act) {
+      return from.numbers ? models::act_name(from, act).op
+                          : fmt::format("{}#{}", query.op, act + 1);
     };
     diagnostics
         .error({}, models::Code::kUnknownOp,
