@@ -14,8 +14,12 @@ namespace {
 int run_new(const Arguments& arguments, const Console& console) {
   const auto scenarios = starting_scenarios();
   if (arguments.has("list")) {
+    std::size_t width = 0;
     for (const StartingScenario& scenario : scenarios) {
-      console.out << fmt::format("{:10}  {}\n", scenario.kind, scenario.about);
+      width = std::max(width, scenario.kind.size());
+    }
+    for (const StartingScenario& scenario : scenarios) {
+      console.out << fmt::format("{:{}}  {}\n", scenario.kind, width, scenario.about);
     }
     return kExitGood;
   }

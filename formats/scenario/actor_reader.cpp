@@ -11,7 +11,7 @@
 
 #include "formats/scenario/cluster_reader.hpp"
 #include "formats/scenario/keys.hpp"
-#include "formats/scenario/lookup.hpp"
+#include "models/graph/by_name.hpp"
 
 namespace pipesim::formats {
 

@@ -5,10 +5,10 @@
 
 #include <fmt/format.h>
 
-#include "formats/scenario/lookup.hpp"
 #include "formats/scenario/section_writers.hpp"
 #include "formats/yaml/value_writer.hpp"
 #include "models/graph/actor_kinds.hpp"
+#include "models/graph/by_name.hpp"
 
 namespace pipesim::formats {
 namespace {

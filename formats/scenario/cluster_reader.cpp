@@ -10,9 +10,9 @@
 #include <fmt/format.h>
 
 #include "formats/scenario/keys.hpp"
-#include "formats/scenario/lookup.hpp"
 #include "formats/yaml/expression.hpp"
 #include "formats/yaml/map_reader.hpp"
+#include "models/graph/by_name.hpp"
 
 namespace pipesim::formats {
 

@@ -8,9 +8,9 @@
 #include <fmt/format.h>
 
 #include "formats/scenario/keys.hpp"
-#include "formats/scenario/lookup.hpp"
 #include "formats/scenario/section_readers.hpp"
 #include "formats/yaml/map_reader.hpp"
+#include "models/graph/by_name.hpp"
 #include "models/graph/whole_number.hpp"
 #include "models/measure/idle.hpp"
 
@@ -70,7 +70,7 @@ class ExpectationReader {
         models::Diagnostic& error =
             diagnostics_.error(entry.key.place(), models::Code::kUnknownParameter,
                                fmt::format("unknown parameter '{}'", name));
-        models::suggest_name(error, name, names_of(scenario_.parameters));
+        models::suggest_name(error, name, models::names_of(scenario_.parameters));
       } else if (!entry.value.is_scalar()) {
         diagnostics_.error(entry.value.place(), models::Code::kWrongType,
                            fmt::format("expected a value, found {}", entry.value.described()));

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/scenario/lookup.hpp"
+#include "models/graph/by_name.hpp"
 
 namespace pipesim::formats {
 

@@ -9,9 +9,9 @@
 #include <fmt/ranges.h>
 
 #include "formats/scenario/keys.hpp"
-#include "formats/scenario/lookup.hpp"
 #include "formats/yaml/parameters.hpp"
 #include "models/characters.hpp"
+#include "models/graph/by_name.hpp"
 
 namespace pipesim::formats {
 
@@ -567,9 +567,9 @@ std::optional<std::uint32_t> ProgramReader::made_before(
   const std::vector<MadeStep>& steps = made->second;
   const auto last =
       steps.rend() - steps.rbegin() > kMaxTried ? steps.rbegin() + kMaxTried : steps.rend();
+  ActorTemplate renamed = actor;
   for (auto step = steps.rbegin(); step != last; ++step) {
     if (step->name != actor.name || step->waits != waits) continue;
-    ActorTemplate renamed = actor;
     renamed.name = graph_.actors[step->actor].name;
     if (renamed == graph_.actors[step->actor]) return step->actor;
   }

@@ -7,9 +7,9 @@
 
 #include "formats/scenario/cluster_reader.hpp"
 #include "formats/scenario/keys.hpp"
-#include "formats/scenario/lookup.hpp"
 #include "formats/scenario/program_reader.hpp"
 #include "formats/yaml/expression_writer.hpp"
+#include "models/graph/by_name.hpp"
 
 namespace pipesim::formats {
 

@@ -12,7 +12,7 @@
 #include "formats/scenario/actor_reader.hpp"
 #include "formats/scenario/cluster_reader.hpp"
 #include "formats/scenario/keys.hpp"
-#include "formats/scenario/lookup.hpp"
+#include "formats/scenario/limits.hpp"
 #include "formats/scenario/program_reader.hpp"
 #include "formats/scenario/scenario.hpp"
 #include "formats/scenario/schedule_reader.hpp"
@@ -22,6 +22,7 @@
 #include "formats/yaml/patch.hpp"
 #include "formats/yaml/value_reader.hpp"
 #include "formats/yaml/yaml_document.hpp"
+#include "models/graph/by_name.hpp"
 #include "models/passes/pass_pipeline.hpp"
 
 namespace pipesim::formats {

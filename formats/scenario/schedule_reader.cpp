@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -10,7 +11,7 @@
 #include <fmt/ranges.h>
 
 #include "formats/scenario/keys.hpp"
-#include "formats/scenario/lookup.hpp"
+#include "formats/scenario/limits.hpp"
 #include "formats/torch/schedule_csv.hpp"
 #include "formats/yaml/map_reader.hpp"
 #include "models/schedules/generators.hpp"
@@ -167,13 +168,13 @@ class PipelineReader {
     if (const auto collectives = map.take("collectives")) read_collectives(*collectives);
     const Amounts one{std::vector<std::int64_t>(depth, 1000), false};
     const Amounts none{std::vector<std::int64_t>(depth, 0), false};
-    micro_batches_ = schedule.micro_batches;
-    const Amounts forward = amounts(map, "forward", ValueType::kTime, depth, one);
-    const Amounts input = amounts(map, "input_grad", ValueType::kTime, depth, forward);
-    const Amounts weight = amounts(map, "weight_grad", ValueType::kTime, depth, forward);
-    const Amounts activation = amounts(map, "activation", ValueType::kBytes, depth, none);
-    micro_batches_ = 0;  // weights are there all the time
-    const Amounts weights = amounts(map, "weights", ValueType::kBytes, depth, none);
+    const Counts each{depth, schedule.micro_batches};
+    const Amounts forward = amounts(map, "forward", ValueType::kTime, each, one);
+    const Amounts input = amounts(map, "input_grad", ValueType::kTime, each, forward);
+    const Amounts weight = amounts(map, "weight_grad", ValueType::kTime, each, forward);
+    const Amounts activation = amounts(map, "activation", ValueType::kBytes, each, none);
+    const Counts all_the_time{depth, 0};
+    const Amounts weights = amounts(map, "weights", ValueType::kBytes, all_the_time, none);
     const bool differ = forward.by_micro_batch || input.by_micro_batch || weight.by_micro_batch ||
                         activation.by_micro_batch;
     const std::uint32_t columns = differ ? schedule.micro_batches : 1;
@@ -279,114 +280,126 @@ class PipelineReader {
     bool by_micro_batch = false;
   };
 
+  // How many stages and micro-batches there are; 0: that is not known, or nothing differs by it.
+  struct Counts {
+    std::uint32_t stages = 0;
+    std::uint32_t micro_batches = 0;
+  };
+
   // One amount for all stages, or a list with one for each. Any of them may differ by micro-batch,
   // as a list or as an expression of `micro_batch`. Expressions may use `stage`, too.
-  Amounts amounts(MapReader& map, const char* key, ValueType type, std::uint32_t count,
+  Amounts amounts(MapReader& map, const char* key, ValueType type, const Counts& counts,
                   Amounts otherwise) {
     const auto value = map.take(key);
     if (!value) return otherwise;
-    if (count == 0) {  // how many there are is not known
+    if (counts.stages == 0) {
       for (const YamlValue& item : value->is_list() ? value->items() : std::vector{*value}) {
-        row_of(item, key, type, 0);
+        row_of(item, key, type, 0, 0);
       }
       return otherwise;
     }
-    std::vector<YamlValue> stages(count, *value);
+    std::vector<YamlValue> stages(counts.stages, *value);
     if (value->is_list()) {
       stages = value->items();
-      if (!has_count(*value, key, stages.size(), count, "stage")) return otherwise;
+      if (!has_count(*value, key, stages.size(), counts.stages, "stage", "stages")) {
+        return otherwise;
+      }
     }
     const std::size_t errors = diagnostics_.error_count();
     std::vector<std::vector<std::int64_t>> rows;
     bool differ = false;
-    for (std::uint32_t stage = 0; stage < count; ++stage) {
-      rows.push_back(row_of(stages[stage], key, type, stage));
+    for (std::uint32_t stage = 0; stage < counts.stages; ++stage) {
+      rows.push_back(row_of(stages[stage], key, type, stage, counts.micro_batches));
       if (diagnostics_.error_count() > errors) return otherwise;
       differ = differ || rows.back().size() > 1;
-      if (!differ || std::uint64_t{count} * micro_batches_ <= kMaxCosts) continue;
+      if (!differ || std::uint64_t{counts.stages} * counts.micro_batches <= kMaxCosts) continue;
       diagnostics_.error(
           value->place(), models::Code::kLimit,
           fmt::format("costs can differ for at most {} forwards, and {} stages of {} "
                       "micro-batches are more",
-                      kMaxCosts, count, micro_batches_));
+                      kMaxCosts, counts.stages, counts.micro_batches));
       return otherwise;
     }
     Amounts result;
     result.by_micro_batch = differ;
     for (const std::vector<std::int64_t>& row : rows) {
       const bool is_one = row.size() == 1;
-      for (std::uint32_t m = 0; m < (differ ? micro_batches_ : 1); ++m) {
+      for (std::uint32_t m = 0; m < (differ ? counts.micro_batches : 1); ++m) {
         result.values.push_back(is_one ? row.front() : row[m]);
       }
     }
     return result;
   }
 
-  // Of one stage: one amount, or one for each micro-batch.
+  // Of one stage: one amount, or one for each of `micro_batches`.
   std::vector<std::int64_t> row_of(const YamlValue& value, const char* key, ValueType type,
-                                   std::uint32_t stage) {
+                                   std::uint32_t stage, std::uint32_t micro_batches) {
     std::vector<std::int64_t> row;
-    if (value.is_list() && micro_batches_ > 0) {
+    if (value.is_list() && micro_batches > 0) {
       for (const YamlValue& item : value.items()) row.push_back(checked(item, key, type, values_));
-      if (!has_count(value, key, row.size(), micro_batches_, "micro-batch")) row.assign(1, 0);
+      if (!has_count(value, key, row.size(), micro_batches, "micro-batch", "micro-batches")) {
+        row.assign(1, 0);
+      }
       return row;
     }
     models::Diagnostics unheard;
-    const bool is_same =
-        with_names(stage, std::nullopt, unheard).values.expr(value, type).has_value();
-    if (is_same || micro_batches_ == 0) {
-      return {checked(value, key, type, with_names(stage, std::nullopt, diagnostics_).values)};
+    Named trial(values_, {"stage"}, unheard);
+    trial.set("stage", stage);
+    const bool is_same = trial.values.expr(value, type).has_value();
+    if (is_same || micro_batches == 0) {
+      Named by_stage(values_, {"stage"}, diagnostics_);
+      by_stage.set("stage", stage);
+      return {checked(value, key, type, by_stage.values)};
     }
     const std::size_t errors = diagnostics_.error_count();
-    for (std::uint32_t m = 0; m < micro_batches_; ++m) {
-      row.push_back(checked(value, key, type, with_names(stage, m, diagnostics_).values));
+    Named by_both(values_, {"stage", "micro_batch"}, diagnostics_);
+    by_both.set("stage", stage);
+    for (std::uint32_t m = 0; m < micro_batches; ++m) {
+      by_both.set("micro_batch", m);
+      row.push_back(checked(value, key, type, by_both.values));
       if (diagnostics_.error_count() > errors) return {0};
     }
     return row;
   }
 
-  // Reads values in which `stage` and `micro_batch` are numbers, unless parameters are called so.
-  struct Named {
-    std::vector<Parameter> parameters;
-    Scope scope;
-    ValueReader values;
-
-    Named(const ValueReader& from, std::uint32_t stage, std::optional<std::uint32_t> micro_batch,
+  // Reads values in which some names are numbers, unless parameters are called so.
+  class Named {
+   public:
+    Named(const ValueReader& from, std::initializer_list<const char*> names,
           models::Diagnostics& diagnostics)
-        : parameters(from.scope().parameters == nullptr ? std::vector<Parameter>()
-                                                        : *from.scope().parameters),
-          scope(from.scope()),
-          values(scope, from.sets(), diagnostics) {
-      scope.parameters = &parameters;
-      add("stage", stage);
-      if (micro_batch) add("micro_batch", *micro_batch);
+        : scope_(from.scope()), values(scope_, from.sets(), diagnostics) {
+      if (scope_.parameters != nullptr) parameters_ = *scope_.parameters;
+      first_ = parameters_.size();
+      for (const char* name : names) {
+        if (scope_.find(name) == nullptr) parameters_.emplace_back().name = name;
+      }
+      scope_.parameters = &parameters_;
     }
     Named(const Named&) = delete;
     Named& operator=(const Named&) = delete;
 
-    void add(const char* name, std::uint32_t value) {
-      if (scope.find(name) != nullptr) return;
-      Parameter& made = parameters.emplace_back();
-      made.name = name;
-      made.value = Value::number(value);
+    void set(std::string_view name, std::uint32_t number) {
+      for (std::size_t i = first_; i < parameters_.size(); ++i) {
+        if (parameters_[i].name == name) parameters_[i].value = Value::number(number);
+      }
     }
+
+   private:
+    std::vector<Parameter> parameters_;
+    std::size_t first_ = 0;  // of those that are made here
+    Scope scope_;
+
+   public:
+    ValueReader values;
   };
 
-  Named with_names(std::uint32_t stage, std::optional<std::uint32_t> micro_batch,
-                   models::Diagnostics& diagnostics) const {
-    return Named(values_, stage, micro_batch, diagnostics);
-  }
-
   bool has_count(const YamlValue& value, const char* key, std::size_t found, std::size_t wanted,
-                 const char* of) {
+                 const char* one, const char* many) {
     if (found == wanted) return true;
-    if (wanted == 0) return false;  // how many there are is not known
-    diagnostics_.error(value.place(), models::Code::kStages,
-                       fmt::format("'{}' has {} value{}, but there {} {} {}{}", key, found,
-                                   found == 1 ? "" : "s", wanted == 1 ? "is" : "are", wanted, of,
-                                   wanted == 1                  ? ""
-                                   : of == std::string("stage") ? "s"
-                                                                : "es"));
+    diagnostics_.error(
+        value.place(), models::Code::kStages,
+        fmt::format("'{}' has {} value{}, but there {} {} {}", key, found, found == 1 ? "" : "s",
+                    wanted == 1 ? "is" : "are", wanted, wanted == 1 ? one : many));
     return false;
   }
 
@@ -429,8 +442,7 @@ class PipelineReader {
   const models::RankGrid* grid_;
   std::uint32_t rows_ = 0;  // of the grid
   Pipeline pipeline_;
-  std::uint32_t micro_batches_ = 0;  // of a pipeline
-  bool has_form_ = false;            // it says which schedule it is, if wrongly
+  bool has_form_ = false;  // it says which schedule it is, if wrongly
 };
 
 }  // namespace

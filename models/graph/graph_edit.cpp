@@ -3,22 +3,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "models/graph/by_name.hpp"
+
 namespace pipesim::models {
 namespace {
 
 template <typename Items>
-std::vector<std::string> names_of(const Items& items) {
-  std::vector<std::string> names;
-  for (const auto& item : items) names.push_back(item.name);
-  return names;
-}
-
-template <typename Items>
 std::optional<std::uint32_t> find_or_tell(const Items& items, const std::string& name,
                                           Diagnostics& diagnostics, const std::string& message) {
-  for (std::uint32_t i = 0; i < items.size(); ++i) {
-    if (items[i].name == name) return i;
-  }
+  const std::uint32_t found = index_of(items, name);
+  if (found != kNoIndex) return found;
   Diagnostic& error = diagnostics.error({}, Code::kPassTarget, message);
   suggest_name(error, name, names_of(items));
   return std::nullopt;
@@ -260,10 +254,9 @@ std::uint32_t add_stream(TaskGraph& graph, const std::string& name) {
   StreamTemplate stream;
   stream.name = name;
   stream.launch_queue = graph.launch_queue;
-  const auto thread = std::find_if(graph.threads.begin(), graph.threads.end(),
-                                   [&](const HostThread& known) { return known.name == name; });
-  stream.thread = static_cast<std::uint32_t>(thread - graph.threads.begin());
-  if (thread == graph.threads.end()) {
+  stream.thread = index_of(graph.threads, name);
+  if (stream.thread == kNoIndex) {
+    stream.thread = static_cast<std::uint32_t>(graph.threads.size());
     graph.threads.emplace_back();
     graph.threads.back().name = name;
   }

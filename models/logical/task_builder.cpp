@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "models/graph/actor_kinds.hpp"
+#include "models/graph/by_name.hpp"
 #include "models/graph/graph_edit.hpp"
 #include "models/logical/boxing.hpp"
 #include "models/logical/chains.hpp"
@@ -90,9 +91,8 @@ class TaskBuilder {
   }
 
   std::uint32_t stream(const std::string& name) {
-    for (std::uint32_t i = 0; i < graph_.streams.size(); ++i) {
-      if (graph_.streams[i].name == name) return i;
-    }
+    const std::uint32_t known = index_of(graph_.streams, name);
+    if (known != kNoIndex) return known;
     const std::uint32_t made = add_stream(graph_, name);
     graph_.streams[made].on_host = name == "CPU_COMPUTE";
     return made;
@@ -139,9 +139,8 @@ class TaskBuilder {
   // OneFlow keys communicators by their ranks and the stream's hint.
   std::uint32_t communicator(std::uint32_t group, const std::string& stream) {
     const std::string name = graph_.groups[group].name + "-" + stream;
-    for (std::uint32_t i = 0; i < graph_.communicators.size(); ++i) {
-      if (graph_.communicators[i].name == name) return i;
-    }
+    const std::uint32_t known = index_of(graph_.communicators, name);
+    if (known != kNoIndex) return known;
     CommunicatorTemplate made;
     made.name = name;
     made.group = group;

@@ -99,7 +99,7 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
   set_peer(id, from, list, spec);
   if (!communicator.on_host) spec.flow = flow_of(from.operation);
   if (!from.registered) {
-    set_buffering(id, communicator, list, spec);
+    set_buffering(id, from.communicator, list, spec);
   }
   if (from.timed) set_time(id, from, spec);
   add_faults(id, from, list, spec);
@@ -107,8 +107,9 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
 }
 
 // Whether a send can end without its receive.
-void CallLowering::set_buffering(ActorId id, const CommunicatorTemplate& communicator,
-                                 std::uint32_t list, sim::CallSpec& spec) {
+void CallLowering::set_buffering(ActorId id, std::uint32_t index, std::uint32_t list,
+                                 sim::CallSpec& spec) {
+  const CommunicatorTemplate& communicator = graph_.communicators[index];
   // What a schedule says of its messages holds for any reading.
   const bool never_waits = communicator.eager_bytes == std::numeric_limits<std::int64_t>::max();
   if (communicator.on_host || never_waits) {
@@ -119,22 +120,32 @@ void CallLowering::set_buffering(ActorId id, const CommunicatorTemplate& communi
   if (!spec.peer.valid()) return;
   const bool sends = spec.kind == sim::CallKind::kSend && spec.peer.value != rank;
   const bool buffered = graph_.reading != Reading::kContract && !communicator.registered;
-  const auto& members = graph_.groups[communicator.group].lists[list];
-  const auto count = static_cast<std::int64_t>(members.size());
-  const Transport transport = transport_of(graph_, communicator, members);
+  const auto count =
+      static_cast<std::int64_t>(graph_.groups[communicator.group].lists[list].size());
   if (spec.flow == sim::Flow::kFromRoot || spec.flow == sim::Flow::kToRoot) {
     // By contract nobody leaves before all have come.
     if (!buffered) spec.flow = sim::Flow::kAll;
-    if (buffered) spec.steps = ring_steps(transport, spec.signature.count);
+    if (buffered) spec.steps = ring_steps(transport(index, list), spec.signature.count);
   } else if (buffered && spec.flow != sim::Flow::kAll) {
     // A message for each rank; of a scatter, all together have the size.
     const std::int64_t parts = spec.flow == sim::Flow::kOut ? count : 1;
     const std::int64_t bytes = (spec.signature.count + parts - 1) / parts;
-    spec.steps = buffer_steps(transport, bytes, count, transport.several_hosts);
+    const Transport& way = transport(index, list);
+    spec.steps = buffer_steps(way, bytes, count, way.several_hosts);
   } else if (buffered && sends) {
     const bool over_network = graph_.cluster && !graph_.cluster->same_host(rank, spec.peer.value);
-    spec.steps = buffer_steps(transport, spec.signature.count, count, over_network);
+    spec.steps = buffer_steps(transport(index, list), spec.signature.count, count, over_network);
   }
+}
+
+// Looks at members, so once for all their calls.
+const Transport& CallLowering::transport(std::uint32_t communicator, std::uint32_t list) {
+  const auto [found, is_new] = transports_.try_emplace({communicator, list});
+  if (is_new) {
+    const CommunicatorTemplate& of = graph_.communicators[communicator];
+    found->second = transport_of(graph_, of, graph_.groups[of.group].lists[list]);
+  }
+  return found->second;
 }
 
 sim::MeetingId CallLowering::meeting_of(ActorId id, const CallTemplate& call, std::uint32_t list) {

@@ -13,6 +13,7 @@
 #include "models/lowering/fault_lowering.hpp"
 #include "models/lowering/placement.hpp"
 #include "models/lowering/rank_diagnostics.hpp"
+#include "models/lowering/transport.hpp"
 #include "sim/plan.hpp"
 
 namespace pipesim::models {
@@ -52,8 +53,9 @@ class CallLowering {
   sim::CommunicatorId communicator_of_one(sim::RankId rank);
   std::uint32_t number_of(const std::string& name);
   void set_tag(sim::ActorId id, const CallTemplate& from, sim::CallSpec& spec);
-  void set_buffering(sim::ActorId id, const CommunicatorTemplate& communicator, std::uint32_t list,
+  void set_buffering(sim::ActorId id, std::uint32_t communicator, std::uint32_t list,
                      sim::CallSpec& spec);
+  const Transport& transport(std::uint32_t communicator, std::uint32_t list);
   void set_peer(sim::ActorId id, const CallTemplate& from, std::uint32_t list, sim::CallSpec& spec);
   void set_time(sim::ActorId id, const CallTemplate& from, sim::CallSpec& spec);
   void add_faults(sim::ActorId id, const CallTemplate& from, std::uint32_t list,
@@ -67,6 +69,7 @@ class CallLowering {
   FaultLowering faults_;
   // By named communicator and list of its group.
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::CommunicatorId> shared_communicators_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Transport> transports_;  // likewise
   std::map<std::uint32_t, sim::CommunicatorId> of_one_;  // by rank: for calls that wait for nobody
   std::map<std::tuple<bool, std::uint32_t, std::uint32_t>, sim::MeetingId> meetings_;
   std::vector<std::uint8_t> called_;                    // of communicators: by steps of programs

@@ -21,14 +21,18 @@ class Report {
     PipelineReport report;
     report.has_memory = pipeline_.has_memory;
     report.ranks.resize(pipeline_.rank_count());
+    std::vector<std::int64_t> ends(report.ranks.size(), 0);  // of what each rank computes
     const RankSet pipelines = pipeline_.ranks_of_rows().front();
-    for (const std::uint32_t first : pipelines) collect_ends(first, report.makespan_ns);
     for (const std::uint32_t first : pipelines) {
-      if (pipelines.size() > 1) collect_ends(first, report.makespan_ns);
+      collect_ends(first, report.makespan_ns);
       for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) {
         const std::uint32_t rank = first + row * pipeline_.stride;
-        report.ranks[rank] = rank_report(rank, report.makespan_ns);
+        report.ranks[rank] = rank_report(rank, ends[rank]);
       }
+    }
+    // How long the whole takes is known now.
+    for (std::uint32_t rank = 0; rank < ends.size(); ++rank) {
+      report.ranks[rank].idle.finished_ns = report.makespan_ns - ends[rank];
     }
     return report;
   }
@@ -65,9 +69,9 @@ class Report {
     }
   }
 
-  PipelineRank rank_report(std::uint32_t rank, std::int64_t makespan) const {
+  // All but the time behind its last action, which ends at `now`.
+  PipelineRank rank_report(std::uint32_t rank, std::int64_t& now) const {
     PipelineRank result;
-    std::int64_t now = 0;
     bool first = true;
     const Actions& actions = acts_.row(rank);
     for_each_slot(rank, [&](std::size_t slot, const sim::ActTimes& act) {
@@ -81,7 +85,6 @@ class Report {
       result.busy_ns += act.end.ns - act.start.ns;
       now = act.end.ns;
     });
-    result.idle.finished_ns = makespan - now;
     const ActivationMemory activations = activation_memory(pipeline_, rank);
     result.peak_activations = activations.most;
     result.peak_bytes = weight_memory(pipeline_, rank) + activations.most_bytes;

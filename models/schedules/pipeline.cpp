@@ -15,10 +15,12 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "models/graph/by_name.hpp"
 #include "models/graph/task_graph.hpp"
 
 namespace pipesim::models {
@@ -163,33 +165,28 @@ class Programs {
   bool has_its_groups(Diagnostics& diagnostics) const {
     bool has_all = true;
     for (const StageCollective& one : pipeline_.collectives) {
-      if (find(graph_.communicators, one.over) || find(graph_.groups, one.over)) continue;
-      std::vector<std::string> names;
-      for (const Group& group : graph_.groups) names.push_back(group.name);
+      if (index_of(graph_.communicators, one.over) != kNoIndex) continue;
+      if (index_of(graph_.groups, one.over) != kNoIndex) continue;
       Diagnostic& error =
           diagnostics.error(one.place, Code::kUnknownGroup, "unknown group '" + one.over + "'");
-      suggest_name(error, one.over, names);
+      suggest_name(error, one.over, names_of(graph_.groups));
       has_all = false;
     }
     return has_all;
   }
 
-  template <typename Item>
-  static std::optional<std::uint32_t> find(const std::vector<Item>& items,
-                                           const std::string& name) {
-    for (std::uint32_t i = 0; i < items.size(); ++i) {
-      if (items[i].name == name) return i;
-    }
-    return std::nullopt;
-  }
-
   // The communicator of this name, or one for the group.
   std::uint32_t communicator_over(const std::string& name) {
-    const auto known = find(graph_.communicators, name);
-    const std::uint32_t index = known ? *known : add_communicator(*find(graph_.groups, name));
-    CommunicatorTemplate& used = graph_.communicators[index];
+    std::uint32_t index = index_of(graph_.communicators, name);
+    if (index == kNoIndex) index = add_communicator(index_of(graph_.groups, name));
+    return with_stream(index);
+  }
+
+  // The communicator, whose calls have a stream from here on.
+  std::uint32_t with_stream(std::uint32_t communicator) {
+    CommunicatorTemplate& used = graph_.communicators[communicator];
     if (used.stream == kNoIndex) used.stream = stream(calls_stream(used.name));
-    return index;
+    return communicator;
   }
 
   std::uint32_t add_communicator(std::uint32_t group) {
@@ -617,14 +614,14 @@ class Programs {
     }
     const auto [found, is_new] = communicators_.try_emplace(name, kNoIndex);
     if (!is_new) return found->second;
-    std::vector<std::uint32_t> all_rows;
-    for (std::uint32_t row = 0; rows.empty() && row < schedule_.ranks.size(); ++row) {
-      all_rows.push_back(row);
+    if (rows.empty()) {
+      rows.resize(schedule_.ranks.size());
+      std::iota(rows.begin(), rows.end(), 0U);
     }
     Group group;
     group.name = std::move(name);
     group.place = pipeline_.place;
-    group.lists = lists_of(rows.empty() ? all_rows : rows);
+    group.lists = lists_of(rows);
     found->second = communicator_of_messages(std::move(group));
     return found->second;
   }
@@ -638,31 +635,23 @@ class Programs {
     auto index = static_cast<std::uint32_t>(known - graph_.groups.begin());
     if (known != graph_.groups.end()) {
       for (std::uint32_t i = 0; i < graph_.communicators.size(); ++i) {
-        CommunicatorTemplate& other = graph_.communicators[i];
-        if (!named(other) || other.group != index) continue;
-        if (other.stream == kNoIndex) other.stream = stream(calls_stream(group.name));
-        return i;
+        const CommunicatorTemplate& other = graph_.communicators[i];
+        if (named(other) && other.group == index) return with_stream(i);
       }
     } else {
       group.index(graph_.ranks);
       graph_.groups.push_back(std::move(group));
     }
-    index = add_communicator(index);
-    CommunicatorTemplate& made = graph_.communicators[index];
-    made.stream = stream(calls_stream(made.name));
+    index = with_stream(add_communicator(index));
     if (pipeline_.messages == MessageModel::kDir) {
-      made.eager_bytes = std::numeric_limits<std::int64_t>::max();
+      graph_.communicators[index].eager_bytes = std::numeric_limits<std::int64_t>::max();
     }
     return index;
   }
 
   std::uint32_t stream(const std::string& name) {
-    const auto found =
-        std::find_if(graph_.streams.begin(), graph_.streams.end(),
-                     [&](const StreamTemplate& known) { return known.name == name; });
-    if (found != graph_.streams.end()) {
-      return static_cast<std::uint32_t>(found - graph_.streams.begin());
-    }
+    const std::uint32_t known = index_of(graph_.streams, name);
+    if (known != kNoIndex) return known;
     StreamTemplate made;
     made.name = name;
     made.place = pipeline_.place;

@@ -1,4 +1,4 @@
-// Finding things by the names that a file gives them.
+// Finding things by the names that a file or a pass gives them.
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,7 @@
 
 #include "models/graph/task_graph.hpp"
 
-namespace pipesim::formats {
-
-// Larger jobs are refused.
-inline constexpr std::int64_t kMaxRanks = 1 << 20;
-inline constexpr std::int64_t kMaxMicroBatches = 1 << 24;
+namespace pipesim::models {
 
 /// The names of `items`, which have a `name`.
 template <typename Items>
@@ -23,13 +19,12 @@ std::vector<std::string> names_of(const Items& items) {
   return names;
 }
 
-/// The index of the item called `name`, or models::kNoIndex.
+/// The index of the item called `name`, or kNoIndex.
 template <typename Items>
 std::uint32_t index_of(const Items& items, std::string_view name) {
   const auto found =
       std::find_if(items.begin(), items.end(), [&](const auto& item) { return item.name == name; });
-  return found == items.end() ? models::kNoIndex
-                              : static_cast<std::uint32_t>(found - items.begin());
+  return found == items.end() ? kNoIndex : static_cast<std::uint32_t>(found - items.begin());
 }
 
-}  // namespace pipesim::formats
+}  // namespace pipesim::models
