@@ -25,6 +25,8 @@ struct Report {
   std::optional<models::PipelineReport> pipeline;
   std::optional<models::MemoryReport> memory;
   sim::Jitter jitter{};  // that the run was made with
+  // Beside Explanation::ranks: the ranks for which each stands; none: for itself.
+  std::vector<models::RankSet> alike{};
 };
 
 }  // namespace pipesim::viz

@@ -304,11 +304,9 @@ std::string progress_text(const Progress& progress) {
   } else {
     text += fmt::format(", {} at {}", ordinal(progress.stuck->act), progress.stuck->op);
   }
-  const bool waits = progress.stuck->stage == models::ActStage::kNotEntered ||
-                     progress.stuck->stage == models::ActStage::kLaunched;
   const std::string stage = stage_text(*progress.stuck);
-  return text + (waits && progress.wait ? fmt::format(" ({}, {})", stage, wait_text(*progress.wait))
-                                        : fmt::format(" ({})", stage));
+  if (!progress.tells_wait()) return fmt::format("{} ({})", text, stage);
+  return fmt::format("{} ({}, {})", text, stage, wait_text(*progress.wait));
 }
 
 }  // namespace pipesim::viz

@@ -104,6 +104,13 @@ std::optional<Until> until_option(const Arguments& arguments) {
                    "expected a time, as in 12ms, or an op, as in rank0:gather#3");
 }
 
+// Where many ranks do the same, a run of a few. Only how it ends is known of the others.
+std::optional<models::FoldedRun> run_folded(const models::TaskGraph& graph,
+                                            const Console& console) {
+  const WatchedRun watched(console);
+  return models::run_folded(graph, watched.options);
+}
+
 sim::EngineKind engine_option(const Arguments& arguments) {
   const std::string name = arguments.value("engine");
   if (name == "events") return sim::EngineKind::kEvents;
@@ -147,6 +154,12 @@ int run_run(const Arguments& arguments, const Console& console) {
   }
   if (asked.schedule_path && !scenario.graph.pipeline) {
     input.fail(models::Code::kNothingToDo, "--schedule: the scenario has no pipeline schedule");
+  }
+  const bool folds = asked.only_report() && !until && !variation.varies() && !replay &&
+                     !state_path && engine_option(arguments) == sim::EngineKind::kAuto;
+  if (const auto run = folds ? run_folded(scenario.graph, console) : std::nullopt) {
+    input.report();
+    return show(scenario.graph, *run, console);
   }
   const models::Simulation simulation = input.require([&] {
     WatchedRun watched(console);

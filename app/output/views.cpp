@@ -135,4 +135,15 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
   return exit_code(explanation);
 }
 
+int show(const models::TaskGraph& graph, const models::FoldedRun& run, const Console& console) {
+  const Simulation& simulation = run.simulation;
+  viz::Report report = report_of_end(graph, simulation, false);
+  report.alike = run.alike;
+  report.pipeline =
+      models::pipeline_report(graph, simulation.lowered, simulation.outcome, &run.folding);
+  report.remedies = models::find_remedies(graph, simulation.explanation, simulation.jitter);
+  console.out << viz::text_report(report, {console.out_colour, console.out_columns});
+  return exit_code(simulation.explanation);
+}
+
 }  // namespace pipesim::app

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/output/console.hpp"
+#include "models/explain/folded_run.hpp"
 #include "models/explain/simulation.hpp"
 #include "models/graph/task_graph.hpp"
 #include "viz/draw/graphviz.hpp"
@@ -27,6 +28,11 @@ struct Views {
   std::optional<std::string> log_folder;     // a log for each rank
   std::optional<std::string> trace_path;     // see write_trace
 
+  /// Only the report as text, which says little of a run that completes.
+  bool only_report() const {
+    return !quiet && !json && !stacks && !all && !dot_path && !schedule_path && !need_log() &&
+           !need_timeline();
+  }
   bool need_log() const { return log_path || log_folder; }
   bool need_timeline() const { return timeline || trace_path || html_path; }
 };
@@ -35,6 +41,9 @@ struct Views {
 /// exit code of the run. Throws FileError.
 int show(const models::TaskGraph& graph, const models::Simulation& simulation,
          const std::string& shown_path, const Views& views, const Console& console);
+
+/// Prints the report of a job of which some ranks stood for the others; returns its exit code.
+int show(const models::TaskGraph& graph, const models::FoldedRun& run, const Console& console);
 
 /// The report as far as it follows from the end of the run alone: without remedies, which take runs
 /// of their own, pipeline and memory. `all`: with every wait, not only the cycle. Both must outlive

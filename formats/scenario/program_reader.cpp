@@ -33,12 +33,6 @@ constexpr std::size_t kMaxVisits = 1'000'000;
 constexpr std::uint64_t kMaxPlaced = 100'000'000;
 constexpr std::size_t kMaxDepth = 200;
 
-RankSet intersection(const RankSet& a, const RankSet& b) {
-  std::vector<std::uint32_t> ranks;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(ranks));
-  return RankSet(std::move(ranks));
-}
-
 // All that expressions in `value` could call a parameter.
 void collect_names(const YamlValue& value, std::set<std::string>& names) {
   const auto part_of_name = [](char c) { return models::is_alphanumeric(c) || c == '_'; };
@@ -276,7 +270,7 @@ std::optional<RankSet> ProgramReader::read_when(MapReader& map, const RankSet& o
 
 RankSet ProgramReader::read_on(MapReader& map, const RankSet& outer) {
   const std::optional<YamlValue> on = map.take("on");
-  return on ? intersection(outer, values_.rank_set(*on).value_or(outer)) : outer;
+  return on ? models::both(outer, values_.rank_set(*on).value_or(outer)) : outer;
 }
 
 // A group of which ranks have different calls is a step for each set of calls that some rank has.
@@ -285,6 +279,9 @@ std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& ac
                                                          const RankSet& on) const {
   const std::vector<CallTemplate>& calls = actor.step->calls;
   if (actor.step->role != Role::kCalls) return {{on, {}}};
+  const bool alike = std::all_of(calls_on_.begin(), calls_on_.end(),
+                                 [&](const RankSet& of_call) { return of_call == on; });
+  if (alike && !calls.empty()) return {{on, calls}};
   std::map<std::vector<std::size_t>, std::vector<std::uint32_t>> ranks;  // by what they call
   for (const std::uint32_t rank : on) {
     std::vector<std::size_t> own;
@@ -372,8 +369,11 @@ bool ProgramReader::read_again(MapReader& map, const Context& context, Steps& st
 
 // The last step of this name on the first of `on`.
 std::uint32_t ProgramReader::step_of(const std::string& name, const RankSet& on) const {
-  const auto found = on.empty() ? steps_.end() : steps_.find({name, *on.begin()});
-  return found == steps_.end() ? kNoIndex : found->second;
+  if (on.empty()) return kNoIndex;
+  auto after = steps_.upper_bound({name, on[0]});
+  if (after == steps_.begin()) return kNoIndex;
+  const auto& [first, of] = *--after;
+  return first.first == name && on[0] < of.end ? of.actor : kNoIndex;
 }
 
 struct ProgramReader::Loop {
@@ -554,7 +554,11 @@ void ProgramReader::add_step(ActorTemplate actor, const std::vector<PendingWait>
   }
   for (const PendingWait& wait : waits) pending_waits_.emplace_back(index, wait);
   actor.name = names_.unique_name(actor.name, actor.on);
-  for (const std::uint32_t rank : actor.on) steps_[{actor.name, rank}] = index;
+  for (std::size_t i = 0; i < actor.on.size();) {
+    const std::size_t first = i++;
+    while (i < actor.on.size() && actor.on[i] == actor.on[i - 1] + 1) ++i;
+    steps_[{actor.name, actor.on[first]}] = {actor.on[i - 1] + 1, index};
+  }
   graph_.actors.push_back(std::move(actor));
 }
 

@@ -57,6 +57,12 @@ class ProgramReader {
     friend bool operator==(const PendingWait&, const PendingWait&) = default;
   };
 
+  // Ranks in a row that have a step of one name.
+  struct Run {
+    std::uint32_t end = 0;
+    std::uint32_t actor = 0;
+  };
+
   // An actor that a loop with an index has made, by the name that its step gives it.
   struct MadeStep {
     std::string name;
@@ -130,10 +136,10 @@ class ProgramReader {
   std::size_t visits_ = 0;    // of blocks, steps, calls, and what else loops repeat
   std::uint64_t placed_ = 0;  // steps, each on each of its ranks
   std::size_t depth_ = 0;
-  std::vector<models::RankSet> calls_on_;  // beside the calls of the step
-  std::map<std::pair<std::string, std::uint32_t>, std::uint32_t> steps_;  // by name and rank
-  std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;      // of these actors
-  std::size_t open_loops_ = 0;                                            // with an index
+  std::vector<models::RankSet> calls_on_;                       // beside the calls of the step
+  std::map<std::pair<std::string, std::uint32_t>, Run> steps_;  // by name and first rank
+  std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;  // of these actors
+  std::size_t open_loops_ = 0;                                        // with an index
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<MadeStep>>
       made_;  // by line, column
   using NamedPlace = std::tuple<std::uint32_t, std::uint32_t, std::string, std::uint32_t>;

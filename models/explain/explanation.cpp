@@ -22,22 +22,32 @@ bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id);
 
 bool is_implied(const ActorTemplate& actor) { return actor.step && actor.step->implied; }
 
-std::uint32_t stuck_acts(const WaitGraph& waits) {
-  return static_cast<std::uint32_t>(
-      std::count_if(waits.nodes.begin(), waits.nodes.end(),
-                    [](const WaitNode& node) { return node.kind == WaitNodeKind::kAct; }));
+// By rank, as how many its acts count; null: as one.
+using Copies = const std::vector<std::uint32_t>*;
+
+std::uint32_t copies_of(const WaitNode& node, Copies copies) {
+  return copies == nullptr ? 1 : (*copies)[node.rank.value];
+}
+
+std::uint32_t stuck_acts(const WaitGraph& waits, Copies copies) {
+  std::uint32_t count = 0;
+  for (const WaitNode& node : waits.nodes) {
+    if (node.kind == WaitNodeKind::kAct) count += copies_of(node, copies);
+  }
+  return count;
 }
 
 class Explainer {
  public:
   Explainer(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
-            const WaitGraph& waits)
+            const WaitGraph& waits, Copies copies)
       : graph_(graph),
         lowered_(lowered),
         plan_(lowered.plan),
         outcome_(outcome),
         state_(outcome.state),
         waits_(waits),
+        copies_(copies),
         names_(graph, lowered) {}
 
   Explanation run();
@@ -73,6 +83,7 @@ class Explainer {
   const sim::Outcome& outcome_;
   const sim::State& state_;
   const WaitGraph& waits_;
+  Copies copies_;
   Names names_;
   Explanation result_;
 };
@@ -81,7 +92,7 @@ Explanation Explainer::run() {
   result_.time_ns = outcome_.last_progress.ns;
   result_.acts_done = outcome_.acts_done;
   result_.acts_expected = plan_.act_count;
-  result_.stuck = stuck_acts(waits_);
+  result_.stuck = stuck_acts(waits_, copies_);
   decide();
   result_.fingerprint = outcome_.fingerprint.value(result_.verdict);
   report_ranks();
@@ -119,7 +130,7 @@ void Explainer::decide() {
   const bool hangs_itself = std::any_of(result_.mismatches.begin(), result_.mismatches.end(),
                                         [](const Misfit& misfit) { return !misfit.message; });
   explain_waits(
-      waits_, [this](const WaitEdge& edge) { return wait(edge); }, !hangs_itself, result_);
+      waits_, [this](const WaitEdge& edge) { return wait(edge); }, !hangs_itself, result_, copies_);
   for (Root& root : result_.roots) count_calls(root);
   if (mismatch) {
     result_.verdict = sim::Verdict::kMismatch;
@@ -459,7 +470,7 @@ using DescribeWait = std::function<Wait(const WaitEdge&)>;
 constexpr std::size_t kMaxOtherCycles = 100;
 
 void explain_cycle(const WaitGraph& waits, const WaitCycle& cycle, const DescribeWait& describe,
-                   Explanation& result) {
+                   Explanation& result, Copies copies) {
   std::vector<std::uint32_t> on_cycle;
   if (cycle.components > 1) {
     for (const WaitCycle& other : find_other_cycles(waits, cycle, kMaxOtherCycles)) {
@@ -485,12 +496,13 @@ void explain_cycle(const WaitGraph& waits, const WaitCycle& cycle, const Describ
     if (result.collateral_by_distance.size() < distance) {
       result.collateral_by_distance.resize(distance, 0);
     }
-    ++result.collateral_by_distance[distance - 1];
+    result.collateral_by_distance[distance - 1] += copies_of(waits.nodes[i], copies);
   }
 }
 
 // Ranks come before the outside among the nodes, and so do they as roots.
-void explain_roots(const WaitGraph& waits, const DescribeWait& describe, Explanation& result) {
+void explain_roots(const WaitGraph& waits, const DescribeWait& describe, Explanation& result,
+                   Copies copies) {
   for (std::uint32_t node = 0; node < waits.nodes.size(); ++node) {
     if (waits.nodes[node].kind == WaitNodeKind::kAct) continue;
     Root root;
@@ -498,8 +510,10 @@ void explain_roots(const WaitGraph& waits, const DescribeWait& describe, Explana
                                     [&](const WaitEdge& edge) { return edge.to == node; });
     root.first = describe(*first);
     root.party = root.first.to;
-    for (const std::uint32_t distance : distances_to(waits, {node})) {
-      if (distance != 0 && distance != kNoIndex) ++root.waiting;
+    const std::vector<std::uint32_t> distances = distances_to(waits, {node});
+    for (std::size_t i = 0; i < distances.size(); ++i) {
+      const bool waits_for_it = distances[i] != 0 && distances[i] != kNoIndex;
+      if (waits_for_it) root.waiting += copies_of(waits.nodes[i], copies);
     }
     result.roots.push_back(std::move(root));
   }
@@ -508,13 +522,13 @@ void explain_roots(const WaitGraph& waits, const DescribeWait& describe, Explana
 }  // namespace
 
 void explain_waits(const WaitGraph& waits, const DescribeWait& describe, bool look_for_cycle,
-                   Explanation& result) {
-  result.stuck = stuck_acts(waits);
-  explain_roots(waits, describe, result);
+                   Explanation& result, Copies copies) {
+  result.stuck = stuck_acts(waits, copies);
+  explain_roots(waits, describe, result, copies);
   result.collateral = result.stuck;
   const WaitCycle cycle = look_for_cycle ? find_cycle(waits) : WaitCycle();
   if (!cycle.edges.empty()) {
-    explain_cycle(waits, cycle, describe, result);
+    explain_cycle(waits, cycle, describe, result, copies);
     result.verdict = sim::Verdict::kDeadlock;
     result.cause = Cause::kCycle;
     return;
@@ -612,8 +626,8 @@ Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::St
 }
 
 Explanation explain(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
-                    const WaitGraph& waits) {
-  return Explainer(graph, lowered, outcome, waits).run();
+                    const WaitGraph& waits, Copies copies) {
+  return Explainer(graph, lowered, outcome, waits, copies).run();
 }
 
 }  // namespace pipesim::models

@@ -107,6 +107,12 @@ struct Progress {
   std::uint32_t expected = 0;
   std::optional<ActInfo> stuck;  // phases: the first act of the next round that is not done
   std::optional<Wait> wait;      // and what it waits for first
+
+  /// What the act waits for says more than its stage.
+  bool tells_wait() const {
+    return wait && stuck &&
+           (stuck->stage == ActStage::kNotEntered || stuck->stage == ActStage::kLaunched);
+  }
 };
 
 struct ActorCounts {
@@ -176,15 +182,17 @@ struct Explanation {
 
 /// Fills in what follows from the waits of a run that has come to rest with work left: `stuck`,
 /// roots, cycle, collateral; and verdict and cause, as far as these decide. Without
-/// `look_for_cycle`, what looks like a cycle is none.
+/// `look_for_cycle`, what looks like a cycle is none. `copies`, if given: by rank, as how many its
+/// acts count.
 void explain_waits(const sim::WaitGraph& waits,
                    const std::function<Wait(const sim::WaitEdge&)>& describe, bool look_for_cycle,
-                   Explanation& result);
+                   Explanation& result, const std::vector<std::uint32_t>* copies = nullptr);
 
 /// Explains the end of a run of `lowered`, made from `graph`. `waits` is the wait-for graph of that
-/// end, empty if the run completed.
+/// end, empty if the run completed. `copies`: as for explain_waits().
 Explanation explain(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
-                    const sim::WaitGraph& waits);
+                    const sim::WaitGraph& waits,
+                    const std::vector<std::uint32_t>* copies = nullptr);
 
 /// The act of a node of kind kAct, as reports name it.
 ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,

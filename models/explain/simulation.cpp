@@ -4,7 +4,8 @@
 
 namespace pipesim::models {
 
-Simulation simulate(const TaskGraph& graph, Lowered lowered, const sim::RunOptions& options) {
+Simulation simulate(const TaskGraph& graph, Lowered lowered, const sim::RunOptions& options,
+                    const std::vector<std::uint32_t>* copies) {
   Simulation result;
   result.lowered = std::move(lowered);
   if (options.reading != nullptr) {
@@ -15,7 +16,7 @@ Simulation simulate(const TaskGraph& graph, Lowered lowered, const sim::RunOptio
   if (result.outcome.end == sim::RunEnd::kStuck) {
     result.waits = sim::wait_graph(result.lowered.plan, result.outcome.state);
   }
-  result.explanation = explain(graph, result.lowered, result.outcome, result.waits);
+  result.explanation = explain(graph, result.lowered, result.outcome, result.waits, copies);
   return result;
 }
 

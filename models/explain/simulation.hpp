@@ -21,8 +21,9 @@ struct Simulation {
   sim::Jitter jitter;  // what the run was made with
 };
 
-/// Runs and explains `lowered`, made from `graph`.
-Simulation simulate(const TaskGraph& graph, Lowered lowered, const sim::RunOptions& options);
+/// Runs and explains `lowered`, made from `graph`. `copies`: as for explain_waits().
+Simulation simulate(const TaskGraph& graph, Lowered lowered, const sim::RunOptions& options,
+                    const std::vector<std::uint32_t>* copies = nullptr);
 
 /// Lowers, runs and explains. Nothing where `graph` has mistakes, which `diagnostics` then has.
 std::optional<Simulation> simulate(const TaskGraph& graph, Diagnostics& diagnostics,

@@ -49,6 +49,7 @@ class CycleSearch {
 
   WaitCycle run();
   std::vector<WaitCycle> run_others(const WaitCycle& first, std::size_t most);
+  std::vector<bool> circular_nodes();
 
  private:
   void find_components();
@@ -236,7 +237,18 @@ std::vector<WaitCycle> CycleSearch::run_others(const WaitCycle& first, std::size
   return result;
 }
 
+std::vector<bool> CycleSearch::circular_nodes() {
+  find_components();
+  std::vector<bool> result;
+  for (const std::uint32_t component : component_) result.push_back(circular_[component] != 0);
+  return result;
+}
+
 }  // namespace
+
+std::vector<bool> in_circles(const sim::WaitGraph& graph) {
+  return CycleSearch(graph, kLargestExactComponent).circular_nodes();
+}
 
 std::vector<WaitCycle> find_other_cycles(const sim::WaitGraph& graph, const WaitCycle& first,
                                          std::size_t most, std::uint32_t exact_limit) {

@@ -36,6 +36,9 @@ std::vector<WaitCycle> find_other_cycles(const sim::WaitGraph& graph, const Wait
                                          std::size_t most,
                                          std::uint32_t exact_limit = kLargestExactComponent);
 
+/// For each node whether it waits for itself, through others.
+std::vector<bool> in_circles(const sim::WaitGraph& graph);
+
 /// For each node the smallest number of waits that lead from it to one of `targets`; kNoIndex
 /// (0xffffffff) where none does.
 std::vector<std::uint32_t> distances_to(const sim::WaitGraph& graph,

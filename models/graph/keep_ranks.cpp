@@ -1,7 +1,6 @@
 #include "models/graph/keep_ranks.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <map>
 #include <utility>
 #include <vector>
@@ -10,12 +9,6 @@
 
 namespace pipesim::models {
 namespace {
-
-RankSet both(const RankSet& a, const RankSet& b) {
-  std::vector<std::uint32_t> ranks;
-  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(ranks));
-  return RankSet(std::move(ranks));
-}
 
 void keep_ranks_of(std::vector<ProgramStep>& steps, const RankSet& kept) {
   for (ProgramStep& step : steps) {

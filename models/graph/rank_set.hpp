@@ -3,43 +3,63 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <memory>
+#include <numeric>
 #include <utility>
 #include <vector>
 
 namespace pipesim::models {
 
-/// Ranks in ascending order, each once.
+/// Ranks in ascending order, each once. Copies share them: all steps of a program are on the same
+/// ranks, which may be a hundred thousand.
 class RankSet {
  public:
   RankSet() = default;
 
   /// Sorts and drops repetitions.
-  explicit RankSet(std::vector<std::uint32_t> ranks) : ranks_(std::move(ranks)) {
-    std::sort(ranks_.begin(), ranks_.end());
-    ranks_.erase(std::unique(ranks_.begin(), ranks_.end()), ranks_.end());
+  explicit RankSet(std::vector<std::uint32_t> ranks) {
+    if (!std::is_sorted(ranks.begin(), ranks.end())) std::sort(ranks.begin(), ranks.end());
+    ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+    hold(std::move(ranks));
   }
 
   /// The ranks [first, end).
   static RankSet range(std::uint32_t first, std::uint32_t end) {
+    std::vector<std::uint32_t> ranks(end > first ? end - first : 0);
+    std::iota(ranks.begin(), ranks.end(), first);
     RankSet result;
-    for (std::uint32_t rank = first; rank < end; ++rank) result.ranks_.push_back(rank);
+    result.hold(std::move(ranks));
     return result;
   }
 
-  bool contains(std::uint32_t rank) const {
-    return std::binary_search(ranks_.begin(), ranks_.end(), rank);
+  bool contains(std::uint32_t rank) const { return std::binary_search(begin(), end(), rank); }
+
+  bool empty() const { return ranks_ == nullptr; }
+  std::size_t size() const { return empty() ? 0 : ranks_->size(); }
+  std::uint32_t operator[](std::size_t i) const { return (*ranks_)[i]; }
+  const std::uint32_t* begin() const { return empty() ? nullptr : ranks_->data(); }
+  const std::uint32_t* end() const { return begin() + size(); }
+
+  friend bool operator==(const RankSet& a, const RankSet& b) {
+    return a.ranks_ == b.ranks_ || std::equal(a.begin(), a.end(), b.begin(), b.end());
   }
 
-  bool empty() const { return ranks_.empty(); }
-  std::size_t size() const { return ranks_.size(); }
-  std::uint32_t operator[](std::size_t i) const { return ranks_[i]; }
-  auto begin() const { return ranks_.begin(); }
-  auto end() const { return ranks_.end(); }
-
-  friend bool operator==(const RankSet&, const RankSet&) = default;
-
  private:
-  std::vector<std::uint32_t> ranks_;
+  void hold(std::vector<std::uint32_t> ranks) {
+    if (!ranks.empty())
+      ranks_ = std::make_shared<const std::vector<std::uint32_t>>(std::move(ranks));
+  }
+
+  std::shared_ptr<const std::vector<std::uint32_t>> ranks_;  // null: none
 };
+
+/// The ranks that are in both.
+inline RankSet both(const RankSet& a, const RankSet& b) {
+  if (a == b) return a;
+  std::vector<std::uint32_t> ranks;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(ranks));
+  return RankSet(std::move(ranks));
+}
 
 }  // namespace pipesim::models

@@ -35,9 +35,10 @@ sim::Flow flow_of(Operation operation) {
 using sim::ActorId;
 using sim::RankId;
 
-CallLowering::CallLowering(const TaskGraph& graph, const Placement& placement,
+CallLowering::CallLowering(const TaskGraph& graph, const RankSet* kept, const Placement& placement,
                            RankDiagnostics& diagnostics, sim::PlanBuilder& builder)
     : graph_(graph),
+      kept_(kept),
       placement_(placement),
       diagnostics_(diagnostics),
       builder_(builder),
@@ -161,7 +162,7 @@ sim::MeetingId CallLowering::meeting_of(ActorId id, const CallTemplate& call, st
   std::vector<RankId> ranks;
   for (const std::uint32_t member : graph_.groups[communicator.group].lists[list]) {
     if (by_host && graph_.cluster->host_of_rank[member] != host) continue;
-    ranks.push_back(RankId{member});
+    if (is_kept(member)) ranks.push_back(RankId{member});
   }
   meeting->second = builder_.add_meeting(owner, std::move(ranks));
   return meeting->second;
@@ -275,13 +276,15 @@ sim::CommunicatorId CallLowering::communicator_of(std::uint32_t communicator, st
   const auto known = shared_communicators_.find({communicator, list});
   if (named && known != shared_communicators_.end()) return known->second;
   const CreationRule& rule = named ? graph_.communicators[communicator].creation : graph_.creation;
+  std::vector<std::uint32_t> members = graph_.groups[group].lists[list];
+  std::erase_if(members, [&](std::uint32_t rank) { return !is_kept(rank); });
   std::vector<RankId> ranks;
-  for (const std::uint32_t rank : graph_.groups[group].lists[list]) ranks.push_back(RankId{rank});
+  for (const std::uint32_t rank : members) ranks.push_back(RankId{rank});
   const bool is_cold = graph_.reading == Reading::kCold && is_nccl(communicator);
   const sim::CommunicatorId id = builder_.add_communicator(
       std::move(ranks), rule.at_first_use || (is_cold && !rule.said), rule.waits_for_device);
   if (is_cold) builder_.connect_at_first_use(id);
-  faults_.set_up(id, communicator, graph_.groups[group].lists[list]);
+  faults_.set_up(id, communicator, members);
   if (named) shared_communicators_.emplace(std::pair(communicator, list), id);
   return id;
 }

@@ -20,8 +20,8 @@ namespace pipesim::models {
 
 class CallLowering {
  public:
-  CallLowering(const TaskGraph& graph, const Placement& placement, RankDiagnostics& diagnostics,
-               sim::PlanBuilder& builder);
+  CallLowering(const TaskGraph& graph, const RankSet* kept, const Placement& placement,
+               RankDiagnostics& diagnostics, sim::PlanBuilder& builder);
 
   FaultLowering& faults() { return faults_; }
 
@@ -61,7 +61,10 @@ class CallLowering {
   void add_faults(sim::ActorId id, const CallTemplate& from, std::uint32_t list,
                   sim::CallSpec& spec);
 
+  bool is_kept(std::uint32_t rank) const { return kept_ == nullptr || kept_->contains(rank); }
+
   const TaskGraph& graph_;
+  const RankSet* kept_;  // the ranks that communicators are made of; null: all
   const Placement& placement_;
   RankDiagnostics& diagnostics_;
   sim::PlanBuilder& builder_;

@@ -25,13 +25,15 @@ constexpr std::int64_t kMaxBytes = std::int64_t{1} << 60;
 
 class Lowering {
  public:
-  Lowering(const TaskGraph& graph, Diagnostics& diagnostics)
+  // `kept`: as for lower_some(), of whose ranks alone the actors of `graph` are; or null.
+  Lowering(const TaskGraph& graph, const RankSet* kept, Diagnostics& diagnostics)
       : graph_(graph),
+        kept_(kept),
         diagnostics_(diagnostics),
         builder_(graph.ranks),
         placement_(graph, diagnostics_),
         programs_(graph, placement_, diagnostics_),
-        calls_(graph, placement_, diagnostics_, builder_) {}
+        calls_(graph, kept, placement_, diagnostics_, builder_) {}
 
   std::optional<Lowered> run();
 
@@ -68,14 +70,16 @@ class Lowering {
   std::int64_t acts(ActorId id) const { return acts_[id.value]; }
 
   const TaskGraph& graph_;
+  const RankSet* kept_;
   RankDiagnostics diagnostics_;
   sim::PlanBuilder builder_;
   Placement placement_;
   Programs programs_;
   CallLowering calls_;
   Lowered lowered_;
-  std::vector<std::int64_t> acts_;                   // by ActorId
-  std::vector<std::vector<sim::ThreadId>> threads_;  // by rank, then thread template
+  std::vector<std::int64_t> acts_;  // by ActorId
+  // By rank, then template; none of a rank that is not kept.
+  std::vector<std::vector<sim::ThreadId>> threads_;
   std::vector<std::vector<sim::StreamId>> streams_;
   sim::IdVector<ActorId, std::vector<sim::PlanBuilder::Output>> outputs_;  // then by register
   // What steps refer to, made when a step first does. Keys that all ranks share have rank kNoIndex.
@@ -182,8 +186,8 @@ void Lowering::report(const BalanceError& error) {
 
 // Those that some actor of the rank uses, rank by rank, in the order of the file.
 void Lowering::make_threads_and_streams() {
-  threads_.assign(graph_.ranks, std::vector<sim::ThreadId>(graph_.threads.size()));
-  streams_.assign(graph_.ranks, std::vector<sim::StreamId>(graph_.streams.size()));
+  threads_.resize(graph_.ranks);
+  streams_.resize(graph_.ranks);
   std::vector<std::set<std::uint32_t>> used_threads(graph_.ranks);
   std::vector<std::set<std::uint32_t>> used_streams(graph_.ranks);
   for (const ActorId id : placement_.ids()) {
@@ -192,6 +196,9 @@ void Lowering::make_threads_and_streams() {
     if (actor(id).stream != kNoIndex) used_streams[rank_of(id)].insert(actor(id).stream);
   }
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+    if (kept_ != nullptr && !kept_->contains(rank)) continue;
+    threads_[rank].resize(graph_.threads.size());
+    streams_[rank].resize(graph_.streams.size());
     for (const std::uint32_t t : used_threads[rank]) {
       threads_[rank][t] = builder_.add_thread(RankId{rank}, graph_.threads[t].order);
       lowered_.thread_template.push_back(t);
@@ -220,6 +227,7 @@ void Lowering::make_devices() {
       });
   const Expr hardware_queues = graph_.hardware_queues();
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+    if (kept_ != nullptr && !kept_->contains(rank)) continue;
     const auto limit = [&](const Expr& expr, const char* what) {
       return static_cast<std::uint32_t>(diagnostics_.number(expr, rank, 0, kMax32, Place(), what));
     };
@@ -654,6 +662,7 @@ void Lowering::make_collective(std::uint32_t actor_template, std::uint32_t list)
   std::vector<sim::Member> members;
   bool anyone = false;
   for (const std::uint32_t rank : graph_.groups[from.group].lists[list]) {
+    if (kept_ != nullptr && !kept_->contains(rank)) continue;
     const ActorId id = placement_.find(actor_template, rank);
     anyone = anyone || id.valid();
     members.push_back({RankId{rank}, id});
@@ -666,7 +675,20 @@ void Lowering::make_collective(std::uint32_t actor_template, std::uint32_t list)
 }  // namespace
 
 std::optional<Lowered> lower(const TaskGraph& graph, Diagnostics& diagnostics) {
-  return Lowering(graph, diagnostics).run();
+  return Lowering(graph, nullptr, diagnostics).run();
+}
+
+std::optional<Lowered> lower_some(const TaskGraph& graph, const RankSet& kept,
+                                  Diagnostics& diagnostics) {
+  TaskGraph some = graph;
+  // Steps share their sets of ranks.
+  std::map<const std::uint32_t*, RankSet> sets;
+  for (ActorTemplate& actor : some.actors) {
+    const auto [set, is_new] = sets.try_emplace(actor.on.begin());
+    if (is_new) set->second = both(actor.on, kept);
+    actor.on = set->second;
+  }
+  return Lowering(some, &kept, diagnostics).run();
 }
 
 }  // namespace pipesim::models

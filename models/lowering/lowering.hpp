@@ -38,4 +38,10 @@ inline constexpr std::uint64_t kMaxPlacedReads = 50'000'000;
 /// settles by number is settled that way.
 std::optional<Lowered> lower(const TaskGraph& graph, Diagnostics& diagnostics);
 
+/// The same of the ranks `kept` alone, which keep their numbers: the others have nothing to do, and
+/// communicators and collectives are without them, but take as long as with them. Whom kept ranks
+/// send to or receive from is kept too.
+std::optional<Lowered> lower_some(const TaskGraph& graph, const RankSet& kept,
+                                  Diagnostics& diagnostics);
+
 }  // namespace pipesim::models

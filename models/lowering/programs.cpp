@@ -196,7 +196,7 @@ void Programs::make(const std::vector<std::vector<sim::ThreadId>>& threads,
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
     for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
       if (graph_.threads[t].order != sim::ThreadOrder::kProgram) continue;
-      if (!threads[rank][t].valid()) continue;
+      if (threads[rank].empty() || !threads[rank][t].valid()) continue;
       std::vector<ActorId> acts;
       expand(graph_.threads[t].program, rank, acts);
       check_locks(rank, acts);

@@ -10,8 +10,10 @@ namespace {
 
 class Report {
  public:
-  Report(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome)
-      : pipeline_(*graph.pipeline),
+  Report(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
+         const RankFolding* folding)
+      : folding_(folding),
+        pipeline_(*graph.pipeline),
         schedule_(graph.pipeline->schedule),
         depth_(std::max<std::uint32_t>(1, graph.pipeline->schedule.depth())),
         acts_(*graph.pipeline, lowered),
@@ -24,11 +26,16 @@ class Report {
     std::vector<std::int64_t> ends(report.ranks.size(), 0);  // of what each rank computes
     const RankSet pipelines = pipeline_.ranks_of_rows().front();
     for (const std::uint32_t first : pipelines) {
+      if (!was_run(first)) continue;
       collect_ends(first, report.makespan_ns);
       for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) {
         const std::uint32_t rank = first + row * pipeline_.stride;
         report.ranks[rank] = rank_report(rank, ends[rank]);
       }
+    }
+    for (std::uint32_t rank = 0; folding_ != nullptr && rank < ends.size(); ++rank) {
+      report.ranks[rank] = report.ranks[folding_->stands_for[rank]];
+      ends[rank] = ends[folding_->stands_for[rank]];
     }
     // How long the whole takes is known now.
     for (std::uint32_t rank = 0; rank < ends.size(); ++rank) {
@@ -38,6 +45,16 @@ class Report {
   }
 
  private:
+  // Whether ranks of the pipeline that begins at rank `first` were: all of them, as they are each
+  // other's peers.
+  bool was_run(std::uint32_t first) const {
+    if (folding_ == nullptr) return true;
+    for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) {
+      if (folding_->kept.contains(first + row * pipeline_.stride)) return true;
+    }
+    return false;
+  }
+
   template <typename Visit>
   void for_each_slot(std::uint32_t rank, const Visit& visit) const {
     acts_.for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
@@ -127,6 +144,7 @@ class Report {
     idle.message_ns += take_until(act.start.ns);
   }
 
+  const RankFolding* folding_;
   const Pipeline& pipeline_;
   const Schedule& schedule_;
   std::uint32_t depth_;  // stages of one pipeline
@@ -157,11 +175,12 @@ std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline, const
 }
 
 std::optional<PipelineReport> pipeline_report(const TaskGraph& graph, const Lowered& lowered,
-                                              const sim::Outcome& outcome) {
+                                              const sim::Outcome& outcome,
+                                              const RankFolding* folding) {
   const bool known =
       graph.pipeline && outcome.end == sim::RunEnd::kCompleted && !outcome.act_times.empty();
   if (!known) return std::nullopt;
-  return Report(graph, lowered, outcome).run();
+  return Report(graph, lowered, outcome, folding).run();
 }
 
 }  // namespace pipesim::models

@@ -7,6 +7,7 @@
 
 #include "models/graph/task_graph.hpp"
 #include "models/lowering/lowering.hpp"
+#include "models/lowering/rank_folding.hpp"
 #include "sim/engine.hpp"
 
 namespace pipesim::models {
@@ -50,8 +51,10 @@ struct PipelineReport {
 std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline, const Lowered& lowered);
 
 /// Nothing where `graph` has no pipeline, the run is not completed, or the times of acts were not
-/// kept (RunOptions::keep_act_times).
+/// kept (RunOptions::keep_act_times). With `folding`, of all ranks from a run of those that are
+/// kept.
 std::optional<PipelineReport> pipeline_report(const TaskGraph& graph, const Lowered& lowered,
-                                              const sim::Outcome& outcome);
+                                              const sim::Outcome& outcome,
+                                              const RankFolding* folding = nullptr);
 
 }  // namespace pipesim::models

@@ -163,7 +163,8 @@ void TextReport::add_ranks() {
   if (explanation_.verdict == Verdict::kCompleted) return;
   std::vector<std::pair<std::string, std::vector<std::uint32_t>>> stanzas;
   std::map<std::string, std::size_t> stanza_of;
-  for (const RankReport& rank : explanation_.ranks) {
+  for (std::size_t i = 0; i < explanation_.ranks.size(); ++i) {
+    const RankReport& rank = explanation_.ranks[i];
     std::size_t widest = 0;
     for (const Progress& progress : rank.progress) {
       widest = std::max(widest, progress.what.size());
@@ -176,7 +177,15 @@ void TextReport::add_ranks() {
     }
     const auto [known, is_new] = stanza_of.emplace(std::move(text), stanzas.size());
     if (is_new) stanzas.emplace_back(known->first, std::vector<std::uint32_t>());
-    stanzas[known->second].second.push_back(rank.rank);
+    std::vector<std::uint32_t>& ranks = stanzas[known->second].second;
+    if (report_.alike.empty()) {
+      ranks.push_back(rank.rank);
+    } else {
+      ranks.insert(ranks.end(), report_.alike[i].begin(), report_.alike[i].end());
+    }
+  }
+  if (!report_.alike.empty()) {
+    for (auto& [text, ranks] : stanzas) std::sort(ranks.begin(), ranks.end());
   }
   add_heading("How far each rank came");
   const std::size_t shown = all() ? stanzas.size() : std::min(stanzas.size(), kMaxStanzas);
@@ -192,7 +201,7 @@ void TextReport::add_ranks() {
 // In nanoseconds, to be held against what another tool prints. Ranks in a row that end at the same
 // moment are told once.
 void TextReport::add_finish_times() {
-  if (explanation_.verdict != Verdict::kCompleted) return;
+  if (explanation_.verdict != Verdict::kCompleted || !report_.alike.empty()) return;
   constexpr std::size_t kMaxFinishRows = 16;
   const std::vector<RankReport>& ranks = explanation_.ranks;
   Table table(

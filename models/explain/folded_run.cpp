@@ -1,0 +1,151 @@
+#include "models/explain/folded_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "models/explain/wait_cycle.hpp"
+#include "sim/fixed_order.hpp"
+
+namespace pipesim::models {
+namespace {
+
+using sim::ActorId;
+
+class Unfolding {
+ public:
+  explicit Unfolding(FoldedRun& run)
+      : run_(run),
+        plan_(run.simulation.lowered.plan),
+        first_kept_(plan_.rank_count),
+        copies_(plan_.rank_count) {
+    number_actors();
+  }
+
+  /// Whether the report of the whole job follows from this one.
+  bool is_possible(const std::vector<std::uint32_t>& copies) const;
+
+  /// Makes the explanation that of the whole job.
+  void run();
+
+ private:
+  void number_actors();
+  void sum_up();
+  void keep_first_ranks();
+  bool names_others(const RankReport& rank) const;
+
+  FoldedRun& run_;
+  const sim::Plan& plan_;
+  // By rank: its first actor; and the first actors of its copies in a plan of all ranks, in which
+  // actors are numbered rank by rank.
+  std::vector<std::uint32_t> first_kept_;
+  std::vector<std::vector<std::uint32_t>> copies_;
+};
+
+void Unfolding::number_actors() {
+  std::vector<std::uint32_t> actors(plan_.rank_count, 0);
+  for (const ActorId id : ids_of(plan_.actors)) {
+    const std::uint32_t rank = plan_.actors[id].rank.value;
+    if (actors[rank]++ == 0) first_kept_[rank] = id.value;
+  }
+  std::uint32_t next = 0;
+  for (const std::uint32_t first : run_.folding.stands_for) {
+    copies_[first].push_back(next);
+    next += actors[first];
+  }
+}
+
+// Whether a report tells with the name of another where the rank stands.
+bool Unfolding::names_others(const RankReport& rank) const {
+  return std::any_of(rank.progress.begin(), rank.progress.end(), [&](const Progress& progress) {
+    if (!progress.tells_wait()) return false;
+    const Wait& wait = *progress.wait;
+    return wait.to.kind != sim::WaitNodeKind::kAct || wait.to.rank != rank.rank ||
+           (wait.needed && wait.needed->rank != rank.rank);
+  });
+}
+
+bool Unfolding::is_possible(const std::vector<std::uint32_t>& copies) const {
+  const Explanation& explanation = run_.simulation.explanation;
+  const sim::WaitGraph& waits = run_.simulation.waits;
+  if (!explanation.mismatches.empty()) return false;
+  for (const Root& root : explanation.roots) {
+    if (root.party.kind != sim::WaitNodeKind::kRank || copies[root.party.rank] != 1) return false;
+  }
+  const std::vector<bool> circular = in_circles(waits);
+  for (std::size_t i = 0; i < waits.nodes.size(); ++i) {
+    if (circular[i] && copies[waits.nodes[i].rank.value] != 1) return false;
+  }
+  return std::none_of(
+      explanation.ranks.begin(), explanation.ranks.end(),
+      [&](const RankReport& rank) { return copies[rank.rank] > 1 && names_others(rank); });
+}
+
+void Unfolding::run() {
+  sum_up();
+  keep_first_ranks();
+}
+
+void Unfolding::sum_up() {
+  const sim::Outcome& outcome = run_.simulation.outcome;
+  std::uint64_t done = 0;
+  std::uint64_t expected = 0;
+  sim::Fingerprint fingerprint;
+  for (const ActorId id : ids_of(plan_.actors)) {
+    const sim::Actor& actor = plan_.actors[id];
+    const std::vector<std::uint32_t>& copies = copies_[actor.rank.value];
+    if (copies.empty()) continue;
+    done += outcome.state.actors[id].done * copies.size();
+    expected += actor.acts * copies.size();
+    const std::uint32_t own = id.value - first_kept_[actor.rank.value];
+    for (std::uint32_t k = 0; k < outcome.state.actors[id].launched; ++k) {
+      const sim::ActTimes& times = outcome.act_times.of(id, k);
+      for (const std::uint32_t first : copies) {
+        fingerprint.add(ActorId{first + own}, k, times.launch, times.start, times.end);
+      }
+    }
+  }
+  Explanation& explanation = run_.simulation.explanation;
+  explanation.acts_done = done;
+  explanation.acts_expected = expected;
+  explanation.fingerprint = fingerprint.value(explanation.verdict);
+}
+
+void Unfolding::keep_first_ranks() {
+  std::vector<std::vector<std::uint32_t>> alike(plan_.rank_count);
+  for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
+    alike[run_.folding.stands_for[rank]].push_back(rank);
+  }
+  std::erase_if(run_.simulation.explanation.ranks,
+                [&](const RankReport& rank) { return alike[rank.rank].empty(); });
+  for (const RankReport& rank : run_.simulation.explanation.ranks) {
+    run_.alike.emplace_back(std::move(alike[rank.rank]));
+  }
+}
+
+}  // namespace
+
+std::optional<FoldedRun> run_folded(const TaskGraph& graph, const sim::RunOptions& options) {
+  std::optional<RankFolding> folding = fold_ranks(graph);
+  if (!folding) return std::nullopt;
+  Diagnostics mistakes;  // which lowering all tells
+  std::optional<Lowered> lowered = lower_some(graph, folding->kept, mistakes);
+  if (!lowered || !mistakes.sorted().empty()) return std::nullopt;
+  sim::RunOptions run;
+  run.keep_act_times = true;
+  run.stop = options.stop;
+  run.progress = options.progress;
+  if (sim::fixed_order_obstacle(lowered->plan, run) != nullptr) return std::nullopt;
+  std::vector<std::uint32_t> copies(graph.ranks, 0);
+  for (const std::uint32_t first : folding->stands_for) ++copies[first];
+  FoldedRun result;
+  result.folding = std::move(*folding);
+  result.simulation = simulate(graph, std::move(*lowered), run, &copies);
+  const sim::RunEnd end = result.simulation.outcome.end;
+  if (end != sim::RunEnd::kCompleted && end != sim::RunEnd::kStuck) return std::nullopt;
+  Unfolding unfolding(result);
+  if (!unfolding.is_possible(copies)) return std::nullopt;
+  unfolding.run();
+  return result;
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,352 @@
+#include "models/lowering/rank_folding.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+namespace pipesim::models {
+namespace {
+
+// Fewer ranks are not worth the look.
+constexpr std::uint32_t kLeastRanks = 16;
+// A plan of fewer ranks is made, and with it the times of its acts are kept.
+constexpr std::size_t kLeastGain = 4;
+// Differences spread from rank to rank, one in each round.
+constexpr int kMostRounds = 64;
+
+// Classes of ranks, which splitting makes smaller.
+class Classes {
+ public:
+  explicit Classes(std::uint32_t ranks) : of_(ranks, 0) {}
+
+  std::uint32_t operator[](std::uint32_t rank) const { return of_[rank]; }
+
+  /// Parts the ranks of `on` from the others, and from each other where `value(rank)` differs.
+  template <typename Value>
+  void split(const RankSet& on, Value value) {
+    parts_.clear();
+    std::pair<std::uint32_t, std::uint64_t> last;
+    std::uint32_t part = kNoIndex;
+    for (const std::uint32_t rank : on) {
+      const std::pair<std::uint32_t, std::uint64_t> key(of_[rank],
+                                                        static_cast<std::uint64_t>(value(rank)));
+      if (part == kNoIndex || key != last) {
+        const auto [known, is_new] = parts_.try_emplace(key, next_);
+        if (is_new) ++next_;
+        part = known->second;
+        last = key;
+      }
+      of_[rank] = part;
+    }
+  }
+
+  /// Numbers them in the order of their first ranks; returns how many there are.
+  std::uint32_t renumber() {
+    std::unordered_map<std::uint32_t, std::uint32_t> numbers;
+    for (std::uint32_t& of : of_) {
+      of = numbers.try_emplace(of, static_cast<std::uint32_t>(numbers.size())).first->second;
+    }
+    next_ = static_cast<std::uint32_t>(numbers.size());
+    return next_;
+  }
+
+ private:
+  std::vector<std::uint32_t> of_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> parts_;
+  std::uint32_t next_ = 1;
+};
+
+class Folder {
+ public:
+  explicit Folder(const TaskGraph& graph)
+      : graph_(graph), all_(RankSet::range(0, graph.ranks)), classes_(graph.ranks) {}
+
+  std::optional<RankFolding> run();
+
+ private:
+  struct Port {
+    std::uint32_t rank = 0;  // that has it
+    std::uint32_t peer = 0;
+  };
+
+  bool knows_all() const;
+  void use_groups();
+  void split_by_set(const RankSet& on);
+  void split_by(const Expr& expr, const RankSet& on);
+  void split_by_actor(const ActorTemplate& actor);
+  void split_by_blocks(const std::vector<ProgramStep>& steps);
+  void split_by_ports();
+  void split_by_lists(std::uint32_t group);
+  void find_ports();
+  std::uint32_t port_of(std::uint32_t rank, std::uint32_t peer) const;
+  std::uint64_t places_of(std::uint32_t a, std::uint32_t b) const;
+  bool refine();
+  void keep(std::uint32_t rank);
+  void keep_of_list(const std::vector<std::uint32_t>& list);
+  std::optional<RankFolding> kept();
+
+  const TaskGraph& graph_;
+  RankSet all_;
+  Classes classes_;
+  std::uint32_t count_ = 0;  // of classes
+  std::set<const std::uint32_t*> sets_;
+  std::set<std::uint32_t> groups_;
+  // Each rank's peers, in the order in which its calls name them first: from first_port_[rank] on.
+  std::vector<std::uint32_t> peers_;
+  std::vector<std::uint32_t> first_port_;
+  std::uint32_t most_ports_ = 0;
+  std::vector<std::uint8_t> is_kept_;
+  std::vector<std::uint32_t> to_look_at_;
+};
+
+// Whether all ways in which ranks depend on each other are looked at below.
+bool Folder::knows_all() const {
+  if (graph_.ranks < kLeastRanks) return false;
+  if (graph_.faults != Faults() || graph_.memory || graph_.logical) return false;
+  const bool keys = std::any_of(graph_.events.begin(), graph_.events.end(),
+                                [](const EventTemplate& event) { return event.shared; });
+  if (keys) return false;
+  return std::all_of(graph_.actors.begin(), graph_.actors.end(), [&](const ActorTemplate& actor) {
+    if (!actor.registers.empty() || !actor.reads.empty()) return false;
+    if (!actor.step) return true;
+    // Those of a host destroy a communicator together.
+    return std::none_of(
+        actor.step->calls.begin(), actor.step->calls.end(),
+        [](const CallTemplate& call) { return call.operation == Operation::kDestroy; });
+  });
+}
+
+// The groups of which lists matter: those that communicate.
+void Folder::use_groups() {
+  for (const ActorTemplate& actor : graph_.actors) {
+    if (actor.collective) groups_.insert(actor.collective->group);
+    if (!actor.step) continue;
+    const auto use = [&](std::uint32_t communicator) {
+      if (communicator != kNoIndex) groups_.insert(graph_.communicators[communicator].group);
+    };
+    use(actor.step->communicator);
+    for (const CallTemplate& call : actor.step->calls) use(call.communicator);
+  }
+}
+
+// Steps share their sets of ranks.
+void Folder::split_by_set(const RankSet& on) {
+  if (sets_.insert(on.begin()).second) {
+    classes_.split(on, [](std::uint32_t) { return 0; });
+  }
+}
+
+void Folder::split_by(const Expr& expr, const RankSet& on) {
+  if (!expr.depends_on_rank()) return;
+  classes_.split(on, [&](std::uint32_t rank) {
+    return expr.value(rank).value_or(std::numeric_limits<std::int64_t>::max());
+  });
+}
+
+void Folder::split_by_actor(const ActorTemplate& actor) {
+  split_by_set(actor.on);
+  for (const Expr* expr : {&actor.times, &actor.takes, &actor.launch_overhead}) {
+    split_by(*expr, actor.on);
+  }
+  if (actor.acts) split_by(*actor.acts, actor.on);
+  if (actor.input) {
+    for (const Expr* expr : {&actor.input->items, &actor.input->first, &actor.input->every}) {
+      split_by(*expr, actor.on);
+    }
+  }
+  if (!actor.step) return;
+  if (actor.step->ctas) split_by(*actor.step->ctas, actor.on);
+  for (const CallTemplate& call : actor.step->calls) {
+    for (const Expr* expr : {&call.bytes, &call.takes}) split_by(*expr, actor.on);
+    if (call.tag_number) split_by(*call.tag_number, actor.on);
+    if (!call.peer) continue;
+    // Which of its peers it is, and whether the call is right.
+    const Group& group = graph_.groups[graph_.communicators[call.communicator].group];
+    classes_.split(actor.on, [&](std::uint32_t rank) -> std::uint64_t {
+      const auto peer = call.peer->value(rank);
+      if (!peer || *peer < 0 || *peer >= graph_.ranks) return 0;
+      const auto other = static_cast<std::uint32_t>(*peer);
+      const bool together = group.list_of(rank) == group.list_of(other);
+      return 2 + 2 * std::uint64_t{port_of(rank, other)} + (together ? 1 : 0);
+    });
+  }
+}
+
+void Folder::split_by_blocks(const std::vector<ProgramStep>& steps) {
+  for (const ProgramStep& step : steps) {
+    if (step.on) split_by_set(*step.on);
+    split_by_blocks(step.block);
+  }
+}
+
+void Folder::find_ports() {
+  std::vector<Port> ports;
+  for (const ActorTemplate& actor : graph_.actors) {
+    if (!actor.step) continue;
+    for (const CallTemplate& call : actor.step->calls) {
+      if (!call.peer) continue;
+      for (const std::uint32_t rank : actor.on) {
+        const auto peer = call.peer->value(rank);
+        if (!peer || *peer < 0 || *peer >= graph_.ranks) continue;
+        ports.push_back({rank, static_cast<std::uint32_t>(*peer)});
+      }
+    }
+  }
+  std::stable_sort(ports.begin(), ports.end(),
+                   [](const Port& a, const Port& b) { return a.rank < b.rank; });
+  first_port_.assign(graph_.ranks + std::size_t{1}, 0);
+  auto next = ports.begin();
+  for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+    const auto begin = peers_.size();
+    for (; next != ports.end() && next->rank == rank; ++next) {
+      const auto own = peers_.begin() + static_cast<std::ptrdiff_t>(begin);
+      if (std::find(own, peers_.end(), next->peer) == peers_.end()) peers_.push_back(next->peer);
+    }
+    first_port_[rank + 1] = static_cast<std::uint32_t>(peers_.size());
+    most_ports_ = std::max(most_ports_, first_port_[rank + 1] - first_port_[rank]);
+  }
+}
+
+// As which of its peers `rank` knows `peer`; one more than it has, if as none.
+std::uint32_t Folder::port_of(std::uint32_t rank, std::uint32_t peer) const {
+  const auto begin = peers_.begin() + first_port_[rank];
+  const auto end = peers_.begin() + first_port_[rank + 1];
+  return static_cast<std::uint32_t>(std::find(begin, end, peer) - begin);
+}
+
+// What the way between two ranks depends on.
+std::uint64_t Folder::places_of(std::uint32_t a, std::uint32_t b) const {
+  if (a == b) return 3;
+  if (!graph_.cluster || !graph_.cluster->same_host(a, b)) return 0;
+  return graph_.cluster->same_device(a, b) ? 2 : 1;
+}
+
+void Folder::split_by_ports() {
+  for (std::uint32_t port = 0; port < most_ports_; ++port) {
+    std::vector<std::uint32_t> on;
+    for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+      if (first_port_[rank] + port < first_port_[rank + 1]) on.push_back(rank);
+    }
+    // All at once: the classes of the peers change as they are split.
+    std::vector<std::uint64_t> values;
+    values.reserve(on.size());
+    for (const std::uint32_t rank : on) {
+      const std::uint32_t peer = peers_[first_port_[rank] + port];
+      values.push_back(std::uint64_t{classes_[peer]} << 32 |
+                       std::uint64_t{port_of(peer, rank)} << 2 | places_of(rank, peer));
+    }
+    auto value = values.begin();
+    classes_.split(RankSet(std::move(on)), [&](std::uint32_t) { return *value++; });
+  }
+}
+
+// Members are told by the sorts of ranks in their list, and by how these are spread over hosts.
+void Folder::split_by_lists(std::uint32_t group) {
+  std::map<std::vector<std::uint32_t>, std::uint64_t> sorts;
+  std::vector<std::uint64_t> sort_of_list;
+  for (const std::vector<std::uint32_t>& list : graph_.groups[group].lists) {
+    std::vector<std::uint32_t> sort;
+    for (const std::uint32_t rank : list) sort.push_back(classes_[rank]);
+    std::sort(sort.begin(), sort.end());
+    if (graph_.cluster) {
+      std::unordered_map<std::uint32_t, std::uint32_t> hosts;
+      for (const std::uint32_t rank : list) {
+        const auto next = static_cast<std::uint32_t>(hosts.size());
+        sort.push_back(hosts.try_emplace(graph_.cluster->host_of_rank[rank], next).first->second);
+        sort.push_back(graph_.cluster->device_of_rank[rank]);
+      }
+    }
+    sort_of_list.push_back(sorts.try_emplace(std::move(sort), sorts.size()).first->second);
+  }
+  classes_.split(all_, [&](std::uint32_t rank) {
+    const std::uint32_t list = graph_.groups[group].list_of(rank);
+    return list == kNoIndex ? 0 : sort_of_list[list] + 1;
+  });
+}
+
+// False where there are too many classes, or too many rounds.
+bool Folder::refine() {
+  for (int round = 0; round < kMostRounds; ++round) {
+    split_by_ports();
+    for (const std::uint32_t group : groups_) split_by_lists(group);
+    const std::uint32_t count = classes_.renumber();
+    if (std::size_t{count} * kLeastGain > graph_.ranks) return false;
+    if (count == count_) return true;
+    count_ = count;
+  }
+  return false;
+}
+
+void Folder::keep(std::uint32_t rank) {
+  if (is_kept_[rank] != 0) return;
+  is_kept_[rank] = 1;
+  to_look_at_.push_back(rank);
+}
+
+// One of each sort, rather one that is kept.
+void Folder::keep_of_list(const std::vector<std::uint32_t>& list) {
+  std::map<std::uint32_t, std::uint32_t> chosen;  // by class
+  for (const std::uint32_t rank : list) {
+    const auto [known, is_new] = chosen.try_emplace(classes_[rank], rank);
+    const auto order = [&](std::uint32_t of) { return std::pair(is_kept_[of] == 0, of); };
+    if (!is_new && order(rank) < order(known->second)) known->second = rank;
+  }
+  for (const auto& [sort, rank] : chosen) keep(rank);
+}
+
+std::optional<RankFolding> Folder::kept() {
+  is_kept_.assign(graph_.ranks, 0);
+  std::set<std::pair<std::uint32_t, std::uint32_t>> lists;  // that were looked at
+  std::vector<std::uint32_t> first_of(count_, kNoIndex);
+  std::size_t number = 0;
+  for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+    if (first_of[classes_[rank]] == kNoIndex) {
+      first_of[classes_[rank]] = rank;
+      keep(rank);
+    }
+    while (!to_look_at_.empty()) {
+      const std::uint32_t looked = to_look_at_.back();
+      to_look_at_.pop_back();
+      if (++number * kLeastGain > graph_.ranks) return std::nullopt;
+      for (std::uint32_t i = first_port_[looked]; i < first_port_[looked + 1]; ++i) keep(peers_[i]);
+      for (const std::uint32_t group : groups_) {
+        const std::uint32_t list = graph_.groups[group].list_of(looked);
+        if (list == kNoIndex || !lists.insert({group, list}).second) continue;
+        keep_of_list(graph_.groups[group].lists[list]);
+      }
+    }
+  }
+  RankFolding folding;
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
+    if (is_kept_[rank] != 0) ranks.push_back(rank);
+    folding.stands_for.push_back(first_of[classes_[rank]]);
+  }
+  folding.kept = RankSet(std::move(ranks));
+  return folding;
+}
+
+std::optional<RankFolding> Folder::run() {
+  if (!knows_all()) return std::nullopt;
+  use_groups();
+  find_ports();
+  for (const ActorTemplate& actor : graph_.actors) split_by_actor(actor);
+  for (const HostThread& thread : graph_.threads) split_by_blocks(thread.program);
+  for (const StreamTemplate& stream : graph_.streams) split_by(stream.launch_queue, all_);
+  const Expr queues = graph_.hardware_queues();
+  for (const Expr* expr :
+       {&queues, &graph_.device.resident, &graph_.device.sms, &graph_.launch_queue}) {
+    split_by(*expr, all_);
+  }
+  if (!refine()) return std::nullopt;
+  return kept();
+}
+
+}  // namespace
+
+std::optional<RankFolding> fold_ranks(const TaskGraph& graph) { return Folder(graph).run(); }
+
+}  // namespace pipesim::models

@@ -1,0 +1,158 @@
+// Runs in which a few ranks stand for the others, against runs of all.
+#include "models/explain/folded_run.hpp"
+
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+#include "viz/text/text_report.hpp"
+
+namespace pipesim {
+namespace {
+
+using testing::load;
+using testing::scenario_of;
+using testing::scenario_paths;
+
+// What is printed of a run.
+std::string text_of(const models::TaskGraph& graph, const models::Explanation& explanation,
+                    std::vector<models::RankSet> alike) {
+  viz::Report report{graph, explanation, {}, {}, {}, {}, {}};
+  report.alike = std::move(alike);
+  return viz::text_report(report, {});
+}
+
+// Whether the job is run folded; then the report is that of a run of all.
+bool compare(const models::TaskGraph& graph, const std::string& text, std::size_t& hangs) {
+  INFO(text);
+  const auto folded = models::run_folded(graph);
+  if (!folded) return false;
+  const models::Simulation whole = testing::simulate(graph);
+  CHECK(text_of(graph, folded->simulation.explanation, folded->alike) ==
+        text_of(graph, whole.explanation, {}));
+  if (!whole.outcome.completed()) ++hangs;
+  return true;
+}
+
+// A job of tensor, data and pipeline parallel ranks whose steps are drawn.
+class DrawnJob {
+ public:
+  explicit DrawnJob(std::uint64_t seed) : random_(seed) {}
+
+  std::string text() {
+    const int tensor = pick({1, 2, 4});
+    const int data = pick({4, 8, 16, 32});
+    const int stages = pick({1, 2, 3, 4});
+    of_stage_ = tensor * data;
+    ranks_ = of_stage_ * stages;
+    std::string text = fmt::format("schema: 1\nranks: {}\n", ranks_);
+    text += fmt::format(
+        "groups: {{world: {{size: {}}}, tp: {{size: {}}}, dp: {{size: {}, stride: {}}}, pp: "
+        "{{size: {}, stride: "
+        "{}}}}}\n",
+        ranks_, tensor, data, tensor, stages, of_stage_);
+    if (chance(3)) {
+      const int devices = pick({1, 2, 4, 8});
+      text += fmt::format("cluster: {{hosts: {}, devices: {}}}\n", (ranks_ + devices - 1) / devices,
+                          devices);
+      timed_ = true;
+    }
+    text += "communicators: {named: {side: {group: dp, stream: side}}}\n";
+    text += "programs:\n";
+    if (chance(3)) {
+      text += fmt::format("  on: rank != {}\n",
+                          std::uniform_int_distribution<int>(0, ranks_ - 1)(random_));
+    }
+    text += "  do:\n";
+    const int steps = pick({1, 2, 3, 5});
+    for (int i = 0; i < steps; ++i) text += step("    ");
+    if (chance(2)) {
+      text += fmt::format("    - repeat: {}\n      do:\n", pick({1, 2, 3}));
+      for (int i = 0; i < 2; ++i) text += step("        ");
+    }
+    if (chance(3)) {
+      text += fmt::format("    - {{compute: late, takes: 7us, on: {}}}\n",
+                          std::uniform_int_distribution<int>(0, ranks_ - 1)(random_));
+    }
+    return text + step("    ");
+  }
+
+ private:
+  bool chance(int of) { return std::uniform_int_distribution<int>(1, of)(random_) == 1; }
+  template <typename T>
+  T pick(std::initializer_list<T> from) {
+    const auto last = static_cast<int>(from.size()) - 1;
+    return from.begin()[std::uniform_int_distribution<int>(0, last)(random_)];
+  }
+
+  std::string takes() { return pick({"3us", "5us", "1us * (rank % 2 + 1)", "1us * (rank / 4)"}); }
+  std::string on() {
+    switch (pick({0, 0, 0, 1, 2, 3})) {
+      case 1:
+        return fmt::format(", on: rank < {}", of_stage_);
+      case 2:
+        return ", on: rank % 2 == 0";
+      case 3:
+        return fmt::format(", on: rank >= {}", ranks_ / 2);
+      default:
+        return "";
+    }
+  }
+  std::string size() {
+    return timed_ ? fmt::format("bytes: {}", pick({"1KiB", "8MiB"})) : "bytes: 1KiB, takes: 2us";
+  }
+
+  std::string step(const std::string& in) {
+    switch (pick({0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 4, 4, 5})) {
+      case 0:
+        return fmt::format("{}- {{compute: work, takes: {}{}}}\n", in, takes(), on());
+      case 1:
+        return fmt::format("{}- {{all_reduce: {}, {}}}\n", in, pick({"tp", "dp", "side"}), size());
+      case 2:  // along the pipeline
+        return fmt::format(
+            "{0}- {{recv: pp, from: rank - {1}, {2}, on: rank >= {1}}}\n"
+            "{0}- {{send: pp, to: rank + {1}, {2}, on: rank < {3}}}\n",
+            in, of_stage_, size(), ranks_ - of_stage_);
+      case 3:
+        return fmt::format("{}- {{broadcast: {}, root: {}, {}}}\n", in, pick({"world", "tp", "tp"}),
+                           pick({"0", "rank - rank % 4", "rank - rank % 2"}), size());
+      case 4:
+        return fmt::format("{}- {{synchronize: device{}}}\n", in, on());
+      default:
+        return fmt::format(
+            "{0}- group:\n{0}    - {{send: world, to: (rank + 1) % {1}, {2}}}\n"
+            "{0}    - {{recv: world, from: (rank + {1} - 1) % {1}, {2}}}\n",
+            in, ranks_, size());
+    }
+  }
+
+  std::mt19937_64 random_;
+  int ranks_ = 1;
+  int of_stage_ = 1;
+  bool timed_ = false;
+};
+
+TEST_CASE("what folds ends as the whole does") {
+  std::size_t folded = 0;
+  std::size_t hangs = 0;
+  for (std::uint64_t seed = 1; seed <= 600; ++seed) {
+    const std::string text = DrawnJob(seed).text();
+    const models::TaskGraph graph = scenario_of(text).graph;
+    if (compare(graph, text, hangs)) ++folded;
+  }
+  CHECK(folded - hangs > 100);
+  CHECK(hangs > 20);
+}
+
+TEST_CASE("shipped scenarios end folded as they do") {
+  std::size_t hangs = 0;
+  for (const std::string& path : scenario_paths()) compare(load(path).graph, path, hangs);
+}
+
+}  // namespace
+}  // namespace pipesim
