@@ -105,6 +105,13 @@ std::string short_ranges(const std::vector<std::uint32_t>& ranks) {
   return fmt::format("{}, {}, ... {} ({} ranks)", parts[0], parts[1], parts.back(), ranks.size());
 }
 
+std::string class_name(const models::RankSet& ranks) {
+  if (ranks.size() == 1) return fmt::format("rank {}", ranks[0]);
+  const std::string list = short_ranges({ranks.begin(), ranks.end()});
+  const bool counted = list.find('(') != std::string::npos;
+  return fmt::format("ranks {}{}", list, counted ? "" : fmt::format(" (x{})", ranks.size()));
+}
+
 std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
   constexpr std::size_t kMaxLength = 40;  // as text
   if (ranks.empty()) return "no rank";

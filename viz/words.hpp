@@ -33,6 +33,9 @@ std::string ranges(const std::vector<std::uint32_t>& numbers);
 /// "0-3, 8-11, ... 56-59 (32 ranks)".
 std::string short_ranges(const std::vector<std::uint32_t>& ranks);
 
+/// "rank 3", "ranks 0-15 (x16)": ranks that are shown as one.
+std::string class_name(const models::RankSet& ranks);
+
 /// "rank 3", "ranks 0 to 7 and 9", "no rank"; a long list is shortened.
 std::string ranks_text(const std::vector<std::uint32_t>& ranks);
 

@@ -11,6 +11,7 @@
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/views.hpp"
+#include "formats/yaml/expression.hpp"
 #include "models/measure/memory.hpp"
 #include "models/measure/timeline.hpp"
 #include "viz/draw/draw_memory.hpp"
@@ -38,7 +39,8 @@ constexpr std::array<std::pair<const char*, const char*>, 5> kSubjects = {{
 struct Picture {
   Subject subject = Subject::kTimeline;
   viz::PictureFormat format = viz::PictureFormat::kSvg;
-  bool all = false;  // nothing is folded
+  viz::TimelineStyle style;
+  std::optional<std::int64_t> limit;
 };
 
 Subject subject_option(const Arguments& arguments) {
@@ -57,6 +59,37 @@ models::RankSet ranks_option(const Arguments& arguments, std::uint32_t count, Te
                          count - 1, *text));
 }
 
+/// A time or size, as scenarios have them.
+std::optional<std::int64_t> quantity_option(const Arguments& arguments, const char* name,
+                                            formats::ValueType type, const char* example) {
+  const auto text = arguments.text(name);
+  if (!text) return std::nullopt;
+  models::Diagnostics problems;
+  const auto value = formats::parse_expression(*text, {}, formats::Scope(), problems);
+  const auto found = value && value->type == type ? value->expr.value(0) : std::nullopt;
+  if (found && *found >= 0) return found;
+  throw UsageError(models::Code::kOptionValue,
+                   fmt::format("invalid value '{}' for '--{}'", *text, name),
+                   fmt::format("for example: --{} {}", name, example));
+}
+
+viz::TimelineStyle style_option(const Arguments& arguments) {
+  viz::TimelineStyle style;
+  style.all = arguments.has("all");
+  style.dark = arguments.has("dark");
+  style.from_ns = quantity_option(arguments, "from", formats::ValueType::kTime, "12ms");
+  style.to_ns = quantity_option(arguments, "to", formats::ValueType::kTime, "20ms");
+  if (style.from_ns && style.to_ns && *style.from_ns >= *style.to_ns) {
+    throw UsageError(models::Code::kOptionValue, "'--from' is not before '--to'",
+                     "for example: --from 12ms --to 20ms");
+  }
+  constexpr double kDotsPerPoint = 96.0 / 72;  // of a PNG
+  if (arguments.has("width")) {
+    style.width = static_cast<double>(arguments.number("width", 600, 20000, 1707)) / kDotsPerPoint;
+  }
+  return style;
+}
+
 bool needs_times(Subject subject) {
   return subject == Subject::kTimeline || subject == Subject::kMemory;
 }
@@ -64,24 +97,28 @@ bool needs_times(Subject subject) {
 // A picture of the scenario itself, which is not run for it.
 std::string picture_of_plan(const Picture& picture, const models::TaskGraph& graph,
                             const models::Lowered& lowered, const models::RankSet& ranks) {
-  return picture.subject == Subject::kStages
-             ? viz::draw_stages(graph, lowered, picture.format)
-             : viz::draw_tasks(graph, lowered, ranks, !picture.all, picture.format);
+  if (picture.subject == Subject::kTasks) {
+    return viz::draw_tasks(graph, lowered, ranks, picture.style, picture.format);
+  }
+  viz::Scene scene = viz::draw_stages(graph, lowered, !picture.style.all);
+  scene.set_dark(picture.style.dark);
+  return scene.drawing(picture.format);
 }
 
 std::string picture_of_run(const Picture& picture, const models::TaskGraph& graph,
                            const models::Simulation& run, const models::RankSet& ranks) {
-  const bool fold = !picture.all;
   if (picture.subject == Subject::kWaitFor) {
-    return drawing_of_end(graph, run, picture.all, picture.format);
+    return drawing_of_end(graph, run, picture.style, picture.format);
   }
   if (picture.subject == Subject::kMemory) {
     const models::MemoryUse use = models::memory_over_time(graph, run.lowered, run.outcome);
-    return viz::draw_memory(graph, run, use, ranks, fold).drawing(picture.format);
+    viz::Scene scene = viz::draw_memory(graph, run, use, ranks, !picture.style.all, picture.limit);
+    scene.set_dark(picture.style.dark);
+    return scene.drawing(picture.format);
   }
   models::TimelineOptions options;
   options.ranks = ranks;
-  return viz::draw_timeline(graph, run, models::timeline(graph, run, options), fold)
+  return viz::draw_timeline(graph, run, models::timeline(graph, run, options), picture.style)
       .drawing(picture.format);
 }
 
@@ -93,7 +130,8 @@ int run_draw(const Arguments& arguments, const Console& console) {
                      "for example: -o picture.svg");
   }
   const Picture picture{subject_option(arguments), viz::picture_format(*path),
-                        arguments.has("all")};
+                        style_option(arguments),
+                        quantity_option(arguments, "limit", formats::ValueType::kBytes, "80GiB")};
   const sim::Jitter variation = jitter(arguments);
 
   ScenarioInput input(files, console);
@@ -146,6 +184,18 @@ Command draw_command() {
                      .about = "Output file; the extension selects the format: .svg, .png, .pdf or "
                               ".dot"},
                     {.name = "ranks", .value = "RANKS", .about = "Only these ranks, as in 0..3,7"},
+                    {.name = "from",
+                     .value = "TIME",
+                     .about = "Of a timeline: only what happens from then on, as in 12ms"},
+                    {.name = "to", .value = "TIME", .about = "Of a timeline: only until then"},
+                    {.name = "width",
+                     .value = "PIXELS",
+                     .about = "Of a timeline: its width as a PNG",
+                     .otherwise = "1707"},
+                    {.name = "limit",
+                     .value = "SIZE",
+                     .about = "Of memory: what a rank has, as in 80GiB, drawn as a line"},
+                    {.name = "dark", .about = "Light text on a dark page"},
                     {.name = "all",
                      .about = "Fold nothing: draw each rank by itself, and every wait"}}},
                   scenario_options(),

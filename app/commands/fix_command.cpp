@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <system_error>
@@ -65,9 +67,11 @@ int run_fix(const Arguments& arguments, const Console& console) {
   ScenarioInput input(files, console);
   const formats::Scenario scenario = input.read();
   const formats::PatchWriter writer(input.text(), input.patches(), scenario.graph.ranks);
+  std::atomic<std::uint64_t> tried = 0;
   const models::GraphWith with =
       [&](const std::vector<models::Change>& changes) -> std::optional<models::TaskGraph> {
     if (changes.empty()) return scenario.graph;
+    ++tried;
     const std::optional<std::string> patch = writer.write(changes);
     if (!patch) return std::nullopt;
     auto changed = input.read_with({"a change", *patch});
@@ -78,7 +82,10 @@ int run_fix(const Arguments& arguments, const Console& console) {
   options.stop = console.interrupted;
   const models::FixReport report = input.require([&] {
     const Simulating now(console);
-    const ProgressLine progress(console);
+    const ProgressLine progress(console, [&tried] {
+      return tried == 0 ? std::string("looking at the hang ...")
+                        : fmt::format("trying changes: {} so far", tried.load());
+    });
     return models::find_fixes(switches_of(scenario, input), with, options, input.diagnostics());
   }());
   input.report();

@@ -1,4 +1,9 @@
+#include <atomic>
+#include <cstdint>
+#include <string>
 #include <utility>
+
+#include <fmt/format.h>
 
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
@@ -29,7 +34,9 @@ int run_reduce(const Arguments& arguments, const Console& console) {
   }
   ScenarioInput input(files, console);
   const formats::Scenario scenario = input.read();
-  const models::ReadBack read_back = [](const models::TaskGraph& graph) {
+  std::atomic<std::uint64_t> tried = 0;
+  const models::ReadBack read_back = [&tried](const models::TaskGraph& graph) {
+    ++tried;
     models::Diagnostics ignored;
     return graph_of(formats::read_scenario(formats::write_scenario(graph), {}, ignored));
   };
@@ -37,7 +44,10 @@ int run_reduce(const Arguments& arguments, const Console& console) {
   options.stop = console.interrupted;
   const std::optional<models::Reduction> reduction = [&] {
     const Simulating now(console);
-    const ProgressLine progress(console);
+    const ProgressLine progress(console, [&tried] {
+      return tried == 0 ? std::string("trying smaller parameters ...")
+                        : fmt::format("reducing: {} smaller scenarios tried", tried.load());
+    });
     return models::reduce(
         scenario.graph, formats::switches_of(scenario),
         [&](const models::ParameterValues& values) { return graph_of(input.read_with(values)); },

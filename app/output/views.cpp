@@ -63,13 +63,14 @@ viz::Report report_of_end(const models::TaskGraph& graph, const Simulation& simu
 }
 
 std::string dot_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
-  return drawing_of_end(graph, simulation, all, viz::PictureFormat::kDot);
+  return drawing_of_end(graph, simulation, {.all = all}, viz::PictureFormat::kDot);
 }
 
-std::string drawing_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all,
-                           viz::PictureFormat format) {
-  const viz::WaitPicture picture =
-      viz::wait_picture(graph, simulation.explanation, all_waits(graph, simulation), !all);
+std::string drawing_of_end(const models::TaskGraph& graph, const Simulation& simulation,
+                           const viz::PictureStyle& style, viz::PictureFormat format) {
+  viz::WaitPicture picture =
+      viz::wait_picture(graph, simulation.explanation, all_waits(graph, simulation), !style.all);
+  picture.dark = style.dark;
   return viz::wait_for_drawing(picture, format);
 }
 

@@ -8,7 +8,7 @@
 #include "models/explain/folded_run.hpp"
 #include "models/explain/simulation.hpp"
 #include "models/graph/task_graph.hpp"
-#include "viz/draw/graphviz.hpp"
+#include "viz/draw/scene.hpp"
 #include "viz/text/text_report.hpp"
 
 namespace pipesim::app {
@@ -57,7 +57,7 @@ std::string dot_of_end(const models::TaskGraph& graph, const models::Simulation&
 
 /// The same as a picture. Throws viz::DrawingError.
 std::string drawing_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
-                           bool all, viz::PictureFormat format);
+                           const viz::PictureStyle& style, viz::PictureFormat format);
 
 /// The exit code that says how the run ended.
 int exit_code(const models::Explanation& explanation);

@@ -61,12 +61,14 @@ class Memory {
     return report;
   }
 
-  std::vector<std::vector<MemoryStep>> steps() {
-    std::vector<std::vector<MemoryStep>> result;
-    result.reserve(graph_.ranks);
+  MemoryUse steps() {
+    MemoryUse result;
+    result.in_bytes = !counts_;
+    result.ranks.reserve(graph_.ranks);
     for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
       const RankMemory of = of_rank(rank);
-      std::vector<MemoryStep> steps = {{0, counts_ ? 0 : of.held}};
+      result.held.push_back(counts_ ? 0 : of.held);
+      std::vector<MemoryStep> steps = {{0, result.held.back()}};
       for (const Change& change : changes_) {
         const std::int64_t used = steps.back().used + change.bytes;
         if (change.time_ns > steps.back().time_ns) {
@@ -75,7 +77,7 @@ class Memory {
           steps.back().used = used;
         }
       }
-      result.push_back(std::move(steps));
+      result.ranks.push_back(std::move(steps));
     }
     return result;
   }
@@ -225,8 +227,7 @@ std::optional<MemoryReport> memory_report(const TaskGraph& graph, const Lowered&
 
 MemoryUse memory_over_time(const TaskGraph& graph, const Lowered& lowered,
                            const sim::Outcome& outcome) {
-  const bool in_bytes = has_sizes(graph);
-  return {in_bytes, Memory(graph, lowered, outcome, !in_bytes).steps()};
+  return Memory(graph, lowered, outcome, !has_sizes(graph)).steps();
 }
 
 ActivationMemory activation_memory(const Pipeline& pipeline, std::uint32_t rank) {

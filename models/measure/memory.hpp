@@ -45,12 +45,13 @@ struct MemoryStep {
   std::int64_t time_ns = 0;
   std::int64_t used = 0;
 
-  friend constexpr bool operator==(const MemoryStep&, const MemoryStep&) = default;
+  friend constexpr auto operator<=>(const MemoryStep&, const MemoryStep&) = default;
 };
 
 struct MemoryUse {
   bool in_bytes = false;  // else nothing says how large it is: slots and activations are counted
   std::vector<std::vector<MemoryStep>> ranks;  // one step per moment; the first at 0
+  std::vector<std::int64_t> held;              // of that, all the time, by rank
 };
 
 /// What is in use over time, by rank. The run must have kept act times.

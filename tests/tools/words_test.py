@@ -89,7 +89,7 @@ BAD = re.compile(r"(?<![\w-])(?:" + "|".join(WORDS) + r")(?![\w-])", re.IGNORECA
 # test made up.
 NAMES = re.compile(
     r"eager boxings?|LogGOPSim: eager|'(?:guards|eager|act|guard(?:\.\w+)?)'|\b(?:guards|eager|act):"
-    r'|"acts?":|\bacts\.yaml|:register=guard\b'
+    r'|"acts?":|\bacts\.yaml|:register=guard\b|(?m:^ ?guard$)'
 )
 # What users wrote themselves: commands, and the lines of their files that stand above a caret.
 QUOTED = re.compile(r"^(?:\$ .*|.*\n +\^)$", re.MULTILINE)

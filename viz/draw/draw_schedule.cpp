@@ -2,14 +2,13 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "models/measure/timeline.hpp"
-#include "viz/draw/legend.hpp"
-#include "viz/draw/palette.hpp"
+#include "viz/words.hpp"
 
 namespace pipesim::viz {
 namespace {
@@ -19,48 +18,60 @@ using models::ActionKind;
 using models::Actions;
 using models::WorkKind;
 
-constexpr const char* kForwardArrow = "#2a7db5";
-constexpr const char* kBackwardArrow = "#b8791a";
+constexpr std::size_t kMaxSlots = 40;  // of a row that is drawn slot by slot
+constexpr std::size_t kMaxRowsShown = 24;
 
-class SchedulePicture {
+class ScheduleLanes {
  public:
-  SchedulePicture(const models::Pipeline& pipeline, const models::RankSet& ranks)
-      : schedule_(pipeline.schedule), drawing_("tasks") {
-    for (const std::uint32_t rank : ranks) {
-      if (rank < pipeline.rank_count()) first_ranks_.emplace(pipeline.row_of(rank), rank);
-    }
+  ScheduleLanes(const models::Pipeline& pipeline, const std::string& title)
+      : schedule_(pipeline.schedule) {
+    lanes_.title = title;
   }
 
-  std::string run(const std::string& title, std::size_t most, PictureFormat format) {
-    collect();
-    if (count_ > most) {
-      throw DrawingError(
-          models::Code::kPictureSize,
-          fmt::format("the schedule has {} actions, and a picture can have at most {}: choose "
-                      "some ranks, as in --ranks 0..3, or fewer micro-batches",
-                      count_, most));
+  TaskLanes run(const models::RankSet& ranks, std::uint32_t rank_count,
+                const std::vector<models::RankSet>& of_rows, bool fold) {
+    std::vector<std::pair<std::size_t, models::RankSet>> rows;
+    for (std::size_t row = 0; row < of_rows.size(); ++row) {
+      std::vector<std::uint32_t> chosen;
+      for (const std::uint32_t rank : of_rows[row]) {
+        if (rank < rank_count && ranks.contains(rank)) chosen.push_back(rank);
+      }
+      if (!chosen.empty()) rows.emplace_back(row, models::RankSet(std::move(chosen)));
     }
-    add_style(title);
-    for (const auto& [row, rank] : first_ranks_) add_rank(row, rank);
-    for (const auto& [done, node] : nodes_) add_needs(done, node);
-    return drawing_.drawing(format);
+    const bool some = fold && rows.size() > kMaxRowsShown;
+    const std::size_t shown = some ? kMaxRowsShown : rows.size();
+    std::size_t longest = 0;
+    for (const auto& [row, its] : rows) longest = std::max(longest, slots_of(row).size());
+    folds_ = fold && longest > kMaxSlots;
+    add_about(some ? shown : 0, rows.size());
+    for (std::size_t i = 0; i < shown; ++i) {
+      const std::size_t at = some ? i * (rows.size() - 1) / (shown - 1) : i;
+      add_row(rows[at].first, rows[at].second);
+    }
+    return std::move(lanes_);
   }
 
  private:
-  struct Done {
-    ActionKind kind = ActionKind::kNone;  // a whole backward is one of the input, too
-    std::uint32_t stage = 0;
-    std::uint32_t micro_batch = 0;
-
-    friend auto operator<=>(const Done&, const Done&) = default;
-  };
-
-  static std::string slot_name(std::uint32_t rank, std::size_t slot) {
-    return fmt::format("rank {} {}", rank, slot);
+  void add_about(std::size_t shown, std::size_t rows) {
+    lanes_.about.emplace_back(
+        folds_ ? "What each rank computes one after the other, with the micro-batches below; a "
+                 "frame is repeated."
+               : "What each rank computes one after the other: stage, F forward, B backward, I and "
+                 "W its halves, micro-batch.");
+    if (shown > 0) {
+      lanes_.about.push_back(fmt::format(
+          "{} of {} rows, evenly chosen; --ranks selects others, --all shows all.", shown, rows));
+    }
   }
 
-  static bool computes(const Actions& row, std::size_t slot) {
-    return !row[slot].none() && models::is_compute(row[slot].kind);
+  // Where the slots begin in which it computes.
+  std::vector<std::size_t> slots_of(std::size_t index) const {
+    const Actions& row = schedule_.ranks[index];
+    std::vector<std::size_t> slots;
+    for (std::size_t slot = 0; slot < row.size(); slot = models::slot_end(row, slot)) {
+      if (!row[slot].none() && models::is_compute(row[slot].kind)) slots.push_back(slot);
+    }
+    return slots;
   }
 
   static WorkKind kind_of(const Actions& row, std::size_t slot) {
@@ -69,110 +80,95 @@ class SchedulePicture {
     return row[slot].kind == ActionKind::kWeightGrad ? WorkKind::kWeightGrad : WorkKind::kBackward;
   }
 
-  void collect() {
-    for (const auto& [index, rank] : first_ranks_) {
-      const Actions& row = schedule_.ranks[index];
-      for (std::size_t slot = 0; slot < row.size(); slot = models::slot_end(row, slot)) {
-        if (!computes(row, slot)) continue;
-        ++count_;
-        kinds_.insert(kind_of(row, slot));
-        for (std::size_t i = slot; i < models::slot_end(row, slot); ++i) {
-          const Action& part = row[i];
-          const ActionKind kind =
-              part.kind == ActionKind::kBackward ? ActionKind::kInputGrad : part.kind;
-          nodes_.emplace(Done{kind, part.stage, part.micro_batch}, slot_name(rank, slot));
+  void add_row(std::size_t index, const models::RankSet& ranks) {
+    const Actions& row = schedule_.ranks[index];
+    const std::vector<std::size_t> slots = slots_of(index);
+    std::vector<std::uint32_t> stages;
+    for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage) {
+      if (schedule_.rank_of_stage[stage] == index) stages.push_back(stage);
+    }
+    TaskLane lane;
+    lane.name = class_name(ranks);
+    lane.note = fmt::format("stage{} {}", stages.size() == 1 ? "" : "s", ranges(stages));
+    // What is the same but for its micro-batches.
+    std::map<std::vector<std::pair<ActionKind, std::uint32_t>>, std::uint32_t> known;
+    std::vector<std::uint32_t> tokens;
+    for (std::size_t i = 0; i < slots.size(); ++i) {
+      std::vector<std::pair<ActionKind, std::uint32_t>> key;
+      for (std::size_t at = slots[i]; at < models::slot_end(row, slots[i]); ++at) {
+        key.emplace_back(row[at].kind, row[at].stage);
+      }
+      const auto number = static_cast<std::uint32_t>(folds_ ? known.size() : i);
+      tokens.push_back(folds_ ? known.emplace(std::move(key), number).first->second : number);
+    }
+    lane.steps = arranged(find_repeats(tokens), row, slots, {0});
+    lanes_.lanes.push_back(std::move(lane));
+  }
+
+  // `times`: how far behind each other in the row all that the loops around stand for begin.
+  std::vector<LaneStep> arranged(const std::vector<Repeat>& repeats, const Actions& row,
+                                 const std::vector<std::size_t>& slots,
+                                 const std::vector<std::size_t>& times) const {
+    std::vector<LaneStep> steps;
+    for (std::size_t i = 0; i < repeats.size(); ++i) {
+      const Repeat& repeat = repeats[i];
+      if (repeat.parts.empty()) {
+        steps.push_back(step_of(row, slots, repeat.first, times));
+        continue;
+      }
+      std::vector<std::size_t> inner;
+      for (const std::size_t begin : times) {
+        for (std::uint64_t k = 0; k < repeat.times; ++k) {
+          inner.push_back(begin + k * repeat.period);
         }
       }
+      LaneStep loop;
+      loop.times = repeat.times;
+      loop.parts = arranged(repeat.parts, row, slots, inner);
+      steps.push_back(std::move(loop));
     }
+    return steps;
   }
 
-  void add_style(const std::string& title) {
-    drawing_.set_html(
-        drawing_.root(), "label",
-        legend_html(title,
-                    {"A row is what a rank computes, in its order; an arrow to another rank "
-                     "carries activations (solid) or gradients (dashed)."},
-                    {kinds_.begin(), kinds_.end()}));
-    drawing_.set(drawing_.root(), "labelloc", "t");
-    drawing_.set(drawing_.root(), "rankdir", "LR");
-    drawing_.set(drawing_.root(), "newrank", "true");
-    drawing_.set(drawing_.root(), "fontname", "Helvetica");
-    drawing_.set(drawing_.root(), "nodesep", "0.15");
-    drawing_.set(drawing_.root(), "ranksep", "0.25");
-    drawing_.set_nodes("fontname", "Helvetica");
-    drawing_.set_nodes("fontsize", "12");
-    drawing_.set_nodes("shape", "box");
-    drawing_.set_nodes("style", "filled");
-    drawing_.set_nodes("width", "0.5");
-    drawing_.set_nodes("height", "0.3");
-    drawing_.set_nodes("margin", "0.05");
-    drawing_.set_nodes("color", kInk);
-    drawing_.set_edges("arrowsize", "0.6");
-  }
-
-  void add_rank(std::uint32_t index, std::uint32_t rank) {
-    const Graphviz::Cluster cluster =
-        drawing_.cluster(drawing_.root(), fmt::format("rank_{}", rank));
-    drawing_.set(cluster, "label", fmt::format("rank {}", rank));
-    drawing_.set(cluster, "labeljust", "l");
-    drawing_.set(cluster, "style", "rounded,filled");
-    drawing_.set(cluster, "color", "#dfe4ea");
-    drawing_.set(cluster, "fillcolor", "#f6f8fa");
-    const Actions& row = schedule_.ranks[index];
-    Graphviz::Node before = nullptr;
-    for (std::size_t slot = 0; slot < row.size(); slot = models::slot_end(row, slot)) {
-      if (!computes(row, slot)) continue;
-      const KindStyle& style = style_of(kind_of(row, slot));
-      const Graphviz::Node node = drawing_.node(cluster, slot_name(rank, slot));
-      drawing_.set(node, "label", models::slot_text(row, slot));
-      drawing_.set(node, "fillcolor", style.fill);
-      drawing_.set(node, "fontcolor", style.text);
-      if (before != nullptr) {
-        const Graphviz::Edge edge = drawing_.edge(before, node);
-        drawing_.set(edge, "color", "#b8c0ca");
-        drawing_.set(edge, "weight", "20");
+  LaneStep step_of(const Actions& row, const std::vector<std::size_t>& slots, std::size_t first,
+                   const std::vector<std::size_t>& times) const {
+    const std::size_t slot = slots[first];
+    LaneStep step;
+    step.kind = kind_of(row, slot);
+    step.tip = models::slot_text(row, slot);
+    std::vector<std::string> names;
+    std::vector<std::string> batches;
+    for (std::size_t part = 0; slot + part < models::slot_end(row, slot); ++part) {
+      const Action& action = row[slot + part];
+      std::uint32_t least = action.micro_batch;
+      std::uint32_t most = least;
+      for (const std::size_t behind : times) {
+        const std::uint32_t batch = row[slots[first + behind] + part].micro_batch;
+        least = std::min(least, batch);
+        most = std::max(most, batch);
       }
-      before = node;
+      const std::string name = fmt::format("{}{}", action.stage, models::action_word(action.kind));
+      const std::string of =
+          least == most ? std::to_string(least) : fmt::format("{}-{}", least, most);
+      names.push_back(folds_ ? name : name + of);
+      batches.push_back(of);
     }
-  }
-
-  // What an action needs of another rank.
-  void add_needs(const Done& done, const std::string& node) {
-    const std::uint32_t depth = std::max<std::uint32_t>(1, schedule_.depth());
-    Done from = done;
-    const char* colour = kForwardArrow;
-    const char* style = "solid";
-    if (done.kind == ActionKind::kForward && done.stage % depth != 0) {
-      --from.stage;
-    } else if (done.kind == ActionKind::kInputGrad && (done.stage + 1) % depth != 0) {
-      ++from.stage;
-      colour = kBackwardArrow;
-      style = "dashed";
-    } else {
-      return;
-    }
-    const auto found = nodes_.find(from);
-    const bool same_rank =
-        schedule_.rank_of_stage[from.stage] == schedule_.rank_of_stage[done.stage];
-    if (found == nodes_.end() || same_rank) return;
-    const Graphviz::Edge edge = drawing_.edge(drawing_.find(found->second), drawing_.find(node));
-    drawing_.set(edge, "color", colour);
-    drawing_.set(edge, "style", style);
+    step.lines.push_back(fmt::format("{}", fmt::join(names, " + ")));
+    if (folds_) step.lines.push_back(fmt::format("{}", fmt::join(batches, " + ")));
+    return step;
   }
 
   const models::Schedule& schedule_;
-  std::map<std::uint32_t, std::uint32_t> first_ranks_;  // to draw, by row: equal ones once
-  std::size_t count_ = 0;
-  std::map<Done, std::string> nodes_;  // by what they do
-  std::set<WorkKind> kinds_;
-  Graphviz drawing_;
+  TaskLanes lanes_;
+  bool folds_ = false;
 };
 
 }  // namespace
 
-std::string draw_schedule(const models::Pipeline& pipeline, const models::RankSet& ranks,
-                          const std::string& title, std::size_t most, PictureFormat format) {
-  return SchedulePicture(pipeline, ranks).run(title, most, format);
+TaskLanes schedule_lanes(const models::Pipeline& pipeline, const models::RankSet& ranks,
+                         const std::string& title, bool fold) {
+  return ScheduleLanes(pipeline, title)
+      .run(ranks, pipeline.rank_count(), pipeline.ranks_of_rows(), fold);
 }
 
 }  // namespace pipesim::viz

@@ -1,6 +1,7 @@
 #include "viz/draw/draw_tasks.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <tuple>
@@ -8,11 +9,13 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "models/lowering/names.hpp"
 #include "models/lowering/rank_classes.hpp"
 #include "models/measure/timeline.hpp"
 #include "viz/draw/draw_schedule.hpp"
+#include "viz/draw/lanes.hpp"
 #include "viz/draw/legend.hpp"
 #include "viz/draw/palette.hpp"
 #include "viz/words.hpp"
@@ -23,34 +26,44 @@ namespace {
 using models::WorkKind;
 using sim::ActorId;
 
+constexpr std::size_t kMaxAlone =
+    60;  // tasks, where ranks are drawn one by one though they are equal
+
 std::string title_of(const models::TaskGraph& graph) {
   return fmt::format("{}{}tasks", graph.name, graph.name.empty() ? "" : ": ");
 }
 
-class TasksPicture {
+class ActorsPicture {
  public:
-  TasksPicture(const models::TaskGraph& graph, const models::Lowered& lowered,
-               const models::RankSet& ranks, bool fold)
+  ActorsPicture(const models::TaskGraph& graph, const models::Lowered& lowered,
+                const models::RankSet& ranks, const PictureStyle& style)
       : graph_(graph),
         lowered_(lowered),
         plan_(lowered.plan),
         names_(graph, lowered),
         kinds_(models::work_kinds(graph, lowered)),
+        style_(style),
         drawing_("tasks") {
-    std::vector<models::RankSet> alone;
-    for (const std::uint32_t rank : ranks) {
-      alone.push_back(models::RankSet(std::vector<std::uint32_t>{rank}));
+    drawing_.set_dark(style.dark);
+    const std::vector<models::RankSet> alone =
+        models::fold_ranks(ranks, [](std::uint32_t rank) { return rank; });
+    if (style.all) {
+      choose(alone);
+      return;
     }
-    choose(fold ? models::rank_classes(lowered, ranks) : alone);
-    if (!fold || !talks_to_itself()) return;
-    // Arrows from a class to itself say little; if there is room, who talks to whom is better.
-    std::vector<models::RankSet> folded = classes_;
-    choose(std::move(alone));
-    if (node_count(unrolls_) > kMaxTasks) choose(std::move(folded));
+    const std::vector<models::RankSet> classes = models::rank_classes(lowered, ranks);
+    choose(classes);
+    if (talks_to_itself()) {
+      // Arrows from a class to itself say little; if there is room, who talks to whom is better.
+      choose(alone);
+      if (node_count() <= kMaxAlone) return;
+      choose(classes);
+    }
+    merge_similar();
   }
 
   std::string run(PictureFormat format) {
-    const std::uint64_t count = node_count(unrolls_);
+    const std::uint64_t count = node_count();
     if (count > kMaxTasks) {
       throw DrawingError(
           models::Code::kPictureSize,
@@ -61,12 +74,10 @@ class TasksPicture {
     }
     add_style();
     for (const ActorId id : ids_of(plan_.actors)) {
-      if (is_node(id)) add_actor(id);
+      if (is_shown(id)) add_actor(id);
     }
     add_registers();
-    add_programs();
-    add_afters();
-    add_messages();
+    if (!style_.all && format != PictureFormat::kDot) drawing_.fit(kPageWidth, kPageHeight);
     return drawing_.drawing(format);
   }
 
@@ -77,7 +88,36 @@ class TasksPicture {
     for (std::uint32_t i = 0; i < classes_.size(); ++i) {
       for (const std::uint32_t rank : classes_[i]) class_of_rank_[rank] = i;
     }
-    unrolls_ = node_count(true) <= kMaxTasks;
+    ranks_of_.clear();
+    for (const ActorId id : ids_of(plan_.actors)) {
+      const std::uint32_t rank = plan_.actors[id].rank.value;
+      if (class_of_rank_[rank] == models::kNoIndex) continue;
+      ranks_of_[{class_of_rank_[rank], lowered_.actor_template[id]}].push_back(rank);
+    }
+  }
+
+  // Classes that differ in few tasks share a frame, in which these say whose they are.
+  void merge_similar() {
+    std::vector<std::set<std::uint32_t>> templates(classes_.size());
+    for (const auto& [key, ranks] : ranks_of_) templates[key.first].insert(key.second);
+    std::vector<std::vector<std::uint32_t>> merged;
+    std::vector<std::size_t> first;  // class of each
+    for (std::size_t i = 0; i < classes_.size(); ++i) {
+      const auto like = std::find_if(first.begin(), first.end(), [&](std::size_t other) {
+        std::vector<std::uint32_t> differ;
+        std::set_symmetric_difference(templates[i].begin(), templates[i].end(),
+                                      templates[other].begin(), templates[other].end(),
+                                      std::back_inserter(differ));
+        return differ.size() * 4 <= templates[i].size();
+      });
+      const auto at = static_cast<std::size_t>(like - first.begin());
+      if (at == first.size()) {
+        first.push_back(i);
+        merged.emplace_back();
+      }
+      merged[at].insert(merged[at].end(), classes_[i].begin(), classes_[i].end());
+    }
+    choose({merged.begin(), merged.end()});
   }
 
   // Something goes from a rank to another of its class.
@@ -86,58 +126,39 @@ class TasksPicture {
       return from != to && class_of_rank_[from] != models::kNoIndex &&
              class_of_rank_[from] == class_of_rank_[to];
     };
-    const auto inside = [&](const sim::Channel& channel) {
-      return one_class(plan_.communicator_ranks[channel.from].value,
-                       plan_.communicator_ranks[channel.to].value);
-    };
     const auto across = [&](const sim::Edge& edge) {
       const ActorId producer = plan_.registers[edge.source].producer;
       return one_class(plan_.actors[producer].rank.value, plan_.actors[edge.consumer].rank.value);
     };
-    return std::any_of(plan_.channels.begin(), plan_.channels.end(), inside) ||
-           std::any_of(plan_.edges.begin(), plan_.edges.end(), across);
+    return std::any_of(plan_.edges.begin(), plan_.edges.end(), across);
   }
 
-  // Of each class the first rank is drawn.
+  // Of each class the first rank that has it is drawn.
   bool is_shown(ActorId id) const {
-    const std::uint32_t rank = plan_.actors[id].rank.value;
-    return class_of_rank_[rank] != models::kNoIndex && classes_[class_of_rank_[rank]][0] == rank;
+    const auto found = ranks_of_.find(key_of(id));
+    return found != ranks_of_.end() && found->second.front() == plan_.actors[id].rank.value;
   }
 
-  bool is_node(ActorId id) const { return is_shown(id) && !is_implied(id); }
-
-  bool in_program(ActorId id) const {
-    return plan_.threads[plan_.actors[id].thread].order == sim::ThreadOrder::kProgram;
+  std::pair<std::uint32_t, std::uint32_t> key_of(ActorId id) const {
+    return {class_of_rank_[plan_.actors[id].rank.value], lowered_.actor_template[id]};
   }
 
-  std::uint64_t node_count(bool unrolls) const {
+  std::uint64_t node_count() const {
     std::uint64_t count = 0;
-    for (const ActorId id : ids_of(plan_.actors)) {
-      if (is_node(id)) count += unrolls && in_program(id) ? plan_.actors[id].acts : 1;
-    }
+    for (const ActorId id : ids_of(plan_.actors)) count += is_shown(id) ? 1 : 0;
     return count;
   }
 
-  bool is_unrolled(ActorId id) const { return unrolls_ && in_program(id); }
-
-  std::string class_name(std::uint32_t index) const {
-    const models::RankSet& ranks = classes_[index];
-    if (ranks.size() == 1) return fmt::format("rank {}", ranks[0]);
-    return fmt::format("ranks {}  (x{})", short_ranges({ranks.begin(), ranks.end()}), ranks.size());
-  }
-
   // The actor of the class, whichever of its ranks `id` is on.
-  std::string node_name(ActorId id, std::uint32_t k) const {
-    const std::string name =
-        fmt::format("{} {}", class_of_rank_[plan_.actors[id].rank.value], names_.op(id));
-    return is_unrolled(id) ? fmt::format("{} {}", name, k) : name;
+  std::string node_name(ActorId id) const {
+    return fmt::format("{} {}", class_of_rank_[plan_.actors[id].rank.value], names_.op(id));
   }
 
   Graphviz::Cluster lane_of(ActorId id) {
     const std::uint32_t index = class_of_rank_[plan_.actors[id].rank.value];
     const Graphviz::Cluster rank =
         drawing_.cluster(drawing_.root(), fmt::format("ranks_{}", index));
-    drawing_.set(rank, "label", class_name(index));
+    drawing_.set(rank, "label", class_name(classes_[index]));
     drawing_.set(rank, "labeljust", "l");
     drawing_.set(rank, "fontsize", "16");
     drawing_.set(rank, "style", "rounded");
@@ -159,29 +180,34 @@ class TasksPicture {
 
   void add_actor(ActorId id) {
     const KindStyle& style = style_of(kinds_[id]);
-    const std::uint32_t acts = is_unrolled(id) ? plan_.actors[id].acts : 1;
-    const Graphviz::Cluster lane = lane_of(id);
-    for (std::uint32_t k = 0; k < acts; ++k) {
-      const Graphviz::Node node = drawing_.node(lane, node_name(id, k));
-      drawing_.set(node, "label", label_text(label_of(id, k)));
-      drawing_.set(node, "fillcolor", style.fill);
-      drawing_.set(node, "fontcolor", style.text);
-      drawing_.set(node, "shape", style.shape);
-      if (style.rounded) drawing_.set(node, "style", "rounded,filled");
-    }
+    const Graphviz::Node node = drawing_.node(lane_of(id), node_name(id));
+    drawing_.set(node, "label", label_text(label_of(id)));
+    drawing_.set(node, "fillcolor", style.fill);
+    drawing_.set(node, "fontcolor", style.text);
+    drawing_.set(node, "shape", style.shape);
+    if (style.rounded) drawing_.set(node, "style", "rounded,filled");
+    if (!is_of_some(id)) return;
+    drawing_.set(node, "color", kStrong);
+    drawing_.set(node, "penwidth", "2.5");
   }
 
-  std::string label_of(ActorId id, std::uint32_t k) const {
+  // Not of all ranks that share its frame.
+  bool is_of_some(ActorId id) const {
+    const auto key = key_of(id);
+    return ranks_of_.at(key).size() < classes_[key.first].size();
+  }
+
+  std::string label_of(ActorId id) const {
     const models::ActorTemplate& actor = names_.actor(id);
     const std::uint32_t acts = plan_.actors[id].acts;
-    if (is_unrolled(id)) return models::act_label(graph_, lowered_, id, k);
     std::string label = actor.name;
     if (actor.collective) {
       const models::CollectiveTemplate& of = *actor.collective;
       label += "\n" + operation_name(of.operation);
       if (of.group != models::kNoIndex) label += " " + graph_.groups[of.group].name;
     }
-    if (acts != 1) label += fmt::format("\n{} times", acts);
+    if (acts != 1 && acts != most_acts_) label += fmt::format(" ({} times)", acts);
+    if (is_of_some(id)) label += "\nonly " + class_name(models::RankSet(ranks_of_.at(key_of(id))));
     return label;
   }
 
@@ -191,7 +217,7 @@ class TasksPicture {
   }
 
   void add_edge(const std::string& from, const std::string& to, const std::string& label,
-                const char* colour, const char* style) {
+                const char* colour, const char* style, bool back) {
     const Graphviz::Node begin = drawing_.find(from);
     const Graphviz::Node end = drawing_.find(to);
     if (begin == nullptr || end == nullptr || !is_new(from, to, label + style)) return;
@@ -200,6 +226,7 @@ class TasksPicture {
     drawing_.set(edge, "color", colour);
     drawing_.set(edge, "fontcolor", colour);
     if (*style != 0) drawing_.set(edge, "style", style);
+    if (back) drawing_.set(edge, "constraint", "false");  // the first ranks stay in front
   }
 
   bool is_in_picture(ActorId id) const {
@@ -213,100 +240,11 @@ class TasksPicture {
         const ActorId consumer = plan_.edges[edge].consumer;
         if (!is_in_picture(reg.producer) || !is_in_picture(consumer)) continue;
         const bool is_main = names_.reg(id) == "out";
-        const std::string label = is_main ? fmt::format(" {}", reg.slots)
-                                          : fmt::format(" {} {}", names_.reg(id), reg.slots);
-        add_edge(node_name(reg.producer, 0), node_name(consumer, 0), label,
-                 reg.control ? kGreyText : kInk, reg.control ? "dashed" : "");
-      }
-    }
-  }
-
-  /// What is known of a host's program up to a step of it.
-  struct Walk {
-    std::string before;                                            // the step before
-    std::map<sim::StreamId, std::string> last;                     // on each stream
-    std::map<sim::SignalId, std::string> recorded;                 // what stood before a record
-    std::map<sim::StreamId, std::vector<std::string>> waited_for;  // by what comes next there
-  };
-
-  // What a host does one after the other. Where an actor stands for many acts, their order is none
-  // of actors.
-  void add_programs() {
-    std::vector<std::uint32_t> done(plan_.actors.size(), 0);
-    for (const sim::Thread& thread : plan_.threads) {
-      Walk walk;
-      for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-        const ActorId id = plan_.act(thread, i);
-        if (!is_shown(id)) break;
-        add_step(id, done[id.value]++, walk);
-      }
-    }
-  }
-
-  // Of the steps that `after` implies only what they mean is drawn.
-  void add_step(ActorId id, std::uint32_t k, Walk& walk) {
-    const sim::Actor& actor = plan_.actors[id];
-    if (is_implied(id)) {
-      if (actor.role == sim::Role::kRecord) walk.recorded[actor.signal] = walk.last[actor.stream];
-      if (actor.role == sim::Role::kWait) {
-        walk.waited_for[actor.stream].push_back(walk.recorded[actor.signal]);
-      }
-      return;
-    }
-    const bool ordered = is_unrolled(id) || actor.acts == 1;
-    const std::string now = ordered ? node_name(id, k) : std::string();
-    if (ordered && !walk.before.empty()) add_edge(walk.before, now, "", "#a9b2bd", "dotted");
-    for (const std::string& from : walk.waited_for[actor.stream]) {
-      if (ordered && !from.empty()) add_edge(from, now, "", kInk, "");
-    }
-    walk.waited_for.erase(actor.stream);
-    walk.before = now;
-    walk.last[actor.stream] = now;
-  }
-
-  bool is_implied(ActorId id) const {
-    const auto& step = names_.actor(id).step;
-    return step && step->implied;
-  }
-
-  void add_afters() {
-    for (const ActorId id : ids_of(plan_.actors)) {
-      const sim::Actor& actor = plan_.actors[id];
-      if (!is_shown(id)) continue;
-      for (std::uint32_t i = actor.afters; i < actor.afters_end; ++i) {
-        const sim::After& after = plan_.afters[i];
-        const std::uint32_t acts = is_unrolled(id) ? actor.acts : 1;
-        for (std::uint32_t k = 0; k < acts; ++k) {
-          add_edge(node_name(after.actor, k + after.ahead), node_name(id, k), "", kInk, "");
-        }
-      }
-    }
-  }
-
-  // Sends and receives match by order (docs/reference/rules.md, 9.5).
-  void add_messages() {
-    struct Ends {
-      std::vector<std::string> sends;
-      std::vector<std::string> receives;
-    };
-    std::map<sim::ChannelId, Ends> channels;
-    std::vector<std::uint32_t> done(plan_.actors.size(), 0);
-    for (const sim::Thread& thread : plan_.threads) {
-      for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
-        const ActorId id = plan_.act(thread, i);
-        const std::uint32_t k = done[id.value]++;
-        if (!is_in_picture(id)) continue;
-        for (const sim::CallId call : plan_.calls_of(id)) {
-          if (plan_.calls[call].kind == sim::CallKind::kCollective) continue;
-          Ends& ends = channels[plan_.calls[call].channel];
-          const bool sends = plan_.calls[call].kind == sim::CallKind::kSend;
-          (sends ? ends.sends : ends.receives).push_back(node_name(id, k));
-        }
-      }
-    }
-    for (const auto& [channel, ends] : channels) {
-      for (std::size_t i = 0; i < std::min(ends.sends.size(), ends.receives.size()); ++i) {
-        add_edge(ends.sends[i], ends.receives[i], "", "#b5578c", "bold");
+        std::string label = is_main ? "" : " " + names_.reg(id);
+        if (reg.slots > 1) label += fmt::format(" x{}", reg.slots);
+        add_edge(node_name(reg.producer), node_name(consumer), label,
+                 reg.control ? kGreyText : kInk, reg.control ? "dashed" : "",
+                 key_of(consumer).first < key_of(reg.producer).first);
       }
     }
   }
@@ -314,33 +252,28 @@ class TasksPicture {
   void add_style() {
     std::vector<WorkKind> used;
     for (const ActorId id : ids_of(plan_.actors)) {
-      if (is_node(id) && std::find(used.begin(), used.end(), kinds_[id]) == used.end()) {
+      if (is_shown(id) && std::find(used.begin(), used.end(), kinds_[id]) == used.end()) {
         used.push_back(kinds_[id]);
       }
     }
     std::sort(used.begin(), used.end());
-    const bool has_registers = !plan_.registers.empty();
-    const bool has_programs = std::any_of(plan_.threads.begin(), plan_.threads.end(), [](auto& of) {
-      return of.order == sim::ThreadOrder::kProgram;
-    });
-    std::vector<std::string> lines;
-    if (has_registers) {
-      lines.emplace_back(
-          "An arrow points from the producer of data to its reader; the number is how many "
-          "slots it has. Dashed: only order.");
+    std::vector<std::string> lines = {
+        "An arrow points from the producer of data to its reader; x2 is a register of two slots. "
+        "Dashed: only order."};
+    std::map<std::uint32_t, std::size_t> counts;
+    for (const ActorId id : ids_of(plan_.actors)) counts[plan_.actors[id].acts] += is_shown(id);
+    for (const auto& [acts, count] : counts) {
+      if (most_acts_ == 0 || count > counts[most_acts_]) most_acts_ = acts;
     }
-    if (has_programs) {
-      lines.emplace_back(
-          "Dotted: the order of a host's program. Solid: starts after. Coloured: a "
-          "message to another rank.");
+    if (most_acts_ > 1) {
+      lines.push_back(fmt::format("Each runs {} times unless it says otherwise.", most_acts_));
     }
     drawing_.set_html(drawing_.root(), "label", legend_html(title_of(graph_), lines, used));
     drawing_.set(drawing_.root(), "labelloc", "t");
     drawing_.set(drawing_.root(), "rankdir", "LR");
-    drawing_.set(drawing_.root(), "newrank", "true");  // columns go through all ranks
     drawing_.set(drawing_.root(), "fontname", "Helvetica");
     drawing_.set(drawing_.root(), "nodesep", "0.2");
-    drawing_.set(drawing_.root(), "ranksep", "0.35");
+    drawing_.set(drawing_.root(), "ranksep", "0.3");
     drawing_.set_nodes("fontname", "Helvetica");
     drawing_.set_nodes("fontsize", "12");
     drawing_.set_nodes("style", "filled");
@@ -357,19 +290,268 @@ class TasksPicture {
   sim::IdVector<ActorId, WorkKind> kinds_;
   std::vector<models::RankSet> classes_;
   std::vector<std::uint32_t> class_of_rank_;
-  bool unrolls_ = false;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::uint32_t>>
+      ranks_of_;  // by class and template
+  PictureStyle style_;
+  std::uint32_t most_acts_ = 0;  // what most actors do
   std::set<std::tuple<std::string, std::string, std::string>> drawn_;
   Graphviz drawing_;
+};
+
+class ProgramLanes {
+ public:
+  ProgramLanes(const models::TaskGraph& graph, const models::Lowered& lowered,
+               const models::RankSet& ranks, bool fold)
+      : graph_(graph),
+        lowered_(lowered),
+        plan_(lowered.plan),
+        names_(graph, lowered),
+        kinds_(models::work_kinds(graph, lowered)) {
+    lanes_.title = title_of(graph);
+    choose(fold ? models::rank_classes(lowered, ranks)
+                : models::fold_ranks(ranks, [](std::uint32_t rank) { return rank; }));
+    if (fold) unfold_pairs();
+  }
+
+  TaskLanes run() {
+    lanes_.about = {
+        "What each rank does one after the other, with its stream, what that starts after, and "
+        "whom it sends to. A frame is a loop."};
+    collect_peers();
+    threads_of_.resize(plan_.rank_count);
+    for (const sim::ThreadId id : ids_of(plan_.threads)) {
+      if (plan_.threads[id].order == sim::ThreadOrder::kProgram) {
+        threads_of_[plan_.threads[id].rank.value].push_back(id);
+      }
+    }
+    actors_of_.resize(plan_.rank_count);
+    for (const ActorId id : ids_of(plan_.actors)) {
+      const bool in_program =
+          plan_.threads[plan_.actors[id].thread].order == sim::ThreadOrder::kProgram;
+      if (!in_program) actors_of_[plan_.actors[id].rank.value].push_back(id);
+    }
+    for (std::uint32_t i = 0; i < classes_.size(); ++i) add_class(i);
+    return std::move(lanes_);
+  }
+
+ private:
+  // Whom copies that talk to each other mean is only seen if they are drawn one by one.
+  void unfold_pairs() {
+    constexpr std::size_t kMaxUnfolded = 4;
+    std::size_t count = 0;
+    for (const models::RankSet& ranks : classes_) count += ranks.size();
+    if (count > kMaxUnfolded) return;
+    std::vector<std::uint32_t> ranks;
+    for (const models::RankSet& of : classes_) ranks.insert(ranks.end(), of.begin(), of.end());
+    const bool talk =
+        std::any_of(plan_.channels.begin(), plan_.channels.end(), [&](const sim::Channel& channel) {
+          const std::uint32_t from = plan_.communicator_ranks[channel.from].value;
+          const std::uint32_t to = plan_.communicator_ranks[channel.to].value;
+          return from != to && class_of_rank_[from] == class_of_rank_[to];
+        });
+    if (talk)
+      choose(models::fold_ranks(models::RankSet(ranks), [](std::uint32_t rank) { return rank; }));
+  }
+
+  void choose(std::vector<models::RankSet> classes) {
+    classes_ = std::move(classes);
+    class_of_rank_.assign(plan_.rank_count, models::kNoIndex);
+    for (std::uint32_t i = 0; i < classes_.size(); ++i) {
+      for (const std::uint32_t rank : classes_[i]) class_of_rank_[rank] = i;
+    }
+  }
+
+  using Templates = std::set<std::uint32_t>;
+
+  // Whom the ranks of a class send to and receive from, by template.
+  void collect_peers() {
+    for (const ActorId id : ids_of(plan_.actors)) {
+      const std::uint32_t index = class_of_rank_[plan_.actors[id].rank.value];
+      if (index == models::kNoIndex) continue;
+      for (const sim::CallId call : plan_.calls_of(id)) {
+        if (plan_.calls[call].kind == sim::CallKind::kCollective) continue;
+        const sim::Channel& channel = plan_.channels[plan_.calls[call].channel];
+        const bool sends = plan_.calls[call].kind == sim::CallKind::kSend;
+        peers_[{index, lowered_.actor_template[id]}][sends ? "to" : "from"].push_back(
+            plan_.communicator_ranks[sends ? channel.to : channel.from].value);
+      }
+    }
+  }
+
+  void add_class(std::uint32_t index) {
+    const std::uint32_t rank = classes_[index][0];
+    Templates own;
+    std::vector<TaskLane> lanes;
+    for (const sim::ThreadId id : threads_of_[rank]) {
+      lanes.push_back({"", threads_of_[rank].size() > 1 ? "thread " + names_.thread(id) : "",
+                       steps_of(index, plan_.threads[id], own)});
+    }
+    if (!actors_of_[rank].empty()) lanes.push_back({"", "actors", actor_steps(index, own)});
+    if (lanes.empty()) lanes.push_back({"", "does nothing", {}});
+    lanes.front().name = class_name(classes_[index]);
+    compare(own, lanes);
+    for (TaskLane& lane : lanes) lanes_.lanes.push_back(std::move(lane));
+    templates_.push_back(std::move(own));
+  }
+
+  // With the class above that differs least.
+  void compare(const Templates& own, std::vector<TaskLane>& lanes) {
+    std::size_t fewest = own.size();
+    std::uint32_t nearest = models::kNoIndex;
+    for (std::uint32_t i = 0; i < templates_.size(); ++i) {
+      const std::size_t differences =
+          missing(own, templates_[i]).size() + missing(templates_[i], own).size();
+      if (differences >= fewest) continue;
+      fewest = differences;
+      nearest = i;
+    }
+    if (nearest == models::kNoIndex) return;
+    const std::vector<std::uint32_t> more = missing(templates_[nearest], own);
+    for (TaskLane& lane : lanes) mark(more, lane.steps);
+    std::string note = "compared with " + class_name(classes_[nearest]);
+    const std::vector<std::uint32_t> without = missing(own, templates_[nearest]);
+    for (std::size_t i = 0; i < without.size(); ++i) {
+      note += (i == 0 ? ", without " : ", ") + name_of_template_.at(without[i]);
+    }
+    std::string& shown = lanes.front().note;
+    shown += (shown.empty() ? "" : "; ") + note;
+  }
+
+  // Of `of`, what is not in `in`.
+  static std::vector<std::uint32_t> missing(const Templates& in, const Templates& of) {
+    std::vector<std::uint32_t> result;
+    std::set_difference(of.begin(), of.end(), in.begin(), in.end(), std::back_inserter(result));
+    return result;
+  }
+
+  static void mark(const std::vector<std::uint32_t>& more, std::vector<LaneStep>& steps) {
+    for (LaneStep& step : steps) {
+      mark(more, step.parts);
+      step.differs = std::binary_search(more.begin(), more.end(), step.number);
+    }
+  }
+
+  bool is_implied(ActorId id) const {
+    const auto& step = names_.actor(id).step;
+    return step && step->implied;
+  }
+
+  LaneStep step_of(std::uint32_t index, ActorId id, Templates& own) {
+    const std::uint32_t number = lowered_.actor_template[id];
+    own.insert(number);
+    name_of_template_.emplace(number, names_.op(id));
+    LaneStep step;
+    step.kind = kinds_[id];
+    step.number = number;
+    step.lines.push_back(names_.op(id));
+    if (plan_.actors[id].stream.valid()) step.lines.push_back("on " + names_.stream_of(id));
+    for (const auto& [word, ranks] : peers_[{index, number}]) {
+      step.lines.push_back(fmt::format("{} {}", word, class_name(models::RankSet(ranks))));
+    }
+    step.tip = names_.op(id);
+    const auto& of = names_.actor(id).step;
+    if (of && !of->at.empty()) step.tip += ", " + of->at;
+    return step;
+  }
+
+  std::vector<LaneStep> steps_of(std::uint32_t index, const sim::Thread& thread, Templates& own) {
+    std::vector<std::uint32_t> tokens;
+    std::map<std::uint32_t, LaneStep> by_token;
+    std::map<sim::SignalId, std::string> recorded;                 // on which stream
+    std::map<sim::StreamId, std::vector<std::string>> waited_for;  // by what comes next there
+    for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
+      const ActorId id = plan_.act(thread, i);
+      const sim::Actor& actor = plan_.actors[id];
+      if (is_implied(id)) {
+        if (actor.role == sim::Role::kRecord) recorded[actor.signal] = names_.stream_of(id);
+        if (actor.role == sim::Role::kWait) {
+          waited_for[actor.stream].push_back(recorded[actor.signal]);
+        }
+        continue;
+      }
+      tokens.push_back(id.value);
+      std::vector<std::string>& after = waited_for[actor.stream];
+      if (by_token.count(id.value) == 0) {
+        LaneStep step = step_of(index, id, own);
+        for (std::uint32_t k = actor.afters; k < actor.afters_end; ++k) {
+          after.push_back(names_.op(plan_.afters[k].actor));
+        }
+        if (!after.empty()) step.lines.push_back(fmt::format("after {}", fmt::join(after, ", ")));
+        by_token.emplace(id.value, std::move(step));
+      }
+      after.clear();
+    }
+    return arranged(find_repeats(tokens), tokens, by_token);
+  }
+
+  static std::vector<LaneStep> arranged(const std::vector<Repeat>& repeats,
+                                        const std::vector<std::uint32_t>& tokens,
+                                        const std::map<std::uint32_t, LaneStep>& by_token) {
+    std::vector<LaneStep> steps;
+    for (const Repeat& repeat : repeats) {
+      if (repeat.parts.empty()) {
+        steps.push_back(by_token.at(tokens[repeat.first]));
+        continue;
+      }
+      LaneStep loop;
+      loop.times = repeat.times;
+      loop.parts = arranged(repeat.parts, tokens, by_token);
+      steps.push_back(std::move(loop));
+    }
+    return steps;
+  }
+
+  // Those of an actor runtime have no order of their own: that of the file.
+  std::vector<LaneStep> actor_steps(std::uint32_t index, Templates& own) {
+    std::vector<LaneStep> steps;
+    for (const ActorId id : actors_of_[classes_[index][0]]) {
+      LaneStep step = step_of(index, id, own);
+      for (const models::ReadTemplate& read : names_.actor(id).reads) {
+        if (read.actor != models::kNoIndex) {
+          step.lines.push_back("reads " + graph_.actors[read.actor].name);
+        }
+      }
+      steps.push_back(std::move(step));
+    }
+    return steps;
+  }
+
+  const models::TaskGraph& graph_;
+  const models::Lowered& lowered_;
+  const sim::Plan& plan_;
+  models::Names names_;
+  sim::IdVector<ActorId, WorkKind> kinds_;
+  std::vector<models::RankSet> classes_;
+  std::vector<std::uint32_t> class_of_rank_;
+  std::vector<std::vector<sim::ThreadId>> threads_of_;  // with programs, by rank
+  std::vector<std::vector<ActorId>> actors_of_;         // in none
+  std::map<std::pair<std::uint32_t, std::uint32_t>,
+           std::map<std::string, std::vector<std::uint32_t>>>
+      peers_;
+  std::vector<Templates> templates_;  // of the classes so far
+  std::map<std::uint32_t, std::string> name_of_template_;
+  TaskLanes lanes_;
 };
 
 }  // namespace
 
 std::string draw_tasks(const models::TaskGraph& graph, const models::Lowered& lowered,
-                       const models::RankSet& ranks, bool fold, PictureFormat format) {
+                       const models::RankSet& ranks, const PictureStyle& style,
+                       PictureFormat format) {
+  const auto drawn = [&](const TaskLanes& lanes) {
+    Scene scene = draw_lanes(lanes, style.all);
+    scene.set_dark(style.dark);
+    return scene.drawing(format);
+  };
   if (graph.pipeline) {
-    return draw_schedule(*graph.pipeline, ranks, title_of(graph), kMaxTasks, format);
+    return drawn(schedule_lanes(*graph.pipeline, ranks, title_of(graph), !style.all));
   }
-  return TasksPicture(graph, lowered, ranks, fold).run(format);
+  const sim::Plan& plan = lowered.plan;
+  const bool has_programs = std::any_of(plan.threads.begin(), plan.threads.end(), [](auto& of) {
+    return of.order == sim::ThreadOrder::kProgram;
+  });
+  if (has_programs) return drawn(ProgramLanes(graph, lowered, ranks, !style.all).run());
+  return ActorsPicture(graph, lowered, ranks, style).run(format);
 }
 
 }  // namespace pipesim::viz

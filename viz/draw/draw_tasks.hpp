@@ -6,18 +6,20 @@
 #include "models/graph/rank_set.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/lowering/lowering.hpp"
-#include "viz/draw/graphviz.hpp"
+#include "viz/draw/scene.hpp"
 
 namespace pipesim::viz {
 
 /// The most nodes that are laid out.
 inline constexpr std::size_t kMaxTasks = 600;
 
-/// A cluster per rank, in it a lane per stream, in it the tasks; of programs of few acts each act,
-/// else each actor; of a schedule what each rank computes (draw_schedule.hpp). Ranks that are
-/// copies of each other (models/lowering/rank_classes.hpp) are one, if `fold`. Throws DrawingError,
-/// also where there are more than kMaxTasks tasks.
+/// Of actors: a frame per class of ranks, in it one per stream, in it the tasks with arrows. Of
+/// host programs and schedules: a lane per class or rank with its steps in order and its loops as
+/// frames (lanes.hpp). Ranks that are copies of each other (models/lowering/rank_classes.hpp) are
+/// one, and what few of them have more than the others is marked, unless `style.all`. Throws
+/// DrawingError, also where there are more than kMaxTasks tasks.
 std::string draw_tasks(const models::TaskGraph& graph, const models::Lowered& lowered,
-                       const models::RankSet& ranks, bool fold, PictureFormat format);
+                       const models::RankSet& ranks, const PictureStyle& style,
+                       PictureFormat format);
 
 }  // namespace pipesim::viz

@@ -1,15 +1,15 @@
 #include "viz/draw/draw_timeline.hpp"
 
 #include <algorithm>
-#include <array>
 #include <map>
-#include <set>
+#include <tuple>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "viz/draw/axis.hpp"
 #include "viz/draw/palette.hpp"
+#include "viz/draw/slice_look.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/words.hpp"
 
@@ -22,10 +22,10 @@ using models::StuckAct;
 using models::WorkKind;
 
 // All in pixels.
-constexpr double kTimelineWidth = 1280;
 constexpr double kTimelineMargin = 16;
-constexpr double kRow = 22;
-constexpr double kBar = 17;        // what of a row is filled
+constexpr double kRow = 22;  // where there is room
+constexpr double kMinRow = 1.75;
+constexpr double kRowOfText = 15;  // the least with text in its bars
 constexpr double kRankGap = 10;    // between ranks
 constexpr double kLabelSize = 11;  // of texts in bars and of names
 constexpr double kMaxNames = 240;
@@ -41,24 +41,42 @@ struct RankRows {
 class TimelinePicture {
  public:
   TimelinePicture(const models::TaskGraph& graph, const models::Simulation& run,
-                  const models::Timeline& timeline, bool fold)
-      : graph_(graph), run_(run), timeline_(timeline), scene_(0, 0, "") {
-    group_ranks(fold);
-    hangs_ = timeline.at_rest && std::any_of(timeline.lanes.begin(), timeline.lanes.end(),
-                                             [](const Lane& lane) { return !lane.stuck.empty(); });
+                  const models::Timeline& timeline, const TimelineStyle& style)
+      : graph_(graph),
+        run_(run),
+        timeline_(timeline),
+        style_(style),
+        begin_ns_(std::min(style.from_ns.value_or(0), timeline.end_ns)),
+        end_ns_(std::min(style.to_ns.value_or(timeline.end_ns), timeline.end_ns)),
+        look_(graph, run.lowered),
+        scene_(0, 0, "") {
+    for (const models::Root& root : run.explanation.roots) {
+      const bool is_rank = root.party.kind == sim::WaitNodeKind::kRank;
+      const bool is_cut_off =
+          root.first.kind == sim::WaitKind::kFailedLink;  // it did nothing wrong
+      if (is_rank && !is_cut_off) guilty_.emplace(root.party.rank, &root);
+    }
+    group_ranks(!style.all);
+    hangs_ = end_ns_ == timeline.end_ns && timeline.at_rest &&
+             std::any_of(timeline.lanes.begin(), timeline.lanes.end(),
+                         [](const Lane& lane) { return !lane.stuck.empty(); });
   }
 
   Scene run() {
-    if (row_count() > kMaxRows) {
+    if (row_count() > kMaxRows && !style_.all) leave_out_all_but_work();
+    const std::size_t most = style_.all ? kMaxAllRows : kMaxRows;
+    if (row_count() > most) {
       throw DrawingError(
           models::Code::kPictureSize,
           fmt::format(
               "the timeline has {} rows, and a picture can have at most {}: choose some ranks, as "
               "in --ranks 0..3",
-              row_count(), kMaxRows));
+              row_count(), most));
     }
     choose_scales();
-    scene_ = Scene(kTimelineWidth, bottom_ + 34, headline(graph_, run_.explanation));
+    look_at_slices();
+    scene_ = Scene(style_.width, bottom_ + 34, headline(graph_, run_.explanation));
+    scene_.set_dark(style_.dark);
     add_head();
     add_axis();
     double y = top_;
@@ -85,13 +103,36 @@ class TimelinePicture {
     return key;
   }
 
+  // A stream that is held up until an event has fired has nothing to do: idle, as far as people
+  // see.
+  bool is_idle(const Slice& slice) const {
+    return slice.done && run_.lowered.plan.actors[slice.actor].role == sim::Role::kWait;
+  }
+
   // Something works there for a time that can be seen, or stands still for ever.
   bool shows_something(const Lane& lane) const {
     if (!lane.stuck.empty() || timeline_.end_ns == 0) return true;
-    const double visible = kThinnestSlice * static_cast<double>(timeline_.end_ns) / kTimelineWidth;
+    const double visible = kThinnestSlice * static_cast<double>(timeline_.end_ns) / style_.width;
     return std::any_of(lane.slices.begin(), lane.slices.end(), [&](const Slice& slice) {
       return !slice.done || static_cast<double>(slice.end_ns - slice.work_ns) >= visible;
     });
+  }
+
+  // Of too many rows those that compute, or wait in vain.
+  void leave_out_all_but_work() {
+    for (RankRows& rank : groups_) {
+      std::vector<const Lane*> lanes;
+      for (const Lane* lane : rank.lanes) {
+        const bool computes =
+            std::any_of(lane->slices.begin(), lane->slices.end(), [](const Slice& slice) {
+              return slice.kind <= WorkKind::kOverlapped && slice.work_ns < slice.end_ns;
+            });
+        if (computes) lanes.push_back(lane);
+      }
+      if (lanes.empty()) lanes.push_back(rank.lanes.front());
+      left_out_ += (rank.lanes.size() - lanes.size()) * rank.ranks.size();
+      rank.lanes = std::move(lanes);
+    }
   }
 
   void leave_out(RankRows& rank) {
@@ -120,6 +161,7 @@ class TimelinePicture {
       if (const models::DeathReport* death = died(rank)) {
         key += fmt::format("\ndied {} {}", death->time_ns, death->what);
       }
+      if (guilty_.count(rank) > 0) key += fmt::format("\nguilty {}", rank);
       const auto [found, is_new] = known.emplace(fold ? key : std::to_string(rank), groups_.size());
       if (is_new) {
         groups_.push_back(std::move(rows));
@@ -148,8 +190,8 @@ class TimelinePicture {
     return rows;
   }
 
-  static double rank_height(const RankRows& rank) {
-    return kRow * static_cast<double>(rank.lanes.size()) + kRankGap;
+  double rank_height(const RankRows& rank) const {
+    return row_ * static_cast<double>(rank.lanes.size()) + gap_;
   }
 
   static std::string name_of(const Lane& lane) {
@@ -157,8 +199,7 @@ class TimelinePicture {
   }
 
   static std::string name_of(const RankRows& rank) {
-    if (rank.ranks.size() == 1) return fmt::format("rank {}", rank.ranks.front());
-    return fmt::format("ranks {}", short_ranges(rank.ranks));
+    return class_name(models::RankSet(rank.ranks));
   }
 
   void choose_scales() {
@@ -170,19 +211,94 @@ class TimelinePicture {
         names = std::max(names, text_width(name_of(*lane), kLabelSize));
       }
     }
-    rank_width_ = std::min(ranks + 12, kMaxNames);
-    name_width_ = std::min(names + 12, kMaxNames);
+    choose_rows();
+    rank_width_ = std::min(ranks * 1.1 + 12, kMaxNames);
+    name_width_ = has_text() ? std::min(names + 12, kMaxNames) : 8;
     left_ = kTimelineMargin + rank_width_ + name_width_;
-    right_ = kTimelineWidth - kTimelineMargin;
+    right_ = style_.width - kTimelineMargin;
     end_x_ = hangs_ ? right_ - (right_ - left_) * kHangShare : right_;
     bottom_ = top_ - kRankGap;
     for (const RankRows& rank : groups_) bottom_ += rank_height(rank);
   }
 
+  // As high as they are read best, or as low as they have to be for a page.
+  void choose_rows() {
+    const auto rows = static_cast<double>(row_count());
+    const auto groups = static_cast<double>(groups_.size());
+    const double room = kPageHeight - top_ - 60;
+    if (!style_.all && rows * kRow + groups * kRankGap > room) {
+      gap_ = std::min(kRankGap, 0.25 * room / groups);
+      row_ = std::clamp((room - groups * gap_) / rows, kMinRow, kRow);
+    }
+    bar_ = row_ < 6 ? row_ : row_ * 0.77;
+  }
+
+  bool has_text() const { return row_ >= kRowOfText; }
+
   double x_of(std::int64_t ns) const {
-    if (timeline_.end_ns == 0) return left_;
-    const double share = static_cast<double>(ns) / static_cast<double>(timeline_.end_ns);
+    if (end_ns_ <= begin_ns_) return left_;
+    const double share = static_cast<double>(std::clamp(ns, begin_ns_, end_ns_) - begin_ns_) /
+                         static_cast<double>(end_ns_ - begin_ns_);
     return left_ + (end_x_ - left_) * share;
+  }
+
+  bool is_in_view(const Slice& slice) const {
+    const bool begins = slice.begin_ns < end_ns_ || end_ns_ == timeline_.end_ns;
+    return begins && (slice.end_ns > begin_ns_ || begin_ns_ == 0);
+  }
+
+  void look_at_slices() {
+    for (const RankRows& rank : groups_) {
+      for (const Lane* lane : rank.lanes) {
+        for (const Slice& slice : lane->slices) {
+          if (slice.work_ns >= slice.end_ns || !is_in_view(slice)) continue;
+          look_.see(slice, x_of(slice.end_ns) - x_of(slice.work_ns) - 4);
+        }
+      }
+    }
+  }
+
+  // The share of the time in which the ranks with something to compute did not; of all, the least
+  // and the most. Computing on two streams at once counts once.
+  std::string idle_text() const {
+    if (run_.explanation.verdict != sim::Verdict::kCompleted || timeline_.end_ns == 0) return "";
+    double sum = 0;
+    double least = 1;
+    double most = 0;
+    double count = 0;
+    for (const RankRows& rank : groups_) {
+      const double idle = 1 - busy_share(rank);
+      if (idle == 1) continue;
+      const auto ranks = static_cast<double>(rank.ranks.size());
+      sum += idle * ranks;
+      count += ranks;
+      least = std::min(least, idle);
+      most = std::max(most, idle);
+    }
+    if (count == 0) return "";
+    const char* name = graph_.pipeline ? "bubble" : "without compute";
+    if (most - least < 0.0005) return fmt::format("; {} {:.1f} %", name, 100 * sum / count);
+    return fmt::format("; {} {:.1f} % ({:.1f} to {:.1f} % by rank)", name, 100 * sum / count,
+                       100 * least, 100 * most);
+  }
+
+  double busy_share(const RankRows& rank) const {
+    std::vector<std::pair<std::int64_t, std::int64_t>> busy;
+    for (const Lane* lane : rank.lanes) {
+      for (const Slice& slice : lane->slices) {
+        if (slice.kind <= WorkKind::kOverlapped && slice.work_ns < slice.end_ns) {
+          busy.emplace_back(slice.work_ns, slice.end_ns);
+        }
+      }
+    }
+    std::sort(busy.begin(), busy.end());
+    std::int64_t sum = 0;
+    std::int64_t until = 0;
+    for (const auto& [begin, end] : busy) {
+      sum += std::max<std::int64_t>(0, end - std::max(begin, until));
+      until = std::max(until, end);
+    }
+    return static_cast<double>(sum) / static_cast<double>(timeline_.end_ns);
   }
 
   void add_head() {
@@ -193,89 +309,116 @@ class TimelinePicture {
                                     counted(run_.explanation.acts_expected, "op"));
     const std::string reason = first_reason(run_.explanation);
     if (!reason.empty()) about += "; " + reason;
+    about += idle_text();
     if (left_out_ > 0) {
       about += fmt::format("; {} without work left out (--all)", counted(left_out_, "row"));
     }
-    about = fitted(about, 12, kTimelineWidth - 2 * kTimelineMargin);
+    about = fitted(about, 12, style_.width - 2 * kTimelineMargin);
     scene_.add(Scene::Text{kTimelineMargin, 46, about, 12, Scene::Anchor::kStart, false, kInk});
-    std::array<bool, models::kWorkKindCount> used{};
     bool waits = hangs_;
     for (const RankRows& rank : groups_) {
       for (const Lane* lane : rank.lanes) {
         for (const Slice& slice : lane->slices) {
-          if (slice.work_ns < slice.end_ns) used[static_cast<std::size_t>(slice.kind)] = true;
-          waits = waits || slice.work_ns > slice.begin_ns;
+          waits = waits || (slice.work_ns > slice.begin_ns && !is_idle(slice));
         }
       }
     }
     double x = kTimelineMargin;
-    const auto add_key = [&](Scene::Box box, const char* name) {
+    const auto add_key = [&](Scene::Box box, const std::string& name) {
+      const double width = 21 + text_width(name, kLabelSize) + 16;
+      if (x + width > style_.width) return;  // a narrow picture
       box.x = x;
       box.y = 62;
       box.width = 16;
       box.height = 12;
       scene_.add(box);
       scene_.add(Scene::Text{x + 21, 68, name, kLabelSize, Scene::Anchor::kStart, false, kInk});
-      x += 21 + text_width(name, kLabelSize) + 16;
+      x += width;
     };
-    for (std::size_t kind = 0; kind < used.size(); ++kind) {
-      if (!used[kind]) continue;
-      add_key({.fill = kKindStyles[kind].fill, .stroke = kInk, .stroke_width = 0.5},
-              kKindStyles[kind].name);
+    for (const auto& [colour, name] : look_.legend()) {
+      add_key({.fill = colour.fill, .stroke = kInk, .stroke_width = 0.5}, name);
     }
     if (waits) {
       add_key({.fill = "#ffffff", .stroke = kGrey, .stroke_width = 0.8, .hatched = true}, "waits");
     }
     if (!run_.explanation.cycle.empty()) {
       add_key({.fill = "#ffffff", .stroke = kStrong, .stroke_width = 2, .hatched = true},
-              "waits, on the cycle");
+              "waits, on a cycle");
     }
   }
 
   void add_axis() {
     scene_.add(
         Scene::Box{.x = left_, .y = top_ - 8, .width = right_ - left_, .height = 1, .fill = kGrey});
-    for (const std::int64_t ns : time_ticks(timeline_.end_ns, 8)) {
+    for (const std::int64_t after : time_ticks(end_ns_ - begin_ns_, 8)) {
+      const std::int64_t ns = begin_ns_ + after;
       const double x = x_of(ns);
       scene_.add(Scene::Box{
-          .x = x, .y = top_ - 8, .width = 1, .height = bottom_ - top_ + 12, .fill = "#e4e8ee"});
+          .x = x, .y = top_ - 8, .width = 1, .height = bottom_ - top_ + 12, .fill = kRule});
       if (hangs_ && x > end_x_ - 40) continue;  // the end has a label of its own
       scene_.add(Scene::Text{x, bottom_ + 14, time_text(ns), 10,
-                             ns == 0 ? Scene::Anchor::kStart : Scene::Anchor::kMiddle, false,
+                             after == 0 ? Scene::Anchor::kStart : Scene::Anchor::kMiddle, false,
                              kGreyText});
     }
   }
 
   void add_rank(const RankRows& rank, double y) {
-    scene_.add(Scene::Text{kTimelineMargin, y + kRow / 2,
-                           fitted(name_of(rank), kLabelSize + 1, rank_width_ - 8), kLabelSize + 1,
-                           Scene::Anchor::kStart, true, kInk});
+    const auto guilty = guilty_.find(rank.ranks.front());
+    add_rank_name(rank, y, guilty != guilty_.end());
     const double begin = y;
     for (const Lane* lane : rank.lanes) {
-      scene_.add(Scene::Text{left_ - 8, y + kRow / 2,
-                             fitted(name_of(*lane), kLabelSize, name_width_ - 10), kLabelSize,
-                             Scene::Anchor::kEnd, false, kInk});
-      scene_.add(Scene::Box{.x = left_,
-                            .y = y + kRow - 0.5,
-                            .width = right_ - left_,
-                            .height = 0.5,
-                            .fill = "#eef1f5"});
-      add_lane(*lane, y + (kRow - kBar) / 2, died(lane->rank));
-      y += kRow;
+      if (has_text()) {
+        scene_.add(Scene::Text{left_ - 8, y + row_ / 2,
+                               fitted(name_of(*lane), kLabelSize, name_width_ - 10), kLabelSize,
+                               Scene::Anchor::kEnd, false, kInk});
+        scene_.add(Scene::Box{.x = left_,
+                              .y = y + row_ - 0.5,
+                              .width = right_ - left_,
+                              .height = 0.5,
+                              .fill = kRule});
+      }
+      add_lane(*lane, y + (row_ - bar_) / 2, died(lane->rank));
+      y += row_;
+    }
+    if (guilty != guilty_.end()) {
+      add_guilt(*guilty->second, rank.lanes.front()->stuck.empty(), begin, y);
     }
     if (const models::DeathReport* death = died(rank.ranks.front())) {
       const double x = x_of(std::min(death->time_ns, timeline_.end_ns));
       scene_.add(
           Scene::Box{.x = x - 1.5, .y = begin, .width = 3, .height = y - begin, .fill = "#000000"});
       const std::string text = death->what.empty() ? "dies" : "dies: " + death->what;
-      scene_.add(Scene::Text{x + 6, begin + kRow / 2, fitted(text, 12, right_ - x - 8), 12,
-                             Scene::Anchor::kStart, true, "#000000"});
+      scene_.add(Scene::Text{x + 6, begin + row_ / 2, fitted(text, 12, (right_ - x - 12) / 1.15),
+                             12, Scene::Anchor::kStart, true, "#000000"});
     }
+  }
+
+  // Where rows are low, names of some ranks, as many as have room.
+  void add_rank_name(const RankRows& rank, double y, bool guilty) {
+    constexpr double kLeast = 13;  // between names
+    const double middle = y + row_ / 2;
+    if (name_y_ > 0 && middle < name_y_ + kLeast) return;
+    name_y_ = middle;
+    scene_.add(Scene::Text{kTimelineMargin, middle,
+                           fitted(name_of(rank), kLabelSize + 1, (rank_width_ - 8) / 1.1),
+                           kLabelSize + 1, Scene::Anchor::kStart, true, guilty ? kStrong : kInk});
+  }
+
+  // The rank for which others wait in vain.
+  void add_guilt(const models::Root& root, bool has_room, double begin, double end) {
+    scene_.add(Scene::Box{
+        .x = kTimelineMargin - 9, .y = begin, .width = 5, .height = end - begin, .fill = kStrong});
+    if (!hangs_ || !has_text() || !has_room || died(root.party.rank)) return;  // that is said
+    const std::string cut = fitted(fmt::format("rank {} never joins", root.party.rank), 12,
+                                   (right_ - end_x_ - 16) / 1.15);
+    scene_.add(
+        Scene::Text{end_x_ + 8, begin + row_ / 2, cut, 12, Scene::Anchor::kStart, true, kStrong});
   }
 
   void add_lane(const Lane& lane, double y, const models::DeathReport* death) {
     double drawn = left_;  // up to there
     for (const Slice& slice : lane.slices) {
+      if (is_idle(slice) || !is_in_view(slice)) continue;
       const bool ended = slice.done || death != nullptr;
       const double end = ended ? x_of(slice.end_ns) : still_end(slice);
       // What is thinner than a line, beside what is drawn already, would only hide it.
@@ -306,7 +449,6 @@ class TimelinePicture {
   }
 
   void add_slice(const Lane& lane, const Slice& slice, double end, double y) {
-    const KindStyle& style = style_of(slice.kind);
     const double begin = x_of(slice.begin_ns);
     const bool works =
         slice.work_ns < slice.end_ns || (slice.done && slice.begin_ns == slice.end_ns);
@@ -317,7 +459,7 @@ class TimelinePicture {
       Scene::Box box{.x = begin,
                      .y = y,
                      .width = work - begin,
-                     .height = kBar,
+                     .height = bar_,
                      .fill = "#ffffff",
                      .stroke = on_cycle ? kStrong : kGrey,
                      .stroke_width = on_cycle ? 2.0 : 0.8,
@@ -327,52 +469,22 @@ class TimelinePicture {
       if (!slice.done && !died(lane.rank)) add_still_label(wait_of(lane, slice), box);
     }
     if (!works) return;
+    const SliceColour colour = look_.colour(slice);
     Scene::Box box{.x = work,
                    .y = y,
                    .width = std::max(end - work, kThinnestSlice),
-                   .height = kBar,
-                   .fill = style.fill,
+                   .height = bar_,
+                   .fill = colour.fill,
                    .stroke = kInk,
                    .stroke_width = 0.5};
-    box.ink = style.text;
-    box.size = kLabelSize;
-    box.label = short_label(slice, box.width - 4);
+    box.ink = colour.ink;
+    if (has_text() && work < end) {
+      std::tie(box.label, box.size) = look_.label(slice, box.width - 4);
+    }
     box.tip = tip;
-    if (box.width < 6) box.stroke_width = 0.2;
-    if (box.width < 3) box.stroke.clear();
+    if (box.width < 6 || bar_ < 8) box.stroke_width = 0.2;
+    if (box.width < 3 || bar_ < 4) box.stroke.clear();
     scene_.add(std::move(box));
-  }
-
-  // The whole name, or what is left of it that still says something.
-  std::string short_label(const Slice& slice, double width) const {
-    std::string name = label(slice.actor, slice.k);
-    if (text_width(name, kLabelSize) <= width) return name;
-    if (slice.kind == WorkKind::kOverlapped) return overlapped_label(name, width);
-    const bool computes = slice.kind == WorkKind::kForward || slice.kind == WorkKind::kBackward ||
-                          slice.kind == WorkKind::kWeightGrad;
-    const std::size_t number = name.find_last_not_of("0123456789");
-    if (computes && number != std::string::npos && number + 1 < name.size()) {
-      std::string micro_batch = name.substr(number + 1);
-      if (text_width(micro_batch, kLabelSize) <= width) return micro_batch;
-    }
-    return {};
-  }
-
-  // "0F7 7B3" of "(0F7;7B3)OVERLAP_F_B", or "7+3", its micro-batches.
-  static std::string overlapped_label(const std::string& name, double width) {
-    std::string whole;
-    std::string numbers;
-    const std::size_t end = std::min(name.find(')'), name.size());
-    for (std::size_t begin = 1; begin < end;) {
-      const std::size_t part_end = std::min(name.find(';', begin), end);
-      const std::string part = name.substr(begin, part_end - begin);
-      whole += (whole.empty() ? "" : " ") + part;
-      numbers +=
-          (numbers.empty() ? "" : "+") + part.substr(part.find_last_not_of("0123456789") + 1);
-      begin = part_end + 1;
-    }
-    if (text_width(whole, kLabelSize) <= width) return whole;
-    return text_width(numbers, kLabelSize) <= width ? numbers : std::string();
   }
 
   std::string wait_of(const Lane& lane, const Slice& slice) const {
@@ -390,13 +502,13 @@ class TimelinePicture {
   // On white, in the middle of what is hatched.
   void add_wait_label(const std::string& text, const Scene::Box& box) {
     const std::string cut = fitted(text, kLabelSize, box.width - 16);
-    if (cut.empty()) return;
+    if (cut.empty() || !has_text()) return;
     const double width = text_width(cut, kLabelSize) + 6;
     const double x = box.x + (box.width - width) / 2;
     scene_.add(Scene::Box{.x = x,
                           .y = box.y + 2,
                           .width = width,
-                          .height = kBar - 4,
+                          .height = bar_ - 4,
                           .fill = "#ffffff",
                           .label = cut,
                           .ink = kInk,
@@ -410,7 +522,7 @@ class TimelinePicture {
     Scene::Box box{.x = begin,
                    .y = y,
                    .width = right_ - begin,
-                   .height = kBar,
+                   .height = bar_,
                    .fill = "#ffffff",
                    .stroke = first.on_cycle ? kStrong : kGrey,
                    .stroke_width = first.on_cycle ? 2.0 : 0.8,
@@ -452,10 +564,19 @@ class TimelinePicture {
   const models::TaskGraph& graph_;
   const models::Simulation& run_;
   const models::Timeline& timeline_;
+  TimelineStyle style_;
+  std::int64_t begin_ns_;  // what of the time is shown
+  std::int64_t end_ns_;
+  SliceLook look_;
+  std::map<std::uint32_t, const models::Root*> guilty_;  // ranks for which others wait in vain
   Scene scene_;
   std::vector<RankRows> groups_;
   std::size_t left_out_ = 0;  // rows
   bool hangs_ = false;        // something waits for ever
+  double row_ = kRow;
+  double bar_ = 0;  // what of a row is filled
+  double gap_ = kRankGap;
+  double name_y_ = 0;  // of the last rank that has a name
   double top_ = 108;
   double bottom_ = 0;
   double left_ = 0;
@@ -468,8 +589,8 @@ class TimelinePicture {
 }  // namespace
 
 Scene draw_timeline(const models::TaskGraph& graph, const models::Simulation& run,
-                    const models::Timeline& timeline, bool fold) {
-  return TimelinePicture(graph, run, timeline, fold).run();
+                    const models::Timeline& timeline, const TimelineStyle& style) {
+  return TimelinePicture(graph, run, timeline, style).run();
 }
 
 }  // namespace pipesim::viz

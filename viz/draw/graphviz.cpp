@@ -17,6 +17,8 @@
 #include <graphviz/cgraph.h>
 #include <graphviz/gvc.h>
 
+#include "viz/draw/palette.hpp"
+
 namespace pipesim::viz {
 namespace {
 
@@ -222,6 +224,9 @@ struct Graphviz::Data {
   Ids ids;
   Ids::Discipline discipline = discipline_of(ids, AgIoDisc);
   std::unique_ptr<Agraph_t, GraphCloser> graph;
+  bool dark = false;
+
+  std::string themed(const std::string& value) const { return dark ? dark_of(value) : value; }
 };
 
 Graphviz::Graphviz(const std::string& name, bool one_edge) : data_(std::make_unique<Data>()) {
@@ -254,15 +259,15 @@ std::size_t Graphviz::node_count() const {
 }
 
 void Graphviz::set(Cluster cluster, const char* name, const std::string& value) {
-  set_object(cluster, name, value);
+  set_object(cluster, name, data_->themed(value));
 }
 
 void Graphviz::set(Node node, const char* name, const std::string& value) {
-  set_object(node, name, value);
+  set_object(node, name, data_->themed(value));
 }
 
 void Graphviz::set(Edge edge, const char* name, const std::string& value) {
-  set_object(edge, name, value);
+  set_object(edge, name, data_->themed(value));
 }
 
 void Graphviz::set_html(Cluster cluster, const char* name, const std::string& value) {
@@ -274,11 +279,27 @@ void Graphviz::set_html(Node node, const char* name, const std::string& value) {
 }
 
 void Graphviz::set_nodes(const char* name, const std::string& value) {
-  agattr(data_->graph.get(), AGNODE, text_of(name), text_of(value));
+  agattr(data_->graph.get(), AGNODE, text_of(name), text_of(data_->themed(value)));
 }
 
 void Graphviz::set_edges(const char* name, const std::string& value) {
-  agattr(data_->graph.get(), AGEDGE, text_of(name), text_of(value));
+  agattr(data_->graph.get(), AGEDGE, text_of(name), text_of(data_->themed(value)));
+}
+
+void Graphviz::fit(double width, double height) {
+  constexpr double kPointsPerInch = 72;
+  set(root(), "size",
+      fmt::format("{:.2f},{:.2f}", width / kPointsPerInch, height / kPointsPerInch));
+}
+
+void Graphviz::set_dark(bool dark) {
+  data_->dark = dark;
+  if (!dark) return;
+  set(root(), "bgcolor", dark_of(kPaper));
+  set(root(), "fontcolor", dark_of(kInk));
+  set_nodes("fontcolor", kInk);
+  set_edges("fontcolor", kInk);
+  set_edges("color", kInk);
 }
 
 std::string Graphviz::dot() const {

@@ -61,6 +61,11 @@ class Graphviz {
   void set_nodes(const char* name, const std::string& value);  // that say nothing else
   void set_edges(const char* name, const std::string& value);
 
+  /// Whatever is larger is drawn smaller; in points.
+  void fit(double width, double height);
+  /// Light text on a dark page; to be said before all else.
+  void set_dark(bool dark);
+
   std::string dot() const;
 
   /// Laid out by `engine` ("dot"; "nop2": nodes say where they are), with all formats but DOT in

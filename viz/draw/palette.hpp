@@ -6,6 +6,8 @@
 #pragma once
 
 #include <array>
+#include <map>
+#include <string>
 
 #include "models/measure/timeline.hpp"
 
@@ -42,5 +44,20 @@ inline constexpr const char* kStrong = "#c1121f";    // the cycle, the hang
 inline constexpr const char* kGrey = "#8d99ae";      // what is of less interest
 inline constexpr const char* kGreyText = "#5c677d";  // likewise
 inline constexpr const char* kInk = "#1d2733";       // text and outlines
+inline constexpr const char* kPaper = "#ffffff";
+inline constexpr const char* kPanel = "#f4f6f9";     // what stands together
+inline constexpr const char* kRule = "#e4e8ee";      // lines behind all else
+inline constexpr const char* kSent = "#2a7db5";      // activations, to the next stage
+inline constexpr const char* kReturned = "#b8791a";  // gradients, back
+
+/// What a colour of paper and ink is on a dark page; all others stay as they are.
+inline std::string dark_of(const std::string& colour) {
+  static const std::map<std::string, std::string> kDark = {
+      {"#000000", "#f0f3f6"}, {kInk, "#e6edf3"},      {kPaper, "#0d1117"},  {kPanel, "#1a212b"},
+      {kRule, "#2c343f"},     {kGreyText, "#a3adba"}, {kStrong, "#ff6b6b"},
+  };
+  const auto found = kDark.find(colour);
+  return found == kDark.end() ? colour : found->second;
+}
 
 }  // namespace pipesim::viz

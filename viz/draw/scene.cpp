@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "models/characters.hpp"
+#include "viz/draw/palette.hpp"
 #include "viz/xml.hpp"
 
 namespace pipesim::viz {
@@ -15,8 +16,9 @@ namespace {
 
 constexpr const char* kFont = "Helvetica, Arial, sans-serif";
 constexpr double kPointsPerInch = 72;
-constexpr double kStripe = 4;             // pixels
-constexpr std::size_t kMaxStripes = 120;  // of one box
+constexpr double kStripe = 8.5;      // pixels between the lines of a hatched box, along it
+constexpr double kMaxStripes = 150;  // of one box
+constexpr double kArrow = 7;         // how long the head of an arrow is
 
 // Tenths are enough, and an integer has none: shorter, and the same on all machines.
 std::string pixels(double value) {
@@ -87,47 +89,89 @@ void add_svg_box(const Scene::Box& box, std::string& svg) {
   if (!box.label.empty()) add_svg_text(label_of(box), svg);
 }
 
-// Stripes for Graphviz, as a list of colours of equal shares.
-std::string stripes(const Scene::Box& box) {
-  const std::string fill = box.fill.empty() ? "#ffffff" : box.fill;
-  const auto wanted = static_cast<std::size_t>(std::max(1.0, box.width / (2 * kStripe)));
-  std::string colours;
-  for (std::size_t i = 0; i < std::min(wanted, kMaxStripes); ++i) {
-    if (!colours.empty()) colours += ':';
-    colours += fill + ":#c4cad2";
+void add_svg_path(const Scene::Path& path, std::string& svg) {
+  if (!path.tip.empty()) svg += fmt::format("<g><title>{}</title>", xml_text(path.tip));
+  svg += "<path d=\"";
+  for (std::size_t i = 0; i < path.points.size(); ++i) {
+    svg += fmt::format("{}{} {}", i == 0 ? "M" : "L", pixels(path.points[i].x),
+                       pixels(path.points[i].y));
   }
-  return colours;
+  svg += fmt::format(R"({}" fill="{}")", path.fill.empty() ? "" : "Z",
+                     path.fill.empty() ? "none" : path.fill);
+  if (!path.stroke.empty()) {
+    svg += fmt::format(R"( stroke="{}" stroke-width="{:.1f}")", path.stroke, path.stroke_width);
+  }
+  if (path.dashed) svg += R"( stroke-dasharray="5 3")";
+  svg += path.tip.empty() ? "/>\n" : "/></g>\n";
 }
 
-/// A graph of nodes that say where they are.
+// The lines of a hatched box, from its lower left to its upper right.
+std::vector<Scene::Path> hatching(const Scene::Box& box) {
+  std::vector<Scene::Path> lines;
+  const double step = std::max(kStripe, (box.width + box.height) / kMaxStripes);
+  for (double at = step; at < box.width + box.height; at += step) {
+    const double left = std::max(0.0, at - box.height);
+    const double right = std::min(at, box.width);
+    lines.push_back(
+        {.points = {{box.x + left, box.y + at - left}, {box.x + right, box.y + at - right}},
+         .stroke = kGrey,
+         .stroke_width = 1});
+  }
+  return lines;
+}
+
+/// A graph of texts that say where they are, before a background of shapes in Graphviz's xdot.
 class Pinned {
  public:
-  Pinned(double width, double height) : height_(height), graph_("picture") {
+  Pinned(double width, double height, const std::string& paper)
+      : height_(height), graph_("picture") {
+    graph_.set(graph_.root(), "bgcolor", paper);
     graph_.set(graph_.root(), "fontname", "Helvetica");
     graph_.set(graph_.root(), "notranslate", "true");
-    graph_.set(graph_.root(), "outputorder", "nodesfirst");
     graph_.set(graph_.root(), "pad", "0");
     graph_.set_nodes("fixedsize", "true");
     graph_.set_nodes("fontname", "Helvetica");
     graph_.set_nodes("label", " ");  // an empty one is not written, and stands for the name
     graph_.set_nodes("margin", "0");
-    graph_.set_nodes("penwidth", "0");
-    graph_.set_nodes("shape", "box");
-    graph_.set_nodes("style", "filled");
-    graph_.set(node(0, 0, width, height), "fillcolor", "#ffffff");  // the paper
+    graph_.set_nodes("shape", "plaintext");
+    graph_.set(node(0, 0, width, height), "style", "invis");  // the paper
   }
 
   void add(const Scene::Box& box) {
-    const Graphviz::Node made =
-        node(box.x, box.y, std::max(box.width, 0.1), std::max(box.height, 0.1));
-    const bool striped = box.hatched && box.width > 2 * kStripe;
-    if (striped) graph_.set(made, "style", "striped");
-    graph_.set(made, "fillcolor", striped ? stripes(box) : box.fill.empty() ? "none" : box.fill);
+    const double width = std::max(box.width, 0.1);
+    const double height = std::max(box.height, 0.1);
+    Scene::Path shape{.points = {{box.x, box.y},
+                                 {box.x + width, box.y},
+                                 {box.x + width, box.y + height},
+                                 {box.x, box.y + height}},
+                      .fill = box.fill};
+    if (!box.fill.empty()) add(shape);
+    if (box.hatched) {
+      for (const Scene::Path& line : hatching(box)) add(line);
+    }
     if (!box.stroke.empty()) {
-      graph_.set(made, "color", box.stroke);
-      graph_.set(made, "penwidth", pixels(box.stroke_width));
+      shape.fill.clear();
+      shape.points.push_back(shape.points.front());
+      shape.stroke = box.stroke;
+      shape.stroke_width = box.stroke_width;
+      add(shape);
     }
     if (!box.label.empty()) add(label_of(box));
+  }
+
+  void add(const Scene::Path& path) {
+    if (!path.fill.empty()) {
+      word("C", path.fill);
+      word("c", "#00000000");
+      points("P", path.points);
+    }
+    if (path.stroke.empty()) return;
+    std::vector<Scene::Point> line = path.points;
+    if (!path.fill.empty()) line.push_back(line.front());
+    word("S", fmt::format("setlinewidth({:.1f})", path.stroke_width));
+    word("S", path.dashed ? "dashed" : "solid");
+    word("c", path.stroke);
+    points("L", line);
   }
 
   void add(const Scene::Text& text) {
@@ -137,15 +181,16 @@ class Pinned {
     const bool middle = text.anchor == Anchor::kMiddle;
     const double left = starts ? text.x : middle ? text.x - width / 2 : text.x - width;
     const Graphviz::Node made = node(left, text.y - text.size * 0.7, width, text.size * 1.4);
-    graph_.set(made, "shape", "plaintext");
-    graph_.set(made, "style", "");
     graph_.set(made, "label", label_text(text.text) + (starts ? "\\l" : middle ? "" : "\\r"));
     graph_.set(made, "fontsize", pixels(text.size));
     graph_.set(made, "fontcolor", text.ink);
     if (text.bold) graph_.set(made, "fontname", "Helvetica-Bold");
   }
 
-  std::string drawing(PictureFormat format) { return graph_.drawing(format, "nop2"); }
+  std::string drawing(PictureFormat format) {
+    graph_.set(graph_.root(), "_background", shapes_);
+    return graph_.drawing(format, "nop2");
+  }
 
  private:
   Graphviz::Node node(double x, double y, double width, double height) {
@@ -157,8 +202,20 @@ class Pinned {
     return made;
   }
 
+  void word(const char* op, const std::string& text) {
+    shapes_ += fmt::format("{} {} -{} ", op, text.size(), text);
+  }
+
+  void points(const char* op, const std::vector<Scene::Point>& of) {
+    shapes_ += fmt::format("{} {} ", op, of.size());
+    for (const Scene::Point& point : of) {
+      shapes_ += fmt::format("{:.2f} {:.2f} ", point.x, height_ - point.y);
+    }
+  }
+
   double height_;
   std::size_t count_ = 0;
+  std::string shapes_;
   Graphviz graph_;
 };
 
@@ -186,6 +243,41 @@ std::string fitted(std::string_view text, double size, double width) {
   return count < 3 ? std::string() : std::string(text.substr(0, count)) + std::string(kMore);
 }
 
+void Scene::add(Path path) {
+  const bool arrow = path.arrow && path.points.size() > 1;
+  Path head{.fill = path.stroke};
+  if (arrow) {
+    Point& tip = path.points.back();
+    const Point& from = path.points[path.points.size() - 2];
+    const double length = std::hypot(tip.x - from.x, tip.y - from.y);
+    const double x = length > 0 ? (tip.x - from.x) / length : 1;
+    const double y = length > 0 ? (tip.y - from.y) / length : 0;
+    const Point base{tip.x - kArrow * x, tip.y - kArrow * y};
+    const double half = kArrow * 0.4;
+    head.points = {
+        tip, {base.x - half * y, base.y + half * x}, {base.x + half * y, base.y - half * x}};
+    tip = base;
+  }
+  items_.emplace_back(std::move(path));
+  if (arrow) items_.emplace_back(std::move(head));
+}
+
+Scene::Item Scene::themed(Item item) const {
+  if (!dark_) return item;
+  if (auto* text = std::get_if<Text>(&item)) text->ink = dark_of(text->ink);
+  if (auto* path = std::get_if<Path>(&item)) {
+    path->fill = dark_of(path->fill);
+    path->stroke = dark_of(path->stroke);
+  }
+  if (auto* box = std::get_if<Box>(&item)) {
+    const std::string fill = dark_of(box->fill);
+    if (box->fill.empty() || fill != box->fill) box->ink = dark_of(box->ink);  // what is on it
+    box->fill = fill;
+    box->stroke = dark_of(box->stroke);
+  }
+  return item;
+}
+
 std::string Scene::svg() const {
   std::string svg = fmt::format(
       R"(<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" )"
@@ -195,28 +287,23 @@ std::string Scene::svg() const {
       R"svg(patternTransform="rotate(45)"><rect width="1.5" height="6" fill="#8d99ae"/></pattern>)svg"
       R"(</defs>)"
       "\n"
-      R"(<rect width="{0}" height="{1}" fill="#ffffff"/>)"
+      R"(<rect width="{0}" height="{1}" fill="{4}"/>)"
       "\n",
-      pixels(width_), pixels(height_), kFont, xml_text(title_));
-  for (const Item& item : items_) {
-    if (item.is_box) {
-      add_svg_box(item.box, svg);
-    } else {
-      add_svg_text(item.text, svg);
-    }
+      pixels(width_), pixels(height_), kFont, xml_text(title_), dark_ ? dark_of(kPaper) : kPaper);
+  for (const Item& of : items_) {
+    const Item item = themed(of);
+    if (const auto* box = std::get_if<Box>(&item)) add_svg_box(*box, svg);
+    if (const auto* text = std::get_if<Text>(&item)) add_svg_text(*text, svg);
+    if (const auto* path = std::get_if<Path>(&item)) add_svg_path(*path, svg);
   }
   return svg + "</svg>\n";
 }
 
 std::string Scene::drawing(PictureFormat format) const {
   if (format == PictureFormat::kSvg) return svg();
-  Pinned picture(width_, height_);
+  Pinned picture(width_, height_, dark_ ? dark_of(kPaper) : kPaper);
   for (const Item& item : items_) {
-    if (item.is_box) {
-      picture.add(item.box);
-    } else {
-      picture.add(item.text);
-    }
+    std::visit([&](const auto& of) { picture.add(of); }, themed(item));
   }
   return picture.drawing(format);
 }

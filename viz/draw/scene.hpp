@@ -1,13 +1,26 @@
-// A picture of boxes and texts, as SVG by hand or through Graphviz.
+// A picture of boxes, texts and lines, as SVG by hand or through Graphviz.
 #pragma once
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
 #include <vector>
 
 #include "viz/draw/graphviz.hpp"
 
 namespace pipesim::viz {
+
+/// The most that a picture takes in both directions unless the user asks for all of it: 2,400 by
+/// 3,200 dots of a PNG, which has 96 to the inch.
+inline constexpr double kPageWidth = 1800;
+inline constexpr double kPageHeight = 2400;
+
+/// How a picture is to be made.
+struct PictureStyle {
+  bool all = false;  // nothing is folded, however large it gets
+  bool dark = false;
+};
 
 /// All lengths are pixels (points on paper), from the left and from the top.
 class Scene {
@@ -39,11 +52,34 @@ class Scene {
     std::string ink = "#1d2733";
   };
 
+  struct Point {
+    double x = 0;
+    double y = 0;
+  };
+
+  /// A line through points or, if it is filled, what they enclose.
+  struct Path {
+    std::vector<Point> points;
+    std::string fill = {};
+    std::string stroke = {};
+    double stroke_width = 1;
+    bool dashed = false;
+    bool arrow = false;  // at the last point
+    std::string tip = {};
+  };
+
   Scene(double width, double height, std::string title)
       : width_(width), height_(height), title_(std::move(title)) {}
 
-  void add(Box box) { items_.push_back({std::move(box), {}, true}); }
-  void add(Text text) { items_.push_back({{}, std::move(text), false}); }
+  void add(Box box) { items_.emplace_back(std::move(box)); }
+  void add(Text text) { items_.emplace_back(std::move(text)); }
+  void add(Path path);
+
+  double width() const { return width_; }
+  double height() const { return height_; }
+
+  /// Light text on a dark page; what has a colour keeps it.
+  void set_dark(bool dark) { dark_ = dark; }
 
   /// What comes first is drawn first.
   std::string svg() const;
@@ -53,15 +89,14 @@ class Scene {
   std::string drawing(PictureFormat format) const;
 
  private:
-  struct Item {
-    Box box;
-    Text text;
-    bool is_box = false;
-  };
+  using Item = std::variant<Box, Text, Path>;
+
+  Item themed(Item item) const;
 
   double width_;
   double height_;
   std::string title_;  // for those who do not see it
+  bool dark_ = false;
   std::vector<Item> items_;
 };
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "viz/draw/graphviz.hpp"
+#include "viz/draw/lanes.hpp"
 #include "viz/draw/legend.hpp"
 #include "viz/draw/palette.hpp"
 #include "viz/report_lines.hpp"
@@ -20,16 +21,45 @@ using models::WaitParty;
 using sim::WaitKind;
 using sim::WaitNodeKind;
 
-constexpr std::size_t kEdgeLine = 22;  // characters of a line beside an edge
+constexpr std::size_t kMaxDrawnCycles = 4;  // that differ
+constexpr std::size_t kMaxDrawnRoots = 8;
+constexpr std::uint64_t kMinRepeats = 4;  // of which the inner ones are folded
+constexpr std::size_t kEdgeLine = 22;     // characters of a line beside an edge
 
 // Keeps the label of an edge away from it; plain spaces are lost in SVG.
 const std::string kAway = "&#160;&#160;&#160;";
+
+// As many ranks as a node has room for.
+std::string short_list(const std::vector<std::uint32_t>& ranks) {
+  const std::string list = short_ranges(ranks);
+  return fmt::format("({})", list.substr(0, list.find(" (")));
+}
 
 /// What is folded into a node.
 struct Folded {
   std::set<std::string> acts;
   std::set<std::uint32_t> ranks;
 };
+
+/// Cycles that differ in their ranks alone; the first is drawn.
+struct CycleGroup {
+  const std::vector<Wait>* cycle = nullptr;
+  std::size_t count = 1;
+};
+
+/// What repeats in a cycle from rank to rank, without its first and last time.
+struct Repeated {
+  std::size_t first = 0;  // waits, from 1
+  std::size_t last = 0;
+  std::set<std::uint32_t> ranks;
+};
+
+// What a wait is, whatever its ranks.
+std::string shape_of(const Wait& wait) {
+  const sim::WaitNodeKind from = wait.from.kind;
+  return fmt::format("{} {} {}", static_cast<int>(from), static_cast<int>(wait.kind),
+                     act_text(wait.from.act));
+}
 
 bool is_dashed(const Wait& wait) {
   return wait.any || wait.control || wait.kind == WaitKind::kCreditControl;
@@ -48,8 +78,10 @@ class Drawing {
       : picture_(picture), graph_("wait_for", /*one_edge=*/true) {}
 
   std::string run(PictureFormat format) {
-    add_style();
+    graph_.set_dark(picture_.dark);
+    choose_cycles();
     choose_strong();
+    add_style();
     look_at_all();
     add_all();
     if (format != PictureFormat::kDot && graph_.node_count() > kMaxWaitNodes) {
@@ -60,23 +92,32 @@ class Drawing {
                       graph_.node_count(), kMaxWaitNodes,
                       picture_.fold ? "make the scenario smaller with --set" : "leave out --all"));
     }
+    if (picture_.fold && format != PictureFormat::kDot) graph_.fit(kPageWidth, kPageHeight);
     return graph_.drawing(format);
   }
 
  private:
   void add_style();
+  void choose_cycles();
+  void fold_repeats(const std::vector<Wait>& cycle, const std::string& name);
   void choose_strong();
   void look_at_all();
   void add_all();
   std::string node_name(const WaitParty& party) const;
   void add_node(const WaitParty& party);
   void add_folded_node(const std::string& name, const WaitParty& party);
-  void add_edge(const Wait& wait, std::size_t number);
+  void add_repeated_node(const std::string& name);
+  void add_edge(const Wait& wait, const std::string& number, bool closes = false);
+  void add_cycle(std::size_t index);
   Graphviz::Cluster cluster(std::uint32_t rank);
 
   const WaitPicture& picture_;
-  std::set<std::string> strong_;                     // what is never folded
-  std::set<std::uint32_t> strong_ranks_;             // that have some of it
+  std::vector<CycleGroup> cycles_;  // that are drawn
+  std::size_t cycles_left_out_ = 0;
+  std::map<std::string, std::string> repeats_;  // what is folded in a cycle, and into which node
+  std::map<std::string, Repeated> repeated_;    // by node
+  std::set<std::string> strong_;                // what is never folded
+  std::set<std::uint32_t> strong_ranks_;        // that have some of it
   std::map<std::uint32_t, const char*> rank_roots_;  // ranks that are waited for, and why
   std::map<std::string, Folded> folded_;             // by node
   std::set<std::string> folded_with_an_edge_;        // to something strong
@@ -89,6 +130,18 @@ void Drawing::add_style() {
   lines.emplace_back(picture_.all_waits.empty()
                          ? "No op waits for another."
                          : "An arrow points from an op to what it waits for.");
+  if (cycles_.size() > 1) {
+    lines.push_back(fmt::format(
+        "Waits of the second cycle are numbered 2.1, 2.2, ...{}",
+        cycles_left_out_ == 0
+            ? ""
+            : fmt::format("; {} are left out (--all)", counted(cycles_left_out_, "more cycle"))));
+  }
+  for (std::size_t i = 0; i < cycles_.size(); ++i) {
+    if (cycles_[i].count == 1) continue;
+    lines.push_back(fmt::format("There are {} like cycle {}, on other ranks.",
+                                counted(cycles_[i].count - 1, "more cycle"), i + 1));
+  }
   if (std::any_of(picture_.all_waits.begin(), picture_.all_waits.end(), is_dashed)) {
     lines.emplace_back("Dashed: a control register, or any one of several suffices.");
   }
@@ -96,6 +149,7 @@ void Drawing::add_style() {
   graph_.set(graph_.root(), "labelloc", "t");
   graph_.set(graph_.root(), "rankdir", "TB");
   graph_.set(graph_.root(), "fontname", "Helvetica");
+  graph_.set(graph_.root(), "newrank", "true");  // wait by wait from top to bottom, on all ranks
   graph_.set(graph_.root(), "nodesep", "0.35");
   graph_.set_nodes("shape", "box");
   graph_.set_nodes("style", "rounded");
@@ -107,27 +161,86 @@ void Drawing::add_style() {
 Graphviz::Cluster Drawing::cluster(std::uint32_t rank) {
   const Graphviz::Cluster result = graph_.cluster(graph_.root(), fmt::format("rank_{}", rank));
   graph_.set(result, "label", fmt::format("rank {}", rank));
-  graph_.set(result, "labeljust", "l");
+  graph_.set(result, "labeljust", "r");
   graph_.set(result, "color", kGrey);
   graph_.set(result, "margin", "16");
   return result;
 }
 
-// The cycle; without one, what the waits end at, and who waits for that straight.
+void Drawing::choose_cycles() {
+  std::map<std::string, std::size_t> known;
+  const auto add = [&](const std::vector<Wait>& cycle) {
+    if (cycle.empty()) return;
+    std::string shape;
+    for (const Wait& wait : cycle) shape += shape_of(wait) + "\n";
+    const auto [found, is_new] = known.emplace(shape, cycles_.size());
+    if (is_new || !picture_.fold) {
+      cycles_.push_back({&cycle});
+    } else {
+      ++cycles_[found->second].count;
+    }
+  };
+  add(picture_.cycle);
+  for (const std::vector<Wait>& cycle : picture_.other_cycles) add(cycle);
+  if (picture_.fold && cycles_.size() > kMaxDrawnCycles) {
+    for (std::size_t i = kMaxDrawnCycles; i < cycles_.size(); ++i) {
+      cycles_left_out_ += cycles_[i].count;
+    }
+    cycles_.resize(kMaxDrawnCycles);
+  }
+  if (!picture_.fold) return;
+  for (std::size_t i = 0; i < cycles_.size(); ++i) {
+    fold_repeats(*cycles_[i].cycle, fmt::format("repeats {}", i));
+  }
+}
+
+// Of what a cycle does over and over, from rank to rank, the first and the last time are drawn.
+void Drawing::fold_repeats(const std::vector<Wait>& cycle, const std::string& name) {
+  std::map<std::string, std::uint32_t> known;
+  std::vector<std::uint32_t> tokens;
+  for (const Wait& wait : cycle) {
+    const auto number = static_cast<std::uint32_t>(known.size());
+    tokens.push_back(known.emplace(shape_of(wait), number).first->second);
+  }
+  for (const Repeat& repeat : find_repeats(tokens)) {
+    if (repeat.times < kMinRepeats) continue;
+    Repeated folded;
+    folded.first = repeat.first + repeat.period + 1;
+    folded.last = repeat.first + (repeat.times - 1) * repeat.period;
+    const std::string node = fmt::format("{} {}", name, folded.first);
+    for (std::size_t i = folded.first - 1; i < folded.last; ++i) {
+      folded.ranks.insert(cycle[i].from.rank);
+      repeats_.emplace(party_text(cycle[i].from), node);
+    }
+    repeated_.emplace(node, std::move(folded));
+  }
+}
+
+// The cycles; without one, what the waits end at, and who waits for that straight.
 void Drawing::choose_strong() {
   const auto choose = [&](const WaitParty& party) {
     if (party.kind != WaitNodeKind::kOutside) strong_ranks_.insert(party.rank);
     return strong_.insert(party_text(party)).second;
   };
-  for (const Wait& wait : picture_.cycle) choose(wait.from);
-  for (const std::vector<Wait>& cycle : picture_.other_cycles) {
-    for (const Wait& wait : cycle) choose(wait.from);
+  for (const CycleGroup& group : cycles_) {
+    for (const Wait& wait : *group.cycle) {
+      if (repeats_.count(party_text(wait.from)) == 0) choose(wait.from);
+    }
   }
-  if (!picture_.cycle.empty()) return;
+  for (const auto& [node, what] : repeated_) strong_.insert(node);
+  if (!cycles_.empty()) return;
+  std::size_t roots = 0;
   for (const Wait& wait : picture_.all_waits) {
     if (wait.to.kind == WaitNodeKind::kAct) continue;
+    if (picture_.fold && roots >= kMaxDrawnRoots && strong_.count(party_text(wait.to)) == 0) {
+      repeats_.emplace(party_text(wait.to), "more roots");
+      repeated_["more roots"].ranks.insert(wait.to.rank);
+      continue;
+    }
     // One waiter shows what a root does; a thousand would hide it.
-    if (choose(wait.to)) choose(wait.from);
+    if (!choose(wait.to)) continue;
+    ++roots;
+    choose(wait.from);
   }
 }
 
@@ -138,7 +251,7 @@ void Drawing::look_at_all() {
     }
     for (const WaitParty* party : {&wait.from, &wait.to}) {
       const std::string name = node_name(*party);
-      if (name == party_text(*party)) continue;
+      if (name == party_text(*party) || repeated_.count(name) > 0) continue;
       folded_[name].acts.insert(party_text(*party));
       folded_[name].ranks.insert(party->rank);
     }
@@ -148,9 +261,23 @@ void Drawing::look_at_all() {
 // Ranks that have nothing strong are all folded into one node.
 std::string Drawing::node_name(const WaitParty& party) const {
   std::string own = party_text(party);
+  const auto repeated = repeats_.find(own);
+  if (repeated != repeats_.end()) return repeated->second;
   if (!picture_.fold || party.kind != WaitNodeKind::kAct || strong_.count(own) > 0) return own;
   const bool alone = strong_ranks_.count(party.rank) > 0 && strong_ranks_.size() <= kMaxFoldedRanks;
   return alone ? fmt::format("rank {} the rest", party.rank) : "the rest";
+}
+
+void Drawing::add_repeated_node(const std::string& name) {
+  const Repeated& of = repeated_.at(name);
+  const std::vector<std::uint32_t> ranks(of.ranks.begin(), of.ranks.end());
+  const Graphviz::Node node = graph_.node(graph_.root(), name);
+  std::string label = fmt::format("x {} ranks\n{}\n", ranks.size(), short_list(ranks));
+  label += of.first == 0 ? "also wait for nobody"
+                         : fmt::format("the same: waits {} to {}", of.first, of.last);
+  graph_.set(node, "label", label);
+  graph_.set(node, "peripheries", "2");
+  graph_.set(node, "color", kStrong);
 }
 
 void Drawing::add_folded_node(const std::string& name, const WaitParty& party) {
@@ -159,8 +286,8 @@ void Drawing::add_folded_node(const std::string& name, const WaitParty& party) {
   const Graphviz::Node node = graph_.node(one_rank ? cluster(party.rank) : graph_.root(), name);
   std::string label = fmt::format("{}\nbehind", counted(folded.acts.size(), "more op"));
   if (!one_rank) {
-    label = fmt::format("ranks {}:\n{}", short_ranges({folded.ranks.begin(), folded.ranks.end()}),
-                        label);
+    label = fmt::format("x {} ranks\n{}\n{}", folded.ranks.size(),
+                        short_list({folded.ranks.begin(), folded.ranks.end()}), label);
   }
   graph_.set(node, "label", label);
   graph_.set(node, "shape", "note");
@@ -171,6 +298,10 @@ void Drawing::add_folded_node(const std::string& name, const WaitParty& party) {
 void Drawing::add_node(const WaitParty& party) {
   const std::string name = node_name(party);
   if (graph_.find(name) != nullptr) return;
+  if (repeated_.count(name) > 0) {
+    add_repeated_node(name);
+    return;
+  }
   if (folded_.count(name) > 0) {
     add_folded_node(name, party);
     return;
@@ -195,8 +326,9 @@ void Drawing::add_node(const WaitParty& party) {
   if (strong) graph_.set(node, "penwidth", "2.5");
 }
 
-// `number` counts from 1 along the cycle; 0: not on it.
-void Drawing::add_edge(const Wait& wait, std::size_t number) {
+// `number` of a wait on a cycle. `closes`: it goes back to the begin of the cycle, which stays on
+// top.
+void Drawing::add_edge(const Wait& wait, const std::string& number, bool closes) {
   const std::string from_name = node_name(wait.from);
   const std::string to_name = node_name(wait.to);
   if (from_name == to_name) return;  // both are folded into one
@@ -204,14 +336,20 @@ void Drawing::add_edge(const Wait& wait, std::size_t number) {
   const bool folded = from_folded || folded_.count(to_name) > 0;
   // What is folded waits for most of the rest, in both directions: one edge says that it is behind.
   if (folded && (!from_folded || !folded_with_an_edge_.insert(from_name).second)) return;
-  const Graphviz::Edge edge = graph_.edge(graph_.find(from_name), graph_.find(to_name));
   const bool strong = strong_.count(from_name) > 0 && strong_.count(to_name) > 0;
+  // What is behind stands below, too: the first wait is on top.
+  const bool below = folded && !cycles_.empty();
+  const Graphviz::Node from = graph_.find(from_name);
+  const Graphviz::Node to = graph_.find(to_name);
+  const Graphviz::Edge edge = below ? graph_.edge(to, from) : graph_.edge(from, to);
+  if (below) graph_.set(edge, "dir", "back");
+  if (closes) graph_.set(edge, "constraint", "false");
   if (!folded) {
     std::string text = edge_text(wait);
-    if (number > 0) text = fmt::format("{}: {}", number, text);
+    if (!number.empty()) text = fmt::format("{}: {}", number, text);
     std::string label;
     for (const std::string& line : wrapped(text, kEdgeLine))
-      label += kAway + label_text(line) + "\\l";
+      label += kAway + label_text(line) + kAway + "\\l";
     graph_.set(edge, "label", label);
   }
   graph_.set(edge, "color", strong ? kStrong : kGrey);
@@ -220,23 +358,30 @@ void Drawing::add_edge(const Wait& wait, std::size_t number) {
   if (!folded && is_dashed(wait)) graph_.set(edge, "style", "dashed");
 }
 
-void Drawing::add_all() {
-  // The cycle first: what comes first in DOT is what Graphviz lays out first.
-  std::map<std::pair<std::string, std::string>, std::size_t> numbers;
-  for (std::size_t i = 0; i < picture_.cycle.size(); ++i) {
-    const Wait& wait = picture_.cycle[i];
-    numbers[{party_text(wait.from), party_text(wait.to)}] = i + 1;
-    add_node(wait.from);
+// Numbers of the first cycle are those of the report.
+void Drawing::add_cycle(std::size_t index) {
+  const std::vector<Wait>& cycle = *cycles_[index].cycle;
+  for (const Wait& wait : cycle) add_node(wait.from);
+  for (std::size_t i = 0; i < cycle.size(); ++i) {
+    const std::string number =
+        index == 0 ? std::to_string(i + 1) : fmt::format("{}.{}", index + 1, i + 1);
+    add_edge(cycle[i], number, cycle.size() > 1 && i + 1 == cycle.size());
   }
-  for (std::size_t i = 0; i < picture_.cycle.size(); ++i) add_edge(picture_.cycle[i], i + 1);
-  for (const std::vector<Wait>& cycle : picture_.other_cycles) {
-    for (const Wait& wait : cycle) add_node(wait.from);
+}
+
+void Drawing::add_all() {
+  // The cycles first: what comes first in DOT is what Graphviz lays out first.
+  std::set<std::pair<std::string, std::string>> drawn;
+  for (std::size_t i = 0; i < cycles_.size(); ++i) {
+    add_cycle(i);
+    for (const Wait& wait : *cycles_[i].cycle) {
+      drawn.emplace(party_text(wait.from), party_text(wait.to));
+    }
   }
   for (const Wait& wait : picture_.all_waits) {
     add_node(wait.from);
     add_node(wait.to);
-    const bool on_cycle = numbers.count({party_text(wait.from), party_text(wait.to)}) > 0;
-    if (!on_cycle) add_edge(wait, 0);
+    if (drawn.count({party_text(wait.from), party_text(wait.to)}) == 0) add_edge(wait, "");
   }
 }
 

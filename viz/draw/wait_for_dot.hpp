@@ -14,10 +14,11 @@ namespace pipesim::viz {
 struct WaitPicture {
   std::string title;
   std::vector<models::Wait> cycle;                      // drawn strong and numbered
-  std::vector<std::vector<models::Wait>> other_cycles;  // drawn strong, without numbers
+  std::vector<std::vector<models::Wait>> other_cycles;  // likewise: 2.1, 2.2, ...
   std::vector<models::Wait> all_waits;                  // the cycles among them
   bool fold = true;      // what is not on the cycle becomes one node per rank
   std::string subtitle;  // below the title
+  bool dark = false;
 };
 
 /// With more ranks on the cycle, or as roots, the folded rest is one node for all of them.

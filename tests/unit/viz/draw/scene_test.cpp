@@ -1,7 +1,6 @@
 // Pictures of boxes and texts: what stands where, and that no text covers another.
 #include "viz/draw/scene.hpp"
 
-#include <algorithm>
 #include <regex>
 #include <string>
 #include <vector>
@@ -9,57 +8,16 @@
 #include "models/measure/timeline.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
+#include "tests/support/svg.hpp"
 #include "viz/draw/draw_memory.hpp"
 #include "viz/draw/draw_timeline.hpp"
+#include "viz/draw/lanes.hpp"
+#include "viz/draw/stage_grid.hpp"
 
 using namespace pipesim;
 using namespace pipesim::viz;
 
 namespace {
-
-struct Rect {
-  double left = 0;
-  double right = 0;
-  double top = 0;
-  double bottom = 0;
-  std::string text;
-};
-
-// The texts of an SVG, with the room that they take.
-std::vector<Rect> texts_of(const std::string& svg) {
-  static const std::regex kText(
-      R"re(<text x="([-\d.]+)" y="([-\d.]+)" font-size="([\d.]+)"([^>]*)>([^<]*)</text>)re");
-  std::vector<Rect> result;
-  for (std::sregex_iterator i(svg.begin(), svg.end(), kText), end; i != end; ++i) {
-    const double x = std::stod((*i)[1]);
-    const double y = std::stod((*i)[2]);
-    const double size = std::stod((*i)[3]);
-    std::string text = (*i)[5];
-    // Letters of Helvetica are about half as wide as they are high.
-    const double width = 0.5 * size * static_cast<double>(text.size());
-    const std::string style = (*i)[4];
-    const bool middle = style.find("middle") != std::string::npos;
-    const bool ends = style.find("\"end\"") != std::string::npos;
-    const double left = middle ? x - width / 2 : ends ? x - width : x;
-    result.push_back({left, left + width, y - size * 0.7, y, text});
-  }
-  return result;
-}
-
-std::vector<std::string> overlaps_in(const std::string& svg) {
-  const std::vector<Rect> texts = texts_of(svg);
-  std::vector<std::string> found;
-  for (std::size_t i = 0; i < texts.size(); ++i) {
-    for (std::size_t j = i + 1; j < texts.size(); ++j) {
-      const Rect& a = texts[i];
-      const Rect& b = texts[j];
-      const bool apart =
-          a.right <= b.left || b.right <= a.left || a.bottom <= b.top || b.bottom <= a.top;
-      if (!apart) found.push_back(a.text + " | " + b.text);
-    }
-  }
-  return found;
-}
 
 struct Drawn {
   models::TaskGraph graph;
@@ -72,7 +30,7 @@ struct Drawn {
   }
 
   std::string timeline() const {
-    return draw_timeline(graph, run, models::timeline(graph, run), true).svg();
+    return draw_timeline(graph, run, models::timeline(graph, run), {}).svg();
   }
 };
 
@@ -99,8 +57,8 @@ TEST_CASE("no text of a timeline covers another", "[viz][scene][scenario]") {
     CAPTURE(path);
     const Drawn drawn(testing::load(path).graph);
     const std::string svg = drawn.timeline();
-    looked_at += texts_of(svg).size();
-    CHECK(overlaps_in(svg).empty());
+    looked_at += testing::texts_of(svg).size();
+    CHECK(testing::overlaps_in(svg).empty());
   }
   CHECK(looked_at > 500);
 }
@@ -182,4 +140,35 @@ TEST_CASE("memory over time rises with a launch and falls with the last read", "
   REQUIRE(use.ranks.size() == 1);
   const std::vector<models::MemoryStep> expected = {{0, 1 << 20}, {15'000, 0}};
   CHECK(use.ranks[0] == expected);
+}
+
+TEST_CASE("loops are found in what is done one after the other", "[viz][lanes]") {
+  // Two forwards; three times a forward and a backward; a backward.
+  const std::vector<Repeat> found = find_repeats({7, 7, 1, 2, 1, 2, 1, 2, 9});
+  REQUIRE(found.size() == 3);
+  CHECK(found[0].times == 2);
+  CHECK(found[0].period == 1);
+  CHECK(found[1].first == 2);
+  CHECK(found[1].times == 3);
+  CHECK(found[1].period == 2);
+  CHECK(found[2].parts.empty());
+  CHECK(found[2].first == 8);
+  // A loop in a loop.
+  const std::vector<Repeat> nested = find_repeats({1, 1, 1, 2, 1, 1, 1, 2});
+  REQUIRE(nested.size() == 1);
+  CHECK(nested[0].times == 2);
+  REQUIRE(nested[0].parts.size() == 2);
+  CHECK(nested[0].parts[0].times == 3);
+  CHECK(find_repeats({}).empty());
+}
+
+TEST_CASE("places of a pipeline share a column where they are equal and many", "[viz][stages]") {
+  using Columns = std::vector<std::pair<std::size_t, std::size_t>>;
+  const auto always = [](std::size_t, std::size_t) { return true; };
+  const auto never = [](std::size_t, std::size_t) { return false; };
+  CHECK(stage_columns(3, true, always) == Columns{{0, 1}, {1, 2}, {2, 3}});
+  CHECK(stage_columns(64, true, always) == Columns{{0, 1}, {1, 2}, {2, 62}, {62, 63}, {63, 64}});
+  CHECK(stage_columns(64, true, never).size() == 64);
+  CHECK(stage_columns(500, true, never).size() <= kMaxStageColumns);
+  CHECK(stage_columns(500, false, always).size() == 500);
 }

@@ -1,0 +1,162 @@
+// Every picture of jobs of every size: how large it is, and that one can read it.
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
+#include "tests/support/svg.hpp"
+
+using namespace pipesim;
+using testing::command;
+using testing::contains;
+
+namespace {
+
+struct Job {
+  std::string name;
+  std::vector<std::string> arguments;
+  bool has_memory = true;
+};
+
+std::vector<Job> jobs() {
+  const auto job = [](const std::string& size, const std::string& skips) {
+    std::vector<std::string> arguments = {"tests/pictures/job.yaml"};
+    if (size == "512")
+      arguments.insert(arguments.end(), {"--set", "pipeline=8", "--set", "data=8"});
+    if (!skips.empty()) arguments.insert(arguments.end(), {"--set", "skips=" + skips});
+    return arguments;
+  };
+  return {
+      {"swin", {"scenarios/swin_2x2x2.yaml"}},
+      {"1f1b 8 x 16",
+       {"scenarios/pipeline_1f1b.yaml", "--set", "stages=8", "--set", "micro_batches=16"}},
+      {"1f1b 64 x 128",
+       {"scenarios/pipeline_1f1b.yaml", "--set", "stages=64", "--set", "micro_batches=128"}},
+      {"interleaved 4 x 2", {"scenarios/pipeline_interleaved.yaml"}},
+      {"zb-v", {"scenarios/pipeline_zero_bubble.yaml", "--set", "kind=zbv"}},
+      {"dualpipe 8", {"tests/pictures/dualpipe.yaml"}},
+      {"64 ranks", job("64", ""), false},
+      {"512 ranks", job("512", ""), false},
+      {"64 ranks, a call is missing", job("64", "5"), false},
+      {"512 ranks, a call is missing", job("512", "5"), false},
+      {"two cycles", {"tests/pictures/two_cycles.yaml"}, false},
+      {"two cycles of 64 ranks",
+       {"tests/pictures/two_cycles.yaml", "--set", "job_ranks=64"},
+       false},
+  };
+}
+
+std::string drawn(const std::vector<std::string>& arguments, const std::string& what,
+                  const std::string& ending, std::vector<std::string> more = {}) {
+  const testing::Folder folder;
+  const std::string path = folder / ("picture." + ending);
+  std::vector<std::string> all = {"draw", "--what", what, "-o", path};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  all.insert(all.end(), more.begin(), more.end());
+  const auto result = command(all);
+  CAPTURE(result.err);
+  REQUIRE(result.code == 0);
+  return testing::file_text(path);
+}
+
+// The big-endian number at `at` of a PNG.
+std::uint32_t number_at(const std::string& png, std::size_t at) {
+  std::uint32_t value = 0;
+  for (std::size_t i = at; i < at + 4; ++i)
+    value = value * 256 + static_cast<unsigned char>(png[i]);
+  return value;
+}
+
+}  // namespace
+
+TEST_CASE("no picture is larger than a page, and no text covers another", "[app][draw]") {
+  for (const Job& job : jobs()) {
+    for (const std::string what : {"timeline", "wait-for", "tasks", "stages", "memory"}) {
+      if (what == "memory" && !job.has_memory) continue;
+      CAPTURE(job.name, what);
+      const std::string png = drawn(job.arguments, what, "png");
+      CHECK(number_at(png, 16) <= 2400);
+      CHECK(number_at(png, 20) <= 3200);
+      const std::string svg = drawn(job.arguments, what, "svg");
+      CHECK_FALSE(testing::texts_of(svg).empty());
+      CHECK(testing::overlaps_in(svg) == std::vector<std::string>{});
+    }
+  }
+}
+
+TEST_CASE("chunks and directions have colours of their own", "[app][draw]") {
+  const std::string chunks = drawn({"scenarios/pipeline_interleaved.yaml"}, "timeline", "svg");
+  for (const std::string text :
+       {">forward, chunk 0<", ">forward, chunk 1<", ">backward, chunk 1<", "fill=\"#5aa9dd\"",
+        "fill=\"#b3daf4\"", "fill=\"#fdebc8\"", "bubble 15.8 %"}) {
+    CAPTURE(text);
+    CHECK(contains(chunks, text));
+  }
+  const std::string ways = drawn({"tests/pictures/dualpipe.yaml"}, "timeline", "svg");
+  CHECK(contains(ways, ">forward, pipeline 1<"));
+  CHECK(contains(ways, ">weight gradient, pipeline 0<"));
+  const std::string one = drawn({"scenarios/pipeline_1f1b.yaml"}, "timeline", "svg");
+  CHECK(contains(one, ">forward<"));
+  CHECK_FALSE(contains(one, "chunk"));
+  // 3 x 6 ms of 66.
+  CHECK(contains(one, "bubble 27.3 %"));
+}
+
+TEST_CASE("a timeline shows a part, as wide as asked, on a dark page", "[app][draw]") {
+  const std::vector<std::string> scenario = {"scenarios/pipeline_1f1b.yaml"};
+  const std::string part =
+      drawn(scenario, "timeline", "svg", {"--from", "20ms", "--to", "30ms", "--width", "1200"});
+  CHECK(contains(part, "width=\"900\""));
+  CHECK(contains(part, ">20 ms<"));
+  CHECK(contains(part, ">30 ms<"));
+  CHECK_FALSE(contains(part, ">60 ms<"));
+  CHECK_FALSE(contains(part, "<title>0F0:"));  // from 0 to 2 ms
+  CHECK(number_at(drawn(scenario, "timeline", "png", {"--width", "1200"}), 16) == 1200);
+  for (const std::string what : {"timeline", "wait-for", "tasks", "stages", "memory"}) {
+    const std::string light = drawn({"scenarios/swin_2x2x2.yaml"}, what, "svg");
+    const std::string dark = drawn({"scenarios/swin_2x2x2.yaml"}, what, "svg", {"--dark"});
+    CAPTURE(what);
+    CHECK(contains(dark, "\"#0d1117\""));
+    CHECK_FALSE(contains(light, "\"#0d1117\""));
+    CHECK(testing::texts_of(dark).size() == testing::texts_of(light).size());
+  }
+}
+
+TEST_CASE("the rank that others wait for in vain is marked", "[app][draw]") {
+  const std::string svg = drawn({"tests/pictures/job.yaml", "--set", "skips=5"}, "timeline", "svg");
+  CHECK(contains(svg, ">rank 5 never joins<"));
+}
+
+TEST_CASE("memory has a scale, weights below, and a limit", "[app][draw]") {
+  const std::string svg =
+      drawn({"scenarios/pipeline_1f1b.yaml"}, "memory", "svg", {"--limit", "16GiB"});
+  // 12 GiB of weights; 4 activations of 2 GiB on rank 0, 1 on rank 3.
+  for (const std::string text : {">peak 20 GiB<", ">peak 14 GiB<", ">limit 16 GiB<",
+                                 ">4 GiB too much<", ">10 GiB<", "12 GiB all the time"}) {
+    CAPTURE(text);
+    CHECK(contains(svg, text));
+  }
+  CHECK(
+      command({"draw", "scenarios/pipeline_1f1b.yaml", "-o", "never.svg", "--limit", "16"}).code ==
+      2);
+}
+
+TEST_CASE("the first wait is on top, and cycles stand side by side", "[app][draw]") {
+  const std::string svg = drawn({"tests/pictures/two_cycles.yaml"}, "wait-for", "svg");
+  double first = 0;
+  double second = 0;
+  double last = 0;
+  for (const testing::SvgText& text : testing::texts_of(svg)) {
+    if (text.text == "all_reduce a#1") first = text.bottom;
+    if (text.text == "all_reduce c#1") second = text.bottom;
+    if (text.text.starts_with("4: its host")) last = text.bottom;
+  }
+  CHECK(first == second);
+  CHECK(first < last);  // y grows downwards
+  CHECK(contains(svg, "2.1: waits for rank 3"));
+  const std::string many =
+      drawn({"tests/pictures/two_cycles.yaml", "--set", "job_ranks=64"}, "wait-for", "svg");
+  CHECK(contains(many, ">x 60 ranks<"));
+}

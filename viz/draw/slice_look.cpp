@@ -1,0 +1,157 @@
+#include "viz/draw/slice_look.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include <fmt/format.h>
+
+#include "viz/draw/palette.hpp"
+#include "viz/draw/scene.hpp"
+
+namespace pipesim::viz {
+namespace {
+
+using models::Slice;
+using models::WorkKind;
+
+constexpr double kLabelSize = 11;
+constexpr double kSmallest = 8;
+constexpr std::uint32_t kShades = 4;
+
+// Of the kinds of a pipeline, by chunk.
+struct Shade {
+  const char* fill;
+  const char* ink;
+};
+constexpr std::array<Shade, kShades> kForwards = {{{"#5aa9dd", "#000000"},
+                                                   {"#b3daf4", "#000000"},
+                                                   {"#2a6fa3", "#ffffff"},
+                                                   {"#7d8fe0", "#000000"}}};
+constexpr std::array<Shade, kShades> kBackwards = {{{"#f8cb7d", "#000000"},
+                                                    {"#fdebc8", "#000000"},
+                                                    {"#d9932b", "#000000"},
+                                                    {"#f0a08a", "#000000"}}};
+constexpr std::array<Shade, kShades> kWeightGrads = {{{"#00705a", "#ffffff"},
+                                                      {"#7cc4b3", "#000000"},
+                                                      {"#00463a", "#ffffff"},
+                                                      {"#4d8f3f", "#ffffff"}}};
+
+const Shade* shade(WorkKind kind, std::uint32_t index) {
+  const std::uint32_t at = index % kShades;
+  if (kind == WorkKind::kForward) return &kForwards[at];
+  if (kind == WorkKind::kBackward) return &kBackwards[at];
+  return kind == WorkKind::kWeightGrad ? &kWeightGrads[at] : nullptr;
+}
+
+// "0F7 7B3" of "(0F7;7B3)OVERLAP_F_B", and "7+3", its micro-batches.
+std::vector<std::string> overlapped_forms(const std::string& name) {
+  std::string whole;
+  std::string numbers;
+  const std::size_t end = std::min(name.find(')'), name.size());
+  for (std::size_t begin = 1; begin < end;) {
+    const std::size_t part_end = std::min(name.find(';', begin), end);
+    const std::string part = name.substr(begin, part_end - begin);
+    whole += (whole.empty() ? "" : " ") + part;
+    numbers += (numbers.empty() ? "" : "+") + part.substr(part.find_last_not_of("0123456789") + 1);
+    begin = part_end + 1;
+  }
+  return {name, whole, numbers};
+}
+
+}  // namespace
+
+SliceLook::SliceLook(const models::TaskGraph& graph, const models::Lowered& lowered)
+    : graph_(graph), lowered_(lowered) {
+  if (!graph.pipeline) return;
+  const models::Schedule& schedule = graph.pipeline->schedule;
+  std::vector<std::uint32_t> chunks(schedule.ranks.size(), 0);
+  for (std::uint32_t stage = 0; stage < schedule.stages; ++stage) {
+    const std::uint32_t chunk = chunks[schedule.rank_of_stage[stage]]++;
+    const bool both_ways = schedule.pipelines > 1;
+    shade_of_stage_.push_back(both_ways ? stage / std::max(1U, schedule.depth()) : chunk);
+    shades_ = std::max(shades_, shade_of_stage_.back() + 1);
+  }
+}
+
+bool SliceLook::computes(const Slice& slice) {
+  return slice.kind == WorkKind::kForward || slice.kind == WorkKind::kBackward ||
+         slice.kind == WorkKind::kWeightGrad;
+}
+
+std::string SliceLook::name(const Slice& slice) const {
+  return models::act_label(graph_, lowered_, slice.actor, slice.k);
+}
+
+// From the longest to the shortest.
+std::vector<std::string> SliceLook::forms(const Slice& slice) const {
+  const std::string whole = name(slice);
+  if (slice.kind == WorkKind::kOverlapped) return overlapped_forms(whole);
+  if (!computes(slice)) return {whole};
+  const std::size_t number = whole.find_last_not_of("0123456789");
+  const bool has_number = number != std::string::npos && number + 1 < whole.size();
+  return has_number ? std::vector{whole, whole.substr(number + 1)} : std::vector{whole};
+}
+
+// Programs and schedules are cut alike, whatever they compute; of actors each is by itself.
+std::uint32_t SliceLook::group_of(const Slice& slice) const {
+  if (slice.kind == WorkKind::kOverlapped) return models::kNoIndex - 1;
+  const std::uint32_t index = lowered_.actor_template[slice.actor];
+  return computes(slice) && graph_.actors[index].step ? models::kNoIndex : index;
+}
+
+std::uint32_t SliceLook::shade_of(const Slice& slice) const {
+  if (shades_ == 1 || !computes(slice)) return 0;
+  const auto stage = static_cast<std::size_t>(std::strtoul(name(slice).c_str(), nullptr, 10));
+  return stage < shade_of_stage_.size() ? shade_of_stage_[stage] : 0;
+}
+
+void SliceLook::see(const Slice& slice, double width) {
+  Fit& fit = fits_[group_of(slice)];
+  ++fit.count;
+  const std::vector<std::string> all = forms(slice);
+  fit.fitting.resize(std::max(fit.fitting.size(), all.size()), 0);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (text_width(all[i], kLabelSize) <= width) ++fit.fitting[i];
+  }
+  const std::uint32_t index = shade_of(slice) % kShades;
+  seen_.emplace(std::pair(slice.kind, index), colour(slice));
+}
+
+std::pair<std::string, double> SliceLook::label(const Slice& slice, double width) const {
+  const std::vector<std::string> all = forms(slice);
+  const Fit& fit = fits_.at(group_of(slice));
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const bool last = i + 1 == all.size();
+    // One form for all, unless hardly any is too narrow for it.
+    if (!last && fit.fitting[i] * 20 < fit.count * 19) continue;
+    for (const double size : {kLabelSize, kSmallest}) {
+      if (text_width(all[i], size) <= width) return {all[i], size};
+    }
+  }
+  return {"", kLabelSize};
+}
+
+SliceColour SliceLook::colour(const Slice& slice) const {
+  const Shade* of = shade(slice.kind, shade_of(slice));
+  const KindStyle& style = style_of(slice.kind);
+  return of == nullptr ? SliceColour{style.fill, style.text} : SliceColour{of->fill, of->ink};
+}
+
+std::vector<std::pair<SliceColour, std::string>> SliceLook::legend() const {
+  const bool both_ways = graph_.pipeline && graph_.pipeline->schedule.pipelines > 1;
+  std::vector<std::pair<SliceColour, std::string>> result;
+  for (const auto& [key, colour] : seen_) {
+    std::string name = style_of(key.first).name;
+    if (shades_ > 1 && shade(key.first, 0) != nullptr) {
+      name += fmt::format(", {} {}", both_ways ? "pipeline" : "chunk", key.second);
+      for (std::uint32_t more = key.second + kShades; more < shades_; more += kShades) {
+        name += fmt::format(", {}", more);
+      }
+    }
+    result.emplace_back(colour, name);
+  }
+  return result;
+}
+
+}  // namespace pipesim::viz
