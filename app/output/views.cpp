@@ -18,8 +18,10 @@
 #include "viz/evidence/stack_dump.hpp"
 #include "viz/html/html_page.hpp"
 #include "viz/json/json_report.hpp"
+#include "viz/summary.hpp"
 #include "viz/text/terminal_timeline.hpp"
 #include "viz/text/text_report.hpp"
+#include "viz/words.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -50,6 +52,19 @@ viz::Report whole_report(const models::TaskGraph& graph, const Simulation& simul
   report.memory = models::memory_report(graph, simulation.lowered, simulation.outcome);
   report.remedies = models::find_remedies(graph, simulation.explanation, simulation.jitter);
   return report;
+}
+
+// The last line on a terminal, below a report whose first lines may have scrolled away.
+std::string next_line(const viz::Report& report, const std::string& path, std::size_t columns) {
+  if (report.explanation.verdict != sim::Verdict::kCompleted) {
+    return viz::paragraph(viz::advice_text(report), columns, 0, 2);
+  }
+  return viz::paragraph(
+      fmt::format(
+          "Next: 'pipesim check {0}' tries every interleaving; 'pipesim draw {0} -o run.svg' "
+          "draws this one.",
+          path),
+      columns, 0, 2);
 }
 
 }  // namespace
@@ -132,6 +147,10 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
     console.out << '\n'
                 << viz::terminal_timeline(graph, simulation, timeline,
                                           {console.out_columns, console.out_colour});
+  }
+  if (!views.json && console.err_terminal) {
+    console.out << std::flush;
+    console.err << next_line(*report, shown_path, console.out_columns);
   }
   return exit_code(explanation);
 }

@@ -22,6 +22,7 @@ PAGES = {
     "crash": ("scenarios/rank_segfault.yaml",),
     "collectives": ("scenarios/ddp_2x8_all_reduce.yaml",),
     "large": ("scenarios/pipeline_1f1b.yaml", "--set", "stages=64"),
+    "dense": ("scenarios/pipeline_1f1b.yaml", "--set", "micro_batches=256"),
     "unfolded": ("scenarios/swin_2x2x2.yaml", "--all"),
     "stopped": ("scenarios/swin_2x2x2.yaml", "--until", "20us"),
 }
@@ -66,6 +67,19 @@ class Html(unittest.TestCase):
         browser.js("try { localStorage.clear(); } catch (error) {}")
         browser.frame()
         return browser
+
+    def test_narrow_ops_keep_their_colour(self):
+        for width in (400, 1400):
+            for scheme in ("light", "dark"):
+                browser = self.open("dense", width, scheme=scheme)
+                kinds, strokes, fills = browser.js(
+                    "const found = [...document.querySelectorAll('#timeline-frame .thin')];"
+                    "const of = (name) => [...new Set(found.map((rect) => getComputedStyle(rect)[name]))];"
+                    "return [[...new Set(found.map((rect) => rect.getAttribute('class')))],"
+                    " of('stroke'), of('fill')];")
+                self.assertTrue(any("k-forward" in kind for kind in kinds), kinds)
+                self.assertEqual(["none"], strokes)
+                self.assertGreater(len(fills), 1)  # forward and backward differ
 
     def texts(self, selector):
         return self.browser.js(
@@ -286,7 +300,7 @@ class Html(unittest.TestCase):
         browser.press("Down")
         first = browser.js("return document.querySelector('#graph-frame .focused').dataset.name;")
         self.assertEqual("rank 0 nccl-1998#3", first)  # the first of the cycle
-        browser.press("Up", "Enter")
+        browser.press("Down", "Enter")
         second = browser.js("return document.querySelector('#graph-frame .focused').dataset.name;")
         self.assertNotEqual(first, second)
         self.assertEqual([second] if second.count("#") else [], self.selected_nodes())

@@ -4,6 +4,7 @@
 """
 
 import os
+import pathlib
 import pty
 import signal
 import subprocess
@@ -11,7 +12,8 @@ import sys
 import time
 import unittest
 
-PROGRAM = sys.argv.pop(1)
+PROGRAM = str(pathlib.Path(sys.argv.pop(1)).resolve())
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # Runs for minutes if it is let.
 LONG = b"schema: 1\nactors:\n  a: {source: 4000000000, takes: 1us}\n"
@@ -51,6 +53,20 @@ class ProgressLine(unittest.TestCase):
         # Nothing of it stays, and the report follows.
         self.assertTrue(shown.endswith(b"\r\x1b[K"), shown[-100:])
         self.assertIn(b"LIMIT (interrupted)", report)
+
+    def test_a_terminal_ends_with_what_to_do_next(self):
+        for scenario, last in (
+            ("swin_2x2x2", rb"Fix: BdstBuf on stream .*\r\n.*completes\)\.\r\n$"),
+            ("rank_segfault", rb"Next: start from that failure; .*\r\n$"),
+            ("pipeline_1f1b", rb"Next: 'pipesim check scenarios/pipeline_1f1b.yaml' tries (.|\r\n)*draws this one\.\r\n$"),
+        ):
+            ours, theirs = pty.openpty()
+            done = subprocess.run([PROGRAM, "run", f"scenarios/{scenario}.yaml"], stdout=subprocess.PIPE,
+                                  stderr=theirs, check=False, cwd=ROOT)
+            os.close(theirs)
+            self.assertRegex(os.read(ours, 4096), last)
+            self.assertTrue(done.stdout.rstrip().split(b"\n")[-1].startswith(b"fingerprint "))
+            os.close(ours)
 
     def test_not_in_a_pipe(self):
         with start(subprocess.PIPE, "xterm") as run:

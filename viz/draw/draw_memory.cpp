@@ -22,7 +22,7 @@ using models::MemoryStep;
 constexpr double kWidth = 1080;
 constexpr double kMargin = 16;
 constexpr double kLeft = 230;
-constexpr double kPanelHeight = 64;
+constexpr double kMemoryPanel = 64;
 constexpr double kGap = 18;
 constexpr double kTop = 96;
 constexpr double kThinnest = 0.5;              // narrower steps are put together
@@ -59,13 +59,13 @@ class MemoryPicture {
                                      "some, as in --ranks 0..3, or leave out --all",
                                      panels_.size(), kMaxPanels));
     }
-    const double height = kTop + (kPanelHeight + kGap) * static_cast<double>(panels_.size()) + 24;
+    const double height = kTop + (kMemoryPanel + kGap) * static_cast<double>(panels_.size()) + 24;
     scene_ = Scene(kWidth, height, headline(graph_, run_.explanation));
     add_head();
     double y = kTop;
     for (const Panel& panel : panels_) {
       add_panel(panel, y);
-      y += kPanelHeight + kGap;
+      y += kMemoryPanel + kGap;
     }
     add_axis(y);
     return std::move(scene_);
@@ -119,7 +119,7 @@ class MemoryPicture {
   }
 
   double height_of(std::int64_t used) const {
-    return kPanelHeight * static_cast<double>(used) / static_cast<double>(most_);
+    return kMemoryPanel * static_cast<double>(used) / static_cast<double>(most_);
   }
 
   void text(double x, double y, std::string value, double size, Scene::Anchor anchor, bool bold,
@@ -164,7 +164,7 @@ class MemoryPicture {
 
   void add_panel(const Panel& panel, double y) {
     const double right = kWidth - kMargin;
-    const double base = y + kPanelHeight;
+    const double base = y + kMemoryPanel;
     text(kMargin, y + 12, fitted(class_name(panel.ranks), 12, kLeft - kMargin - 60), 12,
          Scene::Anchor::kStart, true);
     text(kMargin, y + 30, fmt::format("peak {}", amount(panel.peak)), 11, Scene::Anchor::kStart,
@@ -176,7 +176,7 @@ class MemoryPicture {
            true, kStrong);
     }
     scene_.add(Scene::Box{
-        .x = kLeft, .y = y, .width = right - kLeft, .height = kPanelHeight, .fill = kPanel});
+        .x = kLeft, .y = y, .width = right - kLeft, .height = kMemoryPanel, .fill = kPanel});
     for (const std::int64_t level : levels()) {
       const double at = base - height_of(level);
       scene_.add(

@@ -36,7 +36,7 @@ void add_once(std::vector<std::string>& names, const std::string& name) {
   if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
 }
 
-std::string title_of(const models::TaskGraph& graph) {
+std::string stages_title(const models::TaskGraph& graph) {
   return fmt::format("{}{}stages", graph.name, graph.name.empty() ? "" : ": ");
 }
 
@@ -59,7 +59,7 @@ class PipelineGrid {
       : pipeline_(*graph.pipeline),
         schedule_(pipeline_.schedule),
         stages_of_(schedule_.ranks.size()) {
-    grid_.title = title_of(graph);
+    grid_.title = stages_title(graph);
     for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage) {
       stages_of_[schedule_.rank_of_stage[stage]].push_back(stage);
     }
@@ -207,7 +207,7 @@ class ClassGrid {
  public:
   ClassGrid(const models::TaskGraph& graph, const models::Lowered& lowered, bool fold)
       : graph_(graph), lowered_(lowered), plan_(lowered.plan), names_(graph, lowered), fold_(fold) {
-    grid_.title = title_of(graph);
+    grid_.title = stages_title(graph);
   }
 
   StageGrid run() {

@@ -15,7 +15,7 @@ namespace {
 using models::Slice;
 using models::WorkKind;
 
-constexpr double kLabelSize = 11;
+constexpr double kSliceLabel = 11;
 constexpr double kSmallest = 8;
 constexpr std::uint32_t kShades = 4;
 
@@ -112,7 +112,7 @@ void SliceLook::see(const Slice& slice, double width) {
   const std::vector<std::string> all = forms(slice);
   fit.fitting.resize(std::max(fit.fitting.size(), all.size()), 0);
   for (std::size_t i = 0; i < all.size(); ++i) {
-    if (text_width(all[i], kLabelSize) <= width) ++fit.fitting[i];
+    if (text_width(all[i], kSliceLabel) <= width) ++fit.fitting[i];
   }
   const std::uint32_t index = shade_of(slice) % kShades;
   seen_.emplace(std::pair(slice.kind, index), colour(slice));
@@ -125,11 +125,11 @@ std::pair<std::string, double> SliceLook::label(const Slice& slice, double width
     const bool last = i + 1 == all.size();
     // One form for all, unless hardly any is too narrow for it.
     if (!last && fit.fitting[i] * 20 < fit.count * 19) continue;
-    for (const double size : {kLabelSize, kSmallest}) {
+    for (const double size : {kSliceLabel, kSmallest}) {
       if (text_width(all[i], size) <= width) return {all[i], size};
     }
   }
-  return {"", kLabelSize};
+  return {"", kSliceLabel};
 }
 
 SliceColour SliceLook::colour(const Slice& slice) const {

@@ -13,9 +13,9 @@ namespace {
 constexpr double kGridMargin = 72;  // with room for what leaves a line
 constexpr double kMinCell = 140;
 constexpr double kMaxCell = 200;
-constexpr double kBetween = 76;  // columns
-constexpr double kLine = 15;     // of text in a cell
-constexpr double kName = 20;     // of a column
+constexpr double kBetween = 76;   // columns
+constexpr double kCellLine = 15;  // of text in a cell
+constexpr double kName = 20;      // of a column
 constexpr double kText = 10.5;
 constexpr double kLabel = 10;
 constexpr double kRowGap = 18;
@@ -48,7 +48,7 @@ class GridPicture {
       rows_ = std::max(rows_, column.cells.size());
       for (const StageCell& cell : column.cells) lines = std::max(lines, cell.lines.size());
     }
-    cell_height_ = 30 + kLine * static_cast<double>(lines);
+    cell_height_ = 30 + kCellLine * static_cast<double>(lines);
     for (const StageFlow& flow : grid_.flows) {
       if (is_elbow(flow) || is_vertical(flow)) row_gap_ = kElbow;
     }
@@ -164,7 +164,7 @@ class GridPicture {
     scene_.add(box);
     text(x + 8, y + 15, fitted(of.name, 12, cell_width_ - 12), 12, Scene::Anchor::kStart, true);
     for (const std::string& line : of.lines) {
-      y += kLine;
+      y += kCellLine;
       text(x + 8, y + 17, fitted(line, kText, cell_width_ - 12), kText, Scene::Anchor::kStart);
     }
   }

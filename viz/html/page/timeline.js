@@ -59,7 +59,8 @@ function kindRect(kind, x, y, width, height, more = "") {
   const overlay = pattern && width >= 6
     ? `<rect class="overlay" x="${x}" y="${y}" width="${width}" height="${height}" fill="url(#p-${pattern})"/>`
     : "";
-  return `<rect class="slice k-${kind}" x="${x}" y="${y}" width="${width}" height="${height}" ${more}/>${overlay}`;
+  const thin = width < 4 ? " thin" : "";  // an outline would hide its colour
+  return `<rect class="slice k-${kind}${thin}" x="${x}" y="${y}" width="${width}" height="${height}" ${more}/>${overlay}`;
 }
 
 class Timeline {
@@ -307,10 +308,14 @@ class Timeline {
     }
     let text = "";
     let many = null;
+    const add = (slice) =>
+      many.kinds.set(slice.kind, (many.kinds.get(slice.kind) || 0) + slice.drawEnd - slice.begin);
     const flush = () => {
       if (!many) return;
       const width = Math.max(1, many.end - many.begin);
-      text += `<rect class="slice many" x="${many.begin}" y="${y}" width="${width}" height="${this.high}"
+      // What takes most of the time gives the colour.
+      const kind = [...many.kinds].reduce((a, b) => (b[1] > a[1] ? b : a))[0];
+      text += `<rect class="slice many thin k-${kind}" x="${many.begin}" y="${y}" width="${width}" height="${this.high}"
         data-lane="${lane.index}" data-first="${many.first}" data-count="${many.count}"/>`;
       many = null;
     };
@@ -323,12 +328,14 @@ class Timeline {
         if (many && begin - many.end < 1) {
           many.end = Math.max(many.end, end);
           ++many.count;
+          add(slice);
           continue;
         }
         flush();
         const next = slices[i + 1];
         if (next && this.x(next.begin) - end < 1 && this.x(next.drawEnd) - this.x(next.begin) < TINY) {
-          many = {begin, end: Math.max(end, begin + 1), first: i, count: 1};
+          many = {begin, end: Math.max(end, begin + 1), first: i, count: 1, kinds: new Map()};
+          add(slice);
         } else {
           text += this.sliceText(slice, i, begin, Math.max(end, begin + 1.5), y);
         }
