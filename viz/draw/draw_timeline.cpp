@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <tuple>
 #include <utility>
 
@@ -56,6 +58,9 @@ class TimelinePicture {
           root.first.kind == sim::WaitKind::kFailedLink;  // it did nothing wrong
       if (is_rank && !is_cut_off) guilty_.emplace(root.party.rank, &root);
     }
+    for (const std::vector<models::Wait>& cycle : run.explanation.other_cycles) {
+      for (const models::Wait& wait : cycle) cyclic_.insert(party_text(wait.from));
+    }
     group_ranks(!style.all);
     hangs_ = end_ns_ == timeline.end_ns && timeline.at_rest &&
              std::any_of(timeline.lanes.begin(), timeline.lanes.end(),
@@ -97,7 +102,7 @@ class TimelinePicture {
                          slice.work_ns, slice.end_ns, slice.done, static_cast<int>(slice.kind));
     }
     for (const StuckAct& act : lane.stuck) {
-      key += fmt::format("\n{} {}", label(act.actor, act.k), act.on_cycle);
+      key += fmt::format("\n{} {}", label(act.actor, act.k), is_on_cycle(act));
       for (const models::Wait& wait : act.waits) key += edge_text(wait);
     }
     return key;
@@ -107,6 +112,11 @@ class TimelinePicture {
   // see.
   bool is_idle(const Slice& slice) const {
     return slice.done && run_.lowered.plan.actors[slice.actor].role == sim::Role::kWait;
+  }
+
+  // The cycle of the report, or another.
+  bool is_on_cycle(const StuckAct& act) const {
+    return act.on_cycle || (!act.waits.empty() && cyclic_.count(party_text(act.waits[0].from)) > 0);
   }
 
   // Something works there for a time that can be seen, or stands still for ever.
@@ -455,7 +465,7 @@ class TimelinePicture {
     const double work = works ? x_of(slice.work_ns) : end;
     const std::string tip = tip_of(slice);
     if (work - begin >= kThinnestSlice) {
-      const bool on_cycle = !slice.done && !lane.stuck.empty() && lane.stuck.front().on_cycle;
+      const bool on_cycle = !slice.done && !lane.stuck.empty() && is_on_cycle(lane.stuck.front());
       Scene::Box box{.x = begin,
                      .y = y,
                      .width = work - begin,
@@ -524,8 +534,8 @@ class TimelinePicture {
                    .width = right_ - begin,
                    .height = bar_,
                    .fill = "#ffffff",
-                   .stroke = first.on_cycle ? kStrong : kGrey,
-                   .stroke_width = first.on_cycle ? 2.0 : 0.8,
+                   .stroke = is_on_cycle(first) ? kStrong : kGrey,
+                   .stroke_width = is_on_cycle(first) ? 2.0 : 0.8,
                    .hatched = true};
     constexpr std::size_t kMaxTold = 12;
     for (std::size_t i = 0; i < lane.stuck.size() && i < kMaxTold; ++i) {
@@ -568,6 +578,7 @@ class TimelinePicture {
   std::int64_t begin_ns_;  // what of the time is shown
   std::int64_t end_ns_;
   SliceLook look_;
+  std::set<std::string> cyclic_;                         // on other cycles than the first
   std::map<std::uint32_t, const models::Root*> guilty_;  // ranks for which others wait in vain
   Scene scene_;
   std::vector<RankRows> groups_;

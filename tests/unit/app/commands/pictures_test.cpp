@@ -156,6 +156,15 @@ TEST_CASE("the first wait is on top, and cycles stand side by side", "[app][draw
   CHECK(first == second);
   CHECK(first < last);  // y grows downwards
   CHECK(contains(svg, "2.1: waits for rank 3"));
+  // In the timeline, both have red frames: a host thread and a stream of four ranks, and the key.
+  const std::string timeline = drawn({"tests/pictures/two_cycles.yaml"}, "timeline", "svg");
+  std::size_t frames = 0;
+  for (std::size_t at = 0;
+       (at = timeline.find("stroke=\"#c1121f\" stroke-width=\"2.0\"", at)) != std::string::npos;
+       ++at) {
+    ++frames;
+  }
+  CHECK(frames == 9);
   const std::string many =
       drawn({"tests/pictures/two_cycles.yaml", "--set", "job_ranks=64"}, "wait-for", "svg");
   CHECK(contains(many, ">x 60 ranks<"));
