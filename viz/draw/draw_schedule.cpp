@@ -110,8 +110,7 @@ class ScheduleLanes {
                                  const std::vector<std::size_t>& slots,
                                  const std::vector<std::size_t>& times) const {
     std::vector<LaneStep> steps;
-    for (std::size_t i = 0; i < repeats.size(); ++i) {
-      const Repeat& repeat = repeats[i];
+    for (const Repeat& repeat : repeats) {
       if (repeat.parts.empty()) {
         steps.push_back(step_of(row, slots, repeat.first, times));
         continue;

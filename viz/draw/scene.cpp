@@ -109,7 +109,9 @@ void add_svg_path(const Scene::Path& path, std::string& svg) {
 std::vector<Scene::Path> hatching(const Scene::Box& box) {
   std::vector<Scene::Path> lines;
   const double step = std::max(kStripe, (box.width + box.height) / kMaxStripes);
-  for (double at = step; at < box.width + box.height; at += step) {
+  const auto count = static_cast<int>((box.width + box.height) / step);
+  for (int i = 1; i <= count; ++i) {
+    const double at = i * step;
     const double left = std::max(0.0, at - box.height);
     const double right = std::min(at, box.width);
     lines.push_back(

@@ -155,10 +155,10 @@ class GridPicture {
                    .fill = kPanel,
                    .stroke = kInk,
                    .stroke_width = 1};
-    for (double behind = of.folded ? 6 : 0; behind > 0; behind -= 3) {
+    for (int behind = of.folded ? 2 : 0; behind > 0; --behind) {
       Scene::Box card = box;
-      card.x += behind;
-      card.y += behind;
+      card.x += 3 * behind;
+      card.y += 3 * behind;
       scene_.add(std::move(card));
     }
     scene_.add(box);

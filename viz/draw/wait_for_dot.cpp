@@ -348,8 +348,9 @@ void Drawing::add_edge(const Wait& wait, const std::string& number, bool closes)
     std::string text = edge_text(wait);
     if (!number.empty()) text = fmt::format("{}: {}", number, text);
     std::string label;
-    for (const std::string& line : wrapped(text, kEdgeLine))
-      label += kAway + label_text(line) + kAway + "\\l";
+    for (const std::string& line : wrapped(text, kEdgeLine)) {
+      label += fmt::format("{0}{1}{0}\\l", kAway, label_text(line));
+    }
     graph_.set(edge, "label", label);
   }
   graph_.set(edge, "color", strong ? kStrong : kGrey);
