@@ -304,7 +304,16 @@ constexpr Key kScheduleRowsOfName[] = {
      "`pipeline` of `parallel` x `chunks`"},
     {"micro_batches", "integer 1..", "Micro-batches of a step", kRequired},
     {"chunks", "integer 1..", "Stages on each rank",
-     "2 for interleaved kinds, `looped_bfs`, `zbv` and `dualpipe_v`, else 1"},
+     "1, or 2 for interleaved kinds, `looped_bfs`, `zbv`, `zbv_greedy`, `v_half`, `v_min` and "
+     "`dualpipe_v`"},
+    {"micro_batch_group", "integer 1..",
+     "Of `interleaved_1f1b`: micro-batches that a chunk takes in a row, as Megatron's "
+     "`--microbatch-group-size-per-virtual-pipeline-stage`; at least the ranks",
+     "PyTorch's rounds"},
+    {"combined", "on/off",
+     "Of `interleaved_1f1b`: on: one more forward ahead, then a forward and a backward as one, as "
+     "Megatron's `--overlap-moe-expert-parallel-comm`",
+     "off"},
 };
 constexpr Key kScheduleRowsRows[] = {
     {"rows", "[value]",
@@ -312,6 +321,8 @@ constexpr Key kScheduleRowsRows[] = {
      "receives are added if there are none"},
     {"pipelines", "integer 1..2",
      "2: the second half of the stages is a pipeline in the opposite direction", "1"},
+    {"partial", "on/off",
+     "on: the end of a longer schedule, as from a log: what is in no row was done before", "off"},
 };
 constexpr Key kCostRows[] = {
     {"layers", "integer 1..",

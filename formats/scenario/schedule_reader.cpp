@@ -54,6 +54,7 @@ class PipelineReader {
     if (schedule || has_form_) read_costs(map, schedule.value_or(Schedule()), layers);
     if (schedule || has_form_) map.finish();
     if (!schedule || diagnostics_.error_count() > errors) return std::nullopt;
+    if (follows_costs_) schedule = models::make_schedule(with_costs(*follows_costs_));
     if (grid_ != nullptr && schedule->ranks.size() != rows_) {
       diagnostics_.error(
           value.place(), models::Code::kRankCount,
@@ -61,7 +62,9 @@ class PipelineReader {
                       schedule->ranks.size(), rows_));
       return std::nullopt;
     }
-    if (!schedule->has_messages()) {
+    if (schedule->has_messages()) {
+      if (schedule->partial) schedule = models::without_half_messages(*schedule);
+    } else {
       schedule = models::add_send_recv(with_its_collectives(*schedule), diagnostics_);
       if (!schedule) return std::nullopt;
     }
@@ -87,6 +90,8 @@ class PipelineReader {
 
   std::optional<Schedule> read_rows(MapReader& map, const YamlValue& value) {
     const std::int64_t pipelines = whole(map, "pipelines", 1, 2);
+    const auto partial = map.take("partial");
+    const bool is_partial = partial && is_on(*partial);
     if (!value.is_list()) {
       diagnostics_.error(
           value.place(), models::Code::kWrongType,
@@ -110,7 +115,7 @@ class PipelineReader {
       if (item.quoted()) ++place.column;
       rows.push_back({item.text(), place});
     }
-    return read_schedule(rows, static_cast<std::uint32_t>(pipelines), diagnostics_);
+    return read_schedule(rows, static_cast<std::uint32_t>(pipelines), diagnostics_, is_partial);
   }
 
   std::optional<Schedule> read_kind(MapReader& map, const YamlValue& value) {
@@ -130,6 +135,11 @@ class PipelineReader {
     const auto chunks = map.take("chunks");
     if (chunks) shape.chunks = at_most(chunks, "chunks", kMaxStages);
     if (grid_ != nullptr && !stages) shape.stages = rows_ * shape.chunks;
+    const auto group = map.take("micro_batch_group");
+    if (group) shape.group = at_most(group, "micro_batch_group", kMaxMicroBatches);
+    const auto combined = map.take("combined");
+    shape.combined = combined && is_on(*combined);
+    if (shape.combined && !group) shape.group = shape.ranks();
     if (diagnostics_.error_count() > errors) return std::nullopt;
     if (std::uint64_t{shape.stages} * shape.micro_batches * 2 > kMaxActions) {
       diagnostics_.error(stages ? stages->place() : value.place(), models::Code::kLimit,
@@ -141,17 +151,50 @@ class PipelineReader {
     }
     const std::string problem = models::shape_problem(shape);
     if (!problem.empty()) {
-      diagnostics_.error(place_of_problem(shape, stages.value_or(value), *micro_batches, chunks),
-                         models::Code::kScheduleShape, problem);
+      const models::Place place = place_of_problem(shape, stages.value_or(value), *micro_batches,
+                                                   chunks, group ? group : combined);
+      diagnostics_.error(place, models::Code::kScheduleShape, problem);
       return std::nullopt;
     }
-    return models::make_schedule(shape);
+    if (!models::follows_costs(shape.kind)) return models::make_schedule(shape);
+    follows_costs_ = shape;
+    Schedule head;  // what costs need to know of it
+    head.stages = shape.stages;
+    head.micro_batches = shape.micro_batches;
+    return head;
+  }
+
+  // Averages over what each rank has, and of these the middle one, as ZB-V's authors do it.
+  ScheduleShape with_costs(ScheduleShape shape) const {
+    const auto middle = [&](std::int64_t models::StageCost::*cost) {
+      std::vector<std::int64_t> of_ranks;
+      const std::size_t each = pipeline_.costs.size() / shape.stages;  // of a stage
+      for (std::uint32_t rank = 0; rank < shape.ranks(); ++rank) {
+        std::int64_t sum = 0;
+        for (const std::uint32_t stage : {rank, shape.stages - 1 - rank}) {
+          for (std::size_t i = 0; i < each; ++i) sum += pipeline_.costs[stage * each + i].*cost;
+        }
+        of_ranks.push_back(sum / static_cast<std::int64_t>(2 * each));
+      }
+      std::sort(of_ranks.begin(), of_ranks.end());
+      return std::max<std::int64_t>(1, of_ranks[of_ranks.size() / 2]);
+    };
+    shape.costs = {middle(&models::StageCost::forward_ns),
+                   middle(&models::StageCost::input_grad_ns),
+                   middle(&models::StageCost::weight_grad_ns), pipeline_.message_ns.value_or(0)};
+    return shape;
   }
 
   // What would be right with another number of chunks or of micro-batches is a mistake of that.
   static models::Place place_of_problem(ScheduleShape shape, const YamlValue& stages,
                                         const YamlValue& micro_batches,
-                                        const std::optional<YamlValue>& chunks) {
+                                        const std::optional<YamlValue>& chunks,
+                                        const std::optional<YamlValue>& group) {
+    if (group) {
+      ScheduleShape without = shape;
+      without.group = 0;
+      if (models::shape_problem(without).empty()) return group->place();
+    }
     const auto fits = [&] { return models::shape_problem(shape).empty(); };
     shape.chunks = models::usual_chunks(shape.kind);
     if (chunks && fits()) return chunks->place();
@@ -432,6 +475,10 @@ class PipelineReader {
     return 1;
   }
 
+  bool is_on(const YamlValue& value) {
+    return values_.constant(value, ValueType::kTruth).value_or(0) != 0;
+  }
+
   std::int64_t whole(MapReader& map, const char* key, std::int64_t otherwise, std::int64_t most) {
     const auto value = map.take(key);
     return value ? whole(*value, key, most) : otherwise;
@@ -442,7 +489,8 @@ class PipelineReader {
   const models::RankGrid* grid_;
   std::uint32_t rows_ = 0;  // of the grid
   Pipeline pipeline_;
-  bool has_form_ = false;  // it says which schedule it is, if wrongly
+  std::optional<ScheduleShape> follows_costs_;  // of a schedule that is made once they are known
+  bool has_form_ = false;                       // it says which schedule it is, if wrongly
 };
 
 }  // namespace
@@ -475,6 +523,7 @@ std::string pipeline_scenario(const Schedule& schedule, const std::string& name)
   }
   text += "  messages: $messages\n";
   if (schedule.pipelines > 1) text += fmt::format("  pipelines: {}\n", schedule.pipelines);
+  if (schedule.partial) text += "  partial: on\n";
   text += "  rows:\n";
   for (const std::string& row : schedule_row_texts(schedule)) {
     text += fmt::format("    - \"{}\"\n", row);

@@ -50,8 +50,10 @@ Place moved(Place place, std::size_t by) {
 
 class ScheduleParser {
  public:
-  ScheduleParser(std::uint32_t pipelines, Diagnostics& diagnostics) : diagnostics_(diagnostics) {
+  ScheduleParser(std::uint32_t pipelines, bool partial, Diagnostics& diagnostics)
+      : diagnostics_(diagnostics) {
     schedule_.pipelines = pipelines;
+    schedule_.partial = partial;
   }
 
   std::optional<Schedule> run(const std::vector<ScheduleRow>& rows) {
@@ -85,7 +87,7 @@ class ScheduleParser {
     }
     const bool idle =
         std::all_of(actions_.begin(), actions_.end(), [](const Action& a) { return a.none(); });
-    if (idle) {
+    if (idle && !schedule_.partial) {
       diagnostics_.error(row.place, models::Code::kEmpty,
                          fmt::format("rank {} has no actions", schedule_.ranks.size()));
     }
@@ -256,8 +258,8 @@ std::vector<ScheduleRow> schedule_rows(std::string_view text) {
 }
 
 std::optional<Schedule> read_schedule(const std::vector<ScheduleRow>& rows, std::uint32_t pipelines,
-                                      Diagnostics& diagnostics) {
-  return ScheduleParser(pipelines, diagnostics).run(rows);
+                                      Diagnostics& diagnostics, bool partial) {
+  return ScheduleParser(pipelines, partial, diagnostics).run(rows);
 }
 
 std::vector<std::string> schedule_row_texts(const Schedule& schedule) {

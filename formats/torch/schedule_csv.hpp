@@ -29,10 +29,12 @@ std::vector<ScheduleRow> schedule_rows(std::string_view text);
 /// The schedule in `rows`, valid (models::validate), of so many pipelines (see models::Schedule).
 /// Stages and micro-batches are as many as the rows name. Both vocabularies are understood: since
 /// November 2024 I is the input gradient and B the whole backward; before, B was the input gradient
-/// and BW the whole. Nothing where there are mistakes, which `diagnostics` then has.
+/// and BW the whole. `partial`: see models::Schedule. Nothing where there are mistakes, which
+/// `diagnostics` then has.
 std::optional<models::Schedule> read_schedule(const std::vector<ScheduleRow>& rows,
                                               std::uint32_t pipelines,
-                                              models::Diagnostics& diagnostics);
+                                              models::Diagnostics& diagnostics,
+                                              bool partial = false);
 
 /// The row of each rank, without the end of the line.
 std::vector<std::string> schedule_row_texts(const models::Schedule& schedule);

@@ -26,6 +26,13 @@ class ActionSet {
     return (done_[index(action.stage, action.micro_batch)] & bit(action.kind)) != 0;
   }
 
+  /// Everything else than what `these` has.
+  void add_all_but(const ActionSet& these) {
+    for (std::size_t i = 0; i < done_.size(); ++i) {
+      done_[i] = static_cast<std::uint8_t>(done_[i] | static_cast<std::uint8_t>(~these.done_[i]));
+    }
+  }
+
   /// Of its input: alone, or with that of its weights.
   bool has_gradient(std::uint32_t stage, std::uint32_t micro_batch) const {
     const auto both = bit(ActionKind::kBackward) | bit(ActionKind::kInputGrad);

@@ -29,12 +29,12 @@ class Validation {
     schedule_.rank_of_stage.assign(schedule_.stages, kNobody);
     for_each([this](const Action& action) { find_rank(action); });
     if (failed()) return false;
-    done_ = ActionSet(schedule_);
+    done_ = done_before(true);
     for_each([this](const Action& action) { check_order(action); });
     if (failed()) return false;
     for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage) check_complete(stage);
     if (!failed() && schedule_.has_messages()) {
-      done_ = ActionSet(schedule_);
+      done_ = done_before(false);
       for_each([this](const Action& action) { check_message(action); });
     }
     return !failed();
@@ -53,8 +53,36 @@ class Validation {
     }
   }
 
-  void error(std::string message) {
-    diagnostics_.error(schedule_.place(rank_, at_), Code::kScheduleOrder, std::move(message));
+  // What a partial schedule does not have. `halved`: a backward is its two halves.
+  ActionSet done_before(bool halved) {
+    ActionSet done(schedule_);
+    if (!schedule_.partial) return done;
+    ActionSet here(schedule_);
+    for_each([&](Action action) {
+      if (!has_micro_batch(action.kind)) return;
+      if (action.kind == ActionKind::kBackward && halved) {
+        action.kind = ActionKind::kInputGrad;
+        here.add(action);
+        action.kind = ActionKind::kWeightGrad;
+      }
+      here.add(action);
+      // Whichever way a gradient is done, it is not done before.
+      if (halved ||
+          !(action.kind == ActionKind::kBackward || action.kind == ActionKind::kInputGrad)) {
+        return;
+      }
+      for (const ActionKind kind : {ActionKind::kBackward, ActionKind::kInputGrad}) {
+        action.kind = kind;
+        here.add(action);
+      }
+    });
+    done.add_all_but(here);
+    return done;
+  }
+
+  Diagnostic& error(std::string message) {
+    return diagnostics_.error(schedule_.place(rank_, at_), Code::kScheduleOrder,
+                              std::move(message));
   }
 
   void find_rank(const Action& action) {
@@ -98,7 +126,24 @@ class Validation {
   }
 
   void come_before(const Action& action, const Action& needed) {
-    error(quoted(action) + " comes before " + quoted(needed) + " on its rank");
+    const Actions& row = schedule_.ranks[rank_];
+    const auto same = [&](const Action& other) {
+      return other.kind == needed.kind && other.stage == needed.stage &&
+             other.micro_batch == needed.micro_batch;
+    };
+    const bool is_later = std::any_of(row.begin(), row.end(), same);
+    Diagnostic& mistake =
+        error(quoted(action) + " comes before " + quoted(needed) + " on its rank");
+    if (!is_later) suggest_partial(mistake);
+  }
+
+  // Of what may be the end of a longer one.
+  void suggest_partial(Diagnostic& mistake) {
+    if (schedule_.partial || is_suggested_) return;
+    is_suggested_ = true;
+    mistake.notes.emplace_back(
+        "if these are the last actions of a longer schedule, as in a log, say 'partial: on' beside "
+        "'rows' in a scenario");
   }
 
   // The other stage of a message; kNobody, if it comes from nowhere or goes nowhere.
@@ -175,6 +220,7 @@ class Validation {
           "no rank has " + name + " of stages 0 to " + std::to_string(schedule_.stages - 1));
       return;
     }
+    if (schedule_.partial) return;
     const std::pair<ActionKind, const char*> sorts[] = {
         {ActionKind::kForward, "forward"},
         {ActionKind::kInputGrad, "backward"},
@@ -182,9 +228,11 @@ class Validation {
     for (const auto& [kind, what] : sorts) {
       for (std::uint32_t m = 0; m < schedule_.micro_batches; ++m) {
         if (done_.has({kind, false, stage, m})) continue;
-        diagnostics_.error(schedule_.place(schedule_.rank_of_stage[stage], 0), Code::kScheduleOrder,
-                           name + " lacks the " + what + " of micro-batch " + std::to_string(m) +
-                               " of " + std::to_string(schedule_.micro_batches));
+        Diagnostic& mistake = diagnostics_.error(
+            schedule_.place(schedule_.rank_of_stage[stage], 0), Code::kScheduleOrder,
+            name + " lacks the " + what + " of micro-batch " + std::to_string(m) + " of " +
+                std::to_string(schedule_.micro_batches));
+        suggest_partial(mistake);
         return;
       }
     }
@@ -195,6 +243,7 @@ class Validation {
   std::size_t errors_;
   std::uint32_t rank_ = 0;  // of the action that is looked at
   std::size_t at_ = 0;
+  bool is_suggested_ = false;
   ActionSet done_;  // a backward counts as its two halves while order is checked
 };
 

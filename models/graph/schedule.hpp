@@ -73,6 +73,7 @@ struct Schedule {
   std::uint32_t stages = 0;         // of all pipelines
   std::uint32_t pipelines = 1;      // divides `stages`
   std::uint32_t micro_batches = 0;  // of one pipeline
+  bool partial = false;             // the end of a longer one: what is not in it was done before
   std::vector<Actions> ranks;
   std::vector<std::vector<Place>> places;  // beside `ranks`, of what was read; else empty
   std::vector<std::uint32_t> rank_of_stage;
@@ -108,7 +109,8 @@ inline constexpr std::size_t kMaxScheduled = std::size_t{1} << 26;
 /// Finds out which rank has which stage, and checks what PyTorch checks when it loads a schedule:
 /// each stage is on one rank; on it each backward comes after the forward of the same micro-batch,
 /// and a weight gradient after the input gradient; each stage does each micro-batch once. Stages,
-/// pipelines, micro-batches and ranks must be there. False where `diagnostics` got an error. Makes
+/// pipelines, micro-batches and ranks must be there. Of a partial schedule each stage has at least
+/// one action, and what stands in it nowhere was done. False where `diagnostics` got an error. Makes
 /// an array with a byte for each forward.
 bool validate(Schedule& schedule, Diagnostics& diagnostics);
 

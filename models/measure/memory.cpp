@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "models/graph/action_set.hpp"
 #include "models/schedules/pipeline_acts.hpp"
 
 namespace pipesim::models {
@@ -38,9 +39,25 @@ void visit_activations(const Pipeline& pipeline, const Actions& actions, std::si
     const ActionKind kind = actions[i].kind;
     const bool keeps = kind == ActionKind::kForward;
     const bool drops = kind == ActionKind::kBackward || kind == ActionKind::kWeightGrad;
-    if (keeps || drops)
-      visit(keeps, pipeline.cost(actions[i].stage, actions[i].micro_batch).activation_bytes);
+    if (!keeps && !drops) continue;
+    visit(keeps, actions[i],
+          pipeline.cost(actions[i].stage, actions[i].micro_batch).activation_bytes);
   }
+}
+
+// The bytes of each activation that a row of a partial schedule drops and did not make.
+template <typename Visit>
+void visit_held_before(const Pipeline& pipeline, const Actions& row, const Visit& visit) {
+  if (!pipeline.schedule.partial) return;
+  ActionSet here(pipeline.schedule);
+  for (const Action& action : row) {
+    if (action.kind == ActionKind::kForward) here.add(action);
+  }
+  visit_activations(
+      pipeline, row, 0, row.size(), [&](bool keeps, const Action& action, std::int64_t bytes) {
+        const Action made{ActionKind::kForward, false, action.stage, action.micro_batch};
+        if (!keeps && !here.has(made)) visit(bytes);
+      });
 }
 
 class Memory {
@@ -181,12 +198,15 @@ class Memory {
     const Pipeline& pipeline = *graph_.pipeline;
     result.reserved += activation_memory(pipeline, rank).most_bytes;
     const Actions& row = acts_->row(rank);
+    visit_held_before(pipeline, row, [&](std::int64_t bytes) {
+      changes_.push_back({0, 0, counts_ ? 1 : bytes});
+    });
     acts_->for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
       const sim::Time start = times(acts.first, acts.k).start;
       const sim::Time end = times(acts.last, acts.k).end;
       const auto turn = kFirstOfRow + static_cast<std::uint32_t>(slot);
       visit_activations(pipeline, row, slot, slot_end(row, slot),
-                        [&](bool keeps, std::int64_t bytes) {
+                        [&](bool keeps, const Action&, std::int64_t bytes) {
                           const sim::Time time = keeps ? start : end;
                           if (time == sim::kNever) return;
                           const std::int64_t size = counts_ ? 1 : bytes;
@@ -235,12 +255,19 @@ ActivationMemory activation_memory(const Pipeline& pipeline, std::uint32_t rank)
   std::uint32_t count = 0;
   std::int64_t now = 0;
   const Actions& row = pipeline.schedule.ranks[pipeline.row_of(rank)];
-  visit_activations(pipeline, row, 0, row.size(), [&](bool keeps, std::int64_t bytes) {
-    count = keeps ? count + 1 : count - 1;
-    now += keeps ? bytes : -bytes;
-    result.most = std::max(result.most, count);
-    result.most_bytes = std::max(result.most_bytes, now);
+  visit_held_before(pipeline, row, [&](std::int64_t bytes) {
+    ++count;
+    now += bytes;
   });
+  result.most = count;
+  result.most_bytes = now;
+  visit_activations(pipeline, row, 0, row.size(),
+                    [&](bool keeps, const Action&, std::int64_t bytes) {
+                      count = keeps ? count + 1 : count - 1;
+                      now += keeps ? bytes : -bytes;
+                      result.most = std::max(result.most, count);
+                      result.most_bytes = std::max(result.most_bytes, now);
+                    });
   return result;
 }
 

@@ -5,13 +5,16 @@
 // * 1F1B (PipeDream-Flush: Narayanan et al., arXiv 2104.04473): as few forwards ahead as keep the
 //   pipeline full, then a forward and a backward in turn;
 // * interleaved 1F1B (same paper; rounds as in PyTorch's ScheduleInterleaved1F1B): the same over
-//   several stages per rank, in rounds of about as many micro-batches as there are ranks;
+//   several stages per rank, in rounds of about as many micro-batches as there are ranks, or in
+//   groups as Megatron-LM has them;
 // * looped BFS (Lamy-Poirier, arXiv 2211.05953; PyTorch's ScheduleLoopedBFS): all micro-batches of
 //   a stage before the next stage of the rank, backwards in reverse.
 //
 // Empty slots stand where PyTorch writes them. They align the rows of a table under the assumption
 // that a backward takes as long as a forward, and mean nothing.
 #include <algorithm>
+#include <cstddef>
+#include <utility>
 
 #include "models/schedules/generators.hpp"
 #include "models/schedules/rounds.hpp"
@@ -21,6 +24,42 @@ namespace {
 
 void add_empty(Actions& actions, std::uint32_t count) {
   for (std::uint32_t i = 0; i < count; ++i) actions.emplace_back();
+}
+
+// Interleaved 1F1B as Megatron-LM has it (get_schedule_table and get_pp_rank_microbatches in
+// megatron/core/pipeline_parallel/schedules.py at d98e8a64): each chunk takes a group of
+// micro-batches, the last group may be smaller. `combined` is its overlap_moe_expert_parallel_comm,
+// for which there is one forward more ahead.
+std::vector<Actions> interleaved_in_groups(const ScheduleShape& shape) {
+  const std::uint32_t ranks = shape.ranks();
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> order;  // chunk, micro-batch
+  for (std::uint32_t begin = 0; begin < shape.micro_batches; begin += shape.group) {
+    const std::uint32_t end = std::min(begin + shape.group, shape.micro_batches);
+    for (std::uint32_t chunk = 0; chunk < shape.chunks; ++chunk) {
+      for (std::uint32_t m = begin; m < end; ++m) order.emplace_back(chunk, m);
+    }
+  }
+  std::vector<Actions> rows(ranks);
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) {
+    Actions& row = rows[rank];
+    const std::size_t ahead = std::size_t{2} * (ranks - 1 - rank) +
+                              std::size_t{shape.chunks - 1} * shape.group +
+                              (shape.combined ? 1 : 0);
+    const std::size_t warm_up = std::min(ahead, order.size());
+    const auto add_forward = [&](std::size_t i) {
+      row.push_back(forward(order[i].first * ranks + rank, order[i].second));
+    };
+    for (std::size_t i = 0; i < warm_up; ++i) add_forward(i);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+      if (warm_up + i < order.size()) {
+        add_forward(warm_up + i);
+        row.back().overlaps_next = shape.combined;
+      }
+      const std::uint32_t chunk = shape.chunks - 1 - order[i].first;
+      row.push_back(backward(chunk * ranks + rank, order[i].second));
+    }
+  }
+  return rows;
 }
 
 }  // namespace
@@ -82,6 +121,7 @@ std::vector<Actions> looped_bfs(const ScheduleShape& shape) {
 }
 
 std::vector<Actions> interleaved(const ScheduleShape& shape) {
+  if (shape.group > 0) return interleaved_in_groups(shape);
   std::vector<Actions> rows;
   for (std::uint32_t rank = 0; rank < shape.ranks(); ++rank) {
     const std::uint32_t behind = shape.ranks() - 1 - rank;

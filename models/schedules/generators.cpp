@@ -26,10 +26,15 @@ constexpr std::array kScheduleKinds = {
               schedules::zero_bubble},
     KindEntry{ScheduleKind::kZbH2, "zb_h2", 1, true, schedules::zb_h2},
     KindEntry{ScheduleKind::kZbv, "zbv", 2, true, schedules::zbv},
+    KindEntry{ScheduleKind::kZbvGreedy, "zbv_greedy", 2, true, schedules::zbv_greedy},
+    KindEntry{ScheduleKind::kVHalf, "v_half", 2, true, schedules::v_half},
+    KindEntry{ScheduleKind::kVMin, "v_min", 2, true, schedules::v_min},
     KindEntry{ScheduleKind::kDualPipeV, "dualpipe_v", 2, true, schedules::dual_pipe_v},
     KindEntry{ScheduleKind::kDualPipe, "dualpipe", 1, true, schedules::dual_pipe},
     KindEntry{ScheduleKind::kChimera, "chimera", 1, true, schedules::chimera},
 };
+
+constexpr std::uint32_t kMaxSearched = 1 << 18;
 
 const KindEntry& entry(ScheduleKind kind) {
   const auto* found = std::find_if(kScheduleKinds.begin(), kScheduleKinds.end(),
@@ -65,6 +70,31 @@ std::string both_ways_problem(const ScheduleShape& shape) {
   return {};
 }
 
+// They place action after action, and look back at each step.
+bool is_searched(ScheduleKind kind) {
+  return kind == ScheduleKind::kZbvGreedy || kind == ScheduleKind::kVHalf ||
+         kind == ScheduleKind::kVMin;
+}
+
+// What Megatron asks of a group: forward_backward_pipelining_with_interleaving.
+std::string group_problem(const ScheduleShape& shape) {
+  const std::string name = schedule_kind_name(shape.kind);
+  if (shape.kind != ScheduleKind::kInterleaved1f1b) {
+    return "only interleaved_1f1b takes its micro-batches in groups, found " + name;
+  }
+  if (shape.group < shape.ranks() || shape.group > shape.micro_batches) {
+    return "a group has at least as many micro-batches as there are ranks, " +
+           number(shape.ranks()) + ", and at most all " + number(shape.micro_batches) + ", found " +
+           number(shape.group);
+  }
+  const std::uint32_t rest = shape.micro_batches % shape.group;
+  if (rest > 0 && rest < shape.ranks()) {
+    return "the last group has " + number(rest) + " of " + number(shape.micro_batches) +
+           " micro-batches, fewer than there are ranks, " + number(shape.ranks());
+  }
+  return {};
+}
+
 }  // namespace
 
 std::optional<ScheduleKind> find_schedule_kind(std::string_view name) {
@@ -84,6 +114,8 @@ const char* schedule_kind_name(ScheduleKind kind) { return entry(kind).name; }
 
 std::uint32_t usual_chunks(ScheduleKind kind) { return entry(kind).usual_chunks; }
 
+bool follows_costs(ScheduleKind kind) { return kind == ScheduleKind::kZbvGreedy; }
+
 std::string shape_problem(const ScheduleShape& shape) {
   const KindEntry& kind = entry(shape.kind);
   const std::string name = kind.name;
@@ -96,6 +128,11 @@ std::string shape_problem(const ScheduleShape& shape) {
            " chunks on each rank";
   }
   if (goes_both_ways(shape.kind)) return both_ways_problem(shape);
+  if (is_searched(shape.kind) && std::uint64_t{shape.stages} * shape.micro_batches > kMaxSearched) {
+    return name + " is searched for, at most for " + number(kMaxSearched) +
+           " forwards, and there are more";
+  }
+  if (shape.group > 0) return group_problem(shape);
   const std::uint32_t rounds = std::max<std::uint32_t>(1, shape.micro_batches / shape.ranks());
   const bool in_rounds = shape.kind == ScheduleKind::kInterleaved1f1b ||
                          shape.kind == ScheduleKind::kZb1p ||

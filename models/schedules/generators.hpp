@@ -20,6 +20,9 @@ enum class ScheduleKind : std::uint8_t {
   kInterleavedZeroBubble,
   kZbH2,
   kZbv,
+  kZbvGreedy,
+  kVHalf,
+  kVMin,
   kDualPipeV,
   kDualPipe,
   kChimera,
@@ -30,18 +33,33 @@ std::optional<ScheduleKind> find_schedule_kind(std::string_view name);
 std::vector<std::string> schedule_kind_names();
 const char* schedule_kind_name(ScheduleKind kind);
 
+/// Times that a schedule may follow: those of a stage, and of a message.
+struct ScheduleCosts {
+  std::int64_t forward_ns = 1;
+  std::int64_t input_grad_ns = 1;
+  std::int64_t weight_grad_ns = 1;
+  std::int64_t message_ns = 0;
+};
+
 /// What makes a schedule of one kind differ from another of that kind.
 struct ScheduleShape {
   ScheduleKind kind = ScheduleKind::k1f1b;
   std::uint32_t stages = 1;         // the model is cut into so many; at least 1
   std::uint32_t micro_batches = 1;  // in all, both ways together; at least 1
   std::uint32_t chunks = 1;         // stages on each rank; at least 1
+  std::uint32_t group = 0;          // interleaved 1F1B as Megatron's: micro-batches that a chunk
+                                    // takes in a row; 0: as PyTorch's
+  bool combined = false;            // of that: a forward and a backward run as one
+  ScheduleCosts costs = {};
 
   std::uint32_t ranks() const { return stages / chunks; }
 };
 
 /// Stages per rank where nobody says how many.
 std::uint32_t usual_chunks(ScheduleKind kind);
+
+/// It is another one for other costs.
+bool follows_costs(ScheduleKind kind);
 
 /// Why there is no such schedule; empty if there is.
 std::string shape_problem(const ScheduleShape& shape);
@@ -59,6 +77,9 @@ std::vector<Actions> interleaved(const ScheduleShape& shape);
 std::vector<Actions> zero_bubble(const ScheduleShape& shape);  // also those that are interleaved
 std::vector<Actions> zb_h2(const ScheduleShape& shape);
 std::vector<Actions> zbv(const ScheduleShape& shape);
+std::vector<Actions> zbv_greedy(const ScheduleShape& shape);
+std::vector<Actions> v_half(const ScheduleShape& shape);
+std::vector<Actions> v_min(const ScheduleShape& shape);
 std::vector<Actions> dual_pipe_v(const ScheduleShape& shape);
 std::vector<Actions> dual_pipe(const ScheduleShape& shape);
 std::vector<Actions> chimera(const ScheduleShape& shape);

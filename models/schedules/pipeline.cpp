@@ -253,8 +253,9 @@ class Programs {
       Sort& consumers = sort(kind, stage);
       const Sort& receives = sort(receive_for(kind), stage);
       if (consumers.count < 2 || receives.count == 0) continue;
+      const std::uint32_t ahead = receives.numbers.act(consumers.numbers.first, receives.count);
       const bool alike = receives.regular && receives.numbers.step == consumers.numbers.step &&
-                         receives.numbers.act(consumers.numbers.first, receives.count) != kNoIndex;
+                         ahead != kNoIndex && consumers.count <= receives.count - ahead;
       consumers.regular = consumers.regular && alike;
     }
   }

@@ -40,6 +40,8 @@ class SendRecv {
     result_.stages = from.stages;
     result_.pipelines = from.pipelines;
     result_.micro_batches = from.micro_batches;
+    result_.partial = from.partial;
+    if (from.partial) find_done_before();
     result_.rank_of_stage = from.rank_of_stage;
     result_.ranks.resize(from.ranks.size());
     result_.places.resize(from.places.size());
@@ -89,6 +91,34 @@ class SendRecv {
     return true;
   }
 
+  // All that no rank does, and all inputs from there.
+  void find_done_before() {
+    here_ = ActionSet(from_);
+    for (const Actions& row : from_.ranks) {
+      for (Action action : row) {
+        if (action.none()) continue;
+        if (action.kind == ActionKind::kBackward) action.kind = ActionKind::kInputGrad;
+        if (has_micro_batch(action.kind)) here_.add(action);
+      }
+    }
+    const auto is_before = [&](ActionKind kind, std::uint32_t stage, std::uint32_t m) {
+      return !here_.has({kind, false, stage, m});
+    };
+    for (std::uint32_t stage = 0; stage < from_.stages; ++stage) {
+      for (std::uint32_t m = 0; m < from_.micro_batches; ++m) {
+        for (const ActionKind kind : {ActionKind::kForward, ActionKind::kInputGrad}) {
+          if (is_before(kind, stage, m)) done_.add({kind, false, stage, m});
+        }
+        if (!from_.is_first(stage) && is_before(ActionKind::kForward, stage - 1, m)) {
+          done_.add({ActionKind::kRecvForward, false, stage, m});
+        }
+        if (!from_.is_last(stage) && is_before(ActionKind::kInputGrad, stage + 1, m)) {
+          done_.add({ActionKind::kRecvBackward, false, stage, m});
+        }
+      }
+    }
+  }
+
   void add_message(const Action& action, Place place) {
     const bool forward = action.kind == ActionKind::kForward;
     if (!forward && !gives_gradient(action.kind)) return;
@@ -97,6 +127,8 @@ class SendRecv {
     const std::uint32_t from = from_.rank_of_stage[action.stage];
     const std::uint32_t to = from_.rank_of_stage[other];
     if (to == from) return;
+    const ActionKind user = forward ? ActionKind::kForward : ActionKind::kInputGrad;
+    if (from_.partial && !here_.has({user, false, other, action.micro_batch})) return;
     const ActionKind send = forward ? ActionKind::kSendForward : ActionKind::kSendBackward;
     const ActionKind recv = forward ? ActionKind::kRecvForward : ActionKind::kRecvBackward;
     add(from, {send, false, action.stage, action.micro_batch}, place);
@@ -129,6 +161,7 @@ class SendRecv {
   const Schedule& from_;
   std::vector<std::size_t> next_;
   ActionSet done_;
+  ActionSet here_;  // of a partial schedule, what it has; a backward as its gradient of the input
   Schedule result_;
 };
 
@@ -287,17 +320,20 @@ Schedule add_unshard_reshard(const Schedule& schedule) {
 }
 
 Schedule add_reduce_grad(const Schedule& schedule) {
-  std::vector<std::uint32_t> done(schedule.stages, 0);
+  std::vector<std::uint32_t> left(schedule.stages, 0);
   const auto is_last = [](ActionKind kind) {
     return kind == ActionKind::kBackward || kind == ActionKind::kWeightGrad;
   };
+  for (const Actions& row : schedule.ranks) {
+    for (const Action& action : row) left[action.stage] += is_last(action.kind) ? 1 : 0;
+  }
   return with_new_rows(schedule, [&](const Actions& actions, NewRow& row) {
     for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
       const std::size_t end = slot_end(actions, i);
       for (std::size_t part = i; part < end; ++part) row.add(actions[part], part);
       for (std::size_t part = i; part < end; ++part) {
         const std::uint32_t stage = actions[part].stage;
-        if (!is_last(actions[part].kind) || ++done[stage] != schedule.micro_batches) continue;
+        if (!is_last(actions[part].kind) || --left[stage] > 0) continue;
         row.add({ActionKind::kReduceGrad, false, stage, 0}, part);
       }
     }
@@ -306,6 +342,33 @@ Schedule add_reduce_grad(const Schedule& schedule) {
 
 std::optional<Schedule> add_send_recv(const Schedule& schedule, Diagnostics& diagnostics) {
   return SendRecv(schedule).run(diagnostics);
+}
+
+Schedule without_half_messages(const Schedule& schedule) {
+  ActionSet here(schedule);
+  for (const Actions& row : schedule.ranks) {
+    for (const Action& action : row) {
+      if (is_message(action.kind)) here.add(action);
+    }
+  }
+  const auto other_end = [](Action action) {
+    switch (action.kind) {
+      case ActionKind::kSendForward:
+        return Action{ActionKind::kRecvForward, false, action.stage + 1, action.micro_batch};
+      case ActionKind::kRecvForward:
+        return Action{ActionKind::kSendForward, false, action.stage - 1, action.micro_batch};
+      case ActionKind::kSendBackward:
+        return Action{ActionKind::kRecvBackward, false, action.stage - 1, action.micro_batch};
+      default:
+        return Action{ActionKind::kSendBackward, false, action.stage + 1, action.micro_batch};
+    }
+  };
+  return with_new_rows(schedule, [&](const Actions& actions, NewRow& row) {
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      if (is_message(actions[i].kind) && !here.has(other_end(actions[i]))) continue;
+      row.add(actions[i], i);
+    }
+  });
 }
 
 std::optional<std::size_t> dry_run_steps(const Schedule& schedule) {

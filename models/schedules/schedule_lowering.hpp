@@ -23,10 +23,14 @@ Schedule add_reduce_grad(const Schedule& schedule);
 /// Adds sends and receives between stages on different ranks. In rounds, each rank in turn does its
 /// next action, if what that needs has been received or done by then; what it gives is sent at
 /// once, and the receive stands where the other rank is at that moment. So all sends and receives
-/// follow one order in which they can all be done, one after the other. Empty slots take part in
+/// follow one order in which they can all be done, one after the other. Between what a partial
+/// schedule has and what was done before, nothing is sent. Empty slots take part in
 /// rounds and go. Nothing, and an error, where no rank can do its next action. `schedule` is valid
 /// and has no messages.
 std::optional<Schedule> add_send_recv(const Schedule& schedule, Diagnostics& diagnostics);
+
+/// Without sends whose recv was done before the partial `schedule`, and recvs whose send was.
+Schedule without_half_messages(const Schedule& schedule);
 
 /// How many steps the dry run of PyTorch takes: per step each rank does one action, if it can.
 /// Sends never wait in it. Nothing where it comes to a halt, or meets what it cannot do: FSDP and

@@ -9,7 +9,8 @@
 // * H2 spends twice the memory: twice the forwards ahead, twice the delay. The paper draws it and
 //   gives its figures, but no rule; this rule is that of H1 with both numbers doubled, and comes
 //   out with the paper's figures for equal times: no bubble but for the start, 2p - 1 activations.
-// * ZB-V: two stages per rank, the second on the way back (PyTorch's ScheduleZBVZeroBubble).
+// * ZB-V: two stages per rank, the second on the way back (PyTorch's ScheduleZBVZeroBubble), in an
+//   order that follows no costs; zbv_greedy.cpp has the authors' own.
 #include <algorithm>
 
 #include "models/schedules/generators.hpp"

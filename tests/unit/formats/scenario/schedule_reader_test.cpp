@@ -4,8 +4,10 @@
 #include <string>
 
 #include "formats/torch/schedule_csv.hpp"
+#include "models/measure/memory.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
+#include "tests/support/pipeline.hpp"
 #include "tests/support/scenario.hpp"
 
 using namespace pipesim;
@@ -116,4 +118,49 @@ TEST_CASE("two pipelines are read from rows, too", "[formats][schedule_reader]")
   CHECK(formats::schedule_row_texts(graph.pipeline->schedule) ==
         std::vector<std::string>{"0F0,0SEND_F0,3RECV_F0,3F0,3B0,3SEND_B0,0RECV_B0,0B0",
                                  "1RECV_F0,2F0,2SEND_F0,1F0,2RECV_B0,1B0,1SEND_B0,2B0"});
+}
+
+TEST_CASE("the end of a schedule runs once it is called that", "[formats][schedule_reader]") {
+  const std::string rows = "rows: ['0F5,0B2,0F6,0B3', '1B2,1F5,1F6,1B3']";
+  CHECK(mistakes_in(schedule(rows)).find("'0B2' comes before '0F2' on its rank") !=
+        std::string::npos);
+  const std::string part = schedule("partial: on, activation: 3B, " + rows);
+  const models::PipelineReport report = testing::report_of(part);
+  // Two activations were there, of micro-batches 2 and 3, and a third came.
+  CHECK(report.ranks[0].peak_activations == 3);
+  CHECK(report.ranks[1].peak_activations == 3);
+  CHECK(report.ranks[0].peak_bytes == 9);
+  // What is in the rows, but later, was not done before.
+  CHECK(mistakes_in(schedule("partial: on, rows: ['0B2,0F2']")) ==
+        "2:33: '0B2' comes before '0F2' on its rank\n");
+  // A rank may have nothing left, but each stage is somewhere.
+  CHECK(testing::scenario_of(schedule("partial: on, rows: ['0B2', '']")).graph.ranks == 2);
+  CHECK(mistakes_in(schedule("partial: on, rows: ['1B2']")) ==
+        "2:33: no rank has stage 0 of stages 0 to 1\n");
+}
+
+TEST_CASE("memory over time begins with what was held before", "[formats][schedule_reader]") {
+  const formats::Scenario scenario = testing::scenario_of(
+      schedule("partial: on, activation: 3B, rows: ['0B2,0F4,0B3'], forward: 1us"));
+  const models::Simulation run = testing::simulate(scenario.graph, {.keep_act_times = true});
+  const auto use = models::memory_over_time(scenario.graph, run.lowered, run.outcome);
+  REQUIRE(use.ranks.size() == 1);
+  CHECK(use.ranks[0].front().used == 6);
+  CHECK(use.ranks[0].back().used == 3);
+}
+
+TEST_CASE("groups of micro-batches are as Megatron takes them", "[formats][schedule_reader]") {
+  const auto mistake = [](const std::string& fields) {
+    return mistakes_in(schedule("stages: 8, micro_batches: 8, " + fields));
+  };
+  CHECK(mistake("kind: interleaved_1f1b, micro_batch_group: 4").empty());
+  CHECK(mistake("kind: interleaved_1f1b, micro_batch_group: 2") ==
+        "2:84: a group has at least as many micro-batches as there are ranks, 4, and at most all "
+        "8, found 2\n");
+  CHECK(mistake("kind: interleaved_1f1b, micro_batch_group: 5") ==
+        "2:84: the last group has 3 of 8 micro-batches, fewer than there are ranks, 4\n");
+  CHECK(mistake("kind: 1f1b, combined: on") ==
+        "2:63: only interleaved_1f1b takes its micro-batches in groups, found 1f1b\n");
+  CHECK(mistake("kind: v_half, micro_batch_group: 8") ==
+        "2:74: only interleaved_1f1b takes its micro-batches in groups, found v_half\n");
 }

@@ -13,9 +13,10 @@ using namespace pipesim;
 
 namespace {
 
-models::Schedule schedule_in(const std::string& text) {
+models::Schedule schedule_in(const std::string& text, bool partial = false) {
   models::Diagnostics diagnostics;
-  const auto schedule = formats::read_schedule(formats::schedule_rows(text), 1, diagnostics);
+  const auto schedule =
+      formats::read_schedule(formats::schedule_rows(text), 1, diagnostics, partial);
   INFO(testing::text_of(diagnostics));
   REQUIRE(schedule.has_value());
   return *schedule;
@@ -120,4 +121,25 @@ TEST_CASE("every kind of schedule is valid and can be given messages, for every 
     }
   }
   CHECK(made > 1000);
+}
+
+TEST_CASE("between the end of a schedule and what was done before it nothing is sent",
+          "[models][schedule_lowering]") {
+  models::Diagnostics diagnostics;
+  const models::Schedule end = schedule_in("0F5,0B2,0F6,0B3\n1B2,1F5,1F6,1B4\n", true);
+  const auto lowered = models::add_send_recv(end, diagnostics);
+  REQUIRE(lowered.has_value());
+  // The gradient of micro-batch 3 had come, that of 4 goes to a backward that is not there.
+  CHECK(formats::write_schedule(*lowered) ==
+        "0F5,0SEND_F5,0RECV_B2,0B2,0F6,0SEND_F6,0B3\r\n"
+        "1RECV_F5,1B2,1SEND_B2,1F5,1RECV_F6,1F6,1B4\r\n");
+  const models::Schedule halves = models::without_half_messages(
+      schedule_in("0RECV_B2,0B2,0F6,0SEND_F6\n1SEND_B3,1RECV_F6,1F6,1B4\n", true));
+  CHECK(formats::write_schedule(halves) == "0B2,0F6,0SEND_F6\r\n1RECV_F6,1F6,1B4\r\n");
+}
+
+TEST_CASE("of the end of a schedule, gradients are reduced behind the last that it has",
+          "[models][schedule_lowering]") {
+  CHECK(first_row(models::add_reduce_grad(schedule_in("0B2,0F4,0B3,0B4\n", true))) ==
+        "0B2,0F4,0B3,0B4,0REDUCE_GRAD");
 }
