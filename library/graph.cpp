@@ -1,12 +1,15 @@
 #include "pipesim/graph.hpp"
 
+#include <ostream>
 #include <utility>
 
 #include "formats/scenario/scenario_writer.hpp"
 #include "library/graph_data.hpp"
 #include "models/graph/graph_edit.hpp"
+#include "models/measure/graph_difference.hpp"
 #include "models/passes/verifier.hpp"
 #include "viz/text/diagnostic_text.hpp"
+#include "viz/text/difference_text.hpp"
 
 namespace pipesim {
 
@@ -35,6 +38,17 @@ const models::TaskGraph& Graph::task_graph() const { return data_->graph; }
 bool operator==(const Graph& a, const Graph& b) {
   return a.data_ == b.data_ ||
          models::without_places(a.task_graph()) == models::without_places(b.task_graph());
+}
+
+std::string difference(const Graph& a, const Graph& b) {
+  if (a == b) return {};
+  const auto graphs = models::compare_graphs(a.task_graph(), b.task_graph());
+  if (graphs.empty()) return "They differ in the order of their declarations, or in 'about'.\n";
+  return viz::graph_difference_text(graphs, {{}, true});
+}
+
+std::ostream& operator<<(std::ostream& out, const Graph& graph) {
+  return out << "task graph '" << graph.name() << "' of " << graph.ranks() << " ranks";
 }
 
 namespace library {

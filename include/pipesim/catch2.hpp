@@ -3,8 +3,9 @@
 //   REQUIRE_THAT(run(graph), completes());
 //   CHECK_THAT(run(graph), deadlocks_through("gather") && cycle_has(6));
 //   CHECK_THAT(check(graph), never_hangs());
+//   CHECK_THAT(graph, says_the_same_as(expected));
 //
-// Where one does not hold, the test shows the report of the run.
+// Where one does not hold, the test shows the report of the run, or what differs.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +24,7 @@
 #endif
 
 #include "pipesim/check.hpp"
+#include "pipesim/graph.hpp"
 #include "pipesim/run.hpp"
 
 namespace pipesim {
@@ -122,5 +124,27 @@ class NeverHangs : public MatcherBase<CheckResult> {
 
 /// No interleaving hangs: `pipesim check` says "proved". Where it cannot tell, this does not hold.
 inline NeverHangs never_hangs() { return {}; }
+
+/// See says_the_same_as().
+class SaysTheSame : public MatcherBase<Graph> {
+ public:
+  explicit SaysTheSame(Graph expected) : expected_(std::move(expected)) {}
+
+  bool match(const Graph& graph) const override {
+    found_ = difference(expected_, graph);
+    return graph == expected_;
+  }
+  std::string describe() const override {
+    if (found_.empty()) return "says the same as the expected graph";
+    return "says the same as the expected graph; it differs:\n" + found_;
+  }
+
+ private:
+  Graph expected_;
+  mutable std::string found_;  // of the graph that was matched last
+};
+
+/// Both graphs are equal (==). Where they are not, the test shows what differs.
+inline SaysTheSame says_the_same_as(Graph expected) { return SaysTheSame(std::move(expected)); }
 
 }  // namespace pipesim

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iosfwd>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -57,6 +58,10 @@ class Graph {
   /// Whether both say the same; where they were written down does not matter.
   friend bool operator==(const Graph& a, const Graph& b);
 
+  /// What is different in `b` (there B, and `a` is A), as `pipesim diff` prints it; empty where
+  /// both say the same.
+  friend std::string difference(const Graph& a, const Graph& b);
+
   struct Data;  // the library's own
   explicit Graph(std::shared_ptr<const Data> data) : data_(std::move(data)) {}
   const std::shared_ptr<const Data>& data() const { return data_; }
@@ -64,5 +69,8 @@ class Graph {
  private:
   std::shared_ptr<const Data> data_;
 };
+
+/// Its name and size; difference() says more of two.
+std::ostream& operator<<(std::ostream& out, const Graph& graph);
 
 }  // namespace pipesim

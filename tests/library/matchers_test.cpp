@@ -51,3 +51,24 @@ TEST_CASE("matchers say what they ask for", "[library][matchers]") {
   CHECK(takes_at_most(2us).describe() == "completes in at most 2000 ns");
   CHECK(waits_for_rank(3).describe() == "has acts that wait for rank 3");
 }
+
+TEST_CASE("two graphs that differ are shown by what differs", "[library][matchers]") {
+  const auto step = [](std::uint32_t slots, const char* extra) {
+    GraphBuilder job("step", 1);
+    job.actor("load").source(4);
+    auto& work = job.actor("work").reads("load").slots(slots);
+    work.stream("compute");
+    if (*extra != '\0') job.actor(extra).reads("work");
+    return job.build();
+  };
+  const Graph expected = step(2, "");
+  CHECK_THAT(step(2, ""), says_the_same_as(expected));
+  CHECK_THAT(step(3, ""), !says_the_same_as(expected));
+  CHECK(difference(expected, step(2, "")).empty());
+  const auto matcher = says_the_same_as(expected);
+  CHECK_FALSE(matcher.match(step(3, "loss")));
+  const std::string text = matcher.describe();
+  INFO(text);
+  CHECK(text.find("slots: 2 -> 3") != std::string::npos);
+  CHECK(text.find("+ actor loss") != std::string::npos);
+}

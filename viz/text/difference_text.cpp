@@ -132,6 +132,11 @@ class Text {
     return std::move(text_);
   }
 
+  std::string run_graph() {
+    add_graph();
+    return text_.substr(1);  // without the empty line above its heading
+  }
+
  private:
   void add_heading(const std::string& text) {
     text_ += fmt::format("\n{}\n", styled(options_.text, ansi::kBold, text));
@@ -408,6 +413,14 @@ bool Difference::same() const {
 
 std::string difference_text(const Difference& difference, const DifferenceOptions& options) {
   return Text(difference, options).run();
+}
+
+std::string graph_difference_text(const models::GraphDifference& graph,
+                                  const DifferenceOptions& options) {
+  if (graph.empty()) return {};
+  Difference difference;
+  difference.graph = graph;
+  return Text(difference, options).run_graph();
 }
 
 std::string difference_json(const Difference& difference) {

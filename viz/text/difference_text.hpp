@@ -34,6 +34,10 @@ inline constexpr std::size_t kMaxDifferences = 12;
 
 std::string difference_text(const Difference& difference, const DifferenceOptions& options);
 
+/// Of the graphs alone; empty where nothing differs.
+std::string graph_difference_text(const models::GraphDifference& graph,
+                                  const DifferenceOptions& options);
+
 /// One JSON object with a line end. Nothing is left out.
 std::string difference_json(const Difference& difference);
 
