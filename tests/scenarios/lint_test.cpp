@@ -46,6 +46,8 @@ const std::vector<Row>& table() {
   static const std::vector<Row> kTable = {
       {"broadcast_root_ahead", {"message-order broadcast world"}},
       {"buffer_on_the_wrong_stream", {"buffer-stream buffer"}},
+      {"compiled_recv_first", {"message-order recv ring"}},
+      {"deepep_beside_nccl", {"group-order dispatch"}},
       {"deepspeed_loss_broadcast", {"collective-order total_loss"}},
       {"first_all_reduce_opposite_order", {"group-order all_reduce ep"}},
       {"graph_replay_without_buffers", {"send-first send pp"}},
@@ -56,12 +58,15 @@ const std::vector<Row>& table() {
       {"ninth_small_send", {"send-first send pp"}},
       {"partial_sum_boxing", {"control-credits Repeat", "partial-sum Zeros"}},
       {"pipeline_rendezvous_hang", {"micro-batches", "send-first 0SEND_F"}},
+      {"ray_cross_send", {"send-first send channel"}},
+      {"rl_weight_sync", {"host-sync synchronize nccl ep"}},
       {"swin_2x2x2", {"control-credits Repeat", "partial-sum Zeros", "buffer-stream BdstBuf"}},
       {"swin_2x2x2_from_model",
        {"partial-sum Zeros-Repeat-block11-gather_nd-bias_table",
         "control-credits Repeat-block0-gather_nd-bias_table",
         "buffer-stream Buffer-block6-qk_grad-stage0"}},
       {"two_groups_opposite_order", {"device-room all_reduce dp"}},
+      {"vllm_idle_rank", {"collective-branch dispatch.2"}},
       {"watchdog_takes_process_down", {"collective-branch all_reduce world.2"}},
   };
   return kTable;
