@@ -110,8 +110,8 @@ inline constexpr std::size_t kMaxScheduled = std::size_t{1} << 26;
 /// each stage is on one rank; on it each backward comes after the forward of the same micro-batch,
 /// and a weight gradient after the input gradient; each stage does each micro-batch once. Stages,
 /// pipelines, micro-batches and ranks must be there. Of a partial schedule each stage has at least
-/// one action, and what stands in it nowhere was done. False where `diagnostics` got an error. Makes
-/// an array with a byte for each forward.
+/// one action, and what stands in it nowhere was done. False where `diagnostics` got an error.
+/// Makes an array with a byte for each forward.
 bool validate(Schedule& schedule, Diagnostics& diagnostics);
 
 }  // namespace pipesim::models
