@@ -19,7 +19,7 @@ std::string json_string(std::string_view text) {
     return result;
   }
   return nlohmann::json(std::string(text))
-      .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+      .dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace pipesim::viz

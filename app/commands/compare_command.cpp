@@ -115,8 +115,7 @@ std::string difference_text(const models::EndDifference& difference, const End& 
   constexpr std::size_t kMaxLines = 20;
   for (std::size_t i = 0; i < std::min(kMaxLines, difference.at.size()); ++i) {
     const std::uint32_t rank = difference.at[i];
-    text += fmt::format("  rank {} is at {} and at {}\n", rank, models::printable(a.place.at[rank]),
-                        models::printable(b.place.at[rank]));
+    text += fmt::format("  rank {} is at {} and at {}\n", rank, a.place.at[rank], b.place.at[rank]);
   }
   if (difference.at.size() > kMaxLines) {
     text += fmt::format("  and {} more ranks differ\n", difference.at.size() - kMaxLines);

@@ -87,7 +87,7 @@ void write_page(const Requested& requested, const std::string& name, std::uint32
 
 // Writes the scenario, if --as-scenario asks for it.
 void write_scenario(const Requested& requested, const models::Evidence& evidence,
-                    const models::Diagnosis& diagnosis, std::vector<std::string>& notes) {
+                    const models::Diagnosis& diagnosis, std::vector<models::OutsideText>& notes) {
   if (!requested.scenario_path) return;
   const std::string scenario = formats::write_evidence_scenario(evidence, diagnosis);
   if (scenario.empty()) {
@@ -131,7 +131,7 @@ int report_dumps(DumpReading reading, const Requested& requested, const Console&
 
 // Says whether a run of the scenario ends where the job does.
 void add_comparison(const models::LaunchLog& log, const std::string& scenario,
-                    const models::Explanation& end, std::vector<std::string>& notes) {
+                    const models::Explanation& end, std::vector<models::OutsideText>& notes) {
   constexpr std::size_t kMaxLines = 10;
   const auto differences = models::compare(log, end);
   if (differences.empty()) {
@@ -153,7 +153,8 @@ void add_comparison(const models::LaunchLog& log, const std::string& scenario,
 
 // Adds what --scenario, --group and --phase say about logs.
 models::LaunchLogHints hints_option(const Arguments& arguments, const models::LaunchLog& log,
-                                    std::vector<std::string>& notes, const Console& console) {
+                                    std::vector<models::OutsideText>& notes,
+                                    const Console& console) {
   models::LaunchLogHints hints;
   if (const auto path = arguments.text("scenario")) {
     ScenarioInput input({*path, {}, arguments.settings("set")}, console);
@@ -201,7 +202,7 @@ int diagnose_logs(const Arguments& arguments, const Paths& paths, const Requeste
 // Writes the scenario of stacks. Only stragglers say who waits for whom.
 void write_stack_scenario(const Requested& requested, const models::StackDumps& dumps,
                           const models::StackDiagnosis& diagnosis,
-                          std::vector<std::string>& notes) {
+                          std::vector<models::OutsideText>& notes) {
   if (!requested.scenario_path) return;
   if (diagnosis.verdict != models::StackVerdict::kOddOnes) {
     notes.emplace_back("No scenario was written: the stacks do not show who waits for whom");

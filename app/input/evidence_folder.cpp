@@ -147,7 +147,7 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
       models::merge_evidence(
           all.evidence, stack_evidence(reading.dumps, models::diagnose(reading.dumps)), all.notes);
     } else {
-      all.evidence.format += ", stacks";
+      all.evidence.format = all.evidence.format + ", stacks";
     }
     add_hosts(all.evidence, models::host_standings(reading.dumps), reading.dumps.files);
   }
@@ -159,7 +159,8 @@ DumpReading read_all_evidence(const SortedEvidence& sorted, const Console& conso
       all.evidence.ranks.resize(reading.log.ranks.size(), unknown);
     }
     add_hosts(all.evidence, hosts_of(reading.log), {});
-    all.evidence.format += (all.evidence.format.empty() ? "" : ", ") + reading.log.format;
+    all.evidence.format =
+        all.evidence.format + (all.evidence.format.empty() ? "" : ", ") + reading.log.format;
   }
   return all;
 }

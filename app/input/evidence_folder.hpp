@@ -13,7 +13,7 @@ namespace pipesim::app {
 
 struct SortedEvidence {
   std::map<formats::EvidenceKind, std::vector<std::string>> files;
-  std::vector<std::string> notes;  // on what is no evidence
+  std::vector<models::OutsideText> notes;  // on what is no evidence
 };
 
 /// The files of `paths`, and of folders in them, by kind. Throws FileError; ReportedMistakes where

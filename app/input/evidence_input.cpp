@@ -35,7 +35,7 @@ std::optional<std::uint32_t> any_file(const std::string& path) {
 template <typename Read>
 std::size_t read_each(const std::vector<std::string>& paths, RankOfName rank_of,
                       std::size_t max_bytes, const Console& console,
-                      std::vector<std::string>& notes, const char* nothing, Read read) {
+                      std::vector<models::OutsideText>& notes, const char* nothing, Read read) {
   const std::vector<EvidenceFile> files = evidence_files(paths, rank_of, notes);
   if (files.empty()) {
     TextInput(shown_path(paths.front()), "", console).fail(models::Code::kNoEvidence, nothing);
@@ -107,10 +107,11 @@ DumpReading read_nccl_logs(const std::vector<std::string>& paths, const Console&
   };
   read_each(paths, any_file, formats::kMaxLogBytes, console, reading.notes, kNoEvidence, read);
   reading.evidence = reader.evidence();
-  for (std::string& note : reader.notes()) reading.notes.push_back(std::move(note));
+  for (models::OutsideText& note : reader.notes()) reading.notes.push_back(std::move(note));
   if (!reader.calls().empty()) {
     models::merge_evidence(reading.evidence, reader.call_evidence(), reading.notes);
-    for (std::string& note : reader.calls().notes()) reading.notes.push_back(std::move(note));
+    for (models::OutsideText& note : reader.calls().notes())
+      reading.notes.push_back(std::move(note));
     reading.calls = reader.calls();
   }
   return reading;
@@ -119,7 +120,7 @@ DumpReading read_nccl_logs(const std::vector<std::string>& paths, const Console&
 }  // namespace
 
 std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, RankOfName rank_of,
-                                         std::vector<std::string>& notes) {
+                                         std::vector<models::OutsideText>& notes) {
   std::vector<EvidenceFile> files;
   for (const std::string& path : paths) {
     std::error_code error;
@@ -193,7 +194,7 @@ DumpReading read_ras(const std::vector<std::string>& paths, const Console& conso
   };
   read_each(paths, any_file, formats::kMaxRasBytes, console, reading.notes, kNoEvidence, read);
   reading.evidence = reader.evidence(hangs, known);
-  for (std::string& note : reader.notes()) reading.notes.push_back(std::move(note));
+  for (models::OutsideText& note : reader.notes()) reading.notes.push_back(std::move(note));
   return reading;
 }
 
@@ -272,7 +273,7 @@ BoxingReading read_boxings(const std::vector<std::string>& paths, const Console&
 formats::EvidenceKind kind_of_evidence(const std::string& path) {
   constexpr std::size_t kMaxBytes = std::size_t{1} << 16;
   if (path == "-") return formats::EvidenceKind::kFlightRecorder;
-  std::vector<std::string> notes;
+  std::vector<models::OutsideText> notes;
   const std::vector<EvidenceFile> files = evidence_files({path}, any_file, notes);
   if (files.empty()) return formats::EvidenceKind::kFlightRecorder;
   std::istringstream no_input;

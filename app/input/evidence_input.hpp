@@ -28,7 +28,7 @@ using RankOfName = std::optional<std::uint32_t> (*)(const std::string& path);
 /// The files that `paths` stand for; those of a folder by rank, then name. `notes` says how many
 /// files of a folder are skipped. Throws FileError.
 std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, RankOfName rank_of,
-                                         std::vector<std::string>& notes);
+                                         std::vector<models::OutsideText>& notes);
 
 // The readers below take files and folders. They report the files that they cannot read, and read
 // the others; if there are none left, they throw ReportedMistakes. They throw FileError too.
@@ -36,7 +36,7 @@ std::vector<EvidenceFile> evidence_files(const std::vector<std::string>& paths, 
 
 struct DumpReading {
   models::Evidence evidence;
-  std::vector<std::string> notes;
+  std::vector<models::OutsideText> notes;
   formats::NcclCallReader calls;  // of logs: what NCCL itself wrote of calls
 };
 
@@ -51,14 +51,14 @@ DumpReading read_ras(const std::vector<std::string>& paths, const Console& conso
 
 struct LaunchLogReading {
   models::LaunchLog log;
-  std::vector<std::string> notes;
+  std::vector<models::OutsideText> notes;
 };
 
 LaunchLogReading read_launch_logs(const std::vector<std::string>& paths, const Console& console);
 
 struct StackReading {
   models::StackDumps dumps;
-  std::vector<std::string> notes;
+  std::vector<models::OutsideText> notes;
 };
 
 /// `known`: which process is which rank, as other evidence says.
@@ -67,7 +67,7 @@ StackReading read_stacks(const std::vector<std::string>& paths, const Console& c
 
 struct BoxingReading {
   std::vector<models::LoggedBoxing> rows;
-  std::vector<std::string> notes;
+  std::vector<models::OutsideText> notes;
 };
 
 BoxingReading read_boxings(const std::vector<std::string>& paths, const Console& console);

@@ -49,7 +49,7 @@ std::vector<std::string> rank_files(const std::string& folder) {
 // Whether the folder has dumps of the Flight Recorder.
 bool has_dumps(const std::string& folder) {
   constexpr std::size_t kMaxBytes = std::size_t{1} << 16;
-  std::vector<std::string> notes;
+  std::vector<models::OutsideText> notes;
   const auto files = evidence_files({folder}, formats::rank_of_dump, notes);
   if (files.empty()) return false;
   std::istringstream no_input;
@@ -161,7 +161,7 @@ void RecordInput::read_dumps(const Console& console) {
                      "the dumps have no call that all of its ranks still had in memory",
                      "make the rings longer (TORCH_FR_BUFFER_SIZE), and dump all ranks at once");
   }
-  basis_ = std::move(reading.notes);
+  basis_.assign(reading.notes.begin(), reading.notes.end());
   basis_.emplace_back(
       "what waits for a call is not in dumps: each is taken to be waited for at once; '--set "
       "waits=off' takes none to be");

@@ -252,7 +252,7 @@ YamlNode EvidenceWriter::step(std::uint32_t rank, const RecordedCall& call) {
         operation == Operation::kAllToAll ? 1 : std::max<std::int64_t>(1, std::min(in, out));
     result.add("bytes", YamlNode::value(fmt::format("{}B", size)));
   }
-  if (!call.at.empty()) result.add("at", YamlNode::text(models::printable(call.at)));
+  if (!call.at.empty()) result.add("at", YamlNode::text(call.at));
   return result;
 }
 

@@ -157,11 +157,11 @@ bool HangReports::take_fr_trace(const LogLine& line, const models::EvidencePlace
   if (traces_.empty()) return false;
   FrTrace& trace = traces_.back();
   if (const auto group = behind("group info: "); !group.empty()) {
-    trace.group = models::printable(group.substr(0, group.rfind(':')));
+    trace.group = group.substr(0, group.rfind(':'));
     return true;
   }
   if (const auto op = behind("collective: "); !op.empty()) {
-    trace.op = models::printable(op.substr(op.find(':') + 1));
+    trace.op = op.substr(op.find(':') + 1);
     return true;
   }
   for (const bool missing : {true, false}) {
@@ -197,7 +197,7 @@ std::optional<HangReports::Fingerprint> HangReports::fingerprint(std::string_vie
   const std::string_view shape = word_after(text, "TensorShape=[", "]");
   if (!shape.empty())
     result.shape = models::printable("[" + std::string(shape.substr(0, 100)) + "]");
-  result.types = models::printable(word_after(text, "TensorDtypes=", kValueEnds));
+  result.types = word_after(text, "TensorDtypes=", kValueEnds);
   return result;
 }
 
@@ -425,7 +425,7 @@ std::string HangReports::told(const Fingerprint& fingerprint) {
                      fingerprint.sequence);
 }
 
-void HangReports::add_notes(std::vector<std::string>& notes) const {
+void HangReports::add_notes(std::vector<models::OutsideText>& notes) const {
   std::set<std::string> lines;
   for (const Difference& it : differences_) {
     if (!it.other || (rank_of(*it.other) && (it.rank || rank_of(it.own)))) continue;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "formats/evidence/log_lines.hpp"
+#include "models/outside_text.hpp"
 #include "models/postmortem/evidence.hpp"
 
 namespace pipesim::formats {
@@ -34,7 +35,7 @@ class HangReports {
   void add_to(models::Evidence& evidence) const;
 
   /// Adds what is not known to be of a rank of the job, in words.
-  void add_notes(std::vector<std::string>& notes) const;
+  void add_notes(std::vector<models::OutsideText>& notes) const;
 
  private:
   /// What TORCH_NCCL_DESYNC_DEBUG=1 writes: its numbers count all calls from 1.
@@ -48,8 +49,8 @@ class HangReports {
   /// What torch.distributed's analyzer of dumps (torchfrtrace) prints of one collective.
   struct FrTrace {
     std::uint64_t sequence = 0;
-    std::string group;
-    std::string op;
+    models::OutsideText group;
+    models::OutsideText op;
     std::set<std::uint32_t> missing;
     std::set<std::uint32_t> expected;
     models::EvidencePlace place;
@@ -59,9 +60,9 @@ class HangReports {
   struct Fingerprint {
     std::uint32_t local = 0;
     std::uint64_t sequence = 0;
-    std::string op;
-    std::string shape;  // "[10, 20]"
-    std::string types;
+    models::OutsideText op;
+    models::OutsideText shape;  // "[10, 20]"
+    models::OutsideText types;
 
     friend auto operator<=>(const Fingerprint&, const Fingerprint&) = default;
   };

@@ -72,7 +72,7 @@ bool NcclCallReader::take_creation(std::string_view text, NcclProcess& process) 
   NcclCommunicator communicator;
   communicator.rank = static_cast<std::uint32_t>(*rank);
   communicator.ranks = static_cast<std::uint32_t>(*ranks);
-  communicator.hash = models::printable(word_behind(text, " commId "));
+  communicator.hash = word_behind(text, " commId ");
   communicator.from_start = true;
   for (const auto& [other, it] : process.communicators) {
     communicator.order += it.ranks == communicator.ranks ? 1U : 0U;
@@ -132,7 +132,7 @@ models::ProcessId process_id(const NcclProcess& process) {
   const std::size_t colon = process.name.rfind(':');
   const bool has_host = colon != std::string::npos;
   return {has_host ? process.name.substr(0, colon) : std::string(),
-          has_host ? process.name.substr(colon + 1) : process.name, std::to_string(process.device)};
+          process.name.substr(has_host ? colon + 1 : 0), std::to_string(process.device)};
 }
 
 }  // namespace
@@ -230,7 +230,7 @@ std::vector<NcclGroup> NcclCallReader::groups() const {
 models::Evidence NcclCallReader::evidence(const std::vector<std::string>& files) const {
   models::Evidence evidence;
   evidence.format = "NCCL calls";
-  evidence.files = files;
+  evidence.files.assign(files.begin(), files.end());
   const std::map<std::string, std::uint32_t> ranks = ranks_of_processes();
   const std::vector<NcclGroup> all_groups = groups();
   std::uint32_t count = 0;
@@ -254,8 +254,8 @@ models::Evidence NcclCallReader::evidence(const std::vector<std::string>& files)
   return evidence;
 }
 
-std::vector<std::string> NcclCallReader::notes() const {
-  std::vector<std::string> notes;
+std::vector<models::OutsideText> NcclCallReader::notes() const {
+  std::vector<models::OutsideText> notes;
   if (empty()) return notes;
   const std::map<std::string, std::uint32_t> ranks = ranks_of_processes();
   std::vector<std::string> unplaced;

@@ -33,7 +33,7 @@ class NcclCallReader {
   models::Evidence evidence(const std::vector<std::string>& files) const;
 
   /// What these lines leave open, in words.
-  std::vector<std::string> notes() const;
+  std::vector<models::OutsideText> notes() const;
 
   /// Host programs that make these calls, in their order, on their streams. It expects what
   /// `diagnosis` found.

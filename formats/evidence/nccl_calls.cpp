@@ -84,7 +84,7 @@ void add_messages(const NcclGroup& group, models::Evidence& evidence) {
   // Their numbers are not those of the collectives.
   const auto index = static_cast<std::uint32_t>(evidence.groups.size());
   models::EvidenceGroup told = evidence.groups.back();
-  told.name += " messages";
+  told.name = told.name + " messages";
   evidence.groups.push_back(std::move(told));
   for (const auto& [ends, calls] : receives) {
     const auto sent = sends.find(ends);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/graph/operation.hpp"
+#include "models/outside_text.hpp"
 #include "models/postmortem/diagnosis.hpp"
 #include "models/postmortem/evidence.hpp"
 
@@ -38,8 +39,8 @@ struct NcclCall {
   std::uint32_t type = 0;
   std::uint32_t root = 0;  // or the peer of a message
   std::uint64_t op_count = 0;
-  std::string communicator;  // its address
-  std::string stream;
+  models::OutsideText communicator;  // its address
+  models::OutsideText stream;
   models::EvidencePlace place;
 };
 
@@ -47,12 +48,12 @@ struct NcclCommunicator {
   std::uint32_t order = 0;            // of the process's communicators of its size
   std::optional<std::uint32_t> rank;  // in it
   std::uint32_t ranks = 0;            // 0: not told
-  std::string hash;                   // empty: not told
+  models::OutsideText hash;           // empty: not told
   bool from_start = false;            // its creation is told, and so its first call is there
 };
 
 struct NcclProcess {
-  std::string name;                   // "host:pid"
+  models::OutsideText name;           // "host:pid"
   std::optional<std::uint32_t> told;  // its rank in the job
   std::uint32_t device = 0;
   std::map<std::string, NcclCommunicator> communicators;  // by address
@@ -61,7 +62,7 @@ struct NcclProcess {
 
 /// A communicator over all processes.
 struct NcclGroup {
-  std::string name;
+  models::OutsideText name;
   std::uint32_t size = 0;
   std::map<std::uint32_t, std::pair<const NcclProcess*, std::string>> members;  // by rank of job
   std::map<std::uint32_t, std::uint32_t> job_rank;                              // by rank in it

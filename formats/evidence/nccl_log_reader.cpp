@@ -483,7 +483,7 @@ void NcclLogReader::add_calls_behind(const models::GroupProgress& progress,
 models::Evidence NcclLogReader::evidence() const {
   models::Evidence evidence;
   evidence.format = "NCCL log";
-  evidence.files = files_;
+  evidence.files.assign(files_.begin(), files_.end());
   evidence.ranks.resize(rank_count());
   for (models::RankEvidence& rank : evidence.ranks) rank.complete = false;
   const std::vector<Work> works = resolved_works();
@@ -524,7 +524,7 @@ std::string NcclLogReader::note_of(const std::string& id, const Creation& creati
 }
 
 // Works and alarms that name no rank, or no number.
-void NcclLogReader::add_notes_of_unplaced(std::vector<std::string>& notes) const {
+void NcclLogReader::add_notes_of_unplaced(std::vector<models::OutsideText>& notes) const {
   std::set<std::uint32_t> numbered;
   std::size_t unplaced = 0;
   const auto count = [&](const auto& all) {
@@ -550,8 +550,8 @@ void NcclLogReader::add_notes_of_unplaced(std::vector<std::string>& notes) const
                               alarmed.size() == 1 ? "" : "s", fmt::join(alarmed, ", ")));
 }
 
-std::vector<std::string> NcclLogReader::notes() const {
-  std::vector<std::string> notes;
+std::vector<models::OutsideText> NcclLogReader::notes() const {
+  std::vector<models::OutsideText> notes;
   for (const auto& [id, creation] : creations_) {
     if (creation.done.size() < creation.ranks) notes.push_back(note_of(id, creation));
   }

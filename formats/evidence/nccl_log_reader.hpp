@@ -17,6 +17,7 @@
 #include "formats/evidence/log_lines.hpp"
 #include "formats/evidence/nccl_call_reader.hpp"
 #include "models/graph/diagnostics.hpp"
+#include "models/outside_text.hpp"
 #include "models/postmortem/evidence.hpp"
 
 namespace pipesim::formats {
@@ -36,7 +37,7 @@ class NcclLogReader {
 
   /// What else the lines say, in words: communicators that not all came to create, errors of
   /// links, and what is not known.
-  std::vector<std::string> notes() const;
+  std::vector<models::OutsideText> notes() const;
 
   /// The calls that NCCL wrote itself; `evidence` does not have them.
   const NcclCallReader& calls() const { return calls_; }
@@ -51,13 +52,13 @@ class NcclLogReader {
   struct Writer {
     std::optional<std::uint32_t> rank;  // of the job
     std::optional<std::uint32_t> local;
-    std::string group;  // empty: the line does not name it
+    models::OutsideText group;  // empty: the line does not name it
     models::EvidencePlace place;
   };
   struct Work {
     Writer writer;
     std::uint64_t sequence = 0;
-    std::string op;
+    models::OutsideText op;
     std::int64_t in = 0;
     std::int64_t out = 0;
   };
@@ -74,7 +75,7 @@ class NcclLogReader {
     std::set<std::uint32_t> done;
   };
   struct Failure {
-    std::string reason;  // the last line of the traceback
+    models::OutsideText reason;  // the last line of the traceback
     models::EvidencePlace place;
     bool ended = false;
   };
@@ -105,7 +106,7 @@ class NcclLogReader {
   std::map<std::uint32_t, Failure> own_failures() const;
   std::uint32_t rank_count() const;
   static std::string note_of(const std::string& id, const Creation& creation);
-  void add_notes_of_unplaced(std::vector<std::string>& notes) const;
+  void add_notes_of_unplaced(std::vector<models::OutsideText>& notes) const;
 
   std::vector<std::string> files_;
   std::set<std::uint32_t> seen_;     // ranks of the job that wrote anything

@@ -199,7 +199,7 @@ void RasEvidence::add_unplaced() {
 
 models::Evidence RasEvidence::finish(const std::vector<std::string>& files) {
   evidence_.format = "NCCL RAS";
-  evidence_.files = files;
+  evidence_.files.assign(files.begin(), files.end());
   add_processes();
   if (job_.size() > 0) at(0);
   add_unplaced();
@@ -296,8 +296,8 @@ models::Evidence RasReader::evidence(bool hangs, const models::KnownJob& known) 
   return made.finish(files_);
 }
 
-std::vector<std::string> RasReader::notes() const {
-  std::vector<std::string> notes;
+std::vector<models::OutsideText> RasReader::notes() const {
+  std::vector<models::OutsideText> notes;
   for (const RasReport& report : reports_) {
     notes.insert(notes.end(), report.notes.begin(), report.notes.end());
   }

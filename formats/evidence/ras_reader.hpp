@@ -31,7 +31,7 @@ class RasReader {
   models::Evidence evidence(bool hangs, const models::KnownJob& known = {}) const;
 
   /// What else the reports say, in words.
-  std::vector<std::string> notes() const;
+  std::vector<models::OutsideText> notes() const;
 
  private:
   bool is_repeated(const std::string& hash, const std::string& op, std::uint32_t rank) const;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/graph/diagnostics.hpp"
+#include "models/outside_text.hpp"
 #include "models/postmortem/evidence.hpp"
 
 namespace pipesim::formats {
@@ -17,7 +18,7 @@ struct RasMember {
   std::uint32_t rank = 0;  // in the communicator
   models::ProcessId process;
   models::ProcessState state = models::ProcessState::kNotTold;
-  std::map<std::string, std::int64_t> counts;  // of launches, by operation
+  std::map<models::OutsideText, std::int64_t> counts;  // of launches, by operation
   models::EvidencePlace place;
 };
 
@@ -30,10 +31,10 @@ struct RasParty {
 };
 
 struct RasCommunicator {
-  std::string hash;
+  models::OutsideText hash;
   std::uint32_t size = 0;
   std::map<std::uint32_t, RasMember> members;
-  std::map<std::string, std::vector<RasParty>> parties;  // by operation, of text
+  std::map<models::OutsideText, std::vector<RasParty>> parties;  // by operation, of text
 
   /// The member with this rank, which is made if it is new.
   RasMember& member(std::uint32_t rank) {
@@ -47,7 +48,7 @@ struct RasReport {
   std::map<std::string, RasCommunicator> communicators;  // by hash
   std::uint32_t gpus = 0;                                // of the job; 0: not told
   std::vector<models::ProcessStanding> lost;             // whose rank is not told
-  std::vector<std::string> notes;                        // what else it says, in words
+  std::vector<models::OutsideText> notes;                // what else it says, in words
 };
 
 /// The rank, if a report can have it.

@@ -62,7 +62,7 @@ bool read_reading(const Json& json, sim::DeviceReading& reading) {
 
 // Names come from files that may hold anything.
 std::string quoted(const std::string& text) {
-  return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
+  return Json(text).dump(-1, ' ', true, Json::error_handler_t::replace);
 }
 
 }  // namespace

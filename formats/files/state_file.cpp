@@ -259,7 +259,7 @@ std::optional<std::string> write_state(const SavedState& state, Diagnostics& dia
   }
   // A path is only shown, so it need not be exact.
   const auto shown = [](const std::string& path) {
-    return Json::parse(Json(path).dump(-1, ' ', false, Json::error_handler_t::replace));
+    return Json::parse(Json(path).dump(-1, ' ', true, Json::error_handler_t::replace));
   };
   json["path"] = shown(state.path);
   json["scenario"] = lines_of(state.scenario);
@@ -267,7 +267,7 @@ std::optional<std::string> write_state(const SavedState& state, Diagnostics& dia
     json["patches"].push_back({{"path", shown(patch.path)}, {"lines", lines_of(patch.text)}});
   }
   try {
-    return json.dump(2) + "\n";
+    return json.dump(2, ' ', true) + "\n";
   } catch (const Json::type_error&) {
     diagnostics.error({}, models::Code::kInvalidUtf8, "cannot save a scenario that is not UTF-8")
         .notes.emplace_back("convert the file to UTF-8, then run it again");

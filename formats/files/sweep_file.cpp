@@ -32,7 +32,7 @@ std::string checksum(std::string_view object) {
 
 // A line, also of texts that are not UTF-8.
 std::string line_of(const Json& json) {
-  std::string text = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = json.dump(-1, ' ', true, Json::error_handler_t::replace);
   text.pop_back();
   return text + checksum(text) + "\n";
 }

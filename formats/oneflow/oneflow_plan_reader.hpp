@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/graph/diagnostics.hpp"
+#include "models/outside_text.hpp"
 
 namespace pipesim::formats {
 
@@ -28,14 +29,15 @@ struct PlanRegister {
 struct PlanTask {
   models::Place place;
   std::int64_t id = 0;
-  std::string type;  // "kNormalForward"
+  models::OutsideText type;  // "kNormalForward"
   std::uint32_t rank = 0;
   std::int64_t thread = 0;
   std::int64_t order = 0;  // in the graph; less comes first
   std::int64_t parallel_id = 0;
-  std::string op;       // its name; may be empty
-  std::string op_type;  // of user ops: "repeat"; of boxing: "kOpTypeAllReduce"; of copies: "H2D"
-  std::string stream_hint;              // "NCCL_COMPUTE_0"
+  models::OutsideText op;  // its name; may be empty
+  models::OutsideText
+      op_type;  // of user ops: "repeat"; of boxing: "kOpTypeAllReduce"; of copies: "H2D"
+  models::OutsideText stream_hint;      // "NCCL_COMPUTE_0"
   std::int64_t times = 0;               // of repeat, acc, pack and unpack; 0: not said
   std::vector<std::int64_t> hierarchy;  // of its placement: {2, 2}
   std::vector<PlanRegister> registers;  // that it fills; by their names in the plan

@@ -332,7 +332,7 @@ void PlanWriter::make_actors() {
   std::set<std::string> names;
   actor_of_.resize(plan_.tasks.size());
   for (const std::uint32_t i : order_) {
-    std::string name = models::printable(task(i).op);
+    std::string name = task(i).op;
     if (name.empty()) name = fmt::format("{}_{}", task(i).type, task(i).id);
     const std::string equal = signature(i);
     const std::uint32_t copy = on_rank[{name, equal, task(i).rank}]++;
@@ -363,9 +363,9 @@ void PlanWriter::check_collectives() {
         own.place, models::Code::kPlanTasks,
         fmt::format("the tasks of collective '{}' differ: on rank {} {} on stream {}, on "
                     "rank {} {} on stream {}",
-                    models::printable(own.op), own.rank, collective_name(own),
-                    streams_[actor.tasks.front()], task(at->second).rank,
-                    collective_name(task(at->second)), streams_[at->second]));
+                    own.op, own.rank, collective_name(own), streams_[actor.tasks.front()],
+                    task(at->second).rank, collective_name(task(at->second)),
+                    streams_[at->second]));
   }
 }
 
@@ -545,7 +545,7 @@ void PlanWriter::warn_of_types() {
     diagnostics_.warning(
         task.place, models::Code::kPlanTaskType,
         fmt::format("task type '{}' is unknown: it is treated as an op that runs once per input",
-                    models::printable(task.type)));
+                    task.type));
   }
 }
 

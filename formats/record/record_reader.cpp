@@ -47,7 +47,7 @@ struct BadLine {
 // Texts, and the numbers that stand for them.
 class TextTable {
  public:
-  explicit TextTable(std::vector<std::string>& texts) : texts_(texts) {}
+  explicit TextTable(std::vector<models::OutsideText>& texts) : texts_(texts) {}
 
   std::uint32_t number(const std::string& text) {
     const auto next = static_cast<std::uint32_t>(texts_.size());
@@ -57,7 +57,7 @@ class TextTable {
   }
 
  private:
-  std::vector<std::string>& texts_;
+  std::vector<models::OutsideText>& texts_;
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
@@ -611,8 +611,7 @@ std::uint32_t read_job(const RecordText& file, Record& record, Diagnostics& diag
     const auto world = fields.integer("world", 1, kMaxRecordRanks, std::nullopt);
     if (fields.has("command")) {
       for (const std::string& word : fields.texts("command")) {
-        if (!record.command.empty()) record.command += ' ';
-        record.command += word;
+        record.command = record.command + (record.command.empty() ? "" : " ") + word;
       }
     }
     record.backend = fields.text("backend", "gloo");

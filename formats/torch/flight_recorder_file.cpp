@@ -78,10 +78,9 @@ class DumpReader {
   bool has_rank() const { return tree_.find(root_, "rank").has_value(); }
 
  private:
-  // All text of a dump comes in here: whoever shows it need not escape it.
-  std::string text(Index value) const { return models::printable(tree_.text(value)); }
+  models::OutsideText text(Index value) const { return tree_.text(value); }
 
-  std::string text(Index map, std::string_view key) const {
+  models::OutsideText text(Index map, std::string_view key) const {
     const auto found = tree_.find(map, key);
     if (!found || tree_.kind(*found) == Kind::kNull) return {};
     if (tree_.kind(*found) == Kind::kText) return text(*found);
@@ -125,7 +124,7 @@ class DumpReader {
   void read_entry(Index at);
   void read_name(std::string_view whole, FlightRecorderDump::Entry& entry) const;
   models::TensorSizes sizes(Index entry, std::string_view key) const;
-  std::vector<std::string> types(Index entry, std::string_view key) const;
+  std::vector<models::OutsideText> types(Index entry, std::string_view key) const;
   std::string place(Index entry) const;
 
   const PlainTree& tree_;
@@ -219,8 +218,8 @@ models::TensorSizes DumpReader::sizes(Index entry, std::string_view key) const {
   return result;
 }
 
-std::vector<std::string> DumpReader::types(Index entry, std::string_view key) const {
-  std::vector<std::string> result;
+std::vector<models::OutsideText> DumpReader::types(Index entry, std::string_view key) const {
+  std::vector<models::OutsideText> result;
   const auto found = tree_.find(entry, key);
   if (!found) return result;
   if (tree_.kind(*found) == Kind::kText && !tree_.text(*found).empty()) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/graph/diagnostics.hpp"
+#include "models/outside_text.hpp"
 #include "models/postmortem/evidence.hpp"
 
 namespace pipesim::formats {
@@ -20,24 +21,24 @@ inline constexpr std::size_t kMaxDumpBytes = std::size_t{256} << 20;
 /// What one dump says, before groups of several ranks are known to be one.
 struct FlightRecorderDump {
   struct Group {
-    std::string name;
-    std::string description;
+    models::OutsideText name;
+    models::OutsideText description;
     std::vector<std::uint32_t> ranks;
   };
   struct Entry {
     models::RecordedOp op;
-    std::string group;  // its name
-    std::string description;
+    models::OutsideText group;  // its name
+    models::OutsideText description;
     std::int64_t group_id = -1;  // in this process: the key of `status`
     bool messages = false;
     std::uint64_t sequence = 0;      // of collectives, or of messages
     std::uint32_t local_source = 0;  // of a message, in the group
     std::uint32_t local_target = 0;
-    std::string at;
+    models::OutsideText at;
   };
   std::uint32_t rank = 0;
   std::string path;
-  std::string version;
+  models::OutsideText version;
   std::vector<Group> groups;
   std::map<std::int64_t, models::GroupProgress> status;  // by group_id; `group` is not set
   std::vector<Entry> entries;                            // in the order of records

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "models/characters.hpp"
+#include "models/outside_text.hpp"
 
 namespace pipesim::formats {
 namespace {
@@ -15,16 +16,19 @@ constexpr std::size_t kWidth = 100;
 
 std::string quoted(std::string_view text) {
   std::string result = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') {
-      result += '\\';
-      result += c;
-    } else if (byte < 0x20 || byte == 0x7f) {
-      result += fmt::format("\\x{:02x}", byte);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const std::size_t size = models::control_character_size(text, i);
+    const auto last = static_cast<unsigned char>(text[i + (size > 1 ? size - 1 : 0)]);
+    if (size == 3) {
+      const unsigned page = static_cast<unsigned char>(text[i + 1]) & 0x3fU;
+      result += fmt::format("\\u{:04x}", 0x2000U | page << 6 | (last & 0x3fU));
+    } else if (size > 0) {
+      result += fmt::format("\\x{:02x}", last);
     } else {
-      result += c;
+      if (text[i] == '"' || text[i] == '\\') result += '\\';
+      result += text[i];
     }
+    i += size > 1 ? size - 1 : 0;
   }
   return result + '"';
 }

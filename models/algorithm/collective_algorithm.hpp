@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "models/graph/diagnostics.hpp"
+#include "models/outside_text.hpp"
 
 namespace pipesim::models {
 
@@ -157,8 +158,8 @@ struct AlgoChannel {
 
 struct CollectiveAlgorithm {
   AlgoFormat format = AlgoFormat::kMscclXml;
-  std::string name;
-  std::string collective_name;
+  OutsideText name;
+  OutsideText collective_name;
   AlgoCollective collective = AlgoCollective::kOther;
   AlgoProtocol protocol = AlgoProtocol::kSimple;
   std::uint32_t chunks_per_loop = 0;  // MSCCL: the message is so many chunks

@@ -9,6 +9,7 @@
 
 #include "models/graph/task_graph.hpp"
 #include "models/lowering/lowering.hpp"
+#include "models/outside_text.hpp"
 #include "sim/engine.hpp"
 #include "sim/wait_graph.hpp"
 
@@ -26,8 +27,8 @@ struct ActInfo {
   std::uint32_t micro_batch = 0;  // from 1; 0: none
   std::string stream;             // of a step of the host: its thread
   std::string thread;
-  std::string at;                     // where it stands in the user's program, if that is known
-  std::string statement;              // what stands there, of an op of a GOAL file
+  OutsideText at;                     // where it stands in the user's program, if that is known
+  OutsideText statement;              // what stands there, of an op of a GOAL file
   bool in_program = false;            // its thread does a fixed list of acts
   bool collective = false;            // its device waits for peers by polling
   bool on_host = false;               // on no stream

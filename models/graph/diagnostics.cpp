@@ -72,30 +72,6 @@ std::vector<Diagnostic> Diagnostics::sorted() const {
   return unique;
 }
 
-std::string printable(std::string_view text) {
-  std::string result(text);
-  const auto byte = [&](std::size_t i) {
-    return i < text.size() ? static_cast<unsigned char>(text[i]) : 0U;
-  };
-  // How many bytes from `i` on are one control character, C0, C1 or of a direction of writing.
-  const auto control = [&](std::size_t i) {
-    if (byte(i) < 0x20 || byte(i) == 0x7f) return 1;
-    if (byte(i) == 0xc2) return byte(i + 1) >= 0x80 && byte(i + 1) < 0xa0 ? 2 : 0;
-    if (byte(i) != 0xe2) return 0;
-    const bool embeds = byte(i + 1) == 0x80 && byte(i + 2) >= 0xaa && byte(i + 2) <= 0xae;
-    const bool isolates = byte(i + 1) == 0x81 && byte(i + 2) >= 0xa6 && byte(i + 2) <= 0xa9;
-    return embeds || isolates ? 3 : 0;
-  };
-  for (std::size_t i = 0; i < text.size();) {
-    int left = control(i);
-    if (left == 0) ++i;
-    for (; left > 0; --left) result[i++] = '?';
-  }
-  return result;
-}
-
-bool has_control_characters(std::string_view text) { return printable(text) != text; }
-
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known) {
   // A name of a megabyte is nobody's misspelling.
   if (name.size() > 200) return {};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/codes.hpp"
+#include "models/outside_text.hpp"
 
 namespace pipesim::models {
 
@@ -60,14 +61,6 @@ class Diagnostics {
   std::vector<Diagnostic> items_;
   std::size_t error_count_ = 0;
 };
-
-/// Whether `text` has what a terminal acts on instead of showing it: the control characters of C0
-/// and C1 (U+0000 to U+001F, U+007F to U+009F), and those that change the direction of writing
-/// (U+202A to U+202E, U+2066 to U+2069).
-bool has_control_characters(std::string_view text);
-
-/// `text` with '?' for each byte of these.
-std::string printable(std::string_view text);
 
 /// The one of `known` that `name` was probably meant to be, or an empty string: the first with the
 /// smallest edit distance, if that is at most a third of the length.

@@ -5,19 +5,21 @@
 #include <cstddef>
 #include <string>
 
+#include "models/outside_text.hpp"
+
 namespace pipesim::models {
 
 /// One row, as it stands in the log; of an eager boxing a step of its way, without ops.
 struct LoggedBoxing {
   std::size_t line = 0;
-  std::string producer;
-  std::string consumer;
-  std::string placement;  // of the consumer
-  std::string from;       // "(B, B)"
-  std::string to;
-  std::string tensor;
-  std::string shape;
-  std::string builder;
+  OutsideText producer;
+  OutsideText consumer;
+  OutsideText placement;  // of the consumer
+  OutsideText from;       // "(B, B)"
+  OutsideText to;
+  OutsideText tensor;
+  OutsideText shape;
+  OutsideText builder;
 
   /// Whether a dimension of the placement goes from broadcast to partial sum: then some ranks read
   /// the tensor and the others zeros, which differ in what they wait for.

@@ -39,7 +39,7 @@ std::string shown(const TensorSizes& sizes) {
   return text.empty() ? "nothing" : text;
 }
 
-std::string shown(const std::vector<std::string>& types) {
+std::string shown(const std::vector<OutsideText>& types) {
   std::string text;
   for (const std::string& type : std::set<std::string>(types.begin(), types.end())) {
     text += (text.empty() ? "" : "/") + type;
@@ -65,7 +65,7 @@ MatchResult differs(Match match, const char* what, const std::string& a, const s
 
 bool has_sizes(const TensorSizes& sizes) { return !sizes.empty() && !sizes.front().empty(); }
 
-bool same_types(const std::vector<std::string>& a, const std::vector<std::string>& b) {
+bool same_types(const std::vector<OutsideText>& a, const std::vector<OutsideText>& b) {
   return std::set<std::string>(a.begin(), a.end()) == std::set<std::string>(b.begin(), b.end());
 }
 
@@ -128,8 +128,8 @@ MatchResult match_types(const RecordedOp& a, const RecordedOp& b) {
   const bool scatter_or_broadcast =
       operation == Operation::kScatter || operation == Operation::kBroadcast;
   const bool gather = operation == Operation::kGather;
-  const auto bad = [](const std::vector<std::string>& x, const TensorSizes& of_x,
-                      const std::vector<std::string>& y, const TensorSizes& of_y) {
+  const auto bad = [](const std::vector<OutsideText>& x, const TensorSizes& of_x,
+                      const std::vector<OutsideText>& y, const TensorSizes& of_y) {
     return !same_types(x, y) && has_sizes(of_x) && has_sizes(of_y);
   };
   if (!scatter_or_broadcast && !gather &&

@@ -84,7 +84,7 @@ EndPlace end_place(const StackDiagnosis& diagnosis, std::string name) {
     // A thread of an actor runtime that waits for messages does not say what its rank waits for.
     const bool says = group.place != WaitPlace::kMessages;
     for (const std::uint32_t rank : group.ranks) {
-      place.at[rank] += (place.at[rank].empty() ? "" : ", ") + at;
+      place.at[rank] = place.at[rank] + (place.at[rank].empty() ? "" : ", ") + at;
       place.waits[rank] = place.waits[rank] || waits_for_others(group.place);
       place.known[rank] = place.known[rank] || says;
     }

@@ -23,12 +23,12 @@ enum class EndWords : std::uint8_t {
 };
 
 struct EndPlace {
-  std::string name;  // of the file or folder
+  OutsideText name;  // of the file or folder
   EndWords words = EndWords::kOps;
   std::string verdict;
   bool decided = true;             // of stacks: who is to blame is known
   std::set<std::uint32_t> blamed;  // ranks of the cycle; without one those at which waits end
-  std::vector<std::string> at;     // of each rank: where it stands, without numbers of calls
+  std::vector<OutsideText> at;     // of each rank: where it stands, without numbers of calls
   std::vector<bool> waits;         // of each rank: something of it is not done
   std::vector<bool> known;         // of each rank: there is evidence of it
 };

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "models/characters.hpp"
-#include "models/graph/diagnostics.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -12,20 +11,20 @@ namespace {
 std::string short_name(const EvidenceGroup& group) {
   const bool number =
       !group.name.empty() && std::all_of(group.name.begin(), group.name.end(), is_digit);
-  return number ? "pg" + group.name : group.name;
+  return (number ? "pg" : "") + group.name;
 }
 
 }  // namespace
 
-std::string process_name(const ProcessId& id) {
+OutsideText process_name(const ProcessId& id) {
   if (id.pid.empty()) return {};
   std::string name = "process " + id.pid;
   if (!id.host.empty()) name += " on " + id.host;
   if (!id.gpu.empty()) name += ", GPU " + id.gpu;
-  return printable(name);
+  return name;
 }
 
-std::string call_name(const RecordedCall& call, const EvidenceGroup& group, std::uint32_t rank) {
+OutsideText call_name(const RecordedCall& call, const EvidenceGroup& group, std::uint32_t rank) {
   std::string name = call.end_name.empty() ? "coalesced" : call.end_name;
   if (call.ops.empty() && call.end_name.empty()) name = call.messages ? "message" : "call";
   if (!call.coalesced && !call.ops.empty()) {
@@ -37,21 +36,21 @@ std::string call_name(const RecordedCall& call, const EvidenceGroup& group, std:
     }
   }
   const std::string of = short_name(group);
-  return printable(of.empty() ? name : name + " " + of);
+  return of.empty() ? name : name + " " + of;
 }
 
-std::string group_name(const EvidenceGroup& group) {
+OutsideText group_name(const EvidenceGroup& group) {
   if (group.name.empty() && group.description.empty()) return "group not told";
   if (group.description.empty() || group.description == "undefined") {
-    return printable(short_name(group));
+    return short_name(group);
   }
-  if (group.name.empty() || group.name == group.description) return printable(group.description);
-  return printable(group.description + " (" + short_name(group) + ")");
+  if (group.name.empty() || group.name == group.description) return group.description;
+  return group.description + " (" + short_name(group) + ")";
 }
 
-std::string place_text(const Evidence& evidence, const EvidencePlace& place) {
+OutsideText place_text(const Evidence& evidence, const EvidencePlace& place) {
   if (place.file >= evidence.files.size()) return {};
-  const std::string file = printable(evidence.files[place.file]);
+  const std::string file = evidence.files[place.file];
   return place.line == 0 ? file : file + ":" + std::to_string(place.line);
 }
 

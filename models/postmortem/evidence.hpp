@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/graph/task_graph.hpp"
+#include "models/outside_text.hpp"
 
 namespace pipesim::models {
 
@@ -21,14 +22,14 @@ using TensorSizes = std::vector<std::vector<std::int64_t>>;
 /// One operation of a communicator, as the rank that called it recorded it.
 struct RecordedOp {
   std::uint64_t record = 0;  // its place in the order of this rank's calls
-  std::string name;          // "all_reduce", "send", "recv"
+  OutsideText name;          // "all_reduce", "send", "recv"
   bool message = false;      // a send or a receive, from `source` to `target` (ranks of the job)
   std::uint32_t source = 0;
   std::uint32_t target = 0;
   TensorSizes input_sizes;
   TensorSizes output_sizes;
-  std::vector<std::string> input_types;
-  std::vector<std::string> output_types;
+  std::vector<OutsideText> input_types;
+  std::vector<OutsideText> output_types;
   CallState state = CallState::kScheduled;
 };
 
@@ -47,16 +48,16 @@ struct RecordedCall {
   bool coalesced = false;
   std::vector<RecordedOp> ops;    // in the order of calls, without the mark that ends coalescing
   std::uint64_t last_record = 0;  // that of the last op, or of that mark
-  std::string end_name;           // of that mark: "coalesced", "ALLGATHER_coalesced"; or empty
+  OutsideText end_name;           // of that mark: "coalesced", "ALLGATHER_coalesced"; or empty
   CallState state = CallState::kScheduled;
-  std::string at;  // the place in the user's program, "train.py:88 step", if it is known
+  OutsideText at;  // the place in the user's program, "train.py:88 step", if it is known
   EvidencePlace place;
 };
 
 /// Members ascend.
 struct EvidenceGroup {
-  std::string name;  // empty: calls of it do not say
-  std::string description;
+  OutsideText name;  // empty: calls of it do not say
+  OutsideText description;
   std::vector<std::uint32_t> ranks;
   bool all_members = true;  // else there may be more
   bool in_dumps = true;     // a complete rank's evidence has all that it called in it
@@ -78,7 +79,7 @@ struct GroupProgress {
 /// Where the host of a rank stands, from its stack.
 struct HostStanding {
   bool waits = false;  // for other ranks, or for its device
-  std::string at;      // "load_config (data.py:40)"
+  OutsideText at;      // "load_config (data.py:40)"
   EvidencePlace place;
 };
 
@@ -92,21 +93,21 @@ enum class ProcessState : std::uint8_t {
 
 /// A process as NCCL's log, its RAS and stacks name it. Empty: not told.
 struct ProcessId {
-  std::string host;
-  std::string pid;
-  std::string gpu;
+  OutsideText host;
+  OutsideText pid;
+  OutsideText gpu;
 
   friend auto operator<=>(const ProcessId&, const ProcessId&) = default;
 };
 
 /// "process 41 on node1, GPU 3"; empty without a pid.
-std::string process_name(const ProcessId& id);
+OutsideText process_name(const ProcessId& id);
 
 /// The process of a rank.
 struct ProcessStanding {
   ProcessState state = ProcessState::kNotTold;
-  std::string name;    // "process 41 on node1, GPU 3"
-  std::string reason;  // kFailed: the last line of its traceback
+  OutsideText name;    // "process 41 on node1, GPU 3"
+  OutsideText reason;  // kFailed: the last line of its traceback
   EvidencePlace place;
   ProcessId id;
 };
@@ -115,7 +116,7 @@ struct RankEvidence {
   bool has_dump = false;            // something is known of what it called
   bool complete = true;             // what is not here, it has not called; else that is not known
   bool may_wait = false;            // in a call that is here, and nothing says whether it is done
-  std::string source;               // the file
+  OutsideText source;               // the file
   std::vector<RecordedCall> calls;  // in the order of records
   std::vector<GroupProgress> progress;  // by group; not of all
   std::optional<HostStanding> host;
@@ -123,25 +124,25 @@ struct RankEvidence {
 };
 
 struct Evidence {
-  std::string name;    // of the report: the folder or file
-  std::string format;  // "Flight Recorder 2.9"
+  OutsideText name;    // of the report: the folder or file
+  OutsideText format;  // "Flight Recorder 2.9"
   std::vector<EvidenceGroup> groups;
   std::vector<RankEvidence> ranks;  // of all ranks of the job, whether they left a dump or not
-  std::vector<std::string> files;   // that facts stand in
+  std::vector<OutsideText> files;   // that facts stand in
   std::vector<ProcessStanding> unplaced;  // that others wait for, or may; the rank is not known
 };
 
 /// "job.log:41", "dump_3"; empty where no place is known.
-std::string place_text(const Evidence& evidence, const EvidencePlace& place);
+OutsideText place_text(const Evidence& evidence, const EvidencePlace& place);
 
 /// The number of ranks of a job that any reader takes.
 inline constexpr std::uint32_t kMaxEvidenceRanks = 1U << 20;
 
 /// "all_reduce dp", "all_to_all pg74": an op of a group, as reports name it. The names that
 /// PyTorch gives are numbers.
-std::string call_name(const RecordedCall& call, const EvidenceGroup& group, std::uint32_t rank);
+OutsideText call_name(const RecordedCall& call, const EvidenceGroup& group, std::uint32_t rank);
 
 /// "TENSOR_MODEL_PARALLEL_GROUP (pg38)".
-std::string group_name(const EvidenceGroup& group);
+OutsideText group_name(const EvidenceGroup& group);
 
 }  // namespace pipesim::models

@@ -35,14 +35,14 @@ std::string count_text(std::int64_t count) {
 
 class EvidenceMerger {
  public:
-  EvidenceMerger(Evidence& evidence, std::vector<std::string>& notes)
+  EvidenceMerger(Evidence& evidence, std::vector<OutsideText>& notes)
       : evidence_(evidence), notes_(notes) {}
 
   void run(Evidence other) {
     files_ = static_cast<std::uint32_t>(evidence_.files.size());
     std::move(other.files.begin(), other.files.end(), std::back_inserter(evidence_.files));
     if (!other.format.empty()) {
-      evidence_.format += (evidence_.format.empty() ? "" : ", ") + other.format;
+      evidence_.format = evidence_.format + (evidence_.format.empty() ? "" : ", ") + other.format;
     }
     const std::size_t before = evidence_.ranks.size();
     if (evidence_.ranks.size() < other.ranks.size()) evidence_.ranks.resize(other.ranks.size());
@@ -65,7 +65,7 @@ class EvidenceMerger {
   void add_progress(std::uint32_t rank, GroupProgress progress);
 
   Evidence& evidence_;
-  std::vector<std::string>& notes_;
+  std::vector<OutsideText>& notes_;
   std::uint32_t files_ = 0;
   std::vector<std::uint32_t> group_of_;  // of the other's groups
 };
@@ -165,12 +165,12 @@ KnownJob known_job(const Evidence& evidence) {
   return job;
 }
 
-void merge_evidence(Evidence& evidence, Evidence other, std::vector<std::string>& notes) {
+void merge_evidence(Evidence& evidence, Evidence other, std::vector<OutsideText>& notes) {
   EvidenceMerger(evidence, notes).run(std::move(other));
 }
 
 void add_hosts(Evidence& evidence, const std::map<std::uint32_t, HostStanding>& hosts,
-               const std::vector<std::string>& files) {
+               const std::vector<OutsideText>& files) {
   const auto before = static_cast<std::uint32_t>(evidence.files.size());
   evidence.files.insert(evidence.files.end(), files.begin(), files.end());
   for (const auto& [rank, host] : hosts) {

@@ -22,11 +22,11 @@ KnownJob known_job(const Evidence& evidence);
 /// Adds what `other` says to `evidence`. Groups of one name, of which one has all members of the
 /// other, are one. Where both count the calls of a rank in a group, the larger count is the later
 /// one; `notes` gets a line where they differ.
-void merge_evidence(Evidence& evidence, Evidence other, std::vector<std::string>& notes);
+void merge_evidence(Evidence& evidence, Evidence other, std::vector<OutsideText>& notes);
 
 /// Adds where hosts stand; places are in `files`. Ranks beyond those of `evidence` are left out if
 /// it has any.
 void add_hosts(Evidence& evidence, const std::map<std::uint32_t, HostStanding>& hosts,
-               const std::vector<std::string>& files);
+               const std::vector<OutsideText>& files);
 
 }  // namespace pipesim::models

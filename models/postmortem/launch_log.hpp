@@ -10,15 +10,16 @@
 #include <vector>
 
 #include "models/explain/explanation.hpp"
+#include "models/outside_text.hpp"
 #include "models/postmortem/evidence.hpp"
 
 namespace pipesim::models {
 
 /// An op of one rank. "launched" is what its log knows: not whether the device has done it.
 struct LoggedOp {
-  std::string name;
-  std::string thread;
-  std::string stream;          // of logs that tell it
+  OutsideText name;
+  OutsideText thread;
+  OutsideText stream;          // of logs that tell it
   std::uint32_t entered = 0;   // lines before
   std::uint32_t launched = 0;  // lines after
   std::uint64_t line = 0;      // of the last of them, in the order of the log
@@ -26,22 +27,22 @@ struct LoggedOp {
 
 /// A host thread of one rank.
 struct LoggedThread {
-  std::string name;
-  std::string last_entered;         // with its number: "F0#3"
-  std::string last_launched;        // empty: none
+  OutsideText name;
+  OutsideText last_entered;         // with its number: "F0#3"
+  OutsideText last_launched;        // empty: none
   std::vector<std::uint32_t> open;  // ops of the rank that it entered and did not leave
 };
 
 struct LoggedRank {
   bool has_log = false;
-  std::string source;         // the file that its first line is in
+  OutsideText source;         // the file that its first line is in
   std::vector<LoggedOp> ops;  // in the order in which they were first entered
   std::vector<LoggedThread> threads;
 };
 
 struct LaunchLog {
-  std::string name;  // of the report
-  std::string format;
+  OutsideText name;  // of the report
+  OutsideText format;
   std::vector<LoggedRank> ranks;
 };
 
@@ -61,8 +62,8 @@ struct LoggedProgress {
   std::size_t column = 0;
   std::uint32_t rounds = 0;    // in which every op was launched
   std::uint32_t expected = 0;  // the most launches that any op has: more are not known of
-  std::string launched;        // of the next round the last op that was launched; empty: none
-  std::string next;            // and the first that was not
+  OutsideText launched;        // of the next round the last op that was launched; empty: none
+  OutsideText next;            // and the first that was not
   bool open = false;           // it was entered
 };
 
@@ -76,7 +77,7 @@ struct LoggedStanding {
 struct LaunchLogDiagnosis {
   Explanation explanation;  // verdict, cycle, roots of what is known to wait; kLimit: undecided
   std::vector<Wait> waits;
-  std::vector<std::string> columns;
+  std::vector<OutsideText> columns;
   std::vector<LoggedStanding> ranks;
   std::vector<std::uint32_t> behind;  // ranks that launched the fewest rounds, if not all did
   std::vector<std::uint32_t> roots;   // ranks of the cycle, else those at which waits end, else
@@ -96,7 +97,7 @@ LaunchLogHints hints_of(const TaskGraph& graph, const Lowered& lowered);
 /// An op that a log and the end of a simulated run do not agree on.
 struct CountDifference {
   std::uint32_t rank = 0;
-  std::string op;
+  OutsideText op;
   std::uint32_t logged_entered = 0;
   std::uint32_t logged_launched = 0;
   std::uint32_t simulated_entered = 0;

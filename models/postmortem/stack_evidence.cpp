@@ -323,7 +323,7 @@ StackDiagnosis diagnose(const StackDumps& dumps) {
     ranks.insert(rank);
     const bool has_main = threads.size() == 1;
     for (const ThreadStack* thread : threads) {
-      const std::string name = has_main ? shared_name(*thread) : thread->thread;
+      const OutsideText name = has_main ? OutsideText(shared_name(*thread)) : thread->thread;
       ranks_of[{name, thread->frames}].insert(rank);
     }
   }
@@ -409,8 +409,8 @@ std::map<std::uint32_t, HostStanding> host_standings(const StackDumps& dumps) {
       if (known != result.end() && (known->second.waits || !waits)) continue;
       HostStanding standing;
       standing.waits = waits;
-      standing.at =
-          frame.place.empty() || ours ? frame.function : frame.function + " (" + frame.place + ")";
+      standing.at = frame.function;
+      if (!frame.place.empty() && !ours) standing.at = frame.function + " (" + frame.place + ")";
       standing.place = thread->source;
       result[rank] = std::move(standing);
     }

@@ -9,34 +9,35 @@
 #include <vector>
 
 #include "models/explain/explanation.hpp"
+#include "models/outside_text.hpp"
 #include "models/postmortem/evidence.hpp"
 
 namespace pipesim::models {
 
 /// "step (train.py:88)"; of native frames the place is a library.
 struct StackFrame {
-  std::string function;
-  std::string place;
+  OutsideText function;
+  OutsideText place;
 
   friend auto operator<=>(const StackFrame&, const StackFrame&) = default;
 };
 
 struct ThreadStack {
   std::uint32_t rank = 0;
-  std::string process;             // "1234: python train.py"
-  std::string thread;              // its name, or its number
+  OutsideText process;             // "1234: python train.py"
+  OutsideText thread;              // its name, or its number
   bool active = false;             // it runs
   std::vector<StackFrame> frames;  // the innermost first
   EvidencePlace source;            // in StackDumps::files
 };
 
 struct StackDumps {
-  std::string name;  // of the report
+  OutsideText name;  // of the report
   std::vector<ThreadStack> threads;
   bool numbered = false;  // some ranks were not told: they are counted in the order of processes
-  std::map<std::uint32_t, std::string> names;  // of these: "process 41"
-  std::map<std::uint32_t, std::string> pids;   // of the other ranks, where they are told
-  std::vector<std::string> files;
+  std::map<std::uint32_t, OutsideText> names;  // of these: "process 41"
+  std::map<std::uint32_t, OutsideText> pids;   // of the other ranks, where they are told
+  std::vector<OutsideText> files;
   std::uint64_t helpers = 0;  // processes that are no ranks: launchers, data workers
 };
 
@@ -58,11 +59,11 @@ enum class WaitPlace : std::uint8_t {
 std::string_view place_name(WaitPlace place);
 
 struct StackGroup {
-  std::string thread;
+  OutsideText thread;
   std::vector<std::uint32_t> ranks;  // ascending
   std::vector<StackFrame> frames;
   WaitPlace place = WaitPlace::kUnknown;
-  std::string op;  // the frame that says so: "all_reduce"
+  OutsideText op;  // the frame that says so: "all_reduce"
 };
 
 enum class StackVerdict : std::uint8_t {

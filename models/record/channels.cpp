@@ -23,7 +23,7 @@ std::string plain_name(const std::string& text) {
 // "src/parallel_state.py:189" is parallel_state_189.
 std::string name_of_place(const RecordPlace& place) {
   const std::size_t slash = place.at.rfind('/');
-  std::string name = slash == std::string::npos ? place.at : place.at.substr(slash + 1);
+  std::string name = place.at.substr(slash == std::string::npos ? 0 : slash + 1);
   const std::size_t ending = name.find(".py:");
   if (ending != std::string::npos) name.erase(ending, 3);
   return name;

@@ -8,6 +8,7 @@
 
 #include "models/graph/diagnostics.hpp"
 #include "models/graph/operation.hpp"
+#include "models/outside_text.hpp"
 
 namespace pipesim::models {
 
@@ -16,9 +17,9 @@ inline constexpr std::uint32_t kNotSaid = 0xffffffff;
 
 /// A line of the user's program.
 struct RecordPlace {
-  std::string at;    // "train.py:20"
-  std::string in;    // the function; empty: the top level of its module
-  std::string call;  // what is called there; may be empty
+  OutsideText at;    // "train.py:20"
+  OutsideText in;    // the function; empty: the top level of its module
+  OutsideText call;  // what is called there; may be empty
 
   friend bool operator==(const RecordPlace&, const RecordPlace&) = default;
   friend auto operator<=>(const RecordPlace&, const RecordPlace&) = default;
@@ -29,9 +30,9 @@ std::string place_text(const RecordPlace& place);
 
 /// A process group. Ranks of different machines name the same one if its name and ranks agree.
 struct RecordGroup {
-  std::string name;                  // in torch: "0", "11"
+  OutsideText name;                  // in torch: "0", "11"
   std::vector<std::uint32_t> ranks;  // in the order of their ranks in the group
-  std::string description;           // in torch: "mesh_tp"; may be empty
+  OutsideText description;           // in torch: "mesh_tp"; may be empty
   std::uint32_t place = kNotSaid;    // that made it
   bool eager = false;                // NCCL makes its communicator at once
 
@@ -96,18 +97,18 @@ struct RecordEnd {
   Kind kind = Kind::kCut;
   Cut cut = Cut::kKilled;
   std::int64_t code = 0;
-  std::string text;
+  OutsideText text;
   std::uint32_t place = kNotSaid;
 };
 
 struct RecordStream {
-  std::string name;
+  OutsideText name;
   std::uint32_t device = 0;
 };
 
 struct RankRecord {
   std::vector<RecordStream> streams;   // the first is the default one
-  std::vector<std::string> events;     // their names
+  std::vector<OutsideText> events;     // their names
   std::vector<std::uint32_t> defined;  // groups, in the order in which this rank heard of them
   std::vector<RecordEntry> entries;
   RecordEnd end;
@@ -115,14 +116,14 @@ struct RankRecord {
 
 /// All ranks of a job.
 struct Record {
-  std::string command;
-  std::string backend;  // "gloo" or "nccl": what the script asked for
-  std::string torch;    // its version
+  OutsideText command;
+  OutsideText backend;  // "gloo" or "nccl": what the script asked for
+  OutsideText torch;    // its version
   bool device_is_cuda = false;
   bool waits_assumed = false;  // nobody recorded what waits for calls: see record_of_dumps.hpp
   std::vector<RecordPlace> places;
   std::vector<RecordGroup> groups;
-  std::vector<std::string> texts;
+  std::vector<OutsideText> texts;
   std::vector<RankRecord> ranks;
 
   /// Of an entry; empty where it has none.

@@ -45,7 +45,7 @@ constexpr std::string_view kGathers = "ALLGATHER_coalesced";
 constexpr std::string_view kReduces = "REDUCE_SCATTER_coalesced";
 
 // Sizes come from a file: what does not fit counts as nothing.
-std::int64_t bytes_of(const TensorSizes& sizes, const std::vector<std::string>& types) {
+std::int64_t bytes_of(const TensorSizes& sizes, const std::vector<OutsideText>& types) {
   const DumpType* type = types.empty() ? nullptr : find_type(types.front());
   std::int64_t bytes = 0;
   const bool fits =
@@ -147,7 +147,7 @@ RecordEntry DumpWriter::entry_of(const RecordedCall& call, const RecordedOp& op)
   if (entry.operation == Operation::kBarrier) return entry;
   const bool gives = entry.operation != Operation::kReceive &&
                      entry.operation != Operation::kScatter && !op.input_sizes.empty();
-  const std::vector<std::string>& types = gives ? op.input_types : op.output_types;
+  const std::vector<OutsideText>& types = gives ? op.input_types : op.output_types;
   entry.bytes = bytes_of(gives ? op.input_sizes : op.output_sizes, types);
   if (entry.operation == Operation::kScatter) {
     const auto members = static_cast<std::int64_t>(evidence_.groups[call.group].ranks.size());

@@ -96,7 +96,7 @@ void nccl_log(const std::string& bytes) {
   if (calls.ranks.size() > kMaxRanks) return;
   const std::string scenario = reader.calls().scenario(models::diagnose(calls));
   if (!scenario.empty()) require_scenario(scenario);
-  std::vector<std::string> notes;
+  std::vector<models::OutsideText> notes;
   models::merge_evidence(evidence, calls, notes);
   explain(evidence);
 }

@@ -43,10 +43,8 @@ std::string boxing_log_text(const BoxingReport& report) {
   const std::size_t shown = report.all ? found.size() : std::min(kMaxRows, found.size());
   for (std::size_t i = 0; i < shown; ++i) {
     const LoggedBoxing& row = found[i];
-    table.add({std::to_string(row.line), models::printable(row.producer),
-               models::printable(row.consumer), models::printable(row.tensor),
-               models::printable(row.shape), models::printable(row.from + " to " + row.to),
-               models::printable(row.placement)});
+    table.add({std::to_string(row.line), row.producer, row.consumer, row.tensor, row.shape,
+               row.from + " to " + row.to, row.placement});
   }
   text +=
       "\nIn these, some ranks read the tensor and the others read zeros, which wait for\nsomething "
@@ -80,7 +78,7 @@ std::string boxing_log_json(const BoxingReport& report) {
                                     {"placement", row.placement},
                                     {"builder", row.builder}});
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

@@ -12,8 +12,8 @@ namespace pipesim::viz {
 struct BoxingReport {
   std::string name;
   const std::vector<models::LoggedBoxing>& rows;
-  std::vector<std::string> notes;  // on what was read and what not
-  bool all = false;                // every partial sum
+  std::vector<models::OutsideText> notes;  // on what was read and what not
+  bool all = false;                        // every partial sum
 };
 
 /// Those of the rows.

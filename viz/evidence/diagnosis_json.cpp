@@ -110,7 +110,7 @@ std::string diagnosis_json(const DiagnosisReport& report) {
   json["next"] = next_steps(report.evidence, diagnosis);
   if (of_end.contains("waits")) json["waits"] = of_end["waits"];
   // A name from a file may be no UTF-8.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

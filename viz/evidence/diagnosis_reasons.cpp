@@ -18,7 +18,7 @@ std::string process_text(const models::ProcessStanding& process) {
     case models::ProcessState::kDead:
       return "its process is dead";
     default:
-      return models::printable(process.reason);
+      return process.reason;
   }
 }
 
@@ -57,7 +57,7 @@ void Reasons::add_rank(std::uint32_t rank, std::uint32_t group) {
     if (progress.group != group) continue;
     add(fmt::format("rank {} called {} of {}", rank,
                     progress.called < 0 ? "nothing" : call_number_text(progress.called),
-                    models::printable(group_name(evidence_.groups[group]))),
+                    group_name(evidence_.groups[group])),
         progress.place);
   }
   if (of.host) add(fmt::format("rank {}: {}", rank, host_standing_text(of)), of.host->place);
@@ -85,7 +85,7 @@ std::string Reasons::table(std::size_t width) {
   }
   for (const models::Wait& wait : diagnosis_.explanation.cycle) add_call_of(wait);
   for (const models::ProcessStanding& process : diagnosis_.unplaced) {
-    add(models::printable(process.name) + " " + std::string(unplaced_text(process)), process.place);
+    add(process.name + " " + std::string(unplaced_text(process)), process.place);
   }
   return table_.fitted(width, 2);
 }
@@ -110,8 +110,7 @@ std::string_view unplaced_text(const models::ProcessStanding& process) {
 
 std::string host_standing_text(const models::RankEvidence& rank) {
   if (!rank.host) return {};
-  return fmt::format("its host {} {}", rank.host->waits ? "waits in" : "is in",
-                     models::printable(rank.host->at));
+  return fmt::format("its host {} {}", rank.host->waits ? "waits in" : "is in", rank.host->at);
 }
 
 std::string reasons_table(const models::Evidence& evidence, const models::Diagnosis& diagnosis,

@@ -115,11 +115,10 @@ void DiagnosisText::add_verdict() {
     if (!rank.has_dump) (is_counted(rank.rank) ? silent : without).push_back(rank.rank);
   }
   text_ +=
-      fmt::format("{}{}{}   {}, {} not done   {}\n",
-                  styled(options_, ansi::kBold, models::printable(evidence_.name)),
+      fmt::format("{}{}{}   {}, {} not done   {}\n", styled(options_, ansi::kBold, evidence_.name),
                   evidence_.name.empty() ? "" : "  ", styled(options_, colour, verdict),
                   counted(diagnosis_.ranks.size(), "rank"), counted(diagnosis_.pending, "call"),
-                  styled(options_, ansi::kDim, models::printable(evidence_.format)));
+                  styled(options_, ansi::kDim, evidence_.format));
   add(lead(), 0, 2);
   if (!without.empty()) {
     text_ += fmt::format("No dump from {}\n", ranks_text(without));
@@ -162,9 +161,8 @@ std::string DiagnosisText::lead_of_unplaced() const {
   const auto worst =
       std::max_element(diagnosis_.unplaced.begin(), diagnosis_.unplaced.end(),
                        [](const auto& a, const auto& b) { return a.state < b.state; });
-  return fmt::format("{} {}{}{}.", capitalized(models::printable(worst->name)),
-                     unplaced_text(*worst), worst->reason.empty() ? "" : "; ",
-                     models::printable(worst->reason));
+  return fmt::format("{} {}{}{}.", capitalized(worst->name), unplaced_text(*worst),
+                     worst->reason.empty() ? "" : "; ", worst->reason);
 }
 
 // Communicators have ranks of their own, which need not be those of the job.
@@ -174,7 +172,7 @@ void DiagnosisText::add_unplaced() {
   const std::size_t count = shown(diagnosis_.unplaced.size());
   for (std::size_t i = 0; i < count; ++i) {
     const models::ProcessStanding& process = diagnosis_.unplaced[i];
-    add(fmt::format("{} {}", models::printable(process.name), unplaced_text(process)), 2, 4);
+    add(fmt::format("{} {}", process.name, unplaced_text(process)), 2, 4);
   }
   add_cut(diagnosis_.unplaced.size() - count);
 }
@@ -188,7 +186,7 @@ void DiagnosisText::add_suspects() {
     const models::Suspect& suspect = diagnosis_.suspects[i];
     const std::string& process = evidence_.ranks[suspect.rank].process.name;
     std::string text = fmt::format("rank {}", suspect.rank);
-    if (!process.empty()) text += fmt::format(" ({})", models::printable(process));
+    if (!process.empty()) text += fmt::format(" ({})", process);
     const bool silent =
         evidence_.ranks[suspect.rank].process.state == models::ProcessState::kSilent;
     if (silent) text += " did not answer";
@@ -298,13 +296,12 @@ void DiagnosisText::add_absent(const DiagnosisRoot& root, const std::vector<std:
 void DiagnosisText::add_ended(const DiagnosisRoot& root, const std::vector<std::uint32_t>& ranks,
                               const std::string& behind) {
   const models::ProcessStanding& process = evidence_.ranks[root.rank].process;
-  const std::string name =
-      process.name.empty() ? "" : fmt::format(" ({})", models::printable(process.name));
+  const std::string name = process.name.empty() ? "" : fmt::format(" ({})", process.name);
   const bool failed = process.state == models::ProcessState::kFailed;
   add(fmt::format("{}{} {}{}", ranks_text(ranks), name, failed ? "ended in an error" : "is dead",
                   root.waiting > 0 ? "; " + behind : ""),
       2, 4);
-  if (failed) add(models::printable(process.reason), 6, 6);
+  if (failed) add(process.reason, 6, 6);
 }
 
 void DiagnosisText::add_unexplained(const DiagnosisRoot& root, const std::string& behind) {
@@ -347,9 +344,9 @@ void DiagnosisText::add_checks() {
     } else if (!check.without_dump.empty()) {
       who = fmt::format("not known of {}", ranks_text(check.without_dump));
     }
-    table.add({fmt::format("{}#{}", models::printable(check.op), check.sequence),
-               models::printable(group_name(evidence_.groups[check.group])),
-               std::string(check_name(check.result)), who});
+    table.add({fmt::format("{}#{}", check.op, check.sequence),
+               group_name(evidence_.groups[check.group]), std::string(check_name(check.result)),
+               who});
   }
   if (rows == 0) return;
   add_heading("Collectives that do not match, the first of each group:");
@@ -371,7 +368,7 @@ void DiagnosisText::add_ranks() {
       if (rank.at) {
         row[2] =
             fmt::format("{} ({})", models::printable(act_text(*rank.at)), stage_text(*rank.at));
-        if (!rank.at->at.empty()) row[2] += ", " + models::printable(rank.at->at);
+        if (!rank.at->at.empty()) row[2] += ", " + rank.at->at;
       }
     }
     const auto [known, is_new] = row_of.emplace(row, rows.size());
@@ -407,7 +404,7 @@ void DiagnosisText::add_groups() {
           continue;
         }
         ++rows;
-        table.add({row == i ? models::printable(group_name(evidence_.groups[all[i].group])) : "",
+        table.add({row == i ? group_name(evidence_.groups[all[i].group]) : "",
                    short_ranges(all[row].ranks), called_text(all[row]),
                    call_number_text(all[row].completed), std::to_string(all[row].pending)});
       }

@@ -14,9 +14,9 @@ namespace pipesim::viz {
 struct DiagnosisReport {
   const models::Evidence& evidence;
   const models::Diagnosis& diagnosis;
-  std::vector<std::string> notes;  // on what was read and what not
-  bool all = false;                // every wait, rank and group
-  bool why = false;                // the file and line of each claim
+  std::vector<models::OutsideText> notes;  // on what was read and what not
+  bool all = false;                        // every wait, rank and group
+  bool why = false;                        // the file and line of each claim
 };
 
 /// Verdict, cycle, roots, calls that do not go together, where ranks and groups stand.

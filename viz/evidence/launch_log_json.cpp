@@ -63,7 +63,7 @@ std::string launch_log_json(const LaunchLogReport& report) {
   for (const auto& rank : diagnosis.ranks) json["ranks"].push_back(rank_json(report, rank));
   json["next"] = next_steps(diagnosis);
   if (of_end.contains("waits")) json["waits"] = of_end["waits"];
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

@@ -27,9 +27,9 @@ std::string progress_text(const LoggedProgress& progress) {
   std::string text = fmt::format("{} of {}", progress.rounds, progress.expected);
   if (progress.next.empty()) return text;
   text += fmt::format(", {} {} {}", ordinal(progress.rounds + 1), progress.open ? "in" : "at",
-                      models::printable(progress.next));
+                      progress.next);
   if (!progress.launched.empty()) {
-    text += fmt::format(" (after {})", models::printable(progress.launched));
+    text += fmt::format(" (after {})", progress.launched);
   }
   return text;
 }
@@ -40,10 +40,10 @@ std::string verdict_text(const LaunchLogReport& report, const TextOptions& optio
   const std::string verdict = upper_case(found == Verdict::kCompleted ? "nothing wrong found"
                                          : found == Verdict::kLimit   ? "undecided"
                                                                     : models::verdict_name(found));
-  std::string text = fmt::format(
-      "{}  {}   {}   {}\n", styled(options, ansi::kBold, models::printable(report.log.name)),
-      styled(options, colour, verdict), counted(report.log.ranks.size(), "rank"),
-      styled(options, ansi::kDim, report.log.format));
+  std::string text =
+      fmt::format("{}  {}   {}   {}\n", styled(options, ansi::kBold, report.log.name),
+                  styled(options, colour, verdict), counted(report.log.ranks.size(), "rank"),
+                  styled(options, ansi::kDim, report.log.format));
   for (const std::string& note : report.notes) text += paragraph(note, options.width, 0, 2);
   if (!report.diagnosis.explanation.cycle.empty()) {
     text += paragraph(summary_text(report.diagnosis.explanation), options.width, 0, 2);
@@ -79,7 +79,7 @@ std::string open_text(const LaunchLogReport& report, const TextOptions& options)
   Table table;
   const std::size_t shown = report.all ? open.size() : std::min(open.size(), kMaxOpenRows);
   for (std::size_t i = 0; i < shown; ++i) {
-    table.add({fmt::format("rank {}", open[i].rank), models::printable(open[i].thread),
+    table.add({fmt::format("rank {}", open[i].rank), open[i].thread,
                models::printable(act_text(open[i]))});
   }
   text += table.fitted(options.width, 2);
@@ -93,7 +93,7 @@ std::string rounds_text(const LaunchLogReport& report, const TextOptions& option
   const models::LaunchLogDiagnosis& diagnosis = report.diagnosis;
   std::vector<std::string> header = {styled(options, ansi::kBold, "rank")};
   for (const std::string& column : diagnosis.columns) {
-    header.push_back(styled(options, ansi::kBold, models::printable(column)));
+    header.push_back(styled(options, ansi::kBold, column));
   }
   std::vector<std::pair<std::vector<std::string>, std::vector<std::uint32_t>>> rows;
   std::map<std::vector<std::string>, std::size_t> row_of;
@@ -126,8 +126,7 @@ std::string threads_text(const LaunchLogReport& report, const TextOptions& optio
                styled(options, ansi::kBold, "last launched")});
   for (std::size_t rank = 0; rank < report.log.ranks.size(); ++rank) {
     for (const models::LoggedThread& thread : report.log.ranks[rank].threads) {
-      table.add({std::to_string(rank), models::printable(thread.name),
-                 models::printable(thread.last_entered), models::printable(thread.last_launched)});
+      table.add({std::to_string(rank), thread.name, thread.last_entered, thread.last_launched});
     }
   }
   return "\n" + table.fitted(options.width);
@@ -146,7 +145,7 @@ std::string launch_log_text(const LaunchLogReport& report, const TextOptions& op
 
 std::string difference_line(const models::CountDifference& difference) {
   return fmt::format("rank {} {}: entered {} and launched {} in the log, {} and {} in the run",
-                     difference.rank, models::printable(difference.op), difference.logged_entered,
+                     difference.rank, difference.op, difference.logged_entered,
                      difference.logged_launched, difference.simulated_entered,
                      difference.simulated_launched);
 }

@@ -13,7 +13,7 @@ namespace pipesim::viz {
 struct LaunchLogReport {
   const models::LaunchLog& log;
   const models::LaunchLogDiagnosis& diagnosis;
-  std::vector<std::string> notes;
+  std::vector<models::OutsideText> notes;
   bool all = false;  // every wait and thread
 };
 

@@ -19,8 +19,7 @@ constexpr const char* kFixCycle =
 // "of rank 7 (process 41 on node1, GPU 3)".
 std::string of_rank(const models::Evidence& evidence, std::uint32_t rank) {
   const std::string& process = evidence.ranks[rank].process.name;
-  return fmt::format("rank {}{}", rank,
-                     process.empty() ? "" : fmt::format(" ({})", models::printable(process)));
+  return fmt::format("rank {}{}", rank, process.empty() ? "" : fmt::format(" ({})", process));
 }
 
 std::string of_ranks(const models::Evidence& evidence, const std::vector<std::uint32_t>& ranks) {
@@ -30,8 +29,8 @@ std::string of_ranks(const models::Evidence& evidence, const std::vector<std::ui
 // "py-spy dump --pid 41, on node1: where rank 7 stands".
 std::string stack_step(const models::ProcessId& id, const std::string& whose) {
   return fmt::format("py-spy dump --pid {}, on {}: where {} stands",
-                     models::printable(id.pid.empty() ? "PID" : id.pid),
-                     models::printable(id.host.empty() ? "its host" : id.host), whose);
+                     id.pid.empty() ? "PID" : id.pid, id.host.empty() ? "its host" : id.host,
+                     whose);
 }
 
 std::string stack_step(const models::Evidence& evidence, const std::vector<std::uint32_t>& ranks) {
@@ -47,7 +46,7 @@ void add_for_unplaced(const models::Diagnosis& diagnosis, std::vector<std::strin
   for (const models::ProcessStanding& process : diagnosis.unplaced) {
     if (steps.size() == kMaxSteps) return;
     if (process.state == models::ProcessState::kDead) continue;
-    const std::string name = models::printable(process.name);
+    const std::string name = process.name;
     if (!process.id.pid.empty()) {
       steps.push_back(stack_step(process.id, name.substr(0, name.find(" ("))));
     } else if (name.find(" communicator ") != std::string::npos) {
@@ -78,7 +77,7 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
         } else {
           steps.push_back(fmt::format(
               "look at what rank {} does in {}, and dump its stack again: does it move?", root.rank,
-              models::printable(evidence.ranks[root.rank].host->at)));
+              evidence.ranks[root.rank].host->at));
         }
         break;
       case RootReason::kDeviceStopped:
@@ -105,7 +104,7 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
   if (!died.empty() || dead != diagnosis.unplaced.end()) {
     steps.push_back(
         fmt::format("dmesg -T | grep -iE 'killed process|xid', on the host of {}: why it ended",
-                    died.empty() ? models::printable(dead->name) : of_ranks(evidence, died)));
+                    died.empty() ? std::string(dead->name) : of_ranks(evidence, died)));
   }
   if (unexplained) {
     steps.emplace_back("ncclras -v, twice: which rank is behind, or that no host is");

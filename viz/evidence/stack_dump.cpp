@@ -9,8 +9,7 @@ namespace {
 
 // "engine.py:540 _aggregate_total_loss" as py-spy writes it: "_aggregate_total_loss
 // (engine.py:540)".
-std::string frame_of(const std::string& text) {
-  const std::string at = models::printable(text);
+std::string frame_of(const models::OutsideText& at) {
   const std::size_t space = at.find(' ');
   if (space == std::string::npos) return fmt::format("<module> ({})", at);
   return fmt::format("{} ({})", at.substr(space + 1), at.substr(0, space));

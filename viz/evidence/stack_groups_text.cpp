@@ -26,7 +26,7 @@ std::string who_text(const StackReport& report, const std::vector<std::uint32_t>
   for (const std::uint32_t rank : ranks) {
     const auto name = report.dumps.names.find(rank);
     if (name == report.dumps.names.end()) return ranks_text(ranks);
-    names.push_back(models::printable(name->second));
+    names.push_back(name->second);
   }
   constexpr std::size_t kMaxNames = 8;
   std::string text;
@@ -59,11 +59,11 @@ std::string verdict_line(const StackReport& report, const TextOptions& options) 
                                              : verdict_name(report.diagnosis.verdict));
   const bool found = report.diagnosis.verdict == StackVerdict::kOddOnes ||
                      report.diagnosis.verdict == StackVerdict::kDifferent;
-  std::string text = fmt::format("{}  {}   {}, {}\n",
-                                 styled(options, ansi::kBold, models::printable(report.dumps.name)),
-                                 styled(options, found ? ansi::kRed : ansi::kYellow, verdict),
-                                 counted(report.diagnosis.ranks, "rank"),
-                                 counted(report.diagnosis.groups.size(), "different stack"));
+  std::string text =
+      fmt::format("{}  {}   {}, {}\n", styled(options, ansi::kBold, report.dumps.name),
+                  styled(options, found ? ansi::kRed : ansi::kYellow, verdict),
+                  counted(report.diagnosis.ranks, "rank"),
+                  counted(report.diagnosis.groups.size(), "different stack"));
   for (const std::string& note : report.notes) text += paragraph(note, options.width, 0, 2);
   return text;
 }
@@ -90,16 +90,15 @@ std::string group_text(const StackReport& report, const StackGroup& group,
   std::string what(place_name(group.place));
   const bool waits =
       group.place != models::WaitPlace::kUnknown && group.place != models::WaitPlace::kFinished;
-  if (waits) what = fmt::format("waits {}: {}", what, models::printable(group.op));
+  if (waits) what = fmt::format("waits {}: {}", what, group.op);
   std::string text =
       fmt::format("\n{}  {}  {}\n", styled(options, ansi::kBold, who_text(report, group.ranks)),
-                  models::printable(group.thread), what);
+                  group.thread, what);
   const std::size_t shown =
       report.all ? group.frames.size() : std::min(group.frames.size(), kMaxFrames);
   for (std::size_t i = 0; i < shown; ++i) {
     const models::StackFrame& frame = group.frames[i];
-    text += fmt::format("    {} ({})\n", models::printable(frame.function),
-                        models::printable(frame.place));
+    text += fmt::format("    {} ({})\n", frame.function, frame.place);
   }
   if (shown < group.frames.size()) {
     text += fmt::format("    and {} more\n", group.frames.size() - shown);
@@ -142,7 +141,7 @@ std::string stack_groups_json(const StackReport& report) {
     }
     json["stacks"].push_back(std::move(item));
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

@@ -13,7 +13,7 @@ namespace pipesim::viz {
 struct StackReport {
   const models::StackDumps& dumps;
   const models::StackDiagnosis& diagnosis;
-  std::vector<std::string> notes;
+  std::vector<models::OutsideText> notes;
   bool all = false;  // whole stacks
 };
 

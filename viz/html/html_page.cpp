@@ -653,7 +653,7 @@ GraphPart graph_part(const Report& report, bool unfold, const PageLimits& limits
 
 // A name from a file may be no UTF-8; a page is not the place to fail on it.
 std::string data_text(const Json& json) {
-  return without_tags(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+  return without_tags(json.dump(-1, ' ', true, Json::error_handler_t::replace));
 }
 
 std::string page_of(const Report& report, const JobPage& job, const std::string& data, bool unfold,

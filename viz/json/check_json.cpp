@@ -59,7 +59,7 @@ std::string check_json(const CheckView& view) {
     json["hang"] = Json::parse(json_report(*view.hang));
     json["hang"]["steps"] = found.hang.size();
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

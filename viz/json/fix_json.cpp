@@ -124,7 +124,7 @@ std::string fix_json(const FixReport& report, const FixView& view) {
   for (const Change& change : report.without_use) json["without_use"].push_back(json_of(change));
   json["not_in_this_file"] = report.unwritten;
   if (report.stopped) json["interrupted"] = true;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

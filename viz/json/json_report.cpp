@@ -167,7 +167,7 @@ Json remedy_json(const models::Remedy& remedy) {
 
 // A name from a file may not be UTF-8; a report is not the place to fail on it.
 std::string dumped(const Json& json) {
-  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+  return json.dump(2, ' ', true, Json::error_handler_t::replace);
 }
 
 // An object whose large arrays are written item by item: as a tree, the ranks of a large job take

@@ -22,7 +22,7 @@ std::string lint_json(const std::vector<models::LintFinding>& findings, std::str
     item["page"] = lint_page(finding.rule);
     json["findings"].push_back(std::move(item));
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

@@ -24,7 +24,7 @@ std::string reduce_json(const models::Reduction& reduction, const std::string& n
   }
   json["runs"] = reduction.runs;
   json["all_tried"] = !reduction.stopped && !reduction.out_of_budget;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

@@ -41,7 +41,7 @@ TimingJson path_json(const TimingView& view) {
 }
 
 std::string timing_dump(const TimingJson& json) {
-  return json.dump(2, ' ', false, TimingJson::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', true, TimingJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

@@ -99,12 +99,12 @@ std::string verify_json(const VerifyView& view) {
     json["changes"].push_back(
         {{"change", change.what}, {"verdict", models::verdict_words(change.verdict)}});
   }
-  return json.dump(2, ' ', false, VerifyJson::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', true, VerifyJson::error_handler_t::replace) + "\n";
 }
 
 std::string unreadable_json(const std::string& name) {
   const VerifyJson json = {{"schema", kJsonSchema}, {"algorithm", name}, {"verdict", "UNREADABLE"}};
-  return json.dump(2, ' ', false, VerifyJson::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', true, VerifyJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

@@ -437,7 +437,7 @@ std::string difference_json(const Difference& difference) {
   if (difference.graph) json["graph"] = graph_json(*difference.graph);
   if (difference.run) json["run"] = run_json(*difference.run);
   // A name from a file may be no UTF-8; a report is not the place to fail on it.
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

@@ -315,7 +315,7 @@ std::string sweep_json(const SweepReport& report) {
                              {"runs", hang.count},
                              {"again", command_of(report, hang.first_case)}});
   }
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace pipesim::viz

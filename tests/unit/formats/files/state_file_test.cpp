@@ -122,7 +122,7 @@ TEST_CASE("what is no UTF-8 cannot be saved, but as a path it does not matter",
           "[formats][state_file]") {
   SavedState state = example();
   state.path = "\xff";
-  CHECK(written(state).find("\"\ufffd\"") != std::string::npos);
+  CHECK(written(state).find("\"\\ufffd\"") != std::string::npos);
   state.scenario = "\xff";
   CHECK(written(state) == "0:0: cannot save a scenario that is not UTF-8\n");
 }

@@ -300,8 +300,8 @@ TEST_CASE("no text of a dump reaches a terminal raw", "[formats][flight_recorder
   const FlightRecorderDump::Entry& entry = dump->entries.front();
   const std::string shown = "?[31m?????";
   CHECK(entry.op.name == shown);
-  CHECK(entry.op.input_types == std::vector{shown});
-  CHECK(entry.op.output_types == std::vector{shown});
+  CHECK(entry.op.input_types == std::vector<models::OutsideText>{shown});
+  CHECK(entry.op.output_types == std::vector<models::OutsideText>{shown});
   CHECK(entry.description == shown);
   CHECK(entry.at == shown + ":1 " + shown);
   CHECK(dump->groups.front().description == shown);
