@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "formats/plain_tree.hpp"
 
@@ -14,7 +14,7 @@ namespace pipesim::formats {
 struct JsonTree {
   PlainTree tree;
   PlainTree::Index root = 0;
-  std::vector<std::uint32_t> bytes;  // of each value: where it begins in the text
+  std::deque<std::uint32_t> bytes;  // of each value: where it begins in the text
 };
 
 /// Why a text was not read, and at which byte (from 0) that was found.

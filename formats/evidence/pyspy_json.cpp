@@ -4,44 +4,45 @@
 #include <utility>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
+
+#include "formats/json_tree.hpp"
 
 namespace pipesim::formats {
 namespace {
 
-using Json = nlohmann::json;
+using Kind = PlainTree::Kind;
+using Index = PlainTree::Index;
 
-std::string text_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end()) return {};
-  if (found->is_string()) return found->get<std::string>();
-  return found->is_number_unsigned() ? std::to_string(found->get<std::uint64_t>()) : std::string();
+std::string text_of(const PlainTree& tree, Index object, const char* key) {
+  const auto found = tree.find(object, key);
+  if (!found) return {};
+  if (tree.kind(*found) == Kind::kText) return tree.text(*found);
+  const bool number = tree.kind(*found) == Kind::kInteger && tree.integer(*found) >= 0;
+  return number ? std::to_string(tree.integer(*found)) : std::string();
 }
 
-models::StackFrame frame_of(const Json& frame) {
-  std::string file = text_of(frame, "short_filename");
-  if (file.empty()) file = short_file(text_of(frame, "filename"));
-  const std::string line = text_of(frame, "line");
+models::StackFrame frame_of(const PlainTree& tree, Index frame) {
+  std::string file = text_of(tree, frame, "short_filename");
+  if (file.empty()) file = short_file(text_of(tree, frame, "filename"));
+  const std::string line = text_of(tree, frame, "line");
   const bool has_line = !line.empty() && line != "0";
-  return {text_of(frame, "name"), has_line ? fmt::format("{}:{}", file, line) : file};
+  return {text_of(tree, frame, "name"), has_line ? fmt::format("{}:{}", file, line) : file};
 }
 
-std::optional<PySpyThread> thread_of(const Json& object) {
-  if (!object.is_object() || !object.contains("frames") || !object["frames"].is_array()) {
-    return std::nullopt;
-  }
+std::optional<PySpyThread> thread_of(const PlainTree& tree, Index object) {
+  const auto frames = tree.find(object, "frames");
+  if (!frames || tree.kind(*frames) != Kind::kList) return std::nullopt;
   PySpyThread thread;
-  thread.pid = text_of(object, "pid");
-  const auto process = object.find("process_info");
-  if (process != object.end() && process->is_object()) {
-    thread.command = text_of(*process, "command_line");
+  thread.pid = text_of(tree, object, "pid");
+  if (const auto process = tree.find(object, "process_info")) {
+    thread.command = text_of(tree, *process, "command_line");
   }
-  thread.name = text_of(object, "thread_name");
-  if (thread.name.empty()) thread.name = text_of(object, "thread_id");
-  const auto active = object.find("active");
-  thread.active = active != object.end() && active->is_boolean() && active->get<bool>();
-  for (const Json& frame : object["frames"]) {
-    if (frame.is_object()) thread.frames.push_back(frame_of(frame));
+  thread.name = text_of(tree, object, "thread_name");
+  if (thread.name.empty()) thread.name = text_of(tree, object, "thread_id");
+  const auto active = tree.find(object, "active");
+  thread.active = active && tree.kind(*active) == Kind::kTruth && tree.truth(*active);
+  for (const Index frame : tree.items(*frames)) {
+    if (tree.kind(frame) == Kind::kMap) thread.frames.push_back(frame_of(tree, frame));
   }
   return thread;
 }
@@ -64,22 +65,22 @@ std::string short_file(std::string_view path) {
 // The end of an array is a line that closes it.
 std::optional<std::vector<std::vector<PySpyThread>>> read_pyspy_json(const std::string& text) {
   const auto parsed = [&](std::size_t begin, std::size_t end) {
-    return Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                       text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
+    JsonProblem problem;
+    return read_json_tree(text.substr(begin, end - begin), problem);
   };
   std::vector<std::vector<PySpyThread>> dumps;
   for (std::size_t begin = text.find('['); begin != std::string::npos;) {
     std::size_t end = text.find("\n]", begin);
     end = end == std::string::npos ? text.size() : end + 2;
-    Json array = parsed(begin, end);
-    if (array.is_discarded() && end < text.size()) {
+    std::optional<JsonTree> array = parsed(begin, end);
+    if (!array && end < text.size()) {
       end = text.size();
       array = parsed(begin, end);
     }
-    if (!array.is_array()) return std::nullopt;
+    if (!array || array->tree.kind(array->root) != Kind::kList) return std::nullopt;
     std::vector<PySpyThread>& dump = dumps.emplace_back();
-    for (const Json& object : array) {
-      if (auto thread = thread_of(object)) dump.push_back(std::move(*thread));
+    for (const Index object : array->tree.items(array->root)) {
+      if (auto thread = thread_of(array->tree, object)) dump.push_back(std::move(*thread));
     }
     begin = text.find('[', end);
   }

@@ -3,9 +3,12 @@
 // writes protocol 2; other tools may have written the file again with another one.
 #include "formats/torch/pickle.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <charconv>
 #include <cstdint>
+#include <deque>
 #include <string_view>
 #include <vector>
 
@@ -38,7 +41,7 @@ class PickleReader {
     while (!done_) {
       at_ = next_;
       step(static_cast<unsigned char>(take(1).front()));
-      if (value_.tree.size() > kMaxPlainValues) {
+      if (std::max(value_.tree.size(), stack_.size()) > kMaxPlainValues) {
         throw PickleError(fmt::format("this pickle has more than {} values", kMaxPlainValues));
       }
     }
@@ -104,7 +107,7 @@ class PickleReader {
   }
   void push_list(const std::vector<Index>& items) {
     push(value_.tree.add_items(Kind::kList));
-    value_.tree.items(stack_.back()) = items;
+    if (!items.empty()) value_.tree.items(stack_.back()) = items;
   }
   void extend(Kind kind, const std::vector<Index>& items) {
     const Index target = top();
@@ -162,7 +165,8 @@ class PickleReader {
   std::size_t next_ = 0;
   std::size_t at_ = 0;
   bool done_ = false;
-  std::vector<Index> stack_;
+  std::deque<Index> stack_;
+  std::array<Index, 3> constants_ = {kNothing, kNothing, kNothing};  // true, false, none
   std::vector<std::size_t> marks_;
   std::vector<Index> memo_;
   std::size_t kept_ = 0;   // in memo_
@@ -224,12 +228,15 @@ bool PickleReader::add_number(unsigned char opcode) {
   PlainTree& tree = value_.tree;
   switch (opcode) {
     case 'N':
-      push(tree.add_null());
-      return true;
     case 0x88:
-    case 0x89:
-      push(tree.add_truth(opcode == 0x88));
+    case 0x89: {
+      Index& known = constants_[opcode == 'N' ? 2 : opcode - 0x88U];
+      if (known == kNothing) {
+        known = opcode == 'N' ? tree.add_null() : tree.add_truth(opcode == 0x88);
+      }
+      push(known);
       return true;
+    }
     case 'I': {
       const std::string_view line = take_line();
       if (line == "00" || line == "01") {

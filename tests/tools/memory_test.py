@@ -17,7 +17,7 @@ PROGRAM = os.path.abspath(sys.argv.pop(1))
 SANITIZED = b"__asan_init" in open(PROGRAM, "rb").read()
 BYTES = 1_500_000
 # As docs/reference/limits.md has it.
-SCENARIO, DUMP, OTHER = 40, 40, 14
+SCENARIO, JSON, OTHER = 40, 30, 14
 
 # A process of its own: what a child takes at most counts what its parent had when it was made.
 MEASURE = """
@@ -53,6 +53,14 @@ def nothings(count):
     return b"\x80\x02](" + b"N" * count + b"e."
 
 
+def lists(count):
+    return b"\x80\x02](" + b"](Ne" * count + b"e."
+
+
+def json_lists(count):
+    return json.dumps([[0]] * count, separators=(",", ":"))
+
+
 def one_text(count):
     text = b"x" * count
     return b"\x80\x02](X" + len(text).to_bytes(4, "little") + text + b"q\x01" + b"h\x01" * count + b"e."
@@ -81,6 +89,36 @@ def boxing(count):
     return repeated("a%(i)d,b%(i)d,(0:0),(0:0),(B),(B),a%(i)d/out,float,(1),Ident,-\n", count, head)
 
 
+def stacks_in_json(count):
+    return json.dumps([{"pid": i, "thread_name": "t", "frames": [{"name": "f", "line": 1}]} for i in range(count)])
+
+
+def ras(count):
+    ranks = [{"rank": i, "host": "h", "pid": i, "collective_counts": {"AllReduce": 5}} for i in range(count)]
+    job = {"hash": "0x1", "size": count, "ranks_count": count, "ranks": ranks}
+    return json.dumps({"nccl_version": "2.27", "communicators_count": 1, "communicators": [job]})
+
+
+def ras_text(count):
+    return repeated("%(i)d  %(i)d  h  0  OK\n", count, "RAS\n")
+
+
+def state(count):
+    return json.dumps({"pipesim_state": 1, "steps": [0] * count})
+
+
+def schedule(count):
+    return ",".join(f"0F{i}" for i in range(count)) + "\n"
+
+
+def algorithm(count):
+    step = "".join('<step s="%d" type="nop" srcbuf="i" srcoff="0" dstbuf="o" dstoff="0" cnt="1" depid="-1" deps="-1" '
+                   'hasdep="0"/>' % i for i in range(count))
+    block = '<gpu id="%%d" i_chunks="2" o_chunks="2" s_chunks="2"><tb id="0" send="-1" recv="-1" chan="0">%s</tb></gpu>' % step
+    head = '<algo name="a" nchannels="1" nchunksperloop="2" proto="Simple" ngpus="2" coll="allreduce" inplace="1">'
+    return head + block % 0 + block % 1 + "</algo>"
+
+
 class Memory(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -101,10 +139,18 @@ class Memory(unittest.TestCase):
             (actors, SCENARIO, "in_0", ["run", "in_0", "--params"]),
             (steps, SCENARIO, "in_0", ["run", "in_0", "--params"]),
             (ranks, SCENARIO, "in_0", ["run", "in_0", "--params"]),
-            (numbers, DUMP, "in_0", dump),
-            (nothings, DUMP, "in_0", dump),
+            (numbers, JSON, "in_0", dump),
+            (json_lists, JSON, "in_0", dump),
+            (nothings, JSON, "in_0", dump),
+            (lists, JSON, "in_0", dump),
             (one_text, OTHER, "in_0", dump),
             (stacks, OTHER, "in_0", ["diagnose", "stacks", "in_0"]),
+            (stacks_in_json, JSON, "in_0", ["diagnose", "stacks", "in_0"]),
+            (ras, JSON, "in_0", ["diagnose", "ras", "in_0"]),
+            (ras_text, OTHER, "in_0", ["diagnose", "ras", "in_0"]),
+            (state, JSON, "in_0", ["explain", "in_0"]),
+            (schedule, OTHER, "in.csv", ["import", "torch-schedule", "in.csv"]),
+            (algorithm, OTHER, "in.xml", ["verify", "in.xml"]),
             (nccl_log, OTHER, "in_0", ["diagnose", "nccl-log", "in_0"]),
             (launch_log, OTHER, "in_0", ["diagnose", "oneflow", "in_0"]),
             (goal, OTHER, "in.goal", ["run", "in.goal"]),
