@@ -8,6 +8,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "formats/edits/unused_names.hpp"
 #include "models/lint/lint.hpp"
 #include "viz/json/lint_json.hpp"
 #include "viz/text/lint_text.hpp"
@@ -43,6 +44,10 @@ int run_lint(const Arguments& arguments, const Console& console) {
   input.report();
   Findings more = findings_of_model(input);
   std::move(more.begin(), more.end(), std::back_inserter(findings));
+  if (input.record() == nullptr) {
+    more = formats::unused_names(input.text(), input.patches(), scenario.graph);
+    std::move(more.begin(), more.end(), std::back_inserter(findings));
+  }
   models::put_in_order(findings);
   const auto& ignored = arguments.all("ignore");
   std::erase_if(findings, [&](const models::LintFinding& finding) {

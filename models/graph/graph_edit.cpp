@@ -224,7 +224,7 @@ void drop_registers_without_readers(TaskGraph& graph) {
   }
 }
 
-void drop_unused_streams(TaskGraph& graph) {
+std::vector<bool> used_streams(const TaskGraph& graph) {
   std::vector<bool> used(graph.streams.size(), false);
   const auto use = [&used](std::uint32_t stream) {
     if (stream != kNoIndex) used[stream] = true;
@@ -236,8 +236,10 @@ void drop_unused_streams(TaskGraph& graph) {
     if (!actor.step) continue;
     for (const std::uint32_t stream : actor.step->streams) use(stream);
   }
-  keep_streams(graph, used);
+  return used;
 }
+
+void drop_unused_streams(TaskGraph& graph) { keep_streams(graph, used_streams(graph)); }
 
 void drop_unused_threads(TaskGraph& graph) {
   std::vector<bool> used(graph.threads.size(), false);

@@ -72,6 +72,9 @@ void drop_actors_on_no_rank(TaskGraph& graph);
 void drop_registers_without_readers(TaskGraph& graph);
 
 /// Drops streams that nothing is on, and threads that nothing is launched by.
+/// Of each stream, whether an actor, a step or a communicator names it.
+std::vector<bool> used_streams(const TaskGraph& graph);
+
 void drop_unused_streams(TaskGraph& graph);
 void drop_unused_threads(TaskGraph& graph);
 

@@ -90,7 +90,11 @@ const std::vector<LintRule>& lint_rules() {
       {kMessageSize, "a send and its recv of different sizes"},
       {kGroupOrder, "ranks that make collective calls of two communicators in different orders"},
       {kHostSync, "a host that waits between collectives of two groups"},
+      {kSendSync, "hosts that wait for their sends before they call each other's recvs"},
+      {kCommunicatorOrder, "calls of two communicators by threads of a rank that nothing orders"},
       {kDeviceRoom, "more streams with calls that wait for peers than the device has kernel slots"},
+      {kUnused, "a parameter, group, stream or block that nothing uses"},
+      {kShadowedGroup, "a communicator with the name of a group whose ranks are others"},
       {kMicroBatches, "fewer micro-batches than twice the stages"},
   };
   return kRules;
@@ -121,6 +125,7 @@ std::optional<std::vector<LintFinding>> lint(const TaskGraph& graph, Diagnostics
   lint_streams(graph, *lowered, findings);
   lint_programs(graph, *lowered, findings);
   lint_messages(graph, *lowered, findings);
+  lint_waits(graph, *lowered, findings);
   findings = folded(std::move(findings));
   put_in_order(findings);
   return findings;

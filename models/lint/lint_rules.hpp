@@ -21,7 +21,11 @@ inline constexpr std::string_view kMessageOrder = "message-order";
 inline constexpr std::string_view kMessageSize = "message-size";
 inline constexpr std::string_view kGroupOrder = "group-order";
 inline constexpr std::string_view kHostSync = "host-sync";
+inline constexpr std::string_view kSendSync = "send-sync";
+inline constexpr std::string_view kCommunicatorOrder = "communicator-order";
 inline constexpr std::string_view kDeviceRoom = "device-room";
+inline constexpr std::string_view kUnused = "unused";  // formats/edits/unused_names.hpp
+inline constexpr std::string_view kShadowedGroup = "shadowed-group";
 inline constexpr std::string_view kMicroBatches = "micro-batches";
 
 /// buffer-stream, control-credits, partial-sum.
@@ -39,6 +43,9 @@ void lint_programs(const TaskGraph& graph, const Lowered& lowered,
 /// send-first, message-order, message-size.
 void lint_messages(const TaskGraph& graph, const Lowered& lowered,
                    std::vector<LintFinding>& findings);
+
+/// send-sync, communicator-order, shadowed-group.
+void lint_waits(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings);
 
 /// `text` in single quotes.
 inline std::string quoted(const std::string& text) { return "'" + text + "'"; }

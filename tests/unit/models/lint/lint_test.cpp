@@ -343,8 +343,7 @@ programs:
   - {on: 0, thread: a, do: [{all_reduce: tp, bytes: 1KiB}]}
   - {on: 0, thread: b, do: [{all_reduce: dp, bytes: 1KiB}]}
   - {on: 1, do: [{all_reduce: dp, bytes: 1KiB}, {all_reduce: tp, bytes: 1KiB}]}
-)")
-            .empty());
+)") == "communicator-order all_reduce dp (0)\n");
 }
 
 TEST_CASE("group-order: every pair of ranks is looked at", "[lint]") {
@@ -502,4 +501,61 @@ actors:
 )");
   CHECK_FALSE(models::lint(scenario.graph, diagnostics).has_value());
   CHECK(diagnostics.has_errors());
+}
+
+TEST_CASE("send-sync: hosts that wait for sends before they call each other's recvs", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+groups: {world: all}
+communicators: {named: {up: {group: world}, down: {group: world}}}
+programs:
+  - on: 0
+    do:
+      - {send: up, to: 1, bytes: 8B}
+      - {synchronize: nccl up}
+      - {recv: down, from: 1, bytes: 8B, after: [nccl up]}
+  - on: 1
+    do:
+      - {send: down, to: 0, bytes: 8B}
+      - {synchronize: device}
+      - {recv: up, from: 0, bytes: 8B, after: [nccl down]}
+)";
+  CHECK(lint(text) == "send-sync synchronize nccl up (0 1)\n");
+  // One of them has called its recv by then, or waits for something else.
+  CHECK(lint(with(with(text, "{synchronize: device}", "{compute: work, takes: 1us}"),
+                  ", after: [nccl down]}", "}\n      - {synchronize: device}")) == "");
+  CHECK(lint(with(text, "{synchronize: nccl up}", "{synchronize: nccl down}")) == "");
+  // The send that it waits for was received before.
+  CHECK(lint(with(text, "  - on: 1\n    do:\n",
+                  "  - on: 1\n    do:\n      - {recv: up, from: 0, bytes: 8B}\n")) == "");
+}
+
+TEST_CASE("communicator-order: threads of a rank that nothing orders", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 4
+groups: {tp: {size: 2}, world: all}
+programs:
+  - {thread: one, do: [{all_reduce: tp, bytes: 8B}]}
+  - {thread: two, do: [{all_reduce: world, bytes: 8B}]}
+)";
+  CHECK(lint(text) == "communicator-order all_reduce world (0 1 2 3)\n");
+  CHECK(lint(with(text, "world, bytes: 8B", "world, bytes: 8B, after: [nccl tp]")) == "");
+  CHECK(lint(with(text, "thread: two", "thread: one")) == "");
+  CHECK(lint(with(text, "programs:", "device: {launch_order: implicit}\nprograms:")) == "");
+  // Each pair of ranks shares one of them only.
+  CHECK(lint(with(text, "world: all", "world: [[0, 2], [1, 3]]")) == "");
+}
+
+TEST_CASE("shadowed-group: a communicator with the name of another group", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 4
+groups: {tp: {size: 2}, world: all}
+communicators: {named: {world: {group: tp}}}
+programs:
+  - do:
+      - {all_reduce: world, bytes: 8B}
+)";
+  CHECK(lint(text) == "shadowed-group ()\n");
+  CHECK(lint(with(text, "{group: tp}", "{group: world}")) == "");
+  CHECK(lint(with(text, "named: {world:", "named: {pairs:")) == "");
 }
