@@ -20,7 +20,7 @@ using sim::CommunicatorId;
 using sim::ThreadId;
 
 // Longer programs are cut: what they do repeats.
-constexpr std::uint32_t kMaxActsOfRank = 4'096;
+constexpr std::uint32_t kMaxActsOfThread = 4'096;
 constexpr std::size_t kMaxWaitsOfRank = 64;
 
 // The streams of a rank that a call's end has reached, and the events that tell of it.
@@ -112,7 +112,7 @@ void WaitLint::read(ThreadId id) {
   sends_.clear();
   sent_.clear();
   received_.clear();
-  const std::uint32_t end = std::min(thread.program_end, thread.program + kMaxActsOfRank);
+  const std::uint32_t end = std::min(thread.program_end, thread.program + kMaxActsOfThread);
   RankCalls& of = calls_[rank_];
   if (of.streams.empty()) {
     of.streams.resize(graph_.streams.size());
