@@ -183,7 +183,8 @@ class Attempt {
                                         gradients(rank, 0) >= count_);
       (is_turn ? second : first).push_back(rank);
     }
-    for (auto rank = second.rbegin(); rank != second.rend(); ++rank) order.emplace_back(*rank, 1);
+    std::reverse(second.begin(), second.end());
+    for (const std::uint32_t rank : second) order.emplace_back(rank, 1);
     for (const std::uint32_t rank : first) order.emplace_back(rank, 0);
     for (const auto& [rank, chunk] : order) {
       fill_bubble(kB, chunk, rank, chunk == 1 || preference_.fill_b);
