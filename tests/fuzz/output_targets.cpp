@@ -17,6 +17,7 @@
 #include "formats/promela/promela_writer.hpp"
 #include "formats/scenario/scenario_writer.hpp"
 #include "formats/torch/schedule_csv.hpp"
+#include "models/explain/why.hpp"
 #include "models/lowering/rank_classes.hpp"
 #include "models/measure/memory.hpp"
 #include "models/measure/timeline.hpp"
@@ -37,6 +38,7 @@
 #include "viz/json/json_report.hpp"
 #include "viz/text/check_text.hpp"
 #include "viz/text/fix_text.hpp"
+#include "viz/text/why_text.hpp"
 #include "viz/trace/trace_json.hpp"
 
 namespace pipesim::fuzz {
@@ -148,6 +150,17 @@ void write_views(const models::TaskGraph& graph, const models::Simulation& run) 
   viz::run_logs(graph, run.lowered, run.outcome);
 }
 
+// What is asked of single ops.
+void write_answers(const models::TaskGraph& graph, const models::Simulation& run) {
+  const std::uint32_t count = std::min<std::uint32_t>(run.lowered.plan.actors.size(), 20);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (run.lowered.plan.actors[sim::ActorId{i}].acts == 0) continue;
+    const models::Why why = models::why(graph, run, sim::ActorId{i}, 0);
+    require_printable(viz::why_text(run.explanation, why, {}));
+    require_json(viz::why_json(run.explanation, why));
+  }
+}
+
 void write_files(const std::string& bytes, const formats::Scenario& scenario,
                  const models::Simulation& run) {
   const sim::Plan& plan = run.lowered.plan;
@@ -233,6 +246,7 @@ void write(const std::string& bytes) {
   const auto run = simulate(bytes, scenario, {.keep_act_times = true, .keep_log = true});
   if (!run) return;
   write_views(scenario->graph, *run);
+  write_answers(scenario->graph, *run);
   write_files(bytes, *scenario, *run);
   if (acts_of(run->lowered.plan) > kMaxSearched || scenario->graph.ranks > kMaxSearched) return;
   write_check(*scenario, *run);

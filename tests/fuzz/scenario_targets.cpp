@@ -3,11 +3,15 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+
+#include <nlohmann/json.hpp>
 
 #include "app/input/act_query.hpp"
 #include "app/input/shard.hpp"
 #include "app/input/until.hpp"
 #include "formats/edits/figure_update.hpp"
+#include "formats/edits/unused_names.hpp"
 #include "formats/promela/promela_writer.hpp"
 #include "formats/scenario/scenario_writer.hpp"
 #include "formats/yaml/expression.hpp"
@@ -32,7 +36,9 @@
 #include "viz/evidence/stack_dump.hpp"
 #include "viz/json/json_report.hpp"
 #include "viz/json/lint_json.hpp"
+#include "viz/json/reduce_json.hpp"
 #include "viz/text/lint_text.hpp"
+#include "viz/text/reduce_text.hpp"
 #include "viz/text/terminal_timeline.hpp"
 #include "viz/text/text_report.hpp"
 #include "viz/trace/trace_json.hpp"
@@ -124,8 +130,11 @@ void plan(const std::string& bytes) {
   const auto lowered = lower(scenario->graph, bytes);
   if (!lowered) return;
   models::Diagnostics diagnostics;
-  const auto findings = models::lint(scenario->graph, diagnostics);
+  auto findings = models::lint(scenario->graph, diagnostics);
   require(findings.has_value(), "it can be laid out, and lint says that it cannot");
+  for (auto& unused : formats::unused_names(parts(bytes)[0], {}, scenario->graph)) {
+    findings->push_back(std::move(unused));
+  }
   viz::lint_json(*findings, scenario->graph.name);
   show(viz::lint_diagnostics(*findings, scenario->graph.ranks), bytes);
   if (acts_of(lowered->plan) > kMaxActs) return;
@@ -209,6 +218,8 @@ void reduce(const std::string& bytes) {
       again && models::hang_signature(small->graph, again->lowered, again->explanation) == shape,
       "what is left hangs otherwise");
   require(small->after.acts <= small->before.acts, "what is left has more to do");
+  require_printable(viz::reduce_text(*small, scenario->graph.name));
+  require(nlohmann::json::accept(viz::reduce_json(*small, scenario->graph.name)), "no JSON");
 }
 
 // What stands behind options of the command line.
