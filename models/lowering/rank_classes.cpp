@@ -50,7 +50,7 @@ std::vector<RankSet> rank_classes(const Lowered& lowered, const RankSet& ranks) 
     keys[thread.rank.value].push_back(thread.program);
     keys[thread.rank.value].push_back(thread.program_end);
   }
-  return fold_ranks(ranks, [&](std::uint32_t rank) { return std::move(keys[rank]); });
+  return ranks_by_key(ranks, [&](std::uint32_t rank) { return std::move(keys[rank]); });
 }
 
 std::vector<std::uint32_t> rank_positions(const Lowered& lowered) {

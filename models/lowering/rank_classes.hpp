@@ -13,7 +13,7 @@ namespace pipesim::models {
 
 /// Ranks with the same key, in the order of their first ranks: how all pictures and pages fold.
 template <typename KeyOf>
-std::vector<RankSet> fold_ranks(const RankSet& ranks, KeyOf key_of) {
+std::vector<RankSet> ranks_by_key(const RankSet& ranks, KeyOf key_of) {
   std::map<decltype(key_of(0U)), std::size_t> known;
   std::vector<std::vector<std::uint32_t>> classes;
   for (const std::uint32_t rank : ranks) {

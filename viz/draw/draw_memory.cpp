@@ -74,9 +74,10 @@ class MemoryPicture {
  private:
   void group(const models::RankSet& ranks, bool fold) {
     end_ns_ = std::max<std::int64_t>(1, run_.outcome.last_progress.ns);
-    const std::vector<models::RankSet> classes = models::fold_ranks(ranks, [&](std::uint32_t rank) {
-      return std::tuple(fold ? 0 : rank, use_.held[rank], use_.ranks[rank]);
-    });
+    const std::vector<models::RankSet> classes =
+        models::ranks_by_key(ranks, [&](std::uint32_t rank) {
+          return std::tuple(fold ? 0 : rank, use_.held[rank], use_.ranks[rank]);
+        });
     for (const models::RankSet& of : classes) {
       Panel panel{of};
       for (const MemoryStep& step : use_.ranks[of[0]]) {

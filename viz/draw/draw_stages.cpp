@@ -242,7 +242,7 @@ class ClassGrid {
       }
     }
     columns_.resize(spans.size());
-    for (const models::RankSet& cell : models::fold_ranks(all, [&](std::uint32_t rank) {
+    for (const models::RankSet& cell : models::ranks_by_key(all, [&](std::uint32_t rank) {
            return std::pair(column_of[positions[rank]], class_of[rank]);
          })) {
       columns_[column_of[positions[cell[0]]]].push_back(cell);

@@ -46,7 +46,7 @@ class ActorsPicture {
         drawing_("tasks") {
     drawing_.set_dark(style.dark);
     const std::vector<models::RankSet> alone =
-        models::fold_ranks(ranks, [](std::uint32_t rank) { return rank; });
+        models::ranks_by_key(ranks, [](std::uint32_t rank) { return rank; });
     if (style.all) {
       choose(alone);
       return;
@@ -309,7 +309,7 @@ class ProgramLanes {
         kinds_(models::work_kinds(graph, lowered)) {
     lanes_.title = title_of(graph);
     choose(fold ? models::rank_classes(lowered, ranks)
-                : models::fold_ranks(ranks, [](std::uint32_t rank) { return rank; }));
+                : models::ranks_by_key(ranks, [](std::uint32_t rank) { return rank; }));
     if (fold) unfold_pairs();
   }
 
@@ -350,7 +350,7 @@ class ProgramLanes {
           return from != to && class_of_rank_[from] == class_of_rank_[to];
         });
     if (talk)
-      choose(models::fold_ranks(models::RankSet(ranks), [](std::uint32_t rank) { return rank; }));
+      choose(models::ranks_by_key(models::RankSet(ranks), [](std::uint32_t rank) { return rank; }));
   }
 
   void choose(std::vector<models::RankSet> classes) {
