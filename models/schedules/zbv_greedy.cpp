@@ -19,7 +19,7 @@
 namespace pipesim::models::schedules {
 namespace {
 
-enum Kind : std::uint8_t { kF, kB, kW };
+enum Work : std::uint8_t { kF, kB, kW };
 
 struct Preference {
   bool fill_f = true;  // a weight gradient before a forward that would wait
@@ -71,12 +71,12 @@ class Attempt {
     std::deque<std::pair<std::uint8_t, std::uint32_t>> open;  // weight gradients: chunk, number
   };
 
-  std::int64_t cost(Kind kind) const {
+  std::int64_t cost(Work kind) const {
     const ScheduleCosts& costs = shape_.costs;
     return kind == kF ? costs.forward_ns : kind == kB ? costs.input_grad_ns : costs.weight_grad_ns;
   }
 
-  std::int64_t& end(Kind kind, std::uint32_t chunk, std::uint32_t rank, std::uint32_t number) {
+  std::int64_t& end(Work kind, std::uint32_t chunk, std::uint32_t rank, std::uint32_t number) {
     return end_[((std::size_t{kind} * 2 + chunk) * ranks_ + rank) * count_ + number];
   }
 
@@ -100,7 +100,7 @@ class Attempt {
     return std::max(most, most_approved_ - (approved_.empty() ? -1 : approved_[*rank]));
   }
 
-  void put(Kind kind, std::uint32_t chunk, std::uint32_t rank) {
+  void put(Work kind, std::uint32_t chunk, std::uint32_t rank) {
     Rank& here = state_[rank];
     const std::uint32_t number = here.done[kind][chunk];
     PIPESIM_CHECK(number < count_);
@@ -210,7 +210,7 @@ class Attempt {
   }
 
   // Weight gradients, while the input of what comes next is not there.
-  void fill_bubble(Kind kind, std::uint32_t chunk, std::uint32_t rank, bool prefer) {
+  void fill_bubble(Work kind, std::uint32_t chunk, std::uint32_t rank, bool prefer) {
     Rank& here = state_[rank];
     const auto from = source(chunk, rank);
     // Without a source the authors' index is -1: the end of the last weight gradient of all.

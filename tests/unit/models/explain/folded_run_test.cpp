@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "models/measure/pipeline_report.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "viz/text/text_report.hpp"
@@ -152,6 +153,51 @@ TEST_CASE("what folds ends as the whole does") {
 TEST_CASE("shipped scenarios end folded as they do") {
   std::size_t hangs = 0;
   for (const std::string& path : scenario_paths()) compare(load(path).graph, path, hangs);
+}
+
+TEST_CASE("a folded schedule says of all its ranks what each waited for") {
+  const models::TaskGraph graph = scenario_of(R"(schema: 1
+parallel: {tensor: 2, data: 8, pipeline: 4}
+schedule:
+  kind: 1f1b
+  micro_batches: 6
+  forward: 1ms
+  input_grad: 2ms
+  weights: 1GiB
+  activation: 10MiB
+  collectives:
+    - {call: all_reduce, over: tensor, in: forward, takes: 50us}
+    - {call: all_reduce, over: data, in: last_backward, takes: 5ms}
+)")
+                                      .graph;
+  const auto folded = models::run_folded(graph);
+  REQUIRE(folded);
+  CHECK(folded->folding.kept.size() == 4);
+  sim::RunOptions options;
+  options.keep_act_times = true;
+  const models::Simulation whole = testing::simulate(graph, options);
+  CHECK(models::pipeline_report(graph, folded->simulation.lowered, folded->simulation.outcome,
+                                &folded->folding) ==
+        models::pipeline_report(graph, whole.lowered, whole.outcome));
+}
+
+// Each of these two is its own kind of difference between ranks.
+TEST_CASE("ranks that send to different sorts of ranks, or meet them in lists, differ") {
+  const char* const kText = R"(schema: 1
+ranks: 32
+groups: {world: {size: 32}, pair: {size: 2}}
+programs:
+  do:
+    - {compute: late, takes: 1ms, on: rank == 1}
+    - {all_reduce: pair, takes: 1us}
+    - {send: world, to: rank + 2, bytes: 1B, takes: 1us, on: rank == 0}
+    - {recv: world, from: rank - 2, bytes: 1B, takes: 1us, on: rank == 2}
+)";
+  const auto folding = models::fold_ranks(scenario_of(kText).graph);
+  REQUIRE(folding);
+  // 0 and 2 send and receive, 1 is late, 3 is in the list of 2; all others are as 4.
+  CHECK(folding->kept == models::RankSet({0, 1, 2, 3, 4}));
+  CHECK(folding->stands_for[31] == 4);
 }
 
 }  // namespace
