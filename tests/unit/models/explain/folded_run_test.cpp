@@ -181,6 +181,26 @@ schedule:
         models::pipeline_report(graph, whole.lowered, whole.outcome));
 }
 
+// Rings of four, in each of which all send to the next; in the second one, the peers are the same,
+// but the one that a rank sends to receives from another.
+TEST_CASE("ranks differ where their peers know them as another peer") {
+  const char* const kText = R"(schema: 1
+ranks: 64
+groups: {world: {size: 64}}
+programs:
+  do:
+    - group:
+        - {send: world, bytes: 1B, takes: 1us,
+           to: 'rank - rank % 4 + if(rank / 4 != 1, (rank + 1) % 4, rank % 2 == 0, rank % 4 + 1, rank % 4 - 1)'}
+        - {recv: world, bytes: 1B, takes: 1us,
+           from: 'rank - rank % 4 + if(rank / 4 != 1, (rank + 3) % 4, 3 - rank % 4)'}
+)";
+  const auto folding = models::fold_ranks(scenario_of(kText).graph);
+  REQUIRE(folding);
+  CHECK(folding->kept == models::RankSet({0, 1, 2, 3, 4, 5, 6, 7}));
+  CHECK(folding->stands_for[63] == 0);
+}
+
 // Each of these two is its own kind of difference between ranks.
 TEST_CASE("ranks that send to different sorts of ranks, or meet them in lists, differ") {
   const char* const kText = R"(schema: 1
