@@ -26,10 +26,13 @@ std::string printable(std::string_view text);
 class OutsideText : public std::string {
  public:
   OutsideText() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): it takes the place of a string
   OutsideText(std::string raw) : std::string(std::move(raw)) {
     if (has_control_characters(*this)) std::string::operator=(printable(*this));
   }
+  // NOLINTNEXTLINE(google-explicit-constructor): likewise
   OutsideText(std::string_view raw) : OutsideText(std::string(raw)) {}
+  // NOLINTNEXTLINE(google-explicit-constructor): likewise
   OutsideText(const char* raw) : OutsideText(std::string(raw)) {}
 
   const char& operator[](std::size_t at) const { return std::string::operator[](at); }
