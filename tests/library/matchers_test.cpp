@@ -56,8 +56,7 @@ TEST_CASE("two graphs that differ are shown by what differs", "[library][matcher
   const auto step = [](std::uint32_t slots, const char* extra) {
     GraphBuilder job("step", 1);
     job.actor("load").source(4);
-    auto& work = job.actor("work").reads("load").slots(slots);
-    work.stream("compute");
+    job.actor("work").reads("load").slots(slots).stream("compute");
     if (*extra != '\0') job.actor(extra).reads("work");
     return job.build();
   };
