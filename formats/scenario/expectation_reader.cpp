@@ -35,7 +35,7 @@ class ExpectationReader {
     if (const auto cause = map.take("cause")) read_cause(*cause);
     if (const auto time = map.take("time")) read_time(*time);
     if (const auto length = map.take("cycle_length")) {
-      if (const auto number = values_.constant(*length, ValueType::kNumber)) {
+      if (const auto number = amount(*length, ValueType::kNumber)) {
         expectation_.cycle_length = {length->place(), *number};
       }
     }
@@ -101,10 +101,19 @@ class ExpectationReader {
     if (picked->is_map()) {
       MapReader map(*picked, keys::kTimeBounds, diagnostics_);
       bounds = bounds_of(map, ValueType::kTime, "'time'", "{about: 5ms, within: 1%}");
-    } else if (const auto time = values_.constant(*picked, ValueType::kTime)) {
+    } else if (const auto time = amount(*picked, ValueType::kTime)) {
       bounds = Bounds::exactly(*time);
     }
     if (bounds) expectation_.time_ns = {picked->place(), *bounds};
+  }
+
+  // A time, a size or a count: none is negative, so that what is computed of them stays in range.
+  std::optional<std::int64_t> amount(const YamlValue& value, ValueType type) {
+    const std::optional<std::int64_t> number = values_.constant(value, type);
+    if (!number || *number >= 0) return number;
+    diagnostics_.error(value.place(), models::Code::kOutOfRange,
+                       fmt::format("expected 0 or more, found {}", value.described()));
+    return std::nullopt;
   }
 
   // What is left of `map` are bounds.
@@ -128,20 +137,20 @@ class ExpectationReader {
       return std::nullopt;
     }
     if (about) {
-      const auto middle = values_.constant(*about, type);
+      const auto middle = amount(*about, type);
       const auto width = middle ? width_of(*within, *middle, type) : std::nullopt;
       if (!width) return std::nullopt;
       bounds = {*middle - *width, *middle > kMaxBound - *width ? kMaxBound : *middle + *width};
     }
     return narrowed(bounds, least, most, map.place(),
-                    [&](const YamlValue& end) { return values_.constant(end, type); });
+                    [&](const YamlValue& end) { return amount(end, type); });
   }
 
   // How far from `middle` is still within `value`, a share of it or one of its own type.
   std::optional<std::int64_t> width_of(const YamlValue& value, std::int64_t middle,
                                        ValueType type) {
     if (!value.is_scalar() || value.text().find('%') == std::string_view::npos) {
-      return values_.constant(value, type);
+      return amount(value, type);
     }
     const std::optional<std::int64_t> share = share_of(value);
     if (!share) return std::nullopt;
@@ -247,7 +256,7 @@ class ExpectationReader {
   }
 
   std::optional<Bounds> exact_bytes(const YamlValue& value) {
-    const auto bytes = values_.constant(value, ValueType::kBytes);
+    const auto bytes = amount(value, ValueType::kBytes);
     return bytes ? std::optional(Bounds::exactly(*bytes)) : std::nullopt;
   }
 

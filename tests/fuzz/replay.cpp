@@ -44,6 +44,13 @@ void change_number(std::string& text, Random& random) {
   text.replace(begin, end - begin, kNumbers[below(random, kNumbers.size())]);
 }
 
+// From an input alone, so that one more sample does not change what is done to the others.
+std::size_t seed_of(std::string_view bytes) {
+  std::size_t seed = 1;
+  for (const char byte : bytes) seed = seed * 1'099'511'628'211U + static_cast<unsigned char>(byte);
+  return seed;
+}
+
 void change(std::string& text, const std::string& other, Random& random) {
   const std::size_t at = below(random, text.size() + 1);
   const std::size_t size = 1 + below(random, 16);
@@ -99,12 +106,12 @@ int replay(const Target& target, const Mutations& mutations,
            const std::vector<std::string>& paths) {
   const std::vector<std::string> files = files_in(paths);
   std::string before;
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const std::string bytes = bytes_of(files[i]);
-    std::fprintf(stderr, "%s\n", files[i].c_str());  // so that a crash says where
+  for (const std::string& file : files) {
+    const std::string bytes = bytes_of(file);
+    std::fprintf(stderr, "%s\n", file.c_str());  // so that a crash says where
     target.run(bytes);
     for (int k = 0; k < mutations.times; ++k) {
-      Random random(i * 1'000 + static_cast<std::size_t>(k));
+      Random random(seed_of(bytes) + static_cast<std::size_t>(k));
       std::string changed = bytes;
       for (int changes = random.between(1, 4); changes > 0; --changes) {
         change(changed, before, random);

@@ -57,6 +57,16 @@ TEST_CASE("shares of idle time are exact", "[formats][expectation_reader]") {
   CHECK(expectation_of("{idle: {at_most: 100%}}").idle.at(0).share.most == 1'000'000);
 }
 
+TEST_CASE("no time, size or count is below zero", "[formats][expectation_reader]") {
+  for (const char* text :
+       {"{time: -1us}", "{time: {about: -1us, within: 1%}}", "{time: {about: 1us, within: -1us}}",
+        "{time: {at_most: -1us}}", "{memory: -1B}", "{memory: {about: -999999999MiB, within: 1%}}",
+        "{cycle_length: -1}"}) {
+    INFO(text);
+    CHECK(mistakes(text).find("expected 0 or more, found") != std::string::npos);
+  }
+}
+
 TEST_CASE("memory is exact, bounded, or about something", "[formats][expectation_reader]") {
   const auto memory_of = [](const std::string& text) {
     return expectation_of("{memory: " + text + "}").memory;
