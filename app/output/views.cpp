@@ -46,9 +46,11 @@ void write_logs(const std::string& folder, const std::vector<std::string>& logs)
 }
 
 // The report with remedies, pipeline and memory.
-viz::Report whole_report(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
+// `folding`: of which ranks the simulation is, if not of all.
+viz::Report whole_report(const models::TaskGraph& graph, const Simulation& simulation, bool all,
+                         const models::RankFolding* folding = nullptr) {
   viz::Report report = report_of_end(graph, simulation, all);
-  report.pipeline = models::pipeline_report(graph, simulation.lowered, simulation.outcome);
+  report.pipeline = models::pipeline_report(graph, simulation.lowered, simulation.outcome, folding);
   report.memory = models::memory_report(graph, simulation.lowered, simulation.outcome);
   report.remedies = models::find_remedies(graph, simulation.explanation, simulation.jitter);
   return report;
@@ -65,6 +67,12 @@ std::string next_line(const viz::Report& report, const std::string& path, std::s
           "draws this one.",
           path),
       columns, 0, 2);
+}
+
+void show_next_line(const viz::Report& report, const std::string& path, const Console& console) {
+  if (!console.err_terminal) return;
+  console.out << std::flush;
+  console.err << next_line(report, path, console.out_columns);
 }
 
 }  // namespace
@@ -148,22 +156,18 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
                 << viz::terminal_timeline(graph, simulation, timeline,
                                           {console.out_columns, console.out_colour});
   }
-  if (!views.json && console.err_terminal) {
-    console.out << std::flush;
-    console.err << next_line(*report, shown_path, console.out_columns);
-  }
+  if (!views.json) show_next_line(*report, shown_path, console);
   return exit_code(explanation);
 }
 
-int show(const models::TaskGraph& graph, const models::FoldedRun& run, const Console& console) {
-  const Simulation& simulation = run.simulation;
-  viz::Report report = report_of_end(graph, simulation, false);
+int show(const models::TaskGraph& graph, const models::FoldedRun& run,
+         const std::string& shown_path, const Console& console) {
+  viz::Report report = whole_report(graph, run.simulation, false, &run.folding);
   report.alike = run.alike;
-  report.pipeline =
-      models::pipeline_report(graph, simulation.lowered, simulation.outcome, &run.folding);
-  report.remedies = models::find_remedies(graph, simulation.explanation, simulation.jitter);
+  report.memory.reset();  // of those that were run; the text has none of a schedule
   console.out << viz::text_report(report, {console.out_colour, console.out_columns});
-  return exit_code(simulation.explanation);
+  show_next_line(report, shown_path, console);
+  return exit_code(run.simulation.explanation);
 }
 
 }  // namespace pipesim::app

@@ -43,7 +43,8 @@ int show(const models::TaskGraph& graph, const models::Simulation& simulation,
          const std::string& shown_path, const Views& views, const Console& console);
 
 /// Prints the report of a job of which some ranks stood for the others; returns its exit code.
-int show(const models::TaskGraph& graph, const models::FoldedRun& run, const Console& console);
+int show(const models::TaskGraph& graph, const models::FoldedRun& run,
+         const std::string& shown_path, const Console& console);
 
 /// The report as far as it follows from the end of the run alone: without remedies, which take runs
 /// of their own, pipeline and memory. `all`: with every wait, not only the cycle. Both must outlive

@@ -428,12 +428,7 @@ bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std
   const std::optional<YamlValue> name = map.require("from");
   if (const auto on = map.take("on")) {
     const std::optional<models::RankSet> ranks = values_.rank_set(*on);
-    if (ranks) {
-      std::vector<std::uint32_t> both;
-      std::set_intersection(ranks->begin(), ranks->end(), read.on.begin(), read.on.end(),
-                            std::back_inserter(both));
-      read.on = models::RankSet(std::move(both));
-    }
+    if (ranks) read.on = models::both(*ranks, read.on);
   }
   if (const auto rank = map.take("rank")) read.rank = values_.expr(*rank, ValueType::kNumber);
   if (const auto group = map.take("each")) read.group = find_group(*group);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "models/explain/wait_cycle.hpp"
+#include "models/lowering/rank_classes.hpp"
 #include "sim/fixed_order.hpp"
 
 namespace pipesim::models {
@@ -111,15 +112,11 @@ void Unfolding::sum_up() {
 }
 
 void Unfolding::keep_first_ranks() {
-  std::vector<std::vector<std::uint32_t>> alike(plan_.rank_count);
-  for (std::uint32_t rank = 0; rank < plan_.rank_count; ++rank) {
-    alike[run_.folding.stands_for[rank]].push_back(rank);
-  }
+  const std::vector<std::uint32_t>& stands_for = run_.folding.stands_for;
   std::erase_if(run_.simulation.explanation.ranks,
-                [&](const RankReport& rank) { return alike[rank.rank].empty(); });
-  for (const RankReport& rank : run_.simulation.explanation.ranks) {
-    run_.alike.emplace_back(std::move(alike[rank.rank]));
-  }
+                [&](const RankReport& rank) { return stands_for[rank.rank] != rank.rank; });
+  run_.alike = ranks_by_key(RankSet::range(0, plan_.rank_count),
+                            [&](std::uint32_t rank) { return stands_for[rank]; });
 }
 
 }  // namespace

@@ -68,6 +68,7 @@ class Lowering {
   const ActorTemplate& actor(ActorId id) const { return placement_.actor(id); }
   std::uint32_t rank_of(ActorId id) const { return placement_.rank_of(id); }
   std::int64_t acts(ActorId id) const { return acts_[id.value]; }
+  bool is_kept(std::uint32_t rank) const { return kept_ == nullptr || kept_->contains(rank); }
 
   const TaskGraph& graph_;
   const RankSet* kept_;
@@ -196,7 +197,7 @@ void Lowering::make_threads_and_streams() {
     if (actor(id).stream != kNoIndex) used_streams[rank_of(id)].insert(actor(id).stream);
   }
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
-    if (kept_ != nullptr && !kept_->contains(rank)) continue;
+    if (!is_kept(rank)) continue;
     threads_[rank].resize(graph_.threads.size());
     streams_[rank].resize(graph_.streams.size());
     for (const std::uint32_t t : used_threads[rank]) {
@@ -227,7 +228,7 @@ void Lowering::make_devices() {
       });
   const Expr hardware_queues = graph_.hardware_queues();
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
-    if (kept_ != nullptr && !kept_->contains(rank)) continue;
+    if (!is_kept(rank)) continue;
     const auto limit = [&](const Expr& expr, const char* what) {
       return static_cast<std::uint32_t>(diagnostics_.number(expr, rank, 0, kMax32, Place(), what));
     };
@@ -662,7 +663,7 @@ void Lowering::make_collective(std::uint32_t actor_template, std::uint32_t list)
   std::vector<sim::Member> members;
   bool anyone = false;
   for (const std::uint32_t rank : graph_.groups[from.group].lists[list]) {
-    if (kept_ != nullptr && !kept_->contains(rank)) continue;
+    if (!is_kept(rank)) continue;
     const ActorId id = placement_.find(actor_template, rank);
     anyone = anyone || id.valid();
     members.push_back({RankId{rank}, id});

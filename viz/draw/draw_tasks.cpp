@@ -33,6 +33,16 @@ std::string title_of(const models::TaskGraph& graph) {
   return fmt::format("{}{}tasks", graph.name, graph.name.empty() ? "" : ": ");
 }
 
+// The index of each rank's class; kNoIndex where it is in none.
+std::vector<std::uint32_t> class_of_rank(const std::vector<models::RankSet>& classes,
+                                         std::uint32_t count) {
+  std::vector<std::uint32_t> result(count, models::kNoIndex);
+  for (std::uint32_t i = 0; i < classes.size(); ++i) {
+    for (const std::uint32_t rank : classes[i]) result[rank] = i;
+  }
+  return result;
+}
+
 class ActorsPicture {
  public:
   ActorsPicture(const models::TaskGraph& graph, const models::Lowered& lowered,
@@ -84,10 +94,7 @@ class ActorsPicture {
  private:
   void choose(std::vector<models::RankSet> classes) {
     classes_ = std::move(classes);
-    class_of_rank_.assign(plan_.rank_count, models::kNoIndex);
-    for (std::uint32_t i = 0; i < classes_.size(); ++i) {
-      for (const std::uint32_t rank : classes_[i]) class_of_rank_[rank] = i;
-    }
+    class_of_rank_ = class_of_rank(classes_, plan_.rank_count);
     ranks_of_.clear();
     for (const ActorId id : ids_of(plan_.actors)) {
       const std::uint32_t rank = plan_.actors[id].rank.value;
@@ -355,10 +362,7 @@ class ProgramLanes {
 
   void choose(std::vector<models::RankSet> classes) {
     classes_ = std::move(classes);
-    class_of_rank_.assign(plan_.rank_count, models::kNoIndex);
-    for (std::uint32_t i = 0; i < classes_.size(); ++i) {
-      for (const std::uint32_t rank : classes_[i]) class_of_rank_[rank] = i;
-    }
+    class_of_rank_ = class_of_rank(classes_, plan_.rank_count);
   }
 
   using Templates = std::set<std::uint32_t>;
