@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -35,13 +37,9 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   bool number_float(number_float_t value, const string_t& /*text*/) override {
     return add(tree_.tree.add_real(value), word());
   }
-  bool string(string_t& value) override {
-    return add(tree_.tree.add_text(std::move(value)), quoted());
-  }
+  bool string(string_t& value) override { return add(tree_.tree.add_text(value), quoted()); }
   bool binary(binary_t& /*value*/) override { return false; }
-  bool key(string_t& value) override {
-    return add(tree_.tree.add_text(std::move(value)), quoted());
-  }
+  bool key(string_t& value) override { return add(tree_.tree.add_text(value), quoted()); }
   bool start_object(std::size_t /*count*/) override { return open(PlainTree::Kind::kMap); }
   bool end_object() override { return close(); }
   bool start_array(std::size_t /*count*/) override { return open(PlainTree::Kind::kList); }
@@ -85,7 +83,7 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     if (open_.empty()) {
       tree_.root = index;
     } else {
-      tree_.tree.items(open_.back()).push_back(index);
+      items_.push_back(index);
     }
     return !too_large();
   }
@@ -93,11 +91,14 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
     const std::size_t byte = bracket();
     const Index index = tree_.tree.add_items(kind);
     const bool fits = add(index, byte);
-    open_.push_back(index);
+    open_.push_back({index, items_.size()});
     return fits;
   }
   bool close() {
     bracket();
+    const auto [index, first] = open_.back();
+    tree_.tree.append(index, std::span(items_).subspan(first));
+    items_.resize(first);
     open_.pop_back();
     return true;
   }
@@ -105,13 +106,18 @@ class TreeBuilder : public nlohmann::json_sax<nlohmann::json> {
   std::string_view text_;
   std::size_t at_ = 0;  // behind the last token
   JsonTree tree_;
-  std::vector<Index> open_;
+  struct Open {
+    Index index;
+    std::size_t first;  // in items_
+  };
+  std::vector<Open> open_;
+  std::vector<Index> items_;  // of all that is open, so that each gets all its items at once
   std::size_t problem_byte_ = 0;
 };
 
 }  // namespace
 
-std::optional<JsonTree> read_json_tree(const std::string& text, JsonProblem& problem) {
+std::optional<JsonTree> read_json_tree(std::string_view text, JsonProblem& problem) {
   TreeBuilder builder(text);
   if (nlohmann::json::sax_parse(text, &builder)) return builder.take();
   problem.byte = builder.problem_byte();

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
-#include <string>
+#include <string_view>
 
 #include "formats/plain_tree.hpp"
 
@@ -25,6 +25,6 @@ struct JsonProblem {
 
 /// `text` (at most 4 GiB) as a tree, without recursion. Nothing where it is not JSON, or has more
 /// than kMaxPlainValues values. An integer above the range of 64 bits with sign is a real number.
-std::optional<JsonTree> read_json_tree(const std::string& text, JsonProblem& problem);
+std::optional<JsonTree> read_json_tree(std::string_view text, JsonProblem& problem);
 
 }  // namespace pipesim::formats

@@ -1,62 +1,70 @@
 // A value of null, truth, numbers, text, lists and maps, as JSON and pickles hold it.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <memory>
+#include <memory_resource>
 #include <optional>
-#include <string>
+#include <span>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 namespace pipesim::formats {
 
 /// Values in one array, which refer to each other by index: they may be shared, and a pickle may
-/// even hold a list that is in itself, so nothing here follows them.
+/// even hold a list that is in itself, so nothing here follows them. A value takes 16 bytes, and 4
+/// in its list or map: files may be of many small ones.
 class PlainTree {
  public:
   using Index = std::uint32_t;
 
   enum class Kind : std::uint8_t { kNull, kTruth, kInteger, kReal, kText, kList, kMap };
 
-  Index add_null() { return add({Kind::kNull, 0, {}}); }
-  Index add_truth(bool value) { return add({Kind::kTruth, 0, {value ? 1 : 0}}); }
-  Index add_integer(std::int64_t value) { return add({Kind::kInteger, 0, {value}}); }
-  Index add_real(double value) {
-    const Index result = add({Kind::kReal, 0, {}});
-    nodes_[result].number.real = value;
-    return result;
+  Index add_null() { return add({.kind = Kind::kNull}); }
+  Index add_truth(bool value) { return add({.kind = Kind::kTruth, .of = {.integer = value}}); }
+  Index add_integer(std::int64_t value) {
+    return add({.kind = Kind::kInteger, .of = {.integer = value}});
   }
-  Index add_text(std::string value) {
-    texts_.push_back(std::move(value));
-    return add({Kind::kText, static_cast<Index>(texts_.size() - 1), {}});
+  Index add_real(double value) { return add({.kind = Kind::kReal, .of = {.real = value}}); }
+  Index add_text(std::string_view value) {
+    char* const copy = room<char>(value.size());
+    std::copy(value.begin(), value.end(), copy);
+    return add({.kind = Kind::kText,
+                .size = static_cast<std::uint32_t>(value.size()),
+                .of = {.text = copy}});
   }
+  Index add_items(Kind kind) { return add({.kind = kind, .of = {.items = nullptr}}); }
   /// A map's items are keys and values in turn.
-  Index add_items(Kind kind) { return add({kind, kNoItems, {}}); }
+  void append(Index at, std::span<const Index> more) {
+    Node& node = nodes_[at];
+    const std::size_t size = node.size + more.size();
+    if (node.exact || size > std::bit_ceil(node.size)) {
+      // Most lists are made at once, and take what they need; others grow by doubling.
+      const bool first = node.size == 0;
+      Index* const larger = room<Index>(first ? size : std::bit_ceil(size));
+      std::copy_n(node.of.items, node.size, larger);
+      node.of.items = larger;
+      node.exact = first;
+    }
+    std::copy(more.begin(), more.end(), node.of.items + node.size);
+    node.size = static_cast<std::uint32_t>(size);
+  }
 
   std::size_t size() const { return nodes_.size(); }
   Kind kind(Index at) const { return nodes_[at].kind; }
-  bool truth(Index at) const { return nodes_[at].number.integer != 0; }
-  std::int64_t integer(Index at) const { return nodes_[at].number.integer; }
-  double real(Index at) const { return nodes_[at].number.real; }
-  const std::string& text(Index at) const { return texts_[nodes_[at].place]; }
-  const std::vector<Index>& items(Index at) const {
-    static const std::vector<Index> kNone;
-    return nodes_[at].place == kNoItems ? kNone : items_[nodes_[at].place];
-  }
-  std::vector<Index>& items(Index at) {
-    if (nodes_[at].place == kNoItems) {
-      nodes_[at].place = static_cast<Index>(items_.size());
-      items_.emplace_back();
-    }
-    return items_[nodes_[at].place];
-  }
+  bool truth(Index at) const { return nodes_[at].of.integer != 0; }
+  std::int64_t integer(Index at) const { return nodes_[at].of.integer; }
+  double real(Index at) const { return nodes_[at].of.real; }
+  std::string_view text(Index at) const { return {nodes_[at].of.text, nodes_[at].size}; }
+  std::span<const Index> items(Index at) const { return {nodes_[at].of.items, nodes_[at].size}; }
 
   /// The value of a key of a map; of a key that is there twice the last.
   std::optional<Index> find(Index map, std::string_view key) const {
     if (kind(map) != Kind::kMap) return std::nullopt;
-    const std::vector<Index>& all = items(map);
+    const std::span<const Index> all = items(map);
     for (std::size_t i = all.size(); i >= 2; i -= 2) {
       const bool is_it = kind(all[i - 2]) == Kind::kText && text(all[i - 2]) == key;
       if (is_it) return all[i - 1];
@@ -65,25 +73,33 @@ class PlainTree {
   }
 
  private:
-  static constexpr Index kNoItems = 0xffffffff;
-
   struct Node {
-    Kind kind;
-    Index place;  // in texts_ or items_; kNoItems: not there yet
+    Kind kind = Kind::kNull;
+    bool exact = true;       // a list or map has no room left; else up to the next power of two
+    std::uint32_t size = 0;  // characters, items
     union {
       std::int64_t integer = 0;
       double real;
-    } number;
+      const char* text;
+      Index* items;
+    } of;
   };
-  Index add(Node node) {
+  static_assert(sizeof(Node) == 16);
+
+  Index add(const Node& node) {
     nodes_.push_back(node);
     return static_cast<Index>(nodes_.size() - 1);
   }
+  template <typename T>
+  T* room(std::size_t count) {
+    return static_cast<T*>(
+        memory_->allocate(std::max<std::size_t>(count, 1) * sizeof(T), alignof(T)));
+  }
 
-  // They grow without being copied: files are of many small values.
-  std::deque<Node> nodes_;
-  std::deque<std::string> texts_;
-  std::deque<std::vector<Index>> items_;
+  std::deque<Node> nodes_;  // grows without being copied
+  // Texts and items. It stays where it is when the tree is moved.
+  std::unique_ptr<std::pmr::monotonic_buffer_resource> memory_ =
+      std::make_unique<std::pmr::monotonic_buffer_resource>();
 };
 
 /// More values than any dump has: a file with more is refused.

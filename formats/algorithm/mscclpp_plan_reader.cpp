@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -122,14 +123,14 @@ class PlanReader {
     return *found;
   }
 
-  const std::vector<Index>& list(Index at) {
+  std::span<const Index> list(Index at) {
     if (tree_.kind(at) != Kind::kList) refuse(at, "expected a list");
     return tree_.items(at);
   }
   // Of a key that may be missing.
-  std::vector<Index> list(Index map, const char* key) {
+  std::span<const Index> list(Index map, const char* key) {
     const std::optional<Index> found = tree_.find(map, key);
-    return found ? list(*found) : std::vector<Index>();
+    return found ? list(*found) : std::span<const Index>();
   }
 
   std::int64_t number(Index at, const char* what, std::int64_t min, std::int64_t max,
@@ -145,7 +146,7 @@ class PlanReader {
   std::string text(Index map, const char* key) {
     const Index at = need(map, key);
     if (tree_.kind(at) != Kind::kText) refuse(at, fmt::format("'{}' must be a string", key));
-    return tree_.text(at);
+    return std::string(tree_.text(at));
   }
   bool truth(Index map, const char* key, bool otherwise) {
     const std::optional<Index> at = tree_.find(map, key);
@@ -325,7 +326,7 @@ class PlanReader {
   }
 
   void read_blocks(std::uint32_t rank) {
-    const std::vector<Index> blocks = list(need(gpus_[rank], "threadblocks"));
+    const std::span<const Index> blocks = list(need(gpus_[rank], "threadblocks"));
     for (const Index block : blocks) {
       AlgoBlock& made = algorithm_.ranks[rank].blocks.emplace_back();
       made.id = static_cast<std::uint32_t>(algorithm_.ranks[rank].blocks.size() - 1);
@@ -430,7 +431,7 @@ class PlanReader {
           static_cast<std::uint32_t>(number(need(*part, "tbg_size"), "tbg_size", 1, kMaxParts));
       step.part = count(*part, "tb_id", std::int64_t{step.parts} - 1, kOtherMemory);
     }
-    const std::vector<Index> channels = list(op, "channel_ids");
+    const std::span<const Index> channels = list(op, "channel_ids");
     if (channels.size() > kMaxOpChannels) {
       refuse(need(op, "channel_ids"),
              fmt::format("more than {} channels in an op", kMaxOpChannels));
@@ -456,7 +457,7 @@ class PlanReader {
       step.barrier_blocks = static_cast<std::uint32_t>(
           number(need(op, "num_threadblocks"), "num_threadblocks", 1, kMaxPlanBlocks));
     }
-    const std::vector<Index> semaphores = list(op, "semaphore_ids");
+    const std::span<const Index> semaphores = list(op, "semaphore_ids");
     if (semaphores.size() > kMaxOpSemaphores) {
       refuse(need(op, "semaphore_ids"),
              fmt::format("more than {} semaphores in an op", kMaxOpSemaphores));
@@ -551,7 +552,7 @@ class PlanReader {
   const LineTable lines_;
   models::Diagnostics& diagnostics_;
   models::CollectiveAlgorithm algorithm_;
-  std::vector<Index> gpus_;
+  std::span<const Index> gpus_;
   std::vector<Gpu> gpu_;
 };
 

@@ -16,7 +16,7 @@ using Index = PlainTree::Index;
 std::string text_of(const PlainTree& tree, Index object, const char* key) {
   const auto found = tree.find(object, key);
   if (!found) return {};
-  if (tree.kind(*found) == Kind::kText) return tree.text(*found);
+  if (tree.kind(*found) == Kind::kText) return std::string(tree.text(*found));
   const bool number = tree.kind(*found) == Kind::kInteger && tree.integer(*found) >= 0;
   return number ? std::to_string(tree.integer(*found)) : std::string();
 }
@@ -66,7 +66,7 @@ std::string short_file(std::string_view path) {
 std::optional<std::vector<std::vector<PySpyThread>>> read_pyspy_json(const std::string& text) {
   const auto parsed = [&](std::size_t begin, std::size_t end) {
     JsonProblem problem;
-    return read_json_tree(text.substr(begin, end - begin), problem);
+    return read_json_tree(std::string_view(text).substr(begin, end - begin), problem);
   };
   std::vector<std::vector<PySpyThread>> dumps;
   for (std::size_t begin = text.find('['); begin != std::string::npos;) {

@@ -1,86 +1,98 @@
 #include <algorithm>
 #include <set>
+#include <string>
+#include <string_view>
 #include <utility>
-
-#include <nlohmann/json.hpp>
+#include <vector>
 
 #include "formats/evidence/ras_report.hpp"
+#include "formats/json_tree.hpp"
 
 namespace pipesim::formats {
 namespace {
 
-using Json = nlohmann::json;
+using Index = PlainTree::Index;
+using Kind = PlainTree::Kind;
 
-std::string string_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end()) return {};
-  if (found->is_string()) return found->get<std::string>();
-  return found->is_number_integer() ? std::to_string(found->get<std::int64_t>()) : std::string();
+std::optional<Index> of_kind(const PlainTree& tree, Index object, std::string_view key, Kind kind) {
+  const auto found = tree.find(object, key);
+  return found && tree.kind(*found) == kind ? found : std::nullopt;
 }
 
-std::optional<std::int64_t> number_of(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_number_integer()) return std::nullopt;
-  const auto value = found->get<std::int64_t>();
-  return value < 0 ? std::nullopt : std::optional(value);
+std::string string_of(const PlainTree& tree, Index object, std::string_view key) {
+  if (const auto text = of_kind(tree, object, key, Kind::kText)) {
+    return std::string(tree.text(*text));
+  }
+  const auto number = of_kind(tree, object, key, Kind::kInteger);
+  return number ? std::to_string(tree.integer(*number)) : std::string();
+}
+
+std::optional<std::int64_t> number_of(const PlainTree& tree, Index object, std::string_view key) {
+  const auto found = of_kind(tree, object, key, Kind::kInteger);
+  return found && tree.integer(*found) >= 0 ? std::optional(tree.integer(*found)) : std::nullopt;
 }
 
 // The objects of a list; none where there is no list.
-std::vector<const Json*> objects_of(const Json& object, const char* key) {
-  std::vector<const Json*> objects;
-  const auto found = object.find(key);
-  if (found == object.end() || !found->is_array()) return objects;
-  for (const Json& it : *found) {
-    if (it.is_object()) objects.push_back(&it);
+std::vector<Index> objects_of(const PlainTree& tree, Index object, std::string_view key) {
+  std::vector<Index> objects;
+  const auto found = of_kind(tree, object, key, Kind::kList);
+  if (!found) return objects;
+  for (const Index it : tree.items(*found)) {
+    if (tree.kind(it) == Kind::kMap) objects.push_back(it);
   }
   return objects;
 }
 
-models::ProcessId process_of(const Json& object) {
-  return {string_of(object, "host"), string_of(object, "pid"), string_of(object, "cuda_dev")};
+models::ProcessId process_of(const PlainTree& tree, Index object) {
+  return {string_of(tree, object, "host"), string_of(tree, object, "pid"),
+          string_of(tree, object, "cuda_dev")};
 }
 
 // The member that an object of a list of ranks is about.
-RasMember* member_of(const Json& object, std::uint32_t file, RasCommunicator& communicator) {
-  const auto rank = ras_rank(number_of(object, "rank"));
+RasMember* member_of(const PlainTree& tree, Index object, std::uint32_t file,
+                     RasCommunicator& communicator) {
+  const auto rank = ras_rank(number_of(tree, object, "rank"));
   if (!rank) return nullptr;
   RasMember& member = communicator.member(*rank);
   member.place = {file, 0};
-  if (models::ProcessId id = process_of(object); !id.pid.empty()) member.process = std::move(id);
+  if (models::ProcessId id = process_of(tree, object); !id.pid.empty()) {
+    member.process = std::move(id);
+  }
   return &member;
 }
 
-void take_counts(const Json& object, RasMember& member) {
-  const auto counts = object.find("collective_counts");
-  if (counts == object.end() || !counts->is_object()) return;
-  for (const auto& [name, count] : counts->items()) {
-    if (count.is_number_integer() && count.get<std::int64_t>() >= 0) {
-      member.counts[models::printable(name)] = count.get<std::int64_t>();
+void take_counts(const PlainTree& tree, Index object, RasMember& member) {
+  const auto counts = of_kind(tree, object, "collective_counts", Kind::kMap);
+  if (!counts) return;
+  const auto items = tree.items(*counts);  // names and counts in turn
+  for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
+    const Index count = items[i + 1];
+    if (tree.kind(count) == Kind::kInteger && tree.integer(count) >= 0) {
+      member.counts[models::printable(tree.text(items[i]))] = tree.integer(count);
     }
   }
 }
 
-models::ProcessState state_of_missing(const Json& object) {
-  const auto status = object.find("status");
-  const bool dead = status != object.end() && status->is_object() &&
-                    status->value("considered_dead", Json()) == Json(true);
-  return dead ? models::ProcessState::kDead : models::ProcessState::kSilent;
+models::ProcessState state_of_missing(const PlainTree& tree, Index object) {
+  const auto status = of_kind(tree, object, "status", Kind::kMap);
+  const auto dead = status ? of_kind(tree, *status, "considered_dead", Kind::kTruth) : std::nullopt;
+  return dead && tree.truth(*dead) ? models::ProcessState::kDead : models::ProcessState::kSilent;
 }
 
-void take_communicator(const Json& object, std::uint32_t file, RasReport& report) {
-  std::string hash = models::printable(string_of(object, "hash"));
+void take_communicator(const PlainTree& tree, Index object, std::uint32_t file, RasReport& report) {
+  std::string hash = models::printable(string_of(tree, object, "hash"));
   if (hash.starts_with("0x")) hash = hash.substr(2);
   // Communicators that were split may share a hash.
   while (report.communicators.count(hash) > 0) hash += "'";
   RasCommunicator& communicator = report.communicators[hash];
   communicator.hash = hash;
-  communicator.size = ras_rank(number_of(object, "size")).value_or(0);
-  for (const Json* it : objects_of(object, "ranks")) {
-    if (RasMember* member = member_of(*it, file, communicator)) take_counts(*it, *member);
+  communicator.size = ras_rank(number_of(tree, object, "size")).value_or(0);
+  for (const Index it : objects_of(tree, object, "ranks")) {
+    if (RasMember* member = member_of(tree, it, file, communicator)) take_counts(tree, it, *member);
   }
-  for (const Json* it : objects_of(object, "missing_ranks")) {
-    RasMember* member = member_of(*it, file, communicator);
-    if (member != nullptr) member->state = state_of_missing(*it);
+  for (const Index it : objects_of(tree, object, "missing_ranks")) {
+    RasMember* member = member_of(tree, it, file, communicator);
+    if (member != nullptr) member->state = state_of_missing(tree, it);
   }
 }
 
@@ -100,12 +112,14 @@ std::uint32_t gpus_of(const RasReport& report) {
   return static_cast<std::uint32_t>(known.size()) + others;
 }
 
-std::optional<RasReport> report_of(const Json& root, std::uint32_t file) {
-  if (!root.is_object() || !root.contains("communicators") || !root["communicators"].is_array()) {
-    return std::nullopt;
-  }
+std::optional<RasReport> report_of(std::string_view text, std::uint32_t file) {
+  JsonProblem problem;
+  const std::optional<JsonTree> json = read_json_tree(text, problem);
+  if (!json || !of_kind(json->tree, json->root, "communicators", Kind::kList)) return std::nullopt;
   RasReport report;
-  for (const Json* it : objects_of(root, "communicators")) take_communicator(*it, file, report);
+  for (const Index it : objects_of(json->tree, json->root, "communicators")) {
+    take_communicator(json->tree, it, file, report);
+  }
   report.gpus = gpus_of(report);
   return report;
 }
@@ -114,16 +128,16 @@ std::optional<RasReport> report_of(const Json& root, std::uint32_t file) {
 
 std::vector<RasReport> read_ras_json(const std::string& text, std::uint32_t file,
                                      models::Diagnostics& diagnostics) {
+  const std::string_view all = text;
   std::vector<RasReport> reports;
   // Several objects may follow each other, each from the beginning of a line on.
   for (std::size_t begin = text.find('{'); begin != std::string::npos;) {
-    const auto parsed = [&](std::size_t end) {
-      return Json::parse(text.begin() + static_cast<std::ptrdiff_t>(begin),
-                         text.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
-    };
     std::size_t end = std::min(text.find("\n{", begin), text.size());
-    auto report = report_of(parsed(end), file);
-    if (!report && end < text.size()) report = report_of(parsed(end = text.size()), file);
+    auto report = report_of(all.substr(begin, end - begin), file);
+    if (!report && end < text.size()) {
+      end = text.size();
+      report = report_of(all.substr(begin), file);
+    }
     if (!report) {
       diagnostics
           .error({}, models::Code::kNoEvidence,

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -78,7 +79,7 @@ class DumpReader {
   bool has_rank() const { return tree_.find(root_, "rank").has_value(); }
 
  private:
-  models::OutsideText text(Index value) const { return tree_.text(value); }
+  models::OutsideText text(Index value) const { return std::string(tree_.text(value)); }
 
   models::OutsideText text(Index map, std::string_view key) const {
     const auto found = tree_.find(map, key);
@@ -162,7 +163,7 @@ std::vector<std::uint32_t> DumpReader::rank_list(Index map) const {
 void DumpReader::read_groups() {
   const auto config = tree_.find(root_, "pg_config");
   if (!config || tree_.kind(*config) != Kind::kMap) return;
-  const std::vector<Index>& items = tree_.items(*config);
+  const std::span<const Index> items = tree_.items(*config);
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     if (tree_.kind(items[i]) != Kind::kText || tree_.kind(items[i + 1]) != Kind::kMap) {
       throw NoDump("'pg_config' must be a map from group names to maps");
@@ -179,7 +180,7 @@ void DumpReader::read_groups() {
 void DumpReader::read_status() {
   const auto status = tree_.find(root_, "pg_status");
   if (!status || tree_.kind(*status) != Kind::kMap) return;
-  const std::vector<Index>& items = tree_.items(*status);
+  const std::span<const Index> items = tree_.items(*status);
   for (std::size_t i = 0; i + 1 < items.size(); i += 2) {
     const bool text = tree_.kind(items[i]) == Kind::kText;
     const auto id = text ? models::whole_number<std::int64_t>(tree_.text(items[i]))
@@ -285,7 +286,7 @@ void DumpReader::read_entry(Index at) {
   const auto group = tree_.find(at, "process_group");
   const bool named = group && tree_.kind(*group) == Kind::kList && !tree_.items(*group).empty();
   if (!named) throw NoDump(fmt::format("{} has no 'process_group'", where_));
-  const std::vector<Index>& names = tree_.items(*group);
+  const std::span<const Index> names = tree_.items(*group);
   for (const Index name : names) {
     if (tree_.kind(name) != Kind::kText) {
       throw NoDump(fmt::format("'process_group' of {} must be strings", where_));
@@ -324,7 +325,7 @@ void DumpReader::read_entries() {
   const auto entries = tree_.find(root_, "entries");
   if (!entries || tree_.kind(*entries) == Kind::kNull) return;
   if (tree_.kind(*entries) != Kind::kList) throw NoDump("'entries' must be a list");
-  const std::vector<Index>& items = tree_.items(*entries);
+  const std::span<const Index> items = tree_.items(*entries);
   if (items.size() > kMaxEntries) {
     throw NoDump(
         fmt::format("a dump may have at most {} entries, found {}", kMaxEntries, items.size()),

@@ -107,7 +107,7 @@ class PickleReader {
   }
   void push_list(const std::vector<Index>& items) {
     push(value_.tree.add_items(Kind::kList));
-    if (!items.empty()) value_.tree.items(stack_.back()) = items;
+    value_.tree.append(stack_.back(), items);
   }
   void extend(Kind kind, const std::vector<Index>& items) {
     const Index target = top();
@@ -115,8 +115,7 @@ class PickleReader {
         value_.tree.kind(target) == kind && (kind == Kind::kList || items.size() % 2 == 0);
     if (!fits)
       throw PickleError("invalid pickle: it appends to something that is not a list or dict");
-    auto& all = value_.tree.items(target);
-    all.insert(all.end(), items.begin(), items.end());
+    value_.tree.append(target, items);
     added_ += items.size();
     if (added_ > kMaxPlainValues) {
       throw PickleError(fmt::format("this pickle has more than {} values", kMaxPlainValues));
@@ -313,7 +312,7 @@ bool PickleReader::add_text(unsigned char opcode) {
     default:
       return false;
   }
-  push(tree.add_text(std::string(counted)));
+  push(tree.add_text(counted));
   return true;
 }
 

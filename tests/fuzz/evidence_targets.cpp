@@ -19,6 +19,7 @@
 #include "models/record/job_standing.hpp"
 #include "models/record/record_of_dumps.hpp"
 #include "tests/fuzz/target.hpp"
+#include "viz/evidence/boxing_log_text.hpp"
 #include "viz/evidence/diagnosis_text.hpp"
 #include "viz/evidence/job_places_text.hpp"
 #include "viz/evidence/launch_log_text.hpp"
@@ -163,7 +164,11 @@ void boxing(const std::string& bytes) {
   require(rows.has_value() != diagnostics.has_errors(), "read, and with errors; or neither");
   show(diagnostics, bytes);
   if (!rows) return;
-  for (const models::LoggedBoxing& row : *rows) row.makes_partial_sum();
+  for (const bool all : {false, true}) {
+    const viz::BoxingReport report{"input", *rows, {}, all};
+    require_printable(viz::boxing_log_text(report));
+    require_printable(viz::boxing_log_json(report));
+  }
 }
 
 }  // namespace

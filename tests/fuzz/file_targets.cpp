@@ -3,6 +3,9 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "formats/algorithm/algorithm_file.hpp"
 #include "formats/files/order_file.hpp"
@@ -25,9 +28,11 @@
 #include "models/schedules/schedule_lowering.hpp"
 #include "tests/fuzz/target.hpp"
 #include "tests/support/sweep_sums.hpp"
+#include "viz/draw/sweep_plot.hpp"
 #include "viz/json/json_report.hpp"
 #include "viz/json/timing_json.hpp"
 #include "viz/json/verify_json.hpp"
+#include "viz/text/sweep_text.hpp"
 #include "viz/text/text_report.hpp"
 #include "viz/text/timing_text.hpp"
 #include "viz/text/verify_text.hpp"
@@ -119,6 +124,26 @@ void order(const std::string& bytes) {
   require(again && formats::write_order(*again) == text, "an order reads otherwise");
 }
 
+// A sweep whose cases are all there, or are taken as what did not run.
+void show_sweep(const formats::SweepFile& file) {
+  constexpr std::uint64_t kMaxCases = 300;
+  const models::ParameterGrid& grid = file.head.grid;
+  std::string problem;
+  if (grid.variables.size() >= 4 || grid.seeds >= kMaxCases) return;
+  const auto cases = models::lay_out(grid, problem);
+  if (!cases || cases->count > kMaxCases) return;
+  std::vector<models::CaseResult> results(cases->count);
+  for (const auto& [number, result] : file.cases) {
+    if (number < results.size()) results[number] = result;
+  }
+  const viz::SweepReport report{
+      "input.yaml", "input", {}, grid, *cases, results, models::summarize(*cases, results)};
+  require_printable(viz::sweep_text(report, false));
+  require_printable(viz::sweep_csv(report));
+  require_printable(viz::sweep_plot(report));
+  require(nlohmann::json::accept(viz::sweep_json(report)), "what was written is no JSON");
+}
+
 void sweep(const std::string& bytes) {
   models::Diagnostics diagnostics;
   const auto read = formats::read_sweep_file(testing::with_right_sums(bytes), diagnostics);
@@ -131,10 +156,7 @@ void sweep(const std::string& bytes) {
   const auto again = formats::read_sweep_file(text, diagnostics);
   require(again && again->cases == read->cases && again->head.same_sweep(read->head),
           "a sweep reads otherwise");
-  std::string problem;
-  if (read->head.grid.variables.size() < 4 && read->head.grid.seeds < 1000) {
-    models::lay_out(read->head.grid, problem);
-  }
+  show_sweep(*read);
 }
 
 void report(const std::string& bytes) {

@@ -19,7 +19,10 @@
 #include "formats/torch/schedule_csv.hpp"
 #include "models/explain/why.hpp"
 #include "models/lowering/rank_classes.hpp"
+#include "models/measure/expectation.hpp"
+#include "models/measure/graph_difference.hpp"
 #include "models/measure/memory.hpp"
+#include "models/measure/run_difference.hpp"
 #include "models/measure/timeline.hpp"
 #include "models/search/check.hpp"
 #include "models/search/fix.hpp"
@@ -31,13 +34,16 @@
 #include "viz/draw/draw_tasks.hpp"
 #include "viz/draw/draw_timeline.hpp"
 #include "viz/draw/wait_for_dot.hpp"
+#include "viz/evidence/boxing_csv.hpp"
 #include "viz/evidence/run_log.hpp"
 #include "viz/html/html_page.hpp"
 #include "viz/json/check_json.hpp"
 #include "viz/json/fix_json.hpp"
 #include "viz/json/json_report.hpp"
 #include "viz/text/check_text.hpp"
+#include "viz/text/difference_text.hpp"
 #include "viz/text/fix_text.hpp"
+#include "viz/text/test_text.hpp"
 #include "viz/text/why_text.hpp"
 #include "viz/trace/trace_json.hpp"
 
@@ -241,6 +247,43 @@ void write_fixes(const std::string& bytes, const formats::Scenario& scenario) {
   require_json(viz::fix_json(*report, view));
 }
 
+// Of the run and one with other timing; of the graph and the one before its patches.
+void write_differences(const std::string& bytes, const formats::Scenario& scenario,
+                       const models::Simulation& run) {
+  const models::TaskGraph& graph = scenario.graph;
+  const auto later = models::simulate(
+      graph, run.lowered, {.keep_act_times = true, .jitter = {.permille = 300, .seed = 7}});
+  viz::Difference difference;
+  difference.before_name = "before";
+  difference.after_name = "after";
+  difference.before = models::end_figures(run.explanation);
+  difference.after = models::end_figures(later.explanation);
+  difference.run = models::compare_runs({graph, run}, {graph, later});
+  const std::vector<std::string> texts = parts(bytes);
+  models::Diagnostics unheard;
+  const auto unpatched = formats::read_scenario(texts.front(), {}, unheard);
+  if (unpatched) difference.graph = models::compare_graphs(unpatched->graph, graph);
+  require_printable(viz::difference_text(difference, {}));
+  require_json(viz::difference_json(difference));
+}
+
+// What `test` says of the expectations of a scenario.
+void write_results(const formats::Scenario& scenario, const models::Simulation& run) {
+  std::vector<viz::TestResult> results;
+  for (const models::Expectation& expectation : scenario.expectations) {
+    for (const models::Unmet& unmet : models::unmet(expectation, scenario.graph, run)) {
+      results.push_back({.file = "input.yaml",
+                         .name = scenario.graph.name,
+                         .status = viz::TestStatus::kFailed,
+                         .message = viz::unmet_text(unmet),
+                         .details = viz::report_head(scenario.graph, run.explanation)});
+    }
+  }
+  for (const viz::TestResult& result : results) require_printable(viz::test_text(result, false));
+  require_printable(viz::test_summary(results, false));
+  require_printable(viz::junit_xml(results));
+}
+
 void write(const std::string& bytes) {
   std::optional<formats::Scenario> scenario;
   const auto run = simulate(bytes, scenario, {.keep_act_times = true, .keep_log = true});
@@ -248,6 +291,9 @@ void write(const std::string& bytes) {
   write_views(scenario->graph, *run);
   write_answers(scenario->graph, *run);
   write_files(bytes, *scenario, *run);
+  write_differences(bytes, *scenario, *run);
+  write_results(*scenario, *run);
+  if (scenario->graph.logical) require_printable(viz::boxing_csv(*scenario->graph.logical));
   if (acts_of(run->lowered.plan) > kMaxSearched || scenario->graph.ranks > kMaxSearched) return;
   write_check(*scenario, *run);
   write_fixes(bytes, *scenario);

@@ -31,14 +31,14 @@ std::string shown(const PlainTree& tree, PlainTree::Index at) {
     case Kind::kReal:
       return std::to_string(tree.real(at));
     case Kind::kText:
-      return tree.text(at);
+      return std::string(tree.text(at));
     case Kind::kList:
       for (const auto item : tree.items(at)) text += (text.empty() ? "" : ", ") + shown(tree, item);
       return "[" + text + "]";
     case Kind::kMap:
       break;
   }
-  const auto& items = tree.items(at);
+  const auto items = tree.items(at);
   for (std::size_t i = 0; i < items.size(); i += 2) {
     text += (text.empty() ? "" : ", ") + shown(tree, items[i]) + ": " + shown(tree, items[i + 1]);
   }
