@@ -46,7 +46,7 @@ RasJob::RasJob(const std::vector<RasReport>& reports, const models::KnownJob& kn
       most = std::max(most, communicator.size);
       for (const auto& [rank, member] : communicator.members) {
         if (member.process.pid.empty() || rank >= communicator.size) continue;
-        const std::uint32_t first = rank_of_.emplace(member.process, rank).first->second;
+        const std::uint32_t first = rank_of_.emplace(&member.process, rank).first->second;
         consistent =
             consistent && first == rank && known_rank(member.process).value_or(rank) == rank;
       }
@@ -65,7 +65,7 @@ void RasJob::collect(const RasReport& report) {
     std::uint32_t told = 0;
     for (const auto& [rank, member] : communicator.members) {
       if (member.process.pid.empty()) continue;
-      processes_.insert(member.process);
+      processes_.insert(&member.process);
       ++told;
     }
     all_listed_ = all_listed_ && told == communicator.size;
@@ -79,7 +79,7 @@ bool RasJob::spans(const RasReport& report, const RasCommunicator& communicator)
 
 // Whether RAS has no other process with this number.
 bool RasJob::is_only(const ProcessId& process) const {
-  const auto same_pid = [&](const ProcessId& it) { return it.pid == process.pid; };
+  const auto same_pid = [&](const ProcessId* it) { return it->pid == process.pid; };
   return all_listed_ && std::count_if(processes_.begin(), processes_.end(), same_pid) == 1;
 }
 
@@ -102,7 +102,7 @@ std::optional<std::uint32_t> RasJob::known_rank(const ProcessId& process) const 
 std::optional<std::uint32_t> RasJob::rank_of(const ProcessId& process) const {
   if (process.pid.empty()) return std::nullopt;
   if (const auto known = known_rank(process)) return known;
-  const auto found = rank_of_.find(process);
+  const auto found = rank_of_.find(&process);
   return found == rank_of_.end() ? std::nullopt : std::optional(found->second);
 }
 

@@ -18,6 +18,7 @@ namespace pipesim::formats {
 /// stand for processes whose rank is not known.
 class RasJob {
  public:
+  /// Both must outlive it.
   RasJob(const std::vector<RasReport>& reports, const models::KnownJob& known);
 
   std::uint32_t ranks() const { return ranks_; }
@@ -41,11 +42,19 @@ class RasJob {
   std::optional<std::uint32_t> known_rank(const models::ProcessId& process) const;
   bool is_only(const models::ProcessId& process) const;
 
+  // Processes of the reports, which have one for each GPU: not copied.
+  struct ByValue {
+    bool operator()(const models::ProcessId* a, const models::ProcessId* b) const {
+      return *a < *b;
+    }
+  };
+
   const models::KnownJob& known_;
-  std::set<models::ProcessId> processes_;  // of all reports
-  bool all_listed_ = true;                 // each member of a communicator has its process told
-  std::map<models::ProcessId, std::uint32_t> rank_of_;  // by communicators that span the job
-  std::set<std::string> spanning_;                      // their hashes
+  std::set<const models::ProcessId*, ByValue> processes_;
+  bool all_listed_ = true;  // each member of a communicator has its process told
+  // By communicators that span the job.
+  std::map<const models::ProcessId*, std::uint32_t, ByValue> rank_of_;
+  std::set<std::string> spanning_;  // their hashes
   std::uint32_t ranks_ = 0;
   std::map<std::string, std::uint32_t> number_of_name_;  // of those that are not ranks
   std::vector<std::string> names_;

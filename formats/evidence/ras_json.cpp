@@ -98,13 +98,16 @@ void take_communicator(const PlainTree& tree, Index object, std::uint32_t file, 
 
 // RAS gives no number of GPUs here: each that is in a communicator counts.
 std::uint32_t gpus_of(const RasReport& report) {
-  std::set<models::ProcessId> known;
+  const auto before = [](const models::ProcessId* a, const models::ProcessId* b) {
+    return *a < *b;
+  };
+  std::set<const models::ProcessId*, decltype(before)> known;
   std::uint32_t others = 0;
   for (const auto& [hash, communicator] : report.communicators) {
     std::uint32_t told = 0;
     for (const auto& [rank, member] : communicator.members) {
       if (member.process.pid.empty()) continue;
-      known.insert(member.process);
+      known.insert(&member.process);
       ++told;
     }
     others = std::max(others, communicator.size - std::min(communicator.size, told));
@@ -120,7 +123,6 @@ std::optional<RasReport> report_of(std::string_view text, std::uint32_t file) {
   for (const Index it : objects_of(json->tree, json->root, "communicators")) {
     take_communicator(json->tree, it, file, report);
   }
-  report.gpus = gpus_of(report);
   return report;
 }
 
@@ -145,6 +147,7 @@ std::vector<RasReport> read_ras_json(const std::string& text, std::uint32_t file
           .notes.emplace_back("'ncclras -f json' prints one");
       return {};
     }
+    report->gpus = gpus_of(*report);
     reports.push_back(std::move(*report));
     begin = text.find('{', end);
   }
