@@ -10,6 +10,7 @@ find_package(EXPAT 2.4.1 REQUIRED) # the first that bounds what entities expand 
 find_package(fmt 9 REQUIRED)
 find_package(Threads REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
+find_package(simdjson 3.0 REQUIRED)
 find_package(ZLIB 1.2 REQUIRED)
 find_package(yaml-cpp 0.7 REQUIRED)
 # 0.7 calls its target yaml-cpp, 0.8 yaml-cpp::yaml-cpp.

@@ -102,7 +102,7 @@ HEADER_USES = {"include/pipesim/catch2.hpp": r"catch2/"}
 # Third-party headers, by regular expression, that the sources (never the headers) of a folder use.
 USES = {
     "models": (r"boost/",),
-    "formats": (r"yaml-cpp/", r"expat\.h$", r"nlohmann/", r"fmt/"),
+    "formats": (r"yaml-cpp/", r"expat\.h$", r"nlohmann/", r"simdjson\.h$", r"fmt/"),
     "viz": (r"fmt/", r"nlohmann/", r"(graphviz/)?(cgraph|gvc)\.h$"),
     "app": (r"boost/program_options", r"fmt/", r"fcntl\.h$", r"sys/(file|ioctl|stat)\.h$", r"unistd\.h$",
             r"zlib\.h$"),

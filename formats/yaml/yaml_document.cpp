@@ -11,6 +11,8 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include "formats/yaml/document_builder.hpp"
+#include "formats/yaml/json_values.hpp"
 #include "formats/yaml/settings.hpp"
 #include "models/characters.hpp"
 
@@ -22,18 +24,9 @@ using Kind = YamlValue::Kind;
 
 namespace {
 
-constexpr std::size_t kMaxDepth = 100;
-
 // Values that aliases stand for: what a reader may come to walk through beside what was written,
 // which is bounded by the size of files.
 constexpr std::uint64_t kMaxRepeated = 10'000'000;
-
-// Thrown inside yaml-cpp's callbacks and caught where it is called, in this file only.
-struct Stop {
-  Place place;
-  models::Code code;
-  std::string message;
-};
 
 Place place_of(const YAML::Mark& mark, std::uint32_t file) {
   if (mark.is_null()) return {0, 0, file};
@@ -69,7 +62,7 @@ bool check_encoding(const std::string& text, std::uint32_t file, Diagnostics& di
 
 // Until yaml-cpp knows what the first of many open brackets begins, it keeps each as a token: for
 // 20 MB of '[' that is 4 GB. So such a file is refused before. Brackets in texts count too, which
-// is why this is far from kMaxDepth.
+// is why this is far from what may nest.
 bool check_brackets(const std::string& text, std::uint32_t file, Diagnostics& diagnostics) {
   constexpr std::size_t kMaxOpen = 10'000;
   std::size_t open = 0;
@@ -79,7 +72,7 @@ bool check_brackets(const std::string& text, std::uint32_t file, Diagnostics& di
     if ((c == ']' || c == '}') && open > 0) --open;
     if (open > kMaxOpen) {
       diagnostics.error(place, models::Code::kLimit,
-                        fmt::format("nested more than {} deep", kMaxDepth));
+                        fmt::format("nested more than {} deep", DocumentBuilder::kMaxDepth));
       return false;
     }
     place = c == '\n' ? Place{place.line + 1, 1, file} : Place{place.line, place.column + 1, file};
@@ -119,40 +112,36 @@ bool has_tab_before(const std::string& text, Place place) {
   return text.find('\t', begin) < end;
 }
 
-}  // namespace
-
-/// Appends a node per event. Children are linked, since a parent's children are not consecutive.
-class YamlBuilder : public YAML::EventHandler {
+/// What yaml-cpp meets.
+class YamlEvents : public YAML::EventHandler {
  public:
-  YamlBuilder(YamlDocument& document, std::uint32_t file) : document_(document), file_(file) {}
+  explicit YamlEvents(DocumentBuilder& builder) : builder_(builder) {}
 
   void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    add(Kind::kNull, mark, anchor);
+    count(builder_.add(Kind::kNull, place(mark)), anchor);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto target = anchors_.find(anchor);
     if (target == anchors_.end()) {
-      throw Stop{place_of(mark, file_), models::Code::kYamlAlias,
-                 "an alias cannot be used inside the value it refers to"};
+      throw DocumentBuilder::Stop{place(mark), models::Code::kYamlAlias,
+                                  "an alias cannot be used inside the value it refers to"};
     }
-    document_.nodes_[add(Kind::kAlias, mark, 0)].first = target->second.node;
-    values_ += target->second.values - 1;
+    builder_.add_alias(place(mark), target->second.node);
+    values_ += target->second.values;
     repeated_ += target->second.values - 1;
     if (repeated_ > kMaxRepeated) {
-      throw Stop{place_of(mark, file_), models::Code::kLimit,
-                 "the aliases of a scenario stand for at most " + std::to_string(kMaxRepeated) +
-                     " values"};
+      throw DocumentBuilder::Stop{
+          place(mark), models::Code::kLimit,
+          fmt::format("the aliases of a scenario stand for at most {} values", kMaxRepeated)};
     }
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
-    YamlDocument::Node& node = document_.nodes_[add(Kind::kScalar, mark, anchor)];
-    node.quoted = tag == "!";
-    node.first = static_cast<std::uint32_t>(document_.text_.size());
-    node.size = static_cast<std::uint32_t>(value.size());
-    document_.text_ += value;
+    std::string& text = builder_.text();
+    count(builder_.add_scalar(place(mark), text.size(), value.size(), tag == "!"), anchor);
+    text += value;
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
                        YAML::EmitterStyle::value /*style*/) override {
@@ -165,17 +154,9 @@ class YamlBuilder : public YAML::EventHandler {
   }
   void OnMapEnd() override { close(); }
 
-  /// Where the innermost list or map that is not complete begins.
-  std::optional<Place> innermost() const {
-    if (open_.empty()) return std::nullopt;
-    const YamlDocument::Node& node = document_.nodes_[open_.back().node];
-    return Place{node.line, node.column, file_};
-  }
-
  private:
   struct Open {
     std::uint32_t node;
-    std::uint32_t last_child;
     YAML::anchor_t anchor;
     std::uint64_t values_before;
   };
@@ -185,46 +166,32 @@ class YamlBuilder : public YAML::EventHandler {
     std::uint64_t values = 0;  // in it, itself among them
   };
 
-  std::uint32_t add(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
-    const std::uint32_t index = document_.add_node(kind, place_of(mark, file_));
-    if (!open_.empty()) {
-      Open& parent = open_.back();
-      YamlDocument::Node& parent_node = document_.nodes_[parent.node];
-      if (parent_node.size++ == 0) {
-        parent_node.first = index;
-      } else {
-        document_.nodes_[parent.last_child].next = index;
-      }
-      parent.last_child = index;
-    }
+  Place place(const YAML::Mark& mark) const { return place_of(mark, builder_.file()); }
+
+  void count(std::uint32_t node, YAML::anchor_t anchor) {
     ++values_;
-    if (anchor != 0 && kind != Kind::kList && kind != Kind::kMap) anchors_[anchor] = {index, 1};
-    return index;
+    if (anchor != 0) anchors_[anchor] = {node, 1};
   }
-
   void open(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
-    if (open_.size() >= kMaxDepth) {
-      throw Stop{place_of(mark, file_), models::Code::kLimit,
-                 "nested more than " + std::to_string(kMaxDepth) + " deep"};
-    }
-    const std::uint64_t before = values_;
-    open_.push_back({add(kind, mark, anchor), 0, anchor, before});
+    open_.push_back({builder_.open(kind, place(mark)), anchor, values_});
+    ++values_;
   }
-
   // An anchor counts once its value is complete, so that nothing can contain itself.
   void close() {
     const Open& last = open_.back();
     if (last.anchor != 0) anchors_[last.anchor] = {last.node, values_ - last.values_before};
     open_.pop_back();
+    builder_.close();
   }
 
-  YamlDocument& document_;
-  std::uint32_t file_;
+  DocumentBuilder& builder_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
   std::uint64_t values_ = 0;    // each alias counted with all it stands for
   std::uint64_t repeated_ = 0;  // of those what aliases stand for
 };
+
+}  // namespace
 
 std::optional<YamlDocument> YamlDocument::parse(const std::string& text, Diagnostics& diagnostics) {
   YamlDocument document;
@@ -243,22 +210,41 @@ std::optional<YamlValue> YamlDocument::add(const std::string& text, std::uint32_
                           std::to_string(kMaxScenarioBytes >> 20) + " MiB");
     return std::nullopt;
   }
+  const std::size_t text_before = text_.size();
+  try {
+    DocumentBuilder json(*this, file);
+    if (add_json(text, json)) return YamlValue(this, first);
+  } catch (const DocumentBuilder::Stop& stop) {
+    diagnostics.error(stop.place, stop.code, stop.message);
+    return std::nullopt;
+  }
+  nodes_.resize(first);
+  text_.resize(text_before);
+  return add_yaml(text, file, diagnostics);
+}
+
+std::optional<YamlValue> YamlDocument::add_yaml(const std::string& text, std::uint32_t file,
+                                                Diagnostics& diagnostics) {
+  const auto first = static_cast<std::uint32_t>(nodes_.size());
+  const char* const what = file == 0 ? "scenario" : "patch";
   if (!check_encoding(text, file, diagnostics)) return std::nullopt;
   if (!check_brackets(text, file, diagnostics)) return std::nullopt;
-  YamlBuilder builder(*this, file);
+  DocumentBuilder builder(*this, file);
+  YamlEvents events(builder);
   TextBuffer buffer(text);
   std::istream stream(&buffer);
   try {
     YAML::Parser parser(stream);
-    if (!parser.HandleNextDocument(builder) || nodes_.size() == first) {
+    if (!parser.HandleNextDocument(events) || nodes_.size() == first) {
       models::Diagnostic& told = diagnostics.error({1, 1, file}, models::Code::kOneDocument,
                                                    std::string("the file holds no ") + what);
       if (file == 0) told.notes.emplace_back("'pipesim new' writes one to begin with");
       return std::nullopt;
     }
     YamlDocument rest;
-    YamlBuilder rest_builder(rest, file);
-    if (parser.HandleNextDocument(rest_builder) && !rest.nodes_.empty()) {
+    DocumentBuilder rest_builder(rest, file);
+    YamlEvents rest_events(rest_builder);
+    if (parser.HandleNextDocument(rest_events) && !rest.nodes_.empty()) {
       diagnostics
           .error(rest.root().place(), models::Code::kOneDocument, "a second document in one file")
           .notes.emplace_back(std::string("a ") + what +
@@ -280,7 +266,7 @@ std::optional<YamlValue> YamlDocument::add(const std::string& text, std::uint32_
       told.notes.emplace_back("align this line with the one that it continues");
     }
     return std::nullopt;
-  } catch (const Stop& stop) {
+  } catch (const DocumentBuilder::Stop& stop) {
     diagnostics.error(stop.place, stop.code, stop.message);
     return std::nullopt;
   }

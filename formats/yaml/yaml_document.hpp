@@ -86,7 +86,7 @@ class YamlDocument {
 
  private:
   friend class YamlValue;
-  friend class YamlBuilder;
+  friend class DocumentBuilder;
 
   struct Node {
     YamlValue::Kind kind = YamlValue::Kind::kNull;
@@ -98,6 +98,10 @@ class YamlDocument {
     std::uint32_t size = 0;   // scalar: length; list and map: children (of a map keys and values)
     std::uint32_t next = 0;   // the next child of the same parent
   };
+
+  // Of what is known not to be JSON.
+  std::optional<YamlValue> add_yaml(const std::string& text, std::uint32_t file,
+                                    models::Diagnostics& diagnostics);
 
   const Node& resolved(std::uint32_t index) const {
     const Node& node = nodes_[index];

@@ -1,0 +1,93 @@
+// Appends values to a document in the order in which a parser meets them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/yaml/yaml_document.hpp"
+
+namespace pipesim::formats {
+
+/// Children are linked, since a parent's children are not consecutive.
+class DocumentBuilder {
+ public:
+  DocumentBuilder(YamlDocument& document, std::uint32_t file) : document_(document), file_(file) {}
+
+  /// Thrown where what is read breaks a limit, and caught in YamlDocument::add().
+  struct Stop {
+    models::Place place;
+    models::Code code;
+    std::string message;
+  };
+
+  std::uint32_t file() const { return file_; }
+
+  std::uint32_t add(YamlValue::Kind kind, models::Place place) {
+    const std::uint32_t index = document_.add_node(kind, place);
+    if (!open_.empty()) {
+      Open& parent = open_.back();
+      YamlDocument::Node& parent_node = document_.nodes_[parent.node];
+      if (parent_node.size++ == 0) {
+        parent_node.first = index;
+      } else {
+        document_.nodes_[parent.last_child].next = index;
+      }
+      parent.last_child = index;
+    }
+    return index;
+  }
+
+  /// A scalar whose text is `size` bytes of the document's text from `first` on.
+  std::uint32_t add_scalar(models::Place place, std::size_t first, std::size_t size, bool quoted) {
+    const std::uint32_t index = add(YamlValue::Kind::kScalar, place);
+    YamlDocument::Node& node = document_.nodes_[index];
+    node.quoted = quoted;
+    node.first = static_cast<std::uint32_t>(first);
+    node.size = static_cast<std::uint32_t>(size);
+    return index;
+  }
+
+  std::uint32_t add_alias(models::Place place, std::uint32_t target) {
+    const std::uint32_t index = add(YamlValue::Kind::kAlias, place);
+    document_.nodes_[index].first = target;
+    return index;
+  }
+
+  std::uint32_t open(YamlValue::Kind kind, models::Place place) {
+    if (open_.size() >= kMaxDepth) {
+      throw Stop{place, models::Code::kLimit,
+                 "nested more than " + std::to_string(kMaxDepth) + " deep"};
+    }
+    const std::uint32_t index = add(kind, place);
+    open_.push_back({index, 0});
+    return index;
+  }
+
+  void close() { open_.pop_back(); }
+
+  /// Where the innermost list or map that is not complete begins.
+  std::optional<models::Place> innermost() const {
+    if (open_.empty()) return std::nullopt;
+    const YamlDocument::Node& node = document_.nodes_[open_.back().node];
+    return models::Place{node.line, node.column, file_};
+  }
+
+  /// What scalars are parts of.
+  std::string& text() { return document_.text_; }
+
+  static constexpr std::size_t kMaxDepth = 100;
+
+ private:
+  struct Open {
+    std::uint32_t node;
+    std::uint32_t last_child;
+  };
+
+  YamlDocument& document_;
+  std::uint32_t file_;
+  std::vector<Open> open_;
+};
+
+}  // namespace pipesim::formats
