@@ -27,6 +27,7 @@ struct Report {
   sim::Jitter jitter{};  // that the run was made with
   // Beside Explanation::ranks: the ranks for which each stands; none: for itself.
   std::vector<models::RankSet> alike{};
+  std::string made_by{};  // "pipesim 0.1: pipesim run a.yaml --set acc=2", for pages; may be empty
 };
 
 }  // namespace pipesim::viz

@@ -43,7 +43,7 @@ std::string versions(const formats::SavedState& state) {
 }
 
 int run_explain(const Arguments& arguments, const Console& console) {
-  const Views asked = views(arguments, false);
+  Views asked = views(arguments, false);
   const std::string& path = arguments.one_file();
   TextInput file = TextInput::read(path, formats::kMaxStateBytes, console);
   const formats::SavedState state =
@@ -60,6 +60,7 @@ int run_explain(const Arguments& arguments, const Console& console) {
   if (end.verdict != state.verdict || end.fingerprint != state.fingerprint) {
     refuse_other_end(state, rerun.simulation, file);
   }
+  asked.made_by = made_by(state.path, state.settings);
   return show(rerun.scenario.graph, rerun.simulation, state.path, asked, console);
 }
 

@@ -134,7 +134,7 @@ int run_run(const Arguments& arguments, const Console& console) {
   const std::optional<Until> until = until_option(arguments);
   const sim::Jitter variation = jitter(arguments);
   const auto state_path = arguments.text("save-state");
-  const Views asked = views(arguments, state_path == "-");
+  Views asked = views(arguments, state_path == "-");
   check_one_standard_input({path, arguments.text("replay").value_or("")});
 
   const std::optional<Replay> replay = read_replay(arguments, console);
@@ -144,6 +144,7 @@ int run_run(const Arguments& arguments, const Console& console) {
     files.settings.insert(files.settings.begin(), settings.begin(), settings.end());
   }
   ScenarioInput input(files, console);
+  asked.made_by = made_by(input.path(), input.settings());
   const formats::Scenario scenario = [&] {
     const ProgressLine progress(console);
     return input.read();

@@ -8,6 +8,7 @@
 #include "app/exit_codes.hpp"
 #include "app/output/files.hpp"
 #include "app/output/trace_files.hpp"
+#include "app/version.hpp"
 #include "formats/torch/schedule_csv.hpp"
 #include "models/explain/remedies.hpp"
 #include "models/measure/memory.hpp"
@@ -20,6 +21,7 @@
 #include "viz/json/json_report.hpp"
 #include "viz/summary.hpp"
 #include "viz/text/terminal_timeline.hpp"
+#include "viz/text/test_text.hpp"
 #include "viz/text/text_report.hpp"
 #include "viz/words.hpp"
 
@@ -97,6 +99,11 @@ std::string drawing_of_end(const models::TaskGraph& graph, const Simulation& sim
   return viz::wait_for_drawing(picture, format);
 }
 
+std::string made_by(const std::string& path,
+                    const std::vector<std::pair<std::string, std::string>>& settings) {
+  return fmt::format("pipesim {}: {}", version(), viz::run_command_text(path, settings));
+}
+
 int exit_code(const models::Explanation& explanation) {
   if (explanation.cause == models::Cause::kInterrupted) return kExitInterrupted;
   switch (explanation.verdict) {
@@ -131,6 +138,7 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
   std::optional<viz::Report> report;
   if (views.html_path) {
     report.emplace(whole_report(graph, simulation, true));
+    report->made_by = views.made_by;
     write_file(*views.html_path, viz::html_page(*report, simulation, timeline, views.all));
     if (!views.all) report->all_waits.clear();
   }

@@ -3,6 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "app/output/console.hpp"
 #include "models/explain/folded_run.hpp"
@@ -28,6 +30,8 @@ struct Views {
   std::optional<std::string> log_folder;     // a log for each rank
   std::optional<std::string> trace_path;     // see write_trace
 
+  std::string made_by;  // version and command, for the page
+
   /// Only the report as text, which says little of a run that completes.
   bool only_report() const {
     return !quiet && !json && !stacks && !all && !dot_path && !schedule_path && !need_log() &&
@@ -36,6 +40,10 @@ struct Views {
   bool need_log() const { return log_path || log_folder; }
   bool need_timeline() const { return timeline || trace_path || html_path; }
 };
+
+/// "pipesim 0.1: pipesim run a.yaml --set acc=2": Views::made_by of a run.
+std::string made_by(const std::string& path,
+                    const std::vector<std::pair<std::string, std::string>>& settings);
 
 /// Writes what `views` asks for. `shown_path` is the file that the scenario came from. Returns the
 /// exit code of the run. Throws FileError.

@@ -27,6 +27,20 @@ PAGES = {
     "stopped": ("scenarios/swin_2x2x2.yaml", "--until", "20us"),
 }
 
+# All ranks but two do the same: one never calls the collective, one is late.
+ALIKE = """
+schema: 1
+name: alike
+ranks: 64
+groups: {dp: all}
+streams: [compute, comm]
+programs:
+  - on: all
+    do:
+      - {compute: F, takes: {case: rank, 37: 90us, else: 10us}, stream: compute, at: "train.py:12"}
+      - {all_reduce: dp, stream: comm, when: rank != 5, takes: 5us, at: "train.py:15"}
+"""
+
 # Of labels of the timeline: pairs that lie on each other.
 OVERLAPS = """
   const boxes = [...document.querySelectorAll("#timeline-frame .label, #timeline-frame .axis text")]
@@ -55,6 +69,11 @@ class Html(unittest.TestCase):
             subprocess.run([PROGRAM, "run", *arguments, "--html", path], cwd=ROOT, check=False,
                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
             cls.pages[name] = path
+        alike = pathlib.Path(temporary.name, "alike.yaml")
+        alike.write_text(ALIKE, "utf-8")
+        cls.pages["alike"] = alike.with_suffix(".html")
+        subprocess.run([PROGRAM, "run", alike.name, "--html", cls.pages["alike"]], cwd=temporary.name, check=False,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         cls.browser = Browser()
         cls.browser.__enter__()
         cls.addClassCleanup(cls.browser.__exit__)
@@ -240,6 +259,50 @@ class Html(unittest.TestCase):
         browser.frame()
         self.assertEqual(["rank 0", "rank 1"], self.ranks_of_lanes())
         self.assertEqual("0-1", browser.js("return document.getElementById('rank-filter').value;"))
+
+    def test_equal_ranks_are_shown_once_and_unfold(self):
+        for width in (400, 1400):
+            browser = self.open("alike", width)
+            prefix = "" if width == 400 else "rank "
+            folded = [prefix + text for text in ("0", "1 \u00d761", "5", "37")]
+            self.assertEqual(folded, self.ranks_of_lanes())
+            browser.hover("#timeline-frame text[data-fold]")
+            self.assertIn("2-4, 6-36, 38-63", self.tooltip())
+            browser.click("#timeline-frame text[data-fold]")
+            browser.frame()
+            self.assertEqual([prefix + str(rank) for rank in range(5)], self.ranks_of_lanes()[:5])
+            browser.click("#timeline-frame text[data-fold]")
+            browser.frame()
+            self.assertEqual(folded, self.ranks_of_lanes())
+            # A rank that another one stands for has the same to show as it has.
+            browser.type_in("#rank-filter", "61")
+            browser.frame()
+            self.assertEqual([prefix + "61"], self.ranks_of_lanes())
+            browser.hover("#timeline-frame .slice.k-compute")
+            self.assertIn("rank 61 F", self.tooltip())
+            self.assertIn("from 0 ns to 10 us", self.tooltip())
+
+    def test_an_op_is_found_by_its_name(self):
+        browser = self.open("swin")
+        browser.type_in("#op-search", "bdstbuf#1")
+        browser.press("\ue007")
+        self.assertEqual(["rank 0 BdstBuf#1"], self.selected_nodes())
+        self.assertIn("1 of", self.texts("#op-found")[0])
+        browser.type_in("#op-search", "no such op")
+        browser.press("\ue007")
+        self.assertEqual(["none"], self.texts("#op-found"))
+        browser = self.open("alike")
+        browser.type_in("#op-search", "rank 44 all_reduce")
+        browser.press("\ue007")
+        browser.frame()
+        self.assertEqual(["rank 44"], self.ranks_of_lanes())
+
+    def test_a_page_says_where_calls_stand_and_what_made_it(self):
+        self.open("alike")
+        self.assertIn("train.py:15", self.texts("#table-waits td.n-source")[0])
+        self.assertRegex(self.texts("#made")[0], r"^Made by pipesim \d\S*: pipesim run alike\.yaml\. Fingerprint")
+        self.open("large")
+        self.assertIn("pipesim run scenarios/pipeline_1f1b.yaml --set stages=64.", self.texts("#made")[0])
 
     def test_tables_sort(self):
         browser = self.open("swin")

@@ -12,6 +12,7 @@
 #include "viz/draw/axis.hpp"
 #include "viz/draw/palette.hpp"
 #include "viz/draw/slice_look.hpp"
+#include "viz/equal_lanes.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/words.hpp"
 
@@ -94,20 +95,6 @@ class TimelinePicture {
   }
 
  private:
-  // What two ranks have in common if they are drawn as one.
-  std::string key_of(const Lane& lane) const {
-    std::string key = lane.name + (lane.is_thread ? "\nthread" : "\n");
-    for (const Slice& slice : lane.slices) {
-      key += fmt::format("\n{} {} {} {} {} {}", label(slice.actor, slice.k), slice.begin_ns,
-                         slice.work_ns, slice.end_ns, slice.done, static_cast<int>(slice.kind));
-    }
-    for (const StuckAct& act : lane.stuck) {
-      key += fmt::format("\n{} {}", label(act.actor, act.k), is_on_cycle(act));
-      for (const models::Wait& wait : act.waits) key += edge_text(wait);
-    }
-    return key;
-  }
-
   // A stream that is held up until an event has fired has nothing to do: idle, as far as people
   // see.
   bool is_idle(const Slice& slice) const {
@@ -165,7 +152,10 @@ class TimelinePicture {
       std::size_t end = begin;
       for (; end < timeline_.lanes.size() && timeline_.lanes[end].rank == rank; ++end) {
         rows.lanes.push_back(&timeline_.lanes[end]);
-        if (fold) key += key_of(timeline_.lanes[end]) + "\n\n";
+        if (!fold) continue;
+        key += lane_key(graph_, run_, timeline_.lanes[end],
+                        [&](const StuckAct& act) { return is_on_cycle(act); }) +
+               "\n\n";
       }
       begin = end;
       if (const models::DeathReport* death = died(rank)) {

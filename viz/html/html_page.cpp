@@ -12,11 +12,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "models/lowering/rank_classes.hpp"
 #include "models/measure/expectation.hpp"
 #include "models/measure/memory.hpp"
 #include "models/measure/pipeline_report.hpp"
 #include "viz/draw/palette.hpp"
 #include "viz/draw/wait_for_dot.hpp"
+#include "viz/equal_lanes.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/text/text_report.hpp"
 #include "viz/words.hpp"
@@ -173,7 +175,8 @@ class PageData {
         {"rest_ns", end_.time_ns},
         {"end_ns", timeline_.end_ns},
         {"at_rest", timeline_.at_rest},
-        {"fingerprint", run_ == nullptr ? "" : fingerprint_text(end_.fingerprint)}};
+        {"fingerprint", run_ == nullptr ? "" : fingerprint_text(end_.fingerprint)},
+        {"made_by", models::printable(report_.made_by)}};
     if (!report_text_.empty()) json["report"] = report_text_;
     json["kinds"] = Json::object();
     for (int i = 0; i < models::kWorkKindCount; ++i) {
@@ -292,8 +295,7 @@ class PageData {
     return result;
   }
 
-  // The ranks that the hang is about before the others.
-  std::vector<std::uint32_t> ranks_by_weight() const {
+  std::vector<std::uint32_t> ranks_of_hang() const {
     std::vector<std::uint32_t> result;
     std::set<std::uint32_t> known;
     const auto add = [&](std::uint32_t rank) {
@@ -307,37 +309,91 @@ class PageData {
       add(root.first.from.rank);
       if (root.party.kind == WaitNodeKind::kRank) add(root.party.rank);
     }
-    for (const models::Lane& lane : timeline_.lanes) add(lane.rank);
+    return result;
+  }
+
+  // Ranks whose lanes are the same are one class, of which the page has the first. Few ranks are
+  // shown each, and so are those that the hang is about.
+  std::vector<models::RankSet> classes() const {
+    constexpr std::size_t kFewRanks = 16;
+    std::map<std::uint32_t, std::vector<const models::Lane*>> lanes_of;
+    for (const models::Lane& lane : timeline_.lanes) lanes_of[lane.rank].push_back(&lane);
+    std::vector<std::uint32_t> ranks;
+    for (const auto& [rank, lanes] : lanes_of) ranks.push_back(rank);
+    const bool fold = ranks.size() > kFewRanks;
+    const std::vector<std::uint32_t> own = ranks_of_hang();
+    const std::set<std::uint32_t> alone(own.begin(), own.end());
+    return models::ranks_by_key(models::RankSet(ranks), [&](std::uint32_t rank) {
+      std::string key;
+      if (!fold || alone.count(rank) > 0) return std::to_string(rank);
+      for (const models::Lane* lane : lanes_of[rank]) {
+        key += lane_key(report_.graph, *run_, *lane,
+                        [](const models::StuckAct& act) { return act.on_cycle; }) +
+               "\n\n";
+      }
+      return key;
+    });
+  }
+
+  // In which order they find room: those of the hang, then from both ends of the pipeline.
+  std::vector<std::size_t> by_weight(const std::vector<models::RankSet>& classes) const {
+    std::map<std::uint32_t, std::size_t> class_of_first;
+    for (std::size_t i = 0; i < classes.size(); ++i) class_of_first[*classes[i].begin()] = i;
+    std::vector<std::size_t> result;
+    std::set<std::size_t> known;
+    const auto add = [&](std::size_t index) {
+      if (known.insert(index).second) result.push_back(index);
+    };
+    for (const std::uint32_t rank : ranks_of_hang()) {
+      const auto found = class_of_first.find(rank);
+      if (found != class_of_first.end()) add(found->second);
+    }
+    for (std::size_t i = 0; i < classes.size(); ++i) {
+      add(i);
+      add(classes.size() - 1 - i);
+    }
     return result;
   }
 
   Json lanes() {
+    const std::vector<models::RankSet> classes = this->classes();
     std::map<std::uint32_t, std::size_t> slices_of;  // by rank
     for (const models::Lane& lane : timeline_.lanes) slices_of[lane.rank] += lane.slices.size();
-    std::set<std::uint32_t> shown;
+    std::map<std::uint32_t, const models::RankSet*> shown;  // by the first rank of each
+    std::size_t ranks = 0;
     std::size_t room = limits_.slices;
     std::size_t most_of_lane = limits_.slices;
-    for (const std::uint32_t rank : ranks_by_weight()) {
-      const std::size_t needed = slices_of[rank];
+    for (const std::size_t index : by_weight(classes)) {
+      const std::uint32_t first = *classes[index].begin();
+      const std::size_t needed = slices_of[first];
       // One rank is always there, if need be with the ends of its lanes alone.
       if (needed > room && !shown.empty()) break;
       if (needed > room) most_of_lane = std::max<std::size_t>(1, limits_.slices / 10);
-      shown.insert(rank);
+      shown.emplace(first, &classes[index]);
+      ranks += classes[index].size();
       room -= std::min(room, needed);
     }
     Json result = Json::array();
     bool cut = false;
+    std::set<std::uint32_t> with_alike;
     for (const models::Lane& lane : timeline_.lanes) {
-      if (shown.count(lane.rank) == 0) continue;
+      const auto found = shown.find(lane.rank);
+      if (found == shown.end()) continue;
       cut |= lane.slices.size() > most_of_lane;
       result.push_back(lane_json(lane, most_of_lane));
+      const bool several = found->second->size() > 1;
+      if (several && with_alike.insert(lane.rank).second) {
+        result.back()["alike"] =
+            std::vector<std::uint32_t>(found->second->begin(), found->second->end());
+      }
     }
-    if (shown.size() < slices_of.size()) {
+    if (ranks < slices_of.size()) {
       leave_out("timeline",
-                fmt::format("The timeline has {} of {} ranks, those of the hang first: more would "
+                fmt::format("The timeline has {} of {} ranks, those of a hang first, then from "
+                            "both ends: more would "
                             "make the page slow. All of them: --trace, or fewer ranks or "
                             "micro-batches by --set.",
-                            shown.size(), slices_of.size()));
+                            ranks, slices_of.size()));
     }
     if (cut) {
       leave_out("timeline",

@@ -78,7 +78,8 @@ function readRun(data) {
     wait.from.isRoot = wait.from.isRoot || wait.isRoot;
   }
   const lanes = data.lanes.map((row, index) => {
-    const lane = {index, rank: row.rank, name: word(row.name), thread: row.thread};
+    // `alike`: ranks with the same lanes, this one among them; the data has it at the first lane of a rank.
+    const lane = {index, rank: row.rank, name: word(row.name), thread: row.thread, alike: row.alike || null};
     lane.slices = row.slices.map(([act, begin, waiting, length, done, kind]) => {
       const slice = {
         act: acts[act], lane, begin, workBegin: begin + waiting, end: begin + length,
@@ -112,7 +113,48 @@ function readRun(data) {
       act.lane = act.launchSlice.lane;
     }
   }
-  return {...data, acts, waits, lanes, cycle};
+  const shownBy = new Map();  // of each rank that another one stands for: that one
+  for (const lane of lanes) {
+    const before = lanes[lane.index - 1];
+    if (before && before.rank === lane.rank) lane.alike = before.alike;
+    for (const rank of lane.alike || []) if (rank !== lane.rank) shownBy.set(rank, lane.rank);
+  }
+  return {...data, acts, waits, lanes, cycle, shownBy};
+}
+
+/** Gives a rank that another one stands for lanes of its own, at the end of `run.lanes`. */
+function unfoldRank(run, rank) {
+  const first = run.shownBy.get(rank);
+  if (first === undefined) return;
+  run.shownBy.delete(rank);
+  const copies = new Map();  // by the act that is copied
+  const actOf = (act) => {
+    if (!copies.has(act)) {
+      const copy = {...act, index: run.acts.length, rank, fullName: `rank ${rank} ${act.name}`, waits: [], waiters: []};
+      run.acts.push(copy);
+      copies.set(act, copy);
+    }
+    return copies.get(act);
+  };
+  const sliceOf = (slice, lane) => ({...slice, lane, act: actOf(slice.act)});
+  const slices = new Map();
+  const lanesOf = new Map();
+  for (const lane of run.lanes.filter((item) => item.rank === first)) {
+    const copy = {...lane, index: run.lanes.length, rank, alike: null};
+    copy.slices = lane.slices.map((slice) => {
+      slices.set(slice, sliceOf(slice, copy));
+      return slices.get(slice);
+    });
+    copy.stuck = lane.stuck.map(actOf);
+    lanesOf.set(lane, copy);
+    run.lanes.push(copy);
+  }
+  for (const act of copies.values()) {
+    act.slice = slices.get(act.slice) || null;
+    act.launchSlice = slices.get(act.launchSlice) || null;
+    act.lane = lanesOf.get(act.lane) || null;
+    act.stuckIn = lanesOf.get(act.stuckIn) || null;
+  }
 }
 
 /** The ranks that "0, 4-7" means, of `count`; null means all. Throws an Error that says what is wrong. */

@@ -18,6 +18,7 @@ class Page {
     this.addGraph();
     this.addContents();
     this.addFilter();
+    this.addSearch();
     this.addHelp();
     this.listen();
   }
@@ -61,7 +62,7 @@ class Page {
       part.innerHTML = `<h2>The whole report</h2><pre tabindex="0">${escaped(run.report)}</pre>`;
       this.element("tables").after(part);
     }
-    this.element("made").textContent = "Made by pipesim."
+    this.element("made").textContent = (run.made_by ? `Made by ${run.made_by}.` : "Made by pipesim.")
       + (run.fingerprint ? ` Fingerprint of the run: ${run.fingerprint}.` : "");
   }
 
@@ -77,7 +78,9 @@ class Page {
       ["state", "text", (wait) => wait.from.stage],
       ["waits", "text", (wait) => wait.sentence],
       ["kind", "text", (wait) => wait.kind],
-    ].filter(([, type, value]) => type !== "cycle" || waits.some((wait) => value(wait) > 0));
+      ["source", "text", (wait) => wait.from.at],
+    ].filter(([name, type, value]) => type === "cycle" ? waits.some((wait) => value(wait) > 0)
+      : name !== "source" || waits.some((wait) => value(wait) !== ""));
     return {
       id,
       columns: columns.map(([name, type]) => ({name, type})),
@@ -131,11 +134,24 @@ class Page {
     if (this.run.at_rest) buttons.push(["The end", "Show what happened last", () => this.timeline.showEnd()]);
     const tools = this.element("timeline").querySelector(".tools");
     this.addTools(tools, buttons);
+    if (this.run.shownBy.size > 0) {
+      this.addTools(tools, [["Unfold", "Show all ranks, or one of those that do the same", () => {
+        button.textContent = this.timeline.toggleAllCopies() ? "Fold" : "Unfold";
+      }]]);
+      const button = tools.lastElementChild;
+    }
     if (!this.timeline.everyLane) {
       this.addTools(tools, [["All streams", "Show all streams, or those that compute", () => this.showEveryLane(true)]]);
       this.laneButton = tools.lastElementChild;
     }
     this.addLegend();
+  }
+
+  /** Says once above the timeline what it does not show. */
+  tellLeftOut(text) {
+    const known = [...document.querySelectorAll("#timeline .left-out")].some((note) => note.textContent === text);
+    if (known) return;
+    this.element("timeline-frame").insertAdjacentHTML("beforebegin", `<p class="left-out">${escaped(text)}</p>`);
   }
 
   /** All lanes of the timeline; with `toggle`, if they are all shown, those that tell most. */
@@ -296,6 +312,30 @@ class Page {
     });
     this.element("filter").hidden = this.run.ranks < 2;
     this.showRanks();
+  }
+
+  // Each Enter goes to the next op whose name, "rank 3 F2#1", has what was typed in it.
+  addSearch() {
+    const input = this.element("op-search");
+    const found = this.element("op-found");
+    let last = "";
+    let at = -1;
+    this.element("search").addEventListener("submit", (event) => {
+      event.preventDefault();
+      const text = input.value.trim().toLowerCase();
+      if (text === "") return;
+      const rank = /^rank (\d+)\b/.exec(text);
+      if (rank) this.timeline.giveLanes([Number(rank[1])]);
+      const acts = this.run.acts.filter((act) => act.fullName.toLowerCase().includes(text));
+      at = text === last ? (at + 1) % Math.max(1, acts.length) : 0;
+      last = text;
+      found.textContent = acts.length === 0 ? "none" : `${at + 1} of ${acts.length}`;
+      if (acts.length === 0) return;
+      const act = acts[at];
+      if (this.timeline.copies.has(act.rank) && this.ranks === null) this.setRanks(new Set([act.rank]));
+      this.select({act}, true);
+    });
+    this.element("search").hidden = this.run.acts.length === 0;
   }
 
   toggleRank(rank) {

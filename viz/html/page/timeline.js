@@ -69,8 +69,10 @@ class Timeline {
     this.run = run;
     this.page = page;
     this.ranks = null;          // that are shown; null: all
+    this.unfolded = new Set();  // ranks whose copies are shown, too
     // Of many lanes those come first that tell most; a button shows the others.
     this.everyLane = run.lanes.length <= MANY_LANES;
+    this.copies = new Map();    // of ranks that another one stands for, and that have lanes by now: that one
     this.lanes = this.chosenLanes();
     this.selection = null;
     this.focus = null;          // {lane, item}
@@ -116,10 +118,62 @@ class Timeline {
   }
 
   chosenLanes() {
-    const ofRank = this.run.lanes.filter((lane) => this.ranks === null || this.ranks.has(lane.rank));
+    const ofRank = this.run.lanes.filter((lane) => this.ranks === null ? this.isUnfolded(lane) : this.ranks.has(lane.rank));
+    ofRank.sort((a, b) => a.rank - b.rank || a.index - b.index);
     if (this.everyLane) return ofRank;
     const chosen = ofRank.filter((lane) => this.tellsMost(lane));
     return chosen.length > 0 ? chosen : ofRank;
+  }
+
+  // Of a rank that another one stands for: whether that one was unfolded.
+  isUnfolded(lane) {
+    return !this.copies.has(lane.rank) || this.unfolded.has(this.copies.get(lane.rank));
+  }
+
+  /** Makes the lanes of ranks that others stand for; of very many not all. */
+  giveLanes(ranks) {
+    const MOST_LANES = 4096;
+    for (const rank of ranks) {
+      if (!this.run.shownBy.has(rank)) continue;
+      if (this.run.lanes.length > MOST_LANES) {
+        this.page.tellLeftOut("There are too many ranks to unfold them all: choose some above.");
+        break;
+      }
+      this.copies.set(rank, this.run.shownBy.get(rank));
+      const before = this.run.lanes.length;
+      unfoldRank(this.run, rank);
+      for (const lane of this.run.lanes.slice(before)) this.items.set(lane, this.itemsOf(lane));
+    }
+  }
+
+  /** Shows the ranks that do the same as this one, or hides them again. */
+  toggleCopies(lane) {
+    if (!this.unfolded.delete(lane.rank)) {
+      this.giveLanes(lane.alike);
+      this.unfolded.add(lane.rank);
+    }
+    this.filter(this.ranks);
+  }
+
+  /** All copies, or none. Returns which it is now. */
+  toggleAllCopies() {
+    const folded = this.run.lanes.filter((lane) => lane.alike && !this.unfolded.has(lane.rank));
+    if (folded.length === 0) {
+      this.unfolded.clear();
+    } else {
+      for (const lane of folded) {
+        this.giveLanes(lane.alike);
+        this.unfolded.add(lane.rank);
+      }
+    }
+    this.filter(this.ranks);
+    return folded.length > 0;
+  }
+
+  // "rank 3", and of how many it shows that they are the same; of a narrow picture "3".
+  rankText(lane) {
+    const count = lane.alike && this.ranks === null && !this.unfolded.has(lane.rank) ? ` \u00d7${lane.alike.length}` : "";
+    return `${this.left < 120 ? "" : "rank "}${lane.rank}${count}`;
   }
 
   /** All lanes, or those that tell most. Returns which it is now. */
@@ -283,13 +337,14 @@ class Timeline {
     const y = this.rows.get(lane);
     const index = this.lanes.indexOf(lane);
     const first = index === 0 || this.lanes[index - 1].rank !== lane.rank;
-    const rank = `rank ${lane.rank}`;
-    const rankWidth = this.left < 120 ? measureText(`${lane.rank} `) + 6 : 58;
+    const rank = this.rankText(lane);
+    const rankWidth = Math.max(this.left < 120 ? 0 : 58, measureText(`${rank} `, true) + 6);
     let text = first && index > 0 && this.gap > 0
       ? `<line class="between" x1="0" x2="${this.width}" y1="${y - this.gap / 2 - 1}" y2="${y - this.gap / 2 - 1}"/>`
       : "";
     if (first) {
-      text += `<text class="rank" x="4" y="${y + this.high / 2 + 6}">${this.left < 120 ? lane.rank : rank}</text>`;
+      const folds = lane.alike && this.ranks === null ? ` data-fold="${lane.index}"` : "";
+      text += `<text class="rank" x="4" y="${y + this.high / 2 + 6}"${folds}>${rank}</text>`;
     }
     const name = fitText(lane.thread ? `${lane.name} (host)` : lane.name, this.left - rankWidth - 8);
     text += `<text class="lane" x="${rankWidth}" y="${y + this.high / 2 + 6}">${escaped(name)}</text>`;
@@ -614,6 +669,7 @@ class Timeline {
       return {many: this.run.lanes[data.lane].slices.slice(first, first + Number(data.count))};
     }
     if (data.more !== undefined) return {lane: this.run.lanes[data.more]};
+    if (data.fold !== undefined) return {folded: this.run.lanes[data.fold]};
     if (data.death !== undefined) return {text: data.death};
     return null;
   }
@@ -629,6 +685,10 @@ class Timeline {
     if (thing.text) return escaped(thing.text);
     if (thing.slice) return this.page.actTooltip(thing.slice.act, thing.slice);
     if (thing.act) return this.page.actTooltip(thing.act);
+    if (thing.folded) {
+      const others = ranksText(new Set(thing.folded.alike.filter((rank) => rank !== thing.folded.rank)));
+      return `Ranks that do the same at the same times: <b>${escaped(others.length > 200 ? `${others.slice(0, 200)}\u2026` : others)}</b>. Click to show or hide them.`;
+    }
     if (thing.lane) {
       return `<b>${counted(thing.lane.stuckCount, "op")}</b> wait in this lane. The table of waits lists them.`;
     }
@@ -648,6 +708,7 @@ class Timeline {
       this.window = {from: thing.many[0].begin - length * 0.1, to: thing.many[0].begin + length * 1.1};
       this.soon();
     }
+    if (thing.folded) this.toggleCopies(thing.folded);
     if (thing.lane) this.page.setRanks(new Set([thing.lane.rank]));
   }
 
@@ -734,6 +795,7 @@ class Timeline {
 
   filter(ranks) {
     this.ranks = ranks;
+    if (ranks !== null) this.giveLanes(ranks);
     this.lanes = this.chosenLanes();
     this.focus = null;
     this.draw();
