@@ -35,18 +35,22 @@ int run_reduce(const Arguments& arguments, const Console& console) {
   ScenarioInput input(files, console);
   const formats::Scenario scenario = input.read();
   std::atomic<std::uint64_t> tried = 0;
-  const models::ReadBack read_back = [&tried](const models::TaskGraph& graph) {
-    ++tried;
+  const models::ReadBack read_back = [](const models::TaskGraph& graph,
+                                        bool brief) -> std::optional<models::Written> {
     models::Diagnostics ignored;
-    return graph_of(formats::read_scenario(formats::write_scenario(graph), {}, ignored));
+    std::string text = formats::write_scenario(
+        graph, brief ? formats::ScenarioForm::kBrief : formats::ScenarioForm::kExact);
+    auto read = graph_of(formats::read_scenario(text, {}, ignored));
+    if (!read) return std::nullopt;
+    return models::Written{std::move(text), std::move(*read)};
   };
   models::ReduceOptions options;
   options.stop = console.interrupted;
+  options.runs = &tried;
   const std::optional<models::Reduction> reduction = [&] {
     const Simulating now(console);
     const ProgressLine progress(console, [&tried] {
-      return tried == 0 ? std::string("trying smaller parameters ...")
-                        : fmt::format("reducing: {} smaller scenarios tried", tried.load());
+      return fmt::format("reducing: {} smaller scenarios tried", tried.load());
     });
     return models::reduce(
         scenario.graph, formats::switches_of(scenario),
@@ -60,9 +64,8 @@ int run_reduce(const Arguments& arguments, const Console& console) {
   if (!reduction) input.fail();
   input.report();
   const std::string& name = scenario.graph.name;
-  const std::string text = viz::reduce_heading(*reduction, name) +
-                           formats::write_scenario(reduction->graph) +
-                           viz::reduce_expectation(*reduction);
+  const std::string text =
+      viz::reduce_heading(*reduction, name) + reduction->text + viz::reduce_expectation(*reduction);
   const bool is_printed = write_or_print(output, text, console.out);
   (is_printed ? console.err : console.out)
       << (json ? viz::reduce_json(*reduction, name) : viz::reduce_text(*reduction, name));

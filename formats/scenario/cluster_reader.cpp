@@ -65,8 +65,7 @@ class ClusterReader {
   void count_devices(Place place);
   void read_links(const std::optional<YamlValue>& value);
   void read_link(const YamlValue& value, LinkClass& link);
-  std::vector<std::uint32_t> read_list(const std::optional<YamlValue>& value,
-                                       const std::vector<std::string>& usual);
+  std::vector<std::uint32_t> read_list(const std::optional<YamlValue>& value, bool inside_host);
   void read_interfaces(const YamlValue& value);
   void check_links(const YamlValue& value);
   std::int64_t count(const YamlValue& value, const char* key);
@@ -99,8 +98,8 @@ std::optional<Cluster> ClusterReader::run(const YamlValue& value) {
     if (!cluster_.host_of_rank.empty()) count_devices(ranks ? ranks->place() : value.place());
   }
   read_links(map.take("links"));
-  cluster_.inside_host = read_list(map.take("inside_host"), {"nvlink", "pcie", "shared_memory"});
-  cluster_.between_hosts = read_list(map.take("between_hosts"), {"infiniband", "ethernet"});
+  cluster_.inside_host = read_list(map.take("inside_host"), true);
+  cluster_.between_hosts = read_list(map.take("between_hosts"), false);
   if (const auto algorithm = map.take("algorithm")) {
     cluster_.algorithm = read_algorithm(*algorithm, values_).value_or(cluster_.algorithm);
   }
@@ -303,16 +302,10 @@ void ClusterReader::read_link(const YamlValue& value, LinkClass& link) {
   map.finish();
 }
 
-// In order of preference; those of `usual` that are there where nothing is said.
+// In order of preference.
 std::vector<std::uint32_t> ClusterReader::read_list(const std::optional<YamlValue>& value,
-                                                    const std::vector<std::string>& usual) {
-  if (value) return read_links_of(*value, values_, &cluster_);
-  std::vector<std::uint32_t> links;
-  for (const std::string& name : usual) {
-    const std::uint32_t index = index_of(cluster_.links, name);
-    if (index != models::kNoIndex) links.push_back(index);
-  }
-  return links;
+                                                    bool inside_host) {
+  return value ? read_links_of(*value, values_, &cluster_) : usual_links(cluster_, inside_host);
 }
 
 void ClusterReader::read_interfaces(const YamlValue& value) {
@@ -399,6 +392,18 @@ std::vector<std::uint32_t> read_links_of(const YamlValue& value, const ValueRead
     } else {
       links.push_back(*link);
     }
+  }
+  return links;
+}
+
+std::vector<std::uint32_t> usual_links(const Cluster& cluster, bool inside_host) {
+  const std::vector<std::string_view> names =
+      inside_host ? std::vector<std::string_view>{"nvlink", "pcie", "shared_memory"}
+                  : std::vector<std::string_view>{"infiniband", "ethernet"};
+  std::vector<std::uint32_t> links;
+  for (const std::string_view name : names) {
+    const std::uint32_t index = index_of(cluster.links, name);
+    if (index != models::kNoIndex) links.push_back(index);
   }
   return links;
 }

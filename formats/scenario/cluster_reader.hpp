@@ -29,6 +29,10 @@ std::optional<models::Cluster> read_cluster_text(const std::string& text, std::u
 std::vector<std::uint32_t> read_links_of(const YamlValue& value, const ValueReader& values,
                                          const models::Cluster* cluster);
 
+/// The links, in order of preference, of ranks on one host, or on different ones, where a cluster
+/// does not say them.
+std::vector<std::uint32_t> usual_links(const models::Cluster& cluster, bool inside_host);
+
 /// Reads `ring`, `tree` or `direct`.
 std::optional<models::Algorithm> read_algorithm(const YamlValue& value, const ValueReader& values);
 

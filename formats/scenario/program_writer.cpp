@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <set>
 #include <string>
 #include <string_view>
@@ -169,7 +170,7 @@ void StepWriter::write_calls(YamlNode& map) {
   if (step_.calls.size() == 1) {
     write_call(step_.calls.front(), map);
   } else {
-    YamlNode calls = YamlNode::list();
+    YamlNode calls = YamlNode::lines();
     for (const CallTemplate& call : step_.calls) {
       YamlNode fields = YamlNode::map();
       write_call(call, fields);
@@ -247,26 +248,39 @@ void StepWriter::write_common(YamlNode& map) const {
 
 class ProgramWriter {
  public:
-  explicit ProgramWriter(const models::TaskGraph& graph)
-      : graph_(graph), all_(RankSet::range(0, graph.ranks)) {}
+  ProgramWriter(const models::TaskGraph& graph, bool brief)
+      : graph_(graph), all_(RankSet::range(0, graph.ranks)), brief_(brief) {}
 
   YamlNode run();
 
  private:
   YamlNode program(const models::HostThread& thread, const ProgramStep& block);
   YamlNode steps(const std::vector<ProgramStep>& steps, const RankSet& on);
-  YamlNode act(std::uint32_t index, const RankSet& on);
+  YamlNode act(std::uint32_t index, const RankSet& on, const std::vector<std::string>& after = {});
+  std::vector<std::string> awaited_by(std::vector<std::uint32_t>& actors);
+  bool is_wait_of(std::uint32_t record, std::uint32_t wait, std::uint32_t step) const;
 
   const models::TaskGraph& graph_;
   RankSet all_;
+  const bool brief_;
+  std::map<std::uint32_t, int> uses_;  // of each actor, in brief
   std::set<std::uint32_t> written_;
 };
+
+void count_uses(const std::vector<ProgramStep>& steps, std::map<std::uint32_t, int>& uses) {
+  for (const ProgramStep& step : steps) {
+    if (step.actor != kNoIndex) ++uses[step.actor];
+    for (const std::uint32_t actor : step.list) ++uses[actor];
+    count_uses(step.block, uses);
+  }
+}
 
 // Steps are actors in the order in which the file has them, so the programs stand in that order.
 YamlNode ProgramWriter::run() {
   std::vector<std::tuple<std::uint32_t, const models::HostThread*, const ProgramStep*>> programs;
   for (const models::HostThread& thread : graph_.threads) {
     if (!is_host_program(graph_, thread)) continue;
+    if (brief_) count_uses(thread.program, uses_);
     std::uint32_t first = 0;
     for (const ProgramStep& block : thread.program) {
       const std::uint32_t actor = first_actor(block);
@@ -292,14 +306,21 @@ YamlNode ProgramWriter::program(const models::HostThread& thread, const ProgramS
 }
 
 YamlNode ProgramWriter::steps(const std::vector<ProgramStep>& steps, const RankSet& on) {
-  YamlNode list = YamlNode::list();
-  for (const ProgramStep& step : steps) {
-    for (const std::uint32_t actor : step.list) list.add(act(actor, on));
-    if (!step.list.empty()) continue;
-    if (step.actor != kNoIndex) {
-      list.add(act(step.actor, on));
-      continue;
+  YamlNode list = YamlNode::lines();
+  std::vector<std::uint32_t> run;  // actors not written yet: with `after`, some are one step
+  const auto write_run = [&] {
+    std::reverse(run.begin(), run.end());
+    while (!run.empty()) {
+      const std::vector<std::string> after = awaited_by(run);
+      list.add(act(run.back(), on, after));
+      run.pop_back();
     }
+  };
+  for (const ProgramStep& step : steps) {
+    if (step.actor != kNoIndex) run.push_back(step.actor);
+    run.insert(run.end(), step.list.begin(), step.list.end());
+    if (step.actor != kNoIndex || !step.list.empty()) continue;
+    write_run();
     YamlNode map = YamlNode::map();
     const RankSet& inner = step.on ? *step.on : on;
     if (inner != on) map.add("on", ranks(inner, graph_.ranks));
@@ -307,11 +328,42 @@ YamlNode ProgramWriter::steps(const std::vector<ProgramStep>& steps, const RankS
     map.add("do", this->steps(step.block, inner));
     list.add(std::move(map));
   }
+  write_run();
   return list;
 }
 
+// The streams that the next step waits for by `after`: the steps that say so, which stand before it
+// at the end of `actors`, are taken out.
+std::vector<std::string> ProgramWriter::awaited_by(std::vector<std::uint32_t>& actors) {
+  std::vector<std::string> streams;
+  if (!brief_) return streams;
+  std::size_t step = actors.size() - 1;
+  const auto is_implied = [&](std::size_t at) { return graph_.actors[actors[at]].step->implied; };
+  while (step >= 2 && is_implied(step) && is_implied(step - 1)) step -= 2;
+  for (std::size_t at = actors.size() - 1; at > step; at -= 2) {
+    if (!is_wait_of(actors[at], actors[at - 1], actors[step])) return {};
+    streams.push_back(graph_.streams[graph_.actors[actors[at]].stream].name);
+  }
+  actors.resize(step + 1);
+  return streams;
+}
+
+// Whether these two steps are what `after` of `step` means.
+bool ProgramWriter::is_wait_of(std::uint32_t record, std::uint32_t wait, std::uint32_t step) const {
+  const ActorTemplate& first = graph_.actors[record];
+  const ActorTemplate& second = graph_.actors[wait];
+  const ActorTemplate& user = graph_.actors[step];
+  const auto once = [&](std::uint32_t actor) { return uses_.at(actor) == 1; };
+  const bool same_ranks = first.on == user.on && second.on == user.on;
+  return first.step->role == Role::kRecord && second.step->role == Role::kWait &&
+         first.step->event == second.step->event && !user.step->implied &&
+         !sim::on_host(user.step->role) && second.stream == user.stream && same_ranks &&
+         first.step->at == user.step->at && once(record) && once(wait) && once(step);
+}
+
 // The first time a step says what it does.
-YamlNode ProgramWriter::act(std::uint32_t index, const RankSet& on) {
+YamlNode ProgramWriter::act(std::uint32_t index, const RankSet& on,
+                            const std::vector<std::string>& after) {
   const ActorTemplate& actor = graph_.actors[index];
   YamlNode map = YamlNode::map();
   if (written_.insert(index).second) {
@@ -319,6 +371,9 @@ YamlNode ProgramWriter::act(std::uint32_t index, const RankSet& on) {
   } else {
     map.add("again", YamlNode::text(actor.name));
   }
+  YamlNode streams = YamlNode::list();
+  for (const std::string& stream : after) streams.add(YamlNode::text(stream));
+  if (!after.empty()) map.add("after", std::move(streams));
   if (actor.on != on) map.add("on", ranks(actor.on, graph_.ranks));
   return map;
 }
@@ -333,6 +388,8 @@ bool is_host_program(const models::TaskGraph& graph, const models::HostThread& t
   return false;
 }
 
-YamlNode write_programs(const models::TaskGraph& graph) { return ProgramWriter(graph).run(); }
+YamlNode write_programs(const models::TaskGraph& graph, bool brief) {
+  return ProgramWriter(graph, brief).run();
+}
 
 }  // namespace pipesim::formats

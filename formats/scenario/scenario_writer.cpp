@@ -6,7 +6,9 @@
 #include "formats/scenario/scenario_writer.hpp"
 
 #include <algorithm>
+#include <set>
 
+#include "formats/scenario/cluster_reader.hpp"
 #include "formats/scenario/section_writers.hpp"
 #include "formats/yaml/value_writer.hpp"
 #include "formats/yaml/yaml_writer.hpp"
@@ -20,14 +22,17 @@ using models::TaskGraph;
 
 class ScenarioWriter {
  public:
-  explicit ScenarioWriter(const TaskGraph& graph) : graph_(graph) {}
+  ScenarioWriter(const TaskGraph& graph, bool brief);
 
   std::string run();
 
  private:
   YamlNode groups() const;
   YamlNode cluster(const models::Cluster& cluster) const;
+  static YamlNode link_classes(const models::Cluster& cluster);
   YamlNode seats(const models::Cluster& cluster) const;
+  bool comes_with_programs(const models::StreamTemplate& stream) const;
+  bool comes_with_programs(const models::CommunicatorTemplate& communicator) const;
   bool threads_follow_from_streams() const;
   YamlNode threads() const;
   YamlNode program(const std::vector<models::ProgramStep>& steps) const;
@@ -43,7 +48,26 @@ class ScenarioWriter {
   void add_declared(YamlNode& top) const;
 
   const TaskGraph& graph_;
+  const bool brief_;
+  bool programs_name_all_ = false;  // what is not declared comes into being where they name it
+  std::set<std::uint32_t> called_;  // communicators of calls that a group's name is enough for
 };
+
+ScenarioWriter::ScenarioWriter(const TaskGraph& graph, bool brief) : graph_(graph), brief_(brief) {
+  programs_name_all_ =
+      brief && std::all_of(graph.actors.begin(), graph.actors.end(),
+                           [](const auto& actor) { return actor.step.has_value(); });
+  std::set<std::uint32_t> barriers;
+  for (const models::ActorTemplate& actor : graph.actors) {
+    if (!actor.step) continue;
+    for (const models::CallTemplate& call : actor.step->calls) {
+      called_.insert(call.communicator);
+      // A barrier over a group is one of the hosts.
+      if (call.operation == models::Operation::kBarrier) barriers.insert(call.communicator);
+    }
+  }
+  for (const std::uint32_t communicator : barriers) called_.erase(communicator);
+}
 
 std::string ScenarioWriter::run() {
   YamlNode top = YamlNode::map();
@@ -66,17 +90,20 @@ std::string ScenarioWriter::run() {
     defaults.add("launch_queue", expression(graph_.launch_queue, ValueType::kNumber));
     top.add("defaults", std::move(defaults));
   }
-  if (!threads_follow_from_streams()) add("threads", threads());
-  top.add("streams", streams());
+  if (!programs_name_all_ && !threads_follow_from_streams()) add("threads", threads());
+  const bool all_come = std::all_of(graph_.streams.begin(), graph_.streams.end(),
+                                    [&](const auto& it) { return comes_with_programs(it); });
+  if (!programs_name_all_ || !all_come) top.add("streams", streams());
   add("communicators", communicators());
   add("device", device());
   add("guards", guards());
   add_declared(top);
   YamlNode actors = write_actors(graph_);
-  YamlNode programs = write_programs(graph_);
+  YamlNode programs = write_programs(graph_, brief_);
   if (!actors.empty() || programs.empty()) top.add("actors", std::move(actors));
   add("programs", std::move(programs));
   add("faults", faults());
+  if (brief_) return top.document({"actors", "programs"}, true);
   return top.document(
       {"groups", "threads", "streams", "communicators", "actors", "programs", "faults"});
 }
@@ -109,19 +136,24 @@ YamlNode ScenarioWriter::cluster(const models::Cluster& cluster) const {
     hosts.add(YamlNode::text(cluster.hosts[host]));
   }
   map.add("hosts", usual ? number(static_cast<std::int64_t>(cluster.hosts.size())) : hosts);
-  map.add("devices", number(cluster.devices));
-  map.add("ranks", seats(cluster));
-  YamlNode classes = YamlNode::map();
-  for (const models::LinkClass& link : cluster.links) {
-    YamlNode fields = YamlNode::map();
-    fields.add("latency", time(link.latency_ns));
-    fields.add("bandwidth", bandwidth(link.bytes_per_second));
-    classes.add(link.name, std::move(fields));
+  const auto host_count = static_cast<std::uint32_t>(cluster.hosts.size());
+  if (cluster.devices != (graph_.ranks + host_count - 1) / host_count) {
+    map.add("devices", number(cluster.devices));
   }
-  map.add("links", std::move(classes));
-  map.add("inside_host", links(cluster.inside_host));
-  map.add("between_hosts", links(cluster.between_hosts));
-  map.add("algorithm", YamlNode::text(algorithm_name(cluster.algorithm)));
+  map.add("ranks", seats(cluster));
+  const auto& known = models::known_links();
+  if (!std::equal(cluster.links.begin(), cluster.links.end(), known.begin(), known.end())) {
+    map.add("links", link_classes(cluster));
+  }
+  if (cluster.inside_host != usual_links(cluster, true)) {
+    map.add("inside_host", links(cluster.inside_host));
+  }
+  if (cluster.between_hosts != usual_links(cluster, false)) {
+    map.add("between_hosts", links(cluster.between_hosts));
+  }
+  if (cluster.algorithm != models::Algorithm::kRing) {
+    map.add("algorithm", YamlNode::text(algorithm_name(cluster.algorithm)));
+  }
   if (!cluster.interfaces.empty()) {
     YamlNode interfaces = YamlNode::map();
     for (const models::NetworkInterface& interface : cluster.interfaces) {
@@ -132,6 +164,17 @@ YamlNode ScenarioWriter::cluster(const models::Cluster& cluster) const {
     map.add("interfaces", std::move(interfaces));
   }
   return map;
+}
+
+YamlNode ScenarioWriter::link_classes(const models::Cluster& cluster) {
+  YamlNode classes = YamlNode::map();
+  for (const models::LinkClass& link : cluster.links) {
+    YamlNode fields = YamlNode::map();
+    fields.add("latency", time(link.latency_ns));
+    fields.add("bandwidth", bandwidth(link.bytes_per_second));
+    classes.add(link.name, std::move(fields));
+  }
+  return classes;
 }
 
 // Where ranks sit.
@@ -226,6 +269,35 @@ YamlNode ScenarioWriter::streams() const {
   return says_more ? map : names;
 }
 
+// Whether a program that names the stream makes it as it is.
+bool ScenarioWriter::comes_with_programs(const models::StreamTemplate& stream) const {
+  models::StreamTemplate plain;
+  plain.name = stream.name;
+  plain.place = stream.place;
+  plain.launch_queue = graph_.launch_queue;
+  plain.on_host = stream.on_host &&
+                  std::any_of(graph_.communicators.begin(), graph_.communicators.end(),
+                              [&](const auto& it) { return it.on_host && it.name == stream.name; });
+  return stream == plain;
+}
+
+// Likewise, where it names the group.
+bool ScenarioWriter::comes_with_programs(const models::CommunicatorTemplate& communicator) const {
+  const std::string& name = communicator.name;
+  models::CommunicatorTemplate plain;
+  plain.name = name;
+  plain.place = communicator.place;
+  plain.group = communicator.group;
+  plain.creation = graph_.creation;
+  plain.stream = communicator.stream;
+  const bool has_own_stream =
+      communicator.stream == kNoIndex ||
+      graph_.streams[communicator.stream].name == models::calls_stream(name);
+  const auto index = static_cast<std::uint32_t>(&communicator - graph_.communicators.data());
+  return communicator == plain && has_own_stream && called_.contains(index) &&
+         graph_.groups[communicator.group].name == name;
+}
+
 void add_creation(const models::CreationRule& rule, const models::CreationRule& otherwise,
                   YamlNode& map) {
   if (rule.said != otherwise.said || rule.at_first_use != otherwise.at_first_use) {
@@ -244,6 +316,7 @@ YamlNode ScenarioWriter::communicators() const {
   }
   YamlNode named = YamlNode::map();
   for (const models::CommunicatorTemplate& each : graph_.communicators) {
+    if (brief_ && comes_with_programs(each)) continue;
     named.add(each.name, communicator(each));
   }
   if (!named.empty()) map.add("named", std::move(named));
@@ -340,7 +413,8 @@ void ScenarioWriter::add_declared(YamlNode& top) const {
   for (std::size_t i = 0; i < graph_.events.size(); ++i) {
     waits_in_vain = waits_in_vain || (awaited[i] && !recorded[i] && !graph_.events[i].shared);
   }
-  if (!events.in_order(graph_.events.size()) || waits_in_vain) top.add("events", std::move(list));
+  const bool events_in_order = brief_ || events.in_order(graph_.events.size());
+  if (!events_in_order || waits_in_vain) top.add("events", std::move(list));
   list = YamlNode::list();
   for (const std::string& lock : graph_.locks) list.add(YamlNode::text(lock));
   if (!locks.in_order(graph_.locks.size())) top.add("locks", std::move(list));
@@ -413,6 +487,8 @@ YamlNode ScenarioWriter::link_fault(const models::LinkFault& fault) const {
 
 }  // namespace
 
-std::string write_scenario(const TaskGraph& graph) { return ScenarioWriter(graph).run(); }
+std::string write_scenario(const TaskGraph& graph, ScenarioForm form) {
+  return ScenarioWriter(graph, form == ScenarioForm::kBrief).run();
+}
 
 }  // namespace pipesim::formats

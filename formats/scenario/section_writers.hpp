@@ -12,8 +12,8 @@ YamlNode write_actors(const models::TaskGraph& graph);
 /// Whether the program of `thread` is one of steps, and not of actors.
 bool is_host_program(const models::TaskGraph& graph, const models::HostThread& thread);
 
-/// The host programs of all threads. A block stands with its steps written out, and `after` as the
-/// two steps that it is: `record` and `wait`.
-YamlNode write_programs(const models::TaskGraph& graph);
+/// The host programs of all threads. A block stands with its steps written out, and `after`, unless
+/// they are `brief`, as the two steps that it is: `record` and `wait`.
+YamlNode write_programs(const models::TaskGraph& graph, bool brief);
 
 }  // namespace pipesim::formats

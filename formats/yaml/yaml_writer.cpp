@@ -13,6 +13,7 @@ namespace pipesim::formats {
 namespace {
 
 constexpr std::size_t kWidth = 100;
+constexpr std::size_t kMaxFilled = 60;  // of a value among others on lines that are filled
 
 std::string quoted(std::string_view text) {
   std::string result = "\"";
@@ -92,6 +93,12 @@ YamlNode YamlNode::list() {
   return node;
 }
 
+YamlNode YamlNode::lines() {
+  YamlNode node = list();
+  node.lines_ = true;
+  return node;
+}
+
 YamlNode YamlNode::map() {
   YamlNode node;
   node.kind_ = Kind::kMap;
@@ -132,56 +139,82 @@ bool YamlNode::holds_scalars_only() const {
                      [](const auto& child) { return child.second.kind_ == Kind::kScalar; });
 }
 
+// Whether items of it, or of what is in it, stand in lines of their own if it is long.
+bool YamlNode::needs_lines() const {
+  return lines_ || std::any_of(children_.begin(), children_.end(),
+                               [](const auto& child) { return child.second.needs_lines(); });
+}
+
 // `head` is what stands before the value on its line: "key:" or "-", with its indent.
-void YamlNode::write_entry(std::string head, std::size_t indent, bool block,
+void YamlNode::write_entry(std::string head, std::size_t indent, bool block, bool dense,
                            std::string& out) const {
   const bool on_the_line = kind_ == Kind::kScalar || children_.empty() ||
                            (!block && head.size() + 1 + flow_size(kWidth) <= kWidth);
   if (on_the_line) {
     out += head + ' ' + flow() + '\n';
-  } else if (kind_ == Kind::kList && holds_scalars_only()) {
+  } else if ((kind_ == Kind::kList && holds_scalars_only()) ||
+             (dense && !block && !needs_lines())) {
     write_filled(std::move(head), indent + 2, out);
   } else if (head.back() == '-') {
     // The first line of what is in the list stands beside the dash.
     std::string below;
-    write_block(indent + 2, false, below);
+    write_block(indent + 2, dense, below);
     out += head + ' ' + below.substr(indent + 2);
   } else {
     out += head + '\n';
-    write_block(indent + 2, false, out);
+    write_block(indent + 2, dense, out);
   }
 }
 
-void YamlNode::write_block(std::size_t indent, bool block_below, std::string& out) const {
+void YamlNode::write_block(std::size_t indent, bool dense, std::string& out) const {
   const std::string space(indent, ' ');
   for (const auto& [key, value] : children_) {
     std::string head = space;
     head.append(kind_ == Kind::kMap ? key : "").append(kind_ == Kind::kMap ? ":" : "-");
-    value.write_entry(std::move(head), indent, block_below, out);
+    value.write_entry(std::move(head), indent, false, dense, out);
   }
 }
 
-// A list of many short things: lines of them.
-void YamlNode::write_filled(std::string head, std::size_t indent, std::string& out) const {
-  std::string line = std::move(head) + " [";
+// What stands on lines that are filled: short values whole, of long ones the items.
+void YamlNode::add_parts(std::string before, std::string_view behind,
+                         std::vector<std::string>& parts) const {
+  if (kind_ == Kind::kScalar || flow_size(kMaxFilled) <= kMaxFilled) {
+    parts.push_back(before.append(flow()).append(behind));
+    return;
+  }
+  const bool is_list = kind_ == Kind::kList;
+  before += is_list ? '[' : '{';
+  const std::string close = std::string(1, is_list ? ']' : '}').append(behind);
   for (std::size_t i = 0; i < children_.size(); ++i) {
-    const std::string item = children_[i].second.text_ + (i + 1 < children_.size() ? "," : "]");
-    const bool first = line.back() == '[' || line.back() == ' ';
-    if (line.size() + 1 + item.size() > kWidth && !first) {
+    const auto& [key, value] = children_[i];
+    if (!is_list) before.append(key).append(": ");
+    value.add_parts(std::move(before), i + 1 < children_.size() ? "," : close, parts);
+    before.clear();
+  }
+}
+
+// Lines of many short things.
+void YamlNode::write_filled(std::string head, std::size_t indent, std::string& out) const {
+  std::vector<std::string> parts;
+  add_parts("", "", parts);
+  std::string line = std::move(head) + ' ';
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const bool first = i == 0 || line.back() == ' ';
+    if (line.size() + 1 + parts[i].size() > kWidth && !first) {
       out += line + '\n';
-      line = std::string(indent, ' ') + item;
+      line = std::string(indent, ' ') + parts[i];
     } else {
-      line += (first ? "" : " ") + item;
+      line += (first ? "" : " ") + parts[i];
     }
   }
   out += line + '\n';
 }
 
-std::string YamlNode::document(const std::vector<std::string_view>& sections) const {
+std::string YamlNode::document(const std::vector<std::string_view>& sections, bool dense) const {
   std::string out;
   for (const auto& [key, value] : children_) {
     const bool section = std::find(sections.begin(), sections.end(), key) != sections.end();
-    value.write_entry(key + ':', 0, section, out);
+    value.write_entry(key + ':', 0, section, dense, out);
   }
   return out;
 }

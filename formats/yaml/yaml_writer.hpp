@@ -19,6 +19,8 @@ class YamlNode {
   static YamlNode value(std::string_view text);
   static YamlNode nothing();
   static YamlNode list();
+  /// One whose items stand in lines of their own, unless all fit in one.
+  static YamlNode lines();
   static YamlNode map();
 
   /// Adds to a list.
@@ -30,8 +32,9 @@ class YamlNode {
   std::size_t size() const { return children_.size(); }
 
   /// A document that is this map. The values of the keys in `sections` stand in lines of their own
-  /// even if they are short.
-  std::string document(const std::vector<std::string_view>& sections) const;
+  /// even if they are short. If it is `dense`, a map of short values that is too long for a line
+  /// fills lines, too, instead of one for each key.
+  std::string document(const std::vector<std::string_view>& sections, bool dense = false) const;
 
  private:
   enum class Kind : std::uint8_t { kScalar, kList, kMap };
@@ -39,11 +42,16 @@ class YamlNode {
   std::string flow() const;
   std::size_t flow_size(std::size_t most) const;
   bool holds_scalars_only() const;
-  void write_entry(std::string head, std::size_t indent, bool block, std::string& out) const;
-  void write_block(std::size_t indent, bool block_below, std::string& out) const;
+  bool needs_lines() const;
+  void add_parts(std::string before, std::string_view behind,
+                 std::vector<std::string>& parts) const;
+  void write_entry(std::string head, std::size_t indent, bool block, bool dense,
+                   std::string& out) const;
+  void write_block(std::size_t indent, bool dense, std::string& out) const;
   void write_filled(std::string head, std::size_t indent, std::string& out) const;
 
   Kind kind_ = Kind::kScalar;
+  bool lines_ = false;
   std::string text_;                                        // of a scalar, as it is written
   std::vector<std::pair<std::string, YamlNode>> children_;  // with keys, as they are written
 };

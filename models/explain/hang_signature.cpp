@@ -6,10 +6,20 @@
 namespace pipesim::models {
 namespace {
 
+std::string without_numbers(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) result += c;
+    if (digit && (result.empty() || result.back() != '#')) result += '#';
+  }
+  return result;
+}
+
 class SignatureWriter {
  public:
-  SignatureWriter(const TaskGraph& graph, const Lowered& lowered)
-      : graph_(graph), names_(graph, lowered) {}
+  SignatureWriter(const TaskGraph& graph, const Lowered& lowered, Layers layers)
+      : graph_(graph), names_(graph, lowered), layers_(layers) {}
 
   std::string wait(const Wait& it) const {
     std::string text =
@@ -20,7 +30,8 @@ class SignatureWriter {
 
   // With where it stands in the user's program: the same call of another line is another hang.
   std::string act(const ActInfo& info) const {
-    return info.at.empty() ? op(info) : op(info) + " at " + info.at;
+    const std::string name = layers_ == Layers::kOnce ? without_numbers(op(info)) : op(info);
+    return info.at.empty() ? name : name + " at " + info.at;
   }
 
  private:
@@ -52,6 +63,7 @@ class SignatureWriter {
 
   const TaskGraph& graph_;
   const Names names_;
+  const Layers layers_;
 };
 
 // Who notices a hang, and when, differs between jobs that hang alike.
@@ -78,14 +90,17 @@ std::string roots_of(const Explanation& explanation) {
 }  // namespace
 
 HangSignature hang_signature(const TaskGraph& graph, const Lowered& lowered,
-                             const Explanation& explanation) {
-  const SignatureWriter writer(graph, lowered);
+                             const Explanation& explanation, Layers layers) {
+  const SignatureWriter writer(graph, lowered, layers);
   HangSignature result;
   result.verdict = explanation.verdict;
   result.cause = explanation.cause;
   for (const Wait& wait : explanation.cycle) result.waits.insert(writer.wait(wait));
   for (const Misfit& misfit : explanation.mismatches) {
-    result.waits.insert(writer.act(misfit.first) + " against " + writer.act(misfit.second));
+    std::string text = writer.act(misfit.first) + " against " + writer.act(misfit.second);
+    // Ranks among them get other numbers.
+    for (const std::string& it : misfit.differences) text += ": " + without_numbers(it);
+    result.waits.insert(std::move(text));
   }
   if (!explanation.cycle.empty()) return result;
   for (const Root& root : explanation.roots) result.waits.insert(writer.wait(root.first));

@@ -14,8 +14,8 @@ namespace pipesim::models {
 
 /// A hang without ranks, streams, micro-batches and numbers of acts: verdict and cause, and each
 /// kind of wait that decides it once. With a cycle these are its waits, told by their kind and the
-/// ops at their ends; else what waits first for each root, the calls that do not fit, the deaths
-/// and device errors.
+/// ops at their ends; else what waits first for each root, the calls that do not fit and in what, the
+/// deaths and device errors.
 struct HangSignature {
   sim::Verdict verdict = sim::Verdict::kCompleted;
   Cause cause = Cause::kNone;
@@ -29,9 +29,13 @@ struct HangSignature {
   friend bool operator==(const HangSignature&, const HangSignature&) = default;
 };
 
+/// Whether names that differ in numbers alone ("block4-mlp", "block5-mlp") are different ops to a
+/// signature, or those of equal layers.
+enum class Layers : std::uint8_t { kEach, kOnce };
+
 /// The signature of the end of a run of `lowered`, made from `graph`.
 HangSignature hang_signature(const TaskGraph& graph, const Lowered& lowered,
-                             const Explanation& explanation);
+                             const Explanation& explanation, Layers layers = Layers::kEach);
 
 /// Why a run did not complete, short and without ranks and acts, so that runs that hang in the same
 /// way say the same: "cycle: B0, B2, F1" (what takes part, by name), "absent member: all_reduce".

@@ -78,7 +78,7 @@ class Renumbering {
       values.emplace_back(number(rank),
                           is_rank ? number(static_cast<std::uint32_t>(*value)) : *value);
     }
-    expr = over(values);
+    expr = over(values, is_rank);
   }
 
   void expr(std::optional<Expr>& expr, const RankSet& on, bool is_rank = false) {
@@ -86,14 +86,15 @@ class Renumbering {
   }
 
  private:
-  Expr over(const std::vector<std::pair<std::uint32_t, std::int64_t>>& values);
+  Expr over(const std::vector<std::pair<std::uint32_t, std::int64_t>>& values, bool is_rank);
 
   const RankSet& kept_;
   bool failed_ = false;
 };
 
-// A constant, a line, or one value after the other.
-Expr Renumbering::over(const std::vector<std::pair<std::uint32_t, std::int64_t>>& values) {
+// A constant, a line, or one value after the other. Of two values a choice says more than a line.
+Expr Renumbering::over(const std::vector<std::pair<std::uint32_t, std::int64_t>>& values,
+                       bool is_rank) {
   constexpr std::size_t kMaxCases = 16;
   if (values.empty()) return Expr::constant(0);
   const auto [first, value] = values.front();
@@ -104,11 +105,16 @@ Expr Renumbering::over(const std::vector<std::pair<std::uint32_t, std::int64_t>>
   const auto is_on_line = [&, first = first, value = value](const auto& it) {
     return it.second == value + step * (std::int64_t{it.first} - first);
   };
-  if (std::all_of(values.begin(), values.end(), is_on_line)) {
-    Expr along = step == 1 ? Expr::rank()
-                           : Expr::binary(Expr::Op::kMultiply, Expr::constant(step), Expr::rank());
+  const bool tells_two = values.size() == 2 && !is_rank;
+  if (!tells_two && std::all_of(values.begin(), values.end(), is_on_line)) {
     const std::int64_t at_zero = value - step * first;
+    const bool falls = step < 0 && at_zero != 0;  // 1 - rank, and not -1 * rank + 1
+    const std::int64_t factor = falls ? -step : step;
+    Expr along = factor == 1
+                     ? Expr::rank()
+                     : Expr::binary(Expr::Op::kMultiply, Expr::constant(factor), Expr::rank());
     if (at_zero == 0) return along;
+    if (falls) return Expr::binary(Expr::Op::kSubtract, Expr::constant(at_zero), along);
     return Expr::binary(at_zero > 0 ? Expr::Op::kAdd : Expr::Op::kSubtract, along,
                         Expr::constant(at_zero > 0 ? at_zero : -at_zero));
   }

@@ -9,18 +9,32 @@
 #include "models/explain/simulation.hpp"
 #include "models/graph/graph_edit.hpp"
 #include "models/graph/keep_ranks.hpp"
+#include "models/search/plain_changes.hpp"
 
 namespace pipesim::models {
 namespace {
 
-// Without blocks that are empty, or that are done once by all ranks that there are.
-void flatten_blocks(std::vector<ProgramStep>& steps, const std::set<std::uint32_t>& ranks) {
+// Whether the block is one step, which says itself on which ranks it is.
+bool is_one_step(const ProgramStep& block) {
+  return block.actor == kNoIndex && block.list.empty() && block.times == 1 &&
+         block.block.size() == 1 && block.block.front().actor != kNoIndex;
+}
+
+// Steps that stand in a block alone take its place.
+void unwrap_steps(std::vector<ProgramStep>& steps) {
+  for (ProgramStep& step : steps) {
+    if (is_one_step(step)) step = ProgramStep(step.block.front());
+  }
+}
+
+// Without blocks that are empty, or that are done once by all of `ranks`.
+void flatten_blocks(std::vector<ProgramStep>& steps, const RankSet& ranks) {
   std::vector<ProgramStep> flat;
   for (ProgramStep& step : steps) {
-    flatten_blocks(step.block, ranks);
-    const bool by_all =
-        !step.on || std::includes(step.on->begin(), step.on->end(), ranks.begin(), ranks.end());
-    const bool is_once = step.actor == kNoIndex && step.times == 1 && by_all;
+    const RankSet inner = step.on ? both(*step.on, ranks) : ranks;
+    flatten_blocks(step.block, inner);
+    unwrap_steps(step.block);
+    const bool is_once = step.actor == kNoIndex && step.times == 1 && inner == ranks;
     if (is_once) {
       for (const std::uint32_t actor : step.list) flat.emplace_back().actor = actor;
       std::move(step.block.begin(), step.block.end(), std::back_inserter(flat));
@@ -29,6 +43,25 @@ void flatten_blocks(std::vector<ProgramStep>& steps, const std::set<std::uint32_
     }
   }
   steps = std::move(flat);
+}
+
+// One program for each thread, unless it has one for each of some ranks.
+void gather_programs(TaskGraph& graph) {
+  for (HostThread& thread : graph.threads) {
+    std::vector<ProgramStep>& steps = thread.program;
+    const bool apart = std::all_of(steps.begin(), steps.end(), [](const ProgramStep& step) {
+      return step.actor == kNoIndex && step.times == 1;
+    });
+    if (apart || std::any_of(steps.begin(), steps.end(), [&](const ProgramStep& step) {
+          return step.actor != kNoIndex && !graph.actors[step.actor].step;
+        })) {
+      continue;
+    }
+    ProgramStep all;
+    all.block = std::move(steps);
+    unwrap_steps(all.block);
+    steps = {std::move(all)};
+  }
 }
 
 // Those that do something, and those that others expect.
@@ -98,16 +131,6 @@ void replace_count(TaskGraph& graph, std::int64_t count, std::int64_t other, boo
   if (graph.micro_batches == count) graph.micro_batches = other;
 }
 
-// Calls take the time then that they say.
-void drop_cluster(TaskGraph& graph) {
-  graph.cluster.reset();
-  for (ActorTemplate& actor : graph.actors) {
-    if (actor.collective) actor.collective->timed = false;
-    if (!actor.step) continue;
-    for (CallTemplate& call : actor.step->calls) call.timed = false;
-  }
-}
-
 // Which of `n` parts have to stay: parts are dropped, half of them first, then ever smaller runs of
 // neighbours, those at the end first, as long as `attempt` (true for each part that stays) allows.
 template <typename Attempt>
@@ -157,6 +180,7 @@ class Reducer {
   bool begin(TaskGraph graph, Diagnostics& diagnostics);
   void shrink_parameters(const std::vector<Switch>& parameters);
   void shrink_graph();
+  void shrink_layers();
   // Leaves the job as its file reads.
   bool finish(const ReadBack& read_back, Diagnostics& diagnostics);
   Reduction take() { return std::move(result_); }
@@ -184,7 +208,10 @@ class Reducer {
   void drop_actors();
   void drop_threads_and_streams();
   void drop_messages();
+  std::vector<std::uint32_t> actors_that_pass_on() const;
   void bypass_actors();
+  void bypass_runs();
+  void drop_implied_waits();
   void drop_reads();
   void drop_registers();
   void shrink_counts();
@@ -213,9 +240,10 @@ Reducer::Run Reducer::run(const TaskGraph& graph, Lowered lowered) {
   if (!finishing_) options.stop = options_.stop;
   acts_run_ += lowered.plan.act_count;
   ++result_.runs;
+  if (options_.runs != nullptr) ++*options_.runs;
   const Simulation simulation = simulate(graph, std::move(lowered), options);
   return Run{size_of(graph, simulation.lowered),
-             hang_signature(graph, simulation.lowered, simulation.explanation),
+             hang_signature(graph, simulation.lowered, simulation.explanation, result_.layers),
              simulation.explanation};
 }
 
@@ -414,31 +442,66 @@ void Reducer::drop_reads() {
 }
 
 // What one actor hands on to others these take from where it has it.
-void Reducer::bypass_actors() {
-  std::vector<std::uint32_t> parts;
+void bypass(TaskGraph& graph, std::uint32_t index) {
+  const ReadTemplate source = graph.actors[index].reads.front();
+  for_each_read_of(graph, index, [&](std::uint32_t reader, ReadTemplate& read) {
+    // Of two ways to another rank only one can be told.
+    const bool both_far =
+        (source.rank || source.group != kNoIndex) && (read.rank || read.group != kNoIndex);
+    if (reader == index || both_far) return;
+    if (!read.rank && read.group == kNoIndex) {
+      read.rank = source.rank;
+      read.group = source.group;
+    }
+    read.actor = source.actor;
+    read.reg = source.reg;
+    read.needs.reset();
+  });
+  std::vector<bool> keep(graph.actors.size(), true);
+  keep[index] = false;
+  keep_actors(graph, keep);
+}
+
+std::vector<std::uint32_t> Reducer::actors_that_pass_on() const {
+  std::vector<std::uint32_t> actors;
   for (std::uint32_t i = 0; i < result_.graph.actors.size(); ++i) {
     const ActorTemplate& actor = result_.graph.actors[i];
-    if (!actor.step && !actor.reads.empty()) parts.push_back(i);
+    if (!actor.step && !actor.reads.empty()) actors.push_back(i);
   }
-  drop_each(parts, [](TaskGraph& graph, std::uint32_t index) {
-    const ReadTemplate source = graph.actors[index].reads.front();
-    for_each_read_of(graph, index, [&](std::uint32_t reader, ReadTemplate& read) {
-      // Of two ways to another rank only one can be told.
-      const bool both_far =
-          (source.rank || source.group != kNoIndex) && (read.rank || read.group != kNoIndex);
-      if (reader == index || both_far) return;
-      if (!read.rank && read.group == kNoIndex) {
-        read.rank = source.rank;
-        read.group = source.group;
+  return actors;
+}
+
+void Reducer::bypass_actors() { drop_each(actors_that_pass_on(), bypass); }
+
+// All runs of neighbors, long ones first: a layer between others goes only as a whole.
+void Reducer::bypass_runs() {
+  constexpr std::size_t kMaxActors = 100;
+  std::vector<std::uint32_t> actors = actors_that_pass_on();
+  if (actors.size() > kMaxActors) return;
+  for (std::size_t size = actors.size() / 2; size > 0; --size) {
+    for (std::size_t first = 0; first + size <= actors.size() && may_go_on();) {
+      TaskGraph candidate = result_.graph;
+      for (std::size_t i = first + size; i-- > first;) bypass(candidate, actors[i]);
+      if (accept(std::move(candidate))) {
+        actors = actors_that_pass_on();
+      } else {
+        ++first;
       }
-      read.actor = source.actor;
-      read.reg = source.reg;
-      read.needs.reset();
-    });
-    std::vector<bool> keep(graph.actors.size(), true);
-    keep[index] = false;
-    keep_actors(graph, keep);
-  });
+    }
+  }
+}
+
+// What still is longer than a screen is one of many layers: their waits count once.
+void Reducer::shrink_layers() {
+  constexpr std::size_t kScreen = 20;
+  if (result_.graph.actors.size() <= kScreen || !may_go_on()) return;
+  result_.layers = Layers::kOnce;
+  Diagnostics unheard;
+  auto lowered = lower(result_.graph, unheard);
+  if (!lowered) return;
+  result_.hang = run(result_.graph, std::move(*lowered)).hang;
+  bypass_runs();
+  shrink_graph();
 }
 
 void Reducer::drop_registers() {
@@ -470,30 +533,31 @@ void Reducer::shrink_counts() {
   }
 }
 
-// What holds for the whole job.
+// What holds for the whole job, and what is said of it without need.
 void Reducer::drop_rules() {
-  const auto attempt = [&](const auto& change) {
+  for (const auto& change : plain_changes(result_.graph)) {
     TaskGraph candidate = result_.graph;
     change(candidate);
     if (candidate != result_.graph) accept(std::move(candidate));
-  };
-  const TaskGraph plain;
-  attempt([&](TaskGraph& graph) { graph.guards = plain.guards; });
-  attempt(drop_cluster);
-  attempt([&](TaskGraph& graph) { graph.device = plain.device; });
-  attempt([&](TaskGraph& graph) { graph.creation = plain.creation; });
-  attempt([&](TaskGraph& graph) { graph.launch_queue = plain.launch_queue; });
-  attempt([&](TaskGraph& graph) {
-    graph.memory.reset();
-    for (ActorTemplate& actor : graph.actors) {
-      for (RegisterTemplate& reg : actor.registers) reg.bytes.reset();
+  }
+}
+
+// Waits of streams for each other, which stand before a step as its `after`.
+void Reducer::drop_implied_waits() {
+  std::set<std::uint32_t> events;
+  for (const ActorTemplate& actor : result_.graph.actors) {
+    if (actor.step && actor.step->implied) events.insert(actor.step->event);
+  }
+  const std::vector<std::uint32_t> parts(events.begin(), events.end());
+  drop(parts.size(), [&](TaskGraph& graph, const std::vector<bool>& keep) {
+    std::vector<bool> stays(graph.actors.size(), true);
+    for (std::size_t i = 0; i < graph.actors.size(); ++i) {
+      const ActorTemplate& actor = graph.actors[i];
+      if (!actor.step || !actor.step->implied) continue;
+      const auto part = std::lower_bound(parts.begin(), parts.end(), actor.step->event);
+      stays[i] = keep[static_cast<std::size_t>(part - parts.begin())];
     }
-  });
-  attempt([&](TaskGraph& graph) {
-    for (ActorTemplate& actor : graph.actors) {
-      for (RegisterTemplate& reg : actor.registers) reg.carries.clear();
-      for (ReadTemplate& read : actor.reads) read.needs.reset();
-    }
+    keep_actors(graph, stays);
   });
 }
 
@@ -514,29 +578,34 @@ void Reducer::drop_faults() {
 
 // Durations, without which it hangs as well.
 void Reducer::drop_times() {
-  std::vector<std::uint32_t> timed;
-  const Expr none;
-  for (std::uint32_t i = 0; i < result_.graph.actors.size(); ++i) {
-    const ActorTemplate& actor = result_.graph.actors[i];
-    const bool has_times =
-        actor.takes != none || actor.launch_overhead != none ||
-        (actor.step && std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
-                                   [&](const CallTemplate& call) { return call.takes != none; }));
-    if (has_times) timed.push_back(i);
-  }
-  drop_each(timed, [](TaskGraph& graph, std::uint32_t index) {
-    ActorTemplate& actor = graph.actors[index];
-    actor.takes = Expr();
-    actor.launch_overhead = Expr();
-    if (!actor.step) return;
-    for (CallTemplate& call : actor.step->calls) call.takes = Expr();
-  });
+  const auto drop_those = [&](const auto& has, const auto& take) {
+    std::vector<std::uint32_t> timed;
+    for (std::uint32_t i = 0; i < result_.graph.actors.size(); ++i) {
+      if (has(result_.graph.actors[i])) timed.push_back(i);
+    }
+    drop_each(timed, [&](TaskGraph& graph, std::uint32_t index) { take(graph.actors[index]); });
+  };
+  drop_those([](const ActorTemplate& actor) { return actor.launch_overhead != Expr(); },
+             [](ActorTemplate& actor) { actor.launch_overhead = Expr(); });
+  drop_those(
+      [](const ActorTemplate& actor) {
+        return actor.takes != Expr() ||
+               (actor.step &&
+                std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
+                            [](const CallTemplate& call) { return call.takes != Expr(); }));
+      },
+      [](ActorTemplate& actor) {
+        actor.takes = Expr();
+        if (!actor.step) return;
+        for (CallTemplate& call : actor.step->calls) call.takes = Expr();
+      });
 }
 
 // What nothing refers to any more.
 void Reducer::drop_unused() {
   TaskGraph candidate = result_.graph;
-  const std::set<std::uint32_t> ranks = ranks_of(candidate);
+  const std::set<std::uint32_t> of_ranks = ranks_of(candidate);
+  const RankSet ranks(std::vector<std::uint32_t>(of_ranks.begin(), of_ranks.end()));
   for (HostThread& thread : candidate.threads) flatten_blocks(thread.program, ranks);
   std::vector<bool> used;
   const auto mark = [&used](std::uint32_t index) {
@@ -571,6 +640,7 @@ void Reducer::shrink_graph() {
     drop_ranks();
     drop_threads_and_streams();
     drop_actors();
+    drop_implied_waits();
     bypass_actors();
     drop_messages();
     shrink_counts();
@@ -587,20 +657,22 @@ bool Reducer::finish(const ReadBack& read_back, Diagnostics& diagnostics) {
   finishing_ = true;
   const std::set<std::uint32_t> ranks = ranks_of(result_.graph);
   const RankSet kept(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
+  TaskGraph gathered = result_.graph;
+  gather_programs(gathered);
   std::vector<TaskGraph> forms;
-  if (auto renumbered = renumbered_ranks(result_.graph, kept)) {
-    forms.push_back(std::move(*renumbered));
-  }
-  forms.push_back(result_.graph);
+  if (auto renumbered = renumbered_ranks(gathered, kept)) forms.push_back(std::move(*renumbered));
+  forms.push_back(std::move(gathered));
   for (const TaskGraph& form : forms) {
-    auto read = read_back(form);
-    if (!read) continue;
-    std::optional<Run> run = run_alike(*read);
-    if (!run) continue;
-    result_.graph = std::move(*read);
-    result_.after = run->size;
-    result_.explanation = std::move(run->explanation);
-    return true;
+    for (const bool brief : {true, false}) {
+      auto written = read_back(form, brief);
+      std::optional<Run> run = written ? run_alike(written->graph) : std::nullopt;
+      if (!run) continue;
+      result_.text = std::move(written->text);
+      result_.graph = std::move(written->graph);
+      result_.after = run->size;
+      result_.explanation = std::move(run->explanation);
+      return true;
+    }
   }
   diagnostics.error({}, Code::kCannotReduce,
                     "this cannot be written as a scenario that hangs in the same way");
@@ -616,6 +688,7 @@ std::optional<Reduction> reduce(TaskGraph graph, const std::vector<Switch>& para
   if (!reducer.begin(std::move(graph), diagnostics)) return std::nullopt;
   reducer.shrink_parameters(parameters);
   reducer.shrink_graph();
+  reducer.shrink_layers();
   if (!reducer.finish(read_back, diagnostics)) return std::nullopt;
   return reducer.take();
 }

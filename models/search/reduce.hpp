@@ -29,13 +29,20 @@ using ParameterValues = std::vector<std::pair<std::string, std::string>>;
 /// The task graph with these parameters, or nothing where it has mistakes then.
 using GraphOf = std::function<std::optional<TaskGraph>(const ParameterValues&)>;
 
-/// What becomes of a task graph that is written as a scenario and read again; nothing where it
-/// cannot.
-using ReadBack = std::function<std::optional<TaskGraph>(const TaskGraph&)>;
+/// A scenario, and what is read of it.
+struct Written {
+  std::string text;
+  TaskGraph graph;
+};
+
+/// What becomes of a task graph that is written as a scenario, briefly or not, and read again;
+/// nothing where it cannot.
+using ReadBack = std::function<std::optional<Written>(const TaskGraph&, bool brief)>;
 
 struct ReduceOptions {
   std::uint64_t most_acts = 200'000'000;  // of all runs together: what is left is not tried
   const std::atomic<bool>* stop = nullptr;
+  std::atomic<std::uint64_t>* runs = nullptr;  // counted as they are tried
 };
 
 /// How large a job is.
@@ -51,12 +58,14 @@ struct Reduction {
   JobSize before;
   JobSize after;
   HangSignature hang;
-  ParameterValues parameters;  // that were made smaller
-  TaskGraph graph;             // the small job, as it reads from its file
-  Explanation explanation;     // how it ends
-  std::uint32_t runs = 0;      // that were tried
-  bool stopped = false;        // by ReduceOptions::stop: not all was tried
-  bool out_of_budget = false;  // by ReduceOptions::most_acts
+  ParameterValues parameters;     // that were made smaller
+  std::string text;               // the small job, as a scenario
+  TaskGraph graph;                // as it reads from it
+  Layers layers = Layers::kEach;  // kOnce: what differs in numbers was taken for the same
+  Explanation explanation;        // how it ends
+  std::uint32_t runs = 0;         // that were tried
+  bool stopped = false;           // by ReduceOptions::stop: not all was tried
+  bool out_of_budget = false;     // by ReduceOptions::most_acts
 };
 
 /// Makes the job `graph` smaller. Nothing, with errors, where it cannot be run, does not hang, or

@@ -22,6 +22,7 @@ std::string reduce_json(const models::Reduction& reduction, const std::string& n
   for (const auto& [parameter, value] : reduction.parameters) {
     json["parameters"][parameter] = std::stoll(value);
   }
+  json["layers_once"] = reduction.layers == models::Layers::kOnce;
   json["runs"] = reduction.runs;
   json["all_tried"] = !reduction.stopped && !reduction.out_of_budget;
   return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";

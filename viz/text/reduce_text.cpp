@@ -12,6 +12,9 @@ using models::Reduction;
 
 namespace {
 
+const std::string kLayersOnce =
+    "Ops whose names differ only in numbers were taken for equal layers, kept once";
+
 std::string size_text(const JobSize& size) {
   return fmt::format("{}, {} and {}", counted(size.ranks, "rank"), counted(size.actors, "actor"),
                      counted(size.acts, "op"));
@@ -40,9 +43,10 @@ std::string became(const Reduction& reduction) {
 
 std::string reduce_heading(const Reduction& reduction, const std::string& name) {
   std::string text =
-      fmt::format("# {}, reduced to the same hang: {}.\n# {} became\n# {}.\n",
+      fmt::format("# {}, reduced to the same hang: {}.\n# {} became {}.\n",
                   name.empty() ? "A job" : models::printable(name), hang_text(reduction),
                   size_text(reduction.before), size_text(reduction.after));
+  if (reduction.layers == models::Layers::kOnce) text += "# " + kLayersOnce + ".\n";
   return text;
 }
 
@@ -58,6 +62,7 @@ std::string reduce_text(const Reduction& reduction, const std::string& name) {
   }
   text += fmt::format("{} tried; only those with the same hang were kept\n",
                       counted(reduction.runs, "run"));
+  if (reduction.layers == models::Layers::kOnce) text += kLayersOnce + '\n';
   if (reduction.stopped) text += "Interrupted: not everything was tried\n";
   if (reduction.out_of_budget) {
     text += "Not everything was tried: the runs had too many ops in all; reduce the result again\n";

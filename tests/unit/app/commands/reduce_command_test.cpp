@@ -1,5 +1,8 @@
 // `pipesim reduce`, through the command line.
+#include <algorithm>
+#include <filesystem>
 #include <string>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -43,6 +46,40 @@ TEST_CASE("with -o a file is written, and it passes as a test", "[app][reduce_co
   CHECK(json["parameters"] == nlohmann::json({{"acc", 3}}));
   CHECK(json["all_tried"] == true);
   CHECK(command({"test", path}).code == 0);
+}
+
+TEST_CASE("what is left of hangs that people have fits on a screen",
+          "[app][reduce_command][scenario]") {
+  std::vector<std::string> paths = testing::scenario_paths();
+  for (const auto& file : std::filesystem::directory_iterator("tests/reports")) {
+    paths.push_back(file.path().string());
+  }
+  int hanging = 0;
+  for (const std::string& path : paths) {
+    const auto small = command({"reduce", path});
+    if (small.code != 0) continue;  // does not hang
+    CAPTURE(path, small.out);
+    ++hanging;
+    // With heading and expectation. Passes generate the names of swin_2x2x2_from_model.
+    const bool is_generated = contains(path, "swin_2x2x2_from_model");
+    CHECK(std::count(small.out.begin(), small.out.end(), '\n') <= (is_generated ? 40 : 24));
+    CHECK(command({"run", "-"}, small.out).code == 1);
+  }
+  CHECK(hanging >= 48);
+}
+
+TEST_CASE("a long chain of equal layers is kept once", "[app][reduce_command]") {
+  const auto small = command({"reduce", "scenarios/swin_2x2x2_from_model.yaml"});
+  CHECK(contains(small.out, "# Ops whose names differ only in numbers"));
+  // Each sort of op of a layer is there, and of six layers two: one before the other.
+  for (const char* op : {"-mlp_grad", "-gather_nd_grad", "-qk_grad"}) {
+    CHECK(contains(small.out, op));
+  }
+  CHECK(contains(small.out, "block0-mlp_grad"));
+  CHECK_FALSE(contains(small.out, "block3-mlp_grad"));
+  // One that is short enough keeps all: B0 and B2 are two waits of swin_2x2x2.
+  const auto swin = command({"reduce", kSwin});
+  CHECK_FALSE(contains(swin.out, "only in numbers"));
 }
 
 TEST_CASE("what cannot be reduced is said", "[app][reduce_command]") {

@@ -30,8 +30,14 @@ std::optional<Reduction> reduced(const std::string& text, Diagnostics& diagnosti
   return reduce(
       scenario->graph, formats::switches_of(*scenario),
       [&](const ParameterValues& values) { return read(text, values); },
-      [](const TaskGraph& graph) { return read(formats::write_scenario(graph), {}); }, options,
-      diagnostics);
+      [](const TaskGraph& graph, bool brief) -> std::optional<Written> {
+        std::string written = formats::write_scenario(
+            graph, brief ? formats::ScenarioForm::kBrief : formats::ScenarioForm::kExact);
+        auto again = read(written, {});
+        if (!again) return std::nullopt;
+        return Written{std::move(written), std::move(*again)};
+      },
+      options, diagnostics);
 }
 
 Reduction reduced(const std::string& text) {
@@ -159,10 +165,12 @@ TEST_CASE("no rank and no actor of a reduced scenario can go alone", "[models][r
     if (!shape.hangs()) continue;
     ++hanging;
     const Reduction small = reduced(testing::file_text(path));
+    const HangSignature hang =
+        hang_signature(scenario.graph, end.lowered, end.explanation, small.layers);
     const auto hangs_alike = [&](const TaskGraph& graph) {
       Diagnostics unheard;
       const auto run = simulate(graph, unheard);
-      return run && hang_signature(graph, run->lowered, run->explanation) == shape;
+      return run && hang_signature(graph, run->lowered, run->explanation, small.layers) == hang;
     };
     CHECK(hangs_alike(small.graph));
     CHECK(small.after.acts <= small.before.acts);
