@@ -385,6 +385,9 @@ std::optional<YamlNode> Editor::edit(const Change& change) const {
       return value(change);
     case Kind::kLaunchOrder:
       return below({"device", "launch_order"}, YamlNode::text("implicit"));
+    case Kind::kRow:
+      if (!at(root_, {"schedule", "rows"})) return std::nullopt;
+      return below({"schedule", "rows", std::to_string(change.number)}, YamlNode::text(change.to));
     case Kind::kMessages:
       return below({"schedule", "messages"}, YamlNode::text(change.to));
     default:

@@ -14,8 +14,8 @@ namespace pipesim::models {
 
 /// A hang without ranks, streams, micro-batches and numbers of acts: verdict and cause, and each
 /// kind of wait that decides it once. With a cycle these are its waits, told by their kind and the
-/// ops at their ends; else what waits first for each root, the calls that do not fit and in what, the
-/// deaths and device errors.
+/// ops at their ends; else what waits first for each root, the calls that do not fit and in what,
+/// the deaths and device errors.
 struct HangSignature {
   sim::Verdict verdict = sim::Verdict::kCompleted;
   Cause cause = Cause::kNone;

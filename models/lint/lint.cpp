@@ -117,13 +117,14 @@ std::optional<std::vector<LintFinding>> lint(const TaskGraph& graph, Diagnostics
   }
   const std::optional<Lowered> lowered = lower(graph, diagnostics);
   if (!lowered) return std::nullopt;
-  if (graph.pipeline) {
+  if (graph.pipeline && !graph.pipeline->schedule.partial) {
     const Schedule& schedule = graph.pipeline->schedule;
     lint_micro_batches(schedule.micro_batches, width(schedule), graph.pipeline->place, findings);
   }
   lint_actors(graph, *lowered, findings);
   lint_streams(graph, *lowered, findings);
   lint_programs(graph, *lowered, findings);
+  lint_orders(graph, *lowered, findings);
   lint_messages(graph, *lowered, findings);
   lint_waits(graph, *lowered, findings);
   findings = folded(std::move(findings));

@@ -40,6 +40,10 @@ void lint_streams(const TaskGraph& graph, const Lowered& lowered,
 void lint_programs(const TaskGraph& graph, const Lowered& lowered,
                    std::vector<LintFinding>& findings);
 
+/// group-order, of what lint_programs() does not tell, which comes first.
+void lint_orders(const TaskGraph& graph, const Lowered& lowered,
+                 std::vector<LintFinding>& findings);
+
 /// send-first, message-order, message-size.
 void lint_messages(const TaskGraph& graph, const Lowered& lowered,
                    std::vector<LintFinding>& findings);

@@ -66,9 +66,10 @@ bool can_hang(const sim::Exploration& orders) {
   return orders.answer == Answer::kHangPossible || orders.answer == Answer::kHangCertain;
 }
 
-const ActorTemplate* actor_named(const TaskGraph& graph, const std::string& name) {
+// Steps of different ranks may share a name.
+const ActorTemplate* actor_of(const TaskGraph& graph, const ActInfo& act) {
   for (const ActorTemplate& actor : graph.actors) {
-    if (actor.name == name) return &actor;
+    if (actor.name == act.op && actor.on.contains(act.rank)) return &actor;
   }
   return nullptr;
 }
@@ -94,7 +95,7 @@ class Differences {
     switch (wait.kind) {
       case sim::WaitKind::kStreamOrder:
       case sim::WaitKind::kHostWait:
-        return moves(wait.from.act.op) || moves(wait.to.act.op);
+        return moves(wait.from.act) || moves(wait.to.act);
       case sim::WaitKind::kCreditData:
       case sim::WaitKind::kCreditControl:
         return slots_differ(wait);
@@ -105,7 +106,7 @@ class Differences {
       case sim::WaitKind::kLaunchQueue:
         return before_.launch_queue != after_.launch_queue;
       case sim::WaitKind::kPeerOfMessage:
-        return eager_differs();
+        return eager_differs(wait.from.act);
       default:
         return false;
     }
@@ -113,9 +114,9 @@ class Differences {
 
   // In that one of its ends is not there any more, or does not read the other.
   bool take_out(const Wait& wait) const {
-    const ActorTemplate* old = actor_named(before_, wait.from.act.op);
+    const ActorTemplate* old = actor_of(before_, wait.from.act);
     if (old == nullptr) return false;
-    const ActorTemplate* now = actor_named(after_, wait.from.act.op);
+    const ActorTemplate* now = actor_of(after_, wait.from.act);
     if (now == nullptr) return true;
     if (wait.kind != sim::WaitKind::kData) return false;
     const std::vector<std::string> sources = sources_of(after_, *now);
@@ -123,15 +124,15 @@ class Differences {
   }
 
  private:
-  bool moves(const std::string& op) const {
-    const ActorTemplate* old = actor_named(before_, op);
-    const ActorTemplate* now = actor_named(after_, op);
+  bool moves(const ActInfo& act) const {
+    const ActorTemplate* old = actor_of(before_, act);
+    const ActorTemplate* now = actor_of(after_, act);
     return old != nullptr && now != nullptr && stream_of(before_, *old) != stream_of(after_, *now);
   }
 
   bool slots_differ(const Wait& wait) const {
-    const ActorTemplate* old = actor_named(before_, wait.from.act.op);
-    const ActorTemplate* now = actor_named(after_, wait.from.act.op);
+    const ActorTemplate* old = actor_of(before_, wait.from.act);
+    const ActorTemplate* now = actor_of(after_, wait.from.act);
     if (old == nullptr || now == nullptr) return false;
     for (const RegisterTemplate& a : old->registers) {
       for (const RegisterTemplate& b : now->registers) {
@@ -141,12 +142,17 @@ class Differences {
     return false;
   }
 
-  bool eager_differs() const {
+  // Of the communicators that it calls.
+  bool eager_differs(const ActInfo& act) const {
+    const ActorTemplate* old = actor_of(before_, act);
     const std::size_t count = std::min(before_.communicators.size(), after_.communicators.size());
-    for (std::size_t i = 0; i < count; ++i) {
-      if (before_.communicators[i].eager_bytes != after_.communicators[i].eager_bytes) return true;
-    }
-    return false;
+    if (old == nullptr || !old->step) return false;
+    return std::any_of(
+        old->step->calls.begin(), old->step->calls.end(), [&](const CallTemplate& call) {
+          const std::uint32_t i = call.communicator;
+          return i < count &&
+                 before_.communicators[i].eager_bytes != after_.communicators[i].eager_bytes;
+        });
   }
 
   const TaskGraph& before_;
@@ -186,6 +192,7 @@ class Search {
   sim::ExploreOptions explore_options() const;
   void explore(const Trial& trial, Fix& fix) const;
   bool works(const Change& change);
+  std::optional<Change> largest_below(const Candidate& candidate);
   void try_candidate(const Candidate& candidate);
   void try_pairs();
   void try_on_top(const Half& half, std::uint32_t& tries);
@@ -330,9 +337,30 @@ Change with_number(Change change, std::int64_t number) {
   return change;
 }
 
+// Of numbers below the present one, with which there is as much to do.
+std::optional<Change> Search::largest_below(const Candidate& candidate) {
+  const auto does = [&](std::int64_t number) {
+    const Change change = with_number(candidate.change, number);
+    std::optional<TaskGraph> graph = graph_with({change});
+    if (!graph || graph->ranks != graph_.ranks) return false;
+    Diagnostics unheard;
+    const std::optional<Lowered> lowered = lower(*graph, unheard);
+    return lowered && acts_of(*lowered) == acts_of(*lowered_) && works(change);
+  };
+  std::int64_t few = candidate.least;
+  std::int64_t too_many = candidate.change.before;
+  if (!does(few)) return std::nullopt;
+  while (too_many - few > 1 && !is_stopped()) {
+    const std::int64_t middle = few + (too_many - few) / 2;
+    (does(middle) ? few : too_many) = middle;
+  }
+  return with_number(candidate.change, few);
+}
+
 // Of the numbers of the candidate the smallest that works, if more work where few do.
 std::optional<Change> Search::smallest(const Candidate& candidate) {
   const Change& change = candidate.change;
+  if (candidate.least > 0) return largest_below(candidate);
   if (candidate.most == 0) return change;
   std::int64_t too_few = change.before;
   std::int64_t enough = change.number;
@@ -381,8 +409,8 @@ std::optional<Found> Search::found_by(const Changes& changes, std::uint32_t wait
   found.fix.changes = changes;
   found.fix.time_ns = trial->time_ns;
   found.fix.memory = trial->memory;
-  found.fix.wait = removed_wait(graph_, found.graph, report_.explanation.cycle);
-  if (!found.fix.wait && wait != kNoIndex) found.fix.wait = wait;
+  found.fix.wait = wait != kNoIndex ? std::optional(wait)
+                                    : removed_wait(graph_, found.graph, report_.explanation.cycle);
   if (becomes_buffered(graph_, found.graph)) found.fix.changes.front().alters = true;
   if (known(found.graph) != nullptr) return found;
   explore(*trial, found.fix);
@@ -436,6 +464,7 @@ void Search::try_candidate(const Candidate& candidate) {
   const std::optional<Change> change = smallest(candidate);
   std::optional<Found> found = change ? found_by({*change}, candidate.wait) : std::nullopt;
   if (is_stopped()) return;  // nobody knows what it would have come to
+  if (!found && candidate.least > 0) return;
   if (!found) {
     const std::int64_t number = std::max(candidate.most, candidate.change.number);
     report_.without_use.push_back(with_number(candidate.change, number));

@@ -62,6 +62,8 @@ struct Change {
     kValue,         // the step at `place` gets `values`; a loop's number may stand there itself
     kLaunchOrder,   // calls start in launch order
     kMessages,      // a schedule does its messages as `to`
+    kRow,           // row `number` of a schedule, from 1, is `to`: action `what` comes before or,
+                    // with `behind`, after `second_name`
     kEager,         // messages of up to `number` bytes on communicator `what` do not wait
   };
   Kind kind = Kind::kSwitch;

@@ -48,7 +48,10 @@ class Candidates {
 void Candidates::add(Change change, std::int64_t most, bool doubling) {
   const bool known = std::any_of(result_.begin(), result_.end(),
                                  [&](const Candidate& c) { return c.change == change; });
-  if (!known) result_.push_back({std::move(change), most, doubling});
+  if (known) return;
+  Candidate candidate{std::move(change), most};
+  candidate.doubling = doubling;
+  result_.push_back(std::move(candidate));
 }
 
 std::uint32_t Candidates::template_of(const WaitParty& party) const {
@@ -276,11 +279,22 @@ std::vector<Candidate> switch_candidates(const std::vector<Switch>& switches) {
       result.push_back({change});
       change.to.clear();
     }
+    // Fewer in flight, as warm-ups; not less to do.
+    const std::int64_t least = std::max<std::int64_t>(given.at_least.value_or(1), 1);
+    if (!given.bytes && *given.number > least) {
+      Candidate fewer{change};
+      fewer.least = least;
+      fewer.change.alters = true;
+      fewer.change.number = least;
+      result.push_back(std::move(fewer));
+    }
     const std::int64_t start = std::max<std::int64_t>(*given.number, 1);
     if (start > std::int64_t{1} << 40) continue;
     change.number = given.bytes ? start * 2 : *given.number + 1;
     const std::int64_t times = given.bytes ? kMaxDoublings : kMaxNumberFactor;
-    result.push_back({change, start * times, given.bytes});
+    Candidate more{change, start * times};
+    more.doubling = given.bytes;
+    result.push_back(std::move(more));
   }
   return result;
 }

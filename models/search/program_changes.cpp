@@ -52,6 +52,8 @@ class ProgramChanges {
   std::size_t place_in(const At& at);
 
   void add_wait(const Wait& wait, std::uint32_t number);
+  void find_waits();
+  void add_rows(const Wait& wait, const ActInfo& late);
   void add_pair(const At& early, const At& late);
   void add_batches(const At& early, const At& late);
   void add_moves(const At& early, const At& late);
@@ -85,6 +87,11 @@ class ProgramChanges {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<WalkedStep>> programs_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> pairs_;  // of steps, that were looked at
   std::uint32_t wait_ = kNoIndex;  // of the cycle: what is added is meant to break it
+  // The waits of the cycle that the order of two steps causes, with the rank of these.
+  std::map<std::pair<std::uint32_t, std::uint32_t>,
+           std::vector<std::pair<std::uint32_t, std::uint32_t>>>
+      waits_of_;
+  std::pair<std::uint32_t, std::uint32_t> pair_ = {kNoIndex, kNoIndex};
   std::vector<Candidate> result_;
 };
 
@@ -136,35 +143,162 @@ void ProgramChanges::add(Change change) {
   Candidate candidate;
   candidate.change = std::move(change);
   candidate.wait = wait_;
+  // On some ranks: one of theirs.
+  const RankSet& on = candidate.change.on;
+  const auto waits = waits_of_.find(pair_);
+  if (wait_ != kNoIndex && !on.empty() && waits != waits_of_.end()) {
+    const auto own = std::find_if(waits->second.begin(), waits->second.end(),
+                                  [&](const auto& it) { return on.contains(it.first); });
+    candidate.wait = own == waits->second.end() ? kNoIndex : own->second;
+  }
   result_.push_back(std::move(candidate));
 }
 
 // ---------------------------------------------------------------------------------------------
 // Two steps of a rank of which the second would have to come first
 
+// Of the two ops in whose order a wait lies, the later one.
+const ActInfo* later_of(const Wait& wait) {
+  if (wait.to.kind != sim::WaitNodeKind::kAct) return nullptr;
+  if (wait.needed) return &*wait.needed;
+  const bool own = wait.kind == sim::WaitKind::kStreamOrder ||
+                   wait.kind == sim::WaitKind::kDeviceRoom ||
+                   wait.kind == sim::WaitKind::kLaunchQueue;
+  return own && wait.from.kind == sim::WaitNodeKind::kAct ? &wait.from.act : nullptr;
+}
+
+void ProgramChanges::find_waits() {
+  for (std::uint32_t number = 0; number < explanation_.cycle.size(); ++number) {
+    const Wait& wait = explanation_.cycle[number];
+    const ActInfo* later = later_of(wait);
+    const std::optional<At> early = step_of(wait.to);
+    const std::optional<At> late = later ? step_of(*later, later->rank) : std::nullopt;
+    if (early && late) waits_of_[{early->step, late->step}].emplace_back(early->rank, number);
+  }
+}
+
 void ProgramChanges::add_wait(const Wait& wait, std::uint32_t number) {
   wait_ = number;
-  std::optional<At> early = step_of(wait.to);
-  std::optional<At> late;
-  if (wait.needed) {
-    late = step_of(*wait.needed, wait.to.rank);
-  } else if (wait.kind == sim::WaitKind::kStreamOrder || wait.kind == sim::WaitKind::kDeviceRoom ||
-             wait.kind == sim::WaitKind::kLaunchQueue) {
-    late = step_of(wait.from);
-  }
+  const ActInfo* later = later_of(wait);
+  const std::optional<At> early = step_of(wait.to);
+  const std::optional<At> late = later ? step_of(*later, later->rank) : std::nullopt;
   if (wait.kind == sim::WaitKind::kDeviceRoom) {
     Change change;
     change.kind = Kind::kLaunchOrder;
     if (graph_.device.order == sim::LaunchOrder::kNone) add(std::move(change));
   }
+  if (later != nullptr) add_rows(wait, *later);
   if (early && late && early->rank == late->rank && early->step != late->step) {
     add_pair(*early, *late);
+    pair_ = {kNoIndex, kNoIndex};
   }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Rows of a schedule
+
+using Slots = std::vector<Actions>;
+
+Slots slots_of(const Actions& actions) {
+  Slots slots;
+  for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
+    slots.emplace_back(actions.begin() + static_cast<std::ptrdiff_t>(i),
+                       actions.begin() + static_cast<std::ptrdiff_t>(slot_end(actions, i)));
+  }
+  return slots;
+}
+
+std::string row_text(const Slots& slots) {
+  std::string text;
+  for (const Actions& slot : slots) text += (text.empty() ? "" : ",") + slot_text(slot, 0);
+  return text;
+}
+
+// The slot that an op of a schedule is.
+std::size_t find_slot(const Slots& slots, const std::string& op) {
+  const auto found = std::find_if(slots.begin(), slots.end(),
+                                  [&](const Actions& slot) { return slot_text(slot, 0) == op; });
+  return static_cast<std::size_t>(found - slots.begin());
+}
+
+bool is_like(const Actions& slot, const Actions& other) {
+  return slot.size() == 1 && other.size() == 1 && slot[0].kind == other[0].kind &&
+         slot[0].stage == other[0].stage;
+}
+
+// Each slot like `late` comes before those like `early` that it directly follows, but for messages.
+Slots each_before(const Slots& slots, const Actions& late, const Actions& early) {
+  Slots result;
+  for (const Actions& slot : slots) {
+    std::size_t to = result.size();
+    for (std::size_t i = result.size(); i-- > 0 && is_like(slot, late);) {
+      if (result[i].size() != 1 || !is_message(result[i][0].kind)) break;
+      if (is_like(result[i], early)) to = i;
+    }
+    result.insert(result.begin() + static_cast<std::ptrdiff_t>(to), slot);
+  }
+  return result;
+}
+
+Slots reversed(Slots slots) {
+  std::reverse(slots.begin(), slots.end());
+  return slots;
+}
+
+// "0SEND_F", of all micro-batches.
+std::string like_text(const Actions& slot) {
+  return std::to_string(slot[0].stage) + action_word(slot[0].kind);
+}
+
+void ProgramChanges::add_rows(const Wait& wait, const ActInfo& late) {
+  if (!graph_.pipeline || wait.to.rank != late.rank) return;
+  const Pipeline& pipeline = *graph_.pipeline;
+  if (late.rank >= pipeline.rank_count()) return;
+  const std::uint32_t row = pipeline.row_of(late.rank);
+  const Slots slots = slots_of(pipeline.schedule.ranks[row]);
+  const std::size_t from = find_slot(slots, wait.to.act.op);
+  const std::size_t to = find_slot(slots, late.op);
+  if (from >= to || to == slots.size()) return;
+  const auto add_row = [&](const std::string& what, const std::string& other, bool behind,
+                           const Slots& changed) {
+    if (changed == slots) return;
+    Change change;
+    change.kind = Kind::kRow;
+    change.what = what;
+    change.second_name = other;
+    change.behind = behind;
+    change.number = row + 1;
+    change.to = row_text(changed);
+    change.has = pipeline.ranks_of_rows()[row];
+    const bool known = std::any_of(result_.begin(), result_.end(), [&](const Candidate& it) {
+      return it.change.kind == Kind::kRow && it.change.number == change.number &&
+             it.change.to == change.to;
+    });
+    if (!known) add(std::move(change));
+  };
+  const auto at = [](Slots& of, std::size_t i) {
+    return of.begin() + static_cast<std::ptrdiff_t>(i);
+  };
+  Slots moved = slots;
+  std::rotate(at(moved, from), at(moved, to), at(moved, to + 1));
+  add_row(late.op, wait.to.act.op, false, moved);
+  moved = slots;
+  std::rotate(at(moved, from), at(moved, from + 1), at(moved, to + 1));
+  add_row(wait.to.act.op, late.op, true, moved);
+  const Actions& early_slot = slots[from];
+  const Actions& late_slot = slots[to];
+  const bool single = early_slot.size() == 1 && late_slot.size() == 1;
+  if (!single || early_slot[0].none() || late_slot[0].none()) return;
+  add_row("each " + like_text(late_slot), like_text(early_slot), false,
+          each_before(slots, late_slot, early_slot));
+  add_row("each " + like_text(early_slot), like_text(late_slot), true,
+          reversed(each_before(reversed(slots), early_slot, late_slot)));
 }
 
 void ProgramChanges::add_pair(const At& early, const At& late) {
   const bool known = !pairs_.insert({early.step, late.step}).second;
   if (known || actor(early).thread != actor(late).thread) return;
+  pair_ = {early.step, late.step};
   add_batches(early, late);
   add_moves(early, late);
   add_communicator(early, late);
@@ -520,6 +654,7 @@ std::vector<Candidate> ProgramChanges::run() {
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
     return explanation_.cycle[a].to.rank < explanation_.cycle[b].to.rank;
   });
+  find_waits();
   for (const std::uint32_t number : order) add_wait(explanation_.cycle[number], number);
   wait_ = kNoIndex;
   for (const Root& root : explanation_.roots) add_root(root);

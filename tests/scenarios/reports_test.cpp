@@ -43,6 +43,7 @@ const std::vector<Row>& rows() {
        "message-size"},
       {"pytorch_172668", "rank 0: 2RECV_F0 (schedules.py:1901 2RECV_F0) before 0SEND_F1",
        "send-first"},
+      {"pytorch_172668_rows", "rank 0: 2RECV_F0 before 0SEND_F1 in the row", "send-first"},
       {"pytorch_195760", "on a communicator of their own", "send-first"},
       {"megatron_1444", "all ranks call all_reduce pp", "collective-branch"},
       {"megatron_3401", "bytes 60 B instead of 56 B", "collective-order"},

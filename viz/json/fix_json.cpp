@@ -57,6 +57,8 @@ std::string_view kind_of(Kind kind) {
       return "launch order";
     case Kind::kMessages:
       return "messages";
+    case Kind::kRow:
+      return "row";
   }
   return "";
 }

@@ -302,6 +302,9 @@ std::string program_change_text(const Change& change) {
       return fmt::format("{}{}: {}", on_text(change), step, values_text(change.values));
     case Kind::kLaunchOrder:
       return "calls start in the order of their launches (NCCL_LAUNCH_ORDER_IMPLICIT=1)";
+    case Kind::kRow:
+      return fmt::format("{}{} {} {} in the row", on_text(change), change.what,
+                         change.behind ? "after" : "before", change.second_name);
     case Kind::kMessages:
       return fmt::format("messages of the schedule: {} instead of {}", change.to, change.from);
     default:

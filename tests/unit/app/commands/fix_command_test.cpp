@@ -3,6 +3,8 @@
 #include <filesystem>
 #include <string>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/folder.hpp"
@@ -22,6 +24,19 @@ programs:
   do:
     - {send: pp, to: 1 - rank, bytes: 1MiB, takes: 1us}
     - {recv: pp, from: 1 - rank, bytes: 1MiB}
+    - {synchronize: device}
+)";
+
+// The same around a ring.
+const char* const kRing = R"(schema: 1
+name: ring
+ranks: 4
+groups: {pp: all}
+reading: contract
+programs:
+  do:
+    - {send: pp, to: (rank + 1) % 4, bytes: 1MiB}
+    - {recv: pp, from: (rank + 3) % 4, bytes: 1MiB}
     - {synchronize: device}
 )";
 
@@ -170,6 +185,101 @@ programs:
   CHECK(result.code == 0);
   CHECK(contains(result.out, "not with NCCL's buffers but by its contract"));
   CHECK(contains(result.out, "1  give and take in one group call"));
+}
+
+// The end of two rows of 1F1B: both ranks send first, and again in the next round. One recv before
+// one send leaves the next round to NCCL's buffers.
+TEST_CASE("fix: actions of a schedule's row change places", "[app][fix]") {
+  const auto result = command({"fix", "-"}, R"(schema: 1
+name: rows
+schedule:
+  partial: on
+  rows:
+    - "0RECV_B2,0B2,0F6,0SEND_F6,0RECV_B3,0B3,0F7,0SEND_F7,0RECV_B4,0B4"
+    - "1RECV_F5,1F5,1B3,1SEND_B3,1RECV_F6,1F6,1B4,1SEND_B4,1RECV_F7,1F7"
+)");
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "\n1  rank 0: each 0RECV_B before 0SEND_F in the row\n"));
+  CHECK(contains(result.out,
+                 "{rows: {1: \"0B2,0F6,0RECV_B3,0SEND_F6,0B3,0F7,0RECV_B4,0SEND_F7,0B4\"}}"));
+  CHECK(contains(result.out, "0RECV_B3 before 0SEND_F6 in the row: proved, hides the hang"));
+}
+
+// By NCCL's contract only one message may be under way: with two, rank 1 sends before it takes the
+// second.
+TEST_CASE("fix: fewer in flight, where as much is left to do", "[app][fix]") {
+  const auto result = command({"fix", "-"}, R"(schema: 1
+name: ahead
+params: {ahead: {default: 4, at_least: 1}, steps: 8, rounds: 2}
+reading: contract
+ranks: 2
+groups: {pp: all}
+programs:
+  - on: 0
+    do:
+      - {repeat: ahead, do: [{send: pp, to: 1, bytes: 1MiB}]}
+      - {repeat: steps - ahead, do: [{recv: pp, from: 1, bytes: 1MiB}, {send: pp, to: 1, bytes: 1MiB}]}
+      - {repeat: ahead, do: [{recv: pp, from: 1, bytes: 1MiB}]}
+  - on: 1
+    do:
+      - {repeat: steps, do: [{recv: pp, from: 0, bytes: 1MiB}, {send: pp, to: 0, bytes: 1MiB}]}
+  - do: [{repeat: rounds, do: [{compute: more, takes: 1us}]}]
+)");
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  const std::size_t fewer = result.out.find("  ahead=1 instead of 4\n   note   changes what");
+  REQUIRE(fewer != std::string::npos);
+  CHECK(result.out.find("on a communicator of their own") < fewer);
+  // Less to do is no fix.
+  CHECK_FALSE(contains(result.out, "steps=1 "));
+  CHECK_FALSE(contains(result.out, "rounds=1 "));
+}
+
+TEST_CASE("fix: communicators are created in one order on all ranks", "[app][fix]") {
+  const auto result = command({"fix", "-"}, R"(schema: 1
+name: create_order
+ranks: 4
+groups: {tp: [[0, 1], [2, 3]], dp: [[0, 1], [2, 3]]}
+programs:
+  - on: [0, 2]
+    do:
+      - {create: tp, at: "init.py:10"}
+      - {create: dp, at: "init.py:12"}
+      - {all_reduce: dp, bytes: 8B}
+      - {all_reduce: tp, bytes: 8B}
+  - on: [1, 3]
+    do:
+      - {create: dp, at: "init.py:12"}
+      - {create: tp, at: "init.py:10"}
+      - {all_reduce: dp, bytes: 8B}
+      - {all_reduce: tp, bytes: 8B}
+)");
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "\n1  ranks 0 and 2: create dp (init.py:12) before create tp\n"));
+  CHECK(contains(result.out, "2  ranks 1 and 3: create tp (init.py:10) before create dp: proved"));
+}
+
+// In a ring of four the cycle has a wait for each rank, and steps are the same on all: what changes
+// on some ranks breaks a wait of one of these.
+TEST_CASE("fix: the wait that a change on some ranks breaks is one of theirs", "[app][fix]") {
+  const auto result = command({"fix", "-", "--json"}, kRing);
+  INFO(result.out << result.err);
+  const auto report = nlohmann::json::parse(result.out);
+  const auto cycle = nlohmann::json::parse(command({"run", "-", "--json"}, kRing).out)["cycle"];
+  std::size_t moves = 0;
+  for (const auto& fix : report["fixes"]) {
+    const std::string text = fix["text"];
+    const auto on = text.find(": recv pp before send pp");
+    if (on == std::string::npos) continue;
+    ++moves;
+    // A wait for a recv that comes after the send of one of these ranks.
+    const auto& wait = cycle[fix["wait"].get<std::size_t>() - 1];
+    CAPTURE(text, wait.dump());
+    CHECK(contains(text.substr(0, on), std::to_string(wait["for"]["rank"].get<int>())));
+  }
+  CHECK(moves >= 2);
 }
 
 // Alike on both ranks it completes; only another order hangs.

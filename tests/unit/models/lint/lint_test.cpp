@@ -359,6 +359,65 @@ programs:
 )") == "group-order all_reduce b (3)\n");
 }
 
+TEST_CASE("group-order: three communicators of which each two share one rank", "[lint]") {
+  const std::string text = R"(schema: 1
+reading: contract
+ranks: 3
+groups: {a: [[0, 2]], b: [[0, 1]], c: [[1, 2]]}
+programs:
+  - {on: 0, do: [{all_reduce: a, bytes: 1KiB}, {all_reduce: b, bytes: 1KiB}]}
+  - {on: 1, do: [{all_reduce: b, bytes: 1KiB}, {all_reduce: c, bytes: 1KiB}]}
+  - {on: 2, do: [{all_reduce: c, bytes: 1KiB}, {all_reduce: a, bytes: 1KiB}]}
+)";
+  const auto findings = findings_in(text);
+  REQUIRE(told(findings) == "group-order all_reduce a all_reduce b all_reduce c (0 1 2)\n");
+  CHECK(findings.front().message ==
+        "no order fits all ranks: rank 0 calls 'all_reduce a' before 'all_reduce b', rank 1 calls "
+        "'all_reduce b' before 'all_reduce c', rank 2 calls 'all_reduce c' before 'all_reduce a'");
+  // Hosts that wait between them hang, and one order on all ranks is fine.
+  std::string waits = text;
+  for (std::size_t at = 0; (at = waits.find("}, {all", at)) != std::string::npos; at += 30) {
+    waits.insert(at + 1, ", {synchronize: device}");
+  }
+  CHECK(testing::explanation_of(waits).verdict == sim::Verdict::kDeadlock);
+  const std::string fine = with(text, "{all_reduce: c, bytes: 1KiB}, {all_reduce: a, bytes: 1KiB}",
+                                "{all_reduce: a, bytes: 1KiB}, {all_reduce: c, bytes: 1KiB}");
+  CHECK(lint(fine).empty());
+  // Rounds of a loop go on in one order: a of the next round comes after c of this one.
+  std::string rounds = fine;
+  for (std::size_t at = 0; (at = rounds.find("do: [", at)) != std::string::npos; at += 30) {
+    rounds.replace(at, 5, "do: [{repeat: 3, do: [");
+    rounds.replace(rounds.find("}]}", at), 3, "}]}]}");
+  }
+  CHECK(lint(rounds).empty());
+  // Threads of their own have no order.
+  CHECK(lint(R"(schema: 1
+ranks: 3
+groups: {a: [[0, 2]], b: [[0, 1]], c: [[1, 2]]}
+programs:
+  - {on: 0, do: [{all_reduce: a, bytes: 1KiB}, {all_reduce: b, bytes: 1KiB}]}
+  - {on: 1, do: [{all_reduce: b, bytes: 1KiB}, {all_reduce: c, bytes: 1KiB}]}
+  - {on: 2, thread: x, do: [{all_reduce: c, bytes: 1KiB}]}
+  - {on: 2, thread: y, do: [{all_reduce: a, bytes: 1KiB}]}
+)")
+            .empty());
+}
+
+TEST_CASE("group-order: communicators are created in opposite orders", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+groups: {tp: all, dp: all}
+programs:
+  - {on: 0, do: [{create: tp}, {create: dp}, {all_reduce: tp, bytes: 8B}, {all_reduce: dp, bytes: 8B}]}
+  - {on: 1, do: [{create: dp}, {create: tp}, {all_reduce: tp, bytes: 8B}, {all_reduce: dp, bytes: 8B}]}
+)";
+  const auto findings = findings_in(text);
+  REQUIRE(told(findings) == "group-order create tp create dp (0 1)\n");
+  CHECK(findings.front().advice == "create communicators in the same order on all ranks");
+  CHECK(testing::explanation_of(text).verdict == sim::Verdict::kDeadlock);
+  CHECK(lint(with(text, "{create: dp}, {create: tp}", "{create: tp}, {create: dp}")).empty());
+}
+
 TEST_CASE("host-sync: the host waits between two groups", "[lint]") {
   const std::string text = R"(schema: 1
 ranks: 2
