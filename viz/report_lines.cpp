@@ -1,7 +1,9 @@
 #include "viz/report_lines.hpp"
 
 #include <algorithm>
+#include <map>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -175,11 +177,46 @@ std::string act_detail(const models::ActInfo& act) {
   return models::printable(act.statement.empty() ? act.at : act.statement);
 }
 
+std::string shape_of(const Wait& wait) {
+  return fmt::format("{} {} {}", static_cast<int>(wait.from.kind), static_cast<int>(wait.kind),
+                     act_text(wait.from.act));
+}
+
+std::vector<AlikeCycles> alike_cycles(const std::vector<Wait>& first,
+                                      const std::vector<std::vector<Wait>>& others) {
+  std::vector<AlikeCycles> result;
+  std::map<std::string, std::size_t> known;
+  const auto add = [&](const std::vector<Wait>& cycle) {
+    if (cycle.empty()) return;
+    std::string shape;
+    for (const Wait& wait : cycle) shape += shape_of(wait) + "\n";
+    const auto [found, is_new] = known.emplace(std::move(shape), result.size());
+    if (is_new) result.emplace_back();
+    result[found->second].push_back(&cycle);
+  };
+  add(first);
+  for (const std::vector<Wait>& cycle : others) add(cycle);
+  return result;
+}
+
+std::string alike_text(const AlikeCycles& cycles) {
+  if (cycles.size() < 2) return "";
+  std::string text;
+  for (std::size_t i = 1; i < cycles.size(); ++i) {
+    std::set<std::uint32_t> ranks;
+    for (const Wait& wait : *cycles[i]) ranks.insert(wait.from.rank);
+    text += (i == 1 ? "" : "; ") + ranks_text({ranks.begin(), ranks.end()});
+  }
+  return fmt::format("x {}: the same on {}", cycles.size(), text);
+}
+
 std::string cycle_note(const Explanation& explanation) {
-  return explanation.cycle_groups <= 1
-             ? ""
-             : fmt::format("{} independent cycles; the shortest is shown (--all for all).",
-                           explanation.cycle_groups);
+  if (explanation.cycle_groups <= 1) return "";
+  const bool alike = explanation.other_cycles.size() + 1 == explanation.cycle_groups &&
+                     alike_cycles(explanation.cycle, explanation.other_cycles).size() == 1;
+  return fmt::format("{} independent cycles{}", explanation.cycle_groups,
+                     alike ? ", the same on other ranks; one is shown (--all for their ranks)."
+                           : "; the shortest is shown (--all for all).");
 }
 
 std::vector<std::string> broken_lines(const Explanation& explanation) {

@@ -21,6 +21,19 @@ std::string timing_text(const sim::Jitter& jitter);
 /// stands in the user's program; or nothing.
 std::string act_detail(const models::ActInfo& act);
 
+/// Cycles that differ in their ranks alone.
+using AlikeCycles = std::vector<const std::vector<models::Wait>*>;
+
+/// What a wait is, whatever its ranks.
+std::string shape_of(const models::Wait& wait);
+
+/// The cycles `first` and `others`, in the order of the first of each shape.
+std::vector<AlikeCycles> alike_cycles(const std::vector<models::Wait>& first,
+                                      const std::vector<std::vector<models::Wait>>& others);
+
+/// "x 3: the same on ranks 2 and 3; ranks 4 and 5", of more than one.
+std::string alike_text(const AlikeCycles& cycles);
+
 /// How many cycles there are beside the one that is shown; or nothing.
 std::string cycle_note(const models::Explanation& explanation);
 

@@ -54,13 +54,6 @@ struct Repeated {
   std::set<std::uint32_t> ranks;
 };
 
-// What a wait is, whatever its ranks.
-std::string shape_of(const Wait& wait) {
-  const sim::WaitNodeKind from = wait.from.kind;
-  return fmt::format("{} {} {}", static_cast<int>(from), static_cast<int>(wait.kind),
-                     act_text(wait.from.act));
-}
-
 bool is_dashed(const Wait& wait) {
   return wait.any || wait.control || wait.kind == WaitKind::kCreditControl;
 }
@@ -168,20 +161,13 @@ Graphviz::Cluster Drawing::cluster(std::uint32_t rank) {
 }
 
 void Drawing::choose_cycles() {
-  std::map<std::string, std::size_t> known;
-  const auto add = [&](const std::vector<Wait>& cycle) {
-    if (cycle.empty()) return;
-    std::string shape;
-    for (const Wait& wait : cycle) shape += shape_of(wait) + "\n";
-    const auto [found, is_new] = known.emplace(shape, cycles_.size());
-    if (is_new || !picture_.fold) {
-      cycles_.push_back({&cycle});
+  for (const AlikeCycles& alike : alike_cycles(picture_.cycle, picture_.other_cycles)) {
+    if (picture_.fold) {
+      cycles_.push_back({alike.front(), alike.size()});
     } else {
-      ++cycles_[found->second].count;
+      for (const std::vector<Wait>* cycle : alike) cycles_.push_back({cycle});
     }
-  };
-  add(picture_.cycle);
-  for (const std::vector<Wait>& cycle : picture_.other_cycles) add(cycle);
+  }
   if (picture_.fold && cycles_.size() > kMaxDrawnCycles) {
     for (std::size_t i = kMaxDrawnCycles; i < cycles_.size(); ++i) {
       cycles_left_out_ += cycles_[i].count;

@@ -125,11 +125,16 @@ void TextReport::add_cycle() {
     add_paragraph(cycle_note(explanation_), 2, 2);
     return;
   }
-  std::size_t number = 2;
-  for (const std::vector<Wait>& cycle : explanation_.other_cycles) {
-    add_heading(fmt::format("Cycle {} of {}: {}", number++, explanation_.cycle_groups,
-                            counted(cycle.size(), "wait")));
-    text_ += waits_text(cycle, true, false, options_);
+  std::size_t number = 1;
+  for (const AlikeCycles& cycles : alike_cycles(explanation_.cycle, explanation_.other_cycles)) {
+    const std::vector<Wait>& cycle = *cycles.front();
+    if (number > 1) {
+      add_heading(fmt::format("Cycle {} of {}: {}", number, explanation_.cycle_groups,
+                              counted(cycle.size(), "wait")));
+      text_ += waits_text(cycle, true, false, options_);
+    }
+    if (cycles.size() > 1) add_paragraph(alike_text(cycles), 2, 4);
+    number += cycles.size();
   }
 }
 
