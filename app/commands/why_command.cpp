@@ -23,17 +23,13 @@ int run_why(const Arguments& arguments, const Console& console) {
                                  given.size(), given.size() == 1 ? "" : "s"),
                      "for example: pipesim why FILE 'rank 0 gather#3'");
   }
-  const auto query = parse_act(given[1]);
-  if (!query) {
-    throw UsageError(models::Code::kUnknownOp, fmt::format("'{}' does not name an op", given[1]),
-                     "write it as in reports: 'rank 0 gather#3', or rank0:gather#3");
-  }
   const sim::Jitter variation = jitter(arguments);
   ScenarioInput input(scenario_files(arguments, given[0]), console);
   const formats::Scenario scenario = input.read();
   const models::TaskGraph& graph = scenario.graph;
+  const ActQuery query = input.require(read_act(given[1], graph, "why", input.diagnostics()));
   auto lowered = input.require(models::lower(graph, input.diagnostics()));
-  const FoundAct act = input.require(find_act(*query, graph, lowered, "why", input.diagnostics()));
+  const FoundAct act = input.require(find_act(query, graph, lowered, "why", input.diagnostics()));
   const models::Simulation run = [&] {
     WatchedRun watched(console);
     watched.options.jitter = variation;

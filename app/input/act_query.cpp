@@ -1,10 +1,14 @@
 #include "app/input/act_query.hpp"
 
+#include <set>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "models/graph/by_name.hpp"
 #include "models/graph/whole_number.hpp"
+#include "models/outside_text.hpp"
+#include "viz/words.hpp"
 
 namespace pipesim::app {
 
@@ -23,6 +27,36 @@ std::optional<ActQuery> parse_act(std::string_view text) {
   const auto act = models::whole_number<std::uint32_t>(op.substr(hash + 1));
   if (hash == 0 || !act || *act == 0) return std::nullopt;
   return ActQuery{*rank, std::string(op.substr(0, hash)), *act};
+}
+
+std::optional<ActQuery> read_act(std::string_view text, const models::TaskGraph& graph,
+                                 std::string_view who, models::Diagnostics& diagnostics) {
+  std::optional<ActQuery> query = parse_act(text);
+  if (query) return query;
+  query = parse_act(fmt::format("rank 0 {}", text));
+  std::set<std::uint32_t> ranks;
+  for (const models::ActorTemplate& actor : graph.actors) {
+    if (query && actor.name == query->op) ranks.insert(actor.on.begin(), actor.on.end());
+  }
+  if (ranks.size() == 1) {
+    query->rank = *ranks.begin();
+    return query;
+  }
+  if (!ranks.empty()) {
+    diagnostics
+        .error({}, models::Code::kUnknownOp,
+               fmt::format("{}: '{}' is on {}", who, query->op,
+                           viz::ranks_text({ranks.begin(), ranks.end()})))
+        .notes.push_back(fmt::format("say which: 'rank {} {}'", *ranks.begin(), text));
+    return std::nullopt;
+  }
+  models::Diagnostic& error =
+      diagnostics.error({}, models::Code::kUnknownOp,
+                        fmt::format("{}: '{}' does not name an op", who, models::printable(text)));
+  models::suggest_name(error, query ? query->op : std::string(text),
+                       models::names_of(graph.actors));
+  error.notes.emplace_back("write it as in reports: 'rank 0 gather#3', or rank0:gather#3");
+  return std::nullopt;
 }
 
 std::string act_query_text(const ActQuery& query) {

@@ -22,6 +22,11 @@ struct ActQuery {
 /// Reads "rank0:all_gather#3" or, as in reports, "rank 0 all_gather#3"; either without the number.
 std::optional<ActQuery> parse_act(std::string_view text);
 
+/// The same; an op that only one rank has may stand without it. If `text` names none, `diagnostics`
+/// gets an error that begins with `who`, which asks.
+std::optional<ActQuery> read_act(std::string_view text, const models::TaskGraph& graph,
+                                 std::string_view who, models::Diagnostics& diagnostics);
+
 /// "rank 0 all_gather#3".
 std::string act_query_text(const ActQuery& query);
 

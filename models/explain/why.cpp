@@ -122,6 +122,19 @@ class Chain {
   std::set<std::tuple<sim::ActorId, std::string, std::uint32_t>> cycle_;
 };
 
+// The step before it, at which the host that would launch the op is.
+std::optional<ActInfo> host_before(const Explanation& explanation, const ActInfo& act) {
+  if (act.stage != ActStage::kNotEntered || !act.in_program) return std::nullopt;
+  const std::string& name = act.on_host ? act.stream : act.thread;
+  for (const RankReport& rank : explanation.ranks) {
+    if (rank.rank != act.rank) continue;
+    for (const ThreadReport& thread : rank.threads) {
+      if (thread.name == name && !thread.finished) return thread.at;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Why why(const TaskGraph& graph, const Simulation& run, sim::ActorId actor, std::uint32_t k) {
@@ -133,7 +146,14 @@ Why why(const TaskGraph& graph, const Simulation& run, sim::ActorId actor, std::
     return result;
   }
   Chain chain(graph, run);
-  const std::uint32_t node = chain.find(actor, k);
+  std::uint32_t node = chain.find(actor, k);
+  if (node == kNoIndex) {
+    result.host_at = host_before(run.explanation, result.act);
+    if (!result.host_at || result.host_at->act == 0) return result;
+    actor = result.host_at->actor;
+    k = result.host_at->act - 1;
+    node = chain.find(actor, k);
+  }
   if (node == kNoIndex) return result;
   const std::uint32_t found = run.waits.nodes[node].k;
   if (found != k) result.earlier = describe_act(graph, run.lowered, state, actor, found);

@@ -16,6 +16,8 @@ struct Why {
   std::optional<sim::ActTimes> times;  // of one that is done
   /// The chain may begin at an earlier act of the same actor: acts are done in their order.
   std::optional<ActInfo> earlier;
+  /// Of a step that its host has not come to: the one that the host is at, and the chain begins at.
+  std::optional<ActInfo> host_at;
   /// Each one's `to` is the next one's `from`. It ends at a root, before a circle, or, empty, where
   /// the run did not come to rest.
   std::vector<Wait> chain;

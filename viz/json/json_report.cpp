@@ -303,6 +303,7 @@ std::string why_json(const models::Explanation& explanation, const models::Why& 
     json["end_ns"] = why.times->end.ns;
   }
   if (why.earlier) json["earlier"] = act_json(*why.earlier);
+  if (why.host_at) json["host_at"] = act_json(*why.host_at);
   json["chain"] = Json::array();
   for (const Wait& wait : why.chain) json["chain"].push_back(wait_json(wait));
   json["circle"] = Json::array();

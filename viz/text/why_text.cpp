@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "models/outside_text.hpp"
 #include "viz/text/waits_text.hpp"
 #include "viz/words.hpp"
 
@@ -41,6 +42,13 @@ std::string why_text(const models::Explanation& explanation, const models::Why& 
   if (why.earlier) {
     text += fmt::format("{} has to be done first: {}\n", act_text(*why.earlier),
                         stage_text(*why.earlier));
+  }
+  if (why.host_at) {
+    const std::string at =
+        why.host_at->at.empty() ? "" : fmt::format(" ({})", models::printable(why.host_at->at));
+    text += paragraph(fmt::format("Its host has not come to it: it is at {}{}, {}",
+                                  act_text(*why.host_at), at, stage_text(*why.host_at)),
+                      options.width, 0, 2);
   }
   if (why.chain.empty() && why.circle.empty()) {
     return text + "Nothing in this run shows what it waits for.\n";

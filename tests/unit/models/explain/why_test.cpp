@@ -113,7 +113,33 @@ TEST_CASE("why tells of mistakes in its act", "[models][why]") {
   CHECK(contains(said("rank 0 Fo#1"), "why: there is no rank 0 Fo#1"));
   CHECK(contains(said("rank 0 F0#5"), "why: rank 0 F0 runs 4 times, so there is no #5"));
   CHECK(contains(said("rank 8 F0#1"), "why: there is no rank 8, only 0 to 7"));
-  CHECK(contains(said("F0#1"), "'F0#1' does not name an op"));
+  CHECK(contains(said("F0#1"), "why: 'F0' is on ranks 0 to 3"));
+  CHECK(contains(said("F0#1"), "say which: 'rank 0 F0#1'"));
+  CHECK(contains(said("Fo#1"), "'Fo#1' does not name an op"));
+  CHECK(contains(said("Fo#1"), "did you mean 'F0'?"));
+}
+
+// Both ranks send first, so neither comes to its recv, nor to the step behind it.
+TEST_CASE("why of a step that its host has not come to begins where the host is", "[models][why]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+groups: {pp: all}
+programs:
+  - do:
+      - {send: pp, to: 1 - rank, bytes: 64MiB, at: "p2p.py:181"}
+      - {recv: pp, from: 1 - rank, bytes: 64MiB}
+  - {on: 1, do: [{compute: last}]}
+)";
+  for (const char* act : {"rank 1 recv pp", "rank 1 last", "last"}) {
+    const auto result = command({"why", "-", act}, text);
+    CAPTURE(result.out, result.err);
+    CHECK(result.code == 1);
+    CHECK(contains(result.out,
+                   "\nIts host has not come to it: it is at send pp#1 (p2p.py:181), launching:"));
+    CHECK(contains(result.out, "\nIt is on a cycle: 2 waits\n  1  rank 1  send pp#1"));
+  }
+  const auto json = command({"why", "-", "last", "--json"}, text);
+  CHECK(contains(json.out, "\"host_at\": {\n    \"rank\": 1,\n    \"op\": \"send pp\""));
 }
 
 TEST_CASE("why takes an op without its number if it runs once", "[models][why]") {
