@@ -52,7 +52,7 @@ class Orders {
   using Edges = std::map<Meeting, std::vector<Before>>;
 
   void read(ThreadId id);
-  std::vector<Meeting> meetings_of(ActorId actor, std::uint32_t rank);
+  std::vector<Meeting> meetings_of(ActorId id, std::uint32_t rank);
   void leave_cycles();
   std::vector<Before> cycle_through(const Meeting& start) const;
   bool is_covered(const std::vector<Before>& cycle) const;

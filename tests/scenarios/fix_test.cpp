@@ -60,6 +60,13 @@ void check_patches(const std::string& scenario, const Json& report) {
 
 }  // namespace
 
+// Of 132 SMs NCCL's collective takes 16. That is found by fewer of what there is as much of to do.
+TEST_CASE("fix: of deepep_beside_nccl the SMs that NCCL leaves", "[scenarios][fix]") {
+  const Json report = fix("deepep_beside_nccl");
+  CHECK(has(patches_in(report["fixes"]), "set: {dispatch: 116}\n"));
+  CHECK(report["fixes"][0]["text"] == "one_order=on instead of off");
+}
+
 // oneflow.md 7.6: each alone removes the hang. Communicators at the start (#8263) do not: the wait
 // for the creation becomes one for the peer.
 TEST_CASE("fix: of swin_2x2x2 what OneFlow's engineers found", "[scenarios][fix]") {
