@@ -64,6 +64,7 @@ struct WaitEdge {
   ActorId needed_actor;  // the act that must happen, where an earlier act stands for it in `to`
   std::uint32_t needed_k = 0;
   LinkId link;                // of a failed link
+  CallId call;                // of the act that waits: the first of its calls that does
   std::uint32_t any_set = 0;  // edges of a node with the same number, not 0: any one suffices
 };
 

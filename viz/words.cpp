@@ -239,7 +239,9 @@ std::string fingerprint_text(std::uint64_t fingerprint) {
 }
 
 std::string act_text(const ActInfo& act) {
-  return act.act == 0 ? act.op : fmt::format("{}#{}", act.op, act.act);
+  if (act.act == 0) return act.op;
+  const std::string call = act.call_name.empty() ? "" : fmt::format(" ({})", act.call_name);
+  return fmt::format("{}#{}{}", act.op, act.act, call);
 }
 
 std::string party_text(const WaitParty& party) {

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -10,6 +11,7 @@
 #include <fmt/format.h>
 
 #include "app/commands/commands.hpp"
+#include "app/commands/job_choices.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
 #include "app/output/files.hpp"
@@ -29,6 +31,7 @@ namespace pipesim::app {
 namespace {
 
 constexpr std::uint64_t kDefaultStates = 200'000;
+constexpr std::uint64_t kDefaultWays = 1000;
 
 // Stops an exploration when the user interrupts it, or when its time is up.
 class Deadline {
@@ -83,11 +86,13 @@ int exit_code_of(const models::ReadingsReport& found, bool interrupted) {
   return interrupted ? kExitInterrupted : kExitUndecided;
 }
 
-std::string order_text(const ScenarioInput& input, const models::TaskGraph& graph,
-                       const models::CheckReport& check, const models::Reading* reading) {
+std::string order_text(const ScenarioInput& input, const std::vector<formats::Setting>& way,
+                       const models::TaskGraph& graph, const models::CheckReport& check,
+                       const models::Reading* reading) {
   formats::SavedOrder order;
   order.scenario = graph.name;
   order.settings = input.settings();
+  order.settings.insert(order.settings.end(), way.begin(), way.end());
   if (reading != nullptr) order.settings.emplace_back("reading", models::reading_name(*reading));
   order.reading = check.exploration.reading;
   const models::Simulation& run = check.hang ? *check.hang : check.usual;
@@ -142,10 +147,86 @@ void check_source_orders(const ScenarioInput& input, const sim::ExploreOptions& 
       all.recvs[n].first, place.empty() ? "" : " (" + place + ")", entry(n).peer, (*bad)[n]));
 }
 
+bool has_hang(const models::ReadingsReport& found) {
+  return found.answer == models::JobAnswer::kHangPossible ||
+         found.answer == models::JobAnswer::kHangCertain;
+}
+
+std::string settings_text(const std::vector<formats::Setting>& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings) {
+    text += fmt::format("{}--set '{}={}'", text.empty() ? "" : " ", name, value);
+  }
+  return text;
+}
+
+// What the ways in which a job can go come to together.
+struct Ways {
+  viz::WaysView view;
+  std::vector<formats::Setting> settings;     // of the one that is shown
+  std::optional<formats::Scenario> scenario;  // likewise, unless it is the usual one
+};
+
+using CheckOne = std::function<models::ReadingsReport(const models::TaskGraph&)>;
+
+// Checks the other ways of `scenario`, whose usual one is `found`, until one hangs. `found` becomes
+// the worst of them.
+Ways check_ways(ScenarioInput& input, const formats::Scenario& scenario, std::uint64_t max_ways,
+                const std::atomic<bool>* stop, const CheckOne& check_one,
+                models::ReadingsReport& found) {
+  JobChoices choices(scenario);
+  Ways ways;
+  ways.view.all = choices.count();
+  ways.settings = *choices.next();
+  ways.view.checked = 1;
+  const auto rank_of = [](models::JobAnswer answer) {
+    switch (answer) {
+      case models::JobAnswer::kProved:
+        return 0;
+      case models::JobAnswer::kUndecided:
+        return 1;
+      case models::JobAnswer::kByBuffers:
+        return 2;
+      default:
+        return 3;
+    }
+  };
+  while (!has_hang(found) && ways.view.checked < max_ways && !(stop != nullptr && *stop)) {
+    const auto settings = choices.next();
+    if (!settings) break;
+    std::optional<formats::Scenario> other = input.read_with(*settings);
+    if (!other) {
+      input.fail(models::Code::kParameterValue,
+                 fmt::format("with {} the scenario has a mistake, which 'pipesim run' shows",
+                             settings_text(*settings)));
+    }
+    models::ReadingsReport of_other = check_one(other->graph);
+    ++ways.view.checked;
+    if (rank_of(of_other.answer) <= rank_of(found.answer)) continue;
+    found = std::move(of_other);
+    ways.settings = *settings;
+    ways.view.number = ways.view.checked;
+    ways.scenario = std::move(other);
+  }
+  const bool one_way = ways.view.all == 1;
+  if (found.answer == models::JobAnswer::kHangCertain && !one_way) {
+    // Of this way. What the others do is not known.
+    found.answer = models::JobAnswer::kHangPossible;
+    found.check.exploration.answer = sim::Answer::kHangPossible;
+  }
+  if (found.answer == models::JobAnswer::kProved && !ways.view.complete()) {
+    found.answer = models::JobAnswer::kUndecided;
+    found.check.exploration.answer = sim::Answer::kUndecided;
+  }
+  ways.view.shown = settings_text(ways.settings);
+  return ways;
+}
+
 int run_check(const Arguments& arguments, const Console& console) {
   constexpr std::uint64_t kMaxStates = 1'000'000'000;
   constexpr std::uint64_t kMaxSeconds = std::uint64_t{30} * 24 * 3600;
   const std::uint64_t max_states = arguments.number("states", 1, kMaxStates, kDefaultStates);
+  const std::uint64_t max_ways = arguments.number("ways", 1, kMaxStates, kDefaultWays);
   const std::uint64_t seconds = arguments.number("seconds", 1, kMaxSeconds, 0);
   const auto order_path = arguments.text("order");
   const auto promela_path = arguments.text("promela");
@@ -159,8 +240,7 @@ int run_check(const Arguments& arguments, const Console& console) {
 
   ScenarioInput input(scenario_files(arguments), console);
   const formats::Scenario scenario = input.read();
-  const models::TaskGraph& graph = scenario.graph;
-  auto lowered = input.require(models::lower(graph, input.diagnostics()));
+  auto lowered = input.require(models::lower(scenario.graph, input.diagnostics()));
   input.report();
   if (promela_path) {
     const std::string obstacle = formats::promela_obstacle(lowered.plan);
@@ -172,10 +252,11 @@ int run_check(const Arguments& arguments, const Console& console) {
   }
 
   // Of one reading only where that is asked for, or where there is no difference.
-  const bool all_readings = !arguments.has("reading") && models::has_readings(graph);
+  const bool all_readings = !arguments.has("reading") && models::has_readings(scenario.graph);
   std::vector<std::string> basis;
   if (input.record() != nullptr) basis = input.record()->basis();
-  if (all_readings) lowered = {};  // each reading makes its own
+  lowered = {};  // each check makes its own
+  std::optional<Ways> ways;
   const models::ReadingsReport readings = [&] {
     const Simulating now(console);
     std::optional<Deadline> deadline;
@@ -185,12 +266,19 @@ int run_check(const Arguments& arguments, const Console& console) {
     options.max_states = max_states;
     options.stop = deadline ? deadline->stop() : console.interrupted;
     options.progress = progress.exploration();
-    if (all_readings) return models::check_readings(graph, options, progress.run());
-    models::ReadingsReport found = models::one_reading(
-        graph, models::check(graph, std::move(lowered), options, progress.run()));
+    const CheckOne check_one = [&](const models::TaskGraph& of) {
+      if (all_readings) return models::check_readings(of, options, progress.run());
+      models::Lowered one = input.require(models::lower(of, input.diagnostics()));
+      return models::one_reading(of, models::check(of, std::move(one), options, progress.run()));
+    };
+    models::ReadingsReport found = check_one(scenario.graph);
     if (input.record() != nullptr) check_source_orders(input, options, found, basis);
+    if (!JobChoices(scenario).empty()) {
+      ways = check_ways(input, scenario, max_ways, options.stop, check_one, found);
+    }
     return found;
   }();
+  const models::TaskGraph& graph = ways && ways->scenario ? ways->scenario->graph : scenario.graph;
   const models::CheckReport& check = readings.check;
 
   const bool interrupted = console.interrupted != nullptr && *console.interrupted;
@@ -204,7 +292,8 @@ int run_check(const Arguments& arguments, const Console& console) {
   const bool has_order = !check.exploration.hang.empty() || check.exploration.reading.any();
   if (order_path && has_order &&
       write_or_print(*order_path,
-                     order_text(input, graph, check, all_readings ? &readings.shown : nullptr),
+                     order_text(input, ways ? ways->settings : std::vector<formats::Setting>(),
+                                graph, check, all_readings ? &readings.shown : nullptr),
                      console.out)) {
     return code;
   }
@@ -216,7 +305,8 @@ int run_check(const Arguments& arguments, const Console& console) {
                             input.record() != nullptr,
                             std::move(basis),
                             all_readings ? &readings : nullptr,
-                            input.record() != nullptr && input.record()->of_dumps()};
+                            input.record() != nullptr && input.record()->of_dumps(),
+                            ways ? std::optional(ways->view) : std::nullopt};
   console.out << (arguments.has("json")
                       ? viz::check_json(view)
                       : viz::check_text(view, {console.out_colour, console.out_columns}));
@@ -252,6 +342,10 @@ Command check_command() {
                      .value = "N",
                      .about = "Explore at most N states with more than one continuation",
                      .otherwise = std::to_string(kDefaultStates)},
+                    {.name = "ways",
+                     .value = "N",
+                     .about = "Check at most N of the ways in which a scenario with choices can go",
+                     .otherwise = std::to_string(kDefaultWays)},
                     {.name = "seconds",
                      .value = "N",
                      .about = "Stop after N seconds; how much is covered by then depends on the "

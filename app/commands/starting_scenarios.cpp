@@ -205,123 +205,68 @@ expect:
 )yaml";
 
 constexpr std::string_view kMegatron =
-    R"yaml(# A training step of Megatron-LM: 1F1B over `pipeline` stages, tensor parallel inside a stage, data
-# parallel across. Put in the layout and the times of your own job, and replace FILE by the name of
-# this file:
+    R"yaml(# A training step of Megatron-LM: 1F1B over the pipeline, tensor and sequence parallel inside a
+# stage, data parallel across. Put in the layout and the sizes of your own job, and replace FILE by
+# the name of this file:
 #
-#   pipesim run FILE                        completes
-#   pipesim run FILE --set p2p=send_first   hangs: two stages both send before they receive
-#   pipesim check FILE                      proves that no timing makes it hang
-#   pipesim test FILE                       checks the runs against `expect` at the end
+#   pipesim run FILE                         completes
+#   pipesim run FILE --set p2p=send_first    hangs: two stages both send before they receive
+#   pipesim run FILE --set network=ethernet  completes later
+#   pipesim check FILE                       proves that no timing makes it hang
+#   pipesim draw FILE -o step.svg            draws who did what when
+#   pipesim test FILE                        checks the runs against `expect` at the end
 #
-# docs/reference/scenario-format.md has all keys.
+# docs/reference/schedules.md lists the schedules, docs/reference/scenario-format.md has all keys.
 schema: 1
 name: my_megatron
 
 # What `--set NAME=VALUE` can change; `pipesim run FILE --params` lists it.
 params:
-  pipeline:      {default: 4, at_least: 2, about: "stages"}
-  tensor:        {default: 2, at_least: 1, about: "tensor-parallel ranks of a stage"}
-  data:          {default: 2, at_least: 1, about: "data-parallel replicas"}
+  pp: {default: 4, at_least: 2, about: "--pipeline-model-parallel-size"}
+  tp: {default: 2, at_least: 1, about: "--tensor-model-parallel-size"}
+  dp: {default: 2, at_least: 1, about: "data-parallel replicas"}
   micro_batches: {default: 8, at_least: 1, about: "micro-batches of a step"}
-  layers:        {default: 2, at_least: 1, about: "layers of a stage"}
-  activation:    {default: 64MiB, about: "size of what a stage sends for a micro-batch"}
+  layers:  {default: 16, at_least: 1, about: "--num-layers"}
   p2p:
-    {default: batched, one_of: [batched, send_first], about: "messages of the steady state"}
+    default: batched               # send_forward_recv_backward is one batch_isend_irecv
+    one_of: [batched, send_first, recv_first]
+    about: "order of sends and recvs"
+  messages: {default: pg, one_of: [pg, pair, edge], about: "communicators of sends and recvs"}
+  network: {default: infiniband, one_of: [infiniband, ethernet], about: "between hosts"}
+  hosts:   {default: 2, at_least: 1, about: "hosts, which share the ranks equally"}
 
-# Megatron's order of ranks: those of a tensor-parallel group are neighbors, and the stages of a
-# pipeline are tensor * data ranks apart.
-ranks: pipeline * tensor * data
-groups:
-  tp: {size: tensor}
-  dp: {size: data, stride: tensor}
-  pp: {size: pipeline, stride: tensor * data}
+# Ranks and groups follow from it, in Megatron's order: neighbors share the tensors, stages are
+# tp * dp ranks apart. `context` and `expert` are further dimensions.
+parallel: {pipeline: pp, tensor: tp, data: dp}
+cluster: {hosts: hosts, between_hosts: $network}   # times of communication follow from sizes
 
-programs:
-  do:
-    - call: step
-      with:
-        stage: rank / (tensor * data)
-        next: rank + tensor * data
-        previous: rank - tensor * data
-    - {all_reduce: dp, bytes: 512MiB, takes: 5ms, after: [compute], at: "finalize_model_grads.py"}
-    - {synchronize: device, at: "training.py train_step"}
-
-# `with` gives names to what differs from rank to rank: which ranks take a branch, and how often
-# they repeat a loop, as in the Python.
-blocks:
-  step: [{call: rounds, with: {warmup: "min(pipeline - 1 - stage, micro_batches)"}}]
-  rounds:
-    - repeat: warmup
-      do:
-        - {call: recv_forward}
-        - {call: forward}
-        - {call: send_forward}
-    - {when: warmup < micro_batches, call: recv_forward}
-    - repeat: micro_batches - warmup
-      index: i
-      do:
-        - {call: forward}
-        - when: stage < pipeline - 1
-          do:
-            - when: p2p == 'batched'   # one batch_isend_irecv: neither waits for the other
-              name: send_forward_recv_backward
-              group:
-                - {send: pp, to: next, bytes: activation, takes: 1ms}
-                - {recv: pp, from: next, bytes: activation}
-              after: [compute]
-              at: "schedules.py send_forward_recv_backward"
-            - {when: p2p == 'send_first', call: send_forward}
-            - {when: p2p == 'send_first', call: recv_backward}
-        - {call: backward}
-        - when: stage > 0 and i + warmup < micro_batches - 1
-          do:
-            - when: p2p == 'batched'
-              name: send_backward_recv_forward
-              group:
-                - {send: pp, to: previous, bytes: activation, takes: 1ms}
-                - {recv: pp, from: previous, bytes: activation}
-              after: [compute]
-              at: "schedules.py send_backward_recv_forward"
-            - {when: p2p == 'send_first', call: send_backward}
-            - {when: p2p == 'send_first', call: recv_forward}
-        - {when: i + warmup == micro_batches - 1, call: send_backward}
-    - repeat: warmup
-      do:
-        - {call: recv_backward}
-        - {call: backward}
-        - {call: send_backward}
-
-  # The stream of the computation runs the tensor-parallel collectives, too: PyTorch puts calls
-  # without async_op=True there. Messages have a stream of their own, `nccl pp`.
-  forward:
-    - {compute: forward, takes: 100us * layers, after: [nccl pp], phase: forward}
-    - repeat: 2 * layers
-      do:
-        - {all_reduce: tp, bytes: activation, takes: 200us, stream: compute, at: "mappings.py"}
-  backward:
-    - {compute: backward, takes: 200us * layers, after: [nccl pp], phase: backward}
-    - repeat: 2 * layers
-      do:
-        - {all_reduce: tp, bytes: activation, takes: 200us, stream: compute, at: "mappings.py"}
-  recv_forward:
-    - {when: stage > 0, recv: pp, from: previous, bytes: activation,
-       at: "p2p_communication.py recv_forward"}
-  recv_backward:
-    - {when: stage < pipeline - 1, recv: pp, from: next, bytes: activation,
-       at: "p2p_communication.py recv_backward"}
-  send_forward:
-    - {when: stage < pipeline - 1, send: pp, to: next, bytes: activation, takes: 1ms,
-       after: [compute], at: "p2p_communication.py send_forward"}
-  send_backward:
-    - {when: stage > 0, send: pp, to: previous, bytes: activation, takes: 1ms,
-       after: [compute], at: "p2p_communication.py send_backward"}
+schedule:
+  kind: 1f1b                       # interleaved_1f1b has several stages on each rank
+  micro_batches: micro_batches
+  layers: layers                   # times are those of one layer
+  forward: 1ms
+  input_grad: 1ms
+  weight_grad: 1ms
+  message: 32MiB                   # activations that a stage sends for a micro-batch
+  messages: $messages
+  message_order: $p2p
+  collectives:
+    # --sequence-parallel, in each layer, before and behind attention and feed-forward.
+    - {call: all_gather, over: tensor, in: forward, times: 2, bytes: 16MiB}
+    - {call: reduce_scatter, over: tensor, in: forward, times: 2, bytes: 32MiB}
+    - {call: all_gather, over: tensor, in: backward, times: 2, bytes: 16MiB}
+    - {call: reduce_scatter, over: tensor, in: backward, times: 2, bytes: 32MiB}
+    # --use-distributed-optimizer: gradients to their owners, then weights to all.
+    - {call: reduce_scatter, over: data, in: gradients, bytes: 512MiB}
+    - {call: all_gather, over: data, in: step, bytes: 256MiB}
+    # The norm of the gradients over all stages.
+    - {call: all_reduce, over: pipeline, in: step, bytes: 4B}
 
 # The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
 expect:
   - {verdict: completed}
   - {with: {p2p: send_first}, verdict: deadlock}
-  - {with: {pipeline: 2, tensor: 4, data: 1, micro_batches: 3}, verdict: completed}
+  - {with: {pp: 2, tp: 4, dp: 1, micro_batches: 3, hosts: 1}, verdict: completed}
 )yaml";
 
 constexpr std::string_view kTorchtitan =
@@ -386,9 +331,10 @@ constexpr std::string_view kFsdp =
 # and its gradients are reduced to their owners. Put in your own layers and times, and replace FILE
 # by the name of this file:
 #
-#   pipesim run FILE                    completes
-#   pipesim run FILE --set skips=on     hangs: one rank skips a layer, and with it a collective
-#   pipesim test FILE                   checks both runs against `expect` at the end
+#   pipesim run FILE                       completes
+#   pipesim run FILE --set skips=rank==3   hangs: rank 3 skips a layer, and with it a collective
+#   pipesim check FILE                     hangs: it tries each rank, and says which may not skip
+#   pipesim test FILE                      checks both runs against `expect` at the end
 #
 # docs/reference/scenario-format.md has all keys.
 schema: 1
@@ -397,47 +343,54 @@ name: my_fsdp
 # What `--set NAME=VALUE` can change; `pipesim run FILE --params` lists it.
 params:
   shards:  {default: 8, at_least: 2, about: "ranks that share the weights"}
+  hosts:   {default: 1, at_least: 1, about: "hosts, which share the ranks equally"}
+  network: {default: infiniband, one_of: [infiniband, ethernet], about: "between hosts"}
   layers:  {default: 4, at_least: 1, about: "layers that are wrapped by fully_shard"}
   weights: {default: 400MB, about: "size of a layer's weights"}
-  skips:   {default: off, about: "the last rank has no tokens for the last layer, and skips it"}
+  # What depends on the data: each rank may go either way.
+  skips:   {default: off, choice: each_rank, about: "has no tokens for the last layer, skips it"}
 
-ranks: shards
-groups: {dp: all}
+parallel: {data: shards}           # the ranks, and their group `data`
+cluster: {hosts: hosts, between_hosts: $network}   # times of collectives follow from sizes
 
 programs:
   do:
     - repeat: layers
       index: i
       do:
-        - when: not (skips and rank == shards - 1 and i == layers - 1)
+        - when: not (skips and i == layers - 1)
           do:
-            - {all_gather: dp, name: "unshard{i}", bytes: weights / shards, takes: 2ms,
-               at: "_fsdp_param_group.py unshard"}
-            - {compute: "forward{i}", takes: 3ms, after: [nccl dp], phase: forward}
+            - {all_gather: data, name: "unshard{i}", bytes: weights / shards, at: "fully_shard unshard"}
+            - {compute: "forward{i}", takes: 3ms, after: [nccl data], phase: forward}
     - repeat: layers
       index: i
       do:
-        - {all_gather: dp, name: "unshard{layers - 1 - i}", bytes: weights / shards, takes: 2ms,
-           at: "_fsdp_param_group.py unshard"}
-        - {compute: "backward{layers - 1 - i}", takes: 6ms, after: [nccl dp], phase: backward}
-        - {reduce_scatter: dp, name: "reduce{layers - 1 - i}", bytes: weights, takes: 3ms,
-           after: [compute], at: "_fsdp_param_group.py post_backward"}
-    - {compute: optimizer, takes: 1ms, after: [nccl dp]}
+        - call: backward
+          with: {layer: layers - 1 - i}
+    - {compute: optimizer, takes: 1ms, after: [nccl data]}
     - {synchronize: device, at: "train.py loss.item"}
+
+blocks:
+  backward:
+    - {all_gather: data, name: "unshard{layer}", bytes: weights / shards, at: "fully_shard unshard"}
+    - {compute: "backward{layer}", takes: 6ms, after: [nccl data], phase: backward}
+    - {reduce_scatter: data, name: "reduce{layer}", bytes: weights, after: [compute],
+       at: "fully_shard post_backward"}
 
 # The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
 expect:
   - {verdict: completed}
-  - {with: {skips: on}, verdict: mismatch}
+  - {with: {skips: rank == 3}, verdict: mismatch}
 )yaml";
 
 constexpr std::string_view kVllm =
     R"yaml(# Steps of an inference engine with data-parallel attention and expert-parallel layers, as vLLM's:
-# ranks without requests have to run a dummy batch, since the others' experts wait for them. Put in
+# engines without requests have to run a dummy batch, since the others' experts wait for them. Put in
 # your own steps, and replace FILE by the name of this file:
 #
 #   pipesim run FILE                    completes
-#   pipesim run FILE --set dummy=off    hangs: the others' experts wait for the idle rank
+#   pipesim run FILE --set dummy=off    hangs: the others' experts wait for the idle engine
+#   pipesim check FILE                  proves that no timing makes it hang
 #   pipesim test FILE                   checks the runs against `expect` at the end
 #
 # docs/reference/scenario-format.md has all keys.
@@ -446,43 +399,47 @@ name: my_vllm
 
 # What `--set NAME=VALUE` can change; `pipesim run FILE --params` lists it.
 params:
-  engines: {default: 4, at_least: 2, about: "data-parallel ranks"}
-  idle:    {default: 1, at_least: 0, about: "how many of them have no request"}
-  dummy:   {default: on, about: "ranks without requests run a dummy batch"}
+  dp:      {default: 4, at_least: 2, about: "--data-parallel-size: engines"}
+  tp:      {default: 2, at_least: 1, about: "--tensor-parallel-size: ranks of an engine"}
+  idle:    {default: 1, at_least: 0, about: "engines that have no request: the last ones"}
+  dummy:   {default: on, about: "engines without requests run a dummy batch"}
   steps:   {default: 8, at_least: 1, about: "steps of the engine"}
   layers:  {default: 2, at_least: 1, about: "expert-parallel layers"}
+  hosts:   {default: 1, at_least: 1, about: "hosts, which share the ranks equally"}
+  network: {default: infiniband, one_of: [infiniband, ethernet], about: "between hosts"}
 
-ranks: engines
-sets:
-  busy: rank < ranks - idle
-groups: {ep: all, votes: all}
+# Ranks and groups follow from it. --enable-expert-parallel: all ranks share the experts.
+parallel: {tensor: tp, data: dp, expert: dp * tp, expert_tensor: 1}
+cluster: {hosts: hosts, between_hosts: $network}   # times of calls follow from sizes
+sets: {busy: rank / tp < dp - idle}
 communicators:
-  named: {votes: {group: votes, host: on}}   # gloo, on the host
+  named: {votes: {group: data, host: on}}          # gloo, on the host
 
 programs:
   do:
     - repeat: steps
       index: step
       do:
-        - on: [busy, "dummy"]
+        - on: [busy, dummy]
           do:
-            - repeat: layers
-              do:
-                - {compute: attention, takes: 200us, after: [nccl ep]}
-                - {all_to_all: ep, name: dispatch, bytes: 8MiB, takes: 100us, after: [compute],
-                   at: "fused_moe.py dispatch"}
-                - {compute: experts, takes: 300us, after: [nccl ep]}
-                - {all_to_all: ep, name: combine, bytes: 8MiB, takes: 100us, after: [compute],
-                   at: "fused_moe.py combine"}
+            - {repeat: layers, do: [{call: layer}]}
             - {synchronize: device, at: "core.py step"}
         # Every fourth step the engines agree on whether any of them has work left.
         - {when: step % 4 == 3, all_reduce: votes, bytes: 8B, takes: 50us,
            at: "core.py has_unfinished_dp"}
 
+blocks:
+  layer:
+    - {compute: attention, takes: 200us, after: [nccl expert]}
+    - {all_reduce: tensor, bytes: 8MiB, stream: compute, at: "linear.py o_proj"}
+    - {all_to_all: expert, name: dispatch, bytes: 8MiB, after: [compute], at: "fused_moe dispatch"}
+    - {compute: experts, takes: 300us, after: [nccl expert]}
+    - {all_to_all: expert, name: combine, bytes: 8MiB, after: [compute], at: "fused_moe combine"}
+
 # The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
 expect:
   - {verdict: completed}
-  - {with: {dummy: off}, verdict: starved, cause: absent member, roots: [3]}
+  - {with: {dummy: off}, verdict: starved, cause: absent member, roots: [6, 7]}
   - {with: {dummy: off, idle: 0}, verdict: completed}
 )yaml";
 

@@ -1,5 +1,6 @@
 #include "app/input/act_query.hpp"
 
+#include <algorithm>
 #include <set>
 #include <vector>
 
@@ -66,13 +67,37 @@ std::string act_query_text(const ActQuery& query) {
 
 namespace {
 
+bool has_call(const models::ActorTemplate& actor, std::string_view name) {
+  return actor.step &&
+         std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
+                     [&](const models::CallTemplate& call) { return call.name == name; });
+}
+
+// The op whose group has a call of this name, unless an op is called so itself.
+ActQuery of_group(const ActQuery& query, const models::TaskGraph& graph,
+                  const models::Lowered& lowered) {
+  std::string found;
+  for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
+    if (lowered.plan.actors[id].rank.value != query.rank) continue;
+    const models::ActorTemplate& from = graph.actors[lowered.actor_template[id]];
+    if (from.name == query.op) return query;
+    if (found.empty() && has_call(from, query.op)) found = from.name;
+  }
+  return found.empty() ? query : ActQuery{query.rank, found, query.act};
+}
+
 void say_unknown(const ActQuery& query, const models::TaskGraph& graph, std::string_view who,
                  models::Diagnostics& diagnostics) {
   models::Diagnostic& error = diagnostics.error(
       {}, models::Code::kUnknownOp, fmt::format("{}: there is no {}", who, act_query_text(query)));
   std::vector<std::string> names;
   for (const models::ActorTemplate& actor : graph.actors) {
-    if (actor.on.contains(query.rank)) names.push_back(actor.name);
+    if (!actor.on.contains(query.rank)) continue;
+    names.push_back(actor.name);
+    if (!actor.step) continue;
+    for (const models::CallTemplate& call : actor.step->calls) {
+      if (!call.name.empty()) names.push_back(call.name);
+    }
   }
   models::suggest_name(error, query.op, names);
 }
@@ -108,15 +133,16 @@ std::optional<FoundAct> find_only_act(const ActQuery& query, const models::TaskG
 
 }  // namespace
 
-std::optional<FoundAct> find_act(const ActQuery& query, const models::TaskGraph& graph,
+std::optional<FoundAct> find_act(const ActQuery& asked, const models::TaskGraph& graph,
                                  const models::Lowered& lowered, std::string_view who,
                                  models::Diagnostics& diagnostics) {
-  if (query.rank >= graph.ranks) {
+  if (asked.rank >= graph.ranks) {
     diagnostics.error(
         {}, models::Code::kUnknownRank,
-        fmt::format("{}: there is no rank {}, only 0 to {}", who, query.rank, graph.ranks - 1));
+        fmt::format("{}: there is no rank {}, only 0 to {}", who, asked.rank, graph.ranks - 1));
     return std::nullopt;
   }
+  const ActQuery query = of_group(asked, graph, lowered);
   if (query.act == 0) return find_only_act(query, graph, lowered, who, diagnostics);
   for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
     const sim::Actor& actor = lowered.plan.actors[id];

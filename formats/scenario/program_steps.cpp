@@ -111,6 +111,7 @@ void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const
     CallTemplate call;
     call.place = picked->place();
     read_one_call(fields, call);
+    if (const auto name = fields.take("name")) call.name = read_name(*name).value_or("");
     fields.finish();
     step.calls.push_back(std::move(call));
     calls_on_.push_back(on);

@@ -167,7 +167,8 @@ void StepWriter::write_input(YamlNode& map) const {
 }
 
 void StepWriter::write_calls(YamlNode& map) {
-  if (step_.calls.size() == 1) {
+  // A call with a name of its own is one of a group, even if its ranks make no other.
+  if (step_.calls.size() == 1 && step_.calls.front().name.empty()) {
     write_call(step_.calls.front(), map);
   } else {
     YamlNode calls = YamlNode::lines();
@@ -182,7 +183,8 @@ void StepWriter::write_calls(YamlNode& map) {
   if (step_.calls.empty()) return;
   const CallTemplate& first = step_.calls.front();
   const models::CommunicatorTemplate& used = graph_.communicators[first.communicator];
-  if (step_.calls.size() == 1) name_after(operation_name(first.operation), used.name);
+  if (step_.calls.size() == 1 && first.name.empty())
+    name_after(operation_name(first.operation), used.name);
   if (used.stream != kNoIndex) {
     usual_stream_ = graph_.streams[used.stream].name;
     usual_blocking_ = graph_.streams[used.stream].on_host || blocks_host(first.operation);
@@ -198,6 +200,7 @@ void StepWriter::write_call(const CallTemplate& call, YamlNode& map) const {
                                                         : "root";
     map.add(key, expression(*call.peer, ValueType::kNumber));
   }
+  if (!call.name.empty()) map.add("name", YamlNode::text(call.name));
   if (call.registered) map.add("registered", truth(true));
   const bool barrier = call.operation == models::Operation::kBarrier;
   const bool says_bytes = call.sized || call.bytes != Expr() || (call.timed && !barrier);

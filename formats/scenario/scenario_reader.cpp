@@ -107,7 +107,8 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   if (parallel) grid_ = read_rank_grid(*parallel, values_);
   if (parallel && !grid_) return std::nullopt;  // how many ranks there are is not known
   const auto schedule = map.take("schedule");
-  if (schedule) pipeline_ = read_pipeline(*schedule, values_, grid_ ? &*grid_ : nullptr);
+  const auto cluster = map.take("cluster");
+  if (schedule) pipeline_ = read_pipeline(*schedule, values_, grid_ ? &*grid_ : nullptr, cluster);
   if (schedule && !pipeline_) return std::nullopt;  // likewise
   const auto model = map.take("model");
   if (model) read_model(*model, map);
@@ -118,10 +119,9 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   }
   if (const auto sets = map.take("sets")) read_sets(*sets);
   if (grid_) graph_.groups = std::move(grid_->groups);
+  for (const models::Group& group : graph_.groups) sets_.try_emplace(group.name, group.members());
   if (const auto groups = map.take("groups")) read_groups(*groups);
-  if (const auto cluster = map.take("cluster")) {
-    graph_.cluster = read_cluster(*cluster, values_, graph_.ranks);
-  }
+  if (cluster) graph_.cluster = read_cluster(*cluster, values_, graph_.ranks);
   if (const auto defaults = map.take("defaults")) read_defaults(*defaults);
   if (const auto threads = map.take("threads")) read_threads(*threads);
   const std::optional<YamlValue> streams = map.take("streams");
@@ -357,6 +357,7 @@ void ScenarioReader::read_groups(const YamlValue& value) {
       read_group_lists(*lists, group);
     }
     group.index(graph_.ranks);
+    sets_.try_emplace(group.name, group.members());  // unless `sets` has one of its name
     graph_.groups.push_back(std::move(group));
   }
 }

@@ -10,10 +10,12 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "formats/scenario/cluster_reader.hpp"
 #include "formats/scenario/keys.hpp"
 #include "formats/scenario/limits.hpp"
 #include "formats/torch/schedule_csv.hpp"
 #include "formats/yaml/map_reader.hpp"
+#include "models/lowering/cost.hpp"
 #include "models/schedules/generators.hpp"
 #include "models/schedules/schedule_lowering.hpp"
 
@@ -33,8 +35,9 @@ constexpr std::uint64_t kMaxActions = 40'000'000;
 
 class PipelineReader {
  public:
-  PipelineReader(const ValueReader& values, const models::RankGrid* grid)
-      : values_(values), diagnostics_(values.diagnostics()), grid_(grid) {
+  PipelineReader(const ValueReader& values, const models::RankGrid* grid,
+                 const std::optional<YamlValue>& cluster)
+      : values_(values), diagnostics_(values.diagnostics()), grid_(grid), cluster_(cluster) {
     if (grid == nullptr) return;
     pipeline_.row_of_rank = grid->row_of_rank;
     pipeline_.stride = grid->pipeline_stride;
@@ -62,17 +65,38 @@ class PipelineReader {
                       schedule->ranks.size(), rows_));
       return std::nullopt;
     }
-    if (schedule->has_messages()) {
-      if (schedule->partial) schedule = models::without_half_messages(*schedule);
-    } else {
-      schedule = models::add_send_recv(with_its_collectives(*schedule), diagnostics_);
-      if (!schedule) return std::nullopt;
-    }
+    schedule = with_messages(*schedule);
+    if (!schedule) return std::nullopt;
     pipeline_.schedule = std::move(*schedule);
     return std::move(pipeline_);
   }
 
  private:
+  using MessageOrder = models::MessageOrder;
+
+  std::optional<Schedule> with_messages(const Schedule& schedule) {
+    std::optional<Schedule> result = schedule;
+    const bool moves = order_ == MessageOrder::kSendFirst || order_ == MessageOrder::kRecvFirst;
+    if (!schedule.has_messages()) {
+      result = models::add_send_recv(with_its_collectives(schedule), diagnostics_);
+      if (result) result = models::reorder_messages(*result, order_);
+    } else if (moves) {
+      diagnostics_
+          .error(order_place_, models::Code::kConflictingKeys,
+                 "the rows have sends and recvs already, which 'message_order' cannot move")
+          .notes.emplace_back(
+              "leave them out of the rows, or say 'message_order: batched', which makes a batch of "
+              "those that follow each other");
+      return std::nullopt;
+    } else if (schedule.partial) {
+      result = models::without_half_messages(schedule);
+    }
+    if (result && order_ == MessageOrder::kBatched) {
+      result = models::batch_messages(*result, pipeline_.messages);
+    }
+    return result;
+  }
+
   std::optional<Schedule> read_rows_or_kind(MapReader& map) {
     const auto rows = map.take("rows");
     const auto kind = map.take("kind");
@@ -181,8 +205,32 @@ class PipelineReader {
     };
     shape.costs = {middle(&models::StageCost::forward_ns),
                    middle(&models::StageCost::input_grad_ns),
-                   middle(&models::StageCost::weight_grad_ns), pipeline_.message_ns.value_or(0)};
+                   middle(&models::StageCost::weight_grad_ns), message_time(shape.ranks())};
     return shape;
+  }
+
+  // What is said or, of a cluster, the middle of the times between neighbors.
+  std::int64_t message_time(std::uint32_t rows) const {
+    if (pipeline_.message_ns || !cluster_ || !pipeline_.message_bytes) {
+      return pipeline_.message_ns.value_or(0);
+    }
+    const std::uint32_t pipelines =
+        grid_ == nullptr ? 1 : static_cast<std::uint32_t>(grid_->row_of_rank.size()) / rows_;
+    Scope scope = values_.scope();
+    scope.ranks = rows * pipelines;
+    models::Diagnostics unheard;
+    const auto cluster =
+        read_cluster(*cluster_, ValueReader(scope, values_.sets(), unheard), rows * pipelines);
+    std::vector<std::int64_t> times;
+    for (std::uint32_t row = 0; cluster && row + 1 < rows; ++row) {
+      const std::uint32_t from = row * pipeline_.stride;
+      const auto time =
+          models::message_time(*cluster, from, from + pipeline_.stride, *pipeline_.message_bytes);
+      if (time) times.push_back(time->latency_ns + time->transfer_ns);
+    }
+    if (times.empty()) return 0;
+    std::sort(times.begin(), times.end());
+    return times[times.size() / 2];
   }
 
   // What would be right with another number of chunks or of micro-batches is a mistake of that.
@@ -240,6 +288,11 @@ class PipelineReader {
     if (const auto model = map.take("messages")) {
       const auto name = values_.one_of(*model, models::message_model_names());
       if (name) pipeline_.messages = *models::find_message_model(*name);
+    }
+    if (const auto order = map.take("message_order")) {
+      const auto name = values_.one_of(*order, models::message_order_names());
+      if (name) order_ = *models::find_message_order(*name);
+      order_place_ = order->place();
     }
   }
 
@@ -487,8 +540,11 @@ class PipelineReader {
   const ValueReader& values_;
   models::Diagnostics& diagnostics_;
   const models::RankGrid* grid_;
+  const std::optional<YamlValue>& cluster_;
   std::uint32_t rows_ = 0;  // of the grid
   Pipeline pipeline_;
+  MessageOrder order_ = MessageOrder::kInTurn;
+  models::Place order_place_;
   std::optional<ScheduleShape> follows_costs_;  // of a schedule that is made once they are known
   bool has_form_ = false;                       // it says which schedule it is, if wrongly
 };
@@ -496,8 +552,9 @@ class PipelineReader {
 }  // namespace
 
 std::optional<Pipeline> read_pipeline(const YamlValue& value, const ValueReader& values,
-                                      const models::RankGrid* grid) {
-  return PipelineReader(values, grid).run(value);
+                                      const models::RankGrid* grid,
+                                      const std::optional<YamlValue>& cluster) {
+  return PipelineReader(values, grid, cluster).run(value);
 }
 
 std::string pipeline_scenario(const Schedule& schedule, const std::string& name) {

@@ -13,9 +13,12 @@ namespace pipesim::formats {
 
 /// Reads the value of `schedule:`. What comes out has messages, and as many ranks as it needs.
 /// Nothing where there are mistakes, which are reported.
-/// Where `grid` is given, there is one such pipeline for each of its ranks of a stage.
+/// Where `grid` is given, there is one such pipeline for each of its ranks of a stage. `cluster` is
+/// the value of that key: a schedule that follows the costs needs to know what messages take. Its
+/// mistakes are not reported here.
 std::optional<models::Pipeline> read_pipeline(const YamlValue& value, const ValueReader& values,
-                                              const models::RankGrid* grid);
+                                              const models::RankGrid* grid,
+                                              const std::optional<YamlValue>& cluster);
 
 /// A scenario that does `schedule`, its costs as parameters: what `pipesim import torch-schedule`
 /// prints. Read again it gives the same rows.

@@ -248,28 +248,37 @@ constexpr const KeyTable* kSteps[] = {
     &kRootedCallStep, &kSendStep,  &kRecvStep,  &kCommunicatorStep,
     &kHostStep,       &kPause,     &kGet,       &kInputStep};
 
+constexpr Key kCallNameRows[] = {
+    {"name", "name", "Name in reports, beside that of the group; may have expressions in it"},
+};
+constexpr KeyTable kCallName{"call_name", "", "Of a call of a group", kCallNameRows};
+
 constexpr std::string_view kCall = "a call";
 constexpr KeyTable kGroupCall{"group_call",
                               kCall,
                               "A collective call of a group",
                               kCallRows,
-                              {&kMoves, &kAlgorithm, &kWhere},
+                              {&kMoves, &kAlgorithm, &kCallName, &kWhere},
                               5};
 constexpr KeyTable kGroupRootedCall{"group_rooted_call",
                                     kCall,
                                     "A collective call with a root, of a group",
                                     kRootedCallRows,
-                                    {&kMoves, &kAlgorithm, &kWhere},
+                                    {&kMoves, &kAlgorithm, &kCallName, &kWhere},
                                     4};
 constexpr KeyTable kGroupSend{
-    "group_send", kCall, "A send of a group", kSendRows, {&kMoves, &kTag, &kWhere}, 1};
-constexpr KeyTable kGroupRecv{
-    "group_recv", kCall, "A receive of a group", kRecvRows, {&kMoves, &kTag, &kWhere}, 1};
+    "group_send", kCall, "A send of a group", kSendRows, {&kMoves, &kTag, &kCallName, &kWhere}, 1};
+constexpr KeyTable kGroupRecv{"group_recv",
+                              kCall,
+                              "A receive of a group",
+                              kRecvRows,
+                              {&kMoves, &kTag, &kCallName, &kWhere},
+                              1};
 constexpr const KeyTable* kGroupCalls[] = {&kGroupCall, &kGroupRootedCall, &kGroupSend,
                                            &kGroupRecv};
 
-constexpr const KeyTable* kSharedBySteps[] = {&kWhere, &kStep,      &kOnStream, &kSlot,
-                                              &kMoves, &kAlgorithm, &kTag,      &kTimeout};
+constexpr const KeyTable* kSharedBySteps[] = {&kWhere,     &kStep, &kOnStream, &kSlot,    &kMoves,
+                                              &kAlgorithm, &kTag,  &kTimeout,  &kCallName};
 
 }  // namespace
 

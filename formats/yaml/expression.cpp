@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "formats/yaml/expression_writer.hpp"
 #include "models/characters.hpp"
 
 namespace pipesim::formats {
@@ -592,6 +593,7 @@ void suggest_unit(models::Diagnostic& diagnostic, ValueType found, ValueType wan
 
 std::string to_text(const Value& value) {
   if (value.type == ValueType::kWord) return value.word;
+  if (value.expr.depends_on_rank()) return expression_text(value.expr, value.type);
   const std::int64_t number = value.expr.value(0).value_or(0);
   switch (value.type) {
     case ValueType::kTruth:

@@ -40,8 +40,12 @@ struct Value {
 };
 
 /// A value in the words of the file: "43600ns" as "43.6us", bytes and bandwidths with the largest
-/// unit that leaves a whole number, truths as on and off. Only of what does not depend on the rank.
+/// unit that leaves a whole number, truths as on and off. As an expression if it depends on the
+/// rank.
 std::string to_text(const Value& value);
+
+/// What of the job may go either way, as a parameter that is on or off.
+enum class JobChoice : std::uint8_t { kNone, kEachRank, kAllRanks };
 
 /// What a user can set from outside, and may use in expressions.
 struct Parameter {
@@ -51,6 +55,8 @@ struct Parameter {
   std::vector<std::string> options;  // of a word: all that it may be
   std::string default_text;
   std::optional<std::int64_t> at_least;
+  JobChoice choice = JobChoice::kNone;
+  bool is_set = false;  // `value` is not the default
   Value value;
 };
 

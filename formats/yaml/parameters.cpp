@@ -32,6 +32,9 @@ constexpr Key kParameterRows[] = {
     {"about", "text", "What it means, for `--params`"},
     {"one_of", "[value]+", "The words that it can be"},
     {"at_least", "expression", "Its minimum"},
+    {"choice", "'each_rank'|'all_ranks'",
+     "Of on or off: the job may go either way, and `pipesim check` tries both, of each rank or of "
+     "all ranks together. With `each_rank` the value may use `rank`"},
 };
 constexpr KeyTable kParameter{"parameter", "a parameter", "A parameter in long form",
                               kParameterRows};
@@ -61,6 +64,11 @@ class ParameterReader {
   bool read_options(const YamlValue& value, Parameter& parameter);
   bool read_default(const YamlValue& value, Parameter& parameter);
   bool apply_setting(Parameter& parameter);
+  Scope scope_of(const Parameter& parameter) const {
+    Scope scope = scope_;
+    scope.rank = parameter.choice == JobChoice::kEachRank;
+    return scope;
+  }
   bool check(const Parameter& parameter, models::Place place, const std::string& source);
 
   const std::vector<GivenSetting>& settings_;
@@ -101,6 +109,8 @@ bool ParameterReader::read_fields(const YamlValue& value, Parameter& parameter) 
   parameter.about = map.take_text("about");
   const auto options = map.take("one_of");
   const auto at_least = map.take("at_least");
+  const auto choice = map.take("choice");
+  const std::vector<std::string> choices = map.words("choice");
   const auto given = map.require("default");
   map.finish();
   if (!given || (options && !read_options(*options, parameter))) return false;
@@ -110,7 +120,22 @@ bool ParameterReader::read_fields(const YamlValue& value, Parameter& parameter) 
     if (!least) return false;
     parameter.at_least = least->expr.value(0);
   }
-  return read_default(*given, parameter);
+  if (choice) {
+    const auto found = std::find(choices.begin(), choices.end(), choice->text());
+    if (found == choices.end()) {
+      diagnostics_.error(choice->place(), models::Code::kUnknownWord,
+                         fmt::format("expected one of {}, found {}", fmt::join(choices, ", "),
+                                     choice->described()));
+      return false;
+    }
+    parameter.choice = found == choices.begin() ? JobChoice::kEachRank : JobChoice::kAllRanks;
+  }
+  if (!read_default(*given, parameter)) return false;
+  if (!choice || parameter.value.type == ValueType::kTruth) return true;
+  diagnostics_.error(choice->place(), models::Code::kWrongType,
+                     fmt::format("a choice is between on and off, but '{}' is {}", parameter.name,
+                                 type_name(parameter.value.type)));
+  return false;
 }
 
 bool ParameterReader::read_options(const YamlValue& value, Parameter& parameter) {
@@ -143,7 +168,8 @@ bool ParameterReader::read_default(const YamlValue& value, Parameter& parameter)
     parameter.value.word = value.text();
   } else {
     const TextPlace place{value.place(), value.quoted()};
-    const std::optional<Value> found = parse_expression(value.text(), place, scope_, diagnostics_);
+    const std::optional<Value> found =
+        parse_expression(value.text(), place, scope_of(parameter), diagnostics_);
     if (!found) return false;
     parameter.value = *found;
   }
@@ -171,7 +197,7 @@ bool ParameterReader::apply_setting(Parameter& parameter) {
     return accepted();
   }
   Diagnostics problems;
-  const std::optional<Value> found = parse_expression(*text, {}, scope_, problems);
+  const std::optional<Value> found = parse_expression(*text, {}, scope_of(parameter), problems);
   if (!found) {
     const models::Diagnostic problem = problems.sorted().front();
     models::Diagnostic& error = diagnostics_.error(place, models::Code::kParameterValue,
@@ -191,6 +217,7 @@ bool ParameterReader::apply_setting(Parameter& parameter) {
     return false;
   }
   parameter.value.expr = found->expr;
+  parameter.is_set = true;
   return accepted();
 }
 

@@ -169,6 +169,8 @@ void Explainer::explain_mismatches() {
     misfit.second = describe_act(graph_, lowered_, state_, found.second, found.second_k);
     const CallTemplate& first = call_template(found.first_call);
     const CallTemplate& second = call_template(found.second_call);
+    misfit.first.call_name = first.name;
+    misfit.second.call_name = second.name;
     const sim::Signature& a = plan_.calls[found.first_call].signature;
     const sim::Signature& b = plan_.calls[found.second_call].signature;
     const auto differ = [&](bool differs, const std::string& x, const std::string& y) {
@@ -590,6 +592,33 @@ ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::
   return info;
 }
 
+namespace {
+
+void say_call(const TaskGraph& graph, const Lowered& lowered, sim::CallId id, ActInfo& act) {
+  const ActorId actor = lowered.plan.calls[id].actor;
+  const StepTemplate& step = *graph.actors[lowered.actor_template[actor]].step;
+  const CallTemplate& call = step.calls[id.value - lowered.plan.actors[actor].calls];
+  act.call = call.kind;
+  act.call_name = call.name;
+}
+
+// The call of `actor` that meets `id`, if there is one.
+sim::CallId matching_call(const sim::Plan& plan, sim::CallId id, ActorId actor) {
+  if (!actor.valid()) return {};
+  const sim::Call& call = plan.calls[id];
+  for (const sim::CallId other : plan.calls_of(actor)) {
+    const sim::Call& found = plan.calls[other];
+    const bool collective = call.kind == sim::CallKind::kCollective;
+    const bool meets = collective ? found.kind == call.kind
+                                  : found.kind != call.kind && found.peer == call.member &&
+                                        found.member == call.peer;
+    if (found.communicator == call.communicator && meets) return other;
+  }
+  return {};
+}
+
+}  // namespace
+
 Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
                    const WaitGraph& waits, const WaitEdge& edge) {
   const auto party = [&](const WaitNode& node) {
@@ -604,6 +633,11 @@ Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::St
   Wait wait;
   wait.from = party(waits.nodes[edge.from]);
   wait.to = party(waits.nodes[edge.to]);
+  if (edge.call.valid()) {
+    say_call(graph, lowered, edge.call, wait.from.act);
+    const sim::CallId other = matching_call(lowered.plan, edge.call, wait.to.act.actor);
+    if (other.valid()) say_call(graph, lowered, other, wait.to.act);
+  }
   wait.kind = edge.kind;
   wait.any = edge.any_set != 0;
   if (edge.link.valid()) wait.link = lowered.link_names[edge.link.value];
@@ -621,6 +655,10 @@ Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::St
                           (to.actor != edge.needed_actor || to.k != edge.needed_k);
   if (stands_for) {
     wait.needed = describe_act(graph, lowered, state, edge.needed_actor, edge.needed_k);
+    if (edge.call.valid()) {
+      const sim::CallId other = matching_call(lowered.plan, edge.call, edge.needed_actor);
+      if (other.valid()) say_call(graph, lowered, other, *wait.needed);
+    }
   }
   return wait;
 }

@@ -32,7 +32,8 @@ struct ActInfo {
   bool in_program = false;            // its thread does a fixed list of acts
   bool collective = false;            // its device waits for peers by polling
   bool on_host = false;               // on no stream
-  std::optional<sim::CallKind> call;  // of a step that makes just one
+  std::optional<sim::CallKind> call;  // of a step that makes just one, or of the one it is about
+  std::string call_name;              // of a call of a group that has a name
   ActStage stage = ActStage::kNotEntered;
   sim::Step step = sim::Step::kNone;  // kEntered: what its thread is blocked in
 };

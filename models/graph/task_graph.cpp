@@ -37,6 +37,13 @@ void Group::index(std::uint32_t rank_count) {
   }
 }
 
+RankSet Group::members() const {
+  std::vector<std::uint32_t> all;
+  for (const std::vector<std::uint32_t>& list : lists)
+    all.insert(all.end(), list.begin(), list.end());
+  return RankSet(std::move(all));
+}
+
 const char* launch_order_name(sim::LaunchOrder order) {
   switch (order) {
     case sim::LaunchOrder::kNone:

@@ -43,6 +43,9 @@ struct Group {
   /// Prepares list_of(): call once when the lists are complete.
   void index(std::uint32_t rank_count);
 
+  /// All of its ranks.
+  RankSet members() const;
+
   friend bool operator==(const Group&, const Group&) = default;
 
  private:
@@ -213,6 +216,7 @@ inline std::string calls_stream(const std::string& communicator) { return "nccl 
 /// A call on a communicator in a host program, see sim::Call.
 struct CallTemplate {
   Place place;
+  std::string name;  // in reports, of a call of a group; empty: none
   sim::CallKind kind = sim::CallKind::kCollective;
   Operation operation = Operation::kAllReduce;
   std::uint32_t communicator = kNoIndex;

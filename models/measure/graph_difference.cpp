@@ -322,6 +322,7 @@ class Describer {
     for (std::size_t i = 0; i < step.calls.size(); ++i) {
       const CallTemplate& call = step.calls[i];
       const std::string prefix = i == 0 ? "" : "call " + std::to_string(i + 1) + " ";
+      if (!call.name.empty()) keys.emplace_back(prefix + "name", text(call.name));
       keys.emplace_back(prefix + "operation", text(operation_name(call.operation)));
       keys.emplace_back(prefix + "communicator",
                         text(name_in(graph_.communicators, call.communicator)));

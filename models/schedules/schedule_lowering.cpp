@@ -1,6 +1,7 @@
 #include "models/schedules/schedule_lowering.hpp"
 
 #include <algorithm>
+#include <array>
 #include <set>
 #include <utility>
 #include <vector>
@@ -273,6 +274,82 @@ Schedule with_new_rows(const Schedule& schedule, const Make& make) {
   return result;
 }
 
+constexpr std::array<std::pair<const char*, MessageOrder>, 4> kOrders = {{
+    {"in_turn", MessageOrder::kInTurn},
+    {"batched", MessageOrder::kBatched},
+    {"send_first", MessageOrder::kSendFirst},
+    {"recv_first", MessageOrder::kRecvFirst},
+}};
+
+ActionSet messages_of(const Schedule& schedule) {
+  ActionSet messages(schedule);
+  for (const Actions& row : schedule.ranks) {
+    for (const Action& action : row) {
+      if (is_message(action.kind)) messages.add(action);
+    }
+  }
+  return messages;
+}
+
+// What brings the input of `action`, or sends its result; no action where there is no such kind.
+Action message_of(const Action& action, bool send) {
+  Action message{ActionKind::kNone, false, action.stage, action.micro_batch};
+  if (action.kind == ActionKind::kForward) {
+    message.kind = send ? ActionKind::kSendForward : ActionKind::kRecvForward;
+  } else if (gives_gradient(action.kind)) {
+    message.kind = send ? ActionKind::kSendBackward : ActionKind::kRecvBackward;
+  }
+  return message;
+}
+
+bool is_send(ActionKind kind) {
+  return kind == ActionKind::kSendForward || kind == ActionKind::kSendBackward;
+}
+
+// The messages between two actions of a row, which it writes in the order that is asked for.
+class Between {
+ public:
+  explicit Between(MessageOrder order) : order_(order) {}
+
+  /// Beside action `i` of the old row.
+  void add(const Action& message, std::size_t i) { messages_.emplace_back(message, i); }
+
+  void finish(NewRow& row) {
+    // Sends of what was just computed come first as they are.
+    if (order_ == MessageOrder::kRecvFirst) {
+      std::stable_partition(messages_.begin(), messages_.end(),
+                            [](const auto& message) { return !is_send(message.first.kind); });
+    }
+    for (const auto& [message, i] : messages_) row.add(message, i);
+    messages_.clear();
+  }
+
+ private:
+  MessageOrder order_;
+  std::vector<std::pair<Action, std::size_t>> messages_;
+};
+
+bool goes_forward(ActionKind kind) {
+  return kind == ActionKind::kSendForward || kind == ActionKind::kRecvForward;
+}
+
+// The rank to which a message goes, or from which it comes.
+std::uint32_t peer_of(const Schedule& schedule, const Action& message) {
+  const bool next =
+      message.kind == ActionKind::kSendForward || message.kind == ActionKind::kRecvBackward;
+  return schedule.rank_of_stage[next ? message.stage + 1 : message.stage - 1];
+}
+
+// Whether both are between the same two ranks and on one communicator.
+bool can_share_batch(const Schedule& schedule, const Action& a, const Action& b,
+                     MessageModel model) {
+  if (!is_message(a.kind) || !is_message(b.kind)) return false;
+  if (peer_of(schedule, a) != peer_of(schedule, b)) return false;
+  if (model == MessageModel::kDirection) return goes_forward(a.kind) == goes_forward(b.kind);
+  const bool by_edge = model == MessageModel::kDir || model == MessageModel::kEdge;
+  return !by_edge || is_send(a.kind) == is_send(b.kind);
+}
+
 }  // namespace
 
 Schedule merge_backwards(const Schedule& schedule) {
@@ -344,13 +421,55 @@ std::optional<Schedule> add_send_recv(const Schedule& schedule, Diagnostics& dia
   return SendRecv(schedule).run(diagnostics);
 }
 
-Schedule without_half_messages(const Schedule& schedule) {
-  ActionSet here(schedule);
-  for (const Actions& row : schedule.ranks) {
-    for (const Action& action : row) {
-      if (is_message(action.kind)) here.add(action);
+std::optional<MessageOrder> find_message_order(std::string_view name) {
+  for (const auto& [known, order] : kOrders) {
+    if (name == known) return order;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> message_order_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, order] : kOrders) names.emplace_back(name);
+  return names;
+}
+
+Schedule reorder_messages(const Schedule& schedule, MessageOrder order) {
+  if (order == MessageOrder::kInTurn) return schedule;
+  const ActionSet known = messages_of(schedule);
+  return with_new_rows(schedule, [&](const Actions& actions, NewRow& row) {
+    Between between(order);
+    for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
+      if (is_message(actions[i].kind)) continue;
+      const std::size_t end = slot_end(actions, i);
+      for (std::size_t part = i; part < end; ++part) {
+        const Action recv = message_of(actions[part], false);
+        if (!recv.none() && known.has(recv)) between.add(recv, part);
+      }
+      between.finish(row);
+      for (std::size_t part = i; part < end; ++part) row.add(actions[part], part);
+      for (std::size_t part = i; part < end; ++part) {
+        const Action send = message_of(actions[part], true);
+        if (!send.none() && known.has(send)) between.add(send, part);
+      }
+    }
+    between.finish(row);
+  });
+}
+
+Schedule batch_messages(const Schedule& schedule, MessageModel model) {
+  Schedule result = schedule;
+  for (Actions& row : result.ranks) {
+    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
+      const bool batch = can_share_batch(schedule, row[i], row[i + 1], model);
+      row[i].overlaps_next = row[i].overlaps_next || batch;
     }
   }
+  return result;
+}
+
+Schedule without_half_messages(const Schedule& schedule) {
+  const ActionSet here = messages_of(schedule);
   const auto other_end = [](Action action) {
     switch (action.kind) {
       case ActionKind::kSendForward:

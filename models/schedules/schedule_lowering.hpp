@@ -4,9 +4,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "models/graph/diagnostics.hpp"
+#include "models/graph/pipeline.hpp"
 #include "models/graph/schedule.hpp"
 
 namespace pipesim::models {
@@ -28,6 +33,25 @@ Schedule add_reduce_grad(const Schedule& schedule);
 /// rounds and go. Nothing, and an error, where no rank can do its next action. `schedule` is valid
 /// and has no messages.
 std::optional<Schedule> add_send_recv(const Schedule& schedule, Diagnostics& diagnostics);
+
+/// Where sends and receives stand in a row.
+enum class MessageOrder : std::uint8_t {
+  kInTurn,     // as add_send_recv() puts them
+  kBatched,    // a send behind what it sends, a receive ahead of what needs it, and those to and
+               // from one rank between two actions as one batch
+  kSendFirst,  // likewise, one by one: sends first
+  kRecvFirst,  // likewise: receives first
+};
+
+std::optional<MessageOrder> find_message_order(std::string_view name);
+std::vector<std::string> message_order_names();
+
+/// Moves the messages of `schedule`, which come from add_send_recv(), to where `order` has them.
+Schedule reorder_messages(const Schedule& schedule, MessageOrder order);
+
+/// Makes batches of messages that follow each other between two ranks, on one communicator of
+/// `model`.
+Schedule batch_messages(const Schedule& schedule, MessageModel model);
 
 /// Without sends whose recv was done before the partial `schedule`, and recvs whose send was.
 Schedule without_half_messages(const Schedule& schedule);

@@ -79,6 +79,7 @@ void WaitGraphBuilder::add(WaitKind kind, std::uint32_t to, RegisterId reg) {
   edge.to = to;
   edge.kind = kind;
   edge.reg = reg;
+  edge.call = call_;
   edges_.push_back(edge);
 }
 

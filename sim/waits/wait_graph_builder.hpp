@@ -29,6 +29,7 @@ class WaitGraphBuilder {
   void add_held_edges(StreamId id);
   void add_room_edges(StreamId id);
   void add_calls(ActorId actor);
+  void add_call(CallId id);
   void add_round(CallId id);
   void add_open_round(CallId id);
   void add_coming(WaitKind kind, std::uint32_t member, const Call& sort);
@@ -83,6 +84,7 @@ class WaitGraphBuilder {
   std::uint32_t from_ = 0;
   RankId from_rank_;
   std::size_t first_edge_ = 0;  // of from_
+  CallId call_;                 // of from_, whose edges are added
   std::uint32_t any_sets_ = 0;
   std::vector<std::pair<SignalId, ActorId>> setters_;  // of each signal; made when first needed
   std::vector<std::pair<std::uint32_t, StreamId>> marked_streams_;  // likewise, of each mark

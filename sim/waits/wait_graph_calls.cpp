@@ -30,24 +30,28 @@ void WaitGraphBuilder::add_calls(ActorId actor) {
   for (const CallId id : plan_.calls_of(actor)) {
     const CallStage stage = state_.calls[id];
     if (stage == CallStage::kInactive || stage == CallStage::kDone) continue;
-    const Call& call = plan_.calls[id];
-    if (call.kind == CallKind::kCollective) {
-      if (plan_.communicators[call.communicator].open && stage != CallStage::kRunning) {
-        add_open_round(id);
-      } else {
-        add_round(id);
-      }
-      continue;
-    }
-    if (stage != CallStage::kActive && stage != CallStage::kShort) {
-      add_met(id);
-      continue;
-    }
-    Call wanted = call;
-    wanted.kind = call.kind == CallKind::kSend ? CallKind::kReceive : CallKind::kSend;
-    wanted.peer = call.member;
-    add_coming(WaitKind::kPeerOfMessage, call.peer, wanted);
+    call_ = id;
+    add_call(id);
   }
+  call_ = CallId();
+}
+
+void WaitGraphBuilder::add_call(CallId id) {
+  const CallStage stage = state_.calls[id];
+  const Call& call = plan_.calls[id];
+  if (call.kind == CallKind::kCollective) {
+    if (plan_.communicators[call.communicator].open && stage != CallStage::kRunning) {
+      add_open_round(id);
+    } else {
+      add_round(id);
+    }
+    return;
+  }
+  if (stage != CallStage::kActive && stage != CallStage::kShort) return add_met(id);
+  Call wanted = call;
+  wanted.kind = call.kind == CallKind::kSend ? CallKind::kReceive : CallKind::kSend;
+  wanted.peer = call.member;
+  add_coming(WaitKind::kPeerOfMessage, call.peer, wanted);
 }
 
 // A send or receive that runs and never ends.

@@ -45,6 +45,12 @@ std::string check_json(const CheckView& view) {
           {"time_ns", each.time_ns}};
     }
   }
+  if (view.ways) {
+    json["ways"] = {{"checked", view.ways->checked},
+                    {"all", view.ways->all ? Json(*view.ways->all) : Json()},
+                    {"shown", view.ways->shown},
+                    {"number", view.ways->number}};
+  }
   json["own_times"] = {{"verdict", models::verdict_name(usual.verdict)},
                        {"time_ns", usual.time_ns},
                        {"fingerprint", fingerprint_text(usual.fingerprint)}};

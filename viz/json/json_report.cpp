@@ -23,6 +23,7 @@ using sim::WaitNodeKind;
 
 Json act_json(const ActInfo& act) {
   Json json = {{"rank", act.rank}, {"op", act.op}, {"act", act.act}};
+  if (!act.call_name.empty()) json["call"] = act.call_name;
   if (act.micro_batch > 0) json["micro_batch"] = act.micro_batch;
   json["stream"] = act.stream;
   json["thread"] = act.thread;
@@ -35,8 +36,11 @@ Json act_json(const ActInfo& act) {
 
 Json party_json(const WaitParty& party) {
   switch (party.kind) {
-    case WaitNodeKind::kAct:
-      return {{"rank", party.rank}, {"op", party.act.op}, {"act", party.act.act}};
+    case WaitNodeKind::kAct: {
+      Json json = {{"rank", party.rank}, {"op", party.act.op}, {"act", party.act.act}};
+      if (!party.act.call_name.empty()) json["call"] = party.act.call_name;
+      return json;
+    }
     case WaitNodeKind::kRank:
       return {{"rank", party.rank}};
     case WaitNodeKind::kOutside:

@@ -92,6 +92,18 @@ std::string queues_text(const CheckView& view) {
   return fmt::format("on rank {}: {}", lowered.plan.devices[first].rank.value, text);
 }
 
+std::string ways_text(const CheckView& view) {
+  const WaysView& ways = *view.ways;
+  const std::string all = ways.all ? grouped(*ways.all) : "more than 2^63";
+  if (view.check.exploration.hang_found) {
+    return fmt::format("{}: number {} of {} ways, fewest changes first", ways.shown,
+                       grouped(ways.number), all);
+  }
+  return ways.complete()
+             ? fmt::format("all {} ways were checked", all)
+             : fmt::format("only {} of {} ways were checked (--ways)", grouped(ways.checked), all);
+}
+
 // The rules that decide the answer and are promised by nobody.
 void add_rests_on(const CheckView& view, const std::function<void(std::string)>& add) {
   const sim::RestsOn& rests_on = view.check.exploration.rests_on;
@@ -239,6 +251,7 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
   const auto add = [&](std::string_view what, const std::string& line) {
     text += paragraph(fmt::format("{:<15}{}", what, line), options.width, 0, 15);
   };
+  if (view.ways) add("choices", ways_text(view));
   if (view.readings != nullptr) {
     for (const models::ReadingAnswer& each : view.readings->readings) {
       add(models::reading_name(each.reading),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,16 @@
 #include "viz/report.hpp"
 
 namespace pipesim::viz {
+
+/// Of a job that can go in several ways, those that were checked.
+struct WaysView {
+  std::uint64_t checked = 0;
+  std::optional<std::uint64_t> all;  // nothing: more than are counted
+  std::string shown;                 // the settings that make the way that is shown
+  std::uint64_t number = 1;          // of that way, from 1
+
+  bool complete() const { return all == checked; }
+};
 
 /// What is shown of a check. `hang` is the report of the run that hangs, if there is one.
 struct CheckView {
@@ -22,6 +33,7 @@ struct CheckView {
   std::vector<std::string> basis{};  // of a record: what the answer rests on besides
   const models::ReadingsReport* readings = nullptr;  // of a program with calls that NCCL does
   bool of_dumps = false;                             // likewise, of a real job: its last calls
+  std::optional<WaysView> ways{};                    // of a scenario with choices
 };
 
 /// The words for an answer: "proved", "hang possible", "hang certain", "undecided".

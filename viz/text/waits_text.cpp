@@ -22,7 +22,7 @@ std::int64_t rank_step(std::uint32_t from, std::uint32_t to) {
 bool same_op(const ActInfo& a, const ActInfo& b) {
   return a.op == b.op && a.act == b.act && a.stream == b.stream && a.stage == b.stage &&
          a.step == b.step && a.at == b.at && a.statement == b.statement &&
-         a.micro_batch == b.micro_batch;
+         a.micro_batch == b.micro_batch && a.call_name == b.call_name;
 }
 
 // Whether the two differ in nothing but their ranks, and lead equally far.

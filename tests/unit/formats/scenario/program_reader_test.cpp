@@ -329,3 +329,41 @@ TEST_CASE("what a step is may depend on the rank", "[formats][program_reader]") 
   CHECK(mistakes("{repeat: rank - 1, do: []}") ==
         "4:26: 'repeat' must be between 0 and 4294967295, found -1\n");
 }
+
+TEST_CASE("calls of a group have names", "[formats][program_reader]") {
+  // Both send first, but rank 1 to nobody that receives.
+  const std::string steps =
+      "{name: exchange, group: [{send: g, to: 1 - rank, bytes: 1GiB, name: give},"
+      " {on: 0, recv: g, from: 1, bytes: 1GiB, name: \"take{1 + 1}\"}]}";
+  const Explanation hang = run(steps, "reading: contract\n");
+  CHECK(hang.verdict == Verdict::kStarved);
+  REQUIRE(!hang.roots.empty());
+  CHECK(hang.roots[0].first.from.act.op == "exchange");
+  CHECK(hang.roots[0].first.from.act.call_name == "give");
+  CHECK(mistakes("{group: [{send: g, to: 1, name: \"{i}\"}]}").find("unknown parameter 'i'") !=
+        std::string::npos);
+}
+
+TEST_CASE("the name of a group is the set of its ranks", "[formats][program_reader]") {
+  const std::string head =
+      "schema: 1\nranks: 4\nsets: {b: 0}\n"
+      "groups: {a: [1, 3], b: [[2], [3]], c: [b, a]}\n";
+  const auto on = [&](const std::string& name) {
+    const auto scenario =
+        testing::scenario_of(head + "programs: {do: [{on: " + name + ", compute: x}]}\n");
+    return scenario.graph.actors[0].on;
+  };
+  CHECK(on("a") == models::RankSet({1, 3}));
+  CHECK(on("[a, 0]") == models::RankSet({0, 1, 3}));
+  CHECK(on("b") == models::RankSet({0}));  // what `sets` says
+  CHECK(on("c") == models::RankSet({0, 1, 3}));
+  CHECK(mistakes_in(head + "programs: {do: [{on: aa, compute: x}]}\n") ==
+        "5:22: unknown set of ranks 'aa'\n  did you mean 'a'?\n");
+  // In faults and expectations, too; of `parallel`, as well.
+  const auto fault = testing::scenario_of(
+      "schema: 1\nparallel: {tensor: 2, data: 2}\ngroups: {last: [2, 3]}\n"
+      "programs: {do: [{compute: x}]}\nfaults: [{rank: last, dies: gone, at: 1us}]\n"
+      "expect: {verdict: crashed, idle: {on: tensor, at_most: 100%}}\n");
+  CHECK(fault.graph.faults.ranks[0].ranks == models::RankSet({2, 3}));
+  CHECK(fault.expectations[0].idle[0].on == models::RankSet::range(0, 4));
+}

@@ -164,3 +164,22 @@ TEST_CASE("groups of micro-batches are as Megatron takes them", "[formats][sched
   CHECK(mistake("kind: v_half, micro_batch_group: 8") ==
         "2:74: only interleaved_1f1b takes its micro-batches in groups, found v_half\n");
 }
+
+// The time of a message on the cluster is 10us + 8kB / (1GB/s) = 18us.
+TEST_CASE("a schedule that follows the costs knows the messages of a cluster",
+          "[formats][schedule_reader]") {
+  const auto rows = [](const std::string& fields, const std::string& more) {
+    const std::string text = schedule(
+        "kind: zbv_greedy, stages: 8, micro_batches: 12, forward: "
+        "20us, input_grad: 20us, weight_grad: 20us" +
+        fields);
+    return formats::schedule_row_texts(testing::scenario_of(text + more).graph.pipeline->schedule);
+  };
+  const std::string cluster =
+      "cluster: {hosts: ranks, links: {infiniband: {latency: 10us, bandwidth: 1GB/s}}}\n";
+  const auto of_cluster = rows(", message: 8kB", cluster);
+  CHECK(of_cluster == rows(", message_takes: 18us", ""));
+  CHECK(of_cluster != rows("", ""));
+  // What is said counts.
+  CHECK(rows(", message: 8kB, message_takes: 0s", cluster) == rows("", ""));
+}

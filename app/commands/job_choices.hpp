@@ -1,0 +1,46 @@
+// The ways in which a job can go: a value for each parameter that is a choice, of each rank or of
+// all together.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "formats/scenario/scenario.hpp"
+#include "formats/yaml/settings.hpp"
+
+namespace pipesim::app {
+
+/// All ways in which `scenario` can go, but for choices that were set. First that of the scenario
+/// itself, then those with one choice made the other way, with two, and so on; ranks and parameters
+/// in order.
+class JobChoices {
+ public:
+  explicit JobChoices(const formats::Scenario& scenario);
+
+  bool empty() const { return bits_.empty(); }
+
+  /// How many ways there are; nothing: more than a number of 64 bits.
+  std::optional<std::uint64_t> count() const;
+
+  /// The settings that make the next way. Nothing behind the last.
+  std::optional<std::vector<formats::Setting>> next();
+
+ private:
+  struct Bit {
+    std::size_t parameter = 0;
+    std::uint32_t rank = 0;  // of a choice of each rank
+    bool by_rank = false;
+    bool usual = false;  // in the scenario itself
+  };
+
+  std::vector<std::string> names_;  // of the parameters
+  std::vector<Bit> bits_;
+  std::uint32_t ranks_ = 0;
+  std::vector<std::uint8_t> turned_;  // beside bits_: made the other way
+  bool begun_ = false;
+};
+
+}  // namespace pipesim::app

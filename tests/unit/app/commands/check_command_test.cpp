@@ -1,0 +1,137 @@
+// Jobs that can go in several ways: `choice` of a parameter.
+#include <string>
+#include <vector>
+
+#include "app/commands/job_choices.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
+#include "tests/support/inline_scenario.hpp"
+
+using namespace pipesim;
+using testing::command;
+using testing::contains;
+
+namespace {
+
+// All ways, each as its settings.
+std::vector<std::string> ways_of(const std::string& params, std::uint32_t ranks) {
+  const std::string text = "schema: 1\nranks: " + std::to_string(ranks) + "\nparams: {" + params +
+                           "}\nprograms: {do: [{compute: a}]}\n";
+  app::JobChoices choices(testing::scenario_of(text));
+  std::vector<std::string> ways;
+  while (const auto settings = choices.next()) {
+    std::string way;
+    for (const auto& [name, value] : *settings) {
+      way += (way.empty() ? "" : ", ") + name + "=" + value;
+    }
+    ways.push_back(way);
+  }
+  CHECK(choices.count() == ways.size());
+  return ways;
+}
+
+using Ways = std::vector<std::string>;
+
+// Three ranks that all reduce, unless they skip it: together or each for itself.
+std::string job(const std::string& choice, const std::string& when = "not skips") {
+  return "schema: 1\nname: job\nranks: 3\ngroups: {g: all}\n"
+         "params: {skips: {default: off, choice: " +
+         choice +
+         "}}\n"
+         "programs: {do: [{when: " +
+         when + ", all_reduce: g, bytes: 4B}, {synchronize: device}]}\n";
+}
+
+}  // namespace
+
+TEST_CASE("each choice is made both ways, few at a time first", "[app][check]") {
+  CHECK(ways_of("a: {default: off, choice: each_rank}", 2) ==
+        Ways{"a=off", "a=rank == 0", "a=rank == 1", "a=on"});
+  CHECK(ways_of("a: {default: off, choice: all_ranks}, b: {default: on, choice: all_ranks}", 2) ==
+        Ways{"a=off, b=on", "a=on, b=on", "a=off, b=off", "a=on, b=off"});
+  // The scenario's own way is the first, whatever it is.
+  CHECK(ways_of("a: {default: rank == 2, choice: each_rank}", 3) ==
+        Ways{"a=rank == 2", "a=rank != 1", "a=rank != 0", "a=off", "a=on", "a=rank == 0",
+             "a=rank == 1", "a=rank != 2"});
+  CHECK(ways_of("a: {default: off}", 3) == Ways{""});
+}
+
+TEST_CASE("a choice of more ranks than are counted", "[app][check]") {
+  const std::string text =
+      "schema: 1\nranks: 100\nparams: {a: {default: off, choice: each_rank}}\n"
+      "programs: {do: [{compute: a}]}\n";
+  app::JobChoices choices(testing::scenario_of(text));
+  CHECK(!choices.count());
+  CHECK(choices.next()->front().second == "off");
+  CHECK(choices.next()->front().second == "rank == 0");
+}
+
+TEST_CASE("check tries all ways and names the one that hangs", "[app][check]") {
+  const testing::Folder folder;
+  const std::string each = folder.write("each.yaml", job("each_rank"));
+  const auto hangs = command({"check", each});
+  CHECK(hangs.code == 1);
+  CHECK(contains(hangs.out, "HANG POSSIBLE"));
+  CHECK(
+      contains(hangs.out,
+               "choices        --set 'skips=rank == 0': number 2 of 8 ways, fewest changes first"));
+  CHECK(contains(hangs.out, "Rank 0 never joins"));
+  // What it names is what `run` takes.
+  CHECK(command({"run", each}).code == 0);
+  CHECK(command({"run", each, "--set", "skips=rank == 0"}).code == 1);
+  CHECK(command({"run", each, "--set", "skips=on"}).code == 0);
+
+  const std::string together = folder.write("together.yaml", job("all_ranks"));
+  const auto proved = command({"check", together});
+  CHECK(proved.code == 0);
+  CHECK(contains(proved.out, "PROVED"));
+  CHECK(contains(proved.out, "choices        all 2 ways were checked"));
+  // What is set is no choice any more.
+  const auto set = command({"check", each, "--set", "skips=rank == 1"});
+  CHECK(set.code == 1);
+  CHECK(!contains(set.out, "choices"));
+  CHECK(contains(command({"check", each, "--json"}).out, "\"shown\": \"--set 'skips=rank == 0'\""));
+}
+
+TEST_CASE("more ways than are tried are undecided", "[app][check]") {
+  const testing::Folder folder;
+  // Only if all three skip, so do not the others: the last of 8 ways hangs.
+  const std::string path = folder.write(
+      "late.yaml",
+      "schema: 1\nname: job\nranks: 3\n"
+      "groups: {g: all}\nparams:\n  a: {default: off, choice: all_ranks}\n"
+      "  b: {default: off, choice: all_ranks}\n  c: {default: off, choice: all_ranks}\n"
+      "programs: {do: [{when: not (a and b and c and rank == 0), all_reduce: g, bytes: 4B},"
+      " {synchronize: device}]}\n");
+  const auto few = command({"check", path, "--ways", "7"});
+  CHECK(few.code == 3);
+  CHECK(contains(few.out, "UNDECIDED"));
+  CHECK(contains(few.out, "choices        only 7 of 8 ways were checked (--ways)"));
+  const auto all = command({"check", path, "--ways", "8"});
+  CHECK(all.code == 1);
+  CHECK(contains(all.out, "--set 'a=on' --set 'b=on' --set 'c=on': number 8 of 8 ways"));
+}
+
+TEST_CASE("an order that hangs has its choice", "[app][check]") {
+  const testing::Folder folder;
+  const std::string each = folder.write("each.yaml", job("each_rank"));
+  const auto hangs = command({"check", each, "--json"});
+  CHECK(hangs.code == 1);
+  CHECK(contains(command({"run", each, "--params"}).out, "skips"));
+  CHECK(contains(command({"run", each, "--params", "--set", "skips=rank == 1"}).out, "rank == 1"));
+}
+
+TEST_CASE("a choice is on or off", "[app][check]") {
+  CHECK(testing::mistakes_in("schema: 1\nparams: {a: {default: 3, choice: each_rank}}\n"
+                             "programs: {do: [{compute: a}]}\n") ==
+        "2:34: a choice is between on and off, but 'a' is a number\n");
+  CHECK(testing::mistakes_in("schema: 1\nparams: {a: {default: off, choice: rank}}\n"
+                             "programs: {do: [{compute: a}]}\n") ==
+        "2:36: expected one of each_rank, all_ranks, found 'rank'\n");
+  // Only of a choice of each rank.
+  for (const std::string more : {"", ", choice: all_ranks"}) {
+    CHECK(testing::mistakes_in("schema: 1\nparams: {a: {default: rank == 0" + more +
+                               "}}\nprograms: {do: [{compute: a}]}\n") != "");
+  }
+}
