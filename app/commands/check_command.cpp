@@ -222,101 +222,158 @@ Ways check_ways(ScenarioInput& input, const formats::Scenario& scenario, std::ui
   return ways;
 }
 
-int run_check(const Arguments& arguments, const Console& console) {
+struct CheckOptions {
+  std::uint64_t max_states = 0;
+  std::uint64_t max_ways = 0;
+  std::uint64_t seconds = 0;  // 0: no limit
+  std::optional<std::string> order_path;
+  std::optional<std::string> promela_path;
+  std::optional<std::string> dot_path;
+};
+
+CheckOptions check_options(const Arguments& arguments) {
   constexpr std::uint64_t kMaxStates = 1'000'000'000;
   constexpr std::uint64_t kMaxSeconds = std::uint64_t{30} * 24 * 3600;
-  const std::uint64_t max_states = arguments.number("states", 1, kMaxStates, kDefaultStates);
-  const std::uint64_t max_ways = arguments.number("ways", 1, kMaxStates, kDefaultWays);
-  const std::uint64_t seconds = arguments.number("seconds", 1, kMaxSeconds, 0);
-  const auto order_path = arguments.text("order");
-  const auto promela_path = arguments.text("promela");
-  const auto dot_path = arguments.output_file("dot");
-  if (order_path == "-" && (promela_path == "-" || arguments.has("json"))) {
+  CheckOptions options;
+  options.max_states = arguments.number("states", 1, kMaxStates, kDefaultStates);
+  options.max_ways = arguments.number("ways", 1, kMaxStates, kDefaultWays);
+  options.seconds = arguments.number("seconds", 1, kMaxSeconds, 0);
+  options.order_path = arguments.text("order");
+  options.promela_path = arguments.text("promela");
+  options.dot_path = arguments.output_file("dot");
+  if (options.order_path == "-" && (options.promela_path == "-" || arguments.has("json"))) {
     throw UsageError(models::Code::kOptionConflict,
                      fmt::format("'{}' and '--order -' cannot be used together",
-                                 promela_path == "-" ? "--promela -" : "--json"),
+                                 options.promela_path == "-" ? "--promela -" : "--json"),
                      "only one of them can go to standard output");
   }
+  return options;
+}
 
-  ScenarioInput input(scenario_files(arguments), console);
-  const formats::Scenario scenario = input.read();
-  auto lowered = input.require(models::lower(scenario.graph, input.diagnostics()));
-  input.report();
-  if (promela_path) {
-    const std::string obstacle = formats::promela_obstacle(lowered.plan);
-    if (!obstacle.empty())
-      input.fail(models::Code::kSpin, fmt::format("cannot be written for SPIN: {}", obstacle));
-    if (write_or_print(*promela_path, formats::write_promela(lowered.plan), console.out)) {
-      return kExitGood;
-    }
-  }
+// One command: what is checked, how, and what comes out.
+class CheckRun {
+ public:
+  CheckRun(const Arguments& arguments, const Console& console)
+      : arguments_(arguments),
+        console_(console),
+        options_(check_options(arguments)),
+        input_(scenario_files(arguments), console),
+        scenario_(input_.read()) {}
 
-  // Of one reading only where that is asked for, or where there is no difference.
-  const bool all_readings = !arguments.has("reading") && models::has_readings(scenario.graph);
-  std::vector<std::string> basis;
-  if (input.record() != nullptr) basis = input.record()->basis();
-  lowered = {};  // each check makes its own
-  std::optional<Ways> ways;
-  const models::ReadingsReport readings = [&] {
-    const Simulating now(console);
-    std::optional<Deadline> deadline;
-    if (seconds > 0) deadline.emplace(console, seconds);
-    ProgressLine progress(console);
-    sim::ExploreOptions options;
-    options.max_states = max_states;
-    options.stop = deadline ? deadline->stop() : console.interrupted;
-    options.progress = progress.exploration();
-    const CheckOne check_one = [&](const models::TaskGraph& of) {
-      if (all_readings) return models::check_readings(of, options, progress.run());
-      models::Lowered one = input.require(models::lower(of, input.diagnostics()));
-      return models::one_reading(of, models::check(of, std::move(one), options, progress.run()));
-    };
-    models::ReadingsReport found = check_one(scenario.graph);
-    if (input.record() != nullptr) check_source_orders(input, options, found, basis);
-    if (!JobChoices(scenario).empty()) {
-      ways = check_ways(input, scenario, max_ways, options.stop, check_one, found);
-    }
-    return found;
-  }();
-  const models::TaskGraph& graph = ways && ways->scenario ? ways->scenario->graph : scenario.graph;
-  const models::CheckReport& check = readings.check;
-
-  const bool interrupted = console.interrupted != nullptr && *console.interrupted;
-  const int code = exit_code_of(readings, interrupted);
-  const bool all = arguments.has("all");
-  std::optional<viz::Report> hang;
-  if (const models::Simulation* simulation = check.hanging()) {
-    if (dot_path) write_file(*dot_path, dot_of_end(graph, *simulation, all));
-    hang.emplace(report_of_end(graph, *simulation, all));
-  }
-  const bool has_order = !check.exploration.hang.empty() || check.exploration.reading.any();
-  if (order_path && has_order &&
-      write_or_print(*order_path,
-                     order_text(input, ways ? ways->settings : std::vector<formats::Setting>(),
-                                graph, check, all_readings ? &readings.shown : nullptr),
-                     console.out)) {
+  int run() {
+    if (write_promela()) return kExitGood;
+    if (input_.record() != nullptr) basis_ = input_.record()->basis();
+    check();
+    const int code = exit_code_of(readings_, interrupted());
+    write_dot();
+    if (!write_order()) report();
     return code;
   }
-  const viz::CheckView view{graph,
-                            check,
-                            hang ? &*hang : nullptr,
-                            max_states,
-                            check.exploration.stopped && !interrupted,
-                            input.record() != nullptr,
-                            std::move(basis),
-                            all_readings ? &readings : nullptr,
-                            input.record() != nullptr && input.record()->of_dumps(),
-                            ways ? std::optional(ways->view) : std::nullopt};
-  console.out << (arguments.has("json")
-                      ? viz::check_json(view)
-                      : viz::check_text(view, {console.out_colour, console.out_columns}));
-  if (order_path && !has_order) {
-    console.err << fmt::format("note: no order was written: {}\n",
-                               check.exploration.hang_found
-                                   ? "the run hangs in its usual timing"
-                                   : "no interleaving was found that hangs");
+
+ private:
+  const models::TaskGraph& graph() const {
+    return ways_ && ways_->scenario ? ways_->scenario->graph : scenario_.graph;
   }
-  return code;
+  bool interrupted() const { return console_.interrupted != nullptr && *console_.interrupted; }
+  // Else of one reading: where that is asked for, or where there is no difference.
+  bool all_readings() const {
+    return !arguments_.has("reading") && models::has_readings(scenario_.graph);
+  }
+  bool has_order() const {
+    const sim::Exploration& found = readings_.check.exploration;
+    return !found.hang.empty() || found.reading.any();
+  }
+
+  // Reports mistakes, too. True where the model was printed.
+  bool write_promela() {
+    const models::Lowered lowered =
+        input_.require(models::lower(scenario_.graph, input_.diagnostics()));
+    input_.report();
+    if (!options_.promela_path) return false;
+    const std::string obstacle = formats::promela_obstacle(lowered.plan);
+    if (!obstacle.empty()) {
+      input_.fail(models::Code::kSpin, fmt::format("cannot be written for SPIN: {}", obstacle));
+    }
+    return write_or_print(*options_.promela_path, formats::write_promela(lowered.plan),
+                          console_.out);
+  }
+
+  void check() {
+    const Simulating now(console_);
+    std::optional<Deadline> deadline;
+    if (options_.seconds > 0) deadline.emplace(console_, options_.seconds);
+    ProgressLine progress(console_);
+    sim::ExploreOptions options;
+    options.max_states = options_.max_states;
+    options.stop = deadline ? deadline->stop() : console_.interrupted;
+    options.progress = progress.exploration();
+    const CheckOne check_one = [&](const models::TaskGraph& of) {
+      if (all_readings()) return models::check_readings(of, options, progress.run());
+      models::Lowered lowered = input_.require(models::lower(of, input_.diagnostics()));
+      return models::one_reading(of,
+                                 models::check(of, std::move(lowered), options, progress.run()));
+    };
+    readings_ = check_one(scenario_.graph);
+    if (input_.record() != nullptr) check_source_orders(input_, options, readings_, basis_);
+    if (JobChoices(scenario_).empty()) return;
+    ways_ = check_ways(input_, scenario_, options_.max_ways, options.stop, check_one, readings_);
+  }
+
+  // True where it was printed.
+  bool write_order() const {
+    if (!options_.order_path || !has_order()) return false;
+    const std::vector<formats::Setting> way =
+        ways_ ? ways_->settings : std::vector<formats::Setting>();
+    return write_or_print(*options_.order_path,
+                          order_text(input_, way, graph(), readings_.check,
+                                     all_readings() ? &readings_.shown : nullptr),
+                          console_.out);
+  }
+
+  void write_dot() const {
+    const models::Simulation* hanging = readings_.check.hanging();
+    if (hanging == nullptr || !options_.dot_path) return;
+    write_file(*options_.dot_path, dot_of_end(graph(), *hanging, arguments_.has("all")));
+  }
+
+  void report() {
+    const models::CheckReport& check = readings_.check;
+    std::optional<viz::Report> hang;
+    if (const models::Simulation* hanging = check.hanging()) {
+      hang.emplace(report_of_end(graph(), *hanging, arguments_.has("all")));
+    }
+    const viz::CheckView view{graph(),
+                              check,
+                              hang ? &*hang : nullptr,
+                              options_.max_states,
+                              check.exploration.stopped && !interrupted(),
+                              input_.record() != nullptr,
+                              std::move(basis_),
+                              all_readings() ? &readings_ : nullptr,
+                              input_.record() != nullptr && input_.record()->of_dumps(),
+                              ways_ ? std::optional(ways_->view) : std::nullopt};
+    console_.out << (arguments_.has("json")
+                         ? viz::check_json(view)
+                         : viz::check_text(view, {console_.out_colour, console_.out_columns}));
+    if (!options_.order_path || has_order()) return;
+    console_.err << fmt::format("note: no order was written: {}\n",
+                                check.exploration.hang_found
+                                    ? "the run hangs in its usual timing"
+                                    : "no interleaving was found that hangs");
+  }
+
+  const Arguments& arguments_;
+  const Console& console_;
+  CheckOptions options_;
+  ScenarioInput input_;
+  formats::Scenario scenario_;
+  std::vector<std::string> basis_;
+  std::optional<Ways> ways_;
+  models::ReadingsReport readings_;
+};
+
+int run_check(const Arguments& arguments, const Console& console) {
+  return CheckRun(arguments, console).run();
 }
 
 }  // namespace

@@ -133,30 +133,30 @@ std::optional<FoundAct> find_only_act(const ActQuery& query, const models::TaskG
 
 }  // namespace
 
-std::optional<FoundAct> find_act(const ActQuery& asked, const models::TaskGraph& graph,
+std::optional<FoundAct> find_act(const ActQuery& query, const models::TaskGraph& graph,
                                  const models::Lowered& lowered, std::string_view who,
                                  models::Diagnostics& diagnostics) {
-  if (asked.rank >= graph.ranks) {
+  if (query.rank >= graph.ranks) {
     diagnostics.error(
         {}, models::Code::kUnknownRank,
-        fmt::format("{}: there is no rank {}, only 0 to {}", who, asked.rank, graph.ranks - 1));
+        fmt::format("{}: there is no rank {}, only 0 to {}", who, query.rank, graph.ranks - 1));
     return std::nullopt;
   }
-  const ActQuery query = of_group(asked, graph, lowered);
-  if (query.act == 0) return find_only_act(query, graph, lowered, who, diagnostics);
+  const ActQuery meant = of_group(query, graph, lowered);
+  if (meant.act == 0) return find_only_act(meant, graph, lowered, who, diagnostics);
   for (const sim::ActorId id : ids_of(lowered.plan.actors)) {
     const sim::Actor& actor = lowered.plan.actors[id];
-    if (actor.rank.value != query.rank) continue;
+    if (actor.rank.value != meant.rank) continue;
     const std::uint32_t k = models::find_act(graph.actors[lowered.actor_template[id]], actor.acts,
-                                             {query.op, query.act});
+                                             {meant.op, meant.act});
     if (k == models::kNoIndex) continue;
     if (k < actor.acts) return FoundAct{id, k};
     diagnostics.error({}, models::Code::kUnknownOp,
                       fmt::format("{}: rank {} {} runs {} times, so there is no #{}", who,
-                                  query.rank, query.op, actor.acts, query.act));
+                                  meant.rank, meant.op, actor.acts, meant.act));
     return std::nullopt;
   }
-  say_unknown(query, graph, who, diagnostics);
+  say_unknown(meant, graph, who, diagnostics);
   return std::nullopt;
 }
 

@@ -192,7 +192,8 @@ class PipelineReader {
   ScheduleShape with_costs(ScheduleShape shape) const {
     const auto middle = [&](std::int64_t models::StageCost::*cost) {
       std::vector<std::int64_t> of_ranks;
-      const std::size_t each = pipeline_.costs.size() / shape.stages;  // of a stage
+      const std::size_t each =  // of a stage
+          std::max<std::size_t>(1, pipeline_.costs.size() / shape.stages);
       for (std::uint32_t rank = 0; rank < shape.ranks(); ++rank) {
         std::int64_t sum = 0;
         for (const std::uint32_t stage : {rank, shape.stages - 1 - rank}) {
@@ -408,13 +409,7 @@ class PipelineReader {
       rows.push_back(row_of(stages[stage], key, type, stage, counts.micro_batches));
       if (diagnostics_.error_count() > errors) return otherwise;
       differ = differ || rows.back().size() > 1;
-      if (!differ || std::uint64_t{counts.stages} * counts.micro_batches <= kMaxCosts) continue;
-      diagnostics_.error(
-          value->place(), models::Code::kLimit,
-          fmt::format("costs can differ for at most {} forwards, and {} stages of {} "
-                      "micro-batches are more",
-                      kMaxCosts, counts.stages, counts.micro_batches));
-      return otherwise;
+      if (differ && has_too_many(counts, value->place())) return otherwise;
     }
     Amounts result;
     result.by_micro_batch = differ;
@@ -425,6 +420,15 @@ class PipelineReader {
       }
     }
     return result;
+  }
+
+  bool has_too_many(const Counts& counts, models::Place place) {
+    if (std::uint64_t{counts.stages} * counts.micro_batches <= kMaxCosts) return false;
+    diagnostics_.error(place, models::Code::kLimit,
+                       fmt::format("costs can differ for at most {} forwards, and {} stages of {} "
+                                   "micro-batches are more",
+                                   kMaxCosts, counts.stages, counts.micro_batches));
+    return true;
   }
 
   // Of one stage: one amount, or one for each of `micro_batches`.

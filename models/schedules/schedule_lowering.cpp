@@ -102,21 +102,23 @@ class SendRecv {
         if (has_micro_batch(action.kind)) here_.add(action);
       }
     }
-    const auto is_before = [&](ActionKind kind, std::uint32_t stage, std::uint32_t m) {
-      return !here_.has({kind, false, stage, m});
-    };
     for (std::uint32_t stage = 0; stage < from_.stages; ++stage) {
-      for (std::uint32_t m = 0; m < from_.micro_batches; ++m) {
-        for (const ActionKind kind : {ActionKind::kForward, ActionKind::kInputGrad}) {
-          if (is_before(kind, stage, m)) done_.add({kind, false, stage, m});
-        }
-        if (!from_.is_first(stage) && is_before(ActionKind::kForward, stage - 1, m)) {
-          done_.add({ActionKind::kRecvForward, false, stage, m});
-        }
-        if (!from_.is_last(stage) && is_before(ActionKind::kInputGrad, stage + 1, m)) {
-          done_.add({ActionKind::kRecvBackward, false, stage, m});
-        }
-      }
+      for (std::uint32_t m = 0; m < from_.micro_batches; ++m) add_done_before(stage, m);
+    }
+  }
+
+  void add_done_before(std::uint32_t stage, std::uint32_t m) {
+    const auto is_before = [&](ActionKind kind, std::uint32_t of) {
+      return !here_.has({kind, false, of, m});
+    };
+    for (const ActionKind kind : {ActionKind::kForward, ActionKind::kInputGrad}) {
+      if (is_before(kind, stage)) done_.add({kind, false, stage, m});
+    }
+    if (!from_.is_first(stage) && is_before(ActionKind::kForward, stage - 1)) {
+      done_.add({ActionKind::kRecvForward, false, stage, m});
+    }
+    if (!from_.is_last(stage) && is_before(ActionKind::kInputGrad, stage + 1)) {
+      done_.add({ActionKind::kRecvBackward, false, stage, m});
     }
   }
 

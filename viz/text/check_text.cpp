@@ -99,9 +99,9 @@ std::string ways_text(const CheckView& view) {
     return fmt::format("{}: number {} of {} ways, fewest changes first", ways.shown,
                        grouped(ways.number), all);
   }
-  return ways.complete()
-             ? fmt::format("all {} ways were checked", all)
-             : fmt::format("only {} of {} ways were checked (--ways)", grouped(ways.checked), all);
+  return ways.complete() ? fmt::format("all {} ways were checked", all)
+                         : fmt::format("only {} of {} ways were checked (--ways, --seconds)",
+                                       grouped(ways.checked), all);
 }
 
 // The rules that decide the answer and are promised by nobody.
