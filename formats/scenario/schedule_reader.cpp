@@ -411,12 +411,16 @@ class PipelineReader {
       differ = differ || rows.back().size() > 1;
       if (differ && has_too_many(counts, value->place())) return otherwise;
     }
+    return joined(rows, differ ? counts.micro_batches : 1);
+  }
+
+  // One row behind the other, each with so many values: a row may have one for all of them.
+  static Amounts joined(const std::vector<std::vector<std::int64_t>>& rows, std::uint32_t columns) {
     Amounts result;
-    result.by_micro_batch = differ;
+    result.by_micro_batch = columns > 1;
     for (const std::vector<std::int64_t>& row : rows) {
-      const bool is_one = row.size() == 1;
-      for (std::uint32_t m = 0; m < (differ ? counts.micro_batches : 1); ++m) {
-        result.values.push_back(is_one ? row.front() : row[m]);
+      for (std::uint32_t m = 0; m < columns; ++m) {
+        result.values.push_back(row.size() == 1 ? row.front() : row[m]);
       }
     }
     return result;
