@@ -241,7 +241,7 @@ parallel: {pipeline: pp, tensor: tp, data: dp}
 cluster: {hosts: hosts, between_hosts: $network}   # times of communication follow from sizes
 
 schedule:
-  kind: 1f1b                       # interleaved_1f1b has several stages on each rank
+  kind: 1f1b                       # for interleaved_1f1b, leave out `message_order`
   micro_batches: micro_batches
   layers: layers                   # times are those of one layer
   forward: 1ms

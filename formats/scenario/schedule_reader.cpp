@@ -78,6 +78,15 @@ class PipelineReader {
     std::optional<Schedule> result = schedule;
     const bool moves = order_ == MessageOrder::kSendFirst || order_ == MessageOrder::kRecvFirst;
     if (!schedule.has_messages()) {
+      if (order_ != MessageOrder::kInTurn && schedule.stages > schedule.ranks.size()) {
+        // A rank would receive in the order of its use, and its peer send in that of its making.
+        diagnostics_
+            .error(order_place_, models::Code::kConflictingKeys,
+                   "this 'message_order' is for schedules with one stage on each rank, and "
+                   "here ranks have several")
+            .notes.emplace_back("leave it out, or say 'message_order: in_turn'");
+        return std::nullopt;
+      }
       result = models::add_send_recv(with_its_collectives(schedule), diagnostics_);
       if (result) result = models::reorder_messages(*result, order_);
     } else if (moves) {

@@ -148,3 +148,17 @@ TEST_CASE("rows with messages keep their order", "[models][message_order]") {
             .find("the rows have sends and recvs already, which 'message_order' cannot move") !=
         std::string::npos);
 }
+
+TEST_CASE("ranks with several stages receive as their peers send", "[models][message_order]") {
+  const auto with = [](const std::string& order) {
+    return "schema: 1\nschedule: {kind: interleaved_1f1b, stages: 4, micro_batches: 4, "
+           "message_order: " +
+           order + "}\n";
+  };
+  for (const std::string order : {"batched", "send_first", "recv_first"}) {
+    CHECK(mistakes_in(with(order)) ==
+          "2:80: this 'message_order' is for schedules with one stage on each rank, and here ranks "
+          "have several\n  leave it out, or say 'message_order: in_turn'\n");
+  }
+  CHECK(verdict_of(with("in_turn")) == sim::Verdict::kCompleted);
+}
