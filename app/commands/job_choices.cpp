@@ -8,7 +8,7 @@ namespace pipesim::app {
 namespace {
 
 // As people write it: "off", "rank == 3 or rank == 5", "rank != 0".
-std::string ranks_text(const std::vector<std::uint32_t>& ranks, std::uint32_t of) {
+std::string condition_text(const std::vector<std::uint32_t>& ranks, std::uint32_t of) {
   if (ranks.empty()) return "off";
   if (ranks.size() == of) return "on";
   const bool most = ranks.size() > of / 2;
@@ -60,7 +60,7 @@ std::optional<std::vector<formats::Setting>> JobChoices::next() {
     const bool last = i + 1 == bits_.size() || bits_[i + 1].parameter != bit.parameter;
     if (last) {
       settings.emplace_back(names_[bit.parameter],
-                            ranks_text(on[bit.parameter], bit.by_rank ? ranks_ : 1));
+                            condition_text(on[bit.parameter], bit.by_rank ? ranks_ : 1));
     }
   }
   return settings;
