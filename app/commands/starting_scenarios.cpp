@@ -210,7 +210,8 @@ constexpr std::string_view kMegatron =
 # the name of this file:
 #
 #   pipesim run FILE                         completes
-#   pipesim run FILE --set p2p=send_first    hangs: two stages both send before they receive
+#   pipesim run FILE --set messages=pg --set p2p_order=send_first
+#                                            hangs: two stages both send before they receive
 #   pipesim run FILE --set network=ethernet  completes later
 #   pipesim check FILE                       proves that no timing makes it hang
 #   pipesim draw FILE -o step.svg            draws who did what when
@@ -227,11 +228,14 @@ params:
   dp: {default: 2, at_least: 1, about: "data-parallel replicas"}
   micro_batches: {default: 8, at_least: 1, about: "micro-batches of a step"}
   layers:  {default: 16, at_least: 1, about: "--num-layers"}
-  p2p:
-    default: batched               # send_forward_recv_backward is one batch_isend_irecv
-    one_of: [batched, send_first, recv_first]
+  messages:                        # batch: send_forward_recv_backward is one batch_isend_irecv
+    default: batch                 # overlap: --overlap-p2p-communication
+    one_of: [batch, overlap, pg, pair, edge]
+    about: "how stages send and receive"
+  p2p_order:
+    default: in_turn               # others: with `messages` pg, pair or edge
+    one_of: [in_turn, deferred, send_first, recv_first]
     about: "order of sends and recvs"
-  messages: {default: pg, one_of: [pg, pair, edge], about: "communicators of sends and recvs"}
   network: {default: infiniband, one_of: [infiniband, ethernet], about: "between hosts"}
   hosts:   {default: 2, at_least: 1, about: "hosts, which share the ranks equally"}
 
@@ -241,7 +245,7 @@ parallel: {pipeline: pp, tensor: tp, data: dp}
 cluster: {hosts: hosts, between_hosts: $network}   # times of communication follow from sizes
 
 schedule:
-  kind: 1f1b                       # for interleaved_1f1b, leave out `message_order`
+  kind: 1f1b                       # or interleaved_1f1b
   micro_batches: micro_batches
   layers: layers                   # times are those of one layer
   forward: 1ms
@@ -249,7 +253,7 @@ schedule:
   weight_grad: 1ms
   message: 32MiB                   # activations that a stage sends for a micro-batch
   messages: $messages
-  message_order: $p2p
+  message_order: $p2p_order
   collectives:
     # --sequence-parallel, in each layer, before and behind attention and feed-forward.
     - {call: all_gather, over: tensor, in: forward, times: 2, bytes: 16MiB}

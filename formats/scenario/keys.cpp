@@ -335,7 +335,7 @@ constexpr Key kCostRows[] = {
     {"message_takes", "time", "Duration of a message", "0"},
     {"messages", "message_model", "How messages are exchanged: see [schedules](schedules.md)",
      "`pg`"},
-    {"message_order", "'in_turn'|'batched'|'send_first'|'recv_first'",
+    {"message_order", "'in_turn'|'deferred'|'send_first'|'recv_first'",
      "Where sends and recvs stand in the rows, see [schedules](schedules.md#the-order-of-messages)",
      "`in_turn`"},
     {"collectives", "[stage_collective]",

@@ -72,38 +72,47 @@ class PipelineReader {
   }
 
  private:
+  using MessageModel = models::MessageModel;
   using MessageOrder = models::MessageOrder;
 
   std::optional<Schedule> with_messages(const Schedule& schedule) {
+    if (!check_message_order(schedule)) return std::nullopt;
     std::optional<Schedule> result = schedule;
-    const bool moves = order_ == MessageOrder::kSendFirst || order_ == MessageOrder::kRecvFirst;
     if (!schedule.has_messages()) {
-      if (order_ != MessageOrder::kInTurn && schedule.stages > schedule.ranks.size()) {
-        // A rank would receive in the order of its use, and its peer send in that of its making.
-        diagnostics_
-            .error(order_place_, models::Code::kConflictingKeys,
-                   "this 'message_order' is for schedules with one stage on each rank, and "
-                   "here ranks have several")
-            .notes.emplace_back("leave it out, or say 'message_order: in_turn'");
-        return std::nullopt;
-      }
       result = models::add_send_recv(with_its_collectives(schedule), diagnostics_);
-      if (result) result = models::reorder_messages(*result, order_);
-    } else if (moves) {
-      diagnostics_
-          .error(order_place_, models::Code::kConflictingKeys,
-                 "the rows have sends and recvs already, which 'message_order' cannot move")
-          .notes.emplace_back(
-              "leave them out of the rows, or say 'message_order: batched', which makes a batch of "
-              "those that follow each other");
-      return std::nullopt;
     } else if (schedule.partial) {
       result = models::without_half_messages(schedule);
     }
-    if (result && order_ == MessageOrder::kBatched) {
-      result = models::batch_messages(*result, pipeline_.messages);
+    if (!result || !is_megatron()) return result ? models::reorder_messages(*result, order_) : result;
+    return models::in_megatron_order(*result, pipeline_.messages == MessageModel::kOverlap);
+  }
+
+  bool is_megatron() const {
+    return pipeline_.messages == MessageModel::kBatch || pipeline_.messages == MessageModel::kOverlap;
+  }
+
+  // Whether messages can be moved as `message_order` says.
+  bool check_message_order(const Schedule& schedule) {
+    const auto refuse = [&](const char* why, const char* what_to_do) {
+      diagnostics_.error(order_place_, models::Code::kConflictingKeys, why)
+          .notes.emplace_back(what_to_do);
+      return false;
+    };
+    if (order_ == MessageOrder::kInTurn) return true;
+    if (is_megatron()) {
+      return refuse("'message_order' cannot be used with the messages of Megatron-LM",
+                    "'batch' and 'overlap' have messages where Megatron-LM has them: leave it out");
     }
-    return result;
+    if (order_ == MessageOrder::kDeferred) return true;
+    if (schedule.has_messages()) {
+      return refuse("the rows have sends and recvs already, which 'message_order' cannot move",
+                    "leave them out of the rows, or leave out 'message_order'");
+    }
+    // A rank would receive in the order of its use, and its peer send in that of its making.
+    return schedule.stages <= schedule.ranks.size() ||
+           refuse("this 'message_order' is for schedules with one stage on each rank, and here ranks "
+                  "have several",
+                  "leave it out, or say 'message_order: in_turn'");
   }
 
   std::optional<Schedule> read_rows_or_kind(MapReader& map) {

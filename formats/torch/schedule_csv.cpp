@@ -266,11 +266,9 @@ std::vector<std::string> schedule_row_texts(const Schedule& schedule) {
   std::vector<std::string> rows;
   for (const models::Actions& actions : schedule.ranks) {
     std::string row;
-    for (std::size_t i = 0; i < actions.size();) {
+    for (std::size_t i = 0; i < actions.size(); i = models::slot_end(actions, i)) {
       if (i > 0) row += ',';
-      const bool message = models::is_message(actions[i].kind);  // no file has batches
-      row += message ? models::action_text(actions[i]) : models::slot_text(actions, i);
-      i = message ? i + 1 : models::slot_end(actions, i);
+      row += models::slot_text(actions, i);
     }
     rows.push_back(std::move(row));
   }

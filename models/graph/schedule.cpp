@@ -305,13 +305,13 @@ std::size_t slot_end(const Actions& actions, std::size_t begin) {
 
 std::string slot_text(const Actions& actions, std::size_t begin) {
   const std::size_t end = slot_end(actions, begin);
-  const bool batch = is_message(actions[begin].kind);
-  std::string text;
+  if (end == begin + 1) return action_text(actions[begin]);
+  std::string text = "(";
   for (std::size_t i = begin; i < end; ++i) {
-    if (i > begin) text += batch ? '+' : ';';
+    if (i > begin) text += ';';
     text += action_text(actions[i]);
   }
-  return end == begin + 1 || batch ? text : "(" + text + ")OVERLAP_F_B";
+  return text + ")OVERLAP_F_B";
 }
 
 bool Schedule::has_messages() const {

@@ -33,7 +33,7 @@ enum class ActionKind : std::uint8_t {
 /// Schedules have millions of them.
 struct Action {
   ActionKind kind = ActionKind::kNone;
-  bool overlaps_next = false;  // it and the next of its rank run as one; of messages: are a batch
+  bool overlaps_next = false;  // it and the next of its rank run as one
   std::uint32_t stage = 0;
   std::uint32_t micro_batch = 0;  // of kinds that have one
 
@@ -57,11 +57,11 @@ std::string action_text(const Action& action);
 
 using Actions = std::vector<Action>;
 
-/// A slot of a row is an action, several that overlap, or a batch of messages. Behind the last of
-/// the one that begins at `begin`.
+/// A slot of a row is an action, or several that overlap. Behind the last of the one that begins at
+/// `begin`.
 std::size_t slot_end(const Actions& actions, std::size_t begin);
 
-/// "0F1", "(0F7;7B3)OVERLAP_F_B", "0SEND_F1+0RECV_B0".
+/// "0F1", "(0F7;7B3)OVERLAP_F_B".
 std::string slot_text(const Actions& actions, std::size_t begin);
 
 /// What every rank of a pipeline does.

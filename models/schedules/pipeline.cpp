@@ -237,22 +237,11 @@ class Programs {
   void collect(std::uint32_t row) {
     const Actions& actions = schedule_.ranks[row];
     for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
-      if (actions[i].none()) continue;
-      if (is_message(actions[i].kind) && slot_end(actions, i) > i + 1) collect_batch(actions, i);
-      if (!is_shared(row, i)) continue;
+      if (actions[i].none() || !is_shared(row, i)) continue;
       Sort& like = sort(actions[i]);
       like.add(actions[i].micro_batch);
       // Acts of one actor take equally long.
       if (pipeline_.costs_differ && is_compute(actions[i].kind)) like.regular = false;
-    }
-  }
-
-  // Batches differ in what they hold: each is an actor.
-  void collect_batch(const Actions& actions, std::size_t begin) {
-    for (std::size_t i = begin; i < slot_end(actions, begin); ++i) {
-      Sort& like = sort(actions[i]);
-      like.add(actions[i].micro_batch);
-      like.regular = false;
     }
   }
 
@@ -320,9 +309,7 @@ class Programs {
   std::uint32_t actor_of(std::size_t i) {
     const Actions& actions = schedule_.ranks[row_];
     const Action& action = actions[i];
-    if (!is_shared(row_, i)) {
-      return is_message(action.kind) ? add_batch(i) : add_compute(i, false);
-    }
+    if (!is_shared(row_, i)) return add_compute(i, false);
     Sort& all = sort(action);
     if (!all.regular) {
       const std::uint32_t actor = add_actor(i, all, false);
@@ -554,44 +541,13 @@ class Programs {
 
   std::uint32_t add_message(std::size_t i, const Sort& all, bool shared) {
     const Action& action = schedule_.ranks[row_][i];
-    const Numbering alone{action.micro_batch, 0};
-    ActorTemplate actor = started(i, shared);
-    return add_messages(std::move(actor), {message(action, shared ? all.numbers : alone)});
-  }
-
-  std::uint32_t add_batch(std::size_t begin) {
-    const Actions& actions = schedule_.ranks[row_];
-    std::vector<CallTemplate> calls;
-    for (std::size_t i = begin; i < slot_end(actions, begin); ++i) {
-      calls.push_back(message(actions[i], {actions[i].micro_batch, 0}));
-      calls.back().name = action_text(actions[i]);
-    }
-    const std::uint32_t actor = add_messages(started(begin, false), std::move(calls));
-    for (std::size_t i = begin; i < slot_end(actions, begin); ++i) {
-      sort(actions[i]).actors.emplace(actions[i].micro_batch, actor);
-    }
-    return actor;
-  }
-
-  // Makes `actor` do the calls, which are on one communicator.
-  std::uint32_t add_messages(ActorTemplate actor, std::vector<CallTemplate> calls) {
-    for (CallTemplate& call : calls) call.place = actor.place;
-    actor.stream = graph_.communicators[calls.front().communicator].stream;
-    actor.behind = compute_;
-    actor.blocking = pipeline_.messages == MessageModel::kSync;
-    actor.step->role = sim::Role::kCalls;
-    actor.step->calls = std::move(calls);
-    return add(std::move(actor));
-  }
-
-  // `numbers`: of the micro-batches that it is for, one after the other.
-  CallTemplate message(const Action& action, const Numbering& numbers) {
     const bool next =
         action.kind == ActionKind::kSendForward || action.kind == ActionKind::kRecvBackward;
     const std::uint32_t other = next ? action.stage + 1 : action.stage - 1;
     const std::uint32_t peer = schedule_.rank_of_stage[other];  // its row
     const bool send = sends(action.kind);
     CallTemplate call;
+    call.place = started(i, shared).place;
     call.kind = send ? sim::CallKind::kSend : sim::CallKind::kReceive;
     call.operation = send ? Operation::kSend : Operation::kReceive;
     const bool forward =
@@ -608,8 +564,14 @@ class Programs {
     // A schedule may send in another order than it receives: then what arrives is the wrong thing.
     call.tag = std::to_string(send ? action.stage : other) +
                action_word(forward ? ActionKind::kForward : ActionKind::kBackward);
-    call.tag_numbers = numbers;
-    return call;
+    call.tag_numbers = shared ? all.numbers : Numbering{action.micro_batch, 0};
+    ActorTemplate actor = started(i, shared);
+    actor.stream = graph_.communicators[call.communicator].stream;
+    actor.behind = compute_;
+    actor.blocking = pipeline_.messages == MessageModel::kSync;
+    actor.step->role = sim::Role::kCalls;
+    actor.step->calls.push_back(std::move(call));
+    return add(std::move(actor));
   }
 
   // The rank of the same pipeline that does `row`.

@@ -278,7 +278,7 @@ Schedule with_new_rows(const Schedule& schedule, const Make& make) {
 
 constexpr std::array<std::pair<const char*, MessageOrder>, 4> kOrders = {{
     {"in_turn", MessageOrder::kInTurn},
-    {"batched", MessageOrder::kBatched},
+    {"deferred", MessageOrder::kDeferred},
     {"send_first", MessageOrder::kSendFirst},
     {"recv_first", MessageOrder::kRecvFirst},
 }};
@@ -330,27 +330,6 @@ class Between {
   MessageOrder order_;
   std::vector<std::pair<Action, std::size_t>> messages_;
 };
-
-bool goes_forward(ActionKind kind) {
-  return kind == ActionKind::kSendForward || kind == ActionKind::kRecvForward;
-}
-
-// The rank to which a message goes, or from which it comes.
-std::uint32_t peer_of(const Schedule& schedule, const Action& message) {
-  const bool next =
-      message.kind == ActionKind::kSendForward || message.kind == ActionKind::kRecvBackward;
-  return schedule.rank_of_stage[next ? message.stage + 1 : message.stage - 1];
-}
-
-// Whether both are between the same two ranks and on one communicator.
-bool can_share_batch(const Schedule& schedule, const Action& a, const Action& b,
-                     MessageModel model) {
-  if (!is_message(a.kind) || !is_message(b.kind)) return false;
-  if (peer_of(schedule, a) != peer_of(schedule, b)) return false;
-  if (model == MessageModel::kDirection) return goes_forward(a.kind) == goes_forward(b.kind);
-  const bool by_edge = model == MessageModel::kDir || model == MessageModel::kEdge;
-  return !by_edge || is_send(a.kind) == is_send(b.kind);
-}
 
 }  // namespace
 
@@ -438,6 +417,7 @@ std::vector<std::string> message_order_names() {
 
 Schedule reorder_messages(const Schedule& schedule, MessageOrder order) {
   if (order == MessageOrder::kInTurn) return schedule;
+  if (order == MessageOrder::kDeferred) return defer_receives(schedule);
   const ActionSet known = messages_of(schedule);
   return with_new_rows(schedule, [&](const Actions& actions, NewRow& row) {
     Between between(order);
@@ -457,17 +437,6 @@ Schedule reorder_messages(const Schedule& schedule, MessageOrder order) {
     }
     between.finish(row);
   });
-}
-
-Schedule batch_messages(const Schedule& schedule, MessageModel model) {
-  Schedule result = schedule;
-  for (Actions& row : result.ranks) {
-    for (std::size_t i = 0; i + 1 < row.size(); ++i) {
-      const bool batch = can_share_batch(schedule, row[i], row[i + 1], model);
-      row[i].overlaps_next = row[i].overlaps_next || batch;
-    }
-  }
-  return result;
 }
 
 Schedule without_half_messages(const Schedule& schedule) {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "models/graph/diagnostics.hpp"
-#include "models/graph/pipeline.hpp"
 #include "models/graph/schedule.hpp"
 
 namespace pipesim::models {
@@ -37,10 +36,9 @@ std::optional<Schedule> add_send_recv(const Schedule& schedule, Diagnostics& dia
 /// Where sends and receives stand in a row.
 enum class MessageOrder : std::uint8_t {
   kInTurn,     // as add_send_recv() puts them
-  kBatched,    // a send behind what it sends, a receive ahead of what needs it, and those to and
-               // from one rank between two actions as one batch
-  kSendFirst,  // likewise, one by one: sends first
-  kRecvFirst,  // likewise: receives first
+  kDeferred,   // see defer_receives()
+  kSendFirst,  // a send behind what it sends, a receive ahead of what needs it; sends first
+  kRecvFirst,  // likewise, receives first
 };
 
 std::optional<MessageOrder> find_message_order(std::string_view name);
@@ -48,10 +46,6 @@ std::vector<std::string> message_order_names();
 
 /// Moves the messages of `schedule`, which come from add_send_recv(), to where `order` has them.
 Schedule reorder_messages(const Schedule& schedule, MessageOrder order);
-
-/// Makes batches of messages that follow each other between two ranks, on one communicator of
-/// `model`.
-Schedule batch_messages(const Schedule& schedule, MessageModel model);
 
 /// Without sends whose recv was done before the partial `schedule`, and recvs whose send was.
 Schedule without_half_messages(const Schedule& schedule);

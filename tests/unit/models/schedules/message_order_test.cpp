@@ -85,7 +85,7 @@ TEST_CASE("batches of 1F1B are those of Megatron-LM", "[models][message_order]")
   for (std::uint32_t stages = 2; stages <= 9; ++stages) {
     for (std::uint32_t micro_batches = stages; micro_batches < stages + 8; ++micro_batches) {
       INFO(stages << " stages, " << micro_batches << " micro-batches");
-      const std::string text = scenario(stages, micro_batches, "message_order: batched");
+      const std::string text = scenario(stages, micro_batches, "messages: batch");
       const models::TaskGraph graph = testing::scenario_of(text).graph;
       for (std::uint32_t rank = 0; rank < stages; ++rank) {
         CHECK(slots_of(graph.pipeline->schedule.ranks[rank]) ==
@@ -106,7 +106,7 @@ TEST_CASE("one by one, two neighbors that both send or both receive first hang",
           sim::Verdict::kDeadlock);
     CHECK(verdict_of(head + scenario(4, 8, "message_order: recv_first")) ==
           sim::Verdict::kDeadlock);
-    CHECK(verdict_of(head + scenario(4, 8, "message_order: batched")) == sim::Verdict::kCompleted);
+    CHECK(verdict_of(head + scenario(4, 8, "messages: batch")) == sim::Verdict::kCompleted);
     CHECK(verdict_of(head + scenario(4, 8, "message_order: in_turn")) == sim::Verdict::kCompleted);
     // A communicator for each direction: nothing is in line behind a message of the other.
     CHECK(verdict_of(head + scenario(4, 8, "message_order: send_first, messages: edge")) ==
@@ -123,30 +123,21 @@ TEST_CASE("one by one, two neighbors that both send or both receive first hang",
         Row{"0F0", "0SEND_F0", "0F1", "0RECV_B0", "0SEND_F1", "0B0", "0RECV_B1", "0B1"});
 }
 
-TEST_CASE("a batch is on one communicator", "[models][message_order]") {
-  const auto row = [](const std::string& messages) {
-    const std::string text = scenario(2, 2, "message_order: batched, messages: " + messages);
-    return slots_of(testing::scenario_of(text).graph.pipeline->schedule.ranks[0]);
-  };
-  const std::vector<std::string> apart = {"0F0",      "0SEND_F0", "0F1",      "0SEND_F1",
-                                          "0RECV_B0", "0B0",      "0RECV_B1", "0B1"};
-  const std::vector<std::string> batches = {"0F0", "0SEND_F0", "0F1", "0SEND_F1+0RECV_B0",
-                                            "0B0", "0RECV_B1", "0B1"};
-  CHECK(row("pg") == batches);
-  CHECK(row("sync") == batches);
-  CHECK(row("pair") == batches);
-  CHECK(row("edge") == apart);
-  CHECK(row("direction") == apart);
+TEST_CASE("rows with messages keep their order", "[models][message_order]") {
+  const std::string text =
+      "schema: 1\nschedule:\n  rows:\n    - '0F0,0SEND_F0,0RECV_B0,0B0'\n"
+      "    - '1RECV_F0,1F0,1B0,1SEND_B0'\n  message_order: send_first";
+  CHECK(mistakes_in(text).find(
+            "the rows have sends and recvs already, which 'message_order' cannot move") !=
+        std::string::npos);
 }
 
-TEST_CASE("rows with messages keep their order", "[models][message_order]") {
-  const std::string head = "schema: 1\nschedule:\n  rows:\n    - '0F0,0SEND_F0,0RECV_B0,0B0'\n";
-  const std::string text = head + "    - '1RECV_F0,1F0,1B0,1SEND_B0'\n  message_order: ";
-  CHECK(slots_of(testing::scenario_of(text + "batched").graph.pipeline->schedule.ranks[0]) ==
-        std::vector<std::string>{"0F0", "0SEND_F0+0RECV_B0", "0B0"});
-  CHECK(mistakes_in(text + "send_first")
-            .find("the rows have sends and recvs already, which 'message_order' cannot move") !=
-        std::string::npos);
+TEST_CASE("messages of Megatron-LM have an order of their own", "[models][message_order]") {
+  for (const std::string order : {"deferred", "send_first", "recv_first"}) {
+    const std::string text = scenario(2, 2, "messages: batch, message_order: " + order);
+    CHECK(mistakes_in(text).find("cannot be used with the messages of Megatron-LM") !=
+          std::string::npos);
+  }
 }
 
 TEST_CASE("ranks with several stages receive as their peers send", "[models][message_order]") {
@@ -155,7 +146,7 @@ TEST_CASE("ranks with several stages receive as their peers send", "[models][mes
            "message_order: " +
            order + "}\n";
   };
-  for (const std::string order : {"batched", "send_first", "recv_first"}) {
+  for (const std::string order : {"send_first", "recv_first"}) {
     CHECK(mistakes_in(with(order)) ==
           "2:80: this 'message_order' is for schedules with one stage on each rank, and here ranks "
           "have several\n  leave it out, or say 'message_order: in_turn'\n");
