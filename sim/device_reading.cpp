@@ -46,4 +46,20 @@ bool has_open_queues(const Plan& plan) {
   });
 }
 
+std::optional<Plan> with_records_in_queues(const Plan& plan) {
+  const auto shares = [&](const Device& device) {
+    const std::uint32_t streams = device.streams_end - device.streams;
+    return device.hardware_queues > 0 && device.hardware_queues < streams && !device.holds_queues;
+  };
+  const bool matters = std::any_of(plan.actors.begin(), plan.actors.end(), [&](const Actor& actor) {
+    if (actor.role != Role::kRecord || actor.acts == 0) return false;
+    const DeviceId id = plan.streams[actor.stream].device;
+    return id.valid() && shares(plan.devices[id]);
+  });
+  if (!matters) return std::nullopt;
+  Plan changed = plan;
+  for (Device& device : changed.devices) device.records_queue = shares(device);
+  return changed;
+}
+
 }  // namespace pipesim::sim

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "sim/plan.hpp"
@@ -28,5 +29,9 @@ bool has_open_room(const Plan& plan);
 
 /// Whether streams share hardware queues, and nothing says which.
 bool has_open_queues(const Plan& plan);
+
+/// `plan` on devices on which records stand in hardware queues as kernels do. Nothing where that is
+/// no other plan: no record is on a stream that shares a queue, or all are held to the end.
+std::optional<Plan> with_records_in_queues(const Plan& plan);
 
 }  // namespace pipesim::sim

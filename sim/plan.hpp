@@ -166,9 +166,10 @@ struct Device {
   std::uint32_t resident = 0;  // slots, of which acts that run hold their room
   std::uint32_t wanted = 0;    // slots for the first acts of all streams, at most
   LaunchOrder order = LaunchOrder::kNone;
-  bool holds_queues = false;  // an act leaves its hardware queue when it ends, not when it starts
-  bool any_queue = false;     // which streams share a hardware queue is not known
-  std::uint32_t streams = 0;  // range in Plan::device_streams: [streams, streams_end), ascending
+  bool holds_queues = false;   // an act leaves its hardware queue when it ends, not when it starts
+  bool any_queue = false;      // which streams share a hardware queue is not known
+  bool records_queue = false;  // a record stands in a hardware queue until it starts
+  std::uint32_t streams = 0;   // range in Plan::device_streams: [streams, streams_end), ascending
   std::uint32_t streams_end = 0;
 
   bool ordered() const { return order != LaunchOrder::kNone; }
@@ -177,7 +178,7 @@ struct Device {
 
   /// Whether acts of this role stand in a hardware queue, if there are some.
   bool queues(Role role) const {
-    return hardware_queues > 0 && (holds_queues || role != Role::kRecord);
+    return hardware_queues > 0 && (holds_queues || records_queue || role != Role::kRecord);
   }
   /// Whether an act of this role, which stands in a hardware queue, leaves it when it starts.
   bool leaves_queue_at_start(Role role) const { return !holds_queues && role != Role::kWait; }

@@ -157,6 +157,16 @@ std::vector<std::string> unmeasured_lines(const Explanation& explanation) {
         "rule 9.7: the first collective of an operation connects, on the host. Read in NCCL's "
         "code (2.22 on), not measured");
   }
+  if (explanation.crossing_first_sends) {
+    lines.emplace_back(
+        "rule 9.7: two first sends that cross on a communicator of two ranks hang. Read in NCCL's "
+        "code; it may fail instead");
+  }
+  if (explanation.registered_send) {
+    lines.emplace_back(
+        "rule 9.5: a send of a registered buffer goes through no other buffer, so it waits for its "
+        "recv. Read in NCCL's code, not measured");
+  }
   return lines;
 }
 

@@ -23,6 +23,7 @@
 #include "models/record/source_orders.hpp"
 #include "models/search/check.hpp"
 #include "models/search/readings.hpp"
+#include "viz/html/check_page.hpp"
 #include "viz/json/check_json.hpp"
 #include "viz/text/check_text.hpp"
 #include "viz/words.hpp"
@@ -147,6 +148,25 @@ void check_source_orders(const ScenarioInput& input, const sim::ExploreOptions& 
       all.recvs[n].first, place.empty() ? "" : " (" + place + ")", entry(n).peer, (*bad)[n]));
 }
 
+// Writes the page: the run that hangs, or the usual one, is made once more with all its times.
+void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all,
+                const std::string& path) {
+  if (view.readings != nullptr) graph.reading = view.readings->shown;
+  models::Diagnostics ignored;
+  std::optional<models::Lowered> lowered = models::lower(graph, ignored);
+  const sim::Exploration& found = view.check.exploration;
+  sim::RunOptions run;
+  run.keep_act_times = true;
+  if (found.reading.any()) run.reading = &found.reading;
+  if (!found.hang.empty()) run.order = &found.hang;
+  const models::Simulation shown = models::simulate(graph, std::move(*lowered), run);
+  std::vector<std::string> steps;
+  for (models::OrderStep& step : models::describe_order(graph, shown.lowered, found.hang)) {
+    steps.push_back(std::move(step.what));
+  }
+  write_check_page(graph, shown, viz::check_page(view, std::move(steps)), all, path);
+}
+
 bool has_hang(const models::ReadingsReport& found) {
   return found.answer == models::JobAnswer::kHangPossible ||
          found.answer == models::JobAnswer::kHangCertain;
@@ -229,6 +249,7 @@ struct CheckOptions {
   std::optional<std::string> order_path;
   std::optional<std::string> promela_path;
   std::optional<std::string> dot_path;
+  std::optional<std::string> html_path;
 };
 
 CheckOptions check_options(const Arguments& arguments) {
@@ -241,6 +262,7 @@ CheckOptions check_options(const Arguments& arguments) {
   options.order_path = arguments.text("order");
   options.promela_path = arguments.text("promela");
   options.dot_path = arguments.output_file("dot");
+  options.html_path = arguments.output_file("html");
   if (options.order_path == "-" && (options.promela_path == "-" || arguments.has("json"))) {
     throw UsageError(models::Code::kOptionConflict,
                      fmt::format("'{}' and '--order -' cannot be used together",
@@ -352,6 +374,7 @@ class CheckRun {
                               all_readings() ? &readings_ : nullptr,
                               input_.record() != nullptr && input_.record()->of_dumps(),
                               ways_ ? std::optional(ways_->view) : std::nullopt};
+    if (options_.html_path) write_page(graph(), view, arguments_.has("all"), *options_.html_path);
     console_.out << (arguments_.has("json")
                          ? viz::check_json(view)
                          : viz::check_text(view, {console_.out_colour, console_.out_columns}));
@@ -413,6 +436,10 @@ Command check_command() {
                      .value = "FILE",
                      .about = "Write the interleaving that hangs, for 'pipesim run --replay' ('-' "
                               "prints it)"},
+                    {.name = "html",
+                     .value = "FILE",
+                     .about = "Write a page with the answer of each reading and the interleaving, "
+                              "step by step"},
                     dot_option(),
                     {.name = "promela",
                      .value = "FILE",

@@ -87,6 +87,12 @@ viz::Report report_of_end(const models::TaskGraph& graph, const Simulation& simu
   return report;
 }
 
+void write_check_page(const models::TaskGraph& graph, const Simulation& simulation,
+                      const viz::CheckPage& page, bool all, const std::string& path) {
+  write_file(path, viz::html_page(whole_report(graph, simulation, true), simulation,
+                                  models::timeline(graph, simulation), page, all));
+}
+
 std::string dot_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
   return drawing_of_end(graph, simulation, {.all = all}, viz::PictureFormat::kDot);
 }

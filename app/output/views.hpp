@@ -11,6 +11,7 @@
 #include "models/explain/simulation.hpp"
 #include "models/graph/task_graph.hpp"
 #include "viz/draw/scene.hpp"
+#include "viz/html/html_page.hpp"
 #include "viz/text/text_report.hpp"
 
 namespace pipesim::app {
@@ -59,6 +60,10 @@ int show(const models::TaskGraph& graph, const models::FoldedRun& run,
 /// it.
 viz::Report report_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
                           bool all);
+
+/// Writes the page of `check`. `simulation`, of the lowered `graph`, kept the times of its acts.
+void write_check_page(const models::TaskGraph& graph, const models::Simulation& simulation,
+                      const viz::CheckPage& page, bool all, const std::string& path);
 
 /// The wait-for graph of the end for Graphviz.
 std::string dot_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,

@@ -18,8 +18,9 @@ struct ActorDefaults {
   models::Expr launch_overhead;
   std::optional<bool> immediate;
   std::optional<bool> blocking;
-  bool on_host = false;   // the host does calls on communicators
-  bool by_pairs = false;  // a message that is not batched has a communicator of its two ranks
+  bool on_host = false;      // the host does calls on communicators
+  bool by_pairs = false;     // a message that is not batched has a communicator of its two ranks
+  bool sends_empty = false;  // parts of 0 bytes of an all_to_all, too
 };
 
 /// Reads `actors:` into `graph`, whose ranks, groups, threads, streams and communicators are

@@ -198,7 +198,7 @@ constexpr Key kDeviceRows[] = {
      "8, `amd`: 4; without host programs 0"},
     {"resident", "integer(rank)",
      "Kernels that can run at the same time; a collective keeps its slot until it is done; 0: no "
-     "limit",
+     "limit in a run; `check` then takes no room for granted",
      "0"},
     {"sms", "integer(rank)",
      "Instead of `resident`: SMs. An op takes one for each of its `ctas`, those that are free "
@@ -338,6 +338,10 @@ constexpr Key kCostRows[] = {
     {"message_order", "'in_turn'|'deferred'|'send_first'|'recv_first'",
      "Where sends and recvs stand in the rows, see [schedules](schedules.md#the-order-of-messages)",
      "`in_turn`"},
+    {"shape_exchange", "on/off",
+     "With `messages: batch`, on: before each batch ranks exchange shapes, and the host waits "
+     "(Megatron's `variable_seq_lengths`)",
+     "off"},
     {"collectives", "[stage_collective]",
      "Collectives of the ranks that share a stage, see [Schedules](schedules.md)"},
     {"activation", "size|[size|[size]]", "Memory of a micro-batch in a stage"},

@@ -224,6 +224,7 @@ void ProgramReader::read_step_of_some(const YamlValue& value, const Context& con
   actor.place = picked->place();
   actor.step.emplace();
   actor.launch_overhead = defaults_.launch_overhead;
+  split_parts_.reset();
   if (!read_device_step(map, actor, inner)) read_host_step(map, actor);
   if (!read_common(map, actor)) return;
   const std::vector<PendingWait> waits = read_waits(map, actor);
@@ -277,6 +278,7 @@ RankSet ProgramReader::read_on(MapReader& map, const RankSet& outer) {
 // Where a rank has none, it has no step.
 std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& actor,
                                                          const RankSet& on) const {
+  if (split_parts_) return *split_parts_;
   const std::vector<CallTemplate>& calls = actor.step->calls;
   if (actor.step->role != Role::kCalls) return {{on, {}}};
   const bool alike = std::all_of(calls_on_.begin(), calls_on_.end(),
@@ -303,6 +305,7 @@ std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& ac
 // of theirs.
 std::vector<ProgramReader::Part> ProgramReader::pairs_of(const ActorTemplate& actor,
                                                          const RankSet& on) {
+  if (split_parts_) return *split_parts_;
   const std::vector<CallTemplate>& calls = actor.step->calls;
   const bool message = actor.step->role == Role::kCalls && calls.size() == 1 && calls[0].peer &&
                        calls[0].kind != sim::CallKind::kCollective;

@@ -102,6 +102,8 @@ class ProgramReader {
   bool read_calls(MapReader& map, models::ActorTemplate& actor, const Context& context);
   void read_group(const YamlValue& value, models::StepTemplate& step, const Context& context);
   bool read_one_call(MapReader& map, models::CallTemplate& call);
+  void read_splits(const YamlValue& splits, const models::CallTemplate& call,
+                   const models::RankSet& on);
   void read_tag(const YamlValue& tag, models::CallTemplate& call);
   void read_call_fields(MapReader& map, models::CallTemplate& call);
   bool read_common(MapReader& map, models::ActorTemplate& actor);
@@ -137,6 +139,7 @@ class ProgramReader {
   std::uint64_t placed_ = 0;  // steps, each on each of its ranks
   std::size_t depth_ = 0;
   std::vector<models::RankSet> calls_on_;                       // beside the calls of the step
+  std::optional<std::vector<Part>> split_parts_;                // of an exchange with parts
   std::map<std::pair<std::string, std::uint32_t>, Run> steps_;  // by name and first rank
   std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;  // of these actors
   std::size_t open_loops_ = 0;                                        // with an index

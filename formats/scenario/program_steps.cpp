@@ -59,6 +59,7 @@ bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Conte
     CallTemplate call;
     call.place = actor.place;
     if (!read_one_call(map, call)) return false;
+    if (const auto splits = map.take("splits")) read_splits(*splits, call, context.on);
     step.calls.push_back(std::move(call));
     calls_on_ = {context.on};
   }
@@ -162,6 +163,68 @@ void ProgramReader::read_call_fields(MapReader& map, CallTemplate& call) {
   }
   if (const auto numbers = map.take("tag_numbers")) call.tag_numbers = read_numbers(*numbers);
   if (const auto tag = map.take("tag")) read_tag(*tag, call);
+}
+
+// Each rank sends a part to each other, as PyTorch does with split sizes: a group of messages.
+void ProgramReader::read_splits(const YamlValue& splits, const CallTemplate& call,
+                                const RankSet& on) {
+  if (call.sized) {
+    diagnostics().error(splits.place(), models::Code::kConflictingKeys,
+                        "'splits' and 'bytes' cannot be used together");
+  }
+  std::vector<Expr> parts;
+  for (const YamlValue& item : listed(splits)) {
+    parts.push_back(values_.expr(item, ValueType::kBytes).value_or(Expr()));
+    parts.back().place = item.place();
+  }
+  if (call.communicator == kNoIndex) return;
+  const models::Group& group = graph_.groups[graph_.communicators[call.communicator].group];
+  const auto bytes = [&](std::size_t part, std::uint32_t rank) {
+    const std::int64_t size = parts[part].value(rank).value_or(-1);
+    if (size < 0) {
+      diagnostics().error(
+          parts[part].place, models::Code::kOutOfRange,
+          fmt::format("a part of 'splits' must be at least 0B; on rank {} it is not", rank));
+    }
+    return size;
+  };
+  split_parts_.emplace();
+  for (const std::uint32_t rank : on) {
+    const std::uint32_t list = group.list_of(rank);
+    if (list == kNoIndex) {
+      split_parts_.reset();  // which lowering reports
+      return;
+    }
+    const std::vector<std::uint32_t>& members = group.lists[list];
+    if (members.size() != parts.size()) {
+      diagnostics().error(splits.place(), models::Code::kWrongType,
+                          fmt::format("'splits' must have a size for each of the {} ranks of "
+                                      "group '{}', found {}",
+                                      members.size(), group.name, parts.size()));
+      return;
+    }
+    const auto own = std::find(members.begin(), members.end(), rank);
+    Part part{RankSet({rank}), {}};
+    const auto add = [&](CallKind kind, std::uint32_t peer, std::int64_t size) {
+      if (size == 0 && !defaults_.sends_empty) return;
+      CallTemplate message = call;
+      message.kind = kind;
+      message.operation = kind == CallKind::kSend ? Operation::kSend : Operation::kReceive;
+      message.peer = Expr::constant(peer);
+      message.bytes = Expr::constant(std::max<std::int64_t>(size, 0));
+      message.sized = true;
+      message.timed = graph_.cluster && call.takes == Expr();
+      part.calls.push_back(std::move(message));
+    };
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      if (members[i] == rank) continue;
+      if (!count_visit(splits.place())) return;
+      add(CallKind::kSend, members[i], bytes(i, rank));
+      add(CallKind::kReceive, members[i],
+          bytes(static_cast<std::size_t>(own - members.begin()), members[i]));
+    }
+    if (!part.calls.empty()) split_parts_->push_back(std::move(part));
+  }
 }
 
 // A tag is a number, which may differ from rank to rank, or any other text. One before numbers is

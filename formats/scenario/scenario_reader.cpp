@@ -584,6 +584,7 @@ void ScenarioReader::read_backend(MapReader& map) {
   const bool bound = device_id && values_.truth(*device_id).value_or(false);
   defaults_.on_host = name == "gloo" || name == "mpi";
   defaults_.by_pairs = name == "nccl-lazy" || (name == "nccl-legacy" && !bound);
+  defaults_.sends_empty = backend && name == "nccl2";
   if (bound) graph_.creation.said = true;
 }
 

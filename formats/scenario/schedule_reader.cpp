@@ -83,12 +83,14 @@ class PipelineReader {
     } else if (schedule.partial) {
       result = models::without_half_messages(schedule);
     }
-    if (!result || !is_megatron()) return result ? models::reorder_messages(*result, order_) : result;
+    if (!result || !is_megatron())
+      return result ? models::reorder_messages(*result, order_) : result;
     return models::in_megatron_order(*result, pipeline_.messages == MessageModel::kOverlap);
   }
 
   bool is_megatron() const {
-    return pipeline_.messages == MessageModel::kBatch || pipeline_.messages == MessageModel::kOverlap;
+    return pipeline_.messages == MessageModel::kBatch ||
+           pipeline_.messages == MessageModel::kOverlap;
   }
 
   // Whether messages can be moved as `message_order` says.
@@ -110,9 +112,10 @@ class PipelineReader {
     }
     // A rank would receive in the order of its use, and its peer send in that of its making.
     return schedule.stages <= schedule.ranks.size() ||
-           refuse("this 'message_order' is for schedules with one stage on each rank, and here ranks "
-                  "have several",
-                  "leave it out, or say 'message_order: in_turn'");
+           refuse(
+               "this 'message_order' is for schedules with one stage on each rank, and here ranks "
+               "have several",
+               "leave it out, or say 'message_order: in_turn'");
   }
 
   std::optional<Schedule> read_rows_or_kind(MapReader& map) {
@@ -312,6 +315,19 @@ class PipelineReader {
       const auto name = values_.one_of(*order, models::message_order_names());
       if (name) order_ = *models::find_message_order(*name);
       order_place_ = order->place();
+    }
+    read_shapes(map);
+  }
+
+  void read_shapes(MapReader& map) {
+    const auto shapes = map.take("shape_exchange");
+    if (!shapes) return;
+    pipeline_.shape_exchange = values_.truth(*shapes).value_or(false);
+    if (pipeline_.shape_exchange && pipeline_.messages != MessageModel::kBatch) {
+      diagnostics_
+          .error(shapes->place(), models::Code::kConflictingKeys,
+                 "'shape_exchange' needs 'messages: batch'")
+          .notes.emplace_back("Megatron-LM exchanges shapes in a batch before each batch");
     }
   }
 

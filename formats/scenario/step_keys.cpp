@@ -92,14 +92,25 @@ constexpr Key kComputeRows[] = {
     {"takes", "time(rank)", "Duration of the kernel", "0"},
 };
 constexpr std::string_view kCallOn = "Calls the collective on this communicator or group";
+constexpr std::string_view kBarrier =
+    "All members meet: the hosts, or, on a communicator listed under `named`, a call that the host "
+    "waits for";
 constexpr Key kCallRows[] = {
     {"all_gather", "name", kCallOn},
     {"all_reduce", "name", kCallOn},
-    {"all_to_all", "name", kCallOn},
-    {"barrier", "name",
-     "All members meet: the hosts, or, on a communicator listed under `named`, a call that the "
-     "host waits for"},
+    {"barrier", "name", kBarrier},
     {"reduce_scatter", "name", kCallOn},
+};
+constexpr Key kGroupCallRows[] = {
+    {"all_gather", "name", kCallOn},     {"all_reduce", "name", kCallOn},
+    {"all_to_all", "name", kCallOn},     {"barrier", "name", kBarrier},
+    {"reduce_scatter", "name", kCallOn},
+};
+constexpr Key kExchangeRows[] = {
+    {"all_to_all", "name", kCallOn},
+    {"splits", "[size(rank)]",
+     "Instead of `bytes`: what the rank sends to each rank of its group, in their order, as a "
+     "group of sends and recvs. A part of 0B is not sent"},
 };
 constexpr Key kRootedCallRows[] = {
     {"broadcast", "name", kCallOn},
@@ -208,7 +219,13 @@ constexpr KeyTable kCallStep{"call_step",
                              "A collective call",
                              kCallRows,
                              {&kMoves, &kAlgorithm, &kOnStream, &kSlot, &kWhere, &kStep},
-                             5};
+                             4};
+constexpr KeyTable kExchangeStep{"exchange_step",
+                                 kA,
+                                 "An exchange of parts",
+                                 kExchangeRows,
+                                 {&kMoves, &kAlgorithm, &kOnStream, &kSlot, &kWhere, &kStep},
+                                 1};
 constexpr KeyTable kRootedCallStep{"rooted_call_step",
                                    kA,
                                    "A collective call with a root",
@@ -242,11 +259,11 @@ constexpr KeyTable kInputStep{"input_step",
                               kInputStepRows,
                               {&kOutsideInput, &kTimeout, &kWhere, &kStep},
                               1};
-constexpr const KeyTable* kSteps[] = {
-    &kRepeat,         &kBlock,     &kBlockCall, &kAgain,
-    &kCompute,        &kEventStep, &kGroupStep, &kCallStep,
-    &kRootedCallStep, &kSendStep,  &kRecvStep,  &kCommunicatorStep,
-    &kHostStep,       &kPause,     &kGet,       &kInputStep};
+constexpr const KeyTable* kSteps[] = {&kRepeat,           &kBlock,          &kBlockCall, &kAgain,
+                                      &kCompute,          &kEventStep,      &kGroupStep, &kCallStep,
+                                      &kExchangeStep,     &kRootedCallStep, &kSendStep,  &kRecvStep,
+                                      &kCommunicatorStep, &kHostStep,       &kPause,     &kGet,
+                                      &kInputStep};
 
 constexpr Key kCallNameRows[] = {
     {"name", "name", "Name in reports, beside that of the group; may have expressions in it"},
@@ -257,7 +274,7 @@ constexpr std::string_view kCall = "a call";
 constexpr KeyTable kGroupCall{"group_call",
                               kCall,
                               "A collective call of a group",
-                              kCallRows,
+                              kGroupCallRows,
                               {&kMoves, &kAlgorithm, &kCallName, &kWhere},
                               5};
 constexpr KeyTable kGroupRootedCall{"group_rooted_call",

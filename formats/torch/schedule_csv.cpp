@@ -266,9 +266,12 @@ std::vector<std::string> schedule_row_texts(const Schedule& schedule) {
   std::vector<std::string> rows;
   for (const models::Actions& actions : schedule.ranks) {
     std::string row;
-    for (std::size_t i = 0; i < actions.size(); i = models::slot_end(actions, i)) {
+    for (std::size_t i = 0; i < actions.size();) {
       if (i > 0) row += ',';
-      row += models::slot_text(actions, i);
+      // PyTorch has no groups of messages.
+      const bool message = models::is_message(actions[i].kind);
+      row += message ? models::action_text(actions[i]) : models::slot_text(actions, i);
+      i = message ? i + 1 : models::slot_end(actions, i);
     }
     rows.push_back(std::move(row));
   }

@@ -7,6 +7,7 @@
 
 #include "models/explain/wait_cycle.hpp"
 #include "models/lowering/names.hpp"
+#include "models/lowering/transport.hpp"
 #include "sim/assert.hpp"
 
 namespace pipesim::models {
@@ -72,6 +73,9 @@ class Explainer {
   std::uint32_t steps_in(const sim::Thread& thread, std::uint32_t begin, std::uint32_t end) const;
   void add_streams(RankReport& report, const std::vector<ActorId>& actors) const;
   const CallTemplate& call_template(sim::CallId id) const;
+  void see_rules();
+  bool sends_first(const Wait& wait) const;
+  bool waits_registered(const Wait& wait) const;
   std::optional<Wait> first_wait(ActorId actor, std::uint32_t k) const;
   Wait wait(const WaitEdge& edge) const {
     return describe_wait(graph_, lowered_, state_, waits_, edge);
@@ -132,10 +136,50 @@ void Explainer::decide() {
   explain_waits(
       waits_, [this](const WaitEdge& edge) { return wait(edge); }, !hangs_itself, result_, copies_);
   for (Root& root : result_.roots) count_calls(root);
+  see_rules();
   if (mismatch) {
     result_.verdict = sim::Verdict::kMismatch;
     result_.cause = Cause::kMismatch;
   }
+}
+
+// Which rules decide that are read in NCCL's code and that nobody has measured.
+void Explainer::see_rules() {
+  const auto decides = [&](bool (Explainer::*rule)(const Wait&) const) {
+    const auto holds = [&](const Wait& wait) { return (this->*rule)(wait); };
+    return std::any_of(result_.cycle.begin(), result_.cycle.end(), holds) ||
+           std::any_of(result_.roots.begin(), result_.roots.end(),
+                       [&](const Root& root) { return holds(root.first); });
+  };
+  result_.crossing_first_sends = decides(&Explainer::sends_first);
+  result_.registered_send = decides(&Explainer::waits_registered);
+}
+
+// A first send that waits for a first send in the other direction, of a communicator of two ranks.
+bool Explainer::sends_first(const Wait& wait) const {
+  const auto sends = [](const WaitParty& party) { return party.act.call == sim::CallKind::kSend; };
+  if (wait.kind != sim::WaitKind::kFirstMessage || !sends(wait.from) || !sends(wait.to)) {
+    return false;
+  }
+  const auto call_of = [&](const WaitParty& party) -> const sim::Call& {
+    return plan_.calls[*plan_.calls_of(party.act.actor).begin()];
+  };
+  const sim::Call& mine = call_of(wait.from);
+  const sim::Communicator& on = plan_.communicators[mine.communicator];
+  return call_of(wait.to).communicator == mine.communicator && on.ranks_end - on.ranks == 2;
+}
+
+bool Explainer::waits_registered(const Wait& wait) const {
+  if (wait.kind != sim::WaitKind::kPeerOfMessage || graph_.reading == Reading::kContract ||
+      !wait.from.act.actor.valid()) {
+    return false;
+  }
+  const auto calls = plan_.calls_of(wait.from.act.actor);
+  return std::any_of(calls.begin(), calls.end(), [&](sim::CallId id) {
+    return plan_.calls[id].kind == sim::CallKind::kSend &&
+           waits_as_registered(graph_, call_template(id), plan_.calls[id],
+                               plan_.actors[plan_.calls[id].actor].rank.value);
+  });
 }
 
 // How many collective calls the ranks have come to on the communicator of the one that waits.

@@ -180,6 +180,8 @@ struct Explanation {
   std::uint32_t collateral = 0;     // those that are on no cycle of these; some may wait for a root
   std::vector<std::uint32_t> collateral_by_distance;  // [d]: d + 1 waits away from the next cycle
   std::vector<RankReport> ranks;
+  bool crossing_first_sends = false;  // two that wait for each other, on a communicator of two
+  bool registered_send = false;       // one that waits, and would not if it were not registered
 };
 
 /// Fills in what follows from the waits of a run that has come to rest with work left: `stuck`,

@@ -1,5 +1,5 @@
 // A pipeline schedule with its costs, as a part of the task graph: host programs that do it, one
-// per rank, with messages as one of six models has them.
+// per rank, with messages as one of eight models has them.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +26,8 @@ enum class MessageModel : std::uint8_t {
                // communicator and stream, and so do the backwards'
   kPg,         // in order per rank: all messages of a rank share one communicator and stream
   kSync,       // as kPg, and the host waits for each message
+  kBatch,      // as kPg; slots of several messages are groups: see in_megatron_order()
+  kOverlap,    // as kPg, in Megatron-LM's order without groups
 };
 
 std::optional<MessageModel> find_message_model(std::string_view name);
@@ -80,6 +82,7 @@ struct Pipeline {
   std::optional<std::int64_t> message_bytes;
   std::optional<std::int64_t> message_ns;  // nothing: it follows from size and cluster, if said
   MessageModel messages = MessageModel::kPg;
+  bool shape_exchange = false;  // before each group ranks exchange shapes, and the host waits
   std::vector<StageCollective> collectives;
   std::uint32_t rounds = 1;  // of those within an action: layers of a stage
   bool has_memory = false;   // sizes of activations or weights are known

@@ -306,12 +306,13 @@ std::size_t slot_end(const Actions& actions, std::size_t begin) {
 std::string slot_text(const Actions& actions, std::size_t begin) {
   const std::size_t end = slot_end(actions, begin);
   if (end == begin + 1) return action_text(actions[begin]);
-  std::string text = "(";
+  const bool group = is_message(actions[begin].kind);
+  std::string text = group ? "" : "(";
   for (std::size_t i = begin; i < end; ++i) {
-    if (i > begin) text += ';';
+    if (i > begin) text += group ? '+' : ';';
     text += action_text(actions[i]);
   }
-  return text + ")OVERLAP_F_B";
+  return group ? text : text + ")OVERLAP_F_B";
 }
 
 bool Schedule::has_messages() const {

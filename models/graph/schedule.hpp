@@ -57,11 +57,11 @@ std::string action_text(const Action& action);
 
 using Actions = std::vector<Action>;
 
-/// A slot of a row is an action, or several that overlap. Behind the last of the one that begins at
-/// `begin`.
+/// A slot of a row is an action, or several that overlap; of messages, a group. Behind the last of
+/// the one that begins at `begin`.
 std::size_t slot_end(const Actions& actions, std::size_t begin);
 
-/// "0F1", "(0F7;7B3)OVERLAP_F_B".
+/// "0F1", "(0F7;7B3)OVERLAP_F_B", "0SEND_F1+0RECV_B0".
 std::string slot_text(const Actions& actions, std::size_t begin);
 
 /// What every rank of a pipeline does.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/plan.hpp"
+#include "models/graph/cluster.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -79,6 +79,19 @@ std::uint8_t buffer_steps(const Transport& transport, std::int64_t bytes, std::i
   }
   const std::int64_t steps = ceil_div(part, chunk);
   return steps > sim::kChannelSteps ? 0 : static_cast<std::uint8_t>(steps);
+}
+
+bool waits_as_registered(const TaskGraph& graph, const CallTemplate& from, const sim::Call& call,
+                         std::uint32_t rank) {
+  const CommunicatorTemplate& communicator = graph.communicators[from.communicator];
+  const bool registered = from.registered || communicator.registered;
+  const std::uint32_t peer = call.signature.root;
+  if (!registered || communicator.on_host || peer == rank) return false;
+  const Group& group = graph.groups[communicator.group];
+  const auto& members = group.lists[group.list_of(rank)];
+  const bool over_network = graph.cluster && !graph.cluster->same_host(rank, peer);
+  return buffer_steps(transport_of(graph, communicator, members), call.signature.count,
+                      static_cast<std::int64_t>(members.size()), over_network) > 0;
 }
 
 std::uint8_t ring_steps(const Transport& transport, std::int64_t bytes) {

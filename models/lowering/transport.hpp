@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "models/graph/task_graph.hpp"
+#include "sim/plan.hpp"
 
 namespace pipesim::models {
 
@@ -29,8 +30,14 @@ Transport transport_of(const TaskGraph& graph, const CommunicatorTemplate& commu
 std::uint8_t buffer_steps(const Transport& transport, std::int64_t bytes, std::int64_t ranks,
                           bool over_network);
 
-/// The same of a broadcast or reduce of `bytes`, of the buffers between neighbors in the ring: one
-/// for each channel of 8 * 512 KiB. Source: src/device/broadcast.h, reduce.h; read, not measured.
+/// Whether `call` of `rank`, a send made from `from`, waits for its receive because its buffer is
+/// registered, and for nothing else.
+bool waits_as_registered(const TaskGraph& graph, const CallTemplate& from, const sim::Call& call,
+                         std::uint32_t rank);
+
+/// The same as buffer_steps() of a broadcast or reduce of `bytes`, of the buffers between neighbors
+/// in the ring: one for each channel of 8 * 512 KiB. Source: src/device/broadcast.h, reduce.h;
+/// read, not measured.
 std::uint8_t ring_steps(const Transport& transport, std::int64_t bytes);
 
 }  // namespace pipesim::models

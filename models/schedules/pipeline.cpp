@@ -12,7 +12,6 @@
 #include "models/graph/pipeline.hpp"
 
 #include <algorithm>
-#include <array>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -26,17 +25,10 @@
 namespace pipesim::models {
 namespace {
 
-constexpr std::array<std::pair<const char*, MessageModel>, 6> kModels = {{
-    {"dir", MessageModel::kDir},
-    {"edge", MessageModel::kEdge},
-    {"pair", MessageModel::kPair},
-    {"direction", MessageModel::kDirection},
-    {"pg", MessageModel::kPg},
-    {"sync", MessageModel::kSync},
-}};
-
 // The runtime's own queues hold a whole step here: what a schedule promises is not about them.
 constexpr std::int64_t kLaunchQueue = std::int64_t{1} << 30;
+
+constexpr std::int64_t kShapeBytes = 24;  // three of 8 bytes
 
 constexpr std::size_t kActionKinds = 12;  // of actions
 
@@ -61,15 +53,6 @@ ActionKind receive_for(ActionKind kind) {
 constexpr std::uint8_t kNotAlone = 0;
 constexpr std::uint8_t kLastOfStage = 1;
 constexpr std::uint8_t kFirstAfterUnshard = 2;
-
-constexpr std::array<std::pair<const char*, StageMoment>, 6> kMoments = {{
-    {"forward", StageMoment::kForward},
-    {"backward", StageMoment::kBackward},
-    {"last_backward", StageMoment::kLastBackward},
-    {"gradients", StageMoment::kGradients},
-    {"unshard", StageMoment::kUnshard},
-    {"step", StageMoment::kStep},
-}};
 
 bool completes_gradients(ActionKind kind) {
   return kind == ActionKind::kBackward || kind == ActionKind::kWeightGrad;
@@ -237,11 +220,26 @@ class Programs {
   void collect(std::uint32_t row) {
     const Actions& actions = schedule_.ranks[row];
     for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
-      if (actions[i].none() || !is_shared(row, i)) continue;
+      if (actions[i].none()) continue;
+      if (!is_shared(row, i)) {
+        collect_group(actions, i);
+        continue;
+      }
       Sort& like = sort(actions[i]);
       like.add(actions[i].micro_batch);
+      if (pipeline_.shape_exchange && is_message(actions[i].kind)) like.regular = false;
       // Acts of one actor take equally long.
       if (pipeline_.costs_differ && is_compute(actions[i].kind)) like.regular = false;
+    }
+  }
+
+  // Messages of a group have no actor for their kind alone.
+  void collect_group(const Actions& actions, std::size_t i) {
+    if (!is_message(actions[i].kind)) return;
+    for (std::size_t part = i; part < slot_end(actions, i); ++part) {
+      Sort& like = sort(actions[part]);
+      like.add(actions[part].micro_batch);
+      like.regular = false;
     }
   }
 
@@ -309,6 +307,9 @@ class Programs {
   std::uint32_t actor_of(std::size_t i) {
     const Actions& actions = schedule_.ranks[row_];
     const Action& action = actions[i];
+    if (is_message(action.kind) && (!is_shared(row_, i) || pipeline_.shape_exchange)) {
+      return add_group(i);
+    }
     if (!is_shared(row_, i)) return add_compute(i, false);
     Sort& all = sort(action);
     if (!all.regular) {
@@ -330,8 +331,7 @@ class Programs {
     const Actions& actions = schedule_.ranks[row_];
     const Action& action = actions[i];
     ActorTemplate actor;
-    const Place place = schedule_.place(row_, i);
-    actor.place = place.line == 0 ? pipeline_.place : place;
+    actor.place = place_of(i);
     actor.step.emplace();
     if (!shared) {
       actor.name = slot_text(actions, i);
@@ -540,6 +540,60 @@ class Programs {
   }
 
   std::uint32_t add_message(std::size_t i, const Sort& all, bool shared) {
+    CallTemplate call = call_of(i);
+    if (shared) call.tag_numbers = all.numbers;
+    ActorTemplate actor = started(i, shared);
+    add_message_call(std::move(call), actor);
+    return add(std::move(actor));
+  }
+
+  void add_message_call(CallTemplate call, ActorTemplate& actor) const {
+    actor.stream = graph_.communicators[call.communicator].stream;
+    actor.behind = compute_;
+    actor.blocking = actor.blocking || pipeline_.messages == MessageModel::kSync;
+    actor.step->role = sim::Role::kCalls;
+    actor.step->calls.push_back(std::move(call));
+  }
+
+  // The messages of the slot that begins at `i`, as one group. With an exchange of shapes before
+  // it: three numbers each way, for which the host waits, and then for the device.
+  std::uint32_t add_group(std::size_t i) {
+    const Actions& actions = schedule_.ranks[row_];
+    const std::size_t end = slot_end(actions, i);
+    ActorTemplate group = started(i, false);
+    ActorTemplate shapes = group;
+    shapes.name = "shapes of " + group.name;
+    shapes.blocking = true;
+    for (std::size_t part = i; part < end; ++part) {
+      CallTemplate call = call_of(part);
+      CallTemplate shape = call;
+      shape.bytes = Expr::constant(kShapeBytes);
+      shape.sized = true;
+      shape.takes = Expr::constant(0);
+      shape.timed = graph_.cluster.has_value();
+      shape.tag = "shape of " + call.tag;
+      add_message_call(std::move(shape), shapes);
+      add_message_call(std::move(call), group);
+    }
+    const auto first = static_cast<std::uint32_t>(graph_.actors.size());
+    if (pipeline_.shape_exchange) {
+      ActorTemplate wait;
+      wait.name = "synchronize after " + shapes.name;
+      wait.place = group.place;
+      wait.step.emplace();
+      wait.step->role = sim::Role::kSynchronize;
+      add(std::move(shapes));
+      add(std::move(wait));
+    }
+    const std::uint32_t last = add(std::move(group));
+    close_slot(first);
+    for (std::size_t part = i; part < end; ++part) {
+      sort(actions[part]).actors.emplace(actions[part].micro_batch, last);
+    }
+    return first;
+  }
+
+  CallTemplate call_of(std::size_t i) {
     const Action& action = schedule_.ranks[row_][i];
     const bool next =
         action.kind == ActionKind::kSendForward || action.kind == ActionKind::kRecvBackward;
@@ -547,7 +601,7 @@ class Programs {
     const std::uint32_t peer = schedule_.rank_of_stage[other];  // its row
     const bool send = sends(action.kind);
     CallTemplate call;
-    call.place = started(i, shared).place;
+    call.place = place_of(i);
     call.kind = send ? sim::CallKind::kSend : sim::CallKind::kReceive;
     call.operation = send ? Operation::kSend : Operation::kReceive;
     const bool forward =
@@ -564,14 +618,13 @@ class Programs {
     // A schedule may send in another order than it receives: then what arrives is the wrong thing.
     call.tag = std::to_string(send ? action.stage : other) +
                action_word(forward ? ActionKind::kForward : ActionKind::kBackward);
-    call.tag_numbers = shared ? all.numbers : Numbering{action.micro_batch, 0};
-    ActorTemplate actor = started(i, shared);
-    actor.stream = graph_.communicators[call.communicator].stream;
-    actor.behind = compute_;
-    actor.blocking = pipeline_.messages == MessageModel::kSync;
-    actor.step->role = sim::Role::kCalls;
-    actor.step->calls.push_back(std::move(call));
-    return add(std::move(actor));
+    call.tag_numbers = Numbering{action.micro_batch, 0};
+    return call;
+  }
+
+  Place place_of(std::size_t i) const {
+    const Place place = schedule_.place(row_, i);
+    return place.line == 0 ? pipeline_.place : place;
   }
 
   // The rank of the same pipeline that does `row`.
@@ -610,6 +663,8 @@ class Programs {
         break;
       case MessageModel::kPg:
       case MessageModel::kSync:
+      case MessageModel::kBatch:
+      case MessageModel::kOverlap:
         name = "pipeline";
         break;
     }
@@ -686,64 +741,6 @@ class Programs {
 };
 
 }  // namespace
-
-std::optional<MessageModel> find_message_model(std::string_view name) {
-  for (const auto& [known, model] : kModels) {
-    if (name == known) return model;
-  }
-  return std::nullopt;
-}
-
-std::vector<std::string> message_model_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, model] : kModels) names.emplace_back(name);
-  return names;
-}
-
-std::optional<StageMoment> find_stage_moment(std::string_view name) {
-  for (const auto& [known, moment] : kMoments) {
-    if (name == known) return moment;
-  }
-  return std::nullopt;
-}
-
-std::vector<std::string> stage_moment_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, moment] : kMoments) names.emplace_back(name);
-  return names;
-}
-
-std::vector<RankSet> Pipeline::ranks_of_rows() const {
-  std::vector<std::vector<std::uint32_t>> ranks(schedule.ranks.size());
-  for (std::uint32_t rank = 0; rank < rank_count(); ++rank) ranks[row_of(rank)].push_back(rank);
-  std::vector<RankSet> result;
-  for (std::vector<std::uint32_t>& of_row : ranks) result.emplace_back(std::move(of_row));
-  return result;
-}
-
-std::int64_t Pipeline::takes(const Action& action) const {
-  const StageCost& cost = this->cost(action.stage, action.micro_batch);
-  switch (action.kind) {
-    case ActionKind::kForward:
-      return cost.forward_ns;
-    case ActionKind::kBackward:
-      return cost.input_grad_ns + cost.weight_grad_ns;
-    case ActionKind::kInputGrad:
-      return cost.input_grad_ns;
-    case ActionKind::kWeightGrad:
-      return cost.weight_grad_ns;
-    default:
-      return 0;
-  }
-}
-
-std::int64_t Pipeline::takes(const Actions& actions, std::size_t slot) const {
-  const std::size_t end = slot_end(actions, slot);
-  if (overlap_ns && end > slot + 1) return *overlap_ns;
-  std::int64_t sum = 0;
-  for (std::size_t i = slot; i < end; ++i) sum += takes(actions[i]);
-  return sum;
-}
 
 bool add_pipeline(Pipeline pipeline, TaskGraph& graph, Diagnostics& diagnostics) {
   if (!Programs(pipeline, graph).run(diagnostics)) return false;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <set>
 #include <utility>
 #include <vector>
@@ -331,6 +332,153 @@ class Between {
   std::vector<std::pair<Action, std::size_t>> messages_;
 };
 
+bool is_receive(ActionKind kind) {
+  return kind == ActionKind::kRecvForward || kind == ActionKind::kRecvBackward;
+}
+
+// What the rank at the other end does of a message.
+Action other_end(const Action& message) {
+  switch (message.kind) {
+    case ActionKind::kSendForward:
+      return {ActionKind::kRecvForward, false, message.stage + 1, message.micro_batch};
+    case ActionKind::kRecvForward:
+      return {ActionKind::kSendForward, false, message.stage - 1, message.micro_batch};
+    case ActionKind::kSendBackward:
+      return {ActionKind::kRecvBackward, false, message.stage - 1, message.micro_batch};
+    default:
+      return {ActionKind::kSendBackward, false, message.stage + 1, message.micro_batch};
+  }
+}
+
+bool is_input_of(const Action& receive, const Action& action) {
+  const bool same = receive.stage == action.stage && receive.micro_batch == action.micro_batch;
+  return same && (receive.kind == ActionKind::kRecvForward ? action.kind == ActionKind::kForward
+                                                           : gives_gradient(action.kind));
+}
+
+// Receives of a row that are still to be placed.
+class OpenReceives {
+ public:
+  OpenReceives(const Actions& actions, NewRow& row) : actions_(actions), row_(row) {}
+
+  void add(std::size_t i) { open_.push_back(i); }
+
+  /// Places those of which `which` is true, in their order.
+  template <typename Which>
+  void receive(const Which& which) {
+    std::vector<std::size_t> left;
+    for (const std::size_t i : open_) {
+      if (which(actions_[i])) {
+        row_.add(actions_[i], i);
+      } else {
+        left.push_back(i);
+      }
+    }
+    open_ = std::move(left);
+  }
+
+ private:
+  const Actions& actions_;
+  NewRow& row_;
+  std::vector<std::size_t> open_;
+};
+
+// `schedule` with each receive directly before the slot that uses it. `before` and `behind` see
+// each other action of a slot, before and behind it, and may place receives earlier.
+template <typename Before, typename Behind>
+Schedule with_late_receives(const Schedule& schedule, const Before& before, const Behind& behind) {
+  return with_new_rows(schedule, [&](const Actions& actions, NewRow& row) {
+    OpenReceives open(actions, row);
+    for (std::size_t i = 0; i < actions.size(); ++i) {
+      if (is_receive(actions[i].kind)) open.add(i);
+    }
+    for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
+      if (is_receive(actions[i].kind)) continue;
+      const std::size_t end = slot_end(actions, i);
+      for (std::size_t part = i; part < end; ++part) {
+        open.receive([&](const Action& from) { return is_input_of(from, actions[part]); });
+        before(actions, part, open);
+      }
+      for (std::size_t part = i; part < end; ++part) row.add(actions[part], part);
+      for (std::size_t part = i; part < end; ++part) behind(actions, part, open);
+    }
+    open.receive([](const Action&) { return true; });
+  });
+}
+
+template <typename Before>
+Schedule with_late_receives(const Schedule& schedule, const Before& before) {
+  return with_late_receives(schedule, before, [](const Actions&, std::size_t, auto&) {});
+}
+
+// Where messages stand in the rows of a schedule.
+class MessagePlaces {
+ public:
+  explicit MessagePlaces(const Schedule& schedule) : schedule_(schedule) {
+    for (std::vector<std::uint32_t>& places : places_) places.resize(schedule.index_count(), 0);
+    for (const Actions& row : schedule.ranks) {
+      for (std::uint32_t i = 0; i < row.size(); ++i) {
+        if (is_message(row[i].kind)) places_[sort_of(row[i])][schedule.index(row[i])] = i;
+      }
+    }
+  }
+
+  std::uint32_t of(const Action& message) const {
+    return places_[sort_of(message)][schedule_.index(message)];
+  }
+
+ private:
+  static std::size_t sort_of(const Action& message) {
+    return static_cast<std::size_t>(message.kind) -
+           static_cast<std::size_t>(ActionKind::kSendForward);
+  }
+
+  const Schedule& schedule_;
+  std::array<std::vector<std::uint32_t>, 4> places_;
+};
+
+// The next forward of the row behind the forward `i`, or the next backward behind a backward.
+const Action* next_alike(const Actions& actions, std::size_t i) {
+  const auto like = [](ActionKind kind) {
+    return kind == ActionKind::kForward ? 1 : gives_gradient(kind) ? 2 : 0;
+  };
+  const int sort = like(actions[i].kind);
+  for (std::size_t k = i + 1; sort != 0 && k < actions.size(); ++k) {
+    if (like(actions[k].kind) == sort) return &actions[k];
+  }
+  return nullptr;
+}
+
+// 0: the previous rank of the pipeline, 1: the next.
+int megatron_neighbor(ActionKind kind) {
+  return kind == ActionKind::kSendForward || kind == ActionKind::kRecvBackward ? 1 : 0;
+}
+
+// Behind the messages from `begin` on that are exchanged in one call: with one neighbor or, where
+// ranks have several stages, all. Of what computes, behind it.
+std::size_t exchange_end(const Actions& actions, std::size_t begin, bool interleaved) {
+  const int neighbor = megatron_neighbor(actions[begin].kind);
+  std::size_t end = begin + 1;
+  if (!is_message(actions[begin].kind)) return end;
+  while (end < actions.size() && is_message(actions[end].kind) &&
+         (interleaved || megatron_neighbor(actions[end].kind) == neighbor)) {
+    ++end;
+  }
+  return end;
+}
+
+// Where a message stands among those that are exchanged together. `_batched_p2p_ops`: send to the
+// previous rank, recv from it, send to the next, recv from it. `_p2p_ops`: even ranks send to the
+// next, recv from the previous, send there, recv from the next; odd ranks the other way round.
+int megatron_place(ActionKind kind, bool overlap, std::uint32_t rank) {
+  const int of_next = megatron_neighbor(kind);
+  const bool sends = !is_receive(kind);
+  if (!overlap) return 2 * of_next + (sends ? 0 : 1);
+  constexpr int kEven[2][2] = {{1, 2}, {3, 0}};  // of the previous, next rank: recv, send
+  constexpr int kOdd[2][2] = {{0, 3}, {2, 1}};
+  return rank % 2 == 0 ? kEven[of_next][sends ? 1 : 0] : kOdd[of_next][sends ? 1 : 0];
+}
+
 }  // namespace
 
 Schedule merge_backwards(const Schedule& schedule) {
@@ -441,22 +589,56 @@ Schedule reorder_messages(const Schedule& schedule, MessageOrder order) {
 
 Schedule without_half_messages(const Schedule& schedule) {
   const ActionSet here = messages_of(schedule);
-  const auto other_end = [](Action action) {
-    switch (action.kind) {
-      case ActionKind::kSendForward:
-        return Action{ActionKind::kRecvForward, false, action.stage + 1, action.micro_batch};
-      case ActionKind::kRecvForward:
-        return Action{ActionKind::kSendForward, false, action.stage - 1, action.micro_batch};
-      case ActionKind::kSendBackward:
-        return Action{ActionKind::kRecvBackward, false, action.stage - 1, action.micro_batch};
-      default:
-        return Action{ActionKind::kSendBackward, false, action.stage + 1, action.micro_batch};
-    }
-  };
   return with_new_rows(schedule, [&](const Actions& actions, NewRow& row) {
     for (std::size_t i = 0; i < actions.size(); ++i) {
       if (is_message(actions[i].kind) && !here.has(other_end(actions[i]))) continue;
       row.add(actions[i], i);
+    }
+  });
+}
+
+Schedule defer_receives(const Schedule& schedule) {
+  const Schedule late = with_late_receives(schedule, [](const Actions&, std::size_t, auto&) {});
+  const MessagePlaces places(late);
+  return with_late_receives(late, [&](const Actions& row, std::size_t i, OpenReceives& open) {
+    if (!is_message(row[i].kind)) return;
+    const Action taken = other_end(row[i]);
+    const std::uint32_t peer = late.rank_of_stage[taken.stage];
+    if (late.rank_of_stage[row[i].stage] > peer) return;
+    open.receive([&](const Action& receive) {
+      const Action sent = other_end(receive);
+      return late.rank_of_stage[sent.stage] == peer && places.of(sent) < places.of(taken);
+    });
+  });
+}
+
+Schedule in_megatron_order(const Schedule& schedule, bool overlap) {
+  const bool interleaved = schedule.depth() > schedule.ranks.size();
+  const Schedule placed = with_late_receives(
+      schedule, [&](const Actions&, std::size_t, auto&) {},
+      [&](const Actions& row, std::size_t i, OpenReceives& open) {
+        const Action* next = interleaved ? next_alike(row, i) : nullptr;
+        if (next == nullptr) return;
+        open.receive([&](const Action& from) { return is_input_of(from, *next); });
+      });
+  return with_new_rows(placed, [&](const Actions& actions, NewRow& row) {
+    for (std::size_t begin = 0, end = 0; begin < actions.size(); begin = end) {
+      end = exchange_end(actions, begin, interleaved);
+      std::vector<std::size_t> exchange(end - begin);
+      std::iota(exchange.begin(), exchange.end(), begin);
+      const std::uint32_t rank = schedule.rank_of_stage[actions[begin].stage];
+      const auto place = [&](std::size_t i) {
+        return megatron_place(actions[i].kind, overlap, rank);
+      };
+      const bool messages = is_message(actions[begin].kind);
+      if (messages)
+        std::stable_sort(exchange.begin(), exchange.end(),
+                         [&](auto a, auto b) { return place(a) < place(b); });
+      for (const std::size_t i : exchange) {
+        Action action = actions[i];
+        if (messages) action.overlaps_next = !overlap && i != exchange.back();
+        row.add(action, i);
+      }
     }
   });
 }

@@ -33,6 +33,18 @@ Schedule add_reduce_grad(const Schedule& schedule);
 /// and has no messages.
 std::optional<Schedule> add_send_recv(const Schedule& schedule, Diagnostics& diagnostics);
 
+/// Each recv directly before what uses it, as `defer_pp_recv` (pytorch#188833); but before a rank
+/// sends to a higher rank, it receives what that one sends before it receives this
+/// (pytorch#178815). Otherwise both of a pair could send first. `schedule` has messages.
+Schedule defer_receives(const Schedule& schedule);
+
+/// With messages where Megatron-LM has them (megatron/core/pipeline_parallel): recvs directly
+/// before what uses them or, where ranks have several stages, behind the forward or backward before
+/// that. `overlap`: messages that stand together are in the order of `_p2p_ops`, by the parity of
+/// the rank. Otherwise they are slots in the order of `_batched_p2p_ops`: a send and the recv from
+/// the same neighbor or, where ranks have several stages, all. `schedule` has messages.
+Schedule in_megatron_order(const Schedule& schedule, bool overlap);
+
 /// Where sends and receives stand in a row.
 enum class MessageOrder : std::uint8_t {
   kInTurn,     // as add_send_recv() puts them

@@ -236,16 +236,27 @@ sim::ExploreOptions Search::explore_options() const {
 // A fix holds in a fresh job and by NCCL's contract. Where it holds by buffers alone, that is told.
 void Search::explore(const Trial& trial, Fix& fix) const {
   fix.orders = sim::explore(trial.run.lowered.plan, explore_options());
-  const bool other = trial.graph.reading == Reading::kCold && has_readings(trial.graph);
-  if (can_hang(fix.orders) || !other) return;
-  TaskGraph by_contract = trial.graph;
-  by_contract.reading = Reading::kContract;
+  if (can_hang(fix.orders) || !has_readings(trial.graph)) return;
+  const auto see = [&](Reading reading, const sim::Exploration& orders) {
+    if (orders.answer == Answer::kProved) fix.proved_in.push_back(reading);
+  };
+  const bool of_contract = report_.found == FixCase::kByBuffers;
+  const bool both = of_contract || trial.graph.reading == Reading::kCold;
+  if (!both) {
+    see(trial.graph.reading, fix.orders);
+    return;
+  }
+  TaskGraph other = trial.graph;
+  other.reading = of_contract ? Reading::kCold : Reading::kContract;
   Diagnostics unheard;
-  const std::optional<Lowered> lowered = lower(by_contract, unheard);
+  const std::optional<Lowered> lowered = lower(other, unheard);
   if (!lowered) return;
   sim::Exploration orders = sim::explore(lowered->plan, explore_options());
-  fix.by_buffers = can_hang(orders);
-  if (orders.answer == Answer::kUndecided) fix.orders = std::move(orders);
+  fix.by_buffers = !of_contract && can_hang(orders);
+  see(Reading::kContract, of_contract ? fix.orders : orders);
+  see(Reading::kCold, of_contract ? orders : fix.orders);
+  const bool fails_cold = of_contract && can_hang(orders);
+  if (orders.answer == Answer::kUndecided || fails_cold) fix.orders = std::move(orders);
 }
 
 // Runs the scenario as it is, and says whether there is something to fix.

@@ -107,6 +107,7 @@ struct Fix {
   std::vector<Change> same;            // other single changes that make the same task graph
   sim::Exploration orders;             // whether it hangs in other orders
   bool by_buffers = false;             // by NCCL's contract it still can hang
+  std::vector<Reading> proved_in;      // none: the program has no readings, or it is not proved
   std::uint32_t variant = 0;           // which of the changes of this kind, the best is 0
   std::optional<std::uint32_t> wait;   // in the cycle: the one that it removes
   std::int64_t time_ns = 0;            // of the run

@@ -57,6 +57,7 @@ struct RestsOn {
   bool queues = false;           // which streams share a hardware queue
   std::uint64_t queue_runs = 0;  // ways to share them that were tried
   bool all_queue_runs = false;   // there are no others
+  bool records = false;          // that a record holds no hardware queue
 };
 
 struct Exploration {

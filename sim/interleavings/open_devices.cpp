@@ -10,6 +10,7 @@
 // with a single queue, it does in every way.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -147,6 +148,7 @@ class OpenDevices {
   Exploration run() {
     if (has_open_queues(plan_)) see_queues();
     if (has_open_room(plan_)) see_room();
+    see_records();
     return std::move(result_);
   }
 
@@ -161,7 +163,7 @@ class OpenDevices {
     }
     if (result_.answer != Answer::kProved) return;
     result_.rests_on.queues = true;
-    if (is_proved_with_one_queue()) {
+    if (is_proved(with_queues(plan_, 1))) {
       result_.rests_on.all_queue_runs = true;
       return;
     }
@@ -178,10 +180,10 @@ class OpenDevices {
     result_.rests_on.all_queue_runs = !result_.stopped;
   }
 
-  bool is_proved_with_one_queue() const {
-    const Plan one = with_queues(plan_, 1);
-    return determinacy_obstacle(one) == nullptr &&
-           explore_as_planned(one, options_).answer == Answer::kProved;
+  // Where timing decides nothing, in one run.
+  bool is_proved(const Plan& plan) const {
+    return determinacy_obstacle(plan) == nullptr &&
+           explore_as_planned(plan, options_).answer == Answer::kProved;
   }
 
   bool any_pair_hangs(const QueueWays& ways) {
@@ -213,6 +215,32 @@ class OpenDevices {
       result_.method = found.method;
       result_.rests_on.room = true;
     }
+  }
+
+  // Whether the proof would fail if records stood in hardware queues: with the queues of the plan,
+  // or where two streams share one.
+  void see_records() {
+    if (result_.answer != Answer::kProved) return;
+    const std::optional<Plan> with_records = with_records_in_queues(plan_);
+    if (!with_records || is_proved(with_queues(*with_records, 1))) return;
+    const auto may_hang = [&](const DeviceReading& reading) {
+      return hangs(explore_as_planned(with_reading(*with_records, reading), options_));
+    };
+    result_.rests_on.records = may_hang({}) || (has_open_queues(plan_) && any_pair(may_hang));
+  }
+
+  template <typename MayHang>
+  bool any_pair(const MayHang& may_hang) const {
+    const QueueWays ways(plan_);
+    std::uint64_t tried = 0;
+    for (std::uint32_t b = 1; b < ways.most_streams(); ++b) {
+      for (std::uint32_t a = 0; a < b && tried < options_.max_queue_runs; ++a, ++tried) {
+        DeviceReading reading;
+        reading.queues = ways.with_pair(a, b);
+        if (may_hang(reading)) return true;
+      }
+    }
+    return false;
   }
 
   bool takes(const Exploration& found, const DeviceReading& reading) {

@@ -65,6 +65,7 @@ TEST_CASE("check of the scenarios about NCCL, by reading", "[scenarios][readings
       {"cooperative_dispatch", "hang possible, hang possible, hang possible"},
       // Once connected, only the room for two kernels is open.
       {"first_all_reduce_opposite_order", "hang possible, hang possible, hang certain"},
+      {"first_batch_of_two_ranks", "proved, proved, hang certain"},
       {"first_gradient_blocks_host", "proved, proved, hang certain"},
       {"first_send_blocks_host", "proved, proved, hang certain"},
       {"graph_replay_without_buffers", "hang certain, hang certain, hang certain"},

@@ -11,12 +11,18 @@
 #include "models/lowering/transport.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
+#include "tests/support/rank_programs.hpp"
 #include "tests/support/shared.hpp"
 
 using namespace pipesim;
 using sim::Verdict;
 using sim::WaitKind;
 using testing::explanation_of;
+using testing::group;
+using testing::recv;
+using testing::reduce;
+using testing::scenario;
+using testing::send;
 
 namespace {
 
@@ -32,30 +38,6 @@ std::string verdicts(const std::string& text) {
   return verdict_in(text, "contract") + " " + verdict_in(text, "real") + " " +
          verdict_in(text, "cold");
 }
-
-// A program for each rank, each a flow list of steps; they end with a synchronize.
-std::string scenario(const std::vector<std::string>& programs, const std::string& groups,
-                     const std::string& top = {}) {
-  std::string text = "schema: 1\nranks: " + std::to_string(programs.size()) + "\ngroups: {" +
-                     groups + "}\n" + top + "programs:\n";
-  for (std::size_t rank = 0; rank < programs.size(); ++rank) {
-    text += "  - {on: " + std::to_string(rank) + ", do: [" + programs[rank] +
-            (programs[rank].empty() ? "" : ", ") + "{synchronize: device}]}\n";
-  }
-  return text;
-}
-
-std::string send(int to, const std::string& on = "pp", const std::string& bytes = "4KiB") {
-  return "{send: " + on + ", to: " + std::to_string(to) + ", bytes: " + bytes + ", takes: 1us}";
-}
-
-std::string recv(int from, const std::string& on = "pp", const std::string& bytes = "4KiB") {
-  return "{recv: " + on + ", from: " + std::to_string(from) + ", bytes: " + bytes + "}";
-}
-
-std::string reduce(const std::string& on) { return "{all_reduce: " + on + ", takes: 1us}"; }
-
-std::string group(const std::string& calls) { return "{group: [" + calls + "]}"; }
 
 // Both directions between ranks 0 and 1, in a group: connects them.
 std::string warm(int peer) { return group(send(peer) + ", " + recv(peer)); }

@@ -1,9 +1,10 @@
-"""The page of `pipesim run --html` in a browser: it opens without errors, asks for nothing, and does
-what it says.
+"""The pages of `pipesim run --html` and `pipesim check --html` in a browser: they open without errors,
+ask for nothing, and do what they say.
 
     html_test.py PROGRAM
 """
 
+import json
 import os
 import pathlib
 import subprocess
@@ -40,6 +41,12 @@ programs:
       - {compute: F, takes: {case: rank, 37: 90us, else: 10us}, stream: compute, at: "train.py:12"}
       - {all_reduce: dp, stream: comm, when: rank != 5, takes: 5us, at: "train.py:15"}
 """
+# Of `pipesim check`.
+CHECKS = {
+    "proved": ("scenarios/pipeline_1f1b.yaml",),
+    "possible": ("scenarios/buffer_on_the_wrong_stream.yaml",),
+    "readings": ("scenarios/broadcast_root_ahead.yaml",),
+}
 
 # Of labels of the timeline: pairs that lie on each other.
 OVERLAPS = """
@@ -64,11 +71,12 @@ class Html(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         cls.addClassCleanup(temporary.cleanup)
         cls.pages = {}
-        for name, arguments in PAGES.items():
+        for name, arguments in {**PAGES, **CHECKS}.items():
             path = pathlib.Path(temporary.name, f"{name}.html")
-            subprocess.run([PROGRAM, "run", *arguments, "--html", path], cwd=ROOT, check=False,
-                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
             cls.pages[name] = path
+            command = "check" if name in CHECKS else "run"
+            subprocess.run([PROGRAM, command, *arguments, "--html", path], cwd=ROOT, check=False,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         alike = pathlib.Path(temporary.name, "alike.yaml")
         alike.write_text(ALIKE, "utf-8")
         cls.pages["alike"] = alike.with_suffix(".html")
@@ -150,6 +158,51 @@ class Html(unittest.TestCase):
         self.assertIn("rank 9 is dead", self.texts("#roots li")[0])
         # Where it died is what the timeline begins with.
         self.assertIn("rank 9", self.ranks_of_lanes())
+
+    def test_a_check_says_what_it_answers_in_each_reading(self):
+        self.open("readings")
+        self.assertEqual(["runs by buffers"], self.texts("#verdict"))
+        rows = [[cell.strip() for cell in self.texts(f"#readings tbody tr:nth-child({i}) td")] for i in (1, 2, 3)]
+        self.assertEqual(["contract", "real", "cold"], [row[0] for row in rows])
+        self.assertEqual(["hang certain", "proved", "proved"], [row[2] for row in rows])
+        self.assertTrue(rows[0][3].startswith("deadlock at "), rows[0])
+        self.assertTrue(any(line.startswith("rule 9.4") for line in self.texts("#rests-on li")))
+        self.open("proved")
+        self.assertEqual(["proved"], self.texts("#verdict"))
+        self.assertEqual(["proved"] * 3, self.texts("#readings td:nth-child(3)"))
+        self.assertFalse(self.shown("#steps"))
+        self.assertFalse(self.shown("#cycle"))
+        self.open("swin")
+        for part in ("#readings", "#rests-on", "#steps"):
+            self.assertFalse(self.shown(part))
+
+    def shown(self, selector):
+        return self.browser.js("return !document.querySelector(arguments[0]).hidden;", selector)
+
+    def test_the_interleaving_of_a_check_can_be_walked_through(self):
+        browser = self.open("possible")
+        self.assertEqual(["hang possible"], self.texts("#verdict"))
+        self.assertFalse(self.shown("#readings"))  # it has one
+        listed = subprocess.run([PROGRAM, "check", CHECKS["possible"][0], "--order", "-"], cwd=ROOT, check=False,
+                                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True).stdout
+        steps = [step["what"] for step in json.loads(listed)["steps"]]
+        self.assertEqual(steps, self.texts("#steps li"))
+        selected = lambda: self.texts("#steps li[aria-selected='true']")
+        self.assertEqual([], selected())
+        def press(key):
+            browser.js("document.querySelector('#steps ol').dispatchEvent("
+                       "new KeyboardEvent('keydown', {key: arguments[0], bubbles: true}));", key)
+        for key, at in (("ArrowDown", 0), ("ArrowDown", 1), ("ArrowUp", 0), ("End", -1), ("Home", 0)):
+            press(key)
+            self.assertEqual([steps[at]], selected())
+        browser.js("[...document.querySelectorAll('#steps button')].find((b) => b.textContent === 'Last').click();")
+        self.assertEqual([steps[-1]], selected())
+        self.assertEqual(f"Step {len(steps)}: {steps[-1]}", browser.js("return document.getElementById('live').textContent;"))
+        browser.js("document.querySelector('#steps li:nth-child(3)').click();")
+        self.assertEqual([steps[2]], selected())
+        # Its op is what the page shows.
+        name = steps[2].split(": ")[1].split(" ")[0]
+        self.assertIn(name, browser.js("return document.getElementById('selection').innerText;"))
 
     def test_the_whole_report_is_there_without_scripts(self):
         text = self.pages["swin"].read_text("utf-8").split("<noscript>")[1].split("</noscript>")[0]

@@ -154,6 +154,15 @@ class PageData {
         headline_(ending(report.explanation.verdict)),
         story_(story(report)) {}
 
+  PageData(const Report& report, const models::Simulation& run, const models::Timeline& timeline,
+           const CheckPage& check, const PageLimits& limits)
+      : PageData(report, run, timeline, limits) {
+    check_ = &check;
+    headline_ = check.headline;
+    verdict_ = check.verdict;
+    story_.insert(story_.begin(), check.story.begin(), check.story.end());
+  }
+
   PageData(const Report& report, const JobPage& job, const PageLimits& limits)
       : report_(report),
         end_(report.explanation),
@@ -178,6 +187,7 @@ class PageData {
         {"fingerprint", run_ == nullptr ? "" : fingerprint_text(end_.fingerprint)},
         {"made_by", models::printable(report_.made_by)}};
     if (!report_text_.empty()) json["report"] = report_text_;
+    if (check_ != nullptr) json["check"] = check();
     json["kinds"] = Json::object();
     for (int i = 0; i < models::kWorkKindCount; ++i) {
       const auto kind = static_cast<models::WorkKind>(i);
@@ -212,6 +222,26 @@ class PageData {
   }
 
  private:
+  Json check() {
+    Json readings = Json::array();
+    for (const CheckPage::Reading& reading : check_->readings) {
+      readings.push_back({reading.name, reading.about, reading.answer, reading.end});
+    }
+    const std::size_t shown = std::min(check_->steps.size(), limits_.rows);
+    if (shown < check_->steps.size()) {
+      leave_out("steps", fmt::format("The last {} of {} steps are here. All of them: --order FILE.",
+                                     shown, check_->steps.size()));
+    }
+    Json steps = Json::array();
+    for (std::size_t i = check_->steps.size() - shown; i < check_->steps.size(); ++i) {
+      steps.push_back(check_->steps[i]);
+    }
+    return {{"readings", readings},
+            {"rests_on", check_->rests_on},
+            {"first_step", check_->steps.size() - shown + 1},
+            {"steps", steps}};
+  }
+
   // Acts of real jobs have no actors, only names.
   using ActKey = std::tuple<sim::ActorId, std::uint32_t, std::string, std::uint32_t>;
 
@@ -589,6 +619,7 @@ class PageData {
   std::string headline_;
   std::string verdict_;  // empty: that of the explanation
   std::vector<std::string> story_;
+  const CheckPage* check_ = nullptr;
   std::string report_text_;  // of a real job: what has no place elsewhere is in it
   std::map<ActKey, std::size_t> act_numbers_;
   std::map<std::string, std::size_t> word_numbers_;
@@ -743,6 +774,13 @@ std::string html_page(const Report& report, const models::Simulation& run,
   text.all_waits.clear();  // of which there may be very many
   return page_of(report, {ending(report.explanation.verdict), {}, text_report(text, {})},
                  html_page_data(report, run, timeline, limits), unfold, limits);
+}
+
+std::string html_page(const Report& report, const models::Simulation& run,
+                      const models::Timeline& timeline, const CheckPage& check, bool unfold,
+                      const PageLimits& limits) {
+  return page_of(report, {check.headline, {}, check.text},
+                 data_text(PageData(report, run, timeline, check, limits).run()), unfold, limits);
 }
 
 std::string html_page(const Report& report, const JobPage& job, bool unfold,

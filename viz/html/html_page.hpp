@@ -26,6 +26,29 @@ struct PageLimits {
 std::string html_page(const Report& report, const models::Simulation& run,
                       const models::Timeline& timeline, bool unfold, const PageLimits& limits = {});
 
+/// What a page says of all interleavings, beside the run that it shows.
+struct CheckPage {
+  struct Reading {
+    std::string name;
+    std::string about;
+    std::string answer;
+    std::string end;  // with the scenario's own durations
+  };
+  std::string headline;            // what stands behind the name: "can hang"
+  std::string verdict;             // "hang possible"
+  std::vector<std::string> story;  // paragraphs
+  std::vector<Reading> readings;   // none: the program has one
+  std::vector<std::string> rests_on;
+  std::vector<std::string>
+      steps;         // of the interleaving that the run is, if it is not the usual one
+  std::string text;  // all that is known, as the terminal shows it
+};
+
+/// Likewise of `check`; `run` is that which hangs, or the usual one.
+std::string html_page(const Report& report, const models::Simulation& run,
+                      const models::Timeline& timeline, const CheckPage& check, bool unfold,
+                      const PageLimits& limits = {});
+
 /// What a page says of a real job or an algorithm, of which there is no run to show.
 struct JobPage {
   std::string headline;            // what stands behind its name: "hangs"

@@ -58,6 +58,7 @@ std::string check_json(const CheckView& view) {
   if (view.readings != nullptr && view.readings->by_flows) rests_on.push_back(flows_text());
   if (found.rests_on.room) rests_on.push_back("rule 5.5: room for collectives");
   if (found.rests_on.queues) rests_on.push_back("rule 5.5: hardware queues");
+  if (found.rests_on.records) rests_on.push_back(records_text());
   for (const std::string& line : view.basis) rests_on.push_back(line);
   if (view.of_record || !rests_on.empty()) json["rests_on"] = std::move(rests_on);
   json["hang"] = Json();

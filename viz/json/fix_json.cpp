@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "models/measure/expectation.hpp"
+#include "models/search/readings.hpp"
 #include "viz/json_string.hpp"
 
 namespace pipesim::viz {
@@ -80,6 +81,12 @@ Json json_of(const Fix& fix, const std::string& patch) {
   json["alters"] = alters(fix);
   json["by_buffers"] = fix.by_buffers;
   json["certainty"] = sure_name(fix.orders);
+  if (!fix.proved_in.empty()) {
+    json["proved_in"] = Json::array();
+    for (const models::Reading reading : fix.proved_in) {
+      json["proved_in"].push_back(models::reading_name(reading));
+    }
+  }
   json["orders"] = fix.orders.orders;
   json["states"] = fix.orders.states;
   json["time_ns"] = fix.time_ns;

@@ -1,6 +1,5 @@
 #include "viz/text/check_text.hpp"
 
-#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -16,15 +15,28 @@
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
-namespace {
 
-std::string end_text(const models::Explanation& end) {
+std::string run_end_text(const models::Explanation& end) {
   if (end.cause == models::Cause::kInterrupted) return "interrupted";
   const std::string time = time_text(end.time_ns);
   return end.verdict == sim::Verdict::kCompleted
              ? fmt::format("completes at {}", time)
              : fmt::format("{} at {}", models::verdict_name(end.verdict), time);
 }
+
+std::string reading_about(models::Reading reading) {
+  switch (reading) {
+    case models::Reading::kContract:
+      return "a send waits for its recv, as NCCL promises";
+    case models::Reading::kReal:
+      return "sends end in NCCL's buffers";
+    case models::Reading::kCold:
+      break;
+  }
+  return "a fresh job, which connects at first use";
+}
+
+namespace {
 
 std::string how_text(const CheckView& view) {
   const sim::Exploration& found = view.check.exploration;
@@ -104,31 +116,6 @@ std::string ways_text(const CheckView& view) {
                                        grouped(ways.checked), all);
 }
 
-// The rules that decide the answer and are promised by nobody.
-void add_rests_on(const CheckView& view, const std::function<void(std::string)>& add) {
-  const sim::RestsOn& rests_on = view.check.exploration.rests_on;
-  const bool hangs = view.check.exploration.hang_found;
-  if (rests_on.room) {
-    add("rule 5.5: a device may have no room for two collectives at a time, so all ranks must "
-        "launch them in one order (NCCL's guide), and they do not");
-  }
-  if (!rests_on.queues) return;
-  if (hangs) {
-    add(
-        fmt::format("rule 5.5: which streams share a hardware queue is not documented; it hangs "
-                    "if they do as follows {}",
-                    queues_text(view)));
-  } else if (rests_on.queue_runs == 0) {
-    add("rule 5.5: which streams share a hardware queue is not documented; none hangs even if "
-        "all share one");
-  } else {
-    add(
-        fmt::format("rule 5.5: which streams share a hardware queue is not documented; {} {} "
-                    "tried",
-                    rests_on.all_queue_runs ? "all" : "only", counted(rests_on.queue_runs, "way")));
-  }
-}
-
 // What the run that hangs is.
 const char* hang_title(const sim::Exploration& found) {
   if (found.reading.serial_collectives) {
@@ -164,18 +151,6 @@ std::string headline(sim::Answer answer) {
       break;
   }
   return "UNDECIDED: no interleaving was found that hangs";
-}
-
-std::string reading_about(models::Reading reading) {
-  switch (reading) {
-    case models::Reading::kContract:
-      return "a send waits for its recv, as NCCL promises";
-    case models::Reading::kReal:
-      return "sends end in NCCL's buffers";
-    case models::Reading::kCold:
-      break;
-  }
-  return "a fresh job, which connects at first use";
 }
 
 std::string job_headline(const models::ReadingsReport& readings, const TextOptions& options) {
@@ -237,6 +212,44 @@ std::string flows_text() {
          "buffers. Read in NCCL's code, not measured";
 }
 
+std::string records_text() {
+  return "rule 5.3: a record holds no hardware queue; if it did, this could hang. Read in "
+         "Megatron-LM's code, not measured";
+}
+
+std::vector<std::string> rests_on_lines(const CheckView& view) {
+  std::vector<std::string> lines;
+  const auto add = [&](std::string line) { lines.push_back(std::move(line)); };
+  if (view.readings != nullptr && view.readings->by_flows) add(flows_text());
+  const sim::RestsOn& rests_on = view.check.exploration.rests_on;
+  const bool hangs = view.check.exploration.hang_found;
+  if (rests_on.room) {
+    add("rule 5.5: a device may have no room for two collectives at a time, so all ranks must "
+        "launch them in one order (NCCL's guide), and they do not");
+  }
+  if (rests_on.records) add(records_text());
+  if (!rests_on.queues) return lines;
+  if (hangs) {
+    add(
+        fmt::format("rule 5.5: which streams share a hardware queue is not documented; it hangs "
+                    "if they do as follows {}",
+                    queues_text(view)));
+  } else if (rests_on.queue_runs == 0) {
+    add("rule 5.5: which streams share a hardware queue is not documented; none hangs even if "
+        "all share one");
+  } else {
+    add(
+        fmt::format("rule 5.5: which streams share a hardware queue is not documented; {} {} "
+                    "tried",
+                    rests_on.all_queue_runs ? "all" : "only", counted(rests_on.queue_runs, "way")));
+  }
+  return lines;
+}
+
+std::string interleavings_text(const CheckView& view) {
+  return fmt::format("{}; {}", how_text(view), ends_text(view.check.exploration));
+}
+
 std::string check_text(const CheckView& view, const TextOptions& options) {
   const sim::Exploration& found = view.check.exploration;
   const sim::Plan& plan = view.check.usual.lowered.plan;
@@ -261,15 +274,14 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
       text += fmt::format("\nIn the reading '{}':\n", models::reading_name(view.readings->shown));
     }
   }
-  add("own durations", end_text(view.check.usual.explanation));
-  add("interleavings", fmt::format("{}; {}", how_text(view), ends_text(found)));
+  add("own durations", run_end_text(view.check.usual.explanation));
+  add("interleavings", interleavings_text(view));
   if (found.timing != nullptr) add("timing", fmt::format("can matter: {}", found.timing));
   if (!found.hang.empty()) {
     add("shortest", fmt::format("{} to a hang: --order FILE writes it for 'run --replay'",
                                 counted(found.hang.size(), "step")));
   }
-  if (view.readings != nullptr && view.readings->by_flows) add("rests on", flows_text());
-  add_rests_on(view, [&](const std::string& line) { add("rests on", line); });
+  for (const std::string& line : rests_on_lines(view)) add("rests on", line);
   if (view.of_record) {
     add("record", view.of_dumps
                       ? "the answer is for the calls in these dumps: the last ones of one run"

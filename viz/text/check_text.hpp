@@ -46,6 +46,21 @@ std::string answer_text(models::JobAnswer answer);
 /// it.
 std::string flows_text();
 
+/// That a record holds no hardware queue.
+std::string records_text();
+
+/// What the answer rests on that nobody promises or has measured.
+std::vector<std::string> rests_on_lines(const CheckView& view);
+
+/// "completes at 24 us".
+std::string run_end_text(const models::Explanation& end);
+
+/// "a send waits for its recv, as NCCL promises".
+std::string reading_about(models::Reading reading);
+
+/// How many were explored, and how they end.
+std::string interleavings_text(const CheckView& view);
+
 /// Answer, how it was found, the run in the scenario's own times, the run that hangs.
 std::string check_text(const CheckView& view, const TextOptions& options);
 

@@ -5,10 +5,12 @@
 #include <optional>
 #include <sstream>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
 #include "models/measure/expectation.hpp"
+#include "models/search/readings.hpp"
 #include "viz/styled.hpp"
 #include "viz/words.hpp"
 
@@ -31,15 +33,21 @@ std::string stream_text(const std::string& name) {
 }
 
 // How sure it is that nothing hangs.
-std::string sure_text(const sim::Exploration& orders) {
+std::string sure_text(const sim::Exploration& orders,
+                      const std::vector<models::Reading>& proved_in = {}) {
   if (orders.answer == Answer::kProved) {
+    std::string proved = "proved";
+    for (const models::Reading reading : proved_in) {
+      proved += fmt::format("{} {}", reading == proved_in.front() ? " in" : " and",
+                            models::reading_name(reading));
+    }
     switch (orders.method) {
       case sim::Method::kOneRun:
-        return "proved: timing changes nothing here, so one run covers every interleaving";
+        return proved + ": timing changes nothing here, so one run covers every interleaving";
       case sim::Method::kNoCycle:
-        return "proved: no cycle of waits is possible";
+        return proved + ": no cycle of waits is possible";
       default:
-        return fmt::format("proved: every interleaving that differs in effect was explored, {}",
+        return fmt::format("{}: every interleaving that differs in effect was explored, {}", proved,
                            counted(orders.states, "branch point"));
     }
   }
@@ -195,7 +203,7 @@ void FixText::add_fix(std::size_t i) {
         "hang",
         3, 10);
   }
-  add(fmt::format("check  {}", sure_text(fix.orders)), 3, 10);
+  add(fmt::format("check  {}", sure_text(fix.orders, fix.proved_in)), 3, 10);
   add(fmt::format("time   {}", cost_text(fix)), 3, 10);
   for (const Change& same : fix.same) add(fmt::format("same   {}", change_text(same)), 3, 10);
   text_ += indented(view_.patches[i], "     ");

@@ -12,6 +12,7 @@ class Page {
     this.tables = [];
     this.tell();
     this.addTheme();
+    this.addCheck();
     this.addCycle();
     this.addTables();
     this.addTimeline();
@@ -36,8 +37,8 @@ class Page {
   tell() {
     const run = this.run;
     const verdict = this.element("verdict");
-    const good = ["completed", "correct"].includes(run.verdict);
-    const open = ["limit", "undecided"].includes(run.verdict);
+    const good = ["completed", "correct", "proved"].includes(run.verdict);
+    const open = ["limit", "undecided", "runs by buffers"].includes(run.verdict);
     verdict.className = good ? "good" : open ? "open" : "bad";
     verdict.textContent = run.verdict;
     this.element("story").innerHTML = run.story.map((line) => `<p>${escaped(line)}</p>`).join("");
@@ -91,6 +92,65 @@ class Page {
       ranksOf: (row, wait) => wait.to ? [wait.from.rank, wait.to.rank] : [wait.from.rank],
       ...more,
     };
+  }
+
+  // Of `check`: the answer of each reading, what it rests on, and the interleaving.
+  addCheck() {
+    const check = this.run.check;
+    if (!check) return;
+    const readings = this.element("readings");
+    readings.hidden = check.readings.length === 0;
+    const row = (cells, tag) => `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join("")}</tr>`;
+    readings.querySelector(".table-frame").innerHTML =
+      `<table><thead>${row(["reading", "what it is", "answer", "own durations"], "th")}</thead>
+       <tbody>${check.readings.map((cells) => row(cells, "td")).join("")}</tbody></table>`;
+    const rests = this.element("rests-on");
+    rests.hidden = check.rests_on.length === 0;
+    rests.querySelector("ul").innerHTML = check.rests_on.map((line) => `<li>${escaped(line)}</li>`).join("");
+    this.addSteps(check);
+  }
+
+  addSteps(check) {
+    const section = this.element("steps");
+    section.hidden = check.steps.length === 0;
+    if (section.hidden) return;
+    const note = section.querySelector(".left-out");
+    note.textContent = this.leftOut("steps").join(" ");
+    note.hidden = note.textContent === "";
+    const list = section.querySelector("ol");
+    list.start = check.first_step;
+    list.innerHTML = check.steps.map((step, i) =>
+      `<li role="option" id="step-${i}" aria-selected="false">${escaped(step)}</li>`).join("");
+    const acts = new Map(this.run.acts.map((act) => [act.fullName, act]));
+    let now = -1;
+    const go = (to) => {
+      list.children[now]?.setAttribute("aria-selected", "false");
+      now = Math.max(0, Math.min(check.steps.length - 1, to));
+      const step = list.children[now];
+      step.setAttribute("aria-selected", "true");
+      list.setAttribute("aria-activedescendant", step.id);
+      list.scrollTop = step.offsetTop - list.offsetTop - list.clientHeight / 2;
+      const found = /^rank (\d+): (.+#\d+)/.exec(check.steps[now]);
+      const act = found && acts.get(`rank ${found[1]} ${found[2]}`);
+      this.select(act ? {act} : {});
+      this.say(`Step ${now + check.first_step}: ${check.steps[now]}`);
+    };
+    this.addTools(section.querySelector(".tools"), [
+      ["First", "Go to the first step", () => go(0)],
+      ["Previous", "Go to the step before", () => go(now - 1)],
+      ["Next", "Go to the next step", () => go(now + 1)],
+      ["Last", "Go to the last step", () => go(check.steps.length - 1)],
+    ]);
+    list.addEventListener("click", (event) => {
+      const step = event.target.closest("li");
+      if (step) go([...list.children].indexOf(step));
+    });
+    list.addEventListener("keydown", (event) => {
+      const moves = {ArrowDown: now + 1, ArrowUp: now - 1, Home: 0, End: check.steps.length - 1};
+      if (!(event.key in moves)) return;
+      event.preventDefault();
+      go(moves[event.key]);
+    });
   }
 
   addCycle() {
@@ -230,7 +290,7 @@ class Page {
   }
 
   addContents() {
-    const names = {broken: "What broke", mismatches: "What met", cycle: "Cycle", hints: "What to look at", roots: "Roots", graph: "Graph", timeline: "Timeline",
+    const names = {readings: "Readings", steps: "Steps", broken: "What broke", mismatches: "What met", cycle: "Cycle", hints: "What to look at", roots: "Roots", graph: "Graph", timeline: "Timeline",
       ranks: "Ranks", schedule: "Schedule", memory: "Memory", waits: "Waits", actors: "Actors"};
     const links = Object.entries(names)
       .filter(([id]) => this.element(id)?.tagName === "SECTION" && !this.element(id).hidden)

@@ -1,0 +1,90 @@
+// What a pipeline says of itself: the words of its messages and moments, its rows, its times.
+#include <array>
+#include <utility>
+
+#include "models/graph/pipeline.hpp"
+
+namespace pipesim::models {
+namespace {
+
+constexpr std::array<std::pair<const char*, MessageModel>, 8> kModels = {{
+    {"dir", MessageModel::kDir},
+    {"edge", MessageModel::kEdge},
+    {"pair", MessageModel::kPair},
+    {"direction", MessageModel::kDirection},
+    {"pg", MessageModel::kPg},
+    {"sync", MessageModel::kSync},
+    {"batch", MessageModel::kBatch},
+    {"overlap", MessageModel::kOverlap},
+}};
+
+constexpr std::array<std::pair<const char*, StageMoment>, 6> kMoments = {{
+    {"forward", StageMoment::kForward},
+    {"backward", StageMoment::kBackward},
+    {"last_backward", StageMoment::kLastBackward},
+    {"gradients", StageMoment::kGradients},
+    {"unshard", StageMoment::kUnshard},
+    {"step", StageMoment::kStep},
+}};
+
+}  // namespace
+
+std::optional<MessageModel> find_message_model(std::string_view name) {
+  for (const auto& [known, model] : kModels) {
+    if (name == known) return model;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> message_model_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, model] : kModels) names.emplace_back(name);
+  return names;
+}
+
+std::optional<StageMoment> find_stage_moment(std::string_view name) {
+  for (const auto& [known, moment] : kMoments) {
+    if (name == known) return moment;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> stage_moment_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, moment] : kMoments) names.emplace_back(name);
+  return names;
+}
+
+std::vector<RankSet> Pipeline::ranks_of_rows() const {
+  std::vector<std::vector<std::uint32_t>> ranks(schedule.ranks.size());
+  for (std::uint32_t rank = 0; rank < rank_count(); ++rank) ranks[row_of(rank)].push_back(rank);
+  std::vector<RankSet> result;
+  for (std::vector<std::uint32_t>& of_row : ranks) result.emplace_back(std::move(of_row));
+  return result;
+}
+
+std::int64_t Pipeline::takes(const Action& action) const {
+  const StageCost& cost = this->cost(action.stage, action.micro_batch);
+  switch (action.kind) {
+    case ActionKind::kForward:
+      return cost.forward_ns;
+    case ActionKind::kBackward:
+      return cost.input_grad_ns + cost.weight_grad_ns;
+    case ActionKind::kInputGrad:
+      return cost.input_grad_ns;
+    case ActionKind::kWeightGrad:
+      return cost.weight_grad_ns;
+    default:
+      return 0;
+  }
+}
+
+std::int64_t Pipeline::takes(const Actions& actions, std::size_t slot) const {
+  const std::size_t end = slot_end(actions, slot);
+  if (overlap_ns && end > slot + 1) return *overlap_ns;
+  std::int64_t sum = 0;
+  for (std::size_t i = slot; i < end; ++i) sum += takes(actions[i]);
+  return sum;
+}
+
+}  // namespace pipesim::models

@@ -1,0 +1,432 @@
+// Small programs for the rules of NCCL, PyTorch and CUDA, one section after the other, with what
+// `check` answers in each reading: contract, real and cold. What is expected follows from the rules
+// (docs/explanation/models.md) by hand; comments say how where it is not plain.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/search/readings.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+#include "tests/support/rank_programs.hpp"
+
+using namespace pipesim;
+using testing::group;
+using testing::recv;
+using testing::reduce;
+using testing::scenario;
+using testing::send;
+using testing::Settings;
+
+namespace {
+
+const char* word_of(const models::ReadingAnswer& found) {
+  if (found.verdict == sim::Verdict::kMismatch) return "mismatch";
+  switch (found.answer) {
+    case sim::Answer::kProved:
+      return "ok";
+    case sim::Answer::kHangPossible:
+      return "may";
+    case sim::Answer::kHangCertain:
+      return "hang";
+    case sim::Answer::kUndecided:
+      break;
+  }
+  return "undecided";
+}
+
+std::string answers(const std::string& text, const Settings& settings = {}) {
+  const models::ReadingsReport report =
+      models::check_readings(testing::scenario_of(text, settings).graph, {});
+  std::string result;
+  for (const models::ReadingAnswer& reading : report.readings) {
+    result += std::string(result.empty() ? "" : " ") + word_of(reading);
+  }
+  return result;
+}
+
+constexpr const char* kLarge = "1GiB";  // fits into no buffer
+constexpr const char* kOk = "ok ok ok";
+constexpr const char* kHangs = "hang hang hang";
+
+std::string joined(const std::vector<std::string>& steps) {
+  std::string text;
+  for (const std::string& step : steps) text += (text.empty() ? "" : ", ") + step;
+  return text;
+}
+
+std::string on_stream(const std::string& call, const std::string& stream) {
+  return call.substr(0, call.size() - 1) + ", stream: " + stream + "}";
+}
+
+// Both directions of `on` with the other of two ranks, and its all_reduce: all connected.
+std::string connect(int peer, const std::string& on = "pp") {
+  return group(send(peer, on) + ", " + recv(peer, on)) + ", " + reduce(on) +
+         ", {synchronize: device}";
+}
+
+}  // namespace
+
+TEST_CASE("cases A2: the backend decides which communicator is made when", "[scenarios][cases]") {
+  std::vector<std::string> ring;
+  for (int rank = 0; rank < 4; ++rank) {
+    ring.push_back(joined({recv((rank + 3) % 4), send((rank + 1) % 4)}));
+  }
+  // Two communicators on two streams; cold, each host waits in that with the rank on its left.
+  CHECK(answers(scenario(ring, "pp: all", "backend: nccl-legacy\n")) == "ok ok hang");
+  CHECK(answers(scenario(ring, "pp: all", "backend: nccl2\n")) == kHangs);
+  // The group's communicator is made by all four.
+  const std::string zero = group(joined({send(1), recv(1)}));
+  const std::string one = group(joined({send(0), recv(0)}));
+  CHECK(answers(scenario({zero, one, "", ""}, "pp: all")) == "ok ok hang");
+  const std::string all = reduce("pp");
+  CHECK(answers(scenario({joined({all, zero}), joined({all, one}), all, all}, "pp: all")) == kOk);
+}
+
+TEST_CASE("cases A3: first messages meet on the hosts", "[scenarios][cases]") {
+  const std::string zero = joined({send(1), reduce("dp")});
+  const std::string one = joined({reduce("dp"), "{synchronize: nccl dp}", recv(0)});
+  CHECK(answers(scenario({zero, one}, "pp: all, dp: all")) == "ok ok hang");
+  // The second iteration.
+  const std::string before_zero = joined({send(1), reduce("dp"), "{synchronize: device}"});
+  const std::string before_one = joined({recv(0), reduce("dp"), "{synchronize: device}"});
+  CHECK(answers(scenario({joined({before_zero, zero}), joined({before_one, one})},
+                         "pp: all, dp: all")) == kOk);
+  // A group connects all its messages at once.
+  CHECK(answers(scenario({group(joined({send(1), send(2)})),
+                          joined({reduce("x"), "{synchronize: nccl x}", recv(0)}),
+                          joined({reduce("x"), recv(0)})},
+                         "pp: all, x: [1, 2]")) == kOk);
+  // Two that cross.
+  CHECK(answers(scenario({joined({send(1), recv(1)}), joined({send(0), recv(0)})}, "pp: all")) ==
+        "hang ok hang");
+}
+
+TEST_CASE("cases A4 and C3: communicators in opposite orders", "[scenarios][cases]") {
+  const std::string xy = joined({reduce("x"), reduce("y")});
+  const std::string yx = joined({reduce("y"), reduce("x")});
+  const std::string groups = "x: all, y: all";
+  CHECK(answers(scenario({xy, yx}, groups)) == "may may hang");
+  CHECK(answers(scenario({xy, xy}, groups)) == kOk);
+  const std::string warm = joined({xy, "{synchronize: device}"});
+  CHECK(answers(scenario({joined({warm, xy}), joined({warm, yx})}, groups)) == "may may may");
+  // With room for both, only the first use is left.
+  const std::string room = "device: {resident: 2}\n";
+  CHECK(answers(scenario({xy, yx}, groups, room)) == "ok ok hang");
+  CHECK(answers(scenario({joined({warm, xy}), joined({warm, yx})}, groups, room)) == kOk);
+}
+
+TEST_CASE("cases A6: a split is on the hosts of its parent", "[scenarios][cases]") {
+  const std::string split = "{split: w}";
+  const std::string first = joined({reduce("w"), split});
+  const std::string second = joined({split, reduce("w")});
+  // Cold, it is the first all_reduce that waits for all hosts.
+  CHECK(answers(scenario({first, second}, "w: all")) == "ok ok hang");
+  CHECK(answers(scenario({joined({reduce("w"), first}), joined({reduce("w"), second})},
+                         "w: all")) == kOk);
+  CHECK(answers(scenario({joined({split, split}), joined({split, split}), split}, "w: all")) ==
+        kHangs);
+}
+
+TEST_CASE("cases A7: a synchronous collective is on the current stream", "[scenarios][cases]") {
+  const auto with = [](const std::string& all_reduce, bool connected) {
+    const std::string before = connected ? connect(1) + ", " + reduce("dp") + ", " : "";
+    const std::string before_one = connected ? connect(0) + ", " + reduce("dp") + ", " : "";
+    const std::string sends = "{send: pp, to: 1, bytes: 4KiB, after: [compute]}";
+    const std::string uses = "{compute: uses, after: [nccl pp]}";
+    return answers(scenario({before + joined({all_reduce, "{compute: makes}", sends}),
+                             before_one + joined({recv(0), uses, all_reduce})},
+                            "pp: all, dp: all"));
+  };
+  const std::string synchronous = "{all_reduce: dp, stream: compute}";
+  CHECK(with(synchronous, false) == kHangs);
+  CHECK(with(synchronous, true) == kHangs);
+  // async_op=True, and wait() at the end. Not connected, one host is in the all_reduce, the other
+  // in the recv.
+  const std::string asynchronous = "{all_reduce: dp}";
+  CHECK(with(asynchronous, true) == kOk);
+  CHECK(with(asynchronous, false) == "ok ok hang");
+}
+
+TEST_CASE("cases A7: wait() holds the current stream and not the host", "[scenarios][cases]") {
+  // dist.recv, then a kernel and a synchronous all_reduce: the stream waits for the recv. The host
+  // goes on, to the send that the other rank waits for.
+  const auto with = [](const std::string& wait) {
+    const std::string zero =
+        connect(1) + ", " + connect(1, "qq") + ", " + recv(1) + ", " + wait + send(1, "qq");
+    const std::string one =
+        connect(0) + ", " + connect(0, "qq") + ", " + recv(0, "qq") +
+        ", {compute: uses, after: [nccl qq]}, {send: pp, to: 0, bytes: 4KiB, after: [compute]}";
+    return answers(scenario({zero, one}, "pp: all, qq: all"));
+  };
+  CHECK(with("{compute: x, after: [nccl pp]}, ") == kOk);
+  CHECK(with("{synchronize: nccl pp}, ") == kHangs);  // TORCH_NCCL_BLOCKING_WAIT=1
+}
+
+TEST_CASE("cases B1: sends end in eight steps of buffer", "[scenarios][cases]") {
+  const auto crossing = [](int count, const std::string& bytes, int ranks) {
+    std::vector<std::string> programs;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const int peer = 1 - rank;
+      std::vector<std::string> steps = {reduce("pp")};
+      if (rank < 2) steps.push_back(group(joined({send(peer), recv(peer)})));
+      for (int i = 0; rank < 2 && i < count; ++i) steps.push_back(send(peer, "pp", bytes));
+      for (int i = 0; rank < 2 && i < count; ++i) steps.push_back(recv(peer, "pp", bytes));
+      programs.push_back(joined(steps));
+    }
+    return answers(scenario(programs, "pp: all"));
+  };
+  CHECK(crossing(1, "64MiB", 2) == "hang ok ok");
+  CHECK(crossing(1, "65MiB", 2) == kHangs);
+  CHECK(crossing(2, "24MiB", 2) == "hang ok ok");  // 3 steps each
+  CHECK(crossing(3, "24MiB", 2) == kHangs);
+  CHECK(crossing(1, "17MiB", 8) == kHangs);  // 4 channels for a pair
+  CHECK(crossing(1, "17MiB", 2) == "hang ok ok");
+}
+
+TEST_CASE("cases B2: sizes that differ", "[scenarios][cases]") {
+  CHECK(answers(scenario({send(1, "pp", "1MiB"), recv(0, "pp", "2MiB")}, "pp: all")) ==
+        "mismatch mismatch mismatch");
+  CHECK(answers(scenario({send(1, "pp", "2MiB"), recv(0, "pp", "1MiB")}, "pp: all")) ==
+        "mismatch mismatch mismatch");
+}
+
+TEST_CASE("cases B3: epochs of a group", "[scenarios][cases]") {
+  const std::string out = send(1, "pp", kLarge);
+  const std::string in = recv(1, "pp", kLarge);
+  const std::string answers_it =
+      joined({recv(0, "pp", kLarge), recv(0, "pp", kLarge), send(0, "pp", kLarge)});
+  CHECK(answers(scenario({group(joined({out, out, in})), answers_it}, "pp: all")) == kHangs);
+  CHECK(answers(scenario({joined({group(joined({out, out})), group(in)}), answers_it},
+                         "pp: all")) == kOk);
+  const std::string both = joined({recv(0, "pp", kLarge), send(0, "pp", kLarge)});
+  CHECK(answers(scenario({group(joined({out, in, out, in})), group(joined({both, both}))},
+                         "pp: all")) == kOk);
+}
+
+TEST_CASE("cases B4: a communicator on two streams", "[scenarios][cases]") {
+  const auto with = [](const std::string& back, bool connected) {
+    std::vector<std::string> programs;
+    for (int rank = 0; rank < 2; ++rank) {
+      const int peer = 1 - rank;
+      const std::string out = rank == 0 ? "pp" : back;
+      const std::string in = rank == 0 ? back : "pp";
+      std::vector<std::string> steps;
+      if (connected) steps = {connect(peer, "pp"), connect(peer, "qq")};
+      steps.push_back(on_stream(send(peer, out, kLarge), "s1"));
+      steps.push_back(on_stream(recv(peer, in, kLarge), "s2"));
+      programs.push_back(joined(steps));
+    }
+    return answers(scenario(programs, "pp: all, qq: all"));
+  };
+  CHECK(with("pp", true) == kHangs);
+  CHECK(with("qq", true) == kOk);
+  // Each host is in its first send.
+  CHECK(with("qq", false) == "ok ok hang");
+}
+
+TEST_CASE("cases B5: who waits for whom in a collective", "[scenarios][cases]") {
+  const std::string broadcast = "{broadcast: w, root: 0, bytes: 4KiB}";
+  const auto with = [&](bool connected) {
+    const std::string zero = connected ? joined({connect(1, "w"), broadcast}) + ", " : "";
+    const std::string one = connected ? joined({connect(0, "w"), broadcast}) + ", " : "";
+    return answers(scenario(
+        {zero + joined({broadcast, send(1, "w")}), one + joined({recv(0, "w"), broadcast})},
+        "w: all"));
+  };
+  CHECK(with(true) == "hang ok ok");
+  CHECK(with(false) == "hang ok hang");
+  CHECK(answers(scenario({"{all_reduce: w, bytes: 0B}", ""}, "w: all")) == kOk);
+}
+
+TEST_CASE("cases B5: parts of an all_to_all", "[scenarios][cases]") {
+  // Rank 2 has nothing for rank 0 and gets nothing from it. It is late: it first waits for a
+  // message of rank 0, which stands behind rank 0's exchange.
+  const auto exchange = [](const std::string& call, const std::string& backend) {
+    const std::string before =
+        "{all_to_all: ep, splits: [1KiB, 1KiB, 1KiB]}, {all_to_all: ep}, {synchronize: device}, ";
+    return answers(scenario(
+        {before + joined({call, "{send: pp, to: 2, bytes: 1GiB, after: [nccl ep]}"}), before + call,
+         before + joined({"{recv: pp, from: 0, bytes: 1GiB}, {synchronize: nccl pp}", call})},
+        "ep: all, pp: [0, 2]", backend));
+  };
+  const std::string parts =
+      "{all_to_all: ep, splits: [\"if(rank == 2, 0B, 1KiB)\", 1KiB, \"if(rank == 0, 0B, 1KiB)\"]}";
+  CHECK(exchange(parts, "") == kOk);
+  // From PyTorch 2.15 on an empty part is sent, and its recv waits for it.
+  CHECK(exchange(parts, "backend: nccl2\n") == kHangs);
+  CHECK(exchange("{all_to_all: ep}", "") == kHangs);
+}
+
+TEST_CASE("cases C2: streams that share a hardware queue", "[scenarios][cases]") {
+  const std::string groups = "up: all, down: all";
+  const std::string before_zero = joined({send(1, "up"), recv(1, "down"), "{synchronize: device}"});
+  const std::string before_one = joined({recv(0, "up"), send(0, "down"), "{synchronize: device}"});
+  const std::string answers_it =
+      "{recv: up, from: 0, bytes: 4KiB}, {send: down, to: 0, bytes: 4KiB, after: [nccl up]}";
+  std::string streams;
+  for (int i = 0; i < 9; ++i) {
+    streams += ", {compute: w" + std::to_string(i) + ", stream: k" + std::to_string(i) + "}";
+  }
+  const std::string zero = before_zero + streams +
+                           ", {recv: down, from: 1, bytes: 4KiB}, "
+                           "{compute: uses, stream: k0, after: [nccl down]}, "
+                           "{compute: makes, stream: k8}, "
+                           "{send: up, to: 1, bytes: 4KiB, after: [k8]}";
+  const std::vector<std::string> nine = {zero, joined({before_one, answers_it})};
+  CHECK(answers(scenario(nine, groups)) == "may may may");
+  CHECK(answers(scenario(nine, groups, "device: {hardware_queues: 0}\n")) == kOk);
+  const std::vector<std::string> shared = {
+      before_zero +
+          ", {recv: down, from: 1, bytes: 4KiB}, {compute: makes}, "
+          "{send: up, to: 1, bytes: 4KiB, after: [compute]}",
+      joined({before_one, answers_it})};
+  const auto on = [](const std::string& vendor) {
+    return "device: {vendor: " + vendor + ", hardware_queues: 1}\n";
+  };
+  CHECK(answers(scenario(shared, groups, on("amd"))) == kHangs);
+  CHECK(answers(scenario(shared, groups, on("nvidia"))) == kOk);
+}
+
+TEST_CASE("cases C5: two kernels that each hold some SMs", "[scenarios][cases]") {
+  const auto with = [](const std::string& ctas) {
+    const auto call = [&](const std::string& on) {
+      return "{all_reduce: " + on + ", ctas: " + ctas + "}";
+    };
+    const std::string warm =
+        joined({call("x"), "{synchronize: device}", call("y"), "{synchronize: device}"});
+    return answers(
+        scenario({joined({warm, call("x"), call("y")}), joined({warm, call("y"), call("x")})},
+                 "x: all, y: all", "device: {sms: 16}\n"));
+  };
+  // If both ranks start the same one first, it completes.
+  CHECK(with("10") == "may may may");
+  CHECK(with("8") == kOk);
+}
+
+TEST_CASE("cases C6: the first use of a kernel waits for the device", "[scenarios][cases]") {
+  const std::string warm = joined({reduce("x"), reduce("y"), "{synchronize: device}"});
+  const auto with = [&](const std::string& load, const std::string& top) {
+    return answers(scenario({joined({warm, reduce("x"), load + "{compute: k}", reduce("y")}),
+                             joined({warm, reduce("y"), "{synchronize: nccl y}", reduce("x")})},
+                            "x: all, y: all", top));
+  };
+  CHECK(with("{load: k}, ", "device: {resident: 3}\n") == "ok ok hang");
+  CHECK(with("", "device: {resident: 3}\n") == kOk);
+  // How many have room is not known.
+  CHECK(with("", "") == "may may may");
+}
+
+TEST_CASE("cases C8: graphs are replayed in one order, and without buffers", "[scenarios][cases]") {
+  // Two graphs of a communicator: in other orders their calls meet others.
+  const std::string blocks =
+      "blocks: {a: [{all_reduce: w, bytes: 1KiB}], b: [{all_gather: w, bytes: 1KiB}]}\n";
+  const std::string warm =
+      "{all_reduce: w, bytes: 1KiB}, {all_gather: w, bytes: 1KiB}, {synchronize: device}, ";
+  const std::string ab = warm + "{call: a}, {call: b}";
+  const std::string ba = warm + "{call: b}, {call: a}";
+  CHECK(answers(scenario({ab, ba}, "w: all", blocks)) == "mismatch mismatch mismatch");
+  CHECK(answers(scenario({ab, ab}, "w: all", blocks)) == kOk);
+  // Sends that cross pass by buffers as calls, and not in a graph that is replayed.
+  const auto crossing = [](const std::string& registered) {
+    std::vector<std::string> programs;
+    for (int rank = 0; rank < 2; ++rank) {
+      const std::string out =
+          "{send: pp, to: " + std::to_string(1 - rank) + ", bytes: 4KiB" + registered + "}";
+      programs.push_back(joined({connect(1 - rank), out, recv(1 - rank)}));
+    }
+    return scenario(programs, "pp: all");
+  };
+  CHECK(answers(crossing("")) == "hang ok ok");
+  CHECK(answers(crossing(", registered: on")) == kHangs);
+}
+
+TEST_CASE("cases D1: looped stages share a communicator", "[scenarios][cases]") {
+  const std::string rows = R"(schema: 1
+params: {messages: {default: pg, one_of: [dir, edge, pair, direction, pg, sync]}}
+schedule:
+  messages: $messages
+  message: 1GiB
+  rows:
+    - 0F0,0SEND_F0,0F1,0SEND_F1,2RECV_F0,2F0,2RECV_F1,2F1
+    - 1RECV_F0,1F0,1SEND_F0,1RECV_F1,1F1,1SEND_F1
+  partial: on
+)";
+  CHECK(answers(rows, {{"messages", "pg"}}) == kHangs);
+  CHECK(answers(rows, {{"messages", "direction"}}) == kHangs);
+  CHECK(answers(rows, {{"messages", "edge"}}) == kOk);
+}
+
+TEST_CASE("cases D3: with two stages one direction goes over WORLD", "[scenarios][cases]") {
+  const auto with = [](const std::string& messages, const std::string& bytes, bool connected) {
+    const std::string zero = connected ? connect(1, "pp") + ", " + connect(1, "world") + ", " : "";
+    const std::string one = connected ? connect(0, "pp") + ", " + connect(0, "world") + ", " : "";
+    return answers(scenario({zero + joined({send(1, messages, bytes), reduce("world")}),
+                             one + joined({reduce("world"), recv(0, messages, bytes)})},
+                            "pp: all, world: all"));
+  };
+  CHECK(with("world", kLarge, true) == kHangs);
+  CHECK(with("world", "4KiB", true) == "hang ok ok");
+  CHECK(with("pp", kLarge, true) == kOk);
+  // One host is in its first send, the other in its first all_reduce.
+  CHECK(with("world", "4KiB", false) == "hang ok hang");
+  CHECK(with("pp", "4KiB", false) == "ok ok hang");
+}
+
+// ---------------------------------------------------------------------------------------------
+// A verdict names the rules that decide it and that nobody has measured.
+
+TEST_CASE("a hang of first sends that cross rests on a rule", "[scenarios][cases]") {
+  const auto crosses = [](const std::string& group, const char* reading) {
+    std::vector<std::string> programs = {joined({send(1), recv(1)}), joined({send(0), recv(0)}),
+                                         ""};
+    return testing::explanation_of(
+               scenario(programs, "pp: " + group, "communicators: {creation: start}\n"),
+               {{"reading", reading}})
+        .crossing_first_sends;
+  };
+  CHECK(crosses("[0, 1]", "cold"));
+  CHECK_FALSE(crosses("all", "cold"));         // of three ranks the setup data are not mixed up
+  CHECK_FALSE(crosses("[0, 1]", "contract"));  // they wait for their recvs
+}
+
+TEST_CASE("a hang of registered sends rests on a rule", "[scenarios][cases]") {
+  const auto registered = [](const std::string& bytes, const char* reading) {
+    std::vector<std::string> programs;
+    for (int rank = 0; rank < 2; ++rank) {
+      const std::string peer = std::to_string(1 - rank);
+      programs.push_back(joined(
+          {connect(1 - rank), "{send: pp, to: " + peer + ", bytes: " + bytes + ", registered: on}",
+           recv(1 - rank, "pp", bytes)}));
+    }
+    return testing::explanation_of(scenario(programs, "pp: all"), {{"reading", reading}})
+        .registered_send;
+  };
+  CHECK(registered("4KiB", "real"));
+  CHECK_FALSE(registered("65MiB", "real"));  // which waits in any case
+  CHECK_FALSE(registered("4KiB", "contract"));
+}
+
+TEST_CASE("a proof rests on records that hold no queue", "[scenarios][cases]") {
+  const auto rests = [](const std::string& between, const std::string& queues) {
+    const std::string text =
+        scenario({"{recv: down, from: 1}, " + between +
+                      "{compute: makes, stream: k}, {send: up, to: 1, behind: k}",
+                  "{recv: up, from: 0}, {send: down, to: 0, behind: nccl up}"},
+                 "up: all, down: all", "device: {hardware_queues: " + queues + "}\n");
+    models::TaskGraph graph = testing::scenario_of(text).graph;
+    graph.reading = models::Reading::kContract;
+    models::Diagnostics diagnostics;
+    auto lowered = models::lower(graph, diagnostics);
+    const models::CheckReport report = models::check(graph, std::move(*lowered), {});
+    CHECK(report.exploration.answer == sim::Answer::kProved);
+    return report.exploration.rests_on.records;
+  };
+  const std::string record = "{record: received, stream: nccl down}, ";
+  CHECK(rests(record, "1"));
+  CHECK(rests(record, "2"));  // if these two share one
+  CHECK_FALSE(rests("", "1"));
+  CHECK_FALSE(rests(record, "0"));
+  // On the stream of the kernel it waits for nothing.
+  CHECK_FALSE(rests("{record: before, stream: k}, ", "1"));
+}

@@ -1,0 +1,34 @@
+// Small host programs for each rank, as the text of a scenario: sends, receives, collectives.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace pipesim::testing {
+
+/// A program for each rank, each a flow list of steps; they end with a synchronize.
+inline std::string scenario(const std::vector<std::string>& programs, const std::string& groups,
+                            const std::string& top = {}) {
+  std::string text = "schema: 1\nranks: " + std::to_string(programs.size()) + "\ngroups: {" +
+                     groups + "}\n" + top + "programs:\n";
+  for (std::size_t rank = 0; rank < programs.size(); ++rank) {
+    text += "  - {on: " + std::to_string(rank) + ", do: [" + programs[rank] +
+            (programs[rank].empty() ? "" : ", ") + "{synchronize: device}]}\n";
+  }
+  return text;
+}
+
+inline std::string send(int to, const std::string& on = "pp", const std::string& bytes = "4KiB") {
+  return "{send: " + on + ", to: " + std::to_string(to) + ", bytes: " + bytes + ", takes: 1us}";
+}
+
+inline std::string recv(int from, const std::string& on = "pp", const std::string& bytes = "4KiB") {
+  return "{recv: " + on + ", from: " + std::to_string(from) + ", bytes: " + bytes + "}";
+}
+
+inline std::string reduce(const std::string& on) { return "{all_reduce: " + on + ", takes: 1us}"; }
+
+inline std::string group(const std::string& calls) { return "{group: [" + calls + "]}"; }
+
+}  // namespace pipesim::testing

@@ -1,0 +1,69 @@
+#include "viz/html/check_page.hpp"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+namespace pipesim::viz {
+namespace {
+
+models::JobAnswer answer_of(const CheckView& view) {
+  if (view.readings != nullptr) return view.readings->answer;
+  switch (view.check.exploration.answer) {
+    case sim::Answer::kProved:
+      return models::JobAnswer::kProved;
+    case sim::Answer::kHangPossible:
+      return models::JobAnswer::kHangPossible;
+    case sim::Answer::kHangCertain:
+      return models::JobAnswer::kHangCertain;
+    case sim::Answer::kUndecided:
+      break;
+  }
+  return models::JobAnswer::kUndecided;
+}
+
+// What stands behind the name of the scenario.
+const char* headline(models::JobAnswer answer) {
+  switch (answer) {
+    case models::JobAnswer::kProved:
+      return "never hangs";
+    case models::JobAnswer::kByBuffers:
+      return "runs by buffers, which hide a hang";
+    case models::JobAnswer::kHangPossible:
+      return "can hang";
+    case models::JobAnswer::kHangCertain:
+      return "always hangs";
+    case models::JobAnswer::kUndecided:
+      break;
+  }
+  return "is undecided";
+}
+
+}  // namespace
+
+CheckPage check_page(const CheckView& view, std::vector<std::string> steps) {
+  CheckPage page;
+  const models::JobAnswer answer = answer_of(view);
+  page.headline = headline(answer);
+  page.verdict = answer_text(answer);
+  page.story.push_back(fmt::format("Of all interleavings: {}.", interleavings_text(view)));
+  if (view.readings != nullptr) {
+    for (const models::ReadingAnswer& each : view.readings->readings) {
+      models::Explanation end;
+      end.verdict = each.verdict;
+      end.time_ns = each.time_ns;
+      page.readings.push_back({std::string(models::reading_name(each.reading)),
+                               reading_about(each.reading), answer_text(each.answer),
+                               run_end_text(end)});
+    }
+    page.story.push_back(fmt::format("The run below is of the reading '{}'.",
+                                     models::reading_name(view.readings->shown)));
+  }
+  page.rests_on = rests_on_lines(view);
+  page.rests_on.insert(page.rests_on.end(), view.basis.begin(), view.basis.end());
+  page.steps = std::move(steps);
+  page.text = check_text(view, {});
+  return page;
+}
+
+}  // namespace pipesim::viz
