@@ -47,11 +47,12 @@ struct CycleGroup {
   std::size_t count = 1;
 };
 
-/// What repeats in a cycle from rank to rank, without its first and last time.
+/// What repeats in a cycle from rank to rank, without its first and last time; or whole cycles.
 struct Repeated {
   std::size_t first = 0;  // waits, from 1
   std::size_t last = 0;
   std::set<std::uint32_t> ranks;
+  std::string cycles;  // "3 more cycles\nlike cycle 1"; empty: it is in one
 };
 
 bool is_dashed(const Wait& wait) {
@@ -92,6 +93,8 @@ class Drawing {
  private:
   void add_style();
   void choose_cycles();
+  void fold_cycles(const AlikeCycles& cycles, std::size_t from, const std::string& node,
+                   const std::string& label);
   void fold_repeats(const std::vector<Wait>& cycle, const std::string& name);
   void choose_strong();
   void look_at_all();
@@ -162,10 +165,18 @@ Graphviz::Cluster Drawing::cluster(std::uint32_t rank) {
 
 void Drawing::choose_cycles() {
   for (const AlikeCycles& alike : alike_cycles(picture_.cycle, picture_.other_cycles)) {
-    if (picture_.fold) {
-      cycles_.push_back({alike.front(), alike.size()});
-    } else {
+    if (!picture_.fold) {
       for (const std::vector<Wait>* cycle : alike) cycles_.push_back({cycle});
+      continue;
+    }
+    cycles_.push_back({alike.front(), alike.size()});
+    const std::size_t number = cycles_.size();
+    if (number > kMaxDrawnCycles) {
+      fold_cycles(alike, 0, "more cycles", "more cycles");
+    } else if (alike.size() > 1) {
+      fold_cycles(
+          alike, 1, fmt::format("like cycle {}", number),
+          fmt::format("{}\nlike cycle {}", counted(alike.size() - 1, "more cycle"), number));
     }
   }
   if (picture_.fold && cycles_.size() > kMaxDrawnCycles) {
@@ -177,6 +188,19 @@ void Drawing::choose_cycles() {
   if (!picture_.fold) return;
   for (std::size_t i = 0; i < cycles_.size(); ++i) {
     fold_repeats(*cycles_[i].cycle, fmt::format("repeats {}", i));
+  }
+}
+
+// All of the cycles from the one at `from` on become one node.
+void Drawing::fold_cycles(const AlikeCycles& cycles, std::size_t from, const std::string& node,
+                          const std::string& label) {
+  Repeated& folded = repeated_[node];
+  folded.cycles = label;
+  for (std::size_t i = from; i < cycles.size(); ++i) {
+    for (const Wait& wait : *cycles[i]) {
+      folded.ranks.insert(wait.from.rank);
+      repeats_.emplace(party_text(wait.from), node);
+    }
   }
 }
 
@@ -259,8 +283,9 @@ void Drawing::add_repeated_node(const std::string& name) {
   const std::vector<std::uint32_t> ranks(of.ranks.begin(), of.ranks.end());
   const Graphviz::Node node = graph_.node(graph_.root(), name);
   std::string label = fmt::format("x {} ranks\n{}\n", ranks.size(), short_list(ranks));
-  label += of.first == 0 ? "also wait for nobody"
-                         : fmt::format("the same: waits {} to {}", of.first, of.last);
+  label += !of.cycles.empty() ? of.cycles
+           : of.first == 0    ? "also wait for nobody"
+                              : fmt::format("the same: waits {} to {}", of.first, of.last);
   graph_.set(node, "label", label);
   graph_.set(node, "peripheries", "2");
   graph_.set(node, "color", kStrong);

@@ -231,3 +231,22 @@ TEST_CASE("a scenario without memory has no picture of it", "[app][draw]") {
   CHECK(result.code == 2);
   CHECK(contains(result.err, "this scenario has no memory to draw"));
 }
+
+// Four pairs that hang alike, and nothing behind them.
+TEST_CASE("draw: of cycles that are alike one is drawn, and the others are not behind it",
+          "[app][draw]") {
+  const testing::Folder folder;
+  const std::string path = folder.write("pairs.yaml", R"(schema: 1
+ranks: 8
+groups: {pp: {size: 2}}
+programs:
+  - do:
+      - {send: pp, to: rank + 1 - 2 * (rank % 2), bytes: 64MiB}
+      - {recv: pp, from: rank + 1 - 2 * (rank % 2), bytes: 64MiB}
+)");
+  REQUIRE(command({"draw", path, "--what", "wait-for", "-o", folder / "waits.dot"}).code == 0);
+  const std::string dot = testing::file_text(folder / "waits.dot");
+  INFO(dot);
+  CHECK(contains(dot, "x 6 ranks\n(2-7)\n3 more cycles\nlike cycle 1"));
+  CHECK_FALSE(contains(dot, "behind"));
+}
