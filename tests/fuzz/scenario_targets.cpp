@@ -195,7 +195,7 @@ void reduce(const std::string& bytes) {
   std::optional<formats::Scenario> scenario;
   const auto run = simulate(bytes, scenario, {});
   if (!run || run->lowered.plan.act_count > kMaxActsOfTwin) return;
-  const models::HangSignature shape =
+  models::HangSignature shape =
       models::hang_signature(scenario->graph, run->lowered, run->explanation);
   models::ReduceOptions options;
   options.most_acts = kMaxActs;
@@ -203,20 +203,23 @@ void reduce(const std::string& bytes) {
   const auto small = models::reduce(
       scenario->graph, {},
       [&](const models::ParameterValues&) { return std::optional(scenario->graph); },
-      [](const models::TaskGraph& graph) -> std::optional<models::TaskGraph> {
+      [](const models::TaskGraph& graph, bool brief) -> std::optional<models::Written> {
         models::Diagnostics unheard;
-        auto again = formats::read_scenario(formats::write_scenario(graph), {}, unheard);
+        std::string text = formats::write_scenario(
+            graph, brief ? formats::ScenarioForm::kBrief : formats::ScenarioForm::kExact);
+        auto again = formats::read_scenario(text, {}, unheard);
         if (!again) return std::nullopt;
-        return std::move(again->graph);
+        return models::Written{std::move(text), std::move(again->graph)};
       },
       options, diagnostics);
   require(small.has_value() != diagnostics.has_errors(), "reduced, and with errors; or neither");
   if (!small) return;
   require(shape.hangs(), "what does not hang was reduced");
+  shape = models::hang_signature(scenario->graph, run->lowered, run->explanation, small->layers);
   const auto again = models::simulate(small->graph, diagnostics);
-  require(
-      again && models::hang_signature(small->graph, again->lowered, again->explanation) == shape,
-      "what is left hangs otherwise");
+  require(again && models::hang_signature(small->graph, again->lowered, again->explanation,
+                                          small->layers) == shape,
+          "what is left hangs otherwise");
   require(small->after.acts <= small->before.acts, "what is left has more to do");
   require_printable(viz::reduce_text(*small, scenario->graph.name));
   require(nlohmann::json::accept(viz::reduce_json(*small, scenario->graph.name)), "no JSON");
