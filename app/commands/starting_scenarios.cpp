@@ -269,7 +269,7 @@ schedule:
 # The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
 expect:
   - {verdict: completed}
-  - {with: {p2p: send_first}, verdict: deadlock}
+  - {with: {messages: pg, p2p_order: send_first}, verdict: deadlock}
   - {with: {pp: 2, tp: 4, dp: 1, micro_batches: 3, hosts: 1}, verdict: completed}
 )yaml";
 

@@ -632,6 +632,7 @@ void Diagnoser::keep_suspects() {
 }
 
 void Diagnoser::add_standings() {
+  result_.ranks.reserve(evidence_.ranks.size());
   for (std::uint32_t rank = 0; rank < evidence_.ranks.size(); ++rank) {
     RankStanding standing;
     standing.rank = rank;
