@@ -210,8 +210,7 @@ constexpr std::string_view kMegatron =
 # the name of this file:
 #
 #   pipesim run FILE                         completes
-#   pipesim run FILE --set messages=pg --set p2p_order=send_first
-#                                            hangs: two stages both send before they receive
+#   pipesim run FILE --set p2p_order=send_first --set messages=pg  hangs: two stages both send first
 #   pipesim run FILE --set network=ethernet  completes later
 #   pipesim check FILE                       proves that no timing makes it hang
 #   pipesim draw FILE -o step.svg            draws who did what when

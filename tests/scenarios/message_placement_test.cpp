@@ -67,7 +67,7 @@ schedule:
     - 1RECV_F0,1RECV_F1,1F0,1SEND_F0,1F1,1SEND_F1
 )";
   std::string deferred = in_turn;
-  deferred.replace(deferred.find("early"), 5, "deferred");
+  deferred.replace(deferred.find("in_turn"), 7, "deferred");
   // Rank 0's first recv stays before its send to rank 1; of rank 1's, the second moves.
   CHECK(row_of(deferred, 0) == "0F0 0SEND_F0 0F1 2RECV_F0 0SEND_F1 2F0 2RECV_F1 2F1");
   CHECK(row_of(deferred, 1) == "1RECV_F0 1F0 1SEND_F0 1RECV_F1 1F1 1SEND_F1");
