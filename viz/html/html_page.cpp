@@ -756,6 +756,7 @@ std::string page_of(const Report& report, const JobPage& job, const std::string&
                              {"data", data},
                              {"model", std::string(files.model_script)},
                              {"graph_script", std::string(files.graph_script)},
+                             {"shapes_script", std::string(files.shapes_script)},
                              {"timeline_script", std::string(files.timeline_script)},
                              {"tables_script", std::string(files.tables_script)},
                              {"page_script", std::string(files.page_script)}});

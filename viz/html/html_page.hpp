@@ -72,6 +72,7 @@ struct PageFiles {
   std::string_view style;
   std::string_view model_script;
   std::string_view graph_script;
+  std::string_view shapes_script;
   std::string_view timeline_script;
   std::string_view tables_script;
   std::string_view page_script;
