@@ -7,18 +7,18 @@
 
 #include <simdjson.h>
 
+#include "models/characters.hpp"
+
 namespace pipesim::formats {
 namespace {
 
 namespace ondemand = simdjson::ondemand;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 // The grammar of RFC 8259, section 6: the reader looks at a number only when it is asked for it.
 bool is_number(std::string_view token) {
   const auto skip_digits = [&token] {
     const std::size_t before = token.size();
-    while (!token.empty() && is_digit(token.front())) token.remove_prefix(1);
+    while (!token.empty() && models::is_digit(token.front())) token.remove_prefix(1);
     return token.size() < before;
   };
   const auto skip = [&token](std::string_view any) {

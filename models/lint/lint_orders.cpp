@@ -18,7 +18,7 @@ using sim::CommunicatorId;
 using sim::ThreadId;
 
 // Longer programs are cut: what they do repeats.
-constexpr std::uint32_t kMaxActsOfThread = 1'024;
+constexpr std::uint32_t kMaxOrderedActs = 1'024;
 constexpr std::size_t kMaxEdges = 1'000'000;
 constexpr std::size_t kMaxStarts = 100;
 
@@ -87,7 +87,7 @@ std::vector<Meeting> Orders::meetings_of(ActorId id, std::uint32_t rank) {
 
 void Orders::read(ThreadId id) {
   const sim::Thread& thread = plan_.threads[id];
-  const std::uint32_t end = std::min(thread.program_end, thread.program + kMaxActsOfThread);
+  const std::uint32_t end = std::min(thread.program_end, thread.program + kMaxOrderedActs);
   made_.clear();
   std::optional<std::pair<Meeting, ActorId>> last;
   for (std::uint32_t i = thread.program; i < end && edges_ < kMaxEdges; ++i) {

@@ -167,9 +167,9 @@ void WaitLint::do_calls(ActorId actor, RankCalls& of, ThreadId thread) {
     const sim::Call& call = plan_.calls[id];
     const sim::Communicator& communicator = plan_.communicators[call.communicator];
     if (communicator.ranks_end - communicator.ranks < 2) continue;
-    const bool known = std::any_of(of.calls.begin(), of.calls.end(), [&](const Launched& before) {
-      return before.thread == thread && before.communicator == call.communicator &&
-             names_.actor(before.actor).stream == step.stream;
+    const bool known = std::any_of(of.calls.begin(), of.calls.end(), [&](const Launched& earlier) {
+      return earlier.thread == thread && earlier.communicator == call.communicator &&
+             names_.actor(earlier.actor).stream == step.stream;
     });
     if (!known) of.calls.push_back({thread, actor, call.communicator});
     if (call.kind == CallKind::kCollective) continue;
