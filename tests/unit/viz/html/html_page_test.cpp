@@ -136,8 +136,8 @@ TEST_CASE("a page is whole: it names no address, and what is put in ends no elem
   const std::string page = of.page();
   CHECK(page.rfind("<!DOCTYPE html>", 0) == 0);
   // Its own scripts, and the data.
-  CHECK(count_of(page, "<script") == 6);
-  CHECK(count_of(page, "</script>") == 6);
+  CHECK(count_of(page, "<script") == 7);
+  CHECK(count_of(page, "</script>") == 7);
   CHECK(count_of(page, "<!--") == 1);  // the one of the page
   CHECK_FALSE(contains(page, "://"));
   // What looks like a place to fill is text where the scenario says so.
