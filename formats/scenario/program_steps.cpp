@@ -217,9 +217,10 @@ void ProgramReader::read_splits(const YamlValue& splits, const CallTemplate& cal
       part.calls.push_back(std::move(message));
     };
     for (std::size_t i = 0; i < members.size(); ++i) {
+      const std::int64_t size = bytes(i, rank);
       if (members[i] == rank) continue;
       if (!count_visit(splits.place())) return;
-      add(CallKind::kSend, members[i], bytes(i, rank));
+      add(CallKind::kSend, members[i], size);
       add(CallKind::kReceive, members[i],
           bytes(static_cast<std::size_t>(own - members.begin()), members[i]));
     }

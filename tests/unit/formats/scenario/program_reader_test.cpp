@@ -259,6 +259,23 @@ TEST_CASE("a misspelt key of a call is told with the nearest that there is",
   CHECK(mistakes_in(text).find("bytes") != std::string::npos);
 }
 
+TEST_CASE("mistakes in the parts of an all_to_all", "[formats][program_reader]") {
+  const auto mistakes = [](const std::string& keys) {
+    return mistakes_in(
+        "schema: 1\nranks: 3\ngroups: {g: [0, 1]}\nprograms:\n  - on: 0..1\n"
+        "    do: [{all_to_all: g, " +
+        keys + "}]\n");
+  };
+  CHECK(mistakes("splits: [1KiB, 2KiB]").empty());
+  CHECK(mistakes("splits: [1KiB]") ==
+        "6:34: 'splits' must have a size for each of the 2 ranks of group 'g', found 1\n");
+  CHECK(mistakes("splits: [1KiB, 2KiB], bytes: 3KiB")
+            .find("6:34: 'splits' and 'bytes' cannot be used together") == 0);
+  CHECK(mistakes("splits: [\"rank * 1KiB - 1KiB\", 1KiB]")
+            .find("a part of 'splits' must be at least 0B; on rank 0 it is not") !=
+        std::string::npos);
+}
+
 TEST_CASE("rounds of a loop in which a step is the same are counted through",
           "[formats][program_reader]") {
   // 16 forwards, of which rank 1 takes 10.
