@@ -149,7 +149,7 @@ void check_source_orders(const ScenarioInput& input, const sim::ExploreOptions& 
 }
 
 // Writes the page: the run that hangs, or the usual one, is made once more with all its times.
-void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all,
+void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, std::string made_by,
                 const std::string& path) {
   if (view.readings != nullptr) graph.reading = view.readings->shown;
   models::Diagnostics ignored;
@@ -164,7 +164,8 @@ void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all,
   for (models::OrderStep& step : models::describe_order(graph, shown.lowered, found.hang)) {
     steps.push_back(std::move(step.what));
   }
-  write_check_page(graph, shown, viz::check_page(view, std::move(steps)), all, path);
+  write_check_page(graph, shown, viz::check_page(view, std::move(steps)), all, std::move(made_by),
+                   path);
 }
 
 bool has_hang(const models::ReadingsReport& found) {
@@ -374,7 +375,10 @@ class CheckRun {
                               all_readings() ? &readings_ : nullptr,
                               input_.record() != nullptr && input_.record()->of_dumps(),
                               ways_ ? std::optional(ways_->view) : std::nullopt};
-    if (options_.html_path) write_page(graph(), view, arguments_.has("all"), *options_.html_path);
+    if (options_.html_path) {
+      write_page(graph(), view, arguments_.has("all"),
+                 made_by("check", input_.path(), input_.settings()), *options_.html_path);
+    }
     console_.out << (arguments_.has("json")
                          ? viz::check_json(view)
                          : viz::check_text(view, {console_.out_colour, console_.out_columns}));

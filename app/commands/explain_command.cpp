@@ -60,7 +60,7 @@ int run_explain(const Arguments& arguments, const Console& console) {
   if (end.verdict != state.verdict || end.fingerprint != state.fingerprint) {
     refuse_other_end(state, rerun.simulation, file);
   }
-  asked.made_by = made_by(state.path, state.settings);
+  asked.made_by = made_by("run", state.path, state.settings);
   return show(rerun.scenario.graph, rerun.simulation, state.path, asked, console);
 }
 

@@ -266,7 +266,7 @@ void judge(const TestFile& file, const TestOptions& options,
   if (left.error_count() > 1)
     result.message += fmt::format(" (and {} more)", left.error_count() - 1);
   result.details = viz::diagnostic_text(left, file.shown, file.text, false) + updated +
-                   test.report + "  again: " + viz::run_command_text(file.path, test.settings) +
+                   test.report + "  again: " + viz::command_text("run", file.path, test.settings) +
                    "\n";
 }
 

@@ -88,9 +88,12 @@ viz::Report report_of_end(const models::TaskGraph& graph, const Simulation& simu
 }
 
 void write_check_page(const models::TaskGraph& graph, const Simulation& simulation,
-                      const viz::CheckPage& page, bool all, const std::string& path) {
-  write_file(path, viz::html_page(whole_report(graph, simulation, true), simulation,
-                                  models::timeline(graph, simulation), page, all));
+                      const viz::CheckPage& page, bool all, std::string made_by,
+                      const std::string& path) {
+  viz::Report report = whole_report(graph, simulation, true);
+  report.made_by = std::move(made_by);
+  write_file(path,
+             viz::html_page(report, simulation, models::timeline(graph, simulation), page, all));
 }
 
 std::string dot_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
@@ -105,9 +108,9 @@ std::string drawing_of_end(const models::TaskGraph& graph, const Simulation& sim
   return viz::wait_for_drawing(picture, format);
 }
 
-std::string made_by(const std::string& path,
+std::string made_by(const char* command, const std::string& path,
                     const std::vector<std::pair<std::string, std::string>>& settings) {
-  return fmt::format("pipesim {}: {}", version(), viz::run_command_text(path, settings));
+  return fmt::format("pipesim {}: {}", version(), viz::command_text(command, path, settings));
 }
 
 int exit_code(const models::Explanation& explanation) {

@@ -43,7 +43,7 @@ struct Views {
 };
 
 /// "pipesim 0.1: pipesim run a.yaml --set acc=2": Views::made_by of a run.
-std::string made_by(const std::string& path,
+std::string made_by(const char* command, const std::string& path,
                     const std::vector<std::pair<std::string, std::string>>& settings);
 
 /// Writes what `views` asks for. `shown_path` is the file that the scenario came from. Returns the
@@ -63,7 +63,8 @@ viz::Report report_of_end(const models::TaskGraph& graph, const models::Simulati
 
 /// Writes the page of `check`. `simulation`, of the lowered `graph`, kept the times of its acts.
 void write_check_page(const models::TaskGraph& graph, const models::Simulation& simulation,
-                      const viz::CheckPage& page, bool all, const std::string& path);
+                      const viz::CheckPage& page, bool all, std::string made_by,
+                      const std::string& path);
 
 /// The wait-for graph of the end for Graphviz.
 std::string dot_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,

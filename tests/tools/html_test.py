@@ -354,6 +354,8 @@ class Html(unittest.TestCase):
         self.open("alike")
         self.assertIn("train.py:15", self.texts("#table-waits td.n-source")[0])
         self.assertRegex(self.texts("#made")[0], r"^Made by pipesim \d\S*: pipesim run alike\.yaml\. Fingerprint")
+        self.open("possible")
+        self.assertIn("pipesim check scenarios/buffer_on_the_wrong_stream.yaml.", self.texts("#made")[0])
         self.open("large")
         self.assertIn("pipesim run scenarios/pipeline_1f1b.yaml --set stages=64.", self.texts("#made")[0])
 

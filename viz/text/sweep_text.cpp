@@ -56,7 +56,7 @@ std::string command_of(const SweepReport& report, std::uint64_t number) {
   Settings settings = report.settings;
   const Settings own = parameters_of(report, report.cases.point_of(number));
   settings.insert(settings.end(), own.begin(), own.end());
-  std::string text = run_command_text(report.path, settings);
+  std::string text = command_text("run", report.path, settings);
   const sim::Jitter jitter = report.cases.jitter_of(report.grid, number);
   if (jitter.varies()) {
     text += fmt::format(" --jitter {} --seed {}", models::jitter_text(jitter), jitter.seed);

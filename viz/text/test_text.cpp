@@ -213,9 +213,9 @@ std::string report_head(const models::TaskGraph& graph, const models::Explanatio
   return result;
 }
 
-std::string run_command_text(const std::string& path,
-                             const std::vector<std::pair<std::string, std::string>>& settings) {
-  std::string text = "pipesim run " + shell_word(path);
+std::string command_text(const char* command, const std::string& path,
+                         const std::vector<std::pair<std::string, std::string>>& settings) {
+  std::string text = fmt::format("pipesim {} {}", command, shell_word(path));
   for (const auto& [name, value] : settings) {
     text += fmt::format(" --set {}", shell_word(fmt::format("{}={}", name, value)));
   }

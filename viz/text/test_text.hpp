@@ -38,8 +38,8 @@ std::string unmet_text(const models::Unmet& unmet);
 std::string report_head(const models::TaskGraph& graph, const models::Explanation& explanation);
 
 /// "pipesim run FILE --set acc=2", as a shell reads it.
-std::string run_command_text(const std::string& path,
-                             const std::vector<std::pair<std::string, std::string>>& settings);
+std::string command_text(const char* command, const std::string& path,
+                         const std::vector<std::pair<std::string, std::string>>& settings);
 
 /// "passed  FILE [acc=2]" and, below it, the details.
 std::string test_text(const TestResult& result, bool colour);
