@@ -179,7 +179,17 @@ class PipelineReader {
     shape.chunks = models::usual_chunks(shape.kind);
     const auto chunks = map.take("chunks");
     if (chunks) shape.chunks = at_most(chunks, "chunks", kMaxStages);
-    if (grid_ != nullptr && !stages) shape.stages = rows_ * shape.chunks;
+    if (grid_ != nullptr && !stages) {
+      const std::uint64_t all = std::uint64_t{rows_} * shape.chunks;
+      if (all > kMaxStages) {
+        diagnostics_.error(
+            value.place(), models::Code::kLimit,
+            fmt::format("a schedule can have at most {} stages, and {} ranks with {} each "
+                        "are more",
+                        kMaxStages, rows_, shape.chunks));
+      }
+      shape.stages = static_cast<std::uint32_t>(all);
+    }
     const auto group = map.take("micro_batch_group");
     if (group) shape.group = at_most(group, "micro_batch_group", kMaxMicroBatches);
     const auto combined = map.take("combined");

@@ -66,11 +66,9 @@ inline std::optional<Arrows> arrows_of(const models::Lowered& lowered, const Arr
     if (box_of(from) != box_of(to)) result.emplace(box_of(from), box_of(to));
   };
   for (const sim::Call& call : plan.calls) {
-    if (call.kind == sim::CallKind::kCollective) continue;
-    std::uint32_t own = plan.actors[call.actor].rank.value;
-    std::uint32_t other = plan.communicator_ranks[call.peer].value;
-    if (call.kind == sim::CallKind::kReceive) std::swap(own, other);
-    add(own, other);
+    // A recv whose send is missing gets nothing.
+    if (call.kind != sim::CallKind::kSend) continue;
+    add(plan.actors[call.actor].rank.value, plan.communicator_ranks[call.peer].value);
   }
   for (const sim::Edge& edge : plan.edges) {
     add(plan.actors[plan.registers[edge.source].producer].rank.value,

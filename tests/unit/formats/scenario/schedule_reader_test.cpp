@@ -183,3 +183,12 @@ TEST_CASE("a schedule that follows the costs knows the messages of a cluster",
   // What is said counts.
   CHECK(rows(", message: 8kB, message_takes: 0s", cluster) == rows("", ""));
 }
+
+TEST_CASE("ranks of a pipeline cannot have more stages than a schedule",
+          "[formats][schedule_reader]") {
+  const std::string text =
+      "schema: 1\nparallel: {pipeline: 8192}\nschedule: {kind: interleaved_1f1b, chunks: 2, "
+      "micro_batches: 8}\n";
+  CHECK(testing::mistakes_in(text).find("a schedule can have at most 8192 stages, and 8192 ranks "
+                                        "with 2 each are more") != std::string::npos);
+}
