@@ -309,15 +309,14 @@ class CheckRun {
 
   // Reports mistakes, too. True where the model was printed.
   bool write_promela() {
-    const models::Lowered lowered =
-        input_.require(models::lower(scenario_.graph, input_.diagnostics()));
+    lowered_ = input_.require(models::lower(scenario_.graph, input_.diagnostics()));
     input_.report();
     if (!options_.promela_path) return false;
-    const std::string obstacle = formats::promela_obstacle(lowered.plan);
+    const std::string obstacle = formats::promela_obstacle(lowered_->plan);
     if (!obstacle.empty()) {
       input_.fail(models::Code::kSpin, fmt::format("cannot be written for SPIN: {}", obstacle));
     }
-    return write_or_print(*options_.promela_path, formats::write_promela(lowered.plan),
+    return write_or_print(*options_.promela_path, formats::write_promela(lowered_->plan),
                           console_.out);
   }
 
@@ -332,10 +331,12 @@ class CheckRun {
     options.progress = progress.exploration();
     const CheckOne check_one = [&](const models::TaskGraph& of) {
       if (all_readings()) return models::check_readings(of, options, progress.run());
-      models::Lowered lowered = input_.require(models::lower(of, input_.diagnostics()));
+      if (!lowered_) lowered_ = input_.require(models::lower(of, input_.diagnostics()));
+      models::Lowered lowered = *std::exchange(lowered_, std::nullopt);
       return models::one_reading(of,
                                  models::check(of, std::move(lowered), options, progress.run()));
     };
+    if (all_readings()) lowered_.reset();  // each reading makes its own
     readings_ = check_one(scenario_.graph);
     if (input_.record() != nullptr) check_source_orders(input_, options, readings_, basis_);
     if (JobChoices(scenario_).empty()) return;
@@ -394,6 +395,7 @@ class CheckRun {
   CheckOptions options_;
   ScenarioInput input_;
   formats::Scenario scenario_;
+  std::optional<models::Lowered> lowered_;  // of the usual way, until it is checked
   std::vector<std::string> basis_;
   std::optional<Ways> ways_;
   models::ReadingsReport readings_;

@@ -42,18 +42,11 @@ class RasJob {
   std::optional<std::uint32_t> known_rank(const models::ProcessId& process) const;
   bool is_only(const models::ProcessId& process) const;
 
-  // Processes of the reports, which have one for each GPU: not copied.
-  struct ByValue {
-    bool operator()(const models::ProcessId* a, const models::ProcessId* b) const {
-      return *a < *b;
-    }
-  };
-
   const models::KnownJob& known_;
-  std::set<const models::ProcessId*, ByValue> processes_;
+  std::set<const models::ProcessId*, ByProcess> processes_;
   bool all_listed_ = true;  // each member of a communicator has its process told
   // By communicators that span the job.
-  std::map<const models::ProcessId*, std::uint32_t, ByValue> rank_of_;
+  std::map<const models::ProcessId*, std::uint32_t, ByProcess> rank_of_;
   std::set<std::string> spanning_;  // their hashes
   std::uint32_t ranks_ = 0;
   std::map<std::string, std::uint32_t> number_of_name_;  // of those that are not ranks

@@ -98,10 +98,7 @@ void take_communicator(const PlainTree& tree, Index object, std::uint32_t file, 
 
 // RAS gives no number of GPUs here: each that is in a communicator counts.
 std::uint32_t gpus_of(const RasReport& report) {
-  const auto before = [](const models::ProcessId* a, const models::ProcessId* b) {
-    return *a < *b;
-  };
-  std::set<const models::ProcessId*, decltype(before)> known;
+  std::set<const models::ProcessId*, ByProcess> known;
   std::uint32_t others = 0;
   for (const auto& [hash, communicator] : report.communicators) {
     std::uint32_t told = 0;

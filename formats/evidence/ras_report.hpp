@@ -14,6 +14,11 @@
 
 namespace pipesim::formats {
 
+/// Orders processes of reports, which have one for each GPU, without a copy of them.
+struct ByProcess {
+  bool operator()(const models::ProcessId* a, const models::ProcessId* b) const { return *a < *b; }
+};
+
 struct RasMember {
   std::uint32_t rank = 0;  // in the communicator
   models::ProcessId process;

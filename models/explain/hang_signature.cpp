@@ -1,5 +1,6 @@
 #include "models/explain/hang_signature.hpp"
 
+#include "models/characters.hpp"
 #include "models/explain/end_names.hpp"
 #include "models/lowering/names.hpp"
 
@@ -9,7 +10,7 @@ namespace {
 std::string without_numbers(const std::string& text) {
   std::string result;
   for (const char c : text) {
-    const bool digit = c >= '0' && c <= '9';
+    const bool digit = is_digit(c);
     if (!digit) result += c;
     if (digit && (result.empty() || result.back() != '#')) result += '#';
   }

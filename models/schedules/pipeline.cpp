@@ -21,6 +21,7 @@
 
 #include "models/graph/by_name.hpp"
 #include "models/graph/task_graph.hpp"
+#include "models/schedules/schedule_lowering.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -31,10 +32,6 @@ constexpr std::int64_t kLaunchQueue = std::int64_t{1} << 30;
 constexpr std::int64_t kShapeBytes = 24;  // three of 8 bytes
 
 constexpr std::size_t kActionKinds = 12;  // of actions
-
-bool sends(ActionKind kind) {
-  return kind == ActionKind::kSendForward || kind == ActionKind::kSendBackward;
-}
 
 // What brings the input of a forward or gradient from another rank; kNone for other kinds.
 ActionKind receive_for(ActionKind kind) {
@@ -599,7 +596,7 @@ class Programs {
         action.kind == ActionKind::kSendForward || action.kind == ActionKind::kRecvBackward;
     const std::uint32_t other = next ? action.stage + 1 : action.stage - 1;
     const std::uint32_t peer = schedule_.rank_of_stage[other];  // its row
-    const bool send = sends(action.kind);
+    const bool send = is_send(action.kind);
     CallTemplate call;
     call.place = place_of(i);
     call.kind = send ? sim::CallKind::kSend : sim::CallKind::kReceive;

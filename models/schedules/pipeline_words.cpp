@@ -1,13 +1,13 @@
 // What a pipeline says of itself: the words of its messages and moments, its rows, its times.
-#include <array>
 #include <utility>
 
 #include "models/graph/pipeline.hpp"
+#include "models/schedules/word_table.hpp"
 
 namespace pipesim::models {
 namespace {
 
-constexpr std::array<std::pair<const char*, MessageModel>, 8> kModels = {{
+constexpr WordTable<MessageModel, 8> kModels = {{
     {"dir", MessageModel::kDir},
     {"edge", MessageModel::kEdge},
     {"pair", MessageModel::kPair},
@@ -18,7 +18,7 @@ constexpr std::array<std::pair<const char*, MessageModel>, 8> kModels = {{
     {"overlap", MessageModel::kOverlap},
 }};
 
-constexpr std::array<std::pair<const char*, StageMoment>, 6> kMoments = {{
+constexpr WordTable<StageMoment, 6> kMoments = {{
     {"forward", StageMoment::kForward},
     {"backward", StageMoment::kBackward},
     {"last_backward", StageMoment::kLastBackward},
@@ -30,30 +30,16 @@ constexpr std::array<std::pair<const char*, StageMoment>, 6> kMoments = {{
 }  // namespace
 
 std::optional<MessageModel> find_message_model(std::string_view name) {
-  for (const auto& [known, model] : kModels) {
-    if (name == known) return model;
-  }
-  return std::nullopt;
+  return find_word(kModels, name);
 }
 
-std::vector<std::string> message_model_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, model] : kModels) names.emplace_back(name);
-  return names;
-}
+std::vector<std::string> message_model_names() { return words_of(kModels); }
 
 std::optional<StageMoment> find_stage_moment(std::string_view name) {
-  for (const auto& [known, moment] : kMoments) {
-    if (name == known) return moment;
-  }
-  return std::nullopt;
+  return find_word(kMoments, name);
 }
 
-std::vector<std::string> stage_moment_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, moment] : kMoments) names.emplace_back(name);
-  return names;
-}
+std::vector<std::string> stage_moment_names() { return words_of(kMoments); }
 
 std::vector<RankSet> Pipeline::ranks_of_rows() const {
   std::vector<std::vector<std::uint32_t>> ranks(schedule.ranks.size());

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/graph/action_set.hpp"
+#include "models/schedules/word_table.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -277,7 +278,7 @@ Schedule with_new_rows(const Schedule& schedule, const Make& make) {
   return result;
 }
 
-constexpr std::array<std::pair<const char*, MessageOrder>, 4> kOrders = {{
+constexpr WordTable<MessageOrder, 4> kOrders = {{
     {"in_turn", MessageOrder::kInTurn},
     {"deferred", MessageOrder::kDeferred},
     {"send_first", MessageOrder::kSendFirst},
@@ -305,10 +306,6 @@ Action message_of(const Action& action, bool send) {
   return message;
 }
 
-bool is_send(ActionKind kind) {
-  return kind == ActionKind::kSendForward || kind == ActionKind::kSendBackward;
-}
-
 // The messages between two actions of a row, which it writes in the order that is asked for.
 class Between {
  public:
@@ -331,10 +328,6 @@ class Between {
   MessageOrder order_;
   std::vector<std::pair<Action, std::size_t>> messages_;
 };
-
-bool is_receive(ActionKind kind) {
-  return kind == ActionKind::kRecvForward || kind == ActionKind::kRecvBackward;
-}
 
 // What the rank at the other end does of a message.
 Action other_end(const Action& message) {
@@ -481,6 +474,14 @@ int megatron_place(ActionKind kind, bool overlap, std::uint32_t rank) {
 
 }  // namespace
 
+bool is_send(ActionKind kind) {
+  return kind == ActionKind::kSendForward || kind == ActionKind::kSendBackward;
+}
+
+bool is_receive(ActionKind kind) {
+  return kind == ActionKind::kRecvForward || kind == ActionKind::kRecvBackward;
+}
+
 Schedule merge_backwards(const Schedule& schedule) {
   return with_new_rows(schedule, [](const Actions& actions, NewRow& row) {
     for (std::size_t i = 0; i < actions.size(); ++i) {
@@ -551,17 +552,10 @@ std::optional<Schedule> add_send_recv(const Schedule& schedule, Diagnostics& dia
 }
 
 std::optional<MessageOrder> find_message_order(std::string_view name) {
-  for (const auto& [known, order] : kOrders) {
-    if (name == known) return order;
-  }
-  return std::nullopt;
+  return find_word(kOrders, name);
 }
 
-std::vector<std::string> message_order_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, order] : kOrders) names.emplace_back(name);
-  return names;
-}
+std::vector<std::string> message_order_names() { return words_of(kOrders); }
 
 Schedule reorder_messages(const Schedule& schedule, MessageOrder order) {
   if (order == MessageOrder::kInTurn) return schedule;

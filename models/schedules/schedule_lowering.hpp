@@ -15,6 +15,10 @@
 
 namespace pipesim::models {
 
+/// Whether it is the sending or the receiving end of a message.
+bool is_send(ActionKind kind);
+bool is_receive(ActionKind kind);
+
 /// An input gradient directly before its weight gradient becomes one backward. Empty slots go.
 Schedule merge_backwards(const Schedule& schedule);
 
