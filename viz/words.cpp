@@ -93,16 +93,32 @@ std::string ranges(const std::vector<std::uint32_t>& numbers) {
 
 std::string short_ranges(const std::vector<std::uint32_t>& ranks) {
   constexpr std::size_t kMaxParts = 3;
+  struct Run {
+    std::uint32_t first = 0;
+    std::uint32_t size = 0;
+  };
+  std::vector<Run> runs;
+  for (const std::uint32_t rank : ranks) {
+    const bool next = !runs.empty() && rank == runs.back().first + runs.back().size;
+    if (!next) runs.push_back({rank, 0});
+    ++runs.back().size;
+  }
   std::vector<std::string> parts;
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    parts.push_back(end - i == 1 ? std::to_string(ranks[i])
-                                 : fmt::format("{}-{}", ranks[i], ranks[end - 1]));
-    i = end;
+  for (const Run& run : runs) {
+    parts.push_back(run.size == 1 ? std::to_string(run.first)
+                                  : fmt::format("{}-{}", run.first, run.first + run.size - 1));
   }
   if (parts.size() <= kMaxParts) return fmt::format("{}", fmt::join(parts, ", "));
-  return fmt::format("{}, {}, ... {} ({} ranks)", parts[0], parts[1], parts.back(), ranks.size());
+  const std::uint32_t step = runs[1].first - runs[0].first;
+  const bool regular =
+      std::adjacent_find(runs.begin(), runs.end(), [&](const Run& a, const Run& b) {
+        return a.size != b.size || b.first - a.first != step;
+      }) == runs.end();
+  std::string how;
+  if (regular && runs[0].size == 1) how = fmt::format("every {}, ", ordinal(step));
+  if (regular && runs[0].size > 1) how = fmt::format("{} of every {}, ", runs[0].size, step);
+  return fmt::format("{}, {}, ... {} ({}{} ranks)", parts[0], parts[1], parts.back(), how,
+                     ranks.size());
 }
 
 std::string class_name(const models::RankSet& ranks) {

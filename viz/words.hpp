@@ -30,7 +30,8 @@ std::string counted(std::uint64_t count, std::string_view singular);
 std::string ranges(const std::vector<std::uint32_t>& numbers);
 
 /// The same for a narrow column: "0-3, 5", and of more than three parts the first two and the last,
-/// "0-3, 8-11, ... 56-59 (32 ranks)".
+/// "0-3, 9-11, ... 56-59 (23 ranks)". Where these are regular, it says how, and nothing is left out:
+/// "0, 8, ... 56 (every 8th, 8 ranks)", "0-3, 8-11, ... 56-59 (4 of every 8, 32 ranks)".
 std::string short_ranges(const std::vector<std::uint32_t>& ranks);
 
 /// "rank 3", "ranks 0-15 (x16)": ranks that are shown as one.

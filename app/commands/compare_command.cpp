@@ -89,15 +89,12 @@ std::vector<models::CountDifference> ops_that_differ(const End& a, const End& b)
   return {};
 }
 
-std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", viz::ranges(ranks));
-}
-
 std::string summary(const EndPlace& place) {
   std::string text =
       fmt::format("{}: {}, {}", place.name, place.verdict, viz::counted(place.at.size(), "rank"));
   if (!place.blamed.empty()) {
-    text += fmt::format("; to blame: {}", ranks_text({place.blamed.begin(), place.blamed.end()}));
+    text +=
+        fmt::format("; to blame: {}", viz::ranks_text({place.blamed.begin(), place.blamed.end()}));
   }
   return text + "\n";
 }
@@ -109,7 +106,7 @@ std::string difference_text(const models::EndDifference& difference, const End& 
   if (difference.blamed) text += "  other ranks are to blame\n";
   if (difference.ranks) text += "  the numbers of ranks differ\n";
   if (!difference.waits.empty()) {
-    text += fmt::format("  {} wait{} in only one of them\n", ranks_text(difference.waits),
+    text += fmt::format("  {} wait{} in only one of them\n", viz::ranks_text(difference.waits),
                         difference.waits.size() == 1 ? "s" : "");
   }
   constexpr std::size_t kMaxLines = 20;

@@ -221,7 +221,7 @@ std::uint32_t ProgramNames::pair_of(std::uint32_t communicator, std::uint32_t a,
   group.name = pair.name;
   group.place = of.place;
   group.lists = {{std::min(a, b), std::max(a, b)}};
-  group.index(graph_.ranks);
+  group.index();
   pair.group = static_cast<std::uint32_t>(graph_.groups.size());
   graph_.groups.push_back(std::move(group));
   graph_.communicators.push_back(std::move(pair));

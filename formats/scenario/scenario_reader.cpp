@@ -356,7 +356,7 @@ void ScenarioReader::read_groups(const YamlValue& value) {
     } else if (lists) {
       read_group_lists(*lists, group);
     }
-    group.index(graph_.ranks);
+    group.index();
     sets_.try_emplace(group.name, group.members());  // unless `sets` has one of its name
     graph_.groups.push_back(std::move(group));
   }

@@ -27,8 +27,7 @@ using models::ScheduleShape;
 
 namespace {
 
-constexpr std::int64_t kMaxStages = 1
-                                    << 13;   // each may have a group, and a group an index of ranks
+constexpr std::int64_t kMaxStages = 1 << 14;
 constexpr std::int64_t kMaxCalls = 1 << 10;  // of one kind at one moment
 constexpr std::uint64_t kMaxCosts = 1 << 20;
 constexpr std::uint64_t kMaxActions = 40'000'000;

@@ -18,8 +18,7 @@ using models::Schedule;
 
 namespace {
 
-constexpr std::uint32_t kMaxStages = 1
-                                     << 13;  // each may have a group, and a group an index of ranks
+constexpr std::uint32_t kMaxStages = 1 << 14;
 constexpr std::uint32_t kMaxMicroBatches = 1 << 24;
 
 struct Word {
@@ -117,7 +116,11 @@ class ScheduleParser {
       place = moved(place, 1);
       trim(" \t");
     }
-    if (text.empty()) return add({}, place);
+    if (text.empty()) {
+      models::add_empty(actions_, 1);
+      if (places_.size() < actions_.size()) places_.push_back(place);
+      return;
+    }
     if (text.front() == '(') return read_overlap(text, place);
     add(read_action(text, place), place);
   }

@@ -121,7 +121,7 @@ void MapReader::finish() {
     if (const std::string_view ours = our_word(key, known); !ours.empty()) {
       error.notes.push_back(fmt::format("did you mean '{}'?", ours));
     } else {
-      models::suggest_name(error, key, known);
+      models::suggest_name(error, key, known, known.size());  // nobody knows them by heart
     }
   }
 }

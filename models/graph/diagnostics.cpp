@@ -28,6 +28,12 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t li
   return last[b.size()];
 }
 
+bool same_but_capitals(std::string_view a, std::string_view b) {
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [&](char x, char y) { return lower(x) == lower(y); });
+}
+
 }  // namespace
 
 std::string line_text(Place place) {
@@ -78,6 +84,7 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
   std::size_t best = std::max<std::size_t>(1, name.size() / 3) + 1;
   std::string result;
   for (const std::string& candidate : known) {
+    if (same_but_capitals(name, candidate)) return candidate;
     const std::size_t distance = edit_distance(name, candidate, best);
     if (distance >= best) continue;
     best = distance;
@@ -87,12 +94,11 @@ std::string nearest_name(std::string_view name, const std::vector<std::string>& 
 }
 
 void suggest_name(Diagnostic& diagnostic, std::string_view name,
-                  const std::vector<std::string>& known) {
-  constexpr std::size_t kShortList = 12;
+                  const std::vector<std::string>& known, std::size_t most) {
   const std::string nearest = nearest_name(name, known);
   if (!nearest.empty()) {
     diagnostic.notes.push_back("did you mean '" + nearest + "'?");
-  } else if (!known.empty() && known.size() <= kShortList) {
+  } else if (!known.empty() && known.size() <= most) {
     std::string list = "known here:";
     for (const std::string& candidate : known)
       list += (&candidate == &known[0] ? " " : ", ") + candidate;

@@ -63,11 +63,11 @@ class Diagnostics {
 };
 
 /// The one of `known` that `name` was probably meant to be, or an empty string: the first with the
-/// smallest edit distance, if that is at most a third of the length.
+/// smallest edit distance, if that is at most a third of the length; or that with other capitals.
 std::string nearest_name(std::string_view name, const std::vector<std::string>& known);
 
-/// Adds "did you mean 'x'?" where nearest_name finds one, else the list where it is short.
+/// Adds "did you mean 'x'?" where nearest_name finds one, else the list if it has at most `most`.
 void suggest_name(Diagnostic& diagnostic, std::string_view name,
-                  const std::vector<std::string>& known);
+                  const std::vector<std::string>& known, std::size_t most = 12);
 
 }  // namespace pipesim::models

@@ -267,7 +267,7 @@ std::uint32_t add_stream(TaskGraph& graph, const std::string& name) {
 }
 
 void put_in_order(TaskGraph& graph) {
-  for (Group& group : graph.groups) group.index(graph.ranks);
+  for (Group& group : graph.groups) group.index();
   for (ActorTemplate& actor : graph.actors) {
     std::stable_partition(actor.reads.begin(), actor.reads.end(), [&](const ReadTemplate& read) {
       const bool known =

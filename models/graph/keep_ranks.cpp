@@ -187,7 +187,7 @@ void keep_ranks(TaskGraph& graph, const RankSet& kept) {
       std::erase_if(list, [&](std::uint32_t rank) { return !kept.contains(rank); });
     }
     std::erase_if(group.lists, [](const auto& list) { return list.empty(); });
-    group.index(graph.ranks);
+    group.index();
   }
   for (HostThread& thread : graph.threads) keep_ranks_of(thread.program, kept);
   for (ActorTemplate& actor : graph.actors) {
@@ -222,7 +222,7 @@ std::optional<TaskGraph> renumbered_ranks(const TaskGraph& graph, const RankSet&
   if (numbers.failed()) return std::nullopt;
   if (result.cluster) renumber(*result.cluster, kept);
   result.ranks = static_cast<std::uint32_t>(kept.size());
-  for (Group& group : result.groups) group.index(result.ranks);
+  for (Group& group : result.groups) group.index();
   return result;
 }
 

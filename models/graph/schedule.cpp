@@ -298,12 +298,22 @@ std::string action_text(const Action& action) {
   return text;
 }
 
+void add_empty(Actions& actions, std::uint32_t count) {
+  if (count == 0) return;
+  if (actions.empty() || !actions.back().none()) {
+    actions.push_back({ActionKind::kNone, false, 0, count - 1});
+  } else {
+    actions.back().micro_batch += count;
+  }
+}
+
 std::size_t slot_end(const Actions& actions, std::size_t begin) {
   while (actions[begin].overlaps_next) ++begin;
   return begin + 1;
 }
 
 std::string slot_text(const Actions& actions, std::size_t begin) {
+  if (actions[begin].none()) return std::string(actions[begin].micro_batch, ',');
   const std::size_t end = slot_end(actions, begin);
   if (end == begin + 1) return action_text(actions[begin]);
   const bool group = is_message(actions[begin].kind);

@@ -15,7 +15,7 @@
 namespace pipesim::models {
 
 enum class ActionKind : std::uint8_t {
-  kNone,  // an empty slot: nothing is done, it only aligns rows for readers
+  kNone,  // empty slots: nothing is done, they only align rows for readers
   kForward,
   kBackward,  // the whole of it: gradients of input and weights
   kInputGrad,
@@ -35,7 +35,7 @@ struct Action {
   ActionKind kind = ActionKind::kNone;
   bool overlaps_next = false;  // it and the next of its rank run as one
   std::uint32_t stage = 0;
-  std::uint32_t micro_batch = 0;  // of kinds that have one
+  std::uint32_t micro_batch = 0;  // of kinds that have one; of empty slots, how many more follow
 
   bool none() const { return kind == ActionKind::kNone; }
 
@@ -52,16 +52,20 @@ bool has_micro_batch(ActionKind kind);
 /// "F", "SEND_B"; empty for an empty slot.
 const char* action_word(ActionKind kind);
 
-/// As in a file: "0F1"; empty for an empty slot.
+/// As in a file: "0F1"; empty for empty slots.
 std::string action_text(const Action& action);
 
 using Actions = std::vector<Action>;
+
+/// Adds empty slots, to those at the end of `actions` if it has some. As one action, since some
+/// rows begin with as many as there are ranks.
+void add_empty(Actions& actions, std::uint32_t count);
 
 /// A slot of a row is an action, or several that overlap; of messages, a group. Behind the last of
 /// the one that begins at `begin`.
 std::size_t slot_end(const Actions& actions, std::size_t begin);
 
-/// "0F1", "(0F7;7B3)OVERLAP_F_B", "0SEND_F1+0RECV_B0".
+/// "0F1", "(0F7;7B3)OVERLAP_F_B", "0SEND_F1+0RECV_B0"; of n empty slots, n - 1 commas.
 std::string slot_text(const Actions& actions, std::size_t begin);
 
 /// What every rank of a pipeline does.

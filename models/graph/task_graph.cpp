@@ -30,10 +30,18 @@ void forget(ActorTemplate& actor) {
 
 }  // namespace
 
-void Group::index(std::uint32_t rank_count) {
-  list_of_rank_.assign(rank_count, kNoIndex);
+void Group::index() {
+  std::uint32_t end = 0;
+  first_ = kNoIndex;
+  for (const std::vector<std::uint32_t>& list : lists) {
+    for (const std::uint32_t rank : list) {
+      first_ = std::min(first_, rank);
+      end = std::max(end, rank + 1);
+    }
+  }
+  list_of_rank_.assign(end > first_ ? end - first_ : 0, kNoIndex);
   for (std::uint32_t list = 0; list < lists.size(); ++list) {
-    for (const std::uint32_t rank : lists[list]) list_of_rank_[rank] = list;
+    for (const std::uint32_t rank : lists[list]) list_of_rank_[rank - first_] = list;
   }
 }
 

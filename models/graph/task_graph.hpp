@@ -37,11 +37,12 @@ struct Group {
 
   /// The list that contains `rank`, or kNoIndex. Needs index().
   std::uint32_t list_of(std::uint32_t rank) const {
-    return rank < list_of_rank_.size() ? list_of_rank_[rank] : kNoIndex;
+    const std::uint32_t at = rank - first_;  // wraps below the first one
+    return at < list_of_rank_.size() ? list_of_rank_[at] : kNoIndex;
   }
 
   /// Prepares list_of(): call once when the lists are complete.
-  void index(std::uint32_t rank_count);
+  void index();
 
   /// All of its ranks.
   RankSet members() const;
@@ -49,6 +50,8 @@ struct Group {
   friend bool operator==(const Group&, const Group&) = default;
 
  private:
+  // From the first of its ranks to the last: there are as many groups as pairs of ranks.
+  std::uint32_t first_ = 0;
   std::vector<std::uint32_t> list_of_rank_;
 };
 

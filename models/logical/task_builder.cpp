@@ -131,7 +131,7 @@ class TaskBuilder {
       std::vector<std::uint32_t>& members = made.lists.emplace_back();
       for (std::uint32_t i = 0; i < size; ++i) members.push_back(first + i * stride);
     }
-    made.index(graph_.ranks);
+    made.index();
     graph_.groups.push_back(std::move(made));
     return groups_[name] = static_cast<std::uint32_t>(graph_.groups.size() - 1);
   }

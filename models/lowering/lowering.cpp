@@ -69,6 +69,8 @@ class Lowering {
   std::uint32_t rank_of(ActorId id) const { return placement_.rank_of(id); }
   std::int64_t acts(ActorId id) const { return acts_[id.value]; }
   bool is_kept(std::uint32_t rank) const { return kept_ == nullptr || kept_->contains(rank); }
+  // Not valid, if the rank does not use it.
+  sim::StreamId stream_of(std::uint32_t rank, std::uint32_t stream) const;
 
   const TaskGraph& graph_;
   const RankSet* kept_;
@@ -79,9 +81,10 @@ class Lowering {
   CallLowering calls_;
   Lowered lowered_;
   std::vector<std::int64_t> acts_;  // by ActorId
-  // By rank, then template; none of a rank that is not kept.
+  // By rank, then template; none of a rank that is not kept. Of streams, those that it uses, in
+  // order: there may be as many streams as ranks.
   std::vector<std::vector<sim::ThreadId>> threads_;
-  std::vector<std::vector<sim::StreamId>> streams_;
+  std::vector<std::vector<std::pair<std::uint32_t, sim::StreamId>>> streams_;
   sim::IdVector<ActorId, std::vector<sim::PlanBuilder::Output>> outputs_;  // then by register
   // What steps refer to, made when a step first does. Keys that all ranks share have rank kNoIndex.
   std::map<std::pair<std::uint32_t, std::uint32_t>, sim::SignalId> signals_;  // event, rank
@@ -199,7 +202,6 @@ void Lowering::make_threads_and_streams() {
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
     if (!is_kept(rank)) continue;
     threads_[rank].resize(graph_.threads.size());
-    streams_[rank].resize(graph_.streams.size());
     for (const std::uint32_t t : used_threads[rank]) {
       threads_[rank][t] = builder_.add_thread(RankId{rank}, graph_.threads[t].order);
       lowered_.thread_template.push_back(t);
@@ -209,11 +211,20 @@ void Lowering::make_threads_and_streams() {
       const StreamTemplate& stream = graph_.streams[s];
       const std::int64_t queue = diagnostics_.number(stream.launch_queue, rank, 1, kMax32,
                                                      stream.place, "the launch queue");
-      streams_[rank][s] = builder_.add_stream(RankId{rank}, static_cast<std::uint32_t>(queue));
+      streams_[rank].emplace_back(
+          s, builder_.add_stream(RankId{rank}, static_cast<std::uint32_t>(queue)));
       lowered_.stream_template.push_back(s);
       lowered_.stream_owner.push_back(kNoIndex);
     }
   }
+}
+
+sim::StreamId Lowering::stream_of(std::uint32_t rank, std::uint32_t stream) const {
+  const auto& streams = streams_[rank];
+  const auto found =
+      std::lower_bound(streams.begin(), streams.end(), stream,
+                       [](const auto& used, std::uint32_t of) { return used.first < of; });
+  return found != streams.end() && found->first == stream ? found->second : sim::StreamId();
 }
 
 // Only devices with limited room, and those that run collectives of host programs, have to be told
@@ -239,9 +250,8 @@ void Lowering::make_devices() {
     spec.holds_queues = graph_.device.vendor == Vendor::kAmd;
     const std::uint32_t queues = limit(hardware_queues, "the number of hardware queues");
     std::map<std::uint32_t, std::vector<sim::StreamId>> devices;
-    for (std::uint32_t s = 0; s < graph_.streams.size(); ++s) {
-      if (!streams_[rank][s].valid() || graph_.streams[s].on_host) continue;
-      devices[graph_.streams[s].device].push_back(streams_[rank][s]);
+    for (const auto& [s, stream] : streams_[rank]) {
+      if (!graph_.streams[s].on_host) devices[graph_.streams[s].device].push_back(stream);
     }
     for (const auto& [number, streams] : devices) {
       // A queue for each stream changes nothing.
@@ -314,7 +324,7 @@ void Lowering::make_actors() {
       lowered_.stream_template.push_back(kNoIndex);
       lowered_.stream_owner.push_back(placement_.template_of(id));
     } else {
-      spec.stream = streams_[rank][from.stream];
+      spec.stream = stream_of(rank, from.stream);
     }
     spec.takes = {
         diagnostics_.number(from.takes, rank, 0, kMaxNs, from.place, "the time it takes", " ns")};
@@ -346,7 +356,7 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   if (step.role == sim::Role::kCalls) spec.room = room_of(id);
   spec.whole = step.cooperative;
   spec.thread = thread;
-  if (!on_host(step.role)) spec.stream = streams_[rank][from.stream];
+  if (!on_host(step.role)) spec.stream = stream_of(rank, from.stream);
   spec.launch_overhead = {diagnostics_.number(from.launch_overhead, rank, 0, kMaxNs, from.place,
                                               "the launch overhead", " ns")};
   if (step.role == sim::Role::kWork) {  // to the engine, both are time of the host thread
@@ -413,7 +423,7 @@ void Lowering::make_meet(ActorId id, sim::ThreadId thread) {
   builder_.add_step(spec);
   lowered_.actor_template.push_back(placement_.template_of(id));
   const std::uint32_t stream = from.stream;
-  if (!splits && stream != kNoIndex) builder_.set_synchronized({streams_[rank][stream]});
+  if (!splits && stream != kNoIndex) builder_.set_synchronized({stream_of(rank, stream)});
 }
 
 // Of a source that waits for what comes from outside.
@@ -435,14 +445,13 @@ sim::OutsideInput Lowering::input_of(ActorId id) {
 // The streams of the step that was added last.
 void Lowering::synchronize(ActorId id) {
   const StepTemplate& step = *actor(id).step;
-  const auto& all = streams_[rank_of(id)];
   const auto is_meant = [&](std::uint32_t s) {
     if (step.streams.empty()) return !graph_.streams[s].on_host;
     return std::find(step.streams.begin(), step.streams.end(), s) != step.streams.end();
   };
   std::vector<sim::StreamId> streams;
-  for (std::uint32_t s = 0; s < graph_.streams.size(); ++s) {
-    if (all[s].valid() && is_meant(s)) streams.push_back(all[s]);
+  for (const auto& [s, stream] : streams_[rank_of(id)]) {
+    if (is_meant(s)) streams.push_back(stream);
   }
   builder_.set_synchronized(std::move(streams));
 }
@@ -478,9 +487,9 @@ void Lowering::make_waits() {
   for (const ActorId id : placement_.ids()) {
     const ActorTemplate& from = actor(id);
     const std::uint32_t rank = rank_of(id);
-    if (from.behind != kNoIndex && from.behind != from.stream &&
-        streams_[rank][from.behind].valid()) {
-      builder_.set_behind(id, streams_[rank][from.behind]);
+    if (from.behind != kNoIndex && from.behind != from.stream) {
+      const sim::StreamId behind = stream_of(rank, from.behind);
+      if (behind.valid()) builder_.set_behind(id, behind);
     }
     for (const AfterTemplate& after : from.after) {
       const ActorId other = placement_.find(after.actor, rank);

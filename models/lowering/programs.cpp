@@ -12,18 +12,45 @@ constexpr std::int64_t kMaxProgramActs = 100'000'000;  // each takes 4 bytes of 
 
 using sim::ActorId;
 
+Programs::StepsOfRanks::StepsOfRanks(const std::vector<ProgramStep>& program, std::uint32_t ranks)
+    : program_(program), first_(ranks + std::size_t{1}, 0) {
+  // Blocks of more ranks are not worth a list of these.
+  const auto is_of_few = [&](const ProgramStep& step) {
+    return step.on && step.on->size() * std::size_t{64} <= ranks;
+  };
+  for (const ProgramStep& step : program) {
+    if (!is_of_few(step)) continue;
+    for (const std::uint32_t rank : *step.on) ++first_[rank + 1];
+  }
+  for (std::uint32_t rank = 0; rank < ranks; ++rank) first_[rank + 1] += first_[rank];
+  of_rank_.resize(first_[ranks]);
+  std::vector<std::uint32_t> next(first_.begin(), first_.end() - 1);
+  for (std::uint32_t i = 0; i < program.size(); ++i) {
+    if (!is_of_few(program[i])) {
+      of_many_.push_back(i);
+      continue;
+    }
+    for (const std::uint32_t rank : *program[i].on) of_rank_[next[rank]++] = i;
+  }
+}
+
 // How often each actor template stands in the program as `rank` does it.
-void Programs::count_steps(const std::vector<ProgramStep>& steps, std::uint32_t rank,
-                           std::int64_t times, Counts& counts) {
-  for (const ProgramStep& step : steps) {
-    if (step.actor != kNoIndex) {
-      counts[step.actor] += times;
-    } else if (!step.list.empty()) {
-      count_list(step.list, times, counts);
-    } else if (!step.on || step.on->contains(rank)) {
-      std::int64_t all = 0;
-      if (__builtin_mul_overflow(times, step.times, &all)) all = kMaxNs;
-      count_steps(step.block, rank, std::min(all, kMax32), counts);
+void Programs::count_program(std::uint32_t thread, std::uint32_t rank, Counts& counts) {
+  steps_[thread].for_each(rank,
+                          [&](const ProgramStep& step) { count_step(step, rank, 1, counts); });
+}
+
+void Programs::count_step(const ProgramStep& step, std::uint32_t rank, std::int64_t times,
+                          Counts& counts) {
+  if (step.actor != kNoIndex) {
+    counts[step.actor] += times;
+  } else if (!step.list.empty()) {
+    count_list(step.list, times, counts);
+  } else if (!step.on || step.on->contains(rank)) {
+    std::int64_t all = 0;
+    if (__builtin_mul_overflow(times, step.times, &all)) all = kMaxNs;
+    for (const ProgramStep& inner : step.block) {
+      count_step(inner, rank, std::min(all, kMax32), counts);
     }
   }
 }
@@ -46,7 +73,7 @@ void Programs::count_list(const std::vector<std::uint32_t>& list, std::int64_t t
 std::int64_t Programs::count(ActorId id) {
   const std::uint32_t thread = placement_.actor(id).thread;
   const auto [found, is_new] = program_counts_.try_emplace({thread, placement_.rank_of(id)});
-  if (is_new) count_steps(graph_.threads[thread].program, placement_.rank_of(id), 1, found->second);
+  if (is_new) count_program(thread, placement_.rank_of(id), found->second);
   const std::int64_t count = found->second[placement_.template_of(id)];
   if (count < kMax32) return count;
   diagnostics_.error_once(placement_.actor(id).place, Code::kLimit,
@@ -66,7 +93,7 @@ void Programs::check_counts(const std::vector<std::int64_t>& acts) {
       if (counted_rank != placement_.rank_of(id)) {
         counted_rank = placement_.rank_of(id);
         counts.clear();
-        count_steps(thread.program, counted_rank, 1, counts);
+        count_program(t, counted_rank, counts);
       }
       const std::int64_t found = counts[placement_.template_of(id)];
       if (found == acts[id.value]) continue;
@@ -95,28 +122,22 @@ void Programs::check_size(const std::vector<std::int64_t>& acts) {
   }
 }
 
-void Programs::expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
+void Programs::expand(const ProgramStep& step, std::uint32_t rank,
                       std::vector<ActorId>& acts) const {
-  for (const ProgramStep& step : steps) {
-    if (step.actor != kNoIndex) {
-      const ActorId id = placement_.find(step.actor, rank);
-      if (id.valid()) acts.push_back(id);
-      continue;
-    }
-    if (!step.list.empty()) {
-      expand_list(step.list, rank, acts);
-      continue;
-    }
-    if (step.on && !step.on->contains(rank)) continue;
-    if (step.times == 0) continue;
-    const std::size_t begin = acts.size();
-    expand(step.block, rank, acts);
-    const std::size_t round = acts.size() - begin;
-    acts.reserve(begin + round * static_cast<std::size_t>(step.times));
-    for (std::int64_t i = 1; i < step.times && round > 0; ++i) {
-      acts.insert(acts.end(), acts.begin() + static_cast<std::ptrdiff_t>(begin),
-                  acts.begin() + static_cast<std::ptrdiff_t>(begin + round));
-    }
+  if (step.actor != kNoIndex) {
+    const ActorId id = placement_.find(step.actor, rank);
+    if (id.valid()) acts.push_back(id);
+    return;
+  }
+  if (!step.list.empty()) return expand_list(step.list, rank, acts);
+  if (step.times == 0 || (step.on && !step.on->contains(rank))) return;
+  const std::size_t begin = acts.size();
+  for (const ProgramStep& inner : step.block) expand(inner, rank, acts);
+  const std::size_t round = acts.size() - begin;
+  acts.reserve(begin + round * static_cast<std::size_t>(step.times));
+  for (std::int64_t i = 1; i < step.times && round > 0; ++i) {
+    acts.insert(acts.end(), acts.begin() + static_cast<std::ptrdiff_t>(begin),
+                acts.begin() + static_cast<std::ptrdiff_t>(begin + round));
   }
 }
 
@@ -198,7 +219,7 @@ void Programs::make(const std::vector<std::vector<sim::ThreadId>>& threads,
       if (graph_.threads[t].order != sim::ThreadOrder::kProgram) continue;
       if (threads[rank].empty() || !threads[rank][t].valid()) continue;
       std::vector<ActorId> acts;
-      expand(graph_.threads[t].program, rank, acts);
+      steps_[t].for_each(rank, [&](const ProgramStep& step) { expand(step, rank, acts); });
       check_locks(rank, acts);
       if (destroys) check_destroyed(rank, acts);
       builder.set_program(threads[rank][t], acts);

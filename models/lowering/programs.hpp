@@ -16,7 +16,9 @@ namespace pipesim::models {
 class Programs {
  public:
   Programs(const TaskGraph& graph, const Placement& placement, RankDiagnostics& diagnostics)
-      : graph_(graph), placement_(placement), diagnostics_(diagnostics) {}
+      : graph_(graph), placement_(placement), diagnostics_(diagnostics) {
+    for (const HostThread& thread : graph.threads) steps_.emplace_back(thread.program, graph.ranks);
+  }
 
   /// How often a step acts: as often as it stands in its program.
   std::int64_t count(sim::ActorId id);
@@ -33,11 +35,34 @@ class Programs {
  private:
   using Counts = std::map<std::uint32_t, std::int64_t>;  // by actor template
 
-  void count_steps(const std::vector<ProgramStep>& steps, std::uint32_t rank, std::int64_t times,
-                   Counts& counts);
+  // The steps of a program that a rank may do. Of a pipeline, each rank has a block of its own.
+  class StepsOfRanks {
+   public:
+    StepsOfRanks(const std::vector<ProgramStep>& program, std::uint32_t ranks);
+
+    /// In the order of the program.
+    template <typename Visit>
+    void for_each(std::uint32_t rank, const Visit& visit) const {
+      const auto end = of_rank_.begin() + first_[rank + 1];
+      auto own = of_rank_.begin() + first_[rank];
+      for (const std::uint32_t i : of_many_) {
+        for (; own != end && *own < i; ++own) visit(program_[*own]);
+        visit(program_[i]);
+      }
+      for (; own != end; ++own) visit(program_[*own]);
+    }
+
+   private:
+    const std::vector<ProgramStep>& program_;
+    std::vector<std::uint32_t> of_many_;
+    std::vector<std::uint32_t> of_rank_;  // of `rank` from first_[rank] to first_[rank + 1]
+    std::vector<std::uint32_t> first_;
+  };
+
+  void count_program(std::uint32_t thread, std::uint32_t rank, Counts& counts);
+  void count_step(const ProgramStep& step, std::uint32_t rank, std::int64_t times, Counts& counts);
   void count_list(const std::vector<std::uint32_t>& list, std::int64_t times, Counts& counts);
-  void expand(const std::vector<ProgramStep>& steps, std::uint32_t rank,
-              std::vector<sim::ActorId>& acts) const;
+  void expand(const ProgramStep& step, std::uint32_t rank, std::vector<sim::ActorId>& acts) const;
   void expand_list(const std::vector<std::uint32_t>& list, std::uint32_t rank,
                    std::vector<sim::ActorId>& acts) const;
   void check_locks(std::uint32_t rank, const std::vector<sim::ActorId>& acts);
@@ -47,6 +72,7 @@ class Programs {
   const TaskGraph& graph_;
   const Placement& placement_;
   RankDiagnostics& diagnostics_;
+  std::vector<StepsOfRanks> steps_;        // by thread template
   std::vector<std::int64_t> list_counts_;  // by actor template; 0 between uses
   std::map<std::pair<std::uint32_t, std::uint32_t>, Counts> program_counts_;  // by thread template
                                                                               // and rank

@@ -261,9 +261,8 @@ void Folder::split_by_lists(std::uint32_t group) {
     }
     sort_of_list.push_back(sorts.try_emplace(std::move(sort), sorts.size()).first->second);
   }
-  classes_.split(all_, [&](std::uint32_t rank) {
-    const std::uint32_t list = graph_.groups[group].list_of(rank);
-    return list == kNoIndex ? 0 : sort_of_list[list] + 1;
+  classes_.split(graph_.groups[group].members(), [&](std::uint32_t rank) {
+    return sort_of_list[graph_.groups[group].list_of(rank)];
   });
 }
 

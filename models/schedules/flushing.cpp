@@ -22,10 +22,6 @@
 namespace pipesim::models::schedules {
 namespace {
 
-void add_empty(Actions& actions, std::uint32_t count) {
-  for (std::uint32_t i = 0; i < count; ++i) actions.emplace_back();
-}
-
 // Interleaved 1F1B as Megatron-LM has it (get_schedule_table and get_pp_rank_microbatches in
 // megatron/core/pipeline_parallel/schedules.py at d98e8a64): each chunk takes a group of
 // micro-batches, the last group may be smaller. `combined` is its overlap_moe_expert_parallel_comm,
@@ -92,7 +88,7 @@ std::vector<Actions> one_f_one_b(const ScheduleShape& shape) {
       row.push_back(backward(rank, done++));
     }
     while (done < count) {
-      row.emplace_back();
+      add_empty(row, 1);
       row.push_back(backward(rank, done++));
     }
   }

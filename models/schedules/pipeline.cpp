@@ -97,7 +97,12 @@ class Programs {
         schedule_(pipeline.schedule),
         graph_(graph),
         ranks_of_rows_(pipeline.ranks_of_rows()),
-        sorts_(schedule_.stages * kActionKinds) {}
+        sorts_(schedule_.stages * kActionKinds),
+        given_groups_(graph.groups.size()) {
+    for (std::uint32_t i = 0; i < graph.streams.size(); ++i) {
+      streams_.try_emplace(graph.streams[i].name, i);
+    }
+  }
 
   bool run(Diagnostics& diagnostics) {
     if (!has_its_groups(diagnostics) || !find_thread(diagnostics)) return false;
@@ -682,17 +687,19 @@ class Programs {
   // Made if it is not there: that of the group `pipeline` of a job with more dimensions may be.
   std::uint32_t communicator_of_messages(Group group) {
     const auto named = [&](const auto& item) { return item.name == group.name; };
-    const auto known =
-        std::find_if(graph_.groups.begin(), graph_.groups.end(),
-                     [&](const Group& g) { return named(g) && g.lists == group.lists; });
+    const auto given = graph_.groups.begin() + static_cast<std::ptrdiff_t>(given_groups_);
+    const auto known = std::find_if(graph_.groups.begin(), given, [&](const Group& g) {
+      return named(g) && g.lists == group.lists;
+    });
     auto index = static_cast<std::uint32_t>(known - graph_.groups.begin());
-    if (known != graph_.groups.end()) {
+    if (known != given) {
       for (std::uint32_t i = 0; i < graph_.communicators.size(); ++i) {
         const CommunicatorTemplate& other = graph_.communicators[i];
         if (named(other) && other.group == index) return with_stream(i);
       }
     } else {
-      group.index(graph_.ranks);
+      group.index();
+      index = static_cast<std::uint32_t>(graph_.groups.size());
       graph_.groups.push_back(std::move(group));
     }
     index = with_stream(add_communicator(index));
@@ -703,14 +710,15 @@ class Programs {
   }
 
   std::uint32_t stream(const std::string& name) {
-    const std::uint32_t known = index_of(graph_.streams, name);
-    if (known != kNoIndex) return known;
+    const auto [known, is_new] =
+        streams_.try_emplace(name, static_cast<std::uint32_t>(graph_.streams.size()));
+    if (!is_new) return known->second;
     StreamTemplate made;
     made.name = name;
     made.place = pipeline_.place;
     made.launch_queue = Expr::constant(kLaunchQueue);
     graph_.streams.push_back(std::move(made));
-    return static_cast<std::uint32_t>(graph_.streams.size() - 1);
+    return known->second;
   }
 
   std::uint32_t add(ActorTemplate actor) {
@@ -734,7 +742,9 @@ class Programs {
   std::uint32_t row_ = 0;            // whose program is made
   std::size_t first_of_row_ = 0;     // of its actors
   std::vector<std::uint32_t> list_;  // its actors so far
+  std::size_t given_groups_;         // those from there on are ours
   std::map<std::string, std::uint32_t> communicators_;
+  std::map<std::string, std::uint32_t> streams_;
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ class Axes {
       }
       result.lists[list_of_first[first]].push_back(rank);
     }
-    result.index(ranks_);
+    result.index();
     return result;
   }
 

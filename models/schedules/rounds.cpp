@@ -24,7 +24,8 @@ Actions in_rounds(const ScheduleShape& shape, std::uint32_t rank, const RoundsRu
   const auto backward_stage = [&](std::uint32_t i) {
     return (shape.chunks - 1 - i / size % shape.chunks) * shape.ranks() + rank;
   };
-  Actions row(rank);
+  Actions row;
+  add_empty(row, rank);
   std::uint32_t weights = 0;
   const auto add_weight_grad = [&] {
     row.push_back(weight_grad(backward_stage(weights), micro_batch(weights)));
@@ -32,13 +33,13 @@ Actions in_rounds(const ScheduleShape& shape, std::uint32_t rank, const RoundsRu
   };
   for (std::uint32_t i = 0; i < warm_up; ++i) add_forward(row, i);
   if (warm_up > 0 && rule.empty_after_warm_up > 0) {
-    row.resize(row.size() + static_cast<std::size_t>(rule.empty_after_warm_up));
+    add_empty(row, static_cast<std::uint32_t>(rule.empty_after_warm_up));
   }
   for (std::uint32_t i = 0; i < all; ++i) {
     if (warm_up + i < all) {
       add_forward(row, warm_up + i);
     } else if (!rule.split) {
-      row.emplace_back();
+      add_empty(row, 1);
     }
     if (!rule.split) {
       row.push_back(backward(backward_stage(i), micro_batch(i)));

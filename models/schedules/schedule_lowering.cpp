@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <functional>
 #include <numeric>
+#include <queue>
 #include <set>
 #include <utility>
 #include <vector>
@@ -37,9 +40,18 @@ bool has_inputs(const Schedule& schedule, const Action& action, const ActionSet&
   return true;
 }
 
+// As PyTorch: in each round all ranks have a turn, each does a slot if it has what that needs, and
+// messages stand where both were in that round. An empty slot takes a turn. To be quick, who waits
+// has no turn until a message comes.
 class SendRecv {
  public:
-  explicit SendRecv(const Schedule& from) : from_(from), next_(from.ranks.size(), 0), done_(from) {
+  explicit SendRecv(const Schedule& from)
+      : from_(from),
+        next_(from.ranks.size(), 0),
+        now_(from.ranks.size() / kBits + 1, 0),
+        later_(now_),
+        resumes_(from.ranks.size(), 0),
+        done_(from) {
     result_.stages = from.stages;
     result_.pipelines = from.pipelines;
     result_.micro_batches = from.micro_batches;
@@ -61,24 +73,58 @@ class SendRecv {
   }
 
   std::optional<Schedule> run(Diagnostics& diagnostics) {
-    bool more = true;
-    while (more) {
-      more = false;
-      bool progress = false;
-      for (std::uint32_t rank = 0; rank < from_.ranks.size(); ++rank) {
-        if (next_[rank] == from_.ranks[rank].size()) continue;
-        more = true;
-        progress = step(rank) || progress;
+    for (std::uint32_t rank = 0; rank < from_.ranks.size(); ++rank) give_turn(later_, rank);
+    while (next_round()) {
+      for (std::size_t i = 0; i < now_.size(); ++i) {
+        while (now_[i] != 0) {
+          turn_ = static_cast<std::uint32_t>(i * kBits) +
+                  static_cast<std::uint32_t>(std::countr_zero(now_[i]));
+          now_[i] &= now_[i] - 1;
+          take_turn();
+        }
       }
-      if (more && !progress) {
-        complain(diagnostics);
-        return std::nullopt;
-      }
+    }
+    for (std::uint32_t rank = 0; rank < from_.ranks.size(); ++rank) {
+      if (next_[rank] == from_.ranks[rank].size()) continue;
+      complain(diagnostics);
+      return std::nullopt;
     }
     return std::move(result_);
   }
 
  private:
+  using Turns = std::vector<std::uint64_t>;  // a bit for each rank
+  static constexpr std::size_t kBits = 64;
+
+  static void give_turn(Turns& turns, std::uint32_t rank) {
+    turns[rank / kBits] |= std::uint64_t{1} << rank % kBits;
+  }
+
+  // False if nobody ever has a turn again.
+  bool next_round() {
+    now_.swap(later_);
+    const bool any = std::any_of(now_.begin(), now_.end(), [](auto turns) { return turns != 0; });
+    if (!any && pauses_.empty()) return false;
+    round_ = any ? round_ + 1 : pauses_.top().first;
+    for (; !pauses_.empty() && pauses_.top().first == round_; pauses_.pop()) {
+      give_turn(now_, pauses_.top().second);
+    }
+    return true;
+  }
+
+  void take_turn() {
+    const Actions& actions = from_.ranks[turn_];
+    if (next_[turn_] == actions.size() || resumes_[turn_] > round_) return;
+    const Action& first = actions[next_[turn_]];
+    if (first.none() && first.micro_batch > 0) {
+      ++next_[turn_];
+      resumes_[turn_] = round_ + 1 + first.micro_batch;
+      pauses_.emplace(resumes_[turn_], turn_);
+    } else if (step(turn_)) {
+      give_turn(later_, turn_);
+    }
+  }
+
   bool step(std::uint32_t rank) {
     const Actions& actions = from_.ranks[rank];
     const std::size_t begin = next_[rank];
@@ -138,6 +184,7 @@ class SendRecv {
     const ActionKind recv = forward ? ActionKind::kRecvForward : ActionKind::kRecvBackward;
     add(from, {send, false, action.stage, action.micro_batch}, place);
     add(to, {recv, false, other, action.micro_batch}, place);
+    give_turn(to > turn_ ? now_ : later_, to);
   }
 
   void add(std::uint32_t rank, const Action& action, Place place) {
@@ -165,6 +212,14 @@ class SendRecv {
 
   const Schedule& from_;
   std::vector<std::size_t> next_;
+  Turns now_;  // who has yet to try in this round, and who in the next
+  Turns later_;
+  std::uint32_t turn_ = 0;  // of this rank
+  std::size_t round_ = 0;
+  std::vector<std::size_t> resumes_;  // the round in which its empty slots are over
+  std::priority_queue<std::pair<std::size_t, std::uint32_t>,
+                      std::vector<std::pair<std::size_t, std::uint32_t>>, std::greater<>>
+      pauses_;  // those that last for more than a turn, by when they end
   ActionSet done_;
   ActionSet here_;  // of a partial schedule, what it has; a backward as its gradient of the input
   Schedule result_;

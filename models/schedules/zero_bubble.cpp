@@ -50,7 +50,9 @@ namespace {
 class ZbvRank {
  public:
   ZbvRank(const ScheduleShape& shape, std::uint32_t rank)
-      : shape_(shape), rank_(rank), row_(rank), stage_{rank, shape.stages - 1 - rank} {}
+      : shape_(shape), rank_(rank), stage_{rank, shape.stages - 1 - rank} {
+    add_empty(row_, rank);
+  }
 
   Actions run() {
     const std::uint32_t ranks = shape_.ranks();
@@ -86,8 +88,11 @@ class ZbvRank {
 
  private:
   void add(Action action) {
-    if (action.micro_batch >= shape_.micro_batches) action = Action();
-    row_.push_back(action);
+    if (action.micro_batch < shape_.micro_batches) {
+      row_.push_back(action);
+    } else {
+      add_empty(row_, 1);
+    }
   }
   void add_forward(int chunk) { add(forward(stage_[chunk], forwards_[chunk]++)); }
   void add_input_grad(int chunk) { add(input_grad(stage_[chunk], inputs_[chunk]++)); }

@@ -110,13 +110,13 @@ std::string rendered(const Diagnostic& item, std::string_view path, const Source
                          ? fmt::format("{}: {} {}\n", models::printable(path), label, message)
                          : fmt::format("{}:{}:{}: {} {}\n", models::printable(path),
                                        item.place.line, item.place.column, label, message);
-  // What lint says is prose; an error is one line, for editors and grep.
+  // What lint says is prose; an error is one line, for editors and grep. Its notes are not.
   const bool prose = item.severity == Severity::kSuspect;
   if (prose) text = paragraph(text.substr(0, text.size() - 1), kDefaultWidth, 0, 4);
   text += source.excerpt(item.place);
   for (const std::string& note : item.notes) {
     const std::string line = fmt::format("{}{}", note_word, shortened(note));
-    text += prose ? paragraph(line, kDefaultWidth, 2, 4) : fmt::format("  {}\n", line);
+    text += paragraph(line, kDefaultWidth, 2, 4);
   }
   return text;
 }

@@ -187,8 +187,8 @@ TEST_CASE("a schedule that follows the costs knows the messages of a cluster",
 TEST_CASE("ranks of a pipeline cannot have more stages than a schedule",
           "[formats][schedule_reader]") {
   const std::string text =
-      "schema: 1\nparallel: {pipeline: 8192}\nschedule: {kind: interleaved_1f1b, chunks: 2, "
+      "schema: 1\nparallel: {pipeline: 16384}\nschedule: {kind: interleaved_1f1b, chunks: 2, "
       "micro_batches: 8}\n";
-  CHECK(testing::mistakes_in(text).find("a schedule can have at most 8192 stages, and 8192 ranks "
+  CHECK(testing::mistakes_in(text).find("a schedule can have at most 16384 stages, and 16384 ranks "
                                         "with 2 each are more") != std::string::npos);
 }

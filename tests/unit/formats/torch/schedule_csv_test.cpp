@@ -71,7 +71,7 @@ TEST_CASE("what is no action is told with its place", "[formats][schedule_csv]")
         "1:1: '(0F0;0B0)OVERLAP' is not an action: '(' needs ')OVERLAP_F_B' at the end\n");
   CHECK(mistakes_in("(0F0;0SEND_F0)OVERLAP_F_B\n") ==
         "1:6: '0SEND_F0' cannot overlap: it computes nothing\n");
-  CHECK(mistakes_in("99999999999F0\n") == "1:1: a schedule can have at most 8192 stages\n");
+  CHECK(mistakes_in("99999999999F0\n") == "1:1: a schedule can have at most 16384 stages\n");
   CHECK(mistakes_in("0F99999999\n") == "1:1: a schedule can have at most 16777216 micro-batches\n");
   CHECK(mistakes_in("") == "0:0: the schedule has no rows; it needs one per rank\n");
   CHECK(mistakes_in("0F0,0B0\n\n1F0,1B0\n") == "2:1: rank 1 has no actions\n");

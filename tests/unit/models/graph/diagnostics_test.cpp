@@ -52,6 +52,8 @@ TEST_CASE("a name is near up to a third of its length, and up to one edit where 
   CHECK(nearest_name("abcdef", {"abcxyz"}).empty());
   CHECK(nearest_name("", {"ab"}).empty());
   CHECK(nearest_name("x", {}).empty());
+  CHECK(nearest_name("1F1B", {"1f1", "1f1b", "gpipe"}) == "1f1b");
+  CHECK(nearest_name("NCCL", {"gloo", "nccl"}) == "nccl");
 }
 
 TEST_CASE("a name of a megabyte is compared with nothing", "[models][diagnostics]") {
@@ -70,6 +72,9 @@ TEST_CASE("where no name is near, a short list of the known ones helps", "[model
         std::vector<std::string>{"known here: forward, backward"});
   CHECK(notes("copy", {}).empty());
   CHECK(notes("copy", std::vector<std::string>(13, "stream")).empty());
+  Diagnostic longer;
+  suggest_name(longer, "copy", std::vector<std::string>(13, "stream"), 13);
+  CHECK(longer.notes.size() == 1);
 }
 
 TEST_CASE("what a terminal would act on is shown as question marks", "[models][diagnostics]") {

@@ -34,6 +34,34 @@ TEST_CASE("an input gradient and its weight gradient merge where nothing is betw
         "0F0,0F1,0B0,0I1,0F2,0W1,0B2");
 }
 
+TEST_CASE("empty slots come back as they were, and are one action however many there are",
+          "[models][schedule_lowering]") {
+  const models::Schedule schedule = schedule_in(",,0F0,,,,0B0,,\n");
+  CHECK(first_row(schedule) == ",,0F0,,,,0B0,,");
+  CHECK(schedule.ranks[0].size() == 5);
+  CHECK(schedule.place(0, 3).column == 10);
+  CHECK(first_row(models::without_empty(schedule)) == "0F0,0B0");
+}
+
+TEST_CASE("a schedule grows with its stages, not with their square",
+          "[models][schedule_lowering]") {
+  using models::ScheduleKind;
+  for (const ScheduleKind kind :
+       {ScheduleKind::kGpipe, ScheduleKind::k1f1b, ScheduleKind::kInterleaved1f1b,
+        ScheduleKind::kLoopedBfs, ScheduleKind::kZb1p, ScheduleKind::kZbH2}) {
+    INFO(models::schedule_kind_name(kind));
+    models::ScheduleShape shape;
+    shape.kind = kind;
+    shape.chunks = models::usual_chunks(kind);
+    shape.stages = 2000;
+    shape.micro_batches = 8;
+    std::size_t actions = 0;
+    for (const models::Actions& row : models::make_schedule(shape).ranks) actions += row.size();
+    // A forward and two gradients of each micro-batch, and at most as many slots that are empty.
+    CHECK(actions <= std::size_t{2} * 3 * shape.micro_batches * shape.stages);
+  }
+}
+
 TEST_CASE("weights of the next three stages are there", "[models][schedule_lowering]") {
   CHECK(first_row(models::add_unshard_reshard(schedule_in("0F0,1F0,2F0,3F0,3B0,,2B0,1B0,0B0\n"))) ==
         "0UNSHARD,1UNSHARD,2UNSHARD,0F0,0RESHARD,3UNSHARD,1F0,2F0,3F0,3B0,3RESHARD,0UNSHARD,2B0,"
