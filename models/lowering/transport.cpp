@@ -14,12 +14,23 @@ constexpr std::int64_t kPcieChannels = 2;
 constexpr std::int64_t kNetworkChannels = 32;
 constexpr std::int64_t kLlBytes = 16 << 10;                // of the protocol LL, on each channel
 constexpr std::int64_t kBytesPerChannel = 14'000'000'000;  // a second, over the network
+constexpr std::int64_t kRanksPerHost = 8;                  // whatever there are
 constexpr std::int64_t kRingChannels = 16;
 constexpr std::int64_t kRingStep = 512 << 10;
 constexpr std::int64_t kChunksToHalve = 8;
 constexpr std::int64_t kPartToDouble = 32;  // chunks, on one host
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
+
+// For each peer, at most, from bytes a second.
+std::int64_t channels_over_network(std::int64_t rate, std::int64_t ranks) {
+  std::int64_t channels =
+      std::clamp<std::int64_t>(ceil_div(rate, kBytesPerChannel), 1, kNetworkChannels);
+  while (channels > 1 && channels * ceil_div(ranks, kRanksPerHost) > kNetworkChannels) {
+    channels /= 2;
+  }
+  return channels;
+}
 
 // How many of the channels a message is cut over.
 std::int64_t channels_of(const Transport& transport, std::int64_t bytes, std::int64_t ranks) {
@@ -54,7 +65,7 @@ Transport transport_of(const TaskGraph& graph, const CommunicatorTemplate& commu
       transport.chunk = kChunk;
       transport.channels = kNetworkChannels;
       transport.channels_per_peer =
-          std::clamp<std::int64_t>(ceil_div(rate, kBytesPerChannel), 1, kNetworkChannels);
+          channels_over_network(rate, static_cast<std::int64_t>(members.size()));
     } else if (first != other && link && cluster.links[*link].name != "nvlink") {
       transport = {kChunk, kPcieChannels, kPcieChannels};
     }

@@ -2,8 +2,6 @@
 // three readings: contract, real and cold. What is expected is derived by hand from NCCL's rules;
 // the comments say how where it is not plain.
 #include <algorithm>
-#include <fstream>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -12,7 +10,6 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "tests/support/rank_programs.hpp"
-#include "tests/support/shared.hpp"
 
 using namespace pipesim;
 using sim::Verdict;
@@ -284,6 +281,13 @@ TEST_CASE("readings: over PCIe and the network less fits", "[scenarios][readings
   const std::string two = "cluster: {hosts: 2}\n";  // 400 Gb/s
   CHECK(verdicts(crossing("4MiB", 2, two)) == "hang ok ok");
   CHECK(verdicts(crossing("5MiB", 2, two)) == "hang hang hang");
+  const auto crossing_in = [](int ranks) {
+    return verdicts(crossing("3MiB", ranks,
+                             "cluster: {hosts: " + std::to_string(ranks / 8) + ", devices: 8}\n"));
+  };
+  // Beyond 64 ranks a pair has two channels and no longer four.
+  CHECK(crossing_in(64) == "hang ok ok");
+  CHECK(crossing_in(72) == "hang hang hang");
   // What NCCL_DEBUG=INFO prints overrides that.
   const std::string less =
       "communicators: {named: {pp: {group: pp, p2p_channels: 2, p2p_channels_per_peer: 1}}}\n";
@@ -438,24 +442,4 @@ TEST_CASE("readings: a rank that comes late takes its time alone", "[scenarios][
                                     "w: all");
   CHECK(explanation_of(text, {{"reading", "contract"}}).time_ns == 25'000);
   CHECK(explanation_of(text, {{"reading", "real"}}).time_ns == 25'000);
-}
-
-// The programs that pipesim once proved or refused wrongly. fp3, fp5 and fp6 rest on rules of the
-// device.
-TEST_CASE("readings: programs of real jobs", "[scenarios][readings]") {
-  const std::string folder = testing::shared_data("p2p/");
-  if (folder.empty()) return;
-  const std::map<std::string, std::string> expected = {
-      {"fp1_first_use_send_blocks_host", "ok ok hang"},
-      {"fp2_opposite_first_collectives", "ok ok hang"},
-      {"fp4_eager_without_end", "hang hang hang"},
-      {"fp7_lazy_pair_ring", "ok ok hang"},
-      {"fa3_broadcast_root_leaves", "hang ok hang"},
-      {"fa1_split_is_on_the_host", "ok ok hang"},
-      {"fa2_small_crossing_sends", "hang ok ok"},
-  };
-  for (const auto& [name, verdicts_of_it] : expected) {
-    INFO(name);
-    CHECK(verdicts(testing::file_text(folder + name + ".yaml")) == verdicts_of_it);
-  }
 }
