@@ -101,6 +101,7 @@ class ProgramReader {
   void read_host_step(MapReader& map, models::ActorTemplate& actor);
   bool read_calls(MapReader& map, models::ActorTemplate& actor, const Context& context);
   void read_group(const YamlValue& value, models::StepTemplate& step, const Context& context);
+  void add_call(models::CallTemplate call, const models::RankSet& on, models::StepTemplate& step);
   bool read_one_call(MapReader& map, models::CallTemplate& call);
   void read_splits(const YamlValue& splits, const models::CallTemplate& call,
                    const models::RankSet& on);

@@ -113,10 +113,26 @@ void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const
     call.place = picked->place();
     read_one_call(fields, call);
     if (const auto name = fields.take("name")) call.name = read_name(*name).value_or("");
+    if (const auto splits = fields.take("splits")) read_splits(*splits, call, on);
     fields.finish();
+    add_call(std::move(call), on, step);
+  }
+}
+
+// A call of a group; of one with `splits` the messages.
+void ProgramReader::add_call(CallTemplate call, const RankSet& on, StepTemplate& step) {
+  if (!split_parts_) {
     step.calls.push_back(std::move(call));
     calls_on_.push_back(on);
+    return;
   }
+  for (Part& part : *split_parts_) {
+    for (CallTemplate& message : part.calls) {
+      step.calls.push_back(std::move(message));
+      calls_on_.push_back(part.on);
+    }
+  }
+  split_parts_.reset();
 }
 
 bool ProgramReader::read_one_call(MapReader& map, CallTemplate& call) {

@@ -101,11 +101,6 @@ constexpr Key kCallRows[] = {
     {"barrier", "name", kBarrier},
     {"reduce_scatter", "name", kCallOn},
 };
-constexpr Key kGroupCallRows[] = {
-    {"all_gather", "name", kCallOn},     {"all_reduce", "name", kCallOn},
-    {"all_to_all", "name", kCallOn},     {"barrier", "name", kBarrier},
-    {"reduce_scatter", "name", kCallOn},
-};
 constexpr Key kExchangeRows[] = {
     {"all_to_all", "name", kCallOn},
     {"splits", "[size(rank)]",
@@ -274,9 +269,15 @@ constexpr std::string_view kCall = "a call";
 constexpr KeyTable kGroupCall{"group_call",
                               kCall,
                               "A collective call of a group",
-                              kGroupCallRows,
+                              kCallRows,
                               {&kMoves, &kAlgorithm, &kCallName, &kWhere},
-                              5};
+                              4};
+constexpr KeyTable kGroupExchange{"group_exchange",
+                                  kCall,
+                                  "An exchange of parts, of a group",
+                                  kExchangeRows,
+                                  {&kMoves, &kAlgorithm, &kCallName, &kWhere},
+                                  1};
 constexpr KeyTable kGroupRootedCall{"group_rooted_call",
                                     kCall,
                                     "A collective call with a root, of a group",
@@ -291,8 +292,8 @@ constexpr KeyTable kGroupRecv{"group_recv",
                               kRecvRows,
                               {&kMoves, &kTag, &kCallName, &kWhere},
                               1};
-constexpr const KeyTable* kGroupCalls[] = {&kGroupCall, &kGroupRootedCall, &kGroupSend,
-                                           &kGroupRecv};
+constexpr const KeyTable* kGroupCalls[] = {&kGroupCall, &kGroupExchange, &kGroupRootedCall,
+                                           &kGroupSend, &kGroupRecv};
 
 constexpr const KeyTable* kSharedBySteps[] = {&kWhere,     &kStep, &kOnStream, &kSlot,    &kMoves,
                                               &kAlgorithm, &kTag,  &kTimeout,  &kCallName};
