@@ -160,8 +160,15 @@ void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, s
   if (found.reading.any()) run.reading = &found.reading;
   if (!found.hang.empty()) run.order = &found.hang;
   const models::Simulation shown = models::simulate(graph, std::move(*lowered), run);
+  // Where timing decides nothing, no interleaving was looked for: all end as the run does.
+  constexpr std::size_t kMaxSteps = 100'000;
+  std::vector<sim::Event> order = found.hang;
+  const bool any_ends_so = found.hang_found && found.method == sim::Method::kOneRun;
+  if (order.empty() && any_ends_so && !shown.lowered.plan.faulty) {
+    order = models::any_order(shown.lowered.plan, kMaxSteps);
+  }
   std::vector<std::string> steps;
-  for (models::OrderStep& step : models::describe_order(graph, shown.lowered, found.hang)) {
+  for (models::OrderStep& step : models::describe_order(graph, shown.lowered, order)) {
     steps.push_back(std::move(step.what));
   }
   write_check_page(graph, shown, viz::check_page(view, std::move(steps)), all, std::move(made_by),

@@ -147,6 +147,17 @@ CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOpt
   return check(graph, simulate(graph, std::move(lowered), run), options);
 }
 
+std::vector<sim::Event> any_order(const sim::Plan& plan, std::size_t limit) {
+  sim::Stepper stepper(plan);
+  std::vector<sim::Event> order;
+  while (!stepper.pending().empty()) {
+    if (order.size() == limit) return {};
+    order.push_back(stepper.pending().front());
+    stepper.step(0);
+  }
+  return order;
+}
+
 std::vector<OrderStep> describe_order(const TaskGraph& graph, const Lowered& lowered,
                                       const std::vector<sim::Event>& order) {
   Teller teller(graph, lowered);

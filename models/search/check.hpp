@@ -41,4 +41,9 @@ struct OrderStep {
 std::vector<OrderStep> describe_order(const TaskGraph& graph, const Lowered& lowered,
                                       const std::vector<sim::Event>& order);
 
+/// An interleaving of `plan`, which must not have faults: of pending events always the one that has
+/// waited longest. Where timing decides nothing, it ends as any does. Empty if it would be longer
+/// than `limit`.
+std::vector<sim::Event> any_order(const sim::Plan& plan, std::size_t limit);
+
 }  // namespace pipesim::models

@@ -158,6 +158,9 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
     const Explanation& usual = reports[i].usual.explanation;
     result.readings.push_back(
         {kReadings[i], reports[i].exploration.answer, usual.verdict, usual.time_ns});
+    if (const Simulation* hanging = reports[i].hanging()) {
+      result.readings.back().hang = hanging->explanation;
+    }
   }
   const std::size_t shown = deciding(reports);
   result.shown = kReadings[shown];

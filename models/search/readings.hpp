@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "models/explain/explanation.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/search/check.hpp"
 
@@ -32,6 +33,7 @@ struct ReadingAnswer {
   sim::Answer answer = sim::Answer::kUndecided;
   sim::Verdict verdict = sim::Verdict::kCompleted;  // of the run with the scenario's own durations
   std::int64_t time_ns = 0;
+  std::optional<Explanation> hang{};  // of the run that hangs, if one was found
 };
 
 struct ReadingsReport {

@@ -166,6 +166,14 @@ class Html(unittest.TestCase):
         self.assertEqual(["contract", "real", "cold"], [row[0] for row in rows])
         self.assertEqual(["hang certain", "proved", "proved"], [row[2] for row in rows])
         self.assertTrue(rows[0][3].startswith("deadlock at "), rows[0])
+        # Who waits for whom, of the one that hangs.
+        self.assertIn("rank 1", rows[0][4].lower())
+        self.assertEqual(["", ""], [row[4] for row in rows[1:]])
+        # No order was searched for, because all end so. One of them is here.
+        steps = self.texts("#steps li")
+        self.assertTrue(self.shown("#steps"))
+        self.assertRegex(steps[0], r"^rank \d: .+#1 is (launched|entered|done)$")
+        self.assertFalse([step for step in steps if "#" not in step])
         self.assertTrue(any(line.startswith("rule 9.4") for line in self.texts("#rests-on li")))
         self.open("proved")
         self.assertEqual(["proved"], self.texts("#verdict"))

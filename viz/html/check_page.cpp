@@ -4,6 +4,9 @@
 
 #include <fmt/format.h>
 
+#include "viz/report_lines.hpp"
+#include "viz/summary.hpp"
+
 namespace pipesim::viz {
 namespace {
 
@@ -54,12 +57,17 @@ CheckPage check_page(const CheckView& view, std::vector<std::string> steps) {
       end.time_ns = each.time_ns;
       page.readings.push_back({std::string(models::reading_name(each.reading)),
                                reading_about(each.reading), answer_text(each.answer),
-                               run_end_text(end)});
+                               run_end_text(end), each.hang ? summary_text(*each.hang) : ""});
     }
     page.story.push_back(fmt::format("The run below is of the reading '{}'.",
                                      models::reading_name(view.readings->shown)));
   }
   page.rests_on = rests_on_lines(view);
+  if (view.hang != nullptr) {
+    for (std::string& line : unmeasured_lines(view.hang->explanation)) {
+      page.rests_on.push_back(std::move(line));
+    }
+  }
   page.rests_on.insert(page.rests_on.end(), view.basis.begin(), view.basis.end());
   page.steps = std::move(steps);
   page.text = check_text(view, {});

@@ -225,7 +225,7 @@ class PageData {
   Json check() {
     Json readings = Json::array();
     for (const CheckPage::Reading& reading : check_->readings) {
-      readings.push_back({reading.name, reading.about, reading.answer, reading.end});
+      readings.push_back({reading.name, reading.about, reading.answer, reading.end, reading.why});
     }
     const std::size_t shown = std::min(check_->steps.size(), limits_.rows);
     if (shown < check_->steps.size()) {

@@ -33,14 +33,14 @@ struct CheckPage {
     std::string about;
     std::string answer;
     std::string end;  // with the scenario's own durations
+    std::string why;  // of the run that hangs
   };
   std::string headline;            // what stands behind the name: "can hang"
   std::string verdict;             // "hang possible"
   std::vector<std::string> story;  // paragraphs
   std::vector<Reading> readings;   // none: the program has one
   std::vector<std::string> rests_on;
-  std::vector<std::string>
-      steps;         // of the interleaving that the run is, if it is not the usual one
+  std::vector<std::string> steps;  // of the run, or of another that ends in the same way
   std::string text;  // all that is known, as the terminal shows it
 };
 

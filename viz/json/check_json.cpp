@@ -1,10 +1,15 @@
 #include "viz/json/check_json.hpp"
 
+#include <string>
+#include <utility>
+
 #include <nlohmann/json.hpp>
 
 #include "models/measure/expectation.hpp"
 #include "viz/json/json_report.hpp"
 #include "viz/json_string.hpp"
+#include "viz/report_lines.hpp"
+#include "viz/summary.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -43,6 +48,9 @@ std::string check_json(const CheckView& view) {
           {"answer", answer_text(each.answer)},
           {"verdict", models::verdict_name(each.verdict)},
           {"time_ns", each.time_ns}};
+      if (!each.hang) continue;
+      json["readings"][std::string(models::reading_name(each.reading))]["why"] =
+          summary_text(*each.hang);
     }
   }
   if (view.ways) {
@@ -59,6 +67,11 @@ std::string check_json(const CheckView& view) {
   if (found.rests_on.room) rests_on.push_back("rule 5.5: room for collectives");
   if (found.rests_on.queues) rests_on.push_back("rule 5.5: hardware queues");
   if (found.rests_on.records) rests_on.push_back(records_text());
+  if (view.hang != nullptr) {
+    for (std::string& line : unmeasured_lines(view.hang->explanation)) {
+      rests_on.push_back(std::move(line));
+    }
+  }
   for (const std::string& line : view.basis) rests_on.push_back(line);
   if (view.of_record || !rests_on.empty()) json["rests_on"] = std::move(rests_on);
   json["hang"] = Json();

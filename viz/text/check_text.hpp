@@ -49,7 +49,8 @@ std::string flows_text();
 /// That a record holds no hardware queue.
 std::string records_text();
 
-/// What the answer rests on that nobody promises or has measured.
+/// What the answer rests on that nobody promises or has measured, beside what the run that hangs
+/// does (unmeasured_lines).
 std::vector<std::string> rests_on_lines(const CheckView& view);
 
 /// "completes at 24 us".

@@ -102,7 +102,7 @@ class Page {
     readings.hidden = check.readings.length === 0;
     const row = (cells, tag) => `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join("")}</tr>`;
     readings.querySelector(".table-frame").innerHTML =
-      `<table><thead>${row(["reading", "what it is", "answer", "own durations"], "th")}</thead>
+      `<table><thead>${row(["reading", "what it is", "answer", "own durations", "who waits for whom"], "th")}</thead>
        <tbody>${check.readings.map((cells) => row(cells, "td")).join("")}</tbody></table>`;
     const rests = this.element("rests-on");
     rests.hidden = check.rests_on.length === 0;
