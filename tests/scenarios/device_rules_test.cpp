@@ -8,8 +8,6 @@
 #include "sim/interleavings/exploration.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
-#include "tests/support/scenario.hpp"
-#include "tests/support/shared.hpp"
 
 using namespace pipesim;
 using sim::Answer;
@@ -51,11 +49,6 @@ Said said(const std::string& text, Settings settings = {}) {
   return said_of(testing::scenario_of(text, settings).graph);
 }
 
-// Of a file of ../shared/data/p2p.
-Said said_of_shared(const std::string& name) {
-  return said_of(testing::load(testing::shared_data("p2p/" + name + ".yaml"), kContract).graph);
-}
-
 // Two ranks with a program each; steps are flow maps, one a line.
 std::string programs(const std::string& top, const std::vector<std::string>& ranks) {
   std::string text =
@@ -66,8 +59,6 @@ std::string programs(const std::string& top, const std::vector<std::string>& ran
   }
   return text;
 }
-
-bool has_shared() { return !testing::shared_data("p2p").empty(); }
 
 }  // namespace
 
@@ -122,11 +113,6 @@ schedule:
   CHECK(graph.communicators[0].name == "0 to 1");
   CHECK(graph.communicators[1].name == "1 to 0");
   CHECK(said(text) == kCompletes);
-}
-
-TEST_CASE("the schedule of the shared false proof hangs", "[scenarios][device][shared]") {
-  if (!has_shared()) return;
-  CHECK(said_of_shared("fp5_schedule_default_messages") == kHangs);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -344,14 +330,4 @@ TEST_CASE("a collective of no bytes waits for nobody", "[scenarios][device]") {
   CHECK(said(grouped("1B")) == starved);
   CHECK(said(programs(kPp, {"{group: [{all_reduce: pp, bytes: 0B}, {all_gather: pp, bytes: 0B}]}",
                             "{compute: x}"})) == kCompletes);
-}
-
-TEST_CASE("the shared false proofs of groups and queues hang", "[scenarios][device][shared]") {
-  if (!has_shared()) return;
-  CHECK(said_of_shared("fp3_group_epochs") == kHangs);
-  // Its parameter says "one each".
-  Settings queues = kContract;
-  queues.emplace_back("queues", "8");
-  CHECK(said_of(testing::load(testing::shared_data("p2p/fp6_nine_streams.yaml"), queues).graph)
-            .check == Answer::kHangPossible);
 }

@@ -1,6 +1,26 @@
 // Small programs for the rules of NCCL, PyTorch and CUDA, one section after the other, with what
 // `check` answers in each reading: contract, real and cold. What is expected follows from the rules
 // (docs/explanation/models.md) by hand; comments say how where it is not plain.
+//
+// The letters are those of ../shared/nccl_rules.md. Where else its cases are:
+//
+//   A2  table of backends, device_id    readings_test.cpp
+//   A6  destroy                         readings_test.cpp
+//   B1  PCIe, several nodes, channels   readings_test.cpp
+//   B2  what a larger recv leaves       device_rules_test.cpp
+//   B3  collectives come first          device_rules_test.cpp
+//   B5  reduce, gather, scatter, rings  readings_test.cpp
+//   C2  records, waits, 32 queues       device_rules_test.cpp
+//   C3  three groups in a cycle         device_rules_test.cpp; tests/reports/rccl_2191.yaml
+//   D1  modes of messages               device_rules_test.cpp
+//   D2  deferred recvs                  message_placement_test.cpp
+//   D3  batches, overlap, shapes        message_placement_test.cpp
+//   D4, D9  orders of the authors       schedules_of_authors_test.cpp
+//   D5 to D7  collectives of a stage    tests/unit/models/schedules/stage_collectives_test.cpp
+//   F   lint                            tests/unit/models/lint/
+//
+// Not modeled, so without a case: A5, the proxy's pool (B1 between nodes, likewise); a case of C7
+// for a launch queue of a whole device. docs/explanation/models.md says so.
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,6 +29,8 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 #include "tests/support/rank_programs.hpp"
+#include "tests/support/scenario.hpp"
+#include "tests/support/shared.hpp"
 
 using namespace pipesim;
 using testing::group;
@@ -35,9 +57,8 @@ const char* word_of(const models::ReadingAnswer& found) {
   return "undecided";
 }
 
-std::string answers(const std::string& text, const Settings& settings = {}) {
-  const models::ReadingsReport report =
-      models::check_readings(testing::scenario_of(text, settings).graph, {});
+std::string answers(const models::TaskGraph& graph) {
+  const models::ReadingsReport report = models::check_readings(graph, {});
   std::string result;
   for (const models::ReadingAnswer& reading : report.readings) {
     result += std::string(result.empty() ? "" : " ") + word_of(reading);
@@ -45,9 +66,15 @@ std::string answers(const std::string& text, const Settings& settings = {}) {
   return result;
 }
 
+std::string answers(const std::string& text, const Settings& settings = {}) {
+  return answers(testing::scenario_of(text, settings).graph);
+}
+
 constexpr const char* kLarge = "1GiB";  // fits into no buffer
 constexpr const char* kOk = "ok ok ok";
 constexpr const char* kHangs = "hang hang hang";
+constexpr const char* kMayHang = "may may may";
+constexpr const char* kMismatch = "mismatch mismatch mismatch";
 
 std::string joined(const std::vector<std::string>& steps) {
   std::string text;
@@ -66,6 +93,18 @@ std::string connect(int peer, const std::string& on = "pp") {
 }
 
 }  // namespace
+
+TEST_CASE("cases A1: an initialization can wait for kernels", "[scenarios][cases]") {
+  // A recv is on rank 0's device. What it waits for stands behind the first use of dp, which both
+  // hosts have come to.
+  const auto with = [](const std::string& waits) {
+    return answers(scenario(
+        {joined({connect(1), recv(1), reduce("dp")}), joined({connect(0), reduce("dp"), send(0)})},
+        "pp: all, dp: all", "communicators: {waits_for_device: " + waits + "}\n"));
+  };
+  CHECK(with("off") == kOk);
+  CHECK(with("on") == "ok ok hang");
+}
 
 TEST_CASE("cases A2: the backend decides which communicator is made when", "[scenarios][cases]") {
   std::vector<std::string> ring;
@@ -97,6 +136,16 @@ TEST_CASE("cases A3: first messages meet on the hosts", "[scenarios][cases]") {
                           joined({reduce("x"), "{synchronize: nccl x}", recv(0)}),
                           joined({reduce("x"), recv(0)})},
                          "pp: all, x: [1, 2]")) == kOk);
+  // Of all, before anything of it is launched: rank 1 waits for its part, and rank 2 for rank 1.
+  // Connected, they are two sends of which each needs its own recv only.
+  const std::vector<std::string> all = {group(joined({send(1), send(2)})),
+                                        joined({recv(0), "{synchronize: nccl pp}", reduce("x")}),
+                                        joined({reduce("x"), "{synchronize: nccl x}", recv(0)})};
+  CHECK(answers(scenario(all, "pp: all, x: [1, 2]")) == "ok ok hang");
+  // However small.
+  CHECK(answers(scenario({joined({send(1, "pp", "0B"), reduce("dp")}),
+                          joined({reduce("dp"), "{synchronize: nccl dp}", recv(0, "pp", "0B")})},
+                         "pp: all, dp: all")) == "ok ok hang");
   // Two that cross.
   CHECK(answers(scenario({joined({send(1), recv(1)}), joined({send(0), recv(0)})}, "pp: all")) ==
         "hang ok hang");
@@ -109,7 +158,7 @@ TEST_CASE("cases A4 and C3: communicators in opposite orders", "[scenarios][case
   CHECK(answers(scenario({xy, yx}, groups)) == "may may hang");
   CHECK(answers(scenario({xy, xy}, groups)) == kOk);
   const std::string warm = joined({xy, "{synchronize: device}"});
-  CHECK(answers(scenario({joined({warm, xy}), joined({warm, yx})}, groups)) == "may may may");
+  CHECK(answers(scenario({joined({warm, xy}), joined({warm, yx})}, groups)) == kMayHang);
   // With room for both, only the first use is left.
   const std::string room = "device: {resident: 2}\n";
   CHECK(answers(scenario({xy, yx}, groups, room)) == "ok ok hang");
@@ -185,10 +234,8 @@ TEST_CASE("cases B1: sends end in eight steps of buffer", "[scenarios][cases]") 
 }
 
 TEST_CASE("cases B2: sizes that differ", "[scenarios][cases]") {
-  CHECK(answers(scenario({send(1, "pp", "1MiB"), recv(0, "pp", "2MiB")}, "pp: all")) ==
-        "mismatch mismatch mismatch");
-  CHECK(answers(scenario({send(1, "pp", "2MiB"), recv(0, "pp", "1MiB")}, "pp: all")) ==
-        "mismatch mismatch mismatch");
+  CHECK(answers(scenario({send(1, "pp", "1MiB"), recv(0, "pp", "2MiB")}, "pp: all")) == kMismatch);
+  CHECK(answers(scenario({send(1, "pp", "2MiB"), recv(0, "pp", "1MiB")}, "pp: all")) == kMismatch);
 }
 
 TEST_CASE("cases B3: epochs of a group", "[scenarios][cases]") {
@@ -256,6 +303,34 @@ TEST_CASE("cases B5: parts of an all_to_all", "[scenarios][cases]") {
   // From PyTorch 2.15 on an empty part is sent, and its recv waits for it.
   CHECK(exchange(parts, "backend: nccl2\n") == kHangs);
   CHECK(exchange("{all_to_all: ep}", "") == kHangs);
+  // In a group.
+  const auto grouped = [](const std::string& calls, const std::string& backend) {
+    const std::string both = group(calls);
+    const std::string before = group("{all_to_all: ep, splits: [1KiB, 1KiB, 1KiB]}") +
+                               ", {all_to_all: ep}, {synchronize: device}, ";
+    return answers(scenario(
+        {before + joined({both, "{send: pp, to: 2, bytes: 1GiB, after: [nccl ep]}"}), before + both,
+         before + joined({"{recv: pp, from: 0, bytes: 1GiB}, {synchronize: nccl pp}", both})},
+        "ep: all, pp: [0, 2]", backend));
+  };
+  CHECK(grouped(parts, "") == kOk);
+  CHECK(grouped(parts, "backend: nccl2\n") == kHangs);
+  // Of tokens and of their weights: the second messages of ranks 0 and 1 are of another epoch (B3),
+  // so that rank 1 first waits for rank 2.
+  CHECK(grouped(joined({parts, parts}), "") == kHangs);
+}
+
+TEST_CASE("cases B6: calls that differ meet", "[scenarios][cases]") {
+  const auto meet = [](const std::string& zero, const std::string& one) {
+    return answers(scenario({zero, one}, "w: all"));
+  };
+  const std::string call = "{all_reduce: w, bytes: 1KiB, type: f32}";
+  CHECK(meet(call, call) == kOk);
+  CHECK(meet(call, "{all_reduce: w, bytes: 2KiB, type: f32}") == kMismatch);
+  CHECK(meet(call, "{all_gather: w, bytes: 1KiB, type: f32}") == kMismatch);
+  CHECK(meet(call, "{all_reduce: w, bytes: 1KiB, type: f16}") == kMismatch);
+  CHECK(meet("{reduce: w, root: 0, bytes: 1KiB}", "{reduce: w, root: 1, bytes: 1KiB}") ==
+        kMismatch);
 }
 
 TEST_CASE("cases C2: streams that share a hardware queue", "[scenarios][cases]") {
@@ -274,7 +349,7 @@ TEST_CASE("cases C2: streams that share a hardware queue", "[scenarios][cases]")
                            "{compute: makes, stream: k8}, "
                            "{send: up, to: 1, bytes: 4KiB, after: [k8]}";
   const std::vector<std::string> nine = {zero, joined({before_one, answers_it})};
-  CHECK(answers(scenario(nine, groups)) == "may may may");
+  CHECK(answers(scenario(nine, groups)) == kMayHang);
   CHECK(answers(scenario(nine, groups, "device: {hardware_queues: 0}\n")) == kOk);
   const std::vector<std::string> shared = {
       before_zero +
@@ -286,6 +361,26 @@ TEST_CASE("cases C2: streams that share a hardware queue", "[scenarios][cases]")
   };
   CHECK(answers(scenario(shared, groups, on("amd"))) == kHangs);
   CHECK(answers(scenario(shared, groups, on("nvidia"))) == kOk);
+}
+
+TEST_CASE("cases C3 and C4: one order is enough with room, or with an order of starts",
+          "[scenarios][cases]") {
+  const std::string warm = joined({reduce("x"), reduce("y"), "{synchronize: device}"});
+  const auto with = [&](const std::string& device, bool one_order) {
+    const std::string xy = joined({warm, reduce("x"), reduce("y")});
+    const std::string yx = joined({warm, reduce("y"), reduce("x")});
+    return answers(
+        scenario({xy, one_order ? xy : yx}, "x: all, y: all", "device: {" + device + "}\n"));
+  };
+  CHECK(with("resident: 1", true) == kMayHang);
+  CHECK(with("resident: 2", true) == kOk);
+  CHECK(with("resident: 1, launch_order: implicit", true) == kOk);
+  CHECK(with("resident: 1, launch_order: serial", true) == kOk);
+  // The order of the hosts must itself be one. Where one ends before the next starts, none starts.
+  CHECK(with("resident: 1, launch_order: implicit", false) == kHangs);
+  CHECK(with("launch_order: serial", false) == kHangs);
+  CHECK(with("resident: 2, launch_order: implicit", false) == kOk);
+  CHECK(with("resident: 2", false) == kOk);
 }
 
 TEST_CASE("cases C5: two kernels that each hold some SMs", "[scenarios][cases]") {
@@ -300,8 +395,28 @@ TEST_CASE("cases C5: two kernels that each hold some SMs", "[scenarios][cases]")
                  "x: all, y: all", "device: {sms: 16}\n"));
   };
   // If both ranks start the same one first, it completes.
-  CHECK(with("10") == "may may may");
+  CHECK(with("10") == kMayHang);
   CHECK(with("8") == kOk);
+}
+
+TEST_CASE("cases C5: kernels that end only delay, and cooperative ones wait for all SMs",
+          "[scenarios][cases]") {
+  const std::string x = "{all_reduce: x, ctas: 10}";
+  const auto with = [&](const std::string& zero, const std::string& one) {
+    const std::string warm =
+        x + ", {synchronize: device}, {all_reduce: y}, {synchronize: device}, ";
+    return answers(scenario({warm + zero, warm + one}, "x: all, y: all", "device: {sms: 16}\n"));
+  };
+  const std::string gemm = "{compute: gemm, stream: k, ctas: 16, takes: 1us}";
+  CHECK(with(joined({gemm, x}), joined({x, gemm})) == kOk);
+  // A dispatch on all SMs, which spins until that of the other rank runs.
+  const std::string dispatch = "{all_reduce: y, ctas: 16, cooperative: on}";
+  CHECK(with(joined({x, dispatch}), joined({dispatch, x})) == kMayHang);
+  const std::string in_turn = joined({x, "{synchronize: nccl x}", dispatch});
+  CHECK(with(in_turn, in_turn) == kOk);
+  // With what the other leaves, it may start first on either rank.
+  const std::string fewer = "{all_reduce: y, ctas: 6, cooperative: on}";
+  CHECK(with(joined({x, fewer}), joined({fewer, x})) == kOk);
 }
 
 TEST_CASE("cases C6: the first use of a kernel waits for the device", "[scenarios][cases]") {
@@ -314,7 +429,42 @@ TEST_CASE("cases C6: the first use of a kernel waits for the device", "[scenario
   CHECK(with("{load: k}, ", "device: {resident: 3}\n") == "ok ok hang");
   CHECK(with("", "device: {resident: 3}\n") == kOk);
   // How many have room is not known.
-  CHECK(with("", "") == "may may may");
+  CHECK(with("", "") == kMayHang);
+}
+
+TEST_CASE("cases C6: .item() between calls of two communicators", "[scenarios][cases]") {
+  const std::string warm = joined({reduce("x"), reduce("y"), "{synchronize: device}"});
+  const auto with = [&](const std::string& between) {
+    return answers(scenario({joined({warm, reduce("x"), between, reduce("y")}),
+                             joined({warm, reduce("y"), between, reduce("x")})},
+                            "x: all, y: all", "device: {resident: 3}\n"));
+  };
+  CHECK(with("{synchronize: device}") == kHangs);
+  CHECK(with("{host: prepares}") == kOk);
+  // A kernel on the legacy default stream waits for all blocking streams, and they for it.
+  const auto on_legacy = [&](const std::string& after) {
+    return answers(scenario({joined({warm, reduce("x"), "{compute: k, stream: legacy" + after + "}",
+                                     "{all_reduce: y, after: [legacy]}"}),
+                             joined({warm, reduce("y"), "{synchronize: nccl y}", reduce("x")})},
+                            "x: all, y: all", "device: {resident: 3}\n"));
+  };
+  CHECK(on_legacy(", after: [nccl x, nccl y]") == kHangs);
+  CHECK(on_legacy("") == kOk);
+}
+
+TEST_CASE("cases A5 and C7: the host waits for a launch queue that is full", "[scenarios][cases]") {
+  // What rank 0's recv waits for is sent once rank 1 has the message behind the kernels.
+  const auto with = [](int kernels) {
+    std::vector<std::string> zero = {connect(1), connect(1, "qq"), recv(1)};
+    for (int i = 0; i < kernels; ++i) zero.emplace_back("{compute: k, after: [nccl pp]}");
+    zero.push_back(send(1, "qq"));
+    return answers(
+        scenario({joined(zero), joined({connect(0), connect(0, "qq"), recv(0, "qq"),
+                                        "{send: pp, to: 0, bytes: 4KiB, after: [nccl qq]}"})},
+                 "pp: all, qq: all", "defaults: {launch_queue: 8}\n"));
+  };
+  CHECK(with(4) == kOk);  // each with its wait
+  CHECK(with(5) == kHangs);
 }
 
 TEST_CASE("cases C8: graphs are replayed in one order, and without buffers", "[scenarios][cases]") {
@@ -325,7 +475,7 @@ TEST_CASE("cases C8: graphs are replayed in one order, and without buffers", "[s
       "{all_reduce: w, bytes: 1KiB}, {all_gather: w, bytes: 1KiB}, {synchronize: device}, ";
   const std::string ab = warm + "{call: a}, {call: b}";
   const std::string ba = warm + "{call: b}, {call: a}";
-  CHECK(answers(scenario({ab, ba}, "w: all", blocks)) == "mismatch mismatch mismatch");
+  CHECK(answers(scenario({ab, ba}, "w: all", blocks)) == kMismatch);
   CHECK(answers(scenario({ab, ab}, "w: all", blocks)) == kOk);
   // Sends that cross pass by buffers as calls, and not in a graph that is replayed.
   const auto crossing = [](const std::string& registered) {
@@ -371,6 +521,33 @@ TEST_CASE("cases D3: with two stages one direction goes over WORLD", "[scenarios
   // One host is in its first send, the other in its first all_reduce.
   CHECK(with("world", "4KiB", false) == "hang ok hang");
   CHECK(with("pp", "4KiB", false) == "ok ok hang");
+}
+
+// The programs of ../shared that were once proved or refused wrongly.
+TEST_CASE("cases of real jobs that were proved or refused wrongly", "[scenarios][cases][shared]") {
+  const std::string folder = testing::shared_data("p2p/");
+  if (folder.empty()) return;
+  const std::vector<std::pair<std::string, std::string>> expected = {
+      {"fp1_first_use_send_blocks_host", "ok ok hang"},
+      {"fp2_opposite_first_collectives", "may may hang"},
+      {"fp3_group_epochs", kHangs},
+      {"fp4_eager_without_end", kHangs},
+      // Two messages of 8 MiB, a step each, lie in buffers.
+      {"fp5_schedule_default_messages", "hang ok ok"},
+      // Cold, each host is in the initialization of another communicator.
+      {"fp6_nine_streams", "may may hang"},
+      {"fp7_lazy_pair_ring", "ok ok hang"},
+      // Cold, it is the first all_reduce that waits for all hosts (A4).
+      {"fa1_split_is_on_the_host", "ok ok hang"},
+      {"fa2_small_crossing_sends", "hang ok ok"},
+      {"fa3_broadcast_root_leaves", "hang ok hang"},
+  };
+  for (const auto& [name, answers_of_it] : expected) {
+    INFO(name);
+    // Its parameter says "one queue for each stream".
+    const Settings settings = name == "fp6_nine_streams" ? Settings{{"queues", "8"}} : Settings();
+    CHECK(answers(testing::load(folder + name + ".yaml", settings).graph) == answers_of_it);
+  }
 }
 
 // ---------------------------------------------------------------------------------------------
