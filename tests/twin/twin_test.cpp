@@ -414,6 +414,29 @@ TEST_CASE("a device is not looked at for a stream on which nothing waits", "[twi
   CHECK(differences_of(sketch.spec, answer_of_engine(sketch.spec), twin).text().empty());
 }
 
+// The first call of a communicator ends at 60. A kernel that waits for it starts before the second
+// call, which is on another stream: both take 10, and their threads return in that order. One
+// random plan in some hundred thousand finds this.
+TEST_CASE("who waits for another stream starts before the next of a line", "[twin]") {
+  Sketch sketch;
+  for (int i = 0; i < 3; ++i) sketch.add_program();
+  for (int i = 0; i < 3; ++i) sketch.add_stream();
+  sketch.spec.communicators.push_back({{0}, false, false});
+  const int first = sketch.add_calls(0, 0, {collective_call(0, 0, 60)});
+  const int kernel = sketch.add_kernel(1, 1, 10);
+  sketch.actor(kernel).afters = {{first, 0}};
+  sketch.add_work(2, 5);
+  const int second = sketch.add_calls(2, 2, {collective_call(0, 0, 10)});
+  for (int a : {kernel, second}) sketch.actor(a).blocking = true;
+  const Result twin = simulate(sketch.spec);
+  std::vector<int> returns;
+  for (const LogLine& line : twin.log) {
+    if (line.time == 70 && line.returns) returns.push_back(line.act.actor);
+  }
+  CHECK(returns == std::vector<int>{kernel, second});
+  CHECK(differences_of(sketch.spec, answer_of_engine(sketch.spec), twin).text().empty());
+}
+
 // A (rank 0, takes 1) -> B in place (rank 1, 1) -> C (rank 2, 5), one slot each. B is done at 2 and
 // dead at 4. The acknowledgement of C at 7 is lost, so the slot of A does not come back. Random
 // plans do not show this: it takes a program thread, which counts at once.
