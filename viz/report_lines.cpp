@@ -162,6 +162,11 @@ std::vector<std::string> unmeasured_lines(const Explanation& explanation) {
         "rule 9.7: two first sends that cross on a communicator of two ranks hang. Read in NCCL's "
         "code; it may fail instead");
   }
+  if (explanation.destroys) {
+    lines.emplace_back(
+        "rule 9.7: who destroys a communicator waits for its calls, then for the ranks of the same "
+        "host. Read in NCCL's code and guide, not measured");
+  }
   if (explanation.registered_send) {
     lines.emplace_back(
         "rule 9.5: a send of a registered buffer goes through no other buffer, so it waits for its "

@@ -76,6 +76,7 @@ class Explainer {
   void see_rules();
   bool sends_first(const Wait& wait) const;
   bool waits_registered(const Wait& wait) const;
+  bool waits_to_destroy(const Wait& wait) const;
   std::optional<Wait> first_wait(ActorId actor, std::uint32_t k) const;
   Wait wait(const WaitEdge& edge) const {
     return describe_wait(graph_, lowered_, state_, waits_, edge);
@@ -153,6 +154,7 @@ void Explainer::see_rules() {
   };
   result_.crossing_first_sends = decides(&Explainer::sends_first);
   result_.registered_send = decides(&Explainer::waits_registered);
+  result_.destroys = decides(&Explainer::waits_to_destroy);
 }
 
 // A first send that waits for a first send in the other direction, of a communicator of two ranks.
@@ -167,6 +169,13 @@ bool Explainer::sends_first(const Wait& wait) const {
   const sim::Call& mine = call_of(wait.from);
   const sim::Communicator& on = plan_.communicators[mine.communicator];
   return call_of(wait.to).communicator == mine.communicator && on.ranks_end - on.ranks == 2;
+}
+
+bool Explainer::waits_to_destroy(const Wait& wait) const {
+  if (!wait.from.act.actor.valid()) return false;
+  const ActorTemplate& actor = names_.actor(wait.from.act.actor);
+  return plan_.actors[wait.from.act.actor].role == sim::Role::kMeet && actor.step &&
+         actor.step->calls.front().operation == Operation::kDestroy;
 }
 
 bool Explainer::waits_registered(const Wait& wait) const {

@@ -182,6 +182,7 @@ struct Explanation {
   std::vector<RankReport> ranks;
   bool crossing_first_sends = false;  // two that wait for each other, on a communicator of two
   bool registered_send = false;       // one that waits, and would not if it were not registered
+  bool destroys = false;              // a rank that waits where it destroys a communicator
 };
 
 /// Fills in what follows from the waits of a run that has come to rest with work left: `stuck`,

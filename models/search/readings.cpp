@@ -49,6 +49,37 @@ void keep_answer_only(CheckReport& report) {
   report.usual.outcome = {};
 }
 
+// The same with collectives of no bytes that meet like others; nothing if it has none.
+std::optional<TaskGraph> with_empty_calls(const TaskGraph& graph) {
+  std::optional<TaskGraph> result;
+  for (std::size_t a = 0; a < graph.actors.size(); ++a) {
+    const ActorTemplate& actor = graph.actors[a];
+    if (!actor.step) continue;
+    for (std::size_t c = 0; c < actor.step->calls.size(); ++c) {
+      const CallTemplate& call = actor.step->calls[c];
+      const bool empty = call.sized && call.kind == sim::CallKind::kCollective &&
+                         !graph.communicators[call.communicator].on_host &&
+                         std::any_of(actor.on.begin(), actor.on.end(), [&](std::uint32_t rank) {
+                           return call.bytes.value(rank) == 0;
+                         });
+      if (!empty) continue;
+      if (!result) result = graph;
+      result->actors[a].step->calls[c].sized = false;
+    }
+  }
+  return result;
+}
+
+// Whether `graph`, which is proved, hangs if NCCL launches collectives of no bytes, too.
+bool rests_on_empty_calls(const TaskGraph& graph, const sim::ExploreOptions& options) {
+  const std::optional<TaskGraph> other = with_empty_calls(graph);
+  if (!other) return false;
+  Diagnostics ignored;
+  std::optional<Lowered> lowered = lower(*other, ignored);
+  return lowered &&
+         check(*other, std::move(*lowered), options).exploration.answer != sim::Answer::kProved;
+}
+
 }  // namespace
 
 std::string_view reading_name(Reading reading) {
@@ -173,6 +204,8 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
   result.by_flows = real_is_open && hangs(reports[0].exploration.answer) &&
                     reports[1].exploration.answer == sim::Answer::kProved;
   result.check = std::move(reports[shown]);
+  result.by_empty_calls =
+      result.answer == JobAnswer::kProved && rests_on_empty_calls(graph, options);
   return result;
 }
 

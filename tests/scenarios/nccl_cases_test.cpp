@@ -584,6 +584,31 @@ TEST_CASE("a hang of registered sends rests on a rule", "[scenarios][cases]") {
   CHECK_FALSE(registered("4KiB", "contract"));
 }
 
+TEST_CASE("a hang of ranks that destroy communicators rests on a rule", "[scenarios][cases]") {
+  const auto rests = [](const std::string& first, const std::string& second) {
+    return testing::explanation_of(
+               scenario({joined({first, second}), joined({second, first})}, "x: all, y: all"))
+        .destroys;
+  };
+  CHECK(rests("{destroy: x}", "{destroy: y}"));
+  CHECK_FALSE(rests("{destroy: x}", "{host: leaves}"));  // which completes
+  CHECK_FALSE(rests("{split: x}", "{split: y}"));        // which hangs by the manual
+}
+
+TEST_CASE("a proof rests on collectives of no bytes", "[scenarios][cases]") {
+  const auto rests = [](const std::string& zero, const std::string& one) {
+    const models::ReadingsReport report =
+        models::check_readings(testing::scenario_of(scenario({zero, one}, "w: all")).graph, {});
+    REQUIRE(report.answer == models::JobAnswer::kProved);
+    return report.by_empty_calls;
+  };
+  const std::string empty = "{all_reduce: w, bytes: 0B}";
+  CHECK(rests(empty, ""));
+  CHECK(rests(group(joined({empty, send(1, "w")})), recv(0, "w")));
+  CHECK_FALSE(rests(empty, empty));  // which would meet
+  CHECK_FALSE(rests(reduce("w"), reduce("w")));
+}
+
 TEST_CASE("a proof rests on records that hold no queue", "[scenarios][cases]") {
   const auto rests = [](const std::string& between, const std::string& queues) {
     const std::string text =

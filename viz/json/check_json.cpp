@@ -64,6 +64,9 @@ std::string check_json(const CheckView& view) {
                        {"fingerprint", fingerprint_text(usual.fingerprint)}};
   Json rests_on = Json::array();
   if (view.readings != nullptr && view.readings->by_flows) rests_on.push_back(flows_text());
+  if (view.readings != nullptr && view.readings->by_empty_calls) {
+    rests_on.push_back(empty_calls_text());
+  }
   if (found.rests_on.room) rests_on.push_back("rule 5.5: room for collectives");
   if (found.rests_on.queues) rests_on.push_back("rule 5.5: hardware queues");
   if (found.rests_on.records) rests_on.push_back(records_text());

@@ -46,6 +46,9 @@ std::string answer_text(models::JobAnswer answer);
 /// it.
 std::string flows_text();
 
+/// That a collective of no bytes waits for nobody.
+std::string empty_calls_text();
+
 /// That a record holds no hardware queue.
 std::string records_text();
 
