@@ -32,6 +32,7 @@ constexpr std::int64_t kLaunchQueue = std::int64_t{1} << 30;
 constexpr std::int64_t kShapeBytes = 24;  // three of 8 bytes
 
 constexpr std::size_t kActionKinds = 12;  // of actions
+constexpr const char* kWorld = "world";   // the group of all ranks
 
 // What brings the input of a forward or gradient from another rank; kNone for other kinds.
 ActionKind receive_for(ActionKind kind) {
@@ -666,8 +667,11 @@ class Programs {
       case MessageModel::kPg:
       case MessageModel::kSync:
       case MessageModel::kBatch:
-      case MessageModel::kOverlap:
         name = "pipeline";
+        break;
+      case MessageModel::kOverlap:
+        // Of two ranks, Megatron-LM's odd one sends over WORLD.
+        name = schedule_.ranks.size() == 2 && from == 1 ? kWorld : "pipeline";
         break;
     }
     const auto [found, is_new] = communicators_.try_emplace(name, kNoIndex);
@@ -680,6 +684,11 @@ class Programs {
     group.name = std::move(name);
     group.place = pipeline_.place;
     group.lists = lists_of(rows);
+    if (group.name == kWorld) {
+      group.lists.resize(1);
+      group.lists.front().resize(graph_.ranks);
+      std::iota(group.lists.front().begin(), group.lists.front().end(), 0U);
+    }
     found->second = communicator_of_messages(std::move(group));
     return found->second;
   }

@@ -110,6 +110,34 @@ TEST_CASE("Megatron-LM's batches are its steady state's", "[scenarios][schedules
   CHECK(is_proved(schedule("1f1b", 4, 8, "messages: overlap")));
 }
 
+TEST_CASE("in a pipeline of two ranks, Megatron-LM's second one sends over WORLD",
+          "[scenarios][schedules]") {
+  const auto with = [](int stages, const std::string& messages, const std::string& more) {
+    return "groups: {world: all}\n" + schedule("1f1b", stages, 4, "messages: " + messages + more);
+  };
+  const models::TaskGraph graph = testing::scenario_of(with(2, "overlap", "")).graph;
+  const auto communicator_of = [&](std::uint32_t rank, const std::string& name) {
+    const auto found = std::find_if(graph.actors.begin(), graph.actors.end(),
+                                    [&](const models::ActorTemplate& actor) {
+                                      return actor.name == name && actor.on.contains(rank);
+                                    });
+    REQUIRE(found != graph.actors.end());
+    return graph.communicators[found->step->calls.front().communicator].name;
+  };
+  CHECK(communicator_of(0, "0SEND_F") == "pipeline");
+  CHECK(communicator_of(1, "1RECV_F") == "pipeline");
+  CHECK(communicator_of(1, "1SEND_B") == "world");
+  CHECK(communicator_of(0, "0RECV_B") == "world");
+  CHECK(is_proved(with(2, "overlap", "")));
+  // Gradients that are reduced over WORLD during the last backward: on rank 1 ahead of its send, on
+  // rank 0 behind its recv.
+  const std::string reduced =
+      ", collectives: [{call: all_reduce, over: world, in: last_backward, takes: 1us}]";
+  CHECK(hangs(with(2, "overlap", reduced)));
+  CHECK(!hangs(with(2, "batch", reduced)));
+  CHECK(!hangs(with(4, "overlap", reduced)));
+}
+
 TEST_CASE("an exchange of shapes is a batch for which the host waits", "[scenarios][schedules]") {
   const std::string text = schedule("1f1b", 3, 4, "messages: batch, shape_exchange: on");
   const models::TaskGraph graph = testing::scenario_of(text).graph;
