@@ -215,6 +215,9 @@ std::uint32_t ProgramNames::pair_of(std::uint32_t communicator, std::uint32_t a,
   models::CommunicatorTemplate pair;
   pair.name = fmt::format("{} {}-{}", of.name, std::min(a, b), std::max(a, b));
   pair.place = of.place;
+  // Only those of groups can be there from the start.
+  pair.creation = graph_.creation;
+  pair.creation.said = graph_.creation.at_first_use;
   const std::uint32_t known = index_of(graph_.communicators, pair.name);
   if (known != kNoIndex) return known;
   models::Group group;

@@ -64,6 +64,7 @@ bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Conte
     calls_on_ = {context.on};
   }
   step.role = Role::kCalls;
+  if (split_parts_ && split_parts_->empty()) return true;  // no rank has the step
   if (step.calls.empty() || step.calls.front().communicator == kNoIndex) return true;
   const CallTemplate& first = step.calls.front();
   const models::CommunicatorTemplate& used = graph_.communicators[first.communicator];

@@ -2,6 +2,10 @@
 
 import json
 
+BACKENDS = ("nccl2", "nccl2", "nccl-legacy", "nccl-lazy", "gloo")
+SMALL_SIZES = ("8B", "4KiB", "if(two > 1, 8B, 1MiB)")
+SIZES = SMALL_SIZES + ("17MiB", "64MiB", "65MiB")
+ROOTED = ("broadcast", "gather", "reduce", "scatter")
 COLLECTIVES = ("all_gather", "all_reduce", "all_to_all", "barrier", "reduce_scatter")
 
 
@@ -80,6 +84,8 @@ class Maker:
             }.items() if self.chance(30)}
         if self.chance(40):
             tree["communicators"] = {"creation": "first_use", "waits_for_device": self.chance(50)}
+        if not self.small:
+            self.make_devices()
         kind = self.pick(["actors", "programs", "both"]) if not self.small else self.pick(["actors", "programs"])
         if kind != "programs":
             self.make_hosts()
@@ -90,6 +96,30 @@ class Maker:
             for name in ("compute", "side"):
                 tree["streams"][name] = {"thread": None}
         return tree
+
+    def make_devices(self):
+        """What NCCL, PyTorch and CUDA do. Of small ones `check` would see all readings."""
+        self.tree["reading"] = self.pick(["contract", "real", "cold", "cold"])
+        if self.chance(40):
+            self.tree["backend"] = self.pick(BACKENDS)
+        if self.chance(20):
+            self.tree["device_id"] = self.chance(60)
+        if self.chance(50):
+            device = {"vendor": self.pick(["nvidia", "amd"])} if self.chance(40) else {}
+            if self.chance(50):
+                device["hardware_queues"] = self.pick([0, 1, "two", "if(rank == 0, 1, 3)"])
+            if self.chance(50):
+                device["launch_order"] = self.pick(["none", "implicit", "serial"])
+            if self.chance(60):
+                device.update(self.pick([{"resident": 1}, {"resident": "two"}, {"sms": 64}, {"sms": "two * 32"}]))
+            self.tree["device"] = device
+
+    def room(self, step):
+        if "sms" in self.tree.get("device", {}) and self.chance(40):
+            step["ctas"] = self.pick([0, 1, 8, "rank + 4", 64])
+        if not self.small and self.chance(5):
+            step["cooperative"] = True
+        return step
 
     # Actors
 
@@ -199,12 +229,17 @@ class Maker:
         kind = next(iter(call))
         if kind == "barrier":
             call = {"all_reduce": group}
-        call.update({"bytes": self.pick(["8B", "4KiB", "if(two > 1, 8B, 1MiB)"])})
+        if not self.small and self.chance(20):
+            call = {self.pick(ROOTED): "world", "root": self.pick([0, "ranks - 1", "two - 2"])}
+        elif not self.small and self.chance(15):
+            parts = [self.pick(["0B", "1KiB", "if(rank == 0, 0B, 4KiB)", "rank * 8MiB"]) for _ in range(self.ranks)]
+            return self.room({"all_to_all": "world", "splits": parts})
+        call.update({"bytes": self.pick(SMALL_SIZES if self.small else SIZES)})
         if self.chance(60):
             call["takes"] = self.time(rank=False)
         if self.chance(20):
             call["type"] = self.pick(["float32", "int8"])
-        return call
+        return self.room(call)
 
     def message(self):
         """From rank 0 to rank 1, or round a ring."""
@@ -213,8 +248,10 @@ class Maker:
         if self.chance(50):
             return [{"send": "world", "to": 1, "bytes": "8B", "on": 0},
                     {"recv": "world", "from": 0, "bytes": "8B", "on": self.pick([1, "rank == 1"])}]
-        return [{"send": "world", "to": "(rank + 1) % ranks", "bytes": "1KiB", "takes": self.time(False)},
-                {"recv": "world", "from": "(rank + ranks - 1) % ranks", "bytes": "1KiB"}]
+        size = "1KiB" if self.small else self.pick(["1KiB", "24MiB", "65MiB"])
+        registered = {"registered": True} if not self.small and self.chance(20) else {}
+        return [{"send": "world", "to": "(rank + 1) % ranks", "bytes": size, "takes": self.time(False), **registered},
+                {"recv": "world", "from": "(rank + ranks - 1) % ranks", "bytes": size}]
 
     def step(self):
         kind = self.random.randint(0, 12)
@@ -225,7 +262,9 @@ class Maker:
                 step["stream"] = self.pick(["side", "compute"])
             if self.chance(15):
                 step["behind"] = "nccl world"
-            return [step]
+            if not self.small and self.chance(10):
+                return [{"load": "k"}, self.room(step)]
+            return [self.room(step)]
         if kind < 5:
             call = self.call()
             if self.chance(10):
@@ -237,6 +276,8 @@ class Maker:
             return self.message()
         if kind == 6:
             messages = [{key: value for key, value in of.items()} for of in self.message()]
+            if messages and not self.small and self.chance(30):
+                messages.append({"all_to_all": "world", "splits": ["if(rank == 0, 0B, 8KiB)"] * self.ranks})
             return [{"group": messages}] if messages else []
         if kind == 7:
             return [{"record": "e", **where}, {"wait": "e", "stream": "side"}]

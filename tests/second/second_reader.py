@@ -1,15 +1,19 @@
 """A second reader of scenarios: from YAML to the plan of tests/twin, by docs/reference/scenario-format.md
 alone. It shares nothing with formats/ and models/.
 
-It reads most of `actors` and of `programs`, with parameters, groups, threads, streams and the
-initialization of communicators. It does not read clusters, faults, schedules, models, blocks with
-rank-dependent steps, or `after` of steps. What it reads has no mistakes.
+It reads most of `actors` and of `programs`, with parameters, groups, threads, streams, devices, the
+initialization of communicators, readings and backends. It does not read clusters, faults,
+schedules, models, blocks with rank-dependent steps, or `after` of steps. What it reads has no
+mistakes.
 """
 
 import re
 
 COLLECTIVES = ("all_gather", "all_reduce", "all_to_all", "barrier", "broadcast", "gather", "reduce",
                "reduce_scatter", "scatter")
+ROOTED = ("broadcast", "gather", "reduce", "scatter")
+# Of a send, or of a collective with a root, through NCCL's buffers (docs/explanation/models.md).
+CHANNELS, CHUNK, STEPS, LL, RING_CHANNELS = 32, 512 << 10, 8, 16 << 10, 16
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "B": 1, "KiB": 1 << 10,
          "MiB": 1 << 20, "GiB": 1 << 30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 NUMBER = re.compile(r"(\d+)(?:\.(\d+))?(ns|us|ms|s|min|KiB|MiB|GiB|kB|MB|GB|B)?(?![\w.])")
@@ -117,6 +121,25 @@ def quantity(text):
     return int(whole) * factor + (int(fraction) * factor // 10 ** len(fraction) if fraction else 0)
 
 
+def steps_of(size, ranks):
+    """Of a message on NVLink; 0 if it does not fit."""
+    channels = CHANNELS
+    while channels > 1 and channels * ranks > CHANNELS:
+        channels //= 2
+    channels = max(1, min(channels, -(-size // (CHUNK // 8))))
+    while -(-size // channels) > 32 * CHUNK and channels <= CHANNELS // 2:
+        channels *= 2
+    if size <= channels * LL:
+        return 1
+    steps = -(-max(-(-size // channels), CHUNK // 8) // CHUNK)
+    return 0 if steps > STEPS else steps
+
+
+def ring_steps(size):
+    steps = max(1, -(-size // (RING_CHANNELS * CHUNK)))
+    return 0 if steps > STEPS else steps
+
+
 class Reader:
     def __init__(self, tree):
         self.tree = tree
@@ -131,6 +154,12 @@ class Reader:
             self.sets[name] = self.rank_set(given)
         self.groups = {name: self.group(given) for name, given in tree.get("groups", {}).items()}
         self.defaults = tree.get("defaults", {})
+        self.reading = tree.get("reading", "cold")
+        self.backend = tree.get("backend")
+        self.on_host = self.backend in ("gloo", "mpi")
+        self.is_bound = self.value(tree.get("device_id"), None, False)
+        self.pairs = set()
+        self.by_pairs = self.backend == "nccl-lazy" or (self.backend == "nccl-legacy" and not self.is_bound)
 
     # Values
 
@@ -232,16 +261,55 @@ class Reader:
                 continue
             if "group" in given:  # a rank without calls has no step
                 its = [rank for rank in its if self.calls_on(rank, given["group"])]
+            if "splits" in given:
+                its = [rank for rank in its if self.messages(rank, given)]
             if not its:  # what no rank does names nothing
                 continue
-            item = {"given": given, "on": its, "thread": thread, **self.step(given)}
-            for rank in its:
-                self.program_lists.setdefault((rank, thread), []).append(item)
-            self.items.append(item)
+            for step, of in self.by_pair(given, its):
+                item = {"given": step, "on": of, "thread": thread, **self.step(step)}
+                if step is not given:
+                    item["of_group"] = self.stream_of_calls(next(iter(given.values())))
+                for rank in of:
+                    self.program_lists.setdefault((rank, thread), []).append(item)
+                self.items.append(item)
+
+    def by_pair(self, given, ranks):
+        """The step as it is; with communicators of pairs, a step for each pair."""
+        kind = next(iter(given))
+        if not self.by_pairs or kind not in ("send", "recv"):
+            return [(given, ranks)]
+        found = {}
+        for rank in ranks:
+            peer = self.value(given["to" if kind == "send" else "from"], rank)
+            name = given[kind] if peer == rank else "%s %d-%d" % (given[kind], min(rank, peer), max(rank, peer))
+            if peer != rank:
+                self.groups.setdefault(name, [sorted((rank, peer))])
+                self.pairs.add(name)
+            found.setdefault(name, []).append(rank)
+        order = list(self.groups)
+        return [({**given, kind: name}, found[name]) for name in sorted(found, key=order.index)]
 
     def calls_on(self, rank, calls):
-        return [call for call in calls if rank in self.rank_set(call.get("on"))
-                and self.value(call.get("when"), rank, True)]
+        found = []
+        for call in calls:
+            if rank in self.rank_set(call.get("on")) and self.value(call.get("when"), rank, True):
+                found += self.messages(rank, call) if "splits" in call else [call]
+        return found
+
+    def messages(self, rank, call):
+        """Of an all_to_all with a part for each rank."""
+        group = call["all_to_all"]
+        members = self.groups[group][self.list_of(group, rank)]
+        own, found = members.index(rank), []
+        rest = {key: value for key, value in call.items() if key in ("takes", "type")}
+        for i, other in enumerate(members):
+            if other == rank:
+                continue
+            for kind, to, part, giver in (("send", "to", i, rank), ("recv", "from", own, other)):
+                size = self.value(call["splits"][part], giver)
+                if size > 0 or self.backend == "nccl2":
+                    found.append({kind: group, to: other, "bytes": size, **rest})
+        return found
 
     def step(self, given):
         """Role, stream and what it names."""
@@ -250,14 +318,19 @@ class Reader:
             return {"role": "op", "stream": given.get("stream", "compute")}
         if kind in ("send", "recv") or kind in COLLECTIVES:
             return {"role": "calls", "calls": [given],
-                    "stream": given.get("stream", "nccl " + given[kind])}
+                    "stream": given.get("stream", self.stream_of_calls(given[kind]))}
         if kind == "group":
             first = given["group"][0]
             return {"role": "calls", "calls": given["group"],
-                    "stream": given.get("stream", "nccl " + first[next(iter(first))])}
+                    "stream": given.get("stream", self.stream_of_calls(first[next(iter(first))]))}
         if kind in ("record", "wait"):
             return {"role": kind, "stream": given.get("stream", "compute")}
+        if kind == "load":
+            return {"role": "synchronize" if self.reading == "cold" else "work"}
         return {"role": {"host": "work", "get": "await", "input": "work"}.get(kind, kind)}
+
+    def stream_of_calls(self, communicator):
+        return communicator if self.on_host else "nccl " + communicator
 
     # Threads and streams
 
@@ -291,7 +364,7 @@ class Reader:
             stream = self.stream_of(item)
             named = item["given"].get("synchronize", [])
             named = [named] if isinstance(named, str) else named
-            for name in [stream, item["given"].get("behind"), *named]:
+            for name in [item.get("of_group"), stream, item["given"].get("behind"), *named]:
                 if name not in (None, "device"):
                     self.streams.setdefault(name, {})
         for name, given in self.streams.items():
@@ -405,8 +478,13 @@ class Reader:
                 devices[rank, stream])
             lines.append("stream %d: rank %d, launch queue %d%s" % (
                 number, rank, self.value(queue, rank, 1024), device))
+        of_device = self.tree.get("device", {})
         for device, rank in sorted({(device, rank) for (rank, _), (device, _) in devices.items()}):
-            lines.append("device %d: rank %d, hardware queues 0, resident 0" % (device, rank))
+            queues, resident = self.limits(rank, sum(of == rank for of, _ in devices))
+            order = of_device.get("launch_order", "none")
+            lines.append("device %d: rank %d, hardware queues %d, resident %d%s%s" % (
+                device, rank, queues, resident, "" if order == "none" else ", order " + order,
+                ", holds queues" if of_device.get("vendor") == "amd" else ""))
         lines += ["lock %d: rank %d" % (number, rank) for (_, rank), number in self.locks.items()]
         records = {(item["given"]["record"], rank) for rank, item in self.placed if item["role"] == "record"}
         for key, number in self.events.items():
@@ -427,10 +505,10 @@ class Reader:
         for number, (communicator, members) in enumerate(collectives[1]):
             lines.append("collective %d: communicator %d, members%s" % (
                 number, communicator, "".join(" (rank %d, actor %d)" % member for member in members)))
-        for number, (ranks, first_use, waits) in enumerate(self.communicators):
-            lines.append("communicator %d: ranks %s%s%s" % (
+        for number, (ranks, first_use, waits, connects) in enumerate(self.communicators):
+            lines.append("communicator %d: ranks %s%s%s%s" % (
                 number, " ".join(map(str, ranks)), ", at first use" if first_use else "",
-                ", waits for device" if waits else ""))
+                ", waits for device" if waits else "", ", connects at first use" if connects else ""))
         return lines
 
     def program_text(self, rank, thread):
@@ -456,17 +534,32 @@ class Reader:
                 numbers.append(self.ids[rank, id(item)])
         return numbers
 
+    def limits(self, rank, streams):
+        """Hardware queues, if streams share them, and slots of a device."""
+        given = self.tree.get("device", {})
+        usual = (4 if given.get("vendor") == "amd" else 8) if "programs" in self.tree else 0
+        queues = self.value(given.get("hardware_queues"), rank, usual)
+        resident = self.value(given.get("sms", given.get("resident")), rank, 0)
+        return (queues if streams > queues else 0), resident
+
+    def is_of_host(self, stream):
+        return self.on_host and stream in self.groups
+
     def devices(self):
-        """One for each rank, if a program calls a collective anywhere."""
+        """One for each rank, if a program calls a collective anywhere or the device has limits."""
         calls = [call for item in self.items for call in item.get("calls", [])]
-        if not any(next(iter(call)) in COLLECTIVES for call in calls):
-            return {}
-        found, ranks = {}, []
-        for rank, stream in self.stream_ids:
-            if isinstance(stream, str):
-                if rank not in ranks:
-                    ranks.append(rank)
-                found[rank, stream] = (ranks.index(rank), 0)
+        collects = any(next(iter(call)) in COLLECTIVES and "splits" not in call for call in calls)
+        found, number = {}, 0
+        for rank in range(self.ranks):
+            streams = [stream for of, stream in self.stream_ids
+                       if of == rank and isinstance(stream, str) and not self.is_of_host(stream)]
+            queues, resident = self.limits(rank, len(streams))
+            is_limited = queues > 0 or resident > 0 or self.tree.get("device", {}).get("launch_order", "none") != "none"
+            if not streams or not (is_limited or collects):
+                continue
+            for i, stream in enumerate(streams):
+                found[rank, stream] = (number, i % queues if queues else 0)
+            number += 1
         return found
 
     def communicator(self, key, group, number):
@@ -474,9 +567,13 @@ class Reader:
         if key is not None and (key, number) in self.shared:
             return self.shared[key, number]
         given = self.tree.get("communicators", {})
-        first_use = given.get("creation", "start") == "first_use"
+        is_cold = self.reading == "cold" and key is not None and not self.on_host
+        usual = "first_use" if is_cold and not self.is_bound else "start"
+        first_use = given.get("creation", usual) == "first_use" and not (self.on_host and key is not None)
+        if key in self.pairs and is_cold:  # never made at the start
+            first_use = True
         waits = self.value(given.get("waits_for_device"), None, False)
-        self.communicators.append((self.groups[group][number], first_use, waits and first_use))
+        self.communicators.append((self.groups[group][number], first_use, waits and first_use, is_cold))
         made = len(self.communicators) - 1
         if key is not None:
             self.shared[key, number] = made
@@ -523,6 +620,7 @@ class Reader:
         blocking = self.value(given.get("blocking", self.defaults.get("blocking")), None, False)
         if "blocking" not in given and role in ("record", "wait"):
             blocking = False
+        blocking = blocking or (role == "calls" and self.on_host)
         text += ", blocking" if blocking and not on_host else ""
         outside = given if "input" in given else given.get("waits_for_input")
         if outside:
@@ -536,8 +634,20 @@ class Reader:
         behind = given.get("behind")
         if behind and behind != self.stream_of(item) and (rank, behind) in self.stream_ids:
             text += ", behind stream %d" % self.stream_ids.index((rank, behind))
-        calls = self.calls_on(rank, item["calls"]) if "group" in given else item.get("calls", [])
+        calls = item.get("calls", [])
+        if "group" in given or "splits" in given:
+            calls = self.calls_on(rank, [{key: value for key, value in call.items() if key not in (
+                () if "group" in given else ("on", "when"))} for call in calls])
+        room = self.room(rank, given, role, calls, in_program)
+        text += ", room %d" % room if room != 1 else ""
+        text += ", whole" if given.get("cooperative") else ""
         return [text] + [self.call_text(rank, call) for call in calls]
+
+    def room(self, rank, given, role, calls, in_program):
+        if "sms" not in self.tree.get("device", {}) or not in_program or role not in ("op", "calls"):
+            return 1
+        usual = 16 * len({next(iter(call.values())) for call in calls})
+        return self.value(given.get("ctas"), rank, usual)
 
     def gated(self, given):
         default = self.defaults.get("messages", "gated" if given.get("collective") else "immediate")
@@ -558,10 +668,10 @@ class Reader:
             return " communicator %d" % self.communicator(group, group, self.list_of(group, rank))
         if role != "synchronize":
             return ""
-        named = given[kind]
+        named = "device" if kind == "load" else given[kind]
         chosen = [number for number, (of, stream) in enumerate(self.stream_ids)
                   if of == rank and isinstance(stream, str)
-                  and (named == "device" or stream in ([named] if isinstance(named, str) else named))]
+                  and ((named == "device" and not self.is_of_host(stream)) or stream in ([named] if isinstance(named, str) else named))]
         return "".join(" %d" % number for number in chosen)
 
     def call_text(self, rank, call):
@@ -569,16 +679,35 @@ class Reader:
         group = call[kind]
         communicator = self.communicator(group, group, self.list_of(group, rank))
         root = self.value(call.get("root"), rank, 0)
+        size = self.value(call.get("bytes"), rank, 0)
         if kind in ("send", "recv"):
             peer = self.value(call["to" if kind == "send" else "from"], rank)
             what = "%s to %d" % (kind, peer) if kind == "send" else "receive from %d" % peer
             what += ", tag :%s" % call.get("tag", "")
+            steps = 0
+            if kind == "send" and peer != rank and not call.get("registered") and self.has_buffers():
+                steps = steps_of(size, len(self.groups[group][self.list_of(group, rank)]))
+            what += ", steps %d" % steps if steps else ""
         else:
-            what = "collective, operation :%s, root %d, connection :%s" % (
-                kind, root, "all_reduce" if kind == "barrier" else kind)
+            what = "collective, operation :%s, root %d, connection :%s%s" % (
+                kind, root, "all_reduce" if kind == "barrier" else kind,
+                self.flow_text(kind, root, size, len(self.groups[group][self.list_of(group, rank)])))
         return "  communicator %d: %s, count %d, type :%s, takes %d" % (
-            communicator, what, self.value(call.get("bytes"), rank, 0), call.get("type", ""),
-            self.value(call.get("takes"), rank, 0))
+            communicator, what, size, call.get("type", ""), self.value(call.get("takes"), rank, 0))
+
+    def has_buffers(self):
+        return self.reading != "contract" and not self.on_host
+
+    def flow_text(self, kind, root, size, ranks):
+        """Of calls with a root, who waits for whom."""
+        number = {"broadcast": 1, "reduce": 2, "scatter": 3, "gather": 4}.get(kind, 0)
+        if number == 0 or self.on_host or (number < 3 and not self.has_buffers()):
+            return ""
+        steps = 0
+        if self.has_buffers():
+            steps = ring_steps(size) if number < 3 else steps_of(
+                -(-size // ranks) if kind == "scatter" else size, ranks)
+        return ", flow %d of rank %d, steps %d" % (number, root, steps)
 
 
 def plan_text(tree):
