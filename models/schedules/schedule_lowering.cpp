@@ -4,23 +4,19 @@
 #include <array>
 #include <bit>
 #include <functional>
-#include <numeric>
 #include <queue>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "models/graph/action_set.hpp"
+#include "models/schedules/new_rows.hpp"
 #include "models/schedules/word_table.hpp"
 
 namespace pipesim::models {
 namespace {
 
 constexpr std::size_t kStagesAhead = 3;
-
-bool gives_gradient(ActionKind kind) {
-  return kind == ActionKind::kInputGrad || kind == ActionKind::kBackward;
-}
 
 // What a forward or backward needs from another stage has come by message, or was done here.
 bool has_inputs(const Schedule& schedule, const Action& action, const ActionSet& done) {
@@ -300,39 +296,6 @@ class DryRun {
   ActionSet done_;
 };
 
-/// A row that is made anew, with the places of what it is made from.
-class NewRow {
- public:
-  NewRow(const Schedule& from, std::uint32_t rank) : from_(from), rank_(rank) {}
-
-  Actions actions;
-  std::vector<Place> places;
-
-  /// In the place of action `i` of the old row.
-  void add(const Action& action, std::size_t i) {
-    actions.push_back(action);
-    if (!from_.places.empty()) places.push_back(from_.place(rank_, i));
-  }
-
- private:
-  const Schedule& from_;
-  std::uint32_t rank_;
-};
-
-/// `schedule` without empty slots, and each row as `make` makes it of the old one.
-template <typename Make>
-Schedule with_new_rows(const Schedule& schedule, const Make& make) {
-  const Schedule from = without_empty(schedule);
-  Schedule result = from;
-  for (std::uint32_t rank = 0; rank < from.ranks.size(); ++rank) {
-    NewRow row(from, rank);
-    make(from.ranks[rank], row);
-    result.ranks[rank] = std::move(row.actions);
-    if (!from.places.empty()) result.places[rank] = std::move(row.places);
-  }
-  return result;
-}
-
 constexpr WordTable<MessageOrder, 4> kOrders = {{
     {"in_turn", MessageOrder::kInTurn},
     {"deferred", MessageOrder::kDeferred},
@@ -348,17 +311,6 @@ ActionSet messages_of(const Schedule& schedule) {
     }
   }
   return messages;
-}
-
-// What brings the input of `action`, or sends its result; no action where there is no such kind.
-Action message_of(const Action& action, bool send) {
-  Action message{ActionKind::kNone, false, action.stage, action.micro_batch};
-  if (action.kind == ActionKind::kForward) {
-    message.kind = send ? ActionKind::kSendForward : ActionKind::kRecvForward;
-  } else if (gives_gradient(action.kind)) {
-    message.kind = send ? ActionKind::kSendBackward : ActionKind::kRecvBackward;
-  }
-  return message;
 }
 
 // The messages between two actions of a row, which it writes in the order that is asked for.
@@ -431,10 +383,10 @@ class OpenReceives {
   std::vector<std::size_t> open_;
 };
 
-// `schedule` with each receive directly before the slot that uses it. `before` and `behind` see
-// each other action of a slot, before and behind it, and may place receives earlier.
-template <typename Before, typename Behind>
-Schedule with_late_receives(const Schedule& schedule, const Before& before, const Behind& behind) {
+// `schedule` with each receive directly before the slot that uses it. `before` sees each other
+// action before its slot, and may place receives earlier.
+template <typename Before>
+Schedule with_late_receives(const Schedule& schedule, const Before& before) {
   return with_new_rows(schedule, [&](const Actions& actions, NewRow& row) {
     OpenReceives open(actions, row);
     for (std::size_t i = 0; i < actions.size(); ++i) {
@@ -448,15 +400,9 @@ Schedule with_late_receives(const Schedule& schedule, const Before& before, cons
         before(actions, part, open);
       }
       for (std::size_t part = i; part < end; ++part) row.add(actions[part], part);
-      for (std::size_t part = i; part < end; ++part) behind(actions, part, open);
     }
     open.receive([](const Action&) { return true; });
   });
-}
-
-template <typename Before>
-Schedule with_late_receives(const Schedule& schedule, const Before& before) {
-  return with_late_receives(schedule, before, [](const Actions&, std::size_t, auto&) {});
 }
 
 // Where messages stand in the rows of a schedule.
@@ -485,48 +431,6 @@ class MessagePlaces {
   std::array<std::vector<std::uint32_t>, 4> places_;
 };
 
-// The next forward of the row behind the forward `i`, or the next backward behind a backward.
-const Action* next_alike(const Actions& actions, std::size_t i) {
-  const auto like = [](ActionKind kind) {
-    return kind == ActionKind::kForward ? 1 : gives_gradient(kind) ? 2 : 0;
-  };
-  const int sort = like(actions[i].kind);
-  for (std::size_t k = i + 1; sort != 0 && k < actions.size(); ++k) {
-    if (like(actions[k].kind) == sort) return &actions[k];
-  }
-  return nullptr;
-}
-
-// 0: the previous rank of the pipeline, 1: the next.
-int megatron_neighbor(ActionKind kind) {
-  return kind == ActionKind::kSendForward || kind == ActionKind::kRecvBackward ? 1 : 0;
-}
-
-// Behind the messages from `begin` on that are exchanged in one call: with one neighbor or, where
-// ranks have several stages, all. Of what computes, behind it.
-std::size_t exchange_end(const Actions& actions, std::size_t begin, bool interleaved) {
-  const int neighbor = megatron_neighbor(actions[begin].kind);
-  std::size_t end = begin + 1;
-  if (!is_message(actions[begin].kind)) return end;
-  while (end < actions.size() && is_message(actions[end].kind) &&
-         (interleaved || megatron_neighbor(actions[end].kind) == neighbor)) {
-    ++end;
-  }
-  return end;
-}
-
-// Where a message stands among those that are exchanged together. `_batched_p2p_ops`: send to the
-// previous rank, recv from it, send to the next, recv from it. `_p2p_ops`: even ranks send to the
-// next, recv from the previous, send there, recv from the next; odd ranks the other way round.
-int megatron_place(ActionKind kind, bool overlap, std::uint32_t rank) {
-  const int of_next = megatron_neighbor(kind);
-  const bool sends = !is_receive(kind);
-  if (!overlap) return 2 * of_next + (sends ? 0 : 1);
-  constexpr int kEven[2][2] = {{1, 2}, {3, 0}};  // of the previous, next rank: recv, send
-  constexpr int kOdd[2][2] = {{0, 3}, {2, 1}};
-  return rank % 2 == 0 ? kEven[of_next][sends ? 1 : 0] : kOdd[of_next][sends ? 1 : 0];
-}
-
 }  // namespace
 
 bool is_send(ActionKind kind) {
@@ -535,6 +439,20 @@ bool is_send(ActionKind kind) {
 
 bool is_receive(ActionKind kind) {
   return kind == ActionKind::kRecvForward || kind == ActionKind::kRecvBackward;
+}
+
+bool gives_gradient(ActionKind kind) {
+  return kind == ActionKind::kInputGrad || kind == ActionKind::kBackward;
+}
+
+Action message_of(const Action& action, bool send) {
+  Action message{ActionKind::kNone, false, action.stage, action.micro_batch};
+  if (action.kind == ActionKind::kForward) {
+    message.kind = send ? ActionKind::kSendForward : ActionKind::kRecvForward;
+  } else if (gives_gradient(action.kind)) {
+    message.kind = send ? ActionKind::kSendBackward : ActionKind::kRecvBackward;
+  }
+  return message;
 }
 
 Schedule merge_backwards(const Schedule& schedule) {
@@ -658,37 +576,6 @@ Schedule defer_receives(const Schedule& schedule) {
       const Action sent = other_end(receive);
       return late.rank_of_stage[sent.stage] == peer && places.of(sent) < places.of(taken);
     });
-  });
-}
-
-Schedule in_megatron_order(const Schedule& schedule, bool overlap) {
-  const bool interleaved = schedule.depth() > schedule.ranks.size();
-  const Schedule placed = with_late_receives(
-      schedule, [&](const Actions&, std::size_t, auto&) {},
-      [&](const Actions& row, std::size_t i, OpenReceives& open) {
-        const Action* next = interleaved ? next_alike(row, i) : nullptr;
-        if (next == nullptr) return;
-        open.receive([&](const Action& from) { return is_input_of(from, *next); });
-      });
-  return with_new_rows(placed, [&](const Actions& actions, NewRow& row) {
-    for (std::size_t begin = 0, end = 0; begin < actions.size(); begin = end) {
-      end = exchange_end(actions, begin, interleaved);
-      std::vector<std::size_t> exchange(end - begin);
-      std::iota(exchange.begin(), exchange.end(), begin);
-      const std::uint32_t rank = schedule.rank_of_stage[actions[begin].stage];
-      const auto place = [&](std::size_t i) {
-        return megatron_place(actions[i].kind, overlap, rank);
-      };
-      const bool messages = is_message(actions[begin].kind);
-      if (messages)
-        std::stable_sort(exchange.begin(), exchange.end(),
-                         [&](auto a, auto b) { return place(a) < place(b); });
-      for (const std::size_t i : exchange) {
-        Action action = actions[i];
-        if (messages) action.overlaps_next = !overlap && i != exchange.back();
-        row.add(action, i);
-      }
-    }
   });
 }
 

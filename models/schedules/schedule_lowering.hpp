@@ -18,6 +18,10 @@ namespace pipesim::models {
 /// Whether it is the sending or the receiving end of a message.
 bool is_send(ActionKind kind);
 bool is_receive(ActionKind kind);
+/// Backwards, and gradients of the input.
+bool gives_gradient(ActionKind kind);
+/// What brings the input of a forward or backward, or sends its result; of others kNone.
+Action message_of(const Action& action, bool send);
 
 /// An input gradient directly before its weight gradient becomes one backward. Empty slots go.
 Schedule merge_backwards(const Schedule& schedule);
@@ -46,7 +50,8 @@ Schedule defer_receives(const Schedule& schedule);
 /// before what uses them or, where ranks have several stages, behind the forward or backward before
 /// that. `overlap`: messages that stand together are in the order of `_p2p_ops`, by the parity of
 /// the rank. Otherwise they are slots in the order of `_batched_p2p_ops`: a send and the recv from
-/// the same neighbor or, where ranks have several stages, all. `schedule` has messages.
+/// the same neighbor or, where ranks have several stages, all, those of a forward in the steady
+/// state together with those of the backward after it. `schedule` has messages.
 Schedule in_megatron_order(const Schedule& schedule, bool overlap);
 
 /// Where sends and receives stand in a row.
