@@ -12,11 +12,14 @@
 #include "app/input/state_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
+#include "app/version.hpp"
 #include "formats/files/report_file.hpp"
 #include "formats/files/state_file.hpp"
 #include "models/measure/graph_difference.hpp"
 #include "models/measure/run_difference.hpp"
+#include "viz/html/difference_page.hpp"
 #include "viz/text/difference_text.hpp"
+#include "viz/text/test_text.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -84,6 +87,19 @@ Run run_of_file(TextInput input, const std::string& shown, const Settings& setti
   return run;
 }
 
+// Version and command, for the page.
+std::string diff_made_by(const Arguments& arguments) {
+  std::vector<std::string> words = {"diff"};
+  for (const std::string& path : arguments.positional()) words.push_back(path);
+  for (const char* option : {"set", "set-a", "set-b"}) {
+    for (const auto& [name, value] : arguments.settings(option)) {
+      words.insert(words.end(), {std::string("--") + option, name + "=" + value});
+    }
+  }
+  if (const auto rules = arguments.text("rules")) words.insert(words.end(), {"--rules", *rules});
+  return fmt::format("pipesim {}: {}", version(), viz::command_line_text(words));
+}
+
 int run_diff(const Arguments& arguments, const Console& console) {
   const auto& files = arguments.positional();
   if (files.empty() || files.size() > 2) {
@@ -95,6 +111,7 @@ int run_diff(const Arguments& arguments, const Console& console) {
     if (takes_algorithm(arguments, path, console)) return diff_algorithms(arguments, console);
   }
   refuse_algorithm_options(arguments);
+  const auto html_path = arguments.output_file("html");
   const auto settings_of_side = [&](const char* option) {
     Settings all = arguments.settings("set");
     for (formats::Setting& setting : arguments.settings(option)) all.push_back(std::move(setting));
@@ -133,6 +150,13 @@ int run_diff(const Arguments& arguments, const Console& console) {
     difference.run = models::compare_runs({before.scenario->graph, *before.simulation},
                                           {after.scenario->graph, *after.simulation});
   }
+  if (html_path) {
+    const auto end_of = [](const Run& run) {
+      return run.simulation ? &run.simulation->explanation : nullptr;
+    };
+    write_file(*html_path, viz::difference_page(difference, end_of(before), end_of(after),
+                                                diff_made_by(arguments)));
+  }
   console.out << (arguments.has("json")
                       ? viz::difference_json(difference)
                       : viz::difference_text(difference, {{console.out_colour, console.out_columns},
@@ -168,15 +192,19 @@ Command diff_command() {
                   algorithm_options(),
                   {"Report",
                    {json_option("the differences"),
+                    {.name = "html",
+                     .value = "FILE",
+                     .about = "Write a page with both sides beside each other"},
                     {.name = "all", .about = "List everything, also what long lists leave out"}}},
                   general_options()},
       .examples = {"pipesim diff scenarios/swin_2x2x2.yaml --set-b acc=2",
                    "pipesim diff before.yaml after.yaml --json",
+                   "pipesim diff before.yaml after.yaml --html diff.html",
                    "git show HEAD:job.yaml | pipesim diff - job.yaml",
                    "pipesim diff ring.xml tree.xml --bytes 64MiB"},
       .exit_status =
           "0 the runs are the same, 1 they differ, 2 invalid input or usage, 74 a file "
-          "could not be read, 130 interrupted",
+          "could not be read or written, 130 interrupted",
       .pages = {"docs/how-to/inspect.md"},
       .run = run_diff,
   };

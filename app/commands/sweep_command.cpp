@@ -23,9 +23,11 @@
 #include "app/output/sweep_journal.hpp"
 #include "app/version.hpp"
 #include "app/workers.hpp"
+#include "models/explain/simulation.hpp"
 #include "models/lowering/lowering.hpp"
 #include "models/search/jitter.hpp"
 #include "viz/draw/sweep_plot.hpp"
+#include "viz/html/sweep_page.hpp"
 #include "viz/text/sweep_text.hpp"
 #include "viz/words.hpp"
 
@@ -52,6 +54,7 @@ struct ResultFiles {
   bool json = false;  // standard output has JSON instead of text
   std::optional<std::string> csv_path;
   std::optional<std::string> plot_path;
+  std::optional<std::string> html_path;
 };
 
 // ---------------------------------------------------------------------------------------------
@@ -202,7 +205,14 @@ class Combinations {
 // ---------------------------------------------------------------------------------------------
 // Results
 
-int present(const viz::SweepReport& report, const ResultFiles& files, const Console& console) {
+// `ends`: how the first run of each hang ends, as far as that is known.
+int present(const viz::SweepReport& report, const ResultFiles& files,
+            const std::vector<models::Explanation>& ends, const Console& console) {
+  if (files.html_path) {
+    write_file(*files.html_path, viz::sweep_page(report, ends,
+                                                 fmt::format("pipesim {}: {}", version(),
+                                                             viz::sweep_command_text(report))));
+  }
   if (files.plot_path) write_file(*files.plot_path, viz::sweep_plot(report));
   if (files.csv_path) write_or_print(*files.csv_path, viz::sweep_csv(report), console.out);
   if (files.csv_path != "-") {
@@ -316,9 +326,34 @@ class SweepRun {
                                   viz::counted(shard_.size(), "run"), bad, output_path(sweep_));
       return kExitGood;
     }
-    return present({head_.path, head_.name, head_.settings, head_.grid, cases_, results_,
-                    models::summarize(cases_, results_)},
-                   files_, console_);
+    const viz::SweepReport report{head_.path,
+                                  head_.name,
+                                  head_.settings,
+                                  head_.grid,
+                                  cases_,
+                                  results_,
+                                  models::summarize(cases_, results_)};
+    const std::vector<models::Explanation> ends =
+        files_.html_path ? ends_of(report.summary.hangs) : std::vector<models::Explanation>();
+    return present(report, files_, ends, console_);
+  }
+
+  // The first run of each hang once more, this time with its waits.
+  std::vector<models::Explanation> ends_of(const std::vector<models::DistinctHang>& hangs) const {
+    std::vector<models::Explanation> ends;
+    const ProgressLine progress(console_, [] { return std::string("explaining hangs"); });
+    for (std::size_t i = 0; i < std::min(viz::kMaxPageHangs, hangs.size()); ++i) {
+      const std::uint64_t number = hangs[i].first_case;
+      const auto prepared = combinations_.get(cases_.point_of(number).combination);
+      sim::RunOptions options;
+      options.jitter = cases_.jitter_of(sweep_.grid, number);
+      options.stop = console_.interrupted;
+      Diagnostics checked;
+      auto simulation = models::simulate(prepared->scenario.graph, checked, options);
+      if (!simulation) break;
+      ends.push_back(std::move(simulation->explanation));
+    }
+    return ends;
   }
 
   const Sweep& sweep_;
@@ -403,7 +438,7 @@ int merge(const std::vector<std::string>& paths, const ResultFiles& files, const
   }
   return present({head->path, head->name, head->settings, head->grid, *cases, results,
                   models::summarize(*cases, results)},
-                 files, console);
+                 files, {}, console);
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -477,7 +512,7 @@ std::optional<Shard> shard_option(const Arguments& arguments) {
     throw UsageError(models::Code::kStandardStreams, "all shards would write to one file",
                      "put {shard} into its name, as in -o part{shard}.jsonl");
   }
-  for (const char* option : {"json", "csv", "plot"}) {
+  for (const char* option : {"json", "csv", "plot", "html"}) {
     if (!arguments.has(option)) continue;
     throw UsageError(models::Code::kOptionConflict,
                      fmt::format("'--{}' and '--shard' cannot be used together", option),
@@ -491,6 +526,7 @@ int run_sweep(const Arguments& arguments, const Console& console) {
   files.json = arguments.has("json");
   files.csv_path = arguments.text("csv");
   files.plot_path = arguments.output_file("plot");
+  files.html_path = arguments.output_file("html");
   if (files.json && files.csv_path == "-") {
     throw UsageError(models::Code::kOptionConflict,
                      "'--json' and '--csv -' cannot be used together",
@@ -581,11 +617,15 @@ Command sweep_command() {
                     {.name = "csv",
                      .value = "FILE",
                      .about = "Write a row per run ('-' prints that instead)"},
-                    {.name = "plot", .value = "FILE", .about = "Draw the result as SVG"}}},
+                    {.name = "plot", .value = "FILE", .about = "Draw the result as SVG"},
+                    {.name = "html",
+                     .value = "FILE",
+                     .about = "Write a page with the table, the plot and what hangs"}}},
                   general_options()},
       .examples = {"pipesim sweep scenarios/swin_2x2x2.yaml --vary acc=1..8",
                    "pipesim sweep job.yaml --vary acc=1..8 --vary jitter=0,10% --seeds 400",
                    "pipesim sweep job.yaml --vary buffers=forward,backward --plot a.svg",
+                   "pipesim sweep job.yaml --vary acc=1..8 --html sweep.html",
                    "pipesim sweep step.yaml --seeds 100000 -o runs.jsonl",
                    "pipesim sweep step.yaml --seeds 100000 --shard 3/64 -o part3.jsonl",
                    "pipesim sweep --merge part*.jsonl --csv runs.csv"},

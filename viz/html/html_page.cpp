@@ -19,10 +19,10 @@
 #include "viz/draw/palette.hpp"
 #include "viz/draw/wait_for_dot.hpp"
 #include "viz/equal_lanes.hpp"
+#include "viz/html/page_frame.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/text/text_report.hpp"
 #include "viz/words.hpp"
-#include "viz/xml.hpp"
 
 namespace pipesim::viz {
 namespace {
@@ -33,33 +33,6 @@ using models::Explanation;
 using models::Wait;
 using sim::Verdict;
 using sim::WaitNodeKind;
-
-// As scripts and styles know it.
-const char* kind_word(models::WorkKind kind) {
-  switch (kind) {
-    case models::WorkKind::kForward:
-      return "forward";
-    case models::WorkKind::kBackward:
-      return "backward";
-    case models::WorkKind::kWeightGrad:
-      return "weight";
-    case models::WorkKind::kOverlapped:
-      return "overlapped";
-    case models::WorkKind::kCollective:
-      return "collective";
-    case models::WorkKind::kMessage:
-      return "message";
-    case models::WorkKind::kBuffer:
-      return "buffer";
-    case models::WorkKind::kControl:
-      return "control";
-    case models::WorkKind::kHost:
-      return "host";
-    case models::WorkKind::kCompute:
-      break;
-  }
-  return "compute";
-}
 
 // What happened, in the words of somebody who has not read the manual.
 const char* ending(Verdict verdict) {
@@ -628,53 +601,6 @@ class PageData {
   Json left_out_ = Json::array();
 };
 
-// The colours of all pictures, as the style of the page knows them.
-std::string palette_style() {
-  std::string colours;
-  for (int i = 0; i < models::kWorkKindCount; ++i) {
-    const auto kind = static_cast<models::WorkKind>(i);
-    const KindStyle& style = style_of(kind);
-    colours += fmt::format("--{0}: {1}; --on-{0}: {2}; ", kind_word(kind), style.fill, style.text);
-  }
-  return fmt::format(":root {{ {}--strong: {}; }}\n", colours, kStrong);
-}
-
-// JSON inside of a <script>: no tag and no comment can begin in it, and older browsers take U+2028
-// for the end of a line. All of these can only stand in strings.
-std::string without_tags(const std::string& json) {
-  std::string result;
-  result.reserve(json.size());
-  for (std::size_t i = 0; i < json.size(); ++i) {
-    const bool separator = json.compare(i, 2, "\xe2\x80") == 0 && i + 2 < json.size() &&
-                           (json[i + 2] == '\xa8' || json[i + 2] == '\xa9');
-    if (json[i] == '<') {
-      result += "\\u003c";
-    } else if (separator) {
-      result += json[i + 2] == '\xa8' ? "\\u2028" : "\\u2029";
-      i += 2;
-    } else {
-      result += json[i];
-    }
-  }
-  return result;
-}
-
-// `text` with each {{name}} replaced. What is put in is not looked at again.
-std::string filled(std::string_view text, const std::map<std::string_view, std::string>& parts) {
-  std::string result;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::size_t begin = text.find("{{", at);
-    const std::size_t end = begin == std::string_view::npos ? begin : text.find("}}", begin);
-    if (end == std::string_view::npos) break;
-    result += text.substr(at, begin - at);
-    result += parts.at(text.substr(begin + 2, end - begin - 2));
-    at = end + 2;
-  }
-  result += text.substr(at);
-  return result;
-}
-
 struct GraphPart {
   std::string svg;   // empty: none
   std::string note;  // what was left out
@@ -740,26 +666,18 @@ GraphPart graph_part(const Report& report, bool unfold, const PageLimits& limits
 
 // A name from a file may be no UTF-8; a page is not the place to fail on it.
 std::string data_text(const Json& json) {
-  return without_tags(json.dump(-1, ' ', true, Json::error_handler_t::replace));
+  return page_data_text(json.dump(-1, ' ', true, Json::error_handler_t::replace));
 }
 
 std::string page_of(const Report& report, const JobPage& job, const std::string& data, bool unfold,
                     const PageLimits& limits) {
-  const PageFiles files = page_files();
   const GraphPart graph = graph_part(report, unfold, limits);
   const std::string name = report.graph.name.empty() ? "The run" : report.graph.name;
-  return filled(files.html, {{"title", xml_text(fmt::format("{} {}", name, job.headline))},
-                             {"style", palette_style() + std::string(files.style)},
-                             {"graph", graph.svg},
-                             {"graph_note", xml_text(graph.note)},
-                             {"text", xml_text(job.text)},
-                             {"data", data},
-                             {"model", std::string(files.model_script)},
-                             {"graph_script", std::string(files.graph_script)},
-                             {"shapes_script", std::string(files.shapes_script)},
-                             {"timeline_script", std::string(files.timeline_script)},
-                             {"tables_script", std::string(files.tables_script)},
-                             {"page_script", std::string(files.page_script)}});
+  return framed_page({.title = fmt::format("{} {}", name, job.headline),
+                      .graph = graph.svg,
+                      .graph_note = graph.note,
+                      .text = job.text,
+                      .data = data});
 }
 
 }  // namespace

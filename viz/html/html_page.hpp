@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "models/explain/simulation.hpp"
@@ -65,19 +64,5 @@ std::string html_page(const Report& report, const JobPage& job, bool unfold,
 /// The data of the page, one JSON object: what the scripts of the page read. In it stands no `<`.
 std::string html_page_data(const Report& report, const models::Simulation& run,
                            const models::Timeline& timeline, const PageLimits& limits = {});
-
-/// The files of viz/html/page/.
-struct PageFiles {
-  std::string_view html;  // with {{title}}, {{style}} and so on, where the other parts go
-  std::string_view style;
-  std::string_view model_script;
-  std::string_view graph_script;
-  std::string_view shapes_script;
-  std::string_view timeline_script;
-  std::string_view tables_script;
-  std::string_view page_script;
-};
-
-PageFiles page_files();
 
 }  // namespace pipesim::viz

@@ -45,37 +45,12 @@ std::string number_text(std::int64_t number, KeyValue::Unit unit) {
   return unit == KeyValue::Unit::kBytes ? whole_bytes_text(number) : std::to_string(number);
 }
 
-std::string value_text(const std::optional<KeyValue>& value) {
-  if (!value) return "nothing";
-  if (value->unit == KeyValue::Unit::kRanks) return ranks_text(value->ranks);
-  if (value->unit == KeyValue::Unit::kText)
-    return value->text.empty() ? "nothing" : models::printable(value->text);
-  std::string text;
-  for (const auto& [number, ranks] : value->numbers) {
-    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", number_text(number, value->unit),
-                        ranks.empty() ? "" : fmt::format(" ({})", ranks_text(ranks)));
-  }
-  return text.empty() ? "nothing" : text;
-}
-
 std::string became_text(const std::string& before, const std::string& after) {
   return fmt::format("{} -> {}", before, after);
 }
 
 std::string delta_text(std::int64_t ns) {
   return fmt::format("{}{}", ns < 0 ? "-" : "+", time_text(ns < 0 ? -ns : ns));
-}
-
-// "+6.1 us, +12.3 %".
-std::string delta_of(std::int64_t before, std::int64_t after) {
-  const std::int64_t delta = after - before;
-  std::string text = delta_text(delta);
-  constexpr std::int64_t kMaxExact = std::int64_t{1} << 50;
-  if (before > 0 && std::abs(delta) < kMaxExact) {
-    const std::int64_t tenths = std::abs(delta) * 1000 / before;
-    text += fmt::format(", {}{}.{} %", delta < 0 ? "-" : "+", tenths / 10, tenths % 10);
-  }
-  return text;
 }
 
 std::string moment_text(sim::Time time) {
@@ -221,24 +196,14 @@ class Text {
   }
 
   void add_counts() {
-    // Ranks that are alike are told once.
-    using Row = std::pair<std::array<std::string, 2>, std::vector<std::uint32_t>>;
-    std::vector<Row> rows;
-    std::map<std::array<std::string, 2>, std::size_t> known;
-    for (const auto& [before, after] : count_changes(difference_)) {
-      const std::array<std::string, 2> row = {
-          before.op, became_text(fmt::format("{} of {}", before.done, before.expected),
-                                 fmt::format("{} of {}", after.done, after.expected))};
-      const auto [place, is_new] = known.emplace(row, rows.size());
-      if (is_new) rows.push_back({row, {}});
-      rows[place->second].second.push_back(before.rank);
-    }
+    const std::vector<CountRow> rows = count_rows(difference_);
     if (rows.empty()) return;
     add_heading("Ops done");
     Table table;
     for (std::size_t i = 0; i < shown(rows.size()); ++i) {
+      const CountRow& row = rows[i];
       table.add(
-          {models::printable(rows[i].first[0]), rows[i].first[1], ranks_text(rows[i].second)});
+          {models::printable(row.op), became_text(row.before, row.after), ranks_text(row.ranks)});
     }
     text_ += table.fitted(options_.text.width, 2);
     add_rest(rows.size());
@@ -253,16 +218,7 @@ class Text {
     }
     add_heading("Where they first differ");
     if (run.first) {
-      text_ += fmt::format("  {}, at {}\n", act_name(*run.first), time_text(run.first_ns));
-      for (const Moment& moment : kMoments) {
-        const sim::Time before = run.first->before.*moment.time;
-        const sim::Time after = run.first->after.*moment.time;
-        if (before == after) continue;
-        const bool both = before != sim::kNever && after != sim::kNever;
-        text_ += fmt::format("      {}: {}{}\n", moment.what,
-                             became_text(moment_text(before), moment_text(after)),
-                             both ? fmt::format(" ({})", delta_text(after.ns - before.ns)) : "");
-      }
+      for (const std::string& line : first_lines(run)) text_ += fmt::format("  {}\n", line);
     }
     text_ += fmt::format("  {} of the {} that both runs have are at other times\n", run.acts_moved,
                          counted(run.acts_in_both, "op"));
@@ -409,6 +365,62 @@ bool Difference::same() const {
   std::sort(a.counts.begin(), a.counts.end(), by_name);
   std::sort(b.counts.begin(), b.counts.end(), by_name);
   return a == b && (!graph || graph->empty()) && (!run || run->empty());
+}
+
+std::string value_text(const std::optional<KeyValue>& value) {
+  if (!value) return "nothing";
+  if (value->unit == KeyValue::Unit::kRanks) return ranks_text(value->ranks);
+  if (value->unit == KeyValue::Unit::kText)
+    return value->text.empty() ? "nothing" : models::printable(value->text);
+  std::string text;
+  for (const auto& [number, ranks] : value->numbers) {
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", number_text(number, value->unit),
+                        ranks.empty() ? "" : fmt::format(" ({})", ranks_text(ranks)));
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+std::string delta_of(std::int64_t before, std::int64_t after) {
+  const std::int64_t delta = after - before;
+  std::string text = delta_text(delta);
+  constexpr std::int64_t kMaxExact = std::int64_t{1} << 50;
+  if (before > 0 && std::abs(delta) < kMaxExact) {
+    const std::int64_t tenths = std::abs(delta) * 1000 / before;
+    text += fmt::format(", {}{}.{} %", delta < 0 ? "-" : "+", tenths / 10, tenths % 10);
+  }
+  return text;
+}
+
+std::vector<std::string> first_lines(const models::RunDifference& run) {
+  std::vector<std::string> lines;
+  if (!run.first) return lines;
+  lines.push_back(fmt::format("{}, at {}", act_name(*run.first), time_text(run.first_ns)));
+  for (const Moment& moment : kMoments) {
+    const sim::Time before = run.first->before.*moment.time;
+    const sim::Time after = run.first->after.*moment.time;
+    if (before == after) continue;
+    const bool both = before != sim::kNever && after != sim::kNever;
+    lines.push_back(fmt::format(
+        "    {}: {}{}", moment.what, became_text(moment_text(before), moment_text(after)),
+        both ? fmt::format(" ({})", delta_text(after.ns - before.ns)) : ""));
+  }
+  return lines;
+}
+
+std::vector<CountRow> count_rows(const Difference& difference) {
+  std::vector<CountRow> rows;
+  std::map<std::array<std::string, 3>, std::size_t> known;
+  for (const auto& [before, after] : count_changes(difference)) {
+    const CountRow row = {before.op,
+                          fmt::format("{} of {}", before.done, before.expected),
+                          fmt::format("{} of {}", after.done, after.expected),
+                          {}};
+    const auto [place, is_new] =
+        known.emplace(std::array{row.op, row.before, row.after}, rows.size());
+    if (is_new) rows.push_back(row);
+    rows[place->second].ranks.push_back(before.rank);
+  }
+  return rows;
 }
 
 std::string difference_text(const Difference& difference, const DifferenceOptions& options) {

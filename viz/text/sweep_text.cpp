@@ -32,15 +32,6 @@ bool varies_jitter(const SweepReport& report) {
   });
 }
 
-// "A" to "Z", "AA", "AB", ...
-std::string letters(std::size_t index) {
-  std::string text;
-  for (std::size_t i = index + 1; i > 0; i = (i - 1) / 26) {
-    text.insert(text.begin(), static_cast<char>('A' + (i - 1) % 26));
-  }
-  return text;
-}
-
 // The parameters of a point, without the jitter.
 Settings parameters_of(const SweepReport& report, const SweepPoint& point) {
   Settings result;
@@ -49,19 +40,6 @@ Settings parameters_of(const SweepReport& report, const SweepPoint& point) {
     if (name != models::kJitterVariable) result.emplace_back(name, point.values[i]);
   }
   return result;
-}
-
-// How to run one case alone.
-std::string command_of(const SweepReport& report, std::uint64_t number) {
-  Settings settings = report.settings;
-  const Settings own = parameters_of(report, report.cases.point_of(number));
-  settings.insert(settings.end(), own.begin(), own.end());
-  std::string text = command_text("run", report.path, settings);
-  const sim::Jitter jitter = report.cases.jitter_of(report.grid, number);
-  if (jitter.varies()) {
-    text += fmt::format(" --jitter {} --seed {}", models::jitter_text(jitter), jitter.seed);
-  }
-  return text;
 }
 
 std::string jitter_words(const std::string& jitter) {
@@ -154,7 +132,7 @@ class SweepText {
     std::string text;
     for (std::size_t i = 0; i < std::min(kMaxShown, sum.hangs.size()); ++i) {
       const models::HangCount& hang = sum.hangs[i];
-      text += fmt::format("{}{} {}", i == 0 ? "" : ", ", letters(hang.hang), hang.count);
+      text += fmt::format("{}{} {}", i == 0 ? "" : ", ", hang_name(hang.hang), hang.count);
     }
     if (sum.hangs.size() > kMaxShown) {
       text += fmt::format(", {} more", sum.hangs.size() - kMaxShown);
@@ -174,11 +152,11 @@ class SweepText {
       const std::string verdict = models::verdict_name(hang.verdict);
       const bool says_verdict = hang.why.rfind(verdict, 0) == 0;
       text_ +=
-          paragraph(fmt::format("{:>2}  {}: {}{}", letters(i), counted(hang.count, "run"),
+          paragraph(fmt::format("{:>2}  {}: {}{}", hang_name(i), counted(hang.count, "run"),
                                 says_verdict ? "" : verdict + ", ", models::printable(hang.why)),
                     kDefaultWidth, 1, 5);
       // In one line, for a shell to take.
-      text_ += fmt::format("     {}\n", command_of(report_, hang.first_case));
+      text_ += fmt::format("     {}\n", sweep_run_command(report_, hang.first_case));
     }
     if (hangs.size() > kMaxHangs) {
       text_ += fmt::format("     and {} more; --json lists them\n", hangs.size() - kMaxHangs);
@@ -237,14 +215,34 @@ Json point_json(const SweepReport& report, std::size_t index) {
   if (sum.peak_bytes) json["peak_bytes"] = *sum.peak_bytes;
   json["hangs"] = Json::array();
   for (const models::HangCount& hang : sum.hangs) {
-    json["hangs"].push_back({{"hang", letters(hang.hang)},
+    json["hangs"].push_back({{"hang", hang_name(hang.hang)},
                              {"runs", hang.count},
-                             {"again", command_of(report, hang.first_case)}});
+                             {"again", sweep_run_command(report, hang.first_case)}});
   }
   return json;
 }
 
 }  // namespace
+
+std::string hang_name(std::size_t index) {
+  std::string text;
+  for (std::size_t i = index + 1; i > 0; i = (i - 1) / 26) {
+    text.insert(text.begin(), static_cast<char>('A' + (i - 1) % 26));
+  }
+  return text;
+}
+
+std::string sweep_run_command(const SweepReport& report, std::uint64_t number) {
+  Settings settings = report.settings;
+  const Settings own = parameters_of(report, report.cases.point_of(number));
+  settings.insert(settings.end(), own.begin(), own.end());
+  std::string text = command_text("run", report.path, settings);
+  const sim::Jitter jitter = report.cases.jitter_of(report.grid, number);
+  if (jitter.varies()) {
+    text += fmt::format(" --jitter {} --seed {}", models::jitter_text(jitter), jitter.seed);
+  }
+  return text;
+}
 
 std::string share_text(std::uint64_t part, std::uint64_t whole) {
   if (part == 0) return "0 %";
@@ -309,11 +307,11 @@ std::string sweep_json(const SweepReport& report) {
   json["hangs"] = Json::array();
   for (std::size_t i = 0; i < report.summary.hangs.size(); ++i) {
     const DistinctHang& hang = report.summary.hangs[i];
-    json["hangs"].push_back({{"hang", letters(i)},
+    json["hangs"].push_back({{"hang", hang_name(i)},
                              {"verdict", models::verdict_name(hang.verdict)},
                              {"why", hang.why},
                              {"runs", hang.count},
-                             {"again", command_of(report, hang.first_case)}});
+                             {"again", sweep_run_command(report, hang.first_case)}});
   }
   return json.dump(2, ' ', true, Json::error_handler_t::replace) + "\n";
 }

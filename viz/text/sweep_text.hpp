@@ -21,6 +21,12 @@ struct SweepReport {
   models::SweepSummary summary;
 };
 
+/// "A" to "Z", "AA", "AB", ...: SweepSummary::hangs by index.
+std::string hang_name(std::size_t index);
+
+/// How to run one case alone.
+std::string sweep_run_command(const SweepReport& report, std::uint64_t number);
+
 /// "12.5 %": `part` of `whole`, in tenths; "<0.1 %" and ">99.9 %" where rounding would hide what is
 /// not all or nothing.
 std::string share_text(std::uint64_t part, std::uint64_t whole);

@@ -215,10 +215,15 @@ std::string report_head(const models::TaskGraph& graph, const models::Explanatio
 
 std::string command_text(const char* command, const std::string& path,
                          const std::vector<std::pair<std::string, std::string>>& settings) {
-  std::string text = fmt::format("pipesim {} {}", command, shell_word(path));
-  for (const auto& [name, value] : settings) {
-    text += fmt::format(" --set {}", shell_word(fmt::format("{}={}", name, value)));
-  }
+  std::vector<std::string> words = {command, path};
+  for (const auto& [name, value] : settings)
+    words.insert(words.end(), {"--set", name + "=" + value});
+  return command_line_text(words);
+}
+
+std::string command_line_text(const std::vector<std::string>& words) {
+  std::string text = "pipesim";
+  for (const std::string& word : words) text += " " + shell_word(word);
   return models::printable(text);
 }
 

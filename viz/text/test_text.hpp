@@ -41,6 +41,9 @@ std::string report_head(const models::TaskGraph& graph, const models::Explanatio
 std::string command_text(const char* command, const std::string& path,
                          const std::vector<std::pair<std::string, std::string>>& settings);
 
+/// "pipesim diff a.yaml 'my file.yaml'": a command and its words, as a shell reads it.
+std::string command_line_text(const std::vector<std::string>& words);
+
 /// "passed  FILE [acc=2]" and, below it, the details.
 std::string test_text(const TestResult& result, bool colour);
 

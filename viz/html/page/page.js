@@ -13,6 +13,7 @@ class Page {
     this.tell();
     this.addTheme();
     this.addCheck();
+    this.addParts();
     this.addCycle();
     this.addTables();
     this.addTimeline();
@@ -39,7 +40,7 @@ class Page {
     const verdict = this.element("verdict");
     const good = ["completed", "correct", "proved"].includes(run.verdict);
     const open = ["limit", "undecided", "runs by buffers"].includes(run.verdict);
-    verdict.className = good ? "good" : open ? "open" : "bad";
+    verdict.className = run.tone || (good ? "good" : open ? "open" : "bad");
     verdict.textContent = run.verdict;
     this.element("story").innerHTML = run.story.map((line) => `<p>${escaped(line)}</p>`).join("");
     const before = ["broken", "mismatches"];
@@ -92,6 +93,25 @@ class Page {
       ranksOf: (row, wait) => wait.to ? [wait.from.rank, wait.to.rank] : [wait.from.rank],
       ...more,
     };
+  }
+
+  // Of `sweep` and `diff`, which have no run of their own: lists, plots and tables.
+  addParts() {
+    const host = this.element("parts");
+    for (const part of this.run.parts || []) {
+      const section = partSection(part);
+      const last = host.lastElementChild;
+      if (part.beside && last) {
+        const pair = document.createElement("div");
+        pair.className = "pair";
+        last.replaceWith(pair);
+        pair.append(last, section);
+      } else {
+        host.append(section);
+      }
+      if (part.rows.length === 0) continue;
+      this.tables.push(new SortTable(section.querySelector(".table-frame"), part, this));
+    }
   }
 
   // Of `check`: the answer of each reading, what it rests on, and the interleaving.
@@ -292,6 +312,7 @@ class Page {
   addContents() {
     const names = {readings: "Readings", steps: "Steps", broken: "What broke", mismatches: "What met", cycle: "Cycle", hints: "What to look at", roots: "Roots", graph: "Graph", timeline: "Timeline",
       ranks: "Ranks", schedule: "Schedule", memory: "Memory", waits: "Waits", actors: "Actors"};
+    for (const part of this.run.parts || []) if (part.name) names[part.id] = part.name;
     const links = Object.entries(names)
       .filter(([id]) => this.element(id)?.tagName === "SECTION" && !this.element(id).hidden)
       .map(([id, name]) => `<a href="#${id}">${name}</a>`);
@@ -376,6 +397,10 @@ class Page {
 
   // Each Enter goes to the next op whose name, "rank 3 F2#1", has what was typed in it.
   addSearch() {
+    if (this.run.parts) {
+      this.addRowSearch();
+      return;
+    }
     const input = this.element("op-search");
     const found = this.element("op-found");
     let last = "";
@@ -396,6 +421,21 @@ class Page {
       this.select({act}, true);
     });
     this.element("search").hidden = this.run.acts.length === 0;
+  }
+
+  // Where there are no ops: rows in which all the words stand.
+  addRowSearch() {
+    const input = this.element("op-search");
+    input.placeholder = "row";
+    input.title = "Words of a row, such as acc=3 or deadlock: other rows are left out";
+    this.element("search").hidden = this.tables.length === 0;
+    this.element("search").addEventListener("submit", (event) => event.preventDefault());
+    input.addEventListener("input", () => {
+      const words = input.value.toLowerCase().split(/\s+/).filter((word) => word !== "");
+      for (const table of this.tables) table.find(words);
+      const shown = this.tables.reduce((sum, table) => sum + table.shown().length, 0);
+      this.element("op-found").textContent = words.length === 0 ? "" : counted(shown, "row");
+    });
   }
 
   toggleRank(rank) {

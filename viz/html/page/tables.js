@@ -14,6 +14,7 @@ const CELLS = {
   time: (value) => timeText(value),
   bytes: (value) => bytesText(value),
 };
+const cellText = (type, value) => value === null ? "" : CELLS[type](value);
 
 class SortTable {
   /**
@@ -25,6 +26,7 @@ class SortTable {
     this.table = table;
     this.page = page;
     this.ranks = null;
+    this.words = [];      // that a row must have
     this.all = false;     // also rows after the first
     this.column = -1;     // that it is sorted by
     this.down = false;
@@ -32,6 +34,7 @@ class SortTable {
     this.order = table.rows.map((row, index) => index);
     this.element = document.createElement("table");
     this.element.id = `table-${table.id}`;
+    if (table.id.startsWith("cycle")) this.element.className = "cards";
     this.element.append(this.head(), document.createElement("tbody"));
     host.append(this.element);
     this.more = document.createElement("button");
@@ -84,8 +87,9 @@ class SortTable {
     if (this.column >= 0) {
       const isText = this.table.columns[column].type === "text";
       const value = (index) => rows[index][column];
-      // What is not on the cycle has no number, and comes last.
-      const number = (index) => this.table.columns[column].type === "cycle" && value(index) === 0 ? Infinity : value(index);
+      // What is not on the cycle has no number, and comes last; so does an empty cell.
+      const number = (index) => value(index) === null ||
+          (this.table.columns[column].type === "cycle" && value(index) === 0) ? Infinity : value(index);
       this.order.sort((a, b) => {
         if (isText) return sign * compareText(value(a), value(b)) || a - b;
         return number(a) === number(b) ? a - b : sign * (number(a) < number(b) ? -1 : 1);
@@ -99,7 +103,16 @@ class SortTable {
   }
 
   shown() {
-    const {rows, items, ranksOf} = this.table;
+    const {rows, columns, items, ranksOf} = this.table;
+    if (this.words.length > 0) {
+      return this.order.filter((index) => {
+        const cells = rows[index].map((value, i) => String(cellText(columns[i].type, value)).toLowerCase());
+        const text = cells.join(" ");
+        const whole = new Set([...text.split(" "), ...cells.map((cell, i) => `${columns[i].name}=${cell}`.toLowerCase())]);
+        // acc=3 is not acc=30.
+        return this.words.every((word) => word.includes("=") ? whole.has(word) : text.includes(word));
+      });
+    }
     if (this.ranks === null || !ranksOf) return this.order;
     return this.order.filter((index) => {
       const ranks = ranksOf(rows[index], items ? items[index] : null);
@@ -115,16 +128,16 @@ class SortTable {
     for (const index of shown.slice(0, count)) {
       const cells = rows[index].map((value, i) => {
         const {type, name} = columns[i];
-        const content = escaped(CELLS[type](value));
+        const content = escaped(cellText(type, value));
         const isName = items && name === this.table.nameColumn;
         const inside = isName ? `<button type="button" class="link">${content}</button>` : content;
-        return `<td class="c-${type}${items ? ` n-${name}` : ""}">${inside}</td>`;
+        return `<td class="c-${type} n-${name.replace(/\W+/g, "-")}">${inside}</td>`;
       });
       const marked = this.marked.has(index) ? ' class="selected" aria-selected="true"' : "";
       text += `<tr data-row="${index}"${items ? ' data-item=""' : ""}${marked}>${cells.join("")}</tr>`;
     }
     if (shown.length === 0) {
-      text = `<tr><td colspan="${columns.length}" class="quiet">Nothing on these ranks.</td></tr>`;
+      text = `<tr><td colspan="${columns.length}" class="quiet">${this.words.length > 0 ? "No such row." : "Nothing on these ranks."}</td></tr>`;
     }
     this.element.tBodies[0].innerHTML = text;
     this.more.hidden = count === shown.length;
@@ -140,6 +153,12 @@ class SortTable {
 
   filter(ranks) {
     this.ranks = ranks;
+    this.draw();
+  }
+
+  /** Leaves out rows in which one of the words does not stand. */
+  find(words) {
+    this.words = words;
     this.draw();
   }
 
@@ -167,6 +186,19 @@ class SortTable {
       frame.scrollTop = top - 20;
     }
   }
+}
+
+/** A part of a page that has no run: a heading, then what there is of lines, plot and table. */
+function partSection(part) {
+  const section = document.createElement("section");
+  section.id = part.id;
+  section.innerHTML = `<h2>${escaped(part.title)}</h2>
+    ${part.about ? `<p class="quiet">${escaped(part.about)}</p>` : ""}
+    ${part.left_out.map((text) => `<p class="left-out">${escaped(text)}</p>`).join("")}
+    ${part.lines.length > 0 ? `<ul>${part.lines.map((line) => `<li>${escaped(line)}</li>`).join("")}</ul>` : ""}
+    ${part.svg ? `<div class="plot" tabindex="0" role="img" aria-label="${escaped(part.title)}: the table has the numbers">${part.svg}</div>` : ""}
+    ${part.rows.length > 0 ? `<div class="table-frame" tabindex="0" role="region" aria-label="${escaped(part.title)}"></div>` : ""}`;
+  return section;
 }
 
 /** A section with a heading, a frame that scrolls, and a table in it. */

@@ -1,10 +1,12 @@
 // `pipesim diff`: which sides there can be, and what the exit code says.
 #include <atomic>
 #include <string>
+#include <vector>
 
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/folder.hpp"
+#include "tests/support/scenario.hpp"
 
 using namespace pipesim;
 using testing::command;
@@ -84,6 +86,33 @@ TEST_CASE("bad sides are told with their places", "[app][diff]") {
   CHECK(contains(command({"diff", folder.write("c.json", changed), good}).err,
                  "which simulates it differently"));
   CHECK(command({"diff", folder.write("s.json", state), good}).code == 0);
+}
+
+TEST_CASE("a page has both sides beside each other", "[app][diff][html]") {
+  const testing::Folder folder;
+  const auto page = [&](std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "diff");
+    const CommandResult without = command(arguments);
+    const std::string path = folder / "page.html";
+    arguments.insert(arguments.end(), {"--html", path});
+    const CommandResult with = command(arguments);
+    CHECK(with.code == without.code);
+    CHECK(with.out == without.out);
+    return testing::file_text(path);
+  };
+  const std::string other = page({kSwin, "--set-a", "acc=3", "--set-b", "acc=2"});
+  CHECK(contains(other, "A and B differ"));
+  CHECK(contains(other, "A: a cycle of 10 waits"));
+  CHECK(contains(other, "B: no cycle"));
+  CHECK(contains(other, R"(["actor","Repeat","times","3","2","line 86","line 86"])"));
+  CHECK(contains(other, ": pipesim diff scenarios/swin_2x2x2.yaml --set-a acc=3 --set-b acc=2"));
+  // Of a report only the names of the cycle are known.
+  const std::string report = folder.write("r.json", command({"run", kSwin, "--json"}).out);
+  const std::string same = page({kSwin, report});
+  CHECK(contains(same, "A and B are the same"));
+  CHECK(contains(same, R"([10,"rank 0 BdstBuf#1","yes"])"));
+  CHECK(command({"diff", kSwin, report, "--html", "-"}).code == 2);
+  CHECK(command({"diff", kSwin, report, "--html", folder / "no/such/a.html"}).code == 74);
 }
 
 TEST_CASE("interrupted, there is nothing to compare", "[app][diff]") {

@@ -97,6 +97,64 @@ TEST_CASE("shards in any order become what one sweep finds", "[app][sweep]") {
   CHECK(command(merge).out == whole.out);
 }
 
+TEST_CASE("the page of a sweep says which settings hang and what made it", "[app][sweep][html]") {
+  const testing::Folder folder;
+  const auto page = [&](const Arguments& arguments) {
+    const std::string path = folder / "page.html";
+    const CommandResult result = command(with(arguments, {"--html", path}));
+    CHECK(result.out == command(arguments).out);
+    return testing::file_text(path);
+  };
+  const std::string one = page(with(kSweep, {"-j", "1"}));
+  CHECK(one == page(with(kSweep, {"-j", "7"})));
+  // acc = 2 completes in every timing, 3 does not.
+  CHECK(contains(one, R"(["acc=2","completes",)"));
+  CHECK(contains(one,
+                 "pipesim sweep scenarios/swin_2x2x2.yaml --vary acc=2..4 --vary "
+                 "jitter=0,free --seeds 10"));
+  CHECK(contains(one, "queued behind nccl-1998#3"));  // of the cycle
+
+  // Shards have no scenario to run: the names of the cycle remain.
+  for (const char* shard : {"1/2", "2/2"}) {
+    command(with(kSweep, {"--shard", shard, "-o", folder / "part{shard}"}));
+  }
+  const std::string merged = page({"sweep", "--merge", folder / "part1", folder / "part2"});
+  CHECK(contains(merged, R"(["acc=2","completes",)"));
+  CHECK_FALSE(contains(merged, "queued behind nccl-1998#3"));
+  CHECK(contains(merged, "--vary jitter=0,free --seeds 10"));
+
+  const std::string good = page({"sweep", kSwin, "--vary", "acc=1,2"});
+  CHECK(contains(good, "2 runs, all complete"));
+  CHECK(command({"sweep", kSwin, "--html", folder / "no/such/a.html"}).code == 74);
+}
+
+TEST_CASE("the rows of a page are as few as they can be", "[app][sweep][html]") {
+  const testing::Folder folder;
+  // Completes if a >= b or c is 2: of 27 settings all but 6.
+  const std::string path = folder.write("a.yaml", R"(
+schema: 1
+params: {a: 1, b: 1, c: 1}
+ranks: 2
+groups: {world: all}
+programs:
+  - on: all
+    do: [{all_reduce: world, when: "rank == 0 or a >= b or c == 2"}]
+)");
+  const std::string page = folder / "a.html";
+  const CommandResult result = command(
+      {"sweep", path, "--vary", "a=1..3", "--vary", "b=1..3", "--vary", "c=1..3", "--html", page});
+  INFO(result.out << result.err);
+  CHECK(result.code == 1);
+  const std::string text = testing::file_text(page);
+  const std::size_t begin = text.find("\"id\":\"endings\"");
+  const std::string endings = text.substr(begin, text.find("\"sorts\"", begin) - begin);
+  for (const char* row : {R"(["a=1 b=2,3 c=1,3","A",4,4,4])", R"(["a=2 b=3 c=1,3","A",2,2,2])",
+                          R"(["a=3","completes",9,9,0])"}) {
+    INFO(endings);
+    CHECK(contains(endings, row));
+  }
+}
+
 TEST_CASE("shards that are not the whole are named", "[app][sweep]") {
   const testing::Folder folder;
   const Arguments sweep = {"sweep", kSwin, "--seeds", "9"};
@@ -240,6 +298,9 @@ TEST_CASE("usage mistakes of sweep have their own words", "[app][sweep]") {
   CHECK(of({"--shard", "1/2", "-o", "-"}) == "'--output' cannot write to standard output");
   CHECK(of({"--shard", "1/2", "-o", "x", "--json"}) ==
         "'--json' and '--shard' cannot be used together");
+  CHECK(of({"--shard", "1/2", "-o", "x", "--html", "y"}) ==
+        "'--html' and '--shard' cannot be used together");
+  CHECK(of({"--html", "-"}) == "'--html' cannot write to standard output");
   CHECK(of({"--json", "--csv", "-"}) == "'--json' and '--csv -' cannot be used together");
   CHECK(of({"--merge", "--seeds", "3"}) == "'--merge' and '--seeds' cannot be used together");
   CHECK(mistake({"sweep", "--merge"}) == "error[E1503]: '--merge' needs the outputs of all shards");
