@@ -162,6 +162,29 @@ class Browser:
                      {"type": "pointerMove", "duration": 50, "x": x + dx, "y": y + dy},
                      {"type": "pointerUp", "button": 0})
 
+    def touch(self, *fingers):
+        """Fingers that go down, move and go up together; each is [(x, y), ...]."""
+        self.actions(*({"type": "pointer", "id": f"finger {i}", "parameters": {"pointerType": "touch"}, "actions": [
+            {"type": "pointerMove", "duration": 0, "x": way[0][0], "y": way[0][1]},
+            {"type": "pointerDown", "button": 0},
+            *({"type": "pointerMove", "duration": 60, "x": x, "y": y} for x, y in way[1:]),
+            {"type": "pointerUp", "button": 0}]} for i, way in enumerate(fingers)))
+
+    def tap(self, selector):
+        self.centre(selector)
+        self.frame()
+        self.touch([tuple(self.centre(selector))])
+
+    def swipe(self, selector, dx, dy):
+        x, y = self.centre(selector)
+        self.touch([(x, y), (x + dx // 2, y + dy // 2), (x + dx, y + dy)])
+
+    def spread(self, selector, before, after):
+        """Two fingers beside the middle of an element, so far from it, move apart or together."""
+        x, y = self.centre(selector)
+        self.touch([(x - before, y), (x - (before + after) // 2, y), (x - after, y)],
+                   [(x + before, y), (x + (before + after) // 2, y), (x + after, y)])
+
     def wheel(self, selector, delta, with_control):
         x, y = self.centre(selector)
         keys = {"type": "key", "id": "keys", "actions": [

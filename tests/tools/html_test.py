@@ -1,5 +1,5 @@
-"""The pages of `pipesim run --html` and `pipesim check --html` in a browser: they open without errors,
-ask for nothing, and do what they say.
+"""The pages of `--html` (run, check, sweep, diff) in a browser: they open without errors, ask for
+nothing, and do what they say, in narrow and wide windows, light and dark, with mouse, keys and touch.
 
     html_test.py PROGRAM
 """
@@ -48,6 +48,16 @@ CHECKS = {
     "readings": ("scenarios/broadcast_root_ahead.yaml",),
 }
 
+# Of `pipesim sweep` and `pipesim diff`.
+OTHERS = {
+    "sweep": ("sweep", "scenarios/swin_2x2x2.yaml", "--vary", "acc=1..40", "--vary", "zeros_slots=1..2",
+              "--vary", "jitter=0,10%", "--seeds", "2", "-j", "2"),
+    "diff": ("diff", "scenarios/buffer_on_the_wrong_stream.yaml", "scenarios/buffer_on_the_right_stream.yaml"),
+    "hangs": ("diff", "scenarios/swin_2x2x2.yaml", "--set-a", "acc=3"),
+}
+SIZES = ((400, 812), (1400, 900))
+SCHEMES = ("light", "dark")
+
 # Of labels of the timeline: pairs that lie on each other.
 OVERLAPS = """
   const boxes = [...document.querySelectorAll("#timeline-frame .label, #timeline-frame .axis text")]
@@ -76,6 +86,10 @@ class Html(unittest.TestCase):
             cls.pages[name] = path
             command = "check" if name in CHECKS else "run"
             subprocess.run([PROGRAM, command, *arguments, "--html", path], cwd=ROOT, check=False,
+                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        for name, arguments in OTHERS.items():
+            cls.pages[name] = pathlib.Path(temporary.name, f"{name}.html")
+            subprocess.run([PROGRAM, *arguments, "--html", cls.pages[name]], cwd=ROOT, check=False,
                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
         alike = pathlib.Path(temporary.name, "alike.yaml")
         alike.write_text(ALIKE, "utf-8")
@@ -129,8 +143,8 @@ class Html(unittest.TestCase):
     def test_it_opens_without_errors_and_asks_for_nothing(self):
         for name, path in self.pages.items():
             self.assertLess(path.stat().st_size, 1_000_000, name)
-            for width, height in ((1280, 900), (375, 812)):
-                for scheme in ("light", "dark"):
+            for width, height in ((375, 812), *SIZES):
+                for scheme in SCHEMES:
                     with self.subTest(page=name, width=width, scheme=scheme):
                         browser = self.browser
                         browser.addresses()
@@ -494,6 +508,137 @@ class Html(unittest.TestCase):
         self.assertEqual(light, browser.js(background))
         browser.open(self.pages["swin"])  # the choice is kept
         self.assertEqual(light, browser.js(background))
+
+    def views(self, name):
+        """The page in narrow and wide windows, light and dark."""
+        for width, height in SIZES:
+            for scheme in SCHEMES:
+                yield self.open(name, width, height, scheme)
+
+    def test_text_can_be_read_in_light_and_dark(self):
+        # The contrast of WCAG 2: 4.5 for text. What is transparent has the colour of what is behind it.
+        faint = """
+          const light = (text) => {
+            const [r, g, b] = text.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255)
+                .map((part) => part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4);
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          };
+          const behind = (found) => {
+            for (let now = found; now; now = now.parentElement) {
+              const colour = getComputedStyle(now).backgroundColor;
+              if (!/, 0\\)$/.test(colour)) return colour;
+            }
+            return "rgb(255, 255, 255)";
+          };
+          return [...document.querySelectorAll("p, li, td, th, h1, h2, button, a, label, .plot text")]
+              .filter((found) => found.offsetParent !== null || found.closest("svg"))
+              .filter((found) => found.textContent.trim() !== "")
+              .map((found) => {
+                const style = getComputedStyle(found);
+                const own = light(found.closest("svg") ? style.fill : style.color);
+                const other = light(behind(found));
+                return [found.textContent.slice(0, 40),
+                        (Math.max(own, other) + 0.05) / (Math.min(own, other) + 0.05)];
+              }).filter(([, contrast]) => contrast < 4.5);"""
+        for name in ("swin", "crash", "possible", "sweep", "diff", "hangs"):
+            for browser in self.views(name):
+                self.assertEqual([], browser.js(faint))
+
+    def test_a_sweep_says_which_settings_hang(self):
+        for browser in self.views("sweep"):
+            self.assertEqual(["some do not complete"], self.texts("#verdict"))
+            # acc <= 2 completes with one slot of Zeros, acc <= 3 with two: see swin_2x2x2.yaml.
+            rows = [self.texts(f"#table-endings tbody tr:nth-child({i}) td")[:2] for i in (1, 2, 3, 4)]
+            self.assertEqual([["acc=1,2", "completes"], ["acc=3 zeros_slots=2", "completes"]],
+                             [row for row in rows if row[1] == "completes"])
+            self.assertEqual({("acc=4..40", "A"), ("acc=3 zeros_slots=1", "A")},
+                             {tuple(row) for row in rows if row[1] != "completes"})
+            # 160 settings: the first of them, until all are asked for.
+            self.assertEqual(60, len(self.texts("#table-settings tbody tr")))
+            browser.js("document.querySelector('#settings .more-rows').click();")
+            self.assertEqual(160, len(self.texts("#table-settings tbody tr")))
+            self.assertEqual(10, len(self.texts("#table-cycle-A tbody tr")))
+            self.assertIn("queued behind nccl-1998#3", self.texts("#table-cycle-A tbody tr:nth-child(10)")[0])
+            self.assertEqual(1, browser.js("return document.querySelectorAll('#plot svg').length;"))
+
+    def test_rows_are_found_by_their_words(self):
+        for browser in self.views("sweep"):
+            browser.type_in("#op-search", "acc=3 zeros_slots=1 jitter=10%")
+            self.assertEqual(1, len(self.texts("#table-settings tbody tr")))
+            self.assertEqual(["3", "1", "10%"], self.texts("#table-settings tbody td")[:3])
+            browser.type_in("#op-search", "acc=nothing")
+            self.assertEqual(["No such row."], self.texts("#table-settings tbody td"))
+            self.assertEqual(["0 rows"], self.texts("#op-found"))
+
+    def test_a_sweep_takes_keys_and_touch(self):
+        for browser in self.views("sweep"):
+            head = "#table-settings thead th:nth-child(1)"
+            browser.js("document.querySelector(arguments[0]).querySelector('button').focus();", head)
+            browser.press("Enter", "Enter")
+            self.assertEqual("40", self.texts("#table-settings tbody td")[0])
+            browser.tap(f"{head} button")
+            self.assertEqual("1", self.texts("#table-settings tbody td")[0])
+            browser.tap("#theme")
+            self.assertIn(browser.js("return document.documentElement.dataset.theme;"), SCHEMES)
+
+    def test_a_diff_stands_side_by_side(self):
+        for browser in self.views("hangs"):
+            self.assertEqual(["different"], self.texts("#verdict"))
+            tops = browser.js("return ['cycle-A', 'cycle-B'].map((id) => {"
+                              "const box = document.getElementById(id).getBoundingClientRect();"
+                              "return [box.left, box.top, box.width];});")
+            (left, top, width), (other_left, other_top, _) = tops
+            if browser.js("return innerWidth;") > 1000:
+                self.assertEqual(top, other_top)
+                self.assertGreaterEqual(other_left, left + width)
+            else:
+                self.assertEqual(left, other_left)
+                self.assertGreater(other_top, top)
+            self.assertEqual(10, len(self.texts("#table-cycle-A tbody tr")))
+            self.assertEqual(["yes"] * 10, self.texts("#table-cycle-B td:last-child"))
+        self.open("diff")
+        self.assertEqual(["No ops wait for each other in a cycle."], self.texts("#cycle-B li"))
+        self.assertEqual(["actor", "buffer", "stream", "forward", "backward", "line 22", "line 16"],
+                         self.texts("#table-graph-changes tbody tr:nth-child(1) td"))
+        self.assertRegex(self.texts("#made")[0], r"^Made by pipesim \d\S*: pipesim diff scenarios/")
+
+    def test_fingers_do_what_a_mouse_does(self):
+        for browser in self.views("swin"):
+            # A tap selects, and shows no tooltip that would hide what is below the finger.
+            # (A narrow window has a part of the graph.)
+            browser.js("document.getElementById('graph').scrollIntoView();")
+            node = browser.js("""
+              return [...document.querySelectorAll("#graph-frame g.node.on-cycle")].find((found) => {
+                const box = found.getBoundingClientRect();
+                const there = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+                return there && found.contains(there);
+              }).dataset.name;""")
+            browser.tap(f"#graph-frame g.node[data-name='{node}']")
+            self.assertEqual([node], self.selected_nodes())
+            self.assertIsNone(self.tooltip())
+            browser.tap("#selection .close")
+            self.assertEqual([], self.selected_nodes())
+            browser.tap("#table-cycle tbody tr:nth-child(8) button")
+            self.assertEqual(["rank 0 B0#1", "rank 0 nccl-2108#1"], self.selected_nodes())
+            browser.tap("#selection .close")
+            browser.tap("#timeline-frame .chip.cycle")
+            self.assertEqual(["rank 0 BdstBuf#1"], self.selected_nodes())
+            browser.tap("#selection .close")
+            # Two fingers zoom, one moves sideways; up and down is the page's.
+            browser.js("document.getElementById('timeline').scrollIntoView();")
+            whole = self.ticks()
+            browser.spread("#timeline-frame", 30, 120)
+            near = self.ticks()
+            self.assertNotEqual(whole, near)
+            browser.swipe("#timeline-frame", -80, 0)
+            self.assertNotEqual(near, self.ticks())
+            self.assertEqual([], browser.js(OVERLAPS))
+            view = "return Number(document.querySelector('#graph-frame svg').getAttribute('viewBox').split(' ')[2]);"
+            browser.js("document.getElementById('graph').scrollIntoView();")
+            fitted = browser.js(view)
+            browser.spread("#graph-frame", 30, 120)
+            self.assertLess(browser.js(view), fitted)
+            self.assertEqual([], self.selected_nodes())
 
     def test_it_can_be_printed(self):
         browser = self.open("swin", scheme="dark")
