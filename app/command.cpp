@@ -117,6 +117,24 @@ Arguments::Arguments(const Command& command, const Words& words) : command_(comm
   for (const Option& option : options) check_values(option, all(option.name));
 }
 
+Words Arguments::words_without(const Words& options) const {
+  const auto shown = [](const std::string& word) {
+    return word.starts_with('/') ? word.substr(word.find_last_of('/') + 1) : word;
+  };
+  Words words = {command_.name};
+  for (const std::string& word : positional_) words.push_back(shown(word));
+  for (const OptionGroup& group : command_.options) {
+    for (const Option& option : group.options) {
+      if (std::find(options.begin(), options.end(), option.name) != options.end()) continue;
+      for (const std::string& value : all(option.name)) {
+        words.push_back("--" + option.name);
+        if (!option.value.empty()) words.push_back(shown(value));
+      }
+    }
+  }
+  return words;
+}
+
 std::optional<std::string> Arguments::text(const std::string& option) const {
   if (has(option)) return all(option).front();
   const auto otherwise = otherwise_.find(option);

@@ -98,6 +98,9 @@ class Arguments {
   /// What an option such as --set gives, as pairs. Throws UsageError.
   std::vector<std::pair<std::string, std::string>> settings(const std::string& option) const;
 
+  /// The command line again, word by word, without some options; of an absolute path its name.
+  std::vector<std::string> words_without(const std::vector<std::string>& options) const;
+
   /// What is not an option.
   const std::vector<std::string>& positional() const { return positional_; }
 

@@ -364,7 +364,8 @@ class CheckRun {
   void write_dot() const {
     const models::Simulation* hanging = readings_.check.hanging();
     if (hanging == nullptr || !options_.dot_path) return;
-    write_file(*options_.dot_path, dot_of_end(graph(), *hanging, arguments_.has("all")));
+    write_file(*options_.dot_path,
+               dot_of_end(graph(), *hanging, arguments_.has("all"), made_by(arguments_)));
   }
 
   void report() {

@@ -49,12 +49,14 @@ struct Requested {
   std::optional<std::string> picture_path;
   std::optional<std::string> html_path;
   std::optional<std::string> scenario_path;
+  std::string made_by;
 };
 
 // Writes the wait-for graph, as --dot and --draw ask for it.
 void draw(const Requested& requested, const std::string& title,
           const models::Explanation& explanation, const std::vector<models::Wait>& waits) {
-  const viz::WaitPicture picture = viz::wait_picture(title, explanation, waits, !requested.all);
+  viz::WaitPicture picture = viz::wait_picture(title, explanation, waits, !requested.all);
+  picture.made_by = requested.made_by;
   if (requested.dot_path) write_file(*requested.dot_path, viz::wait_for_dot(picture));
   if (!requested.picture_path) return;
   write_file(*requested.picture_path,
@@ -70,6 +72,7 @@ void write_page(const Requested& requested, const std::string& name, std::uint32
   graph.name = name;
   graph.ranks = ranks;
   viz::Report report{graph, explanation, {}, {}, waits, {}, {}};
+  report.made_by = requested.made_by;
   viz::JobPage page;
   const bool hangs = explanation.verdict == sim::Verdict::kDeadlock ||
                      explanation.verdict == sim::Verdict::kStarved;
@@ -293,7 +296,8 @@ int run_diagnose(const Arguments& arguments, const Console& console) {
                             arguments.output_file("dot"),
                             arguments.output_file("draw"),
                             arguments.output_file("html"),
-                            arguments.output_file("as-scenario")};
+                            arguments.output_file("as-scenario"),
+                            made_by(arguments)};
   if (requested.picture_path) viz::picture_format(*requested.picture_path);  // before any work
   if (kind) {
     const Paths paths(given.begin() + 1, given.end());

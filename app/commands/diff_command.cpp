@@ -12,14 +12,13 @@
 #include "app/input/state_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
-#include "app/version.hpp"
+#include "app/output/views.hpp"
 #include "formats/files/report_file.hpp"
 #include "formats/files/state_file.hpp"
 #include "models/measure/graph_difference.hpp"
 #include "models/measure/run_difference.hpp"
 #include "viz/html/difference_page.hpp"
 #include "viz/text/difference_text.hpp"
-#include "viz/text/test_text.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -87,19 +86,6 @@ Run run_of_file(TextInput input, const std::string& shown, const Settings& setti
   return run;
 }
 
-// Version and command, for the page.
-std::string diff_made_by(const Arguments& arguments) {
-  std::vector<std::string> words = {"diff"};
-  for (const std::string& path : arguments.positional()) words.push_back(path);
-  for (const char* option : {"set", "set-a", "set-b"}) {
-    for (const auto& [name, value] : arguments.settings(option)) {
-      words.insert(words.end(), {std::string("--") + option, name + "=" + value});
-    }
-  }
-  if (const auto rules = arguments.text("rules")) words.insert(words.end(), {"--rules", *rules});
-  return fmt::format("pipesim {}: {}", version(), viz::command_line_text(words));
-}
-
 int run_diff(const Arguments& arguments, const Console& console) {
   const auto& files = arguments.positional();
   if (files.empty() || files.size() > 2) {
@@ -154,8 +140,8 @@ int run_diff(const Arguments& arguments, const Console& console) {
     const auto end_of = [](const Run& run) {
       return run.simulation ? &run.simulation->explanation : nullptr;
     };
-    write_file(*html_path, viz::difference_page(difference, end_of(before), end_of(after),
-                                                diff_made_by(arguments)));
+    write_file(*html_path,
+               viz::difference_page(difference, end_of(before), end_of(after), made_by(arguments)));
   }
   console.out << (arguments.has("json")
                       ? viz::difference_json(difference)

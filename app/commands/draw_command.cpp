@@ -77,6 +77,7 @@ viz::TimelineStyle style_option(const Arguments& arguments) {
   viz::TimelineStyle style;
   style.all = arguments.has("all");
   style.dark = arguments.has("dark");
+  style.made_by = made_by(arguments);
   style.from_ns = quantity_option(arguments, "from", formats::ValueType::kTime, "12ms");
   style.to_ns = quantity_option(arguments, "to", formats::ValueType::kTime, "20ms");
   if (style.from_ns && style.to_ns && *style.from_ns >= *style.to_ns) {
@@ -94,6 +95,12 @@ bool needs_times(Subject subject) {
   return subject == Subject::kTimeline || subject == Subject::kMemory;
 }
 
+std::string styled_drawing(viz::Scene& scene, const Picture& picture) {
+  scene.set_dark(picture.style.dark);
+  scene.set_made_by(picture.style.made_by);
+  return scene.drawing(picture.format);
+}
+
 // A picture of the scenario itself, which is not run for it.
 std::string picture_of_plan(const Picture& picture, const models::TaskGraph& graph,
                             const models::Lowered& lowered, const models::RankSet& ranks) {
@@ -101,8 +108,7 @@ std::string picture_of_plan(const Picture& picture, const models::TaskGraph& gra
     return viz::draw_tasks(graph, lowered, ranks, picture.style, picture.format);
   }
   viz::Scene scene = viz::draw_stages(graph, lowered, !picture.style.all);
-  scene.set_dark(picture.style.dark);
-  return scene.drawing(picture.format);
+  return styled_drawing(scene, picture);
 }
 
 std::string picture_of_run(const Picture& picture, const models::TaskGraph& graph,
@@ -113,13 +119,13 @@ std::string picture_of_run(const Picture& picture, const models::TaskGraph& grap
   if (picture.subject == Subject::kMemory) {
     const models::MemoryUse use = models::memory_over_time(graph, run.lowered, run.outcome);
     viz::Scene scene = viz::draw_memory(graph, run, use, ranks, !picture.style.all, picture.limit);
-    scene.set_dark(picture.style.dark);
-    return scene.drawing(picture.format);
+    return styled_drawing(scene, picture);
   }
   models::TimelineOptions options;
   options.ranks = ranks;
-  return viz::draw_timeline(graph, run, models::timeline(graph, run, options), picture.style)
-      .drawing(picture.format);
+  viz::Scene scene =
+      viz::draw_timeline(graph, run, models::timeline(graph, run, options), picture.style);
+  return styled_drawing(scene, picture);
 }
 
 int run_draw(const Arguments& arguments, const Console& console) {

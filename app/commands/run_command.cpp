@@ -160,7 +160,7 @@ int run_run(const Arguments& arguments, const Console& console) {
                      !state_path && engine_option(arguments) == sim::EngineKind::kAuto;
   if (const auto run = folds ? run_folded(scenario.graph, console) : std::nullopt) {
     input.report();
-    return show(scenario.graph, *run, input.path(), console);
+    return show(scenario.graph, *run, input.path(), asked, console);
   }
   const models::Simulation simulation = input.require([&] {
     WatchedRun watched(console);

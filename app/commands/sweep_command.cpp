@@ -208,12 +208,10 @@ class Combinations {
 // `ends`: how the first run of each hang ends, as far as that is known.
 int present(const viz::SweepReport& report, const ResultFiles& files,
             const std::vector<models::Explanation>& ends, const Console& console) {
-  if (files.html_path) {
-    write_file(*files.html_path, viz::sweep_page(report, ends,
-                                                 fmt::format("pipesim {}: {}", version(),
-                                                             viz::sweep_command_text(report))));
-  }
-  if (files.plot_path) write_file(*files.plot_path, viz::sweep_plot(report));
+  const std::string made_by =
+      fmt::format("pipesim {}: {}", version(), viz::sweep_command_text(report));
+  if (files.html_path) write_file(*files.html_path, viz::sweep_page(report, ends, made_by));
+  if (files.plot_path) write_file(*files.plot_path, viz::sweep_plot(report, made_by));
   if (files.csv_path) write_or_print(*files.csv_path, viz::sweep_csv(report), console.out);
   if (files.csv_path != "-") {
     console.out << (files.json ? viz::sweep_json(report)

@@ -17,6 +17,7 @@
 #include "app/input/text_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
+#include "app/output/views.hpp"
 #include "formats/algorithm/algorithm_file.hpp"
 #include "models/algorithm/algorithm_network.hpp"
 #include "models/algorithm/verify_algorithm.hpp"
@@ -168,8 +169,9 @@ class VerifyRun {
     const bool xml = view.algorithm.format == models::AlgoFormat::kMscclXml;
     const models::AlgoRun run =
         models::run_network(network, xml ? view.report.slots : models::kUnlimitedSlots);
-    const viz::Scene scene =
+    viz::Scene scene =
         viz::draw_algorithm(view.algorithm, network, run, view.name + ": who sends what when");
+    scene.set_made_by(made_by(arguments_));
     write_file(*draw_, scene.drawing(viz::picture_format(*draw_)));
   }
 
@@ -178,9 +180,10 @@ class VerifyRun {
       throw UsageError(models::Code::kNothingToDo,
                        "'--wait-for' has nothing to draw: the algorithm does not hang");
     }
-    const viz::WaitPicture picture =
+    viz::WaitPicture picture =
         viz::wait_picture(view.name + ": who waits for whom", view.report.hang->explanation,
                           view.report.hang->waits, !view.all);
+    picture.made_by = made_by(arguments_);
     write_file(*wait_for_, viz::wait_for_drawing(picture, viz::picture_format(*wait_for_)));
   }
 
@@ -190,7 +193,8 @@ class VerifyRun {
     graph.ranks = static_cast<std::uint32_t>(view.algorithm.ranks.size());
     const models::AlgoHang none;
     const models::AlgoHang& hang = view.report.hang ? *view.report.hang : none;
-    const viz::Report report{graph, hang.explanation, {}, {}, hang.waits, {}, {}};
+    viz::Report report{graph, hang.explanation, {}, {}, hang.waits, {}, {}};
+    report.made_by = made_by(arguments_);
     viz::JobPage page;
     page.headline = viz::verify_headline(view.report.verdict);
     for (const char c : models::verdict_words(view.report.verdict)) {

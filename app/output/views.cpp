@@ -96,8 +96,10 @@ void write_check_page(const models::TaskGraph& graph, const Simulation& simulati
              viz::html_page(report, simulation, models::timeline(graph, simulation), page, all));
 }
 
-std::string dot_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all) {
-  return drawing_of_end(graph, simulation, {.all = all}, viz::PictureFormat::kDot);
+std::string dot_of_end(const models::TaskGraph& graph, const Simulation& simulation, bool all,
+                       std::string made_by) {
+  return drawing_of_end(graph, simulation, {.all = all, .made_by = std::move(made_by)},
+                        viz::PictureFormat::kDot);
 }
 
 std::string drawing_of_end(const models::TaskGraph& graph, const Simulation& simulation,
@@ -105,12 +107,27 @@ std::string drawing_of_end(const models::TaskGraph& graph, const Simulation& sim
   viz::WaitPicture picture =
       viz::wait_picture(graph, simulation.explanation, all_waits(graph, simulation), !style.all);
   picture.dark = style.dark;
+  picture.made_by = style.made_by;
   return viz::wait_for_drawing(picture, format);
 }
 
 std::string made_by(const char* command, const std::string& path,
                     const std::vector<std::pair<std::string, std::string>>& settings) {
-  return fmt::format("pipesim {}: {}", version(), viz::command_text(command, path, settings));
+  const bool input = path == shown_path("-");
+  const std::string shown = input                   ? "-"
+                            : path.starts_with('/') ? path.substr(path.find_last_of('/') + 1)
+                                                    : path;
+  return fmt::format("pipesim {}: {}", version(), viz::command_text(command, shown, settings));
+}
+
+std::string made_by(const Arguments& arguments) {
+  const std::vector<std::string> written = {"output", "html", "dot",        "draw", "wait-for",
+                                            "trace",  "log",  "csv",        "plot", "json",
+                                            "color",  "jobs", "as-scenario"};
+  constexpr std::size_t kMaxLength = 300;  // a shell makes long ones of dumps/*
+  std::string text = viz::command_line_text(arguments.words_without(written));
+  if (text.size() > kMaxLength) text = text.substr(0, text.rfind(' ', kMaxLength)) + " ...";
+  return fmt::format("pipesim {}: {}", version(), text);
 }
 
 int exit_code(const models::Explanation& explanation) {
@@ -134,7 +151,7 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
   const models::Explanation& explanation = simulation.explanation;
   // Files first: if one cannot be written, nothing else is said.
   if (views.dot_path) {
-    write_file(*views.dot_path, dot_of_end(graph, simulation, views.all));
+    write_file(*views.dot_path, dot_of_end(graph, simulation, views.all, views.made_by));
   }
   if (views.schedule_path && graph.pipeline) {
     write_file(*views.schedule_path, formats::write_schedule(graph.pipeline->schedule));
@@ -165,6 +182,7 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
     return exit_code(explanation);
   }
   if (!report) report.emplace(whole_report(graph, simulation, views.all));
+  report->made_by = views.made_by;
   console.out << (views.json
                       ? viz::json_report(*report)
                       : viz::text_report(*report, {console.out_colour, console.out_columns}));
@@ -178,8 +196,9 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
 }
 
 int show(const models::TaskGraph& graph, const models::FoldedRun& run,
-         const std::string& shown_path, const Console& console) {
+         const std::string& shown_path, const Views& views, const Console& console) {
   viz::Report report = whole_report(graph, run.simulation, false, &run.folding);
+  report.made_by = views.made_by;
   report.alike = run.alike;
   report.memory.reset();  // of those that were run; the text has none of a schedule
   console.out << viz::text_report(report, {console.out_colour, console.out_columns});

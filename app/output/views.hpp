@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/command.hpp"
 #include "app/output/console.hpp"
 #include "models/explain/folded_run.hpp"
 #include "models/explain/simulation.hpp"
@@ -31,7 +32,7 @@ struct Views {
   std::optional<std::string> log_folder;     // a log for each rank
   std::optional<std::string> trace_path;     // see write_trace
 
-  std::string made_by;  // version and command, for the page
+  std::string made_by;  // version and command, for all that is written
 
   /// Only the report as text, which says little of a run that completes.
   bool only_report() const {
@@ -46,6 +47,9 @@ struct Views {
 std::string made_by(const char* command, const std::string& path,
                     const std::vector<std::pair<std::string, std::string>>& settings);
 
+/// Likewise of any command, without the options that only say what is written where.
+std::string made_by(const Arguments& arguments);
+
 /// Writes what `views` asks for. `shown_path` is the file that the scenario came from. Returns the
 /// exit code of the run. Throws FileError.
 int show(const models::TaskGraph& graph, const models::Simulation& simulation,
@@ -53,7 +57,7 @@ int show(const models::TaskGraph& graph, const models::Simulation& simulation,
 
 /// Prints the report of a job of which some ranks stood for the others; returns its exit code.
 int show(const models::TaskGraph& graph, const models::FoldedRun& run,
-         const std::string& shown_path, const Console& console);
+         const std::string& shown_path, const Views& views, const Console& console);
 
 /// The report as far as it follows from the end of the run alone: without remedies, which take runs
 /// of their own, pipeline and memory. `all`: with every wait, not only the cycle. Both must outlive
@@ -68,7 +72,7 @@ void write_check_page(const models::TaskGraph& graph, const models::Simulation& 
 
 /// The wait-for graph of the end for Graphviz.
 std::string dot_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,
-                       bool all);
+                       bool all, std::string made_by);
 
 /// The same as a picture. Throws viz::DrawingError.
 std::string drawing_of_end(const models::TaskGraph& graph, const models::Simulation& simulation,

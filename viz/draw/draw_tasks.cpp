@@ -275,7 +275,8 @@ class ActorsPicture {
     if (most_acts_ > 1) {
       lines.push_back(fmt::format("Each runs {} times unless it says otherwise.", most_acts_));
     }
-    drawing_.set_html(drawing_.root(), "label", legend_html(title_of(graph_), lines, used));
+    drawing_.set_html(drawing_.root(), "label",
+                      legend_html(title_of(graph_), lines, used, style_.made_by));
     drawing_.set(drawing_.root(), "labelloc", "t");
     drawing_.set(drawing_.root(), "rankdir", "LR");
     drawing_.set(drawing_.root(), "fontname", "Helvetica");
@@ -545,6 +546,7 @@ std::string draw_tasks(const models::TaskGraph& graph, const models::Lowered& lo
   const auto drawn = [&](const TaskLanes& lanes) {
     Scene scene = draw_lanes(lanes, style.all);
     scene.set_dark(style.dark);
+    scene.set_made_by(style.made_by);
     return scene.drawing(format);
   };
   if (graph.pipeline) {

@@ -19,7 +19,7 @@ std::string row(const std::string& content) {
 }  // namespace
 
 std::string legend_html(const std::string& title, const std::vector<std::string>& lines,
-                        const std::vector<models::WorkKind>& kinds) {
+                        const std::vector<models::WorkKind>& kinds, const std::string& made_by) {
   std::string table = "<TABLE BORDER=\"0\" CELLSPACING=\"0\" CELLPADDING=\"1\">\n";
   table += row(
       fmt::format("<FONT POINT-SIZE=\"16\"><B>{}</B></FONT>", xml_text(models::printable(title))));
@@ -39,6 +39,11 @@ std::string legend_html(const std::string& title, const std::vector<std::string>
     }
     table += row("<TABLE ALIGN=\"LEFT\" BORDER=\"0\" CELLSPACING=\"4\" CELLPADDING=\"2\"><TR>\n" +
                  cells + "</TR></TABLE>");
+  }
+  for (const std::string& part : wrapped(made_by, kLine)) {
+    if (part.empty()) continue;
+    table += row(
+        fmt::format("<FONT POINT-SIZE=\"9\" COLOR=\"{}\">{}</FONT>", kGreyText, xml_text(part)));
   }
   return table + "</TABLE>";
 }

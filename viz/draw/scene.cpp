@@ -9,6 +9,7 @@
 
 #include "models/characters.hpp"
 #include "viz/draw/palette.hpp"
+#include "viz/words.hpp"
 #include "viz/xml.hpp"
 
 namespace pipesim::viz {
@@ -262,6 +263,24 @@ void Scene::add(Path path) {
   }
   items_.emplace_back(std::move(path));
   if (arrow) items_.emplace_back(std::move(head));
+}
+
+void Scene::set_made_by(const std::string& made_by) {
+  constexpr double kSize = 9;
+  constexpr double kLine = 12;
+  constexpr double kSide = 12;
+  constexpr std::size_t kMaxLines = 3;
+  const double letter = text_width("n", kSize);
+  const auto columns = static_cast<std::size_t>(std::max(20.0, (width_ - 2 * kSide) / letter));
+  const std::vector<std::string> lines = wrapped(made_by, columns);
+  for (std::size_t i = 0; i < std::min(lines.size(), kMaxLines); ++i) {
+    add(Text{.x = kSide,
+             .y = height_ + kLine / 2 - 3,
+             .text = fitted(lines[i], kSize, width_ - kSide),
+             .size = kSize,
+             .ink = kGreyText});
+    height_ += kLine;
+  }
 }
 
 Scene::Item Scene::themed(Item item) const {

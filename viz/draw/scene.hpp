@@ -11,15 +11,16 @@
 
 namespace pipesim::viz {
 
-/// The most that a picture takes in both directions unless the user asks for all of it: 2,400 by
-/// 3,200 dots of a PNG, which has 96 to the inch.
+/// The most that a picture takes in both directions unless the user asks for all of it: with what
+/// made it at its foot 2,400 by 3,200 dots of a PNG, which has 96 to the inch.
 inline constexpr double kPageWidth = 1800;
-inline constexpr double kPageHeight = 2400;
+inline constexpr double kPageHeight = 2364;
 
 /// How a picture is to be made.
 struct PictureStyle {
   bool all = false;  // nothing is folded, however large it gets
   bool dark = false;
+  std::string made_by{};  // "pipesim 0.1: pipesim draw a.yaml --set acc=2": stands at the foot
 };
 
 /// All lengths are pixels (points on paper), from the left and from the top.
@@ -80,6 +81,9 @@ class Scene {
 
   /// Light text on a dark page; what has a colour keeps it.
   void set_dark(bool dark) { dark_ = dark; }
+
+  /// Puts at the foot what made the picture.
+  void set_made_by(const std::string& made_by);
 
   /// What comes first is drawn first.
   std::string svg() const;

@@ -118,7 +118,8 @@ struct Line {
 
 class SweepPlot {
  public:
-  explicit SweepPlot(const SweepReport& report) : report_(report) {
+  SweepPlot(const SweepReport& report, const std::string& made_by)
+      : report_(report), made_by_(made_by) {
     choose_axis();
     find_lines();
   }
@@ -127,12 +128,17 @@ class SweepPlot {
     const double legend = 60 + kLegendLine * static_cast<double>(lines_.size() + 2);
     const double height = std::max(kPlotTop + 2 * kPanelHeight + kPanelGap + 62, kPlotTop + legend);
     const double width = kPlotLeft + kPlotWidth + legend_width();
+    const double foot = made_by_.empty() ? 0 : 16;
     text_ = fmt::format(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
         "viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"13\">\n"
         "<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-        width, height);
+        width, height + foot);
+    if (!made_by_.empty()) {
+      const auto most = static_cast<std::size_t>((width - 24) / kCharacter * 13 / 9);
+      add(12, height + 6, "start", shortened(made_by_, most), " font-size=\"9\" fill=\"#444444\"");
+    }
     add_title();
     add_rates();
     add_makespans();
@@ -161,6 +167,7 @@ class SweepPlot {
   }
 
   const SweepReport& report_;
+  const std::string& made_by_;
   Axis axis_;
   std::vector<Line> lines_;
   std::size_t all_lines_ = 0;  // also those that are not shown
@@ -461,6 +468,8 @@ void SweepPlot::add_legend() {
 
 }  // namespace
 
-std::string sweep_plot(const SweepReport& report) { return SweepPlot(report).run(); }
+std::string sweep_plot(const SweepReport& report, const std::string& made_by) {
+  return SweepPlot(report, made_by).run();
+}
 
 }  // namespace pipesim::viz

@@ -11,6 +11,6 @@ namespace pipesim::viz {
 /// range from the shortest to the longest), over the first variable whose values are numbers, or
 /// else the first; with a line for each combination of the others. Lines differ in colour, marker
 /// and dashes.
-std::string sweep_plot(const SweepReport& report);
+std::string sweep_plot(const SweepReport& report, const std::string& made_by = {});
 
 }  // namespace pipesim::viz

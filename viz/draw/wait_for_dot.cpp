@@ -104,6 +104,7 @@ class Drawing {
   void add_folded_node(const std::string& name, const WaitParty& party);
   void add_repeated_node(const std::string& name);
   void add_edge(const Wait& wait, const std::string& number, bool closes = false);
+  bool waits_back(const Wait& wait) const;
   void add_cycle(std::size_t index);
   Graphviz::Cluster cluster(std::uint32_t rank);
 
@@ -141,7 +142,7 @@ void Drawing::add_style() {
   if (std::any_of(picture_.all_waits.begin(), picture_.all_waits.end(), is_dashed)) {
     lines.emplace_back("Dashed: a control register, or any one of several suffices.");
   }
-  graph_.set_html(graph_.root(), "label", legend_html(picture_.title, lines));
+  graph_.set_html(graph_.root(), "label", legend_html(picture_.title, lines, {}, picture_.made_by));
   graph_.set(graph_.root(), "labelloc", "t");
   graph_.set(graph_.root(), "rankdir", "TB");
   graph_.set(graph_.root(), "fontname", "Helvetica");
@@ -337,6 +338,19 @@ void Drawing::add_node(const WaitParty& party) {
   if (strong) graph_.set(node, "penwidth", "2.5");
 }
 
+// Whether the other end waits for this one, too: between two nodes there is one edge each way.
+bool Drawing::waits_back(const Wait& wait) const {
+  const auto leads_back = [&](const Wait& other) {
+    return node_name(other.from) == node_name(wait.to) &&
+           node_name(other.to) == node_name(wait.from);
+  };
+  const auto any = [&](const std::vector<Wait>& waits) {
+    return std::any_of(waits.begin(), waits.end(), leads_back);
+  };
+  return any(picture_.all_waits) || std::any_of(cycles_.begin(), cycles_.end(),
+                                                [&](const auto& of) { return any(*of.cycle); });
+}
+
 // `number` of a wait on a cycle. `closes`: it goes back to the begin of the cycle, which stays on
 // top.
 void Drawing::add_edge(const Wait& wait, const std::string& number, bool closes) {
@@ -348,13 +362,14 @@ void Drawing::add_edge(const Wait& wait, const std::string& number, bool closes)
   // What is folded waits for most of the rest, in both directions: one edge says that it is behind.
   if (folded && (!from_folded || !folded_with_an_edge_.insert(from_name).second)) return;
   const bool strong = strong_.count(from_name) > 0 && strong_.count(to_name) > 0;
-  // What is behind stands below, too: the first wait is on top.
-  const bool below = folded && !cycles_.empty();
+  // What is behind stands below: the first wait is on top. What closes a cycle leads up, and is
+  // laid out as if it led down: otherwise Graphviz finds no place for its label.
+  const bool below = folded || (closes && !waits_back(wait));
   const Graphviz::Node from = graph_.find(from_name);
   const Graphviz::Node to = graph_.find(to_name);
   const Graphviz::Edge edge = below ? graph_.edge(to, from) : graph_.edge(from, to);
   if (below) graph_.set(edge, "dir", "back");
-  if (closes) graph_.set(edge, "constraint", "false");
+  if (closes && !below) graph_.set(edge, "constraint", "false");
   if (!folded) {
     std::string text = edge_text(wait);
     if (!number.empty()) text = fmt::format("{}: {}", number, text);

@@ -19,6 +19,7 @@ struct WaitPicture {
   bool fold = true;      // what is not on the cycle becomes one node per rank
   std::string subtitle;  // below the title
   bool dark = false;
+  std::string made_by{};  // below these; may be empty
 };
 
 /// With more ranks on the cycle, or as roots, the folded rest is one node for all of them.

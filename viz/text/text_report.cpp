@@ -51,6 +51,9 @@ class TextReport {
     text_ +=
         styled(options_, ansi::kDim, "fingerprint " + fingerprint_text(explanation_.fingerprint)) +
         "\n";
+    if (!report_.made_by.empty()) {
+      text_ += paragraph(models::printable(report_.made_by), options_.width, 0, 2);
+    }
     return std::move(text_);
   }
 

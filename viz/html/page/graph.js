@@ -153,7 +153,10 @@ class WaitGraph {
     this.nodes = [];
     for (const group of this.svg.querySelectorAll("g.node, g.edge")) {
       const title = group.querySelector("title");
-      const name = title ? title.textContent.trim() : "";
+      let name = title ? title.textContent.trim() : "";
+      // What leads up is laid out from its end to its begin.
+      const back = name.split("->").reverse().join("->");
+      if (!waits.has(name) && waits.has(back)) name = back;
       // The browser would show it as a tooltip of its own.
       if (title) title.remove();
       group.dataset.name = name;

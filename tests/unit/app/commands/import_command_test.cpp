@@ -37,7 +37,9 @@ TEST_CASE("an imported schedule runs, and as the file itself does", "[app][impor
   const CommandResult ran = command({"run", "-", "--set", "forward=2us"}, imported.out);
   CHECK(ran.code == 0);
   CHECK(contains(ran.out, "The schedule takes 18 us"));
-  CHECK(command({"run", path, "--set", "forward=2us"}).out == ran.out);
+  // But for the command, in the last line.
+  const std::string both = ran.out.substr(0, ran.out.find("pipesim "));
+  CHECK(contains(command({"run", path, "--set", "forward=2us"}).out, both));
 }
 
 TEST_CASE("a schedule file is written again with what PyTorch adds", "[app][import_command]") {
