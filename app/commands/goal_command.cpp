@@ -153,7 +153,7 @@ int run_goal(const Arguments& arguments, const Console& console) {
   }
   if (!all) report.all_waits.clear();
   console.out << (arguments.has("json")
-                      ? viz::json_report(report)
+                      ? viz::json_report(report, arguments.has("by-class"))
                       : viz::text_report(report, {console.out_colour, console.out_columns}));
   return exit_code(explanation);
 }

@@ -133,6 +133,8 @@ unsigned jobs(const Arguments& arguments) {
 OptionGroup report_options() {
   return {"Report",
           {json_option("the report"),
+           {.name = "by-class",
+            .about = "With --json: one item of 'ranks' for all ranks that say the same"},
            {.name = "stacks",
             .about = "Print where every host thread is, as py-spy dumps a real job, instead of the "
                      "report"},
@@ -165,6 +167,11 @@ Views views(const Arguments& arguments, bool state_is_printed) {
   Views result;
   result.quiet = state_is_printed;
   result.json = arguments.has("json");
+  result.by_class = arguments.has("by-class");
+  if (result.by_class && !result.json) {
+    throw UsageError(models::Code::kOptionConflict, "'--by-class' is for '--json'",
+                     "the text puts equal ranks together by itself");
+  }
   result.stacks = arguments.has("stacks");
   result.all = arguments.has("all");
   result.timeline = arguments.has("timeline");

@@ -184,7 +184,7 @@ int show(const models::TaskGraph& graph, const Simulation& simulation,
   if (!report) report.emplace(whole_report(graph, simulation, views.all));
   report->made_by = views.made_by;
   console.out << (views.json
-                      ? viz::json_report(*report)
+                      ? viz::json_report(*report, views.by_class)
                       : viz::text_report(*report, {console.out_colour, console.out_columns}));
   if (views.timeline) {
     console.out << '\n'
@@ -201,8 +201,12 @@ int show(const models::TaskGraph& graph, const models::FoldedRun& run,
   report.made_by = views.made_by;
   report.alike = run.alike;
   report.memory.reset();  // of those that were run; the text has none of a schedule
-  console.out << viz::text_report(report, {console.out_colour, console.out_columns});
-  show_next_line(report, shown_path, console);
+  if (views.json) {
+    console.out << viz::json_report(report, views.by_class);
+  } else {
+    console.out << viz::text_report(report, {console.out_colour, console.out_columns});
+    show_next_line(report, shown_path, console);
+  }
   return exit_code(run.simulation.explanation);
 }
 

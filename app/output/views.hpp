@@ -22,6 +22,7 @@ namespace pipesim::app {
 struct Views {
   bool quiet = false;     // something else goes to standard output
   bool json = false;      // the report as data
+  bool by_class = false;  // of which ranks that say the same are one item
   bool stacks = false;    // where host threads are
   bool all = false;       // every wait, not only the cycle
   bool timeline = false;  // below the report, as text
@@ -34,9 +35,9 @@ struct Views {
 
   std::string made_by;  // version and command, for all that is written
 
-  /// Only the report as text, which says little of a run that completes.
+  /// Only the report as text, which says little of a run that completes, or as data by class.
   bool only_report() const {
-    return !quiet && !json && !stacks && !all && !dot_path && !schedule_path && !need_log() &&
+    return !quiet && (!json || by_class) && !stacks && !all && !dot_path && !schedule_path && !need_log() &&
            !need_timeline();
   }
   bool need_log() const { return log_path || log_folder; }

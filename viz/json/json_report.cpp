@@ -1,7 +1,10 @@
 #include "viz/json/json_report.hpp"
 
+#include <algorithm>
+#include <map>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include <nlohmann/json.hpp>
 
@@ -127,32 +130,116 @@ Json death_json(const models::DeathReport& death) {
   return json;
 }
 
-Json pipeline_json(const models::PipelineReport& pipeline) {
-  Json json = {{"makespan_ns", pipeline.makespan_ns}};
-  json["ranks"] = Json::array();
-  for (std::size_t i = 0; i < pipeline.ranks.size(); ++i) {
-    const models::PipelineRank& rank = pipeline.ranks[i];
-    Json item = {{"rank", i}, {"busy_ns", rank.busy_ns}, {"idle_ns", rank.idle.all()}};
-    item["idle"] = {{"start_ns", rank.idle.start_ns},       {"input_ns", rank.idle.input_ns},
-                    {"gradient_ns", rank.idle.gradient_ns}, {"message_ns", rank.idle.message_ns},
-                    {"host_ns", rank.idle.host_ns},         {"finished_ns", rank.idle.finished_ns}};
-    item["peak_activations"] = rank.peak_activations;
-    if (pipeline.has_memory) item["peak_bytes"] = rank.peak_bytes;
-    json["ranks"].push_back(std::move(item));
+Json pipeline_rank_json(const models::PipelineReport& pipeline, std::size_t i) {
+  const models::PipelineRank& rank = pipeline.ranks[i];
+  Json item = {{"rank", i}, {"busy_ns", rank.busy_ns}, {"idle_ns", rank.idle.all()}};
+  item["idle"] = {{"start_ns", rank.idle.start_ns},       {"input_ns", rank.idle.input_ns},
+                  {"gradient_ns", rank.idle.gradient_ns}, {"message_ns", rank.idle.message_ns},
+                  {"host_ns", rank.idle.host_ns},         {"finished_ns", rank.idle.finished_ns}};
+  item["peak_activations"] = rank.peak_activations;
+  if (pipeline.has_memory) item["peak_bytes"] = rank.peak_bytes;
+  return item;
+}
+
+Json memory_rank_json(const models::MemoryReport& memory, std::size_t i) {
+  return {{"rank", i},
+          {"held_bytes", memory[i].held},
+          {"reserved_bytes", memory[i].reserved},
+          {"peak_bytes", memory[i].peak},
+          {"peak_ns", memory[i].peak_ns}};
+}
+
+// Ascending numbers as runs of equal steps: first, last, step.
+Json runs_of(const std::vector<std::uint32_t>& numbers) {
+  Json runs = Json::array();
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i + 1;
+    const std::uint32_t step = end < numbers.size() ? numbers[end] - numbers[i] : 1;
+    while (end < numbers.size() && numbers[end] - numbers[end - 1] == step) ++end;
+    // Two far from each other are no run: the second may begin one.
+    if (end - i == 2 && step > 1) end = i + 1;
+    runs.push_back({numbers[i], numbers[end - 1], end - i == 1 ? 1 : step});
+    i = end;
   }
+  return runs;
+}
+
+// Items with a rank, of which those are put together that differ in nothing else.
+class Classes {
+ public:
+  /// `alike`: the ranks that would say the same.
+  void add(Json item, const models::RankSet& alike) {
+    const auto [known, is_new] = known_.try_emplace(key_of(item), ranks_.size());
+    if (is_new) {
+      ranks_.emplace_back();
+      items_.push_back(std::move(item));
+    }
+    std::vector<std::uint32_t>& ranks = ranks_[known->second];
+    ranks.insert(ranks.end(), alike.begin(), alike.end());
+  }
+
+  /// In the order of their first ranks, each with all of its ranks.
+  std::vector<Json> finish() {
+    std::vector<Json> result;
+    for (std::size_t i = 0; i < items_.size(); ++i) {
+      std::sort(ranks_[i].begin(), ranks_[i].end());
+      Json item = {{"rank", items_[i]["rank"]}, {"ranks", runs_of(ranks_[i])}};
+      for (auto& [key, value] : items_[i].items()) {
+        if (key != "rank") item[key] = std::move(value);
+      }
+      result.push_back(std::move(item));
+    }
+    return result;
+  }
+
+ private:
+  // What an op says of its own rank tells no ranks apart.
+  static std::string key_of(Json item) {
+    item.erase("rank");
+    for (const char* list : {"progress", "threads"}) {
+      if (!item.contains(list)) continue;
+      for (Json& each : item[list]) {
+        if (each.contains("at")) each["at"].erase("rank");
+      }
+    }
+    return item.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+
+  std::map<std::string, std::size_t> known_;
+  std::vector<Json> items_;
+  std::vector<std::vector<std::uint32_t>> ranks_;
+};
+
+models::RankSet alone(std::size_t rank) {
+  return models::RankSet({static_cast<std::uint32_t>(rank)});
+}
+
+// Those of `count` ranks.
+template <typename ToJson>
+Json each_rank(std::size_t count, bool by_class, const ToJson& to_json) {
+  Json json = Json::array();
+  Classes classes;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (by_class) {
+      classes.add(to_json(i), alone(i));
+    } else {
+      json.push_back(to_json(i));
+    }
+  }
+  for (Json& item : classes.finish()) json.push_back(std::move(item));
   return json;
 }
 
-Json memory_json(const models::MemoryReport& memory) {
-  Json json = {{"ranks", Json::array()}};
-  for (std::size_t i = 0; i < memory.size(); ++i) {
-    json["ranks"].push_back({{"rank", i},
-                             {"held_bytes", memory[i].held},
-                             {"reserved_bytes", memory[i].reserved},
-                             {"peak_bytes", memory[i].peak},
-                             {"peak_ns", memory[i].peak_ns}});
-  }
+Json pipeline_json(const models::PipelineReport& pipeline, bool by_class) {
+  Json json = {{"makespan_ns", pipeline.makespan_ns}};
+  json["ranks"] = each_rank(pipeline.ranks.size(), by_class,
+                            [&](std::size_t i) { return pipeline_rank_json(pipeline, i); });
   return json;
+}
+
+Json memory_json(const models::MemoryReport& memory, bool by_class) {
+  return {{"ranks", each_rank(memory.size(), by_class,
+                              [&](std::size_t i) { return memory_rank_json(memory, i); })}};
 }
 
 Json remedy_json(const models::Remedy& remedy) {
@@ -227,7 +314,7 @@ class ObjectText {
 
 }  // namespace
 
-std::string json_report(const Report& report) {
+std::string json_report(const Report& report, bool by_class) {
   const Explanation& explanation = report.explanation;
   Json json = {
       {"schema", kJsonSchema},
@@ -287,11 +374,21 @@ std::string json_report(const Report& report) {
     json["remedies"].push_back(remedy_json(remedy));
   }
   ObjectText text(json);
-  text.add_each("ranks", explanation.ranks, [&](const models::RankReport& rank) {
+  const auto of_rank = [&](const models::RankReport& rank) {
     return rank_json(rank, explanation.verdict);
-  });
-  if (report.pipeline) text.add("schedule", pipeline_json(*report.pipeline));
-  if (report.memory) text.add("memory", memory_json(*report.memory));
+  };
+  if (by_class) {
+    Classes classes;
+    for (std::size_t i = 0; i < explanation.ranks.size(); ++i) {
+      const models::RankReport& rank = explanation.ranks[i];
+      classes.add(of_rank(rank), report.alike.empty() ? alone(rank.rank) : report.alike[i]);
+    }
+    text.add_each("ranks", classes.finish(), [](const Json& item) { return item; });
+  } else {
+    text.add_each("ranks", explanation.ranks, of_rank);
+  }
+  if (report.pipeline) text.add("schedule", pipeline_json(*report.pipeline, by_class));
+  if (report.memory) text.add("memory", memory_json(*report.memory, by_class));
   if (!report.all_waits.empty()) text.add_each("waits", report.all_waits, wait_json);
   return text.finish();
 }

@@ -1,5 +1,7 @@
-// `pipesim run`: what its report says of several cycles.
+// `pipesim run`: what its report says of several cycles, and of ranks that say the same.
 #include <string>
+
+#include <nlohmann/json.hpp>
 
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
@@ -50,4 +52,40 @@ TEST_CASE("run: where all cycles are alike the note says so", "[app][run_command
                  "  ranks)."));
   CHECK(contains(command({"run", "-", "--all"}, text).out,
                  "x 4: the same on ranks 2 and 3; ranks 4 and 5; ranks 6 and 7"));
+}
+
+TEST_CASE("run --json --by-class: ranks that say the same are one item", "[app][run_command]") {
+  const auto report = [](const std::string& text) {
+    const auto run = command({"run", "-", "--json", "--by-class"}, text);
+    INFO(run.err);
+    return nlohmann::json::parse(run.out);
+  };
+  const auto late = report(R"(schema: 1
+ranks: 24
+groups: {dp: {size: 4, stride: 6}}
+programs:
+  do:
+    - {compute: work, takes: 1us}
+    - {compute: more, takes: 1us, on: rank % 6 == 2}
+    - {all_reduce: dp, takes: 1us, on: rank != 14}
+)");
+  // 2, 8 and 20 wait for 14, which makes no call. All others are done.
+  REQUIRE(late["ranks"].size() == 3);
+  CHECK(late["ranks"][0]["rank"] == 0);
+  CHECK(late["ranks"][0]["device"] == "done");
+  CHECK(late["ranks"][0]["ranks"].dump() == "[[0,1,1],[3,7,1],[9,13,1],[15,19,1],[21,23,1]]");
+  CHECK(late["ranks"][1]["ranks"].dump() == "[[2,2,1],[8,8,1],[20,20,1]]");
+  CHECK(late["ranks"][2]["ranks"].dump() == "[[14,14,1]]");
+
+  const auto schedule = report(
+      "schema: 1\nparallel: {pipeline: 2, tensor: 2, data: 4}\n"
+      "schedule: {kind: 1f1b, micro_batches: 4}\n");
+  CHECK(schedule["ranks"].size() == 2);
+  CHECK(schedule["schedule"]["ranks"][1]["ranks"].dump() == "[[8,15,1]]");
+}
+
+TEST_CASE("run: --by-class is for --json", "[app][run_command]") {
+  const auto run = command({"run", "-", "--by-class"}, kPairs);
+  CHECK(run.code == 2);
+  CHECK(contains(run.err, "'--by-class' is for '--json'"));
 }

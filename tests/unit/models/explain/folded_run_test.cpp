@@ -11,6 +11,7 @@
 #include "models/measure/pipeline_report.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
+#include "viz/json/json_report.hpp"
 #include "viz/text/text_report.hpp"
 
 namespace pipesim {
@@ -20,12 +21,12 @@ using testing::load;
 using testing::scenario_of;
 using testing::scenario_paths;
 
-// What is printed of a run.
+// What is printed of a run, and its data by class.
 std::string text_of(const models::TaskGraph& graph, const models::Explanation& explanation,
                     std::vector<models::RankSet> alike) {
   viz::Report report{graph, explanation, {}, {}, {}, {}, {}};
   report.alike = std::move(alike);
-  return viz::text_report(report, {});
+  return viz::text_report(report, {}) + viz::json_report(report, true);
 }
 
 // Whether the job is run folded; then the report is that of a run of all.
