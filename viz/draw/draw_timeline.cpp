@@ -307,14 +307,17 @@ class TimelinePicture {
     std::string about = fmt::format("{}, {} of {} done", counted(graph_.ranks, "rank"),
                                     grouped(run_.explanation.acts_done),
                                     counted(run_.explanation.acts_expected, "op"));
-    const std::string reason = first_reason(run_.explanation);
+    std::string reason = first_reason(run_.explanation);
+    if (reason.starts_with("The cycle")) reason.front() = 't';
     if (!reason.empty()) about += "; " + reason;
     about += idle_text();
     if (left_out_ > 0) {
       about += fmt::format("; {} without work left out (--all)", counted(left_out_, "row"));
     }
-    about = fitted(about, 12, style_.width - 2 * kTimelineMargin);
-    scene_.add(Scene::Text{kTimelineMargin, 46, about, 12, Scene::Anchor::kStart, false, kInk});
+    const double room = style_.width - 2 * kTimelineMargin;
+    const double size = fitting_size(about, 12, 9.5, room);
+    about = fitted(about, size, room);
+    scene_.add(Scene::Text{kTimelineMargin, 46, about, size, Scene::Anchor::kStart, false, kInk});
     bool waits = hangs_;
     for (const RankRows& rank : groups_) {
       for (const Lane* lane : rank.lanes) {

@@ -190,7 +190,8 @@ class LanesPicture {
                    .tip = step.tip});
     double y = top + 11;
     for (std::size_t i = 0; i < step.lines.size(); ++i) {
-      const double size = i == 0 ? kNameSize : kDetailSize;
+      const double size =
+          fitting_size(step.lines[i], i == 0 ? kNameSize : kDetailSize, 8, width - 6);
       add(Scene::Box{.x = x_ + 2,
                      .y = y - kStepLine / 2,
                      .width = width - 4,

@@ -235,6 +235,12 @@ double text_width(std::string_view text, double size) {
   return width * size;
 }
 
+double fitting_size(std::string_view text, double size, double least, double width) {
+  constexpr double kStep = 0.5;
+  while (size - kStep >= least && text_width(text, size) > width) size -= kStep;
+  return size;
+}
+
 std::string fitted(std::string_view text, double size, double width) {
   if (text_width(text, size) <= width) return std::string(text);
   constexpr std::string_view kMore = "..";

@@ -162,10 +162,13 @@ class GridPicture {
       scene_.add(std::move(card));
     }
     scene_.add(box);
-    text(x + 8, y + 15, fitted(of.name, 12, cell_width_ - 12), 12, Scene::Anchor::kStart, true);
+    const double room = cell_width_ - 12;
+    const double size = fitting_size(of.name, 12, 9, room / 1.1);  // bold
+    text(x + 8, y + 15, fitted(of.name, size, room), size, Scene::Anchor::kStart, true);
     for (const std::string& line : of.lines) {
       y += kCellLine;
-      text(x + 8, y + 17, fitted(line, kText, cell_width_ - 12), kText, Scene::Anchor::kStart);
+      const double small = fitting_size(line, kText, 9, room);
+      text(x + 8, y + 17, fitted(line, small, room), small, Scene::Anchor::kStart);
     }
   }
 

@@ -91,7 +91,7 @@ TEST_CASE("a timeline says what hangs, where and why", "[viz][scene]") {
   const auto has = [&](const std::string& text) { return svg.find(text) != std::string::npos; };
   CHECK(has("swin_2x2x2: DEADLOCK at 43.6 us"));
   CHECK(has("43.6 us: no further progress"));
-  CHECK(has("The cycle: 10 waits, ranks 0 and 1, micro-batches 1 to 3"));
+  CHECK(has("the cycle: 10 waits, ranks 0 and 1, micro-batches 1 to 3"));
   CHECK(has("nccl-1998#3 waits for rank 1 to join"));
   CHECK(has("ranks 2-3"));  // did the same
 }
