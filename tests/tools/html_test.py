@@ -357,6 +357,17 @@ class Html(unittest.TestCase):
             self.assertIn("rank 61 F", self.tooltip())
             self.assertIn("from 0 ns to 10 us", self.tooltip())
 
+    def test_equal_ranks_share_a_row_of_a_table(self):
+        for browser in self.views("alike"):
+            ranks = self.texts("#table-ranks td.c-ranks")
+            self.assertEqual(["0-4, 6-63 (\u00d763)", "5"], ranks)
+            self.assertEqual("ranks 0-4, 6-63 (\u00d763)",
+                             browser.js("return document.querySelector('#table-ranks td.c-ranks').title;"))
+            browser.type_in("#rank-filter", "5")
+            self.assertEqual(["5"], self.texts("#table-ranks td.c-ranks"))
+            browser.type_in("#rank-filter", "61")
+            self.assertEqual(["0-4, 6-63 (\u00d763)"], self.texts("#table-ranks td.c-ranks"))
+
     def test_an_op_is_found_by_its_name(self):
         browser = self.open("swin")
         browser.type_in("#op-search", "bdstbuf#1")

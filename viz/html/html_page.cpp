@@ -318,7 +318,6 @@ class PageData {
   // Ranks whose lanes are the same are one class, of which the page has the first. Few ranks are
   // shown each, and so are those that the hang is about.
   std::vector<models::RankSet> classes() const {
-    constexpr std::size_t kFewRanks = 16;
     std::map<std::uint32_t, std::vector<const models::Lane*>> lanes_of;
     for (const models::Lane& lane : timeline_.lanes) lanes_of[lane.rank].push_back(&lane);
     std::vector<std::uint32_t> ranks;
@@ -433,6 +432,34 @@ class PageData {
     return {{"name", name}, {"type", type}};
   }
 
+  // Rows that begin with a rank: of many ranks, those that say the same are one. What it begins
+  // with then are the first and last of ranks in a row.
+  void fold_ranks(std::vector<Json>& rows, Json& heads) const {
+    if (report_.graph.ranks <= kFewRanks) return;
+    std::map<std::string, std::size_t> known;
+    std::vector<Json> result;
+    for (Json& row : rows) {
+      const auto rank = row[0].get<std::uint32_t>();
+      row[0] = nullptr;
+      const auto [place, is_new] =
+          known.emplace(row.dump(-1, ' ', true, Json::error_handler_t::replace), result.size());
+      if (is_new) {
+        row[0] = Json::array({Json::array({rank, rank})});
+        result.push_back(std::move(row));
+        continue;
+      }
+      Json& ranks = result[place->second][0];
+      Json& last = ranks.back()[1];
+      if (last.get<std::uint32_t>() + 1 == rank) {
+        last = rank;
+      } else {
+        ranks.push_back(Json::array({rank, rank}));
+      }
+    }
+    rows = std::move(result);
+    heads[0] = column("ranks", "ranks");
+  }
+
   // Rows that are not done come first where not all fit.
   void cut_rows(const char* id, const char* what, std::vector<Json>& rows) {
     if (rows.size() <= limits_.rows) return;
@@ -492,6 +519,7 @@ class PageData {
       for (const std::string& cell : cells) row.push_back(cell);
       rows.push_back(std::move(row));
     }
+    fold_ranks(rows, heads);
     cut_rows("ranks", "ranks", rows);
     return {{"id", "ranks"},
             {"title", "Ranks: how far each came"},
@@ -500,7 +528,7 @@ class PageData {
             {"rows", rows}};
   }
 
-  static Json schedule_table(const models::PipelineReport& pipeline) {
+  Json schedule_table(const models::PipelineReport& pipeline) const {
     using models::IdleTime;
     const std::vector<std::pair<const char*, std::int64_t IdleTime::*>> causes = {
         {"at the start", &IdleTime::start_ns},     {"for inputs", &IdleTime::input_ns},
@@ -519,7 +547,7 @@ class PageData {
     }
     heads.push_back(column("peak activations", "number"));
     if (pipeline.has_memory) heads.push_back(column("peak memory", "bytes"));
-    Json rows = Json::array();
+    std::vector<Json> rows;
     for (std::size_t i = 0; i < pipeline.ranks.size(); ++i) {
       const models::PipelineRank& rank = pipeline.ranks[i];
       Json row = {i, rank.busy_ns, rank.idle.all()};
@@ -528,6 +556,7 @@ class PageData {
       if (pipeline.has_memory) row.push_back(rank.peak_bytes);
       rows.push_back(std::move(row));
     }
+    fold_ranks(rows, heads);
     return {{"id", "schedule"},
             {"title", fmt::format("The schedule takes {}", time_text(pipeline.makespan_ns))},
             {"about", "How long each rank computed, and what it waited for when it did not."},
@@ -535,18 +564,19 @@ class PageData {
             {"rows", rows}};
   }
 
-  static Json memory_table(const models::MemoryReport& memory) {
-    Json rows = Json::array();
+  Json memory_table(const models::MemoryReport& memory) const {
+    Json heads = {column("rank", "rank"), column("all the time", "bytes"),
+                  column("reserved", "bytes"), column("peak", "bytes"), column("at", "time")};
+    std::vector<Json> rows;
     for (std::size_t i = 0; i < memory.size(); ++i) {
       rows.push_back({i, memory[i].held, memory[i].reserved, memory[i].peak, memory[i].peak_ns});
     }
+    fold_ranks(rows, heads);
     return {
         {"id", "memory"},
         {"title", "Memory"},
         {"about", "What each rank holds all the time, reserves, and uses at its peak, and when."},
-        {"columns",
-         {column("rank", "rank"), column("all the time", "bytes"), column("reserved", "bytes"),
-          column("peak", "bytes"), column("at", "time")}},
+        {"columns", heads},
         {"rows", rows}};
   }
 
@@ -563,16 +593,18 @@ class PageData {
       }
     }
     rows.insert(rows.end(), done.begin(), done.end());
+    Json heads = {column("rank", "rank"),       column("actor", "text"),
+                  column("ops", "number"),      column("entered", "number"),
+                  column("launched", "number"), column("started", "number"),
+                  column("done", "number"),     column("missing", "number")};
+    fold_ranks(rows, heads);
     cut_rows("actors", "actors", rows);
     return {{"id", "actors"},
             {"title", "Actors: how many ops of each are done"},
             {"about",
              "An op is entered by its host thread, launched to its stream, started and "
              "done by the device."},
-            {"columns",
-             {column("rank", "rank"), column("actor", "text"), column("ops", "number"),
-              column("entered", "number"), column("launched", "number"),
-              column("started", "number"), column("done", "number"), column("missing", "number")}},
+            {"columns", heads},
             {"rows", rows}};
   }
 
@@ -581,6 +613,7 @@ class PageData {
   }
 
   static constexpr std::size_t kMaxProgressColumns = 6;
+  static constexpr std::size_t kFewRanks = 16;  // are shown each
 
   const Report& report_;
   const Explanation& end_;

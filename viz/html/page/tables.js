@@ -11,9 +11,18 @@ const CELLS = {
   number: (value) => value === 0 ? "" : value,
   cycle: (value) => value === 0 ? "" : value,
   rank: (value) => value,
+  ranks: (value) => ranksCell(value),
   time: (value) => timeText(value),
   bytes: (value) => bytesText(value),
 };
+
+/** "0-3, 8-11, ... 56-59 (\u00d732)" of [[0, 3], [8, 11], ...]. */
+function ranksCell(value, all = false) {
+  const parts = value.map(([first, last]) => first === last ? `${first}` : `${first}-${last}`);
+  if (!all && parts.length > 3) parts.splice(2, parts.length - 3, "...");
+  const count = value.reduce((sum, [first, last]) => sum + last - first + 1, 0);
+  return count === 1 ? parts[0] : `${parts.join(", ").replace("..., ", "... ")} (\u00d7${count})`;
+}
 const cellText = (type, value) => value === null ? "" : CELLS[type](value);
 
 class SortTable {
@@ -86,7 +95,8 @@ class SortTable {
     this.order = rows.map((row, index) => index);
     if (this.column >= 0) {
       const isText = this.table.columns[column].type === "text";
-      const value = (index) => rows[index][column];
+      const ofRanks = this.table.columns[column].type === "ranks";
+      const value = (index) => ofRanks ? rows[index][column][0][0] : rows[index][column];
       // What is not on the cycle has no number, and comes last; so does an empty cell.
       const number = (index) => value(index) === null ||
           (this.table.columns[column].type === "cycle" && value(index) === 0) ? Infinity : value(index);
@@ -104,6 +114,11 @@ class SortTable {
 
   shown() {
     const {rows, columns, items, ranksOf} = this.table;
+    if (this.ranks !== null && columns[0].type === "ranks") {
+      const chosen = [...this.ranks];
+      return this.order.filter((index) =>
+        rows[index][0].some(([first, last]) => chosen.some((rank) => first <= rank && rank <= last)));
+    }
     if (this.words.length > 0) {
       return this.order.filter((index) => {
         const cells = rows[index].map((value, i) => String(cellText(columns[i].type, value)).toLowerCase());
@@ -131,7 +146,8 @@ class SortTable {
         const content = escaped(cellText(type, value));
         const isName = items && name === this.table.nameColumn;
         const inside = isName ? `<button type="button" class="link">${content}</button>` : content;
-        return `<td class="c-${type} n-${name.replace(/\W+/g, "-")}">${inside}</td>`;
+        const whole = type === "ranks" ? ` title="ranks ${ranksCell(value, true)}"` : "";
+        return `<td${whole} class="c-${type} n-${name.replace(/\W+/g, "-")}">${inside}</td>`;
       });
       const marked = this.marked.has(index) ? ' class="selected" aria-selected="true"' : "";
       text += `<tr data-row="${index}"${items ? ' data-item=""' : ""}${marked}>${cells.join("")}</tr>`;
