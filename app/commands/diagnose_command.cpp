@@ -15,6 +15,7 @@
 #include "app/input/rank_list.hpp"
 #include "app/output/files.hpp"
 #include "app/output/made_scenario.hpp"
+#include "app/output/progress.hpp"
 #include "app/output/views.hpp"
 #include "formats/evidence/evidence_writer.hpp"
 #include "models/explain/simulation.hpp"
@@ -107,7 +108,13 @@ void write_scenario(const Requested& requested, const models::Evidence& evidence
 }
 
 int report_dumps(DumpReading reading, const Requested& requested, const Console& console) {
-  const models::Diagnosis diagnosis = models::diagnose(reading.evidence);
+  const models::Diagnosis diagnosis = [&] {
+    const ProgressLine progress(console, [&] {
+      return fmt::format("finding who waits for whom: {}",
+                         viz::counted(reading.evidence.ranks.size(), "rank"));
+    });
+    return models::diagnose(reading.evidence);
+  }();
   const models::Explanation& explanation = diagnosis.explanation;
   const std::string& name = reading.evidence.name;
   draw(requested, title_of(name, explanation), explanation, diagnosis.waits);

@@ -73,12 +73,18 @@ class Combinations {
 
   /// Reads all of them, so that mistakes are reported before anything is run. If there are any,
   /// returns false, with those of the first combination in `diagnostics`.
-  bool check(Diagnostics& diagnostics) {
+  bool check(Diagnostics& diagnostics, const Console& console) {
     std::mutex mutex;
     std::size_t first_bad = slots_.size();
+    std::atomic<std::size_t> read{0};
+    const ProgressLine progress(console, [&] {
+      return fmt::format("reading the scenario in {} of {}", read.load(),
+                         viz::counted(slots_.size(), "setting"));
+    });
     Workers workers(slots_.size(), sweep_.jobs, [&](std::size_t i) {
       Diagnostics found;
       std::shared_ptr<const Prepared> prepared = prepare(i, found);
+      ++read;
       const std::lock_guard<std::mutex> lock(mutex);
       if (!prepared) {
         if (i > first_bad) return;
@@ -265,7 +271,8 @@ class SweepRun {
     {
       const Simulating now(console_);
       const ProgressLine progress(console_, [this] {
-        return fmt::format("{} of {} runs", shard_.size() - left_.size() + done_, shard_.size());
+        return fmt::format("running settings and timings: {} of {} runs",
+                           shard_.size() - left_.size() + done_, shard_.size());
       });
       Workers workers(left_.size(), sweep_.jobs,
                       [&](std::size_t i) { run_one(left_[i], journal.get()); });
@@ -556,7 +563,7 @@ int run_sweep(const Arguments& arguments, const Console& console) {
     text = input.require(scenario_of_schedule(text, path, input.diagnostics()));
   }
   Combinations combinations(sweep, *cases, text);
-  if (!combinations.check(input.diagnostics())) input.fail();
+  if (!combinations.check(input.diagnostics(), console)) input.fail();
   formats::SweepHead head;
   head.made_by = version();
   head.path = path;

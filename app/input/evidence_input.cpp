@@ -1,6 +1,7 @@
 #include "app/input/evidence_input.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <iterator>
 #include <map>
@@ -12,6 +13,7 @@
 
 #include "app/input/text_input.hpp"
 #include "app/output/files.hpp"
+#include "app/output/progress.hpp"
 #include "formats/evidence/nccl_log_reader.hpp"
 #include "formats/evidence/ras_reader.hpp"
 #include "formats/evidence/stack_reader.hpp"
@@ -30,6 +32,35 @@ std::optional<std::uint32_t> any_file(const std::string& path) {
   return formats::rank_of_dump(name).value_or(0);
 }
 
+/// Keeps what is said while a line of progress is shown, and says it afterwards.
+class Said {
+ public:
+  explicit Said(const Console& console) : to_(console.err), console_(with_err(console, text_)) {}
+  ~Said() { to_ << text_.str(); }
+  Said(const Said&) = delete;
+  Said& operator=(const Said&) = delete;
+
+  const Console& console() const { return console_; }
+
+ private:
+  static Console with_err(const Console& console, std::ostream& err) {
+    return {.in = console.in,
+            .out = console.out,
+            .err = err,
+            .out_colour = console.out_colour,
+            .err_colour = console.err_colour,
+            .err_terminal = console.err_terminal,
+            .interrupted = console.interrupted,
+            .simulating = console.simulating,
+            .passes = console.passes,
+            .out_columns = console.out_columns};
+  }
+
+  std::ostream& to_;
+  std::ostringstream text_;
+  Console console_;
+};
+
 // Reads each file with `read(file, text, diagnostics)`, which returns whether it could. Returns how
 // many could not be read; fails if no file is left, for `nothing` if there were none at all.
 template <typename Read>
@@ -41,10 +72,17 @@ std::size_t read_each(const std::vector<std::string>& paths, RankOfName rank_of,
     TextInput(shown_path(paths.front()), "", console).fail(models::Code::kNoEvidence, nothing);
   }
   std::size_t refused = 0;
+  Said said(console);
+  std::atomic<std::size_t> done{0};
+  const ProgressLine progress(console, [&] {
+    return fmt::format("reading evidence: {} of {}", done.load(),
+                       viz::counted(files.size(), "file"));
+  });
   for (const EvidenceFile& file : files) {
-    TextInput input = TextInput::read(file.path, max_bytes, console);
+    TextInput input = TextInput::read(file.path, max_bytes, said.console());
     if (!read(file, input.text(), input.diagnostics())) ++refused;
     input.report();
+    ++done;
   }
   if (refused == files.size()) throw ReportedMistakes();
   return refused;

@@ -9,6 +9,7 @@ import pty
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -65,8 +66,31 @@ class ProgressLine(unittest.TestCase):
                                   stderr=theirs, check=False, cwd=ROOT)
             os.close(theirs)
             self.assertRegex(os.read(ours, 4096), last)
-            self.assertTrue(done.stdout.rstrip().split(b"\n")[-1].startswith(b"fingerprint "))
+            self.assertIn(b"\nfingerprint ", done.stdout)
             os.close(ours)
+
+    def test_a_diagnosis_says_what_it_reads(self):
+        # Of a pipe nothing comes for longer than it takes to show the line.
+        with tempfile.TemporaryDirectory() as work:
+            pipe = pathlib.Path(work, "dump_0")
+            os.mkfifo(pipe)
+            ours, theirs = pty.openpty()
+            with subprocess.Popen([PROGRAM, "diagnose", "flight-recorder", pipe], stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, stderr=theirs, env={**os.environ, "TERM": "xterm"}) as run:
+                os.close(theirs)
+                shown = b""
+                while b"reading evidence: 0 of 1 file" not in shown:
+                    shown += os.read(ours, 4096)
+                pipe.write_bytes(b"no dump")
+                try:
+                    while True:
+                        shown += os.read(ours, 4096)
+                except OSError:  # the other end is closed
+                    pass
+                self.assertEqual(run.wait(60), 2)
+            os.close(ours)
+            # What is wrong comes after the line, which is gone.
+            self.assertRegex(shown, rb"\r\x1b\[K[^\r]*dump_0[^\r]*error")
 
     def test_not_in_a_pipe(self):
         with start(subprocess.PIPE, "xterm") as run:
