@@ -159,22 +159,25 @@ class Differences {
   const TaskGraph& after_;
 };
 
-std::optional<std::uint32_t> removed_wait(const TaskGraph& before, const TaskGraph& after,
-                                          const std::vector<Wait>& cycle) {
+std::vector<std::uint32_t> removed_waits(const TaskGraph& before, const TaskGraph& after,
+                                         const std::vector<Wait>& cycle) {
   const Differences differences(before, after);
+  std::vector<std::uint32_t> removed;
   for (std::uint32_t i = 0; i < cycle.size(); ++i) {
-    if (differences.remove(cycle[i])) return i;
+    if (differences.remove(cycle[i])) removed.push_back(i);
   }
+  if (!removed.empty()) return removed;
   // Where the one behind another is gone, that is what the other was in the way of.
   std::optional<std::uint32_t> gone;
   for (std::uint32_t i = 0; i < cycle.size(); ++i) {
     if (!differences.take_out(cycle[i])) continue;
     const bool behind =
         cycle[i].kind == sim::WaitKind::kStreamOrder || cycle[i].kind == sim::WaitKind::kHostWait;
-    if (behind) return i;
+    if (behind) return {i};
     if (!gone) gone = i;
   }
-  return gone;
+  if (gone) removed.push_back(*gone);
+  return removed;
 }
 
 class Search {
@@ -197,7 +200,7 @@ class Search {
   void try_pairs();
   void try_on_top(const Half& half, std::uint32_t& tries);
   std::optional<Change> smallest(const Candidate& candidate);
-  std::optional<Found> found_by(const Changes& changes, std::uint32_t wait);
+  std::optional<Found> found_by(const Changes& changes, const std::vector<std::uint32_t>& waits);
   std::optional<Found> larger(const Candidate& candidate, const Found& small);
   Found* known(const TaskGraph& graph);
   void put_in_order();
@@ -405,7 +408,8 @@ bool becomes_buffered(const TaskGraph& before, const TaskGraph& after) {
          after.pipeline->messages == MessageModel::kDir;
 }
 
-std::optional<Found> Search::found_by(const Changes& changes, std::uint32_t wait) {
+std::optional<Found> Search::found_by(const Changes& changes,
+                                      const std::vector<std::uint32_t>& waits) {
   std::optional<Trial> trial = attempt(changes);
   if (!trial) return std::nullopt;
   if (!trial->completes) {
@@ -420,8 +424,8 @@ std::optional<Found> Search::found_by(const Changes& changes, std::uint32_t wait
   found.fix.changes = changes;
   found.fix.time_ns = trial->time_ns;
   found.fix.memory = trial->memory;
-  found.fix.wait = wait != kNoIndex ? std::optional(wait)
-                                    : removed_wait(graph_, found.graph, report_.explanation.cycle);
+  found.fix.waits =
+      waits.empty() ? removed_waits(graph_, found.graph, report_.explanation.cycle) : waits;
   if (becomes_buffered(graph_, found.graph)) found.fix.changes.front().alters = true;
   if (known(found.graph) != nullptr) return found;
   explore(*trial, found.fix);
@@ -434,7 +438,7 @@ std::optional<Found> Search::larger(const Candidate& candidate, const Found& sma
   std::int64_t too_few = small.fix.changes.front().number;
   std::optional<Found> enough;
   const auto found_with = [&](std::int64_t number) {
-    return found_by({with_number(candidate.change, number)}, candidate.wait);
+    return found_by({with_number(candidate.change, number)}, candidate.waits);
   };
   for (int tries = 0; tries < kMaxSureNumbers && too_few < candidate.most; ++tries) {
     const std::int64_t number = std::min(candidate.most, too_few * 2);
@@ -473,7 +477,7 @@ void Search::try_candidate(const Candidate& candidate) {
     return;
   }
   const std::optional<Change> change = smallest(candidate);
-  std::optional<Found> found = change ? found_by({*change}, candidate.wait) : std::nullopt;
+  std::optional<Found> found = change ? found_by({*change}, candidate.waits) : std::nullopt;
   if (is_stopped()) return;  // nobody knows what it would have come to
   if (!found && candidate.least > 0) return;
   if (!found) {
@@ -515,7 +519,7 @@ void Search::try_on_top(const Half& half, std::uint32_t& tries) {
     if (tries == 0 || is_stopped()) return;
     --tries;
     if (candidate.change.alters) continue;
-    std::optional<Found> found = found_by({half.changes.front(), candidate.change}, kNoIndex);
+    std::optional<Found> found = found_by({half.changes.front(), candidate.change}, {});
     if (!found || known(found->graph) != nullptr) continue;
     found_.push_back(std::move(*found));
   }

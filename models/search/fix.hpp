@@ -109,7 +109,7 @@ struct Fix {
   bool by_buffers = false;             // by NCCL's contract it still can hang
   std::vector<Reading> proved_in;      // none: the program has no readings, or it is not proved
   std::uint32_t variant = 0;           // which of the changes of this kind, the best is 0
-  std::optional<std::uint32_t> wait;   // in the cycle: the one that it removes
+  std::vector<std::uint32_t> waits;    // in the cycle: those that it breaks
   std::int64_t time_ns = 0;            // of the run
   std::optional<std::int64_t> memory;  // the most of any rank in it; nothing: there are no sizes
 };

@@ -23,11 +23,13 @@ class Candidates {
 
  private:
   void add(Change change, std::int64_t most = 0, bool doubling = false);
+  void add(Candidate candidate);
   std::uint32_t template_of(const WaitParty& party) const;
   const ActorTemplate* actor_of(const WaitParty& party) const;
   void add_streams(std::uint32_t index);
   void add_stream(const ActorTemplate& actor, std::uint32_t stream);
   void add_slots(const Wait& wait);
+  void add_fewer_slots(const WaitParty& party);
   void add_creation();
   void add_eager(const ActorTemplate& step, std::uint32_t rank);
   void add_room();
@@ -46,12 +48,15 @@ class Candidates {
 };
 
 void Candidates::add(Change change, std::int64_t most, bool doubling) {
-  const bool known = std::any_of(result_.begin(), result_.end(),
-                                 [&](const Candidate& c) { return c.change == change; });
-  if (known) return;
   Candidate candidate{std::move(change), most};
   candidate.doubling = doubling;
-  result_.push_back(std::move(candidate));
+  add(std::move(candidate));
+}
+
+void Candidates::add(Candidate candidate) {
+  const bool known = std::any_of(result_.begin(), result_.end(),
+                                 [&](const Candidate& c) { return c.change == candidate.change; });
+  if (!known) result_.push_back(std::move(candidate));
 }
 
 std::uint32_t Candidates::template_of(const WaitParty& party) const {
@@ -104,6 +109,21 @@ void Candidates::add_slots(const Wait& wait) {
     // More slots than a register is ever filled help no more than as many.
     const std::int64_t acts = lowered_.plan.actors[wait.from.act.actor].acts;
     if (acts > change.before) add(std::move(change), acts);
+  }
+}
+
+// With fewer slots an actor runs less far ahead, and so comes less in the way of others.
+void Candidates::add_fewer_slots(const WaitParty& party) {
+  const ActorTemplate* actor = actor_of(party);
+  if (actor == nullptr || actor->step) return;
+  for (const RegisterTemplate& reg : actor->registers) {
+    Candidate fewer;
+    fewer.change.kind = Kind::kSlots;
+    fewer.change.what = actor->name;
+    fewer.change.part = reg.name;
+    fewer.change.before = reg.slots.value(party.rank).value_or(1);
+    fewer.change.number = fewer.least = 1;
+    if (fewer.change.before > 1) add(std::move(fewer));
   }
 }
 
@@ -255,6 +275,9 @@ std::vector<Candidate> Candidates::run() {
     }
   }
   add_orders();
+  for (const Wait& wait : explanation_.cycle) {
+    for (const WaitParty* party : {&wait.from, &wait.to}) add_fewer_slots(*party);
+  }
   return std::move(result_);
 }
 

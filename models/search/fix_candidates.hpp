@@ -15,11 +15,11 @@ namespace pipesim::models {
 /// the smallest that does is told.
 struct Candidate {
   Change change;
-  std::int64_t most = 0;          // 0: there is no number, or only this one
-  std::int64_t least = 0;         // above 0: numbers down to it, if as many ops are left to do, and
-                                  // the largest that does is told
-  bool doubling = false;          // only the doubles of the first number are tried
-  std::uint32_t wait = kNoIndex;  // of the cycle: the one that it is meant to break
+  std::int64_t most = 0;   // 0: there is no number, or only this one
+  std::int64_t least = 0;  // above 0: numbers down to it, if as many ops are left to do, and
+                           // the largest that does is told
+  bool doubling = false;   // only the doubles of the first number are tried
+  std::vector<std::uint32_t> waits{};  // of the cycle: those that it is meant to break
 };
 
 /// Other values of the parameters, in their order.

@@ -142,14 +142,15 @@ void ProgramChanges::add(Change change) {
   if (known) return;
   Candidate candidate;
   candidate.change = std::move(change);
-  candidate.wait = wait_;
-  // On some ranks: one of theirs.
+  // The same two steps may wait on several ranks; a change on some breaks theirs.
   const RankSet& on = candidate.change.on;
   const auto waits = waits_of_.find(pair_);
-  if (wait_ != kNoIndex && !on.empty() && waits != waits_of_.end()) {
-    const auto own = std::find_if(waits->second.begin(), waits->second.end(),
-                                  [&](const auto& it) { return on.contains(it.first); });
-    candidate.wait = own == waits->second.end() ? kNoIndex : own->second;
+  if (wait_ != kNoIndex && waits != waits_of_.end()) {
+    for (const auto& [rank, number] : waits->second) {
+      if (on.empty() || on.contains(rank)) candidate.waits.push_back(number);
+    }
+  } else if (wait_ != kNoIndex) {
+    candidate.waits.push_back(wait_);
   }
   result_.push_back(std::move(candidate));
 }

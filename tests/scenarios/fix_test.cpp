@@ -87,6 +87,10 @@ TEST_CASE("fix: of swin_2x2x2 what OneFlow's engineers found", "[scenarios][fix]
     if (testing::contains(patch, "bwd_dst_buffer")) CHECK(change["wait"] == 10);
     if (testing::contains(patch, "repeat_ctrl_credits")) CHECK(change["wait"] == 4);
   }
+  // Two ranks take the slot that the other needs: waits 1 and 3 of the cycle.
+  for (const Json& change : fix("two_groups_opposite_order")["fixes"]) {
+    if (testing::contains(patch_of(change), "room: 2")) CHECK(change["waits"] == Json({1, 3}));
+  }
   check_patches("swin_2x2x2", report);
 }
 
@@ -97,8 +101,10 @@ TEST_CASE("fix: of each hang what its scenario says of it", "[scenarios][fix]") 
     bool proved;                       // the first
   };
   const std::vector<Row> rows = {
+      // Or rank 0 is no further ahead than rank 1, whose table has two slots.
       {"buffer_on_the_wrong_stream",
-       {"actors: {buffer: {stream: backward}}\n", "actors: {table: {slots: 3}}\n"},
+       {"actors: {buffer: {stream: backward}}\n", "actors: {table: {slots: 3}}\n",
+        "actors: {gather: {slots: 2}}\n"},
        true},
       {"deepspeed_loss_broadcast", {"set: {loss_dtype: float32}\n"}, true},
       {"fsdp_checkpoint_cma", {"set: {ptrace_scope: 0}\n", "set: {fallback: on}\n"}, false},

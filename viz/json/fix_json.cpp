@@ -91,7 +91,9 @@ Json json_of(const Fix& fix, const std::string& patch) {
   json["states"] = fix.orders.states;
   json["time_ns"] = fix.time_ns;
   json["memory"] = fix.memory ? Json(*fix.memory) : Json(nullptr);
-  json["wait"] = fix.wait ? Json(*fix.wait + 1) : Json(nullptr);
+  json["wait"] = fix.waits.empty() ? Json(nullptr) : Json(fix.waits.front() + 1);
+  json["waits"] = Json::array();
+  for (const std::uint32_t wait : fix.waits) json["waits"].push_back(wait + 1);
   json["same"] = Json::array();
   for (const Change& same : fix.same) json["same"].push_back(change_text(same));
   json["patch"] = patch;

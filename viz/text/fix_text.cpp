@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string_view>
 #include <vector>
@@ -72,6 +73,16 @@ std::string slower_text(std::int64_t time_ns, std::int64_t fastest_ns) {
   return fmt::format("{}.{} % slower than the fastest", tenths / 10, tenths % 10);
 }
 
+// "1, 3 and 4", counted from 1.
+std::string numbers_text(const std::vector<std::uint32_t>& indices) {
+  std::string text;
+  for (std::size_t i = 0; i < indices.size(); ++i) {
+    const bool is_last = i > 0 && i + 1 == indices.size();
+    text += fmt::format("{}{}", i == 0 ? "" : is_last ? " and " : ", ", indices[i] + 1);
+  }
+  return text;
+}
+
 // Why nothing helps where no change of a kind that is tried can.
 std::string_view reason_text(Cause cause) {
   switch (cause) {
@@ -122,6 +133,9 @@ class FixText {
   void add_partial();
   void add_rest();
   std::string cost_text(const Fix& fix) const;
+  std::string broken_text(const std::vector<std::uint32_t>& waits) const;
+  std::string line_of(std::size_t i) const;
+  std::vector<std::uint32_t> alike(std::size_t i) const;
   void add(std::string_view line, std::size_t indent) { add(line, indent, indent + 2); }
   void add(std::string_view line, std::size_t first, std::size_t rest) {
     text_ += paragraph(line, kDefaultWidth, first, rest);
@@ -184,16 +198,37 @@ std::string indented(const std::string& text, std::string_view indent) {
   return result;
 }
 
+// "breaks wait 1: rank 0 ...", "breaks waits 1 and 3; wait 1: rank 0 ...".
+std::string FixText::broken_text(const std::vector<std::uint32_t>& waits) const {
+  const std::string first = removed_wait_text(report_.explanation.cycle[waits.front()]);
+  if (waits.size() == 1) return fmt::format("breaks wait {}: {}", waits.front() + 1, first);
+  return fmt::format("breaks waits {}; wait {}: {}", numbers_text(waits), waits.front() + 1, first);
+}
+
+// The numbers, from 1, of other fixes that read the same as fix `i`: of the same step elsewhere.
+std::vector<std::uint32_t> FixText::alike(std::size_t i) const {
+  std::vector<std::uint32_t> others;
+  for (std::uint32_t k = 0; k < report_.fixes.size(); ++k) {
+    if (k != i && line_of(k) == line_of(i)) others.push_back(k);
+  }
+  return others;
+}
+
+// What of a fix tells it from others.
+std::string FixText::line_of(std::size_t i) const {
+  const Fix& fix = report_.fixes[i];
+  std::string note = fix.orders.answer == Answer::kProved ? "proved" : "not proved";
+  if (alters(fix)) note += ", changes what the job computes";
+  if (fix.by_buffers) note += ", hides the hang";
+  return fmt::format("{}: {}", changes_text(fix.changes), note);
+}
+
 void FixText::add_fix(std::size_t i) {
   const Fix& fix = report_.fixes[i];
   if (fix.variant > 0) return;
   text_ += "\n";
   add(fmt::format("{}  {}", i + 1, changes_text(fix.changes)), 0, 3);
-  if (fix.wait) {
-    add(fmt::format("why    breaks wait {}: {}", *fix.wait + 1,
-                    removed_wait_text(report_.explanation.cycle[*fix.wait])),
-        3, 10);
-  }
+  if (!fix.waits.empty()) add(fmt::format("why    {}", broken_text(fix.waits)), 3, 10);
   if (alters(fix)) {
     add("note   changes what the job computes: check that its result is still what you want", 3,
         10);
@@ -206,6 +241,13 @@ void FixText::add_fix(std::size_t i) {
   add(fmt::format("check  {}", sure_text(fix.orders, fix.proved_in)), 3, 10);
   add(fmt::format("time   {}", cost_text(fix)), 3, 10);
   for (const Change& same : fix.same) add(fmt::format("same   {}", change_text(same)), 3, 10);
+  const std::vector<std::uint32_t> others = alike(i);
+  if (!others.empty()) {
+    add(fmt::format("also   in {}: fix{} {} (patches with -o DIR)",
+                    others.size() == 1 ? "another place" : "other places",
+                    others.size() == 1 ? "" : "es", numbers_text(others)),
+        3, 10);
+  }
   text_ += indented(view_.patches[i], "     ");
 }
 
@@ -213,16 +255,20 @@ void FixText::add_fix(std::size_t i) {
 void FixText::add_variants() {
   const auto is_variant = [](const Fix& fix) { return fix.variant > 0; };
   if (std::none_of(report_.fixes.begin(), report_.fixes.end(), is_variant)) return;
-  text_ += "\nAlso (patches with -o DIR)\n";
-  for (std::size_t i = 0; i < report_.fixes.size(); ++i) {
-    const Fix& fix = report_.fixes[i];
-    if (!is_variant(fix)) continue;
-    std::string note = fix.orders.answer == Answer::kProved ? "proved" : "not proved";
-    if (alters(fix)) note += ", changes what the job computes";
-    if (fix.by_buffers) note += ", hides the hang";
-    add(fmt::format("{}  {}: {}, {}", i + 1, changes_text(fix.changes), note, cost_text(fix)), 0,
-        3);
+  std::string lines;
+  for (std::uint32_t i = 0; i < report_.fixes.size(); ++i) {
+    const std::vector<std::uint32_t> others = alike(i);
+    const bool told = std::any_of(others.begin(), others.end(), [&](std::uint32_t other) {
+      return other < i || !is_variant(report_.fixes[other]);
+    });
+    if (!is_variant(report_.fixes[i]) || told) continue;
+    std::vector<std::uint32_t> numbers = {i};
+    numbers.insert(numbers.end(), others.begin(), others.end());
+    lines += paragraph(
+        fmt::format("{}  {}, {}", numbers_text(numbers), line_of(i), cost_text(report_.fixes[i])),
+        kDefaultWidth, 0, 3);
   }
+  if (!lines.empty()) text_ += "\nAlso (patches with -o DIR)\n" + lines;
 }
 
 void FixText::add_none() {
@@ -235,14 +281,21 @@ void FixText::add_none() {
 void FixText::add_partial() {
   if (report_.partial.empty()) return;
   text_ += "\nThese let this run complete, but other interleavings still hang\n";
-  for (const Fix& fix : report_.partial) add(changes_text(fix.changes), 3);
+  std::set<std::string> told;
+  for (const Fix& fix : report_.partial) {
+    const std::string text = changes_text(fix.changes);
+    if (told.insert(text).second) add(text, 3);
+  }
 }
 
 void FixText::add_rest() {
   if (!report_.without_use.empty()) {
     text_ += "\nTried, still hangs\n";
+    std::set<std::string> told;
     for (const Change& change : report_.without_use) {
-      add(change_text(change) + (change.number > change.before + 1 ? ", or fewer" : ""), 3);
+      const std::string text =
+          change_text(change) + (change.number > change.before + 1 ? ", or fewer" : "");
+      if (told.insert(text).second) add(text, 3);
     }
   }
   if (report_.unwritten > 0) {
