@@ -1,6 +1,7 @@
 #include "app/input/act_query.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <set>
 #include <vector>
 
@@ -30,6 +31,32 @@ std::optional<ActQuery> parse_act(std::string_view text) {
   return ActQuery{*rank, std::string(op.substr(0, hash)), *act};
 }
 
+namespace {
+
+bool has_call(const models::ActorTemplate& actor, std::string_view name) {
+  return actor.step &&
+         std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
+                     [&](const models::CallTemplate& call) { return call.name == name; });
+}
+
+// The actor's, and those of the calls of its group.
+void add_names(const models::ActorTemplate& actor, std::vector<std::string>& names) {
+  names.push_back(actor.name);
+  if (!actor.step) return;
+  for (const models::CallTemplate& call : actor.step->calls) {
+    if (!call.name.empty()) names.push_back(call.name);
+  }
+}
+
+// Whether an op of the actor, or a call of its group, is called so on some rank.
+bool names(const ActQuery& query, const models::ActorTemplate& actor) {
+  constexpr std::uint32_t kMaxActs = std::numeric_limits<std::uint32_t>::max();
+  return actor.name == query.op || has_call(actor, query.op) ||
+         (actor.numbers && models::find_act(actor, kMaxActs, {query.op, 1}) != models::kNoIndex);
+}
+
+}  // namespace
+
 std::optional<ActQuery> read_act(std::string_view text, const models::TaskGraph& graph,
                                  std::string_view who, models::Diagnostics& diagnostics) {
   std::optional<ActQuery> query = parse_act(text);
@@ -37,7 +64,7 @@ std::optional<ActQuery> read_act(std::string_view text, const models::TaskGraph&
   query = parse_act(fmt::format("rank 0 {}", text));
   std::set<std::uint32_t> ranks;
   for (const models::ActorTemplate& actor : graph.actors) {
-    if (query && actor.name == query->op) ranks.insert(actor.on.begin(), actor.on.end());
+    if (query && names(*query, actor)) ranks.insert(actor.on.begin(), actor.on.end());
   }
   if (ranks.size() == 1) {
     query->rank = *ranks.begin();
@@ -54,9 +81,11 @@ std::optional<ActQuery> read_act(std::string_view text, const models::TaskGraph&
   models::Diagnostic& error =
       diagnostics.error({}, models::Code::kUnknownOp,
                         fmt::format("{}: '{}' does not name an op", who, models::printable(text)));
-  models::suggest_name(error, query ? query->op : std::string(text),
-                       models::names_of(graph.actors));
+  std::vector<std::string> known;
+  for (const models::ActorTemplate& actor : graph.actors) add_names(actor, known);
+  models::suggest_name(error, query ? query->op : std::string(text), known);
   error.notes.emplace_back("write it as in reports: 'rank 0 gather#3', or rank0:gather#3");
+  if (who == "--until") error.notes.emplace_back("a time is a number with a unit, as in 12ms");
   return std::nullopt;
 }
 
@@ -66,12 +95,6 @@ std::string act_query_text(const ActQuery& query) {
 }
 
 namespace {
-
-bool has_call(const models::ActorTemplate& actor, std::string_view name) {
-  return actor.step &&
-         std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
-                     [&](const models::CallTemplate& call) { return call.name == name; });
-}
 
 // The op whose group has a call of this name, unless an op is called so itself.
 ActQuery of_group(const ActQuery& query, const models::TaskGraph& graph,
@@ -93,11 +116,7 @@ void say_unknown(const ActQuery& query, const models::TaskGraph& graph, std::str
   std::vector<std::string> names;
   for (const models::ActorTemplate& actor : graph.actors) {
     if (!actor.on.contains(query.rank)) continue;
-    names.push_back(actor.name);
-    if (!actor.step) continue;
-    for (const models::CallTemplate& call : actor.step->calls) {
-      if (!call.name.empty()) names.push_back(call.name);
-    }
+    add_names(actor, names);
   }
   models::suggest_name(error, query.op, names);
 }

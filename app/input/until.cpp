@@ -26,15 +26,11 @@ std::optional<Until> parse_time(const std::string& text) {
 }  // namespace
 
 std::optional<Until> parse_until(const std::string& text) {
-  if (text.substr(0, 4) != "rank") {
-    std::optional<Until> result = parse_time(text);
-    if (result) result->text = text;
-    return result;
-  }
-  Until result;
-  result.act = parse_act(text);
-  result.text = text;
-  return result.act ? std::optional(result) : std::nullopt;
+  std::optional<Until> result = parse_time(text);
+  const bool is_name = text.find_first_not_of("0123456789. ") != std::string::npos;
+  if (!result && is_name) result.emplace();
+  if (result) result->text = text;
+  return result;
 }
 
 std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
@@ -51,8 +47,11 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
     }
   }
   if (until && until->time) options.until = *until->time;
+  std::optional<ActQuery> query;
   if (until && !until->time) {
-    const auto found = find_act(*until->act, graph, *lowered, "--until", diagnostics);
+    query = read_act(until->text, graph, "--until", diagnostics);
+    const auto found =
+        query ? find_act(*query, graph, *lowered, "--until", diagnostics) : std::nullopt;
     if (!found) return std::nullopt;
     options.until_actor = found->actor;
     options.until_k = found->k;
@@ -79,7 +78,7 @@ std::optional<models::Simulation> simulate_until(const models::TaskGraph& graph,
     diagnostics.warning({}, models::Code::kEngine,
                         fmt::format("--until: {} is never entered; this is the end of the "
                                     "whole run",
-                                    act_query_text(*until->act)));
+                                    act_query_text(*query)));
   }
   return result;
 }

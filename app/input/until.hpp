@@ -16,11 +16,11 @@ namespace pipesim::app {
 /// A time, or the moment when a host thread enters an op.
 struct Until {
   std::string text;  // as the user wrote it
-  std::optional<sim::Time> time;
-  std::optional<ActQuery> act;  // if there is no time
+  std::optional<sim::Time> time;  // nothing: the text names an op, see read_act()
 };
 
-/// Reads "12ms", "rank0:all_gather#3" or, as in reports, "rank 0 all_gather#3".
+/// Reads "12ms", or takes the text for the name of an op. Nothing where it is a number without a
+/// unit, or empty.
 std::optional<Until> parse_until(const std::string& text);
 
 /// models::simulate(), at most until `until`. `diagnostics` gets an error if there is no such op,
