@@ -49,14 +49,32 @@ Subject subject_option(const Arguments& arguments) {
   return static_cast<Subject>(index);
 }
 
-models::RankSet ranks_option(const Arguments& arguments, std::uint32_t count, TextInput& input) {
+models::RankSet ranks_option(const Arguments& arguments, const formats::Scenario& scenario,
+                             TextInput& input) {
+  const std::uint32_t count = scenario.graph.ranks;
   const auto text = arguments.text("ranks");
   if (!text) return models::RankSet::range(0, count);
-  auto ranks = parse_rank_list(*text);
-  if (ranks && ranks->back() < count) return models::RankSet(std::move(*ranks));
-  input.fail(models::Code::kOptionValue,
-             fmt::format("--ranks: expected some of the ranks 0 to {}, as in 0..3,7, found '{}'",
-                         count - 1, *text));
+  std::vector<std::uint32_t> all;
+  for (const std::string& part : split_at_commas(*text)) {
+    const auto set = scenario.sets.find(part);
+    const auto ranks = set == scenario.sets.end() ? parse_rank_list(part) : std::nullopt;
+    if (set != scenario.sets.end()) {
+      all.insert(all.end(), set->second.begin(), set->second.end());
+    } else if (ranks && ranks->back() < count) {
+      all.insert(all.end(), ranks->begin(), ranks->end());
+    } else {
+      std::vector<std::string> names;
+      for (const auto& [name, members] : scenario.sets) names.push_back(name);
+      models::Diagnostic& error = input.diagnostics().error(
+          {}, models::Code::kOptionValue,
+          fmt::format("--ranks: expected some of the ranks 0 to {}, as in 0..3,7, or the name of a "
+                      "set or group, found '{}'",
+                      count - 1, part));
+      models::suggest_name(error, part, names);
+      input.fail();
+    }
+  }
+  return models::RankSet(std::move(all));
 }
 
 /// A time or size, as scenarios have them.
@@ -143,7 +161,7 @@ int run_draw(const Arguments& arguments, const Console& console) {
   ScenarioInput input(files, console);
   const formats::Scenario scenario = input.read();
   const models::TaskGraph& graph = scenario.graph;
-  const models::RankSet ranks = ranks_option(arguments, graph.ranks, input);
+  const models::RankSet ranks = ranks_option(arguments, scenario, input);
   auto lowered = input.require(models::lower(graph, input.diagnostics()));
   const bool keep_times = needs_times(picture.subject);
   if (keep_times && lowered.plan.act_count > kMaxOps) {
@@ -189,7 +207,9 @@ Command draw_command() {
                      .value = "FILE",
                      .about = "Output file; the extension selects the format: .svg, .png, .pdf or "
                               ".dot"},
-                    {.name = "ranks", .value = "RANKS", .about = "Only these ranks, as in 0..3,7"},
+                    {.name = "ranks",
+                     .value = "RANKS",
+                     .about = "Only these ranks, as in 0..3,7, or those of a set or group"},
                     {.name = "from",
                      .value = "TIME",
                      .about = "Of a timeline: only what happens from then on, as in 12ms"},

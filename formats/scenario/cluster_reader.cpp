@@ -364,8 +364,7 @@ std::optional<Cluster> read_cluster_text(const std::string& text, std::uint32_t 
   }
   Scope scope;
   scope.ranks = ranks;
-  const std::map<std::string, models::RankSet, std::less<>> no_sets;
-  auto cluster = read_cluster(value, ValueReader(scope, no_sets, diagnostics), ranks);
+  auto cluster = read_cluster(value, ValueReader(scope, diagnostics), ranks);
   if (!cluster && !diagnostics.has_errors()) {
     diagnostics.error(value.place(), models::Code::kEmpty, "there is no cluster here")
         .notes.emplace_back("for example: cluster: {hosts: 2, devices: 8}");

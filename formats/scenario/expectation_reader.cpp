@@ -281,13 +281,8 @@ class ExpectationReader {
   // With other parameters an actor may be there or not, so that a name is known is not asked here.
 
   void read_through(const YamlValue& through) {
-    if (!through.is_list()) {
-      diagnostics_.error(
-          through.place(), models::Code::kWrongType,
-          fmt::format("'cycle_through' must be a list of actors, found {}", through.described()));
-      return;
-    }
-    for (const YamlValue& item : through.items()) {
+    for (const YamlValue& item :
+         through.is_list() ? through.items() : std::vector<YamlValue>{through}) {
       std::optional<std::string> name = values_.word(item);
       if (name) expectation_.cycle_through.push_back({item.place(), std::move(*name)});
     }

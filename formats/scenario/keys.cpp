@@ -35,7 +35,7 @@ constexpr Key kScenarioRows[] = {
     {"memory", "size(rank)",
      "Memory that a rank holds all the time: weights, optimizer state. See "
      "[Memory](../explanation/models.md#memory)"},
-    {"sets", "{ranks}", "Named sets of ranks: `stage0: 0..3`"},
+    {"sets", "{ranks}", "Named sets of ranks: `stage0: 0..3`, `others: [stage0, tp]`"},
     {"groups", "{group}", "Ranks that communicate with each other, see [Groups](#groups)"},
     {"cluster", "cluster", "Hosts, devices and links, which set the times of communication"},
     {"defaults", "defaults", "Defaults of actors, steps and streams"},
@@ -504,7 +504,7 @@ constexpr Key kExpectationRows[] = {
     {"verdict", "verdict", "How the run ends"},
     {"cause", "cause", "Why it ends so"},
     {"time", "time|time_bounds?", "Time of the last progress: exact, or its bounds"},
-    {"cycle_through", "[name]", "Actors that are on the cycle"},
+    {"cycle_through", "name|[name]", "Actors that are on the cycle"},
     {"cycle_length", "integer", "Waits in the cycle"},
     {"roots", "ranks", "Exactly the ranks at which waits end without a cycle"},
     {"idle", "idle|[idle]", "How idle ranks are"},

@@ -68,7 +68,7 @@ ProgramReader::ProgramReader(const ValueReader& values, const ActorDefaults& def
                              bool open_streams, models::TaskGraph& graph)
     : parameters_(*values.scope().parameters),
       scope_(values.scope()),
-      values_(scope_, values.sets(), values.diagnostics()),
+      values_(scope_, values.diagnostics()),
       defaults_(defaults),
       graph_(graph),
       names_(values_, open_streams, graph) {

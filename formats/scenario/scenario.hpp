@@ -19,6 +19,7 @@ struct Scenario {
   models::TaskGraph graph;
   std::string about;
   std::vector<Parameter> parameters;
+  RankSets sets;  // and groups
   std::vector<models::Expectation> expectations;
   std::string passes;  // that make tasks of a model, see models/passes/pass_pipeline.hpp
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -36,6 +37,14 @@ namespace {
 
 constexpr std::int64_t kMaxBlockTimes = std::numeric_limits<std::uint32_t>::max();
 
+// Whether ranks are said by one of these names.
+bool names_one_of(const YamlValue& ranks, const std::set<std::string, std::less<>>& names) {
+  if (ranks.is_scalar()) return names.find(ranks.text()) != names.end();
+  const std::vector<YamlValue> items = ranks.is_list() ? ranks.items() : std::vector<YamlValue>();
+  return std::any_of(items.begin(), items.end(),
+                     [&](const YamlValue& item) { return names_one_of(item, names); });
+}
+
 class ScenarioReader {
  public:
   ScenarioReader(const std::vector<GivenSetting>& settings, Diagnostics& diagnostics,
@@ -43,7 +52,7 @@ class ScenarioReader {
       : settings_(settings),
         options_(options),
         diagnostics_(diagnostics),
-        values_(scope_, sets_, diagnostics) {
+        values_(scope_, diagnostics) {
     scope_.parameters = &scenario_.parameters;
   }
 
@@ -59,7 +68,8 @@ class ScenarioReader {
   void read_names(MapReader& map);
   void read_parameters(MapReader& map);
   void read_sizes(MapReader& map);
-  void read_sets(const YamlValue& value);
+  void read_sets_and_groups(MapReader& map);
+  void read_set(const YamlValue::Entry& entry);
   void read_groups(const YamlValue& value);
   void read_group_lists(const YamlValue& value, models::Group& group);
   void read_regular_group(const YamlValue& value, models::Group& group);
@@ -85,7 +95,6 @@ class ScenarioReader {
   Scenario scenario_;
   models::TaskGraph& graph_ = scenario_.graph;
   Scope scope_;
-  std::map<std::string, RankSet, std::less<>> sets_;
   ValueReader values_;
   ActorDefaults defaults_;
   bool open_streams_ = true;  // streams come into being where they are named
@@ -117,10 +126,7 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   if (const auto memory = map.take("memory")) {
     graph_.memory = values_.expr(*memory, ValueType::kBytes);
   }
-  if (const auto sets = map.take("sets")) read_sets(*sets);
-  if (grid_) graph_.groups = std::move(grid_->groups);
-  for (const models::Group& group : graph_.groups) sets_.try_emplace(group.name, group.members());
-  if (const auto groups = map.take("groups")) read_groups(*groups);
+  read_sets_and_groups(map);
   if (cluster) graph_.cluster = read_cluster(*cluster, values_, graph_.ranks);
   if (const auto defaults = map.take("defaults")) read_defaults(*defaults);
   if (const auto threads = map.take("threads")) read_threads(*threads);
@@ -328,12 +334,39 @@ void ScenarioReader::read_sizes(MapReader& map) {
   }
 }
 
-void ScenarioReader::read_sets(const YamlValue& value) {
-  for (const YamlValue::Entry& entry : named_entries(value, "'sets'", diagnostics_)) {
-    const std::optional<RankSet> ranks = values_.rank_set(entry.value);
-    // A set that is no set stays known, so that its uses are not mistakes too.
-    sets_.emplace(entry.key.text(), ranks.value_or(RankSet()));
+// Groups may name sets, and sets groups.
+void ScenarioReader::read_sets_and_groups(MapReader& map) {
+  scope_.sets = &scenario_.sets;
+  const auto sets = map.take("sets");
+  const auto groups = map.take("groups");
+  if (grid_) graph_.groups = std::move(grid_->groups);
+  for (const models::Group& group : graph_.groups)
+    scenario_.sets.emplace(group.name, group.members());
+  std::set<std::string, std::less<>> later;  // groups, and sets that are made of them
+  const auto entries =
+      sets ? named_entries(*sets, "'sets'", diagnostics_) : std::vector<YamlValue::Entry>();
+  if (groups && groups->is_map()) {
+    for (const YamlValue::Entry& entry : groups->entries()) later.emplace(entry.key.text());
   }
+  for (const YamlValue::Entry& entry : entries) later.erase(std::string(entry.key.text()));
+  std::vector<YamlValue::Entry> of_groups;
+  for (const YamlValue::Entry& entry : entries) {
+    if (names_one_of(entry.value, later)) {
+      of_groups.push_back(entry);
+      later.emplace(entry.key.text());
+    } else {
+      read_set(entry);
+    }
+  }
+  if (groups) read_groups(*groups);
+  for (const YamlValue::Entry& entry : of_groups) read_set(entry);
+}
+
+void ScenarioReader::read_set(const YamlValue::Entry& entry) {
+  const std::optional<RankSet> ranks = values_.rank_set(entry.value);
+  // A set that is no set stays known, so that its uses are not mistakes too. It goes before a group
+  // of its name.
+  scenario_.sets.insert_or_assign(std::string(entry.key.text()), ranks.value_or(RankSet()));
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -357,7 +390,7 @@ void ScenarioReader::read_groups(const YamlValue& value) {
       read_group_lists(*lists, group);
     }
     group.index();
-    sets_.try_emplace(group.name, group.members());  // unless `sets` has one of its name
+    scenario_.sets.try_emplace(group.name, group.members());  // unless `sets` has one of its name
     graph_.groups.push_back(std::move(group));
   }
 }

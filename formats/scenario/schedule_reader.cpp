@@ -250,8 +250,7 @@ class PipelineReader {
     Scope scope = values_.scope();
     scope.ranks = rows * pipelines;
     models::Diagnostics unheard;
-    const auto cluster =
-        read_cluster(*cluster_, ValueReader(scope, values_.sets(), unheard), rows * pipelines);
+    const auto cluster = read_cluster(*cluster_, ValueReader(scope, unheard), rows * pipelines);
     std::vector<std::int64_t> times;
     for (std::uint32_t row = 0; cluster && row + 1 < rows; ++row) {
       const std::uint32_t from = row * pipeline_.stride;
@@ -514,7 +513,7 @@ class PipelineReader {
    public:
     Named(const ValueReader& from, std::initializer_list<const char*> names,
           models::Diagnostics& diagnostics)
-        : scope_(from.scope()), values(scope_, from.sets(), diagnostics) {
+        : scope_(from.scope()), values(scope_, diagnostics) {
       if (scope_.parameters != nullptr) parameters_ = *scope_.parameters;
       first_ = parameters_.size();
       for (const char* name : names) {

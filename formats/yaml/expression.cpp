@@ -81,6 +81,38 @@ void suggest_unit_of_one(models::Diagnostic& diagnostic, const Value& left, cons
   suggest_unit(diagnostic, right.type, left.type);
 }
 
+// The numbers first, first + step, ..., last.
+struct Members {
+  std::int64_t first = 0;
+  std::int64_t last = 0;
+  std::int64_t step = 1;
+};
+
+// `ranks` as few of these. Three in a row at one distance are one.
+void add_members(const models::RankSet& ranks, std::vector<Members>& members) {
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t end = i + 1;
+    const std::uint32_t step = end < ranks.size() ? ranks[end] - ranks[i] : 1;
+    while (end < ranks.size() && ranks[end] - ranks[end - 1] == step) ++end;
+    if (end - i < 3 && step > 1) end = i + 1;
+    members.push_back({ranks[i], ranks[end - 1], end - i > 1 ? step : 1});
+    i = end;
+  }
+}
+
+// Whether `number` is one of `members`.
+Expr is_member(const Expr& number, const Members& members) {
+  using Op = Expr::Op;
+  const Expr first = Expr::constant(members.first);
+  if (members.first == members.last) return Expr::binary(Op::kEqual, number, first);
+  Expr result = Expr::binary(Op::kAnd, Expr::binary(Op::kGreaterEqual, number, first),
+                             Expr::binary(Op::kLessEqual, number, Expr::constant(members.last)));
+  if (members.step == 1) return result;
+  const Expr off = Expr::binary(Op::kModulo, number, Expr::constant(members.step));
+  return Expr::binary(Op::kAnd, result,
+                      Expr::binary(Op::kEqual, off, Expr::constant(members.first % members.step)));
+}
+
 class Parser {
  public:
   Parser(std::string_view text, const TextPlace& place, const Scope& scope,
@@ -103,9 +135,6 @@ class Parser {
       // As other languages have it.
       if (rest.starts_with("&&")) error.notes.emplace_back("write 'and'");
       if (rest.starts_with("||")) error.notes.emplace_back("write 'or'");
-      if (rest.starts_with("in ")) {
-        error.notes.emplace_back("write one comparison for each: rank == 1 or rank == 2");
-      }
       return std::nullopt;
     }
     return result;
@@ -127,6 +156,12 @@ class Parser {
   Result parse_name();
   Result parse_call(std::string_view name, std::size_t start);
   Result parse_choice(std::size_t start);
+  std::optional<bool> take_in();
+  Result parse_membership(const Value& left, bool inside, std::size_t at);
+  bool parse_members(std::vector<Members>& members);
+  bool parse_some_members(std::vector<Members>& members);
+  const models::RankSet* take_set();
+  std::optional<std::int64_t> parse_member();
   Result unknown_name(std::string_view name, std::size_t start);
   Result with_unit(std::size_t start, std::int64_t digits, std::int64_t scale);
 
@@ -236,7 +271,118 @@ std::optional<Value> Parser::parse_comparison() {
     const Result right = parse_sum();
     return right ? compared(op, *left, *right, at) : std::nullopt;
   }
-  return left;
+  const std::optional<bool> inside = take_in();
+  return inside ? parse_membership(*left, *inside, at) : left;
+}
+
+// "in", or "not in": false.
+std::optional<bool> Parser::take_in() {
+  const std::size_t start = at_;
+  const bool negated = take_word("not");
+  if (take_word("in")) return !negated;
+  at_ = start;
+  return std::nullopt;
+}
+
+// rank in slow, rank in [0, 4..7, slow]
+std::optional<Value> Parser::parse_membership(const Value& left, bool inside, std::size_t at) {
+  if (left.type != ValueType::kNumber) {
+    return fail(at, models::Code::kExpressionType,
+                fmt::format("expected a number before 'in', found {}", type_name(left.type)));
+  }
+  std::vector<Members> members;
+  const std::size_t start = next();
+  if (!parse_members(members)) return std::nullopt;
+  // Each is part of the expression, which each rank computes.
+  constexpr std::size_t kMaxPieces = 100;
+  if (members.size() > kMaxPieces) {
+    diagnostics_
+        .error(place_.at(start), models::Code::kLimit,
+               fmt::format("these ranks are {} pieces, and an expression can have at most {}",
+                           members.size(), kMaxPieces))
+        .notes.emplace_back("use 'on' instead, which takes sets of any size");
+    return std::nullopt;
+  }
+  Expr result = Expr::constant(0);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Expr one = is_member(left.expr, members[i]);
+    result = i == 0 ? one : Expr::binary(Op::kOr, result, one);
+  }
+  if (!inside) result = Expr::unary(Op::kNot, result);
+  return Value{ValueType::kTruth, result, {}};
+}
+
+bool Parser::parse_members(std::vector<Members>& members) {
+  if (!take("[")) return parse_some_members(members);
+  if (take("]")) return true;
+  do {
+    if (!parse_some_members(members)) return false;
+  } while (take(","));
+  if (take("]")) return true;
+  fail(at_, models::Code::kExpressionSyntax, "expected ']' here");
+  return false;
+}
+
+bool Parser::parse_some_members(std::vector<Members>& members) {
+  const std::size_t start = next();
+  if (const models::RankSet* set = take_set()) {
+    add_members(*set, members);
+    return true;
+  }
+  const std::optional<std::int64_t> first = parse_member();
+  if (!first) return false;
+  const std::optional<std::int64_t> last = take("..") ? parse_member() : first;
+  if (last && *first > *last) {
+    fail(start, models::Code::kUnknownRank, fmt::format("{}..{} has no numbers", *first, *last));
+    return false;
+  }
+  if (last) members.push_back({*first, *last, 1});
+  return last.has_value();
+}
+
+const models::RankSet* Parser::take_set() {
+  const std::size_t start = next();
+  if (scope_.sets == nullptr || at_ >= text_.size()) return nullptr;
+  const bool quoted = text_[at_] == '\'';
+  std::size_t end = quoted ? text_.find('\'', at_ + 1) : at_;
+  if (end == std::string_view::npos) return nullptr;
+  const auto is_name = [&](char c) { return is_letter(c) || is_digit(c) || c == '-' || c == '.'; };
+  while (!quoted && end < text_.size() && is_name(text_[end])) ++end;
+  const std::size_t begin = quoted ? start + 1 : start;
+  const auto found = scope_.sets->find(text_.substr(begin, end - begin));
+  if (found == scope_.sets->end()) return nullptr;
+  at_ = quoted ? end + 1 : end;
+  return &found->second;
+}
+
+// A number that is the same on all ranks.
+std::optional<std::int64_t> Parser::parse_member() {
+  const std::size_t start = next();
+  std::size_t end = start;
+  while (end < text_.size() && (is_letter(text_[end]) || is_digit(text_[end]))) ++end;
+  const std::string_view name = text_.substr(start, end - start);
+  const bool is_name = !name.empty() && is_letter(name.front()) && name != "ranks" &&
+                       name != "rank" && name != "min" && name != "max" && name != "if";
+  if (is_name && scope_.find(name) == nullptr) {
+    models::Diagnostic& error = diagnostics_.error(place_.at(start), models::Code::kRankSet,
+                                                   fmt::format("unknown set of ranks '{}'", name));
+    if (scope_.sets == nullptr) {
+      error.notes.emplace_back("sets and groups are read after this; use numbers here");
+    } else {
+      std::vector<std::string> known;
+      for (const auto& [set, ranks] : *scope_.sets) known.push_back(set);
+      models::suggest_name(error, name, known);
+    }
+    return std::nullopt;
+  }
+  const Result value = parse_sum();
+  if (!value) return std::nullopt;
+  if (value->type == ValueType::kNumber && value->expr.is_constant()) return value->expr.value(0);
+  fail(start, models::Code::kRankSet,
+       value->type == ValueType::kNumber
+           ? "what stands behind 'in' must be the same on every rank"
+           : fmt::format("expected ranks behind 'in', found {}", type_name(value->type)));
+  return std::nullopt;
 }
 
 std::optional<Value> Parser::parse_sum() {
@@ -352,7 +498,8 @@ std::optional<Value> Parser::with_unit(std::size_t start, std::int64_t digits, s
   }
   const std::string_view name = text_.substr(unit_start, unit_end - unit_start);
   Unit unit{"", ValueType::kNumber, 1};
-  if (!name.empty() && name != "and" && name != "or") {
+  const bool is_word = name == "and" || name == "or" || name == "in" || name == "not";
+  if (!name.empty() && !is_word) {
     const Unit* found = find_unit(name);
     if (found == nullptr) {
       refuse_unit(unit_start, std::string(name));

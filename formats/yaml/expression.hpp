@@ -1,6 +1,6 @@
 // Expressions in scenarios: numbers, times, sizes and bandwidths with units, parameters, the rank.
 //
-//   or, and, not, == != < <= > >=, + - * / %, min(a, b), max(a, b), parentheses,
+//   or, and, not, == != < <= > >=, in, + - * / %, min(a, b), max(a, b), parentheses,
 //   if(condition, a, another condition, b, otherwise)
 //   10us, 0.3 ms, 4MiB, 300GB/s, 7, on, off, 'a word', acc, rank, ranks
 //
@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +17,7 @@
 
 #include "models/graph/diagnostics.hpp"
 #include "models/graph/expr.hpp"
+#include "models/graph/rank_set.hpp"
 
 namespace pipesim::formats {
 
@@ -60,12 +63,16 @@ struct Parameter {
   Value value;
 };
 
+/// Sets of ranks by name.
+using RankSets = std::map<std::string, models::RankSet, std::less<>>;
+
 /// The names that an expression may use.
 struct Scope {
   const std::vector<Parameter>* parameters = nullptr;
   std::optional<std::int64_t> ranks;        // nothing: `ranks` is not known yet
   bool rank = false;                        // whether `rank` may be used
   std::optional<std::uint32_t> chosen_for;  // the rank whose option choices by rank pick, if any
+  const RankSets* sets = nullptr;           // behind `in`; none: not known yet
 
   const Parameter* find(std::string_view name) const;
 };

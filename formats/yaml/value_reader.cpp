@@ -189,7 +189,7 @@ std::optional<Expr> ValueReader::chosen_expr(const YamlValue& value, ValueType t
 std::optional<std::int64_t> ValueReader::constant(const YamlValue& value, ValueType type) const {
   Scope constant_scope = scope_;
   constant_scope.rank = false;
-  const ValueReader reader(constant_scope, sets_, diagnostics_);
+  const ValueReader reader(constant_scope, diagnostics_);
   const std::optional<YamlValue> picked = reader.resolved(value);
   if (!picked) return std::nullopt;
   const std::optional<Expr> found = reader.expr(*picked, type);
@@ -307,10 +307,12 @@ std::optional<RankSet> ValueReader::rank_set(const YamlValue& value) const {
     const auto ranks = static_cast<std::uint32_t>(scope_.ranks.value_or(0));
     return keep(ranks, picked->place()) ? std::optional(RankSet::range(0, ranks)) : std::nullopt;
   }
-  const auto named = sets_.find(picked->text());
-  if (named != sets_.end()) {
-    return keep(named->second.size(), picked->place()) ? std::optional(named->second)
-                                                       : std::nullopt;
+  if (scope_.sets != nullptr) {
+    const auto named = scope_.sets->find(picked->text());
+    if (named != scope_.sets->end()) {
+      return keep(named->second.size(), picked->place()) ? std::optional(named->second)
+                                                         : std::nullopt;
+    }
   }
   const std::size_t dots = picked->text().find("..");
   return dots == std::string_view::npos ? rank_condition(*picked) : rank_range(*picked, dots);
@@ -354,7 +356,9 @@ bool ValueReader::is_unknown_name(const YamlValue& value) const {
     return false;
   }
   std::vector<std::string> known = {"all"};
-  for (const auto& [set, ranks] : sets_) known.push_back(set);
+  if (scope_.sets != nullptr) {
+    for (const auto& [set, ranks] : *scope_.sets) known.push_back(set);
+  }
   models::Diagnostic& error = diagnostics_.error(value.place(), models::Code::kRankSet,
                                                  fmt::format("unknown set of ranks '{}'", text));
   models::suggest_name(error, text, known);

@@ -27,9 +27,8 @@ inline constexpr std::uint64_t kMaxKeptRanks = 100'000'000;
 /// the rank; elsewhere only while the scope says for which rank to choose.
 class ValueReader {
  public:
-  ValueReader(const Scope& scope, const std::map<std::string, models::RankSet, std::less<>>& sets,
-              models::Diagnostics& diagnostics)
-      : scope_(scope), sets_(sets), diagnostics_(diagnostics) {}
+  ValueReader(const Scope& scope, models::Diagnostics& diagnostics)
+      : scope_(scope), diagnostics_(diagnostics) {}
 
   /// `value` itself, or what its choice picks. An option may be nothing (`~`).
   std::optional<YamlValue> resolved(const YamlValue& value) const;
@@ -72,7 +71,6 @@ class ValueReader {
 
   models::Diagnostics& diagnostics() const { return diagnostics_; }
   const Scope& scope() const { return scope_; }
-  const std::map<std::string, models::RankSet, std::less<>>& sets() const { return sets_; }
 
  private:
   struct Choice;
@@ -91,7 +89,6 @@ class ValueReader {
                                     ValueType wanted) const;
 
   const Scope& scope_;
-  const std::map<std::string, models::RankSet, std::less<>>& sets_;
   models::Diagnostics& diagnostics_;
   mutable std::uint64_t kept_ranks_ = 0;
 };

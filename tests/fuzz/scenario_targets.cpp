@@ -113,7 +113,8 @@ void read_expression(const std::string& bytes) {
   parameters[0].value = formats::Value::number(4);
   parameters[1].name = "mode";
   parameters[1].value = {formats::ValueType::kWord, {}, "fast"};
-  const formats::Scope scope{&parameters, 8, true, {}};
+  const formats::RankSets sets = {{"slow", models::RankSet({1, 3, 5})}};
+  const formats::Scope scope{&parameters, 8, true, {}, &sets};
   models::Diagnostics diagnostics;
   const auto value = formats::parse_expression(bytes, {{1, 1}, false}, scope, diagnostics);
   require(value.has_value() != diagnostics.has_errors(), "a value, and with errors; or neither");

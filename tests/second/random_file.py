@@ -56,11 +56,11 @@ class Maker:
     def ranks_form(self, chosen):
         """Some way to say these ranks."""
         chosen = sorted(chosen)
-        forms = [chosen]
+        forms = [chosen, f"rank in {chosen}"]
         if chosen == list(range(self.ranks)):
             forms += ["all", "rank >= 0"]
         if chosen == [rank for rank in range(self.ranks) if rank % 2 == 0]:
-            forms += ["rank % 2 == 0", "even"]
+            forms += ["rank % 2 == 0", "even", "rank in even", "not rank not in even"]
         if len(chosen) == 1:
             forms += [chosen[0], f"rank == {chosen[0]}"]
         if chosen == list(range(chosen[0], chosen[-1] + 1)):

@@ -17,8 +17,8 @@ CHANNELS, CHUNK, STEPS, LL, RING_CHANNELS = 32, 512 << 10, 8, 16 << 10, 16
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9, "B": 1, "KiB": 1 << 10,
          "MiB": 1 << 20, "GiB": 1 << 30, "kB": 10**3, "MB": 10**6, "GB": 10**9}
 NUMBER = re.compile(r"(\d+)(?:\.(\d+))?(ns|us|ms|s|min|KiB|MiB|GiB|kB|MB|GB|B)?(?![\w.])")
-TOKEN = re.compile(r"\s*(?:(?P<number>\d[\d.]*[A-Za-z]*)|(?P<name>[A-Za-z_]\w*)|'(?P<word>[^']*)'"
-                   r"|(?P<sign>==|!=|<=|>=|[-+*/%()<>,]))")
+TOKEN = re.compile(r"\s*(?:(?P<number>\d+(?:\.\d+)?[A-Za-z]*)|(?P<name>[A-Za-z_]\w*)|'(?P<word>[^']*)'"
+                   r"|(?P<sign>==|!=|<=|>=|\.\.|[-+*/%()<>,\[\]]))")
 
 
 class Expression:
@@ -63,6 +63,11 @@ class Expression:
 
     def comparison(self):
         left = self.sum()
+        if self.take("in"):
+            return left in self.members()
+        if self.take("not"):
+            assert self.take("in")
+            return left not in self.members()
         sign = self.take("==", "!=", "<=", ">=", "<", ">")
         if not sign:
             return left
@@ -70,6 +75,22 @@ class Expression:
         return {"==": left == right, "!=": left != right, "<=": left <= right, ">=": left >= right,
                 "<": left < right, ">": left > right}[sign] if isinstance(left, int) else (
                     (left == right) == (sign == "=="))
+
+    def members(self):
+        """Behind `in`: the name of a set, a number, a range, or a list of these."""
+        if not self.take("["):
+            return self.some_members()
+        result = []
+        while not self.take("]"):
+            result += self.some_members()
+            self.take(",")
+        return result
+
+    def some_members(self):
+        first = self.sum()
+        if isinstance(first, list):
+            return first
+        return list(range(first, self.sum() + 1)) if self.take("..") else [first]
 
     def sum(self):
         result = self.product()
@@ -153,6 +174,8 @@ class Reader:
         for name, given in tree.get("sets", {}).items():
             self.sets[name] = self.rank_set(given)
         self.groups = {name: self.group(given) for name, given in tree.get("groups", {}).items()}
+        for name, lists in self.groups.items():
+            self.sets.setdefault(name, sorted(rank for members in lists for rank in members))
         self.defaults = tree.get("defaults", {})
         self.reading = tree.get("reading", "cold")
         self.backend = tree.get("backend")
@@ -169,7 +192,7 @@ class Reader:
             return default
         if isinstance(given, (bool, int)):
             return given
-        names = dict(self.names)
+        names = {**getattr(self, "sets", {}), **self.names}
         if rank is not None:
             names["rank"] = rank
         if isinstance(given, dict):

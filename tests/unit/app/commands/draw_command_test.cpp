@@ -220,7 +220,8 @@ TEST_CASE("usage of draw is checked before anything is read", "[app][draw]") {
   for (const std::string ranks : {"8", "3..1", "x", "", "1,,2", "0..", "-1"}) {
     CAPTURE(ranks);
     CHECK(contains(said({"draw", "scenarios/swin_2x2x2.yaml", "--ranks", ranks, "-o", "never.svg"}),
-                   "--ranks: expected some of the ranks 0 to 7, as in 0..3,7, found '"));
+                   "--ranks: expected some of the ranks 0 to 7, as in 0..3,7, or the "
+                   "name of a set or group, found '"));
   }
 }
 

@@ -8,6 +8,7 @@
 #include "tests/support/command.hpp"
 #include "tests/support/folder.hpp"
 #include "tests/support/inline_scenario.hpp"
+#include "tests/support/scenario.hpp"
 
 using namespace pipesim;
 using testing::command;
@@ -50,6 +51,35 @@ TEST_CASE("a call of a group is told and asked for by its name", "[app][act_quer
   CHECK(contains(command({"why", path, "rank 1 giv"}).err, "did you mean 'give'?"));
   CHECK(command({"run", path, "--until", "rank 1 give"}).out ==
         command({"run", path, "--until", "rank 1 exchange#1"}).out);
+  // Only rank 0 has this one.
+  CHECK(command({"run", path, "--until", "take5"}).out ==
+        command({"run", path, "--until", "rank 0 exchange#1"}).out);
+  CHECK(command({"why", path, "take5"}).out == why.out);
+  CHECK(contains(command({"run", path, "--until", "tak5"}).err, "did you mean 'take5'?"));
+  CHECK(
+      contains(command({"run", path, "--until", "exchange"}).err, "say which: 'rank 0 exchange'"));
+  CHECK(contains(command({"run", path, "--until", "12"}).err, "invalid value '12' for '--until'"));
+}
+
+TEST_CASE("pictures are of ranks and of sets of ranks", "[app][draw]") {
+  const testing::Folder folder;
+  const std::string path =
+      folder.write("sets.yaml",
+                   "schema: 1\nname: sets\nranks: 4\nsets: {ends: [0, 3]}\ngroups: {tp: [1, 2]}\n"
+                   "programs: {do: [{compute: a, takes: \"10us + rank * 1us\"}]}\n");
+  const auto picture = [&](const std::string& ranks) {
+    const std::string file = folder / "picture.dot";
+    const auto drawn = command({"draw", path, "--what", "tasks", "-o", file, "--ranks", ranks});
+    INFO(drawn.err);
+    CHECK(drawn.code == 0);
+    return testing::file_text(file);
+  };
+  CHECK(picture("ends") == picture("0,3"));
+  CHECK(picture("tp,0") == picture("0..2"));
+  CHECK(picture("tp") != picture("ends"));
+  const auto wrong = command({"draw", path, "-o", folder / "x.svg", "--ranks", "0,end"});
+  CHECK(wrong.code == 2);
+  CHECK(contains(wrong.err, "did you mean 'ends'?"));
 }
 
 TEST_CASE("names of calls are written", "[app][act_query]") {

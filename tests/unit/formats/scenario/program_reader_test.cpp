@@ -1,6 +1,7 @@
 #include <string>
 
 #include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
 #include "tests/support/inline_scenario.hpp"
 
 using namespace pipesim;
@@ -359,6 +360,49 @@ TEST_CASE("calls of a group have names", "[formats][program_reader]") {
   CHECK(hang.roots[0].first.from.act.call_name == "give");
   CHECK(mistakes("{group: [{send: g, to: 1, name: \"{i}\"}]}").find("unknown parameter 'i'") !=
         std::string::npos);
+}
+
+TEST_CASE("sets may name groups, and expressions sets", "[formats][program_reader]") {
+  const std::string head =
+      "schema: 1\nranks: 6\nsets: {b: 0, all_of_a: [a, 5], a_and_b: [all_of_a, b]}\n"
+      "groups: {a: [1, 3], b: [2, 4], c: [b, 5]}\n";
+  const auto on = [&](const std::string& when) {
+    const auto scenario =
+        testing::scenario_of(head + "programs: {do: [{when: \"" + when + "\", compute: x}]}\n");
+    return scenario.graph.actors[0].on;
+  };
+  CHECK(on("rank in a") == models::RankSet({1, 3}));
+  CHECK(on("rank in all_of_a") == models::RankSet({1, 3, 5}));
+  CHECK(on("rank in b") == models::RankSet({0}));  // the set, not the group
+  CHECK(on("rank in c") == models::RankSet({0, 5}));
+  CHECK(on("rank not in [a, 4..5]") == models::RankSet({0, 2}));
+  CHECK(mistakes_in(head + "programs: {do: [{when: rank in aa, compute: x}]}\n") ==
+        "5:32: unknown set of ranks 'aa'\n  did you mean 'a'?\n");
+  // A set cannot be made of one that is made of it.
+  CHECK(
+      testing::contains(mistakes_in("schema: 1\nranks: 2\nsets: {x: y, y: x}\nprograms: {do: []}"),
+                        "unknown set of ranks 'y'"));
+  // Parameters are read before ranks are known.
+  CHECK(testing::contains(
+      mistakes_in("schema: 1\nranks: 2\nparams: {odd: {default: rank in a, choice: each_rank}}\n"
+                  "groups: {a: 1}\nprograms: {do: [{compute: x}]}\n"),
+      "sets and groups are read after this; use numbers here"));
+}
+
+TEST_CASE("ranks in very many pieces are for 'on'", "[formats][program_reader]") {
+  std::string set = "0";
+  for (int rank = 1; rank <= 40; ++rank) set += ", " + std::to_string(rank * rank);
+  const std::string head = "schema: 1\nranks: 1601\nsets: {squares: [" + set + "]}\n";
+  const auto with = [&](const std::string& key) {
+    return head + "programs: {do: [{" + key + "squares, compute: x}]}\n";
+  };
+  CHECK(mistakes_in(with("when: rank in ")).empty());
+  for (int rank = 41; rank <= 110; ++rank) set += ", " + std::to_string(rank * rank);
+  const std::string large = "schema: 1\nranks: 12101\nsets: {squares: [" + set + "]}\n";
+  CHECK(mistakes_in(large + "programs: {do: [{on: squares, compute: x}]}\n").empty());
+  CHECK(testing::contains(
+      mistakes_in(large + "programs: {do: [{when: rank in squares, compute: x}]}\n"),
+      "these ranks are 110 pieces, and an expression can have at most 100"));
 }
 
 TEST_CASE("the name of a group is the set of its ranks", "[formats][program_reader]") {

@@ -31,6 +31,10 @@ std::string evaluated(const std::string& text) {
   scope.parameters = &parameters();
   scope.ranks = 8;
   scope.rank = true;
+  const formats::RankSets sets = {{"odd", models::RankSet({1, 3, 5, 7})},
+                                  {"stage-0", models::RankSet({0, 1, 2, 6})},
+                                  {"none", models::RankSet()}};
+  scope.sets = &sets;
   models::Diagnostics diagnostics;
   const auto value = formats::parse_expression(text, {{1, 1}, false}, scope, diagnostics);
   if (!value) {
@@ -73,6 +77,34 @@ TEST_CASE("a bandwidth is a size per second", "[formats][expression]") {
   CHECK(evaluated("1GB/s + 1GB") == "7: cannot compute a bandwidth + a size");
   CHECK(evaluated("0.5B/s") == "1: '0.5B/s' is not an integer number of bytes per second");
   CHECK(evaluated("1ms/s") == "5: unknown parameter 's'");
+}
+
+TEST_CASE("a number may be asked to be one of some", "[formats][expression]") {
+  CHECK(evaluated("rank in odd") == "on or off 1");
+  CHECK(evaluated("rank not in odd") == "on or off 0");
+  CHECK(evaluated("rank - 1 in odd") == "on or off 0");
+  CHECK(evaluated("rank in stage-0") == "on or off 0");
+  CHECK(evaluated("rank + 1 in 'stage-0'") == "on or off 1");
+  CHECK(evaluated("rank in none") == "on or off 0");
+  CHECK(evaluated("rank in [0, 4..acc + 1]") == "on or off 1");
+  CHECK(evaluated("rank in [0, 2..4, stage-0]") == "on or off 0");
+  CHECK(evaluated("5 in odd and not rank in [1]") == "on or off 1");
+  CHECK(evaluated("acc in [4]") == "on or off 1");
+  CHECK(evaluated("rank in []") == "on or off 0");
+  for (std::uint32_t rank = 0; rank < 10; ++rank) {
+    const std::string number = std::to_string(rank);
+    const bool odd = rank % 2 == 1 && rank < 8;
+    CHECK(evaluated(number + " in odd") == std::string("on or off ") + (odd ? "1" : "0"));
+    const bool some = rank < 3 || rank == 6;
+    CHECK(evaluated(number + " in stage-0") == std::string("on or off ") + (some ? "1" : "0"));
+  }
+  CHECK(evaluated("rank in od") == "9: unknown set of ranks 'od'");
+  CHECK(evaluated("rank in [1, rank]") ==
+        "13: what stands behind 'in' must be the same on every rank");
+  CHECK(evaluated("rank in 3..1") == "9: 3..1 has no numbers");
+  CHECK(evaluated("rank in [1, 2") == "14: expected ']' here");
+  CHECK(evaluated("rank in t_copy") == "9: expected ranks behind 'in', found a time");
+  CHECK(evaluated("t_copy in odd") == "8: expected a number before 'in', found a time");
 }
 
 TEST_CASE("operators bind as people expect", "[formats][expression]") {
