@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -49,7 +50,9 @@ class Explorer {
     std::size_t depth = 0;  // steps that led there
   };
 
-  void walk(std::uint64_t seed);
+  template <typename Key>
+  void walk(std::uint64_t seed, const Key& key);
+  void walk_alike();
   void follow_all();
   bool advance();
   bool choose();
@@ -67,6 +70,7 @@ class Explorer {
   std::vector<BranchPoint>
       branch_points_;  // the first branch_count_ are in use, the rest kept for its memory
   std::size_t branch_count_ = 0;
+  Moment begin_;
   std::vector<std::uint32_t> ways_;
   std::vector<Event> order_;
   bool over_budget_ = false;
@@ -84,13 +88,12 @@ Exploration Explorer::run() {
     result_.answer = Answer::kProved;
     return std::move(result_);
   }
-  Moment begin;
-  stepper_.save(begin);
+  stepper_.save(begin_);
   for (std::uint32_t seed = 0; seed < options_.walks && !out_of_budget(); ++seed) {
-    walk(seed);
-    stepper_.restore(begin);
-    order_.clear();
+    walk(seed, [](const Event& event) { return event.target; });
   }
+  // Where some ranks do this first and others that, one that completes is rare among random ones.
+  if (options_.walks > 0 && result_.hang_found && !result_.completion_found) walk_alike();
   follow_all();
   result_.states = seen_.size();
   const bool all = !over_budget_ && !result_.stopped;
@@ -145,8 +148,10 @@ bool Explorer::out_of_budget() {
 // One interleaving by random priorities, some of which are lowered at random points: this finds
 // hangs that need few late acts far more often than drawing each event does. (S.
 // Burckhardt, P. Kothari, M. Musuvathi, S. Nagarakatte: "A randomized scheduler with probabilistic
-// guarantees of finding bugs", 2010.) A priority is that of a stream, a thread or a communicator.
-void Explorer::walk(std::uint64_t seed) {
+// guarantees of finding bugs", 2010.) A priority is that of a stream, a thread or a communicator,
+// or of those that share a `key`.
+template <typename Key>
+void Explorer::walk(std::uint64_t seed, const Key& key) {
   Random random(seed);
   const std::uint64_t salt = random.next();
   std::uint64_t lowered = 0;
@@ -155,8 +160,7 @@ void Explorer::walk(std::uint64_t seed) {
     for (const auto& [other, value] : late) {
       if (other == event) return value;
     }
-    return splitmix(salt ^ (static_cast<std::uint64_t>(event.kind) << 40 | event.target)) |
-           1u << 16;
+    return splitmix(salt ^ (static_cast<std::uint64_t>(event.kind) << 40 | key(event))) | 1u << 16;
   };
   const std::uint64_t between = 1 + random.next() % (2 * plan_.act_count + 1);
   std::uint64_t next_change = 1 + random.next() % between;
@@ -178,6 +182,39 @@ void Explorer::walk(std::uint64_t seed) {
     step(best);
   }
   if (stepper_.pending().empty()) note_end();
+  stepper_.restore(begin_);
+  order_.clear();
+}
+
+// For each of `parts`, which of its rank it is.
+template <typename Parts>
+std::vector<std::uint32_t> places_in_rank(const Parts& parts) {
+  std::map<std::uint32_t, std::uint32_t> counts;
+  std::vector<std::uint32_t> places;
+  for (const auto& part : parts) places.push_back(counts[part.rank.value]++);
+  return places;
+}
+
+// Interleavings in which all ranks prefer the same of their streams and threads.
+void Explorer::walk_alike() {
+  constexpr std::uint32_t kWalks = 16;
+  const std::vector<std::uint32_t> streams = places_in_rank(plan_.streams);
+  const std::vector<std::uint32_t> threads = places_in_rank(plan_.threads);
+  const auto key = [&](const Event& event) {
+    switch (event.kind) {
+      case EventKind::kOpStarts:
+      case EventKind::kOpEnds:
+        return streams[event.target];
+      case EventKind::kThreadWakes:
+        return threads[event.target];
+      default:
+        return event.target;
+    }
+  };
+  for (std::uint32_t seed = 0; seed < kWalks && !out_of_budget(); ++seed) {
+    if (result_.completion_found) return;
+    walk(seed, key);
+  }
 }
 
 void Explorer::follow_all() {
