@@ -15,7 +15,7 @@ namespace pipesim::app {
 
 /// A time, or the moment when a host thread enters an op.
 struct Until {
-  std::string text;  // as the user wrote it
+  std::string text;               // as the user wrote it
   std::optional<sim::Time> time;  // nothing: the text names an op, see read_act()
 };
 
