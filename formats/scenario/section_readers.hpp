@@ -1,4 +1,4 @@
-// The readers of sections of a scenario: `model`, `faults`, `guards`, `expect`.
+// The readers of sections of a scenario: `sets`, `groups`, `model`, `faults`, `guards`, `expect`.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,10 @@
 namespace pipesim::formats {
 
 inline constexpr std::int64_t kMaxPort = 65'535;
+
+/// Reads the values of `sets:` and `groups:`, which may name each other, into `scenario`, whose
+/// ranks are known. It may have groups already, those of `parallel:`.
+void read_sets_and_groups(MapReader& map, const ValueReader& values, Scenario& scenario);
 
 /// Reads the list `faults:` into `graph`, whose actors, communicators and cluster are there.
 void read_faults(const YamlValue& value, const ValueReader& values, models::TaskGraph& graph);
