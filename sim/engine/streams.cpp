@@ -235,6 +235,8 @@ inline void Engine::release_dependents(StreamId id) {
       if (state.held_by == id && state.held_until <= done) start_head(other);
     } else if (waits && limited(plan_.streams[other].device)) {
       dispatch(plan_.streams[other].device);
+    } else if (waits) {
+      start_head(other);  // it waited for its line, of which it may be the first now
     }
   }
 }
