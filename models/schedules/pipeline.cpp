@@ -670,7 +670,7 @@ class Programs {
         name = "pipeline";
         break;
       case MessageModel::kOverlap:
-        // Of two ranks, Megatron-LM's odd one sends over WORLD.
+        // Of two ranks, the second sends over WORLD in Megatron-LM.
         name = schedule_.ranks.size() == 2 && from == 1 ? kWorld : "pipeline";
         break;
     }

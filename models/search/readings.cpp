@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "models/graph/cluster.hpp"
+
 namespace pipesim::models {
 namespace {
 
@@ -47,6 +49,16 @@ std::size_t deciding(const std::array<CheckReport, 3>& reports) {
 void keep_answer_only(CheckReport& report) {
   report.usual.lowered = {};
   report.usual.outcome = {};
+}
+
+// Whether sends go to buffers on other hosts.
+bool is_buffered_far(const TaskGraph& graph, const sim::Plan& plan) {
+  return graph.cluster &&
+         std::any_of(plan.calls.begin(), plan.calls.end(), [&](const sim::Call& call) {
+           return call.kind == sim::CallKind::kSend && call.steps > 0 &&
+                  !graph.cluster->same_host(plan.actors[call.actor].rank.value,
+                                            call.signature.root);
+         });
 }
 
 // The same with collectives of no bytes that meet like others; nothing if it has none.
@@ -159,6 +171,7 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
   std::array<CheckReport, 3> reports;
   bool same_as_contract = false;
   bool real_is_open = false;  // ranks leave some of its collectives early
+  bool real_is_far = false;   // some of its sends go to buffers on other hosts
   ReadingsReport result;
   for (std::size_t i = 0; i < kReadings.size(); ++i) {
     graph.reading = kReadings[i];
@@ -178,6 +191,7 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
     if (kReadings[i] == Reading::kReal) {
       result.buffered_bytes = buffered_bytes(reports[i].usual);
       real_is_open = reports[i].usual.lowered.plan.open;
+      real_is_far = is_buffered_far(graph, reports[i].usual.lowered.plan);
     }
     // A reading that is proved is shown only if it is the last.
     const bool is_last = i + 1 == kReadings.size();
@@ -201,8 +215,10 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
   if (shown == 0 && hangs(reports[0].exploration.answer)) {
     result.answer = others_proved ? JobAnswer::kByBuffers : JobAnswer::kUndecided;
   }
-  result.by_flows = real_is_open && hangs(reports[0].exploration.answer) &&
-                    reports[1].exploration.answer == sim::Answer::kProved;
+  const bool buffers_decide =
+      hangs(reports[0].exploration.answer) && reports[1].exploration.answer == sim::Answer::kProved;
+  result.by_flows = real_is_open && buffers_decide;
+  result.by_network = real_is_far && buffers_decide;
   result.check = std::move(reports[shown]);
   result.by_empty_calls =
       result.answer == JobAnswer::kProved && rests_on_empty_calls(graph, options);

@@ -595,6 +595,25 @@ TEST_CASE("a hang of ranks that destroy communicators rests on a rule", "[scenar
   CHECK_FALSE(rests("{split: x}", "{split: y}"));        // which hangs by the manual
 }
 
+TEST_CASE("what runs by buffers between hosts rests on a rule", "[scenarios][cases]") {
+  const auto rests = [](const std::string& bytes, const std::string& hosts) {
+    std::vector<std::string> programs;
+    for (int rank = 0; rank < 2; ++rank) {
+      programs.push_back(
+          joined({connect(1 - rank), send(1 - rank, "pp", bytes), recv(1 - rank, "pp", bytes)}));
+    }
+    return models::check_readings(
+               testing::scenario_of(
+                   scenario(programs, "pp: all", "cluster: {hosts: " + hosts + "}\n"))
+                   .graph,
+               {})
+        .by_network;
+  };
+  CHECK(rests("1MiB", "2"));
+  CHECK_FALSE(rests("1MiB", "1"));
+  CHECK_FALSE(rests("65MiB", "2"));  // which hangs in any case
+}
+
 TEST_CASE("a proof rests on collectives of no bytes", "[scenarios][cases]") {
   const auto rests = [](const std::string& zero, const std::string& one) {
     const models::ReadingsReport report =

@@ -64,6 +64,7 @@ std::string check_json(const CheckView& view) {
                        {"fingerprint", fingerprint_text(usual.fingerprint)}};
   Json rests_on = Json::array();
   if (view.readings != nullptr && view.readings->by_flows) rests_on.push_back(flows_text());
+  if (view.readings != nullptr && view.readings->by_network) rests_on.push_back(network_text());
   if (view.readings != nullptr && view.readings->by_empty_calls) {
     rests_on.push_back(empty_calls_text());
   }

@@ -212,6 +212,12 @@ std::string flows_text() {
          "buffers. Read in NCCL's code, not measured";
 }
 
+std::string network_text() {
+  return "rule 9.5: messages to other hosts wait in buffers of their own. NCCL's proxy may take "
+         "those "
+         "of several calls one after the other. Read in its code, not measured";
+}
+
 std::string empty_calls_text() {
   return "a collective of no bytes launches nothing and waits for nobody. Read in NCCL's code, not "
          "measured";
@@ -226,6 +232,7 @@ std::vector<std::string> rests_on_lines(const CheckView& view) {
   std::vector<std::string> lines;
   const auto add = [&](std::string line) { lines.push_back(std::move(line)); };
   if (view.readings != nullptr && view.readings->by_flows) add(flows_text());
+  if (view.readings != nullptr && view.readings->by_network) add(network_text());
   if (view.readings != nullptr && view.readings->by_empty_calls) add(empty_calls_text());
   const sim::RestsOn& rests_on = view.check.exploration.rests_on;
   const bool hangs = view.check.exploration.hang_found;

@@ -46,6 +46,9 @@ std::string answer_text(models::JobAnswer answer);
 /// it.
 std::string flows_text();
 
+/// That sends to other hosts wait for no others.
+std::string network_text();
+
 /// That a collective of no bytes waits for nobody.
 std::string empty_calls_text();
 
