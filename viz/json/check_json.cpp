@@ -17,6 +17,26 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+Json rests_on_json(const CheckView& view) {
+  const sim::Exploration& found = view.check.exploration;
+  Json rests_on = Json::array();
+  if (view.readings != nullptr && view.readings->by_flows) rests_on.push_back(flows_text());
+  if (view.readings != nullptr && view.readings->by_network) rests_on.push_back(network_text());
+  if (view.readings != nullptr && view.readings->by_empty_calls) {
+    rests_on.push_back(empty_calls_text());
+  }
+  if (found.rests_on.room) rests_on.push_back("rule 5.5: room for collectives");
+  if (found.rests_on.queues) rests_on.push_back("rule 5.5: hardware queues");
+  if (found.rests_on.records) rests_on.push_back(records_text());
+  if (view.hang != nullptr) {
+    for (std::string& line : unmeasured_lines(view.hang->explanation)) {
+      rests_on.push_back(std::move(line));
+    }
+  }
+  for (const std::string& line : view.basis) rests_on.push_back(line);
+  return rests_on;
+}
+
 }  // namespace
 
 std::string check_json(const CheckView& view) {
@@ -62,21 +82,7 @@ std::string check_json(const CheckView& view) {
   json["own_times"] = {{"verdict", models::verdict_name(usual.verdict)},
                        {"time_ns", usual.time_ns},
                        {"fingerprint", fingerprint_text(usual.fingerprint)}};
-  Json rests_on = Json::array();
-  if (view.readings != nullptr && view.readings->by_flows) rests_on.push_back(flows_text());
-  if (view.readings != nullptr && view.readings->by_network) rests_on.push_back(network_text());
-  if (view.readings != nullptr && view.readings->by_empty_calls) {
-    rests_on.push_back(empty_calls_text());
-  }
-  if (found.rests_on.room) rests_on.push_back("rule 5.5: room for collectives");
-  if (found.rests_on.queues) rests_on.push_back("rule 5.5: hardware queues");
-  if (found.rests_on.records) rests_on.push_back(records_text());
-  if (view.hang != nullptr) {
-    for (std::string& line : unmeasured_lines(view.hang->explanation)) {
-      rests_on.push_back(std::move(line));
-    }
-  }
-  for (const std::string& line : view.basis) rests_on.push_back(line);
+  Json rests_on = rests_on_json(view);
   if (view.of_record || !rests_on.empty()) json["rests_on"] = std::move(rests_on);
   json["hang"] = Json();
   if (view.hang != nullptr) {
