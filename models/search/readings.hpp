@@ -42,8 +42,8 @@ struct ReadingsReport {
   Reading shown = Reading::kCold;       // of `check`
   CheckReport check;                    // of the reading that decides
   std::int64_t buffered_bytes = 0;      // in the run of `real`: the most at a time
-  bool by_flows = false;  // ranks that leave a collective early may be why `real` does not hang
-  bool by_network = false;      // buffers between hosts may be
+  bool by_flows = false;    // ranks that leave a collective early may be why `real` does not hang
+  bool by_network = false;  // buffers between hosts may be
   bool by_empty_calls = false;  // proved because collectives of no bytes wait for nobody
 };
 
