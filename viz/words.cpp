@@ -91,34 +91,55 @@ std::string ranges(const std::vector<std::uint32_t>& numbers) {
   return text;
 }
 
-std::string short_ranges(const std::vector<std::uint32_t>& ranks) {
-  constexpr std::size_t kMaxParts = 3;
-  struct Run {
-    std::uint32_t first = 0;
-    std::uint32_t size = 0;
-  };
+namespace {
+
+constexpr std::size_t kMaxParts = 3;
+
+// Ranks one after the other.
+struct Run {
+  std::uint32_t first = 0;
+  std::uint32_t size = 0;
+
+  std::string text() const {
+    return size == 1 ? std::to_string(first) : fmt::format("{}-{}", first, first + size - 1);
+  }
+};
+
+std::vector<Run> runs_of(const std::vector<std::uint32_t>& ranks) {
   std::vector<Run> runs;
   for (const std::uint32_t rank : ranks) {
-    const bool next = !runs.empty() && rank == runs.back().first + runs.back().size;
-    if (!next) runs.push_back({rank, 0});
+    const bool goes_on = !runs.empty() && rank == runs.back().first + runs.back().size;
+    if (!goes_on) runs.push_back({rank, 0});
     ++runs.back().size;
   }
-  std::vector<std::string> parts;
-  for (const Run& run : runs) {
-    parts.push_back(run.size == 1 ? std::to_string(run.first)
-                                  : fmt::format("{}-{}", run.first, run.first + run.size - 1));
+  return runs;
+}
+
+// How far it is from each to the next, if they are of one size and that is the same; else 0.
+std::uint32_t stride_of(const std::vector<Run>& runs) {
+  if (runs.size() <= kMaxParts) return 0;
+  const std::uint32_t stride = runs[1].first - runs[0].first;
+  const auto differs = [&](const Run& a, const Run& b) {
+    return a.size != b.size || b.first - a.first != stride;
+  };
+  return std::adjacent_find(runs.begin(), runs.end(), differs) == runs.end() ? stride : 0;
+}
+
+}  // namespace
+
+std::string short_ranges(const std::vector<std::uint32_t>& ranks) {
+  const std::vector<Run> runs = runs_of(ranks);
+  if (runs.size() <= kMaxParts) {
+    std::vector<std::string> parts;
+    for (const Run& run : runs) parts.push_back(run.text());
+    return fmt::format("{}", fmt::join(parts, ", "));
   }
-  if (parts.size() <= kMaxParts) return fmt::format("{}", fmt::join(parts, ", "));
-  const std::uint32_t step = runs[1].first - runs[0].first;
-  const bool regular =
-      std::adjacent_find(runs.begin(), runs.end(), [&](const Run& a, const Run& b) {
-        return a.size != b.size || b.first - a.first != step;
-      }) == runs.end();
-  std::string how;
-  if (regular && runs[0].size == 1) how = fmt::format("every {}, ", ordinal(step));
-  if (regular && runs[0].size > 1) how = fmt::format("{} of every {}, ", runs[0].size, step);
-  return fmt::format("{}, {}, ... {} ({}{} ranks)", parts[0], parts[1], parts.back(), how,
-                     ranks.size());
+  const std::uint32_t stride = stride_of(runs);
+  if (stride > 0 && runs[0].size == 1) {
+    return fmt::format("{}-{} by {}", ranks.front(), ranks.back(), stride);
+  }
+  return fmt::format("{}, {}, ... {} ({} ranks)", runs[0].text(), runs[1].text(),
+                     runs.back().text(), ranks.size());
 }
 
 std::string class_name(const models::RankSet& ranks) {
@@ -132,8 +153,15 @@ std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
   constexpr std::size_t kMaxLength = 40;  // as text
   if (ranks.empty()) return "no rank";
   const std::string text = ranges(ranks);
-  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s",
-                     text.size() <= kMaxLength ? text : short_ranges(ranks));
+  if (text.size() <= kMaxLength)
+    return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", text);
+  const std::vector<Run> runs = runs_of(ranks);
+  const std::uint32_t stride = stride_of(runs);
+  if (stride == 0) return fmt::format("ranks {}", short_ranges(ranks));
+  const std::string how = runs[0].size == 1 ? fmt::format("every {}", ordinal(stride))
+                                            : fmt::format("{} of every {}", runs[0].size, stride);
+  return fmt::format("ranks {}, {}, ... {} ({}, {} ranks)", runs[0].text(), runs[1].text(),
+                     runs.back().text(), how, ranks.size());
 }
 
 std::string capitalized(std::string text) {

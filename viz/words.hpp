@@ -29,15 +29,15 @@ std::string counted(std::uint64_t count, std::string_view singular);
 /// "0 to 3, 5 and 7" for ascending numbers.
 std::string ranges(const std::vector<std::uint32_t>& numbers);
 
-/// The same for a narrow column: "0-3, 5", and of more than three parts the first two and the last,
-/// "0-3, 9-11, ... 56-59 (23 ranks)". Where these are regular, it says how, and nothing is left out:
-/// "0, 8, ... 56 (every 8th, 8 ranks)", "0-3, 8-11, ... 56-59 (4 of every 8, 32 ranks)".
+/// The same for a narrow column: "0-3, 5"; "0-56 by 8"; and of more than three other parts the first
+/// two and the last, "0-3, 9-11, ... 56-59 (23 ranks)".
 std::string short_ranges(const std::vector<std::uint32_t>& ranks);
 
 /// "rank 3", "ranks 0-15 (x16)": ranks that are shown as one.
 std::string class_name(const models::RankSet& ranks);
 
-/// "rank 3", "ranks 0 to 7 and 9", "no rank"; a long list is shortened.
+/// "rank 3", "ranks 0 to 7 and 9", "no rank". A long list is shortened, and says how it goes on if
+/// it is regular: "ranks 0, 8, ... 504 (every 8th, 64 ranks)", "... (4 of every 8, 32 ranks)".
 std::string ranks_text(const std::vector<std::uint32_t>& ranks);
 
 /// `text` with a capital at its beginning.

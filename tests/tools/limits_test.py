@@ -144,7 +144,7 @@ class Limits(unittest.TestCase):
 
     def test_many_stages(self):
         schedule = "schema: 1\nschedule: {kind: gpipe, stages: %d, micro_batches: %d, forward: 1us}\n"
-        self.scenario_refused("2:33: error[E0205]: 'stages' must be between 1 and 8192, found 8193", schedule % (8193, 1))
+        self.scenario_refused("2:33: error[E0205]: 'stages' must be between 1 and 16384, found 16385", schedule % (16385, 1))
         self.scenario_refused("a schedule can have at most 40000000 forwards and backwards",
                               schedule % (8000, 60000))
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <catch2/catch_test_macros.hpp>
+#include "tests/support/catch.hpp"
 
 namespace {
 
@@ -28,21 +28,24 @@ TEST_CASE("a few ranges of ranks are all named", "[viz][words]") {
   CHECK(short_ranges({0, 1, 2, 5, 9, 10}) == "0-2, 5, 9-10");
 }
 
-TEST_CASE("regular ranks are told by their stride, others by how many they are", "[viz][words]") {
-  CHECK(short_ranges(rows(0, 1, 8, 1024)) == "0, 8, ... 8184 (every 8th, 1024 ranks)");
-  CHECK(short_ranges(rows(3, 1, 2, 4)) == "3, 5, ... 9 (every 2nd, 4 ranks)");
-  CHECK(short_ranges(rows(8, 8, 64, 16)) == "8-15, 72-79, ... 968-975 (8 of every 64, 128 ranks)");
+TEST_CASE("regular ranks are told by their stride in a narrow column", "[viz][words]") {
+  CHECK(short_ranges(rows(0, 1, 8, 1024)) == "0-8184 by 8");
+  CHECK(short_ranges(rows(3, 1, 2, 4)) == "3-9 by 2");
+  CHECK(short_ranges(rows(3, 1, 2, 3)) == "3, 5, 7");
+  CHECK(short_ranges(rows(8, 8, 64, 16)) == "8-15, 72-79, ... 968-975 (128 ranks)");
   std::vector<std::uint32_t> one_less = rows(0, 1, 8, 1024);
   one_less.erase(one_less.begin() + 500);
   CHECK(short_ranges(one_less) == "0, 8, ... 8184 (1023 ranks)");
-  std::vector<std::uint32_t> shorter = rows(8, 8, 64, 16);
-  shorter.pop_back();
-  CHECK(short_ranges(shorter) == "8-15, 72-79, ... 968-974 (127 ranks)");
 }
 
-TEST_CASE("a long list of ranks in a sentence is a short one", "[viz][words]") {
+TEST_CASE("a long list of ranks in a sentence is a short one, with its rule", "[viz][words]") {
   CHECK(ranks_text({}) == "no rank");
   CHECK(ranks_text({4}) == "rank 4");
   CHECK(ranks_text({0, 8, 16, 24}) == "ranks 0, 8, 16 and 24");
   CHECK(ranks_text(rows(0, 1, 8, 64)) == "ranks 0, 8, ... 504 (every 8th, 64 ranks)");
+  CHECK(ranks_text(rows(8, 8, 64, 16)) ==
+        "ranks 8-15, 72-79, ... 968-975 (8 of every 64, 128 ranks)");
+  std::vector<std::uint32_t> shorter = rows(8, 8, 64, 16);
+  shorter.pop_back();
+  CHECK(ranks_text(shorter) == "ranks 8-15, 72-79, ... 968-974 (127 ranks)");
 }

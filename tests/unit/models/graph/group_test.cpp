@@ -1,6 +1,5 @@
-#include <catch2/catch_test_macros.hpp>
-
 #include "models/graph/task_graph.hpp"
+#include "tests/support/catch.hpp"
 
 namespace {
 
