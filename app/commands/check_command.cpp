@@ -390,7 +390,8 @@ class CheckRun {
     }
     console_.out << (arguments_.has("json")
                          ? viz::check_json(view)
-                         : viz::check_text(view, {console_.out_colour, console_.out_columns}));
+                         : viz::check_text(view, {console_.out_colour, console_.out_columns}) +
+                               last_line(made_by(arguments_), console_));
     if (!options_.order_path || has_order()) return;
     console_.err << fmt::format("note: no order was written: {}\n",
                                 check.exploration.hang_found

@@ -135,7 +135,8 @@ int report_dumps(DumpReading reading, const Requested& requested, const Console&
              explanation, diagnosis.waits, viz::diagnosis_text(report, {}));
   console.out << (requested.json
                       ? viz::diagnosis_json(report)
-                      : viz::diagnosis_text(report, {console.out_colour, console.out_columns}));
+                      : viz::diagnosis_text(report, {console.out_colour, console.out_columns}) +
+                            last_line(requested.made_by, console));
   return exit_code(explanation);
 }
 
@@ -205,7 +206,8 @@ int diagnose_logs(const Arguments& arguments, const Paths& paths, const Requeste
              diagnosis.explanation, diagnosis.waits, viz::launch_log_text(report, {}));
   console.out << (requested.json
                       ? viz::launch_log_json(report)
-                      : viz::launch_log_text(report, {console.out_colour, console.out_columns}));
+                      : viz::launch_log_text(report, {console.out_colour, console.out_columns}) +
+                            last_line(requested.made_by, console));
   return exit_code(diagnosis.explanation);
 }
 
@@ -234,14 +236,17 @@ int diagnose_stacks(const Paths& paths, const Requested& requested, const Consol
              viz::stack_groups_text(report, {}));
   console.out << (requested.json
                       ? viz::stack_groups_json(report)
-                      : viz::stack_groups_text(report, {console.out_colour, console.out_columns}));
+                      : viz::stack_groups_text(report, {console.out_colour, console.out_columns}) +
+                            last_line(requested.made_by, console));
   return diagnosis.verdict == models::StackVerdict::kOddOnes ? kExitBad : kExitUndecided;
 }
 
 int diagnose_boxing(const Paths& paths, const Requested& requested, const Console& console) {
   const BoxingReading reading = read_boxings(paths, console);
   const viz::BoxingReport report{evidence_name(paths), reading.rows, reading.notes, requested.all};
-  console.out << (requested.json ? viz::boxing_log_json(report) : viz::boxing_log_text(report));
+  console.out << (requested.json
+                      ? viz::boxing_log_json(report)
+                      : viz::boxing_log_text(report) + last_line(requested.made_by, console));
   return viz::partial_sums(report).empty() ? kExitGood : kExitBad;
 }
 

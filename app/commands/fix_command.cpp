@@ -14,6 +14,7 @@
 #include "app/exit_codes.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
+#include "app/output/views.hpp"
 #include "formats/edits/patch_writer.hpp"
 #include "models/search/fix.hpp"
 #include "viz/json/fix_json.hpp"
@@ -101,8 +102,9 @@ int run_fix(const Arguments& arguments, const Console& console) {
   for (const models::Fix& fix : report.fixes) view.patches.push_back(*writer.write(fix.changes));
   for (const models::Fix& fix : report.partial) view.partial.push_back(*writer.write(fix.changes));
   if (folder) write_patches(*folder, view.patches);
-  console.out << (arguments.has("json") ? viz::fix_json(report, view)
-                                        : viz::fix_text(report, view));
+  console.out << (arguments.has("json")
+                      ? viz::fix_json(report, view)
+                      : viz::fix_text(report, view) + last_line(made_by(arguments), console));
   return exit_code_of(report);
 }
 

@@ -21,6 +21,7 @@
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
 #include "app/output/sweep_journal.hpp"
+#include "app/output/views.hpp"
 #include "app/version.hpp"
 #include "app/workers.hpp"
 #include "models/explain/simulation.hpp"
@@ -221,7 +222,8 @@ int present(const viz::SweepReport& report, const ResultFiles& files,
   if (files.csv_path) write_or_print(*files.csv_path, viz::sweep_csv(report), console.out);
   if (files.csv_path != "-") {
     console.out << (files.json ? viz::sweep_json(report)
-                               : viz::sweep_text(report, console.out_colour));
+                               : viz::sweep_text(report, console.out_colour) +
+                                     last_line(made_by, console));
   }
   return report.summary.not_completed == 0 ? kExitGood : kExitBad;
 }

@@ -219,7 +219,11 @@ class VerifyRun {
       return;
     }
     console_.out << out_;
-    if (!files_.many) return;
+    if (files_.many) print_counts();
+    console_.out << last_line(made_by(arguments_), console_);
+  }
+
+  void print_counts() {
     console_.out << fmt::format("{}: {} correct, {} with a fault, {} undecided, {} unreadable\n",
                                 viz::counted(files_.paths.size(), "file"),
                                 files_.paths.size() - faults_ - undecided_ - unreadable_, faults_,

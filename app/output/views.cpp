@@ -130,6 +130,10 @@ std::string made_by(const Arguments& arguments) {
   return fmt::format("pipesim {}: {}", version(), text);
 }
 
+std::string last_line(std::string_view made_by, const Console& console) {
+  return viz::paragraph(models::printable(made_by), console.out_columns, 0, 2);
+}
+
 int exit_code(const models::Explanation& explanation) {
   if (explanation.cause == models::Cause::kInterrupted) return kExitInterrupted;
   switch (explanation.verdict) {

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,8 +38,8 @@ struct Views {
 
   /// Only the report as text, which says little of a run that completes, or as data by class.
   bool only_report() const {
-    return !quiet && (!json || by_class) && !stacks && !all && !dot_path && !schedule_path && !need_log() &&
-           !need_timeline();
+    return !quiet && (!json || by_class) && !stacks && !all && !dot_path && !schedule_path &&
+           !need_log() && !need_timeline();
   }
   bool need_log() const { return log_path || log_folder; }
   bool need_timeline() const { return timeline || trace_path || html_path; }
@@ -50,6 +51,9 @@ std::string made_by(const char* command, const std::string& path,
 
 /// Likewise of any command, without the options that only say what is written where.
 std::string made_by(const Arguments& arguments);
+
+/// made_by() as the last line of a report as text.
+std::string last_line(std::string_view made_by, const Console& console);
 
 /// Writes what `views` asks for. `shown_path` is the file that the scenario came from. Returns the
 /// exit code of the run. Throws FileError.

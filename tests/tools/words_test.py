@@ -88,7 +88,7 @@ BAD = re.compile(r"(?<![\w-])(?:" + "|".join(WORDS) + r")(?![\w-])", re.IGNORECA
 # Where such a word is a name: of OneFlow's eager mode, of a key of the scenario format or of JSON, of what a
 # test made up.
 NAMES = re.compile(
-    r"eager boxings?|LogGOPSim: eager|'(?:guards|eager|act|guard(?:\.\w+)?)'|\b(?:guards|eager|act):"
+    r"known here: [^$]*?\n(?=\S)|eager boxings?|LogGOPSim: eager|'(?:guards|eager|act|guard(?:\.\w+)?)'|\b(?:guards|eager|act):"
     r'|"acts?":|\bacts\.yaml|:register=guard\b|(?m:^ ?guard$)'
 )
 # What users wrote themselves: commands, and the lines of their files that stand above a caret.

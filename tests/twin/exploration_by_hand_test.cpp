@@ -401,6 +401,21 @@ TEST_CASE("by hand: who holds a lock is part of a state", "[twin]") {
   check_some_hang(sketch.spec);
 }
 
+// Two threads take two locks, each the other one first.
+TEST_CASE("by hand: who takes a lock first decides whether two threads hang", "[twin]") {
+  Sketch sketch = two_ranks();
+  const int other = sketch.add_program(0);
+  sketch.spec.locks.push_back({0});
+  sketch.spec.locks.push_back({0});
+  for (const auto& [thread, first] : {std::pair(0, 0), std::pair(other, 1)}) {
+    sketch.add_lock_step(Role::kLock, thread, first);
+    sketch.add_lock_step(Role::kLock, thread, 1 - first);
+    sketch.add_lock_step(Role::kUnlock, thread, 1 - first);
+    sketch.add_lock_step(Role::kUnlock, thread, first);
+  }
+  check_some_hang(sketch.spec);
+}
+
 // Two threads of rank 0 come to a meeting of hosts, once each. Rank 1 comes once, and again when
 // the first of the two says that it went on.
 TEST_CASE("by hand: which thread comes to a meeting first decides who goes on", "[twin]") {
