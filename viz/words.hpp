@@ -29,8 +29,8 @@ std::string counted(std::uint64_t count, std::string_view singular);
 /// "0 to 3, 5 and 7" for ascending numbers.
 std::string ranges(const std::vector<std::uint32_t>& numbers);
 
-/// The same for a narrow column: "0-3, 5"; "0-56 by 8"; and of more than three other parts the first
-/// two and the last, "0-3, 9-11, ... 56-59 (23 ranks)".
+/// The same for a narrow column: "0-3, 5"; "0-56 by 8"; and of more than three other parts the
+/// first two and the last, "0-3, 9-11, ... 56-59 (23 ranks)".
 std::string short_ranges(const std::vector<std::uint32_t>& ranks);
 
 /// "rank 3", "ranks 0-15 (x16)": ranks that are shown as one.

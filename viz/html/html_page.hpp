@@ -40,7 +40,7 @@ struct CheckPage {
   std::vector<Reading> readings;   // none: the program has one
   std::vector<std::string> rests_on;
   std::vector<std::string> steps;  // of the run, or of another that ends in the same way
-  std::string text;  // all that is known, as the terminal shows it
+  std::string text;                // all that is known, as the terminal shows it
 };
 
 /// Likewise of `check`; `run` is that which hangs, or the usual one.

@@ -8,8 +8,8 @@
 
 namespace pipesim::viz {
 
-/// One JSON object with a line end, keys in a fixed order, two spaces of indent. `by_class`: an item
-/// of `ranks[]` is of all ranks that would say the same, as the first of them says it.
+/// One JSON object with a line end, keys in a fixed order, two spaces of indent. `by_class`: an
+/// item of `ranks[]` is of all ranks that would say the same, as the first of them says it.
 std::string json_report(const Report& report, bool by_class = false);
 
 /// Likewise why an act is not done.
