@@ -312,6 +312,23 @@ class ObjectText {
   std::string text_;
 };
 
+void add_ranks(ObjectText& text, const Report& report, bool by_class) {
+  const Explanation& explanation = report.explanation;
+  const auto of_rank = [&](const models::RankReport& rank) {
+    return rank_json(rank, explanation.verdict);
+  };
+  if (by_class) {
+    Classes classes;
+    for (std::size_t i = 0; i < explanation.ranks.size(); ++i) {
+      const models::RankReport& rank = explanation.ranks[i];
+      classes.add(of_rank(rank), report.alike.empty() ? alone(rank.rank) : report.alike[i]);
+    }
+    text.add_each("ranks", classes.finish(), [](const Json& item) { return item; });
+  } else {
+    text.add_each("ranks", explanation.ranks, of_rank);
+  }
+}
+
 }  // namespace
 
 std::string json_report(const Report& report, bool by_class) {
@@ -374,19 +391,7 @@ std::string json_report(const Report& report, bool by_class) {
     json["remedies"].push_back(remedy_json(remedy));
   }
   ObjectText text(json);
-  const auto of_rank = [&](const models::RankReport& rank) {
-    return rank_json(rank, explanation.verdict);
-  };
-  if (by_class) {
-    Classes classes;
-    for (std::size_t i = 0; i < explanation.ranks.size(); ++i) {
-      const models::RankReport& rank = explanation.ranks[i];
-      classes.add(of_rank(rank), report.alike.empty() ? alone(rank.rank) : report.alike[i]);
-    }
-    text.add_each("ranks", classes.finish(), [](const Json& item) { return item; });
-  } else {
-    text.add_each("ranks", explanation.ranks, of_rank);
-  }
+  add_ranks(text, report, by_class);
   if (report.pipeline) text.add("schedule", pipeline_json(*report.pipeline, by_class));
   if (report.memory) text.add("memory", memory_json(*report.memory, by_class));
   if (!report.all_waits.empty()) text.add_each("waits", report.all_waits, wait_json);
