@@ -88,18 +88,6 @@ struct Members {
   std::int64_t step = 1;
 };
 
-// `ranks` as few of these. Three in a row at one distance are one.
-void add_members(const models::RankSet& ranks, std::vector<Members>& members) {
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t end = i + 1;
-    const std::uint32_t step = end < ranks.size() ? ranks[end] - ranks[i] : 1;
-    while (end < ranks.size() && ranks[end] - ranks[end - 1] == step) ++end;
-    if (end - i < 3 && step > 1) end = i + 1;
-    members.push_back({ranks[i], ranks[end - 1], end - i > 1 ? step : 1});
-    i = end;
-  }
-}
-
 // Whether `number` is one of `members`.
 Expr is_member(const Expr& number, const Members& members) {
   using Op = Expr::Op;
@@ -326,7 +314,9 @@ bool Parser::parse_members(std::vector<Members>& members) {
 bool Parser::parse_some_members(std::vector<Members>& members) {
   const std::size_t start = next();
   if (const models::RankSet* set = take_set()) {
-    add_members(*set, members);
+    for (const models::RankRun& run : models::runs_of(*set)) {
+      members.push_back({run.first, run.last, run.step});
+    }
     return true;
   }
   const std::optional<std::int64_t> first = parse_member();

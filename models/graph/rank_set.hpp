@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <memory>
@@ -60,6 +61,29 @@ inline RankSet both(const RankSet& a, const RankSet& b) {
   std::vector<std::uint32_t> ranks;
   std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(ranks));
   return RankSet(std::move(ranks));
+}
+
+/// The numbers first, first + step, ..., last.
+struct RankRun {
+  std::uint32_t first = 0;
+  std::uint32_t last = 0;
+  std::uint32_t step = 1;
+};
+
+/// `numbers`, a RankSet or an ascending vector, as few runs of equal steps. Two that are not next
+/// to each other are no run: the second may begin one.
+template <typename Numbers>
+std::vector<RankRun> runs_of(const Numbers& numbers) {
+  std::vector<RankRun> runs;
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i + 1;
+    const std::uint32_t step = end < numbers.size() ? numbers[end] - numbers[i] : 1;
+    while (end < numbers.size() && numbers[end] - numbers[end - 1] == step) ++end;
+    if (end - i < 3 && step > 1) end = i + 1;
+    runs.push_back({numbers[i], numbers[end - 1], end - i > 1 ? step : 1});
+    i = end;
+  }
+  return runs;
 }
 
 }  // namespace pipesim::models

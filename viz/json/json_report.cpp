@@ -8,6 +8,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "models/graph/rank_set.hpp"
 #include "models/measure/expectation.hpp"
 #include "models/search/jitter.hpp"
 #include "viz/json_string.hpp"
@@ -149,17 +150,11 @@ Json memory_rank_json(const models::MemoryReport& memory, std::size_t i) {
           {"peak_ns", memory[i].peak_ns}};
 }
 
-// Ascending numbers as runs of equal steps: first, last, step.
-Json runs_of(const std::vector<std::uint32_t>& numbers) {
+// As first, last, step.
+Json runs_json(const std::vector<std::uint32_t>& ranks) {
   Json runs = Json::array();
-  for (std::size_t i = 0; i < numbers.size();) {
-    std::size_t end = i + 1;
-    const std::uint32_t step = end < numbers.size() ? numbers[end] - numbers[i] : 1;
-    while (end < numbers.size() && numbers[end] - numbers[end - 1] == step) ++end;
-    // Two far from each other are no run: the second may begin one.
-    if (end - i == 2 && step > 1) end = i + 1;
-    runs.push_back({numbers[i], numbers[end - 1], end - i == 1 ? 1 : step});
-    i = end;
+  for (const models::RankRun& run : models::runs_of(ranks)) {
+    runs.push_back({run.first, run.last, run.step});
   }
   return runs;
 }
@@ -183,7 +178,7 @@ class Classes {
     std::vector<Json> result;
     for (std::size_t i = 0; i < items_.size(); ++i) {
       std::sort(ranks_[i].begin(), ranks_[i].end());
-      Json item = {{"rank", items_[i]["rank"]}, {"ranks", runs_of(ranks_[i])}};
+      Json item = {{"rank", items_[i]["rank"]}, {"ranks", runs_json(ranks_[i])}};
       for (auto& [key, value] : items_[i].items()) {
         if (key != "rank") item[key] = std::move(value);
       }
