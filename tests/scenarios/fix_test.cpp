@@ -88,7 +88,8 @@ TEST_CASE("fix: of swin_2x2x2 what OneFlow's engineers found", "[scenarios][fix]
     if (testing::contains(patch, "repeat_ctrl_credits")) CHECK(change["wait"] == 4);
   }
   // Two ranks take the slot that the other needs: waits 1 and 3 of the cycle.
-  for (const Json& change : fix("two_groups_opposite_order")["fixes"]) {
+  const Json opposite = fix("two_groups_opposite_order");
+  for (const Json& change : opposite["fixes"]) {
     if (testing::contains(patch_of(change), "room: 2")) CHECK(change["waits"] == Json({1, 3}));
   }
   check_patches("swin_2x2x2", report);
