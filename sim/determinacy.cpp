@@ -38,7 +38,10 @@ struct UsersOfPlan {
   IdVector<ThreadId, ActorId> readers;  // the actor for which a thread reads messages
 };
 
-bool keeps_order(const Device& device) { return device.hardware_queues > 0 || device.ordered(); }
+// What one thread launches there may hold up another.
+bool is_shared(const Device& device) {
+  return device.hardware_queues > 0 || device.ordered() || device.launch_queue > 0;
+}
 
 const char* obstacle_of_use(const Plan& plan, ActorId id, UsersOfPlan& users) {
   const Actor& actor = plan.actors[id];
@@ -52,9 +55,9 @@ const char* obstacle_of_use(const Plan& plan, ActorId id, UsersOfPlan& users) {
   if (actor.stream.valid()) {
     if (!users.streams.add(actor.stream, actor.thread)) return "two threads use one stream";
     const DeviceId device = plan.streams[actor.stream].device;
-    if (device.valid() && keeps_order(plan.devices[device]) &&
+    if (device.valid() && is_shared(plan.devices[device]) &&
         !users.devices.add(device, actor.thread)) {
-      return "two threads use a device with hardware queues or a launch order";
+      return "two threads use a device with hardware queues, a launch order or a launch queue";
     }
   }
   for (std::uint32_t i = actor.lines; i < actor.lines_end; ++i) {
@@ -93,6 +96,7 @@ const char* determinacy_obstacle(const Plan& plan) {
                   [](const Device& device) { return device.may_lack_slots(); })) {
     return "a device has fewer slots than streams";
   }
+  if (!plan.sources.empty()) return "a recv takes the message of any rank";
   for (const Communicator& communicator : plan.communicators) {
     if (communicator.at_first_use && communicator.waits_for_device) {
       return "creation of a communicator waits for devices";

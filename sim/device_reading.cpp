@@ -4,6 +4,30 @@
 #include <cstddef>
 
 namespace pipesim::sim {
+namespace {
+
+// Of the queues of its streams, the longest.
+std::uint32_t longest_queue(const Plan& plan, const Device& device) {
+  std::uint32_t longest = 0;
+  for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
+    longest = std::max(longest, plan.streams[plan.device_streams[i]].launch_queue);
+  }
+  return longest;
+}
+
+void share_launches(Plan& plan) {
+  for (Device& device : plan.devices) {
+    if (device.launch_queue > 0) continue;
+    device.launch_queue = longest_queue(plan, device);
+    for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
+      Stream& stream = plan.streams[plan.device_streams[i]];
+      stream.shares_queue = true;
+      stream.launch_queue = device.launch_queue;
+    }
+  }
+}
+
+}  // namespace
 
 Plan with_reading(Plan plan, const DeviceReading& reading) {
   if (reading.serial_collectives) {
@@ -11,6 +35,7 @@ Plan with_reading(Plan plan, const DeviceReading& reading) {
       if (device.resident == 0 && !device.serial()) device.order = LaunchOrder::kSerialCollectives;
     }
   }
+  if (reading.shared_launches) share_launches(plan);
   // What comes from a file may be of another plan.
   const auto count = std::min<std::size_t>(reading.queues.size(), plan.streams.size());
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -38,6 +63,23 @@ bool has_open_room(const Plan& plan) {
     }
   }
   return false;
+}
+
+bool has_open_launches(const Plan& plan) {
+  IdVector<StreamId, std::uint64_t> acts(plan.streams.size(), 0);
+  for (const Actor& actor : plan.actors) {
+    if (actor.stream.valid()) acts[actor.stream] += actor.acts;
+  }
+  return std::any_of(plan.devices.begin(), plan.devices.end(), [&](const Device& device) {
+    if (device.launch_queue > 0) return false;
+    std::uint64_t all = 0;
+    std::uint32_t used = 0;
+    for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
+      all += acts[plan.device_streams[i]];
+      used += acts[plan.device_streams[i]] > 0 ? 1 : 0;
+    }
+    return used > 1 && all > longest_queue(plan, device);
+  });
 }
 
 bool has_open_queues(const Plan& plan) {

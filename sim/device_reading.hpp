@@ -14,10 +14,12 @@ struct DeviceReading {
   /// Each device runs one act with collective calls after the other, in the order of their
   /// launches: it may have no room for two, and the order is what all ranks have to agree on.
   bool serial_collectives = false;
+  /// All streams of a device share one launch queue, as long as the longest of theirs.
+  bool shared_launches = false;
   /// Of each stream, its hardware queue. Empty: as the plan has it.
   std::vector<std::uint32_t> queues;
 
-  bool any() const { return serial_collectives || !queues.empty(); }
+  bool any() const { return serial_collectives || shared_launches || !queues.empty(); }
 };
 
 /// `plan`, run so.
@@ -26,6 +28,10 @@ Plan with_reading(Plan plan, const DeviceReading& reading);
 /// Whether acts with collective calls of several communicators may run on a device at one time, of
 /// which nothing says how many have room.
 bool has_open_room(const Plan& plan);
+
+/// Whether hosts can wait for places in launch queues if the streams of a device share one, and
+/// nothing says whether they do.
+bool has_open_launches(const Plan& plan);
 
 /// Whether streams share hardware queues, and nothing says which.
 bool has_open_queues(const Plan& plan);

@@ -13,6 +13,7 @@ enum class EventKind : std::uint32_t {
   kCallEnds,        // target: the call, an eager send or a receive with its message
   kThreadWakes,     // target: the thread
   kOpStarts,        // target: the stream whose head takes a slot (Stepper)
+  kSourceTaken,     // target: the channel of which a receive from any rank takes a send (Stepper)
 };
 
 /// Of each kind and target at most one is pending at a time.

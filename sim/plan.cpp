@@ -91,14 +91,17 @@ DeviceId PlanBuilder::add_device(RankId rank, const DeviceSpec& spec) {
   device.order = spec.order;
   device.holds_queues = spec.holds_queues;
   device.any_queue = spec.any_queue;
+  device.launch_queue = spec.launch_queue;
   return plan_.devices.push_back(device);
 }
 
 void PlanBuilder::put_on_device(StreamId stream, DeviceId device) {
   PIPESIM_CHECK(plan_.streams[stream].rank == plan_.devices[device].rank);
   PIPESIM_CHECK(!plan_.streams[stream].device.valid(), {"stream", stream.value});
-  plan_.streams[stream].device = device;
   Device& target = plan_.devices[device];
+  plan_.streams[stream].device = device;
+  plan_.streams[stream].shares_queue = target.launch_queue > 0;
+  if (target.launch_queue > 0) plan_.streams[stream].launch_queue = target.launch_queue;
   const std::uint32_t index = target.streams_end++;  // a count until build()
   plan_.streams[stream].hardware_queue =
       target.hardware_queues == 0 ? 0 : index % target.hardware_queues;
@@ -172,7 +175,9 @@ void PlanBuilder::add_call(const CallSpec& spec) {
   call.link = spec.link;
   call.fatal = spec.fatal;
   PIPESIM_CHECK(!spec.link.valid() || spec.kind != CallKind::kCollective);
-  if (flows || spec.kind != CallKind::kCollective) {
+  if (spec.kind == CallKind::kReceive && !spec.peer.valid()) {
+    call.peer = kAnyPeer;
+  } else if (flows || spec.kind != CallKind::kCollective) {
     call.peer = member_of(spec.communicator, spec.peer);
   }
   plan_.open = plan_.open || flows;
@@ -544,8 +549,26 @@ void PlanBuilder::lay_out_channels() {
     const Ends ends = ends_of(call);
     const auto found = std::lower_bound(known.begin(), known.end(), ends);
     call.channel = ChannelId{static_cast<std::uint32_t>(found - known.begin())};
-    plan_.channels[call.channel] = {call.communicator, ends.first, ends.second};
+    Channel& channel = plan_.channels[call.channel];
+    channel.communicator = call.communicator;
+    channel.from = ends.first;
+    channel.to = ends.second;
   }
+  for (const ChannelId any : ids_of(plan_.channels)) {
+    if (plan_.channels[any].from == kAnyPeer) lay_out_sources(any);
+  }
+}
+
+// A member is of one communicator: its receiver tells which channels are sources.
+void PlanBuilder::lay_out_sources(ChannelId any) {
+  Channel& of = plan_.channels[any];
+  of.sources = static_cast<std::uint32_t>(plan_.sources.size());
+  for (const ChannelId id : ids_of(plan_.channels)) {
+    if (id == any || plan_.channels[id].to != of.to) continue;
+    plan_.channels[id].any = any;
+    plan_.sources.push_back(id);
+  }
+  of.sources_end = static_cast<std::uint32_t>(plan_.sources.size());
 }
 
 void PlanBuilder::chain_calls() {

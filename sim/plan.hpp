@@ -145,6 +145,7 @@ struct Edge {
 struct Stream {
   RankId rank;
   std::uint32_t launch_queue = 1024;  // acts launched and not done before a launch blocks [3.4]
+  bool shares_queue = false;          // the queue is that of its device: all its streams' acts
   DeviceId device;                    // not valid: what runs here is done by the host
   std::uint32_t hardware_queue = 0;   // of its device, if that has a limited number of them
   std::uint32_t dependents = 0;       // range in Plan::dependents: [dependents, dependents_end)
@@ -163,8 +164,9 @@ enum class LaunchOrder : std::uint8_t {
 struct Device {
   RankId rank;
   std::uint32_t hardware_queues = 0;
-  std::uint32_t resident = 0;  // slots, of which acts that run hold their room
-  std::uint32_t wanted = 0;    // slots for the first acts of all streams, at most
+  std::uint32_t resident = 0;      // slots, of which acts that run hold their room
+  std::uint32_t wanted = 0;        // slots for the first acts of all streams, at most
+  std::uint32_t launch_queue = 0;  // acts of all its streams, in place of their queues [3.4]
   LaunchOrder order = LaunchOrder::kNone;
   bool holds_queues = false;   // an act leaves its hardware queue when it ends, not when it starts
   bool any_queue = false;      // which streams share a hardware queue is not known
@@ -218,6 +220,9 @@ enum class Flow : std::uint8_t {
   kIn,        // from each to the root
 };
 
+/// Instead of a peer: a receive takes the message of any rank [9.5].
+inline constexpr std::uint32_t kAnyPeer = 0xffffffff;
+
 /// A call on a communicator [9.3]. Sends and receives use count and type of the signature only.
 struct Call {
   Duration takes;
@@ -238,6 +243,8 @@ struct Call {
   std::uint32_t tag_step = 0;    // and what is added with each act, modulo 2^32
   std::uint32_t connection = 0;  // of a collective call: what its first use connects [9.7]
   Signature signature;
+
+  bool from_any() const { return kind == CallKind::kReceive && peer == kAnyPeer; }
 };
 
 /// The acts of a rank with calls on a communicator, if those are on several streams: they run one
@@ -256,11 +263,15 @@ struct Chain {
 /// The steps of a channel's buffer [9.5]: NCCL_STEPS.
 inline constexpr std::uint32_t kChannelSteps = 8;
 
-/// Carries the messages of one rank to one other (or itself) on a communicator [9.5].
+/// Carries the messages of one rank to one other (or itself) on a communicator [9.5]. That of the
+/// receives from any rank carries none: they take theirs from its sources.
 struct Channel {
   CommunicatorId communicator;
-  std::uint32_t from = 0;  // indices in Plan::communicator_ranks
+  std::uint32_t from = 0;  // indices in Plan::communicator_ranks, or kAnyPeer
   std::uint32_t to = 0;
+  ChannelId any;              // that of receives from any rank, of which this is a source
+  std::uint32_t sources = 0;  // range in Plan::sources: [sources, sources_end), by rank
+  std::uint32_t sources_end = 0;
 };
 
 struct Thread {
@@ -366,6 +377,7 @@ struct Plan {
   IdVector<LineId, Line> lines;
   std::vector<CallId> chained;            // grouped by chain
   IdVector<ChannelId, Channel> channels;  // those that calls use
+  std::vector<ChannelId> sources;         // grouped by channel from any rank
   IdVector<LinkId, Link> links;           // that can be down
   IdVector<MeetingId, Meeting> meetings;
   std::vector<EdgeId> inputs;               // grouped by consumer
@@ -458,7 +470,7 @@ struct StepSpec {
 struct CallSpec {
   CommunicatorId communicator;
   CallKind kind = CallKind::kCollective;
-  RankId peer;  // of a send or receive; of a flow the root
+  RankId peer;  // of a send or receive (not valid: from any rank); of a flow the root
   bool eager = false;
   Flow flow = Flow::kAll;  // of a collective call
   std::uint8_t steps = 0;  // of a send or a flow; at most kChannelSteps
@@ -478,6 +490,7 @@ struct DeviceSpec {
   LaunchOrder order = LaunchOrder::kNone;
   bool holds_queues = false;
   bool any_queue = false;
+  std::uint32_t launch_queue = 0;
 };
 
 /// What can go wrong with a communicator, see Communicator.
@@ -599,6 +612,7 @@ class PlanBuilder {
   void lay_out_devices();
   void lay_out_afters();
   void lay_out_channels();
+  void lay_out_sources(ChannelId any);
   void chain_calls();
   void chain_calls_of(ActorId actor);
   void lay_out_lines();

@@ -281,6 +281,9 @@ struct DeviceState {
   Ring<StreamId> launch_order;
   std::uint32_t resident = 0;  // slots that acts hold
   std::uint32_t launches = 0;  // since the start
+  // Of its launch queue, see StreamState.
+  std::uint32_t unfinished = 0;
+  ThreadLine waiting;
 };
 
 enum class CallStage : std::uint8_t {
@@ -310,6 +313,9 @@ struct ChannelState {
   std::uint32_t steps = 0;  // of the buffer, that running sends and messages hold
   CallId sender;            // active: it waits for room in the buffer or for its receive
   CallId receiver;          // active, without a message
+  // Of a source of receives from any rank:
+  Ring<Time> came;       // when its messages and its active sender did
+  bool offered = false;  // that it is taken next is pending (Stepper)
 };
 
 /// Described at the top of this file.

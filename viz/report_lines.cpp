@@ -126,6 +126,10 @@ std::string root_text(const std::vector<const models::Root*>& roots,
       return fmt::format("{} {}", waiter, wait_text(first));
     case WaitKind::kPeerOfMessage:
     case WaitKind::kFirstMessage:
+      if (first.from.act.from_any) {
+        return fmt::format("{} post{} no further send for {}, which takes one of any rank", who, s,
+                           waiter);
+      }
       return fmt::format("{} never post{} {} of {}", who, s, matching_text(first.from.act), waiter);
     case WaitKind::kCommunicatorCreation:
       return fmt::format("{} never join{} the communicator of {}{}", who, s,

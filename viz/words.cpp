@@ -341,7 +341,7 @@ std::string upper_case(std::string_view text) {
 }
 
 std::string verdict_text(const models::Explanation& explanation) {
-  const std::string verdict = upper_case(models::verdict_name(explanation.verdict));
+  std::string verdict = upper_case(models::verdict_name(explanation.verdict));
   if (explanation.verdict != sim::Verdict::kLimit) return verdict;
   return fmt::format("{} ({})", verdict, models::cause_name(explanation.cause));
 }
@@ -410,6 +410,61 @@ std::string other_text(const Wait& wait) {
   return same_rank ? act_text(wait.to.act) : party_text(wait.to);
 }
 
+// What a host waits for, or an op whose host thread is elsewhere.
+std::string text_of_host_wait(const ActInfo& from, const std::string& other) {
+  if (from.step == Step::kHostStep) return fmt::format("its host waits for {}", other);
+  // Of ranks that one thread drives: it is at a step of another.
+  if (from.stage >= ActStage::kLaunched) {
+    return fmt::format("waits until its thread is done with {}", other);
+  }
+  return fmt::format("its host thread is blocked in {}", other);
+}
+
+// What a send or a recv waits for.
+std::string text_of_message(const Wait& wait, const std::string& other) {
+  const bool never = wait.to.kind != WaitNodeKind::kAct;
+  if (wait.to.kind == WaitNodeKind::kOutside) return "waits for a send that no rank posts";
+  if (wait.from.act.from_any) {
+    return never ? fmt::format("waits for a send of any rank; {} posts none", other)
+                 : fmt::format("waits for a send of any rank, such as {}", other);
+  }
+  return never ? fmt::format("waits for {}, which {} never posts", matching_text(wait.from.act),
+                             other)
+               : fmt::format("waits for {}, {}", matching_text(wait.from.act), other);
+}
+
+// What a step of GOAL or of a collective algorithm waits for.
+std::string text_of_algorithm(WaitKind kind, bool never, const std::string& other) {
+  switch (kind) {
+    case WaitKind::kRequires:
+      return fmt::format("needs {} to end first", other);
+    case WaitKind::kIRequires:
+      return fmt::format("needs {} to start first", other);
+    case WaitKind::kCallOrder:
+      return fmt::format("called after {}", other);
+    case WaitKind::kSlot:
+      return never ? fmt::format("waits for a slot that {} never frees", other)
+                   : fmt::format("waits for a slot that {} frees", other);
+    case WaitKind::kDependency:
+      return never ? "waits for a step that never tells it is done"
+                   : fmt::format("depends on {}", other);
+    case WaitKind::kSignal:
+      return never ? fmt::format("waits for a signal that {} never sends", other)
+                   : fmt::format("waits for a signal from {}", other);
+    case WaitKind::kSemaphore:
+      return never ? "waits for a semaphore that nothing releases"
+                   : fmt::format("waits for a semaphore that {} releases", other);
+    case WaitKind::kBarrier:
+      return never ? "waits at a barrier for a thread block that is missing"
+                   : fmt::format("waits at a barrier for {}", other);
+    case WaitKind::kPacket:
+      return never ? "waits for a packet that nothing writes"
+                   : fmt::format("waits for a packet from {}", other);
+    default:
+      return "waits for input from outside";
+  }
+}
+
 // What `wait` is for, where its other end is called `other`.
 std::string text_of(const Wait& wait, const std::string& other) {
   const bool never = wait.to.kind != WaitNodeKind::kAct;
@@ -444,17 +499,11 @@ std::string text_of(const Wait& wait, const std::string& other) {
     case WaitKind::kLaunchQueue:
       return fmt::format("waits for room in the launch queue behind {}", other);
     case WaitKind::kHostWait:
-      return fmt::format("{} {}",
-                         wait.from.act.step == Step::kHostStep ? "its host waits for"
-                                                               : "its host thread is blocked in",
-                         other);
+      return text_of_host_wait(wait.from.act, other);
     case WaitKind::kDeviceRoom:
       return fmt::format("waits for a kernel slot held by {}", other);
     case WaitKind::kPeerOfMessage:
-      if (wait.to.kind == WaitNodeKind::kOutside) return "waits for a send that no rank posts";
-      return never ? fmt::format("waits for {}, which {} never posts", matching_text(wait.from.act),
-                                 other)
-                   : fmt::format("waits for {}, {}", matching_text(wait.from.act), other);
+      return text_of_message(wait, other);
     case WaitKind::kLock:
       return fmt::format("waits for lock '{}' held by thread '{}', which {} {}", wait.lock,
                          wait.holder, never ? "has no work left on" : "is in", other);
@@ -464,34 +513,9 @@ std::string text_of(const Wait& wait, const std::string& other) {
                  : fmt::format("waits for {}, which died", other);
     case WaitKind::kFailedLink:
       return fmt::format("cannot reach {} over {}", other, wait.link);
-    case WaitKind::kRequires:
-      return fmt::format("needs {} to end first", other);
-    case WaitKind::kIRequires:
-      return fmt::format("needs {} to start first", other);
-    case WaitKind::kCallOrder:
-      return fmt::format("called after {}", other);
-    case WaitKind::kSlot:
-      return never ? fmt::format("waits for a slot that {} never frees", other)
-                   : fmt::format("waits for a slot that {} frees", other);
-    case WaitKind::kDependency:
-      return never ? "waits for a step that never tells it is done"
-                   : fmt::format("depends on {}", other);
-    case WaitKind::kSignal:
-      return never ? fmt::format("waits for a signal that {} never sends", other)
-                   : fmt::format("waits for a signal from {}", other);
-    case WaitKind::kSemaphore:
-      return never ? "waits for a semaphore that nothing releases"
-                   : fmt::format("waits for a semaphore that {} releases", other);
-    case WaitKind::kBarrier:
-      return never ? "waits at a barrier for a thread block that is missing"
-                   : fmt::format("waits at a barrier for {}", other);
-    case WaitKind::kPacket:
-      return never ? "waits for a packet that nothing writes"
-                   : fmt::format("waits for a packet from {}", other);
-    case WaitKind::kOutsideInput:
-      break;
+    default:
+      return text_of_algorithm(wait.kind, never, other);
   }
-  return "waits for input from outside";
 }
 
 }  // namespace

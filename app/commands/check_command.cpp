@@ -19,8 +19,8 @@
 #include "app/output/views.hpp"
 #include "formats/files/order_file.hpp"
 #include "formats/promela/promela_writer.hpp"
+#include "models/record/any_source.hpp"
 #include "models/record/record_checks.hpp"
-#include "models/record/source_orders.hpp"
 #include "models/search/check.hpp"
 #include "models/search/readings.hpp"
 #include "viz/html/check_page.hpp"
@@ -101,51 +101,44 @@ std::string order_text(const ScenarioInput& input, const std::vector<formats::Se
   return formats::write_order(order);
 }
 
-// Of a record with recvs from any source under gloo's rules, what else they could receive. Not
-// proved in another order: not at all. Changes the basis of the answer.
-void check_source_orders(const ScenarioInput& input, const sim::ExploreOptions& options,
-                         models::ReadingsReport& found, std::vector<std::string>& basis) {
-  constexpr std::size_t kMaxOrders = 1000;
-  const RecordInput& record = *input.record();
-  if (found.answer != models::JobAnswer::kProved || !record.is_gloo(input.rules())) return;
-  const models::SourceOrders all = models::source_orders(record.record(), kMaxOrders);
-  if (all.recvs.empty()) return;
-  const auto proved = [&](const std::vector<std::uint32_t>& order) {
-    const auto scenario = input.read_variant(with_sources(record.record(), all, order));
-    models::Diagnostics ignored;
-    auto lowered = scenario ? models::lower(scenario->graph, ignored) : std::nullopt;
-    return lowered &&
-           models::check(scenario->graph, std::move(*lowered), options).exploration.answer ==
-               sim::Answer::kProved;
-  };
-  const auto bad = std::find_if_not(all.orders.begin(), all.orders.end(), proved);
+// Of a record with recvs from any source under gloo's rules: what its script does with a message
+// depends on who sent it, and was recorded for one sender. So a hang that only another sender leads
+// to decides nothing. Changes the basis of the answer.
+void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& options,
+                      models::ReadingsReport& found, std::vector<std::string>& basis) {
+  const models::Record& record = input.record()->record();
+  if (!input.record()->is_gloo(input.rules()) || !models::has_any_source(record)) return;
+  if (found.answer == models::JobAnswer::kUndecided) return;
   std::erase(basis, models::kAnySourceBasis);
-  if (all.complete && bad == all.orders.end()) {
-    basis.push_back(
-        fmt::format("all {} in which recvs from any source can take messages were "
-                    "checked",
-                    viz::counted(all.orders.size(), "order")));
-    return;
-  }
-  found.answer = models::JobAnswer::kUndecided;
-  found.check.exploration.answer = sim::Answer::kUndecided;
-  if (bad == all.orders.end()) {
-    basis.push_back(
-        fmt::format("recvs from any source can take messages in more than {} orders; "
-                    "the others were not checked",
-                    viz::grouped(kMaxOrders)));
-    return;
-  }
-  const auto entry = [&](std::size_t n) -> const models::RecordEntry& {
-    return record.record().ranks[all.recvs[n].first].entries[all.recvs[n].second];
+  const auto undecide = [&] {
+    found.answer = models::JobAnswer::kUndecided;
+    found.check.exploration.answer = sim::Answer::kUndecided;
   };
-  std::size_t n = 0;
-  while (n + 1 < bad->size() && (*bad)[n] == entry(n).peer) ++n;
-  const std::string place = record.record().place_of(entry(n).place);
+  if (found.answer == models::JobAnswer::kProved) {
+    if (!models::may_overtake_recvs(record)) {
+      basis.emplace_back(
+          "recvs from any source: all ranks that could be received from were tried; what the "
+          "script then does is that of this recording");
+      return;
+    }
+    basis.emplace_back(
+        "a recv is called while one from another rank is unfinished, and gloo may serve it first: "
+        "that was not tried");
+    return undecide();
+  }
+  const auto scenario = input.read_variant(models::with_recorded_sources(record));
+  models::Diagnostics ignored;
+  auto lowered = scenario ? models::lower(scenario->graph, ignored) : std::nullopt;
+  if (!lowered) return;
+  models::CheckReport recorded = models::check(scenario->graph, std::move(*lowered), options);
+  if (recorded.exploration.answer != sim::Answer::kProved) return;
+  found.check = std::move(recorded);
+  undecide();
   basis.push_back(fmt::format(
-      "a recv from any source: rank {}'s{} took the message of rank {} here. It could take that of "
-      "rank {}, and then it is not proved that the job completes",
-      all.recvs[n].first, place.empty() ? "" : " (" + place + ")", entry(n).peer, (*bad)[n]));
+      "a recv from any source took the message of one rank here; with another this recording can "
+      "hang, but the script may then do something else. 'pipesim import record {}' writes a "
+      "scenario with which 'pipesim check' shows it",
+      input.path()));
 }
 
 // Writes the page: the run that hangs, or the usual one, is made once more with all its times.
@@ -170,6 +163,10 @@ void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, s
   std::vector<std::string> steps;
   for (models::OrderStep& step : models::describe_order(graph, shown.lowered, order)) {
     steps.push_back(std::move(step.what));
+  }
+  // Faults have times, so there is no other run than this.
+  if (found.hang_found && shown.lowered.plan.faulty) {
+    steps = models::describe_run(graph, shown, kMaxSteps);
   }
   write_check_page(graph, shown, viz::check_page(view, std::move(steps)), all, std::move(made_by),
                    path);
@@ -345,7 +342,7 @@ class CheckRun {
     };
     if (all_readings()) lowered_.reset();  // each reading makes its own
     readings_ = check_one(scenario_.graph);
-    if (input_.record() != nullptr) check_source_orders(input_, options, readings_, basis_);
+    if (input_.record() != nullptr) judge_any_source(input_, options, readings_, basis_);
     if (JobChoices(scenario_).empty()) return;
     ways_ = check_ways(input_, scenario_, options_.max_ways, options.stop, check_one, readings_);
   }

@@ -67,7 +67,7 @@ std::optional<YamlNode> Writer::change(const Change& change) const {
     case Kind::kHardwareQueues:
       return below({"device", "hardware_queues"}, number);
     case Kind::kLaunchQueue:
-      return below({"defaults", "launch_queue"}, number);
+      return below({change.part == "device" ? "device" : "defaults", "launch_queue"}, number);
     default:
       return program_edit(root_, ranks_, change);
   }

@@ -26,7 +26,7 @@ constexpr const char* kOrderHint = "order files are what 'pipesim check --order'
 
 // In the order of sim::EventKind.
 constexpr std::array kEvents = {"op ends",   "collective ends", "round ends", "pair ends",
-                                "call ends", "thread goes on",  "op starts"};
+                                "call ends", "thread goes on",  "op starts",  "source taken"};
 
 std::optional<sim::Event> event_of(const Json& step) {
   if (!step.is_object() || !step.contains("event") || !step.contains("id")) return std::nullopt;
@@ -50,6 +50,7 @@ std::string text_of(const Json& object, const char* key) {
 // What the order assumes of devices. False if it makes no sense.
 bool read_reading(const Json& json, sim::DeviceReading& reading) {
   reading.serial_collectives = text_of(json, "collectives") == "one at a time";
+  reading.shared_launches = text_of(json, "launch_queues") == "of devices";
   const auto queues = json.find("hardware_queues");
   if (queues == json.end()) return true;
   if (!queues->is_array()) return false;
@@ -79,6 +80,7 @@ std::string write_order(const SavedOrder& order) {
   }
   text += "],\n";
   if (order.reading.serial_collectives) text += "  \"collectives\": \"one at a time\",\n";
+  if (order.reading.shared_launches) text += "  \"launch_queues\": \"of devices\",\n";
   if (!order.reading.queues.empty()) {
     text += fmt::format("  \"hardware_queues\": [{}],\n", fmt::join(order.reading.queues, ", "));
   }

@@ -526,7 +526,12 @@ std::string Tables::text() const {
 
 std::string promela_obstacle(const Plan& plan) {
   if (plan.faulty) return "it has faults or timeouts";
+  if (!plan.sources.empty()) return "a recv takes the message of any rank";
   if (!plan.lines.empty()) return "calls of a communicator are on several streams";
+  if (std::any_of(plan.devices.begin(), plan.devices.end(),
+                  [](const sim::Device& device) { return device.launch_queue > 0; })) {
+    return "the streams of a device share a launch queue";
+  }
   if (!plan.meetings.empty()) return "hosts meet at first use or to split (try --reading contract)";
   if (std::any_of(plan.calls.begin(), plan.calls.end(),
                   [](const sim::Call& call) { return call.steps > 0; })) {

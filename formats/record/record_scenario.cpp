@@ -363,6 +363,7 @@ std::optional<YamlNode> regular_peer(const RankPairs& pairs, const Members& list
 
 // The other rank, as short as it can be said for all of `on`.
 YamlNode RecordWriter::peer(const HostCall& call, const RankSet& on) const {
+  if (call.peer.kind == RecordPeer::Kind::kAny) return YamlNode::text("any");
   const Channel& of = channel(call.channel);
   RankPairs pairs;
   for (const std::uint32_t rank : on) {

@@ -9,8 +9,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "formats/keys/keys.hpp"
 #include "formats/scenario/cluster_reader.hpp"
-#include "formats/scenario/keys.hpp"
 #include "models/graph/by_name.hpp"
 
 namespace pipesim::formats {
@@ -23,27 +23,35 @@ using models::ReadTemplate;
 using models::RegisterTemplate;
 
 void ActorReader::read(const YamlValue& actors) {
-  const std::vector<YamlValue::Entry> entries = named_entries(actors, "'actors'", diagnostics());
-  graph_.actors.reserve(entries.size());
-  pending_.reserve(entries.size());
-  for (const YamlValue::Entry& entry : entries) {
-    if (!values_.keep(graph_.ranks, entry.key.place())) return;
-    MapReader map(entry.value, keys::kActor, diagnostics());
-    if (!exists(map)) {
-      left_out_.emplace_back(entry.key.text());
-      continue;
-    }
-    by_name_.emplace(entry.key.text(), static_cast<std::uint32_t>(graph_.actors.size()));
-    ActorTemplate& actor = graph_.actors.emplace_back();
-    actor.name = entry.key.text();
-    actor.place = entry.key.place();
-    read_actor(map, actor, pending_.emplace_back());
-    map.finish();
+  graph_.actors.reserve(actors.size() / 2);
+  bool fits = true;
+  for_each_named_entry(actors, "'actors'", diagnostics(),
+                       [&](const YamlValue::Entry& entry) { fits = fits && read_entry(entry); });
+  if (!fits) return;
+  for (const Pending& pending : pending_) {
+    read_reads(pending, pending.reads, false);
+    read_reads(pending, pending.after, true);
   }
-  for (std::uint32_t i = 0; i < graph_.actors.size(); ++i) {
-    read_reads(i, pending_[i].reads, false);
-    read_reads(i, pending_[i].after, true);
+}
+
+// False where the scenario is too large.
+bool ActorReader::read_entry(const YamlValue::Entry& entry) {
+  if (!values_.keep(graph_.ranks, entry.key.place())) return false;
+  MapReader map(entry.value, keys::kActor, diagnostics());
+  if (!exists(map)) {
+    left_out_.emplace_back(entry.key.text());
+    return true;
   }
+  Pending pending;
+  pending.actor = static_cast<std::uint32_t>(graph_.actors.size());
+  ActorTemplate& actor = graph_.actors.emplace_back();
+  actor.name = entry.key.text();
+  actor.place = entry.key.place();
+  by_name_.add(pending.actor);
+  read_actor(map, actor, pending);
+  map.finish();
+  if (pending.reads || pending.after) pending_.push_back(std::move(pending));
+  return true;
 }
 
 bool ActorReader::exists(MapReader& map) const {
@@ -64,11 +72,9 @@ void ActorReader::take_truth(MapReader& map, const char* key, bool& target) {
 
 void ActorReader::read_actor(MapReader& map, ActorTemplate& actor, Pending& pending) {
   map.take_text("about");  // for the reader of the file
-  actor.on = models::RankSet::range(0, graph_.ranks);
+  actor.on = all_ranks_;
   if (const auto on = map.take("on")) actor.on = values_.rank_set(*on).value_or(actor.on);
-  RegisterTemplate out;
-  out.place = actor.place;
-  actor.registers.push_back(out);
+  actor.registers.emplace_back().place = actor.place;
   if (const auto registers = map.take("registers")) {
     for (const YamlValue::Entry& entry : named_entries(*registers, "'registers'", diagnostics())) {
       RegisterTemplate reg;
@@ -369,7 +375,7 @@ std::vector<std::string> ActorReader::read_tensors(const YamlValue& value) const
 // ---------------------------------------------------------------------------------------------
 // What an actor reads
 
-void ActorReader::read_reads(std::uint32_t index, const std::optional<YamlValue>& value,
+void ActorReader::read_reads(const Pending& pending, const std::optional<YamlValue>& value,
                              bool control) {
   if (!value) return;
   const std::optional<YamlValue> picked = values_.resolved(*value);
@@ -380,14 +386,15 @@ void ActorReader::read_reads(std::uint32_t index, const std::optional<YamlValue>
                                     picked->described()));
     return;
   }
-  for (const YamlValue& item : picked->items()) read_read(index, item, control);
+  models::ShortList<ReadTemplate>& reads = graph_.actors[pending.actor].reads;
+  reads.reserve(reads.size() + picked->size());
+  picked->for_each_item([&](const YamlValue& item) { read_read(pending, item, control); });
 }
 
-void ActorReader::read_read(std::uint32_t index, const YamlValue& value, bool control) {
+void ActorReader::read_read(const Pending& pending, const YamlValue& value, bool control) {
   const std::optional<YamlValue> picked = values_.resolved(value);
   if (!picked || picked->is_null()) return;
-  const ActorTemplate& actor = graph_.actors[index];
-  const Pending& pending = pending_[index];
+  ActorTemplate& actor = graph_.actors[pending.actor];
   ReadTemplate read;
   read.place = picked->place();
   if (!values_.keep(actor.on.size(), read.place)) return;
@@ -417,7 +424,7 @@ void ActorReader::read_read(std::uint32_t index, const YamlValue& value, bool co
                         fmt::format("actors of kind '{}' read no data", kind->name));
     return;
   }
-  graph_.actors[index].reads.push_back(std::move(read));
+  actor.reads.push_back(std::move(read));
 }
 
 // False where the read is not there at all, or cannot be understood.
@@ -433,7 +440,7 @@ bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std
   if (const auto rank = map.take("rank")) read.rank = values_.expr(*rank, ValueType::kNumber);
   if (const auto group = map.take("each")) read.group = find_group(*group);
   take_expr(map, "per", ValueType::kNumber, read.acts_per_slot);
-  if (const auto needs = map.take("needs")) read.needs = read_tensors(*needs);
+  if (const auto needs = map.take("needs")) read.needs.emplace() = read_tensors(*needs);
   if (const auto name_of_register = map.take("register")) {
     reg = values_.word(*name_of_register).value_or("");
   }
@@ -448,20 +455,15 @@ bool ActorReader::read_long_read(const YamlValue& value, ReadTemplate& read, std
   return word.has_value();
 }
 
-std::uint32_t ActorReader::find_actor(const std::string& name) const {
-  const auto found = by_name_.find(name);
-  return found == by_name_.end() ? kNoIndex : found->second;
-}
-
 // `actor` is its register 'out', `actor.register` another; or the register is told apart, as
 // `given`.
 bool ActorReader::find_register(const std::string& name, const std::string& given, Place place,
                                 ReadTemplate& read) {
-  read.actor = find_actor(name);
+  read.actor = by_name_.find(name);
   if (read.actor != kNoIndex && given.empty()) return true;
   const std::size_t dot = given.empty() ? name.rfind('.') : std::string::npos;
   const std::string actor_name = name.substr(0, dot);
-  if (dot != std::string::npos) read.actor = find_actor(actor_name);
+  if (dot != std::string::npos) read.actor = by_name_.find(actor_name);
   if (read.actor == kNoIndex) {
     const bool left_out =
         std::find(left_out_.begin(), left_out_.end(), actor_name) != left_out_.end();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/scenario/actor_index.hpp"
 #include "formats/yaml/map_reader.hpp"
 #include "formats/yaml/value_reader.hpp"
 #include "formats/yaml/yaml_document.hpp"
@@ -30,19 +31,26 @@ class ActorReader {
  public:
   ActorReader(const ValueReader& values, const ActorDefaults& defaults, bool open_streams,
               models::TaskGraph& graph)
-      : values_(values), defaults_(defaults), open_streams_(open_streams), graph_(graph) {}
+      : values_(values),
+        defaults_(defaults),
+        open_streams_(open_streams),
+        graph_(graph),
+        all_ranks_(models::RankSet::range(0, graph.ranks)),
+        by_name_(graph) {}
 
   void read(const YamlValue& actors);
 
  private:
   // What an actor reads can be found once all actors are there.
   struct Pending {
+    std::uint32_t actor = 0;
     std::optional<YamlValue> reads;
     std::optional<YamlValue> after;
     const models::ActorKind* kind = nullptr;
     models::Expr times = models::Expr::constant(1);
   };
 
+  bool read_entry(const YamlValue::Entry& entry);
   bool exists(MapReader& map) const;
   void read_actor(MapReader& map, models::ActorTemplate& actor, Pending& pending);
   void read_kind(MapReader& map, models::ActorTemplate& actor, Pending& pending);
@@ -53,15 +61,14 @@ class ActorReader {
   void read_collective(const YamlValue& value, models::ActorTemplate& actor);
   void read_registers(MapReader& map, models::ActorTemplate& actor);
   std::vector<std::string> read_tensors(const YamlValue& value) const;
-  void read_reads(std::uint32_t index, const std::optional<YamlValue>& value, bool control);
-  void read_read(std::uint32_t index, const YamlValue& value, bool control);
+  void read_reads(const Pending& pending, const std::optional<YamlValue>& value, bool control);
+  void read_read(const Pending& pending, const YamlValue& value, bool control);
   bool read_long_read(const YamlValue& value, models::ReadTemplate& read, std::string& from,
                       std::string& reg);
   bool find_register(const std::string& name, const std::string& given, models::Place place,
                      models::ReadTemplate& read);
   void take_expr(MapReader& map, const char* key, ValueType type, models::Expr& target);
   void take_truth(MapReader& map, const char* key, bool& target);
-  std::uint32_t find_actor(const std::string& name) const;
   std::uint32_t find_group(const YamlValue& value) const;
   models::Diagnostics& diagnostics() const { return values_.diagnostics(); }
 
@@ -69,9 +76,10 @@ class ActorReader {
   const ActorDefaults& defaults_;
   bool open_streams_;
   models::TaskGraph& graph_;
-  std::vector<Pending> pending_;                  // beside graph_.actors
-  std::map<std::string, std::uint32_t> by_name_;  // in graph_.actors
-  std::vector<std::string> left_out_;             // whose `when` is off
+  models::RankSet all_ranks_;
+  std::vector<Pending> pending_;
+  ActorIndex by_name_;
+  std::vector<std::string> left_out_;  // whose `when` is off
 };
 
 }  // namespace pipesim::formats

@@ -49,7 +49,7 @@ class ActorWriter {
   YamlNode map_ = YamlNode::map();
 };
 
-YamlNode tensors(const std::vector<std::string>& names) {
+YamlNode tensors(const models::ShortList<std::string>& names) {
   YamlNode list = YamlNode::list();
   for (const std::string& name : names) list.add(YamlNode::text(name));
   return list;

@@ -9,7 +9,7 @@
 
 #include <fmt/format.h>
 
-#include "formats/scenario/keys.hpp"
+#include "formats/keys/keys.hpp"
 #include "formats/yaml/expression.hpp"
 #include "formats/yaml/map_reader.hpp"
 #include "models/graph/by_name.hpp"

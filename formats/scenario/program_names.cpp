@@ -43,7 +43,9 @@ ProgramNames::ProgramNames(const ValueReader& values, bool open_streams, models:
       open_streams_(open_streams),
       graph_(graph),
       declared_streams_(graph.streams.size()),
-      declared_communicators_(graph.communicators.size()) {
+      declared_communicators_(graph.communicators.size()),
+      steps_(graph),
+      only_(graph) {
   for (const ActorTemplate& actor : graph.actors) actor_names_.insert(actor.name);
   for (std::uint32_t i = 0; i < graph.events.size(); ++i) events_.emplace(graph.events[i].name, i);
   implied_events_ = events_;
@@ -57,8 +59,7 @@ void ProgramNames::look_ahead(const YamlValue& value) {
 // The second of a name on a rank is called "name.2", unless something else is. Steps of different
 // ranks may share one.
 std::string ProgramNames::unique_name(const std::string& name, const RankSet& on) {
-  std::vector<std::uint32_t>& copies = copies_[name];
-  copies.resize(graph_.ranks, 0);
+  std::vector<std::uint32_t>& copies = counted_copies_of(name);
   std::uint32_t copy = 0;
   for (const std::uint32_t rank : on) copy = std::max(copy, copies[rank]);
   const auto named = [&] { return copy == 1 ? name : fmt::format("{}.{}", name, copy); };
@@ -68,15 +69,47 @@ std::string ProgramNames::unique_name(const std::string& name, const RankSet& on
   return named();
 }
 
+void ProgramNames::make_name_unique() {
+  const auto index = static_cast<std::uint32_t>(graph_.actors.size() - 1);
+  ActorTemplate& step = graph_.actors.back();
+  const bool is_first = copies_.count(step.name) == 0 && only_.find(step.name) == kNoIndex;
+  if (is_first && !is_taken(step.name, step.on)) {
+    only_.add(index);
+  } else {
+    step.name = unique_name(step.name, step.on);
+  }
+  steps_.add(index);
+}
+
+std::uint32_t ProgramNames::step_of(const std::string& name, std::uint32_t rank) const {
+  return steps_.find(name,
+                     [&](std::uint32_t step) { return graph_.actors[step].on.contains(rank); });
+}
+
+std::uint64_t ProgramNames::copies_of(const std::string& name, std::uint32_t rank) const {
+  const auto counted = copies_.find(name);
+  if (counted != copies_.end()) return counted->second[rank];
+  const std::uint32_t only = only_.find(name);
+  return only != kNoIndex && graph_.actors[only].on.contains(rank) ? 1 : 0;
+}
+
+std::vector<std::uint32_t>& ProgramNames::counted_copies_of(const std::string& name) {
+  const auto [counted, is_new] = copies_.try_emplace(name);
+  if (!is_new) return counted->second;
+  counted->second.resize(graph_.ranks, 0);
+  const std::uint32_t only = only_.find(name);
+  if (only == kNoIndex) return counted->second;
+  for (const std::uint32_t rank : graph_.actors[only].on) counted->second[rank] = 1;
+  return counted->second;
+}
+
 // Whether an actor, or a step on one of these ranks, has been given `name`: as its own, or as the
 // second or later of another. Copies of `name` itself do not count.
 bool ProgramNames::is_taken(const std::string& name, const RankSet& on) const {
   if (actor_names_.count(name) > 0) return true;
   const auto on_any = [&](const std::string& base, std::uint64_t least) {
-    const auto found = copies_.find(base);
-    if (found == copies_.end()) return false;
     return std::any_of(on.begin(), on.end(),
-                       [&](std::uint32_t rank) { return found->second[rank] >= least; });
+                       [&](std::uint32_t rank) { return copies_of(base, rank) >= least; });
   };
   if (on_any(name, 1)) return true;
   const std::size_t dot = name.rfind('.');

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "formats/scenario/actor_index.hpp"
 #include "formats/yaml/value_reader.hpp"
 #include "formats/yaml/yaml_document.hpp"
 #include "models/graph/task_graph.hpp"
@@ -26,8 +27,15 @@ class ProgramNames {
   void check_streams();
   void check_events();
 
-  /// A name that no other step on the ranks of `on` has: `name`, or `name.2`.
+  /// A name that no other step on the ranks of `on` has: `name`, or `name.2`. It is taken from now
+  /// on.
   std::string unique_name(const std::string& name, const models::RankSet& on);
+
+  /// The same for an actor of the graph, whose name is changed: the last one.
+  void make_name_unique();
+
+  /// The step of this name on `rank`, or kNoIndex.
+  std::uint32_t step_of(const std::string& name, std::uint32_t rank) const;
 
   // The index of each; models::kNoIndex after a message.
   std::uint32_t stream(const std::string& name, models::Place place);
@@ -46,6 +54,8 @@ class ProgramNames {
   std::uint32_t lock(const YamlValue& value);
 
  private:
+  std::uint64_t copies_of(const std::string& name, std::uint32_t rank) const;
+  std::vector<std::uint32_t>& counted_copies_of(const std::string& name);
   bool is_taken(const std::string& name, const models::RankSet& on) const;
   bool is_stream_of_calls(const std::string& name) const;
   std::uint32_t add_stream(const std::string& name, models::Place place);
@@ -61,10 +71,13 @@ class ProgramNames {
   std::map<std::uint32_t, models::Place> awaited_;   // streams that may never be used
   std::vector<std::uint32_t> awaited_events_;        // events that may never be recorded
   using Names = std::map<std::string, std::uint32_t, std::less<>>;
-  Names events_;                                              // by name, without those of `after`
-  Names implied_events_;                                      // those of `after`
-  std::map<std::string, std::vector<std::uint32_t>> copies_;  // of a name, on each rank
+  Names events_;          // by name, without those of `after`
+  Names implied_events_;  // those of `after`
   std::set<std::string> actor_names_;
+  ActorIndex steps_;
+  // How often a name was given, on each rank. Most are given once: these steps are in `only_`.
+  std::map<std::string, std::vector<std::uint32_t>> copies_;
+  ActorIndex only_;
   bool on_host_ = false;
 };
 

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "formats/scenario/keys.hpp"
+#include "formats/keys/keys.hpp"
 #include "formats/yaml/parameters.hpp"
 #include "models/characters.hpp"
 #include "models/graph/by_name.hpp"
@@ -83,8 +83,25 @@ void ProgramReader::read_blocks(const YamlValue& blocks) {
   }
 }
 
+// How many steps stand in the lists of programs themselves, each of which becomes an actor.
+static std::size_t steps_in(const YamlValue& programs) {
+  std::size_t steps = 0;
+  const auto count = [&](const YamlValue& program) {
+    program.for_each_entry([&](const YamlValue::Entry& entry) {
+      if (entry.key.text() == "do") steps += entry.value.size();
+    });
+  };
+  if (programs.is_list()) {
+    programs.for_each_item(count);
+  } else {
+    count(programs);
+  }
+  return steps;
+}
+
 void ProgramReader::read(const YamlValue& programs) {
   names_.look_ahead(programs);
+  graph_.actors.reserve(graph_.actors.size() + steps_in(programs));
   for (const YamlValue& program :
        programs.is_list() ? programs.items() : std::vector<YamlValue>{programs}) {
     read_program(program);
@@ -119,13 +136,16 @@ void ProgramReader::read_program(const YamlValue& value) {
         .notes.push_back(fmt::format("under 'threads' say '{}: {{order: program}}'", name));
     return;
   }
+  read_one_thread(map, context, name);
   const auto steps = map.require("do");
   map.finish();
   if (!steps) return;
   ProgramStep block;
   block.place = value.place();
   block.on = context.on;
+  block.block.reserve(steps->size());
   read_steps(*steps, context, block.block);
+  turns_.reset();
   models::collapse(block.block);
   graph_.threads[context.thread].program.push_back(std::move(block));
 }
@@ -140,10 +160,11 @@ void ProgramReader::read_steps(const YamlValue& value, const Context& context, S
   }
   if (!count_visit(value.place())) return;
   ++depth_;
-  for (const YamlValue& item : picked->items()) {
-    if (!count_visit(item.place())) break;
-    read_step(item, context, steps);
-  }
+  bool fits = true;
+  picked->for_each_item([&](const YamlValue& item) {
+    fits = fits && count_visit(item.place());
+    if (fits) read_step(item, context, steps);
+  });
   --depth_;
 }
 
@@ -174,6 +195,15 @@ bool ProgramReader::count_visit(Place place) {
 void ProgramReader::read_step(const YamlValue& value, const Context& context, Steps& steps) {
   const std::optional<std::uint32_t> outer = std::exchange(scope_.chosen_for, std::nullopt);
   const std::vector<RankSet> parts = ranks_by_choice(value, context.on);
+  const auto is_group = [](const YamlValue::Entry& entry) { return entry.key.text() == "group"; };
+  const std::vector<YamlValue::Entry> entries = value.entries();
+  if (turns_ && parts.size() > 1 && std::any_of(entries.begin(), entries.end(), is_group)) {
+    diagnostics()
+        .error(value.place(), models::Code::kDependsOnRank,
+               "a group of ranks that one thread drives cannot choose by rank")
+        .notes.emplace_back("give its calls 'on': {send: pp, to: 1, on: 0}");
+    return;
+  }
   for (const RankSet& part : parts) {
     if (parts.size() > 1) scope_.chosen_for = part[0];
     read_step_of_some(value, {context.thread, part}, steps);
@@ -215,13 +245,22 @@ void ProgramReader::read_step_of_some(const YamlValue& value, const Context& con
     refuse_step(*picked);
     return;
   }
+  if (turns_ && takes_one_turn(map, inner.on)) {
+    read_in_turn(map, *picked, inner, steps);
+  } else {
+    read_known_step(map, *picked, inner, steps);
+  }
+}
+
+void ProgramReader::read_known_step(MapReader& map, const YamlValue& value, const Context& inner,
+                                    Steps& steps) {
   if (read_block(map, inner, steps) || read_call_of_block(map, inner, steps) ||
       read_again(map, inner, steps)) {
     map.finish();
     return;
   }
   ActorTemplate actor;
-  actor.place = picked->place();
+  actor.place = value.place();
   actor.step.emplace();
   actor.launch_overhead = defaults_.launch_overhead;
   split_parts_.reset();
@@ -279,7 +318,7 @@ RankSet ProgramReader::read_on(MapReader& map, const RankSet& outer) {
 std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& actor,
                                                          const RankSet& on) const {
   if (split_parts_) return *split_parts_;
-  const std::vector<CallTemplate>& calls = actor.step->calls;
+  const models::ShortList<CallTemplate>& calls = actor.step->calls;
   if (actor.step->role != Role::kCalls) return {{on, {}}};
   const bool alike = std::all_of(calls_on_.begin(), calls_on_.end(),
                                  [&](const RankSet& of_call) { return of_call == on; });
@@ -306,7 +345,7 @@ std::vector<ProgramReader::Part> ProgramReader::parts_of(const ActorTemplate& ac
 std::vector<ProgramReader::Part> ProgramReader::pairs_of(const ActorTemplate& actor,
                                                          const RankSet& on) {
   if (split_parts_) return *split_parts_;
-  const std::vector<CallTemplate>& calls = actor.step->calls;
+  const models::ShortList<CallTemplate>& calls = actor.step->calls;
   const bool message = actor.step->role == Role::kCalls && calls.size() == 1 && calls[0].peer &&
                        calls[0].kind != sim::CallKind::kCollective;
   if (!message) return parts_of(actor, on);
@@ -341,6 +380,10 @@ bool ProgramReader::read_block(MapReader& map, const Context& context, Steps& st
   }
   const auto block = map.take("do");
   if (!block) return false;
+  if (turns_) {  // others of the lists have turns between these steps
+    read_steps(*block, context, steps);
+    return true;
+  }
   ProgramStep step;
   step.place = block->place();
   step.on = context.on;
@@ -372,11 +415,7 @@ bool ProgramReader::read_again(MapReader& map, const Context& context, Steps& st
 
 // The last step of this name on the first of `on`.
 std::uint32_t ProgramReader::step_of(const std::string& name, const RankSet& on) const {
-  if (on.empty()) return kNoIndex;
-  auto after = steps_.upper_bound({name, on[0]});
-  if (after == steps_.begin()) return kNoIndex;
-  const auto& [first, of] = *--after;
-  return first.first == name && on[0] < of.end ? of.actor : kNoIndex;
+  return on.empty() ? kNoIndex : names_.step_of(name, on[0]);
 }
 
 struct ProgramReader::Loop {
@@ -414,7 +453,22 @@ void ProgramReader::read_repeat(MapReader& map, const YamlValue& times, const Co
     }
     if (by_rank && number == 0) continue;  // these ranks do not have the steps
     loop.times = number;
-    read_rounds(loop, {context.thread, by_rank ? on : context.on}, steps);
+    read_turns_of_rounds(loop, {context.thread, by_rank ? on : context.on}, steps);
+  }
+}
+
+// The ranks that one thread drives are in each round together, or have the loop one by one.
+void ProgramReader::read_turns_of_rounds(const Loop& loop, const Context& context, Steps& steps) {
+  if (turns_ && is_of_one_each(context.on)) {
+    take_turns(context.on, false, steps,
+               [&](Steps& rounds) { read_rounds(loop, context, rounds); });
+  } else if (turns_ && !has_whole_lists(context.on, turns_->group)) {
+    diagnostics()
+        .error(loop.place, models::Code::kDependsOnRank,
+               "ranks that one thread drives must have the same rounds of a loop")
+        .notes.emplace_back("give the steps in it 'on', or write a loop for each rank");
+  } else {
+    read_rounds(loop, context, steps);
   }
 }
 
@@ -556,13 +610,8 @@ void ProgramReader::add_step(ActorTemplate actor, const std::vector<PendingWait>
     made_[{actor.place.line, actor.place.column}].push_back({actor.name, index, waits});
   }
   for (const PendingWait& wait : waits) pending_waits_.emplace_back(index, wait);
-  actor.name = names_.unique_name(actor.name, actor.on);
-  for (std::size_t i = 0; i < actor.on.size();) {
-    const std::size_t first = i++;
-    while (i < actor.on.size() && actor.on[i] == actor.on[i - 1] + 1) ++i;
-    steps_[{actor.name, actor.on[first]}] = {actor.on[i - 1] + 1, index};
-  }
   graph_.actors.push_back(std::move(actor));
+  names_.make_name_unique();
 }
 
 // Rounds of a loop in which a step is the same have one actor, whose acts are counted together.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -45,7 +46,7 @@ class ProgramReader {
   // A step as some of its ranks have it.
   struct Part {
     models::RankSet on;
-    std::vector<models::CallTemplate> calls;
+    models::ShortList<models::CallTemplate> calls;
   };
 
   // A step waits for acts of another, which may come later in the file.
@@ -57,10 +58,13 @@ class ProgramReader {
     friend bool operator==(const PendingWait&, const PendingWait&) = default;
   };
 
-  // Ranks in a row that have a step of one name.
-  struct Run {
-    std::uint32_t end = 0;
-    std::uint32_t actor = 0;
+  // One thread drives the ranks of each list of a group.
+  struct Turns {
+    std::uint32_t group = 0;
+    std::uint32_t thread = 0;
+    std::uint32_t communicator = 0;     // on which the hosts of a list meet between two steps
+    std::vector<std::uint32_t> actors;  // of these meetings: each of other ranks
+    models::Place place;
   };
 
   // An actor that a loop with an index has made, by the name that its step gives it.
@@ -71,14 +75,26 @@ class ProgramReader {
   };
 
   void read_program(const YamlValue& value);
+  void read_one_thread(MapReader& map, Context& context, const std::string& thread);
+  std::uint32_t turn_communicator(const std::string& name);
+  std::uint32_t turn_of(const models::RankSet& on);
+  bool is_of_one_each(const models::RankSet& on) const;
+  bool has_whole_lists(const models::RankSet& on, std::uint32_t group) const;
+  bool takes_one_turn(const MapReader& map, const models::RankSet& on) const;
+  void read_in_turn(MapReader& map, const YamlValue& value, const Context& context, Steps& steps);
+  void take_turns(const models::RankSet& on, bool together, Steps& steps,
+                  const std::function<void(Steps&)>& read);
   void read_steps(const YamlValue& value, const Context& context, Steps& steps);
   bool count_visit(models::Place place);
   void read_step(const YamlValue& value, const Context& context, Steps& steps);
   void read_step_of_some(const YamlValue& value, const Context& context, Steps& steps);
+  void read_known_step(MapReader& map, const YamlValue& value, const Context& context,
+                       Steps& steps);
   std::vector<models::RankSet> ranks_by_choice(const YamlValue& step, const models::RankSet& on);
   bool read_block(MapReader& map, const Context& context, Steps& steps);
   void read_repeat(MapReader& map, const YamlValue& times, const Context& context, Steps& steps);
   struct Loop;
+  void read_turns_of_rounds(const Loop& loop, const Context& context, Steps& steps);
   void read_rounds(const Loop& loop, const Context& context, Steps& steps);
   std::optional<std::vector<Parameter>> read_with(const YamlValue& with, const std::string& block);
   void collect_names_of_block(const std::string& block, std::set<std::string>& names);
@@ -139,9 +155,9 @@ class ProgramReader {
   std::size_t visits_ = 0;    // of blocks, steps, calls, and what else loops repeat
   std::uint64_t placed_ = 0;  // steps, each on each of its ranks
   std::size_t depth_ = 0;
-  std::vector<models::RankSet> calls_on_;                       // beside the calls of the step
-  std::optional<std::vector<Part>> split_parts_;                // of an exchange with parts
-  std::map<std::pair<std::string, std::uint32_t>, Run> steps_;  // by name and first rank
+  std::optional<Turns> turns_;  // of the program, unless the step is of one rank of each list
+  std::vector<models::RankSet> calls_on_;         // beside the calls of the step
+  std::optional<std::vector<Part>> split_parts_;  // of an exchange with parts
   std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;  // of these actors
   std::size_t open_loops_ = 0;                                        // with an index
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<MadeStep>>

@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "formats/keys/keys.hpp"
 #include "formats/scenario/cluster_reader.hpp"
-#include "formats/scenario/keys.hpp"
 #include "formats/scenario/program_reader.hpp"
 #include "formats/yaml/expression_writer.hpp"
 #include "models/graph/by_name.hpp"
@@ -59,6 +59,9 @@ bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Conte
     CallTemplate call;
     call.place = actor.place;
     if (!read_one_call(map, call)) return false;
+    if (const auto implied = map.take("implied")) {
+      step.implied = values_.truth(*implied).value_or(false);
+    }
     if (const auto splits = map.take("splits")) read_splits(*splits, call, context.on);
     step.calls.push_back(std::move(call));
     calls_on_ = {context.on};
@@ -113,6 +116,10 @@ void ProgramReader::read_group(const YamlValue& value, StepTemplate& step, const
     CallTemplate call;
     call.place = picked->place();
     read_one_call(fields, call);
+    if (call.from_any() && fields.has("from")) {
+      diagnostics().error(call.place, models::Code::kConflictingKeys,
+                          "a recv from any rank cannot be in a group: make it a step of its own");
+    }
     if (const auto name = fields.take("name")) call.name = read_name(*name).value_or("");
     if (const auto splits = fields.take("splits")) read_splits(*splits, call, on);
     fields.finish();
@@ -158,9 +165,10 @@ void ProgramReader::read_call_fields(MapReader& map, CallTemplate& call) {
                      : has_root(call.operation)        ? "root"
                                                        : nullptr;
   if (peer != nullptr) {
-    if (const auto value = map.require(peer)) {
-      call.peer = values_.expr(*value, ValueType::kNumber).value_or(Expr());
-    }
+    const auto value = map.require(peer);
+    const bool any =
+        value && call.kind == CallKind::kReceive && value->is_scalar() && value->text() == "any";
+    if (value && !any) call.peer = values_.expr(*value, ValueType::kNumber).value_or(Expr());
   }
   if (call.kind == CallKind::kSend) {
     if (const auto registered = map.take("registered")) {
@@ -192,7 +200,7 @@ void ProgramReader::read_splits(const YamlValue& splits, const CallTemplate& cal
   std::vector<Expr> parts;
   for (const YamlValue& item : listed(splits)) {
     parts.push_back(values_.expr(item, ValueType::kBytes).value_or(Expr()));
-    parts.back().place = item.place();
+    parts.back().set_place(item.place());
   }
   if (call.communicator == kNoIndex) return;
   const models::Group& group = graph_.groups[graph_.communicators[call.communicator].group];
@@ -200,7 +208,7 @@ void ProgramReader::read_splits(const YamlValue& splits, const CallTemplate& cal
     const std::int64_t size = parts[part].value(rank).value_or(-1);
     if (size < 0) {
       diagnostics().error(
-          parts[part].place, models::Code::kOutOfRange,
+          parts[part].place(), models::Code::kOutOfRange,
           fmt::format("a part of 'splits' must be at least 0B; on rank {} it is not", rank));
     }
     return size;
@@ -263,7 +271,7 @@ void ProgramReader::read_tag(const YamlValue& tag, CallTemplate& call) {
     call.tag = value->word;
   } else if (value->type != ValueType::kTruth) {
     call.tag_number = value->expr;
-    call.tag_number->place = tag.place();
+    call.tag_number->set_place(tag.place());
     call.tag = expression_text(value->expr, ValueType::kNumber);
   }
 }

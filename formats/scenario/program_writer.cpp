@@ -170,6 +170,7 @@ void StepWriter::write_calls(YamlNode& map) {
   // A call with a name of its own is one of a group, even if its ranks make no other.
   if (step_.calls.size() == 1 && step_.calls.front().name.empty()) {
     write_call(step_.calls.front(), map);
+    if (step_.implied) map.add("implied", truth(true));
   } else {
     YamlNode calls = YamlNode::lines();
     for (const CallTemplate& call : step_.calls) {
@@ -199,6 +200,8 @@ void StepWriter::write_call(const CallTemplate& call, YamlNode& map) const {
                       : call.kind == CallKind::kReceive ? "from"
                                                         : "root";
     map.add(key, expression(*call.peer, ValueType::kNumber));
+  } else if (call.from_any()) {
+    map.add("from", YamlNode::text("any"));
   }
   if (!call.name.empty()) map.add("name", YamlNode::text(call.name));
   if (call.registered) map.add("registered", truth(true));
@@ -341,8 +344,11 @@ std::vector<std::string> ProgramWriter::awaited_by(std::vector<std::uint32_t>& a
   std::vector<std::string> streams;
   if (!brief_) return streams;
   std::size_t step = actors.size() - 1;
-  const auto is_implied = [&](std::size_t at) { return graph_.actors[actors[at]].step->implied; };
-  while (step >= 2 && is_implied(step) && is_implied(step - 1)) step -= 2;
+  const auto is = [&](std::size_t at, Role role) {
+    const models::StepTemplate& known = *graph_.actors[actors[at]].step;
+    return known.implied && known.role == role;
+  };
+  while (step >= 2 && is(step, Role::kWait) && is(step - 1, Role::kRecord)) step -= 2;
   for (std::size_t at = actors.size() - 1; at > step; at -= 2) {
     if (!is_wait_of(actors[at], actors[at - 1], actors[step])) return {};
     streams.push_back(graph_.streams[graph_.actors[actors[at]].stream].name);

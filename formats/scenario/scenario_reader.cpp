@@ -10,9 +10,9 @@
 
 #include <fmt/format.h>
 
+#include "formats/keys/keys.hpp"
 #include "formats/scenario/actor_reader.hpp"
 #include "formats/scenario/cluster_reader.hpp"
-#include "formats/scenario/keys.hpp"
 #include "formats/scenario/limits.hpp"
 #include "formats/scenario/program_reader.hpp"
 #include "formats/scenario/scenario.hpp"
@@ -238,6 +238,9 @@ void ScenarioReader::read_device(const YamlValue& value) {
                  "'sms' and 'resident' both limit what a device runs")
           .notes.emplace_back("leave one of them out: 'resident' counts kernels, 'sms' their CTAs");
     }
+  }
+  if (const auto queue = map.take("launch_queue")) {
+    graph_.device.launch_queue = values_.expr(*queue, ValueType::kNumber).value_or(Expr());
   }
   if (const auto order = map.take("launch_order")) {
     const std::string name = values_.one_of(*order, map.words("launch_order")).value_or("none");

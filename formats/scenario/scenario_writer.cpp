@@ -365,6 +365,9 @@ YamlNode ScenarioWriter::device() const {
   if (graph_.device.sms != Expr()) {
     map.add("sms", expression(graph_.device.sms, ValueType::kNumber));
   }
+  if (graph_.device.launch_queue != Expr()) {
+    map.add("launch_queue", expression(graph_.device.launch_queue, ValueType::kNumber));
+  }
   if (graph_.device.order != sim::LaunchOrder::kNone) {
     map.add("launch_order", YamlNode::text(models::launch_order_name(graph_.device.order)));
   }

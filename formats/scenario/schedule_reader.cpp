@@ -10,8 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "formats/keys/keys.hpp"
 #include "formats/scenario/cluster_reader.hpp"
-#include "formats/scenario/keys.hpp"
 #include "formats/scenario/limits.hpp"
 #include "formats/torch/schedule_csv.hpp"
 #include "formats/yaml/map_reader.hpp"

@@ -10,7 +10,6 @@
 
 namespace pipesim::formats {
 
-/// Children are linked, since a parent's children are not consecutive.
 class DocumentBuilder {
  public:
   DocumentBuilder(YamlDocument& document, std::uint32_t file) : document_(document), file_(file) {}
@@ -27,14 +26,7 @@ class DocumentBuilder {
   std::uint32_t add(YamlValue::Kind kind, models::Place place) {
     const std::uint32_t index = document_.add_node(kind, place);
     if (!open_.empty()) {
-      Open& parent = open_.back();
-      YamlDocument::Node& parent_node = document_.nodes_[parent.node];
-      if (parent_node.size++ == 0) {
-        parent_node.first = index;
-      } else {
-        document_.nodes_[parent.last_child].next = index;
-      }
-      parent.last_child = index;
+      ++document_.nodes_[open_.back()].size;
     }
     return index;
   }
@@ -43,15 +35,15 @@ class DocumentBuilder {
   std::uint32_t add_scalar(models::Place place, std::size_t first, std::size_t size, bool quoted) {
     const std::uint32_t index = add(YamlValue::Kind::kScalar, place);
     YamlDocument::Node& node = document_.nodes_[index];
-    node.quoted = quoted;
-    node.first = static_cast<std::uint32_t>(first);
-    node.size = static_cast<std::uint32_t>(size);
+    node.place = models::SmallPlace(place, quoted);
+    node.link = static_cast<std::uint32_t>(first);
+    node.size = static_cast<std::uint32_t>(size) & YamlDocument::kMaxSize;
     return index;
   }
 
   std::uint32_t add_alias(models::Place place, std::uint32_t target) {
     const std::uint32_t index = add(YamlValue::Kind::kAlias, place);
-    document_.nodes_[index].first = target;
+    document_.nodes_[index].link = target;
     return index;
   }
 
@@ -61,17 +53,19 @@ class DocumentBuilder {
                  "nested more than " + std::to_string(kMaxDepth) + " deep"};
     }
     const std::uint32_t index = add(kind, place);
-    open_.push_back({index, 0});
+    open_.push_back(index);
     return index;
   }
 
-  void close() { open_.pop_back(); }
+  void close() {
+    document_.nodes_[open_.back()].link = static_cast<std::uint32_t>(document_.nodes_.size());
+    open_.pop_back();
+  }
 
   /// Where the innermost list or map that is not complete begins.
   std::optional<models::Place> innermost() const {
     if (open_.empty()) return std::nullopt;
-    const YamlDocument::Node& node = document_.nodes_[open_.back().node];
-    return models::Place{node.line, node.column, file_};
+    return document_.nodes_[open_.back()].place.place();
   }
 
   /// What scalars are parts of.
@@ -80,14 +74,9 @@ class DocumentBuilder {
   static constexpr std::size_t kMaxDepth = 100;
 
  private:
-  struct Open {
-    std::uint32_t node;
-    std::uint32_t last_child;
-  };
-
   YamlDocument& document_;
   std::uint32_t file_;
-  std::vector<Open> open_;
+  std::vector<std::uint32_t> open_;  // nodes
 };
 
 }  // namespace pipesim::formats

@@ -22,11 +22,11 @@ class FirstPlaces {
 
   // The place of the key if it was there before.
   std::optional<models::Place> add(const YamlValue& key) {
-    if (by_text_.empty() && few_.size() < kFew) {
-      for (const YamlValue& other : few_) {
-        if (other.text() == key.text()) return other.place();
+    if (by_text_.empty() && count_ < kFew) {
+      for (std::size_t i = 0; i < count_; ++i) {
+        if (few_[i].text() == key.text()) return few_[i].place();
       }
-      few_.push_back(key);
+      few_[count_++] = key;
       return std::nullopt;
     }
     if (by_text_.empty()) {
@@ -38,9 +38,32 @@ class FirstPlaces {
 
  private:
   static constexpr std::size_t kFew = 16;
-  std::vector<YamlValue> few_;
+  std::array<YamlValue, kFew> few_;  // the first `count_` of them, until there are more
+  std::size_t count_ = 0;
   std::unordered_map<std::string_view, models::Place> by_text_;
 };
+
+// Reports a key that is no name, or that was there before.
+bool check_key(const YamlValue& key, FirstPlaces& seen, Diagnostics& diagnostics) {
+  if (!key.is_scalar()) {
+    diagnostics.error(key.place(), models::Code::kWrongType,
+                      fmt::format("a key must be a name, found {}", key.described()));
+    return false;
+  }
+  if (key.text() == "<<" && !key.quoted()) {
+    diagnostics.error(key.place(), models::Code::kYamlAlias, "merge keys are not supported")
+        .notes.emplace_back("write the keys out, or use an alias for the whole value");
+    return false;
+  }
+  if (!check_name(key.text(), key, diagnostics)) return false;
+  const auto first = seen.add(key);
+  if (!first) return true;
+  diagnostics
+      .error(key.place(), models::Code::kDuplicateKey,
+             fmt::format("duplicate key {}", key.described()))
+      .notes.push_back(fmt::format("the first is in {}", models::line_text(*first)));
+  return false;
+}
 
 // What `word` of other libraries is called here: that one of `known`, or nothing.
 std::string_view our_word(std::string_view word, const std::vector<std::string>& known) {
@@ -65,9 +88,10 @@ std::string_view our_word(std::string_view word, const std::vector<std::string>&
 
 MapReader::MapReader(const YamlValue& value, const KeyTable& table, Diagnostics& diagnostics)
     : table_(table), diagnostics_(diagnostics), place_(value.place()), is_map_(value.is_map()) {
-  const std::vector<YamlValue::Entry> entries = named_entries(value, table.what, diagnostics);
-  entries_.reserve(entries.size());
-  for (const YamlValue::Entry& entry : entries) entries_.push_back({entry, false});
+  entries_.reserve(value.size() / 2);
+  for_each_named_entry(value, table.what, diagnostics, [this](const YamlValue::Entry& entry) {
+    entries_.push_back({entry, false});
+  });
 }
 
 std::optional<YamlValue> MapReader::take(std::string_view key) {
@@ -145,36 +169,31 @@ const KeyTable* table_with_head(const YamlValue& value, std::span<const KeyTable
 std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_view what,
                                             Diagnostics& diagnostics) {
   std::vector<YamlValue::Entry> result;
+  result.reserve(value.size() / 2);
+  for_each_named_entry(value, what, diagnostics,
+                       [&](const YamlValue::Entry& entry) { result.push_back(entry); });
+  return result;
+}
+
+void for_each_named_entry(const YamlValue& value, std::string_view what, Diagnostics& diagnostics,
+                          const std::function<void(const YamlValue::Entry&)>& visit) {
   if (!value.is_map()) {
     diagnostics.error(value.place(), models::Code::kWrongType,
                       fmt::format("{} must be a map, found {}", what, value.described()));
-    return result;
+    return;
   }
-  const std::vector<YamlValue::Entry> entries = value.entries();
-  FirstPlaces seen(entries.size());
-  result.reserve(entries.size());
-  for (const YamlValue::Entry& entry : entries) {
-    if (!entry.key.is_scalar()) {
-      diagnostics.error(entry.key.place(), models::Code::kWrongType,
-                        fmt::format("a key must be a name, found {}", entry.key.described()));
-      continue;
-    }
-    if (entry.key.text() == "<<" && !entry.key.quoted()) {
-      diagnostics.error(entry.key.place(), models::Code::kYamlAlias, "merge keys are not supported")
-          .notes.emplace_back("write the keys out, or use an alias for the whole value");
-      continue;
-    }
-    if (!check_name(entry.key.text(), entry.key, diagnostics)) continue;
-    if (const auto first = seen.add(entry.key)) {
-      diagnostics
-          .error(entry.key.place(), models::Code::kDuplicateKey,
-                 fmt::format("duplicate key {}", entry.key.described()))
-          .notes.push_back(fmt::format("the first is in {}", models::line_text(*first)));
-      continue;
-    }
-    result.push_back(entry);
+  std::vector<bool> is_good;
+  is_good.reserve(value.size() / 2);
+  {
+    FirstPlaces seen(value.size() / 2);
+    value.for_each_entry([&](const YamlValue::Entry& entry) {
+      is_good.push_back(check_key(entry.key, seen, diagnostics));
+    });
   }
-  return result;
+  auto good = is_good.begin();
+  value.for_each_entry([&](const YamlValue::Entry& entry) {
+    if (*good++) visit(entry);
+  });
 }
 
 }  // namespace pipesim::formats

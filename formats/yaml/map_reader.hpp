@@ -1,6 +1,7 @@
 // Reading a map key by key, so that what nobody asked for can be told as a mistake.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -61,5 +62,10 @@ const KeyTable* table_with_head(const YamlValue& value, std::span<const KeyTable
 /// are reported and left out. Nothing where `value` is no map, which is reported too.
 std::vector<YamlValue::Entry> named_entries(const YamlValue& value, std::string_view what,
                                             models::Diagnostics& diagnostics);
+
+/// Calls `visit` for each of these, of which there may be a million, once all keys are checked.
+void for_each_named_entry(const YamlValue& value, std::string_view what,
+                          models::Diagnostics& diagnostics,
+                          const std::function<void(const YamlValue::Entry&)>& visit);
 
 }  // namespace pipesim::formats

@@ -139,7 +139,7 @@ std::optional<std::int64_t> ValueReader::fixed(const Expr& expr, Place place) co
 std::optional<Expr> ValueReader::typed(const YamlValue& value, const Value& found,
                                        ValueType wanted) const {
   Expr result = found.expr;
-  result.place = value.place();
+  result.set_place(value.place());
   if (found.type == wanted) return result;
   const bool zero = found.type == ValueType::kNumber && found.expr.is_constant() &&
                     found.expr.value(0) == 0 &&
@@ -181,7 +181,7 @@ std::optional<Expr> ValueReader::chosen_expr(const YamlValue& value, ValueType t
     if (!key || !then) return std::nullopt;
     result = Expr::select(Expr::binary(Expr::Op::kEqual, choice.condition.expr, key->expr), *then,
                           *result);
-    result->place = value.place();
+    result->set_place(value.place());
   }
   return result;
 }
@@ -221,7 +221,7 @@ std::optional<std::map<std::int64_t, RankSet>> ValueReader::by_value(const Expr&
     std::string why;
     const std::optional<std::int64_t> found = expr.value(rank, &why);
     if (!found) {
-      diagnostics_.error(expr.place, models::Code::kArithmetic,
+      diagnostics_.error(expr.place(), models::Code::kArithmetic,
                          fmt::format("on rank {}: {}", rank, why));
       return std::nullopt;
     }
@@ -291,11 +291,14 @@ std::optional<RankSet> ValueReader::rank_set(const YamlValue& value) const {
   if (picked->is_null()) return RankSet();
   if (picked->is_list()) {
     std::vector<std::uint32_t> all;
-    for (const YamlValue& item : picked->items()) {
-      const std::optional<RankSet> part = rank_set(item);
-      if (!part) return std::nullopt;
-      all.insert(all.end(), part->begin(), part->end());
-    }
+    all.reserve(picked->size());
+    bool good = true;
+    picked->for_each_item([&](const YamlValue& item) {
+      const std::optional<RankSet> part = good ? rank_set(item) : std::nullopt;
+      good = part.has_value();
+      if (good) all.insert(all.end(), part->begin(), part->end());
+    });
+    if (!good) return std::nullopt;
     return RankSet(std::move(all));
   }
   if (!picked->is_scalar()) {

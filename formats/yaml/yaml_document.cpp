@@ -274,20 +274,16 @@ std::optional<YamlValue> YamlDocument::add_yaml(const std::string& text, std::ui
 }
 
 std::uint32_t YamlDocument::add_node(Kind kind, Place place) {
-  Node node;
-  node.kind = kind;
-  node.file = static_cast<std::uint8_t>(place.file);
-  node.line = place.line;
-  node.column = place.column;
-  nodes_.push_back(node);
-  return static_cast<std::uint32_t>(nodes_.size() - 1);
+  const auto index = static_cast<std::uint32_t>(nodes_.size());
+  nodes_.push_back({models::SmallPlace(place), index + 1, static_cast<std::uint8_t>(kind) & 7U, 0});
+  return index;
 }
 
 YamlValue YamlDocument::make_scalar(Place place, std::string_view text) {
   const std::string copy(text);  // it may stand in text_, which moves when it grows
   const std::uint32_t index = add_node(Kind::kScalar, place);
-  nodes_[index].first = static_cast<std::uint32_t>(text_.size());
-  nodes_[index].size = static_cast<std::uint32_t>(copy.size());
+  nodes_[index].link = static_cast<std::uint32_t>(text_.size());
+  nodes_[index].size = static_cast<std::uint32_t>(copy.size()) & kMaxSize;
   text_ += copy;
   return {this, index};
 }
@@ -296,14 +292,12 @@ YamlValue YamlDocument::make_scalar(Place place, std::string_view text) {
 YamlValue YamlDocument::make_parent(Kind kind, Place place,
                                     const std::vector<YamlValue>& children) {
   const std::uint32_t parent = add_node(kind, place);
-  nodes_[parent].first = parent + 1;
-  nodes_[parent].size = static_cast<std::uint32_t>(children.size());
+  nodes_[parent].size = static_cast<std::uint32_t>(children.size()) & kMaxSize;
   for (const YamlValue& child : children) {
     const std::uint32_t alias = add_node(Kind::kAlias, child.place());
-    const Node& meant = nodes_[child.index_];
-    nodes_[alias].first = meant.kind == Kind::kAlias ? meant.first : child.index_;
-    nodes_[alias].next = alias + 1;
+    nodes_[alias].link = resolved(child.index_);
   }
+  nodes_[parent].link = static_cast<std::uint32_t>(nodes_.size());
   return {this, parent};
 }
 
@@ -321,42 +315,37 @@ YamlValue YamlDocument::make_map(Place place, const std::vector<YamlValue::Entry
   return make_parent(Kind::kMap, place, children);
 }
 
-Kind YamlValue::kind() const { return document_->resolved(index_).kind; }
+Kind YamlValue::kind() const { return document_->kind(document_->resolved(index_)); }
 
-Place YamlValue::place() const {
-  const YamlDocument::Node& node = document_->nodes_[index_];
-  return {node.line, node.column, node.file};
-}
+Place YamlValue::place() const { return document_->nodes_[index_].place.place(); }
 
 std::string_view YamlValue::text() const {
-  const YamlDocument::Node& node = document_->resolved(index_);
-  if (node.kind != Kind::kScalar) return {};
-  return std::string_view(document_->text_).substr(node.first, node.size);
+  if (!is_scalar()) return {};
+  const YamlDocument::Node& node = document_->nodes_[document_->resolved(index_)];
+  return std::string_view(document_->text_).substr(node.link, node.size);
 }
 
-bool YamlValue::quoted() const { return document_->resolved(index_).quoted; }
+bool YamlValue::quoted() const {
+  return document_->nodes_[document_->resolved(index_)].place.mark();
+}
+
+std::size_t YamlValue::size() const {
+  const std::uint32_t index = document_->resolved(index_);
+  return document_->has_children(index) ? document_->nodes_[index].size : 0;
+}
 
 std::vector<YamlValue> YamlValue::items() const {
-  const YamlDocument::Node& node = document_->resolved(index_);
   std::vector<YamlValue> result;
-  if (node.kind != Kind::kList && node.kind != Kind::kMap) return result;
-  result.reserve(node.size);
-  std::uint32_t child = node.first;
-  for (std::uint32_t i = 0; i < node.size; ++i) {
-    result.emplace_back(document_, child);
-    child = document_->nodes_[child].next;
-  }
+  result.reserve(size());
+  for_each_item([&](const YamlValue& item) { result.push_back(item); });
   return result;
 }
 
 std::vector<YamlValue::Entry> YamlValue::entries() const {
   std::vector<Entry> result;
   if (!is_map()) return result;
-  const std::vector<YamlValue> children = items();
-  result.reserve(children.size() / 2);
-  for (std::size_t i = 0; i + 1 < children.size(); i += 2) {
-    result.push_back({children[i], children[i + 1]});
-  }
+  result.reserve(size() / 2);
+  for_each_entry([&](const Entry& entry) { result.push_back(entry); });
   return result;
 }
 

@@ -44,9 +44,20 @@ class YamlValue {
   /// The items of a list, and keys and values of a map in turn; of anything else none.
   std::vector<YamlValue> items() const;
 
+  /// Calls `visit(item)` for each of items(), of which there may be millions.
+  template <typename Visit>
+  void for_each_item(Visit visit) const;
+
+  /// How many those are.
+  std::size_t size() const;
+
   struct Entry;
   /// The entries of a map, in the order of the file; of anything else none.
   std::vector<Entry> entries() const;
+
+  /// Calls `visit(entry)` for each of entries().
+  template <typename Visit>
+  void for_each_entry(Visit visit) const;
 
   /// "a list", "a map", "nothing" or the scalar in quotes, for messages.
   std::string described() const;
@@ -88,24 +99,33 @@ class YamlDocument {
   friend class YamlValue;
   friend class DocumentBuilder;
 
+  // Children follow their parent, each with all that is in it.
   struct Node {
-    YamlValue::Kind kind = YamlValue::Kind::kNull;
-    bool quoted = false;
-    std::uint8_t file = 0;  // with line and column its place
-    std::uint32_t line = 0;
-    std::uint32_t column = 0;
-    std::uint32_t first = 0;  // scalar: in text_; list and map: the first child; alias: its target
-    std::uint32_t size = 0;   // scalar: length; list and map: children (of a map keys and values)
-    std::uint32_t next = 0;   // the next child of the same parent
+    models::SmallPlace place;  // marked: a scalar in quotes
+    std::uint32_t link =
+        0;  // scalar: in text_; list and map: behind its last child; alias: of what
+    std::uint32_t kind : 3;
+    std::uint32_t size : 29;  // scalar: length; list and map: children (of a map keys and values)
   };
 
   // Of what is known not to be JSON.
   std::optional<YamlValue> add_yaml(const std::string& text, std::uint32_t file,
                                     models::Diagnostics& diagnostics);
 
-  const Node& resolved(std::uint32_t index) const {
-    const Node& node = nodes_[index];
-    return node.kind == YamlValue::Kind::kAlias ? nodes_[node.first] : node;
+  static constexpr std::uint32_t kMaxSize = (1U << 29U) - 1;
+
+  YamlValue::Kind kind(std::uint32_t index) const {
+    return static_cast<YamlValue::Kind>(nodes_[index].kind);
+  }
+  // What it is or, of an alias, what that stands for.
+  std::uint32_t resolved(std::uint32_t index) const {
+    return kind(index) == YamlValue::Kind::kAlias ? nodes_[index].link : index;
+  }
+  bool has_children(std::uint32_t index) const {
+    return kind(index) == YamlValue::Kind::kList || kind(index) == YamlValue::Kind::kMap;
+  }
+  std::uint32_t behind(std::uint32_t index) const {
+    return has_children(index) ? nodes_[index].link : index + 1;
   }
 
   std::uint32_t add_node(YamlValue::Kind kind, models::Place place);
@@ -116,6 +136,28 @@ class YamlDocument {
   std::deque<Node> nodes_;  // a vector would need twice the memory while it grows
   std::string text_;
 };
+
+template <typename Visit>
+void YamlValue::for_each_item(Visit visit) const {
+  const std::uint32_t parent = document_->resolved(index_);
+  if (!document_->has_children(parent)) return;
+  const std::uint32_t count = document_->nodes_[parent].size;
+  std::uint32_t child = parent + 1;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    visit(YamlValue(document_, child));
+    child = document_->behind(child);
+  }
+}
+
+template <typename Visit>
+void YamlValue::for_each_entry(Visit visit) const {
+  if (!is_map()) return;
+  std::optional<YamlValue> key;
+  for_each_item([&](const YamlValue& item) {
+    if (key) visit(Entry{*key, item});
+    key = key ? std::nullopt : std::optional(item);
+  });
+}
 
 /// Longer names are refused.
 inline constexpr std::size_t kMaxName = 4096;

@@ -312,7 +312,7 @@ std::string Explainer::fault_that_killed(const sim::RankDeath& death) const {
 }
 
 std::string Explainer::denial_that_killed(const sim::RankDeath& death) const {
-  const std::vector<CallTemplate>& calls = names_.actor(death.actor).step->calls;
+  const ShortList<CallTemplate>& calls = names_.actor(death.actor).step->calls;
   for (const DeniedFault& fault : graph_.faults.denied) {
     const bool is_its = std::any_of(calls.begin(), calls.end(), [&](const CallTemplate& call) {
       return call.communicator == fault.communicator;
@@ -652,6 +652,7 @@ void say_call(const TaskGraph& graph, const Lowered& lowered, sim::CallId id, Ac
   const StepTemplate& step = *graph.actors[lowered.actor_template[actor]].step;
   const CallTemplate& call = step.calls[id.value - lowered.plan.actors[actor].calls];
   act.call = call.kind;
+  act.from_any = call.from_any();
   act.call_name = call.name;
 }
 
@@ -663,8 +664,9 @@ sim::CallId matching_call(const sim::Plan& plan, sim::CallId id, ActorId actor) 
     const sim::Call& found = plan.calls[other];
     const bool collective = call.kind == sim::CallKind::kCollective;
     const bool meets = collective ? found.kind == call.kind
-                                  : found.kind != call.kind && found.peer == call.member &&
-                                        found.member == call.peer;
+                                  : found.kind != call.kind &&
+                                        (found.from_any() || found.peer == call.member) &&
+                                        (call.from_any() || found.member == call.peer);
     if (found.communicator == call.communicator && meets) return other;
   }
   return {};
@@ -691,7 +693,10 @@ Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::St
     const sim::CallId other = matching_call(lowered.plan, edge.call, wait.to.act.actor);
     if (other.valid()) say_call(graph, lowered, other, wait.to.act);
   }
-  wait.kind = edge.kind;
+  // Ranks that one host thread drives meet between two steps: it is at another's step.
+  const bool turn = edge.kind == sim::WaitKind::kPeerOfCollective && wait.from.act.actor.valid() &&
+                    is_implied(Names(graph, lowered).actor(wait.from.act.actor));
+  wait.kind = turn ? sim::WaitKind::kHostWait : edge.kind;
   wait.any = edge.any_set != 0;
   if (edge.link.valid()) wait.link = lowered.link_names[edge.link.value];
   if (edge.reg.valid()) {
@@ -704,7 +709,7 @@ Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::St
     wait.holder = Names(graph, lowered).thread(state.locks[lock].holder);
   }
   const WaitNode& to = waits.nodes[edge.to];
-  const bool stands_for = to.kind == WaitNodeKind::kAct && edge.needed_actor.valid() &&
+  const bool stands_for = !turn && to.kind == WaitNodeKind::kAct && edge.needed_actor.valid() &&
                           (to.actor != edge.needed_actor || to.k != edge.needed_k);
   if (stands_for) {
     wait.needed = describe_act(graph, lowered, state, edge.needed_actor, edge.needed_k);

@@ -33,6 +33,7 @@ struct ActInfo {
   bool collective = false;            // its device waits for peers by polling
   bool on_host = false;               // on no stream
   std::optional<sim::CallKind> call;  // of a step that makes just one, or of the one it is about
+  bool from_any = false;              // a recv that takes the message of any rank
   std::string call_name;              // of a call of a group that has a name
   ActStage stage = ActStage::kNotEntered;
   sim::Step step = sim::Step::kNone;  // kEntered: what its thread is blocked in

@@ -79,15 +79,11 @@ Value applied(Op op, std::int64_t a, std::int64_t b, std::string* why) {
 
 Expr Expr::constant(std::int64_t value) {
   Expr result;
-  result.constant_ = value;
+  result.value_.constant = value;
   return result;
 }
 
-Expr Expr::rank() {
-  Expr result;
-  result.steps_ = {{Op::kRank, 0}};
-  return result;
-}
+Expr Expr::rank() { return Expr(Program{{Op::kRank, 0}}); }
 
 Expr Expr::unary(Op op, const Expr& operand) {
   std::vector<Step> steps = operand.steps();
@@ -104,45 +100,43 @@ Expr Expr::binary(Op op, const Expr& left, const Expr& right) {
 }
 
 Expr Expr::select(const Expr& condition, const Expr& then, const Expr& otherwise) {
-  if (condition.is_constant()) return condition.constant_ != 0 ? then : otherwise;
-  Expr result;
-  result.steps_ = condition.steps();
+  if (condition.is_constant()) return condition.value_.constant != 0 ? then : otherwise;
+  Program steps = condition.steps();
   for (const Expr* part : {&then, &otherwise}) {
-    const std::vector<Step> steps = part->steps();
-    result.steps_.insert(result.steps_.end(), steps.begin(), steps.end());
+    const Program own = part->steps();
+    steps.insert(steps.end(), own.begin(), own.end());
   }
-  result.steps_.push_back({Op::kSelect, 0});
-  return result;
+  steps.push_back({Op::kSelect, 0});
+  return Expr(std::move(steps));
 }
 
 std::vector<Expr::Step> Expr::steps() const {
-  if (is_constant()) return {{Op::kConstant, constant_}};
-  return steps_;
+  if (is_constant()) return {{Op::kConstant, value_.constant}};
+  return *value_.program;
 }
 
 bool Expr::depends_on_rank() const {
-  return std::any_of(steps_.begin(), steps_.end(),
-                     [](const Step& step) { return step.op == Op::kRank; });
+  return !is_constant() && std::any_of(value_.program->begin(), value_.program->end(),
+                                       [](const Step& step) { return step.op == Op::kRank; });
 }
 
 // What does not depend on the rank becomes a constant, unless it fails: that is told when used.
-Expr Expr::folded(std::vector<Step> steps) {
-  Expr expr;
-  expr.steps_ = std::move(steps);
+Expr Expr::folded(Program steps) {
+  Expr expr(std::move(steps));
   if (expr.depends_on_rank()) return expr;
   const Value value = expr.value(0);
   return value ? constant(*value) : expr;
 }
 
 std::optional<std::int64_t> Expr::value(std::uint32_t rank, std::string* why) const {
-  if (is_constant()) return constant_;
+  if (is_constant()) return value_.constant;
   std::vector<std::int64_t> stack;
   const auto pop = [&stack] {
     const std::int64_t top = stack.back();
     stack.pop_back();
     return top;
   };
-  for (const Step& step : steps_) {
+  for (const Step& step : *value_.program) {
     switch (step.op) {
       case Op::kConstant:
         stack.push_back(step.constant);

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/graph/diagnostics.hpp"
@@ -48,19 +49,32 @@ class Expr {
   };
 
   Expr() = default;  // the constant 0
+  Expr(const Expr& other) : place_(other.place_), value_(other.value_) {
+    if (!is_constant()) value_.program = new Program(*other.value_.program);
+  }
+  Expr(Expr&& other) noexcept { swap(other); }
+  Expr& operator=(Expr other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Expr() {
+    if (!is_constant()) delete value_.program;
+  }
+
   static Expr constant(std::int64_t value);
   static Expr rank();
   static Expr unary(Op op, const Expr& operand);
   static Expr binary(Op op, const Expr& left, const Expr& right);
   static Expr select(const Expr& condition, const Expr& then, const Expr& otherwise);
 
-  bool is_constant() const { return steps_.empty(); }
+  bool is_constant() const { return !place_.mark(); }
 
   bool depends_on_rank() const;
 
   /// Where a user wrote it; line 0 where nobody did. What is computed from it has to be given its
   /// own.
-  Place place;
+  Place place() const { return place_.place(); }
+  void set_place(Place place) { place_ = SmallPlace(place, place_.mark()); }
 
   /// The value on `rank`. Nothing where it divides by zero or leaves 64 bits; `why` then says so.
   /// Division rounds down, and the modulo has the sign of the divisor.
@@ -71,15 +85,30 @@ class Expr {
 
   /// Whether the two are the same program; that they have the same values is not asked.
   friend bool operator==(const Expr& a, const Expr& b) {
-    return a.constant_ == b.constant_ && a.steps_ == b.steps_;
+    if (a.is_constant() != b.is_constant()) return false;
+    return a.is_constant() ? a.value_.constant == b.value_.constant
+                           : *a.value_.program == *b.value_.program;
   }
 
  private:
-  static Expr folded(std::vector<Step> steps);
+  using Program = std::vector<Step>;
 
-  std::int64_t constant_ = 0;
-  std::vector<Step>
-      steps_;  // none: the constant; most expressions are one, and take no memory here
+  explicit Expr(Program steps)
+      : place_(Place(), true), value_{.program = new Program(std::move(steps))} {}
+  static Expr folded(Program steps);
+
+  void swap(Expr& other) noexcept {
+    std::swap(place_, other.place_);
+    std::swap(value_, other.value_);
+  }
+
+  // An actor has many, and nearly all are constants: so one takes 16 bytes, and a program is apart.
+  union Held {
+    std::int64_t constant;
+    const Program* program;  // its own
+  };
+  SmallPlace place_;  // marked: the value is a program
+  Held value_ = {.constant = 0};
 };
 
 }  // namespace pipesim::models

@@ -81,8 +81,11 @@ class Renumbering {
     expr = over(values, is_rank);
   }
 
-  void expr(std::optional<Expr>& expr, const RankSet& on, bool is_rank = false) {
+  void expr(Boxed<Expr>& expr, const RankSet& on, bool is_rank = false) {
     if (expr) this->expr(*expr, on, is_rank);
+  }
+  void expr(std::optional<Expr>& expr, const RankSet& on) {
+    if (expr) this->expr(*expr, on);
   }
 
  private:
@@ -212,7 +215,7 @@ std::optional<TaskGraph> renumbered_ranks(const TaskGraph& graph, const RankSet&
   for (HostThread& thread : result.threads) renumber(thread.program, numbers);
   for (StreamTemplate& stream : result.streams) numbers.expr(stream.launch_queue, kept);
   for (Expr* expr : {&result.device.hardware_queues, &result.device.resident, &result.device.sms,
-                     &result.launch_queue})
+                     &result.device.launch_queue, &result.launch_queue})
     numbers.expr(*expr, kept);
   numbers.expr(result.memory, kept);
   for (RankFault& fault : result.faults.ranks) {

@@ -71,7 +71,7 @@ Expr TaskGraph::hardware_queues() const {
   constexpr std::int64_t kAmdQueues = 4;
   if (device.has_queues) return device.hardware_queues;
   const bool programs = std::any_of(actors.begin(), actors.end(), [](const ActorTemplate& actor) {
-    return actor.step && actor.step->role == sim::Role::kCalls;
+    return actor.step.has_value();
   });
   if (!programs) return Expr::constant(0);
   return Expr::constant(device.vendor == Vendor::kAmd ? kAmdQueues : kNvidiaQueues);

@@ -10,9 +10,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "models/graph/boxed.hpp"
+#include "models/boxed.hpp"
 #include "models/graph/cluster.hpp"
 #include "models/graph/diagnostics.hpp"
 #include "models/graph/expr.hpp"
@@ -21,6 +22,7 @@
 #include "models/graph/operation.hpp"
 #include "models/graph/pipeline.hpp"
 #include "models/graph/rank_set.hpp"
+#include "models/short_list.hpp"
 #include "sim/plan.hpp"
 
 namespace pipesim::models {
@@ -78,9 +80,9 @@ struct ProgramStep {
   Place place;
   std::uint32_t actor = kNoIndex;  // index in TaskGraph::actors, or kNoIndex
   std::int64_t times = 1;          // of a block
-  std::optional<RankSet> on;       // of a block: only on these ranks
+  Boxed<RankSet> on;               // of a block: only on these ranks
   std::vector<ProgramStep> block;
-  std::vector<std::uint32_t> list;  // of actors, where it is one: acts take 4 bytes each in it
+  ShortList<std::uint32_t> list;  // of actors, where it is one: acts take 4 bytes each in it
 
   friend bool operator==(const ProgramStep&, const ProgramStep&) = default;
 };
@@ -116,7 +118,8 @@ struct DeviceRule {
   Expr hardware_queues;
   bool has_queues = false;  // else hardware_queues says nothing: see TaskGraph::hardware_queues()
   Expr resident;
-  Expr sms;  // instead: of which ops take as many as they have CTAs
+  Expr sms;           // instead: of which ops take as many as they have CTAs
+  Expr launch_queue;  // of all its streams, in place of theirs
   sim::LaunchOrder order = sim::LaunchOrder::kNone;
 
   friend bool operator==(const DeviceRule&, const DeviceRule&) = default;
@@ -129,12 +132,12 @@ const char* launch_order_name(sim::LaunchOrder order);
 struct RegisterTemplate {
   std::string name = "out";
   Place place;
+  bool control = false;
   Expr slots = Expr::constant(1);
   Expr acts_per_slot = Expr::constant(1);  // it is filled once per so many acts
   Expr drain_every = Expr::constant(0);    // see sim::Register
-  bool control = false;
-  std::optional<Expr> bytes;         // of a slot; nothing: nobody has said it
-  std::vector<std::string> carries;  // tensors; none: nobody has named them
+  Boxed<Expr> bytes;                       // of a slot; nothing: nobody has said it
+  ShortList<std::string> carries;          // tensors; none: nobody has named them
 
   friend bool operator==(const RegisterTemplate&, const RegisterTemplate&) = default;
 };
@@ -142,13 +145,13 @@ struct RegisterTemplate {
 /// A register that an actor consumes.
 struct ReadTemplate {
   Place place;
-  std::uint32_t actor = kNoIndex;                 // the producer
-  std::uint32_t reg = 0;                          // index in its registers
-  RankSet on;                                     // only on these ranks of the consumer
-  std::optional<Expr> rank;                       // of the producer; its own where nothing is said
-  std::uint32_t group = kNoIndex;                 // or all members of its list of this group
-  Expr acts_per_slot = Expr::constant(1);         // it takes a slot per so many acts
-  std::optional<std::vector<std::string>> needs;  // tensors; nothing: those that the register has
+  std::uint32_t actor = kNoIndex;          // the producer
+  std::uint32_t reg = 0;                   // index in its registers
+  std::uint32_t group = kNoIndex;          // all members of its list of this group
+  RankSet on;                              // only on these ranks of the consumer
+  Boxed<Expr> rank;                        // of the producer; its own where nothing is said
+  Expr acts_per_slot = Expr::constant(1);  // it takes a slot per so many acts
+  Boxed<ShortList<std::string>> needs;     // tensors; nothing: those that the register has
 
   friend bool operator==(const ReadTemplate&, const ReadTemplate&) = default;
 };
@@ -223,17 +226,19 @@ struct CallTemplate {
   sim::CallKind kind = sim::CallKind::kCollective;
   Operation operation = Operation::kAllReduce;
   std::uint32_t communicator = kNoIndex;
-  std::optional<Expr> peer;  // a rank: whom to send to, whom to receive from, the root
+  Boxed<Expr> peer;  // a rank: whom to send to, whom to receive from (else any), the root
   Expr bytes;
-  bool sized = false;                    // `bytes` was said: 0 is a size
-  std::string type;                      // of the elements; empty: not said
-  std::string tag;                       // what a message is for; empty: not said
-  std::optional<Expr> tag_number;        // the same, where it is a number
-  std::optional<Numbering> tag_numbers;  // what stands behind the tag of each act
-  Expr takes;                            // ns
-  std::optional<Algorithm> algorithm;    // that of the communicator where nothing is said
-  bool timed = false;       // its time follows from bytes and cluster, not from `takes`
-  bool registered = false;  // of a send: goes through no buffer of NCCL
+  bool sized = false;                  // `bytes` was said: 0 is a size
+  std::string type;                    // of the elements; empty: not said
+  std::string tag;                     // what a message is for; empty: not said
+  Boxed<Expr> tag_number;              // the same, where it is a number
+  Boxed<Numbering> tag_numbers;        // what stands behind the tag of each act
+  Expr takes;                          // ns
+  std::optional<Algorithm> algorithm;  // that of the communicator where nothing is said
+  bool timed = false;                  // its time follows from bytes and cluster, not from `takes`
+  bool registered = false;             // of a send: goes through no buffer of NCCL
+
+  bool from_any() const { return kind == sim::CallKind::kReceive && !peer; }
 
   std::string tag_on(std::uint32_t rank) const {
     const auto number = tag_number ? tag_number->value(rank) : std::nullopt;
@@ -251,17 +256,17 @@ struct CallTemplate {
 /// What a step of a host program does beside being an actor.
 struct StepTemplate {
   sim::Role role = sim::Role::kOp;
-  bool implied = false;             // a part of what `after` means, which no user wrote as a step
-  std::string at;                   // where it stands in the user's program
-  std::vector<CallTemplate> calls;  // kCalls
-  std::uint32_t event = kNoIndex;   // kRecord, kWait, kAwait, kSet: index in TaskGraph::events
-  std::int64_t times = 1;           // kAwait of a key
-  std::uint32_t lock = kNoIndex;    // kLock, kUnlock: index in TaskGraph::locks
+  bool implied = false;            // a part of what `after` means, which no user wrote as a step
+  std::string at;                  // where it stands in the user's program
+  ShortList<CallTemplate> calls;   // kCalls
+  std::uint32_t event = kNoIndex;  // kRecord, kWait, kAwait, kSet: index in TaskGraph::events
+  std::int64_t times = 1;          // kAwait of a key
+  std::uint32_t lock = kNoIndex;   // kLock, kUnlock: index in TaskGraph::locks
   std::uint32_t communicator = kNoIndex;   // kCreate
-  std::vector<std::uint32_t> streams;      // kSynchronize; none: all of the rank's devices
+  ShortList<std::uint32_t> streams;        // kSynchronize; none: all of the rank's devices
   bool only_cold = false;                  // kSynchronize: no work unless the reading is cold
-  std::optional<Expr> ctas;                // kOp, kCalls; else 0, or those of the communicators
   bool cooperative = false;                // kOp, kCalls: all CTAs start together
+  Boxed<Expr> ctas;                        // kOp, kCalls; else 0, or those of the communicators
   std::string dies;                        // kWork: not empty: its rank dies here, of this
   std::optional<std::int64_t> timeout_ns;  // of a step of the host; 0: none
 
@@ -287,27 +292,27 @@ struct AfterTemplate {
 
 struct ActorTemplate {
   std::string name;
-  std::optional<Numbering> numbers;  // what stands behind the name of each act
+  Boxed<Numbering> numbers;  // what stands behind the name of each act
   Place place;
-  std::string kind;                // a name of actor_kinds(), or empty
+  bool immediate = true;
+  bool blocking = false;
+  bool in_place = false;           // its first output reuses the memory of its first data input
+  std::string_view kind;           // that of one of actor_kinds(), or empty
   Expr times = Expr::constant(1);  // of a kind with a rate
   RankSet on;
   std::uint32_t stream = kNoIndex;  // kNoIndex: one of its own
   std::uint32_t thread = kNoIndex;  // kNoIndex: that of the stream
   Expr takes;                       // ns; on its stream or, of a host step, on the thread
   Expr launch_overhead;             // ns; on the thread, before it starts
-  Boxed<Expr> acts;                 // how often, of a source; of others it follows
-  bool immediate = true;
-  bool blocking = false;
-  bool in_place = false;  // its first output reuses the memory of its first data input
+  std::optional<Expr> acts;         // how often, of a source; of others it follows
   Boxed<OutsideInputTemplate> input;
   Boxed<CollectiveTemplate> collective;
-  Boxed<StepTemplate> step;          // of a host program, which says how often it acts
-  std::vector<AfterTemplate> after;  // on other streams of its rank
-  std::uint32_t behind = kNoIndex;   // a stream: what is launched there before must be done
-  std::uint32_t phase = kNoIndex;    // index in TaskGraph::phases
-  std::vector<RegisterTemplate> registers;
-  std::vector<ReadTemplate> reads;  // data and control, in order
+  Boxed<StepTemplate> step;         // of a host program, which says how often it acts
+  ShortList<AfterTemplate> after;   // on other streams of its rank
+  std::uint32_t behind = kNoIndex;  // a stream: what is launched there before must be done
+  std::uint32_t phase = kNoIndex;   // index in TaskGraph::phases
+  ShortList<RegisterTemplate> registers;
+  ShortList<ReadTemplate> reads;  // data and control, in order
 
   friend bool operator==(const ActorTemplate&, const ActorTemplate&) = default;
 };

@@ -96,6 +96,8 @@ void MessageLint::read(ThreadId id) {
       last = communicator;
       ++acts_;
       Line& line = of_communicator_[communicator.value][thread.rank.value];
+      // Which message a recv from any rank takes is not known.
+      if (plan_.calls[call].from_any()) line.whole = false;
       // Two threads have no order.
       if (!line.acts.empty() && line.thread != id) line.whole = false;
       line.thread = id;
@@ -260,7 +262,7 @@ void MessageLint::find_cycle(CommunicatorId id) {
 
 void MessageLint::report_cycle(const std::vector<std::uint32_t>& ranks) {
   const auto sends = [&](std::uint32_t rank) {
-    const std::vector<CallTemplate>& calls = step(rank).step->calls;
+    const ShortList<CallTemplate>& calls = step(rank).step->calls;
     return std::all_of(calls.begin(), calls.end(),
                        [](const CallTemplate& call) { return call.kind == CallKind::kSend; });
   };

@@ -67,7 +67,7 @@ class Orders {
 
 std::vector<Meeting> Orders::meetings_of(ActorId id, std::uint32_t rank) {
   const ActorTemplate& step = names_.actor(id);
-  if (!step.step) return {};
+  if (!step.step || step.step->implied) return {};
   if (step.step->role == sim::Role::kCreate) {
     const std::uint32_t communicator = step.step->communicator;
     const Group& group = graph_.groups[graph_.communicators[communicator].group];

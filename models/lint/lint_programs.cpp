@@ -85,6 +85,7 @@ void OrderLint::read(ThreadId id) {
   const sim::Thread& thread = plan_.threads[id];
   for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
     const ActorId actor = plan_.act(thread, i);
+    if (names_.actor(actor).step && names_.actor(actor).step->implied) continue;
     std::size_t index = 0;
     for (const CallId call_id : plan_.calls_of(actor)) {
       const CallTemplate& from = names_.actor(actor).step->calls[index++];

@@ -172,7 +172,7 @@ void WaitLint::do_calls(ActorId actor, RankCalls& of, ThreadId thread) {
              names_.actor(earlier.actor).stream == step.stream;
     });
     if (!known) of.calls.push_back({thread, actor, call.communicator});
-    if (call.kind == CallKind::kCollective) continue;
+    if (call.kind == CallKind::kCollective || call.from_any()) continue;
     const std::uint32_t peer = plan_.communicator_ranks[call.peer].value;
     const Direction direction{peer, call.communicator};
     if (call.kind == CallKind::kSend) {

@@ -74,7 +74,7 @@ std::vector<std::uint32_t> sinks_of(const TaskGraph& graph,
 
 ReadTemplate& add_control(TaskGraph& graph, std::uint32_t producer, std::uint32_t reader,
                           const std::string& name) {
-  std::vector<RegisterTemplate>& registers = graph.actors[producer].registers;
+  ShortList<RegisterTemplate>& registers = graph.actors[producer].registers;
   auto reg = std::find_if(registers.begin(), registers.end(), [&](const RegisterTemplate& known) {
     return known.name == name && known.control;
   });
@@ -83,7 +83,7 @@ ReadTemplate& add_control(TaskGraph& graph, std::uint32_t producer, std::uint32_
     made.name = free_name(registers, name);
     made.place = graph.actors[producer].place;
     made.control = true;
-    reg = registers.insert(registers.end(), std::move(made));
+    reg = &registers.emplace_back(std::move(made));
   }
   ReadTemplate read;
   read.place = graph.actors[reader].place;

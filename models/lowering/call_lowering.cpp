@@ -76,6 +76,12 @@ void CallLowering::add(ActorId id, const CallTemplate& from) {
   const std::uint32_t list = list_of(id, from.communicator, from.place);
   if (list == kNoIndex) return;
   const CommunicatorTemplate& communicator = graph_.communicators[from.communicator];
+  if (from.from_any() && !communicator.on_host) {
+    diagnostics_.error_once(from.place, Code::kConflictingKeys,
+                            "NCCL has no recv from any rank: '" + communicator.name +
+                                "' is not a communicator of the host (host: on)");
+    return;
+  }
   sim::CallSpec spec;
   spec.communicator = communicator_of(from.communicator, list, communicator.group);
   const std::uint32_t rank = placement_.rank_of(id);
@@ -199,14 +205,19 @@ void CallLowering::find_tag_range(const std::vector<std::int64_t>& acts) {
 
 void CallLowering::set_peer(ActorId id, const CallTemplate& from, std::uint32_t list,
                             sim::CallSpec& spec) {
-  if (!from.peer) return;
   const std::uint32_t rank = placement_.rank_of(id);
-  const std::int64_t peer =
-      diagnostics_.number(*from.peer, rank, 0, graph_.ranks - 1, from.place, "the other rank");
   const Group& group = graph_.groups[graph_.communicators[from.communicator].group];
   const auto& members = group.lists[list];
+  if (from.from_any() && members.size() == 1) {
+    diagnostics_.error_once(from.place, Code::kNotInGroup,
+                            rank_text(rank) + " has no other rank in its list of group '" +
+                                group.name + "' to receive from");
+  }
+  if (!from.peer) return;
+  const std::int64_t peer =
+      diagnostics_.number(*from.peer, rank, 0, graph_.ranks - 1, from.place, "the other rank");
   if (std::find(members.begin(), members.end(), peer) == members.end()) {
-    const Place place = from.peer->place.line == 0 ? from.place : from.peer->place;
+    const Place place = from.peer->place().line == 0 ? from.place : from.peer->place();
     diagnostics_.error_once(place, Code::kNotInGroup,
                             rank_text(static_cast<std::uint32_t>(peer)) +
                                 " is not in the list of group '" + group.name + "' that " +

@@ -155,7 +155,9 @@ bool FaultLowering::dies_reading(const CallTemplate& call, std::uint32_t rank,
     return other != rank && (!graph_.cluster || graph_.cluster->same_host(other, rank));
   };
   if (call.kind == sim::CallKind::kSend || call.operation == Operation::kBarrier) return false;
-  if (call.kind == sim::CallKind::kReceive) return one_host(spec.peer.value);
+  if (call.kind == sim::CallKind::kReceive) {
+    return spec.peer.valid() && one_host(spec.peer.value);
+  }
   const bool is_root = spec.signature.root == rank;
   if (call.operation == Operation::kBroadcast || call.operation == Operation::kScatter) {
     return !is_root && one_host(spec.signature.root);

@@ -227,16 +227,12 @@ sim::StreamId Lowering::stream_of(std::uint32_t rank, std::uint32_t stream) cons
   return found != streams.end() && found->first == stream ? found->second : sim::StreamId();
 }
 
-// Only devices with limited room, and those that run collectives of host programs, have to be told
-// from others.
+// Only devices with limited room, and those that run calls of host programs, have to be told from
+// others.
 void Lowering::make_devices() {
-  const bool collects =
-      std::any_of(graph_.actors.begin(), graph_.actors.end(), [](const ActorTemplate& actor) {
-        return actor.step && std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
-                                         [](const CallTemplate& call) {
-                                           return call.kind == sim::CallKind::kCollective;
-                                         });
-      });
+  const bool calls = std::any_of(
+      graph_.actors.begin(), graph_.actors.end(),
+      [](const ActorTemplate& actor) { return actor.step && !actor.step->calls.empty(); });
   const Expr hardware_queues = graph_.hardware_queues();
   for (std::uint32_t rank = 0; rank < graph_.ranks; ++rank) {
     if (!is_kept(rank)) continue;
@@ -246,6 +242,7 @@ void Lowering::make_devices() {
     sim::DeviceSpec spec;
     spec.resident = limit(graph_.device.resident, "the number of resident kernels");
     if (has_sms()) spec.resident = limit(graph_.device.sms, "the number of SMs");
+    spec.launch_queue = limit(graph_.device.launch_queue, "the launch queue of a device");
     spec.order = graph_.device.order;
     spec.holds_queues = graph_.device.vendor == Vendor::kAmd;
     const std::uint32_t queues = limit(hardware_queues, "the number of hardware queues");
@@ -256,8 +253,9 @@ void Lowering::make_devices() {
     for (const auto& [number, streams] : devices) {
       // A queue for each stream changes nothing.
       const bool shared = queues > 0 && streams.size() > queues;
-      const bool limited = shared || spec.resident > 0 || spec.order != sim::LaunchOrder::kNone;
-      if (!limited && !collects) continue;
+      const bool limited = shared || spec.resident > 0 || spec.launch_queue > 0 ||
+                           spec.order != sim::LaunchOrder::kNone;
+      if (!limited && !calls) continue;
       spec.hardware_queues = shared ? queues : 0;
       spec.any_queue = shared && queues > 1;
       const sim::DeviceId device = builder_.add_device(RankId{rank}, spec);
@@ -293,7 +291,7 @@ std::uint32_t Lowering::room_of(ActorId id) {
 
 // NCCL launches nothing for a collective of no elements, and waits for nobody.
 bool Lowering::launches_nothing(const ActorTemplate& from, std::uint32_t rank) const {
-  const std::vector<CallTemplate>& calls = from.step->calls;
+  const ShortList<CallTemplate>& calls = from.step->calls;
   if (calls.size() != 1 || calls.front().kind != sim::CallKind::kCollective) return false;
   const CallTemplate& call = calls.front();
   return call.sized && !graph_.communicators[call.communicator].on_host &&
@@ -609,7 +607,7 @@ void Lowering::check_sizes() {
 // Adds what the register's slots hold to `all`, which its rank holds.
 void Lowering::check_size_of(ActorId id, const RegisterTemplate& reg, std::int64_t& all) {
   const std::uint32_t rank = rank_of(id);
-  const Place place = reg.bytes->place.line == 0 ? reg.place : reg.bytes->place;
+  const Place place = reg.bytes->place().line == 0 ? reg.place : reg.bytes->place();
   if (reg.control) {
     diagnostics_.error_once(place, Code::kControlAndData,
                             "the control register '" + reg.name + "' of '" + actor(id).name +

@@ -55,7 +55,7 @@ void Programs::count_step(const ProgramStep& step, std::uint32_t rank, std::int6
   }
 }
 
-void Programs::count_list(const std::vector<std::uint32_t>& list, std::int64_t times,
+void Programs::count_list(const ShortList<std::uint32_t>& list, std::int64_t times,
                           Counts& counts) {
   list_counts_.resize(graph_.actors.size(), 0);
   std::vector<std::uint32_t> found;
@@ -142,7 +142,7 @@ void Programs::expand(const ProgramStep& step, std::uint32_t rank,
 }
 
 // A list names few actors often: each is looked up once.
-void Programs::expand_list(const std::vector<std::uint32_t>& list, std::uint32_t rank,
+void Programs::expand_list(const ShortList<std::uint32_t>& list, std::uint32_t rank,
                            std::vector<ActorId>& acts) const {
   std::uint32_t least = kNoIndex;
   std::uint32_t most = 0;

@@ -61,9 +61,9 @@ class Programs {
 
   void count_program(std::uint32_t thread, std::uint32_t rank, Counts& counts);
   void count_step(const ProgramStep& step, std::uint32_t rank, std::int64_t times, Counts& counts);
-  void count_list(const std::vector<std::uint32_t>& list, std::int64_t times, Counts& counts);
+  void count_list(const ShortList<std::uint32_t>& list, std::int64_t times, Counts& counts);
   void expand(const ProgramStep& step, std::uint32_t rank, std::vector<sim::ActorId>& acts) const;
-  void expand_list(const std::vector<std::uint32_t>& list, std::uint32_t rank,
+  void expand_list(const ShortList<std::uint32_t>& list, std::uint32_t rank,
                    std::vector<sim::ActorId>& acts) const;
   void check_locks(std::uint32_t rank, const std::vector<sim::ActorId>& acts);
   void check_destroyed(std::uint32_t rank, const std::vector<sim::ActorId>& acts);

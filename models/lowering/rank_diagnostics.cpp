@@ -17,7 +17,7 @@ Diagnostic* RankDiagnostics::error_once(Place place, Code code, std::string mess
 std::int64_t RankDiagnostics::number(const Expr& expr, std::uint32_t rank, std::int64_t least,
                                      std::int64_t most, Place place, const char* what,
                                      const char* unit) {
-  if (expr.place.line != 0) place = expr.place;
+  if (expr.place().line != 0) place = expr.place();
   std::string why;
   const std::optional<std::int64_t> value = expr.value(rank, &why);
   if (!value) {

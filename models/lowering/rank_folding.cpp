@@ -87,6 +87,7 @@ class Folder {
   void keep(std::uint32_t rank);
   void keep_of_list(const std::vector<std::uint32_t>& list);
   std::optional<RankFolding> kept();
+  bool receives_from_any() const;
 
   const TaskGraph& graph_;
   RankSet all_;
@@ -328,16 +329,24 @@ std::optional<RankFolding> Folder::kept() {
   return folding;
 }
 
+// Which rank is taken depends on its number.
+bool Folder::receives_from_any() const {
+  return std::any_of(graph_.actors.begin(), graph_.actors.end(), [](const ActorTemplate& actor) {
+    return actor.step && std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
+                                     [](const CallTemplate& call) { return call.from_any(); });
+  });
+}
+
 std::optional<RankFolding> Folder::run() {
-  if (!knows_all()) return std::nullopt;
+  if (!knows_all() || receives_from_any()) return std::nullopt;
   use_groups();
   find_ports();
   for (const ActorTemplate& actor : graph_.actors) split_by_actor(actor);
   for (const HostThread& thread : graph_.threads) split_by_blocks(thread.program);
   for (const StreamTemplate& stream : graph_.streams) split_by(stream.launch_queue, all_);
   const Expr queues = graph_.hardware_queues();
-  for (const Expr* expr :
-       {&queues, &graph_.device.resident, &graph_.device.sms, &graph_.launch_queue}) {
+  for (const Expr* expr : {&queues, &graph_.device.resident, &graph_.device.sms,
+                           &graph_.device.launch_queue, &graph_.launch_queue}) {
     split_by(*expr, all_);
   }
   if (!refine()) return std::nullopt;

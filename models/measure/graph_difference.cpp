@@ -31,7 +31,7 @@ KeyValue number(std::int64_t value, Unit unit = Unit::kNumber) {
 }
 
 // Tensors, in any order that a file has them.
-KeyValue tensors(std::vector<std::string> names) {
+KeyValue tensors(ShortList<std::string> names) {
   std::sort(names.begin(), names.end());
   std::string list;
   for (const std::string& name : names) list += (list.empty() ? "" : ", ") + name;
@@ -99,6 +99,7 @@ class Describer {
     keys.emplace_back("device hardware_queues", numbers(graph_.hardware_queues(), all_));
     keys.emplace_back("device resident", numbers(graph_.device.resident, all_));
     keys.emplace_back("device sms", numbers(graph_.device.sms, all_));
+    keys.emplace_back("device launch_queue", numbers(graph_.device.launch_queue, all_));
     keys.emplace_back("device launch_order", text(launch_order_name(graph_.device.order)));
     keys.emplace_back("device vendor",
                       text(graph_.device.vendor == Vendor::kAmd ? "amd" : "nvidia"));
@@ -257,7 +258,7 @@ class Describer {
   }
 
   Description of_actor(const ActorTemplate& actor) const {
-    Keys keys = {{"kind", text(actor.kind)},
+    Keys keys = {{"kind", text(std::string(actor.kind))},
                  {"on", ranks(actor.on)},
                  {"stream", text(name_in(graph_.streams, actor.stream))},
                  {"thread", text(actor.thread == kNoIndex ? "that of the stream"

@@ -135,7 +135,7 @@ class Memory {
     const sim::Register& reg = plan_.registers[id];
     const ActorTemplate& producer = graph_.actors[lowered_.actor_template[reg.producer]];
     const std::uint32_t index = lowered_.register_template[id];
-    const std::optional<Expr>& size = producer.registers[index].bytes;
+    const Boxed<Expr>& size = producer.registers[index].bytes;
     if (!(size || counts_) || (index == 0 && producer.in_place && reads_data(reg.producer))) return;
     if (counts_ && reg.control) return;  // holds nothing
     const std::int64_t bytes =

@@ -17,7 +17,7 @@ namespace {
 void insert(TaskGraph& graph, std::uint32_t to, std::size_t read_index, ActorTemplate buffer) {
   ReadTemplate& read = graph.actors[to].reads[read_index];
   // A copy is as large, where one can say it in the terms of the buffer's own rank.
-  const std::optional<Expr>& bytes = graph.actors[read.actor].registers[read.reg].bytes;
+  const Boxed<Expr>& bytes = graph.actors[read.actor].registers[read.reg].bytes;
   const bool same = read.group == kNoIndex && bytes && !(read.rank && bytes->depends_on_rank());
   if (same) buffer.registers.front().bytes = bytes;
   buffer.on = read.on;

@@ -307,7 +307,7 @@ void Verifier::check_actor(const ActorTemplate& actor) {
   const ActorKind* kind = find_actor_kind(actor.kind);
   if (!actor.kind.empty() && kind == nullptr) {
     diagnostics_.error(actor.place, Code::kBrokenGraph,
-                       "there is no kind of actor " + quoted(actor.kind));
+                       "there is no kind of actor " + quoted(std::string(actor.kind)));
   }
   if (actor.input && !actor.acts) {
     diagnostics_.error(actor.place, Code::kBrokenGraph,
@@ -331,7 +331,7 @@ void Verifier::check_actor(const ActorTemplate& actor) {
 }
 
 // The names of `tensors` in a sentence.
-std::string listed(const std::vector<std::string>& tensors) {
+std::string listed(const ShortList<std::string>& tensors) {
   std::string text = tensors.empty() ? "none" : "";
   for (const std::string& tensor : tensors) {
     if (!text.empty()) text += ", ";
@@ -359,8 +359,8 @@ void Verifier::check_edge(const ActorTemplate& reader, const ReadTemplate& read)
   if (!read.needs) return;
   const ActorTemplate& producer = graph_.actors[read.actor];
   const RegisterTemplate& reg = producer.registers[read.reg];
-  std::vector<std::string> needed = *read.needs;
-  std::vector<std::string> carried = reg.carries;
+  ShortList<std::string> needed = *read.needs;
+  ShortList<std::string> carried = reg.carries;
   std::sort(needed.begin(), needed.end());
   std::sort(carried.begin(), carried.end());
   if (needed == carried) return;

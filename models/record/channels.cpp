@@ -108,28 +108,39 @@ Channels::MessageKey Channels::key_of(std::uint32_t rank, const RecordEntry& ent
   if (entry.operation == Operation::kReceive) std::swap(from, to);
   const bool by_tag = rules_ == RecordRules::kGloo;
   if (!by_tag && from > to) std::swap(from, to);
+  const MessageKey any{of_group_[entry.group], entry.tag, kNotSaid, to};
+  if (by_tag && (entry.any_source || from_any_.count(any) > 0)) return any;
   return {of_group_[entry.group], by_tag ? entry.tag : 0, from, to};
 }
 
 void Channels::find_messages() {
-  std::set<MessageKey> keys;
-  for (std::uint32_t rank = 0; rank < record_.ranks.size(); ++rank) {
-    for (const RecordEntry& entry : record_.ranks[rank].entries) {
-      if (entry.kind != RecordEntry::Kind::kCall || is_collective(entry.operation)) continue;
-      const bool alone = rules_ == RecordRules::kGloo || entry.batch == kNotSaid;
-      if (alone) keys.insert(key_of(rank, entry));
+  const auto for_each_message = [&](const auto& visit) {
+    for (std::uint32_t rank = 0; rank < record_.ranks.size(); ++rank) {
+      for (const RecordEntry& entry : record_.ranks[rank].entries) {
+        if (entry.kind != RecordEntry::Kind::kCall || is_collective(entry.operation)) continue;
+        const bool alone = rules_ == RecordRules::kGloo || entry.batch == kNotSaid;
+        if (alone) visit(rank, entry);
+      }
     }
-  }
+  };
+  for_each_message([&](std::uint32_t rank, const RecordEntry& entry) {
+    if (entry.any_source && rules_ == RecordRules::kGloo) from_any_.insert(key_of(rank, entry));
+  });
+  std::map<MessageKey, std::set<std::uint32_t>> keys;  // and their ranks
+  for_each_message([&](std::uint32_t rank, const RecordEntry& entry) {
+    std::set<std::uint32_t>& ranks = keys[key_of(rank, entry)];
+    ranks.insert({rank, entry.peer});
+  });
   std::map<std::pair<std::uint32_t, std::int64_t>, std::vector<std::uint32_t>> families;
-  for (const MessageKey& key : keys) {
+  for (const auto& [key, ranks] : keys) {
     const auto& [group, tag, from, to] = key;
     const std::string kind = rules_ == RecordRules::kNccl ? " pair"
                              : tag == 0                   ? " messages"
                                                           : " tag " + std::to_string(tag);
-    std::vector<std::uint32_t> ranks = {from};
-    if (to != from) ranks.push_back(to);
+    std::vector<std::uint32_t> list(ranks.begin(), ranks.end());
+    if (from != kNotSaid && from > to) std::reverse(list.begin(), list.end());
     of_message_.emplace(key,
-                        add_to_family(families[{group, tag}], channels_[group].name + kind, ranks));
+                        add_to_family(families[{group, tag}], channels_[group].name + kind, list));
   }
 }
 

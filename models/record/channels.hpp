@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -31,8 +32,9 @@ struct Channel {
 class Channels {
  public:
   /// Finds those of groups. Under the rules of gloo, each sender, receiver and tag that a group
-  /// carries messages for has a channel of its own, as gloo matches messages by these alone. Under
-  /// those of NCCL, each pair of ranks has one for messages that are not batched.
+  /// carries messages for has a channel of its own, as gloo matches messages by these alone; all
+  /// that is sent to a rank that receives from any has one for each tag. Under those of NCCL, each
+  /// pair of ranks has one for messages that are not batched.
   Channels(const Record& record, RecordRules rules);
 
   const std::vector<Channel>& all() const { return channels_; }
@@ -53,7 +55,8 @@ class Channels {
  private:
   using MessageKey =
       std::tuple<std::uint32_t, std::int64_t, std::uint32_t, std::uint32_t>;  // channel of the
-                                                                              // group, tag, ends
+                                                                              // group, tag, ends;
+                                                                              // kNotSaid: any
   MessageKey key_of(std::uint32_t rank, const RecordEntry& entry) const;
   std::uint32_t add_to_family(std::vector<std::uint32_t>& family, const std::string& name,
                               const std::vector<std::uint32_t>& ranks);
@@ -65,6 +68,7 @@ class Channels {
   RecordRules rules_;
   std::vector<Channel> channels_;
   std::vector<std::uint32_t> of_group_;
+  std::set<MessageKey> from_any_;
   std::map<MessageKey, std::uint32_t> of_message_;
   std::map<std::string, std::uint32_t> names_;  // and how many have each
   std::uint32_t store_ = kNotSaid;

@@ -290,7 +290,11 @@ HostCall RankSteps::call_of(const RecordEntry& from, bool batched) {
     call.bytes = 1;
     call.type = "barrier";
   }
-  if (from.peer != kNotSaid) call.peer = peer_of(call, from.peer);
+  if (from.any_source && !nccl()) {
+    call.peer = {RecordPeer::Kind::kAny, 0};
+  } else if (from.peer != kNotSaid) {
+    call.peer = peer_of(call, from.peer);
+  }
   return call;
 }
 

@@ -15,7 +15,7 @@ namespace pipesim::models {
 /// The other rank of a call, as ranks with equal programs have it alike: by its place in the list
 /// of the channel that its rank is in.
 struct RecordPeer {
-  enum class Kind : std::uint8_t { kNone, kPosition, kDistance };
+  enum class Kind : std::uint8_t { kNone, kPosition, kDistance, kAny };
   Kind kind = Kind::kNone;
   std::uint32_t value = 0;
 

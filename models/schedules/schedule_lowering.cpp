@@ -316,10 +316,15 @@ ActionSet messages_of(const Schedule& schedule) {
 // The messages between two actions of a row, which it writes in the order that is asked for.
 class Between {
  public:
-  explicit Between(MessageOrder order) : order_(order) {}
+  Between(const ActionSet& known, MessageOrder order) : known_(known), order_(order) {}
 
-  /// Beside action `i` of the old row.
-  void add(const Action& message, std::size_t i) { messages_.emplace_back(message, i); }
+  /// The sends or the receives of the actions from `first` to before `end` that a schedule has.
+  void add(const Actions& actions, std::size_t first, std::size_t end, bool sends) {
+    for (std::size_t i = first; i < end; ++i) {
+      const Action message = message_of(actions[i], sends);
+      if (!message.none() && known_.has(message)) messages_.emplace_back(message, i);
+    }
+  }
 
   void finish(NewRow& row) {
     // Sends of what was just computed come first as they are.
@@ -332,8 +337,9 @@ class Between {
   }
 
  private:
+  const ActionSet& known_;
   MessageOrder order_;
-  std::vector<std::pair<Action, std::size_t>> messages_;
+  std::vector<std::pair<Action, std::size_t>> messages_;  // and beside which action of the old row
 };
 
 // What the rank at the other end does of a message.
@@ -535,20 +541,14 @@ Schedule reorder_messages(const Schedule& schedule, MessageOrder order) {
   if (order == MessageOrder::kDeferred) return defer_receives(schedule);
   const ActionSet known = messages_of(schedule);
   return with_new_rows(schedule, [&](const Actions& actions, NewRow& row) {
-    Between between(order);
+    Between between(known, order);
     for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
       if (is_message(actions[i].kind)) continue;
       const std::size_t end = slot_end(actions, i);
-      for (std::size_t part = i; part < end; ++part) {
-        const Action recv = message_of(actions[part], false);
-        if (!recv.none() && known.has(recv)) between.add(recv, part);
-      }
+      between.add(actions, i, end, false);
       between.finish(row);
       for (std::size_t part = i; part < end; ++part) row.add(actions[part], part);
-      for (std::size_t part = i; part < end; ++part) {
-        const Action send = message_of(actions[part], true);
-        if (!send.none() && known.has(send)) between.add(send, part);
-      }
+      between.add(actions, i, end, true);
     }
     between.finish(row);
   });

@@ -1,6 +1,7 @@
 #include "models/search/check.hpp"
 
 #include <algorithm>
+#include <cstdint>
 #include <utility>
 
 #include "models/lowering/names.hpp"
@@ -8,6 +9,60 @@
 
 namespace pipesim::models {
 namespace {
+
+std::string act_text(const Names& names, const sim::Plan& plan, sim::ActorId id, std::uint32_t k) {
+  const ActName name = names.act(id, k);
+  return "rank " + std::to_string(plan.actors[id].rank.value) + ": " + name.op + "#" +
+         std::to_string(name.act);
+}
+
+// Something that happens in a run. At one time, what devices end comes first.
+struct Happening {
+  enum class When : std::uint8_t { kEnd, kHost, kDeath, kEndAtOnce };
+
+  sim::Time time;
+  When when = When::kHost;
+  std::string what;
+};
+
+class Happenings {
+ public:
+  Happenings(const TaskGraph& graph, const Simulation& run)
+      : names_(graph, run.lowered), plan_(run.lowered.plan), times_(run.outcome.act_times) {}
+
+  void add_act(sim::ActorId id, std::uint32_t k) {
+    using When = Happening::When;
+    const sim::ActTimes& times = times_.of(id, k);
+    const bool on_host = sim::on_host(plan_.actors[id].role);
+    const std::string name = act_text(names_, plan_, id, k);
+    if (times.launch == sim::kNever) {
+      if (times.enter != sim::kNever) add(times.enter, When::kHost, name + " is entered");
+      return;
+    }
+    add(times.launch, When::kHost, name + (on_host ? " is done" : " is launched"));
+    if (on_host || times.end == sim::kNever) return;
+    add(times.end, times.end == times.launch ? When::kEndAtOnce : When::kEnd, name + " ends");
+  }
+
+  void add(sim::Time time, Happening::When when, std::string what) {
+    found_.push_back({time, when, std::move(what)});
+  }
+
+  std::vector<std::string> in_order() {
+    std::stable_sort(found_.begin(), found_.end(), [](const Happening& a, const Happening& b) {
+      return std::pair(a.time, a.when) < std::pair(b.time, b.when);
+    });
+    std::vector<std::string> texts;
+    for (Happening& each : found_) texts.push_back(std::move(each.what));
+    return texts;
+  }
+
+ private:
+  Names names_;
+  const sim::Plan& plan_;
+  const sim::ActTimesTable& times_;
+  std::vector<Happening> found_;
+};
 
 class Teller {
  public:
@@ -41,9 +96,7 @@ class Teller {
 
  private:
   std::string act_text(sim::ActorId id, std::uint32_t k) const {
-    const ActName name = names_.act(id, k);
-    return "rank " + std::to_string(plan_.actors[id].rank.value) + ": " + name.op + "#" +
-           std::to_string(name.act);
+    return models::act_text(names_, plan_, id, k);
   }
 
   std::string done_text(sim::ActorId id) const {
@@ -80,6 +133,14 @@ class Teller {
       case sim::EventKind::kOpStarts: {
         const sim::StreamId stream{event.target};
         return done_text(state.streams[stream].items.front().actor()) + " starts";
+      }
+      case sim::EventKind::kSourceTaken: {
+        const sim::ChannelId source{event.target};
+        const sim::ChannelState& channel = state.channels[source];
+        const sim::CallId sender =
+            channel.messages.empty() ? channel.sender : channel.messages.front().call;
+        return call_text(state.channels[plan_.channels[source].any].receiver) +
+               " takes the message of " + call_text(sender);
       }
       case sim::EventKind::kThreadWakes:
         break;
@@ -145,6 +206,28 @@ CheckReport check(const TaskGraph& graph, Lowered lowered, const sim::ExploreOpt
   run.stop = options.stop;
   run.progress = progress;
   return check(graph, simulate(graph, std::move(lowered), run), options);
+}
+
+std::vector<std::string> describe_run(const TaskGraph& graph, const Simulation& run,
+                                      std::size_t limit) {
+  const sim::Plan& plan = run.lowered.plan;
+  if (plan.act_count > limit) return {};
+  Happenings happenings(graph, run);
+  sim::IdVector<sim::ActorId, std::uint32_t> next(plan.actors.size(), 0);
+  for (const sim::Thread& thread : plan.threads) {
+    for (std::uint32_t i = thread.program; i < thread.program_end; ++i) {
+      const sim::ActorId id = plan.act(thread, i);
+      happenings.add_act(id, next[id]++);
+    }
+  }
+  for (const sim::ActorId id : sim::ids_of(plan.actors)) {
+    while (next[id] < plan.actors[id].acts) happenings.add_act(id, next[id]++);
+  }
+  for (const sim::RankDeath& death : run.outcome.deaths) {
+    happenings.add(death.at, Happening::When::kDeath,
+                   "rank " + std::to_string(death.rank.value) + ": dies");
+  }
+  return happenings.in_order();
 }
 
 std::vector<sim::Event> any_order(const sim::Plan& plan, std::size_t limit) {

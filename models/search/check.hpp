@@ -41,6 +41,11 @@ struct OrderStep {
 std::vector<OrderStep> describe_order(const TaskGraph& graph, const Lowered& lowered,
                                       const std::vector<sim::Event>& order);
 
+/// What happens in `run`, which kept the times of its acts, by time: in its own times, faults
+/// included, where describe_order() cannot follow. Empty if the plan has more than `limit` acts.
+std::vector<std::string> describe_run(const TaskGraph& graph, const Simulation& run,
+                                      std::size_t limit);
+
 /// An interleaving of `plan`, which must not have faults: of pending events always the one that has
 /// waited longest. Where timing decides nothing, it ends as any does. Empty if it would be longer
 /// than `limit`.

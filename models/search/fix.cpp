@@ -104,7 +104,8 @@ class Differences {
       case sim::WaitKind::kDeviceRoom:
         return before_.device != after_.device;
       case sim::WaitKind::kLaunchQueue:
-        return before_.launch_queue != after_.launch_queue;
+        return before_.launch_queue != after_.launch_queue ||
+               before_.device.launch_queue != after_.device.launch_queue;
       case sim::WaitKind::kPeerOfMessage:
         return eager_differs(wait.from.act);
       default:

@@ -173,7 +173,9 @@ void Candidates::add_room() {
 void Candidates::add_launch_queue() {
   Change change;
   change.kind = Kind::kLaunchQueue;
-  change.before = graph_.launch_queue.value(0).value_or(1);
+  const Expr& of_device = graph_.device.launch_queue;
+  if (of_device != Expr()) change.part = "device";
+  change.before = (of_device != Expr() ? of_device : graph_.launch_queue).value(0).value_or(1);
   change.number = change.before + 1;
   std::int64_t acts = 0;  // of the rank with most: more are never pending
   for (const RankReport& rank : explanation_.ranks) {
@@ -207,7 +209,7 @@ void Candidates::add_after(std::uint32_t first, std::uint32_t second) {
   const bool calls = before.step->role == sim::Role::kCalls &&
                      behind.step->role == sim::Role::kCalls && before.stream != behind.stream &&
                      before.stream != kNoIndex;
-  if (!calls) return;
+  if (!calls || before.step->implied || behind.step->implied) return;
   Change change;
   change.kind = Kind::kAfter;
   change.what = behind.name;

@@ -78,7 +78,7 @@ class ProgramChanges {
   void add(Change change);
 
   const ActorTemplate& actor(const At& at) const { return graph_.actors[at.step]; }
-  const std::vector<CallTemplate>& calls(const At& at) const { return actor(at).step->calls; }
+  const ShortList<CallTemplate>& calls(const At& at) const { return actor(at).step->calls; }
 
   const TaskGraph& graph_;
   const Lowered& lowered_;
@@ -508,7 +508,7 @@ void ProgramChanges::add_rounds(const At& made, std::uint32_t rank) {
   const auto set = [&](const ProgramStep& block, std::int64_t to) {
     Change change = of(Kind::kValue, made);
     change.what = "the loop around " + actor(made).name;
-    change.has = block.on.value_or(RankSet());
+    change.has = block.on ? *block.on : RankSet();
     change.place = block.place;
     change.values = {{"repeat", std::to_string(block.times), std::to_string(to)}};
     change.alters = to < block.times;
@@ -592,7 +592,7 @@ std::size_t ProgramChanges::calls_on(std::uint32_t communicator, std::uint32_t r
   std::size_t count = 0;
   for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
     for (const WalkedStep& step : program(rank, thread)) {
-      const std::vector<CallTemplate>& made = graph_.actors[step.actor].step->calls;
+      const ShortList<CallTemplate>& made = graph_.actors[step.actor].step->calls;
       count += !made.empty() && made.front().communicator == communicator ? 1 : 0;
     }
   }

@@ -92,6 +92,29 @@ bool rests_on_empty_calls(const TaskGraph& graph, const sim::ExploreOptions& opt
          check(*other, std::move(*lowered), options).exploration.answer != sim::Answer::kProved;
 }
 
+// Whether `graph`, which is proved, hangs in its own times if the initialization of a communicator
+// waits for the kernels that are on the devices of its ranks. One run: which of many orders would
+// hang is not searched for.
+bool rests_on_creation(TaskGraph graph, const sim::ExploreOptions& options) {
+  constexpr std::uint64_t kMostActs = 1'000'000;
+  graph.creation.waits_for_device = true;
+  for (CommunicatorTemplate& communicator : graph.communicators) {
+    communicator.creation.waits_for_device = !communicator.on_host;
+  }
+  Diagnostics ignored;
+  const std::optional<Lowered> lowered = lower(graph, ignored);
+  if (!lowered || lowered->plan.act_count > kMostActs) return false;
+  const auto waits = [](const sim::Communicator& communicator) {
+    return communicator.at_first_use && communicator.waits_for_device;
+  };
+  const auto& communicators = lowered->plan.communicators;
+  if (std::none_of(communicators.begin(), communicators.end(), waits)) return false;
+  sim::RunOptions run;
+  run.stop = options.stop;
+  const sim::Outcome outcome = sim::run(lowered->plan, run);
+  return outcome.end == sim::RunEnd::kStuck;
+}
+
 }  // namespace
 
 std::string_view reading_name(Reading reading) {
@@ -222,6 +245,9 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
   result.check = std::move(reports[shown]);
   result.by_empty_calls =
       result.answer == JobAnswer::kProved && rests_on_empty_calls(graph, options);
+  const bool goes_well =
+      result.answer == JobAnswer::kProved || result.answer == JobAnswer::kByBuffers;
+  result.by_creation = goes_well && rests_on_creation(std::move(graph), options);
   return result;
 }
 

@@ -45,6 +45,7 @@ struct ReadingsReport {
   bool by_flows = false;    // ranks that leave a collective early may be why `real` does not hang
   bool by_network = false;  // buffers between hosts may be
   bool by_empty_calls = false;  // proved because collectives of no bytes wait for nobody
+  bool by_creation = false;     // it does not hang because initializations wait for no kernels
 };
 
 /// That of `check`, which is of the reading of `graph`.

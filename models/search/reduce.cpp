@@ -14,6 +14,11 @@
 namespace pipesim::models {
 namespace {
 
+// A record or wait that stands before a step as its `after`; turns of `one_thread` do not.
+bool is_implied_wait(const ActorTemplate& actor) {
+  return actor.step && actor.step->implied && actor.step->role != sim::Role::kCalls;
+}
+
 // Whether the block is one step, which says itself on which ranks it is.
 bool is_one_step(const ProgramStep& block) {
   return block.actor == kNoIndex && block.list.empty() && block.times == 1 &&
@@ -91,6 +96,7 @@ void for_each_count(TaskGraph& graph, bool rooms, const Visit& visit) {
   }
   if (!rooms) return;
   visit(graph.launch_queue);
+  if (graph.device.launch_queue != Expr()) visit(graph.device.launch_queue);
   for (StreamTemplate& stream : graph.streams) visit(stream.launch_queue);
 }
 
@@ -361,8 +367,7 @@ void Reducer::drop_actors() {
   std::vector<std::vector<std::uint32_t>> parts(1);
   for (std::uint32_t i = 0; i < result_.graph.actors.size(); ++i) {
     parts.back().push_back(i);
-    const ActorTemplate& actor = result_.graph.actors[i];
-    if (!actor.step || !actor.step->implied) parts.emplace_back();
+    if (!is_implied_wait(result_.graph.actors[i])) parts.emplace_back();
   }
   if (parts.back().empty()) parts.pop_back();
   drop(parts.size(), [&](TaskGraph& graph, const std::vector<bool>& keep) {
@@ -546,14 +551,14 @@ void Reducer::drop_rules() {
 void Reducer::drop_implied_waits() {
   std::set<std::uint32_t> events;
   for (const ActorTemplate& actor : result_.graph.actors) {
-    if (actor.step && actor.step->implied) events.insert(actor.step->event);
+    if (is_implied_wait(actor)) events.insert(actor.step->event);
   }
   const std::vector<std::uint32_t> parts(events.begin(), events.end());
   drop(parts.size(), [&](TaskGraph& graph, const std::vector<bool>& keep) {
     std::vector<bool> stays(graph.actors.size(), true);
     for (std::size_t i = 0; i < graph.actors.size(); ++i) {
       const ActorTemplate& actor = graph.actors[i];
-      if (!actor.step || !actor.step->implied) continue;
+      if (!is_implied_wait(actor)) continue;
       const auto part = std::lower_bound(parts.begin(), parts.end(), actor.step->event);
       stays[i] = keep[static_cast<std::size_t>(part - parts.begin())];
     }

@@ -184,7 +184,8 @@ inline void Engine::send(CallId id) {
     return run_buffered(id);
   }
   channel.sender = id;
-  if (channel.receiver.valid()) meet(call.channel);
+  if (channel.receiver.valid()) return meet(call.channel);
+  come(call.channel);
 }
 
 // Rule 9.5: a send runs into the buffer.
@@ -201,9 +202,54 @@ inline void Engine::run_buffered(CallId id) {
 inline void Engine::receive(CallId id) {
   const ChannelId channel_id = plan_.calls[id].channel;
   ChannelState& channel = state_.channels[channel_id];
+  if (plan_.calls[id].from_any()) {
+    channel.receiver = id;
+    return find_source(channel_id);
+  }
+  if (!channel.came.empty()) channel.came.pop();
   if (!channel.messages.empty()) return take_message(channel_id, id);
   channel.receiver = id;
   if (channel.sender.valid()) meet(channel_id);
+}
+
+// Rule 9.5: a send, or its message, is there for a receive from any rank, if its rank has some.
+void Engine::come(ChannelId id) {
+  const ChannelId any = plan_.channels[id].any;
+  if (!any.valid()) return;
+  state_.channels[id].came.push(queue_.now());
+  if (state_.channels[any].receiver.valid()) find_source(any);
+}
+
+// Rule 9.5: a receive from any rank takes what came first. Here order of the sources is by rank.
+void Engine::find_source(ChannelId any) {
+  const Channel& channel = plan_.channels[any];
+  ChannelId first;
+  for (std::uint32_t i = channel.sources; i < channel.sources_end; ++i) {
+    const ChannelId id = plan_.sources[i];
+    ChannelState& source = state_.channels[id];
+    if (source.came.empty()) continue;
+    if (!first.valid() || source.came.front() < state_.channels[first].came.front()) first = id;
+    if (!one_by_one_ || source.offered) continue;
+    source.offered = true;
+    queue_.push(queue_.now(), Priority::kDevice, {EventKind::kSourceTaken, id.value});
+  }
+  if (first.valid() && !one_by_one_) take_source(first);
+}
+
+// Rule 9.5: a receive from any rank takes a send of this one.
+void Engine::take_source(ChannelId id) {
+  const Channel& any = plan_.channels[plan_.channels[id].any];
+  for (std::uint32_t i = any.sources; i < any.sources_end && one_by_one_; ++i) {
+    const Event other{EventKind::kSourceTaken, plan_.sources[i].value};
+    state_.channels[plan_.sources[i]].offered = false;
+    if (queue_.contains(other)) queue_.take(other);
+  }
+  ChannelState& channel = state_.channels[id];
+  const CallId receiver = std::exchange(state_.channels[plan_.channels[id].any].receiver, CallId());
+  channel.came.pop();
+  if (!channel.messages.empty()) return take_message(id, receiver);
+  channel.receiver = receiver;
+  meet(id);
 }
 
 // Rule 9.5: a receive takes the oldest message of its channel. A send may then have room.
@@ -289,6 +335,7 @@ void Engine::end_call(CallId id) {
     ChannelState& channel = state_.channels[call.channel];
     channel.messages.push({id, act_of(id)});
     const CallId receiver = std::exchange(channel.receiver, CallId());
+    if (!receiver.valid()) come(call.channel);
     if (receiver.valid()) take_message(call.channel, receiver);
   }
   if (call.kind == CallKind::kCollective) leave_open(call);

@@ -98,6 +98,19 @@ class Engine {
     queue_.push(time, Priority::kHost, {EventKind::kThreadWakes, id.value});
   }
 
+  // Rule 3.4: the launch queue of a stream, which may be that of its device.
+  struct LaunchQueue {
+    std::uint32_t& unfinished;
+    ThreadLine& waiting;
+  };
+  LaunchQueue launch_queue(StreamId id) {
+    if (plan_.streams[id].shares_queue) {
+      DeviceState& device = state_.devices[plan_.streams[id].device];
+      return {device.unfinished, device.waiting};
+    }
+    return {state_.streams[id].unfinished, state_.streams[id].waiting};
+  }
+
   // Lines of threads and streams, linked through their states.
   void join(ThreadLine& line, ThreadId id) {
     state_.threads[id].next_in_line = ThreadId();
@@ -159,6 +172,9 @@ class Engine {
   void dispatch(DeviceId id);
   void start_on(DeviceId id, StreamId stream);
   void start_offered(StreamId id);
+  void come(ChannelId id);
+  void find_source(ChannelId any);
+  void take_source(ChannelId id);
   void free_room(StreamId id, ActorId actor);
 
   // Lines of communicators.
@@ -293,6 +309,9 @@ inline void Engine::handle(Event event) {
       break;
     case EventKind::kOpStarts:
       start_offered(StreamId{event.target});
+      break;
+    case EventKind::kSourceTaken:
+      take_source(ChannelId{event.target});
       break;
   }
 }

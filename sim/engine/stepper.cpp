@@ -44,6 +44,12 @@ void Stepper::step(std::size_t i) {
   pending_[i] = pending_.back();
   pending_.pop_back();
   rules_->step(event, pending_);
+  if (event.kind != EventKind::kSourceTaken) return;
+  // The receive has taken this one, and no other.
+  std::erase_if(pending_, [&](const Event& other) {
+    return other.kind == EventKind::kSourceTaken &&
+           !state().channels[ChannelId{other.target}].offered;
+  });
 }
 
 void Stepper::save(Moment& moment) const {

@@ -296,10 +296,11 @@ void Engine::end_act(StreamId id) {
   if (actor.in_lines()) leave_lines(actor);
   send_messages(actor_id, k, false);
   if (actor.role == Role::kRecord) fire(actor.signal);
-  --stream.unfinished;
-  if (!stream.waiting.empty()) {
-    ++stream.unfinished;  // the place is kept until the thread runs
-    wake(leave(stream.waiting));
+  const LaunchQueue launches = launch_queue(id);
+  --launches.unfinished;
+  if (!launches.waiting.empty()) {
+    ++launches.unfinished;  // the place is kept until the thread runs
+    wake(leave(launches.waiting));
   }
   const ThreadState& thread = state_.threads[actor.thread];
   if (actor.blocking && thread.at == actor_id && thread.step == Step::kCompletion) {

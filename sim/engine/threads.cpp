@@ -279,7 +279,7 @@ void Engine::unlock(LockId id) {
 // Rule 3.4: takes a place in the launch queue. False if the thread has to wait for one.
 inline bool Engine::await_launch_queue(ThreadId id) {
   const StreamId stream = plan_.actors[state_.threads[id].at].stream;
-  StreamState& state = state_.streams[stream];
+  const LaunchQueue state = launch_queue(stream);
   if (state.unfinished < plan_.streams[stream].launch_queue && state.waiting.empty()) {
     ++state.unfinished;
     return true;

@@ -58,6 +58,7 @@ struct RestsOn {
   std::uint64_t queue_runs = 0;  // ways to share them that were tried
   bool all_queue_runs = false;   // there are no others
   bool records = false;          // that a record holds no hardware queue
+  bool launches = false;         // whether the streams of a device share a launch queue
 };
 
 struct Exploration {

@@ -153,6 +153,8 @@ class HappensBefore::Calls {
     return found == lists_.end() || !found->second.certain ? kNone : found->second.uses;
   }
 
+  bool has(const Key& key) const { return lists_.count(key) > 0; }
+
   template <typename F>
   void for_each_key(F f) const {
     for (const auto& [key, list] : lists_) f(key);
@@ -182,7 +184,8 @@ class HappensBefore::Calls {
 };
 
 // If each rank's calls on a communicator are of one program, the n-th of one rank meets the n-th of
-// the other. A round is a node of its own: after the launches that it needs, before the ends.
+// the other; but not where a rank also receives from any. A round is a node of its own: after the
+// launches that it needs, before the ends.
 void HappensBefore::add_calls(const Plan& plan, Edges& edges) {
   const Calls calls(plan);
   std::map<std::pair<std::uint32_t, std::size_t>, Node> rounds;
@@ -201,6 +204,7 @@ void HappensBefore::add_calls(const Plan& plan, Edges& edges) {
   };
   const auto add_messages = [&](const Calls::Key& key) {
     const auto& [communicator, sort, from, to] = key;
+    if (calls.has({communicator, Calls::Sort::kReceive, kAnyPeer, to})) return;
     const std::vector<Calls::Use>& sends = calls.of(key);
     const std::vector<Calls::Use>& receives =
         calls.of({communicator, Calls::Sort::kReceive, from, to});

@@ -5,6 +5,9 @@
 // ranks. A plan that completes if each device runs one of them after the other, in the order of
 // launches, has such an order; one that hangs then may hang.
 //
+// Launch queues. Nothing says whether each stream has one or all of a device share one. A plan that
+// completes with queues of streams is tried with queues of devices, which hold fewer launches.
+//
 // Hardware queues. More streams than queues share them, and nothing says which. Each way is a plan.
 // In plans in which timing decides nothing, sharing more can only add waits: if the plan completes
 // with a single queue, it does in every way.
@@ -148,6 +151,7 @@ class OpenDevices {
   Exploration run() {
     if (has_open_queues(plan_)) see_queues();
     if (has_open_room(plan_)) see_room();
+    if (has_open_launches(plan_)) see_launches();
     see_records();
     return std::move(result_);
   }
@@ -205,16 +209,26 @@ class OpenDevices {
   }
 
   void see_room() {
-    if (result_.answer != Answer::kProved) return;
     DeviceReading reading;
     reading.serial_collectives = true;
+    if (!stays_proved(reading)) result_.rests_on.room = true;
+  }
+
+  void see_launches() {
+    DeviceReading reading;
+    reading.shared_launches = true;
+    if (!stays_proved(reading)) result_.rests_on.launches = true;
+  }
+
+  // Of what is proved.
+  bool stays_proved(const DeviceReading& reading) {
+    if (result_.answer != Answer::kProved) return true;
     const Exploration found = explore_as_planned(with_reading(plan_, reading), options_);
-    if (takes(found, reading)) result_.rests_on.room = true;
-    if (found.answer == Answer::kUndecided) {
-      result_.answer = Answer::kUndecided;
-      result_.method = found.method;
-      result_.rests_on.room = true;
-    }
+    if (takes(found, reading)) return false;
+    if (found.answer != Answer::kUndecided) return true;
+    result_.answer = Answer::kUndecided;
+    result_.method = found.method;
+    return false;
   }
 
   // Whether the proof would fail if records stood in hardware queues: with the queues of the plan,

@@ -9,7 +9,8 @@ namespace pipesim::sim {
 namespace {
 
 bool limits_starts(const Device& device) {
-  return device.hardware_queues > 0 || device.ordered() || device.may_lack_slots();
+  return device.hardware_queues > 0 || device.ordered() || device.may_lack_slots() ||
+         device.launch_queue > 0;
 }
 
 bool waits_for_devices(const Communicator& communicator) {

@@ -104,8 +104,12 @@ void add_calls(const State& state, Mixer& mixer) {
 void add_devices(const Plan& plan, const State& state, Mixer& mixer) {
   for (const DeviceId id : ids_of(plan.devices)) {
     const Device& device = plan.devices[id];
-    if (!device.limited()) continue;
     const DeviceState& room = state.devices[id];
+    if (device.launch_queue > 0) {
+      mixer.add(room.unfinished);
+      add_line(state, room.waiting, mixer);
+    }
+    if (!device.limited()) continue;
     mixer.add(room.resident);
     const auto add_ring = [&](const Ring<StreamId>& ring) {
       for (std::uint32_t i = 0; i < ring.size(); ++i) mixer.add(ring[i].value);

@@ -40,12 +40,34 @@ StubbornSets::StubbornSets(const Plan& plan)
   all_disturb_ = std::any_of(plan.edges.begin(), plan.edges.end(),
                              [](const Edge& edge) { return edge.in_place.valid(); });
   find_resources();
+  if (!plan_.sources.empty()) find_senders();
+}
+
+void StubbornSets::find_senders() {
+  senders_ = IdVector<ChannelId, std::vector<ActorId>>(plan_.channels.size());
+  for (const Call& call : plan_.calls) {
+    if (call.kind != CallKind::kSend) continue;
+    const ChannelId any = plan_.channels[call.channel].any;
+    if (!any.valid() || plan_.actors[call.actor].acts == 0) continue;
+    std::vector<ActorId>& senders = senders_[any];
+    if (senders.empty() || senders.back() != call.actor) senders.push_back(call.actor);
+  }
 }
 
 void StubbornSets::find_blocking() {
   IdVector<StreamId, std::uint64_t> acts(plan_.streams.size(), 0);
   for (const Actor& actor : plan_.actors) {
     if (actor.stream.valid()) acts[actor.stream] += actor.acts;
+  }
+  for (const Device& device : plan_.devices) {
+    if (device.launch_queue == 0) continue;
+    std::uint64_t all = 0;
+    for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
+      all += acts[plan_.device_streams[i]];
+    }
+    for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
+      acts[plan_.device_streams[i]] = all;
+    }
   }
   for (const ActorId id : ids_of(plan_.actors)) {
     const Actor& actor = plan_.actors[id];
@@ -99,6 +121,7 @@ void StubbornSets::find_resources() {
     if (plan_.actors[id].lock.valid()) use(locks + plan_.actors[id].lock.value, id, Phase::kLaunch);
   }
   use_streams_of_several();
+  use_launch_queues_of_several();
   use_lines_of_several();
   use_signals_of_several();
   use_devices();
@@ -118,6 +141,17 @@ void StubbornSets::use_streams_of_several() {
     }
   }
   for (const std::vector<ActorId>& of_stream : users) use_if_of_several(of_stream);
+}
+
+// The same for what takes places in the launch queue of a device.
+void StubbornSets::use_launch_queues_of_several() {
+  IdVector<DeviceId, std::vector<ActorId>> users(plan_.devices.size());
+  for (const ActorId id : ids_of(plan_.actors)) {
+    const StreamId stream = plan_.actors[id].stream;
+    if (!stream.valid() || !plan_.streams[stream].shares_queue) continue;
+    users[plan_.streams[stream].device].push_back(id);
+  }
+  for (const std::vector<ActorId>& of_device : users) use_if_of_several(of_device);
 }
 
 // A resource of these actors' launches, if they are of several threads.
@@ -258,6 +292,7 @@ void StubbornSets::find_effects(const Event& event, Effects& effects) const {
   effects.pushes.clear();
   effects.touches.clear();
   effects.thread = ThreadId();
+  effects.any = ChannelId();
   switch (event.kind) {
     case EventKind::kOpEnds: {
       const ActorId actor = state_->streams[StreamId{event.target}].items.front().actor();
@@ -283,6 +318,9 @@ void StubbornSets::find_effects(const Event& event, Effects& effects) const {
       return add_call_end(state_->channels[ChannelId{event.target}].receiver, effects);
     case EventKind::kCallEnds:
       return add_call_end(CallId{event.target}, effects);
+    case EventKind::kSourceTaken:
+      effects.any = plan_.channels[ChannelId{event.target}].any;
+      return;
     case EventKind::kOpStarts:
       effects.touches.push_back(device_resources_[plan_.streams[StreamId{event.target}].device]);
       return;
@@ -375,6 +413,40 @@ bool StubbornSets::add_disturbers(std::uint32_t member) {
   }
   for (const Resource resource : effects.touches) {
     if (!add_users(effects, resource)) return false;
+  }
+  return !effects.any.valid() || add_sources(effects.any);
+}
+
+// What else a receive from any rank could take: what is there, and what may come before.
+bool StubbornSets::add_sources(ChannelId any) {
+  for (std::uint32_t i = 0; i < pending_->size(); ++i) {
+    const Event& event = (*pending_)[i];
+    if (event.kind != EventKind::kSourceTaken) continue;
+    if (plan_.channels[ChannelId{event.target}].any == any) add(i);
+  }
+  for (const ActorId sender : senders_[any]) {
+    if (!add_sends(sender, any)) return false;
+  }
+  return true;
+}
+
+// What must happen before a send of the actor that is not there yet.
+bool StubbornSets::add_sends(ActorId id, ChannelId any) {
+  const ActorState& state = state_->actors[id];
+  const Actor& actor = plan_.actors[id];
+  for (const CallId call : plan_.calls_of(id)) {
+    const ChannelId channel = plan_.calls[call].channel;
+    if (plan_.calls[call].kind != CallKind::kSend || plan_.channels[channel].any != any) continue;
+    if (!state_->channels[channel].came.empty()) continue;  // its turn comes after that
+    if (state.launched == state.done) {
+      if (state.launched == actor.acts) continue;
+      const Node node = happens_before_.node(id, state.launched, Phase::kLaunch);
+      if (happens_before_.never(node)) continue;
+      if (!add(id, state.launched, Phase::kLaunch)) return false;
+      continue;
+    }
+    // Nothing precedes the end of a lone send but what it needs to begin.
+    if (plan_.calls_of(id).size() > 1 || !add_need(id, state.done, Phase::kEnd, 0)) return false;
   }
   return true;
 }
@@ -525,11 +597,28 @@ bool StubbornSets::add_need_of_launch(ActorId id, std::uint32_t depth) {
   return found && any;
 }
 
+// Of a place in the launch queue of a device: any act there that ends makes room.
+bool StubbornSets::add_need_of_room(DeviceId id, std::uint32_t depth) {
+  const Device& device = plan_.devices[id];
+  std::uint32_t kept = state_->devices[id].unfinished;  // for threads that have not launched yet
+  for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
+    const StreamState& stream = state_->streams[plan_.device_streams[i]];
+    kept -= stream.launched - stream.done;
+    if (stream.launched == stream.done) continue;
+    const ActorId head = stream.items.front().actor();
+    if (!add_need(head, state_->actors[head].done, Phase::kEnd, depth + 1)) return false;
+  }
+  return kept == 0;
+}
+
 bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t depth) {
   const Actor& actor = plan_.actors[thread.at];
   if (thread.step == Step::kOutsideInput) return true;  // it never comes
   if (thread.step == Step::kCompletion) {
     return add_need(thread.at, state_->actors[thread.at].done, Phase::kEnd, depth + 1);
+  }
+  if (thread.step == Step::kLaunchQueue && plan_.streams[actor.stream].shares_queue) {
+    return add_need_of_room(plan_.streams[actor.stream].device, depth);
   }
   if (thread.step == Step::kLaunchQueue) {
     const Ring<StreamItem>& items = state_->streams[actor.stream].items;

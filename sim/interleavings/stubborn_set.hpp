@@ -49,6 +49,7 @@ class StubbornSets {
     std::vector<Push> pushes;
     std::vector<std::uint32_t> touches;  // resources
     ThreadId thread;                     // that is woken, if one is
+    ChannelId any;                       // whose receive takes a message, if one does
   };
   // A launch or an end that uses a resource.
   struct Use {
@@ -57,6 +58,7 @@ class StubbornSets {
   };
   using Resource = std::uint32_t;
 
+  void find_senders();
   void find_blocking();
   void find_paired_locks();
   void find_resources();
@@ -64,6 +66,7 @@ class StubbornSets {
   void use(Resource resource, ActorId actor, Phase phase);
   void use_if_of_several(const std::vector<ActorId>& users);
   void use_streams_of_several();
+  void use_launch_queues_of_several();
   void use_lines_of_several();
   void use_signals_of_several();
   void use_devices();
@@ -85,7 +88,10 @@ class StubbornSets {
   bool add_need(ActorId actor, std::uint32_t k, Phase phase, std::uint32_t depth);
   bool add_need_of_end(ActorId id, std::uint32_t depth);
   bool add_start(StreamId stream);
+  bool add_sources(ChannelId any);
+  bool add_sends(ActorId id, ChannelId any);
   bool add_need_of_launch(ActorId id, std::uint32_t depth);
+  bool add_need_of_room(DeviceId id, std::uint32_t depth);
   bool add_need_of_blocked(const ThreadState& thread, std::uint32_t depth);
   bool has_happened(ActorId actor, std::uint32_t k, Phase phase) const;
   bool lacks(ActorId actor, std::uint32_t k, Node node) const;
@@ -106,7 +112,8 @@ class StubbornSets {
   IdVector<ActorId, std::vector<Resource>> used_at_end_;
   std::vector<std::vector<Use>> users_;  // of each resource
   IdVector<DeviceId, Resource> device_resources_;
-  IdVector<LockId, std::uint8_t> paired_;  // only who holds it gives it back
+  IdVector<ChannelId, std::vector<ActorId>> senders_;  // to receives from any rank
+  IdVector<LockId, std::uint8_t> paired_;              // only who holds it gives it back
 
   // Of the state that is looked at:
   const State* state_ = nullptr;

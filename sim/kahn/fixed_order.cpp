@@ -151,8 +151,17 @@ void FixedOrderRun::limit_queues() {
   for (const Actor& actor : plan_.actors) {
     if (actor.stream.valid()) acts[actor.stream] += actor.acts;
   }
+  for (const Device& device : plan_.devices) {
+    if (device.launch_queue == 0) continue;
+    for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
+      streams_[plan_.device_streams[i]].device_queue =
+          static_cast<std::uint32_t>(device_queues_.size());
+    }
+    device_queues_.push_back({device.launch_queue, {}});
+  }
   for (const StreamId id : ids_of(plan_.streams)) {
-    if (acts[id] <= plan_.streams[id].launch_queue) continue;
+    const Stream& stream = plan_.streams[id];
+    if (stream.shares_queue || acts[id] <= stream.launch_queue) continue;
     streams_[id].queue = static_cast<std::uint32_t>(queues_.size());
     queues_.emplace_back(plan_.streams[id].launch_queue, 0);
   }
@@ -373,6 +382,10 @@ inline bool FixedOrderRun::find_start(const ThreadRun& thread, const Op& op, std
     const std::vector<std::int64_t>& queue = queues_[stream.queue];
     launch = std::max(launch, queue[stream.acts % queue.size()]);
   }
+  if (stream.device_queue != kNone) {
+    const DeviceQueueRun& queue = device_queues_[stream.device_queue];
+    if (queue.latest.size() == queue.room) launch = std::max(launch, queue.latest.top());
+  }
   start = std::max(launch, stream.end);
   if (op.behind.valid()) start = std::max(start, streams_[op.behind].end);
   return op.afters == op.afters_end || wait_for_acts(op, start);
@@ -455,6 +468,11 @@ inline void FixedOrderRun::record(ActorId id, Op& op, const ActTimes& times) {
     if (stream.queue != kNone) {
       std::vector<std::int64_t>& queue = queues_[stream.queue];
       queue[stream.acts % queue.size()] = times.end.ns;
+    }
+    if (stream.device_queue != kNone) {
+      DeviceQueueRun& queue = device_queues_[stream.device_queue];
+      queue.latest.push(times.end.ns);
+      if (queue.latest.size() > queue.room) queue.latest.pop();
     }
     ++stream.acts;
   }

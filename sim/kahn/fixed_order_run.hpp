@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
+#include <queue>
 #include <vector>
 
 #include "sim/engine.hpp"
@@ -65,7 +67,15 @@ struct ThreadRun {
 struct StreamRun {
   std::int64_t end = 0;  // of the last act
   std::uint32_t acts = 0;
-  std::uint32_t queue = kNone;  // where its launch queue is kept, if that can be full
+  std::uint32_t queue = kNone;         // where its launch queue is kept, if that can be full
+  std::uint32_t device_queue = kNone;  // likewise, that of its device
+};
+
+// The launch queue of a device. Of more acts than have room, as many as have end last: the first of
+// these ends makes room for the next.
+struct DeviceQueueRun {
+  std::uint32_t room = 0;
+  std::priority_queue<std::int64_t, std::vector<std::int64_t>, std::greater<>> latest;
 };
 
 // The ends of the acts of an actor for which others wait. If a single one waits for them in order,
@@ -204,6 +214,7 @@ class FixedOrderRun {
   IdVector<SignalId, SignalRun> signals_;
   std::vector<KeptEnds> ends_;                     // of actors that others wait for
   std::vector<std::vector<std::int64_t>> queues_;  // the ends of the acts that fill one, in turn
+  std::vector<DeviceQueueRun> device_queues_;
   std::vector<CallId> round_calls_;  // beside Plan::communicator_ranks: the call in the round
   ReadySet queue_;                   // threads that can go on
   ThreadId turn_;

@@ -21,14 +21,13 @@ namespace pipesim::sim {
 /// The numbers are the order in which ops go that become free at the same moment.
 enum class LogGopsKind : std::uint8_t { kSend, kReceive, kCalculate };
 
-/// Of a receive: from any rank. Of a send or receive: fits any tag.
-inline constexpr std::uint32_t kAnyPeer = 0xffffffff;
+/// Of a send or receive: fits any tag.
 inline constexpr std::uint32_t kAnyTag = 0xffffffff;
 
 struct LogGopsOp {
   std::uint64_t size = 0;  // bytes of a message; nanoseconds of a calculation
   std::uint32_t rank = 0;
-  std::uint32_t peer = 0;  // of a send or receive
+  std::uint32_t peer = 0;  // of a send or receive; kAnyPeer of a receive: from any rank
   std::uint32_t tag = 0;   // likewise
   LogGopsKind kind = LogGopsKind::kCalculate;
   std::uint8_t cpu = 0;

@@ -403,13 +403,26 @@ void WaitGraphBuilder::add_launch_edges(ActorId actor, Step step) {
       add_host_step_edges(actor);
       break;
     case Step::kLaunchQueue:
-      add_head(WaitKind::kLaunchQueue, plan_.actors[actor].stream);
+      add_launch_queue(plan_.actors[actor].stream);
       break;
     case Step::kNone:
     case Step::kOverhead:
     case Step::kCompletion:
       break;  // these end by themselves, or are not a launch
   }
+}
+
+// One that ends makes room.
+void WaitGraphBuilder::add_launch_queue(StreamId id) {
+  const Stream& stream = plan_.streams[id];
+  if (!stream.shares_queue) return add_head(WaitKind::kLaunchQueue, id);
+  const Device& device = plan_.devices[stream.device];
+  const std::size_t before = edges_.size();
+  for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
+    const StreamId each = plan_.device_streams[i];
+    if (!state_.streams[each].items.empty()) add_head(WaitKind::kLaunchQueue, each);
+  }
+  make_any_set(before);
 }
 
 // The streams that hold a mark like `mark`, each by what stands in front of it.

@@ -24,6 +24,8 @@ class WaitGraphBuilder {
   void add_launched_edges(StreamId id);
   void add_peers(ActorId actor, std::uint32_t k);
   void add_met(CallId id);
+  void add_sources(const Call& call);
+  ChannelId channel_of(CallId id) const;
   void add_link(LinkId id);
   void add_head_edges(StreamId id);
   void add_held_edges(StreamId id);
@@ -63,6 +65,7 @@ class WaitGraphBuilder {
   void add_act(WaitKind kind, ActorId actor, std::uint32_t k, RegisterId reg = {});
   void add_blocker(ThreadId thread);
   void add_head(WaitKind kind, StreamId stream);
+  void add_launch_queue(StreamId id);
   void add_item(WaitKind kind, StreamId stream, std::uint32_t index);
   void make_any_set(std::size_t before);
   std::pair<std::uint32_t, std::uint32_t> users_of(CommunicatorId id, RankId rank) const;

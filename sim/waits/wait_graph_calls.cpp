@@ -8,7 +8,7 @@ namespace {
 
 bool same_sort(const Call& a, const Call& b) {
   return a.communicator == b.communicator && a.kind == b.kind &&
-         (a.kind == CallKind::kCollective || a.peer == b.peer);
+         (a.kind == CallKind::kCollective || a.peer == b.peer || a.from_any());
 }
 
 WaitKind kind_of(MeetingKind kind) {
@@ -48,16 +48,48 @@ void WaitGraphBuilder::add_call(CallId id) {
     return;
   }
   if (stage != CallStage::kActive && stage != CallStage::kShort) return add_met(id);
+  if (call.from_any()) return add_sources(call);
   Call wanted = call;
   wanted.kind = call.kind == CallKind::kSend ? CallKind::kReceive : CallKind::kSend;
   wanted.peer = call.member;
   add_coming(WaitKind::kPeerOfMessage, call.peer, wanted);
 }
 
+// Of a receive from any rank: the ranks that still have a send for it, of which one suffices; if
+// there are none, all others.
+void WaitGraphBuilder::add_sources(const Call& call) {
+  Call wanted = call;
+  wanted.kind = CallKind::kSend;
+  wanted.peer = call.member;
+  const std::size_t before = edges_.size();
+  const Channel& any = plan_.channels[call.channel];
+  for (std::uint32_t i = any.sources; i < any.sources_end; ++i) {
+    const std::uint32_t from = plan_.channels[plan_.sources[i]].from;
+    const std::size_t here = edges_.size();
+    add_coming(WaitKind::kPeerOfMessage, from, wanted);
+    if (edges_[here].to == act_nodes_ + plan_.communicator_ranks[from].value) edges_.resize(here);
+  }
+  const Communicator& communicator = plan_.communicators[call.communicator];
+  for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
+    if (edges_.size() > before && edges_[before].to < act_nodes_) break;
+    if (i != call.member) add_rank(WaitKind::kPeerOfMessage, plan_.communicator_ranks[i]);
+  }
+  make_any_set(before);
+}
+
+// Where it has met its peer.
+ChannelId WaitGraphBuilder::channel_of(CallId id) const {
+  const Channel& own = plan_.channels[plan_.calls[id].channel];
+  for (std::uint32_t i = own.sources; i < own.sources_end; ++i) {
+    if (state_.channels[plan_.sources[i]].receiver == id) return plan_.sources[i];
+  }
+  return plan_.calls[id].channel;
+}
+
 // A send or receive that runs and never ends.
 void WaitGraphBuilder::add_met(CallId id) {
   const Call& call = plan_.calls[id];
-  const ChannelState& channel = state_.channels[call.channel];
+  const ChannelState& channel = state_.channels[channel_of(id)];
   const CallId other = call.kind == CallKind::kSend ? channel.receiver : channel.sender;
   const ActorId actor = other.valid() ? plan_.calls[other].actor : ActorId();
   if (actor.valid() && !call.eager && call.steps == 0 && !moves(plan_.actors[actor].rank)) {

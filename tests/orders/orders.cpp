@@ -119,11 +119,13 @@ class StateText {
       }
       mark();
     }
-    add(stream.waiters);
-    add(stream.place_kept);
+    add(stream.queue.waiters);
+    add(stream.queue.place_kept);
   }
 
   void add_device(const DeviceState& device) {
+    add(device.queue.waiters);
+    add(device.queue.place_kept);
     std::vector<std::pair<int, Act>> launches;
     for (const auto& [act, turn] : device.turn) {
       if (!machine_.was_started(act)) launches.emplace_back(turn, act);
@@ -221,6 +223,8 @@ class StateText {
     add(event.calls);
     add(event.round_of);
     add(event.starts);
+    if (event.taken) add(event.taken->from);
+    if (event.taken) add(event.taken->to);
   }
 
   const Machine& machine_;

@@ -43,6 +43,7 @@ void make_tight(Spec& spec, Random& random) {
   }
   for (Device& device : spec.devices) {
     if (random.chance(30)) device.resident = 1;
+    if (random.chance(20)) device.launch_queue = random.between(1, 2);
   }
 }
 
@@ -90,6 +91,27 @@ TEST_CASE("check says what all orders of plans that were found say", "[twin]") {
     REQUIRE((ends.all && ends.hangs && ends.completes));
     compare(*spec, ends, seed);
   }
+}
+
+TEST_CASE("check says what all orders of recvs from any rank say", "[twin]") {
+  const std::uint64_t plans = from_environment("PIPESIM_ORDERS_PLANS", 2000) / 4;
+  const std::uint64_t first = from_environment("PIPESIM_ORDERS_FIRST_SEED", 1);
+  std::uint64_t compared = 0;
+  std::uint64_t hang = 0;
+  std::uint64_t both = 0;
+  for (std::uint64_t seed = first; compared < plans; ++seed) {
+    const Spec spec = spec_with_any_source(seed);
+    const Ends ends = ends_of_all_orders(spec, kMostStates);
+    if (!ends.all) continue;
+    ++compared;
+    if (ends.hangs) ++hang;
+    if (ends.hangs && ends.completes) ++both;
+    compare(spec, ends, seed);
+  }
+  INFO("of those compared " << hang << " can hang, and " << both << " can complete, too");
+  CHECK(hang > plans / 5);
+  CHECK(hang < plans);
+  CHECK(both > plans / 20);
 }
 
 TEST_CASE("check says what all orders of a small plan say", "[twin]") {

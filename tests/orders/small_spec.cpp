@@ -50,6 +50,7 @@ void add_devices(Spec& spec, Random& random) {
   kind.order = random.pick<Order>({Order::kNone, Order::kNone, Order::kImplicit, Order::kImplicit,
                                    Order::kSerial, Order::kSerialCollectives});
   kind.holds_queues = random.chance(30);
+  kind.launch_queue = random.pick<int>({0, 0, 0, 1, 2});
   for (int rank = 0; rank < spec.ranks; ++rank) {
     if (random.chance(20)) continue;
     kind.rank = rank;
@@ -111,6 +112,24 @@ class Generator {
     for (int communicator = 0; communicator < 2; ++communicator) {
       if (random_.chance(50)) add_meeting(communicator);
     }
+    if (random_.chance(30)) add_set();
+    return spec_;
+  }
+
+  /// Messages, mostly to one rank, which takes most of them from any.
+  Spec make_any_source() {
+    spec_.ranks = random_.pick<int>({3, 3, 4});
+    std::vector<int> everybody;
+    for (int rank = 0; rank < spec_.ranks; ++rank) everybody.push_back(rank);
+    for (int i = 0; i < 2; ++i) spec_.communicators.push_back({everybody, false, false});
+    for (int rank = 0; rank < spec_.ranks; ++rank) {
+      for (int i = random_.chance(25) ? 2 : 1; i > 0; --i)
+        spec_.threads.push_back({rank, true, {}});
+      for (int i = 0; i < 2; ++i) spec_.streams.push_back({rank, 1024});
+    }
+    spec_.signals.push_back({false});
+    for (int i = random_.between(2, 5); i > 0; --i) add_message_to_any();
+    if (random_.chance(30)) add_meeting(random_.below(2));
     if (random_.chance(30)) add_set();
     return spec_;
   }
@@ -326,6 +345,17 @@ class Generator {
     add_call(communicator, to, CallKind::kReceive, from, false);
   }
 
+  void add_message_to_any() {
+    const int to = random_.chance(75) ? 0 : random_.below(spec_.ranks);
+    const int from = (to + random_.between(1, spec_.ranks - 1)) % spec_.ranks;
+    const int communicator = random_.chance(75) ? 0 : 1;
+    const bool sends = !random_.chance(8);
+    if (sends) add_call(communicator, from, CallKind::kSend, to, random_.chance(30));
+    if (sends && random_.chance(5)) return;
+    add_call(communicator, to, CallKind::kReceive, random_.chance(65) ? -1 : from, false);
+    spec_.actors.back().calls.front().takes = random_.below(20);
+  }
+
   void add_meeting(int communicator) {
     for (int rank = 0; rank < spec_.ranks; ++rank) {
       add_call(communicator, rank, CallKind::kCollective, -1, false);
@@ -371,6 +401,8 @@ Spec made(std::uint64_t seed) {
 }
 
 }  // namespace
+
+Spec spec_with_any_source(std::uint64_t seed) { return Generator(seed).make_any_source(); }
 
 std::optional<Spec> small_spec(std::uint64_t seed) {
   Spec spec = made(seed);

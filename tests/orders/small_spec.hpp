@@ -12,4 +12,7 @@ namespace pipesim::twin {
 /// SPIN, or empty. No faults.
 std::optional<Spec> small_spec(std::uint64_t seed);
 
+/// Host programs of three or four ranks that send to each other, and receive from any rank.
+Spec spec_with_any_source(std::uint64_t seed);
+
 }  // namespace pipesim::twin

@@ -346,6 +346,7 @@ class Verdicts(unittest.TestCase):
         script = ROOT / "examples/record_ddp.py"
         done = command("--ranks", 4, "examples/record_ddp.py", cwd=ROOT)
         self.assertEqual(1, done.returncode, done.stderr)
+        self.assertIn("note: this record is not kept; with '-o record'", done.stderr)
         for number, line in enumerate(script.read_text().splitlines(), 1):
             # Some ranks go on to the next step, the others are in the branch.
             if line.strip().startswith(("loss.backward()", "dist.barrier()")):

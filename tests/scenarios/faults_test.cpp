@@ -1,8 +1,10 @@
 // Faults and guards, rule by rule (docs/reference/rules.md, 10), from the YAML to the verdict. What
 // is expected is derived by hand; the comments say how where it is not plain.
 #include <string>
+#include <vector>
 
 #include "models/explain/explanation.hpp"
+#include "models/search/check.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/inline_scenario.hpp"
 
@@ -322,4 +324,24 @@ TEST_CASE("mistakes in faults and guards are told with their place", "[scenarios
         std::string::npos);
   CHECK(mistakes("guards: {watchdog: -1s}\n").find("at least 0") != std::string::npos);
   CHECK(mistakes("faults: [{}]\n").find("a fault needs 'rank', 'link'") != std::string::npos);
+}
+
+// Rank 1 dies while its kernel runs, and what it has launched behind that never starts.
+TEST_CASE("the steps of a run with faults, by time", "[scenarios][faults]") {
+  models::TaskGraph graph =
+      testing::scenario_of(both(step("host: load, takes: 10us") + step("compute: k, takes: 20us") +
+                                    step("all_reduce: g, stream: compute, takes: 1us"),
+                                "faults: [{rank: 1, dies: gone, at: 15us}]\n"))
+          .graph;
+  graph.reading = models::Reading::kContract;
+  models::Diagnostics diagnostics;
+  sim::RunOptions options;
+  options.keep_act_times = true;
+  const auto run = models::simulate(graph, *models::lower(graph, diagnostics), options);
+  const std::vector<std::string> expected = {
+      "rank 0: load#1 is done", "rank 0: k#1 is launched", "rank 0: all_reduce g#1 is launched",
+      "rank 1: load#1 is done", "rank 1: k#1 is launched", "rank 1: all_reduce g#1 is launched",
+      "rank 1: dies",           "rank 0: k#1 ends"};
+  CHECK(models::describe_run(graph, run, 100) == expected);
+  CHECK(models::describe_run(graph, run, 5).empty());
 }

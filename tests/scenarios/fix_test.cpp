@@ -112,8 +112,10 @@ TEST_CASE("fix: of each hang what its scenario says of it", "[scenarios][fix]") 
       {"infiniband_not_connected", {"set: {nccl_ib_disable: on}\n"}, false},
       {"launch_blocking_hangs", {"set: {launch_blocking: off}\n"}, true},
       {"launch_blocking_hides", {"device: {resident: 2}\n", "set: {launch_blocking: on}\n"}, true},
-      // 1200 kernels behind the all-reduce, and then one more launch.
-      {"launch_queue_full", {"set: {depth: 1201}\n"}, true},
+      // An all-reduce, 1200 kernels and the next all-reduce, if the queue is that of the device.
+      {"launch_queue_full", {"set: {depth: 1202}\n"}, true},
+      // Four launches for each of 600 kernels: itself, a record, a wait and the copy.
+      {"launch_queue_of_device", {"set: {device_queue: 2402}\n"}, true},
       {"nccl_order_1f1b_send_first", {"set: {batched: on}\n"}, true},
       {"pipeline_rendezvous_hang", {"set: {messages: dir}\n"}, true},
       {"rank_segfault", {"set: {fault: none}\n"}, false},

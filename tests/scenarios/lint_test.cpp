@@ -54,6 +54,8 @@ const std::vector<Row>& table() {
       {"graphs_in_other_order", {"collective-order reduce draft"}},
       {"launch_blocking_hides", {"device-room all_reduce dp"}},
       {"launch_queue_full", {"group-order all_reduce norm", "host-sync synchronize nccl norm"}},
+      {"launch_queue_of_device",
+       {"group-order all_reduce norm", "host-sync synchronize nccl norm"}},
       {"nccl_order_1f1b_send_first", {"send-first send pp"}},
       {"ninth_small_send", {"send-first send pp"}},
       {"partial_sum_boxing", {"control-credits Repeat", "partial-sum Zeros"}},

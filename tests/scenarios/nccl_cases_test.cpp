@@ -19,8 +19,8 @@
 //   D5 to D7  collectives of a stage    tests/unit/models/schedules/stage_collectives_test.cpp
 //   F   lint                            tests/unit/models/lint/
 //
-// Not modeled, so without a case: A5, the proxy's pool (B1 between nodes, likewise); a case of C7
-// for a launch queue of a whole device. docs/explanation/models.md says so.
+// Not modeled, so without a case: B1 between nodes; and A5, the proxy's pool, in which a host waits
+// for no other rank. docs/explanation/models.md says so.
 #include <string>
 #include <utility>
 #include <vector>
@@ -104,6 +104,23 @@ TEST_CASE("cases A1: an initialization can wait for kernels", "[scenarios][cases
   };
   CHECK(with("off") == kOk);
   CHECK(with("on") == "ok ok hang");
+}
+
+TEST_CASE("a proof rests on initializations that wait for no kernels", "[scenarios][cases]") {
+  // As above. If rank 1 sends before, nothing is on the devices that waits for the first use of dp.
+  const auto rests = [](const std::string& one, const std::string& creation) {
+    const models::ReadingsReport report = models::check_readings(
+        testing::scenario_of(
+            scenario({joined({connect(1), recv(1), reduce("dp")}), joined({connect(0), one})},
+                     "pp: all, dp: all", creation))
+            .graph,
+        {});
+    REQUIRE(report.answer == models::JobAnswer::kProved);
+    return report.by_creation;
+  };
+  CHECK(rests(joined({reduce("dp"), send(0)}), ""));
+  CHECK_FALSE(rests(joined({send(0), reduce("dp")}), ""));
+  CHECK_FALSE(rests(joined({reduce("dp"), send(0)}), "communicators: {creation: start}\n"));
 }
 
 TEST_CASE("cases A2: the backend decides which communicator is made when", "[scenarios][cases]") {
@@ -452,19 +469,35 @@ TEST_CASE("cases C6: .item() between calls of two communicators", "[scenarios][c
   CHECK(on_legacy("") == kOk);
 }
 
-TEST_CASE("cases A5 and C7: the host waits for a launch queue that is full", "[scenarios][cases]") {
-  // What rank 0's recv waits for is sent once rank 1 has the message behind the kernels.
-  const auto with = [](int kernels) {
+TEST_CASE("case C7: the host waits for a launch queue that is full", "[scenarios][cases]") {
+  // What rank 0's recv waits for is sent once rank 1 has the message behind the kernels. Each
+  // kernel is three launches: a record on the stream of the recv, and a wait and itself on its own.
+  const auto text = [](int kernels, const std::string& top) {
     std::vector<std::string> zero = {connect(1), connect(1, "qq"), recv(1)};
     for (int i = 0; i < kernels; ++i) zero.emplace_back("{compute: k, after: [nccl pp]}");
     zero.push_back(send(1, "qq"));
-    return answers(
-        scenario({joined(zero), joined({connect(0), connect(0, "qq"), recv(0, "qq"),
-                                        "{send: pp, to: 0, bytes: 4KiB, after: [nccl qq]}"})},
-                 "pp: all, qq: all", "defaults: {launch_queue: 8}\n"));
+    return scenario({joined(zero), joined({connect(0), connect(0, "qq"), recv(0, "qq"),
+                                           "{send: pp, to: 0, bytes: 4KiB, after: [nccl qq]}"})},
+                    "pp: all, qq: all", top);
   };
-  CHECK(with(4) == kOk);  // each with its wait
-  CHECK(with(5) == kHangs);
+  const auto rests_on_launches = [](const std::string& file) {
+    const models::ReadingsReport report =
+        models::check_readings(testing::scenario_of(file).graph, {});
+    return report.check.exploration.rests_on.launches;
+  };
+  const std::string of_streams = "defaults: {launch_queue: 8}\n";
+  CHECK(answers(text(5, of_streams)) == kHangs);
+  CHECK_FALSE(rests_on_launches(text(5, of_streams)));
+  // Eight launches on the stream of four kernels; with the recv and the records 13 on the device.
+  CHECK(answers(text(4, of_streams)) == kMayHang);
+  CHECK(rests_on_launches(text(4, of_streams)));
+  CHECK(answers(text(4, "defaults: {launch_queue: 13}\n")) == kMayHang);
+  CHECK(answers(text(4, "defaults: {launch_queue: 14}\n")) == kOk);
+  CHECK(answers(text(4, "device: {launch_queue: 13}\n")) == kHangs);
+  CHECK_FALSE(rests_on_launches(text(4, "device: {launch_queue: 13}\n")));
+  CHECK(answers(text(4, "device: {launch_queue: 14}\n")) == kOk);
+  // The queue of the device takes the place of those of its streams.
+  CHECK(answers(text(5, of_streams + "device: {launch_queue: 17}\n")) == kOk);
 }
 
 TEST_CASE("cases C8: graphs are replayed in one order, and without buffers", "[scenarios][cases]") {

@@ -3,8 +3,10 @@
 //   plan_of plan FILE...       the plan of each, after a line "FILE"
 //   plan_of ends FILE [PATCH...]
 //
-// The latter prints three lines, "as planned", "one collective at a time" and "run", each with
-// whether some order completes, and whether some order hangs; "unknown" if there are too many.
+// The latter prints four lines, "as planned", "one collective at a time", "one launch queue for a
+// device" and "run", each with whether some order completes, and whether some order hangs;
+// "unknown" if there are too many.
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
@@ -59,12 +61,21 @@ int run(const std::vector<std::string>& arguments) {
   twin::Spec spec = plan_of(arguments[1], {arguments.begin() + 2, arguments.end()});
   print_ends("as planned", spec);
   const bool completes = twin::simulate(spec).verdict == twin::Verdict::kCompleted;
+  twin::Spec sharing = spec;
+  for (int d = 0; d < twin::count_of(sharing.devices); ++d) {
+    int& queue = sharing.devices.at(static_cast<std::size_t>(d)).launch_queue;
+    if (queue > 0) continue;
+    for (const twin::Stream& stream : spec.streams) {
+      if (stream.device == d) queue = std::max(queue, stream.launch_queue);
+    }
+  }
   for (twin::Device& device : spec.devices) {
     if (device.resident == 0 && device.order != twin::Order::kSerial) {
       device.order = twin::Order::kSerialCollectives;
     }
   }
   print_ends("one collective at a time", spec);
+  print_ends("one launch queue for a device", sharing);
   std::printf("run:%s\n", completes ? " completes" : " hangs");
   return 0;
 }

@@ -112,6 +112,8 @@ class Maker:
                 device["launch_order"] = self.pick(["none", "implicit", "serial"])
             if self.chance(60):
                 device.update(self.pick([{"resident": 1}, {"resident": "two"}, {"sms": 64}, {"sms": "two * 32"}]))
+            if self.chance(30):
+                device["launch_queue"] = self.pick([0, 1, 2, "two", "if(rank == 0, 2, 1024)"])
             self.tree["device"] = device
 
     def room(self, step):
@@ -273,7 +275,10 @@ class Maker:
                 call["blocking"] = True
             return [call]
         if kind == 5:
-            return self.message()
+            messages = self.message()
+            if messages and self.tree.get("backend") == "gloo":
+                messages[1]["from"] = self.pick(["any", messages[1]["from"]])
+            return messages
         if kind == 6:
             messages = [{key: value for key, value in of.items()} for of in self.message()]
             if messages and not self.small and self.chance(30):

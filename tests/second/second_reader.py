@@ -499,15 +499,18 @@ class Reader:
             queue = self.streams.get(stream, {}).get("launch_queue", self.defaults.get("launch_queue"))
             device = "" if (rank, stream) not in devices else ", device %d, hardware queue %d" % (
                 devices[rank, stream])
+            shared = self.launches(rank) if device else 0
             lines.append("stream %d: rank %d, launch queue %d%s" % (
-                number, rank, self.value(queue, rank, 1024), device))
+                number, rank, shared or self.value(queue, rank, 1024), device))
         of_device = self.tree.get("device", {})
         for device, rank in sorted({(device, rank) for (rank, _), (device, _) in devices.items()}):
             queues, resident = self.limits(rank, sum(of == rank for of, _ in devices))
             order = of_device.get("launch_order", "none")
-            lines.append("device %d: rank %d, hardware queues %d, resident %d%s%s" % (
+            launches = self.launches(rank)
+            lines.append("device %d: rank %d, hardware queues %d, resident %d%s%s%s" % (
                 device, rank, queues, resident, "" if order == "none" else ", order " + order,
-                ", holds queues" if of_device.get("vendor") == "amd" else ""))
+                ", holds queues" if of_device.get("vendor") == "amd" else "",
+                ", launch queue %d" % launches if launches else ""))
         lines += ["lock %d: rank %d" % (number, rank) for (_, rank), number in self.locks.items()]
         records = {(item["given"]["record"], rank) for rank, item in self.placed if item["role"] == "record"}
         for key, number in self.events.items():
@@ -565,20 +568,24 @@ class Reader:
         resident = self.value(given.get("sms", given.get("resident")), rank, 0)
         return (queues if streams > queues else 0), resident
 
+    def launches(self, rank):
+        """The launch queue of a device, for all its streams."""
+        return self.value(self.tree.get("device", {}).get("launch_queue"), rank, 0)
+
     def is_of_host(self, stream):
         return self.on_host and stream in self.groups
 
     def devices(self):
-        """One for each rank, if a program calls a collective anywhere or the device has limits."""
-        calls = [call for item in self.items for call in item.get("calls", [])]
-        collects = any(next(iter(call)) in COLLECTIVES and "splits" not in call for call in calls)
+        """One for each rank, if a program has a call anywhere or the device has limits."""
+        calls = any(item.get("calls") for item in self.items)
         found, number = {}, 0
         for rank in range(self.ranks):
             streams = [stream for of, stream in self.stream_ids
                        if of == rank and isinstance(stream, str) and not self.is_of_host(stream)]
             queues, resident = self.limits(rank, len(streams))
             is_limited = queues > 0 or resident > 0 or self.tree.get("device", {}).get("launch_order", "none") != "none"
-            if not streams or not (is_limited or collects):
+            is_limited = is_limited or self.launches(rank) > 0
+            if not streams or not (is_limited or calls):
                 continue
             for i, stream in enumerate(streams):
                 found[rank, stream] = (number, i % queues if queues else 0)
@@ -704,7 +711,8 @@ class Reader:
         root = self.value(call.get("root"), rank, 0)
         size = self.value(call.get("bytes"), rank, 0)
         if kind in ("send", "recv"):
-            peer = self.value(call["to" if kind == "send" else "from"], rank)
+            given = call["to" if kind == "send" else "from"]
+            peer = -1 if given == "any" else self.value(given, rank)
             what = "%s to %d" % (kind, peer) if kind == "send" else "receive from %d" % peer
             what += ", tag :%s" % call.get("tag", "")
             steps = 0

@@ -87,17 +87,18 @@ class Second(unittest.TestCase):
             self.assertEqual(len(ours), len(theirs), path)
 
     def ends(self, path, *patches):
-        """How all orders end: as planned, and with one collective at a time; and the run."""
+        """How all orders end: as planned, with one collective at a time, and with one launch queue
+        for a device; and the run."""
         run = self.run_it(PLAN_OF, "ends", path, *patches)
         self.assertEqual((run.returncode, run.stderr), (0, ""))
         return [line.partition(":")[2].split() for line in run.stdout.splitlines()]
 
     def answer(self, path, *patches):
         """What check has to say, or nothing where there are too many orders."""
-        planned, one_at_a_time, _ = self.ends(path, *patches)
-        if "unknown" in planned + one_at_a_time:
+        planned, one_at_a_time, one_queue, _ = self.ends(path, *patches)
+        if "unknown" in planned + one_at_a_time + one_queue:
             return None
-        if answer_of(planned) == "proved" and "hangs" in one_at_a_time:
+        if answer_of(planned) == "proved" and "hangs" in one_at_a_time + one_queue:
             return "hang possible"
         return answer_of(planned)
 
@@ -134,10 +135,10 @@ class Second(unittest.TestCase):
         if os.path.exists(small):
             os.remove(small)
         run = self.run_it(PROGRAM, "reduce", path, "-o", small)
-        hangs = "hangs" in self.ends(path)[2]
+        hangs = "hangs" in self.ends(path)[3]
         self.assertEqual(run.returncode == 0, hangs, run.stderr)
         if hangs:
-            self.assertIn("hangs", self.ends(small)[2])
+            self.assertIn("hangs", self.ends(small)[3])
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ CHECKS = {
     "proved": ("scenarios/pipeline_1f1b.yaml",),
     "possible": ("scenarios/buffer_on_the_wrong_stream.yaml",),
     "readings": ("scenarios/broadcast_root_ahead.yaml",),
+    "faults": ("scenarios/rank_segfault.yaml",),
 }
 
 # Of `pipesim sweep` and `pipesim diff`.
@@ -225,6 +226,13 @@ class Html(unittest.TestCase):
         # Its op is what the page shows.
         name = steps[2].split(": ")[1].split(" ")[0]
         self.assertIn(name, browser.js("return document.getElementById('selection').innerText;"))
+
+    def test_a_check_of_faults_shows_the_steps_of_the_run(self):
+        self.open("faults")
+        steps = self.texts("#steps li")
+        died = steps.index("rank 9: dies")
+        self.assertIn("rank 9: load#2 is done", steps[:died])
+        self.assertFalse([step for step in steps[died + 1:] if step.startswith("rank 9: ")])
 
     def test_the_whole_report_is_there_without_scripts(self):
         text = self.pages["swin"].read_text("utf-8").split("<noscript>")[1].split("</noscript>")[0]

@@ -16,8 +16,9 @@ import unittest
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 SANITIZED = b"__asan_init" in open(PROGRAM, "rb").read()
 BYTES = 1_500_000
-# As docs/reference/limits.md has it.
-SCENARIO, OWN, OTHER = 40, 30, 14
+# As docs/reference/limits.md has it: of actors, of short actors and steps, of the shortest reads, of
+# files that pipesim wrote itself, of all others.
+SCENARIO, SHORT, SHORTEST, OWN, OTHER = 14, 22, 33, 34, 14
 
 # A process of its own: what a child takes at most counts what its parent had when it was made.
 MEASURE = """
@@ -36,9 +37,33 @@ def actors(count):
     return repeated("  a%(i)d: {source: 1, takes: %(i)dns}\n", count, "schema: 1\nactors:\n")
 
 
+def short_actors(count):
+    return repeated("  a%(i)d: {source: 1}\n", count, "schema: 1\nactors:\n")
+
+
 def steps(count):
     head = "schema: 1\nactors: {a: {source: 1}}\nprograms:\n  do:\n"
     return repeated("    - {compute: k%(i)d, takes: 1us}\n", count, head)
+
+
+def sends(count):
+    head = "schema: 1\nranks: 2\ngroups: {g: [[0, 1]]}\nprograms:\n  on: 0\n  do:\n"
+    return repeated("    - {send: g, to: 1, bytes: %(i)dB, takes: 1us}\n", count, head)
+
+
+def reads(count):
+    text = ", ".join(f"a{i % 1000:06}" for i in range(count))
+    sources = "".join(f"  a{i:06}: {{source: 1}}\n" for i in range(1000))
+    return f"schema: 1\nactors:\n{sources}  b: {{reads: [{text}]}}\n"
+
+
+def short_reads(count):
+    return "schema: 1\nactors:\n  a: {source: 1}\n  b: {reads: [a%s]}\n" % (", a" * count)
+
+
+def actors_in_json(count):
+    actors = {f"a{i}": {"source": 1, "takes": f"{i}ns"} for i in range(count)}
+    return json.dumps({"schema": 1, "actors": actors})
 
 
 def ranks(count):
@@ -111,6 +136,10 @@ def state(count):
     return json.dumps({"pipesim_state": 1, "steps": [0] * count})
 
 
+def state_of_maps(count):
+    return json.dumps({"pipesim_state": 1, "steps": [{}] * count}, separators=(",", ":"))
+
+
 def schedule(count):
     return ",".join(f"0F{i}" for i in range(count)) + "\n"
 
@@ -141,7 +170,12 @@ class Memory(unittest.TestCase):
         dump = ["diagnose", "flight-recorder", "in_0"]
         kinds = [
             (actors, SCENARIO, "in_0", ["run", "in_0", "--params"]),
-            (steps, SCENARIO, "in_0", ["run", "in_0", "--params"]),
+            (actors_in_json, SCENARIO, "in_0", ["run", "in_0", "--params"]),
+            (short_actors, SHORT, "in_0", ["run", "in_0", "--params"]),
+            (steps, SHORT, "in_0", ["run", "in_0", "--params"]),
+            (sends, SHORT, "in_0", ["run", "in_0", "--params"]),
+            (reads, SCENARIO, "in_0", ["run", "in_0", "--params"]),
+            (short_reads, SHORTEST, "in_0", ["run", "in_0", "--params"]),
             (ranks, SCENARIO, "in_0", ["run", "in_0", "--params"]),
             (numbers, OTHER, "in_0", dump),
             (json_lists, OTHER, "in_0", dump),
@@ -155,6 +189,7 @@ class Memory(unittest.TestCase):
             (json_lists, OTHER, "in_0", ["diagnose", "ras", "in_0"]),
             (ras_text, OTHER, "in_0", ["diagnose", "ras", "in_0"]),
             (state, OWN, "in_0", ["explain", "in_0"]),
+            (state_of_maps, OWN, "in_0", ["explain", "in_0"]),
             (schedule, OTHER, "in.csv", ["import", "torch-schedule", "in.csv"]),
             (algorithm, OTHER, "in.xml", ["verify", "in.xml"]),
             (nccl_log, OTHER, "in_0", ["diagnose", "nccl-log", "in_0"]),

@@ -2,7 +2,7 @@
 
     schema_test.py PROGRAM
 
-That its keys are those of the readers is tests/unit/formats/scenario/keys_test.cpp. Here whole
+That its keys are those of the readers is tests/unit/formats/keys/keys_test.cpp. Here whole
 files are held against it, and the probes of tests/support/schema_probes.txt with mistakes in them.
 YAML is read as editors read it: by the core schema of YAML 1.2, where `on` is a word.
 """

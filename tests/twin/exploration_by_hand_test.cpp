@@ -135,6 +135,24 @@ TEST_CASE("by hand: a thread that waits for a launch queue is part of a cycle", 
   check_some_hang(sketch.spec);
 }
 
+// One place for what two threads launch: if `first` takes it, it waits for rank 1, which waits for
+// `second`.
+TEST_CASE("by hand: who takes the last place of a launch queue of a device", "[twin]") {
+  Sketch sketch = two_arrival_ranks();
+  const int other_thread = sketch.add_thread(0);
+  const int streams[] = {sketch.add_stream(0), sketch.add_stream(0)};
+  const int first = add_gated(sketch, 0, streams[0]);
+  const int second = add_gated(sketch, other_thread, streams[1]);
+  const int first_peer = add_gated(sketch, 1, sketch.add_stream(1));
+  const int second_peer = add_gated(sketch, 1, sketch.add_stream(1));
+  add_collective(sketch, {first, first_peer});
+  add_collective(sketch, {second, second_peer});
+  add_reader(sketch, second_peer, {first_peer});
+  sketch.add_device(0, {streams[0], streams[1]}, 0, 0, false);
+  sketch.spec.devices[0].launch_queue = 1;
+  check_some_hang(sketch.spec);
+}
+
 // Either rank may come to the creation of either communicator first, and blocks there.
 TEST_CASE("by hand: communicators may be created in opposite orders", "[twin]") {
   Sketch sketch = two_arrival_ranks();
@@ -510,6 +528,21 @@ TEST_CASE("by hand: the order in a hardware queue is part of a state", "[twin]")
 
 TEST_CASE("by hand: the launch order of a device is part of a state", "[twin]") {
   check_next_on_device({0, 0, 0, Order::kSerial, false}, true);
+}
+
+// If the first recv takes the message of rank 1, nothing is left for the second. Eager sends are
+// there one after the other; others wait side by side.
+TEST_CASE("by hand: a recv from any rank may take what a later one needs", "[twin]") {
+  for (const bool eager : {false, true}) {
+    Sketch sketch = some_ranks(3);
+    sketch.add_calls(0, 0, {message_call(CallKind::kReceive, -1, 1)});
+    sketch.add_calls(0, 0, {message_call(CallKind::kReceive, 1, 1)});
+    for (const int rank : {1, 2}) {
+      sketch.add_kernel(rank, rank, 1);
+      sketch.add_calls(rank, rank, {message_call(CallKind::kSend, 0, 1, eager)});
+    }
+    check_some_hang(sketch.spec);
+  }
 }
 
 TEST_CASE("by hand: a search that is given up proves nothing", "[twin]") {

@@ -133,6 +133,33 @@ TEST_CASE("runs in fixed order agree with the event engine on random plans", "[t
   CHECK(in_fixed_order * 10 > completed * 7);
 }
 
+// Two streams, and two places for both: the third launch waits for the end of b's first op at 4,
+// and the fourth for that of a's first at 10.
+TEST_CASE("by hand: a launch queue of a device in fixed order", "[twin]") {
+  twin::Sketch sketch;
+  const int thread = sketch.add_program();
+  const int streams[] = {sketch.add_stream(), sketch.add_stream()};
+  const int a = sketch.add_actor(thread, streams[0], 10, 2);
+  const int b = sketch.add_actor(thread, streams[1], 4, 2);
+  sketch.add_device(0, {streams[0], streams[1]}, 0, 0, false);
+  sketch.spec.devices[0].launch_queue = 2;
+  sketch.spec.threads.front().list = {a, b, a, b};
+  const sim::Plan plan = twin::to_plan(sketch.spec);
+  const sim::RunOptions options = options_of(sim::EngineKind::kEvents);
+  REQUIRE(sim::fixed_order_obstacle(plan, options) == nullptr);
+  const std::optional<sim::Outcome> outcome = sim::run_in_fixed_order(plan, options);
+  REQUIRE(outcome);
+  const auto launch = [&](int actor, std::uint32_t k) {
+    return outcome->act_times.of(sim::ActorId{static_cast<std::uint32_t>(actor)}, k).launch.ns;
+  };
+  CHECK(launch(a, 0) == 0);
+  CHECK(launch(b, 0) == 0);
+  CHECK(launch(a, 1) == 4);
+  CHECK(launch(b, 1) == 10);
+  CHECK(outcome->last_progress.ns == 20);
+  check_same(plan, *outcome, sim::run(plan, options));
+}
+
 // The ends that the second actor has passed must not be gone for the third.
 TEST_CASE("by hand: two ops may wait for one in fixed order", "[twin]") {
   twin::Sketch sketch;

@@ -47,7 +47,7 @@ Call call_of(const sim::Plan& plan, const sim::Call& from) {
   call.communicator = number(from.communicator);
   if (from.kind != sim::CallKind::kCollective) {
     call.kind = from.kind == sim::CallKind::kSend ? CallKind::kSend : CallKind::kReceive;
-    call.peer = number(plan.communicator_ranks[from.peer]);
+    call.peer = from.from_any() ? -1 : number(plan.communicator_ranks[from.peer]);
   }
   call.flow = static_cast<Flow>(from.flow);
   if (call.flow != Flow::kAll) call.peer = number(plan.communicator_ranks[from.peer]);
@@ -119,7 +119,7 @@ void add_hosts(const sim::Plan& plan, Spec& spec) {
   for (const sim::Device& from : plan.devices) {
     spec.devices.push_back({number(from.rank), static_cast<int>(from.hardware_queues),
                             static_cast<int>(from.resident), static_cast<Order>(from.order),
-                            from.holds_queues});
+                            from.holds_queues, static_cast<int>(from.launch_queue)});
   }
   for (const sim::Signal& from : plan.signals) spec.signals.push_back({from.recorded()});
   for (const sim::RankId rank : plan.locks) spec.locks.push_back({number(rank)});

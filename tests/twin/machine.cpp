@@ -80,6 +80,7 @@ void Machine::run() {
 void Machine::happen_now(const Event& event) {
   if (event.starts >= 0) take_slots(*first_act(event.starts));
   if (event.wakes >= 0) wake(event.wakes);
+  if (event.taken) take_source(*event.taken);
   if (is_stopped_by_faults(event)) return;
   for (const Act& act : event.ends) end(act);
   if (event.round_of >= 0) round_state(event.round_of) = RoundState();
@@ -93,6 +94,12 @@ std::vector<Event> Machine::pending() const {
     if (!offers(d)) continue;
     for (const Act& act : may_start_on_device(d)) {
       all.push_back({.starts = actor(act.actor).stream});
+    }
+  }
+  for (const auto& [key, channel] : channels) {
+    if (key.from >= 0 || !channel.receive || !offers_starts) continue;
+    for (const ChannelKey& source : sources(key.communicator, key.to)) {
+      all.push_back({.taken = source});
     }
   }
   return all;
@@ -274,7 +281,7 @@ bool Machine::resume(int t) {
     case Step::kOverhead:
       return enter(t, blocked.act, Step::kLaunchQueue);
     case Step::kLaunchQueue:
-      must(stream_state(actor(blocked.act.actor).stream).place_kept.erase(t) == 1,
+      must(queue_of(actor(blocked.act.actor).stream).place_kept.erase(t) == 1,
            "the launch queue freed a thread without a place");
       [[fallthrough]];
     case Step::kHost:
@@ -315,16 +322,40 @@ bool Machine::blocks_for_overhead(int t, Act act) {
   return true;
 }
 
+std::vector<int> Machine::streams_of_queue(int s) const {
+  const int device = at(spec.streams, s).device;
+  if (device < 0 || at(spec.devices, device).launch_queue == 0) return {s};
+  std::vector<int> sharing;
+  for (int other = 0; other < count_of(spec.streams); ++other) {
+    if (at(spec.streams, other).device == device) sharing.push_back(other);
+  }
+  return sharing;
+}
+
+LaunchQueue& Machine::queue_of(int s) {
+  const int device = at(spec.streams, s).device;
+  const bool shared = device >= 0 && at(spec.devices, device).launch_queue > 0;
+  return shared ? devices.at(static_cast<std::size_t>(device)).queue : stream_state(s).queue;
+}
+
 bool Machine::blocks_for_launch_queue(int t, Act act) {
   const int s = actor(act.actor).stream;
-  StreamState& stream = stream_state(s);
+  const std::vector<int> sharing = streams_of_queue(s);
   const auto is_act = [](const Entry& entry) { return entry.act.has_value(); };
-  const auto acts = std::count_if(stream.entries.begin(), stream.entries.end(), is_act);
-  const auto taken = acts + static_cast<std::ptrdiff_t>(stream.place_kept.size());
-  if (taken < at(spec.streams, s).launch_queue && stream.waiters.empty()) return false;
-  if (acts < at(spec.streams, s).launch_queue)
-    branches.insert("3.4 blocked by a place that is kept");
-  stream.waiters.push_back(t);
+  std::ptrdiff_t acts = 0;
+  for (int each : sharing) {
+    const std::deque<Entry>& entries = stream_state(each).entries;
+    acts += std::count_if(entries.begin(), entries.end(), is_act);
+  }
+  LaunchQueue& queue = queue_of(s);
+  const int device = at(spec.streams, s).device;
+  const int of_device = device < 0 ? 0 : at(spec.devices, device).launch_queue;
+  const int limit = of_device > 0 ? of_device : at(spec.streams, s).launch_queue;
+  const auto taken = acts + static_cast<std::ptrdiff_t>(queue.place_kept.size());
+  if (taken < limit && queue.waiters.empty()) return false;
+  if (acts < limit) branches.insert("3.4 blocked by a place that is kept");
+  if (of_device > 0) branches.insert("3.4 blocked by the queue of a device");
+  queue.waiters.push_back(t);
   thread_state(t).blocked = Blocked{act, Step::kLaunchQueue};
   return true;
 }
@@ -587,10 +618,11 @@ void Machine::end(Act act) {
     if (!leaves_at_launch(message)) deliver(message);
   }
   if (actor(act.actor).role == Role::kRecord) fire(actor(act.actor).signal);
-  if (!stream.waiters.empty()) {
-    const int freed = stream.waiters.front();
-    stream.waiters.pop_front();
-    stream.place_kept.insert(freed);
+  LaunchQueue& queue = queue_of(s);
+  if (!queue.waiters.empty()) {
+    const int freed = queue.waiters.front();
+    queue.waiters.pop_front();
+    queue.place_kept.insert(freed);
     wake_soon(freed);
   }
   const int t = actor(act.actor).thread;

@@ -123,10 +123,15 @@ struct ThreadState {
   bool idle() const { return !wake_is_due && !running && !blocked; }
 };
 
+/// Of a stream, or of a device for all of its streams [3.4].
+struct LaunchQueue {
+  std::deque<int> waiters;   // threads that wait for it, longest first
+  std::set<int> place_kept;  // threads that were freed and have not run yet
+};
+
 struct StreamState {
   std::deque<Entry> entries;
-  std::deque<int> waiters;   // threads that wait for the launch queue, longest first
-  std::set<int> place_kept;  // threads that were freed and have not run yet
+  LaunchQueue queue;
 };
 
 struct CommunicatorState {
@@ -142,6 +147,7 @@ struct DeviceState {
   std::map<int, std::deque<Act>> hardware_queues;
   std::deque<Act> launch_order;
   std::map<Act, int> holds;  // slots
+  LaunchQueue queue;         // also where there is no room to share
 };
 
 /// Who waits for an event to have fired `need` times [9.1, 9.2].
@@ -201,6 +207,7 @@ struct ChannelState {
   std::set<CallRef> in_buffer;     // sends with steps that run or are messages
   std::optional<CallRef> send;     // waits for room or for a receive
   std::optional<CallRef> receive;  // has neither a message nor met a send
+  std::deque<std::int64_t> came;   // when the messages and the send that waits did
 };
 
 /// Two acts with calls that do not fit [9.4, 9.5].
@@ -229,6 +236,7 @@ struct Event {
   std::vector<CallRef> calls;
   int round_of = -1;  // the calls end a round of this communicator
   int starts = -1;    // the first op of this stream, of an explorer only (see `offers_starts`)
+  std::optional<ChannelKey> taken = {};  // a receive from any rank takes of it, likewise
 
   friend auto operator<=>(const Event&, const Event&) = default;
 };
@@ -291,6 +299,9 @@ class Machine {
   /// event of its own.
   bool offers_starts = false;
 
+  // The channels from which a receive from any rank of `to` can take a send [9.5].
+  std::vector<ChannelKey> sources(int communicator, int to) const;
+
   // What the rules call by name; all of it is asked by waits.cpp as well.
   bool ready(int actor) const;                            // [3.1]
   bool waits_beyond_its_work(int actor) const;            // [3.1]
@@ -301,6 +312,8 @@ class Machine {
   bool leaves_at_launch(int sender, int receiver) const;  // [5.1]
   int reused_by(int edge) const;  // the register with edges that keeps this input [4.4], or -1
   std::optional<Act> first_act(int stream) const;
+  /// Those that share the launch queue of a stream [3.4].
+  std::vector<int> streams_of_queue(int stream) const;
   std::optional<int> next_in_program(int thread) const;  // an actor
   bool all_arrived(int communicator) const;
   int arrival_link_of(int communicator, int rank) const;       // [10.4], or -1
@@ -400,6 +413,7 @@ class Machine {
   void free_those_that_met(const MeetingKey& meeting);
   bool blocks_for_meeting(int thread, Act act);
   bool blocks_for_overhead(int thread, Act act);
+  LaunchQueue& queue_of(int stream);
   bool blocks_for_launch_queue(int thread, Act act);
   void launch(int thread, Act act);
   void put_on_stream(Act act);
@@ -470,6 +484,9 @@ class Machine {
   int steps_under_way(int communicator, int from, int to) const;
   ChannelState& channel_of(CallRef ref);
   void activate_send(CallRef ref);
+  void come(CallRef send);
+  void look_for_source(int communicator, int to);
+  void take_source(const ChannelKey& source);
   void activate_receive(CallRef ref);
   void meet(CallRef send, CallRef receive);
   void put_message(CallRef ref);

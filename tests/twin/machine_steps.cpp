@@ -683,12 +683,19 @@ void Machine::activate_send(CallRef ref) {
     meet(ref, receive);
   } else {
     channel.send = ref;
+    come(ref);
   }
 }
 
 void Machine::activate_receive(CallRef ref) {
   ChannelState& channel = channel_of(ref);
   must(!channel.receive, "two receives of a channel are active");
+  const Call& call = call_of(ref);
+  if (call.peer < 0) {
+    channel.receive = ref;
+    return look_for_source(call.communicator, rank_of(ref.act.actor));
+  }
+  if (!channel.came.empty()) channel.came.pop_front();
   if (!channel.messages.empty()) {
     branches.insert("9.5 message waits for a receive");
     if (channel.send) branches.insert("9.5 message goes before a send that waits");
@@ -704,6 +711,51 @@ void Machine::activate_receive(CallRef ref) {
   }
 }
 
+/// A send waits, or has become a message.
+void Machine::come(CallRef send) {
+  channel_of(send).came.push_back(now);
+  look_for_source(call_of(send).communicator, call_of(send).peer);
+}
+
+std::vector<ChannelKey> Machine::sources(int communicator, int to) const {
+  std::vector<ChannelKey> found;
+  for (const auto& [key, channel] : channels) {
+    const bool own = key.communicator == communicator && key.to == to && key.from >= 0;
+    if (own && (channel.send || !channel.messages.empty())) found.push_back(key);
+  }
+  return found;
+}
+
+/// What came first, of several at a time that of the smallest rank.
+void Machine::look_for_source(int communicator, int to) {
+  const auto any = channels.find({communicator, -1, to});
+  if (any == channels.end() || !any->second.receive || offers_starts) return;
+  std::optional<std::pair<std::int64_t, ChannelKey>> first;
+  const std::vector<ChannelKey> all = sources(communicator, to);
+  for (const ChannelKey& key : all) {
+    const std::pair<std::int64_t, ChannelKey> coming{channels.at(key).came.front(), key};
+    if (!first || coming < *first) first = coming;
+  }
+  if (!first) return branches.insert("9.5 receive from any rank waits"), void();
+  branches.insert(all.size() > 1 ? "9.5 receive from any rank has several sources"
+                                 : "9.5 receive from any rank has one source");
+  take_source(first->second);
+}
+
+void Machine::take_source(const ChannelKey& source) {
+  const CallRef receive =
+      *std::exchange(channels.at({source.communicator, -1, source.to}).receive, std::nullopt);
+  ChannelState& channel = channels.at(source);
+  channel.came.pop_front();
+  if (channel.messages.empty()) {
+    const CallRef send = *std::exchange(channel.send, std::nullopt);
+    return meet(send, receive);
+  }
+  const CallRef send = channel.messages.front();
+  channel.messages.pop_front();
+  take(send, receive);
+}
+
 void Machine::meet(CallRef send, CallRef receive) {
   must(call_of(send).steps == 0, "a send that fits into the buffer meets its receive");
   compare(send, receive);
@@ -717,7 +769,7 @@ void Machine::put_message(CallRef ref) {
   ChannelState& channel = channel_of(ref);
   if (!channel.receive) {
     channel.messages.push_back(ref);
-    return;
+    return come(ref);
   }
   branches.insert("9.5 receive waits for a message");
   must(channel.messages.empty(), "a receive waits though there is a message");

@@ -114,6 +114,7 @@ class ProgramGenerator {
                                       Order::kImplicit, Order::kImplicit, Order::kSerial,
                                       Order::kSerialCollectives});
     kind.holds_queues = random_.chance(30);
+    kind.launch_queue = random_.pick<int>({0, 0, 0, 1, 2, 3});
     for (int rank = 0; rank < spec_.ranks; ++rank) {
       if (random_.chance(10)) continue;
       kind.rank = rank;

@@ -83,7 +83,7 @@ struct Sketch {
   void add_device(int rank, const std::vector<int>& streams, int hardware_queues, int resident,
                   bool implicit_order) {
     const Order order = implicit_order ? Order::kImplicit : Order::kNone;
-    spec.devices.push_back({rank, hardware_queues, resident, order, false});
+    spec.devices.push_back({rank, hardware_queues, resident, order, false, 0});
     for (int s : streams) {
       spec.streams.at(static_cast<std::size_t>(s)).device = count_of(spec.devices) - 1;
     }
@@ -134,16 +134,18 @@ inline Call message_call(CallKind kind, int peer, std::int64_t takes, bool eager
   return call;
 }
 
-/// Ranks 0 and 1, each with a program and a stream of its number, and communicator 0 of both.
-inline Sketch two_ranks() {
+/// Ranks, each with a program and a stream of its number, and communicator 0 of all.
+inline Sketch some_ranks(int ranks) {
   Sketch sketch;
-  sketch.spec.ranks = 2;
-  for (int rank : {0, 1}) {
+  sketch.spec.ranks = ranks;
+  sketch.spec.communicators.push_back({{}, false, false});
+  for (int rank = 0; rank < ranks; ++rank) {
     sketch.add_program(rank);
     sketch.add_stream(rank);
+    sketch.spec.communicators.front().ranks.push_back(rank);
   }
-  sketch.spec.communicators.push_back({{0, 1}, false, false});
   return sketch;
 }
+inline Sketch two_ranks() { return some_ranks(2); }
 
 }  // namespace pipesim::twin

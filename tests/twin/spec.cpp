@@ -33,7 +33,9 @@ void write_hosts(std::ostream& out, const Spec& spec) {
             : device.order == Order::kSerial            ? "serial"
             : device.order == Order::kSerialCollectives ? "serial collectives"
                                                         : "")
-        << (device.holds_queues ? ", holds queues" : "") << '\n';
+        << (device.holds_queues ? ", holds queues" : "");
+    if (device.launch_queue > 0) out << ", launch queue " << device.launch_queue;
+    out << '\n';
   }
   for (int l = 0; l < count_of(spec.locks); ++l) {
     out << "lock " << l << ": rank " << at(spec.locks, l).rank << '\n';

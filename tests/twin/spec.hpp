@@ -35,6 +35,7 @@ struct Device {
   int resident = 0;
   Order order = Order::kNone;
   bool holds_queues = false;  // to the end of each act
+  int launch_queue = 0;       // of all its streams; 0: each has its own [3.4]
 };
 
 /// What section 9 calls an event; the machine has events of its own [2].
@@ -91,7 +92,7 @@ struct Signature {
 struct Call {
   int communicator = 0;
   CallKind kind = CallKind::kCollective;
-  int peer = -1;  // rank, of a send or receive; the root of a flow
+  int peer = -1;  // rank, of a send or receive (-1: from any rank); the root of a flow
   bool eager = false;
   Flow flow = Flow::kAll;
   int steps = 0;       // of a send that is not eager [9.5], or of a flow

@@ -48,6 +48,7 @@ void add_devices(const Spec& spec, sim::PlanBuilder& builder) {
     made.resident = number(device.resident);
     made.order = static_cast<sim::LaunchOrder>(device.order);
     made.holds_queues = device.holds_queues;
+    made.launch_queue = number(device.launch_queue);
     builder.add_device(sim::RankId{number(device.rank)}, made);
   }
   for (int s = 0; s < count_of(spec.streams); ++s) {

@@ -117,6 +117,26 @@ TEST_CASE("twin by hand: a source without items starves who shares its thread", 
         Lines{"act 0#2 -> outside: outside input", "act 1#1 -> act 0#2: host wait"});
 }
 
+// Two streams of a device with two places for both. The third launch waits for the end of b's first
+// op at 4, and the fourth for that of a's first at 10.
+TEST_CASE("twin by hand: the streams of a device share a launch queue", "[twin]") {
+  Sketch sketch;
+  const int thread = sketch.add_program();
+  const int streams[] = {sketch.add_stream(), sketch.add_stream()};
+  const int a = sketch.add_actor(thread, streams[0], 10, 2);
+  const int b = sketch.add_actor(thread, streams[1], 4, 2);
+  sketch.add_device(0, {streams[0], streams[1]}, 0, 0, false);
+  sketch.spec.devices[0].launch_queue = 2;
+  sketch.spec.threads.front().list = {a, b, a, b};
+
+  const Result result = simulate(sketch.spec);
+  CHECK(result.verdict == Verdict::kCompleted);
+  CHECK(times_of(result, {a, 0}) == Times{0, 0, 10});
+  CHECK(times_of(result, {b, 0}) == Times{0, 0, 4});
+  CHECK(times_of(result, {a, 1}) == Times{4, 10, 20});
+  CHECK(times_of(result, {b, 1}) == Times{10, 10, 14});
+}
+
 // One thread, three acts with overhead 3 on a stream with queue limit 2, which take 10. Launches at
 // 3 and 6; the third is through its overhead at 9 and waits for the end of the first at 13. A
 // second actor on the thread, whose start message is unread until then, blocks the thread from its
@@ -333,6 +353,45 @@ TEST_CASE("twin by hand: a send waits for its receive unless it is eager", "[twi
   CHECK(never.verdict == Verdict::kStarved);
   CHECK(waits_of(never) ==
         Lines{"act 0#0 -> rank 1: peer of a message", "act 1#0 -> act 0#0: stream order"});
+}
+
+// Rank 0 receives from any at 10, after a kernel. The send of rank 2 was there at 3, that of rank 1
+// at 5: 10-14 and 14-20, for the longer of both. Where both were there at 3, the smaller rank is
+// first: 10-16 and 16-20. A recv that waits takes what comes: 0-7, and then 7-13. A third one waits
+// for a rank that sends no more.
+TEST_CASE("twin by hand: a receive from any rank takes what was there first", "[twin]") {
+  Sketch sketch = some_ranks(3);
+  const int before = sketch.add_kernel(0, 0, 10);
+  const int first = sketch.add_calls(0, 0, {message_call(CallKind::kReceive, -1, 4)});
+  const int second = sketch.add_calls(0, 0, {message_call(CallKind::kReceive, -1, 4)});
+  const int late = sketch.add_kernel(1, 1, 5);
+  const int send = sketch.add_calls(1, 1, {message_call(CallKind::kSend, 0, 6)});
+  sketch.add_kernel(2, 2, 3);
+  const int other = sketch.add_calls(2, 2, {message_call(CallKind::kSend, 0, 2)});
+
+  const Result by_time = simulate(sketch.spec);
+  CHECK(times_of(by_time, {first, 0}) == Times{0, 10, 14});
+  CHECK(times_of(by_time, {second, 0}) == Times{0, 14, 20});
+  CHECK(times_of(by_time, {other, 0}) == Times{0, 3, 14});
+  CHECK(times_of(by_time, {send, 0}) == Times{0, 5, 20});
+
+  sketch.actor(late).takes = 3;
+  const Result by_rank = simulate(sketch.spec);
+  CHECK(times_of(by_rank, {send, 0}) == Times{0, 3, 16});
+  CHECK(times_of(by_rank, {other, 0}) == Times{0, 3, 20});
+
+  sketch.actor(late).takes = 5;
+  sketch.actor(before).takes = 0;
+  const Result waits = simulate(sketch.spec);
+  CHECK(times_of(waits, {first, 0}) == Times{0, 0, 7});
+  CHECK(times_of(waits, {second, 0}) == Times{0, 7, 13});
+
+  const int third = sketch.add_calls(0, 0, {message_call(CallKind::kReceive, -1, 4)});
+  const Result never = simulate(sketch.spec);
+  CHECK(never.verdict == Verdict::kStarved);
+  const std::string act = "act " + std::to_string(third) + "#0 -> rank ";
+  CHECK(waits_of(never) ==
+        Lines{act + "1: peer of a message (any)", act + "2: peer of a message (any)"});
 }
 
 // Two groups. Rank 0: eager sends x (5) and y (2) to rank 1, and a receive r (1). Rank 1: receives

@@ -84,6 +84,7 @@ std::set<std::string> features_of_devices(const Spec& spec) {
     if (device.order == Order::kImplicit) found.insert("device: implicit order");
     if (device.order == Order::kSerial) found.insert("device: serial order");
     if (device.order == Order::kSerialCollectives) found.insert("device: serial collectives");
+    if (device.launch_queue > 0) found.insert("device: launch queue");
     if (device.hardware_queues > 0 && device.holds_queues) found.insert("device: holds queues");
   }
   return found;
@@ -303,6 +304,8 @@ const std::vector<std::string> kFrequent = {
     "device: serial order",
     "device: serial collectives",
     "device: holds queues",
+    "device: launch queue",
+    "7 any act of a device makes room",
     "5.3 ends in a serial order",
     "5.3 takes some of its slots",
     "5.3 holds its hardware queue to its end",
@@ -385,6 +388,7 @@ const std::vector<std::string> kRare = {
     "3.3 no device to wait for",
     "3.3 waits for devices",
     "3.4 blocked by a place that is kept",
+    "3.4 blocked by the queue of a device",
     "4.4 in place: inbox of its own thread",
     "4.4 in place: stream is empty",
     "4.4 in place: mark",

@@ -211,7 +211,7 @@ class Waits {
         visit_creation(act, *at(m_.threads, m_.actor(act.actor).thread).blocked);
         return;
       case Step::kLaunchQueue:
-        add(act, first_act_of(m_.actor(act.actor).stream), Wait::kLaunchQueue);
+        visit_launch_queue(act);
         return;
       case Step::kConnection:
         visit_meetings(act);
@@ -223,6 +223,16 @@ class Waits {
       case Step::kBlocking:
         must(false, "blocked for ever in a step that always ends");
     }
+  }
+
+  void visit_launch_queue(Act act) {
+    const int stream = m_.actor(act.actor).stream;
+    std::set<Node> first;
+    for (int each : m_.streams_of_queue(stream)) {
+      if (m_.first_act(each)) first.insert(first_act_of(each));
+    }
+    if (first.size() > 1) m_.branches.insert("7 any act of a device makes room");
+    add_any(act, first, Wait::kLaunchQueue, outside_node());
   }
 
   void visit_creation(Act act, const Blocked& blocked) {
@@ -507,7 +517,34 @@ class Waits {
     }
     if (state.running) return must(state.hangs_on >= 0, "a call runs for ever");
     const CallKind other = call.kind == CallKind::kSend ? CallKind::kReceive : CallKind::kSend;
+    if (call.peer < 0) return visit_receive_from_any(ref);
     add_coming(ref.act, call.peer, call.communicator, other, m_.rank_of(ref.act.actor));
+  }
+
+  /// One of the ranks that have a send for it suffices.
+  void visit_receive_from_any(CallRef ref) {
+    const int communicator = m_.call_of(ref).communicator;
+    const int own = m_.rank_of(ref.act.actor);
+    const auto is_send = [&](const Call& call) {
+      return call.communicator == communicator && call.kind == CallKind::kSend && call.peer == own;
+    };
+    std::set<Node> nodes;
+    std::set<Node> others;
+    for (int rank : at(m_.spec.communicators, communicator).ranks) {
+      if (rank != own) others.insert(rank_node(rank));
+      if (const std::optional<Act> coming = launched_call(rank, is_send)) {
+        nodes.insert(act_node(*coming));
+        continue;
+      }
+      const std::set<Node> next = next_acts([&](int a) {
+        const std::vector<Call>& calls = m_.actor(a).calls;
+        return m_.rank_of(a) == rank && std::any_of(calls.begin(), calls.end(), is_send);
+      });
+      nodes.insert(next.begin(), next.end());
+    }
+    m_.branches.insert(nodes.empty() ? "9.6 nobody sends to a receive from any rank"
+                                     : "9.6 receive from any rank");
+    add_any(ref.act, nodes.empty() ? others : nodes, Wait::kPeerOfMessage, rank_node(own));
   }
 
   /// An edge to the coming call of a rank.
@@ -517,7 +554,8 @@ class Waits {
         kind == CallKind::kCollective ? Wait::kPeerOfCollective : Wait::kPeerOfMessage;
     const auto is_of_sort = [&](const Call& call) {
       return call.communicator == communicator && call.kind == kind &&
-             (kind == CallKind::kCollective || call.peer == peer);
+             (kind == CallKind::kCollective || call.peer == peer ||
+              (kind == CallKind::kReceive && call.peer < 0));
     };
     if (const std::optional<Act> coming = launched_call(rank, is_of_sort)) {
       m_.branches.insert("9.6 coming call is launched");

@@ -353,6 +353,7 @@ class ProgramLanes {
     for (const models::RankSet& of : classes_) ranks.insert(ranks.end(), of.begin(), of.end());
     const bool talk =
         std::any_of(plan_.channels.begin(), plan_.channels.end(), [&](const sim::Channel& channel) {
+          if (channel.from == sim::kAnyPeer) return false;  // its sources are channels, too
           const std::uint32_t from = plan_.communicator_ranks[channel.from].value;
           const std::uint32_t to = plan_.communicator_ranks[channel.to].value;
           return from != to && class_of_rank_[from] == class_of_rank_[to];
@@ -377,8 +378,14 @@ class ProgramLanes {
         if (plan_.calls[call].kind == sim::CallKind::kCollective) continue;
         const sim::Channel& channel = plan_.channels[plan_.calls[call].channel];
         const bool sends = plan_.calls[call].kind == sim::CallKind::kSend;
-        peers_[{index, lowered_.actor_template[id]}][sends ? "to" : "from"].push_back(
-            plan_.communicator_ranks[sends ? channel.to : channel.from].value);
+        auto& peers = peers_[{index, lowered_.actor_template[id]}][sends ? "to" : "from"];
+        if (!plan_.calls[call].from_any()) {
+          peers.push_back(plan_.communicator_ranks[sends ? channel.to : channel.from].value);
+        }
+        for (std::uint32_t i = channel.sources; i < channel.sources_end; ++i) {
+          const sim::Channel& source = plan_.channels[plan_.sources[i]];
+          peers.push_back(plan_.communicator_ranks[source.from].value);
+        }
       }
     }
   }

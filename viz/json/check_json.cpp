@@ -25,8 +25,10 @@ Json rests_on_json(const CheckView& view) {
   if (view.readings != nullptr && view.readings->by_empty_calls) {
     rests_on.push_back(empty_calls_text());
   }
+  if (view.readings != nullptr && view.readings->by_creation) rests_on.push_back(creation_text());
   if (found.rests_on.room) rests_on.push_back("rule 5.5: room for collectives");
   if (found.rests_on.queues) rests_on.push_back("rule 5.5: hardware queues");
+  if (found.rests_on.launches) rests_on.push_back(launches_text(found));
   if (found.rests_on.records) rests_on.push_back(records_text());
   if (view.hang != nullptr) {
     for (std::string& line : unmeasured_lines(view.hang->explanation)) {

@@ -121,6 +121,9 @@ const char* hang_title(const sim::Exploration& found) {
   if (found.reading.serial_collectives) {
     return "A run in which each device has room for one collective at a time:";
   }
+  if (found.reading.shared_launches) {
+    return "A run in which the streams of a device share a launch queue:";
+  }
   if (!found.hang.empty()) return "The shortest interleaving that hangs:";
   if (!found.reading.queues.empty()) return "A run in which streams share queues in this way:";
   return "The run with the scenario's own durations:";
@@ -223,9 +226,21 @@ std::string empty_calls_text() {
          "measured";
 }
 
+std::string creation_text() {
+  return "rule 3.3: the initialization of a communicator waits for no running kernels; if it did, "
+         "this would hang (waits_for_device). It may: reported (NVIDIA/nccl#2031), not documented";
+}
+
 std::string records_text() {
   return "rule 5.3: a record holds no hardware queue; if it did, this could hang. Read in "
          "Megatron-LM's code, not measured";
+}
+
+std::string launches_text(const sim::Exploration& found) {
+  return fmt::format(
+      "rule 3.4: whether each stream has a launch queue or all of a device share one is not "
+      "documented; {}",
+      found.hang_found ? "it hangs if they share one" : "not decided if they share one");
 }
 
 std::vector<std::string> rests_on_lines(const CheckView& view) {
@@ -234,6 +249,7 @@ std::vector<std::string> rests_on_lines(const CheckView& view) {
   if (view.readings != nullptr && view.readings->by_flows) add(flows_text());
   if (view.readings != nullptr && view.readings->by_network) add(network_text());
   if (view.readings != nullptr && view.readings->by_empty_calls) add(empty_calls_text());
+  if (view.readings != nullptr && view.readings->by_creation) add(creation_text());
   const sim::RestsOn& rests_on = view.check.exploration.rests_on;
   const bool hangs = view.check.exploration.hang_found;
   if (rests_on.room) {
@@ -241,6 +257,7 @@ std::vector<std::string> rests_on_lines(const CheckView& view) {
         "launch them in one order (NCCL's guide), and they do not");
   }
   if (rests_on.records) add(records_text());
+  if (rests_on.launches) add(launches_text(view.check.exploration));
   if (!rests_on.queues) return lines;
   if (hangs) {
     add(

@@ -52,8 +52,14 @@ std::string network_text();
 /// That a collective of no bytes waits for nobody.
 std::string empty_calls_text();
 
+/// That the initialization of a communicator waits for no kernels.
+std::string creation_text();
+
 /// That a record holds no hardware queue.
 std::string records_text();
+
+/// Whose a launch queue is.
+std::string launches_text(const sim::Exploration& found);
 
 /// What the answer rests on that nobody promises or has measured, beside what the run that hangs
 /// does (unmeasured_lines).

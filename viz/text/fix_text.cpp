@@ -416,8 +416,8 @@ std::string change_text(const Change& change) {
       return fmt::format("{} hardware queues instead of {} on a device", change.number,
                          change.before);
     case Kind::kLaunchQueue:
-      return fmt::format("{} pending launches instead of {} on a stream", change.number,
-                         change.before);
+      return fmt::format("{} pending launches instead of {} on a {}", change.number, change.before,
+                         change.part == "device" ? "device" : "stream");
     default:
       return program_change_text(change);
   }

@@ -139,7 +139,7 @@ class Events {
                    std::int64_t begin, std::int64_t end);
   void add_act(ActorId id, std::uint32_t k);
   void add_collective(const models::CollectiveTemplate& collective, std::uint32_t rank);
-  void add_calls(const std::vector<CallTemplate>& calls, std::uint32_t rank);
+  void add_calls(const models::ShortList<CallTemplate>& calls, std::uint32_t rank);
   void add_group(const ProcessGroup* group);
   void add_sizes(models::Operation operation, std::int64_t bytes, const std::string& type,
                  const ProcessGroup* group);
@@ -275,7 +275,7 @@ void Events::add_collective(const models::CollectiveTemplate& collective, std::u
 }
 
 // Of calls that run as one, PyTorch says the first, too.
-void Events::add_calls(const std::vector<CallTemplate>& calls, std::uint32_t rank) {
+void Events::add_calls(const models::ShortList<CallTemplate>& calls, std::uint32_t rank) {
   const CallTemplate& call = calls.front();
   const ProcessGroup* group = of_.groups().of_communicator(call.communicator, rank);
   add(R"(, "Collective name": {})", json_string(collective_name(call.operation)));
@@ -300,7 +300,7 @@ std::string Events::kernel_name(ActorId id, std::uint32_t k) const {
     return fmt::format("{} {}", nccl_kernel(actor.collective->operation), label);
   }
   if (has_calls(actor)) {
-    const std::vector<CallTemplate>& calls = actor.step->calls;
+    const models::ShortList<CallTemplate>& calls = actor.step->calls;
     const auto meets_all = std::find_if(calls.begin(), calls.end(), [](const CallTemplate& call) {
       return call.kind == sim::CallKind::kCollective;
     });

@@ -209,4 +209,9 @@ def _record_and_check(options: argparse.Namespace, settings: Settings) -> int:
         judged = program.check(shown, *program.check_options(options.rules, options.set))
     except (program.ProgramNotFound, OSError) as error:
         _fail(str(error), hint="--only-record -o RECORD keeps the record")
+    if options.output is None:
+        sys.stderr.write(
+            "note: this record is not kept; with '-o record' pipesim run, draw, fix, diff and "
+            "'import record' take it\n"
+        )
     return judged.returncode or status

@@ -26,6 +26,7 @@ TEST_CASE("an order is read back as it was written", "[order]") {
                  {{sim::EventKind::kCollectiveEnds, 0}, "gather#1 ends"},
                  {{sim::EventKind::kOpStarts, 7}, ""}};
   order.reading.serial_collectives = true;
+  order.reading.shared_launches = true;
   order.reading.queues = {0, 1, 0};
   models::Diagnostics diagnostics;
   const auto read = formats::read_order(formats::write_order(order), diagnostics);
@@ -33,6 +34,7 @@ TEST_CASE("an order is read back as it was written", "[order]") {
   CHECK(read->scenario == order.scenario);
   CHECK(read->settings == order.settings);
   CHECK(read->reading.serial_collectives);
+  CHECK(read->reading.shared_launches);
   CHECK(read->reading.queues == order.reading.queues);
   REQUIRE(read->steps.size() == 3);
   for (std::size_t i = 0; i < 3; ++i) {

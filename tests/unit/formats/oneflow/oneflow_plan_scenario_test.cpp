@@ -141,10 +141,11 @@ std::string plan_of(const models::TaskGraph& graph) {
     const sim::Actor& actor = plan.actors[sim::ActorId{i}];
     const auto& known = graph.actors[lowered->actor_template[sim::ActorId{i}]];
     const std::uint32_t stream = lowered->stream_template[actor.stream];
-    const std::string type = task_type(known.kind);
+    const std::string kind(known.kind);
+    const std::string type = task_type(kind);
     const std::string op_type = actor.collective.valid() ? collective_type(plan, actor.collective)
-                                : known.kind == "buffer" ? "identity_buffer"
-                                                         : known.kind;
+                                : kind == "buffer"       ? "identity_buffer"
+                                                         : kind;
     std::string rest = op(known.name, op_type,
                           type == "kRepeat" ? "attr { key: 'repeat_num' value { at_int32: 4 } }"
                           : type == "kAcc"  ? "attr { key: 'max_acc_num' value { at_int32: 4 } }"

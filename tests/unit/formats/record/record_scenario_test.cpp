@@ -5,7 +5,9 @@
 
 #include <string>
 
+#include "models/record/any_source.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
 #include "tests/support/record.hpp"
 
 using namespace pipesim;
@@ -173,4 +175,42 @@ programs:
           - {record: work 1 of world, stream: nccl world}
           - {wait: work 1 of world}
 )yaml");
+}
+
+// Ranks 1 and 2 each send to rank 0, which takes the first message from any.
+TEST_CASE("a recv from any source may take each message under gloo's rules",
+          "[formats][record_scenario]") {
+  const auto job = [](const std::string& second) {
+    return record_of(
+        "gloo",
+        {message("recv", 1, 2, "\"any\": true, " + kSync) + message("recv", 2, 1, second) + end(),
+         message("send", 1, 0, kSync) + end(), message("send", 1, 0, kSync) + end()});
+  };
+  CHECK(is_proved(job("\"any\": true, " + kSync), "gloo"));
+  // The second one is from rank 1, whose message the first one can take.
+  CHECK_FALSE(is_proved(job(kSync), "gloo"));
+  CHECK(is_proved(models::with_recorded_sources(job(kSync)), "gloo"));
+  // NCCL has none: the source is that of the recording.
+  CHECK(is_proved(job(kSync), "nccl"));
+  const std::string text = scenario_of(job(kSync), models::RecordRules::kGloo);
+  CHECK(testing::contains(text, "world messages: all"));
+  CHECK(testing::contains(text, "{recv: world messages, from: any, bytes: 400B}"));
+  CHECK(testing::contains(text, "{recv: world messages, from: 1, bytes: 400B}"));
+}
+
+TEST_CASE("a recv that may be overtaken is noticed where a rank also receives from any",
+          "[formats][record_scenario]") {
+  const std::string wait = "{\"wait\": [1]}\n";
+  // Between the two recvs, and behind them.
+  const auto overtakes = [](const std::string& first, const std::string& between,
+                            const std::string& behind) {
+    const std::string any = message("recv", 2, 2, "\"any\": true, " + kSync);
+    return models::may_overtake_recvs(record_of(
+        "gloo", {message("recv", 1, 1, first) + between + any + behind + end(),
+                 message("send", 1, 0, kSync) + end(), message("send", 1, 0, kSync) + end()}));
+  };
+  CHECK(overtakes("\"w\": 1", "", wait));
+  CHECK_FALSE(overtakes("\"w\": 1", wait, ""));
+  CHECK_FALSE(overtakes(kSync, "", ""));
+  CHECK_FALSE(overtakes("\"w\": 1, \"tag\": 3", "", wait));
 }

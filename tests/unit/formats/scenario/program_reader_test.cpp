@@ -428,3 +428,21 @@ TEST_CASE("the name of a group is the set of its ranks", "[formats][program_read
   CHECK(fault.graph.faults.ranks[0].ranks == models::RankSet({2, 3}));
   CHECK(fault.expectations[0].idle[0].on == models::RankSet::range(0, 4));
 }
+
+TEST_CASE("a recv from any rank is a step on a communicator of the host",
+          "[formats][program_reader]") {
+  const std::string host = "communicators: {named: {h: {group: h, host: on}}}\n";
+  const std::string recv = "{recv: h, from: any, bytes: 8B, on: 0}";
+  const std::string send = "{send: h, to: 0, bytes: 8B, on: 1}";
+  CHECK(run(recv + ", " + send, host).verdict == Verdict::kCompleted);
+  // Nobody sends: rank 0 waits for a rank that never comes.
+  const Explanation alone = run(recv, host);
+  CHECK(alone.verdict == Verdict::kStarved);
+  CHECK(testing::contains(mistakes("{recv: g, from: any, bytes: 8B, on: 0}"),
+                          "NCCL has no recv from any rank: 'g' is not a communicator of the host"));
+  CHECK(testing::contains(mistakes("{group: [" + recv + "]}", host),
+                          "a recv from any rank cannot be in a group"));
+  CHECK(mistakes_in("schema: 1\nranks: 1\nbackend: gloo\ngroups: {g: all}\n"
+                    "programs: {do: [{recv: g, from: any}]}\n") ==
+        "5:17: rank 0 has no other rank in its list of group 'g' to receive from\n");
+}

@@ -12,7 +12,7 @@ namespace {
 // An actor with its data output and one more register, to which the kind was applied.
 ActorTemplate made(const char* name, std::int64_t times = 1) {
   ActorTemplate actor;
-  actor.registers.resize(2);
+  actor.registers.assign(2, RegisterTemplate());
   actor.registers[1].name = "ctrl";
   actor.registers[1].control = true;
   apply_kind(*find_actor_kind(name), Expr::constant(times), actor);

@@ -1,5 +1,6 @@
 #include "models/graph/diagnostics.hpp"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -94,4 +95,20 @@ TEST_CASE("the same mistake at the same place is told once", "[models][diagnosti
   diagnostics.error({1, 2}, kSome, "a");
   REQUIRE(diagnostics.sorted().size() == 3);
   CHECK(diagnostics.sorted()[1].message == "b");
+}
+
+TEST_CASE("a small place is the same place, wherever a scenario can have one",
+          "[models][diagnostics]") {
+  constexpr std::uint32_t kLast = (1U << 27U) - 1;  // of 128 MiB
+  CHECK(sizeof(SmallPlace) == 8);
+  CHECK(SmallPlace().place() == Place());
+  for (const Place place : {Place{1, 1, 0}, Place{kLast, 1, 255}, Place{1, kLast, 7},
+                            Place{kLast, kLast, 255}, Place{0, 0, 3}}) {
+    for (const bool mark : {false, true}) {
+      CHECK(SmallPlace(place, mark).place() == place);
+      CHECK(SmallPlace(place, mark).mark() == mark);
+    }
+  }
+  // What is larger does not become another line or file.
+  CHECK(SmallPlace({5, 0xffffffff, 2}).place() == Place{5, kLast, 2});
 }

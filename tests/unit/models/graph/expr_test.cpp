@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "tests/support/catch.hpp"
 
 using pipesim::models::Expr;
+using pipesim::models::Place;
 using Op = Expr::Op;
 
 namespace {
@@ -118,4 +120,28 @@ TEST_CASE("a selection takes one of two by a condition", "[models][expr]") {
   const Expr nested = Expr::select(is_5, either, Expr::rank());
   CHECK(nested.value(5) == 1);
   CHECK(nested.value(3) == 3);
+}
+
+TEST_CASE("copies of an expression are apart, and keep its place", "[models][expr]") {
+  CHECK(sizeof(Expr) == 16);  // of which an actor has many
+  Expr first = Expr::binary(Op::kAdd, Expr::rank(), Expr::constant(2));
+  first.set_place({3, 14, 1});
+  Expr second = first;
+  CHECK(second == first);
+  CHECK(second.place() == Place{3, 14, 1});
+  second = Expr::constant(kMost);
+  CHECK(second != first);
+  CHECK(on_rank_5(first) == "7");
+  CHECK(on_rank_5(second) == std::to_string(kMost));
+  second.set_place({1, 2, 0});
+  CHECK(second.is_constant());
+  const Expr third = std::move(first);
+  CHECK(on_rank_5(third) == "7");
+  CHECK(third.place() == Place{3, 14, 1});
+  second = third;
+  const Expr& same = second;
+  second = same;
+  CHECK(on_rank_5(second) == "7");
+  CHECK(!second.is_constant());
+  CHECK(second.place() == Place{3, 14, 1});
 }

@@ -1,5 +1,5 @@
 // The tables of keys, the readers and the reference page agree.
-#include "formats/scenario/keys.hpp"
+#include "formats/keys/keys.hpp"
 
 #include <algorithm>
 #include <cstdlib>

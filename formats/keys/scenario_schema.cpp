@@ -1,5 +1,5 @@
 // A type of the tables of keys becomes a definition of the schema, and so do the types in it.
-#include "formats/scenario/scenario_schema.hpp"
+#include "formats/keys/scenario_schema.hpp"
 
 #include <algorithm>
 #include <deque>
@@ -12,7 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "formats/scenario/keys.hpp"
+#include "formats/keys/keys.hpp"
 #include "formats/yaml/parameters.hpp"
 
 namespace pipesim::formats {

@@ -1,5 +1,5 @@
 // The keys of host programs. What a step does is its first key; the rest depends on it.
-#include "formats/scenario/keys.hpp"
+#include "formats/keys/keys.hpp"
 
 namespace pipesim::formats::keys {
 namespace {
@@ -9,6 +9,9 @@ constexpr Key kProgramRows[] = {
     {"on", "ranks", "Ranks that run it", "all"},
     {"thread", "name", "Host thread that runs it. Programs of one thread run one after the other",
      "`main`"},
+    {"one_thread", "name",
+     "Group of which one host thread drives all ranks of a list (`ncclCommInitAll`, "
+     "`nccl-tests -g`): outside a `group`, the step of each rank follows that of the rank before"},
     {"about", "text", "For people"},
 };
 
@@ -101,6 +104,16 @@ constexpr Key kCallRows[] = {
     {"barrier", "name", kBarrier},
     {"reduce_scatter", "name", kCallOn},
 };
+constexpr Key kCallStepRows[] = {
+    kCallRows[0],
+    kCallRows[1],
+    kCallRows[2],
+    kCallRows[3],
+    {"implied", "on/off",
+     "on, of a `barrier`: part of what `one_thread` means, as `pipesim opt` writes it; reports do "
+     "not count it",
+     "off"},
+};
 constexpr Key kExchangeRows[] = {
     {"all_to_all", "name", kCallOn},
     {"splits", "[size(rank)]",
@@ -124,7 +137,9 @@ constexpr Key kSendRows[] = {
 };
 constexpr Key kRecvRows[] = {
     {"recv", "name", "Receives a message over this communicator or group"},
-    {"from", "integer(rank)", "Rank that sends it", "required"},
+    {"from", "integer(rank)",
+     "Rank that sends it, or `any`: the first message that comes, of a communicator of the host",
+     "required"},
 };
 constexpr Key kCommunicatorStepRows[] = {
     {"split", "name",
@@ -212,7 +227,7 @@ constexpr KeyTable kGroupStep{"group_step",
 constexpr KeyTable kCallStep{"call_step",
                              kA,
                              "A collective call",
-                             kCallRows,
+                             kCallStepRows,
                              {&kMoves, &kAlgorithm, &kOnStream, &kSlot, &kWhere, &kStep},
                              4};
 constexpr KeyTable kExchangeStep{"exchange_step",

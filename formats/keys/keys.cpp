@@ -1,4 +1,4 @@
-#include "formats/scenario/keys.hpp"
+#include "formats/keys/keys.hpp"
 
 #include <deque>
 
@@ -203,6 +203,10 @@ constexpr Key kDeviceRows[] = {
     {"sms", "integer(rank)",
      "Instead of `resident`: SMs. An op takes one for each of its `ctas`, those that are free "
      "first, and starts with all of them; 0: no limit",
+     "0"},
+    {"launch_queue", "integer(rank)",
+     "Launched ops of all its streams that may be pending before a launch blocks, in place of the "
+     "`launch_queue` of each; 0: each stream has its own in a run; `check` tries both",
      "0"},
     {"launch_order", "'none'|'implicit'|'serial'",
      "`implicit`: calls start in launch order (`NCCL_LAUNCH_ORDER_IMPLICIT`); `serial`: each also "
