@@ -109,7 +109,6 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
   const models::Record& record = input.record()->record();
   if (!input.record()->is_gloo(input.rules()) || !models::has_any_source(record)) return;
   if (found.answer == models::JobAnswer::kUndecided) return;
-  std::erase(basis, models::kAnySourceBasis);
   const auto undecide = [&] {
     found.answer = models::JobAnswer::kUndecided;
     found.check.exploration.answer = sim::Answer::kUndecided;
@@ -289,7 +288,7 @@ class CheckRun {
 
   int run() {
     if (write_promela()) return kExitGood;
-    if (input_.record() != nullptr) basis_ = input_.record()->basis();
+    basis_.assign(scenario_.rests_on.begin(), scenario_.rests_on.end());
     check();
     const int code = exit_code_of(readings_, interrupted());
     write_dot();

@@ -20,8 +20,11 @@ namespace {
 std::string import_schedule(const Arguments& arguments, const std::string& path,
                             const Console& console) {
   TextInput input = TextInput::read(path, formats::kMaxScheduleBytes, console);
-  const models::Schedule schedule = input.require(read_schedule_file(
-      input.text(), arguments.has("lower"), arguments.has("fsdp"), input.diagnostics()));
+  const ScheduleReading reading = {.partial = arguments.has("partial"),
+                                   .lower = arguments.has("lower"),
+                                   .fsdp = arguments.has("fsdp")};
+  const models::Schedule schedule =
+      input.require(read_schedule_file(input.text(), reading, input.diagnostics()));
   return arguments.has("csv") ? formats::write_schedule(schedule)
                               : formats::pipeline_scenario(schedule, scenario_name_of(path));
 }
@@ -70,6 +73,7 @@ int run_import(const Arguments& arguments, const Console& console) {
   for (const auto& [option, of] : {std::pair{"csv", "torch-schedule"},
                                    {"lower", "torch-schedule"},
                                    {"fsdp", "torch-schedule"},
+                                   {"partial", "torch-schedule"},
                                    {"rules", "record"}}) {
     if (form == of || !arguments.has(option)) continue;
     throw UsageError(models::Code::kOptionConflict,
@@ -113,7 +117,10 @@ Command import_command() {
                               "computations"},
                     {.name = "fsdp",
                      .about = "With --lower: also add what FSDP does (UNSHARD, RESHARD, "
-                              "REDUCE_GRAD)"}}},
+                              "REDUCE_GRAD)"},
+                    {.name = "partial",
+                     .about = "The rows are the last actions of a longer schedule, as in a log: "
+                              "what they lack was done before"}}},
                   {"Records", {rules_option()}},
                   general_options()},
       .examples = {"pipesim import torch-schedule schedule.csv -o schedule.yaml",

@@ -182,9 +182,12 @@ std::string RecordInput::scenario(const std::string& rules) const {
 }
 
 std::string RecordInput::scenario_of(const models::Record& record, const std::string& rules) const {
+  // Under gloo's rules such a recv takes any message in a scenario, and all are tried.
+  std::vector<std::string> rests_on = basis_;
+  if (is_gloo(rules)) std::erase(rests_on, models::kAnySourceBasis);
   return formats::record_scenario(
       record, is_gloo(rules) ? models::RecordRules::kGloo : models::RecordRules::kNccl,
-      name_of_record(record_, path_));
+      name_of_record(record_, path_), rests_on);
 }
 
 void RecordInput::report_findings(const Console& console) const {

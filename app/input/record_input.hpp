@@ -30,9 +30,6 @@ class RecordInput {
   /// It is made of dumps of a real job.
   bool of_dumps() const { return record_.waits_assumed; }
 
-  /// What the verdict rests on, in words.
-  const std::vector<std::string>& basis() const { return basis_; }
-
   /// Its scenario; `rules` is "gloo", "nccl", or empty for what the script asked for.
   std::string scenario(const std::string& rules) const;
 
@@ -51,7 +48,7 @@ class RecordInput {
 
   std::string path_;
   models::Record record_;
-  std::vector<std::string> basis_;
+  std::vector<std::string> basis_;  // what the verdict rests on, in words
 };
 
 }  // namespace pipesim::app

@@ -23,25 +23,26 @@ std::string scenario_name_of(const std::string& path) {
   return name;
 }
 
-std::optional<Schedule> read_schedule_file(const std::string& text, bool lower, bool fsdp,
+std::optional<Schedule> read_schedule_file(const std::string& text, ScheduleReading reading,
                                            Diagnostics& diagnostics) {
   if (text.size() > formats::kMaxScheduleBytes) {
     diagnostics.error({}, models::Code::kLimit, "a schedule file can have at most 256 MiB");
     return std::nullopt;
   }
-  auto schedule = formats::read_schedule(formats::schedule_rows(text), 1, diagnostics);
+  auto schedule =
+      formats::read_schedule(formats::schedule_rows(text), 1, diagnostics, reading.partial);
   if (!schedule || schedule->has_messages()) return schedule;
-  if (fsdp) {
+  if (reading.fsdp) {
     schedule = models::add_reduce_grad(models::add_unshard_reshard(*schedule));
   }
   auto lowered = models::add_send_recv(*schedule, diagnostics);
   if (!lowered) return std::nullopt;
-  return lower || fsdp ? std::move(lowered) : std::move(schedule);
+  return reading.lower || reading.fsdp ? std::move(lowered) : std::move(schedule);
 }
 
 std::optional<std::string> scenario_of_schedule(const std::string& text, const std::string& path,
                                                 Diagnostics& diagnostics) {
-  const auto schedule = read_schedule_file(text, false, false, diagnostics);
+  const auto schedule = read_schedule_file(text, {}, diagnostics);
   if (!schedule) return std::nullopt;
   return formats::pipeline_scenario(*schedule, scenario_name_of(path));
 }

@@ -16,9 +16,16 @@ bool is_schedule_path(const std::string& path);
 /// a name cannot contain.
 std::string scenario_name_of(const std::string& path);
 
-/// Reads a schedule. `lower` adds sends and receives as PyTorch does, `fsdp` what FSDP adds before
-/// them. Mistakes go to `diagnostics`; a schedule that cannot be lowered is always a mistake.
-std::optional<models::Schedule> read_schedule_file(const std::string& text, bool lower, bool fsdp,
+/// What a file of a schedule is taken for, and what is added to it.
+struct ScheduleReading {
+  bool partial = false;  // the last actions of a longer schedule, see models::Schedule
+  bool lower = false;    // add sends and receives as PyTorch does
+  bool fsdp = false;     // add what FSDP does, before them
+};
+
+/// Reads a schedule. Mistakes go to `diagnostics`; a schedule that cannot be lowered is always a
+/// mistake.
+std::optional<models::Schedule> read_schedule_file(const std::string& text, ScheduleReading reading,
                                                    models::Diagnostics& diagnostics);
 
 /// The scenario that runs the schedule in `text`, which came from `path`. Mistakes go to

@@ -27,6 +27,10 @@ constexpr Key kScenarioRows[] = {
     {"schema", "schema_version", "Version of the format: 1", kRequired},
     {"name", "name", "Name of the scenario, for reports"},
     {"about", "text", "What the scenario shows, for people"},
+    {"rests_on", "[text]",
+     "What the answer of `check` rests on, a sentence each, which it repeats: values that were "
+     "made "
+     "up, a record that ends early"},
     {"params", "params", "Parameters that `--set` can change"},
     {"ranks", "integer 1..", "Number of ranks", "1, or as many as the schedule or model needs"},
     {"micro_batches", "integer",
@@ -334,9 +338,13 @@ constexpr Key kCostRows[] = {
     {"forward", "time|[time|[time]]", "Forward of a stage", "1us"},
     {"input_grad", "time|[time|[time]]", "Gradient of the stage's input", "that of `forward`"},
     {"weight_grad", "time|[time|[time]]", "Gradient of the stage's weights", "that of `forward`"},
-    {"overlapped", "time", "A forward and a backward that overlap", "their sum"},
-    {"message", "size", "Message between stages; with a `cluster`, its time follows from it"},
-    {"message_takes", "time", "Duration of a message", "0"},
+    {"overlapped", "time|[time|[time]]",
+     "A forward and a backward that overlap; differs as the forward does", "their sum"},
+    {"message", "size|[size|[size]]",
+     "Message between a stage and the next, in both directions: a list has one fewer than there "
+     "are "
+     "stages; with a `cluster`, its time follows from it"},
+    {"message_takes", "time|[time|[time]]", "Duration of a message, a list as of `message`", "0"},
     {"messages", "message_model", "How messages are exchanged: see [schedules](schedules.md)",
      "`pg`"},
     {"message_order", "'in_turn'|'deferred'|'send_first'|'recv_first'",
@@ -362,8 +370,8 @@ constexpr Key kStageCollectiveRows[] = {
      "used. `step`: behind all that a rank computes",
      kRequired},
     {"times", "integer 1..", "How often; within an action, for each of the stage's `layers`", "1"},
-    {"bytes", "size", "Size of the data; with a `cluster`, the time follows from it"},
-    {"takes", "time", "Duration", "0"},
+    {"bytes", "size|[size|[size]]", "Size of the data; with a `cluster`, the time follows from it"},
+    {"takes", "time|[time|[time]]", "Duration", "0"},
 };
 constexpr KeyTable kCosts{"schedule_costs", "", "Of every schedule", kCostRows};
 

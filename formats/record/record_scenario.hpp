@@ -10,8 +10,9 @@
 namespace pipesim::formats {
 
 /// The YAML of a record under these rules: ranks with equal programs have one, repeated steps are
-/// loops, groups are named after the lines that made them. `name` is that of the scenario.
+/// loops, groups are named after the lines that made them. `name` is that of the scenario, and
+/// `rests_on` what `check` says of its answer, a sentence each.
 std::string record_scenario(const models::Record& record, models::RecordRules rules,
-                            const std::string& name);
+                            const std::string& name, const std::vector<std::string>& rests_on = {});
 
 }  // namespace pipesim::formats

@@ -11,6 +11,7 @@
 #include "models/graph/diagnostics.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/measure/expectation.hpp"
+#include "models/outside_text.hpp"
 
 namespace pipesim::formats {
 
@@ -18,6 +19,7 @@ namespace pipesim::formats {
 struct Scenario {
   models::TaskGraph graph;
   std::string about;
+  std::vector<models::OutsideText> rests_on;  // what `check` says of its answer, a sentence each
   std::vector<Parameter> parameters;
   RankSets sets;  // and groups
   std::vector<models::Expectation> expectations;

@@ -57,6 +57,8 @@ class ScenarioReader {
   void read_work(MapReader& map, bool open_streams, bool has_schedule);
   void read_device(const YamlValue& value);
   void read_what_names_acts(MapReader& map);
+  std::vector<YamlValue> take_items(MapReader& map, const char* key);
+  void read_rests_on(MapReader& map);
   void read_names(MapReader& map);
   void read_parameters(MapReader& map);
   void read_sizes(MapReader& map);
@@ -96,6 +98,7 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   if (diagnostics_.has_errors() || !check_schema(map)) return std::nullopt;
   if (const auto name = map.take("name")) graph_.name = values_.word(*name).value_or("");
   scenario_.about = map.take_text("about");
+  read_rests_on(map);
   read_parameters(map);
   read_reading(map);
   const auto parallel = map.has("model") ? std::nullopt : map.take("parallel");
@@ -189,21 +192,35 @@ void ScenarioReader::read_work(MapReader& map, bool open_streams, bool has_sched
   }
 }
 
+// The items of a list, if it is there.
+std::vector<YamlValue> ScenarioReader::take_items(MapReader& map, const char* key) {
+  const std::optional<YamlValue> value = map.take(key);
+  if (!value || value->is_list()) return value ? value->items() : std::vector<YamlValue>();
+  diagnostics_.error(value->place(), models::Code::kWrongType,
+                     fmt::format("'{}' must be a list, found {}", key, value->described()));
+  return {};
+}
+
+void ScenarioReader::read_rests_on(MapReader& map) {
+  for (const YamlValue& item : take_items(map, "rests_on")) {
+    if (item.is_scalar()) {
+      scenario_.rests_on.emplace_back(item.text());
+    } else {
+      diagnostics_.error(item.place(), models::Code::kWrongType,
+                         fmt::format("must be a sentence, found {}", item.described()));
+    }
+  }
+}
+
 // What comes into being where it is first named, for who wants another order.
 void ScenarioReader::read_names(MapReader& map) {
-  const auto items = [&](const char* key, const std::optional<YamlValue>& value) {
-    if (!value || value->is_list()) return value ? value->items() : std::vector<YamlValue>();
-    diagnostics_.error(value->place(), models::Code::kWrongType,
-                       fmt::format("'{}' must be a list, found {}", key, value->described()));
-    return std::vector<YamlValue>();
-  };
-  for (const YamlValue& item : items("phases", map.take("phases"))) {
+  for (const YamlValue& item : take_items(map, "phases")) {
     if (const auto name = values_.word(item)) graph_.phases.push_back(*name);
   }
-  for (const YamlValue& item : items("locks", map.take("locks"))) {
+  for (const YamlValue& item : take_items(map, "locks")) {
     if (const auto name = values_.word(item)) graph_.locks.push_back(*name);
   }
-  for (const YamlValue& item : items("events", map.take("events"))) {
+  for (const YamlValue& item : take_items(map, "events")) {
     MapReader fields(item, keys::kEvent, diagnostics_);
     models::EventTemplate event;
     event.place = item.place();

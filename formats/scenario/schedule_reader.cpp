@@ -24,6 +24,7 @@ namespace pipesim::formats {
 using models::Pipeline;
 using models::Schedule;
 using models::ScheduleShape;
+using models::StageAmounts;
 
 namespace {
 
@@ -73,6 +74,7 @@ class PipelineReader {
  private:
   using MessageModel = models::MessageModel;
   using MessageOrder = models::MessageOrder;
+  using StageMoment = models::StageMoment;
 
   std::optional<Schedule> with_messages(const Schedule& schedule) {
     if (!check_message_order(schedule)) return std::nullopt;
@@ -218,9 +220,16 @@ class PipelineReader {
     return head;
   }
 
+  // How many stages and micro-batches there are; 0: that is not known, or nothing differs by it.
+  struct Counts {
+    std::uint32_t stages = 0;
+    std::uint32_t micro_batches = 0;
+    bool between = false;  // neighboring stages, rather than of each
+  };
+
   // Averages over what each rank has, and of these the middle one, as ZB-V's authors do it.
   ScheduleShape with_costs(ScheduleShape shape) const {
-    const auto middle = [&](std::int64_t models::StageCost::*cost) {
+    const auto of_stages = [&](std::int64_t models::StageCost::*cost) {
       std::vector<std::int64_t> of_ranks;
       const std::size_t each =  // of a stage
           std::max<std::size_t>(1, pipeline_.costs.size() / shape.stages);
@@ -231,19 +240,18 @@ class PipelineReader {
         }
         of_ranks.push_back(sum / static_cast<std::int64_t>(2 * each));
       }
-      std::sort(of_ranks.begin(), of_ranks.end());
-      return std::max<std::int64_t>(1, of_ranks[of_ranks.size() / 2]);
+      return std::max<std::int64_t>(1, middle(std::move(of_ranks)));
     };
-    shape.costs = {middle(&models::StageCost::forward_ns),
-                   middle(&models::StageCost::input_grad_ns),
-                   middle(&models::StageCost::weight_grad_ns), message_time(shape.ranks())};
+    shape.costs = {of_stages(&models::StageCost::forward_ns),
+                   of_stages(&models::StageCost::input_grad_ns),
+                   of_stages(&models::StageCost::weight_grad_ns), message_time(shape.ranks())};
     return shape;
   }
 
   // What is said or, of a cluster, the middle of the times between neighbors.
   std::int64_t message_time(std::uint32_t rows) const {
     if (pipeline_.message_ns || !cluster_ || !pipeline_.message_bytes) {
-      return pipeline_.message_ns.value_or(0);
+      return pipeline_.message_ns ? middle(pipeline_.message_ns->values) : 0;
     }
     const std::uint32_t pipelines =
         grid_ == nullptr ? 1 : static_cast<std::uint32_t>(grid_->row_of_rank.size()) / rows_;
@@ -254,13 +262,16 @@ class PipelineReader {
     std::vector<std::int64_t> times;
     for (std::uint32_t row = 0; cluster && row + 1 < rows; ++row) {
       const std::uint32_t from = row * pipeline_.stride;
-      const auto time =
-          models::message_time(*cluster, from, from + pipeline_.stride, *pipeline_.message_bytes);
+      const auto time = models::message_time(*cluster, from, from + pipeline_.stride,
+                                             pipeline_.message_bytes->of(row, 0));
       if (time) times.push_back(time->latency_ns + time->transfer_ns);
     }
-    if (times.empty()) return 0;
-    std::sort(times.begin(), times.end());
-    return times[times.size() / 2];
+    return times.empty() ? 0 : middle(std::move(times));
+  }
+
+  static std::int64_t middle(std::vector<std::int64_t> values) {
+    std::sort(values.begin(), values.end());
+    return values[values.size() / 2];
   }
 
   // What would be right with another number of chunks or of micro-batches is a mistake of that.
@@ -286,35 +297,36 @@ class PipelineReader {
     const std::uint32_t depth = schedule.depth();
     const std::int64_t share = layers ? layers_per_stage(*layers, depth) : 1;
     pipeline_.rounds = static_cast<std::uint32_t>(share);
-    if (const auto collectives = map.take("collectives")) read_collectives(*collectives);
-    const Amounts one{std::vector<std::int64_t>(depth, 1000), false};
-    const Amounts none{std::vector<std::int64_t>(depth, 0), false};
     const Counts each{depth, schedule.micro_batches};
-    const Amounts forward = amounts(map, "forward", ValueType::kTime, each, one);
-    const Amounts input = amounts(map, "input_grad", ValueType::kTime, each, forward);
-    const Amounts weight = amounts(map, "weight_grad", ValueType::kTime, each, forward);
-    const Amounts activation = amounts(map, "activation", ValueType::kBytes, each, none);
+    if (const auto collectives = map.take("collectives")) read_collectives(*collectives, each);
+    const StageAmounts one{{1000}};
+    const StageAmounts none{{0}};
+    const StageAmounts forward = amounts(map, "forward", ValueType::kTime, each, one);
+    const StageAmounts input = amounts(map, "input_grad", ValueType::kTime, each, forward);
+    const StageAmounts weight = amounts(map, "weight_grad", ValueType::kTime, each, forward);
+    const StageAmounts activation = amounts(map, "activation", ValueType::kBytes, each, none);
     const Counts all_the_time{depth, 0};
-    const Amounts weights = amounts(map, "weights", ValueType::kBytes, all_the_time, none);
-    const bool differ = forward.by_micro_batch || input.by_micro_batch || weight.by_micro_batch ||
-                        activation.by_micro_batch;
+    const StageAmounts weights = amounts(map, "weights", ValueType::kBytes, all_the_time, none);
+    const bool differ = forward.by_micro_batch() || input.by_micro_batch() ||
+                        weight.by_micro_batch() || activation.by_micro_batch();
     const std::uint32_t columns = differ ? schedule.micro_batches : 1;
     for (std::uint32_t stage = 0; stage < schedule.stages; ++stage) {
       const std::uint32_t i = stage % depth;
       for (std::uint32_t m = 0; m < columns; ++m) {
-        const auto of = [&](const Amounts& all) {
-          return all.values[all.by_micro_batch ? std::size_t{i} * columns + m : i] * share;
-        };
+        const auto of = [&](const StageAmounts& all) { return all.of(i, m) * share; };
         pipeline_.costs.push_back(
             {of(forward), of(input), of(weight), of(activation), of(weights)});
         pipeline_.has_memory = pipeline_.has_memory || of(activation) > 0 || of(weights) > 0;
       }
     }
     pipeline_.costs_differ = differ;
-    pipeline_.overlap_ns = amount(map, "overlapped", ValueType::kTime);
-    if (pipeline_.overlap_ns) *pipeline_.overlap_ns *= share;
-    pipeline_.message_bytes = amount(map, "message", ValueType::kBytes);
-    pipeline_.message_ns = amount(map, "message_takes", ValueType::kTime);
+    pipeline_.overlap_ns = amounts_if_said(map, "overlapped", ValueType::kTime, each);
+    if (pipeline_.overlap_ns) {
+      for (std::int64_t& ns : pipeline_.overlap_ns->values) ns *= share;
+    }
+    const Counts between{std::max(depth, 1U) - 1, schedule.micro_batches, true};
+    pipeline_.message_bytes = amounts_if_said(map, "message", ValueType::kBytes, between);
+    pipeline_.message_ns = amounts_if_said(map, "message_takes", ValueType::kTime, between);
     if (const auto model = map.take("messages")) {
       const auto name = values_.one_of(*model, models::message_model_names());
       if (name) pipeline_.messages = *models::find_message_model(*name);
@@ -339,7 +351,7 @@ class PipelineReader {
     }
   }
 
-  void read_collectives(const YamlValue& value) {
+  void read_collectives(const YamlValue& value, const Counts& each) {
     if (!value.is_list()) {
       diagnostics_.error(value.place(), models::Code::kWrongType,
                          fmt::format("'collectives' must be a list, found {}", value.described()));
@@ -363,8 +375,9 @@ class PipelineReader {
         if (name) collective.moment = *models::find_stage_moment(*name);
       }
       collective.times = static_cast<std::uint32_t>(whole(map, "times", 1, kMaxCalls));
-      collective.bytes = amount(map, "bytes", ValueType::kBytes);
-      collective.takes_ns = amount(map, "takes", ValueType::kTime);
+      const Counts counts = counts_at(collective.moment, each);
+      collective.bytes = amounts_if_said(map, "bytes", ValueType::kBytes, counts);
+      collective.takes_ns = amounts_if_said(map, "takes", ValueType::kTime, counts);
       map.finish();
       pipeline_.collectives.push_back(std::move(collective));
     }
@@ -413,36 +426,44 @@ class PipelineReader {
     return layers / stages;
   }
 
-  // What a key says, of each stage or, where they differ, of each of its micro-batches.
-  struct Amounts {
-    std::vector<std::int64_t> values;
-    bool by_micro_batch = false;
-  };
-
-  // How many stages and micro-batches there are; 0: that is not known, or nothing differs by it.
-  struct Counts {
-    std::uint32_t stages = 0;
-    std::uint32_t micro_batches = 0;
-  };
+  // By what a collective can differ at this moment.
+  static Counts counts_at(StageMoment moment, const Counts& each) {
+    switch (moment) {
+      case StageMoment::kForward:
+      case StageMoment::kBackward:
+        return each;
+      case StageMoment::kLastBackward:
+      case StageMoment::kGradients:
+      case StageMoment::kUnshard:
+        return {each.stages, 0};
+      case StageMoment::kStep:
+        return {};
+    }
+    return {};
+  }
 
   // One amount for all stages, or a list with one for each. Any of them may differ by micro-batch,
   // as a list or as an expression of `micro_batch`. Expressions may use `stage`, too.
-  Amounts amounts(MapReader& map, const char* key, ValueType type, const Counts& counts,
-                  Amounts otherwise) {
+  StageAmounts amounts(MapReader& map, const char* key, ValueType type, const Counts& counts,
+                       StageAmounts otherwise) {
     const auto value = map.take(key);
     if (!value) return otherwise;
+    models::Diagnostics unheard;
+    const bool of_all =
+        !value->is_list() && ValueReader(values_.scope(), unheard).expr(*value, type).has_value();
+    if (of_all || (counts.stages == 0 && !value->is_list())) {
+      return {{checked(*value, key, type, values_)}};
+    }
     if (counts.stages == 0) {
-      for (const YamlValue& item : value->is_list() ? value->items() : std::vector{*value}) {
-        row_of(item, key, type, 0, 0);
-      }
+      for (const YamlValue& item : value->items()) row_of(item, key, type, 0, 0);
       return otherwise;
     }
     std::vector<YamlValue> stages(counts.stages, *value);
     if (value->is_list()) {
       stages = value->items();
-      if (!has_count(*value, key, stages.size(), counts.stages, "stage", "stages")) {
-        return otherwise;
-      }
+      const char* one = counts.between ? "pair of neighboring stages" : "stage";
+      const char* many = counts.between ? "pairs of neighboring stages" : "stages";
+      if (!has_count(*value, key, stages.size(), counts.stages, one, many)) return otherwise;
     }
     const std::size_t errors = diagnostics_.error_count();
     std::vector<std::vector<std::int64_t>> rows;
@@ -456,15 +477,24 @@ class PipelineReader {
     return joined(rows, differ ? counts.micro_batches : 1);
   }
 
+  std::optional<StageAmounts> amounts_if_said(MapReader& map, const char* key, ValueType type,
+                                              const Counts& counts) {
+    if (!map.has(key)) return std::nullopt;
+    return amounts(map, key, type, counts, {{0}});
+  }
+
   // One row behind the other, each with so many values: a row may have one for all of them.
-  static Amounts joined(const std::vector<std::vector<std::int64_t>>& rows, std::uint32_t columns) {
-    Amounts result;
-    result.by_micro_batch = columns > 1;
+  static StageAmounts joined(const std::vector<std::vector<std::int64_t>>& rows,
+                             std::uint32_t columns) {
+    StageAmounts result;
+    result.micro_batches = columns;
     for (const std::vector<std::int64_t>& row : rows) {
       for (std::uint32_t m = 0; m < columns; ++m) {
         result.values.push_back(row.size() == 1 ? row.front() : row[m]);
       }
     }
+    const auto& values = result.values;
+    if (std::equal(values.begin() + 1, values.end(), values.begin())) return {{values.front()}};
     return result;
   }
 
@@ -547,12 +577,6 @@ class PipelineReader {
         fmt::format("'{}' has {} value{}, but there {} {} {}", key, found, found == 1 ? "" : "s",
                     wanted == 1 ? "is" : "are", wanted, wanted == 1 ? one : many));
     return false;
-  }
-
-  std::optional<std::int64_t> amount(MapReader& map, const char* key, ValueType type) {
-    const auto value = map.take(key);
-    if (!value) return std::nullopt;
-    return checked(*value, key, type, values_);
   }
 
   // A time or a size that leaves room for sums of them.

@@ -152,7 +152,7 @@ void YamlNode::write_entry(std::string head, std::size_t indent, bool block, boo
                            (!block && head.size() + 1 + flow_size(kWidth) <= kWidth);
   if (on_the_line) {
     out += head + ' ' + flow() + '\n';
-  } else if ((kind_ == Kind::kList && holds_scalars_only()) ||
+  } else if ((kind_ == Kind::kList && !lines_ && holds_scalars_only()) ||
              (dense && !block && !needs_lines())) {
     write_filled(std::move(head), indent + 2, out);
   } else if (head.back() == '-') {

@@ -44,6 +44,20 @@ struct StageCost {
   friend bool operator==(const StageCost&, const StageCost&) = default;
 };
 
+/// Amounts by stage or, where they differ, by stage and micro-batch. One alone is that of all.
+struct StageAmounts {
+  std::vector<std::int64_t> values;  // of each stage; of a stage, those of its micro-batches
+  std::uint32_t micro_batches = 1;   // values of a stage
+
+  bool by_micro_batch() const { return micro_batches > 1; }
+  std::int64_t of(std::uint32_t stage, std::uint32_t micro_batch) const {
+    if (values.size() == 1) return values.front();
+    return values[std::size_t{stage} * micro_batches + (by_micro_batch() ? micro_batch : 0)];
+  }
+
+  friend bool operator==(const StageAmounts&, const StageAmounts&) = default;
+};
+
 /// When ranks of a stage do a collective.
 enum class StageMoment : std::uint8_t {
   kForward,       // within each forward
@@ -65,8 +79,12 @@ struct StageCollective {
   std::string over;  // a communicator, or a group
   StageMoment moment = StageMoment::kForward;
   std::uint32_t times = 1;            // at that moment
-  std::optional<std::int64_t> bytes;  // of each
-  std::optional<std::int64_t> takes_ns;
+  std::optional<StageAmounts> bytes;  // of each
+  std::optional<StageAmounts> takes_ns;
+
+  bool by_micro_batch() const {
+    return (bytes && bytes->by_micro_batch()) || (takes_ns && takes_ns->by_micro_batch());
+  }
 
   friend bool operator==(const StageCollective&, const StageCollective&) = default;
 };
@@ -78,9 +96,10 @@ struct Pipeline {
   Schedule schedule;                       // valid, with messages
   std::vector<StageCost> costs;            // of each stage or, where they differ, of each forward
   bool costs_differ = false;               // by micro-batch: see Schedule::index()
-  std::optional<std::int64_t> overlap_ns;  // of actions that overlap; nothing: the sum
-  std::optional<std::int64_t> message_bytes;
-  std::optional<std::int64_t> message_ns;  // nothing: it follows from size and cluster, if said
+  std::optional<StageAmounts> overlap_ns;  // with this forward; nothing: the sum
+  // Of what a stage of a pipeline sends to the next, and gets back.
+  std::optional<StageAmounts> message_bytes;
+  std::optional<StageAmounts> message_ns;  // nothing: it follows from size and cluster, if said
   MessageModel messages = MessageModel::kPg;
   bool shape_exchange = false;  // before each group ranks exchange shapes, and the host waits
   std::vector<StageCollective> collectives;

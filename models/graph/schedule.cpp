@@ -143,7 +143,7 @@ class Validation {
     is_suggested_ = true;
     mistake.notes.emplace_back(
         "if these are the last actions of a longer schedule, as in a log, say 'partial: on' beside "
-        "'rows' in a scenario");
+        "'rows', or import the file with --partial");
   }
 
   // The other stage of a message; kNobody, if it comes from nowhere or goes nowhere.

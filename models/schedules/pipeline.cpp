@@ -232,8 +232,25 @@ class Programs {
       like.add(actions[i].micro_batch);
       if (pipeline_.shape_exchange && is_message(actions[i].kind)) like.regular = false;
       // Acts of one actor take equally long.
-      if (pipeline_.costs_differ && is_compute(actions[i].kind)) like.regular = false;
+      if (differs_by_micro_batch(actions[i].kind)) like.regular = false;
     }
+  }
+
+  bool differs_by_micro_batch(ActionKind kind) const {
+    if (is_message(kind)) {
+      return (pipeline_.message_bytes && pipeline_.message_bytes->by_micro_batch()) ||
+             (pipeline_.message_ns && pipeline_.message_ns->by_micro_batch());
+    }
+    if (pipeline_.costs_differ && is_compute(kind)) return true;
+    return std::any_of(pipeline_.collectives.begin(), pipeline_.collectives.end(),
+                       [&](const StageCollective& one) {
+                         return one.by_micro_batch() && is_within(one.moment, kind, false);
+                       });
+  }
+
+  std::int64_t amount(const std::optional<StageAmounts>& of, std::uint32_t stage,
+                      std::uint32_t micro_batch) const {
+    return of ? of->of(stage % schedule_.depth(), micro_batch) : 0;
   }
 
   // Messages of a group have no actor for their kind alone.
@@ -351,6 +368,7 @@ class Programs {
 
   // An action of a slot with what is done within it.
   struct Body {
+    Action action;
     std::vector<std::size_t> calls;  // of pipeline_.collectives, in their order
     std::int64_t takes_ns = 0;       // to compute, all parts together
     std::uint32_t done = 0;          // parts
@@ -369,6 +387,7 @@ class Programs {
     const Action& action = schedule_.ranks[row_][i];
     const bool is_last = (alone(row_, i) & kLastOfStage) != 0;
     Body body;
+    body.action = action;
     body.takes_ns = pipeline_.takes(action);
     for (std::uint32_t round = 0; round < pipeline_.rounds; ++round) {
       for (std::size_t one = 0; one < pipeline_.collectives.size(); ++one) {
@@ -432,7 +451,7 @@ class Programs {
       ActorTemplate call = head;
       call.name = head.name + " " + operation_name(collective.operation);
       if (body.calls.size() > 1) call.name += " " + std::to_string(i + 1);
-      add_call(body.calls[i], call);
+      add_call(body.calls[i], body.action, call);
       // Weights are gathered ahead of what is computed; gradients must have been.
       if (collective.moment == StageMoment::kGradients) call.behind = compute_;
       add(std::move(call));
@@ -465,7 +484,7 @@ class Programs {
         if (turn == body.calls.size()) continue;
         const std::size_t one = body.calls[turn];
         ActorTemplate call = like;
-        add_call(one, call);
+        add_call(one, body.action, call);
         call.behind = compute_;
         call.name = operation_name(pipeline_.collectives[one].operation) + " " +
                     std::to_string(++call_number) + " of " + name;
@@ -481,16 +500,16 @@ class Programs {
     return moment == StageMoment::kForward || moment == StageMoment::kBackward;
   }
 
-  // Makes `actor` a call of this collective.
-  void add_call(std::size_t one, ActorTemplate& actor) const {
+  // Makes `actor` a call of this collective, within `action`.
+  void add_call(std::size_t one, const Action& action, ActorTemplate& actor) const {
     const StageCollective& collective = pipeline_.collectives[one];
     CallTemplate call;
     call.place = collective.place;
     call.operation = collective.operation;
     call.communicator = communicator_of_[one];
-    call.bytes = Expr::constant(collective.bytes.value_or(0));
+    call.bytes = Expr::constant(amount(collective.bytes, action.stage, action.micro_batch));
     call.sized = collective.bytes.has_value();
-    call.takes = Expr::constant(collective.takes_ns.value_or(0));
+    call.takes = Expr::constant(amount(collective.takes_ns, action.stage, action.micro_batch));
     call.timed = graph_.cluster && collective.bytes && !collective.takes_ns;
     if (has_root(collective.operation)) call.peer = Expr::constant(0);
     actor.place = collective.place;
@@ -506,7 +525,7 @@ class Programs {
     for (std::uint32_t k = 0; k < collective.times; ++k) {
       ActorTemplate call;
       call.step.emplace();
-      add_call(one, call);
+      add_call(one, Action(), call);
       call.behind = compute_;
       call.name = operation_name(collective.operation) + " " + collective.over;
       if (collective.times > 1) call.name += " " + std::to_string(k + 1);
@@ -612,11 +631,13 @@ class Programs {
     call.communicator =
         send ? communicator(row_, peer, forward) : communicator(peer, row_, forward);
     call.peer = rank_of_row(peer);
-    call.bytes = Expr::constant(pipeline_.message_bytes.value_or(0));
+    const std::uint32_t earlier = std::min(action.stage, other);
+    call.bytes = Expr::constant(amount(pipeline_.message_bytes, earlier, action.micro_batch));
     call.sized = pipeline_.message_bytes.has_value();
     // Of a buffered message the send takes all its time: a receive that comes late waits no more.
     const bool waits = send || pipeline_.messages != MessageModel::kDir;
-    call.takes = Expr::constant(waits ? pipeline_.message_ns.value_or(0) : 0);
+    call.takes =
+        Expr::constant(waits ? amount(pipeline_.message_ns, earlier, action.micro_batch) : 0);
     call.timed = graph_.cluster && pipeline_.message_bytes && !pipeline_.message_ns;
     // A schedule may send in another order than it receives: then what arrives is the wrong thing.
     call.tag = std::to_string(send ? action.stage : other) +

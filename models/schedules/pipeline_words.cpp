@@ -1,4 +1,6 @@
 // What a pipeline says of itself: the words of its messages and moments, its rows, its times.
+#include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "models/graph/pipeline.hpp"
@@ -67,7 +69,13 @@ std::int64_t Pipeline::takes(const Action& action) const {
 
 std::int64_t Pipeline::takes(const Actions& actions, std::size_t slot) const {
   const std::size_t end = slot_end(actions, slot);
-  if (overlap_ns && end > slot + 1) return *overlap_ns;
+  if (overlap_ns && end > slot + 1) {
+    const auto is_forward = [](const Action& each) { return each.kind == ActionKind::kForward; };
+    const auto found = std::find_if(actions.begin() + static_cast<std::ptrdiff_t>(slot),
+                                    actions.begin() + static_cast<std::ptrdiff_t>(end), is_forward);
+    const Action& forward = found->kind == ActionKind::kForward ? *found : actions[slot];
+    return overlap_ns->of(forward.stage % schedule.depth(), forward.micro_batch);
+  }
   std::int64_t sum = 0;
   for (std::size_t i = slot; i < end; ++i) sum += takes(actions[i]);
   return sum;

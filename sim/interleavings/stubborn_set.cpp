@@ -293,6 +293,7 @@ void StubbornSets::find_effects(const Event& event, Effects& effects) const {
   effects.touches.clear();
   effects.thread = ThreadId();
   effects.any = ChannelId();
+  effects.held = LockId();
   switch (event.kind) {
     case EventKind::kOpEnds: {
       const ActorId actor = state_->streams[StreamId{event.target}].items.front().actor();
@@ -342,6 +343,10 @@ void StubbornSets::find_effects(const Event& event, Effects& effects) const {
   }
   if (next.valid() && state_->actors[next].missing == 0) {
     add_act(next, state_->actors[next].launched, Phase::kLaunch, effects);
+    const Actor& actor = plan_.actors[next];
+    if (actor.role == Role::kLock && state_->locks[actor.lock].holder.valid()) {
+      effects.held = actor.lock;
+    }
   }
 }
 
@@ -373,13 +378,16 @@ void StubbornSets::choose(const State& state, const std::vector<Event>& pending,
   } else if (!all_disturb_) {
     for (std::uint32_t i = 0; i < count; ++i) {
       const std::size_t less_than = chosen.empty() ? count : chosen.size();
-      if (!close(i, less_than)) continue;
+      if (effects_of(i).held.valid() || !close(i, less_than)) continue;
       chosen = members_;
       if (chosen.size() == 1) return;
     }
   }
   if (!chosen.empty()) return;
-  for (std::uint32_t i = 0; i < count; ++i) chosen.push_back(i);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if (!effects_of(i).held.valid()) chosen.push_back(i);
+  }
+  if (chosen.empty()) chosen.push_back(0);  // nobody releases a lock any more
 }
 
 // Makes members_ the smallest stubborn set with event `seed` that this search finds. False if it
@@ -396,11 +404,14 @@ bool StubbornSets::close(std::uint32_t seed, std::size_t less_than) {
   return members_.size() < less_than;
 }
 
+// What would stand in line for a lock happens once it can take the lock: what has to release it
+// stands for it.
 bool StubbornSets::add(std::uint32_t member) {
-  if (is_member_[member] == 0) {
-    is_member_[member] = 1;
-    members_.push_back(member);
-  }
+  if (is_member_[member] != 0) return true;
+  is_member_[member] = 1;
+  const LockId held = effects_of(member).held;
+  if (held.valid()) return add_need_of_lock(held, 0);
+  members_.push_back(member);
   return true;
 }
 
@@ -627,9 +638,13 @@ bool StubbornSets::add_need_of_blocked(const ThreadState& thread, std::uint32_t 
     return add_need(head, state_->actors[head].done, Phase::kEnd, depth + 1);
   }
   if (thread.step != Step::kHostStep || actor.role != Role::kLock) return false;
-  // The holder of the lock has to go on first.
-  const ThreadId holder = state_->locks[actor.lock].holder;
-  if (!holder.valid() || !paired_[actor.lock]) return false;
+  return add_need_of_lock(actor.lock, depth);
+}
+
+// Of its release: the holder has to go on first.
+bool StubbornSets::add_need_of_lock(LockId lock, std::uint32_t depth) {
+  const ThreadId holder = state_->locks[lock].holder;
+  if (!holder.valid() || !paired_[lock]) return false;
   const std::uint32_t next = plan_.threads[holder].program + state_->threads[holder].next_act;
   if (next == plan_.threads[holder].program_end) return true;  // it never releases the lock
   const ActorId needed = plan_.act(plan_.threads[holder], next);

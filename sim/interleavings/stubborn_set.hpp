@@ -50,6 +50,7 @@ class StubbornSets {
     std::vector<std::uint32_t> touches;  // resources
     ThreadId thread;                     // that is woken, if one is
     ChannelId any;                       // whose receive takes a message, if one does
+    LockId held;                         // which the thread would stand in line for, if it would
   };
   // A launch or an end that uses a resource.
   struct Use {
@@ -93,6 +94,7 @@ class StubbornSets {
   bool add_need_of_launch(ActorId id, std::uint32_t depth);
   bool add_need_of_room(DeviceId id, std::uint32_t depth);
   bool add_need_of_blocked(const ThreadState& thread, std::uint32_t depth);
+  bool add_need_of_lock(LockId lock, std::uint32_t depth);
   bool has_happened(ActorId actor, std::uint32_t k, Phase phase) const;
   bool lacks(ActorId actor, std::uint32_t k, Node node) const;
   bool lacks(ActorId actor, std::uint32_t k, const Effects& effects) const;

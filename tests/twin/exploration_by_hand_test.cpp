@@ -434,6 +434,31 @@ TEST_CASE("by hand: who takes a lock first decides whether two threads hang", "[
   check_some_hang(sketch.spec);
 }
 
+// Two threads send over one stream, in either order, what rank 1 receives in one. Then all is as if
+// they had matched, and two threads that take a lock go on in either order.
+TEST_CASE("by hand: messages that did not match are part of a state", "[twin]") {
+  Sketch sketch = two_ranks();
+  sketch.spec.locks.push_back({0});
+  sketch.spec.signals.push_back({false});
+  for (const int tag : {1, 2}) {
+    const int thread = tag == 1 ? 0 : sketch.add_program(0);
+    Call send = message_call(CallKind::kSend, 1, 1);
+    Call receive = message_call(CallKind::kReceive, 0, 1);
+    send.tag = receive.tag = tag;
+    sketch.add_calls(thread, 0, {send});
+    sketch.add_calls(1, 1, {receive});
+  }
+  sketch.actor(sketch.add_step(Role::kSynchronize, 1)).synchronized = {1};
+  sketch.add_signal_step(Role::kSet, 1, 0);
+  for (int i = 0; i < 2; ++i) {
+    const int thread = sketch.add_program(0);
+    sketch.actor(sketch.add_signal_step(Role::kAwait, thread, 0)).times = 1;
+    sketch.add_lock_step(Role::kLock, thread, 0);
+    sketch.add_lock_step(Role::kUnlock, thread, 0);
+  }
+  check_some_hang(sketch.spec);
+}
+
 // Two threads of rank 0 come to a meeting of hosts, once each. Rank 1 comes once, and again when
 // the first of the two says that it went on.
 TEST_CASE("by hand: which thread comes to a meeting first decides who goes on", "[twin]") {

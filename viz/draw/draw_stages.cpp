@@ -125,7 +125,7 @@ class PipelineGrid {
       grid_.about.push_back(fmt::format("Ranks of a stage call {}.", listed(collectives)));
     }
     if (schedule_.depth() < 2) return;
-    const std::string size = pipeline_.message_bytes ? bytes_text(*pipeline_.message_bytes) : "";
+    const std::string size = message_text(0, schedule_.depth() - 1);
     const std::string each =
         (size.empty() ? "" : fmt::format(", {} each", size)) +
         fmt::format(", {} per step", counted(schedule_.micro_batches, "message"));
@@ -164,6 +164,20 @@ class PipelineGrid {
     return cell;
   }
 
+  // The sizes of messages from the stages from `first` up to `end`; empty if none is said.
+  std::string message_text(std::uint32_t first, std::uint32_t end) const {
+    if (!pipeline_.message_bytes) return "";
+    const models::StageAmounts& sizes = *pipeline_.message_bytes;
+    Span span{sizes.of(first, 0), sizes.of(first, 0)};
+    for (std::uint32_t stage = first; stage < end; ++stage) {
+      for (std::uint32_t m = 0; m < sizes.micro_batches; ++m) {
+        const std::int64_t size = sizes.of(stage, m);
+        span = {std::min(span.least, size), std::max(span.most, size)};
+      }
+    }
+    return span.text(bytes_text);
+  }
+
   std::pair<std::size_t, std::size_t> place_of(std::uint32_t stage) const {
     const std::uint32_t row = schedule_.rank_of_stage[stage];
     const auto& stages = stages_of_[row];
@@ -172,7 +186,6 @@ class PipelineGrid {
   }
 
   void add_flows() {
-    const std::string size = pipeline_.message_bytes ? bytes_text(*pipeline_.message_bytes) : "";
     std::set<StageFlow> known;
     for (std::uint32_t stage = 0; stage + 1 < schedule_.stages; ++stage) {
       if (schedule_.is_last(stage)) continue;
@@ -180,7 +193,8 @@ class PipelineGrid {
       const auto to = place_of(stage + 1);
       if (from == to) continue;  // both are folded
       const bool same_rank = schedule_.rank_of_stage[stage] == schedule_.rank_of_stage[stage + 1];
-      const std::string label = same_rank ? "same rank" : size;
+      const std::uint32_t boundary = stage % schedule_.depth();
+      const std::string label = same_rank ? "same rank" : message_text(boundary, boundary + 1);
       for (StageFlow flow : {StageFlow{from, to, label, false}, StageFlow{to, from, label, true}}) {
         if (known.insert(flow).second) grid_.flows.push_back(std::move(flow));
       }

@@ -316,8 +316,8 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
     add("record", view.of_dumps
                       ? "the answer is for the calls in these dumps: the last ones of one run"
                       : "the answer is for this program as recorded: one run of the script");
-    for (const std::string& line : view.basis) add("rests on", line);
   }
+  for (const std::string& line : view.basis) add("rests on", line);
   if (view.hang == nullptr) return text;
   text += fmt::format("\n{}\n\n", hang_title(found));
   text += text_report(*view.hang, options);

@@ -30,7 +30,7 @@ struct CheckView {
   std::uint64_t max_states = 0;      // the budget
   bool out_of_time = false;          // rather than interrupted
   bool of_record = false;            // the program was recorded, and nobody wrote it
-  std::vector<std::string> basis{};  // of a record: what the answer rests on besides
+  std::vector<std::string> basis{};  // what the answer rests on besides, as the scenario says
   const models::ReadingsReport* readings = nullptr;  // of a program with calls that NCCL does
   bool of_dumps = false;                             // likewise, of a real job: its last calls
   std::optional<WaysView> ways{};                    // of a scenario with choices

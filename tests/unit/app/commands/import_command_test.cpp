@@ -83,6 +83,39 @@ TEST_CASE("mistakes of an import are told with their place", "[app][import_comma
   CHECK(contains(command({"import", "--help"}).out, "torch-schedule FILE"));
 }
 
+TEST_CASE("the last rows of a log are imported with --partial", "[app][import_command]") {
+  // Micro-batch 0 went forward on both ranks, and its gradient came back, before the rows begin.
+  const std::string rows = "0F1,0SEND_F1,0RECV_B0,0B0,0RECV_B1,0B1\n1RECV_F1,1F1,1B1,1SEND_B1\n";
+  const CommandResult whole = command({"import", "torch-schedule", "-"}, rows);
+  CHECK(whole.code == 2);
+  CHECK(contains(whole.err, "import the file with --partial"));
+  const CommandResult imported = command({"import", "torch-schedule", "-", "--partial"}, rows);
+  CHECK(imported.code == 0);
+  CHECK(contains(imported.out, "partial: on"));
+  const CommandResult run = command({"run", "-", "--set", "forward=2us"}, imported.out);
+  CAPTURE(run.out, run.err);
+  CHECK(run.code == 0);
+  // 0F1 2 us, 1F1 2 us, 1B1 4 us, 0B1 4 us; 0B0 runs meanwhile.
+  CHECK(contains(run.out, "COMPLETED at 12 us"));
+  CHECK(contains(command({"import", "record", "x", "--partial"}).err,
+                 "'--partial' is for 'pipesim import torch-schedule'"));
+}
+
+TEST_CASE("an imported record says what its answer rests on", "[app][import_command]") {
+  const std::string record = "tests/golden/check_record/gloo";
+  const CommandResult imported = command({"import", "record", record});
+  CHECK(contains(imported.out,
+                 "rests_on:\n  - \"the record of ranks 0..3 ends early: nothing could be delivered "
+                 "any more\"\n"));
+  const std::string said =
+      "rests on       the record of ranks 0..3 ends early: nothing could be delivered\n"
+      "               any more\n";
+  CHECK(contains(command({"check", record}).out, said));
+  CHECK(contains(command({"check", "-"}, imported.out).out, said));
+  CHECK(contains(command({"check", "-", "--json"}, imported.out).out,
+                 "\"the record of ranks 0..3 ends early: nothing could be delivered any more\""));
+}
+
 TEST_CASE("an imported plan of OneFlow runs", "[app][import_command]") {
   const std::string plan = "tests/golden/import_plan/job_step_plan";
   const CommandResult imported = command({"import", "oneflow-plan", plan});

@@ -72,6 +72,47 @@ TEST_CASE("micro-batches of other sizes take other times", "[formats][schedule_r
   CHECK(testing::simulate(testing::scenario_of(text).graph).outcome.last_progress.ns == 18'000);
 }
 
+// 2 stages, forwards of 1 us, backwards of 2 us. The first message takes 10 us each way, the second
+// 20 us, and stands behind it on its stream.
+TEST_CASE("messages may differ by micro-batch", "[formats][schedule_reader]") {
+  const auto end_us = [](const std::string& messages) {
+    const std::string text = schedule(
+        "kind: gpipe, stages: 2, micro_batches: 2, message_takes: [[10us, 20us]], " + messages);
+    return testing::simulate(testing::scenario_of(text).graph).outcome.last_progress.ns / 1000;
+  };
+  // They arrive at 1 + 10 and 11 + 20. Backwards begin at 32, and their messages arrive at 34 + 10
+  // and 44 + 20, before the last backward. Recvs are posted ahead, so sends that wait do not.
+  CHECK(end_us("messages: dir") == 66);
+  CHECK(end_us("messages: edge") == 66);
+}
+
+TEST_CASE("messages may differ by stage", "[formats][schedule_reader]") {
+  const std::string start = "kind: gpipe, stages: 3, micro_batches: 2, ";
+  const auto pipeline = [&](const std::string& fields) {
+    return *testing::scenario_of(schedule(start + fields)).graph.pipeline;
+  };
+  const auto sizes = pipeline("message: [1KiB, 2KiB]").message_bytes.value();
+  CHECK(sizes.of(0, 1) == 1024);
+  CHECK(sizes.of(1, 0) == 2048);
+  CHECK_FALSE(sizes.by_micro_batch());
+  CHECK(pipeline("message: 1KiB * (1 + micro_batch + stage)").message_bytes->of(1, 1) == 3072);
+  CHECK(pipeline("message: 1KiB").message_bytes->of(1, 1) == 1024);
+  // One micro-batch there and back, 1 + 5 + 1 + 7 + 1 + 2 + 7 + 2 + 5 + 2 us.
+  const std::string one =
+      schedule("kind: gpipe, stages: 3, micro_batches: 1, message_takes: [5us, 7us]");
+  CHECK(testing::simulate(testing::scenario_of(one).graph).outcome.last_progress.ns == 33'000);
+  CHECK(mistakes_in(schedule(start + "message: [1KiB]")) ==
+        "2:63: 'message' has 1 value, but there are 2 pairs of neighboring stages\n");
+}
+
+// A forward and a backward alone, 1 and 2 us, and between them two that overlap, 5 and 6 us.
+TEST_CASE("what overlaps may differ by the forward's micro-batch", "[formats][schedule_reader]") {
+  const std::string text = schedule(
+      "overlapped: 4us + micro_batch * 1us, "
+      "rows: [\"0F0,(0F1;0B0)OVERLAP_F_B,(0F2;0B1)OVERLAP_F_B,0B2\"]");
+  CHECK(testing::simulate(testing::scenario_of(text).graph).outcome.last_progress.ns == 14'000);
+}
+
 TEST_CASE("layouts that cannot be are told in one sentence", "[formats][schedule_reader]") {
   const std::string start = "kind: 1f1b, stages: 4, micro_batches: 8, ";
   CHECK(mistakes_in(schedule(start + "layers: 3")) ==

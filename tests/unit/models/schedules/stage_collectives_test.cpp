@@ -75,6 +75,23 @@ schedule:
 )yaml") == 88);
 }
 
+TEST_CASE("collectives may differ by stage and micro-batch", "[models][stage_collectives]") {
+  const std::string start = R"yaml(schema: 1
+parallel: {pipeline: 1, tensor: 2}
+schedule:
+  kind: gpipe
+  micro_batches: 3
+  collectives: [{call: all_reduce, over: tensor, )yaml";
+  // Forwards of 1 us with a call of 1, 2 and 3 us, and backwards of 2 us: 3 + 6 + 6.
+  CHECK(makespan_us(start + "in: forward, takes: 1us * (1 + micro_batch)}]\n") == 15);
+  // Forwards of 1 us, and backwards of 2 us with a call of 4, 5 and 6 us.
+  CHECK(makespan_us(start + "in: backward, takes: [[4us, 5us, 6us]]}]\n") == 24);
+  // Behind the last backward of the only stage.
+  CHECK(makespan_us(start + "in: gradients, takes: [7us]}]\n") == 16);
+  CHECK(mistakes_in(start + "in: gradients, takes: micro_batch * 1us}]\n") ==
+        "6:72: unknown parameter 'micro_batch'\n  known here: stage\n");
+}
+
 TEST_CASE("actions that overlap hide each other's collectives", "[models][stage_collectives]") {
   const std::string costs = R"yaml(
   forward: 4us
