@@ -153,6 +153,23 @@ TEST_CASE("by hand: who takes the last place of a launch queue of a device", "[t
   check_some_hang(sketch.spec);
 }
 
+// The same of two programs, in which nothing else depends on timing.
+TEST_CASE("by hand: which program takes the last place of a launch queue of a device", "[twin]") {
+  Sketch sketch = two_ranks();
+  const int other = sketch.add_program(0);
+  const int stream = sketch.add_stream(0);
+  sketch.spec.communicators.push_back({{0, 1}, false, false});
+  sketch.add_device(0, {0, stream}, 0, 0, false);
+  sketch.spec.devices[0].launch_queue = 1;
+  sketch.add_calls(0, 0, {collective_call(0, 0, 1)});
+  sketch.add_calls(other, stream, {collective_call(1, 0, 1)});
+  sketch.add_calls(1, 1, {collective_call(1, 0, 1)});
+  sketch.actor(sketch.add_step(Role::kSynchronize, 1)).synchronized = {1};
+  sketch.add_calls(1, 1, {collective_call(0, 0, 1)});
+  check_some_hang(sketch.spec);
+  CHECK(sim::explore_as_planned(to_plan(sketch.spec)).answer == sim::Answer::kHangPossible);
+}
+
 // Either rank may come to the creation of either communicator first, and blocks there.
 TEST_CASE("by hand: communicators may be created in opposite orders", "[twin]") {
   Sketch sketch = two_arrival_ranks();
@@ -431,6 +448,31 @@ TEST_CASE("by hand: who takes a lock first decides whether two threads hang", "[
     sketch.add_lock_step(Role::kUnlock, thread, 1 - first);
     sketch.add_lock_step(Role::kUnlock, thread, first);
   }
+  check_some_hang(sketch.spec);
+}
+
+// `keeper` never releases the second lock. `second` takes it before only if the first lock, which
+// it needs for that, is released in time: by `first`, who shares a third lock with `beside`.
+TEST_CASE("by hand: a lock is taken after one that another thread has to release", "[twin]") {
+  Sketch sketch = two_ranks();
+  for (int i = 0; i < 3; ++i) sketch.spec.locks.push_back({0});
+  sketch.spec.signals.push_back({false});
+  const int first = 0;
+  const int second = sketch.add_program(0);
+  const int keeper = sketch.add_program(0);
+  const int beside = sketch.add_program(0);
+  sketch.add_lock_step(Role::kLock, first, 0);
+  sketch.add_signal_step(Role::kSet, first, 0);
+  sketch.actor(sketch.add_signal_step(Role::kAwait, second, 0)).times = 1;
+  sketch.add_lock_step(Role::kLock, second, 0);
+  sketch.add_lock_step(Role::kLock, second, 1);
+  for (const int lock : {1, 0}) sketch.add_lock_step(Role::kUnlock, second, lock);
+  sketch.add_lock_step(Role::kLock, keeper, 1);
+  for (const int thread : {first, beside}) {
+    sketch.add_lock_step(Role::kLock, thread, 2);
+    sketch.add_lock_step(Role::kUnlock, thread, 2);
+  }
+  sketch.add_lock_step(Role::kUnlock, first, 0);
   check_some_hang(sketch.spec);
 }
 
