@@ -140,10 +140,12 @@ def main(folder):
             with open(os.path.join(place, hashlib.sha256(text).hexdigest()[:16]), "wb") as file:
                 file.write(text)
     names = set()
-    for table in glob.glob("formats/scenario/*keys.cpp"):  # keys, and words in their types
+    for table in glob.glob("formats/keys/*keys.cpp"):  # keys, and words in their types
         with open(table, encoding="utf-8") as file:
             for row in re.findall(r'^    \{"(\w+)",\s*"([^"]*)"', file.read(), re.M):
                 names |= {row[0], *re.findall(r"'([^']+)'", row[1])}
+    if not names:
+        sys.exit("no keys were found for the dictionary: where are the tables?")
     with open(os.path.join(folder, "scenario.dict"), "w", encoding="utf-8") as file:
         for name in sorted(names):
             if re.fullmatch(r"[\w -]+", name):
