@@ -83,7 +83,7 @@ models::TaskGraph one_f_one_b(std::uint32_t stages, std::uint32_t micro_batches,
   make_hang(schedule->ranks[0], micro_batches, hang);
   models::Pipeline pipeline;
   pipeline.schedule = std::move(*schedule);
-  pipeline.stages.assign(stages, {1'000'000, 1'000'000, 1'000'000, 0, 0});
+  pipeline.costs.assign(stages, {1'000'000, 1'000'000, 1'000'000, 0, 0});
   pipeline.messages =
       hang == Hang::kAtStart ? models::MessageModel::kPg : models::MessageModel::kDir;
   models::TaskGraph graph;
