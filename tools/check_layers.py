@@ -10,8 +10,9 @@ What it holds the sources to:
 
 * A folder includes itself and the folders that an arrow leads to. viz and formats do not see each
   other.
-* Within a folder, a room includes only the rooms that ROOMS allows it, and lies on no more than
-  MAX_FILES sources.
+* Within a folder, a room includes only the rooms that ROOMS allows it, and no folder has more than
+  MAX_FILES sources of its own.
+* No source is longer than MAX_LINES.
 * Our headers are included by their path from the root, in quotes, and they exist.
 * The public headers include each other and nothing else of ours, but for PUBLIC_INSIDE.
 * No third-party header in a header of ours; in sources only where USES names it.
@@ -91,8 +92,11 @@ ROOMS = {
     },
 }
 
-# A folder with more sources of its own than this is no room any more: nobody knows what is in it.
+# Nobody keeps track of what is in a folder with more sources of its own than this.
 MAX_FILES = 30
+
+# A source longer than this has several subjects: split it by these.
+MAX_LINES = 800
 
 # The one public header that shows the inside, to who writes passes.
 PUBLIC_INSIDE = {"include/pipesim/task_graph.hpp": ("models",)}
@@ -111,7 +115,7 @@ USES = {
 }
 
 # Folders that are looked at for how they include, not for what.
-OTHER_FOLDERS = ("tests", "bench", "examples")
+OTHER_FOLDERS = ("tests", "bench", "examples", "python", "tools")
 
 # The files of tests/twin that put the two implementations side by side.
 TWIN_SEES_SIM = re.compile(r"tests/twin/((to|from)_plan\.[ch]pp|.*_test\.cpp)$")
@@ -192,14 +196,14 @@ class Checker:
 
     def check_tree(self):
         """Looks at every source below the root; returns how many there were."""
-        paths = sorted(
-            path
-            for folder in (*MAY_INCLUDE, *OTHER_FOLDERS)
-            for ending in ("*.hpp", "*.cpp", "*.h", "*.cc")
-            for path in (self.root / folder).rglob(ending)
-        )
+        paths = self.sources("*.hpp", "*.cpp", "*.h", "*.cc")
         for path in paths:
             self.check_file(path.relative_to(self.root).as_posix(), path.read_text("utf-8"))
+        for path in paths + self.sources("*.py", "*.js", "*.pml"):
+            lines = path.read_text("utf-8").count("\n")
+            if lines > MAX_LINES:
+                name = path.relative_to(self.root).as_posix()
+                self.error(name, 1, f"{lines} lines, and {MAX_LINES} are the limit")
         for folder, count in sorted(collections.Counter(path.parent for path in paths).items()):
             name = folder.relative_to(self.root).as_posix()
             if count > MAX_FILES:
@@ -208,6 +212,15 @@ class Checker:
             if parent in ROOMS and room not in ROOMS[parent]:
                 self.error(name, 1, f"ROOMS in tools/check_layers.py does not know '{room}'")
         return len(paths)
+
+    def sources(self, *patterns):
+        """The files of the folders below the root whose names fit one of the patterns."""
+        return sorted(
+            path
+            for folder in (*MAY_INCLUDE, *OTHER_FOLDERS)
+            for pattern in patterns
+            for path in (self.root / folder).rglob(pattern)
+        )
 
     def check_file(self, path, text):
         if not path.endswith((".hpp", ".cpp")):

@@ -74,6 +74,11 @@ class CheckLayers(unittest.TestCase):
             self.run_on({**tree, **ground}), (1, f"models/graph.hpp:1: error: models {message}\n")
         )
 
+    def test_no_source_is_longer_than_800_lines(self):
+        self.assert_passes({"sim/long.cpp": "\n" * 800})
+        self.assert_fails("sim/long.cpp", "\n" * 801, "1: error: 801 lines, and 800 are the limit")
+        self.assert_fails("tools/long.py", "\n" * 801, "1: error: 801 lines, and 800 are the limit")
+
     def test_every_room_is_known(self):
         code, output = self.run_on({"models/attic/box.hpp": "#pragma once\n"})
         self.assertEqual(code, 1)

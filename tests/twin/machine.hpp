@@ -231,9 +231,9 @@ struct EventKey {
 /// The end of an act (or of all members of a collective), the wake of a thread, or the end of
 /// calls.
 struct Event {
-  std::vector<Act> ends;
+  std::vector<Act> ends = {};
   int wakes = -1;
-  std::vector<CallRef> calls;
+  std::vector<CallRef> calls = {};
   int round_of = -1;  // the calls end a round of this communicator
   int starts = -1;    // the first op of this stream, of an explorer only (see `offers_starts`)
   std::optional<ChannelKey> taken = {};  // a receive from any rank takes of it, likewise
@@ -436,7 +436,7 @@ class Machine {
   void end(Act act);
   void run_for(std::int64_t duration, Event event);
 
-  // Room on a device. These are in machine_steps.cpp, as are all that follow.
+  // Room on a device. These and those up to events of streams are in machine_steps.cpp.
   void join_device(Act act);
   void take_room(Act act);
   void give_room_back(Act act);
@@ -450,9 +450,6 @@ class Machine {
   // Waiting for other streams.
   bool may_start(Act act) const;
   std::set<int> dependents_of(int stream) const;
-  std::vector<std::pair<int, int>> lines_of(int actor) const;
-  void leave_lines(Act act);
-  void start_in_lines(Act act);
   void start_dependents(int stream);
   void note_dependent(Act act);  // for the statistics
 
@@ -465,9 +462,14 @@ class Machine {
   void note_launch(Act act);
   void start_wait(Act act);
   void fire(int signal);
+
+  // Calls on communicators. These are in machine_calls.cpp.
   void start_calls(Act act);
   int stage_of(CallRef ref) const;
   bool is_held_back(CallRef ref) const;
+  std::vector<std::pair<int, int>> lines_of(int actor) const;
+  void leave_lines(Act act);
+  void start_in_lines(Act act);
   void activate_calls(Act act);
   void activate(CallRef ref);
   void run_calls(const std::vector<CallRef>& together, int round_of, std::int64_t less = 0);

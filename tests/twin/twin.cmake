@@ -5,6 +5,7 @@ add_library(
   twin STATIC
   "${CMAKE_CURRENT_LIST_DIR}/from_plan.cpp"
   "${CMAKE_CURRENT_LIST_DIR}/machine.cpp"
+  "${CMAKE_CURRENT_LIST_DIR}/machine_calls.cpp"
   "${CMAKE_CURRENT_LIST_DIR}/machine_faults.cpp"
   "${CMAKE_CURRENT_LIST_DIR}/machine_meetings.cpp"
   "${CMAKE_CURRENT_LIST_DIR}/machine_steps.cpp"

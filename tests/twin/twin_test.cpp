@@ -1,6 +1,6 @@
 // The engine against the twin: two implementations of docs/reference/rules.md that share no code
-// must agree on random plans, in every time, every wait and the fingerprint. twin_by_hand_test.cpp
-// says why the twin can be trusted.
+// must agree on random plans, in every time, every wait and the fingerprint. The tests in by_hand/
+// say why the twin can be trusted.
 //
 // PIPESIM_TWIN_PLANS and PIPESIM_TWIN_FIRST_SEED choose other plans, for a long run or to repeat
 // one: PIPESIM_TWIN_FIRST_SEED=123 PIPESIM_TWIN_PLANS=1. The address sanitizer sees 10,000 of them.

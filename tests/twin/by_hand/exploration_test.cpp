@@ -1,9 +1,10 @@
 // Plans by hand of which some interleavings hang and others complete, in ways that random plans
 // reach too rarely.
+#include "sim/interleavings/exploration.hpp"
+
 #include <cstdint>
 #include <vector>
 
-#include "sim/interleavings/exploration.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/twin/sketch.hpp"
 #include "tests/twin/to_plan.hpp"

@@ -1,4 +1,4 @@
-// As twin_by_hand_test.cpp: section 10 of docs/reference/rules.md, worked out by hand.
+// As actors_and_programs_test.cpp: section 10 of docs/reference/rules.md, worked out by hand.
 #include <vector>
 
 #include "tests/support/catch.hpp"

@@ -1,0 +1,248 @@
+// As actors_and_programs_test.cpp: room on devices [5.3] and waiting for other streams [5.4] of
+// docs/reference/rules.md, worked out by hand.
+#include <vector>
+
+#include "tests/support/catch.hpp"
+#include "tests/twin/sketch.hpp"
+
+namespace pipesim::twin {
+
+// Two communicators on two streams of each rank, which the ranks launch in opposite orders. With
+// one slot each rank runs what it launched first, and the other one has no room.
+TEST_CASE("twin by hand: room for one of two communicators deadlocks", "[twin]") {
+  Sketch sketch = two_ranks();
+  sketch.spec.communicators.push_back({{0, 1}, false, false});
+  const int other0 = sketch.add_stream(0);
+  const int other1 = sketch.add_stream(1);
+  sketch.add_calls(0, 0, {collective_call(0, 1, 5)});
+  sketch.add_calls(0, other0, {collective_call(1, 1, 5)});
+  sketch.add_calls(1, other1, {collective_call(1, 1, 5)});
+  sketch.add_calls(1, 1, {collective_call(0, 1, 5)});
+  sketch.add_device(0, {0, other0}, 0, 1, false);
+  sketch.add_device(1, {1, other1}, 0, 1, false);
+
+  const Result one = simulate(sketch.spec);
+  CHECK(one.verdict == Verdict::kDeadlock);
+  CHECK(times_of(one, {1, 0}) == Times{0, -1, -1});
+  CHECK(waits_of(one) ==
+        Lines{"act 0#0 -> act 3#0: peer of a collective", "act 3#0 -> act 2#0: device room",
+              "act 2#0 -> act 1#0: peer of a collective", "act 1#0 -> act 0#0: device room"});
+
+  for (Device& device : sketch.spec.devices) device.resident = 2;
+  const Result two = simulate(sketch.spec);
+  CHECK(two.verdict == Verdict::kCompleted);
+  for (int actor : {0, 1, 2, 3}) CHECK(times_of(two, {actor, 0}) == Times{0, 0, 5});
+}
+
+// Stream 0: a kernel 0-10, then a call of 3. Stream 1: a call of 2, launched after that one. A
+// kernel of 1 on a third stream starts at once. Calls are of communicators of one rank.
+TEST_CASE("twin by hand: with an implicit order calls start as they were launched", "[twin]") {
+  Sketch sketch;
+  sketch.add_program();
+  for (int i = 0; i < 3; ++i) sketch.add_stream();
+  for (int i = 0; i < 2; ++i) sketch.spec.communicators.push_back({{0}, false, false});
+  sketch.add_kernel(0, 0, 10);
+  const int first = sketch.add_calls(0, 0, {collective_call(0, 1, 3)});
+  const int second = sketch.add_calls(0, 1, {collective_call(1, 1, 2)});
+  const int kernel = sketch.add_kernel(0, 2, 1);
+  sketch.add_device(0, {0, 1, 2}, 0, 0, false);
+  CHECK(times_of(simulate(sketch.spec), {second, 0}) == Times{0, 0, 2});
+
+  sketch.spec.devices[0].order = Order::kImplicit;
+  const Result result = simulate(sketch.spec);
+  CHECK(times_of(result, {first, 0}) == Times{0, 10, 13});
+  CHECK(times_of(result, {second, 0}) == Times{0, 10, 12});
+  CHECK(times_of(result, {kernel, 0}) == Times{0, 0, 1});
+}
+
+// Stream 0: kernels of 10 and 1. Stream 1: a kernel of 2, which in one hardware queue stands behind
+// the kernel of 1, and that one behind its stream until 10. If the first act never ends, both wait.
+TEST_CASE("twin by hand: one hardware queue holds up what could run", "[twin]") {
+  Sketch sketch = two_ranks();
+  const int other = sketch.add_stream(0);
+  const int first = sketch.add_kernel(0, 0, 10);
+  sketch.add_kernel(0, 0, 1);
+  const int last = sketch.add_kernel(0, other, 2);
+  sketch.add_device(0, {0, other}, 0, 0, false);
+  CHECK(times_of(simulate(sketch.spec), {last, 0}) == Times{0, 0, 2});
+
+  sketch.spec.devices[0].hardware_queues = 1;
+  CHECK(times_of(simulate(sketch.spec), {last, 0}) == Times{0, 10, 12});
+
+  sketch.actor(first).role = Role::kCalls;
+  sketch.actor(first).calls = {collective_call(0, 1, 1)};
+  CHECK(waits_of(simulate(sketch.spec)) == Lines{"act 0#0 -> rank 1: peer of a collective",
+                                                 "act 1#0 -> act 0#0: stream order",
+                                                 "act 2#0 -> act 1#0: device room"});
+}
+
+// A wait is in its hardware queue until the event fires at 20: the kernel behind it runs 20-22.
+TEST_CASE("twin by hand: a wait stays in its hardware queue", "[twin]") {
+  Sketch sketch;
+  sketch.add_program();
+  for (int i = 0; i < 3; ++i) sketch.add_stream();
+  sketch.spec.signals.push_back({true});
+  sketch.add_kernel(0, 0, 20);
+  sketch.add_signal_step(Role::kRecord, 0, 0, 0);
+  const int wait = sketch.add_signal_step(Role::kWait, 0, 0, 1);
+  const int behind = sketch.add_kernel(0, 2, 2);
+  sketch.add_device(0, {1, 2}, 1, 0, false);
+  const Result result = simulate(sketch.spec);
+  CHECK(times_of(result, {wait, 0}) == Times{0, 0, 20});
+  CHECK(times_of(result, {behind, 0}) == Times{0, 20, 22});
+}
+
+// a (stream 0, takes 10) runs 0-10, 10-20, 20-30. b (stream 1, takes 1) acts twice: with nothing
+// ahead each act runs after the a of its number, one ahead after the next.
+TEST_CASE("twin by hand: an act waits for the act of its number on another stream", "[twin]") {
+  Sketch sketch;
+  sketch.add_program();
+  for (int i = 0; i < 2; ++i) sketch.add_stream();
+  const int a = sketch.add_kernel(0, 0, 10);
+  const int b = sketch.add_kernel(0, 1, 1);
+  sketch.actor(a).acts = 3;
+  sketch.actor(b).acts = 2;
+  sketch.spec.threads[0].list = {b, b, a, a, a};
+  sketch.actor(b).afters = {{a, 0}};
+  const Result same = simulate(sketch.spec);
+  CHECK(times_of(same, {a, 2}) == Times{0, 20, 30});
+  CHECK(times_of(same, {b, 0}) == Times{0, 10, 11});
+  CHECK(times_of(same, {b, 1}) == Times{0, 20, 21});
+
+  sketch.actor(b).afters = {{a, 1}};
+  const Result ahead = simulate(sketch.spec);
+  CHECK(times_of(ahead, {b, 0}) == Times{0, 20, 21});
+  CHECK(times_of(ahead, {b, 1}) == Times{0, 30, 31});
+  CHECK(ahead.last_progress == 31);
+}
+
+// As above, but b stays behind stream 0: what was launched there before it counts, and nothing
+// else. a, b, a, b, a: b#0 is behind a#0, which ends at 10, b#1 behind a#1. First of all it waits
+// for nothing. With a launch overhead of 15 for a, a#0 runs 15-25 and a#1 30-40.
+TEST_CASE("twin by hand: an act stays behind what was launched before it", "[twin]") {
+  Sketch sketch;
+  sketch.add_program();
+  for (int i = 0; i < 2; ++i) sketch.add_stream();
+  const int a = sketch.add_kernel(0, 0, 10);
+  const int b = sketch.add_kernel(0, 1, 1);
+  sketch.actor(a).acts = 3;
+  sketch.actor(b).acts = 2;
+  sketch.actor(b).behind = 0;
+  sketch.spec.threads[0].list = {a, b, a, b, a};
+  const Result between = simulate(sketch.spec);
+  CHECK(times_of(between, {b, 0}) == Times{0, 10, 11});
+  CHECK(times_of(between, {b, 1}) == Times{0, 20, 21});
+
+  sketch.spec.threads[0].list = {b, a, a, a, b};
+  const Result around = simulate(sketch.spec);
+  CHECK(times_of(around, {b, 0}) == Times{0, 0, 1});
+  CHECK(times_of(around, {b, 1}) == Times{0, 30, 31});
+
+  sketch.actor(a).launch_overhead = 15;
+  sketch.spec.threads[0].list = {b, a, a, b, a};
+  const Result late = simulate(sketch.spec);
+  CHECK(times_of(late, {b, 0}) == Times{0, 0, 1});
+  CHECK(times_of(late, {a, 1}) == Times{30, 30, 40});
+  CHECK(times_of(late, {b, 1}) == Times{30, 40, 41});
+}
+
+// First k (stream 0, takes 10), then w (stream 1, 2) after k, l (stream 2, 3). In one hardware
+// queue l stands behind w: both start at 10. Of two slots w takes none while it waits: l 0-3. With
+// one slot w and l may start at 10, and w is on the smaller stream: 10-12, then l 12-15.
+TEST_CASE("twin by hand: what waits for another stream has its queue but no slot", "[twin]") {
+  Sketch sketch;
+  sketch.add_program();
+  for (int i = 0; i < 3; ++i) sketch.add_stream();
+  const int k = sketch.add_kernel(0, 0, 10);
+  const int w = sketch.add_kernel(0, 1, 2);
+  const int l = sketch.add_kernel(0, 2, 3);
+  sketch.actor(w).afters = {{k, 0}};
+  sketch.add_device(0, {0, 1, 2}, 1, 0, false);
+  const Result queue = simulate(sketch.spec);
+  CHECK(times_of(queue, {w, 0}) == Times{0, 10, 12});
+  CHECK(times_of(queue, {l, 0}) == Times{0, 10, 13});
+
+  sketch.spec.devices = {{0, 0, 2, Order::kNone, false}};
+  const Result slots = simulate(sketch.spec);
+  CHECK(times_of(slots, {w, 0}) == Times{0, 10, 12});
+  CHECK(times_of(slots, {l, 0}) == Times{0, 0, 3});
+
+  sketch.spec.devices = {{0, 0, 1, Order::kNone, false}};
+  const Result slot = simulate(sketch.spec);
+  CHECK(times_of(slot, {w, 0}) == Times{0, 10, 12});
+  CHECK(times_of(slot, {l, 0}) == Times{0, 12, 15});
+}
+
+// k (stream 0) ends at 10. What it lets start takes 5, so that their threads return at 15 in the
+// order in which they were started: n, the next of its own stream, then those that wait for k on
+// stream 1 and stream 2. On a limited device n starts last.
+TEST_CASE("twin by hand: the own stream goes first, then the others in order", "[twin]") {
+  Sketch sketch;
+  for (int i = 0; i < 4; ++i) sketch.add_program();
+  for (int i = 0; i < 3; ++i) sketch.add_stream();
+  const int k = sketch.add_kernel(0, 0, 10);
+  const int second = sketch.add_kernel(1, 2, 5);
+  const int first = sketch.add_kernel(2, 1, 5);
+  const int n = sketch.add_kernel(3, 0, 5);
+  for (int a : {second, first}) sketch.actor(a).afters = {{k, 0}};
+  for (int a : {second, first, n}) sketch.actor(a).blocking = true;
+  const auto returns_at_15 = [&] {
+    std::vector<int> actors;
+    for (const LogLine& line : simulate(sketch.spec).log) {
+      if (line.time == 15 && line.returns) actors.push_back(line.act.actor);
+    }
+    return actors;
+  };
+  CHECK(returns_at_15() == std::vector<int>{n, first, second});
+
+  sketch.add_device(0, {0}, 0, 1, false);
+  CHECK(returns_at_15() == std::vector<int>{first, second, n});
+}
+
+// c on stream 0 is a call for which rank 1 never comes. b on stream 1 stays behind stream 0 and
+// waits for a later step as well, which stands behind c; l is the next of stream 1. One slot, which
+// c holds.
+TEST_CASE("twin by hand: who stays behind a stream that hangs, hangs", "[twin]") {
+  Sketch sketch = two_ranks();
+  sketch.add_stream();
+  sketch.spec.threads[1].list.clear();
+  const int c = sketch.add_calls(0, 0, {collective_call(0, 1, 5)});
+  const int b = sketch.add_kernel(0, 2, 2);
+  const int l = sketch.add_kernel(0, 2, 2);
+  const int later = sketch.add_kernel(0, 0, 1);
+  sketch.actor(b).behind = 0;
+  const Result behind = simulate(sketch.spec);
+  CHECK(behind.verdict == Verdict::kStarved);
+  CHECK(times_of(behind, {b, 0}) == Times{0, -1, -1});
+  CHECK(times_of(behind, {l, 0}) == Times{0, -1, -1});
+  CHECK(waits_of(behind) ==
+        Lines{"act 0#0 -> rank 1: peer of a collective", "act 1#0 -> act 0#0: stream order",
+              "act 2#0 -> act 1#0: stream order", "act 3#0 -> act 0#0: stream order"});
+
+  sketch.actor(b).afters = {{later, 0}, {c, 0}};
+  sketch.add_device(0, {0, 2}, 0, 1, false);
+  CHECK(waits_of(simulate(sketch.spec)) ==
+        Lines{"act 0#0 -> rank 1: peer of a collective", "act 1#0 -> act 3#0: data",
+              "act 1#0 -> act 0#0: data", "act 1#0 -> act 0#0: stream order",
+              "act 1#0 -> act 0#0: device room", "act 2#0 -> act 1#0: stream order",
+              "act 3#0 -> act 0#0: stream order"});
+}
+
+// The thread is blocked in w, which waits for the next step of its program.
+TEST_CASE("twin by hand: an act that waits for a later one deadlocks a thread in it", "[twin]") {
+  Sketch sketch;
+  sketch.add_program();
+  for (int i = 0; i < 2; ++i) sketch.add_stream();
+  const int w = sketch.add_kernel(0, 1, 2);
+  const int later = sketch.add_kernel(0, 0, 3);
+  sketch.actor(w).afters = {{later, 0}};
+  const Result completes = simulate(sketch.spec);
+  CHECK(times_of(completes, {w, 0}) == Times{0, 3, 5});
+
+  sketch.actor(w).blocking = true;
+  const Result hangs = simulate(sketch.spec);
+  CHECK(hangs.verdict == Verdict::kDeadlock);
+  CHECK(waits_of(hangs) == Lines{"act 0#0 -> act 1#0: data", "act 1#0 -> act 0#0: host wait"});
+}
+
+}  // namespace pipesim::twin

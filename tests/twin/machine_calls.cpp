@@ -1,0 +1,509 @@
+// Calls on communicators [9.3 to 9.5] of machine.hpp, in the order of those sections.
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "tests/twin/machine.hpp"
+
+namespace pipesim::twin {
+
+// [9.3] Calls on communicators --------------------------------------------------------------------
+
+CallState Machine::call_state(CallRef ref) const {
+  const auto found = calls.find(ref.act);
+  return found == calls.end() ? CallState() : at(found->second, ref.call);
+}
+
+void Machine::start_calls(Act act) {
+  calls[act] = std::vector<CallState>(actor(act.actor).calls.size());
+  activate_calls(act);
+}
+
+bool Machine::is_held_back(CallRef ref) const {
+  for (int i = 0; i < count_of(actor(ref.act.actor).calls); ++i) {
+    const CallRef other{ref.act, i};
+    if (call_of(other).communicator != call_of(ref).communicator) continue;
+    if (stage_of(other) < stage_of(ref) && !call_state(other).done) return true;
+  }
+  return false;
+}
+
+/// Collective calls each have a stage of their own; then come the epochs of sends and receives.
+int Machine::stage_of(CallRef ref) const {
+  const Call& call = call_of(ref);
+  int collectives_before = 0;
+  int collectives = 0;
+  int epoch = 0;
+  for (int i = 0; i < count_of(actor(ref.act.actor).calls); ++i) {
+    const Call& other = call_of({ref.act, i});
+    if (other.communicator != call.communicator) continue;
+    if (other.kind == CallKind::kCollective) {
+      ++collectives;
+      if (i < ref.call) ++collectives_before;
+    } else if (i < ref.call && other.kind == call.kind && other.peer == call.peer) {
+      ++epoch;
+    }
+  }
+  return call.kind == CallKind::kCollective ? collectives_before : collectives + epoch;
+}
+
+/// Each communicator with calls of the actor, and its rank, if the rank's calls there are on
+/// several streams; in the order of its calls.
+std::vector<std::pair<int, int>> Machine::lines_of(int a) const {
+  std::vector<std::pair<int, int>> found;
+  for (const Call& call : actor(a).calls) {
+    const std::pair<int, int> line{call.communicator, rank_of(a)};
+    std::set<int> its_streams;
+    for (int other = 0; other < count_of(spec.actors); ++other) {
+      if (rank_of(other) != rank_of(a)) continue;
+      for (const Call& its : actor(other).calls) {
+        if (its.communicator == call.communicator) its_streams.insert(actor(other).stream);
+      }
+    }
+    const bool is_new = std::find(found.begin(), found.end(), line) == found.end();
+    if (its_streams.size() > 1 && is_new) found.push_back(line);
+  }
+  return found;
+}
+
+std::vector<Act> Machine::not_first_in_line(Act act) const {
+  std::vector<Act> firsts;
+  for (const std::pair<int, int>& line : lines_of(act.actor)) {
+    if (lines.at(line).front() != act) firsts.push_back(lines.at(line).front());
+  }
+  return firsts;
+}
+
+void Machine::leave_lines(Act act) {
+  for (const std::pair<int, int>& line : lines_of(act.actor)) {
+    must(lines.at(line).front() == act, "ends without being the first of its line");
+    lines.at(line).pop_front();
+  }
+}
+
+/// The next of the lines that an act has left start if they may.
+void Machine::start_in_lines(Act act) {
+  for (const std::pair<int, int>& line : lines_of(act.actor)) {
+    if (lines.at(line).empty()) continue;
+    const Act next = lines.at(line).front();
+    const int s = actor(next.actor).stream;
+    if (first_act(s) == next && !was_started(next)) branches.insert("9.3 next of a line");
+    if (has_room(s)) {
+      start_on_device(s);
+    } else if (first_act(s) == next && !was_started(next)) {
+      start_if_it_may(next);
+    }
+  }
+}
+
+void Machine::activate_calls(Act act) {
+  for (int i = 0; i < count_of(actor(act.actor).calls); ++i) {
+    const CallRef ref{act, i};
+    if (call_state(ref).active) continue;
+    if (is_held_back(ref)) {
+      branches.insert("9.3 call is held back");
+      continue;
+    }
+    change_call(ref).active = true;
+    activate(ref);
+  }
+}
+
+void Machine::activate(CallRef ref) {
+  switch (call_of(ref).kind) {
+    case CallKind::kCollective:
+      return arrive(ref);
+    case CallKind::kSend:
+      return activate_send(ref);
+    case CallKind::kReceive:
+      return activate_receive(ref);
+  }
+}
+
+/// Together, for the longest of them; they are done in the order that is given.
+void Machine::run_calls(const std::vector<CallRef>& together, int round_of, std::int64_t less) {
+  std::int64_t takes = 0;
+  std::vector<Act> acts;
+  for (const CallRef& ref : together) {
+    takes = std::max(takes, call_of(ref).takes);
+    change_call(ref).running = true;
+    acts.push_back(ref.act);
+  }
+  takes = std::max<std::int64_t>(0, takes - less);
+  const CallRef* counts = &together.front();  // of a send and a receive the send
+  for (const CallRef& ref : together) {
+    const bool smaller = rank_of(ref.act.actor) < rank_of(counts->act.actor);
+    if (round_of >= 0 && smaller) counts = &ref;
+  }
+  takes = varied(1, number_of(*counts), counts->act.k, takes);
+  const int link = link_of(together, round_of);
+  if (hangs(link, takes, acts)) {
+    for (const CallRef& ref : together) change_call(ref).hangs_on = link;
+    return;
+  }
+  run_for(takes, Event{{}, -1, together, round_of});
+}
+
+/// Its run is over.
+void Machine::end_call(CallRef ref) {
+  const Call& call = call_of(ref);
+  if (call.kind == CallKind::kSend && (call.eager || call.steps > 0)) put_message(ref);
+  change_call(ref).running = false;
+  if (call.kind == CallKind::kReceive && call_state(ref).met &&
+      wants_more(*call_state(ref).met, ref)) {
+    branches.insert("9.5 receive is larger than the send that it met");
+    change_call(ref).is_short = true;
+    change_call(ref).met.reset();
+    return;
+  }
+  change_call(ref).done = true;
+  last_progress = now;
+  activate_calls(ref.act);
+  const std::vector<CallState>& all = calls.at(ref.act);
+  if (std::all_of(all.begin(), all.end(), [](const CallState& state) { return state.done; })) {
+    end(ref.act);
+  }
+}
+
+// [9.4] Collective calls match by order -----------------------------------------------------------
+
+void Machine::arrive(CallRef ref) {
+  const int c = call_of(ref).communicator;
+  if (is_open(c)) return arrive_in_open(ref);
+  RoundState& round = round_state(c);
+  for (const CallRef& other : round.arrived) {
+    must(rank_of(other.act.actor) != rank_of(ref.act.actor), "a rank arrives twice in a round");
+  }
+  round.arrived.push_back(ref);
+  const CallRef first = round.arrived.front();
+  if (call_of(ref).signature != call_of(first).signature) {
+    round.mismatched = true;
+    mismatches.push_back({false, first.act, ref.act});
+  }
+  if (round.mismatched || round.arrived.size() < at(spec.communicators, c).ranks.size()) return;
+  std::vector<CallRef> all = round.arrived;
+  std::sort(all.begin(), all.end(), [this](const CallRef& left, const CallRef& right) {
+    return rank_of(left.act.actor) < rank_of(right.act.actor);
+  });
+  run_calls(all, c);
+}
+
+bool Machine::is_open(int communicator) const {
+  for (const Actor& its_actor : spec.actors) {
+    for (const Call& call : its_actor.calls) {
+      if (call.communicator == communicator && call.flow != Flow::kAll) return true;
+    }
+  }
+  return false;
+}
+
+/// Those of its seq.
+const std::vector<CallRef>& Machine::arrived_with(CallRef ref) const {
+  for (const std::vector<CallRef>& seq : seqs.at(call_of(ref).communicator)) {
+    if (std::find(seq.begin(), seq.end(), ref) != seq.end()) return seq;
+  }
+  throw std::logic_error("a call has not arrived");
+}
+
+namespace {
+
+bool has_arrived(const Machine& machine, const std::vector<CallRef>& seq, int rank) {
+  return std::any_of(seq.begin(), seq.end(),
+                     [&](const CallRef& ref) { return machine.rank_of(ref.act.actor) == rank; });
+}
+
+bool fits_together(const Machine& machine, const std::vector<CallRef>& seq) {
+  return std::all_of(seq.begin(), seq.end(), [&](const CallRef& ref) {
+    return machine.call_of(ref).signature == machine.call_of(seq.front()).signature;
+  });
+}
+
+}  // namespace
+
+/// Of a broadcast from its root on, of a reduce to its root.
+std::vector<int> Machine::ring_of(const Call& first) const {
+  std::vector<int> ring = at(spec.communicators, first.communicator).ranks;
+  const auto root = std::find(ring.begin(), ring.end(), first.peer);
+  must(root != ring.end(), "a root that is not a member");
+  std::rotate(ring.begin(), first.flow == Flow::kFromRoot ? root : std::next(root), ring.end());
+  return ring;
+}
+
+std::set<int> Machine::sources_of(const std::vector<CallRef>& seq, int rank) const {
+  const Call& first = call_of(seq.front());
+  const std::vector<int>& members = at(spec.communicators, first.communicator).ranks;
+  const std::set<int> all(members.begin(), members.end());
+  const bool buffered = first.steps > 0;
+  switch (first.flow) {
+    case Flow::kAll:
+      return all;
+    case Flow::kFromRoot:
+    case Flow::kToRoot: {
+      if (!buffered) return all;
+      const std::vector<int> ring = ring_of(first);
+      return {ring.begin(), std::find(ring.begin(), ring.end(), rank)};
+    }
+    case Flow::kOut:
+      if (rank == first.peer) return buffered ? std::set<int>() : all;
+      return {first.peer};
+    case Flow::kIn:
+      if (rank == first.peer) return all;
+      return buffered ? std::set<int>() : std::set<int>{first.peer};
+  }
+  return all;
+}
+
+std::set<int> Machine::sinks_of(const std::vector<CallRef>& seq, int rank) const {
+  const Call& first = call_of(seq.front());
+  const std::vector<int>& members = at(spec.communicators, first.communicator).ranks;
+  std::set<int> sinks;
+  if (first.flow == Flow::kFromRoot || first.flow == Flow::kToRoot) {
+    const std::vector<int> ring = ring_of(first);
+    const auto own = std::find(ring.begin(), ring.end(), rank);
+    if (std::next(own) != ring.end()) sinks.insert(*std::next(own));
+  } else if (first.flow == Flow::kOut && rank == first.peer) {
+    sinks.insert(members.begin(), members.end());
+  } else if (first.flow == Flow::kIn && rank != first.peer) {
+    sinks.insert(first.peer);
+  }
+  sinks.erase(rank);
+  return sinks;
+}
+
+/// Of seqs at which the one has arrived and the other has not.
+int Machine::steps_under_way(int communicator, int from, int to) const {
+  int steps = 0;
+  for (const std::vector<CallRef>& seq : seqs.at(communicator)) {
+    if (!has_arrived(*this, seq, from) || has_arrived(*this, seq, to)) continue;
+    if (sinks_of(seq, from).contains(to)) steps += call_of(seq.front()).steps;
+  }
+  return steps;
+}
+
+std::set<int> Machine::ranks_waited_for(CallRef ref) const {
+  constexpr int kSteps = 8;
+  const std::vector<CallRef>& seq = arrived_with(ref);
+  const int rank = rank_of(ref.act.actor);
+  std::set<int> waited_for;
+  for (int source : sources_of(seq, rank)) {
+    if (!has_arrived(*this, seq, source)) waited_for.insert(source);
+  }
+  for (int sink : sinks_of(seq, rank)) {
+    if (steps_under_way(call_of(ref).communicator, rank, sink) > kSteps) waited_for.insert(sink);
+  }
+  return waited_for;
+}
+
+void Machine::arrive_in_open(CallRef ref) {
+  const int c = call_of(ref).communicator;
+  const std::vector<int>& members = at(spec.communicators, c).ranks;
+  std::vector<std::vector<CallRef>>& all = seqs[c];
+  auto seq = std::find_if(all.begin(), all.end(), [&](const std::vector<CallRef>& its) {
+    return !has_arrived(*this, its, rank_of(ref.act.actor));
+  });
+  if (seq == all.end()) seq = all.insert(all.end(), std::vector<CallRef>());
+  seq->push_back(ref);
+  const CallRef first = seq->front();
+  if (call_of(ref).signature != call_of(first).signature) {
+    branches.insert("9.4 mismatch on an open communicator");
+    mismatches.push_back({false, first.act, ref.act});
+  }
+  const bool together = call_of(first).flow == Flow::kAll;
+  if (together && seq->size() == members.size() && fits_together(*this, *seq)) {
+    branches.insert("9.4 all together on an open communicator");
+    std::vector<CallRef> in_order = *seq;
+    std::sort(in_order.begin(), in_order.end(), [this](const CallRef& a, const CallRef& b) {
+      return rank_of(a.act.actor) < rank_of(b.act.actor);
+    });
+    return run_calls(in_order, c);
+  }
+  std::map<int, CallRef> waiting;
+  for (const std::vector<CallRef>& its : all) {
+    const bool open = call_of(its.front()).flow != Flow::kAll && fits_together(*this, its);
+    for (const CallRef& other : its) {
+      const CallState state = call_state(other);
+      if (open && !state.running && !state.done && calls.contains(other.act)) {
+        waiting.emplace(rank_of(other.act.actor), other);
+      }
+    }
+  }
+  for (const auto& [rank, other] : waiting) {
+    if (!ranks_waited_for(other).empty()) continue;
+    const bool early = arrived_with(other).size() < members.size();
+    branches.insert(early ? "9.4 runs before all have arrived" : "9.4 runs alone");
+    run_calls({other}, -1);
+  }
+}
+
+// [9.5] Sends and receives match by order ---------------------------------------------------------
+
+ChannelState& Machine::channel_of(CallRef ref) {
+  const Call& call = call_of(ref);
+  const int own = rank_of(ref.act.actor);
+  return call.kind == CallKind::kSend ? channels[{call.communicator, own, call.peer}]
+                                      : channels[{call.communicator, call.peer, own}];
+}
+
+void Machine::activate_send(CallRef ref) {
+  ChannelState& channel = channel_of(ref);
+  must(!channel.send, "two sends of a channel are active");
+  if (call_of(ref).eager) {
+    run_calls({ref}, -1);
+  } else if (call_of(ref).steps > 0 && has_room_in_buffer(ref)) {
+    run_into_buffer(ref);
+  } else if (channel.receive) {
+    branches.insert("9.5 receive waits for a send");
+    const CallRef receive = *std::exchange(channel.receive, std::nullopt);
+    meet(ref, receive);
+  } else {
+    channel.send = ref;
+    come(ref);
+  }
+}
+
+void Machine::activate_receive(CallRef ref) {
+  ChannelState& channel = channel_of(ref);
+  must(!channel.receive, "two receives of a channel are active");
+  const Call& call = call_of(ref);
+  if (call.peer < 0) {
+    channel.receive = ref;
+    return look_for_source(call.communicator, rank_of(ref.act.actor));
+  }
+  if (!channel.came.empty()) channel.came.pop_front();
+  if (!channel.messages.empty()) {
+    branches.insert("9.5 message waits for a receive");
+    if (channel.send) branches.insert("9.5 message goes before a send that waits");
+    const CallRef send = channel.messages.front();
+    channel.messages.pop_front();
+    take(send, ref);
+  } else if (channel.send) {
+    branches.insert("9.5 send waits for a receive");
+    const CallRef send = *std::exchange(channel.send, std::nullopt);
+    meet(send, ref);
+  } else {
+    channel.receive = ref;
+  }
+}
+
+/// A send waits, or has become a message.
+void Machine::come(CallRef send) {
+  channel_of(send).came.push_back(now);
+  look_for_source(call_of(send).communicator, call_of(send).peer);
+}
+
+std::vector<ChannelKey> Machine::sources(int communicator, int to) const {
+  std::vector<ChannelKey> found;
+  for (const auto& [key, channel] : channels) {
+    const bool own = key.communicator == communicator && key.to == to && key.from >= 0;
+    if (own && (channel.send || !channel.messages.empty())) found.push_back(key);
+  }
+  return found;
+}
+
+/// What came first, of several at a time that of the smallest rank.
+void Machine::look_for_source(int communicator, int to) {
+  const auto any = channels.find({communicator, -1, to});
+  if (any == channels.end() || !any->second.receive || offers_starts) return;
+  std::optional<std::pair<std::int64_t, ChannelKey>> first;
+  const std::vector<ChannelKey> all = sources(communicator, to);
+  for (const ChannelKey& key : all) {
+    const std::pair<std::int64_t, ChannelKey> coming{channels.at(key).came.front(), key};
+    if (!first || coming < *first) first = coming;
+  }
+  if (!first) return branches.insert("9.5 receive from any rank waits"), void();
+  branches.insert(all.size() > 1 ? "9.5 receive from any rank has several sources"
+                                 : "9.5 receive from any rank has one source");
+  take_source(first->second);
+}
+
+void Machine::take_source(const ChannelKey& source) {
+  const CallRef receive =
+      *std::exchange(channels.at({source.communicator, -1, source.to}).receive, std::nullopt);
+  ChannelState& channel = channels.at(source);
+  channel.came.pop_front();
+  if (channel.messages.empty()) {
+    const CallRef send = *std::exchange(channel.send, std::nullopt);
+    return meet(send, receive);
+  }
+  const CallRef send = channel.messages.front();
+  channel.messages.pop_front();
+  take(send, receive);
+}
+
+void Machine::meet(CallRef send, CallRef receive) {
+  must(call_of(send).steps == 0, "a send that fits into the buffer meets its receive");
+  compare(send, receive);
+  change_call(send).met = receive;
+  change_call(receive).met = send;
+  run_calls({send, receive}, -1);
+}
+
+/// Of an eager send that ends.
+void Machine::put_message(CallRef ref) {
+  ChannelState& channel = channel_of(ref);
+  if (!channel.receive) {
+    channel.messages.push_back(ref);
+    return come(ref);
+  }
+  branches.insert("9.5 receive waits for a message");
+  must(channel.messages.empty(), "a receive waits though there is a message");
+  const CallRef receive = *std::exchange(channel.receive, std::nullopt);
+  take(ref, receive);
+}
+
+/// A receive takes a message, which leaves the buffer if it was in it.
+void Machine::take(CallRef send, CallRef receive) {
+  ChannelState& channel = channel_of(send);
+  compare(send, receive);
+  change_call(receive).is_short = wants_more(send, receive);
+  if (call_state(receive).is_short) {
+    branches.insert("9.5 receive is larger than its message");
+  } else {
+    run_calls({receive}, -1, call_of(send).steps > 0 ? call_of(send).takes : 0);
+  }
+  if (channel.in_buffer.erase(send) == 0 || !channel.send) return;
+  const CallRef next = *channel.send;
+  if (call_of(next).steps == 0 || !has_room_in_buffer(next)) return;
+  branches.insert("9.5 send gets room");
+  channel.send.reset();
+  run_into_buffer(next);
+}
+
+bool Machine::wants_more(CallRef send, CallRef receive) const {
+  return call_of(send).signature.count < call_of(receive).signature.count;
+}
+
+int Machine::steps_held(const ChannelState& channel) const {
+  int steps = 0;
+  for (const CallRef& send : channel.in_buffer) steps += call_of(send).steps;
+  return steps;
+}
+
+bool Machine::has_room_in_buffer(CallRef send) {
+  constexpr int kSteps = 8;
+  const bool fits = steps_held(channel_of(send)) + call_of(send).steps <= kSteps;
+  if (!fits) branches.insert("9.5 send waits for room");
+  return fits;
+}
+
+void Machine::run_into_buffer(CallRef send) {
+  channel_of(send).in_buffer.insert(send);
+  run_calls({send}, -1);
+}
+
+std::int64_t Machine::tag_of(CallRef ref) const {
+  const Call& call = call_of(ref);
+  return (call.tag + ref.act.k * call.tag_step) % (std::int64_t{1} << 32);
+}
+
+void Machine::compare(CallRef send, CallRef receive) {
+  const Call& sent = call_of(send);
+  const Call& wanted = call_of(receive);
+  if (sent.signature.count == wanted.signature.count &&
+      sent.signature.type == wanted.signature.type && tag_of(send) == tag_of(receive)) {
+    return;
+  }
+  mismatches.push_back({true, send.act, receive.act});
+}
+
+}  // namespace pipesim::twin
