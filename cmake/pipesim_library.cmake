@@ -1,11 +1,14 @@
-# pipesim_add_library(<module> SOURCES <file>... HEADERS <file>...
+# pipesim_add_library(<module> SOURCES <file>... HEADERS <file>... [OPTIMIZE <level>]
 #                     [PUBLIC_DEPS <target>...] [PRIVATE_DEPS <target>...])
+#
+# OPTIMIZE is the level of a release build, if not that of CMake (3): what runs once for each report
+# takes longer to compile with it than it will ever save.
 #
 # One folder, one library: the target pipesim_<module> and the alias pipesim::<module>.
 # Files are listed, not globbed, so that a build knows when the list changes. The headers are a file
 # set: the target all_verify_interface_header_sets compiles each of them alone.
 function(pipesim_add_library module)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;HEADERS;PUBLIC_DEPS;PRIVATE_DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "OPTIMIZE" "SOURCES;HEADERS;PUBLIC_DEPS;PRIVATE_DEPS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "pipesim_add_library(${module}): unknown: ${arg_UNPARSED_ARGUMENTS}")
   endif()
@@ -18,6 +21,9 @@ function(pipesim_add_library module)
     target_sources(${target} PUBLIC FILE_SET HEADERS BASE_DIRS "${PROJECT_SOURCE_DIR}" FILES
                                     ${arg_HEADERS})
     pipesim_use_flags(${target})
+    if(arg_OPTIMIZE)
+      target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O${arg_OPTIMIZE}>)
+    endif()
     pipesim_use_unity(${target} ${arg_SOURCES})
   else() # headers only, or a folder that waits for its first file
     add_library(${target} INTERFACE)
@@ -36,6 +42,25 @@ function(pipesim_use_unity target)
     return()
   endif()
   set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
+  # What nearly every room includes. A source still includes what it uses: the presets dev and tidy
+  # compile each by itself.
+  target_precompile_headers(
+    ${target}
+    PRIVATE
+      <algorithm>
+      <array>
+      <functional>
+      <map>
+      <memory>
+      <optional>
+      <set>
+      <span>
+      <string>
+      <string_view>
+      <unordered_map>
+      <utility>
+      <variant>
+      <vector>)
   # A local name may be that of a constant in another file of the room.
   target_compile_options(${target} PRIVATE -Wno-shadow)
   foreach(source IN LISTS ARGN)

@@ -23,7 +23,7 @@ class PlainTree {
 
   enum class Kind : std::uint8_t { kNull, kTruth, kInteger, kReal, kText, kList, kMap };
 
-  Index add_null() { return add({.kind = Kind::kNull}); }
+  Index add_null() { return add({.kind = Kind::kNull, .of = {.integer = 0}}); }
   Index add_truth(bool value) { return add({.kind = Kind::kTruth, .of = {.integer = value}}); }
   Index add_integer(std::int64_t value) {
     return add({.kind = Kind::kInteger, .of = {.integer = value}});

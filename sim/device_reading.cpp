@@ -76,7 +76,7 @@ bool has_open_launches(const Plan& plan) {
     std::uint32_t used = 0;
     for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
       all += acts[plan.device_streams[i]];
-      used += acts[plan.device_streams[i]] > 0 ? 1 : 0;
+      used += acts[plan.device_streams[i]] > 0 ? 1u : 0u;
     }
     return used > 1 && all > longest_queue(plan, device);
   });

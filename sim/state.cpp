@@ -148,7 +148,7 @@ bool State::waits_for_none(const Plan& plan, const Call& call) const {
 std::uint32_t State::item_in_line(const Plan& plan, LineId line, std::uint32_t n) const {
   const Ring<StreamId>& acts = lines[line];
   std::uint32_t before = 0;  // acts of the line that precede it on its stream
-  for (std::uint32_t i = 0; i < n; ++i) before += acts[i] == acts[n] ? 1 : 0;
+  for (std::uint32_t i = 0; i < n; ++i) before += acts[i] == acts[n] ? 1u : 0u;
   const Ring<StreamItem>& items = streams[acts[n]].items;
   for (std::uint32_t i = 0;; ++i) {
     if (items[i].kind() != StreamItem::Kind::kAct) continue;

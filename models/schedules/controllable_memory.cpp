@@ -50,7 +50,7 @@ class Line {
     Time time = 0;
     for (; time < end(); ++time) {
       if (at(time) != kFree) {
-        open += gives_weights(at(time)) ? 1 : 0;
+        open += gives_weights(at(time)) ? 1u : 0u;
       } else if (open > 0) {
         times_[kWeights].push_back(time);
         --open;

@@ -152,7 +152,7 @@ class ActorsPicture {
 
   std::uint64_t node_count() const {
     std::uint64_t count = 0;
-    for (const ActorId id : ids_of(plan_.actors)) count += is_shown(id) ? 1 : 0;
+    for (const ActorId id : ids_of(plan_.actors)) count += is_shown(id) ? 1u : 0u;
     return count;
   }
 

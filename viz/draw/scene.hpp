@@ -60,7 +60,7 @@ class Scene {
 
   /// A line through points or, if it is filled, what they enclose.
   struct Path {
-    std::vector<Point> points;
+    std::vector<Point> points = {};
     std::string fill = {};
     std::string stroke = {};
     double stroke_width = 1;
