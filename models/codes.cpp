@@ -47,8 +47,9 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
 +  b: *a
 )"},
     {Code::kOneDocument, "not exactly one YAML document",
-     "A file holds one scenario or one patch. An empty file has none, and what follows `---` "
-     "is another document, which needs a file of its own. `pipesim new` writes a scenario to "
+     "A file holds exactly one scenario or one patch. An empty file holds none, and whatever "
+     "follows `---` is another document: move it to its own file. `pipesim new` writes a scenario "
+     "to "
      "start from.",
      R"( schema: 1
  actors: {a: {source: 4}}
@@ -64,9 +65,9 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
 +actors: {a: {source: 8}}
 )"},
     {Code::kBadName, "invalid name",
-     "Names appear in reports of one line each, so they are short and have no line breaks or "
-     "other control characters. Parameters are used in expressions: their names are letters, "
-     "digits and `_`, and not a word such as `min`.",
+     "Names are printed in reports, so they must be short and must not contain line breaks or "
+     "other control characters. Names of parameters are used in expressions: they consist of "
+     "letters, digits and `_`, and must not be a keyword such as `min`.",
      R"( schema: 1
 -params: {micro-batches: 4}
 +params: {micro_batches: 4}
@@ -102,8 +103,8 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
  actors: {a: {source: n}}
 )"},
     {Code::kConflictingKeys, "keys that cannot be used together",
-     "Each key is valid, but they contradict each other. The first key of a step or a fault "
-     "decides which others it can have.",
+     "Each key is valid on its own, but not together with the other. The first key of a step or a "
+     "fault determines which others it can have.",
      R"( schema: 1
 -schedule: {kind: gpipe, stages: 2, micro_batches: 2, rows: ["0F0,0B0"]}
 +schedule: {kind: gpipe, stages: 2, micro_batches: 2}
@@ -141,9 +142,9 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
 +    - {compute: forward, stream: compute}
 )"},
     {Code::kChoice, "invalid choice",
-     "A map with `case` picks the value whose key equals the expression. The keys are of the "
-     "type of the expression, and `else` covers what none of them names. A choice by `rank` "
-     "always needs an `else`.",
+     "A map with `case` picks the value whose key equals the expression. The keys must have the "
+     "type of the expression, and `else` covers all other values. A choice by `rank` always needs "
+     "an `else`.",
      R"( schema: 1
  ranks: 4
 -actors: {a: {source: 4, takes: {case: rank, 0: 1us}}}
@@ -187,7 +188,8 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
 +actors: {a: {source: 4, "on": 0}}
 )"},
     {Code::kUnknownParameter, "unknown parameter",
-     "The name is none of `params`, or the word is not meant as a parameter. `pipesim run "
+     "There is no such parameter under `params`. If a word was meant, put it in quotes. `pipesim "
+     "run "
      "FILE --params` lists the parameters of a scenario.",
      R"( schema: 1
  params: {n: 4}
@@ -195,8 +197,8 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
 +actors: {a: {source: n}}
 )"},
     {Code::kParameterValue, "invalid value of a parameter",
-     "A setting has the type of the default. It is one of the words of `one_of` and not "
-     "below `at_least`, where the parameter has these.",
+     "The value must have the type of the default, be one of `one_of`, and be at least `at_least`, "
+     "if the parameter has these keys.",
      R"( schema: 1
 -params: {mode: {default: fast, one_of: [slow, exact]}}
 +params: {mode: {default: slow, one_of: [slow, exact]}}
@@ -228,8 +230,8 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
 +  reader: {reads: [batch]}
 )"},
     {Code::kUnknownStream, "unknown stream or thread",
-     "Where a scenario lists `streams`, these are all there are. Each stream has a host "
-     "thread of its name; further ones are listed under `threads`.",
+     "If a scenario lists `streams`, no others exist. Each stream has a host thread of the same "
+     "name; list further threads under `threads`.",
      R"( schema: 1
  streams: [forward, backward]
 -actors: {a: {source: 4, stream: forwrad}}
@@ -253,8 +255,8 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
 +    - {call: step}
 )"},
     {Code::kUnknownEvent, "event that is never recorded",
-     "A wait for an event that no step records would never wait, as in CUDA. The name is "
-     "probably misspelled.",
+     "As in CUDA, waiting for an event that was never recorded returns at once, so this wait would "
+     "have no effect. The name is probably misspelled.",
      R"( schema: 1
  programs:
    do:
@@ -269,8 +271,7 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
 )"},
 
     {Code::kUnknownRank, "rank that does not exist",
-     "Ranks count from 0, and `ranks` says how many there are. Both ends of a range `0..3` "
-     "belong to it.",
+     "Ranks are numbered from 0, and `ranks` is their number. A range `0..3` includes both ends.",
      R"( schema: 1
  ranks: 4
 -actors: {a: {source: 4, "on": 4}}
@@ -286,7 +287,7 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
 )"},
     {Code::kRankCount, "number of ranks that does not fit",
      "`ranks` contradicts the schedule, the layout under `parallel`, or the hosts of the "
-     "cluster. Where one of these says how many ranks there are, leave out `ranks`.",
+     "cluster. If one of these determines the number of ranks, leave out `ranks`.",
      R"( schema: 1
  ranks: 8
 -schedule: {kind: gpipe, stages: 4, micro_batches: 4}
@@ -325,12 +326,12 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
      ""},
 
     {Code::kNoCount, "number of runs that nothing determines",
-     "An actor runs as often as its inputs say. One that waits for an input from outside "
-     "needs to know how many items come, and a source says its number: `source: 4`.",
+     "The inputs of an actor determine how often it runs. An actor that waits for outside input "
+     "needs the number of items, and a source states how often it runs: `source: 4`.",
      ""},
     {Code::kRates, "rates that do not balance",
-     "An actor runs once per input, or `times` as often where its kind says so. The number "
-     "of runs that two of its inputs imply differ, or are not whole.",
+     "An actor runs once per input, or `times` as often where its kind says so. Two of its inputs "
+     "imply different numbers of runs, or a number that is not an integer.",
      R"( schema: 1
  actors:
    a: {source: 4}
@@ -339,7 +340,7 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
    c: {reads: [a, b]}
 )"},
     {Code::kControlAndData, "control register used as data, or the reverse",
-     "A control register only gives an order and is listed under `after`; `reads` lists data.",
+     "A control register carries only order: list it under `after`. `reads` is for data.",
      R"( schema: 1
  actors:
    a: {source: 4, registers: {done: {control: on}}}
@@ -366,9 +367,9 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
  programs: {do: [{compute: forward}]}
 )"},
     {Code::kProgramCount, "program that runs an actor too often or too seldom",
-     "The program of a thread names each actor as often as it runs.", ""},
+     "The program of a thread must name each actor as often as the actor runs.", ""},
     {Code::kBlockCall, "invalid call of a block",
-     "A block cannot call itself, and uses every value that `with` gives it.",
+     "A block cannot call itself, and must use every value passed by `with`.",
      R"( schema: 1
  blocks: {step: [{compute: forward}]}
  programs:
@@ -486,8 +487,8 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
 +  - {rank: 1, dies: segfault, at: 2us}
 )"},
     {Code::kExpectation, "invalid expectation",
-     "An expectation has bounds that some value meets: `at_least`, `at_most` or both, or "
-     "`about` and `within`. Ops in `order` either all name a rank or none does.",
+     "The bounds of an expectation must allow at least one value: `at_least`, `at_most` or both, "
+     "or `about` and `within`. Ops in `order` either all name a rank or none does.",
      R"( schema: 1
  actors: {a: {source: 4, takes: 1us}}
 -expect: {time: {about: 4us}}
@@ -504,12 +505,13 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
      "`schema`.",
      ""},
     {Code::kPatchTarget, "patch that changes what is not there",
-     "A patch changes or removes what exists, adds what does not, and changes each item of a "
-     "list once.",
+     "A patch can only change or remove what exists, add what does not exist yet (with `+`), and "
+     "change each item of a list once.",
      ""},
 
     {Code::kNoEvidence, "no evidence found",
-     "None of the files is of this kind. Names of dumps and logs of ranks end with the rank; "
+     "None of the files contains this kind of evidence. The file names of per-rank dumps and logs "
+     "must end with the rank; "
      "docs/how-to/diagnose.md shows how to record each kind.",
      ""},
     {Code::kDump, "invalid Flight Recorder dump",
@@ -551,14 +553,14 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
      "there is one of each rank.",
      ""},
     {Code::kNewGroupOrder, "new_group in different orders",
-     "A warning: members of a group find each other by its number in the store, so ranks that make "
-     "groups in different orders meet the wrong ones and hang. Make all groups in the same order "
-     "on all ranks, members or not.",
+     "A warning: members of a group find each other through its number in the store, so ranks that "
+     "create groups in different orders meet the wrong peers and hang. Create all groups in the "
+     "same order on all ranks, members or not.",
      ""},
     {Code::kOtherLine, "collective that meets from different lines",
-     "A warning: calls of different lines fit in operation, size and type. Nothing hangs there, "
-     "but the values may be mixed up, and a rank with one call more or less is stuck later, "
-     "elsewhere.",
+     "A warning: calls from different lines match in operation, size and type. Nothing hangs here, "
+     "but values may get mixed up, and a rank that makes one call more or less gets stuck later, "
+     "somewhere else.",
      ""},
     {Code::kSplits, "splits of all_to_all that disagree",
      "A warning: `output_split_sizes` of a rank must be what the others have for it in "
@@ -571,7 +573,7 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
      ""},
 
     {Code::kGoalSyntax, "invalid GOAL file",
-     "docs/reference/goal.md has the grammar. Ops stand inside `rank N { ... }`.", ""},
+     "docs/reference/goal.md has the grammar. Ops must be inside `rank N { ... }`.", ""},
     {Code::kGoalRank, "invalid rank in a GOAL file",
      "`num_ranks` comes first and once; ranks count from 0, and each has one block.", ""},
     {Code::kGoalLabel, "unknown or duplicate label in a GOAL file",
@@ -591,13 +593,13 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
      "`--merge` needs the outputs of all shards of one sweep, each once and finished.", ""},
 
     {Code::kNothingToDo, "nothing to do",
-     "The command is valid, but the input has nothing it applies to: no scenarios, no test "
-     "of that name, no schedule, no memory.",
+     "The command is valid, but there is nothing in the input that it applies to: no scenarios, no "
+     "test of that name, no schedule, no memory sizes.",
      R"(-$ pipesim diff job.yaml
 )"},
     {Code::kEngine, "engine that cannot run this",
-     "`--engine sweep` only runs what completes and has no faults or timeouts, and `--until` "
-     "needs an op that is entered. Leave out `--engine` to have it chosen.",
+     "`--engine sweep` can only run scenarios that complete and have no faults or timeouts, and "
+     "`--until` needs an op that is reached. Leave out `--engine` to let pipesim choose.",
      ""},
     {Code::kCannotReduce, "nothing to reduce",
      "`pipesim reduce` needs a scenario that hangs. `pipesim check` looks for an "
@@ -667,9 +669,8 @@ constexpr std::array kCodes = std::to_array<CodeInfo>({
      "help line says whether RCCL or MSCCL++ refuses the file or ignores it without a message.",
      ""},
     {Code::kAlgorithmIgnored, "part of an algorithm that the runtime ignores",
-     "A warning: the runtime loads the file, but this part of it has no effect there, or another "
-     "one "
-     "than it seems to have.",
+     "A warning: the runtime loads the file, but this part of it has no effect there, or a "
+     "different effect than it seems.",
      ""},
 });
 

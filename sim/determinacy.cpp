@@ -48,7 +48,7 @@ const char* obstacle_of_use(const Plan& plan, ActorId id, UsersOfPlan& users) {
   // Messages to a single actor have the same effect in any order.
   if (plan.threads[actor.thread].order == ThreadOrder::kArrival && actor.acts > 0) {
     ActorId& reader = users.readers[actor.thread];
-    if (reader.valid()) return "a thread takes up its work by arrival";
+    if (reader.valid()) return "a thread launches ops in the order in which their inputs arrive";
     reader = id;
   }
   if (actor.role == Role::kLock) return "threads wait for a lock";
@@ -94,12 +94,12 @@ const char* determinacy_obstacle(const Plan& plan) {
   // Streams compete for the slots.
   if (std::any_of(plan.devices.begin(), plan.devices.end(),
                   [](const Device& device) { return device.may_lack_slots(); })) {
-    return "a device has fewer slots than streams";
+    return "a device has fewer kernel slots than streams";
   }
-  if (!plan.sources.empty()) return "a recv takes the message of any rank";
+  if (!plan.sources.empty()) return "a recv accepts a send from any rank";
   for (const Communicator& communicator : plan.communicators) {
     if (communicator.at_first_use && communicator.waits_for_device) {
-      return "creation of a communicator waits for devices";
+      return "communicator initialization waits for devices";
     }
   }
   // The acknowledgement is queued behind whatever has been launched when the slot comes back.
@@ -111,7 +111,7 @@ const char* determinacy_obstacle(const Plan& plan) {
       const Actor& a = plan.actors[plan.meeting_users[u - 1].actor];
       const Actor& b = plan.actors[plan.meeting_users[u].actor];
       if (a.rank == b.rank && a.thread != b.thread) {
-        return "two threads of a rank come to a meeting of hosts";
+        return "two threads of a rank synchronize with other hosts";
       }
     }
   }

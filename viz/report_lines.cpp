@@ -127,7 +127,7 @@ std::string root_text(const std::vector<const models::Root*>& roots,
     case WaitKind::kPeerOfMessage:
     case WaitKind::kFirstMessage:
       if (first.from.act.from_any) {
-        return fmt::format("{} post{} no further send for {}, which takes one of any rank", who, s,
+        return fmt::format("{} post{} no further send for {}, which receives from any rank", who, s,
                            waiter);
       }
       return fmt::format("{} never post{} {} of {}", who, s, matching_text(first.from.act), waiter);
@@ -158,23 +158,23 @@ std::vector<std::string> unmeasured_lines(const Explanation& explanation) {
   std::vector<std::string> lines;
   if (has(WaitKind::kFirstCollective)) {
     lines.emplace_back(
-        "rule 9.7: the first collective of an operation connects, on the host. Read in NCCL's "
-        "code (2.22 on), not measured");
+        "rule 9.7: the first collective of each kind connects the ranks, and blocks their hosts "
+        "(from NCCL's source, 2.22 or later; not measured)");
   }
   if (explanation.crossing_first_sends) {
     lines.emplace_back(
-        "rule 9.7: two first sends that cross on a communicator of two ranks hang. Read in NCCL's "
-        "code; it may fail instead");
+        "rule 9.7: two first sends in opposite directions on a communicator of two ranks hang "
+        "(from NCCL's source; NCCL may fail instead)");
   }
   if (explanation.destroys) {
     lines.emplace_back(
-        "rule 9.7: who destroys a communicator waits for its calls, then for the ranks of the same "
-        "host. Read in NCCL's code and guide, not measured");
+        "rule 9.7: destroying a communicator waits for its calls, then for the other ranks of the "
+        "host (from NCCL's source and guide; not measured)");
   }
   if (explanation.registered_send) {
     lines.emplace_back(
-        "rule 9.5: a send of a registered buffer goes through no other buffer, so it waits for its "
-        "recv. Read in NCCL's code, not measured");
+        "rule 9.5: a send from a registered buffer bypasses NCCL's own buffers, so it waits for "
+        "its recv (from NCCL's source; not measured)");
   }
   return lines;
 }
@@ -234,8 +234,9 @@ std::string cycle_note(const Explanation& explanation) {
   const bool alike = explanation.other_cycles.size() + 1 == explanation.cycle_groups &&
                      alike_cycles(explanation.cycle, explanation.other_cycles).size() == 1;
   return fmt::format("{} independent cycles{}", explanation.cycle_groups,
-                     alike ? ", the same on other ranks; one is shown (--all for their ranks)."
-                           : "; the shortest is shown (--all for all).");
+                     alike
+                         ? " that differ only in their ranks; one is shown (--all lists the ranks)."
+                         : "; the shortest is shown (--all shows all).");
 }
 
 std::vector<std::string> broken_lines(const Explanation& explanation) {

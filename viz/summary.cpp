@@ -34,7 +34,7 @@ std::string predicate(const Wait& wait) {
   if (is_participle) return "is " + wait_text(wait);
   const bool blocked =
       wait.kind == WaitKind::kHostWait && wait.from.act.step != sim::Step::kHostStep;
-  return blocked ? "cannot be called: " + wait_text(wait) : wait_text(wait);
+  return blocked ? "has not been called: " + wait_text(wait) : wait_text(wait);
 }
 
 // Why the other end of `crossing`, a wait for another rank, does not happen: `own` are the waits of
@@ -122,8 +122,8 @@ std::string summary_text(const Explanation& explanation) {
 std::string advice_text(const Report& report) {
   switch (report.explanation.cause) {
     case Cause::kMismatch:
-      return "Fix: make the two calls agree, or keep them from meeting: calls on one communicator "
-             "match in the order in which each rank makes them.";
+      return "Fix: make the two calls the same, or correct the order: calls on one communicator "
+             "are matched by the order in which each rank makes them.";
     case Cause::kCycle: {
       if (report.remedies.empty()) {
         return report.graph.actors.empty()
@@ -139,9 +139,9 @@ std::string advice_text(const Report& report) {
       return fmt::format("Fix: {} (tried: this run then completes).", remedy_text(best));
     }
     case Cause::kDeadRank:
-      return "Next: start from that failure; the other ranks only wait for it.";
+      return "Next: find the cause of this failure; the other ranks only wait.";
     case Cause::kFailedLink:
-      return "Next: look at the network; no change to the job opens this path.";
+      return "Next: fix the network; no change to the job can open this path.";
     case Cause::kAbsentMember:
       return report.explanation.roots.front().first.kind == WaitKind::kLock
                  ? "Next: find out why this lock is never released."

@@ -151,7 +151,7 @@ std::string class_name(const models::RankSet& ranks) {
 
 std::string ranks_text(const std::vector<std::uint32_t>& ranks) {
   constexpr std::size_t kMaxLength = 40;  // as text
-  if (ranks.empty()) return "no rank";
+  if (ranks.empty()) return "no ranks";
   const std::string text = ranges(ranks);
   if (text.size() <= kMaxLength)
     return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", text);
@@ -415,7 +415,7 @@ std::string text_of_host_wait(const ActInfo& from, const std::string& other) {
   if (from.step == Step::kHostStep) return fmt::format("its host waits for {}", other);
   // Of ranks that one thread drives: it is at a step of another.
   if (from.stage >= ActStage::kLaunched) {
-    return fmt::format("waits until its thread is done with {}", other);
+    return fmt::format("waits until its host thread has finished {}", other);
   }
   return fmt::format("its host thread is blocked in {}", other);
 }
@@ -446,7 +446,7 @@ std::string text_of_algorithm(WaitKind kind, bool never, const std::string& othe
       return never ? fmt::format("waits for a slot that {} never frees", other)
                    : fmt::format("waits for a slot that {} frees", other);
     case WaitKind::kDependency:
-      return never ? "waits for a step that never tells it is done"
+      return never ? "waits for a step that never signals completion"
                    : fmt::format("depends on {}", other);
     case WaitKind::kSignal:
       return never ? fmt::format("waits for a signal that {} never sends", other)
@@ -482,22 +482,25 @@ std::string text_of(const Wait& wait, const std::string& other) {
       return never ? fmt::format("waits for {}, which never joins", other)
                    : fmt::format("waits for {} to join", other);
     case WaitKind::kCommunicatorCreation:
-      if (never) return fmt::format("waits for {}, which never joins the communicator", other);
+      if (never) return fmt::format("waits for {}, which never joins communicator init", other);
       return wait.to.act.stage >= ActStage::kLaunched
                  ? fmt::format("waits for the device to finish {}", other)
                  : fmt::format("waits for {} to join the communicator", other);
     case WaitKind::kFirstMessage:
-      return never ? fmt::format("blocks its host: {} never posts {} (first message)", other,
-                                 matching_text(wait.from.act))
-                   : fmt::format("blocks its host until {} is called (first message)", other);
+      return never
+                 ? fmt::format("blocks its host: {} never posts {} (first use connects the ranks)",
+                               other, matching_text(wait.from.act))
+                 : fmt::format("blocks its host until {} is called (first message)", other);
     case WaitKind::kFirstCollective:
-      return never ? fmt::format("blocks its host: {} never calls it (first collective)", other)
+      return never ? fmt::format(
+                         "blocks its host: {} never calls it (first use connects the ranks)", other)
                    : fmt::format("blocks its host until {} is called (first collective)", other);
     case WaitKind::kHostMeeting:
       return never ? fmt::format("blocks its host: {} never calls it", other)
                    : fmt::format("blocks its host until {} is called", other);
     case WaitKind::kLaunchQueue:
-      return fmt::format("waits for room in the launch queue behind {}", other);
+      return fmt::format("waits for a free entry in the launch queue, which is full behind {}",
+                         other);
     case WaitKind::kHostWait:
       return text_of_host_wait(wait.from.act, other);
     case WaitKind::kDeviceRoom:

@@ -145,11 +145,11 @@ OptionGroup algorithm_options() {
           {{.name = "bytes", .value = "SIZE", .about = "Size of the message, as in 64MiB"},
            {.name = "slots",
             .value = "N",
-            .about = "Messages that a connection of MSCCL holds, instead of the protocol's"},
+            .about = "Slots of an MSCCL connection (default: the protocol's)"},
            {.name = "cluster",
             .value = "CLUSTER",
-            .about = "Hosts and links: a file with 'cluster:', or as in '{hosts: 2, devices: 8}' "
-                     "(default: hosts of 8 devices, the usual links)"}}};
+            .about = "Hosts and links: a file with 'cluster:', or inline, as in '{hosts: 2, "
+                     "devices: 8}' (default: 8 devices per host, default links)"}}};
 }
 
 void refuse_algorithm_options(const Arguments& arguments) {
@@ -211,7 +211,7 @@ int diff_algorithms(const Arguments& arguments, const Console& console) {
   const std::vector<std::string>& paths = arguments.positional();
   if (paths.size() != 2) {
     throw UsageError(models::Code::kArguments,
-                     fmt::format("two collective algorithms are compared, found {}", paths.size()),
+                     fmt::format("expected two collective algorithms, found {}", paths.size()),
                      "for example: pipesim diff ring.xml tree.xml --bytes 64MiB");
   }
   for (const std::string& path : paths) {
@@ -231,7 +231,7 @@ int diff_algorithms(const Arguments& arguments, const Console& console) {
                      fmt::format("'{}' of {} ranks and '{}' of {} cannot be compared",
                                  models::printable(a.collective_name), a.ranks.size(),
                                  models::printable(b.collective_name), b.ranks.size()),
-                     "both have to be the same collective of as many ranks");
+                     "both must be the same collective on the same number of ranks");
   }
   const GivenCluster cluster = read_cluster(arguments, ranks, console);
   viz::TimingComparison comparison{

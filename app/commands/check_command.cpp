@@ -116,13 +116,13 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
   if (found.answer == models::JobAnswer::kProved) {
     if (!models::may_overtake_recvs(record)) {
       basis.emplace_back(
-          "recvs from any source: all ranks that could be received from were tried; what the "
-          "script then does is that of this recording");
+          "recvs from any source: all possible senders were tried, but the script always continues "
+          "as in this recording");
       return;
     }
     basis.emplace_back(
-        "a recv is called while one from another rank is unfinished, and gloo may serve it first: "
-        "that was not tried");
+        "a recv is posted while one from another rank is pending; gloo may serve it first, which "
+        "was not tried");
     return undecide();
   }
   const auto scenario = input.read_variant(models::with_recorded_sources(record));
@@ -133,11 +133,11 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
   if (recorded.exploration.answer != sim::Answer::kProved) return;
   found.check = std::move(recorded);
   undecide();
-  basis.push_back(fmt::format(
-      "a recv from any source took the message of one rank here; with another this recording can "
-      "hang, but the script may then do something else. 'pipesim import record {}' writes a "
-      "scenario with which 'pipesim check' shows it",
-      input.path()));
+  basis.push_back(
+      fmt::format("a recv from any source received from one rank here; with another sender this "
+                  "recording can hang, but the script might then behave differently. 'pipesim "
+                  "import record {}' writes a scenario in which 'pipesim check' shows this hang",
+                  input.path()));
 }
 
 // Writes the page: the run that hangs, or the usual one, is made once more with all its times.
@@ -391,7 +391,7 @@ class CheckRun {
     if (!options_.order_path || has_order()) return;
     console_.err << fmt::format("note: no order was written: {}\n",
                                 check.exploration.hang_found
-                                    ? "the run hangs in its usual timing"
+                                    ? "the run hangs with the default timing"
                                     : "no interleaving was found that hangs");
   }
 
@@ -417,30 +417,29 @@ Command check_command() {
       .name = "check",
       .about = "Verify that no interleaving of a scenario hangs",
       .usage = {"FILE [options]"},
-      .description = {"Verifies whether any interleaving of the events of the scenario in FILE "
-                      "hangs, however long ops, launches and inputs take. 'pipesim run' shows one "
-                      "timing; this covers all of them.",
+      .description = {"Checks whether any interleaving of the events of the scenario in FILE can "
+                      "hang, however long ops, launches and inputs take. 'pipesim run' simulates "
+                      "one timing; 'pipesim check' covers all of them.",
                       kScenarioFileNote},
       .tables = {{"Verdicts",
-                  {{"proved", "no interleaving hangs: by NCCL's contract, and in a fresh job"},
-                   {"runs by buffers", "by contract it can hang; NCCL's buffers hide that"},
-                   {"hang possible", "one that hangs was found; the report describes its run"},
+                  {{"proved", "no interleaving hangs, by NCCL's contract and in a fresh job"},
+                   {"runs by buffers", "it can hang by contract; NCCL's buffers hide the hang"},
+                   {"hang possible", "an interleaving that hangs was found and is reported"},
                    {"hang certain", "every interleaving hangs"},
-                   {"undecided", "none was found within the budget"}}}},
+                   {"undecided", "no hang was found within the budget"}}}},
       .options = {scenario_options(),
                   {"Budget",
                    {{.name = "states",
                      .value = "N",
-                     .about = "Explore at most N states with more than one continuation",
+                     .about = "Explore at most N branch points",
                      .otherwise = std::to_string(kDefaultStates)},
                     {.name = "ways",
                      .value = "N",
-                     .about = "Check at most N of the ways in which a scenario with choices can go",
+                     .about = "Check at most N combinations of the scenario's choices",
                      .otherwise = std::to_string(kDefaultWays)},
                     {.name = "seconds",
                      .value = "N",
-                     .about = "Stop after N seconds; how much is covered by then depends on the "
-                              "machine"}}},
+                     .about = "Stop after N seconds; the coverage then depends on the machine"}}},
                   {"Report", {json_option("the answer"), all_waits_option()}},
                   {"Output files",
                    {{.name = "order",
@@ -454,8 +453,8 @@ Command check_command() {
                     dot_option(),
                     {.name = "promela",
                      .value = "FILE",
-                     .about = "Also write the plan as a model for SPIN, which answers the same "
-                              "question ('-' only prints it)"}}},
+                     .about = "Also write a Promela model for SPIN that answers the same question "
+                              "('-' prints only the model)"}}},
                   general_options()},
       .examples = {"pipesim check scenarios/swin_2x2x2.yaml --states 10000",
                    "pipesim check scenarios/pipeline_1f1b.yaml --set stages=512",

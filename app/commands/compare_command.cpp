@@ -212,7 +212,7 @@ int run_compare(const Arguments& arguments, const Console& console) {
 Command compare_command() {
   return {
       .name = "compare",
-      .about = "Compare two hangs: are they stuck in the same place",
+      .about = "Check whether two hangs are the same",
       .usage = {"A B [options]"},
       .description =
           {"Says whether two jobs, or a job and its simulation, end in the same place. A "
@@ -233,7 +233,7 @@ Command compare_command() {
                    "pipesim compare scenarios/swin_2x2x2.yaml all_ranks.log",
                    "pipesim compare record/ /tmp/dumps"},
       .exit_status =
-          "0 the same place, 1 another one, or calls that the record does not have, 2 invalid "
+          "0 the same place, 1 different places, or calls that are not in the record, 2 invalid "
           "input or usage, 74 a file could not be read",
       .pages = {"docs/how-to/diagnose.md"},
       .run = run_compare,

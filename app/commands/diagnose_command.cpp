@@ -351,8 +351,8 @@ HelpTable kinds_table() {
        {"boxing", "OneFlow's boxing log (CSV): partial sums made from broadcasts"},
        {"stacks",
         "stacks of all ranks as 'py-spy dump' prints them, also collected by srun or pdsh, or "
-        "those of 'pipesim run --stacks'; also py-spy's JSON, faulthandler's and gdb's: finds the "
-        "ranks that are elsewhere"},
+        "those of 'pipesim run --stacks'; also py-spy's JSON, faulthandler's and gdb's: finds "
+        "stragglers"},
        {"ras", "reports of NCCL's RAS ('ncclras -v', or '-f json'): which ranks lag"}}};
 }
 
@@ -362,13 +362,13 @@ OptionGroup launch_log_options() {
   return {"Logs of launches (oneflow)",
           {{.name = "scenario",
             .value = "FILE",
-            .about = "A scenario of the same job: says which ranks do a collective together, and "
-                     "what is forward and backward; the report says whether it ends in the same "
+            .about = "A scenario of the same job, which defines the groups and the phases; the "
+                     "report says whether it ends in the same "
                      "place"},
            std::move(set),
            {.name = "group",
             .value = "RANKS",
-            .about = "Ranks that do collectives together, as in 0,1 or 0-3 (repeatable)",
+            .about = "A group of ranks that share collectives, as in 0,1 or 0-3 (repeatable)",
             .repeats = true},
            {.name = "phase",
             .value = "NAME=OPS",
@@ -396,14 +396,14 @@ Command diagnose_command() {
       .usage = {"[KIND] FILE|DIR... [options]"},
       .description =
           {"Reads the evidence that a hanging job left, and reports who waits for whom as "
-           "'pipesim run' does. Without KIND, everything in the files and folders is sorted by "
-           "what it contains and put together: dumps, logs, stacks, reports of NCCL RAS."},
+           "'pipesim run' does. Without KIND, the kind of each file is detected, and all evidence "
+           "is combined: dumps, logs, stacks, NCCL RAS reports."},
       .tables = {kinds_table()},
       .options = {launch_log_options(),
                   {"Report",
                    {json_option("the diagnosis"),
                     {.name = "all", .about = "List and draw every wait, rank and group"},
-                    {.name = "why", .about = "Name the file and line that each claim rests on"}}},
+                    {.name = "why", .about = "Show the file and line behind each claim"}}},
                   output_options(),
                   general_options()},
       .examples = {"pipesim diagnose /tmp/evidence --why",
@@ -415,7 +415,7 @@ Command diagnose_command() {
                    "pipesim diagnose oneflow all.log --scenario scenarios/swin_2x2x2.yaml"},
       .exit_status =
           "0 nothing wrong was found, 1 a hang or a mismatch, 2 invalid input or usage, 3 "
-          "undecided (the evidence does not say), 74 a file could not be read or written",
+          "undecided (not enough evidence), 74 a file could not be read or written",
       .pages = {"docs/how-to/diagnose.md"},
       .words = formats::evidence_kinds(),
       .run = run_diagnose,

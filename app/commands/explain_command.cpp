@@ -20,7 +20,7 @@ namespace {
 
 std::string versions(const formats::SavedState& state) {
   return state.made_by == version()
-             ? fmt::format("made by pipesim {}, and so is this", state.made_by)
+             ? fmt::format("made by this version, pipesim {}", state.made_by)
              : fmt::format("made by pipesim {}; this is {}", state.made_by, version());
 }
 
@@ -69,12 +69,11 @@ int run_explain(const Arguments& arguments, const Console& console) {
 Command explain_command() {
   return {
       .name = "explain",
-      .about = "Report on an end state that 'run --save-state' saved",
+      .about = "Open a run that 'run --save-state' saved",
       .usage = {"FILE [options]"},
       .description =
-          {"Opens the end state that 'pipesim run --save-state' wrote to FILE ('-' reads "
-           "standard input), on this machine or another, and reports on it as that run "
-           "did. The file contains the scenario."},
+          {"Opens a run saved with 'pipesim run --save-state FILE' ('-' reads standard input), on "
+           "any machine, and prints the same report. FILE contains the scenario."},
       .options = {report_options(), report_file_options(), general_options()},
       .examples = {"pipesim explain hang.json", "pipesim explain hang.json --stacks",
                    "pipesim run job.yaml --save-state - | pipesim explain - --json"},

@@ -78,9 +78,9 @@ void warn_of_unreceived(const formats::GoalFile& file, const sim::LogGopsOutcome
   diagnostics.warning(
       names().place(sends.front()), models::Code::kGoalUnmatched,
       sends.size() == 1
-          ? fmt::format("no receive of rank {} takes this message", first.peer)
-          : fmt::format("no receive of rank {} takes this message, the first of {} that none takes",
-                        first.peer, sends.size()));
+          ? fmt::format("rank {} has no recv for this send", first.peer)
+          : fmt::format("rank {} has no recv for this send, the first of {} such sends", first.peer,
+                        sends.size()));
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ std::string import_record(const Arguments& arguments, const std::string& path,
                           const Console& console) {
   if (!is_record_path(path)) {
     throw InputError(models::Code::kRecordRanks,
-                     fmt::format("'{}' is not a folder, which a record is", path));
+                     fmt::format("'{}' is not a directory; a record is one", path));
   }
   const RecordInput record(path, console);
   record.report_findings(console);
@@ -94,15 +94,15 @@ int run_import(const Arguments& arguments, const Console& console) {
 Command import_command() {
   return {
       .name = "import",
-      .about = "Make a scenario from a file of another tool",
+      .about = "Convert a file of another tool to a scenario",
       .usage = {"torch-schedule FILE [options]", "oneflow-plan FILE [options]",
                 "record DIR [options]"},
       .description =
           {"Reads a pipeline schedule of PyTorch (CSV, a row per rank), or the plan of a "
-           "compiled graph that OneFlow dumps as text (job_NAME_plan), and prints a "
-           "scenario that does the same. '-' reads standard input.",
-           "Or reads the folder that 'pipesim record' wrote, and prints its programs: ranks with "
-           "equal programs have one, and repeated steps are loops."},
+           "compiled graph that OneFlow dumps as text (job_NAME_plan), and prints an equivalent "
+           "scenario. '-' reads standard input.",
+           "Or reads a directory written by 'pipesim record' and prints its programs: identical "
+           "ranks share one, and repeated steps become loops."},
       .options = {{"Output",
                    {{.name = "output",
                      .letter = 'o',
@@ -113,14 +113,13 @@ Command import_command() {
                      .about = "Write a schedule in PyTorch's current notation instead of a "
                               "scenario"},
                     {.name = "lower",
-                     .about = "Add the sends and receives that PyTorch adds to a schedule of "
-                              "computations"},
+                     .about = "Add sends and recvs to a compute-only schedule, as PyTorch does"},
                     {.name = "fsdp",
                      .about = "With --lower: also add what FSDP does (UNSHARD, RESHARD, "
                               "REDUCE_GRAD)"},
                     {.name = "partial",
                      .about = "The rows are the last actions of a longer schedule, as in a log: "
-                              "what they lack was done before"}}},
+                              "what is missing was done before"}}},
                   {"Records", {rules_option()}},
                   general_options()},
       .examples = {"pipesim import torch-schedule schedule.csv -o schedule.yaml",

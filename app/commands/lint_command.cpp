@@ -70,13 +70,12 @@ int run_lint(const Arguments& arguments, const Console& console) {
 Command lint_command() {
   return {
       .name = "lint",
-      .about = "Point out what is legal but suspect, without a run",
+      .about = "Point out valid but suspicious code, without running it",
       .usage = {"FILE [options]", "--list"},
-      .description =
-          {"Points out what is legal in the scenario in FILE but suspect, with the line, "
-           "the reason and the rule. Nothing is run: whether the scenario hangs is for "
-           "'pipesim run' to say.",
-           kScenarioFileNote},
+      .description = {"Points out code in the scenario in FILE that is valid but often causes "
+                      "hangs, with the line, the reason and the rule. Nothing is run; 'pipesim "
+                      "run' and 'pipesim check' tell whether it hangs.",
+                      kScenarioFileNote},
       .options = {scenario_options(),
                   {"Rules",
                    {{.name = "ignore",

@@ -94,9 +94,7 @@ int run_record(const Arguments& arguments, const Console& console) {
 OptionGroup job_options() {
   return {"Job",
           {{.name = "ranks", .letter = 'n', .value = "N", .about = "Number of ranks"},
-           {.name = "nnodes",
-            .value = "N",
-            .about = "Hosts that the ranks are divided among, as of torchrun"},
+           {.name = "nnodes", .value = "N", .about = "Number of nodes, as for torchrun"},
            {.name = "device",
             .value = "DEVICE",
             .about = "cuda: a stand-in for CUDA; the default for scripts that use NCCL",
@@ -113,23 +111,23 @@ OptionGroup job_options() {
 }
 
 OptionGroup recording_options() {
-  return {"Recording",
-          {{.name = "values",
-            .value = "WHICH",
-            .about = "real: collectives have the values that they would have; own: each rank makes "
-                     "up its own",
-            .choices = {"real", "own"}},
-           {.name = "limit",
-            .value = "SIZE",
-            .about = "Largest value that is exchanged; of larger ones each rank keeps its own"},
-           {.name = "one-by-one", .about = "Run the ranks one after the other"},
-           {.name = "steps", .value = "N", .about = "End each rank after N steps of its optimizer"},
-           {.name = "seconds",
-            .value = "N",
-            .about = "End the recording after N seconds without progress"},
-           {.name = "output", .letter = 'o', .value = "DIR", .about = "Keep the record"},
-           {.name = "only-record", .about = "Do not check the record"},
-           {.name = "all-output", .about = "Show the output of all ranks, not of rank 0 alone"}}};
+  return {
+      "Recording",
+      {{.name = "values",
+        .value = "WHICH",
+        .about = "real: collectives return real values; own: each rank makes up its own",
+        .choices = {"real", "own"}},
+       {.name = "limit",
+        .value = "SIZE",
+        .about = "Largest tensor that ranks exchange; for larger ones, each rank keeps its own"},
+       {.name = "one-by-one", .about = "Run the ranks one after the other"},
+       {.name = "steps", .value = "N", .about = "End each rank after N steps of its optimizer"},
+       {.name = "seconds",
+        .value = "N",
+        .about = "End the recording after N seconds without progress"},
+       {.name = "output", .letter = 'o', .value = "DIR", .about = "Keep the record"},
+       {.name = "only-record", .about = "Do not check the record"},
+       {.name = "all-output", .about = "Show the output of all ranks, not only of rank 0"}}};
 }
 
 }  // namespace
@@ -137,16 +135,15 @@ OptionGroup recording_options() {
 Command record_command() {
   return {
       .name = "record",
-      .about = "Run a PyTorch script as every rank, and check what it asks of its groups",
+      .about = "Run all ranks of a PyTorch script on one CPU, and check it for hangs",
       .usage = {"--ranks N [options] SCRIPT [arguments]",
                 "--ranks N [options] -m MODULE [arguments]"},
-      .description =
-          {"Runs the script once as each rank, on this machine, without GPUs and without a "
-           "network, and records what each rank asks of its communicators. Then checks the record: "
-           "whether any interleaving hangs, and at which lines. The script really runs, N times at "
-           "once in one folder.",
-           "Needs Python with the script's own torch (1.13 or newer). 'python3 -m pipesim.record' "
-           "is the same."},
+      .description = {"Runs all ranks of the script on this machine, without GPUs or a network, "
+                      "and records the calls that each rank makes on its process groups. Then "
+                      "checks whether any interleaving can hang, and at which lines. The script "
+                      "really runs: N processes at once, in one directory.",
+                      "Needs the Python that has the script's torch (1.13 or newer). 'python3 -m "
+                      "pipesim.record' is the same command."},
       .options = {job_options(), recording_options(), {"Check", {rules_option(), set_option()}}},
       .examples = {"pipesim record --ranks 8 train.py --micro-batches 4",
                    "pipesim record --ranks 8 --only-record -o record/ train.py",

@@ -30,7 +30,7 @@ int run_reduce(const Arguments& arguments, const Console& console) {
   const std::string output = arguments.text("output").value_or("-");
   if (json && output == "-") {
     throw UsageError(models::Code::kOptionNeeds, "'--json' needs '--output FILE'",
-                     "standard output has the scenario without");
+                     "without it, the scenario itself goes to standard output");
   }
   ScenarioInput input(files, console);
   const formats::Scenario scenario = input.read();

@@ -84,9 +84,9 @@ void check_replayed(const Replay& replay, const sim::Outcome& outcome, ScenarioI
   if (done == replay.events.size() || outcome.end == sim::RunEnd::kInterrupted) return;
   models::Diagnostic& error = input.diagnostics().error(
       {}, models::Code::kOtherRun,
-      fmt::format("{} is an order of another scenario, or of other settings: step {} of {} "
-                  "cannot happen here",
-                  replay.path, done + 1, replay.events.size()));
+      fmt::format(
+          "{} was written for another scenario or other settings: step {} of {} cannot happen here",
+          replay.path, done + 1, replay.events.size()));
   const std::string& what = replay.order.steps[done].what;
   if (!what.empty()) {
     error.notes.push_back(fmt::format("the step is '{}'", models::printable(what)));
@@ -205,8 +205,9 @@ Command run_command() {
            "hangs, who waits for whom, and why.",
            "FILE is a scenario, a pipeline schedule in PyTorch's CSV format (*.csv) or a "
            "program in LogGOPSim's GOAL format (*.goal); '-' reads standard input.",
-           "A collective algorithm, as MSCCL's XML (*.xml) or as an execution plan of MSCCL++ "
-           "(*.json), is timed: makespan and critical path on a cluster, for one size of message."},
+           "FILE can also be a collective algorithm, MSCCL XML (*.xml) or an MSCCL++ execution "
+           "plan (*.json): then the report is its makespan and critical path for one message "
+           "size."},
       .options = {std::move(scenario),
                   {"Run",
                    {{.name = "until",
@@ -217,8 +218,9 @@ Command run_command() {
                     seed_option(),
                     {.name = "replay",
                      .value = "FILE",
-                     .about = "Replay the order that 'pipesim check --order' wrote, with its "
-                              "settings"},
+                     .about =
+                         "Replay the interleaving written by 'pipesim check --order', with its "
+                         "settings"},
                     {.name = "engine",
                      .value = "WHICH",
                      .about = "How to simulate; the results are the same",

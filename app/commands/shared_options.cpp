@@ -18,12 +18,11 @@ Option set_option() {
 }
 
 Option rules_option() {
-  return {.name = "rules",
-          .value = "RULES",
-          .about =
-              "What waits for what in a record: as in 'gloo' or 'nccl' (default: what the "
-              "script asked for)",
-          .choices = {"gloo", "nccl"}};
+  return {
+      .name = "rules",
+      .value = "RULES",
+      .about = "Backend whose rules apply to a record (default: the backend that the script uses)",
+      .choices = {"gloo", "nccl"}};
 }
 
 Option all_waits_option() {
@@ -46,18 +45,19 @@ Option jobs_option() {
 }
 
 OptionGroup scenario_options() {
-  return {"Scenario",
-          {set_option(),
-           {.name = "patch",
-            .value = "FILE",
-            .about = "Apply a patch to the scenario (repeatable, applied in order)",
-            .repeats = true},
-           {.name = "reading",
-            .value = "READING",
-            .about = "What of NCCL to assume: sends wait for their receives (contract), end in "
-                     "buffers (real), and first uses connect (cold)",
-            .choices = {"contract", "real", "cold"}},
-           rules_option()}};
+  return {
+      "Scenario",
+      {set_option(),
+       {.name = "patch",
+        .value = "FILE",
+        .about = "Apply a patch to the scenario (repeatable, applied in order)",
+        .repeats = true},
+       {.name = "reading",
+        .value = "READING",
+        .about = "NCCL behavior to assume: contract (a send may block until its recv), real (sends "
+                 "complete into NCCL's buffers), cold (as real, and ranks connect at first use)",
+        .choices = {"contract", "real", "cold"}},
+       rules_option()}};
 }
 
 OptionGroup general_options() {
@@ -80,7 +80,7 @@ std::string rules_of(const Arguments& arguments, const std::string& path) {
   if (!arguments.declares("rules") || !arguments.has("rules")) return {};
   if (is_record_path(path)) return arguments.value("rules");
   throw UsageError(models::Code::kOptionConflict, "'--rules' is for records",
-                   "a scenario has its rules in it");
+                   "scenarios do not need it");
 }
 
 ScenarioFiles scenario_files(const Arguments& arguments, const std::string& path) {
@@ -131,23 +131,22 @@ unsigned jobs(const Arguments& arguments) {
 }
 
 OptionGroup report_options() {
-  return {"Report",
-          {json_option("the report"),
-           {.name = "by-class",
-            .about = "With --json: one item of 'ranks' for all ranks that say the same"},
-           {.name = "stacks",
-            .about = "Print where every host thread is, as py-spy dumps a real job, instead of the "
-                     "report"},
-           {.name = "timeline", .about = "Also print when each stream works and when it waits"},
-           all_waits_option()}};
+  return {
+      "Report",
+      {json_option("the report"),
+       {.name = "by-class",
+        .about = "With --json: one item of 'ranks' per class of identical ranks"},
+       {.name = "stacks",
+        .about =
+            "Print the stack of every host thread in the format of py-spy instead of the report"},
+       {.name = "timeline", .about = "Also print when each stream works and when it waits"},
+       all_waits_option()}};
 }
 
 OptionGroup report_file_options() {
   return {
       "Output files",
-      {{.name = "html",
-        .value = "FILE",
-        .about = "Write a page with everything, to open in a browser"},
+      {{.name = "html", .value = "FILE", .about = "Write a self-contained HTML page"},
        {.name = "trace",
         .value = "FILE",
         .about = "Write a trace for ui.perfetto.dev, as FILE.json or FILE.json.gz; '{rank}' in "
@@ -170,7 +169,7 @@ Views views(const Arguments& arguments, bool state_is_printed) {
   result.by_class = arguments.has("by-class");
   if (result.by_class && !result.json) {
     throw UsageError(models::Code::kOptionConflict, "'--by-class' is for '--json'",
-                     "the text puts equal ranks together by itself");
+                     "the text report already groups identical ranks");
   }
   result.stacks = arguments.has("stacks");
   result.all = arguments.has("all");

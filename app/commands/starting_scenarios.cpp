@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kProgram =
     R"yaml(# What the Python of each rank does, step by step: the form for PyTorch, Megatron-LM or DeepSpeed.
-# Replace the steps below by those of your own job, and FILE by the name of this file:
+# Replace the steps below with those of your own job, and FILE with the name of this file:
 #
 #   pipesim run FILE                    completes
 #   pipesim run FILE --set logs=rank0   hangs: rank 0 alone reduces the loss, to log it
@@ -27,7 +27,7 @@ params:
 
 ranks: 2                         # processes, as torchrun's WORLD_SIZE
 groups:
-  dp: all                        # who does collectives together; pairs of neighbours: {size: 2}
+  dp: all                        # ranks that share collectives; pairs of neighbors: {size: 2}
 
 # Other steps are send, recv, group (of calls, as batch_isend_irecv), wait, record, barrier and more, and
 # a rank has several threads and streams if you like: docs/reference/scenario-format.md, "Host programs".
@@ -38,10 +38,10 @@ programs:
         - {host: load_batch, takes: 100us}               # time on the host thread
         - {compute: forward, takes: 1ms}                 # a kernel: the host goes on at once
         - {compute: backward, takes: backward}
-        # A call of NCCL, after what stream `compute` was given so far. Reports name what `at` says.
+        # A NCCL call, ordered after all work queued on stream `compute` so far. Reports show `at`.
         - {all_reduce: dp, bytes: 64MiB, takes: 500us, after: [compute], at: "train.py:40 step"}
         - {synchronize: device, at: "train.py:41 step"}  # the host waits, as for .item()
-    # Expressions may use parameters, `ranks` and `rank`; a word stands in quotes there.
+    # Expressions may use parameters, `ranks` and `rank`; words need quotes there.
     - on: rank == 0 or logs == 'all'
       do:
         - {all_reduce: dp, bytes: 4B, takes: 20us, at: "train.py:52 log_loss"}
@@ -54,8 +54,8 @@ expect:
 )yaml";
 
 constexpr std::string_view kActors =
-    R"yaml(# Actors that hand each other what they made: the form for actor runtimes, such as OneFlow's.
-# Replace the actors below by those of your own job, and FILE by the name of this file:
+    R"yaml(# Actors that pass data to each other: the form for actor runtimes, such as OneFlow's.
+# Replace the actors below with those of your own job, and FILE with the name of this file:
 #
 #   pipesim run FILE                              completes
 #   pipesim run FILE --set buffer_stream=forward  hangs: a cycle of waits across both ranks
@@ -92,7 +92,7 @@ actors:
     collective: {all_gather: tp}
     reads: [batch, {from: table, on: 1}]
   loss:   {phase: forward, takes: 10us, reads: [gather]}
-  # What hands the gradient on to the backward.
+  # Passes the gradient on to the backward.
   buffer: {phase: backward, stream: $buffer_stream, takes: 1us, reads: [loss]}
   reduce:
     phase: backward
@@ -108,13 +108,13 @@ expect:
 )yaml";
 
 constexpr std::string_view kModel =
-    R"yaml(# Layers and how they are laid out over ranks: passes make the task graph of it, as OneFlow does.
-# Replace the layers below by those of your own model, and FILE by the name of this file:
+    R"yaml(# Layers and their layout over ranks, from which passes build the task graph, as OneFlow's do.
+# Replace the layers below with those of your own model, and FILE with the name of this file:
 #
 #   pipesim run FILE                 completes
 #   pipesim run FILE --set tensor=1  completes, on half as many ranks: these follow from the layout
 #   pipesim opt FILE                 prints the actors that the passes make
-#   pipesim lint FILE                names the buffers that a collective may stand in front of
+#   pipesim lint FILE                names the buffers that can get queued behind a collective
 #   pipesim test FILE                checks both runs against `expect` at the end
 #
 # docs/explanation/model-to-tasks.md says what the passes do, docs/reference/scenario-format.md has all keys.
@@ -137,7 +137,7 @@ model:
     - name: block
       count: 4                   # block0 to block3
       ops:
-        # How a tensor lies on the ranks: S(axis) cut, B a copy on each, P a sum of what all have;
+        # How a tensor is distributed: S(axis) split, B a copy on each rank, P a partial sum on each;
         # first over the data-parallel ranks, then over the tensor-parallel ones.
         up:
           takes: 2us
@@ -150,7 +150,7 @@ model:
         norm:
           takes: 1us
           in: [S(0), B]          # the sum has to become a copy: an all-reduce
-  system: {copy: 5us, collective: 10us}  # how long takes what the passes put in
+  system: {copy: 5us, collective: 10us}  # durations of what the passes insert
 
 parallel: {data: data, tensor: tensor, pipeline: pipeline}
 train: {accumulation: acc, optimizer: on}
@@ -166,8 +166,8 @@ expect:
 )yaml";
 
 constexpr std::string_view kSchedule =
-    R"yaml(# A pipeline schedule by its name: how long a step takes, and what each rank waits for.
-# Put in the times and sizes of your own model, and replace FILE by the name of this file:
+    R"yaml(# A pipeline schedule by name: how long a step takes, and what each rank waits for.
+# Put in the times and sizes of your own model, and replace FILE with the name of this file:
 #
 #   pipesim run FILE                       completes; the table says how idle each rank is
 #   pipesim run FILE --set kind=zb1p       completes earlier: gradients of weights fill the gaps
@@ -186,14 +186,14 @@ params:
   micro_batches: {default: 8, at_least: 1, about: "micro-batches of a step"}
 
 schedule:
-  kind: $kind                    # $ stands before a parameter that holds a word
+  kind: $kind                    # $ refers to a parameter whose value is a word
   stages: stages
   micro_batches: micro_batches
   forward: 2ms                   # of one micro-batch in one stage; for unequal stages a list
   input_grad: 2ms                # the backward has two parts: the gradient of the input, which the
   weight_grad: 1ms               # stage before waits for, and that of the weights
   message: 24MB                  # what a stage sends to the next
-  message_takes: 100us           # leave it out with a `cluster:`, from which the time then follows
+  message_takes: 100us           # leave it out with a `cluster:`, which then determines the time
   messages: pg                   # all on one communicator, as PyTorch does; `edge`: one for each edge
   activation: 1GiB               # memory of a micro-batch in a stage, until its backward
   weights: 8GiB                  # memory of a stage that is always there
@@ -254,7 +254,7 @@ schedule:
   messages: $messages
   message_order: $p2p_order
   collectives:
-    # --sequence-parallel, in each layer, before and behind attention and feed-forward.
+    # --sequence-parallel, in each layer, before and after attention and feed-forward.
     - {call: all_gather, over: tensor, in: forward, times: 2, bytes: 16MiB}
     - {call: reduce_scatter, over: tensor, in: forward, times: 2, bytes: 32MiB}
     - {call: all_gather, over: tensor, in: backward, times: 2, bytes: 16MiB}
@@ -330,7 +330,7 @@ expect:
 )yaml";
 
 constexpr std::string_view kFsdp =
-    R"yaml(# A training step of FSDP2: each layer's weights are gathered before it runs and dropped behind it,
+    R"yaml(# A training step of FSDP2: each layer's weights are gathered before it runs and freed after it,
 # and its gradients are reduced to their owners. Put in your own layers and times, and replace FILE
 # by the name of this file:
 #
@@ -351,7 +351,7 @@ params:
   layers:  {default: 4, at_least: 1, about: "layers that are wrapped by fully_shard"}
   weights: {default: 400MB, about: "size of a layer's weights"}
   # What depends on the data: each rank may go either way.
-  skips:   {default: off, choice: each_rank, about: "has no tokens for the last layer, skips it"}
+  skips:   {default: off, choice: each_rank, about: "the rank has no tokens for the last layer and skips it"}
 
 parallel: {data: shards}           # the ranks, and their group `data`
 cluster: {hosts: hosts, between_hosts: $network}   # times of collectives follow from sizes
@@ -389,7 +389,7 @@ expect:
 constexpr std::string_view kVllm =
     R"yaml(# Steps of an inference engine with data-parallel attention and expert-parallel layers, as vLLM's:
 # engines without requests have to run a dummy batch, since the others' experts wait for them. Put in
-# your own steps, and replace FILE by the name of this file:
+# your own steps, and replace FILE with the name of this file:
 #
 #   pipesim run FILE                    completes
 #   pipesim run FILE --set dummy=off    hangs: the others' experts wait for the idle engine
@@ -447,19 +447,18 @@ expect:
 )yaml";
 
 constexpr std::array kKinds = {
-    StartingScenario{"program", "what the Python of each rank does, step by step (the default)",
+    StartingScenario{"program", "a host program: what each rank's Python does (the default)",
                      kProgram},
-    StartingScenario{"actors", "actors that hand each other what they made, as in OneFlow",
-                     kActors},
-    StartingScenario{"model", "layers and their layout, of which passes make actors", kModel},
-    StartingScenario{"schedule", "a pipeline schedule by its name", kSchedule},
+    StartingScenario{"actors", "actors that pass data to each other, as in OneFlow", kActors},
+    StartingScenario{"model", "layers and a layout, from which passes build actors", kModel},
+    StartingScenario{"schedule", "a pipeline schedule by name", kSchedule},
     StartingScenario{"megatron", "a step of Megatron-LM: pipeline, tensor and data parallel",
                      kMegatron},
     StartingScenario{"torchtitan", "a step of torchtitan: schedule, FSDP2 and tensor parallel",
                      kTorchtitan},
     StartingScenario{"fsdp", "a step of FSDP2: weights gathered and gradients reduced by layer",
                      kFsdp},
-    StartingScenario{"vllm", "an engine with data-parallel attention and experts, as vLLM's",
+    StartingScenario{"vllm", "an inference engine with data and expert parallelism, as in vLLM",
                      kVllm},
 };
 

@@ -249,7 +249,8 @@ void judge(const TestFile& file, const TestOptions& options,
     models::Diagnostic& error =
         left.error(unmet.place, models::Code::kUnmet, viz::unmet_text(unmet));
     if (is_refused) {
-      error.notes.emplace_back("not updated: not a plain figure, or shared by tests that differ");
+      error.notes.emplace_back(
+          "not updated: not a plain value, or shared by tests with different results");
     }
     if (options.update && !options.update_verdicts && unmet.aspect == models::Aspect::kVerdict) {
       error.notes.emplace_back("a verdict is only updated with --update-verdicts");
@@ -266,8 +267,8 @@ void judge(const TestFile& file, const TestOptions& options,
   if (left.error_count() > 1)
     result.message += fmt::format(" (and {} more)", left.error_count() - 1);
   result.details = viz::diagnostic_text(left, file.shown, file.text, false) + updated +
-                   test.report + "  again: " + viz::command_text("run", file.path, test.settings) +
-                   "\n";
+                   test.report +
+                   "  to rerun: " + viz::command_text("run", file.path, test.settings) + "\n";
 }
 
 int exit_code_of(const std::vector<Test>& tests) {
@@ -354,9 +355,9 @@ Command test_command() {
       .about = "Check scenarios against their expectations",
       .usage = {"[FILE|DIR]... [options]"},
       .description =
-          {"Runs scenarios and checks the results against their 'expect'. A folder stands for all "
-           "scenarios below it; without arguments, that is the folder 'scenarios' if it exists, "
-           "else the current one. Each entry of 'expect' is a test, named after the file and its "
+          {"Runs scenarios and checks the results against their 'expect'. A directory means all "
+           "scenarios below it; the default is the directory 'scenarios' if it exists, else the "
+           "current one. Each entry of 'expect' is a test, named after the file and its "
            "settings: 'a.yaml [acc=2]'."},
       .options = {{"Tests",
                    {{.name = "filter",
@@ -369,7 +370,7 @@ Command test_command() {
                      .about = "Write the actual values of exact times and cycle lengths into the "
                               "files"},
                     {.name = "update-verdicts",
-                     .about = "The same, and verdicts and causes: look at the diff"}}},
+                     .about = "Like --update, but also verdicts and causes: review the diff"}}},
                   {"Report",
                    {{.name = "junit",
                      .value = "FILE",

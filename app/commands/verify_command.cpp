@@ -254,19 +254,20 @@ int run_verify(const Arguments& arguments, const Console& console) {
 Command verify_command() {
   return {
       .name = "verify",
-      .about = "Prove or refute a collective algorithm (MSCCL XML, MSCCL++ plan)",
+      .about = "Prove a collective algorithm correct, or find its bug (MSCCL, MSCCL++)",
       .usage = {"FILE... [options]"},
       .description =
-          {"Reads collective algorithms, as MSCCL's XML or as execution plans of MSCCL++, and says "
-           "for each whether it hangs, leaves something over, has races, computes the collective, "
-           "gives all ranks the same bits, and can be launched again.",
-           "FILE may be a folder, which stands for all *.xml and *.json files below it; '-' reads "
+          {"Reads collective algorithms, as MSCCL's XML or as execution plans of MSCCL++, and "
+           "reports for each whether it can hang, leaves messages over, has races, computes the "
+           "collective, gives bitwise equal results on all ranks, and can be launched back to "
+           "back.",
+           "FILE may be a directory, which means all *.xml and *.json files below it; '-' reads "
            "standard input."},
       .options = {{"Run",
                    {{.name = "slots",
                      .value = "N",
-                     .about = "Messages that a connection holds, instead of the protocol's "
-                              "(Simple 2, LL and LL128 8)"},
+                     .about = "Slots of a connection (default: the protocol's, 2 for Simple, 8 for "
+                              "LL and LL128)"},
                     {.name = "bytes",
                      .value = "SIZE",
                      .about = "Size of the message, as in 64MiB, instead of the declared range"}}},

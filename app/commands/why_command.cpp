@@ -54,8 +54,8 @@ Command why_command() {
       .about = "Explain why one op is not done",
       .usage = {"FILE OP [options]"},
       .description =
-          {"Runs the scenario in FILE and explains why OP is not done: the chain of "
-           "waits from it to what everything waits for in the end. OP is written as in "
+          {"Runs the scenario in FILE and explains why OP is not done: the chain of waits from it "
+           "to the cycle or the root cause. OP is written as in "
            "reports, 'rank 1 gather#2', or as rank1:gather#2; without the number if it runs "
            "once.",
            kScenarioFileNote},

@@ -283,8 +283,7 @@ StackReading read_stacks(const std::vector<std::string>& paths, const Console& c
   reading.dumps = reader.take();
   reading.dumps.name = evidence_name(paths);
   if (reading.dumps.numbered) {
-    reading.notes.emplace_back(
-        "The processes do not say their rank: reports name them by their number");
+    reading.notes.emplace_back("The stacks do not show ranks: the report names processes by pid");
   }
   if (reading.dumps.helpers > 0) {
     const bool one = reading.dumps.helpers == 1;

@@ -107,11 +107,10 @@ RecordInput::RecordInput(const std::string& path, const Console& console) {
   } else if (has_dumps(path_)) {
     read_dumps(console);
   } else {
-    throw InputError(
-        models::Code::kRecordRanks,
-        fmt::format("'{}' is a folder without {}: a folder must be a record, as 'pipesim record' "
-                    "writes it, or dumps of the Flight Recorder",
-                    path, formats::kRecordFile));
+    throw InputError(models::Code::kRecordRanks,
+                     fmt::format("'{}' is a directory without {}: expected a record written by "
+                                 "'pipesim record', or Flight Recorder dumps",
+                                 path, formats::kRecordFile));
   }
 }
 
@@ -157,18 +156,19 @@ void RecordInput::read_dumps(const Console& console) {
   const bool empty = std::all_of(record_.ranks.begin(), record_.ranks.end(),
                                  [](const auto& rank) { return rank.entries.empty(); });
   if (empty) {
-    throw InputError(models::Code::kRecordRanks,
-                     "the dumps have no call that all of its ranks still had in memory",
-                     "make the rings longer (TORCH_FR_BUFFER_SIZE), and dump all ranks at once");
+    throw InputError(
+        models::Code::kRecordRanks,
+        "the dumps have no call in common: the ring buffers of the ranks do not overlap",
+        "use larger ring buffers (TORCH_FR_BUFFER_SIZE), and dump all ranks at the same time");
   }
   basis_.assign(reading.notes.begin(), reading.notes.end());
   basis_.emplace_back(
-      "what waits for a call is not in dumps: each is taken to be waited for at once; '--set "
-      "waits=off' takes none to be");
+      "dumps do not show what waits for a call: here the current stream waits for each at once "
+      "('--set waits=off': nothing does)");
   if (dumped.left_out > 0) {
     basis_.push_back(fmt::format(
-        "{} left out: the dumps of other ranks do not have them, as rings "
-        "keep the last calls only",
+        "{} left out, because the dumps of other ranks lack them (ring buffers keep only the last "
+        "calls)",
         viz::counted(dumped.left_out, "call") + (dumped.left_out == 1 ? " is" : " are")));
   }
 }

@@ -430,7 +430,7 @@ class MscclXmlReader {
     const bool fused = step.kind == AlgoStepKind::kReduce && on_block < 0 &&
                        before != block.steps.rend() && models::can_be_fused(*before, step);
     if (open_dependencies_ && on_block < 0 && !fused) {
-      error(here(), "the step behind a 'nop' with a dependency needs one, too")
+      error(here(), "the step after a 'nop' with a dependency needs one, too")
           .notes.emplace_back(
               "RCCL refuses the file: of several dependencies, the last is that of the step "
               "itself");

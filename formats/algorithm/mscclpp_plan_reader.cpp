@@ -224,7 +224,7 @@ class PlanReader {
     const Index gpu = gpus_[index];
     if (rank_of(need(gpu, "id"), "id") != index) {
       refuse_with("MSCCL++'s executor throws 'GPU rank does not match'", need(gpu, "id"),
-                  fmt::format("expected id {}: GPUs stand in the order of their ids", index));
+                  fmt::format("expected id {}: GPUs must be in the order of their ids", index));
     }
     AlgoRank& rank = algorithm_.ranks[index];
     rank.place = place(gpu);
@@ -340,7 +340,7 @@ class PlanReader {
       refuse_with(
           "MSCCL++'s executor mixes up the channels and ops of its thread blocks",
           need(block, "id"),
-          fmt::format("expected id {}: thread blocks stand in the order of their ids", made.id));
+          fmt::format("expected id {}: thread blocks must be in the order of their ids", made.id));
     }
     BlockLists lists;
     for (const Index channel : list(block, "channels")) read_channels(rank, channel, lists);

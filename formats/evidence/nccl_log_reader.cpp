@@ -514,12 +514,12 @@ std::string NcclLogReader::note_of(const std::string& id, const Creation& creati
   constexpr std::size_t kMaxTold = 16;
   const std::size_t left = missing.size() > kMaxTold ? missing.size() - kMaxTold : 0;
   missing.resize(missing.size() - left);
-  return fmt::format("Communicator {}: {} of its {} ranks began to create it, {} finished{}{}{}",
+  return fmt::format("Communicator {}: {} of {} ranks started to initialize it, {} finished{}{}{}",
                      models::printable(id), creation.begun.size(), creation.ranks,
                      creation.done.size(),
                      missing.empty()       ? ""
-                     : missing.size() == 1 ? "; no line of its rank "
-                                           : "; no line of its ranks ",
+                     : missing.size() == 1 ? "; no log line from rank "
+                                           : "; no log line from ranks ",
                      fmt::join(missing, ", "), left > 0 ? fmt::format(" and {} more", left) : "");
 }
 

@@ -414,7 +414,7 @@ bool GoalReader::message(LogGopsOp& op) {
   const bool sends = op.kind == LogGopsKind::kSend;
   if (!read_number("size in bytes", kMaxSize, op.size)) return false;
   skip_blanks();
-  if (!accept("b")) return expected("'b' behind the size");
+  if (!accept("b")) return expected("'b' after the size");
   skip_blanks();
   if (!accept(sends ? "to" : "from")) return expected(sends ? "'to'" : "'from'");
   bool has_tag = false;

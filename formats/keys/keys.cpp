@@ -28,9 +28,8 @@ constexpr Key kScenarioRows[] = {
     {"name", "name", "Name of the scenario, for reports"},
     {"about", "text", "What the scenario shows, for people"},
     {"rests_on", "[text]",
-     "What the answer of `check` rests on, a sentence each, which it repeats: values that were "
-     "made "
-     "up, a record that ends early"},
+     "Assumptions behind the answer of `check`, one sentence each, which the report repeats: "
+     "made-up values, a record that ends early"},
     {"params", "params", "Parameters that `--set` can change"},
     {"ranks", "integer 1..", "Number of ranks", "1, or as many as the schedule or model needs"},
     {"micro_batches", "integer",
@@ -46,7 +45,8 @@ constexpr Key kScenarioRows[] = {
     {"threads", "{thread|~}", "Host threads. By default each stream has a thread of the same name"},
     {"streams", "[name]|{stream|~}", "Streams", "those that actors and steps name"},
     {"reading", "'contract'|'real'|'cold'",
-     "What of NCCL a run assumes, see [Readings](#readings). `--reading` overrides it", "`cold`"},
+     "The NCCL behavior that a run assumes, see [Readings](#readings). `--reading` overrides it",
+     "`cold`"},
     {"backend", "'nccl2'|'nccl-legacy'|'nccl-lazy'|'gloo'|'mpi'",
      "Backend of PyTorch's process groups, which decides the communicators of messages, see "
      "[Backends](#backends)",
@@ -160,8 +160,8 @@ constexpr Key kCommunicatorRows[] = {
      kRequired},
     {"stream", "name", "Stream of its calls in programs", "its own, `nccl NAME`"},
     {"eager", "size",
-     "Of calls of the host: sends up to this size complete without their receive. NCCL has no such "
-     "size",
+     "For calls of the host: sends up to this size complete without their recv. NCCL has no such "
+     "threshold",
      "no sends do"},
     {"p2p_channels", "integer 1..", "NCCL: p2p channels, as `NCCL_DEBUG=INFO` prints them",
      "by link"},
@@ -170,7 +170,7 @@ constexpr Key kCommunicatorRows[] = {
     {"ctas", "integer 1..", "SMs that a call takes, where the `device` says `sms`: its channels",
      "16"},
     {"registered", "on/off",
-     "on: user buffers are registered with NCCL, so that sends wait for their receives", "off"},
+     "on: user buffers are registered with NCCL, so that sends wait for their recvs", "off"},
     {"host", "on/off", "on: the host does its calls (gloo, MPI) and waits for each", "off"},
     {"algorithm", "algorithm", "Algorithm of its collectives", "that of the cluster"},
     {"over", "link|[link]?",
@@ -325,8 +325,8 @@ constexpr Key kScheduleRowsOfName[] = {
 };
 constexpr Key kScheduleRowsRows[] = {
     {"rows", "[value]",
-     "What each rank does, as in [PyTorch's files](schedules.md#pytorchs-files). Sends and "
-     "receives are added if there are none"},
+     "What each rank does, as in [PyTorch's files](schedules.md#pytorchs-files). Sends and recvs "
+     "are added if there are none"},
     {"pipelines", "integer 1..2",
      "2: the second half of the stages is a pipeline in the opposite direction", "1"},
     {"partial", "on/off",
@@ -348,7 +348,8 @@ constexpr Key kCostRows[] = {
     {"messages", "message_model", "How messages are exchanged: see [schedules](schedules.md)",
      "`pg`"},
     {"message_order", "'in_turn'|'deferred'|'send_first'|'recv_first'",
-     "Where sends and recvs stand in the rows, see [schedules](schedules.md#the-order-of-messages)",
+     "Where sends and recvs are placed in the rows, see "
+     "[schedules](schedules.md#the-order-of-messages)",
      "`in_turn`"},
     {"shape_exchange", "on/off",
      "With `messages: batch`, on: before each batch ranks exchange shapes, and the host waits "
@@ -366,8 +367,8 @@ constexpr Key kStageCollectiveRows[] = {
     {"over", "name", "Its group, or a communicator of `named`", kRequired},
     {"in", "stage_moment",
      "`forward`, `backward`: within each, which waits for it. `last_backward`: within the last "
-     "backward of a stage, which does not. `gradients`: behind that. `unshard`: before weights are "
-     "used. `step`: behind all that a rank computes",
+     "backward of a stage, which does not. `gradients`: after that. `unshard`: before weights are "
+     "used. `step`: after everything that a rank computes",
      kRequired},
     {"times", "integer 1..", "How often; within an action, for each of the stage's `layers`", "1"},
     {"bytes", "size|[size|[size]]", "Size of the data; with a `cluster`, the time follows from it"},

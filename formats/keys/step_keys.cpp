@@ -132,19 +132,19 @@ constexpr Key kSendRows[] = {
     {"to", "integer(rank)", "Rank that receives it", "required"},
     {"registered", "on/off",
      "on: its buffer is registered with NCCL, as those of captured CUDA graphs can be: it waits "
-     "for its receive",
+     "for its recv",
      "that of the communicator"},
 };
 constexpr Key kRecvRows[] = {
     {"recv", "name", "Receives a message over this communicator or group"},
     {"from", "integer(rank)",
-     "Rank that sends it, or `any`: the first message that comes, of a communicator of the host",
+     "Rank that sends it, or `any` on a communicator of the host: the first send to arrive",
      "required"},
 };
 constexpr Key kCommunicatorStepRows[] = {
     {"split", "name",
-     "Splits this communicator: the hosts of all its ranks meet, wherever it stands among their "
-     "calls (`ncclCommSplit`)"},
+     "Splits this communicator: synchronizes the hosts of all its ranks, independently of the "
+     "order of their calls (`ncclCommSplit`)"},
     {"destroy", "name",
      "Destroys this communicator: waits for its stream, then for its ranks of the same host; it "
      "cannot be used again"},

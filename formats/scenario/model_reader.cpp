@@ -93,10 +93,9 @@ class ModelReader {
       if (diagnostics_.error_count() > errors) return;  // each mistake once
       ops_ += layer.ops.size();
       if (ops_ > kMaxOps) {
-        diagnostics_.error(layer.place, models::Code::kLimit,
-                           fmt::format("up to layer '{}' a model comes to more than {} "
-                                       "ops",
-                                       layer.name, kMaxOps));
+        diagnostics_.error(
+            layer.place, models::Code::kLimit,
+            fmt::format("the model has more than {1} ops up to layer '{0}'", layer.name, kMaxOps));
         return;
       }
       const auto known =

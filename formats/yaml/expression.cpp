@@ -370,8 +370,8 @@ std::optional<std::int64_t> Parser::parse_member() {
   if (value->type == ValueType::kNumber && value->expr.is_constant()) return value->expr.value(0);
   fail(start, models::Code::kRankSet,
        value->type == ValueType::kNumber
-           ? "what stands behind 'in' must be the same on every rank"
-           : fmt::format("expected ranks behind 'in', found {}", type_name(value->type)));
+           ? "the value after 'in' must be the same on every rank"
+           : fmt::format("expected ranks after 'in', found {}", type_name(value->type)));
   return std::nullopt;
 }
 

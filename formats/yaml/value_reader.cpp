@@ -277,10 +277,10 @@ bool ValueReader::keep(std::uint64_t ranks, models::Place place) const {
   kept_ranks_ += ranks;
   if (kept_ranks_ <= kMaxKeptRanks) return true;
   diagnostics_
-      .error(place, models::Code::kLimit,
-             fmt::format("up to here this scenario comes to more than {} ranks: those of "
-                         "all actors, of all that they read, and of all sets",
-                         kMaxKeptRanks))
+      .error(
+          place, models::Code::kLimit,
+          fmt::format("more than {} ranks up to here, counting those of every actor, read and set",
+                      kMaxKeptRanks))
       .notes.emplace_back("simulate fewer ranks, or fewer actors");
   return false;
 }

@@ -322,8 +322,10 @@ class Changes {
               [&](CollectiveAlgorithm& changed, VerifyOptions&) { changed.max_bytes = most; });
     }
     const std::uint32_t per_slot = 1;
-    attempt("cnt=\"1\": each step of several chunks as so many steps, sends and receives in turn",
-            [&](CollectiveAlgorithm& changed, VerifyOptions&) { split_steps(changed, per_slot); });
+    attempt(
+        "cnt=\"1\": split each step of several chunks into single-chunk steps, alternating sends "
+        "and receives",
+        [&](CollectiveAlgorithm& changed, VerifyOptions&) { split_steps(changed, per_slot); });
   }
 
   // One step after another of the same rank.

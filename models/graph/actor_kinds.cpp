@@ -7,7 +7,7 @@ namespace pipesim::models {
 const std::vector<ActorKind>& actor_kinds() {
   // name, about, rate, slots, drains, waits_for_input, control_only, immediate, blocking
   static const std::vector<ActorKind> kKinds = {
-      {.name = "compute", .about = "one act per input: kernels, boxing, casts (naive_actor.cpp)"},
+      {.name = "compute", .about = "one op per input: kernels, boxing, casts (naive_actor.cpp)"},
       {.name = "buffer", .about = "an identity op with as many slots as `slots` says"},
       {.name = "repeat",
        .about = "gives each input `times` times; data credits `times`, the input is acknowledged "

@@ -21,7 +21,7 @@ void lint_micro_batches(std::int64_t micro_batches, std::uint32_t stages, Place 
   finding.place = place;
   finding.message = count + (micro_batches == 1 ? " micro-batch" : " micro-batches") + " for " +
                     std::to_string(stages) + " stages, fewer than twice as many";
-  finding.why = "the pipeline hardly fills: each rank is idle for the time of " +
+  finding.why = "the pipeline barely fills: each rank is idle for the time of " +
                 std::to_string(stages - 1) + (stages == 2 ? " micro-batch" : " micro-batches") +
                 " while it works on " + count +
                 ", and a hang that needs a full pipeline does not show";
@@ -78,7 +78,7 @@ std::size_t number_of(std::string_view rule) {
 const std::vector<LintRule>& lint_rules() {
   static const std::vector<LintRule> kRules = {
       {kBufferStream,
-       "an op on a stream with collectives, on which neither what feeds it nor what reads it is"},
+       "an op on a stream with collectives, while its inputs and readers are on other streams"},
       {kControlCredits, "a control register with fewer slots than the data of the same op"},
       {kPartialSum, "a partial sum made from a broadcast: a tensor on one rank, zeros on others"},
       {kCollectiveStreams, "collectives of one group on different streams on different ranks"},

@@ -122,11 +122,11 @@ void ActorLint::check_stream(ActorId id) {
   finding.rule = kBufferStream;
   finding.place = names_.actor(id).place;
   finding.message =
-      name + " runs on stream " + stream + ", but neither what feeds it nor what reads it does";
+      name + " runs on stream " + stream + ", but its inputs and its readers are on other streams";
   finding.ops = {names_.op(id)};
   finding.ranks = RankSet({actor.rank.value});
-  finding.why = "where " + quoted(names_.op(collective->second)) + " waits for its peers on " +
-                stream + ", " + name + " stands behind it" +
+  finding.why = "while " + quoted(names_.op(collective->second)) + " waits for its peers on " +
+                stream + ", " + name + " is queued behind it" +
                 (to.size() == 1 ? ", and stream " + quoted(*to.begin()) + " waits too" : "");
   if (to.size() == 1) finding.advice = "put it on stream " + quoted(*to.begin());
   findings_.push_back(std::move(finding));
@@ -164,8 +164,9 @@ void ActorLint::check_control(ActorId id, RegisterId control, RegisterId data) {
   const ActorId reader = plan_.edges[*plan_.edges_of(control).begin()].consumer;
   finding.why = name + " can be " + std::to_string(few) + (few == 1 ? " op" : " ops") +
                 " ahead of " + quoted(names_.op(reader)) +
-                ", which needs only its order, although its data allow " + std::to_string(many) +
-                ": a rank without " + quoted(names_.op(reader)) + " runs ahead of those with it";
+                ", which needs only its order, although its data slots allow " +
+                std::to_string(many) + ": a rank without " + quoted(names_.op(reader)) +
+                " runs ahead of those with it";
   finding.advice = "give it as many slots as the data";
   findings_.push_back(std::move(finding));
 }
@@ -213,12 +214,13 @@ void ActorLint::report_partial_sum(std::uint32_t reader, std::uint32_t zeros, st
   finding.ops = {graph_.actors[zeros].name};
   finding.ranks = RankSet(with_zeros);
   finding.why = zeros_name + " waits for the order of " + tensor_name +
-                " and holds it back by its credits; where there is none (rank " +
+                " and limits it through its credits; on ranks without it (rank " +
                 std::to_string(with_tensor.front()) +
                 (with_tensor.size() > 1 ? " and others" : "") +
-                ") nothing does, so ranks of one group drift apart";
+                ") nothing does, so the ranks of a group drift apart";
   finding.advice =
-      "make all ranks alike: zeros everywhere, or more slots for zeros and their order";
+      "make all ranks the same: zeros on all ranks, or more slots for the zeros and their control "
+      "register";
   findings_.push_back(std::move(finding));
 }
 

@@ -280,7 +280,7 @@ void MessageLint::report_cycle(const std::vector<std::uint32_t>& ranks) {
   } else {
     finding.message = "calls of " + std::to_string(ranks.size()) + " ranks on " +
                       quoted(communicator) +
-                      " wait for each other in their order: " + quoted(first.name) +
+                      " wait for each other because of their order: " + quoted(first.name) +
                       " waits for rank " + std::to_string(ranks[1]);
   }
   if (ranks.size() > 1) {
@@ -295,8 +295,8 @@ void MessageLint::report_cycle(const std::vector<std::uint32_t>& ranks) {
   finding.ops.insert(finding.ops.begin(), first.name);
   finding.ranks = RankSet(ranks);
   finding.why =
-      "calls on one communicator are done in their order, and NCCL lets a send wait for its recv: "
-      "this runs only as long as messages fit into its buffers, and not in a fresh job";
+      "calls on one communicator run in order, and a send may block until its recv: this works "
+      "only while the data fits into NCCL's buffers, and never in a fresh job";
   finding.advice =
       all_send ? "put the send and the recv into one group, or let one rank of each pair receive "
                  "first"
@@ -322,9 +322,9 @@ void MessageLint::report_size(CallId send, CallId receive) {
   finding.ops = {names_.op(actor)};
   finding.ranks = RankSet({plan_.actors[actor].rank.value});
   finding.why = received > sent ? "the recv waits for the rest, or takes it from the next message"
-                                : "what is too much stays in NCCL's buffers for the next recv";
+                                : "the excess stays in NCCL's buffers for the next recv";
   finding.advice =
-      "give both the same size; if it is that of another message, call both in one order";
+      "give both the same size; if two sends are swapped, use the same order on both sides";
   findings_.push_back(std::move(finding));
 }
 

@@ -209,10 +209,11 @@ void lint_orders(const TaskGraph& graph, const Lowered& lowered,
   }
   finding.message = "no order fits all ranks: " + text;
   finding.ranks = RankSet(std::move(ranks));
-  finding.why =
-      creates ? "the host of each rank waits in one initialization until its peers come to it"
-              : "each rank may wait in another collective first; it goes well only where all of "
-                "them run at the same time: no host waits between them, and devices have room";
+  finding.why = creates
+                    ? "the host of each rank is stuck in one initialization until its peers join it"
+                    : "each rank may block in a different collective first; this works only if all "
+                      "of them can run at the same time: no host waits between them, and devices "
+                      "have enough kernel slots";
   finding.advice = creates ? "create communicators in the same order on all ranks"
                            : "call collectives of several groups in the same order on all ranks";
   findings.push_back(std::move(finding));

@@ -158,9 +158,11 @@ bool OrderLint::report_branch(std::uint32_t rank, const Calls& calls, std::uint3
                     quoted(graph_.communicators[longer[at].communicator].name);
   finding.ops = {step.name};
   finding.ranks = RankSet(std::move(never));
-  finding.why = "the ranks that call it wait for those that do not, or meet another call of them";
+  finding.why =
+      "the ranks that call it wait for those that do not, or get matched with a different call";
   finding.advice =
-      "call it on all ranks, if need be with nothing to do; or decide the branch by a collective";
+      "call it on all ranks, with empty data if necessary; or agree on the branch with a "
+      "collective";
   findings_.push_back(std::move(finding));
   return true;
 }
@@ -185,7 +187,8 @@ void OrderLint::report_calls(std::uint32_t rank, const Calls& calls, std::uint32
         act(first, at) + " on rank " + std::to_string(first_rank) + ", which differ in " +
         differences(plan_.calls[calls[at].call].signature, plan_.calls[first[at].call].signature);
     finding.ops = {op(calls[at])};
-    finding.why = "calls meet by their order: these two meet and do not fit, and neither ends";
+    finding.why =
+        "calls are matched by order: these two are matched but differ, and neither completes";
   } else {
     const bool fewer = calls.size() < first.size();
     const Calls& longer = fewer ? first : calls;
@@ -263,8 +266,8 @@ void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
     finding.ops = {op(*here)};
     finding.ranks = RankSet({rank});
     finding.why =
-        "each rank waits in another collective first; it goes well only where both run at the "
-        "same time: no host waits between them, and devices and launch queues have room";
+        "each rank blocks in a different collective first; this works only if both can run at the "
+        "same time: no host waits between them, and devices and launch queues have capacity";
     finding.advice = "call collectives of several groups in the same order on all ranks";
     findings_.push_back(std::move(finding));
   }
@@ -405,7 +408,7 @@ void HostLint::do_collective(std::uint32_t index, std::uint32_t group) {
                       " and " + quoted(actor.name) + ", collectives of two groups";
     finding.ops = {name(waited.wait)};
     finding.ranks = RankSet({rank_});
-    finding.why = quoted(actor.name) + " is not even launched before " + before +
+    finding.why = quoted(actor.name) + " is not launched until " + before +
                   " is done on all of its ranks: a rank that needs the second one first never "
                   "reaches the first";
     finding.advice =
@@ -456,7 +459,8 @@ void lint_meetings(const TaskGraph& graph, std::vector<LintFinding>& findings) {
                       quoted(graph.communicators[communicator].name);
     finding.ops = {actor.name};
     finding.ranks = RankSet(std::move(without));
-    finding.why = "the hosts of all its ranks meet there, also those that are in no new group";
+    finding.why =
+        "it synchronizes the hosts of all its ranks, even those that get no new communicator";
     finding.advice = "call it on all ranks of the communicator, in one order";
     findings.push_back(std::move(finding));
   }

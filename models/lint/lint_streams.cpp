@@ -115,8 +115,8 @@ void StreamLint::check_list(std::uint32_t group, const std::map<std::uint32_t, S
   finding.ops = {names_.op(shown)};
   finding.ranks = RankSet(std::move(others));
   finding.why =
-      "other work stands before them on each rank, so a peer may wait for what stands behind "
-      "the wait of another";
+      "different work precedes them on each rank, so a peer may wait for an op that is queued "
+      "behind another rank's wait";
   finding.advice = "put the collectives of a group on the same stream everywhere";
   findings_.push_back(std::move(finding));
 }
@@ -145,7 +145,9 @@ void StreamLint::check_room(sim::DeviceId id) {
                 quoted(names_.op(shown)) +
                 " on their streams: two ranks may start them in opposite orders, and each then "
                 "spins in the kernel slot that the other needs";
-  finding.advice = "order them by an event, or let the device start them in the order of launches";
+  finding.advice =
+      "order them with an event, or let the device start them in launch order (launch_order: "
+      "implicit)";
   findings_.push_back(std::move(finding));
 }
 

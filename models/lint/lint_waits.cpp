@@ -298,7 +298,7 @@ void WaitLint::check_sends(std::uint32_t rank, const HostWait& wait) {
                       " waits for that one before it calls the recv of this one";
     finding.ops = {names_.op(wait.wait)};
     finding.ranks = RankSet({rank, send.peer});
-    finding.why = "a send may wait for its recv, which neither host comes to";
+    finding.why = "a send may block until its recv, which neither host reaches";
     finding.advice = "call the recv before the host waits, or both in one group";
     findings_.push_back(std::move(finding));
     return;
@@ -326,7 +326,9 @@ void lint_shadowed(const TaskGraph& graph, std::vector<LintFinding>& findings) {
     finding.message = "communicator " + quoted(communicator.name) +
                       " has the name of a group, and " + "is one of group " +
                       quoted(graph.groups[communicator.group].name);
-    finding.why = "calls that name it are among other ranks than the group of that name has";
+    finding.why =
+        "steps that name it run on the communicator's ranks, not on those of the group of that "
+        "name";
     finding.advice = "give the communicator a name of its own";
     findings.push_back(std::move(finding));
   }

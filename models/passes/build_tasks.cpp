@@ -23,15 +23,16 @@ Pass build_tasks_pass() {
   zeros.one_of = {"others", "all"};
   PassOption slots = {"zeros_slots", OptionType::kNumber, "1", "how many zeros hold"};
   slots.at_least = 1;
-  return {"build-tasks",
-          "makes the tasks of a model, with boxing, chains and the guards of their memory",
-          {zeros,
-           slots,
-           {"partial_sums_name_tensor", OptionType::kTruth, "on",
-            "the edge to zeros names its tensor; off: before #8052"},
-           {"memory_guard", OptionType::kTruth, "on",
-            "a chain lets one micro-batch at a time into its memory"}},
-          run_build_tasks};
+  return {
+      "build-tasks",
+      "makes the tasks of a model, with boxing, chains and the registers that guard their memory",
+      {zeros,
+       slots,
+       {"partial_sums_name_tensor", OptionType::kTruth, "on",
+        "the edge to zeros names its tensor; off: before #8052"},
+       {"memory_guard", OptionType::kTruth, "on",
+        "a chain lets one micro-batch at a time into its memory"}},
+      run_build_tasks};
 }
 
 }  // namespace pipesim::models

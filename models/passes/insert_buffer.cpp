@@ -88,12 +88,12 @@ void run_insert_buffer(TaskGraph& graph, const PassOptions& options, Diagnostics
 Pass insert_buffer_pass() {
   return {"insert-buffer",
           "puts a buffer between two ops, before the reader",
-          {{"from", OptionType::kText, {}, "what fills it"},
-           {"to", OptionType::kText, {}, "what reads it"},
-           {"slots", OptionType::kNumber, "1", "how many it holds"},
-           {"register", OptionType::kText, "out", "that of 'from' which it reads"},
-           {"stream", OptionType::kText, "", "where it stands; that of 'to'"},
-           {"name", OptionType::kText, "", "what it is called; FROM-buffer"}},
+          {{"from", OptionType::kText, {}, "op whose output it buffers"},
+           {"to", OptionType::kText, {}, "op that reads it"},
+           {"slots", OptionType::kNumber, "1", "number of slots"},
+           {"register", OptionType::kText, "out", "register of 'from' that it reads"},
+           {"stream", OptionType::kText, "", "its stream; default: that of 'to'"},
+           {"name", OptionType::kText, "", "its name; default: FROM-buffer"}},
           run_insert_buffer};
 }
 

@@ -237,7 +237,7 @@ Pass insert_nccl_logical_pass() {
                          "of NCCL ops to their own thread; gated: #7924; auto: #8455"};
   messages.one_of = {"gated", "immediate", "auto"};
   PassOption communicators = {"communicators", OptionType::kText, "first_use",
-                              "when they are created; start: #8263"};
+                              "when communicators are initialized; start: #8263"};
   communicators.one_of = {"first_use", "start"};
   return {"insert-nccl-logical",
           "puts NCCL ops into a model, with their order and streams",

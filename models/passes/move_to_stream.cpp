@@ -24,8 +24,8 @@ void run_move_to_stream(TaskGraph& graph, const PassOptions& options, Diagnostic
 Pass move_to_stream_pass() {
   return {"move-to-stream",
           "puts an op on another stream",
-          {{"op", OptionType::kText, {}, "what is moved"},
-           {"stream", OptionType::kText, {}, "where to"}},
+          {{"op", OptionType::kText, {}, "the op"},
+           {"stream", OptionType::kText, {}, "the new stream"}},
           run_move_to_stream};
 }
 

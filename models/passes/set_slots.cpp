@@ -23,9 +23,9 @@ void run_set_slots(TaskGraph& graph, const PassOptions& options, Diagnostics& di
 Pass set_slots_pass() {
   return {"set-slots",
           "sets the credits of a register",
-          {{"op", OptionType::kText, {}, "whose register"},
-           {"slots", OptionType::kNumber, {}, "how many"},
-           {"register", OptionType::kText, "out", "which one"}},
+          {{"op", OptionType::kText, {}, "the op"},
+           {"slots", OptionType::kNumber, {}, "number of slots"},
+           {"register", OptionType::kText, "out", "name of its register"}},
           run_set_slots};
 }
 

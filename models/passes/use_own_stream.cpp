@@ -17,9 +17,9 @@ void run_use_own_stream(TaskGraph& graph, const PassOptions& options, Diagnostic
 
 Pass use_own_stream_pass() {
   return {"use-own-stream",
-          "gives an op a stream and a host thread that nothing else is on",
-          {{"op", OptionType::kText, {}, "what gets them"},
-           {"name", OptionType::kText, "", "what they are called; they have no name"}},
+          "gives an op its own stream and host thread",
+          {{"op", OptionType::kText, {}, "the op"},
+           {"name", OptionType::kText, "", "name of the stream and the thread; default: unnamed"}},
           run_use_own_stream};
 }
 

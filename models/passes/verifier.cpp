@@ -311,7 +311,7 @@ void Verifier::check_actor(const ActorTemplate& actor) {
   }
   if (actor.input && !actor.acts) {
     diagnostics_.error(actor.place, Code::kBrokenGraph,
-                       name + " waits for input, but nothing determines how often it is to act");
+                       name + " waits for input, but nothing determines how often it runs");
   }
   if (kind == nullptr) return;
   if (kind->waits_for_input && !actor.input) {

@@ -40,7 +40,7 @@ OutsideText call_name(const RecordedCall& call, const EvidenceGroup& group, std:
 }
 
 OutsideText group_name(const EvidenceGroup& group) {
-  if (group.name.empty() && group.description.empty()) return "group not told";
+  if (group.name.empty() && group.description.empty()) return "unknown group";
   if (group.description.empty() || group.description == "undefined") {
     return short_name(group);
   }

@@ -93,7 +93,7 @@ std::vector<Misfit> find_misfits(const Evidence& evidence,
       Misfit misfit;
       misfit.first = misfit.second = call_info(evidence, check.reference, reference);
       misfit.ranks = check.called;
-      misfit.differences = {"what all send is not as much as what all receive"};
+      misfit.differences = {"the ranks send more or less in total than they receive"};
       misfits.push_back(std::move(misfit));
       groups[check.group] = true;
     }

@@ -129,7 +129,7 @@ std::string shape_problem(const ScheduleShape& shape) {
   }
   if (goes_both_ways(shape.kind)) return both_ways_problem(shape);
   if (is_searched(shape.kind) && std::uint64_t{shape.stages} * shape.micro_batches > kMaxSearched) {
-    return name + " is searched for, at most for " + number(kMaxSearched) +
+    return name + " is found by a search, for at most " + number(kMaxSearched) +
            " forwards, and there are more";
   }
   if (shape.group > 0) return group_problem(shape);
@@ -139,8 +139,8 @@ std::string shape_problem(const ScheduleShape& shape) {
                          shape.kind == ScheduleKind::kInterleavedZeroBubble;
   if (in_rounds && shape.micro_batches % rounds != 0) {
     return name + " on " + number(shape.ranks()) + " ranks takes its micro-batches in " +
-           number(rounds) + " rounds, and " + number(shape.micro_batches) +
-           " cannot be divided into so many";
+           number(rounds) + " rounds, but " + number(shape.micro_batches) +
+           " is not divisible by that";
   }
   if (shape.kind == ScheduleKind::kDualPipeV && shape.micro_batches < shape.stages) {
     return name + " needs at least as many micro-batches as stages: " + number(shape.stages) +

@@ -194,11 +194,11 @@ class SendRecv {
       if (next_[rank] == from_.ranks[rank].size()) continue;
       Diagnostic& error = diagnostics.error(
           from_.place(rank, next_[rank]), Code::kScheduleOrder,
-          "this schedule cannot run: rank " + std::to_string(rank) + " comes to '" +
-              slot_text(from_.ranks[rank], next_[rank]) + "', and what it needs is never computed");
+          "this schedule cannot run: rank " + std::to_string(rank) + " reaches '" +
+              slot_text(from_.ranks[rank], next_[rank]) + "', but what it needs is never computed");
       for (std::uint32_t other = rank + 1; other < from_.ranks.size(); ++other) {
         if (next_[other] == from_.ranks[other].size()) continue;
-        error.notes.push_back("rank " + std::to_string(other) + " stands at '" +
+        error.notes.push_back("rank " + std::to_string(other) + " is at '" +
                               slot_text(from_.ranks[other], next_[other]) + "'");
         if (error.notes.size() == 8) break;
       }
@@ -511,7 +511,7 @@ Schedule add_reduce_grad(const Schedule& schedule) {
     return kind == ActionKind::kBackward || kind == ActionKind::kWeightGrad;
   };
   for (const Actions& row : schedule.ranks) {
-    for (const Action& action : row) left[action.stage] += is_last(action.kind) ? 1 : 0;
+    for (const Action& action : row) left[action.stage] += is_last(action.kind) ? 1u : 0u;
   }
   return with_new_rows(schedule, [&](const Actions& actions, NewRow& row) {
     for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {

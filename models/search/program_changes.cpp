@@ -593,7 +593,7 @@ std::size_t ProgramChanges::calls_on(std::uint32_t communicator, std::uint32_t r
   for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
     for (const WalkedStep& step : program(rank, thread)) {
       const ShortList<CallTemplate>& made = graph_.actors[step.actor].step->calls;
-      count += !made.empty() && made.front().communicator == communicator ? 1 : 0;
+      count += !made.empty() && made.front().communicator == communicator ? 1u : 0u;
     }
   }
   return count;

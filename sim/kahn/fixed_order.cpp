@@ -13,7 +13,7 @@ namespace pipesim::sim {
 namespace {
 
 const char* obstacle_of_communicators(const Plan& plan) {
-  if (plan.open) return "a rank may leave a collective before others have come";
+  if (plan.open) return "a rank may leave a collective before all others have arrived";
   for (const Communicator& communicator : plan.communicators) {
     if (!communicator.at_first_use) continue;
     // Whichever thread of a rank comes first arrives for it.
@@ -21,7 +21,7 @@ const char* obstacle_of_communicators(const Plan& plan) {
       const Actor& a = plan.actors[plan.communicator_users[i - 1]];
       const Actor& b = plan.actors[plan.communicator_users[i]];
       if (a.rank == b.rank && a.thread != b.thread) {
-        return "two threads of a rank come to the creation of a communicator";
+        return "two threads of a rank initialize a communicator";
       }
     }
   }
@@ -538,10 +538,10 @@ State FixedOrderRun::final_state() const {
 const char* fixed_order_obstacle(const Plan& plan, const RunOptions& options) {
   if (options.keep_log || options.until != kEndOfTime || options.until_actor.valid() ||
       options.max_events != std::numeric_limits<std::uint64_t>::max()) {
-    return "the order of events is asked for";
+    return "the order of events was requested";
   }
   if (options.order != nullptr) return "an order of events is given";
-  if (options.jitter.varies()) return "durations vary from act to act";
+  if (options.jitter.varies()) return "durations vary from op to op";
   if (const char* obstacle = determinacy_obstacle(plan)) return obstacle;
   // Timing decides nothing here either, but a run in fixed order does not implement these.
   if (!plan.edges.empty()) return "actors wait for data or credits";
@@ -552,7 +552,7 @@ const char* fixed_order_obstacle(const Plan& plan, const RunOptions& options) {
   const bool arrival = std::any_of(plan.actors.begin(), plan.actors.end(), [&](const Actor& actor) {
     return plan.threads[actor.thread].order == ThreadOrder::kArrival && actor.acts > 0;
   });
-  if (arrival) return "a thread takes up its work by arrival";
+  if (arrival) return "a thread launches ops in the order in which their inputs arrive";
   return obstacle_of_communicators(plan);
 }
 

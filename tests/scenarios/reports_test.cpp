@@ -44,7 +44,7 @@ const std::vector<Row>& rows() {
       {"pytorch_172668", "rank 0: 2RECV_F0 (schedules.py:1901 2RECV_F0) before 0SEND_F1",
        "send-first"},
       {"pytorch_172668_rows", "rank 0: 2RECV_F0 before 0SEND_F1 in the row", "send-first"},
-      {"pytorch_195760", "on a communicator of their own", "send-first"},
+      {"pytorch_195760", "on a separate", "send-first"},
       {"megatron_1444", "all ranks call all_reduce pp", "collective-branch"},
       {"megatron_3401", "bytes 60 B instead of 56 B", "collective-order"},
       {"megatron_1450", "rank 1: recv_prev (p2p_communication.py:350) before recv_next",

@@ -89,6 +89,9 @@ BAD = re.compile(r"(?<![\w-])(?:" + "|".join(WORDS) + r")(?![\w-])", re.IGNORECA
 # test made up.
 NAMES = re.compile(
     r"known here: [^$]*?\n(?=\S)|eager boxings?|LogGOPSim: eager|'(?:guards|eager|act|guard(?:\.\w+)?)'|\b(?:guards|eager|act):"
+    # Values of JSON, which programs know.
+    r"|(?m:^(?:no circle|other orders hang|odd ones out|not at rest|at an act|communicator creation)$)"
+    r"|(?m:^guards \w+$)|:register=guard\b|\bregisters that guard\b"
     r'|"acts?":|\bacts\.yaml|:register=guard\b|(?m:^ ?guard$)'
 )
 # What users wrote themselves: commands, and the lines of their files that stand above a caret.
@@ -111,7 +114,19 @@ def prose(markdown, samples):
 
 
 def comments(yaml):
-    return re.sub(r"`[^`]*`", "``", "\n".join(re.findall(r"(?:^|\s)# (.*)", yaml)))
+    """Of a scenario: its comments, and what it says its parameters are."""
+    about = [text.strip("'\"") for text in re.findall(r"\babout: *('[^']*'|\"[^\"]*\"|[^,}\n]*)", yaml)]
+    return re.sub(r"`[^`]*`", "``", "\n".join([*re.findall(r"(?:^|\s)# (.*)", yaml), *about]))
+
+
+def sentences(code):
+    """The string literals of C++, JavaScript or Python that read as text: two words or more."""
+    code = re.sub(r"^ *(?://|#(?!include)).*$|^#include.*$", "", code, flags=re.MULTILINE)
+    code = re.sub(r'"\s*\n\s*"', "", code)  # one literal on several lines
+    literals = re.findall(r'"((?:[^"\\\n]|\\.)*)"', code)
+    literals += [re.sub(r"\$\{[^}]*\}", "{}", text) for text in re.findall(r"`([^`]*)`", code)]
+    texts = [re.sub(r"\\.", " ", text) for text in literals if re.search(r"[a-z'}] [a-z{'}]", text)]
+    return re.sub(r"`[^`]*`|'[\w:-]+:?'|<[^>]*>", "``", "\n\n".join(texts))
 
 
 class Words(unittest.TestCase):
@@ -155,6 +170,15 @@ class Words(unittest.TestCase):
             self.check(f"man {command}", pipesim("help", "--man", *names))
         for kind in re.findall(r"^\w+", pipesim("new", "--list"), re.MULTILINE):
             self.check(f"new {kind}", comments(pipesim("new", kind)))
+
+    def test_messages(self):
+        for folder in ("app", "formats", "library", "models", "viz", "python/pipesim"):
+            for path in sorted((ROOT / folder).rglob("*")):
+                if path.suffix in (".cpp", ".hpp", ".py", ".js"):
+                    text = sentences(path.read_text(encoding="utf-8"))
+                    self.check(str(path.relative_to(ROOT)), text)
+        page = (ROOT / "viz/html/page/page.html").read_text(encoding="utf-8")
+        self.check("page.html", re.sub(r"<[^>]*>", " ", page))
 
     def test_the_words_are_found(self):
         for bad in ("two acts", "An act is", "in a\ncircle", "'x' is no unit", "the guards", "the other end of its message,",

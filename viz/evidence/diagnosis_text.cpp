@@ -124,7 +124,7 @@ void DiagnosisText::add_verdict() {
     text_ += fmt::format("No dump from {}\n", ranks_text(without));
   }
   if (!silent.empty()) {
-    text_ += fmt::format("No line says what {} called\n", ranks_text(silent));
+    text_ += fmt::format("No log line shows what {} called\n", ranks_text(silent));
   }
   for (const std::string& note : report_.notes) add(note, 0, 2);
 }
@@ -168,7 +168,7 @@ std::string DiagnosisText::lead_of_unplaced() const {
 // Communicators have ranks of their own, which need not be those of the job.
 void DiagnosisText::add_unplaced() {
   if (diagnosis_.unplaced.size() < 2) return;  // told at once
-  add_heading("Processes whose rank is not known:");
+  add_heading("Processes of unknown rank:");
   const std::size_t count = shown(diagnosis_.unplaced.size());
   for (std::size_t i = 0; i < count; ++i) {
     const models::ProcessStanding& process = diagnosis_.unplaced[i];
@@ -180,7 +180,7 @@ void DiagnosisText::add_unplaced() {
 // Ranks of which the evidence does not say whether they are the root.
 void DiagnosisText::add_suspects() {
   if (diagnosis_.suspects.empty()) return;
-  add_heading("Not known, so it may be one of these:");
+  add_heading("Unknown; it may be one of these:");
   const std::size_t count = shown(diagnosis_.suspects.size());
   for (std::size_t i = 0; i < count; ++i) {
     const models::Suspect& suspect = diagnosis_.suspects[i];
@@ -192,7 +192,7 @@ void DiagnosisText::add_suspects() {
     if (silent) text += " did not answer";
     if (suspect.waiting > 0) {
       text += fmt::format("{} {} {}; {} may wait for it, first rank {}", silent ? ", and" : ":",
-                          suspect.behind ? "it has not called" : "nothing says whether it called",
+                          suspect.behind ? "it has not called" : "nothing shows whether it called",
                           models::printable(act_text(suspect.first.from.act)),
                           counted(suspect.waiting, "call"), suspect.first.from.rank);
     }
@@ -310,8 +310,8 @@ void DiagnosisText::add_unexplained(const DiagnosisRoot& root, const std::string
                   all ? "all members" : "all ranks that are known to be in its group",
                   root.first.from.act.rank, call_text(root), behind),
       2, 4);
-  add(all ? "these dumps do not say why it is stuck: look at devices and network"
-          : "the lines do not say who else is in it, or why it is stuck",
+  add(all ? "these dumps do not show why it is stuck: check the devices and the network"
+          : "the log does not show who else is in it, or why it is stuck",
       6, 6);
 }
 
@@ -342,7 +342,7 @@ void DiagnosisText::add_checks() {
       who = fmt::format("{}{} {}: {}", side, ranks_text(ranks), match_name(first.match),
                         first.difference);
     } else if (!check.without_dump.empty()) {
-      who = fmt::format("not known of {}", ranks_text(check.without_dump));
+      who = fmt::format("unknown for {}", ranks_text(check.without_dump));
     }
     table.add({fmt::format("{}#{}", check.op, check.sequence),
                group_name(evidence_.groups[check.group]), std::string(check_name(check.result)),

@@ -40,7 +40,7 @@ std::string standing_text(const models::Record& record, const RankPlace& place, 
       return fmt::format("{} done {}, the last call of the record", one ? "has" : "have",
                          place.call);
     case JobStanding::kDiffers:
-      text = fmt::format("called {}, where the record has {} ({})", place.call,
+      text = fmt::format("called {}, but the record has {} ({})", place.call,
                          models::operation_name(place.entry->operation),
                          place_text(record, *place.entry));
       break;
@@ -48,7 +48,7 @@ std::string standing_text(const models::Record& record, const RankPlace& place, 
       return fmt::format("called {}, which the record does not have", place.call);
   }
   if (place.steps == 0) return text;
-  return text + fmt::format(", after {}, if each is as the last one of the record",
+  return text + fmt::format(", after {} (assuming that each is like the last one in the record)",
                             counted(static_cast<std::uint64_t>(place.steps), "step"));
 }
 

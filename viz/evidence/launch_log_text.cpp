@@ -58,12 +58,12 @@ std::string roots_text(const LaunchLogReport& report, const TextOptions& options
   if (diagnosis.roots.empty()) {
     if (diagnosis.behind.empty()) return {};
     const char* verb = diagnosis.behind.size() == 1 ? "has" : "have";
-    return fmt::format("\n{} {} launched the fewest rounds.\n",
+    return fmt::format("\n{} {} launched the fewest iterations.\n",
                        capitalized(ranks_text(diagnosis.behind)), verb);
   }
   std::string text =
       fmt::format("\n{}\n", styled(options, ansi::kBold, "No cycle. Look first at:"));
-  text += fmt::format("  {}, which launched the fewest rounds\n", ranks_text(diagnosis.roots));
+  text += fmt::format("  {}, which launched the fewest iterations\n", ranks_text(diagnosis.roots));
   for (const models::Root& root : diagnosis.explanation.roots) {
     text += fmt::format("      rank {} waits for rank {} in {}\n", root.first.from.rank,
                         root.party.rank, models::printable(act_text(root.first.from.act)));
@@ -75,7 +75,8 @@ std::string open_text(const LaunchLogReport& report, const TextOptions& options)
   const std::vector<models::ActInfo>& open = report.diagnosis.open;
   if (open.empty()) return {};
   std::string text = fmt::format(
-      "\n{}\n", styled(options, ansi::kBold, "Entered but not left (a line before, none after):"));
+      "\n{}\n",
+      styled(options, ansi::kBold, "Entered but not returned ('before' without 'after'):"));
   Table table;
   const std::size_t shown = report.all ? open.size() : std::min(open.size(), kMaxOpenRows);
   for (std::size_t i = 0; i < shown; ++i) {
@@ -113,7 +114,7 @@ std::string rounds_text(const LaunchLogReport& report, const TextOptions& option
     rows[i].first.front() = short_ranges(rows[i].second);
     table.add(rows[i].first);
   }
-  std::string text = "\nRounds launched:\n" + table.fitted(options.width);
+  std::string text = "\nIterations launched:\n" + table.fitted(options.width);
   if (shown < rows.size())
     text += fmt::format("  and {} more; --all lists them\n", rows.size() - shown);
   return text;

@@ -13,8 +13,8 @@ namespace {
 using models::RootReason;
 
 constexpr const char* kFixCycle =
-    "pipesim diagnose ... --as-scenario hang.yaml, then pipesim fix hang.yaml: what breaks the "
-    "cycle";
+    "pipesim diagnose ... --as-scenario hang.yaml, then pipesim fix hang.yaml: find a change that "
+    "breaks the cycle";
 
 // "of rank 7 (process 41 on node1, GPU 3)".
 std::string of_rank(const models::Evidence& evidence, std::uint32_t rank) {
@@ -28,16 +28,15 @@ std::string of_ranks(const models::Evidence& evidence, const std::vector<std::ui
 
 // "py-spy dump --pid 41, on node1: where rank 7 stands".
 std::string stack_step(const models::ProcessId& id, const std::string& whose) {
-  return fmt::format("py-spy dump --pid {}, on {}: where {} stands",
-                     id.pid.empty() ? "PID" : id.pid, id.host.empty() ? "its host" : id.host,
-                     whose);
+  return fmt::format("py-spy dump --pid {}, on {}: where is {}?", id.pid.empty() ? "PID" : id.pid,
+                     id.host.empty() ? "its host" : id.host, whose);
 }
 
 std::string stack_step(const models::Evidence& evidence, const std::vector<std::uint32_t>& ranks) {
   if (ranks.size() == 1) {
     return stack_step(evidence.ranks[ranks.front()].process.id, ranks_text(ranks));
   }
-  return fmt::format("py-spy dump --pid PID, on the hosts of {}: where they stand",
+  return fmt::format("py-spy dump --pid PID, on the hosts of {}: where are they?",
                      ranks_text(ranks));
 }
 
@@ -52,7 +51,8 @@ void add_for_unplaced(const models::Diagnosis& diagnosis, std::vector<std::strin
     } else if (name.find(" communicator ") != std::string::npos) {
       steps.push_back(fmt::format("ncclras -f json: which process is {}", name));
     } else {
-      steps.emplace_back("py-spy dump --pid PID, on all hosts: who does not wait with the others");
+      steps.emplace_back(
+          "py-spy dump --pid PID, on all hosts: which rank does not wait like the others?");
       return;
     }
   }
@@ -107,7 +107,7 @@ void add_for_roots(const models::Evidence& evidence, const models::Diagnosis& di
                     died.empty() ? std::string(dead->name) : of_ranks(evidence, died)));
   }
   if (unexplained) {
-    steps.emplace_back("ncclras -v, twice: which rank is behind, or that no host is");
+    steps.emplace_back("ncclras -v, twice: does a rank lag behind?");
     steps.emplace_back("dmesg -T | grep -i xid, and the links' error counters, on all hosts");
   }
 }
@@ -159,7 +159,7 @@ std::vector<std::string> next_steps(const models::LaunchLogDiagnosis& diagnosis)
   const auto& ranks = diagnosis.roots.empty() ? diagnosis.behind : diagnosis.roots;
   steps.push_back(fmt::format("gdb -p PID -batch -ex 'thread apply all bt', on {}: where {}",
                               ranks.empty() ? "every host" : "the host of " + ranks_text(ranks),
-                              ranks.size() == 1 ? "it stands" : "they stand"));
+                              ranks.size() == 1 ? "it is" : "they are"));
   return steps;
 }
 

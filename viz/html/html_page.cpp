@@ -72,11 +72,10 @@ std::vector<std::string> story(const Report& report) {
       const std::string where = ranks_text({ranks.begin(), ranks.end()});
       result.push_back(
           end.cycle.size() == 1
-              ? fmt::format("An op of {} waits for itself, so it can never go on.", where)
-              : fmt::format(
-                    "{} of {} wait for each other in a cycle: each needs the next one to go "
-                    "on first, so none of them ever does.",
-                    counted(end.cycle.size(), "op"), where));
+              ? fmt::format("An op of {} waits for itself, so it can never continue.", where)
+              : fmt::format("{} of {} wait for each other in a cycle: each needs the next one to "
+                            "continue first, so none ever does.",
+                            counted(end.cycle.size(), "op"), where));
       if (end.collateral > 0) {
         result.push_back(fmt::format("{} {} stuck too; the cycle comes first.",
                                      counted(end.collateral, "more op"),
@@ -98,7 +97,7 @@ std::vector<std::string> story(const Report& report) {
       result.push_back(fmt::format("The last progress is at {}: {}.", when, done));
       break;
     case Verdict::kLimit:
-      result.push_back(fmt::format("It was stopped ({}) before it came to an end. At {}, {}.",
+      result.push_back(fmt::format("The run was stopped ({}) before it ended. At {}, {}.",
                                    models::cause_name(end.cause), when, done));
       break;
   }
@@ -522,7 +521,7 @@ class PageData {
     fold_ranks(rows, heads);
     cut_rows("ranks", "ranks", rows);
     return {{"id", "ranks"},
-            {"title", "Ranks: how far each came"},
+            {"title", "Progress of each rank"},
             {"about", ""},
             {"columns", heads},
             {"rows", rows}};
@@ -572,12 +571,11 @@ class PageData {
       rows.push_back({i, memory[i].held, memory[i].reserved, memory[i].peak, memory[i].peak_ns});
     }
     fold_ranks(rows, heads);
-    return {
-        {"id", "memory"},
-        {"title", "Memory"},
-        {"about", "What each rank holds all the time, reserves, and uses at its peak, and when."},
-        {"columns", heads},
-        {"rows", rows}};
+    return {{"id", "memory"},
+            {"title", "Memory"},
+            {"about", "What each rank holds throughout, reserves, and uses at its peak, and when."},
+            {"columns", heads},
+            {"rows", rows}};
   }
 
   Json actor_table() {

@@ -27,13 +27,13 @@ std::string run_end_text(const models::Explanation& end) {
 std::string reading_about(models::Reading reading) {
   switch (reading) {
     case models::Reading::kContract:
-      return "a send waits for its recv, as NCCL promises";
+      return "a send may block until its recv, as NCCL documents";
     case models::Reading::kReal:
-      return "sends end in NCCL's buffers";
+      return "sends complete into NCCL's buffers";
     case models::Reading::kCold:
       break;
   }
-  return "a fresh job, which connects at first use";
+  return "a fresh job, in which ranks also connect at first use";
 }
 
 namespace {
@@ -42,7 +42,7 @@ std::string how_text(const CheckView& view) {
   const sim::Exploration& found = view.check.exploration;
   switch (found.method) {
     case sim::Method::kOneRun:
-      return "one run covers all: timing changes nothing here";
+      return "one run covers all: timing has no effect here";
     case sim::Method::kNoCycle:
       return "no cycle of waits is possible in any interleaving";
     case sim::Method::kExploration:
@@ -53,8 +53,7 @@ std::string how_text(const CheckView& view) {
       break;
   }
   if (view.check.usual.lowered.plan.faulty) {
-    return "only the run with the scenario's own durations: its faults and timeouts have times, "
-           "too";
+    return "only the default timing was run, because faults and timeouts happen at fixed times";
   }
   if (view.check.usual.outcome.end == sim::RunEnd::kTimeLimit) {
     return "only the run with the scenario's own durations, which reached the end of simulated "
@@ -65,9 +64,9 @@ std::string how_text(const CheckView& view) {
     end = fmt::format("the budget of {} (--states) ran out",
                       counted(view.max_states, "branch point"));
   }
-  if (found.hang_found && found.completion_found) end = "both a hang and a completion were found";
+  if (found.hang_found && found.completion_found) end = "a hang and a completion were both found";
   if (found.stopped) end = view.out_of_time ? "the time limit was reached" : "it was interrupted";
-  return fmt::format("not all were explored: {}, {}, {} run to the end, then {}",
+  return fmt::format("explored in part: {}, {}, {} run to the end; stopped because {}",
                      counted(found.states, "branch point"), counted(found.steps, "step"),
                      counted(found.orders, "interleaving"), end);
 }
@@ -77,7 +76,7 @@ std::string ends_text(const sim::Exploration& found) {
   if (found.hang_found) return found.answer == sim::Answer::kHangCertain ? "all hang" : "one hangs";
   if (found.answer == sim::Answer::kProved) return "none hangs";
   if (found.completion_found) return "none of these hangs";
-  return "none ran to its end";
+  return "none ran to the end";
 }
 
 // Streams that share a hardware queue on the first rank where some do.
@@ -108,8 +107,8 @@ std::string ways_text(const CheckView& view) {
   const WaysView& ways = *view.ways;
   const std::string all = ways.all ? grouped(*ways.all) : "more than 2^63";
   if (view.check.exploration.hang_found) {
-    return fmt::format("{}: number {} of {} ways, fewest changes first", ways.shown,
-                       grouped(ways.number), all);
+    return fmt::format("{} (way {} of {}, fewest changes first)", ways.shown, grouped(ways.number),
+                       all);
   }
   return ways.complete() ? fmt::format("all {} ways were checked", all)
                          : fmt::format("only {} of {} ways were checked (--ways, --seconds)",
@@ -119,14 +118,15 @@ std::string ways_text(const CheckView& view) {
 // What the run that hangs is.
 const char* hang_title(const sim::Exploration& found) {
   if (found.reading.serial_collectives) {
-    return "A run in which each device has room for one collective at a time:";
+    return "A run in which each device runs one collective at a time:";
   }
   if (found.reading.shared_launches) {
     return "A run in which the streams of a device share a launch queue:";
   }
   if (!found.hang.empty()) return "The shortest interleaving that hangs:";
-  if (!found.reading.queues.empty()) return "A run in which streams share queues in this way:";
-  return "The run with the scenario's own durations:";
+  if (!found.reading.queues.empty())
+    return "A run in which streams share hardware queues as above:";
+  return "The run with the default timing:";
 }
 
 const char* colour(sim::Answer answer) {
@@ -211,14 +211,13 @@ std::string answer_text(models::JobAnswer answer) {
 }
 
 std::string flows_text() {
-  return "rule 9.4: a rank leaves a broadcast, reduce, gather or scatter once its bytes are in "
-         "buffers. Read in NCCL's code, not measured";
+  return "rule 9.4: a rank leaves a broadcast, reduce, gather or scatter once its data is in "
+         "NCCL's buffers (from NCCL's source; not measured)";
 }
 
 std::string network_text() {
-  return "rule 9.5: messages to other hosts wait in buffers of their own. NCCL's proxy may take "
-         "those "
-         "of several calls one after the other. Read in its code, not measured";
+  return "rule 9.5: sends to other hosts wait in separate buffers, but NCCL's proxy may serve "
+         "several calls one after the other (from NCCL's source; not measured)";
 }
 
 std::string empty_calls_text() {
@@ -227,13 +226,13 @@ std::string empty_calls_text() {
 }
 
 std::string creation_text() {
-  return "rule 3.3: the initialization of a communicator waits for no running kernels; if it did, "
-         "this would hang (waits_for_device). It may: reported (NVIDIA/nccl#2031), not documented";
+  return "rule 3.3: communicator initialization does not wait for running kernels. If it does "
+         "(reported in NVIDIA/nccl#2031, not documented), this hangs (waits_for_device)";
 }
 
 std::string records_text() {
-  return "rule 5.3: a record holds no hardware queue; if it did, this could hang. Read in "
-         "Megatron-LM's code, not measured";
+  return "rule 5.3: an event record does not hold its hardware queue; if it did, this could hang "
+         "(inferred from Megatron-LM's source; not measured)";
 }
 
 std::string launches_text(const sim::Exploration& found) {
@@ -253,20 +252,20 @@ std::vector<std::string> rests_on_lines(const CheckView& view) {
   const sim::RestsOn& rests_on = view.check.exploration.rests_on;
   const bool hangs = view.check.exploration.hang_found;
   if (rests_on.room) {
-    add("rule 5.5: a device may have no room for two collectives at a time, so all ranks must "
-        "launch them in one order (NCCL's guide), and they do not");
+    add("rule 5.5: a device may be unable to run two collectives at a time, so NCCL's guide "
+        "requires one launch order on all ranks; here the orders differ");
   }
   if (rests_on.records) add(records_text());
   if (rests_on.launches) add(launches_text(view.check.exploration));
   if (!rests_on.queues) return lines;
   if (hangs) {
     add(
-        fmt::format("rule 5.5: which streams share a hardware queue is not documented; it hangs "
-                    "if they do as follows {}",
+        fmt::format("rule 5.5: which streams share a hardware queue is not documented; it hangs if "
+                    "they share as follows {}",
                     queues_text(view)));
   } else if (rests_on.queue_runs == 0) {
-    add("rule 5.5: which streams share a hardware queue is not documented; none hangs even if "
-        "all share one");
+    add("rule 5.5: which streams share a hardware queue is not documented; nothing hangs even if "
+        "all streams share one");
   } else {
     add(
         fmt::format("rule 5.5: which streams share a hardware queue is not documented; {} {} "
@@ -301,23 +300,23 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
           fmt::format("{}: {}", reading_about(each.reading), answer_text(each.answer)));
     }
     if (view.readings->answer != models::JobAnswer::kProved) {
-      text += fmt::format("\nIn the reading '{}':\n", models::reading_name(view.readings->shown));
+      text += fmt::format("\nWith --reading {}:\n", models::reading_name(view.readings->shown));
     }
   }
-  add("own durations", run_end_text(view.check.usual.explanation));
+  add("default timing", run_end_text(view.check.usual.explanation));
   add("interleavings", interleavings_text(view));
   if (found.timing != nullptr) add("timing", fmt::format("can matter: {}", found.timing));
   if (!found.hang.empty()) {
-    add("shortest", fmt::format("{} to a hang: --order FILE writes it for 'run --replay'",
-                                counted(found.hang.size(), "step")));
+    add("shortest hang", fmt::format("{}; --order FILE writes it for 'run --replay'",
+                                     counted(found.hang.size(), "step")));
   }
-  for (const std::string& line : rests_on_lines(view)) add("rests on", line);
+  for (const std::string& line : rests_on_lines(view)) add("assumes", line);
   if (view.of_record) {
     add("record", view.of_dumps
-                      ? "the answer is for the calls in these dumps: the last ones of one run"
-                      : "the answer is for this program as recorded: one run of the script");
+                      ? "the answer covers only the calls in these dumps, the last ones of one run"
+                      : "the answer covers only what was recorded: one run of the script");
   }
-  for (const std::string& line : view.basis) add("rests on", line);
+  for (const std::string& line : view.basis) add("assumes", line);
   if (view.hang == nullptr) return text;
   text += fmt::format("\n{}\n\n", hang_title(found));
   text += text_report(*view.hang, options);

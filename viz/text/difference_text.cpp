@@ -212,7 +212,7 @@ class Text {
   void add_run() {
     const models::RunDifference& run = *difference_.run;
     if (run.empty()) {
-      text_ += fmt::format("\nAll {} that both runs have are at the same times.\n",
+      text_ += fmt::format("\nAll {} in both runs are at the same times.\n",
                            counted(run.acts_in_both, "op"));
       return;
     }
@@ -220,7 +220,7 @@ class Text {
     if (run.first) {
       for (const std::string& line : first_lines(run)) text_ += fmt::format("  {}\n", line);
     }
-    text_ += fmt::format("  {} of the {} that both runs have are at other times\n", run.acts_moved,
+    text_ += fmt::format("  {} of the {} in both runs are at different times\n", run.acts_moved,
                          counted(run.acts_in_both, "op"));
     if (!run.pace.empty()) add_pace(run.pace);
     if (!run.orders.empty()) add_orders(run.orders);
@@ -386,7 +386,7 @@ std::string delta_of(std::int64_t before, std::int64_t after) {
   constexpr std::int64_t kMaxExact = std::int64_t{1} << 50;
   if (before > 0 && std::abs(delta) < kMaxExact) {
     const std::int64_t tenths = std::abs(delta) * 1000 / before;
-    text += fmt::format(", {}{}.{} %", delta < 0 ? "-" : "+", tenths / 10, tenths % 10);
+    text += fmt::format(", {}{}.{}%", delta < 0 ? "-" : "+", tenths / 10, tenths % 10);
   }
   return text;
 }

@@ -44,7 +44,7 @@ std::string sure_text(const sim::Exploration& orders,
     }
     switch (orders.method) {
       case sim::Method::kOneRun:
-        return proved + ": timing changes nothing here, so one run covers every interleaving";
+        return proved + ": timing has no effect here, so one run covers every interleaving";
       case sim::Method::kNoCycle:
         return proved + ": no cycle of waits is possible";
       default:
@@ -53,9 +53,9 @@ std::string sure_text(const sim::Exploration& orders,
     }
   }
   if (orders.orders <= 1) {
-    return "not proved: with faults and timeouts, only the run with its own durations counts";
+    return "not proved: with faults and timeouts, only the default timing is run";
   }
-  return fmt::format("not proved: no hang in {} tried", counted(orders.orders, "interleaving"));
+  return fmt::format("not proved, but no hang in {}", counted(orders.orders, "interleaving"));
 }
 
 // "rank 0 BdstBuf#1 queued behind nccl-1998#3".
@@ -69,8 +69,8 @@ std::string slower_text(std::int64_t time_ns, std::int64_t fastest_ns) {
   if (fastest_ns <= 0) return "";
   const auto tenths = static_cast<std::uint64_t>(time_ns - fastest_ns) * 1000u /
                       static_cast<std::uint64_t>(fastest_ns);
-  if (tenths == 0) return "less than 0.1 % slower than the fastest";
-  return fmt::format("{}.{} % slower than the fastest", tenths / 10, tenths % 10);
+  if (tenths == 0) return "less than 0.1% slower than the fastest";
+  return fmt::format("{}.{}% slower than the fastest", tenths / 10, tenths % 10);
 }
 
 // "1, 3 and 4", counted from 1.
@@ -97,9 +97,9 @@ std::string_view reason_text(Cause cause) {
     case Cause::kOutsideInput:
       return "input from outside never arrives";
     case Cause::kCycle:
-      return "the programs call in different orders, or it takes more than one change";
+      return "the ranks call in different orders, or more than one change is needed";
     default:
-      return "it is not known what it waits for";
+      return "what it waits for is unknown";
   }
 }
 
@@ -171,9 +171,9 @@ void FixText::add_head() {
                                        : "a cycle of " + counted(why.cycle.size(), "wait");
   std::string_view when;
   if (report_.found == FixCase::kHangsInAnother) {
-    when = ", not with its own durations but in another interleaving";
+    when = ", not with the default timing but in another interleaving";
   } else if (report_.found == FixCase::kByBuffers) {
-    when = ", not with NCCL's buffers but by its contract, in which a send waits for its recv";
+    when = " by NCCL's contract (NCCL's buffers hide it)";
   }
   add(fmt::format("{}  {} at {}{}: {}", view_.scenario, models::verdict_name(why.verdict),
                   time_text(why.time_ns), when, what),
@@ -230,11 +230,11 @@ void FixText::add_fix(std::size_t i) {
   add(fmt::format("{}  {}", i + 1, changes_text(fix.changes)), 0, 3);
   if (!fix.waits.empty()) add(fmt::format("why    {}", broken_text(fix.waits)), 3, 10);
   if (alters(fix)) {
-    add("note   changes what the job computes: check that its result is still what you want", 3,
+    add("note   changes what the job computes: check that the result is still what you want", 3,
         10);
   }
   if (fix.by_buffers) {
-    add("note   hides the hang: it runs by NCCL's buffers, and by NCCL's contract it still can "
+    add("note   hides the hang: it relies on NCCL's buffers, and by NCCL's contract it can still "
         "hang",
         3, 10);
   }
@@ -273,14 +273,12 @@ void FixText::add_variants() {
 
 void FixText::add_none() {
   text_ += "\n";
-  add(fmt::format("No change was found that lets it complete: {}.",
-                  reason_text(report_.explanation.cause)),
-      0);
+  add(fmt::format("No change lets it complete: {}.", reason_text(report_.explanation.cause)), 0);
 }
 
 void FixText::add_partial() {
   if (report_.partial.empty()) return;
-  text_ += "\nThese let this run complete, but other interleavings still hang\n";
+  text_ += "\nWith these changes this run completes, but other interleavings still hang\n";
   std::set<std::string> told;
   for (const Fix& fix : report_.partial) {
     const std::string text = changes_text(fix.changes);
@@ -290,7 +288,7 @@ void FixText::add_partial() {
 
 void FixText::add_rest() {
   if (!report_.without_use.empty()) {
-    text_ += "\nTried, still hangs\n";
+    text_ += "\nTried, but still hangs\n";
     std::set<std::string> told;
     for (const Change& change : report_.without_use) {
       const std::string text =
@@ -304,7 +302,8 @@ void FixText::add_rest() {
                     counted(report_.unwritten, "change")),
         0);
   }
-  if (report_.out_of_budget) text_ += "Some changes were not tried: their runs take too long.\n";
+  if (report_.out_of_budget)
+    text_ += "Some changes were not tried because their runs take too long.\n";
   if (report_.stopped) text_ += "\nInterrupted: not all changes were tried.\n";
 }
 
@@ -350,7 +349,7 @@ std::string program_change_text(const Change& change) {
       return fmt::format("{}{} {} {}", on_text(change), step, change.behind ? "after" : "before",
                          change.second_name);
     case Kind::kCommunicator:
-      return fmt::format("{}, and what it is matched with, on a communicator of their own", step);
+      return fmt::format("{} and its matching calls on a separate communicator", step);
     case Kind::kEverywhere:
       return change.behind ? fmt::format("all ranks run the block of {}", step)
                            : fmt::format("all ranks call {}", step);
@@ -358,11 +357,11 @@ std::string program_change_text(const Change& change) {
       return fmt::format("{}also calls {}, {} {}", on_text(change), step,
                          change.behind ? "after" : "before", change.second_name);
     case Kind::kDrop:
-      return fmt::format("{}no call of {}", on_text(change), step);
+      return fmt::format("{}does not call {}", on_text(change), step);
     case Kind::kValue:
       return fmt::format("{}{}: {}", on_text(change), step, values_text(change.values));
     case Kind::kLaunchOrder:
-      return "calls start in the order of their launches (NCCL_LAUNCH_ORDER_IMPLICIT=1)";
+      return "calls start in launch order (NCCL_LAUNCH_ORDER_IMPLICIT=1)";
     case Kind::kRow:
       return fmt::format("{}{} {} {} in the row", on_text(change), change.what,
                          change.behind ? "after" : "before", change.second_name);
@@ -403,7 +402,7 @@ std::string change_text(const Change& change) {
       return "communicators initialized at the start instead of at their first use";
     case Kind::kOrder:
       return fmt::format(
-          "{} after {}, on {}, which is at most {} ahead", change.what, change.part,
+          "{} after {} on {}, at most {} ahead", change.what, change.part,
           change.on.empty() ? "all its ranks" : ranks_text({change.on.begin(), change.on.end()}),
           counted(static_cast<std::uint64_t>(change.number), "op"));
     case Kind::kEager:

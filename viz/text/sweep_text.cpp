@@ -144,8 +144,7 @@ class SweepText {
     constexpr std::size_t kMaxHangs = 12;
     const std::vector<DistinctHang>& hangs = report_.summary.hangs;
     if (hangs.empty()) return;
-    text_ += fmt::format("\n{}\n",
-                         styled(ansi::kBold, "How the runs end that do not complete", colour_));
+    text_ += fmt::format("\n{}\n", styled(ansi::kBold, "Runs that do not complete", colour_));
     for (std::size_t i = 0; i < std::min(kMaxHangs, hangs.size()); ++i) {
       const DistinctHang& hang = hangs[i];
       // "mismatch: all_reduce" needs no verdict before it.
@@ -249,9 +248,9 @@ std::string share_text(std::uint64_t part, std::uint64_t whole) {
   if (part == whole) return "100 %";
   // No sweep has so many runs that this overflows.
   const std::uint64_t permille = (part * 2000 + whole) / (whole * 2);
-  if (permille == 0) return "<0.1 %";
-  if (permille == 1000) return ">99.9 %";
-  return fmt::format("{}.{} %", permille / 10, permille % 10);
+  if (permille == 0) return "<0.1%";
+  if (permille == 1000) return ">99.9%";
+  return fmt::format("{}.{}%", permille / 10, permille % 10);
 }
 
 std::string sweep_text(const SweepReport& report, bool colour) {

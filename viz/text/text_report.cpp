@@ -36,7 +36,7 @@ class TextReport {
     add_lines("What broke", broken_lines(explanation_), summarizes(Cause::kDeadRank));
     add_lines("Mismatched calls", mismatch_lines(explanation_), summarizes(Cause::kMismatch));
     add_cycle();
-    add_lines("Rests on", unmeasured_lines(explanation_), false);
+    add_lines("Assumptions", unmeasured_lines(explanation_), false);
     add_lines(roots_heading(explanation_), root_lines(explanation_),
               summarizes(Cause::kFailedLink) || summarizes(Cause::kAbsentMember) ||
                   summarizes(Cause::kOutsideInput));
@@ -162,7 +162,7 @@ void TextReport::add_hints() {
 std::string TextReport::device_text(const RankReport& rank) const {
   if (explanation_.verdict == Verdict::kLimit) return "";
   if (rank.dead) return styled(options_, ansi::kRed, "dead");
-  return "GPU " + (rank.spins ? styled(options_, ansi::kRed, "100 % (spinning)") : "idle");
+  return "GPU " + (rank.spins ? styled(options_, ansi::kRed, "100% (spinning)") : "idle");
 }
 
 // A stanza for each rank, and one for all that say the same.
@@ -195,7 +195,7 @@ void TextReport::add_ranks() {
   if (!report_.alike.empty()) {
     for (auto& [text, ranks] : stanzas) std::sort(ranks.begin(), ranks.end());
   }
-  add_heading("How far each rank came");
+  add_heading("Progress of each rank");
   const std::size_t shown = all() ? stanzas.size() : std::min(stanzas.size(), kMaxStanzas);
   for (std::size_t i = 0; i < shown; ++i) {
     text_ += fmt::format("  {}{}", ranks_text(stanzas[i].second), stanzas[i].first);
@@ -267,7 +267,7 @@ void TextReport::add_pipeline(const models::PipelineReport& pipeline) {
   }
   add_heading(fmt::format("The schedule takes {}", time_text(pipeline.makespan_ns)));
   add_paragraph(
-      fmt::format("Idle time is split by what a rank waited for; activations{} are the peak.",
+      fmt::format("Idle time is broken down by what a rank waited for; activations{} are peaks.",
                   pipeline.has_memory ? " and memory" : ""),
       2, 2);
   text_ += table.fitted(options_.width, 2);
@@ -279,7 +279,7 @@ void TextReport::add_memory(const models::MemoryReport& memory) {
   const bool any_held = std::any_of(memory.begin(), memory.end(),
                                     [](const models::RankMemory& rank) { return rank.held > 0; });
   std::vector<std::string> header = {styled(options_, ansi::kBold, "rank")};
-  if (any_held) header.push_back(styled(options_, ansi::kBold, "all the time"));
+  if (any_held) header.push_back(styled(options_, ansi::kBold, "held"));
   for (const char* name : {"reserved", "peak", "at"})
     header.push_back(styled(options_, ansi::kBold, name));
   Table table(header);
@@ -318,7 +318,7 @@ void TextReport::add_collateral() {
   const std::uint32_t elsewhere = explanation_.collateral - behind;
   std::string text;
   if (behind > 0) {
-    text = fmt::format("Behind {}: {} ({})",
+    text = fmt::format("Blocked behind {}: {} ({})",
                        explanation_.other_cycles.empty() ? "the cycle" : "the cycles",
                        counted(behind, "more op"), distances_text(behind));
   }
@@ -342,7 +342,7 @@ std::string TextReport::distances_text(std::uint32_t behind) const {
     text +=
         fmt::format("{}{} at {}", text.empty() ? "" : ", ", grouped(count), counted(i + 1, "wait"));
   }
-  if (told < behind) text += fmt::format(", {} farther", grouped(behind - told));
+  if (told < behind) text += fmt::format(", farther: {}", grouped(behind - told));
   return text;
 }
 

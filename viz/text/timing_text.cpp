@@ -47,7 +47,7 @@ std::string hosts_text(const models::Cluster& cluster) {
       "host");
 }
 
-constexpr std::string_view kUsualFigures = "the usual figures; --cluster sets others";
+constexpr std::string_view kUsualFigures = "default figures; override with --cluster";
 
 // "64 MiB", "4,000,000 B".
 std::string size_text(std::uint64_t bytes) {
@@ -144,11 +144,11 @@ std::string_view cause_words(AlgoCause cause) {
     case AlgoCause::kOrder:
       return "its thread block was busy";
     case AlgoCause::kMessage:
-      return "its data was not there";
+      return "its data had not arrived";
     case AlgoCause::kSlot:
       return "the connection was full";
     case AlgoCause::kDependency:
-      return "what it depends on was not done";
+      return "its dependency was not done";
     case AlgoCause::kPort:
       break;
   }
@@ -177,7 +177,7 @@ std::string timing_text(const TimingView& view, const TextOptions& options) {
   std::string message =
       fmt::format("{}, in chunks of {}", size_text(view.bytes), size_text(timing.chunk_bytes));
   if (timing.rounds > 1) {
-    message += fmt::format(", which do not fit a slot: {}", counted(timing.rounds, "round"));
+    message += fmt::format(", which do not fit into a slot: {}", counted(timing.rounds, "round"));
   }
   if (view.outside_range) message += "; the file does not declare messages of this size";
   line("message", message);
@@ -186,7 +186,7 @@ std::string timing_text(const TimingView& view, const TextOptions& options) {
        fmt::format("{}{}{}{}", hosts_text(view.cluster), links.empty() ? "" : "; ", links,
                    view.usual_cluster ? fmt::format(" ({})", kUsualFigures) : ""));
   if (const auto rate = bytes_per_second(view.bytes, timing.makespan_ns)) {
-    std::string speed = rate_text(*rate) + " of the message";
+    std::string speed = rate_text(*rate) + " algbw";
     if (const auto factor = models::bus_bandwidth_factor(view.algorithm)) {
       speed += fmt::format(", {} of bus bandwidth", rate_text(*rate * *factor));
     }

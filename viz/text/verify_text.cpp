@@ -47,7 +47,7 @@ std::string inputs_text(const std::vector<AlgoInput>& inputs) {
 // What is wrong with an output chunk.
 std::string wrong_text(const models::WrongChunk& wrong) {
   std::vector<std::string> parts;
-  if (wrong.unwritten) parts.emplace_back("nobody wrote all of it");
+  if (wrong.unwritten) parts.emplace_back("it was not completely written");
   if (!wrong.missing.empty()) parts.push_back("lacks " + inputs_text(wrong.missing));
   if (!wrong.foreign.empty()) parts.push_back("has " + inputs_text(wrong.foreign));
   if (!wrong.repeated.empty()) {
@@ -89,7 +89,7 @@ class VerifyLines {
     const std::string to = unlimited ? "any size" : bytes_of(report_.max_bytes);
     return report_.range_declared
                ? fmt::format("declared from {} to {}", bytes_of(report_.min_bytes), to)
-               : fmt::format("no range is declared, and up to {} were asked about", to);
+               : fmt::format("the file declares no range; checked up to {}", to);
   }
   static std::string bytes_of(std::uint64_t bytes) { return grouped(bytes) + " B"; }
 
@@ -108,19 +108,18 @@ class VerifyLines {
       text = xml() ? "yes, with any number of slots" : "yes";
     } else if (of.hangs == AlgoAnswer::kUndecided) {
       text = of.uneven_barrier
-                 ? "not known: more thread blocks come to a barrier than it waits for, so the "
-                   "order matters; one order ends"
+                 ? "unknown: more thread blocks reach a barrier than it waits for, so the "
+                   "interleaving matters; one completes"
                  : fmt::format(
                        "not known: the order matters, and after {} none that hangs was "
                        "found",
                        counted(of.states, "state"));
     } else if (of.searched) {
       text = fmt::format(
-          "no: several thread blocks take from one counter, so every order of "
-          "taking was tried ({})",
+          "no: several thread blocks share a counter, so all interleavings were tried ({})",
           counted(of.states, "state"));
     } else {
-      text = "no: one run is a proof for every order";
+      text = "no: one run proves every interleaving";
     }
     if (!fault && of.slots_needed) {
       text += fmt::format("; {} {} enough, and {}", counted(*of.slots_needed, "slot"),
@@ -134,7 +133,7 @@ class VerifyLines {
   }
 
   std::string left_over() const {
-    if (report_.left_over == AlgoAnswer::kNotAsked) return "not asked: it hangs";
+    if (report_.left_over == AlgoAnswer::kNotAsked) return "skipped: it hangs";
     if (report_.left.empty()) return "no";
     const models::LeftOver& first = report_.left.front();
     std::string text;
@@ -179,7 +178,7 @@ class VerifyLines {
   void add_races() {
     const VerifyReport& of = report_;
     if (of.races == AlgoAnswer::kNotAsked) {
-      add("races", of.races, false, "not asked: it hangs");
+      add("races", of.races, false, "skipped: it hangs");
     } else if (!of.found_races.empty()) {
       std::string text = races_text(of.found_races);
       if (xml()) {
@@ -212,7 +211,7 @@ class VerifyLines {
       case AlgoCollective::kAllGather:
         return "every rank has the chunks of all ranks";
       case AlgoCollective::kAllToAll:
-        return "every rank has what each rank has for it";
+        return "every rank has the chunk that each rank sends it";
       case AlgoCollective::kReduceScatter:
         return "every rank has the sums of its chunks";
       case AlgoCollective::kOther:
@@ -234,7 +233,7 @@ class VerifyLines {
     bool fault = kind == AlgoAnswer::kNo;
     if (of.reads_unwritten) {
       fault = true;
-      text = fmt::format("{} reads {}, which nobody has written", place(of.reads_unwritten->first),
+      text = fmt::format("{} reads {}, which was never written", place(of.reads_unwritten->first),
                          cell_text(of.reads_unwritten->second));
     }
     if (kind == AlgoAnswer::kNo) {
@@ -246,9 +245,9 @@ class VerifyLines {
                           : "",
                       wrong.chunk, wrong.rank, wrong_text(wrong), more(of.wrong_count));
     } else if (kind == AlgoAnswer::kYes && !fault) {
-      text = fmt::format("right: {} ({})", result_words(), uses_text());
+      text = fmt::format("correct: {} ({})", result_words(), uses_text());
     } else if (!fault) {
-      text = "not asked: " + why_not();
+      text = "skipped: " + why_not();
     }
     add("result", kind, fault, text);
   }
@@ -276,9 +275,9 @@ class VerifyLines {
     const bool known = algorithm_.collective != AlgoCollective::kOther;
     std::string text = "yes: all ranks add in the same order";
     if (of.same_bits != AlgoAnswer::kYes) {
-      text = "not asked: " + (known && !sums && of.right_result == AlgoAnswer::kYes
-                                  ? std::string("no two ranks form the same sum")
-                                  : why_not());
+      text = "skipped: " + (known && !sums && of.right_result == AlgoAnswer::kYes
+                                ? std::string("no two ranks form the same sum")
+                                : why_not());
     }
     add("same bits", of.same_bits, false, text);
   }
@@ -289,18 +288,19 @@ class VerifyLines {
     std::string text;
     if (xml()) {
       text =
-          "not asked: MSCCL's connections carry nothing from one launch to the next unless "
+          "skipped: MSCCL's connections carry nothing from one launch to the next unless "
           "something is left over";
     } else if (of.safe_launches == AlgoAnswer::kNotAsked) {
-      text = "not asked: it hangs";
+      text = "skipped: it hangs";
     } else if (of.launches_hang) {
-      text = fmt::format("{}: {} launches in a row hang", fault ? "no" : "not known", of.launches);
+      text =
+          fmt::format("{}: {} back-to-back launches hang", fault ? "no" : "not known", of.launches);
     } else if (fault) {
       text = "no: " + races_text(of.launch_races);
     } else {
       text = fmt::format(
-          "yes: {} launches in a row, with kernels that use the buffers before, "
-          "between and after them",
+          "yes: {} back-to-back launches, with kernels that use the buffers before, between and "
+          "after",
           of.launches);
     }
     add("between launches", of.safe_launches, fault, text);
@@ -334,7 +334,7 @@ void add_changes(const VerifyView& view, const TextOptions& options, std::string
     text += paragraph(models::printable(change.what), options.width, 2, 4);
   }
   if (changes.size() == helped) return;
-  text += "\n" + styled(options, ansi::kBold, "Tried, still wrong:") + "\n";
+  text += "\n" + styled(options, ansi::kBold, "Tried, but still wrong:") + "\n";
   for (const models::TriedChange& change : changes) {
     if (change.helps) continue;
     text += paragraph(models::printable(fmt::format("{} ({})", change.what,

@@ -131,10 +131,10 @@ class WaitsText {
       crosses = crosses || waits_[i].from.rank != waits_[i].to.rank;
     }
     std::string whom;
-    if (crosses && run.step == 1) whom = ", each waits for the next rank";
-    if (crosses && run.step == -1) whom = ", each waits for the previous rank";
+    if (crosses && run.step == 1) whom = ", each waiting for the next rank";
+    if (crosses && run.step == -1) whom = ", each waiting for the previous rank";
     if (crosses && run.step != 1 && run.step != -1) {
-      whom = fmt::format(", each waits for the rank {} {}", run.step > 0 ? run.step : -run.step,
+      whom = fmt::format(", each waiting for the rank {} {}", run.step > 0 ? run.step : -run.step,
                          run.step > 0 ? "above it" : "below it");
     }
     text_ += paragraph(fmt::format("{}-{}  {}: the same{}", begin + 1, end,

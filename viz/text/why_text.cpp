@@ -24,7 +24,7 @@ std::string end_text(const models::Why& why) {
     case sim::WaitNodeKind::kRank:
       return fmt::format("It ends at rank {}.\n", last.to.rank);
     case sim::WaitNodeKind::kOutside:
-      return "It ends at input from outside.\n";
+      return "It ends at outside input.\n";
     case sim::WaitNodeKind::kAct:
       break;
   }
@@ -40,18 +40,18 @@ std::string why_text(const models::Explanation& explanation, const models::Why& 
   std::string text = fmt::format("{} is not done ({} at {}): {}\n", name, verdict_text(explanation),
                                  time_text(explanation.time_ns), stage_text(why.act));
   if (why.earlier) {
-    text += fmt::format("{} has to be done first: {}\n", act_text(*why.earlier),
-                        stage_text(*why.earlier));
+    text +=
+        fmt::format("{} must finish first: {}\n", act_text(*why.earlier), stage_text(*why.earlier));
   }
   if (why.host_at) {
     const std::string at =
         why.host_at->at.empty() ? "" : fmt::format(" ({})", models::printable(why.host_at->at));
-    text += paragraph(fmt::format("Its host has not come to it: it is at {}{}, {}",
+    text += paragraph(fmt::format("Its host has not reached it yet: it is at {}{}, {}",
                                   act_text(*why.host_at), at, stage_text(*why.host_at)),
                       options.width, 0, 2);
   }
   if (why.chain.empty() && why.circle.empty()) {
-    return text + "Nothing in this run shows what it waits for.\n";
+    return text + "This run does not show what it waits for.\n";
   }
   if (!why.chain.empty()) {
     text += fmt::format("\nThe chain: {}\n", counted(why.chain.size(), "wait"));

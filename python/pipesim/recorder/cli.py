@@ -64,11 +64,11 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--ranks", "-n", type=_positive, metavar="N", help="number of ranks (required)")
-    add("--nnodes", type=_positive, default=1, metavar="N", help="nodes they are on (default 1)")
+    add("--nnodes", type=_positive, default=1, metavar="N", help="number of nodes (default 1)")
     add("-m", action="store_true", dest="module", help="SCRIPT is a module, as python3 -m")
     add("-o", "--output", metavar="FOLDER", help="keep the record in this folder")
     add("--only-record", action="store_true", help="do not check the record")
-    add("--rules", choices=["gloo", "nccl"], help="judge by these rules (default: the script's)")
+    add("--rules", choices=["gloo", "nccl"], help="check under these rules (default: the script's backend)")
     add("--set", action="append", default=[], metavar="KEY=VALUE", help="as of 'pipesim check'")
     add(
         "--device",
@@ -82,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=DEFAULT_SECONDS,
         metavar="N",
-        help=f"stop ranks that do nothing for so long (default {DEFAULT_SECONDS:.0f})",
+        help=f"stop after this many seconds without progress (default {DEFAULT_SECONDS:.0f})",
     )
     add(
         "--values",

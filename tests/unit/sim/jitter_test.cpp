@@ -130,5 +130,5 @@ TEST_CASE("free timings bring about both orders", "[sim][jitter]") {
 TEST_CASE("the sweep through a plan knows no jitter", "[sim][jitter]") {
   const models::Lowered lowered = testing::lowered_of(kApart);
   CHECK(std::string(sim::fixed_order_obstacle(lowered.plan, {.jitter = part(1, 0)})) ==
-        "durations vary from act to act");
+        "durations vary from op to op");
 }

@@ -39,7 +39,7 @@ TEST_CASE("regular ranks are told by their stride in a narrow column", "[viz][wo
 }
 
 TEST_CASE("a long list of ranks in a sentence is a short one, with its rule", "[viz][words]") {
-  CHECK(ranks_text({}) == "no rank");
+  CHECK(ranks_text({}) == "no ranks");
   CHECK(ranks_text({4}) == "rank 4");
   CHECK(ranks_text({0, 8, 16, 24}) == "ranks 0, 8, 16 and 24");
   CHECK(ranks_text(rows(0, 1, 8, 64)) == "ranks 0, 8, ... 504 (every 8th, 64 ranks)");

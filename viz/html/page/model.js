@@ -163,7 +163,7 @@ function parseRanks(text, count) {
   const ranks = new Set();
   for (const part of text.split(/[,\s]+/).filter((item) => item !== "")) {
     const found = /^(\d+)(?:-(\d+))?$/.exec(part);
-    if (!found) throw new Error(`'${part}' is no rank`);
+    if (!found) throw new Error(`'${part}' is not a rank`);
     const first = Number(found[1]);
     const last = found[2] === undefined ? first : Number(found[2]);
     if (last < first) throw new Error(`'${part}' goes backwards`);

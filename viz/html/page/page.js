@@ -122,7 +122,7 @@ class Page {
     readings.hidden = check.readings.length === 0;
     const row = (cells, tag) => `<tr>${cells.map((cell) => `<${tag}>${escaped(cell)}</${tag}>`).join("")}</tr>`;
     readings.querySelector(".table-frame").innerHTML =
-      `<table><thead>${row(["reading", "what it is", "answer", "own durations", "who waits for whom"], "th")}</thead>
+      `<table><thead>${row(["reading", "what it is", "answer", "default timing", "who waits for whom"], "th")}</thead>
        <tbody>${check.readings.map((cells) => row(cells, "td")).join("")}</tbody></table>`;
     const rests = this.element("rests-on");
     rests.hidden = check.rests_on.length === 0;
@@ -195,7 +195,7 @@ class Page {
 
   addWaits(host) {
     if (this.run.waits.length === 0) return;
-    const frame = tableSection(host, "waits", "All waits", "What could not go on at the end, and what for. "
+    const frame = tableSection(host, "waits", "All waits", "Ops that were blocked at the end, and what they wait for. "
       + "Select a row to see both ends in the pictures.", this.leftOut("waits"));
     this.tables.push(new SortTable(frame, this.waitTable("waits", this.run.waits), this));
   }
@@ -211,7 +211,7 @@ class Page {
     const buttons = [["+", "Zoom in", () => this.timeline.zoom(1.5)],
                      ["\u2212", "Zoom out", () => this.timeline.zoom(1 / 1.5)],
                      ["All", "Show all of it", () => this.timeline.fit()]];
-    if (this.run.at_rest) buttons.push(["The end", "Show what happened last", () => this.timeline.showEnd()]);
+    if (this.run.at_rest) buttons.push(["The end", "Show the end of the run", () => this.timeline.showEnd()]);
     const tools = this.element("timeline").querySelector(".tools");
     this.addTools(tools, buttons);
     if (this.run.shownBy.size > 0) {
@@ -310,7 +310,7 @@ class Page {
   }
 
   addContents() {
-    const names = {readings: "Readings", steps: "Steps", broken: "What broke", mismatches: "What met", cycle: "Cycle", hints: "What to look at", roots: "Roots", graph: "Graph", timeline: "Timeline",
+    const names = {readings: "Readings", steps: "Steps", broken: "What broke", mismatches: "Mismatched calls", cycle: "Cycle", hints: "What to look at", roots: "Roots", graph: "Graph", timeline: "Timeline",
       ranks: "Ranks", schedule: "Schedule", memory: "Memory", waits: "Waits", actors: "Actors"};
     for (const part of this.run.parts || []) if (part.name) names[part.id] = part.name;
     const links = Object.entries(names)
@@ -552,7 +552,7 @@ class Page {
     }
     const close = link("\u00d7", () => this.select({}), "close small");
     close.title = "Close (Escape)";
-    close.setAttribute("aria-label", "Select nothing");
+    close.setAttribute("aria-label", "Clear the selection");
     this.say(`Selected: ${panel.textContent.replace(close.textContent, "")}`);
   }
 

@@ -265,7 +265,7 @@ class Timeline {
     text += `<line x1="${this.left}" x2="${this.right}" y1="${AXIS - 0.5}" y2="${AXIS - 0.5}"/>`;
     if (this.run.at_rest) {
       const rest = this.x(this.run.rest_ns);
-      const label = fitText(`nothing moves after ${timeText(this.run.rest_ns)}`, this.right - 8, true);
+      const label = fitText(`no further progress after ${timeText(this.run.rest_ns)}`, this.right - 8, true);
       if (rest >= this.left && rest <= this.right) {
         text += `<line class="moment" x1="${rest}" x2="${rest}" y1="16" y2="${AXIS}"/>`;
         const half = measureText(label, true) / 2;

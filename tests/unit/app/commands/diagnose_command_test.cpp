@@ -338,7 +338,7 @@ TEST_CASE("what NCCL writes of calls is a scenario that hangs alike", "[app][dia
   const auto found = command({"diagnose", log, "--as-scenario", scenario});
   CHECK(found.code == 1);
   CHECK(contains(found.out, "The job waits for rank 1.\n"));
-  CHECK(contains(found.out, "Next:\n  py-spy dump --pid 41, on n0: where rank 1 stands\n"));
+  CHECK(contains(found.out, "Next:\n  py-spy dump --pid 41, on n0: where is rank 1?\n"));
   CHECK(command({"test", scenario}).code == 0);
   CHECK(contains(command({"run", scenario}).out, "Rank 1 never calls all_gather comm_0xab#1"));
 }
@@ -363,7 +363,7 @@ TEST_CASE("reports of RAS and stacks are joined with NCCL's own lines by process
   const auto alone = command({"diagnose", folder / "ras"});
   CHECK(alone.code == 1);
   CHECK(contains(alone.out, "Rank 1 of communicator ab (process 41 on n0, GPU 1) is behind;"));
-  CHECK(contains(alone.out, "py-spy dump --pid 41, on n0: where rank 1 of communicator ab"));
+  CHECK(contains(alone.out, "py-spy dump --pid 41, on n0: where is rank 1 of communicator ab"));
   folder.write("both/ras.json", testing::file_text(folder / "ras/ras.json"));
   folder.write("both/job.log", calls);
   CHECK(contains(command({"diagnose", folder / "both"}).out, "The job waits for rank 7.\n"));

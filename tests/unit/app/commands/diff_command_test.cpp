@@ -57,7 +57,7 @@ TEST_CASE("one file has two settings", "[app][diff]") {
       command({"diff", "-", "--set-a", "t=2us", "--set-b", "t=5us"}, kSmall);
   CHECK(result.code == 1);
   CHECK(contains(result.out, "A  standard input --set t=2us\nB  standard input --set t=5us\n"));
-  CHECK(contains(result.out, "time     2 us -> 5 us (+3 us, +150.0 %)"));
+  CHECK(contains(result.out, "time     2 us -> 5 us (+3 us, +150.0%)"));
   // What both set, each side may set again.
   CHECK(command({"diff", "-", "--set", "t=5us", "--set-a", "t=5us"}, kSmall).code == 0);
   CHECK(command({"diff", "-", "--set", "t=5us"}, kSmall).code == 2);

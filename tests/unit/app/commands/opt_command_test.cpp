@@ -43,9 +43,9 @@ TEST_CASE("opt --list needs no file and says all options", "[app][opt]") {
   CHECK(contains(result.out,
                  "set-slots\n"
                  "  sets the credits of a register\n"
-                 "    op=TEXT            whose register\n"
-                 "    slots=NUMBER       how many\n"
-                 "    register=TEXT      which one (default: out)\n"));
+                 "    op=TEXT            the op\n"
+                 "    slots=NUMBER       number of slots\n"
+                 "    register=TEXT      name of its register (default: out)\n"));
 }
 
 TEST_CASE("what is wrong with opt's arguments and input is said, with exit code 2", "[app][opt]") {

@@ -40,7 +40,7 @@ TEST_CASE("run: cycles that differ in their ranks alone are listed once", "[app]
   CHECK_FALSE(contains(all.out, "Cycle 3 of 4"));
   CHECK(contains(all.out, "\nCycle 4 of 4: 4 waits\n"));
   CHECK(contains(command({"run", "-"}, kPairs).out,
-                 "4 independent cycles; the shortest is shown (--all for all)."));
+                 "4 independent cycles; the shortest is shown (--all shows all)."));
 }
 
 TEST_CASE("run: where all cycles are alike the note says so", "[app][run_command]") {
@@ -48,8 +48,7 @@ TEST_CASE("run: where all cycles are alike the note says so", "[app][run_command
   text.replace(text.find("0..5"), 4, "all");
   text.resize(text.find("  - on: 6..7"));
   CHECK(contains(command({"run", "-"}, text).out,
-                 "4 independent cycles, the same on other ranks; one is shown (--all for their\n"
-                 "  ranks)."));
+                 "4 independent cycles that differ only in their ranks;"));
   CHECK(contains(command({"run", "-", "--all"}, text).out,
                  "x 4: the same on ranks 2 and 3; ranks 4 and 5; ranks 6 and 7"));
 }

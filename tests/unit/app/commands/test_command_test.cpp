@@ -165,7 +165,7 @@ TEST_CASE("what cannot be updated stays failed and says so", "[app][test]") {
   const CommandResult result = command({"test", file, "--update"});
   CHECK(result.code == 1);
   CHECK(contains(result.out,
-                 "help: not updated: not a plain figure, or shared by tests that differ"));
+                 "help: not updated: not a plain value, or shared by tests with different"));
   CHECK(file_text(file) == before);
 }
 
@@ -188,6 +188,6 @@ TEST_CASE("quiet lists only what did not pass", "[app][test]") {
         "  expect: [{time: 6us}, {with: {n: 2}, time: 5us}]\n"
         "                                             ^\n"
         "  help: see 'pipesim help E0903'\n"
-        "  again: pipesim run ./f.yaml --set n=2\n"
+        "  to rerun: pipesim run ./f.yaml --set n=2\n"
         "1 passed, 1 failed\n");
 }

@@ -195,14 +195,15 @@ TEST_CASE("a state that comes out otherwise is refused", "[app][views]") {
   CHECK(contains(other.err, "open it with pipesim 0.0.1"));
   const CommandResult same =
       command({"explain", "-"}, replaced(state, "\"deadlock\"", "\"starved\""));
-  CHECK(contains(same.err, "standard input: error[E0108]: made by pipesim " + version +
-                               ", and so is this, but it simulates it differently\n"));
+  CHECK(contains(same.err, "standard input: error[E0108]: made by this version, pipesim " +
+                               version + ", but it simulates it differently\n"));
   CHECK(contains(same.err, "the file was changed, or one of the two is a modified build"));
   const CommandResult changed =
       command({"explain", "-"}, replaced(state, "\"schema: 1 ", "\"schema: 2 "));
   CHECK(changed.code == 2);
   CHECK(contains(changed.err, kHang + " in standard input:"));
-  CHECK(contains(changed.err, "its scenario cannot be run: made by pipesim " + version));
+  CHECK(contains(changed.err,
+                 "its scenario cannot be run: made by this version, pipesim " + version));
   const CommandResult until = command(
       {"explain", "-"}, replaced(state, "\"settings\"", "\"until\": \"noon\",\"settings\""));
   CHECK(until.code == 2);

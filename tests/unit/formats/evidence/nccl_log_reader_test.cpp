@@ -288,9 +288,9 @@ TEST_CASE("communicators that not all create, and links that do not answer, are 
           "NCCL WARN NET/IB : Got completion from peer 10.0.0.7<5490> with error 12, opcode 0\n")
           .notes();
   REQUIRE(notes.size() == 2);
-  CHECK(
-      notes[0] ==
-      "Communicator 0xab: 2 of its 3 ranks began to create it, 0 finished; no line of its rank 1");
+  CHECK(notes[0] ==
+        "Communicator 0xab: 2 of 3 ranks started to initialize it, 0 finished; no log line from "
+        "rank 1");
   CHECK(notes[1] ==
         "NET/IB ended in an error 2 times: status 12 from peer 10.0.0.7 (no answer, after all "
         "retries)");

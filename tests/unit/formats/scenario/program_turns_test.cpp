@@ -165,14 +165,15 @@ TEST_CASE("one thread: several ranks are as several streams of one rank", "[scen
 TEST_CASE("one thread: check and its report", "[scenario][turns]") {
   // By contract all is connected, and only a fresh job hangs.
   const auto found = testing::command({"check", "-"}, two(kCall));
-  CHECK(contains(found.out, "contract       a send waits for its recv, as NCCL promises: proved"));
-  CHECK(contains(found.out, "hang certain"));
+  CHECK(contains(found.out,
+                 "contract       a send may block until its recv, as NCCL documents: proved"));
+  CHECK(contains(found.out, "connect at first use: hang\n               certain\n"));
   const auto grouped = testing::command({"check", "-"}, two(kGroup + kGroup));
   CHECK(contains(grouped.out, "PROVED: no interleaving hangs"));
   const auto report = testing::command({"run", "-"}, two(kCall));
   CHECK(contains(report.out, "rank 0  all_reduce node#1"));
   CHECK(contains(report.out, "rank 1  turn#1"));
-  CHECK(contains(report.out, "waits until its thread is done with rank 0"));
+  CHECK(contains(report.out, "waits until its host thread has finished rank 0"));
 }
 
 TEST_CASE("one thread: mistakes", "[scenario][turns]") {

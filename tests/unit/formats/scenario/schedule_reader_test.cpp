@@ -126,8 +126,8 @@ TEST_CASE("layouts that cannot be are told in one sentence", "[formats][schedule
   CHECK(mistakes_in(schedule(start + "forward: [1us, 2us]")) ==
         "2:62: 'forward' has 2 values, but there are 4 stages\n");
   CHECK(mistakes_in(schedule("kind: interleaved_1f1b, stages: 8, micro_batches: 9")) ==
-        "2:62: interleaved_1f1b on 4 ranks takes its micro-batches in 2 rounds, and 9 cannot be "
-        "divided into so many\n");
+        "2:62: interleaved_1f1b on 4 ranks takes its micro-batches in 2 rounds, but 9 is not "
+        "divisible by that\n");
   CHECK(
       mistakes_in(schedule("kind: 1f1b, stages: 8000, micro_batches: 60000")) ==
       "2:32: a schedule can have at most 40000000 forwards and backwards, and 8000 stages of 60000 "

@@ -100,10 +100,10 @@ TEST_CASE("a number may be asked to be one of some", "[formats][expression]") {
   }
   CHECK(evaluated("rank in od") == "9: unknown set of ranks 'od'");
   CHECK(evaluated("rank in [1, rank]") ==
-        "13: what stands behind 'in' must be the same on every rank");
+        "13: the value after 'in' must be the same on every rank");
   CHECK(evaluated("rank in 3..1") == "9: 3..1 has no numbers");
   CHECK(evaluated("rank in [1, 2") == "14: expected ']' here");
-  CHECK(evaluated("rank in t_copy") == "9: expected ranks behind 'in', found a time");
+  CHECK(evaluated("rank in t_copy") == "9: expected ranks after 'in', found a time");
   CHECK(evaluated("t_copy in odd") == "8: expected a number before 'in', found a time");
 }
 

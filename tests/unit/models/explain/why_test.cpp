@@ -91,7 +91,7 @@ TEST_CASE("why of an act that comes later begins at the next one of its actor", 
   CHECK(result.code == 1);
   CHECK(contains(result.out,
                  "rank 0 nccl-2108#4 is not done (DEADLOCK at 43.6 us): not launched\n"
-                 "nccl-2108#1 has to be done first: not launched\n"
+                 "nccl-2108#1 must finish first: not launched\n"
                  "\n"
                  "It is on a cycle: 10 waits\n"));
 }
@@ -134,8 +134,9 @@ programs:
     const auto result = command({"why", "-", act}, text);
     CAPTURE(result.out, result.err);
     CHECK(result.code == 1);
-    CHECK(contains(result.out,
-                   "\nIts host has not come to it: it is at send pp#1 (p2p.py:181), launching:"));
+    CHECK(
+        contains(result.out,
+                 "\nIts host has not reached it yet: it is at send pp#1 (p2p.py:181), launching:"));
     CHECK(contains(result.out, "\nIt is on a cycle: 2 waits\n  1  rank 1  send pp#1"));
   }
   const auto json = command({"why", "-", "last", "--json"}, text);

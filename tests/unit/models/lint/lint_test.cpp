@@ -71,7 +71,7 @@ actors:
   CHECK(told(findings) == "buffer-stream buffer (0 1)\n");
   CHECK(findings.front().place == models::Place{9, 3});
   CHECK(findings.front().message ==
-        "'buffer' runs on stream 'forward', but neither what feeds it nor what reads it does");
+        "'buffer' runs on stream 'forward', but its inputs and its readers are on other streams");
   CHECK(findings.front().advice == "put it on stream 'backward'");
 
   CHECK(lint(with(text, "buffer: {stream: forward", "buffer: {stream: backward")).empty());

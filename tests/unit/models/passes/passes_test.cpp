@@ -188,7 +188,7 @@ TEST_CASE("a list of passes that is wrong gets one message for each mistake", "[
   CHECK(mistakes("set-slots=a:slots=many") ==
         "option 'slots' of pass 'set-slots' is an integer, found 'many'\n");
   CHECK(mistakes("set-slots=a:slots=1:op=b") == "option 'op' of pass 'set-slots' is given twice\n");
-  CHECK(mistakes("set-slots=a") == "pass 'set-slots' needs the option 'slots': how many\n");
+  CHECK(mistakes("set-slots=a") == "pass 'set-slots' needs the option 'slots': number of slots\n");
   CHECK(mistakes("set-slots=a:slots") ==
         "option 'slots' of pass 'set-slots' needs a value: slots=...\n");
   CHECK(mistakes("canonicalize,") ==

@@ -96,7 +96,7 @@ TEST_CASE("actors and programs have the form that files can have", "[models][ver
   graph.actors[1].acts.reset();
   CHECK(broken_rules(graph) ==
         "'a' is of the kind 'wait_and_send_ids', but waits for no input\n"
-        "'b' waits for input, but nothing determines how often it is to act\n");
+        "'b' waits for input, but nothing determines how often it runs\n");
   graph = graph_of("programs: {do: [{host: a}]}\nactors: {x: {source: 1}}\n");
   graph.threads[0].program[0].block[0].actor = 0;
   graph.threads[0].program.push_back(graph.threads[0].program[0]);

@@ -91,9 +91,9 @@ TEST_CASE("a schedule that no messages can save is told", "[models][schedule_low
   models::Diagnostics diagnostics;
   CHECK(!models::add_send_recv(schedule_in("0F0,0B0,0F1,0B1\n1F1,1B1,1F0,1B0\n"), diagnostics));
   CHECK(testing::text_of(diagnostics) ==
-        "1:5: this schedule cannot run: rank 0 comes to '0B0', and "
+        "1:5: this schedule cannot run: rank 0 reaches '0B0', but "
         "what it needs is never computed\n");
-  CHECK(diagnostics.sorted()[0].notes == std::vector<std::string>{"rank 1 stands at '1F1'"});
+  CHECK(diagnostics.sorted()[0].notes == std::vector<std::string>{"rank 1 is at '1F1'"});
 }
 
 TEST_CASE("layouts that do not exist are told in one sentence", "[models][schedules]") {
@@ -107,8 +107,8 @@ TEST_CASE("layouts that do not exist are told in one sentence", "[models][schedu
   CHECK(problem(ScheduleKind::kInterleaved1f1b, 6, 6, 4) ==
         "6 stages cannot be divided into 4 chunks on each rank");
   CHECK(problem(ScheduleKind::kInterleaved1f1b, 8, 9, 2) ==
-        "interleaved_1f1b on 4 ranks takes its micro-batches in 2 rounds, and 9 cannot be divided "
-        "into so many");
+        "interleaved_1f1b on 4 ranks takes its micro-batches in 2 rounds, but 9 is not "
+        "divisible by that");
   CHECK(problem(ScheduleKind::kZbv, 4, 8, 1) == "zbv has 2 chunks on each rank, found 1");
   CHECK(problem(ScheduleKind::kDualPipeV, 8, 7, 2) ==
         "dualpipe_v needs at least as many micro-batches as stages: 8, found 7");
