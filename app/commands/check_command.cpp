@@ -21,6 +21,7 @@
 #include "formats/promela/promela_writer.hpp"
 #include "models/record/any_source.hpp"
 #include "models/record/record_checks.hpp"
+#include "models/record/record_ends.hpp"
 #include "models/search/check.hpp"
 #include "models/search/readings.hpp"
 #include "viz/html/check_page.hpp"
@@ -138,6 +139,21 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
                   "recording can hang, but the script might then behave differently. 'pipesim "
                   "import record {}' writes a scenario in which 'pipesim check' shows this hang",
                   input.path()));
+}
+
+// Of a record that does not say what a rank would have done. Changes the basis of the answer.
+void judge_ends(const ScenarioInput& input, models::ReadingsReport& found,
+                std::vector<std::string>& basis) {
+  const models::Record& record = input.record()->record();
+  const auto undecide = [&](const char* why) {
+    found.answer = models::JobAnswer::kUndecided;
+    found.check.exploration.answer = sim::Answer::kUndecided;
+    basis.emplace_back(why);
+  };
+  const bool unknown = std::any_of(record.ranks.begin(), record.ranks.end(), models::ends_unknown);
+  if (found.answer == models::JobAnswer::kProved && unknown) {
+    undecide("nothing hangs up to there; what comes later was not recorded, so nothing is proved");
+  }
 }
 
 // Writes the page: the run that hangs, or the usual one, is made once more with all its times.
@@ -341,7 +357,10 @@ class CheckRun {
     };
     if (all_readings()) lowered_.reset();  // each reading makes its own
     readings_ = check_one(scenario_.graph);
-    if (input_.record() != nullptr) judge_any_source(input_, options, readings_, basis_);
+    if (input_.record() != nullptr) {
+      judge_any_source(input_, options, readings_, basis_);
+      judge_ends(input_, readings_, basis_);
+    }
     if (JobChoices(scenario_).empty()) return;
     ways_ = check_ways(input_, scenario_, options_.max_ways, options.stop, check_one, readings_);
   }

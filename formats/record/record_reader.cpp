@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -212,9 +213,11 @@ class Job {
     return at->second;
   }
 
-  std::uint32_t group(models::RecordGroup group) {
+  // `time`: how often the rank has made a group of this name and these ranks, which a group made
+  // again after destroy_process_group is, too. Its calls are counted anew.
+  std::uint32_t group(models::RecordGroup group, std::uint32_t time) {
     const auto next = static_cast<std::uint32_t>(record_.groups.size());
-    const auto [at, is_new] = groups_.emplace(std::pair(group.name, group.ranks), next);
+    const auto [at, is_new] = groups_.emplace(std::tuple(group.name, group.ranks, time), next);
     if (is_new) {
       record_.groups.push_back(std::move(group));
     } else {
@@ -227,7 +230,8 @@ class Job {
   Record& record_;
   TextTable texts_;
   std::map<models::RecordPlace, std::uint32_t> places_;
-  std::map<std::pair<std::string, std::vector<std::uint32_t>>, std::uint32_t> groups_;
+  std::map<std::tuple<std::string, std::vector<std::uint32_t>, std::uint32_t>, std::uint32_t>
+      groups_;
 };
 
 // The file of one rank.
@@ -286,6 +290,7 @@ class RankReader {
   RankRecord rank_;
   Ids places_;
   Ids groups_;
+  std::map<std::pair<std::string, std::vector<std::uint32_t>>, std::uint32_t> made_;  // how often
   Ids streams_;
   Ids events_;
   std::set<std::int64_t> works_;
@@ -396,7 +401,8 @@ void RankReader::read_definition(Fields& fields) {
     group.description = fields.text("desc");
     group.place = place(fields);
     group.eager = fields.truth("eager");
-    const std::uint32_t index = job_.group(std::move(group));
+    const std::uint32_t time = ++made_[{group.name, group.ranks}];
+    const std::uint32_t index = job_.group(std::move(group), time);
     rank_.defined.push_back(index);
     is_new = groups_.emplace(name, index).second;
   } else if (fields.has("stream")) {

@@ -269,10 +269,11 @@ YamlNode RecordWriter::action(const HostStep& step, const RankSet& on) const {
 
 YamlNode RecordWriter::step(const HostStep& step, const RankSet& on) const {
   YamlNode map = action(step, on);
-  if (step.later) {
-    map.add("name", YamlNode::text(step.kind == StepKind::kCreate
-                                       ? "later new_group"
-                                       : "later " + operation_name(step.calls.front().operation)));
+  // What belongs to a call, such as the record of its event, is not named.
+  if (step.later && step.kind == StepKind::kCreate) {
+    map.add("name", YamlNode::text("later new_group"));
+  } else if (step.later && !step.calls.empty()) {
+    map.add("name", YamlNode::text("later " + operation_name(step.calls.front().operation)));
   }
   if (step.assumed && step.kind != StepKind::kCalls) map.add("when", YamlNode::value("waits"));
   if (step.place != kNotSaid) map.add("at", YamlNode::text(record_.place_of(step.place)));

@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "models/characters.hpp"
 #include "models/record/record_checks.hpp"
 
 namespace pipesim::models {
@@ -25,6 +26,17 @@ std::string word(const std::string& text) {
     result += plain ? c : '_';
   }
   return result;
+}
+
+// The first characters of a text: an exception can have pages of it, and names of steps a limit.
+std::string beginning(const std::string& text) {
+  constexpr std::size_t kMaxCharacters = 500;
+  std::size_t end = 0;
+  for (std::size_t i = 0; i < kMaxCharacters && end < text.size(); ++i) {
+    ++end;
+    while (end < text.size() && continues_character(text[end])) ++end;
+  }
+  return end == text.size() ? text : text.substr(0, end) + "...";
 }
 
 // Events of one stream by number. A number is free again once nothing waits for it any more, so
@@ -497,7 +509,7 @@ void RankSteps::add_end() {
     HostStep made;
     const bool raised = own_.end.kind == RecordEnd::Kind::kRaised;
     made.kind = raised ? StepKind::kRaise : StepKind::kExit;
-    made.name = own_.end.text.empty() ? "an exception" : own_.end.text;
+    made.name = own_.end.text.empty() ? "an exception" : beginning(own_.end.text);
     made.number = own_.end.code;
     made.place = own_.end.place;
     add(std::move(made));

@@ -49,6 +49,7 @@ Meetings meetings_of(const Record& record) {
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     for (const RecordEntry& entry : record.ranks[rank].entries) {
       if (entry.kind != EntryKind::kCall || !is_collective(entry.operation)) continue;
+      if (entry.later) continue;  // never called
       meetings[{entry.group, entry.number}].push_back({rank, &entry});
     }
   }
@@ -71,7 +72,7 @@ std::map<std::int64_t, std::vector<NewGroup>> new_groups_of(const Record& record
   std::map<std::int64_t, std::vector<NewGroup>> made;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     for (const RecordEntry& entry : record.ranks[rank].entries) {
-      if (entry.kind != EntryKind::kNewGroup || entry.number < 0) continue;
+      if (entry.kind != EntryKind::kNewGroup || entry.number < 0 || entry.later) continue;
       std::vector<NewGroup>& variants = made[entry.number];
       const auto known = std::find_if(variants.begin(), variants.end(), [&](const NewGroup& group) {
         return record.groups[group.group].ranks == record.groups[entry.group].ranks;
@@ -259,6 +260,9 @@ std::vector<std::string> record_basis(const Record& record) {
       {"any_source", kAnySourceBasis},
       {"made_up", "values were made up"},
       {"cut_values", "values above --limit were not exchanged"},
+      {"store_order",
+       "the store told ranks which of them came first, in the order of ranks here: with another "
+       "order a real run may take another branch"},
       {"time", "the script looked at the clock"},
       {"threads", "several threads called: their order here is one of many"}};
   for (const auto& [note, count] : notes) {

@@ -70,6 +70,10 @@ bool is_cut_short(const RankRecord& rank) {
   return rank.end.kind == RecordEnd::Kind::kCut && rank.end.cut != RecordEnd::Cut::kRest;
 }
 
+bool ends_unknown(const RankRecord& rank) {
+  return is_cut_short(rank) && rank.end.cut != RecordEnd::Cut::kSteps;
+}
+
 std::size_t drop_calls_after_cuts(Record& record) {
   const bool any = std::any_of(record.ranks.begin(), record.ranks.end(), is_cut_short);
   if (!any) return 0;

@@ -10,6 +10,11 @@ namespace pipesim::models {
 /// Whether the record of a rank ends although the rank could have gone on.
 bool is_cut_short(const RankRecord& rank);
 
+/// Whether nobody knows what a rank whose record ends goes on to do: its process died or was ended,
+/// made no progress, or the values that it went on with were made up. Of a rank that was cut after
+/// `--steps`, whoever recorded it says that the steps are enough.
+bool ends_unknown(const RankRecord& rank);
+
 /// Drops what ranks asked of others that were cut short before they came to it: they are not stuck,
 /// the record ends. Returns how many calls these are.
 std::size_t drop_calls_after_cuts(Record& record);

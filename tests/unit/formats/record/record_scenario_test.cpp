@@ -6,6 +6,7 @@
 #include <string>
 
 #include "models/record/any_source.hpp"
+#include "models/record/record_checks.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/record.hpp"
@@ -133,6 +134,63 @@ TEST_CASE("ranks that stood still are never proved", "[formats][record_scenario]
   const auto scenario = formats::read_scenario(text, {}, diagnostics);
   REQUIRE(scenario.has_value());
   CHECK(testing::simulate(scenario->graph).explanation.verdict == sim::Verdict::kDeadlock);
+}
+
+// Rank 1 stands in the store before the call that rank 0 has made, for which NCCL's rules have more
+// steps than the call: its event is recorded and waited for.
+TEST_CASE("a call that comes later has its events under NCCL's rules",
+          "[formats][record_scenario]") {
+  const std::string rest = end("\"end\": \"cut\", \"why\": \"rest\"");
+  const auto record = [&] {
+    models::Record made = record_of("nccl", {collective("g0", 1, kSync) + rest,
+                                             "{\"store\": \"get\", \"key\": \"go\"}\n" + rest});
+    models::add_later_calls(made);
+    return made;
+  }();
+  const std::string text = scenario_of(record, models::RecordRules::kNccl);
+  CHECK(testing::contains(text, "name: later all_reduce"));
+  CHECK_FALSE(testing::contains(text, "work 1 of world, stream: nccl world, name"));
+  CHECK_FALSE(is_proved(record, "nccl"));
+}
+
+TEST_CASE("only of a rank that was cut after --steps is it known that it goes on",
+          "[formats][record_scenario]") {
+  const auto is_unknown = [](const std::string& keys) {
+    return models::ends_unknown(record_of("gloo", {end(keys)}).ranks.front());
+  };
+  CHECK_FALSE(is_unknown("\"end\": \"cut\", \"why\": \"steps\""));
+  CHECK_FALSE(is_unknown("\"end\": \"cut\", \"why\": \"rest\""));
+  CHECK_FALSE(is_unknown("\"end\": \"raised\", \"text\": \"ValueError\""));
+  CHECK(is_unknown("\"end\": \"cut\", \"why\": \"seconds\""));
+  CHECK(is_unknown("\"end\": \"cut\", \"why\": \"killed\""));
+  CHECK(is_unknown("\"end\": \"cut\", \"why\": \"made_up\""));
+}
+
+TEST_CASE("of a long exception a scenario has the beginning", "[formats][record_scenario]") {
+  std::string pages;
+  for (int i = 0; i < 5000; ++i) pages += "\u00e9";
+  const auto record = record_of("gloo", {end("\"end\": \"raised\", \"text\": \"" + pages + "\"")});
+  CHECK_FALSE(is_proved(record, "gloo"));  // it can be read; a rank failed
+  std::string shown;
+  for (int i = 0; i < 500; ++i) shown += "\u00e9";
+  CHECK(testing::contains(scenario_of(record, models::RecordRules::kGloo), shown + "...\""));
+}
+
+// After destroy_process_group the numbers of calls begin again.
+TEST_CASE("a group that is made again has calls of its own", "[formats][record_scenario]") {
+  const std::string again =
+      "{\"destroy\": \"g0\"}\n{\"def\": \"g1\", \"group\": \"0\", "
+      "\"ranks\": [0, 1]}\n{\"init\": \"g1\"}\n";
+  const std::string first =
+      "{\"def\": \"l\", \"at\": \"a.py:1\"}\n"
+      "{\"def\": \"m\", \"at\": \"a.py:2\"}\n" +
+      collective("g0", 1, "\"l\": \"l\", " + kSync) + again;
+  const std::string program = first + collective("g1", 1, "\"l\": \"m\", " + kSync) + end();
+  const auto record = record_of("gloo", {program, program});
+  CHECK(record.groups.size() == 2);
+  CHECK(models::check_record(record).empty());
+  CHECK(is_proved(record, "gloo"));
+  CHECK_FALSE(is_proved(record_of("gloo", {program, first + end()}), "gloo"));
 }
 
 TEST_CASE("equal ranks have one program, and repeated steps are loops",

@@ -39,6 +39,28 @@ TEST_CASE("calls that fit and come from different lines are told", "[models][rec
             .empty());
 }
 
+TEST_CASE("calls that nobody made meet nobody", "[models][record_checks]") {
+  const std::string rest = "{\"end\": \"cut\", \"why\": \"rest\"}\n";
+  const std::string reduce = call("all_reduce", "\"bytes\": 4, \"sync\": true");
+  const std::string makes =
+      "{\"def\": \"g1\", \"group\": \"1\", \"ranks\": [0, 1]}\n"
+      "{\"new_group\": \"g1\", \"key\": 1}\n";
+  const std::string other =
+      "{\"def\": \"g2\", \"group\": \"1\", \"ranks\": [0, 2]}\n"
+      "{\"new_group\": \"g2\", \"key\": 1}\n";
+  auto record = record_of("gloo", {kHere + makes + rest, kHere + rest, kHere + other + rest});
+  models::add_later_calls(record);
+  CHECK(findings(record) ==
+        "new_group is called in different orders: as number 1, rank 0 makes the group of ranks 0, "
+        "1, and rank 2 makes the group of ranks 0, 2\n");
+  auto lines = record_of("gloo", {kHere + reduce + rest, kThere + reduce + rest, kHere + rest});
+  models::add_later_calls(lines);
+  CHECK(
+      findings(lines) ==
+      "all_reduce #1 of the group of ranks 0..2 meets from different lines: rank 0 from a.py:1 f, "
+      "rank 1 from b.py:2 g\n");
+}
+
 TEST_CASE("a root may have a line of its own", "[models][record_checks]") {
   const std::string root_0 = call("broadcast", "\"bytes\": 4, \"root\": 0");
   const std::string root_1 = call("broadcast", "\"bytes\": 4, \"root\": 1");
