@@ -65,7 +65,8 @@ class Report:
 
     @property
     def proved(self) -> bool:
-        """No interleaving hangs, for this program as recorded, and no rank failed."""
+        """No interleaving hangs, for this program as recorded, and no rank failed, died, or was
+        ended because it made no progress."""
         return self.answer == "proved" and not self.failed
 
     @property
@@ -104,7 +105,7 @@ class Record:
             if not judged.stdout:
                 raise RecordingFailed(judged.stderr)
             text = program.check(str(self.path), *options, capture=True).stdout
-        except (program.ProgramNotFound, OSError) as error:
+        except (program.ProgramNotFound, program.ProgramDied, OSError) as error:
             raise RecordingFailed(str(error)) from error
         answer = json.loads(judged.stdout)
         rests_on = tuple(answer.get("rests_on", ()))

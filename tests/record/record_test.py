@@ -7,6 +7,7 @@ processes forked from this one, which has imported torch; the command line is tr
 """
 
 import csv
+import io
 import json
 import os
 import pathlib
@@ -14,6 +15,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import unittest
 
 from with_torch import ROOT  # isort: skip
@@ -130,6 +133,46 @@ class Ends(unittest.TestCase):
         # And never "rest": it proves nothing.
         self.assertEqual(["killed"] * 3, [end["why"] for end in described["ends"]])
         self.assertIn("the process of rank 1 died", done.stderr)
+        self.assertNotIn("no rank called", done.stderr)
+
+    def test_a_rank_that_made_no_progress_is_not_proved(self):
+        def job():
+            torch.distributed.init_process_group("gloo")
+            while True:
+                time.sleep(0.05)
+
+        report = record(job, ranks=2, seconds=0.5).check()
+        self.assertEqual(("undecided", False), (report.answer, report.proved), report.text)
+
+    def test_of_a_long_exception_the_beginning_is_kept(self):
+        def job():
+            raise ValueError("\u00e9" * 5000)
+
+        recorded = record(job, ranks=2)
+        self.assertEqual(503, len(recorded.ends[0].text))
+        self.assertFalse(recorded.check().proved)
+
+    def test_who_comes_first_in_the_store_is_noted_if_the_script_looks(self):
+        def job(looks):
+            torch.distributed.init_process_group("gloo")
+            store = torch.distributed.distributed_c10d._get_default_store()
+            if looks and store.add("who", 1) == 1:
+                torch.distributed.barrier()
+            else:
+                store.add("n", 1)
+                torch.distributed.barrier()
+
+        for looks in (False, True):
+            says = " ".join(record(job, ranks=2, args=[looks]).check().rests_on)
+            self.assertEqual(looks, "which of them came first" in says, says)
+
+    def test_a_store_of_another_size_is_refused(self):
+        def job():
+            store = torch.distributed.HashStore()
+            rank = int(os.environ["RANK"])
+            torch.distributed.init_process_group("gloo", store=store, rank=rank, world_size=4)
+
+        self.assertIn("world_size=4", record(job, ranks=2).ends[0].text)
 
     def test_one_by_one_nobody_waits_for_a_rank_that_has_not_begun(self):
         def job():
@@ -201,6 +244,61 @@ class Gpus(unittest.TestCase):
         self.assertIn("cpu", [x.get("read") for x in found])
         self.assertEqual(["event", "device"], [x["synchronize"] for x in found if "synchronize" in x])
         self.assertTrue(all(x["k"] > 0 for x in found if "step" in x))
+
+    def test_threads_files_and_ops_of_gpus(self):
+        def job():
+            torch.distributed.init_process_group("nccl")
+            x = torch.arange(4.0, device="cuda")
+            seen = []
+            thread = threading.Thread(target=lambda: seen.append(torch.zeros(1, device="cuda").is_cuda))
+            thread.start()
+            thread.join()
+            assert seen == [True]
+            file = io.BytesIO()
+            torch.save({"x": x}, file)
+            for where, on in (("cuda:0", True), ("cpu", False), (lambda s, _: s.cuda(1), True)):
+                file.seek(0)
+                assert torch.load(file, map_location=where)["x"].is_cuda == on, where
+            assert x.type() == "torch.cuda.FloatTensor"
+            assert not torch.cuda.is_current_stream_capturing()
+            torch.cuda.nvtx.range_push("x")
+            torch.randn(2, device="cuda", generator=torch.Generator(device="cuda"))
+            norm = torch.nn.SyncBatchNorm(2).cuda()
+            values = torch.randn(4, 2, device="cuda", requires_grad=True)
+            norm(values).square().sum().backward()
+            assert values.grad.is_cuda
+            x[x > 1]
+            torch.where(x > 1)
+            torch.cuda.Event().query()
+            torch.distributed.barrier()
+
+        recorded = record(job, ranks=2)
+        self.assertEqual({"finished"}, {end.end for end in recorded.ends}, recorded.output)
+        found = lines(recorded, 0)
+        # SyncBatchNorm leaves out ranks without data, by three masks (nn/modules/_functions.py).
+        reads = ["pickle", *["getitem"] * 3, "getitem", "where"]
+        self.assertEqual(reads, [x["read"] for x in found if "read" in x])
+        self.assertIn("polls", [x.get("note") for x in found])
+
+    def test_a_static_graph(self):
+        def job():
+            torch.distributed.init_process_group("gloo")
+            model = torch.nn.parallel.DistributedDataParallel(
+                torch.nn.Linear(4, 4), static_graph=True
+            )
+            for _ in range(3):
+                model(torch.randn(2, 4)).sum().backward()
+
+        self.assertTrue(record(job, ranks=2).check().proved)
+
+    def test_a_rank_in_the_store_and_one_in_a_call_of_nccl(self):
+        def job():
+            torch.distributed.init_process_group("nccl")
+            if torch.distributed.get_rank() == 1:
+                torch.distributed.distributed_c10d._get_default_store().get("ready")
+            torch.distributed.all_reduce(torch.ones(1, device="cuda"))
+
+        self.assertTrue(record(job, ranks=2).check().hangs)
 
     def test_results_are_made_up_where_no_host_would_wait(self):
         recorded = in_fork(PROGRAMS / "gpu.py", 2, "--crossed")

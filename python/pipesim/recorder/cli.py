@@ -27,7 +27,7 @@ happens that many times. --chdir runs it in another folder, and PIPESIM_RECORD=1
 environment, so that it can do less.
 
 exit status: 0 proved; 1 a hang is possible, or a rank raised or exited with an error; 2 wrong usage
-or nothing to record with; 130 interrupted
+or nothing to record with; 3 undecided; 130 interrupted
 """
 
 
@@ -205,13 +205,16 @@ def _record_and_check(options: argparse.Namespace, settings: Settings) -> int:
         return status
     sys.stdout.flush()
     try:
-        shown = options.output or settings.out
-        judged = program.check(shown, *program.check_options(options.rules, options.set))
-    except (program.ProgramNotFound, OSError) as error:
+        # Reports name the folder as it is given; that of a temporary one would mean nothing.
+        folder, name = (None, options.output) if options.output else os.path.split(settings.out)
+        given = program.check_options(options.rules, options.set)
+        judged = program.check(name, *given, folder=folder)
+    except (program.ProgramNotFound, program.ProgramDied, OSError) as error:
         _fail(str(error), hint="--only-record -o RECORD keeps the record")
     if options.output is None:
         sys.stderr.write(
             "note: this record is not kept; with '-o record' pipesim run, draw, fix, diff and "
             "'import record' take it\n"
         )
-    return judged.returncode or status
+    undecided = 3
+    return status or undecided if judged.returncode == undecided else judged.returncode or status

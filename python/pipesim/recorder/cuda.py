@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from typing import Any, Optional, Union
@@ -22,7 +23,7 @@ import torch
 import torch.cuda
 from torch.overrides import TorchFunctionMode
 
-from pipesim.recorder import values
+from pipesim.recorder import cuda_ops, values
 from pipesim.recorder.patches import replace
 from pipesim.recorder.rank_file import Entry
 from pipesim.recorder.rank_recorder import RankRecorder
@@ -36,6 +37,12 @@ _READS = frozenset(
     "item tolist __bool__ __int__ __float__ __index__ __complex__ __repr__ __format__ __contains__ "
     "nonzero argwhere masked_select unique unique_consecutive equal allclose is_nonzero bincount "
     "_local_scalar_dense".split()
+)
+
+# Calls that make a tensor on the default device.
+_FACTORIES = frozenset(
+    "empty empty_strided eye full linspace logspace normal ones rand randn randint randperm range "
+    "arange zeros tensor as_tensor scalar_tensor tril_indices triu_indices".split()
 )
 
 # Calls that launch no kernel: they look at a tensor, or make a view of it.
@@ -60,6 +67,12 @@ def _mark(result: Any, device: int) -> Any:
         for item in result:
             _mark(item, device)
     return result
+
+
+def _mark_as(tensor: torch.Tensor, result: Any) -> Any:
+    """`result` on the GPU of `tensor`, if that is on one."""
+    device = device_of(tensor)
+    return result if device is None else _mark(result, device)
 
 
 def _marked_input(arguments: Any) -> Optional[int]:
@@ -102,6 +115,7 @@ class Stream:
         self._cuda.add({"synchronize": "stream"}, self)
 
     def query(self) -> bool:
+        self._cuda.recorder.note("polls", "query() of a stream may decide what is called next")
         return True
 
     def __enter__(self) -> Stream:
@@ -134,10 +148,18 @@ class Event:
             self._cuda.add({"synchronize": "event", "e": self.id}, None)
 
     def query(self) -> bool:
+        self._cuda.recorder.note("polls", "query() of an event may decide what is called next")
         return True
 
     def elapsed_time(self, _: Event) -> float:
         return 1.0
+
+
+class _Streams(threading.local):
+    """The current streams of a thread, of `with stream`."""
+
+    def __init__(self) -> None:
+        self.stack: list[Stream] = []
 
 
 class _Cuda:
@@ -146,10 +168,15 @@ class _Cuda:
     def __init__(self, recorder: RankRecorder) -> None:
         self.recorder = recorder
         self.current = 0
-        self.stack: list[Stream] = []  # of `with stream`
+        self._threads = _Streams()
+        self.default_device: Optional[int] = None  # where tensors are made without `device=`
         self.kernels: dict[Optional[str], int] = {}  # by stream, since its last entry
         self._streams = -1  # the first made is the default stream, number 0
         self._events = 0
+
+    @property
+    def stack(self) -> list[Stream]:
+        return self._threads.stack
 
     def next_stream(self) -> int:
         self._streams += 1
@@ -241,8 +268,10 @@ class _Mode(TorchFunctionMode):
         source = _marked_input(args)
         if source is None and kwargs:
             source = _marked_input(kwargs.values())
-        if source is not None and name in _READS:
+        if source is not None and _reads(name, args, kwargs):
             self._cuda.add({"read": name.strip("_")}, None)
+        if target is None and name in _FACTORIES and kwargs.get("device") is None:
+            target = self._cuda.default_device
         result = func(*args, **kwargs)
         on_device = target if target is not None else source
         if on_device is None:
@@ -262,6 +291,25 @@ class _Mode(TorchFunctionMode):
         if _is_cuda(device) or (isinstance(device, int) and not isinstance(device, bool)):
             return self._cuda.index(device), torch.device("cpu")
         return None, device
+
+
+def _reads(name: str, args: Any, kwargs: dict[str, Any]) -> bool:
+    """Whether the host waits for a value, of the call or for the size of its result."""
+    if name == "__getitem__":
+        return _has_mask(args[1])
+    if name == "where":  # with a condition alone: nonzero
+        return len(args) == 1 and not kwargs
+    if name == "repeat_interleave":
+        repeats = args[1] if len(args) > 1 else kwargs.get("repeats", args[0])
+        return isinstance(repeats, torch.Tensor) and kwargs.get("output_size") is None
+    if name == "tensor":
+        return not isinstance(args[0], torch.Tensor) or device_of(args[0]) is not None
+    return name in _READS
+
+
+def _has_mask(index: Any) -> bool:
+    indices = index if isinstance(index, tuple) else (index,)
+    return any(isinstance(i, torch.Tensor) and i.dtype in (torch.bool, torch.uint8) for i in indices)
 
 
 def _is_cuda(device: Any) -> bool:
@@ -347,6 +395,25 @@ def _same(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
     return tensor
 
 
+def _type(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> Any:
+    """`type()` is a name, `type(dtype or name)` a conversion, perhaps to another device."""
+    wanted = args[0] if args else kwargs.get("dtype")
+    device = device_of(tensor)
+    if wanted is None:
+        name: str = tensor.type()
+        return name if device is None else name.replace("torch.", "torch.cuda.", 1)
+    if isinstance(wanted, torch.dtype):
+        return _to(cuda, mode, tensor, (wanted,), {})
+    on_cuda = isinstance(wanted, _TypedMaker) or "torch.cuda." in str(wanted)
+    cpu_type = wanted.cpu_type if isinstance(wanted, _TypedMaker) else wanted
+    if isinstance(cpu_type, str):
+        cpu_type = cpu_type.replace("torch.cuda.", "torch.")
+    target = (cuda.current if device is None else device) if on_cuda else None
+    if device is not None and target is None:
+        cuda.add({"read": "type"}, None)
+    return _remark(tensor.clone().type(cpu_type), target)
+
+
 def _get_device(cuda: _Cuda, mode: _Mode, tensor: Any, args: Any, kwargs: Any) -> int:
     device = device_of(tensor)
     return -1 if device is None else device
@@ -361,6 +428,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "numpy": _numpy,
     "pin_memory": _same,
     "get_device": _get_device,
+    "type": _type,
 }
 
 
@@ -372,10 +440,25 @@ def install(recorder: RankRecorder) -> None:
     recorder.stream = cuda.of_entry
     default = Stream()
     _replace_functions(cuda, default)
-    _replace_amp()
+    cuda_ops.install(_mark_as)
+    _replace_defaults(cuda)
+    _replace_load(cuda)
     _wrap_what_the_mode_misses(cuda)
     _keep_version_counters_of_fsdp()
     _Mode(cuda).__enter__()
+    _enter_in_threads(cuda)
+
+
+def _enter_in_threads(cuda: _Cuda) -> None:
+    """A mode is one of its thread: those of the user, and what pins batches in a DataLoader."""
+    thread: Any = threading.Thread
+    original = thread._bootstrap_inner  # `run` is often replaced by a subclass
+
+    def _bootstrap_inner(self: threading.Thread) -> None:
+        with _Mode(cuda):
+            original(self)
+
+    thread._bootstrap_inner = _bootstrap_inner
 
 
 def _replace_functions(cuda: _Cuda, default: Stream) -> None:
@@ -416,11 +499,28 @@ def _replace_functions(cuda: _Cuda, default: Stream) -> None:
         minor=0,
         total_memory=80 * 1024**3,
         multi_processor_count=108,
+        max_threads_per_multi_processor=2048,
+        regs_per_multiprocessor=65536,
+        shared_memory_per_block=48 * 1024,
+        shared_memory_per_block_optin=163 * 1024,
+        shared_memory_per_multiprocessor=164 * 1024,
+        warp_size=32,
+        L2_cache_size=40 * 1024**2,
+        is_integrated=0,
+        is_multi_gpu_board=0,
+        gcnArchName="pipesim",
+        uuid="00000000-0000-0000-0000-000000000000",
     )
     functions: dict[str, Any] = {
         "is_available": lambda: True,
         "is_initialized": lambda: True,
         "is_bf16_supported": lambda *_: True,
+        "is_current_stream_capturing": lambda: False,
+        "can_device_access_peer": lambda device, peer: True,
+        "set_sync_debug_mode": lambda mode: None,
+        "get_sync_debug_mode": lambda: 0,
+        "get_rng_state_all": lambda: [torch.get_rng_state() for _ in range(gpus)],
+        "set_rng_state_all": lambda states: None,
         "init": lambda: None,
         "_lazy_init": lambda: None,
         "_lazy_call": lambda *_, **__: None,
@@ -458,52 +558,132 @@ def _replace_functions(cuda: _Cuda, default: Stream) -> None:
             functions[prefix + memory] = lambda device=None: 0
     for type_name in ("Float", "Half", "BFloat16", "Double", "Long", "Int", "Bool", "Byte"):
         cpu_type = getattr(torch, f"{type_name}Tensor")
-        functions[f"{type_name}Tensor"] = functools.partial(_typed, cuda, cpu_type)
+        functions[f"{type_name}Tensor"] = _TypedMaker(cuda, cpu_type)
+    graphs = sys.modules.get("torch.cuda.graphs", torch.cuda)
     for name, function in functions.items():
-        for module in (torch.cuda, torch.cuda.random, torch.cuda.memory):
+        for module in (torch.cuda, torch.cuda.random, torch.cuda.memory, graphs):
             if module is torch.cuda or hasattr(module, name):
                 setattr(module, name, function)
     for name, answer in {"_cuda_getDevice": lambda: cuda.current}.items():
         setattr(torch._C, name, answer)
 
 
-def _typed(cuda: _Cuda, cpu_type: Callable[..., torch.Tensor], *args: Any) -> torch.Tensor:
-    """`torch.cuda.FloatTensor(...)`."""
-    tensor: torch.Tensor = _mark(cpu_type(*args), cuda.current)
-    return tensor
+class _TypedMaker:
+    """`torch.cuda.FloatTensor`, which makes tensors and names a type."""
+
+    def __init__(self, cuda: _Cuda, cpu_type: Callable[..., torch.Tensor]) -> None:
+        self._cuda = cuda
+        self.cpu_type = cpu_type
+
+    def __call__(self, *args: Any) -> torch.Tensor:
+        tensor: torch.Tensor = _mark(self.cpu_type(*args), self._cuda.current)
+        return tensor
 
 
-def _replace_amp() -> None:
-    """The ops of GradScaler, which CPU builds lack (ATen/native/cuda/AmpKernels.cu)."""
+def _replace_defaults(cuda: _Cuda) -> None:
+    """Where tensors are made by default, and generators of random numbers."""
+    original_type = torch.set_default_tensor_type
 
-    def check_and_unscale(grads: Any, found_inf: torch.Tensor, inverse: torch.Tensor) -> None:
+    def set_default_tensor_type(wanted: Any) -> None:
+        if isinstance(wanted, str) and wanted.startswith("torch.cuda."):
+            wanted = getattr(torch.cuda, wanted.rpartition(".")[2])
+        on_cuda = isinstance(wanted, _TypedMaker)
+        cuda.default_device = cuda.current if on_cuda else None
+        original_type(wanted.cpu_type if on_cuda else wanted)
+
+    replace("set_default_tensor_type", (torch,), set_default_tensor_type)
+    original_device: Any = getattr(torch, "set_default_device", None)
+    if original_device is not None:
+
+        def set_default_device(device: Any) -> None:
+            cuda.default_device = cuda.index(device) if _is_cuda(device) else None
+            original_device("cpu" if _is_cuda(device) else device)
+
+        replace("set_default_device", (torch,), set_default_device)
+    original_generator = torch.Generator
+
+    class Kind(type):
+        def __instancecheck__(cls, thing: Any) -> bool:
+            return isinstance(thing, original_generator)
+
+    def new(cls: type, device: Any = "cpu") -> Any:
+        return original_generator(device="cpu" if _is_cuda(device) else device)
+
+    replace("Generator", (torch,), Kind("Generator", (), {"__new__": new}))
+    if hasattr(torch.cuda, "nvtx"):  # marks for a profiler
+        nvtx: Any = torch.cuda.nvtx
+        for name in ("range_push", "range_pop", "range_start", "range_end", "mark"):
+            setattr(nvtx, name, lambda *_, **__: 0)
+        nvtx.range = lambda *_, **__: contextlib.nullcontext()
+
+
+class _Location:
+    """In the place of a storage, to ask `map_location` of torch.load where it goes."""
+
+    def __init__(self, device: Optional[int]) -> None:
+        self.mark = device
+
+    def cuda(self, device: DeviceLike = None, *_: Any, **__: Any) -> _Location:
+        return _Location(_installed().index(device))
+
+    def cpu(self) -> _Location:
+        return _Location(None)
+
+
+def _replace_load(cuda: _Cuda) -> None:
+    """torch.load: tensors keep their marks in a file, `map_location` gives them others."""
+    original = torch.load
+
+    def moved(tensor: torch.Tensor, where: Any) -> None:
+        old = device_of(tensor)
+        name = "cpu" if old is None else f"cuda:{old}"
+        if isinstance(where, dict):
+            where = where.get(name, name)
+        elif callable(where):
+            where = where(_Location(old), name)
+            if where is None:  # "as it was"
+                return
+        if isinstance(where, _Location):
+            new = where.mark
+        else:
+            new = cuda.index(where) if _is_cuda(where) else None
+        if new is not None:
+            setattr(tensor, _MARK, new)
+        elif old is not None:
+            delattr(tensor, _MARK)
+
+    def move(thing: Any, where: Any) -> None:
+        if isinstance(thing, torch.Tensor):
+            moved(thing, where)
+        elif isinstance(thing, torch.nn.Module):
+            for tensor in [*thing.parameters(), *thing.buffers()]:
+                moved(tensor, where)
+        elif isinstance(thing, dict):
+            for value in thing.values():
+                move(value, where)
+        elif isinstance(thing, (list, tuple, set)):
+            for value in thing:
+                move(value, where)
+
+    @functools.wraps(original)
+    def load(f: Any, map_location: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if map_location is None:
+            return original(f, None, *args, **kwargs)
         with values.quiet():
-            for grad in grads:
-                if not torch.isfinite(grad).all():
-                    found_inf.fill_(1.0)
-                grad.mul_(inverse)
+            result = original(f, "cpu", *args, **kwargs)
+            move(result, map_location)
+        return result
 
-    def update_scale(
-        scale: torch.Tensor,
-        tracker: torch.Tensor,
-        found_inf: torch.Tensor,
-        growth: float,
-        backoff: float,
-        interval: int,
-    ) -> torch.Tensor:
+    replace("load", (torch, torch.serialization), load)
+    original_reduce = torch.Tensor.__reduce_ex__
+
+    def reduce_ex(self: torch.Tensor, protocol: Any) -> Any:
+        if device_of(self) is not None and not values.is_quiet():
+            cuda.add({"read": "pickle"}, None)
         with values.quiet():
-            if found_inf.item():
-                scale.mul_(backoff)
-                tracker.zero_()
-            elif tracker.item() + 1 == interval:
-                scale.mul_(growth)
-                tracker.zero_()
-            else:
-                tracker.add_(1)
-        return scale
+            return original_reduce(self, protocol)
 
-    torch._amp_foreach_non_finite_check_and_unscale_ = check_and_unscale
-    torch._amp_update_scale_ = update_scale
+    setattr(torch.Tensor, "__reduce_ex__", reduce_ex)
 
 
 def _keep_version_counters_of_fsdp() -> None:
@@ -545,6 +725,7 @@ def _wrap_what_the_mode_misses(cuda: _Cuda) -> None:
 
     torch.Tensor._make_wrapper_subclass = staticmethod(make_wrapper)
     torch.Tensor.record_stream = lambda tensor, stream: None  # torch 1.13 does not offer it
+    torch.Tensor.pin_memory = lambda tensor, *_, **__: tensor  # nor in the threads of C++
     if torch.__version__.startswith("1."):  # offered to the mode from 2.0 on
         original_getitem = torch.Tensor.__getitem__
 
@@ -553,8 +734,7 @@ def _wrap_what_the_mode_misses(cuda: _Cuda) -> None:
             result = original_getitem(self, index)
             if mark is None or values.is_quiet():
                 return result
-            indices = index if isinstance(index, tuple) else (index,)
-            if any(isinstance(i, torch.Tensor) and i.dtype == torch.bool for i in indices):
+            if _has_mask(index):
                 cuda.add({"read": "getitem"}, None)
             return _mark(result, mark)
 

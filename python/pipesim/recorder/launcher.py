@@ -116,6 +116,7 @@ class Launcher:
         self._connections: dict[int, Connection] = {}
         self._pids: dict[int, int] = {}
         self._nursery: Optional[subprocess.Popen[bytes]] = None
+        self._inits: dict[int, m.Init] = {}
         self._died: list[int] = []
         self._stopped: list[int] = []
         self._broker = Broker(settings.ranks, self._send)
@@ -232,6 +233,8 @@ class Launcher:
                     message = pickle.loads(connection.recv_bytes())
                     if isinstance(message, m.Hello):
                         self._pids[rank] = message.pid
+                    elif isinstance(message, m.Init):
+                        self._inits[rank] = message
                     else:
                         self._broker.handle(rank, message)
                     if not connection.poll():
@@ -260,12 +263,13 @@ class Launcher:
         for rank, end in sorted(self._broker.ends.items()):
             if end.traceback:
                 tracebacks.setdefault(end.traceback, []).append(rank)
-        backends = [end.backend for end in ends if end.backend]
+        inits = [self._inits[rank] for rank in sorted(self._inits)]
+        backends = [each.backend for each in [*ends, *inits] if each.backend]
         return Outcome(
             ends=[end.entry for end in ends],
             tracebacks=tracebacks,
             backend=backends[0] if backends else "",
-            device="cuda" if any(end.device == "cuda" for end in ends) else "cpu",
+            device="cuda" if any(each.device == "cuda" for each in [*ends, *inits]) else "cpu",
             died=self._died,
             stopped=self._stopped,
             interrupted=interrupted,

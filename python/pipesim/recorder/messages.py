@@ -25,6 +25,14 @@ class Hello:
 
 
 @dataclasses.dataclass
+class Init:
+    """The rank has called init_process_group. A rank that is killed later says no more."""
+
+    backend: str
+    device: str
+
+
+@dataclasses.dataclass
 class Collective:
     """The `number`-th collective of `group`. Also what works as one: creations, store barriers."""
 

@@ -93,6 +93,19 @@ def _backend_name(asked: str, device: str) -> str:
     return by_device.get(device, "nccl" if device == "cuda" else "gloo")
 
 
+def _check_size(recorder: RankRecorder, rank: int, world_size: int) -> None:
+    if world_size not in (-1, None, recorder.world):
+        raise RuntimeError(
+            f"pipesim record: the script asks for world_size={world_size}, but it is recorded "
+            f"with --ranks {recorder.world}"
+        )
+    if rank not in (-1, None, recorder.rank):
+        raise RuntimeError(
+            f"pipesim record: the script takes this process for rank {rank}, but it is rank "
+            f"{recorder.rank}; let it take its rank from the environment variable RANK"
+        )
+
+
 def _replace_groups(recorder: RankRecorder) -> None:
     original_helper = c10d._new_process_group_helper
     signature = inspect.signature(original_helper)
@@ -104,6 +117,8 @@ def _replace_groups(recorder: RankRecorder) -> None:
         bound.apply_defaults()
         given = bound.arguments
         is_world = not given["global_ranks_in_group"]
+        if is_world:  # with `store=`, there was no rendezvous
+            _check_size(recorder, given["group_rank"], given["group_size"])
         name = given["group_name"] or str(c10d._group_count)
         group = recorder.define_group(
             name,
@@ -168,20 +183,8 @@ def _replace_stores(recorder: RankRecorder) -> None:
         url: str, rank: int = -1, world_size: int = -1, **_: Any
     ) -> Iterator[tuple[RecordingStore, int, int]]:
         """Whatever the URL: rank and size are those of this recording."""
-        _check_size(rank, world_size)
+        _check_size(recorder, rank, world_size)
         yield world, recorder.rank, recorder.world
-
-    def _check_size(rank: int, world_size: int) -> None:
-        if world_size not in (-1, None, recorder.world):
-            raise RuntimeError(
-                f"pipesim record: the script asks for world_size={world_size}, but it is recorded "
-                f"with --ranks {recorder.world}"
-            )
-        if rank not in (-1, None, recorder.rank):
-            raise RuntimeError(
-                f"pipesim record: the script takes this process for rank {rank}, but it is rank "
-                f"{recorder.rank}; let it take its rank from the environment variable RANK"
-            )
 
     replace("rendezvous", (c10d,), rendezvous)
 
@@ -241,14 +244,14 @@ def _replace_training(recorder: RankRecorder) -> None:
     original_backward = torch.autograd.backward
 
     @functools.wraps(original_backward)
-    def backward(*args: Any, **kwargs: Any) -> None:
+    def backward(tensors: Any, *args: Any, **kwargs: Any) -> None:
         if recorder.backward_depth == 0:
             recorder.add({"backward": "begin"})
-        recorder.backward_depth += 1
+        end = recorder.begin_backward(tensors)
         try:
-            original_backward(*args, **kwargs)
+            original_backward(tensors, *args, **kwargs)
         finally:
-            recorder.backward_depth -= 1
+            end()
         if recorder.backward_depth == 0:
             recorder.add({"backward": "end"})
 

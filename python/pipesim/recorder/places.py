@@ -15,6 +15,10 @@ import pipesim
 _PACKAGE = os.path.dirname(os.path.abspath(pipesim.__file__)) + os.sep
 _STANDARD_LIBRARY = os.path.join(sysconfig.get_path("stdlib"), "")
 
+# Where our own names mean nothing to the user; patches have those of what they replace.
+_RECORDER = os.path.join(_PACKAGE, "recorder", "rank_recorder.py")
+_CUDA = os.path.join(_PACKAGE, "recorder", "cuda.py")
+
 # Functions of torch that wrap others (distributed/c10d_logger.py, utils/_contextlib.py).
 _WRAPPERS = frozenset({"wrapper", "inner", "decorate_context"})
 
@@ -77,7 +81,8 @@ class Places:
                 )
             # The outermost name between the user's frame and ours, as the user wrote it.
             name = _callee(frame)
-            if name not in _WRAPPERS and (not name.startswith("_") or not call):
+            ours = filename == _RECORDER or (filename == _CUDA and name == "add")
+            if not ours and name not in _WRAPPERS and (not name.startswith("_") or not call):
                 call = name
             frame = frame.f_back
         return None

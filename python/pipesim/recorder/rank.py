@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # it imports torch, which the command line first looks for
 # Sent by the launcher to a rank that does not end by itself.
 STOP_SIGNALS = {"seconds": signal.SIGUSR1, "killed": signal.SIGTERM}
 
+_MAX_MESSAGE = 500  # characters
+
 _FOLDER = str(Path(__file__).resolve().parent)
 
 
@@ -99,9 +101,15 @@ def run_rank(
         shown = _users_part(error.__traceback__)
         report = "".join(traceback.format_exception(type(error), error, shown))
         place = recorder.place(_innermost(shown))
-        line = " ".join(text.split())
+        line = _one_line(text)
         recorder.finish({"end": "raised", "text": line}, traceback=report, place=place)
     recorder.finish({"end": "finished"})
+
+
+def _one_line(text: str) -> str:
+    """The beginning of a message, which may have pages, and bytes that are no UTF-8."""
+    line = " ".join(text.split()).encode("utf-8", "replace").decode()
+    return line if len(line) <= _MAX_MESSAGE else line[:_MAX_MESSAGE] + "..."
 
 
 def _watch_for_nccl(recorder: RankRecorder) -> None:

@@ -87,6 +87,7 @@ class RankRecorder:
         self._batches = 0
         self._steps = 0
         self._backward_callback_queued = False
+        self._backward_callback_ran = False
         self._noted: set[str] = set()
         self._made_up_at: Optional[int] = None  # entries until then
 
@@ -109,7 +110,10 @@ class RankRecorder:
                 entry.setdefault(key, value)
             if threading.current_thread() is not threading.main_thread():
                 self.note("threads", "calls of other threads: their order is one of several")
-            return self.file.add(entry, place or self.place(), hold)
+            place = place or self.place()
+            if place is not None and not place.call and "read" in entry:
+                place = place._replace(call=entry["read"])
+            return self.file.add(entry, place, hold)
 
     def note(self, kind: str, text: str) -> None:
         """Something on which the verdict rests; each kind once."""
@@ -139,6 +143,7 @@ class RankRecorder:
             self.backend = backend
             if backend == "nccl" and self.settings.device == "auto":
                 self.finish({"end": "cut", "why": m.NEEDS_CUDA})
+            self._tell(m.Init(backend, self.device))
         self.file.define(
             {
                 "def": group.id,
@@ -197,14 +202,14 @@ class RankRecorder:
         pending = Pending(self._calls, self._works, entry, device, receive, future, tensors, native)
         pending.handle = torch._C._distributed_c10d._create_work_from_future(future)
         self._pending[id(pending.handle)] = pending
-        if native and not self._in_bucket_of_backward(filename):
+        if native and (
+            self._backward_callback_ran or not self._in_bucket_of_backward(filename)
+        ):
             self._finish_in_call(pending)
-        elif self.backward_depth and not self._backward_callback_queued:
-            # Runs before the reducer's own callback, which waits for the futures of the buckets.
-            # Their values are not asked for earlier: another op of backward may reduce over a
-            # second group, and whether it comes before the bucket differs between ranks.
-            self._backward_callback_queued = True
-            torch.autograd.Variable._execution_engine.queue_callback(self._end_of_backward)
+        elif self.backward_depth and not (
+            self._backward_callback_queued or self._backward_callback_ran
+        ):
+            self._queue_end_of_backward(self.backward_depth)
         return pending.handle
 
     def _in_bucket_of_backward(self, filename: str) -> bool:
@@ -245,14 +250,59 @@ class RankRecorder:
         if pending is None:
             return None
         pending.future_taken = True
+        if self._backward_callback_ran:
+            self._wait_for([pending])
         return pending.future
 
     def wait_for_futures(self) -> None:
         """A future is waited for in Python: which calls it stands for is not known, so for all."""
         self._wait_for([p for p in self._pending.values() if p.future_taken])
 
-    def _end_of_backward(self) -> None:
-        self._backward_callback_queued = False
+    def begin_backward(self, roots: Any) -> Callable[[], None]:
+        """Before the engine runs. Returns what is to be called after it.
+
+        The end of the backward is queued by the first hook of it, so that it comes before what DDP
+        queues: with static_graph its first reductions, for which it waits in its callback.
+        """
+        self.backward_depth += 1
+        depth = self.backward_depth
+        if depth == 1:
+            self._backward_callback_queued = self._backward_callback_ran = False
+
+        def queue(_: torch.Tensor) -> None:
+            if not handles:
+                return
+            while handles:
+                handles.pop().remove()
+            self._queue_end_of_backward(depth)
+
+        handles: list[Any] = []
+        tensors = [roots] if isinstance(roots, torch.Tensor) else list(roots)
+        with values.quiet():
+            handles += [t.register_hook(queue) for t in tensors if t.requires_grad]
+
+        def end() -> None:
+            for handle in handles:
+                handle.remove()
+            self.backward_depth -= 1
+            if self.backward_depth == 0:
+                self._backward_callback_queued = self._backward_callback_ran = False
+
+        return end
+
+    def _queue_end_of_backward(self, depth: int) -> None:
+        """It runs before the reducer's own callback, which waits for the futures of the buckets.
+
+        Their values are not asked for earlier: another op of backward may reduce over a second
+        group, and whether it comes before the bucket differs between ranks.
+        """
+        self._backward_callback_queued = True
+        engine = torch.autograd.Variable._execution_engine
+        engine.queue_callback(lambda: self._end_of_backward(depth))
+
+    def _end_of_backward(self, depth: int) -> None:
+        self._backward_callback_queued = depth > 1
+        self._backward_callback_ran = depth == 1
         self._wait_for([p for p in self._pending.values() if p.native or p.future_taken])
 
     def _wait_for(self, calls: list[Pending]) -> None:

@@ -5,6 +5,7 @@ torch itself uses a store to connect groups. Only calls that the user's code mak
 
 from __future__ import annotations
 
+import dis
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
@@ -80,5 +81,14 @@ class RecordingStore(dist.Store):
                 entry["key"] = call.keys[0]
             if call.op == "add":
                 entry["amount"] = call.amount
+            if call.op == "compare_set" or call.amount != 0:
+                self._note_order(caller)
         call.keys = tuple(self._prefix + key for key in call.keys)
         return self._recorder.store_call(call, entry)
+
+    def _note_order(self, caller: FrameType) -> None:
+        """What the store answers depends on which rank came first, if the script looks at it."""
+        code = caller.f_code
+        later = (i for i in dis.get_instructions(code) if i.offset > caller.f_lasti)
+        if next(later).opname != "POP_TOP":
+            self._recorder.note("store_order", "the store says which rank comes first")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import threading
 from collections.abc import Iterator, Sequence
 from typing import Optional
 
@@ -15,7 +16,12 @@ import torch
 
 from pipesim.recorder import messages as m
 
-_quiet_depth = 0
+
+class _Quiet(threading.local):
+    depth = 0
+
+
+_quiet = _Quiet()
 
 
 @contextlib.contextmanager
@@ -24,16 +30,15 @@ def quiet() -> Iterator[None]:
 
     DisableTorchFunction does not keep modes away in torch 1.13.
     """
-    global _quiet_depth
-    _quiet_depth += 1
+    _quiet.depth += 1
     try:
         yield
     finally:
-        _quiet_depth -= 1
+        _quiet.depth -= 1
 
 
 def is_quiet() -> bool:
-    return _quiet_depth > 0
+    return _quiet.depth > 0
 
 
 def size_of(tensors: Sequence[torch.Tensor]) -> int:
