@@ -29,6 +29,11 @@ std::optional<YamlNode> added_to(const std::optional<YamlValue>& list, YamlNode 
   return one("+", std::move(items));
 }
 
+// That of a parameter.
+YamlNode value_of(const Change& change) {
+  return change.to.empty() ? number(change.number) : YamlNode::text(change.to);
+}
+
 class Writer {
  public:
   Writer(const YamlValue& root, std::uint32_t ranks) : root_(root), ranks_(ranks) {}
@@ -48,7 +53,7 @@ std::optional<YamlNode> Writer::change(const Change& change) const {
   const YamlNode number = formats::number(change.number);
   switch (change.kind) {
     case Kind::kSwitch:
-      return below({"set", change.what}, change.to.empty() ? number : YamlNode::text(change.to));
+      return below({"set", change.what}, value_of(change));
     case Kind::kStream:
       return below({"actors", change.what, "stream"},
                    change.to.empty() ? YamlNode::nothing() : YamlNode::text(change.to));
@@ -146,9 +151,14 @@ std::optional<std::string> PatchWriter::write(const std::vector<Change>& changes
     return keys ? std::optional(patch_text(*keys)) : std::nullopt;
   }
   // Each is written for the scenario with those before it; the patch is what all of them make.
-  if (std::any_of(changes.begin(), changes.end(), sets_parameters)) return std::nullopt;
+  // Parameters that it sets stand beside that: they are not written into the scenario.
+  YamlNode settings = YamlNode::map();
   std::vector<PatchText> patches = patches_;
   for (const Change& change : changes) {
+    if (sets_parameters(change)) {
+      settings.add(change.what, value_of(change));
+      continue;
+    }
     const PatchWriter writer(text_, patches, ranks_);
     std::optional<std::string> patch = writer.write({change});
     if (!patch) return std::nullopt;
@@ -157,7 +167,10 @@ std::optional<std::string> PatchWriter::write(const std::vector<Change>& changes
   const std::optional<YamlDocument> changed = patched(text_, patches);
   if (!changed) return std::nullopt;
   const std::optional<YamlNode> keys = difference(document_->root(), changed->root());
-  return keys ? std::optional(patch_text(*keys)) : std::nullopt;
+  if (settings.empty()) return keys ? std::optional(patch_text(*keys)) : std::nullopt;
+  std::string text = patch_text(one("set", std::move(settings)));
+  if (keys) text += keys->document({});
+  return text;
 }
 
 std::vector<models::Switch> switches_of(const Scenario& scenario) {

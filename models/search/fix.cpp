@@ -41,7 +41,20 @@ struct Half {
   Simulation run;
 };
 
-/// What a change that lets the run complete makes of the scenario.
+//// Calls of one kind, of all ranks together.
+struct Work {
+  std::uint64_t calls = 0;
+  double bytes = 0;  // sums of many ranks and rounds are larger than an integer
+
+  friend bool operator==(const Work&, const Work&) = default;
+};
+
+/// Collectives by operation and members: which communicator of the same ranks they use does not
+/// matter. Sends and recvs (operations below 0) by kind.
+using WorkKey = std::pair<int, std::vector<std::uint32_t>>;
+using WorkTable = std::map<WorkKey, Work>;
+
+// What a change that lets the run complete makes of the scenario.
 struct Found {
   Fix fix;
   TaskGraph graph;  // without places
@@ -51,6 +64,52 @@ std::uint64_t acts_of(const Lowered& lowered) {
   std::uint64_t acts = 0;
   for (const auto& actor : lowered.plan.actors) acts += actor.acts;
   return acts;
+}
+
+// Calls of a group count one by one, so that other groups of the same calls are the same work.
+WorkTable work_of(const TaskGraph& graph, const Lowered& lowered) {
+  WorkTable table;
+  const auto add = [&](int operation, std::uint32_t group, std::uint32_t rank, std::uint64_t acts,
+                       std::int64_t bytes) {
+    std::vector<std::uint32_t> members;
+    if (operation >= 0 && group != kNoIndex) {
+      const std::uint32_t list = graph.groups[group].list_of(rank);
+      if (list != kNoIndex) members = graph.groups[group].lists[list];
+    }
+    Work& work = table[{operation, std::move(members)}];
+    work.calls += acts;
+    work.bytes += static_cast<double>(acts) * static_cast<double>(bytes);
+  };
+  for (const sim::ActorId id : sim::ids_of(lowered.plan.actors)) {
+    const std::uint32_t index = lowered.actor_template[id];
+    if (index >= graph.actors.size()) continue;
+    const ActorTemplate& actor = graph.actors[index];
+    const std::uint32_t rank = lowered.plan.actors[id].rank.value;
+    const std::uint64_t acts = lowered.plan.actors[id].acts;
+    if (actor.collective) {
+      const CollectiveTemplate& of = *actor.collective;
+      add(static_cast<int>(of.operation), of.group, rank, acts, of.bytes);
+    }
+    if (!actor.step) continue;
+    for (const CallTemplate& call : actor.step->calls) {
+      const bool collective = call.kind == sim::CallKind::kCollective;
+      const bool known = call.communicator < graph.communicators.size();
+      add(collective ? static_cast<int>(call.operation) : -static_cast<int>(call.kind),
+          known ? graph.communicators[call.communicator].group : kNoIndex, rank, acts,
+          call.bytes.value(rank).value_or(0));
+    }
+  }
+  return table;
+}
+
+// Whether of some calls there are fewer, or they move less.
+bool leaves_out(const WorkTable& before, const WorkTable& after) {
+  constexpr double kRounding = 1e-9;
+  return std::any_of(before.begin(), before.end(), [&](const auto& entry) {
+    const auto found = after.find(entry.first);
+    const Work now = found == after.end() ? Work() : found->second;
+    return now.calls < entry.second.calls || now.bytes < entry.second.bytes * (1.0 - kRounding);
+  });
 }
 
 std::optional<std::int64_t> most_memory(const TaskGraph& graph, const Lowered& lowered,
@@ -194,7 +253,11 @@ class Search {
   std::optional<TaskGraph> graph_with(const Changes& changes) const;
   std::optional<Trial> attempt(const Changes& changes);
   sim::ExploreOptions explore_options() const;
-  void explore(const Trial& trial, Fix& fix) const;
+  void explore(const TaskGraph& graph, const sim::Plan& plan, const sim::ExploreOptions& options,
+               Fix& fix) const;
+  void explore_first_again();
+  void mark_less_work(const Trial& trial, Changes& changes);
+  void keep_half(const Changes& changes, Trial trial, const sim::Exploration* orders);
   bool works(const Change& change);
   std::optional<Change> largest_below(const Candidate& candidate);
   void try_candidate(const Candidate& candidate);
@@ -204,6 +267,7 @@ class Search {
   std::optional<Found> found_by(const Changes& changes, const std::vector<std::uint32_t>& waits);
   std::optional<Found> larger(const Candidate& candidate, const Found& small);
   Found* known(const TaskGraph& graph);
+  void sort();
   void put_in_order();
   bool is_stopped() {
     if (options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed)) {
@@ -217,6 +281,7 @@ class Search {
   std::uint64_t acts_left_;
   TaskGraph graph_;
   std::optional<Lowered> lowered_;
+  std::optional<WorkTable> work_;  // of both
   FixReport report_;
   std::vector<Found> found_;
   std::vector<Half> halves_;
@@ -238,24 +303,26 @@ sim::ExploreOptions Search::explore_options() const {
 }
 
 // A fix holds in a fresh job and by NCCL's contract. Where it holds by buffers alone, that is told.
-void Search::explore(const Trial& trial, Fix& fix) const {
-  fix.orders = sim::explore(trial.run.lowered.plan, explore_options());
-  if (can_hang(fix.orders) || !has_readings(trial.graph)) return;
+void Search::explore(const TaskGraph& graph, const sim::Plan& plan,
+                     const sim::ExploreOptions& options, Fix& fix) const {
+  fix.orders = sim::explore(plan, options);
+  fix.proved_in.clear();
+  if (can_hang(fix.orders) || !has_readings(graph)) return;
   const auto see = [&](Reading reading, const sim::Exploration& orders) {
     if (orders.answer == Answer::kProved) fix.proved_in.push_back(reading);
   };
   const bool of_contract = report_.found == FixCase::kByBuffers;
-  const bool both = of_contract || trial.graph.reading == Reading::kCold;
+  const bool both = of_contract || graph.reading == Reading::kCold;
   if (!both) {
-    see(trial.graph.reading, fix.orders);
+    see(graph.reading, fix.orders);
     return;
   }
-  TaskGraph other = trial.graph;
+  TaskGraph other = graph;
   other.reading = of_contract ? Reading::kCold : Reading::kContract;
   Diagnostics unheard;
   const std::optional<Lowered> lowered = lower(other, unheard);
   if (!lowered) return;
-  sim::Exploration orders = sim::explore(lowered->plan, explore_options());
+  sim::Exploration orders = sim::explore(lowered->plan, options);
   fix.by_buffers = !of_contract && can_hang(orders);
   see(Reading::kContract, of_contract ? fix.orders : orders);
   see(Reading::kCold, of_contract ? orders : fix.orders);
@@ -409,27 +476,55 @@ bool becomes_buffered(const TaskGraph& before, const TaskGraph& after) {
          after.pipeline->messages == MessageModel::kDir;
 }
 
+// A parameter that leaves out calls is a change of the job. What other changes do is known.
+void Search::mark_less_work(const Trial& trial, Changes& changes) {
+  const auto is_switch = [](const Change& it) { return it.kind == Change::Kind::kSwitch; };
+  const auto change = std::find_if(changes.begin(), changes.end(), is_switch);
+  if (change == changes.end() || change->alters) return;
+  if (!work_) work_ = work_of(graph_, *lowered_);
+  change->alters = leaves_out(*work_, work_of(trial.graph, trial.run.lowered));
+}
+
+// What a change leaves to a second one: the hang of its run or, where that completes, the one that
+// `orders` found.
+void Search::keep_half(const Changes& changes, Trial trial, const sim::Exploration* orders) {
+  if (changes.size() != 1 || halves_.size() >= kMaxHalves) return;
+  Half half{changes, std::move(trial.graph), std::move(trial.run)};
+  if (orders != nullptr) {
+    sim::RunOptions replay;
+    replay.stop = options_.stop;
+    if (orders->reading.any()) replay.reading = &orders->reading;
+    if (!orders->hang.empty()) replay.order = &orders->hang;
+    half.run = simulate(half.graph, std::move(half.run.lowered), replay);
+    // The order may be that of another reading.
+    if (half.run.outcome.completed()) return;
+  }
+  const bool is_partial = orders != nullptr && report_.found == FixCase::kHangs;
+  if (half.run.explanation.ranks.empty()) return;
+  if (!is_partial && !is_another(report_.explanation, half.run.explanation)) return;
+  halves_.push_back(std::move(half));
+}
+
 std::optional<Found> Search::found_by(const Changes& changes,
                                       const std::vector<std::uint32_t>& waits) {
   std::optional<Trial> trial = attempt(changes);
   if (!trial) return std::nullopt;
   if (!trial->completes) {
-    const bool is_half = changes.size() == 1 && halves_.size() < kMaxHalves &&
-                         !trial->run.explanation.ranks.empty() &&
-                         is_another(report_.explanation, trial->run.explanation);
-    if (is_half) halves_.push_back({changes, std::move(trial->graph), std::move(trial->run)});
+    keep_half(changes, std::move(*trial), nullptr);
     return std::nullopt;
   }
   Found found;
   found.graph = without_places(trial->graph);
   found.fix.changes = changes;
+  mark_less_work(*trial, found.fix.changes);
   found.fix.time_ns = trial->time_ns;
   found.fix.memory = trial->memory;
   found.fix.waits =
       waits.empty() ? removed_waits(graph_, found.graph, report_.explanation.cycle) : waits;
   if (becomes_buffered(graph_, found.graph)) found.fix.changes.front().alters = true;
   if (known(found.graph) != nullptr) return found;
-  explore(*trial, found.fix);
+  explore(trial->graph, trial->run.lowered.plan, explore_options(), found.fix);
+  if (can_hang(found.fix.orders)) keep_half(changes, std::move(*trial), &found.fix.orders);
   const bool is_no_use = report_.found != FixCase::kHangs && can_hang(found.fix.orders);
   return is_no_use ? std::nullopt : std::optional(std::move(found));
 }
@@ -471,6 +566,17 @@ bool is_told(const Change& change) {
   return of_two && !change.behind && change.on.empty();
 }
 
+// Of two parameters that make the same of the job, the one that is turned on is what was added to
+// it against the hang; one that is turned off may be what asks for the hang.
+bool turns_on(const Change& change) {
+  return change.kind == Change::Kind::kSwitch && change.from == "off" && change.to == "on";
+}
+
+bool alters_any(const Changes& changes) {
+  return std::any_of(changes.begin(), changes.end(),
+                     [](const Change& change) { return change.alters; });
+}
+
 void Search::try_candidate(const Candidate& candidate) {
   if (is_stopped()) return;
   if (!with_({candidate.change})) {
@@ -487,7 +593,10 @@ void Search::try_candidate(const Candidate& candidate) {
     return;
   }
   if (Found* before = known(found->graph)) {
-    if (change->kind < Change::Kind::kAfter) before->fix.same.push_back(*change);
+    if (change->kind >= Change::Kind::kAfter) return;
+    Change& first = before->fix.changes.front();
+    before->fix.same.push_back(*change);
+    if (turns_on(*change) && !turns_on(first)) std::swap(first, before->fix.same.back());
     return;
   }
   if (candidate.most > 0 && can_hang(found->fix.orders)) {
@@ -501,8 +610,7 @@ void Search::try_candidate(const Candidate& candidate) {
 // hang, and one of those near that.
 void Search::try_pairs() {
   const bool helped = std::any_of(found_.begin(), found_.end(), [](const Found& found) {
-    return !can_hang(found.fix.orders) && !found.fix.by_buffers &&
-           !found.fix.changes.front().alters;
+    return !can_hang(found.fix.orders) && !found.fix.by_buffers && !alters_any(found.fix.changes);
   });
   if (helped) return;
   const std::vector<Half> halves = std::move(halves_);
@@ -514,8 +622,12 @@ void Search::try_pairs() {
 }
 
 void Search::try_on_top(const Half& half, std::uint32_t& tries) {
-  const std::vector<Candidate> candidates =
+  std::vector<Candidate> candidates =
       program_candidates(half.graph, half.run.lowered, half.run.explanation);
+  // Of a number the smallest: the hang that is left is near the one that it removed.
+  for (Candidate& of_graph : graph_candidates(half.graph, half.run.lowered, half.run.explanation)) {
+    if (of_graph.least == 0) candidates.push_back(std::move(of_graph));
+  }
   for (const Candidate& candidate : candidates) {
     if (tries == 0 || is_stopped()) return;
     --tries;
@@ -548,25 +660,23 @@ int reach_of(const Change& change) {
   }
 }
 
-// Sure ones first that leave what the job computes; then those that change least and cost less.
+// Those first that leave what the job computes, in the order in which reports tell them: one of
+// each kind, then its variants. Then sure ones; then those that change least and cost less.
 bool is_better(const Fix& a, const Fix& b) {
   const auto key = [](const Fix& fix) {
     int reach = 0;
-    bool alters = false;
-    for (const Change& change : fix.changes) {
-      reach = std::max(reach, reach_of(change));
-      alters = alters || change.alters;
-    }
-    return std::tuple(fix.by_buffers, alters, fix.orders.answer != Answer::kProved,
-                      fix.changes.size(), fix.variant, reach, fix.memory.value_or(0), fix.time_ns);
+    for (const Change& change : fix.changes) reach = std::max(reach, reach_of(change));
+    return std::tuple(alters_any(fix.changes), fix.variant > 0, fix.by_buffers,
+                      fix.orders.answer != Answer::kProved, fix.changes.size(), fix.variant, reach,
+                      fix.memory.value_or(0), fix.time_ns);
   };
   return key(a) < key(b);
 }
 
-// Changes of programs come in variants: the same of another step, or on other ranks. One of each
-// kind comes first.
-void Search::put_in_order() {
+// Changes of programs come in variants: the same of another step, or on other ranks.
+void Search::sort() {
   const auto better = [](const Found& a, const Found& b) { return is_better(a.fix, b.fix); };
+  for (Found& found : found_) found.fix.variant = 0;
   std::stable_sort(found_.begin(), found_.end(), better);
   std::map<Change::Kind, std::uint32_t> variants;
   for (Found& found : found_) {
@@ -574,7 +684,37 @@ void Search::put_in_order() {
     if (kind >= Change::Kind::kAfter) found.fix.variant = variants[kind]++;
   }
   std::stable_sort(found_.begin(), found_.end(), better);
+}
+
+// The first that are not proved get as much as `check` takes: what a user would do next.
+void Search::explore_first_again() {
+  sim::ExploreOptions options;
+  options.stop = options_.stop;
+  options.max_states = options_.max_sure_states;
+  options.max_steps = options_.max_sure_steps;
+  std::uint32_t left = options_.sure_fixes;
   for (Found& found : found_) {
+    if (left == 0 || is_stopped()) return;
+    // With faults, only one order counts.
+    const sim::Exploration& orders = found.fix.orders;
+    if (orders.answer != Answer::kUndecided || orders.orders <= 1) continue;
+    --left;
+    Diagnostics unheard;
+    const std::optional<Lowered> lowered = lower(found.graph, unheard);
+    if (!lowered) continue;
+    Fix again = found.fix;
+    explore(found.graph, lowered->plan, options, again);
+    if (!is_stopped()) found.fix = std::move(again);
+  }
+}
+
+void Search::put_in_order() {
+  sort();
+  explore_first_again();
+  sort();
+  for (Found& found : found_) {
+    const bool is_no_use = report_.found != FixCase::kHangs && can_hang(found.fix.orders);
+    if (is_no_use) continue;
     (can_hang(found.fix.orders) ? report_.partial : report_.fixes).push_back(std::move(found.fix));
   }
 }

@@ -98,6 +98,10 @@ struct FixOptions {
   std::uint32_t walks = 400;             // random orders of each
   std::uint64_t most_acts = 50'000'000;  // of all runs together: what is left is not tried
   std::uint32_t max_pairs = 200;         // of changes together, where single ones do not help
+  // The first that are not proved are explored again, as `check` does.
+  std::uint32_t sure_fixes = 3;
+  std::uint64_t max_sure_states = 200'000;
+  std::uint64_t max_sure_steps = 100'000'000;
   const std::atomic<bool>* stop = nullptr;
 };
 

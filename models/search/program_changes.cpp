@@ -38,7 +38,13 @@ class ProgramChanges {
       : graph_(graph),
         lowered_(lowered),
         explanation_(explanation),
-        awaited_(awaited_streams(graph)) {}
+        awaited_(awaited_streams(graph)) {
+    for (std::uint32_t i = 0; i < graph.actors.size(); ++i) {
+      const ActorTemplate& step = graph.actors[i];
+      if (step.step && !step.step->implied && step.place.line > 0)
+        at_place_[step.place].push_back(i);
+    }
+  }
 
   std::vector<Candidate> run();
 
@@ -50,8 +56,13 @@ class ProgramChanges {
     return party.kind == sim::WaitNodeKind::kAct ? step_of(party.act, party.rank) : std::nullopt;
   }
   std::size_t place_in(const At& at);
+  const std::vector<std::uint32_t>* alike(std::uint32_t step) const;
+  std::uint32_t first_alike(std::uint32_t step) const;
+  RankSet on(const At& at) const;
+  At on_rank(const At& at, std::uint32_t rank) const;
 
   void add_wait(const Wait& wait, std::uint32_t number);
+  std::vector<At> waited_for(const At& at);
   void find_waits();
   void add_rows(const Wait& wait, const ActInfo& late);
   void add_pair(const At& early, const At& late);
@@ -84,6 +95,8 @@ class ProgramChanges {
   const Lowered& lowered_;
   const Explanation& explanation_;
   std::vector<std::set<std::uint32_t>> awaited_;
+  // Where a backend gives each rank a step of its own, several are one in the file.
+  std::map<Place, std::vector<std::uint32_t>> at_place_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<WalkedStep>> programs_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> pairs_;  // of steps, that were looked at
   std::uint32_t wait_ = kNoIndex;  // of the cycle: what is added is meant to break it
@@ -126,13 +139,45 @@ std::size_t ProgramChanges::place_in(const At& at) {
       steps.begin());
 }
 
+const std::vector<std::uint32_t>* ProgramChanges::alike(std::uint32_t step) const {
+  const auto found = at_place_.find(graph_.actors[step].place);
+  return found == at_place_.end() ? nullptr : &found->second;
+}
+
+std::uint32_t ProgramChanges::first_alike(std::uint32_t step) const {
+  const std::vector<std::uint32_t>* all = alike(step);
+  return all == nullptr ? step : all->front();
+}
+
+// All ranks that do what stands there.
+RankSet ProgramChanges::on(const At& at) const {
+  const std::vector<std::uint32_t>* all = alike(at.step);
+  if (all == nullptr || all->size() == 1) return actor(at).on;
+  std::set<std::uint32_t> ranks;
+  for (const std::uint32_t step : *all) {
+    ranks.insert(graph_.actors[step].on.begin(), graph_.actors[step].on.end());
+  }
+  return RankSet(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
+}
+
+// What another rank does there.
+At ProgramChanges::on_rank(const At& at, std::uint32_t rank) const {
+  if (const std::vector<std::uint32_t>* all = alike(at.step)) {
+    for (const std::uint32_t step : *all) {
+      if (graph_.actors[step].on.contains(rank)) return {rank, step};
+    }
+  }
+  return {rank, at.step};
+}
+
 Change ProgramChanges::of(Kind kind, const At& at) const {
   Change change;
   change.kind = kind;
   change.what = actor(at).name;
   change.place = actor(at).place;
   change.at = actor(at).step->at;
-  if (actor(at).on.size() < graph_.ranks) change.has = actor(at).on;
+  RankSet has = on(at);
+  if (has.size() < graph_.ranks) change.has = std::move(has);
   return change;
 }
 
@@ -174,7 +219,9 @@ void ProgramChanges::find_waits() {
     const ActInfo* later = later_of(wait);
     const std::optional<At> early = step_of(wait.to);
     const std::optional<At> late = later ? step_of(*later, later->rank) : std::nullopt;
-    if (early && late) waits_of_[{early->step, late->step}].emplace_back(early->rank, number);
+    if (!early || !late) continue;
+    waits_of_[{first_alike(early->step), first_alike(late->step)}].emplace_back(early->rank,
+                                                                                number);
   }
 }
 
@@ -191,8 +238,26 @@ void ProgramChanges::add_wait(const Wait& wait, std::uint32_t number) {
   if (later != nullptr) add_rows(wait, *later);
   if (early && late && early->rank == late->rank && early->step != late->step) {
     add_pair(*early, *late);
+    for (const At& call : waited_for(*early)) add_pair(call, *late);
     pair_ = {kNoIndex, kNoIndex};
   }
+}
+
+// Of a wait of the host, the calls that it may be for, the last first.
+std::vector<At> ProgramChanges::waited_for(const At& at) {
+  const auto is_wait = [&](std::uint32_t step) {
+    const Role role = graph_.actors[step].step->role;
+    return role == Role::kSynchronize || role == Role::kAwait;
+  };
+  std::vector<At> result;
+  if (!is_wait(at.step)) return result;
+  const std::vector<WalkedStep>& steps = program(at.rank, actor(at).thread);
+  for (std::size_t i = std::min(place_in(at), steps.size()); i-- > 0;) {
+    if (is_wait(steps[i].actor)) break;
+    const At before{at.rank, steps[i].actor};
+    if (actor(before).step->role == Role::kCalls) result.push_back(before);
+  }
+  return result;
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -297,9 +362,9 @@ void ProgramChanges::add_rows(const Wait& wait, const ActInfo& late) {
 }
 
 void ProgramChanges::add_pair(const At& early, const At& late) {
-  const bool known = !pairs_.insert({early.step, late.step}).second;
+  pair_ = {first_alike(early.step), first_alike(late.step)};
+  const bool known = !pairs_.insert(pair_).second;
   if (known || actor(early).thread != actor(late).thread) return;
-  pair_ = {early.step, late.step};
   add_batches(early, late);
   add_moves(early, late);
   add_communicator(early, late);
@@ -345,12 +410,14 @@ std::vector<RankSet> ProgramChanges::parts_of(const At& early, const At& late) {
   std::vector<std::uint32_t> even;
   std::vector<std::uint32_t> odd;
   std::vector<std::uint32_t> lower;
-  for (const std::uint32_t rank : actor(late).on) {
-    if (!actor(early).on.contains(rank)) continue;
+  const RankSet of_early = on(early);
+  for (const std::uint32_t rank : on(late)) {
+    if (!of_early.contains(rank)) continue;
     all.push_back(rank);
     (rank % 2 == 0 ? even : odd).push_back(rank);
-    const bool message = !calls(late).empty() && calls(late).front().peer.has_value();
-    if (message && calls(late).front().peer->value(rank).value_or(0) > rank) lower.push_back(rank);
+    const ShortList<CallTemplate>& made = calls(on_rank(late, rank));
+    const bool message = !made.empty() && made.front().peer.has_value();
+    if (message && made.front().peer->value(rank).value_or(0) > rank) lower.push_back(rank);
   }
   std::vector<RankSet> result;
   const auto add_part = [&](std::vector<std::uint32_t> ranks) {
@@ -403,15 +470,16 @@ void ProgramChanges::add_communicator(const At& early, const At& late) {
     const std::uint32_t step = lowered_.actor_template[sim::ActorId{id}];
     std::size_t index = 0;
     for (const sim::CallId call : lowered_.plan.calls_of(sim::ActorId{id})) {
-      const Message message(step, index++);
+      const Message message(first_alike(step), index++);
       if (lowered_.plan.calls[call].kind == sim::CallKind::kCollective) continue;
       const std::uint32_t channel = lowered_.plan.calls[call].channel.value;
       of_channel[channel].insert(message);
       channels_of[message].insert(channel);
     }
   }
-  std::set<Message> found = {{late.step, 0}};
-  for (std::vector<Message> left = {{late.step, 0}}; !left.empty();) {
+  const Message start(first_alike(late.step), 0);
+  std::set<Message> found = {start};
+  for (std::vector<Message> left = {start}; !left.empty();) {
     const Message message = left.back();
     left.pop_back();
     for (const std::uint32_t channel : channels_of[message]) {
@@ -420,7 +488,7 @@ void ProgramChanges::add_communicator(const At& early, const At& late) {
       }
     }
   }
-  if (found.count({early.step, 0}) > 0) return;
+  if (found.count({first_alike(early.step), 0}) > 0) return;
   Change change = of(Kind::kCommunicator, late);
   change.place = {};
   change.part = graph_.communicators[communicator].name;
@@ -468,7 +536,7 @@ void ProgramChanges::add_root(const Root& root) {
 }
 
 void ProgramChanges::add_missing(const At& made, std::uint32_t rank) {
-  if (actor(made).on.contains(rank)) {
+  if (on(made).contains(rank)) {
     add_rounds(made, rank);
   } else {
     for (const bool block : {false, true}) {
@@ -614,7 +682,7 @@ void ProgramChanges::add_misfit(const Misfit& misfit) {
   const bool as_many = calls_on(communicator, a->rank) == calls_on(communicator, b->rank);
   if (misfit.message || a->step == b->step || as_many) return;
   const auto missing = [&](const At& made, const At& other, const RankSet& ranks) {
-    if (actor(made).on.contains(other.rank)) return;
+    if (on(made).contains(other.rank)) return;
     for (const bool block : {false, true}) {
       Change change = of(Kind::kEverywhere, made);
       change.behind = block;
@@ -626,7 +694,7 @@ void ProgramChanges::add_misfit(const Misfit& misfit) {
     add(std::move(drop));
   };
   missing(*a, *b, RankSet(misfit.ranks));
-  missing(*b, *a, actor(*a).on);
+  missing(*b, *a, on(*a));
 }
 
 // ---------------------------------------------------------------------------------------------
