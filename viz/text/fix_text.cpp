@@ -117,9 +117,14 @@ class FixText {
   std::string run() {
     add_head();
     if (report_.found == FixCase::kNothing || report_.found == FixCase::kNothingFound) return text_;
-    for (std::size_t i = 0; i < report_.fixes.size(); ++i) add_fix(i);
     if (report_.fixes.empty() && !report_.stopped) add_none();
-    add_variants();
+    // In the order of their numbers.
+    for (const bool altering : {false, true}) {
+      for (std::size_t i = 0; i < report_.fixes.size(); ++i) {
+        if (alters(report_.fixes[i]) == altering) add_fix(i);
+      }
+      add_variants(altering);
+    }
     add_partial();
     add_rest();
     return text_;
@@ -128,7 +133,7 @@ class FixText {
  private:
   void add_head();
   void add_fix(std::size_t i);
-  void add_variants();
+  void add_variants(bool altering);
   void add_none();
   void add_partial();
   void add_rest();
@@ -252,8 +257,10 @@ void FixText::add_fix(std::size_t i) {
 }
 
 // Of a kind that stands above: their patches are written with -o.
-void FixText::add_variants() {
-  const auto is_variant = [](const Fix& fix) { return fix.variant > 0; };
+void FixText::add_variants(bool altering) {
+  const auto is_variant = [&](const Fix& fix) {
+    return fix.variant > 0 && alters(fix) == altering;
+  };
   if (std::none_of(report_.fixes.begin(), report_.fixes.end(), is_variant)) return;
   std::string lines;
   for (std::uint32_t i = 0; i < report_.fixes.size(); ++i) {
