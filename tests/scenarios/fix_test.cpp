@@ -140,3 +140,8 @@ TEST_CASE("fix: of each hang what its scenario says of it", "[scenarios][fix]") 
     check_patches(row.scenario, report);
   }
 }
+
+// The fix of the authors (vllm#51984), and not a step without an idle rank.
+TEST_CASE("fix: of vllm_idle_rank the dummy batch", "[scenarios][fix]") {
+  CHECK(fix("vllm_idle_rank")["fixes"][0]["text"] == "dummy=on instead of off");
+}

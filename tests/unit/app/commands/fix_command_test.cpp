@@ -236,6 +236,129 @@ programs:
   CHECK_FALSE(contains(result.out, "rounds=1 "));
 }
 
+// Both messages are gone with it.
+TEST_CASE("fix: a parameter that leaves out calls changes the job, and comes last", "[app][fix]") {
+  const auto result = command({"fix", "-"}, R"(schema: 1
+name: switch_less
+ranks: 2
+params: {exchange: on, batched: off}
+groups: {pp: all}
+programs:
+  do:
+    - {compute: f, takes: 1ms}
+    - {send: pp, to: 1 - rank, bytes: 64MiB, when: "exchange", at: "p2p.py:181 send"}
+    - {recv: pp, from: 1 - rank, bytes: 64MiB, when: "exchange", at: "p2p.py:190 recv"}
+    - {synchronize: device}
+)");
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  const std::size_t less = result.out.find("\n4  exchange=off instead of on\n");
+  REQUIRE(less != std::string::npos);
+  CHECK(result.out.find("note   changes what", less) != std::string::npos);
+  CHECK(result.out.find("\n1  send pp and recv pp in one group call") < less);
+  CHECK(result.out.find("\n3  rank 0: recv pp") < less);
+}
+
+TEST_CASE("fix: a collective that a parameter leaves out is one of the job", "[app][fix]") {
+  const auto result = command({"fix", "-"}, R"(schema: 1
+name: param_less
+ranks: 2
+params: {mode: {default: both, one_of: [both, none]}, moe: on}
+groups: {w: all}
+programs:
+  do:
+    - {compute: s, takes: 1ms}
+    - {all_reduce: w, bytes: 8B, when: "moe and rank == 0", at: "moe.py:1"}
+    - {synchronize: device}
+)");
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "\n1  all ranks call all_reduce w"));
+  CHECK(contains(result.out, "\n3  moe=off instead of on\n   note   changes what"));
+}
+
+// These backends give each rank a step of its own; the file has one for all.
+TEST_CASE("fix: a step that a backend splits by rank is one step", "[app][fix]") {
+  for (const char* backend : {"nccl-legacy", "nccl-lazy"}) {
+    std::string text = R"(schema: 1
+name: lazy_ring
+backend: nccl-legacy
+ranks: 4
+groups: {pp: all}
+programs:
+  do:
+    - {compute: f, takes: 1ms}
+    - {send: pp, to: (rank + 1) % 4, bytes: 4KiB, at: "ring.py:10 isend"}
+    - {recv: pp, from: (rank + 3) % 4, bytes: 4KiB, at: "ring.py:11 irecv"}
+    - {synchronize: device}
+)";
+    const std::string legacy = "nccl-legacy";
+    text.replace(text.find(legacy), legacy.size(), backend);
+    const auto result = command({"fix", "-"}, text);
+    INFO(backend << result.out << result.err);
+    CHECK(result.code == 0);
+    CHECK(contains(result.out, "\n1  send pp and recv pp in one group call"));
+    CHECK(contains(result.out, "ranks 1 and 3: recv pp (ring.py:11 irecv) before send pp"));
+    CHECK(contains(result.out, "rank 0: recv pp (ring.py:11 irecv) before send pp: proved"));
+  }
+}
+
+TEST_CASE("fix: two cycles of actors take two changes", "[app][fix]") {
+  const auto result = command({"fix", "-"}, R"(schema: 1
+name: two_actor_cycles
+ranks: 4
+groups: {tp: [[0, 1]], dq: [[2, 3]]}
+streams: [nccl, nccm]
+actors:
+  x: {on: 0..1, source: 1, takes: {case: rank, 0: 9us, else: 1us}}
+  y: {on: 0..1, source: 1, takes: {case: rank, 0: 1us, else: 9us}}
+  first: {on: 0..1, stream: nccl, takes: 1us, collective: {all_gather: tp}, reads: [x]}
+  second: {on: 0..1, stream: nccl, takes: 1us, collective: {all_reduce: tp}, reads: [y]}
+  x2: {on: 2..3, source: 1, takes: {case: rank, 2: 9us, else: 1us}}
+  y2: {on: 2..3, source: 1, takes: {case: rank, 2: 1us, else: 9us}}
+  third: {on: 2..3, stream: nccm, takes: 1us, collective: {all_gather: dq}, reads: [x2]}
+  fourth: {on: 2..3, stream: nccm, takes: 1us, collective: {all_reduce: dq}, reads: [y2]}
+)");
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "actors: {first: {stream: ~}, third: {stream: ~}}\n"));
+}
+
+TEST_CASE("fix: a change that leaves a hang of another interleaving is half of a fix",
+          "[app][fix]") {
+  const auto result = command({"fix", "-"}, R"(schema: 1
+name: room1
+ranks: 2
+device: {resident: 1}
+groups: {world: all}
+communicators: {named: {up: {group: world}, down: {group: world}}}
+programs:
+  - on: 0
+    do: [{send: up, to: 1, bytes: 64MiB, at: "x.py:1"}, {recv: down, from: 1, bytes: 64MiB, at: "x.py:2"}, {synchronize: device}]
+  - on: 1
+    do: [{send: down, to: 0, bytes: 64MiB, at: "x.py:3"}, {recv: up, from: 0, bytes: 64MiB, at: "x.py:4"}, {synchronize: device}]
+)");
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "recv down (x.py:2) before send up; and calls start in launch order"));
+}
+
+TEST_CASE("fix: a call comes before what a wait of the host is for", "[app][fix]") {
+  const auto result = command({"fix", "-"}, R"(schema: 1
+name: rot
+reading: contract
+ranks: 3
+groups: {a: [[0, 2]], b: [[0, 1]], c: [[1, 2]]}
+programs:
+  - {on: 0, do: [{all_reduce: a, bytes: 1KiB}, {synchronize: device}, {all_reduce: b, bytes: 1KiB}]}
+  - {on: 1, do: [{all_reduce: b, bytes: 1KiB}, {synchronize: device}, {all_reduce: c, bytes: 1KiB}]}
+  - {on: 2, do: [{all_reduce: c, bytes: 1KiB}, {synchronize: device}, {all_reduce: a, bytes: 1KiB}]}
+)");
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "rank 2: all_reduce a before all_reduce c: proved"));
+}
+
 TEST_CASE("fix: communicators are created in one order on all ranks", "[app][fix]") {
   const auto result = command({"fix", "-"}, R"(schema: 1
 name: create_order
