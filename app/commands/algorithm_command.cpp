@@ -15,6 +15,7 @@
 #include "app/input/text_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
+#include "app/output/views.hpp"
 #include "formats/algorithm/algorithm_file.hpp"
 #include "formats/scenario/cluster_reader.hpp"
 #include "models/algorithm/algorithm_network.hpp"
@@ -179,13 +180,14 @@ int run_algorithm(const Arguments& arguments, const Console& console) {
   const bool json = arguments.has("json");
   const bool all = arguments.has("all");
   const viz::TextOptions text{console.out_colour, console.out_columns};
+  const std::string last = last_line(made_by(arguments), console);
   try {
     const ProgressLine progress(console, [] { return std::string("timing"); });
     if (!completes(algorithm, *bytes, slots)) {
       const models::VerifyReport report =
           models::verify(algorithm, {.slots = given_slots, .bytes = bytes});
       const viz::VerifyView view{name_of(path), algorithm, report, all};
-      console.out << (json ? viz::verify_json(view) : viz::verify_text(view, text));
+      console.out << (json ? viz::verify_json(view) : viz::verify_text(view, text) + last);
       return kExitBad;
     }
     const models::Cluster with_protocol = cluster_for(cluster, algorithm);
@@ -198,7 +200,7 @@ int run_algorithm(const Arguments& arguments, const Console& console) {
     view.usual_cluster = cluster.usual;
     view.outside_range = !is_declared(algorithm, *bytes);
     view.all = all;
-    console.out << (json ? viz::timing_json(view) : viz::timing_text(view, text));
+    console.out << (json ? viz::timing_json(view) : viz::timing_text(view, text) + last);
     return kExitGood;
   } catch (const std::length_error& error) {
     throw UsageError(models::Code::kLimit, fmt::format("{}: {}", shown_path(path), error.what()),
@@ -249,7 +251,8 @@ int diff_algorithms(const Arguments& arguments, const Console& console) {
   }
   const viz::TextOptions text{console.out_colour, console.out_columns};
   console.out << (arguments.has("json") ? viz::comparison_json(comparison)
-                                        : viz::comparison_text(comparison, text));
+                                        : viz::comparison_text(comparison, text) +
+                                              last_line(made_by(arguments), console));
   return comparison.same() ? kExitGood : kExitBad;
 }
 

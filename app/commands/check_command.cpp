@@ -400,8 +400,7 @@ class CheckRun {
                               input_.record() != nullptr && input_.record()->of_dumps(),
                               ways_ ? std::optional(ways_->view) : std::nullopt};
     if (options_.html_path) {
-      write_page(graph(), view, arguments_.has("all"),
-                 made_by("check", input_.path(), input_.settings()), *options_.html_path);
+      write_page(graph(), view, arguments_.has("all"), made_by(arguments_), *options_.html_path);
     }
     console_.out << (arguments_.has("json")
                          ? viz::check_json(view)

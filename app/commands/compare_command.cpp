@@ -11,6 +11,7 @@
 #include "app/exit_codes.hpp"
 #include "app/input/evidence_input.hpp"
 #include "app/output/progress.hpp"
+#include "app/output/views.hpp"
 #include "models/explain/simulation.hpp"
 #include "models/postmortem/diagnosis.hpp"
 #include "models/postmortem/end_place.hpp"
@@ -158,7 +159,7 @@ int compare_job(const std::string& record_path, const std::string& path, formats
   return known && !other ? kExitGood : kExitBad;
 }
 
-int run_compare(const Arguments& arguments, const Console& console) {
+int compare_ends(const Arguments& arguments, const Console& console) {
   const auto& paths = arguments.positional();
   if (paths.size() != 2) {
     throw UsageError(models::Code::kArguments,
@@ -205,6 +206,12 @@ int run_compare(const Arguments& arguments, const Console& console) {
   console.out << (one_has_stacks ? "They are stuck in the same place, as far as stacks show.\n"
                                  : "They are stuck in the same place.\n");
   return kExitGood;
+}
+
+int run_compare(const Arguments& arguments, const Console& console) {
+  const int code = compare_ends(arguments, console);
+  if (code != kExitInterrupted) console.out << last_line(made_by(arguments), console);
+  return code;
 }
 
 }  // namespace

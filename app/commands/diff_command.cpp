@@ -146,7 +146,8 @@ int run_diff(const Arguments& arguments, const Console& console) {
   console.out << (arguments.has("json")
                       ? viz::difference_json(difference)
                       : viz::difference_text(difference, {{console.out_colour, console.out_columns},
-                                                          arguments.has("all")}));
+                                                          arguments.has("all")}) +
+                            last_line(made_by(arguments), console));
   return difference.same() ? kExitGood : kExitBad;
 }
 

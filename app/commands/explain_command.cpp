@@ -1,6 +1,8 @@
 // The state holds what the run was made from. The run is made again and compared with what the
 // state says of it, so that every view has all that it has after `pipesim run`.
 #include <optional>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -13,6 +15,7 @@
 #include "app/version.hpp"
 #include "formats/files/state_file.hpp"
 #include "models/measure/expectation.hpp"
+#include "models/search/jitter.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::app {
@@ -42,6 +45,32 @@ std::string versions(const formats::SavedState& state) {
   file.fail();
 }
 
+// The command line that saved the state, as made_by() has it.
+std::vector<std::string> words_of_run(const formats::SavedState& state, bool all) {
+  const auto shown = [](const std::string& path) {
+    if (path == shown_path("-")) return std::string("-");
+    return path.starts_with('/') ? path.substr(path.find_last_of('/') + 1) : path;
+  };
+  std::vector<std::string> words = {"run", shown(state.path)};
+  const auto add = [&](const char* option, const std::string& value) {
+    words.insert(words.end(), {option, value});
+  };
+  std::vector<formats::Setting> settings = state.settings;
+  std::optional<std::string> reading;  // --reading, which is the last of the settings
+  if (!settings.empty() && settings.back().first == "reading") {
+    reading = settings.back().second;
+    settings.pop_back();
+  }
+  for (const auto& [name, value] : settings) add("--set", fmt::format("{}={}", name, value));
+  for (const formats::PatchText& patch : state.patches) add("--patch", shown(patch.path));
+  if (reading) add("--reading", *reading);
+  if (!state.until.empty()) add("--until", state.until);
+  if (state.jitter.varies()) add("--jitter", models::jitter_text(state.jitter));
+  if (state.jitter.seed > 0) add("--seed", std::to_string(state.jitter.seed));
+  if (all) words.emplace_back("--all");
+  return words;
+}
+
 int run_explain(const Arguments& arguments, const Console& console) {
   Views asked = views(arguments, false);
   const std::string& path = arguments.one_file();
@@ -60,7 +89,7 @@ int run_explain(const Arguments& arguments, const Console& console) {
   if (end.verdict != state.verdict || end.fingerprint != state.fingerprint) {
     refuse_other_end(state, rerun.simulation, file);
   }
-  asked.made_by = made_by("run", state.path, state.settings);
+  asked.made_by = made_by(words_of_run(state, asked.all));
   return show(rerun.scenario.graph, rerun.simulation, state.path, asked, console);
 }
 

@@ -147,9 +147,11 @@ int run_goal(const Arguments& arguments, const Console& console) {
   if (path != "-") graph.name = std::filesystem::path(path).stem().string();
   viz::Report report{graph, explanation, {}, {}, {}, {}, {}};
   if (all || dot_path) report.all_waits = all_waits(result);
+  report.made_by = made_by(arguments);
   if (dot_path) {
-    write_file(*dot_path,
-               viz::wait_for_dot(viz::wait_picture(graph, explanation, report.all_waits, !all)));
+    viz::WaitPicture picture = viz::wait_picture(graph, explanation, report.all_waits, !all);
+    picture.made_by = report.made_by;
+    write_file(*dot_path, viz::wait_for_dot(picture));
   }
   if (!all) report.all_waits.clear();
   console.out << (arguments.has("json")

@@ -8,6 +8,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/output/views.hpp"
 #include "formats/edits/unused_names.hpp"
 #include "models/lint/lint.hpp"
 #include "viz/json/lint_json.hpp"
@@ -60,7 +61,8 @@ int run_lint(const Arguments& arguments, const Console& console) {
                                   console.out_colour)
                 << fmt::format("{}: {}\n", models::printable(input.path()),
                                findings.empty() ? "nothing suspect"
-                                                : viz::counted(findings.size(), "finding"));
+                                                : viz::counted(findings.size(), "finding"))
+                << last_line(made_by(arguments), console);
   }
   return findings.empty() ? kExitGood : kExitBad;
 }

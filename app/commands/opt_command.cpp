@@ -9,6 +9,7 @@
 #include "app/commands/commands.hpp"
 #include "app/commands/shared_options.hpp"
 #include "app/exit_codes.hpp"
+#include "app/output/views.hpp"
 #include "formats/scenario/scenario_writer.hpp"
 #include "models/graph/logical_graph.hpp"
 #include "models/passes/pass_pipeline.hpp"
@@ -162,6 +163,8 @@ int run_opt(const Arguments& arguments, const Console& console) {
   const std::string text = input.require(std::move(result));
   input.report();
   console.out << text;
+  // A comment: the output is a scenario. What OneFlow logs has none.
+  if (!explain_boxing) console.out << "# " << models::printable(made_by(arguments)) << '\n';
   return kExitGood;
 }
 

@@ -10,6 +10,7 @@
 #include "app/exit_codes.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
+#include "app/output/views.hpp"
 #include "formats/edits/patch_writer.hpp"
 #include "formats/scenario/scenario_writer.hpp"
 #include "models/search/reduce.hpp"
@@ -68,7 +69,8 @@ int run_reduce(const Arguments& arguments, const Console& console) {
       viz::reduce_heading(*reduction, name) + reduction->text + viz::reduce_expectation(*reduction);
   const bool is_printed = write_or_print(output, text, console.out);
   (is_printed ? console.err : console.out)
-      << (json ? viz::reduce_json(*reduction, name) : viz::reduce_text(*reduction, name));
+      << (json ? viz::reduce_json(*reduction, name)
+               : viz::reduce_text(*reduction, name) + last_line(made_by(arguments), console));
   return reduction->stopped ? kExitInterrupted : kExitGood;
 }
 

@@ -144,7 +144,7 @@ int run_run(const Arguments& arguments, const Console& console) {
     files.settings.insert(files.settings.begin(), settings.begin(), settings.end());
   }
   ScenarioInput input(files, console);
-  asked.made_by = made_by("run", input.path(), input.settings());
+  asked.made_by = made_by(arguments);
   const formats::Scenario scenario = [&] {
     const ProgressLine progress(console);
     return input.read();

@@ -13,6 +13,7 @@
 #include "app/exit_codes.hpp"
 #include "app/input/scenario_files.hpp"
 #include "app/output/files.hpp"
+#include "app/output/views.hpp"
 #include "app/workers.hpp"
 #include "formats/edits/figure_update.hpp"
 #include "formats/scenario/scenario.hpp"
@@ -342,7 +343,10 @@ int run_test(const Arguments& arguments, const Console& console) {
       }
     }
   }
-  if (text) console.out << viz::test_summary(results, console.out_colour);
+  if (text) {
+    console.out << viz::test_summary(results, console.out_colour)
+                << last_line(made_by(arguments), console);
+  }
   if (junit_path) write_or_print(*junit_path, viz::junit_xml(results), console.out);
   return exit_code_of(suite.tests);
 }

@@ -7,6 +7,7 @@
 #include "app/exit_codes.hpp"
 #include "app/input/act_query.hpp"
 #include "app/output/progress.hpp"
+#include "app/output/views.hpp"
 #include "models/explain/why.hpp"
 #include "models/graph/diagnostics.hpp"
 #include "viz/json/json_report.hpp"
@@ -40,7 +41,8 @@ int run_why(const Arguments& arguments, const Console& console) {
   const models::Why found = models::why(graph, run, act.actor, act.k);
   console.out << (arguments.has("json") ? viz::why_json(run.explanation, found)
                                         : viz::why_text(run.explanation, found,
-                                                        {console.out_colour, console.out_columns}));
+                                                        {console.out_colour, console.out_columns}) +
+                                              last_line(made_by(arguments), console));
   if (run.outcome.end == sim::RunEnd::kInterrupted) return kExitInterrupted;
   if (found.times) return kExitGood;
   return run.outcome.end == sim::RunEnd::kStuck ? kExitBad : kExitUndecided;

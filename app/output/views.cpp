@@ -111,21 +111,18 @@ std::string drawing_of_end(const models::TaskGraph& graph, const Simulation& sim
   return viz::wait_for_drawing(picture, format);
 }
 
-std::string made_by(const char* command, const std::string& path,
-                    const std::vector<std::pair<std::string, std::string>>& settings) {
-  const bool input = path == shown_path("-");
-  const std::string shown = input                   ? "-"
-                            : path.starts_with('/') ? path.substr(path.find_last_of('/') + 1)
-                                                    : path;
-  return fmt::format("pipesim {}: {}", version(), viz::command_text(command, shown, settings));
+std::string made_by(const Arguments& arguments) {
+  static const std::vector<std::string> written = {
+      "output",     "html",    "dot",     "draw",       "wait-for", "trace",
+      "log",        "log-dir", "csv",     "plot",       "json",     "by-class",
+      "junit",      "order",   "promela", "schedule",   "stacks",   "timeline",
+      "save-state", "color",   "jobs",    "as-scenario"};
+  return made_by(arguments.words_without(written));
 }
 
-std::string made_by(const Arguments& arguments) {
-  const std::vector<std::string> written = {"output", "html", "dot",        "draw", "wait-for",
-                                            "trace",  "log",  "csv",        "plot", "json",
-                                            "color",  "jobs", "as-scenario"};
+std::string made_by(const std::vector<std::string>& words) {
   constexpr std::size_t kMaxLength = 300;  // a shell makes long ones of dumps/*
-  std::string text = viz::command_line_text(arguments.words_without(written));
+  std::string text = viz::command_line_text(words);
   if (text.size() > kMaxLength) text = text.substr(0, text.rfind(' ', kMaxLength)) + " ...";
   return fmt::format("pipesim {}: {}", version(), text);
 }

@@ -45,12 +45,12 @@ struct Views {
   bool need_timeline() const { return timeline || trace_path || html_path; }
 };
 
-/// "pipesim 0.1: pipesim run a.yaml --set acc=2": Views::made_by of a run.
-std::string made_by(const char* command, const std::string& path,
-                    const std::vector<std::pair<std::string, std::string>>& settings);
-
-/// Likewise of any command, without the options that only say what is written where.
+/// "pipesim 0.1: pipesim run a.yaml --set acc=2": the version and the command line, without the
+/// options that only say what is written where.
 std::string made_by(const Arguments& arguments);
+
+/// Likewise of a command and its words.
+std::string made_by(const std::vector<std::string>& words);
 
 /// made_by() as the last line of a report as text.
 std::string last_line(std::string_view made_by, const Console& console);

@@ -328,14 +328,15 @@ void add_ranks(ObjectText& text, const Report& report, bool by_class) {
 
 std::string json_report(const Report& report, bool by_class) {
   const Explanation& explanation = report.explanation;
-  Json json = {
-      {"schema", kJsonSchema},
-      {"scenario", report.graph.name},
-      {"verdict", models::verdict_name(explanation.verdict)},
-      {"cause", models::cause_name(explanation.cause)},
-      {"time_ns", explanation.time_ns},
-      {"fingerprint", fingerprint_text(explanation.fingerprint)},
-      {"acts", {{"done", explanation.acts_done}, {"expected", explanation.acts_expected}}}};
+  Json json = {{"schema", kJsonSchema}};
+  if (!report.made_by.empty()) json["made_by"] = report.made_by;
+  json.update(
+      {{"scenario", report.graph.name},
+       {"verdict", models::verdict_name(explanation.verdict)},
+       {"cause", models::cause_name(explanation.cause)},
+       {"time_ns", explanation.time_ns},
+       {"fingerprint", fingerprint_text(explanation.fingerprint)},
+       {"acts", {{"done", explanation.acts_done}, {"expected", explanation.acts_expected}}}});
   if (report.jitter.varies()) {
     json["jitter"] = models::jitter_text(report.jitter);
     json["seed"] = report.jitter.seed;

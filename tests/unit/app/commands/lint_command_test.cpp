@@ -3,6 +3,7 @@
 #include "models/lint/lint.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
+#include "tests/support/without_command.hpp"
 
 using namespace pipesim;
 using testing::command;
@@ -32,7 +33,7 @@ TEST_CASE("lint: exit code, place, rule and page", "[app][lint]") {
 TEST_CASE("lint: settings and rules that are ignored", "[app][lint]") {
   const auto set = command({"lint", "-", "--set", "slots=2"}, kSuspect);
   CHECK(set.code == 0);
-  CHECK(set.out == "standard input: nothing suspect\n");
+  CHECK(testing::without_command(set.out) == "standard input: nothing suspect\n");
   CHECK(command({"lint", "-", "--ignore", "control-credits"}, kSuspect).code == 0);
   CHECK(command({"lint", "-", "--ignore", "partial-sum"}, kSuspect).code == 1);
   const auto unknown = command({"lint", "-", "--ignore", "control-credit"}, kSuspect);

@@ -253,3 +253,86 @@ TEST_CASE("mistakes of timings have words of their own", "[app][views]") {
   CHECK(mistake({"--jitter", "10%", "--seed", "-3"}) ==
         "error[E1504]: invalid value '-3' for '--seed'");
 }
+
+// What a reader needs to have the same report again, whichever command it is of.
+TEST_CASE("each report ends with the command that made it", "[app][views]") {
+  const Folder folder;
+  const std::string hang = "tests/golden/goal_deadlock/ring.goal";
+  const std::string algorithms = "tests/golden/run_algorithm/";
+  // The words as they are typed, and the options that only name what is written.
+  const std::vector<std::pair<std::vector<std::string>, std::vector<std::string>>> commands = {
+      {{"run", kHang}, {"--dot", folder / "a.dot"}},
+      {{"run", kHang, "--set", "acc=2", "--patch", "PATCH"}, {"--log-dir", folder / "logs"}},
+      {{"run", kHang, "--reading", "cold", "--until", "20us", "--jitter", "10%", "--seed", "3"},
+       {"--save-state", folder / "state.json"}},
+      {{"run", hang, "--loggops", "L=1000"}, {}},
+      {{"run", algorithms + "ring.xml", "--bytes", "64MiB"}, {}},
+      {{"run", "tests/golden/verify_samples/too_few_slots.xml"}, {}},
+      {{"check", kHang, "--set", "acc=2", "--states", "10"}, {"--dot", folder / "b.dot"}},
+      {{"diff", kHang, "--set-b", "acc=2"}, {}},
+      {{"diff", algorithms + "ring.xml", algorithms + "all_pairs.xml", "--bytes", "64KiB"}, {}},
+      {{"reduce", "scenarios/buffer_on_the_wrong_stream.yaml"}, {"-o", folder / "small.yaml"}},
+      {{"lint", kHang, "--ignore", "partial-sum"}, {}},
+      {{"why", kHang, "rank 7 H2#4"}, {}},
+      {{"compare", kHang, kHang, "--set", "acc=2"}, {}},
+      {{"compare", "tests/golden/compare_record/record", "tests/golden/compare_record/later"}, {}},
+      {{"opt", kHang, "--passes", "canonicalize"}, {}},
+      {{"test", "scenarios/rank_segfault.yaml", "--quiet"}, {"--junit", folder / "a.xml"}},
+      {{"verify", algorithms + "ring.xml"}, {}},
+      {{"fix", "scenarios/buffer_on_the_wrong_stream.yaml"}, {}},
+      {{"diagnose", "tests/golden/diagnose_cycle/dumps"}, {"--color", "never"}},
+  };
+  const std::string patch = folder.write("patch.yaml", "patch: 1\nset: {acc: 2}\n");
+  const auto ends_with_command = [](const std::string& text, const std::string& words,
+                                    const std::string& before) {
+    // A long line is wrapped.
+    std::string last;
+    for (const std::string& line : lines_of(text)) {
+      const bool follows = line.starts_with("  ") && !last.empty();
+      last = follows ? last + line.substr(1) : line;
+    }
+    CHECK(last == before + "pipesim " + app::version() + ": pipesim " + words);
+  };
+  for (const auto& [given, written] : commands) {
+    std::vector<std::string> words = given;
+    std::string shown;
+    for (std::string& word : words) {
+      if (word == "PATCH") {
+        shown += " patch.yaml";  // of a path outside its name: it may be of another machine
+        word = patch;
+        continue;
+      }
+      const bool quoted = word.find(' ') != std::string::npos;
+      shown += (shown.empty() ? "" : " ") + (quoted ? "'" + word + "'" : word);
+    }
+    words.insert(words.end(), written.begin(), written.end());
+    CAPTURE(shown);
+    const CommandResult result = command(words);
+    CAPTURE(result.err);
+    REQUIRE((result.code < 2 || result.code == 3));  // it says how it ended
+    ends_with_command(result.out, shown, given.front() == "opt" ? "# " : "");
+  }
+  // A saved state says which run it is of.
+  ends_with_command(command({"explain", folder / "state.json"}).out,
+                    "run " + kHang + " --reading cold --until 20us --jitter 10% --seed 3", "");
+  const std::string saved = folder / "patched.json";
+  command({"run", kHang, "--patch", patch, "--save-state", saved});
+  CHECK(contains(command({"explain", saved}).out, " --patch patch.yaml\n"));
+}
+
+TEST_CASE("pages and reports as JSON have the command that made them", "[app][views]") {
+  const Folder folder;
+  const std::string version = std::string("pipesim ") + app::version() + ": pipesim ";
+  const std::string page = folder / "page.html";
+  const std::string made = version + "run " + kHang + " --until 20us --jitter 10%";
+  const CommandResult report =
+      command({"run", kHang, "--until", "20us", "--jitter", "10%", "--json", "--html", page});
+  CHECK(contains(report.out, "\n  \"made_by\": \"" + made + "\",\n"));
+  CHECK(contains(testing::file_text(page), "\"made_by\":\"" + made + "\""));
+  command({"check", kHang, "--states", "10", "--html", page});
+  CHECK(contains(testing::file_text(page),
+                 "\"made_by\":\"" + version + "check " + kHang + " --states 10\""));
+  command({"diff", kHang, "--set-b", "acc=2", "--html", page});
+  CHECK(contains(testing::file_text(page),
+                 "\"made_by\":\"" + version + "diff " + kHang + " --set-b acc=2\""));
+}
