@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -72,8 +73,12 @@ class ActorsPicture {
     merge_similar();
   }
 
-  std::string run(PictureFormat format) {
+  /// Nothing where the graph fits a page only in letters that nobody can read.
+  std::optional<std::string> run(PictureFormat format) {
+    constexpr double kMinScale = 0.6;
     const std::uint64_t count = node_count();
+    const bool fits = !style_.all && format != PictureFormat::kDot;
+    if (count > kMaxTasks && fits) return std::nullopt;
     if (count > kMaxTasks) {
       throw DrawingError(
           models::Code::kPictureSize,
@@ -87,8 +92,10 @@ class ActorsPicture {
       if (is_shown(id)) add_actor(id);
     }
     add_registers();
-    if (!style_.all && format != PictureFormat::kDot) drawing_.fit(kPageWidth, kPageHeight);
-    return drawing_.drawing(format);
+    if (fits) drawing_.fit(kPageWidth, kPageHeight);
+    std::string drawn = drawing_.drawing(format);
+    if (drawing_.scale() < kMinScale) return std::nullopt;
+    return drawn;
   }
 
  private:
@@ -306,6 +313,36 @@ class ActorsPicture {
   Graphviz drawing_;
 };
 
+// "block0" and "block3": "block0..3", where they differ in one number; else the first.
+std::string merged_name(const std::string& first, const std::string& last) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::size_t begin = 0;
+  while (begin < std::min(first.size(), last.size()) && first[begin] == last[begin]) ++begin;
+  if (begin == first.size() && begin == last.size()) return first;
+  while (begin > 0 && is_digit(first[begin - 1])) --begin;
+  const auto end_of = [&](const std::string& text) {
+    std::size_t end = begin;
+    while (end < text.size() && is_digit(text[end])) ++end;
+    return end;
+  };
+  const std::size_t a = end_of(first);
+  const std::size_t b = end_of(last);
+  const bool one_number = a > begin && b > begin && first.substr(a) == last.substr(b);
+  if (!one_number) return first;
+  return first.substr(0, a) + ".." + last.substr(begin, b - begin) + first.substr(a);
+}
+
+// What equal layers have in common: their names without numbers.
+std::string without_numbers(const std::string& text) {
+  std::string result;
+  for (const char c : text) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) result += c;
+    if (digit && (result.empty() || result.back() != '#')) result += '#';
+  }
+  return result;
+}
+
 class ProgramLanes {
  public:
   ProgramLanes(const models::TaskGraph& graph, const models::Lowered& lowered,
@@ -322,9 +359,18 @@ class ProgramLanes {
   }
 
   TaskLanes run() {
-    lanes_.about = {
-        "What each rank does one after the other, with its stream, what that starts after, and "
-        "whom it sends to. A frame is a loop."};
+    const bool has_programs = std::any_of(plan_.threads.begin(), plan_.threads.end(), [](auto& of) {
+      return of.order == sim::ThreadOrder::kProgram;
+    });
+    if (has_programs) {
+      lanes_.about = {
+          "What each rank does one after the other, with its stream, what that starts after, and "
+          "whom it sends to. A frame is a loop."};
+    } else {
+      lanes_.about = {
+          "The tasks of each stream in an order in which their data can arrive, with what they "
+          "read from other streams. A frame is a sequence that repeats, as in equal layers."};
+    }
     collect_peers();
     threads_of_.resize(plan_.rank_count);
     for (const sim::ThreadId id : ids_of(plan_.threads)) {
@@ -398,7 +444,11 @@ class ProgramLanes {
       lanes.push_back({"", threads_of_[rank].size() > 1 ? "thread " + names_.thread(id) : "",
                        steps_of(index, plan_.threads[id], own)});
     }
-    if (!actors_of_[rank].empty()) lanes.push_back({"", "actors", actor_steps(index, own)});
+    if (threads_of_[rank].empty()) {
+      add_streams(index, own, lanes);
+    } else if (!actors_of_[rank].empty()) {
+      lanes.push_back({"", "actors", actor_steps(index, own)});
+    }
     if (lanes.empty()) lanes.push_back({"", "does nothing", {}});
     lanes.front().name = class_name(classes_[index]);
     compare(own, lanes);
@@ -513,6 +563,116 @@ class ProgramLanes {
     return steps;
   }
 
+  // Without programs: a lane for each stream, its tasks behind what they read.
+  void add_streams(std::uint32_t index, Templates& own, std::vector<TaskLane>& lanes) {
+    const std::vector<ActorId> order = in_order_of_data(actors_of_[classes_[index][0]]);
+    std::vector<std::pair<std::string, std::vector<ActorId>>> streams;  // as they come first
+    for (const ActorId id : order) {
+      const bool on_stream = plan_.actors[id].stream.valid();
+      const std::string name = on_stream ? "stream " + names_.stream_of(id) : "no stream";
+      auto found = std::find_if(streams.begin(), streams.end(),
+                                [&](const auto& stream) { return stream.first == name; });
+      if (found == streams.end()) found = streams.insert(found, {name, {}});
+      found->second.push_back(id);
+    }
+    for (const auto& [name, tasks] : streams) {
+      std::vector<LaneStep> steps;
+      std::vector<std::uint32_t> tokens;
+      std::map<std::string, std::uint32_t> token_of;
+      for (std::size_t i = 0; i < tasks.size(); ++i) {
+        steps.push_back(stream_step(index, tasks, i, own));
+        std::string key = fmt::format("{}", static_cast<int>(steps.back().kind));
+        for (const std::string& line : steps.back().lines) key += '\n' + without_numbers(line);
+        const auto next = static_cast<std::uint32_t>(token_of.size());
+        tokens.push_back(token_of.try_emplace(std::move(key), next).first->second);
+      }
+      lanes.push_back({"", name, merged(find_repeats(tokens), steps, 0)});
+    }
+  }
+
+  // The first in the file of those whose data can be there, again and again.
+  std::vector<ActorId> in_order_of_data(const std::vector<ActorId>& tasks) const {
+    std::map<std::uint32_t, std::size_t> place;  // by template
+    for (std::size_t i = 0; i < tasks.size(); ++i) place[lowered_.actor_template[tasks[i]]] = i;
+    std::vector<std::vector<std::size_t>> readers(tasks.size());
+    std::vector<std::size_t> missing_data(tasks.size(), 0);
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      for (const models::ReadTemplate& read : names_.actor(tasks[i]).reads) {
+        const auto from = place.find(read.actor);
+        if (from == place.end() || read.rank || from->second == i) continue;
+        readers[from->second].push_back(i);
+        ++missing_data[i];
+      }
+    }
+    std::vector<ActorId> order;
+    std::set<std::size_t> ready;
+    std::set<std::size_t> left;
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      (missing_data[i] == 0 ? ready : left).insert(i);
+    }
+    while (!ready.empty() || !left.empty()) {
+      std::set<std::size_t>& from = ready.empty() ? left : ready;  // else: a cycle of data
+      const std::size_t next = *from.begin();
+      from.erase(from.begin());
+      order.push_back(tasks[next]);
+      for (const std::size_t reader : readers[next]) {
+        if (--missing_data[reader] == 0 && left.erase(reader) > 0) ready.insert(reader);
+      }
+    }
+    return order;
+  }
+
+  // What it reads is only said where it does not come from the task before it.
+  LaneStep stream_step(std::uint32_t index, const std::vector<ActorId>& tasks, std::size_t i,
+                       Templates& own) {
+    constexpr std::size_t kMaxReads = 2;
+    LaneStep step = step_of(index, tasks[i], own);
+    // The lane has the name of the stream.
+    if (plan_.actors[tasks[i]].stream.valid()) step.lines.erase(step.lines.begin() + 1);
+    std::set<std::string> reads;
+    for (const models::ReadTemplate& read : names_.actor(tasks[i]).reads) {
+      if (read.actor == models::kNoIndex) continue;
+      const auto begin = tasks.begin();
+      const bool same_stream = std::any_of(begin, tasks.end(), [&](ActorId id) {
+        return lowered_.actor_template[id] == read.actor;
+      });
+      if (!same_stream || read.rank) reads.insert(graph_.actors[read.actor].name);
+    }
+    std::size_t count = 0;
+    for (const std::string& name : reads) {
+      if (++count > kMaxReads) break;
+      step.lines.push_back("reads " + name);
+    }
+    if (reads.size() > kMaxReads) {
+      step.lines.push_back(fmt::format("and {} more", reads.size() - kMaxReads));
+    }
+    return step;
+  }
+
+  // `span`: how far on the last of its kind is, in the loops around.
+  static std::vector<LaneStep> merged(const std::vector<Repeat>& repeats,
+                                      const std::vector<LaneStep>& steps, std::size_t span) {
+    std::vector<LaneStep> result;
+    for (const Repeat& repeat : repeats) {
+      if (!repeat.parts.empty()) {
+        LaneStep loop;
+        loop.times = repeat.times;
+        const std::size_t own = static_cast<std::size_t>(repeat.times - 1) * repeat.period;
+        loop.parts = merged(repeat.parts, steps, span + own);
+        result.push_back(std::move(loop));
+        continue;
+      }
+      LaneStep step = steps[repeat.first];
+      const LaneStep& last = steps[repeat.first + span];
+      for (std::size_t i = 0; i < std::min(step.lines.size(), last.lines.size()); ++i) {
+        step.lines[i] = merged_name(step.lines[i], last.lines[i]);
+      }
+      if (span > 0) step.tip += " to " + last.tip;
+      result.push_back(std::move(step));
+    }
+    return result;
+  }
+
   // Those of an actor runtime have no order of their own: that of the file.
   std::vector<LaneStep> actor_steps(std::uint32_t index, Templates& own) {
     std::vector<LaneStep> steps;
@@ -564,7 +724,8 @@ std::string draw_tasks(const models::TaskGraph& graph, const models::Lowered& lo
     return of.order == sim::ThreadOrder::kProgram;
   });
   if (has_programs) return drawn(ProgramLanes(graph, lowered, ranks, !style.all).run());
-  return ActorsPicture(graph, lowered, ranks, style).run(format);
+  if (auto picture = ActorsPicture(graph, lowered, ranks, style).run(format)) return *picture;
+  return drawn(ProgramLanes(graph, lowered, ranks, !style.all).run());
 }
 
 }  // namespace pipesim::viz

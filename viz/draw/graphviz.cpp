@@ -225,6 +225,9 @@ struct Graphviz::Data {
   Ids::Discipline discipline = discipline_of(ids, AgIoDisc);
   std::unique_ptr<Agraph_t, GraphCloser> graph;
   bool dark = false;
+  double fit_width = 0;  // 0: whatever it takes
+  double fit_height = 0;
+  double scale = 1;
 
   std::string themed(const std::string& value) const { return dark ? dark_of(value) : value; }
 };
@@ -287,6 +290,8 @@ void Graphviz::set_edges(const char* name, const std::string& value) {
 }
 
 void Graphviz::fit(double width, double height) {
+  data_->fit_width = width;
+  data_->fit_height = height;
   constexpr double kPointsPerInch = 72;
   set(root(), "size",
       fmt::format("{:.2f},{:.2f}", width / kPointsPerInch, height / kPointsPerInch));
@@ -301,6 +306,8 @@ void Graphviz::set_dark(bool dark) {
   set_edges("fontcolor", kInk);
   set_edges("color", kInk);
 }
+
+double Graphviz::scale() const { return data_->scale; }
 
 std::string Graphviz::dot() const {
   std::string result;
@@ -332,6 +339,12 @@ std::string Graphviz::drawing(PictureFormat format, const char* engine) {
     const std::unique_ptr<Agraph_t, GraphCloser> graph(agread(&reader, &discipline.cgraph));
     if (graph) graph->clos->disc.io = &AgIoDisc;
     if (graph && gvLayout(context(), graph.get(), engine) == 0) {
+      const boxf box = GD_bb(graph.get());
+      const double width = std::max(1.0, box.UR.x - box.LL.x);
+      const double height = std::max(1.0, box.UR.y - box.LL.y);
+      const bool fits = data_->fit_width > 0;
+      data_->scale =
+          fits ? std::min({1.0, data_->fit_width / width, data_->fit_height / height}) : 1.0;
       result = rendered(gvRenderData, graph.get(), name_of(format));
       gvFreeLayout(context(), graph.get());
     }

@@ -63,6 +63,8 @@ class Graphviz {
 
   /// Whatever is larger is drawn smaller; in points.
   void fit(double width, double height);
+  /// How much smaller that was in the last drawing(); 1: it was not.
+  double scale() const;
   /// Light text on a dark page; to be said before all else.
   void set_dark(bool dark);
 

@@ -1,6 +1,8 @@
 // Every picture of jobs of every size: how large it is, and that one can read it.
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tests/support/catch.hpp"
@@ -30,6 +32,7 @@ std::vector<Job> jobs() {
   };
   return {
       {"swin", {"scenarios/swin_2x2x2.yaml"}},
+      {"swin from a model", {"scenarios/swin_2x2x2_from_model.yaml"}},
       {"1f1b 8 x 16",
        {"scenarios/pipeline_1f1b.yaml", "--set", "stages=8", "--set", "micro_batches=16"}},
       {"1f1b 64 x 128",
@@ -61,6 +64,18 @@ std::string drawn(const std::vector<std::string>& arguments, const std::string& 
   return testing::file_text(path);
 }
 
+// In pixels: what Graphviz fits to a page it scales as a whole.
+double smallest_letters(const std::string& svg) {
+  double smallest = 1000;
+  for (const testing::SvgText& text : testing::texts_of(svg)) {
+    smallest = std::min(smallest, (text.bottom - text.top) / 0.7);
+  }
+  constexpr const char* kScale = "transform=\"scale(";
+  const std::size_t scale = svg.find(kScale);
+  if (scale == std::string::npos) return smallest;
+  return smallest * std::stod(svg.substr(scale + std::string_view(kScale).size()));
+}
+
 // The big-endian number at `at` of a PNG.
 std::uint32_t number_at(const std::string& png, std::size_t at) {
   std::uint32_t value = 0;
@@ -82,6 +97,7 @@ TEST_CASE("no picture is larger than a page, and no text covers another", "[app]
       const std::string svg = drawn(job.arguments, what, "svg");
       CHECK_FALSE(testing::texts_of(svg).empty());
       CHECK(testing::overlaps_in(svg) == std::vector<std::string>{});
+      CHECK(smallest_letters(svg) >= 8);
     }
   }
 }
