@@ -96,8 +96,9 @@ constexpr Key kComputeRows[] = {
 };
 constexpr std::string_view kCallOn = "Calls the collective on this communicator or group";
 constexpr std::string_view kBarrier =
-    "All members meet: the hosts, or, on a communicator listed under `named`, a call that the host "
-    "waits for";
+    "All members meet: the hosts or, on a communicator listed under `named` and with a `backend` "
+    "of "
+    "NCCL, in a call that the host waits for";
 constexpr Key kCallRows[] = {
     {"all_gather", "name", kCallOn},
     {"all_reduce", "name", kCallOn},

@@ -22,6 +22,7 @@ struct ActorDefaults {
   bool on_host = false;      // the host does calls on communicators
   bool by_pairs = false;     // a message that is not batched has a communicator of its two ranks
   bool sends_empty = false;  // parts of 0 bytes of an all_to_all, too
+  bool of_nccl = false;      // the scenario names a backend, and it is one of NCCL
 };
 
 /// Reads `actors:` into `graph`, whose ranks, groups, threads, streams and communicators are

@@ -205,14 +205,15 @@ void ProgramNames::check_events() {
 }
 
 // A named communicator, or the one that all steps share which name the group. A barrier over a
-// group is one of the hosts, also where other steps have made a communicator of its name.
-std::uint32_t ProgramNames::communicator(const YamlValue& value, bool host_barrier) {
+// group is one of the hosts, also where other steps have made a communicator of its name, unless
+// the backend is known to be NCCL.
+std::uint32_t ProgramNames::communicator(const YamlValue& value, bool barrier) {
   const std::optional<std::string> name = values_.word(value);
   if (!name) return kNoIndex;
   const std::uint32_t group = index_of(graph_.groups, *name);
   const bool named = index_of(graph_.communicators, *name) < declared_communicators_;
-  const std::string wanted =
-      host_barrier && !named && group != kNoIndex ? "hosts of " + *name : *name;
+  const bool of_hosts = barrier && !barriers_on_device_ && !named && group != kNoIndex;
+  const std::string wanted = of_hosts ? "hosts of " + *name : *name;
   const std::uint32_t known = index_of(graph_.communicators, wanted);
   if (known != kNoIndex) return known;
   if (group == kNoIndex) {

@@ -41,10 +41,18 @@ class ProgramNames {
   std::uint32_t stream(const std::string& name, models::Place place);
   std::uint32_t awaited_stream(const std::string& name, const YamlValue& item);
   std::uint32_t stream_of_calls(const models::CallTemplate& call);
-  std::uint32_t communicator(const YamlValue& value, bool host_barrier);
+  std::uint32_t communicator(const YamlValue& value, bool barrier);
 
   /// Communicators of groups are ones whose calls the host does.
   void set_on_host(bool on_host) { on_host_ = on_host; }
+
+  /// A barrier over a group is a call on the group's communicator, as NCCL's is.
+  void set_barriers_on_device(bool on_device) { barriers_on_device_ = on_device; }
+
+  /// Whether steps made it by naming their group.
+  bool is_of_group(std::uint32_t communicator) const {
+    return communicator != models::kNoIndex && communicator >= declared_communicators_;
+  }
 
   /// That of two ranks, where PyTorch sends messages of `communicator` over one of their own: of a
   /// group that has no named communicator. Otherwise `communicator`.
@@ -79,6 +87,7 @@ class ProgramNames {
   std::map<std::string, std::vector<std::uint32_t>> copies_;
   ActorIndex only_;
   bool on_host_ = false;
+  bool barriers_on_device_ = false;
 };
 
 }  // namespace pipesim::formats

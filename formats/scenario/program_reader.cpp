@@ -74,6 +74,7 @@ ProgramReader::ProgramReader(const ValueReader& values, const ActorDefaults& def
       names_(values_, open_streams, graph) {
   scope_.parameters = &parameters_;
   names_.set_on_host(defaults.on_host);
+  names_.set_barriers_on_device(defaults.of_nccl);
 }
 
 void ProgramReader::read_blocks(const YamlValue& blocks) {
@@ -252,6 +253,12 @@ void ProgramReader::read_step_of_some(const YamlValue& value, const Context& con
   }
 }
 
+// Whether the calls of a part are on a communicator of their own.
+static bool is_of_other_communicator(const ActorTemplate& part, const ActorTemplate& step) {
+  return step.step->role == Role::kCalls &&
+         part.step->calls.front().communicator != step.step->calls.front().communicator;
+}
+
 void ProgramReader::read_known_step(MapReader& map, const YamlValue& value, const Context& inner,
                                     Steps& steps) {
   if (read_block(map, inner, steps) || read_call_of_block(map, inner, steps) ||
@@ -274,7 +281,7 @@ void ProgramReader::read_known_step(MapReader& map, const YamlValue& value, cons
   for (Part& part : parts) {
     ActorTemplate copy = actor;
     copy.step->calls = std::move(part.calls);
-    if (by_pairs && copy.step->role == Role::kCalls && !map.has("stream")) {
+    if (by_pairs && is_of_other_communicator(copy, actor) && !map.has("stream")) {
       copy.stream = names_.stream_of_calls(copy.step->calls.front());
     }
     if (by_pairs) read_after(map, copy, {inner.thread, part.on}, steps);

@@ -74,6 +74,11 @@ bool ProgramReader::read_calls(MapReader& map, ActorTemplate& actor, const Conte
   if (actor.name.empty())
     actor.name = fmt::format("{} {}", operation_name(first.operation), used.name);
   actor.stream = names_.stream_of_calls(first);
+  // PyTorch puts it on the current stream.
+  const bool barrier = first.operation == Operation::kBarrier;
+  if (barrier && defaults_.of_nccl && names_.is_of_group(first.communicator)) {
+    actor.stream = names_.stream("compute", first.place);
+  }
   // What the host does itself it does before it goes on; so does torch's barrier, and NCCL where
   // it splits and destroys.
   const bool waits = graph_.streams[actor.stream].on_host || blocks_host(first.operation);

@@ -503,6 +503,7 @@ void ScenarioReader::read_backend(MapReader& map) {
   defaults_.on_host = name == "gloo" || name == "mpi";
   defaults_.by_pairs = name == "nccl-lazy" || (name == "nccl-legacy" && !bound);
   defaults_.sends_empty = backend && name == "nccl2";
+  defaults_.of_nccl = backend && !defaults_.on_host;
   if (bound) graph_.creation.said = true;
 }
 

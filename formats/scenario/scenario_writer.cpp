@@ -62,7 +62,7 @@ ScenarioWriter::ScenarioWriter(const TaskGraph& graph, bool brief) : graph_(grap
     if (!actor.step) continue;
     for (const models::CallTemplate& call : actor.step->calls) {
       called_.insert(call.communicator);
-      // A barrier over a group is one of the hosts.
+      // A barrier over a group is one of the hosts: no backend is written.
       if (call.operation == models::Operation::kBarrier) barriers.insert(call.communicator);
     }
   }

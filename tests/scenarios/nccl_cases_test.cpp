@@ -229,6 +229,34 @@ TEST_CASE("cases A7: wait() holds the current stream and not the host", "[scenar
   CHECK(with("{synchronize: nccl pp}, ") == kHangs);  // TORCH_NCCL_BLOCKING_WAIT=1
 }
 
+TEST_CASE("cases A7: a barrier of NCCL is a call of its communicator", "[scenarios][cases]") {
+  // Rank 0's barrier is queued behind its recv, whose send comes only after rank 1's barrier. The
+  // hosts alone could meet.
+  const auto barrier = [](const std::string& top) {
+    return answers(scenario(
+        {joined({connect(1), recv(1, "pp", kLarge), "{barrier: pp}", "{synchronize: device}"}),
+         joined({connect(0), "{barrier: pp}", send(0, "pp", kLarge), "{synchronize: device}"})},
+        "pp: all", top));
+  };
+  CHECK(barrier("") == kOk);
+  CHECK(barrier("backend: nccl2\n") == kHangs);
+  CHECK(barrier("backend: nccl-legacy\ndevice_id: on\n") == kHangs);
+  // A message has a communicator of its own. The barrier is on the group's, and waits for what the
+  // current stream has.
+  const auto current = [](const std::string& top, const std::string& stream) {
+    const std::string meet = "{barrier: dp" + stream + "}";
+    return answers(scenario(
+        {joined({connect(1), reduce("dp"), "{synchronize: device}", recv(1, "pp", kLarge),
+                 "{compute: k, after: [nccl pp]}", meet}),
+         joined({connect(0), reduce("dp"), "{synchronize: device}", meet, send(0, "pp", kLarge)})},
+        "pp: all, dp: all", top));
+  };
+  CHECK(current("", "") == kOk);
+  CHECK(current("backend: nccl2\n", "") == kHangs);
+  CHECK(current("backend: nccl2\n", ", stream: side") == kOk);
+  CHECK(current("backend: nccl-legacy\ndevice_id: on\n", "") == kHangs);
+}
+
 TEST_CASE("cases B1: sends end in eight steps of buffer", "[scenarios][cases]") {
   const auto crossing = [](int count, const std::string& bytes, int ranks) {
     std::vector<std::string> programs;

@@ -100,6 +100,20 @@ TEST_CASE("a barrier of a group is one of the hosts, whatever else uses the grou
   CHECK(run(steps, "communicators: {named: {g: {group: g}}}\n").verdict == Verdict::kMismatch);
 }
 
+TEST_CASE("a barrier of a group is a call where the backend is NCCL", "[formats][program_reader]") {
+  const std::string steps =
+      "{on: 0, do: [{all_reduce: g}]}, {barrier: g}, {on: 1, do: [{all_reduce: g}]}";
+  for (const char* backend : {"nccl2", "nccl-legacy", "nccl-lazy"}) {
+    INFO(backend);
+    CHECK(run(steps, "backend: " + std::string(backend) + "\n").verdict == Verdict::kMismatch);
+  }
+  for (const char* backend : {"gloo", "mpi"}) {
+    INFO(backend);
+    CHECK(run("{barrier: g}, {all_reduce: g}", "backend: " + std::string(backend) + "\n").verdict ==
+          Verdict::kCompleted);
+  }
+}
+
 TEST_CASE("calls of the host run on no stream", "[formats][program_reader]") {
   CHECK(mistakes("{all_reduce: c}",
                  "communicators: {named: {c: {group: g, host: on, stream: compute}}}\n") ==
