@@ -357,6 +357,9 @@ constexpr Key kCostRows[] = {
      "off"},
     {"collectives", "[stage_collective]",
      "Collectives of the ranks that share a stage, see [Schedules](schedules.md)"},
+    {"ops", "stage_ops",
+     "What a layer does, op by op, instead of `forward`, `input_grad`, `weight_grad` and "
+     "`overlapped`: see [Schedules](schedules.md#ops-of-a-layer)"},
     {"activation", "size|[size|[size]]", "Memory of a micro-batch in a stage"},
     {"weights", "size|[size]", "Memory that a stage holds all the time"},
     {"about", "text", "For people"},
@@ -768,10 +771,11 @@ std::vector<const KeyTable*> all_tables() {
       &kActor,        &kRegister,        &kRead,         &kCollective,
       &kOutsideInput, &kProgram,         &kWait,         &kDevice,
       &kEvent,        &kSchedule,        &kScheduleRows, &kStageCollective,
-      &kModel,        &kModelInput,      &kLayer,        &kOp,
-      &kGradient,     &kVariable,        &kSystemCosts,  &kParallel,
-      &kTrain,        &kGuards,          &kExpectation,  &kTimeBounds,
-      &kIdle,         &kMemoryBounds,    &passes()};
+      &kStageOps,     &kStageCompute,    &kStageCall,    &kModel,
+      &kModelInput,   &kLayer,           &kOp,           &kGradient,
+      &kVariable,     &kSystemCosts,     &kParallel,     &kTrain,
+      &kGuards,       &kExpectation,     &kTimeBounds,   &kIdle,
+      &kMemoryBounds, &passes()};
   for (const auto& more : {steps(), calls_of_group(), faults()}) {
     tables.insert(tables.end(), more.begin(), more.end());
   }

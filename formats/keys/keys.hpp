@@ -13,7 +13,8 @@ extern const KeyTable kScenario, kRegularGroup, kCluster, kLinkClasses, kLinkCla
     kThreadBlock, kStream, kCommunicators, kCommunicator, kDefaults, kDevice, kEvent;
 extern const KeyTable kActor, kRegister, kRead, kCollective, kOutsideInput;
 extern const KeyTable kProgram, kWait;
-extern const KeyTable kSchedule, kScheduleRows, kStageCollective;
+extern const KeyTable kSchedule, kScheduleRows, kStageCollective, kStageOps, kStageCompute,
+    kStageCall;
 extern const KeyTable kModel, kModelInput, kLayer, kOp, kGradient, kVariable, kSystemCosts,
     kParallel, kTrain;
 extern const KeyTable kRankFault, kLinkFault, kPortFault, kDeniedFault, kGuards;

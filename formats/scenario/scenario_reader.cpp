@@ -90,6 +90,7 @@ class ScenarioReader {
   std::vector<models::PassCall> calls_;          // of `passes`, for the model
   std::optional<models::RankGrid> grid_;         // of `parallel`, without a model
   std::optional<models::Pipeline> pipeline_;     // of `schedule`, until it is added to the graph
+  models::LayerOps ops_;                         // likewise
   std::map<std::uint32_t, YamlValue> programs_;  // by thread, to be read when actors are known
 };
 
@@ -106,7 +107,9 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   if (parallel && !grid_) return std::nullopt;  // how many ranks there are is not known
   const auto schedule = map.take("schedule");
   const auto cluster = map.take("cluster");
-  if (schedule) pipeline_ = read_pipeline(*schedule, values_, grid_ ? &*grid_ : nullptr, cluster);
+  if (schedule) {
+    pipeline_ = read_pipeline(*schedule, values_, grid_ ? &*grid_ : nullptr, cluster, ops_);
+  }
   if (schedule && !pipeline_) return std::nullopt;  // likewise
   const auto model = map.take("model");
   if (model) read_model(*model, map);
@@ -180,7 +183,7 @@ void ScenarioReader::read_work(MapReader& map, bool open_streams, bool has_sched
   const auto blocks = map.take("blocks");
   const auto programs = map.take("programs");
   if (actors) ActorReader(values_, defaults_, open_streams, graph_).read(*actors);
-  if (pipeline_) models::add_pipeline(std::move(*pipeline_), graph_, diagnostics_);
+  if (pipeline_) models::add_pipeline(std::move(*pipeline_), ops_, graph_, diagnostics_);
   if (programs) {
     ProgramReader reader(values_, defaults_, open_streams, graph_);
     if (blocks) reader.read_blocks(*blocks);

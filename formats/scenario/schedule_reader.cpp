@@ -13,6 +13,7 @@
 #include "formats/keys/keys.hpp"
 #include "formats/scenario/cluster_reader.hpp"
 #include "formats/scenario/limits.hpp"
+#include "formats/scenario/stage_op_reader.hpp"
 #include "formats/torch/schedule_csv.hpp"
 #include "formats/yaml/map_reader.hpp"
 #include "models/lowering/cost.hpp"
@@ -36,8 +37,12 @@ constexpr std::uint64_t kMaxActions = 40'000'000;
 class PipelineReader {
  public:
   PipelineReader(const ValueReader& values, const models::RankGrid* grid,
-                 const std::optional<YamlValue>& cluster)
-      : values_(values), diagnostics_(values.diagnostics()), grid_(grid), cluster_(cluster) {
+                 const std::optional<YamlValue>& cluster, models::LayerOps& ops)
+      : values_(values),
+        diagnostics_(values.diagnostics()),
+        grid_(grid),
+        cluster_(cluster),
+        ops_(ops) {
     if (grid == nullptr) return;
     pipeline_.row_of_rank = grid->row_of_rank;
     pipeline_.stride = grid->pipeline_stride;
@@ -301,9 +306,17 @@ class PipelineReader {
     if (const auto collectives = map.take("collectives")) read_collectives(*collectives, each);
     const StageAmounts one{{1000}};
     const StageAmounts none{{0}};
-    const StageAmounts forward = amounts(map, "forward", ValueType::kTime, each, one);
-    const StageAmounts input = amounts(map, "input_grad", ValueType::kTime, each, forward);
-    const StageAmounts weight = amounts(map, "weight_grad", ValueType::kTime, each, forward);
+    const auto ops = map.take("ops");
+    if (ops) read_ops(*ops, map, each);
+    const bool op_by_op = !ops_.empty();
+    const StageAmounts forward = op_by_op ? sum(ops_.forward, false, each)
+                                          : amounts(map, "forward", ValueType::kTime, each, one);
+    const StageAmounts input = op_by_op
+                                   ? sum(ops_.backward, false, each)
+                                   : amounts(map, "input_grad", ValueType::kTime, each, forward);
+    const StageAmounts weight = op_by_op
+                                    ? sum(ops_.backward, true, each)
+                                    : amounts(map, "weight_grad", ValueType::kTime, each, forward);
     const StageAmounts activation = amounts(map, "activation", ValueType::kBytes, each, none);
     const Counts all_the_time{depth, 0};
     const StageAmounts weights = amounts(map, "weights", ValueType::kBytes, all_the_time, none);
@@ -337,6 +350,47 @@ class PipelineReader {
       order_place_ = order->place();
     }
     read_shapes(map);
+  }
+
+  void read_ops(const YamlValue& value, MapReader& map, const Counts& each) {
+    for (const char* key : {"forward", "input_grad", "weight_grad", "overlapped"}) {
+      const auto other = map.take(key);
+      if (!other) continue;
+      diagnostics_
+          .error(other->place(), models::Code::kConflictingKeys,
+                 fmt::format("'{}' cannot be used with 'ops'", key))
+          .notes.emplace_back("costs are those of the ops: leave it out");
+    }
+    for (const models::StageCollective& one : pipeline_.collectives) {
+      if (one.moment != StageMoment::kForward && one.moment != StageMoment::kBackward) continue;
+      diagnostics_
+          .error(one.place, models::Code::kConflictingKeys,
+                 "with 'ops', a collective within a forward or backward must be one of the ops")
+          .notes.emplace_back("move it to its place there: {call: ..., over: ..., name: ...}");
+    }
+    const auto read = [&](MapReader& op, const char* key, ValueType type) {
+      return amounts_if_said(op, key, type, each);
+    };
+    if (auto found = read_layer_ops(value, values_, read)) ops_ = std::move(*found);
+  }
+
+  // What the ops take one after the other; of a backward, those of the weights or the others.
+  static StageAmounts sum(const std::vector<models::StageOp>& ops, bool weight_grad,
+                          const Counts& each) {
+    const bool differ =
+        std::any_of(ops.begin(), ops.end(), [](const auto& op) { return op.by_micro_batch(); });
+    StageAmounts result;
+    result.micro_batches = differ ? each.micro_batches : 1;
+    for (std::uint32_t stage = 0; stage < std::max(1U, each.stages); ++stage) {
+      for (std::uint32_t m = 0; m < result.micro_batches; ++m) {
+        std::int64_t ns = 0;
+        for (const models::StageOp& op : ops) {
+          if (op.weight_grad == weight_grad) ns += op.takes(stage, m);
+        }
+        result.values.push_back(ns);
+      }
+    }
+    return result;
   }
 
   void read_shapes(MapReader& map) {
@@ -615,6 +669,7 @@ class PipelineReader {
   models::Diagnostics& diagnostics_;
   const models::RankGrid* grid_;
   const std::optional<YamlValue>& cluster_;
+  models::LayerOps& ops_;
   std::uint32_t rows_ = 0;  // of the grid
   Pipeline pipeline_;
   MessageOrder order_ = MessageOrder::kInTurn;
@@ -627,8 +682,9 @@ class PipelineReader {
 
 std::optional<Pipeline> read_pipeline(const YamlValue& value, const ValueReader& values,
                                       const models::RankGrid* grid,
-                                      const std::optional<YamlValue>& cluster) {
-  return PipelineReader(values, grid, cluster).run(value);
+                                      const std::optional<YamlValue>& cluster,
+                                      models::LayerOps& ops) {
+  return PipelineReader(values, grid, cluster, ops).run(value);
 }
 
 std::string pipeline_scenario(const Schedule& schedule, const std::string& name) {

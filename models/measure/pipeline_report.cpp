@@ -17,6 +17,7 @@ class Report {
         schedule_(graph.pipeline->schedule),
         depth_(std::max<std::uint32_t>(1, graph.pipeline->schedule.depth())),
         acts_(*graph.pipeline, lowered),
+        plan_(lowered.plan),
         outcome_(outcome) {}
 
   PipelineReport run() {
@@ -60,6 +61,12 @@ class Report {
     acts_.for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
       sim::ActTimes times = outcome_.act_times.of(acts.first, acts.k);
       times.end = outcome_.act_times.of(acts.last, acts.k).end;
+      // Where it begins with a call, its first part that computes may be earlier.
+      for (std::uint32_t id = acts.first.value + 1; id <= acts.last.value; ++id) {
+        if (plan_.actors[sim::ActorId{id}].role == sim::Role::kCalls) continue;
+        times.start = std::min(times.start, outcome_.act_times.of(sim::ActorId{id}, acts.k).start);
+        break;
+      }
       visit(slot, times);
     });
   }
@@ -149,6 +156,7 @@ class Report {
   const Schedule& schedule_;
   std::uint32_t depth_;  // stages of one pipeline
   PipelineActs acts_;
+  const sim::Plan& plan_;
   const sim::Outcome& outcome_;
   std::vector<std::int64_t> forward_end_;
   std::vector<std::int64_t> gradient_end_;
@@ -165,6 +173,11 @@ std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline, const
       if (!is_compute(actions[slot].kind)) return;
       computes[acts.first] = 1;
       computes[acts.last] = 1;
+      for (std::uint32_t id = acts.first.value; id <= acts.last.value; ++id) {
+        if (lowered.plan.actors[sim::ActorId{id}].role == sim::Role::kCalls) continue;
+        computes[sim::ActorId{id}] = 1;
+        break;
+      }
     });
   }
   std::vector<sim::ActorId> result;

@@ -41,6 +41,17 @@ WorkKind kind_of_slot(const Actions& actions, std::size_t slot) {
   return weights ? WorkKind::kWeightGrad : WorkKind::kCollective;  // FSDP's gathers and reductions
 }
 
+// Of an op of a slot, "attention of 0F7": the kind of its action. Parts of a slot that overlap
+// without ops are of both.
+WorkKind kind_of_part(const std::string& name, WorkKind slot) {
+  const std::size_t of = name.rfind(" of ");
+  if (slot != WorkKind::kOverlapped || of == std::string::npos) return slot;
+  const std::size_t word = name.find_first_not_of("0123456789", of + 4);
+  if (word == std::string::npos || name[word] == '(') return slot;
+  if (name[word] == 'F') return WorkKind::kForward;
+  return name[word] == 'W' ? WorkKind::kWeightGrad : WorkKind::kBackward;
+}
+
 // Steps of the host in which it does nothing.
 bool only_waits(sim::Role role) {
   return role == sim::Role::kSynchronize || role == sim::Role::kAwait || role == sim::Role::kLock ||
@@ -360,9 +371,10 @@ sim::IdVector<ActorId, WorkKind> work_kinds(const TaskGraph& graph, const Lowere
     all.for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
       for (std::uint32_t id = acts.first.value; id <= acts.last.value; ++id) {
         // Calls within it stay what they are.
-        const bool is_part =
-            id != acts.first.value && lowered.plan.actors[ActorId{id}].role == sim::Role::kCalls;
-        if (!is_part) kinds[ActorId{id}] = kind_of_slot(row, slot);
+        const bool calls = lowered.plan.actors[ActorId{id}].role == sim::Role::kCalls;
+        if (calls && (id != acts.first.value || is_compute(row[slot].kind))) continue;
+        const std::string& name = graph.actors[lowered.actor_template[ActorId{id}]].name;
+        kinds[ActorId{id}] = kind_of_part(name, kind_of_slot(row, slot));
       }
     });
   }

@@ -8,7 +8,7 @@
 //
 // With collectives inside, an action is computed in parts, each an actor, with the calls between
 // them. Slots of several actions take their parts in turn, so that the calls of one run while the
-// other computes.
+// other computes. With ops, each op is an actor instead: see stage_ops.hpp.
 #include "models/graph/pipeline.hpp"
 
 #include <algorithm>
@@ -21,7 +21,9 @@
 
 #include "models/graph/by_name.hpp"
 #include "models/graph/task_graph.hpp"
+#include "models/schedules/action_body.hpp"
 #include "models/schedules/schedule_lowering.hpp"
+#include "models/schedules/stage_ops.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -30,71 +32,19 @@ namespace {
 constexpr std::int64_t kLaunchQueue = std::int64_t{1} << 30;
 
 constexpr std::int64_t kShapeBytes = 24;  // three of 8 bytes
-
 constexpr std::size_t kActionKinds = 12;  // of actions
 constexpr const char* kWorld = "world";   // the group of all ranks
-
-// What brings the input of a forward or gradient from another rank; kNone for other kinds.
-ActionKind receive_for(ActionKind kind) {
-  switch (kind) {
-    case ActionKind::kForward:
-      return ActionKind::kRecvForward;
-    case ActionKind::kInputGrad:
-    case ActionKind::kBackward:
-      return ActionKind::kRecvBackward;
-    default:
-      return ActionKind::kNone;
-  }
-}
 
 // Why an action shares no actor.
 constexpr std::uint8_t kNotAlone = 0;
 constexpr std::uint8_t kLastOfStage = 1;
 constexpr std::uint8_t kFirstAfterUnshard = 2;
 
-bool completes_gradients(ActionKind kind) {
-  return kind == ActionKind::kBackward || kind == ActionKind::kWeightGrad;
-}
-
-bool is_within(StageMoment moment, ActionKind kind, bool is_last) {
-  switch (moment) {
-    case StageMoment::kForward:
-      return kind == ActionKind::kForward;
-    case StageMoment::kBackward:
-      return kind == ActionKind::kBackward || kind == ActionKind::kInputGrad;
-    case StageMoment::kLastBackward:
-      return is_last && completes_gradients(kind);
-    case StageMoment::kGradients:
-      return kind == ActionKind::kReduceGrad;
-    case StageMoment::kUnshard:
-      return kind == ActionKind::kUnshard;
-    case StageMoment::kStep:
-      return false;
-  }
-  return false;
-}
-
-// The actions of one kind in one stage, which are all on one rank. Those that overlap with others
-// are not among them.
-struct Sort {
-  std::uint32_t count = 0;
-  Numbering numbers;  // of their micro-batches, as far as `regular`
-  bool regular = true;
-  std::uint32_t actor = kNoIndex;                 // of all of them, if they share one
-  std::map<std::uint32_t, std::uint32_t> actors;  // else of each micro-batch
-
-  void add(std::uint32_t micro_batch) {
-    if (count == 0) numbers.first = micro_batch;
-    if (count == 1) numbers.step = std::int64_t{micro_batch} - numbers.first;
-    regular = regular && numbers.number(count) == micro_batch;
-    ++count;
-  }
-};
-
 class Programs {
  public:
-  Programs(Pipeline& pipeline, TaskGraph& graph)
+  Programs(Pipeline& pipeline, const LayerOps& ops, TaskGraph& graph)
       : pipeline_(pipeline),
+        ops_(ops),
         schedule_(pipeline.schedule),
         graph_(graph),
         ranks_of_rows_(pipeline.ranks_of_rows()),
@@ -111,6 +61,9 @@ class Programs {
     for (const StageCollective& one : pipeline_.collectives) {
       communicator_of_.push_back(communicator_over(one.over));
     }
+    for_each_op_call([&](const StageCollective& call) {
+      communicator_of_op_[&call] = communicator_over(call.over);
+    });
     for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) find_alone(row);
     for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) collect(row);
     for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage)
@@ -142,22 +95,33 @@ class Programs {
     return true;
   }
 
-  Sort& sort(ActionKind kind, std::uint32_t stage) {
+  ActionSort& sort(ActionKind kind, std::uint32_t stage) {
     return sorts_[stage * kActionKinds + static_cast<std::size_t>(kind)];
   }
-  Sort& sort(const Action& action) { return sort(action.kind, action.stage); }
+  ActionSort& sort(const Action& action) { return sort(action.kind, action.stage); }
+
+  template <typename Visit>
+  void for_each_op_call(const Visit& visit) const {
+    for (const std::vector<StageOp>* list : {&ops_.forward, &ops_.backward}) {
+      for (const StageOp& op : *list) {
+        if (op.call) visit(*op.call);
+      }
+    }
+  }
 
   // Every collective is over a communicator or a group that there is.
   bool has_its_groups(Diagnostics& diagnostics) const {
     bool has_all = true;
-    for (const StageCollective& one : pipeline_.collectives) {
-      if (index_of(graph_.communicators, one.over) != kNoIndex) continue;
-      if (index_of(graph_.groups, one.over) != kNoIndex) continue;
+    const auto check = [&](const StageCollective& one) {
+      if (index_of(graph_.communicators, one.over) != kNoIndex) return;
+      if (index_of(graph_.groups, one.over) != kNoIndex) return;
       Diagnostic& error =
           diagnostics.error(one.place, Code::kUnknownGroup, "unknown group '" + one.over + "'");
       suggest_name(error, one.over, names_of(graph_.groups));
       has_all = false;
-    }
+    };
+    for (const StageCollective& one : pipeline_.collectives) check(one);
+    for_each_op_call(check);
     return has_all;
   }
 
@@ -228,7 +192,7 @@ class Programs {
         collect_group(actions, i);
         continue;
       }
-      Sort& like = sort(actions[i]);
+      ActionSort& like = sort(actions[i]);
       like.add(actions[i].micro_batch);
       if (pipeline_.shape_exchange && is_message(actions[i].kind)) like.regular = false;
       // Acts of one actor take equally long.
@@ -241,7 +205,7 @@ class Programs {
       return (pipeline_.message_bytes && pipeline_.message_bytes->by_micro_batch()) ||
              (pipeline_.message_ns && pipeline_.message_ns->by_micro_batch());
     }
-    if (pipeline_.costs_differ && is_compute(kind)) return true;
+    if (is_compute(kind) && (pipeline_.costs_differ || ops_.by_micro_batch())) return true;
     return std::any_of(pipeline_.collectives.begin(), pipeline_.collectives.end(),
                        [&](const StageCollective& one) {
                          return one.by_micro_batch() && is_within(one.moment, kind, false);
@@ -257,7 +221,7 @@ class Programs {
   void collect_group(const Actions& actions, std::size_t i) {
     if (!is_message(actions[i].kind)) return;
     for (std::size_t part = i; part < slot_end(actions, i); ++part) {
-      Sort& like = sort(actions[part]);
+      ActionSort& like = sort(actions[part]);
       like.add(actions[part].micro_batch);
       like.regular = false;
     }
@@ -268,8 +232,8 @@ class Programs {
   void split_where_inputs_differ(std::uint32_t stage) {
     for (const ActionKind kind :
          {ActionKind::kForward, ActionKind::kInputGrad, ActionKind::kBackward}) {
-      Sort& consumers = sort(kind, stage);
-      const Sort& receives = sort(receive_for(kind), stage);
+      ActionSort& consumers = sort(kind, stage);
+      const ActionSort& receives = sort(receive_for(kind), stage);
       if (consumers.count < 2 || receives.count == 0) continue;
       const std::uint32_t ahead = receives.numbers.act(consumers.numbers.first, receives.count);
       const bool alike = receives.regular && receives.numbers.step == consumers.numbers.step &&
@@ -331,7 +295,7 @@ class Programs {
       return add_group(i);
     }
     if (!is_shared(row_, i)) return add_compute(i, false);
-    Sort& all = sort(action);
+    ActionSort& all = sort(action);
     if (!all.regular) {
       const std::uint32_t actor = add_actor(i, all, false);
       all.actors.emplace(action.micro_batch, actor);
@@ -341,7 +305,7 @@ class Programs {
     return all.actor;
   }
 
-  std::uint32_t add_actor(std::size_t i, const Sort& all, bool shared) {
+  std::uint32_t add_actor(std::size_t i, const ActionSort& all, bool shared) {
     const Action& action = schedule_.ranks[row_][i];
     return is_message(action.kind) ? add_message(i, all, shared) : add_compute(i, shared);
   }
@@ -366,27 +330,11 @@ class Programs {
     return sorts_[action.stage * kActionKinds + static_cast<std::size_t>(action.kind)].numbers;
   }
 
-  // An action of a slot with what is done within it.
-  struct Body {
-    Action action;
-    std::vector<std::size_t> calls;  // of pipeline_.collectives, in their order
-    std::int64_t takes_ns = 0;       // to compute, all parts together
-    std::uint32_t done = 0;          // parts
-    std::uint32_t call = kNoIndex;   // the actor that the next part waits for
-
-    std::int64_t next_part() {
-      const auto parts = static_cast<std::int64_t>(calls.size()) + 1;
-      const std::int64_t takes = takes_ns / parts + (done < takes_ns % parts ? 1 : 0);
-      ++done;
-      return takes;
-    }
-  };
-
   // Of the action `i`. A layer does its collectives in their order, as often as they say.
-  Body body_of(std::size_t i) const {
+  ActionBody body_of(std::size_t i) const {
     const Action& action = schedule_.ranks[row_][i];
     const bool is_last = (alone(row_, i) & kLastOfStage) != 0;
-    Body body;
+    ActionBody body;
     body.action = action;
     body.takes_ns = pipeline_.takes(action);
     for (std::uint32_t round = 0; round < pipeline_.rounds; ++round) {
@@ -405,8 +353,9 @@ class Programs {
   // The first of the actors that do the slot which begins at `i`.
   std::uint32_t add_compute(std::size_t i, bool shared) {
     const Actions& actions = schedule_.ranks[row_];
+    if (!ops_.empty() && is_compute(actions[i].kind)) return add_ops(i, shared);
     const std::size_t end = slot_end(actions, i);
-    std::vector<Body> bodies;
+    std::vector<ActionBody> bodies;
     std::size_t calls = 0;
     for (std::size_t part = i; part < end; ++part) {
       bodies.push_back(body_of(part));
@@ -428,23 +377,75 @@ class Programs {
     return add_parts(head, bodies, calls);
   }
 
-  // What overlaps takes another time than its actions one by one.
-  static void share(std::int64_t takes_ns, std::vector<Body>& bodies) {
-    std::int64_t sum = 0;
-    for (const Body& body : bodies) sum += body.takes_ns;
-    if (sum == takes_ns) return;
-    std::int64_t left = takes_ns;
-    for (Body& body : bodies) {
-      const double part =
-          sum == 0 ? 0 : static_cast<double>(body.takes_ns) / static_cast<double>(sum);
-      body.takes_ns = static_cast<std::int64_t>(static_cast<double>(takes_ns) * part);
-      left -= body.takes_ns;
+  // The ops of a slot, as they are launched. Each waits for the one of its action before it. What
+  // is behind the slot finds all of it done on stream `compute`, as it does in Megatron-LM.
+  std::uint32_t add_ops(std::size_t i, bool shared) {
+    const Actions& actions = schedule_.ranks[row_];
+    const ActorTemplate like = started(i, shared);
+    const auto first = static_cast<std::uint32_t>(graph_.actors.size());
+    std::vector<std::uint32_t> last(slot_end(actions, i) - i, kNoIndex);  // of each action
+    for (const SlotOp& each : ops_of_slot(ops_, actions, i, pipeline_.rounds)) {
+      const Action& action = actions[i + each.action];
+      const std::string of = " of " + (shared ? like.name : action_text(action));
+      const std::string layer =
+          pipeline_.rounds > 1 ? "layer " + std::to_string(each.layer) + " " : std::string();
+      ActorTemplate actor = like;
+      actor.name = layer + each.op->name + of;
+      actor.stream = compute_;
+      if (each.op->call) {
+        add_call(*each.op->call, communicator_of_op_.at(&*each.op->call), action, actor);
+      } else {
+        actor.takes = Expr::constant(
+            each.op->takes_ns.of(action.stage % schedule_.depth(), action.micro_batch));
+      }
+      std::uint32_t& before = last[each.action];
+      if (before == kNoIndex) {
+        if (each.op->call) actor.behind = compute_;
+        wait_for_input(action, actor);
+        if ((alone(row_, i + each.action) & kFirstAfterUnshard) != 0) {
+          wait_for_unshard(action, actor);
+        }
+      } else if (graph_.actors[before].stream != actor.stream) {
+        actor.after.push_back({before, 0});
+      }
+      const std::uint32_t index = add(std::move(actor));
+      if (!each.op->weight_grad) before = index;
+      if (each.ends_layer) add_buckets(i + each.action, like, layer, of);
     }
-    bodies.back().takes_ns += left;
+    ActorTemplate end = like;
+    end.stream = compute_;
+    for (const std::uint32_t op : last) {
+      if (op != kNoIndex && graph_.actors[op].stream != compute_) end.after.push_back({op, 0});
+    }
+    const bool none = graph_.actors.size() == first;
+    if (!none) end.name.insert(0, "end of ");
+    if (none || !end.after.empty() || graph_.actors.back().stream != compute_) add(std::move(end));
+    close_slot(first);
+    return first;
+  }
+
+  // What the last backward of a stage starts in a layer, and does not wait for.
+  void add_buckets(std::size_t i, const ActorTemplate& like, const std::string& layer,
+                   const std::string& of) {
+    if ((alone(row_, i) & kLastOfStage) == 0) return;
+    const Action& action = schedule_.ranks[row_][i];
+    std::uint32_t number = 0;
+    for (std::size_t one = 0; one < pipeline_.collectives.size(); ++one) {
+      const StageCollective& collective = pipeline_.collectives[one];
+      if (collective.moment != StageMoment::kLastBackward) continue;
+      for (std::uint32_t k = 0; k < collective.times; ++k) {
+        ActorTemplate call = like;
+        add_call(one, action, call);
+        call.behind = compute_;
+        call.name =
+            layer + operation_name(collective.operation) + " " + std::to_string(++number) + of;
+        add(std::move(call));
+      }
+    }
   }
 
   // Of an action that computes nothing: its calls alone.
-  std::uint32_t add_calls(const ActorTemplate& head, const Body& body) {
+  std::uint32_t add_calls(const ActorTemplate& head, const ActionBody& body) {
     const auto first = static_cast<std::uint32_t>(graph_.actors.size());
     for (std::size_t i = 0; i < body.calls.size(); ++i) {
       const StageCollective& collective = pipeline_.collectives[body.calls[i]];
@@ -466,7 +467,8 @@ class Programs {
   }
 
   // Bodies take turns; of each, a call stands behind a part, and the next part waits for it.
-  std::uint32_t add_parts(const ActorTemplate& head, std::vector<Body>& bodies, std::size_t calls) {
+  std::uint32_t add_parts(const ActorTemplate& head, std::vector<ActionBody>& bodies,
+                          std::size_t calls) {
     const std::string name = head.name;
     ActorTemplate like = head;
     like.after.clear();
@@ -474,7 +476,7 @@ class Programs {
     std::uint32_t number = 0;
     std::uint32_t call_number = 0;
     for (std::size_t turn = 0; turn <= calls; ++turn) {
-      for (Body& body : bodies) {
+      for (ActionBody& body : bodies) {
         if (turn > body.calls.size()) continue;
         ActorTemplate part = ++number == 1 ? head : like;
         if (number > 1) part.name = "part " + std::to_string(number) + " of " + name;
@@ -502,11 +504,15 @@ class Programs {
 
   // Makes `actor` a call of this collective, within `action`.
   void add_call(std::size_t one, const Action& action, ActorTemplate& actor) const {
-    const StageCollective& collective = pipeline_.collectives[one];
+    add_call(pipeline_.collectives[one], communicator_of_[one], action, actor);
+  }
+
+  void add_call(const StageCollective& collective, std::uint32_t communicator, const Action& action,
+                ActorTemplate& actor) const {
     CallTemplate call;
     call.place = collective.place;
     call.operation = collective.operation;
-    call.communicator = communicator_of_[one];
+    call.communicator = communicator;
     call.bytes = Expr::constant(amount(collective.bytes, action.stage, action.micro_batch));
     call.sized = collective.bytes.has_value();
     call.takes = Expr::constant(amount(collective.takes_ns, action.stage, action.micro_batch));
@@ -535,7 +541,7 @@ class Programs {
 
   // The calls of the last unshard of its stage.
   void wait_for_unshard(const Action& action, ActorTemplate& actor) const {
-    const Sort& unshards =
+    const ActionSort& unshards =
         sorts_[action.stage * kActionKinds + static_cast<std::size_t>(ActionKind::kUnshard)];
     if (unshards.actor == kNoIndex) return;
     const std::uint32_t parts = pipeline_.parts[unshards.actor - pipeline_.first_actor];
@@ -548,7 +554,7 @@ class Programs {
   void wait_for_input(const Action& part, ActorTemplate& actor) {
     const ActionKind kind = receive_for(part.kind);
     if (kind == ActionKind::kNone) return;
-    const Sort& receives = sort(kind, part.stage);
+    const ActionSort& receives = sort(kind, part.stage);
     if (receives.count == 0) return;
     if (receives.regular) {
       const std::uint32_t ahead = receives.numbers.act(part.micro_batch, receives.count);
@@ -561,7 +567,7 @@ class Programs {
     if (found != receives.actors.end()) actor.after.push_back({found->second, 0});
   }
 
-  std::uint32_t add_message(std::size_t i, const Sort& all, bool shared) {
+  std::uint32_t add_message(std::size_t i, const ActionSort& all, bool shared) {
     CallTemplate call = call_of(i);
     if (shared) call.tag_numbers = all.numbers;
     ActorTemplate actor = started(i, shared);
@@ -760,12 +766,14 @@ class Programs {
   }
 
   Pipeline& pipeline_;
+  const LayerOps& ops_;
   const Schedule& schedule_;
   TaskGraph& graph_;
   std::vector<RankSet> ranks_of_rows_;
-  std::vector<std::uint32_t> communicator_of_;    // of each collective
+  std::vector<std::uint32_t> communicator_of_;  // of each collective
+  std::map<const StageCollective*, std::uint32_t> communicator_of_op_;
   std::vector<std::vector<std::uint8_t>> alone_;  // of each row; none without collectives
-  std::vector<Sort> sorts_;                       // by stage and kind
+  std::vector<ActionSort> sorts_;                 // by stage and kind
   std::vector<std::uint32_t> unshards_ = std::vector<std::uint32_t>(schedule_.stages, 0);  // so far
   std::uint32_t thread_ = kNoIndex;
   std::uint32_t compute_ = kNoIndex;
@@ -779,8 +787,9 @@ class Programs {
 
 }  // namespace
 
-bool add_pipeline(Pipeline pipeline, TaskGraph& graph, Diagnostics& diagnostics) {
-  if (!Programs(pipeline, graph).run(diagnostics)) return false;
+bool add_pipeline(Pipeline pipeline, const LayerOps& ops, TaskGraph& graph,
+                  Diagnostics& diagnostics) {
+  if (!Programs(pipeline, ops, graph).run(diagnostics)) return false;
   graph.pipeline = std::move(pipeline);
   return true;
 }

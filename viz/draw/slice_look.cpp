@@ -88,6 +88,8 @@ std::vector<std::string> SliceLook::forms(const Slice& slice) const {
   const std::string whole = name(slice);
   if (slice.kind == WorkKind::kOverlapped) return overlapped_forms(whole);
   if (!computes(slice)) return {whole};
+  const std::size_t of = whole.rfind(" of ");  // an op of an action
+  if (of != std::string::npos && !whole.starts_with("part ")) return {whole, whole.substr(0, of)};
   const std::size_t number = whole.find_last_not_of("0123456789");
   const bool has_number = number != std::string::npos && number + 1 < whole.size();
   return has_number ? std::vector{whole, whole.substr(number + 1)} : std::vector{whole};
@@ -102,7 +104,10 @@ std::uint32_t SliceLook::group_of(const Slice& slice) const {
 
 std::uint32_t SliceLook::shade_of(const Slice& slice) const {
   if (shades_ == 1 || !computes(slice)) return 0;
-  const auto stage = static_cast<std::size_t>(std::strtoul(name(slice).c_str(), nullptr, 10));
+  const std::string whole = name(slice);
+  const std::size_t of = whole.rfind(" of ");
+  const std::size_t begin = of == std::string::npos ? 0 : of + 4;
+  const auto stage = static_cast<std::size_t>(std::strtoul(whole.c_str() + begin, nullptr, 10));
   return stage < shade_of_stage_.size() ? shade_of_stage_[stage] : 0;
 }
 
