@@ -198,15 +198,15 @@ TEST_CASE("what ops cannot be is told in one sentence", "[models][stage_ops]") {
   const std::string text = kHead + kRows + kOps;
   CHECK(mistakes_in(text + "    overlapped: dualpipe\n").find("megatron") != std::string::npos);
   CHECK(mistakes_in(text + "    overlapped: [F.atention]\n") ==
-        "16:18: unknown op 'F.atention'\n  did you mean 'F.attention'?\n");
+        "17:18: unknown op 'F.atention'\n  did you mean 'F.attention'?\n");
   CHECK(mistakes_in(text + "    overlapped: [F.mlp]\n") ==
-        "16:17: 'overlapped' has 'F.mlp' before 'F.attention', for which it waits\n");
+        "17:17: 'overlapped' has 'F.mlp' before 'F.attention', for which it waits\n");
   CHECK(mistakes_in(text + "    overlapped: [F.attention, F.attention]\n") ==
-        "16:17: 'overlapped' has op 'F.attention' twice\n");
+        "17:17: 'overlapped' has op 'F.attention' twice\n");
   CHECK(mistakes_in(text + "    overlapped: [F.attention]\n") ==
-        "16:17: 'overlapped' lacks op 'F.dispatch'\n");
+        "17:17: 'overlapped' lacks op 'F.dispatch'\n");
   CHECK(mistakes_in(text + "  forward: 1us\n") ==
-        "16:12: 'forward' cannot be used with 'ops'\n"
+        "17:12: 'forward' cannot be used with 'ops'\n"
         "  costs are those of the ops: leave it out\n");
   CHECK(mistakes_in(kHead + kRows +
                     "\n  ops: {forward: [{compute: a}, {compute: a}], backward: [{compute: b}]}\n")
