@@ -26,7 +26,8 @@ target_compile_options(
     -Wall
     -Wextra
     -Wpedantic
-    -Wshadow
+    # In a room that is one translation unit, a local name may be that of a constant in another file.
+    $<$<NOT:$<BOOL:${PIPESIM_UNITY}>>:-Wshadow>
     -Wconversion
     -Wsign-conversion
     -Wdouble-promotion

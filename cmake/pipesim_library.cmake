@@ -61,8 +61,6 @@ function(pipesim_use_unity target)
       <utility>
       <variant>
       <vector>)
-  # A local name may be that of a constant in another file of the room.
-  target_compile_options(${target} PRIVATE -Wno-shadow)
   foreach(source IN LISTS ARGN)
     cmake_path(GET source PARENT_PATH room)
     if(NOT room)

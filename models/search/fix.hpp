@@ -100,8 +100,8 @@ struct FixOptions {
   std::uint32_t max_pairs = 200;         // of changes together, where single ones do not help
   // The first that are not proved are explored again, as `check` does.
   std::uint32_t sure_fixes = 3;
-  std::uint64_t max_sure_states = 200'000;
-  std::uint64_t max_sure_steps = 100'000'000;
+  std::uint64_t max_sure_states = 60'000;
+  std::uint64_t max_sure_steps = 2'000'000;
   const std::atomic<bool>* stop = nullptr;
 };
 
