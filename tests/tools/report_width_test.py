@@ -42,7 +42,7 @@ class ReportWidth(unittest.TestCase):
         text = report(*arguments)
         for line in text.splitlines():
             # Commands and patches are there to be copied, so they are not broken.
-            if not line.lstrip().startswith("pipesim ") and not re.match("     (actors|schedule): ", line):
+            if not line.lstrip().startswith("pipesim ") and not re.match(r"     (actors|schedule): | +- \{", line):
                 with self.subTest(arguments=arguments):
                     self.assertLessEqual(len(line), WIDTH, line)
         return text
