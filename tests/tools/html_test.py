@@ -649,7 +649,7 @@ class Html(unittest.TestCase):
             browser.spread("#timeline-frame", 30, 120)
             near = self.ticks()
             self.assertNotEqual(whole, near)
-            browser.swipe("#timeline-frame", -80, 0)
+            browser.swipe("#timeline-frame", -200, 0)
             self.assertNotEqual(near, self.ticks())
             self.assertEqual([], browser.js(OVERLAPS))
             view = "return Number(document.querySelector('#graph-frame svg').getAttribute('viewBox').split(' ')[2]);"

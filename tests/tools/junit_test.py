@@ -58,7 +58,7 @@ class JUnit(unittest.TestCase):
         failure = cases["a & <b>.yaml [w=\u00e4]"].find("failure")
         self.assertEqual("expected time 7 us, found 6 us (and 1 more)", failure.get("message"))
         self.assertIn("expected a cycle through ']]>'", failure.text)
-        self.assertIn("again: pipesim run 'a & <b>.yaml' --set", failure.text)
+        self.assertIn("to rerun: pipesim run 'a & <b>.yaml' --set", failure.text)
         self.assertIsNotNone(cases["bad.yaml"].find("error"))
         for element in root.iter():
             self.assertIn(element.get("time"), (None, "0"))

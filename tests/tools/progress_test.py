@@ -58,7 +58,7 @@ class ProgressLine(unittest.TestCase):
     def test_a_terminal_ends_with_what_to_do_next(self):
         for scenario, last in (
             ("swin_2x2x2", rb"Fix: BdstBuf on stream .*\r\n.*completes\)\.\r\n$"),
-            ("rank_segfault", rb"Next: start from that failure; .*\r\n$"),
+            ("rank_segfault", rb"Next: find the cause of this failure; .*\r\n$"),
             ("pipeline_1f1b", rb"Next: 'pipesim check scenarios/pipeline_1f1b.yaml' tries (.|\r\n)*draws this one\.\r\n$"),
         ):
             ours, theirs = pty.openpty()
