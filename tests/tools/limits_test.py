@@ -126,10 +126,10 @@ class Limits(unittest.TestCase):
         self.scenario_refused(
             "up to 'a10' the actors and steps come to more than 10000000 on all ranks", ranks + actors)
         many = "".join("  a%d: {source: 1}\n" % i for i in range(102))
-        self.scenario_refused("104:3: error[E0107]: up to here this scenario comes to more than 100000000 ranks",
+        self.scenario_refused("104:3: error[E0107]: more than 100000000 ranks up to here",
                               ranks + many)
         groups = "".join("  g%d: all\n" % i for i in range(1000))
-        self.scenario_refused("comes to more than 100000000 ranks",
+        self.scenario_refused("more than 100000000 ranks up to here",
                               "schema: 1\nranks: 1000000\ngroups:\n%sactors: {a: {source: 1}}\n" % groups)
 
         pairs = "schema: 1\nranks: 100000\ngroups: {g: all}\n" \
@@ -154,7 +154,7 @@ class Limits(unittest.TestCase):
             "schema: 1\nparallel: {data: 1000000}\nmodel:\n  input: {shape: [1000000]}\n  layers:\n"
             "    - {name: b, count: 100, ops: {x: {takes: 1us}}}\n")
         self.scenario_refused(
-            "6:7: error[E0107]: up to layer 'b20000' a model comes to more than 20000 ops",
+            "6:7: error[E0107]: the model has more than 20000 ops up to layer 'b20000'",
             "schema: 1\nparallel: {data: 2}\nmodel:\n  input: {shape: [1000000]}\n  layers:\n"
             "    - {name: b, count: 60000, ops: {x: {takes: 1us}}}\n")
 
@@ -168,7 +168,7 @@ class Limits(unittest.TestCase):
         self.check_refused("a patch can have at most 128 MiB", "run", SWIN, "--patch", "/dev/zero")
 
     def test_folders_and_pipes(self):
-        self.check_refused("is a folder without record.json", "run", self.folder.name)
+        self.check_refused("is a directory without record.json", "run", self.folder.name)
         self.check_refused("Is a directory", "run", SWIN, "--dot", self.folder.name, code=74)
         pipe = self.path("pipe.yaml")
         os.mkfifo(pipe)
