@@ -15,6 +15,16 @@ constexpr bool is_alphanumeric(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+/// `text` with '#' in place of each number: what the names of equal layers have in common.
+inline std::string without_numbers(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    if (!is_digit(c)) result += c;
+    if (is_digit(c) && (result.empty() || result.back() != '#')) result += '#';
+  }
+  return result;
+}
+
 /// Whether this byte of UTF-8 continues a character.
 constexpr bool continues_character(char c) {
   return (static_cast<unsigned char>(c) & 0xc0U) == 0x80;

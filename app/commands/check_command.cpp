@@ -102,6 +102,12 @@ std::string order_text(const ScenarioInput& input, const std::vector<formats::Se
   return formats::write_order(order);
 }
 
+// The record does not say enough.
+void undecide(models::ReadingsReport& found) {
+  found.answer = models::JobAnswer::kUndecided;
+  found.check.exploration.answer = sim::Answer::kUndecided;
+}
+
 // Of a record with recvs from any source under gloo's rules: what its script does with a message
 // depends on who sent it, and was recorded for one sender. So a hang that only another sender leads
 // to decides nothing. Changes the basis of the answer.
@@ -110,10 +116,6 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
   const models::Record& record = input.record()->record();
   if (!input.record()->is_gloo(input.rules()) || !models::has_any_source(record)) return;
   if (found.answer == models::JobAnswer::kUndecided) return;
-  const auto undecide = [&] {
-    found.answer = models::JobAnswer::kUndecided;
-    found.check.exploration.answer = sim::Answer::kUndecided;
-  };
   if (found.answer == models::JobAnswer::kProved) {
     if (!models::may_overtake_recvs(record)) {
       basis.emplace_back(
@@ -124,7 +126,7 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
     basis.emplace_back(
         "a recv is posted while one from another rank is pending; gloo may serve it first, which "
         "was not tried");
-    return undecide();
+    return undecide(found);
   }
   const auto scenario = input.read_variant(models::with_recorded_sources(record));
   models::Diagnostics ignored;
@@ -133,7 +135,7 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
   models::CheckReport recorded = models::check(scenario->graph, std::move(*lowered), options);
   if (recorded.exploration.answer != sim::Answer::kProved) return;
   found.check = std::move(recorded);
-  undecide();
+  undecide(found);
   basis.push_back(
       fmt::format("a recv from any source received from one rank here; with another sender this "
                   "recording can hang, but the script might then behave differently. 'pipesim "
@@ -145,15 +147,11 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
 void judge_ends(const ScenarioInput& input, models::ReadingsReport& found,
                 std::vector<std::string>& basis) {
   const models::Record& record = input.record()->record();
-  const auto undecide = [&](const char* why) {
-    found.answer = models::JobAnswer::kUndecided;
-    found.check.exploration.answer = sim::Answer::kUndecided;
-    basis.emplace_back(why);
-  };
   const bool unknown = std::any_of(record.ranks.begin(), record.ranks.end(), models::ends_unknown);
-  if (found.answer == models::JobAnswer::kProved && unknown) {
-    undecide("nothing hangs up to there; what comes later was not recorded, so nothing is proved");
-  }
+  if (found.answer != models::JobAnswer::kProved || !unknown) return;
+  undecide(found);
+  basis.emplace_back(
+      "nothing hangs up to there; what comes later was not recorded, so nothing is proved");
 }
 
 // Writes the page: the run that hangs, or the usual one, is made once more with all its times.

@@ -103,7 +103,7 @@ class LayerOpsReader {
   std::optional<models::OverlappedOp> find(const std::string& text) const {
     const bool forward = text.starts_with("F.");
     if (!forward && !text.starts_with("B.")) return std::nullopt;
-    const std::vector<StageOp>& ops = forward ? ops_.forward : ops_.backward;
+    const std::vector<StageOp>& ops = ops_.of(forward);
     for (std::uint32_t i = 0; i < ops.size(); ++i) {
       if (ops[i].name == text.substr(2)) return models::OverlappedOp{forward, i};
     }
@@ -167,7 +167,7 @@ class LayerOpsReader {
     };
     if (ops_.overlapped.empty()) return;
     for (const models::OverlappedOp& step : ops_.overlapped) {
-      const std::vector<StageOp>& ops = step.forward ? ops_.forward : ops_.backward;
+      const std::vector<StageOp>& ops = ops_.of(step.forward);
       const char* side = step.forward ? "F" : "B";
       std::vector<char>& done = seen[step.forward ? 1 : 0];
       if (done[step.op] != 0) {
@@ -181,7 +181,7 @@ class LayerOpsReader {
       done[step.op] = 1;
     }
     for (const bool forward : {true, false}) {
-      const std::vector<StageOp>& ops = forward ? ops_.forward : ops_.backward;
+      const std::vector<StageOp>& ops = ops_.of(forward);
       for (std::size_t i = 0; i < ops.size(); ++i) {
         if (seen[forward ? 1 : 0][i] != 0) continue;
         return refuse(

@@ -7,16 +7,6 @@
 namespace pipesim::models {
 namespace {
 
-std::string without_numbers(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    const bool digit = is_digit(c);
-    if (!digit) result += c;
-    if (digit && (result.empty() || result.back() != '#')) result += '#';
-  }
-  return result;
-}
-
 class SignatureWriter {
  public:
   SignatureWriter(const TaskGraph& graph, const Lowered& lowered, Layers layers)

@@ -62,10 +62,8 @@ class Report {
       sim::ActTimes times = outcome_.act_times.of(acts.first, acts.k);
       times.end = outcome_.act_times.of(acts.last, acts.k).end;
       // Where it begins with a call, its first part that computes may be earlier.
-      for (std::uint32_t id = acts.first.value + 1; id <= acts.last.value; ++id) {
-        if (plan_.actors[sim::ActorId{id}].role == sim::Role::kCalls) continue;
-        times.start = std::min(times.start, outcome_.act_times.of(sim::ActorId{id}, acts.k).start);
-        break;
+      if (const sim::ActorId part = first_that_computes(plan_, acts); part.valid()) {
+        times.start = std::min(times.start, outcome_.act_times.of(part, acts.k).start);
       }
       visit(slot, times);
     });
@@ -173,11 +171,8 @@ std::vector<sim::ActorId> actors_without_compute(const Pipeline& pipeline, const
       if (!is_compute(actions[slot].kind)) return;
       computes[acts.first] = 1;
       computes[acts.last] = 1;
-      for (std::uint32_t id = acts.first.value; id <= acts.last.value; ++id) {
-        if (lowered.plan.actors[sim::ActorId{id}].role == sim::Role::kCalls) continue;
-        computes[sim::ActorId{id}] = 1;
-        break;
-      }
+      const sim::ActorId part = first_that_computes(lowered.plan, acts);
+      if (part.valid()) computes[part] = 1;
     });
   }
   std::vector<sim::ActorId> result;

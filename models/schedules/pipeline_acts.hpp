@@ -19,6 +19,14 @@ struct SlotActs {
   std::uint32_t k = 0;
 };
 
+/// The first of the actors of a slot that computes; not valid where all are calls.
+inline sim::ActorId first_that_computes(const sim::Plan& plan, const SlotActs& acts) {
+  for (std::uint32_t id = acts.first.value; id <= acts.last.value; ++id) {
+    if (plan.actors[sim::ActorId{id}].role != sim::Role::kCalls) return sim::ActorId{id};
+  }
+  return sim::ActorId();
+}
+
 /// Where the slots of all ranks stand in a plan.
 class PipelineActs {
  public:

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/graph/action_set.hpp"
+#include "models/schedules/action_body.hpp"
 #include "models/schedules/new_rows.hpp"
 #include "models/schedules/word_table.hpp"
 
@@ -507,11 +508,10 @@ Schedule add_unshard_reshard(const Schedule& schedule) {
 
 Schedule add_reduce_grad(const Schedule& schedule) {
   std::vector<std::uint32_t> left(schedule.stages, 0);
-  const auto is_last = [](ActionKind kind) {
-    return kind == ActionKind::kBackward || kind == ActionKind::kWeightGrad;
-  };
   for (const Actions& row : schedule.ranks) {
-    for (const Action& action : row) left[action.stage] += is_last(action.kind) ? 1u : 0u;
+    for (const Action& action : row) {
+      left[action.stage] += completes_gradients(action.kind) ? 1u : 0u;
+    }
   }
   return with_new_rows(schedule, [&](const Actions& actions, NewRow& row) {
     for (std::size_t i = 0; i < actions.size(); i = slot_end(actions, i)) {
@@ -519,7 +519,7 @@ Schedule add_reduce_grad(const Schedule& schedule) {
       for (std::size_t part = i; part < end; ++part) row.add(actions[part], part);
       for (std::size_t part = i; part < end; ++part) {
         const std::uint32_t stage = actions[part].stage;
-        if (!is_last(actions[part].kind) || --left[stage] > 0) continue;
+        if (!completes_gradients(actions[part].kind) || --left[stage] > 0) continue;
         row.add({ActionKind::kReduceGrad, false, stage, 0}, part);
       }
     }

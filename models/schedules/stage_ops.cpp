@@ -38,7 +38,7 @@ std::vector<SlotSide> sides_of(const LayerOps& ops, const Actions& actions, std:
     SlotSide side;
     side.action = static_cast<std::uint32_t>(i - begin);
     side.forward = actions[i].kind == ActionKind::kForward;
-    for (const StageOp& op : side.forward ? ops.forward : ops.backward) {
+    for (const StageOp& op : ops.of(side.forward)) {
       if (op_is_part(op, actions[i].kind)) side.ops.push_back(&op);
     }
     sides.push_back(std::move(side));
@@ -52,7 +52,7 @@ std::vector<std::pair<const SlotSide*, const StageOp*>> ops_of_layer(
   std::vector<std::pair<const SlotSide*, const StageOp*>> result;
   if (!ops.overlapped.empty() && sides.size() == 2 && sides[0].forward != sides[1].forward) {
     for (const OverlappedOp& step : ops.overlapped) {
-      const StageOp* op = &(step.forward ? ops.forward : ops.backward)[step.op];
+      const StageOp* op = &ops.of(step.forward)[step.op];
       const SlotSide& side = sides[0].forward == step.forward ? sides[0] : sides[1];
       if (side.has(op)) result.emplace_back(&side, op);
     }

@@ -39,6 +39,7 @@ struct LayerOps {
   std::vector<OverlappedOp> overlapped;  // each op once; none: the actions take turns
 
   bool empty() const { return forward.empty(); }
+  const std::vector<StageOp>& of(bool is_forward) const { return is_forward ? forward : backward; }
   bool by_micro_batch() const;
 };
 

@@ -41,12 +41,10 @@ struct Half {
   Simulation run;
 };
 
-//// Calls of one kind, of all ranks together.
+/// Calls of one kind, of all ranks together.
 struct Work {
   std::uint64_t calls = 0;
   double bytes = 0;  // sums of many ranks and rounds are larger than an integer
-
-  friend bool operator==(const Work&, const Work&) = default;
 };
 
 /// Collectives by operation and members: which communicator of the same ranks they use does not
@@ -54,7 +52,7 @@ struct Work {
 using WorkKey = std::pair<int, std::vector<std::uint32_t>>;
 using WorkTable = std::map<WorkKey, Work>;
 
-// What a change that lets the run complete makes of the scenario.
+/// What a change that lets the run complete makes of the scenario.
 struct Found {
   Fix fix;
   TaskGraph graph;  // without places

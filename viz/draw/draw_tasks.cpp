@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "models/characters.hpp"
 #include "models/lowering/names.hpp"
 #include "models/lowering/rank_classes.hpp"
 #include "models/measure/timeline.hpp"
@@ -315,14 +316,13 @@ class ActorsPicture {
 
 // "block0" and "block3": "block0..3", where they differ in one number; else the first.
 std::string merged_name(const std::string& first, const std::string& last) {
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   std::size_t begin = 0;
   while (begin < std::min(first.size(), last.size()) && first[begin] == last[begin]) ++begin;
   if (begin == first.size() && begin == last.size()) return first;
-  while (begin > 0 && is_digit(first[begin - 1])) --begin;
+  while (begin > 0 && models::is_digit(first[begin - 1])) --begin;
   const auto end_of = [&](const std::string& text) {
     std::size_t end = begin;
-    while (end < text.size() && is_digit(text[end])) ++end;
+    while (end < text.size() && models::is_digit(text[end])) ++end;
     return end;
   };
   const std::size_t a = end_of(first);
@@ -332,15 +332,10 @@ std::string merged_name(const std::string& first, const std::string& last) {
   return first.substr(0, a) + ".." + last.substr(begin, b - begin) + first.substr(a);
 }
 
-// What equal layers have in common: their names without numbers.
-std::string without_numbers(const std::string& text) {
-  std::string result;
-  for (const char c : text) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit) result += c;
-    if (digit && (result.empty() || result.back() != '#')) result += '#';
-  }
-  return result;
+bool has_programs(const sim::Plan& plan) {
+  return std::any_of(plan.threads.begin(), plan.threads.end(), [](const sim::Thread& thread) {
+    return thread.order == sim::ThreadOrder::kProgram;
+  });
 }
 
 class ProgramLanes {
@@ -359,10 +354,7 @@ class ProgramLanes {
   }
 
   TaskLanes run() {
-    const bool has_programs = std::any_of(plan_.threads.begin(), plan_.threads.end(), [](auto& of) {
-      return of.order == sim::ThreadOrder::kProgram;
-    });
-    if (has_programs) {
+    if (has_programs(plan_)) {
       lanes_.about = {
           "What each rank does one after the other, with its stream, what that starts after, and "
           "whom it sends to. A frame is a loop."};
@@ -582,7 +574,8 @@ class ProgramLanes {
       for (std::size_t i = 0; i < tasks.size(); ++i) {
         steps.push_back(stream_step(index, tasks, i, own));
         std::string key = fmt::format("{}", static_cast<int>(steps.back().kind));
-        for (const std::string& line : steps.back().lines) key += '\n' + without_numbers(line);
+        for (const std::string& line : steps.back().lines)
+          key += '\n' + models::without_numbers(line);
         const auto next = static_cast<std::uint32_t>(token_of.size());
         tokens.push_back(token_of.try_emplace(std::move(key), next).first->second);
       }
@@ -719,12 +712,9 @@ std::string draw_tasks(const models::TaskGraph& graph, const models::Lowered& lo
   if (graph.pipeline) {
     return drawn(schedule_lanes(*graph.pipeline, ranks, title_of(graph), !style.all));
   }
-  const sim::Plan& plan = lowered.plan;
-  const bool has_programs = std::any_of(plan.threads.begin(), plan.threads.end(), [](auto& of) {
-    return of.order == sim::ThreadOrder::kProgram;
-  });
-  if (has_programs) return drawn(ProgramLanes(graph, lowered, ranks, !style.all).run());
-  if (auto picture = ActorsPicture(graph, lowered, ranks, style).run(format)) return *picture;
+  if (!has_programs(lowered.plan)) {
+    if (auto picture = ActorsPicture(graph, lowered, ranks, style).run(format)) return *picture;
+  }
   return drawn(ProgramLanes(graph, lowered, ranks, !style.all).run());
 }
 

@@ -6,10 +6,11 @@ torch itself uses a store to connect groups. Only calls that the user's code mak
 from __future__ import annotations
 
 import dis
+import functools
 import sys
 from collections.abc import Sequence
 from datetime import timedelta
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any, Optional, Union
 
 import torch.distributed as dist
@@ -88,7 +89,12 @@ class RecordingStore(dist.Store):
 
     def _note_order(self, caller: FrameType) -> None:
         """What the store answers depends on which rank came first, if the script looks at it."""
-        code = caller.f_code
-        later = (i for i in dis.get_instructions(code) if i.offset > caller.f_lasti)
-        if next(later).opname != "POP_TOP":
+        if _is_result_used(caller.f_code, caller.f_lasti):
             self._recorder.note("store_order", "the store says which rank comes first")
+
+
+@functools.lru_cache(maxsize=None)
+def _is_result_used(code: CodeType, offset: int) -> bool:
+    """Whether the instruction behind the call at `offset` does not drop what it returned."""
+    later = (i for i in dis.get_instructions(code) if i.offset > offset)
+    return next(later).opname != "POP_TOP"
