@@ -149,6 +149,9 @@ constexpr Key kCommunicatorStepRows[] = {
     {"destroy", "name",
      "Destroys this communicator: waits for its stream, then for its ranks of the same host; it "
      "cannot be used again"},
+    {"finalize", "name",
+     "Finalizes this communicator: waits for its stream, then for the hosts of all its ranks; it "
+     "can only be destroyed then (`ncclCommFinalize`)"},
 };
 constexpr Key kGroupStepRows[] = {
     {"group", "calls",
@@ -176,6 +179,9 @@ constexpr Key kPauseRows[] = {
     {"lock", "name", "Takes a lock of the rank, such as the GIL; first come, first served"},
     {"unlock", "name", "Releases a lock of the rank"},
     {"create", "name", "Initializes this communicator here: waits for all its ranks"},
+    {"abort", "name",
+     "Aborts this communicator: waits for nobody; it cannot be used again (`ncclCommAbort`). What "
+     "is pending on it stays pending"},
     {"raise", "name", "The rank dies here of this exception"},
     {"exit", "name", "The rank exits here with this status"},
 };
@@ -253,14 +259,14 @@ constexpr KeyTable kRecvStep{"recv_step",
                              1};
 constexpr KeyTable kCommunicatorStep{"communicator_step",
                                      kA,
-                                     "A call that splits or destroys a communicator",
+                                     "A call that splits, finalizes or destroys a communicator",
                                      kCommunicatorStepRows,
                                      {&kMoves, &kAlgorithm, &kOnStream, &kSlot, &kWhere, &kStep},
-                                     2};
+                                     3};
 constexpr KeyTable kHostStep{
     "host_step", kA, "Work of the host", kHostStepRows, {&kTimeout, &kWhere, &kStep}, 1};
 constexpr KeyTable kPause{
-    "pause_step", kA, "What the host does itself", kPauseRows, {&kTimeout, &kWhere, &kStep}, 9};
+    "pause_step", kA, "What the host does itself", kPauseRows, {&kTimeout, &kWhere, &kStep}, 10};
 constexpr KeyTable kGet{
     "get_step", kA, "A wait for a key that all ranks share", kGetRows, {&kTimeout, &kWhere, &kStep},
     1};

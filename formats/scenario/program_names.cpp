@@ -239,6 +239,20 @@ std::uint32_t ProgramNames::communicator(const YamlValue& value, bool barrier) {
   return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
 }
 
+std::uint32_t ProgramNames::hosts_of(std::uint32_t communicator) {
+  const models::CommunicatorTemplate& of = graph_.communicators[communicator];
+  models::CommunicatorTemplate hosts;
+  hosts.name = "hosts of " + of.name;
+  hosts.place = of.place;
+  hosts.group = of.group;
+  hosts.on_host = true;
+  hosts.creation.said = graph_.creation.said;
+  const std::uint32_t known = index_of(graph_.communicators, hosts.name);
+  if (known != kNoIndex) return known;
+  graph_.communicators.push_back(std::move(hosts));
+  return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
+}
+
 std::uint32_t ProgramNames::pair_of(std::uint32_t communicator, std::uint32_t a, std::uint32_t b) {
   if (communicator == kNoIndex || communicator < declared_communicators_) return communicator;
   const models::CommunicatorTemplate& of = graph_.communicators[communicator];

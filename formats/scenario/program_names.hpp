@@ -54,6 +54,9 @@ class ProgramNames {
     return communicator != models::kNoIndex && communicator >= declared_communicators_;
   }
 
+  /// On which the hosts of its ranks meet.
+  std::uint32_t hosts_of(std::uint32_t communicator);
+
   /// That of two ranks, where PyTorch sends messages of `communicator` over one of their own: of a
   /// group that has no named communicator. Otherwise `communicator`.
   std::uint32_t pair_of(std::uint32_t communicator, std::uint32_t a, std::uint32_t b);

@@ -271,7 +271,10 @@ void ProgramReader::read_known_step(MapReader& map, const YamlValue& value, cons
   actor.step.emplace();
   actor.launch_overhead = defaults_.launch_overhead;
   split_parts_.reset();
-  if (!read_device_step(map, actor, inner)) read_host_step(map, actor);
+  ends_.reset();
+  const bool known = read_finalize(map, actor, inner, steps) || read_device_step(map, actor, inner);
+  if (!known) read_host_step(map, actor);
+  check_ended(actor, inner);
   if (!read_common(map, actor)) return;
   const std::vector<PendingWait> waits = read_waits(map, actor);
   const bool by_pairs = defaults_.by_pairs && !map.has("group");

@@ -130,6 +130,9 @@ class ProgramReader {
                              const models::RankSet& on);
   void read_times(MapReader& map, models::StepTemplate& step);
   void create_later(std::uint32_t communicator);
+  bool read_finalize(MapReader& map, models::ActorTemplate& actor, const Context& context,
+                     Steps& steps);
+  void check_ended(const models::ActorTemplate& actor, const Context& context);
   void read_synchronize(const YamlValue& value, models::ActorTemplate& actor);
   void read_input(MapReader& map, models::ActorTemplate& actor);
   void take_expr(MapReader& map, const char* key, ValueType type, models::Expr& target);
@@ -160,6 +163,16 @@ class ProgramReader {
   std::optional<std::vector<Part>> split_parts_;  // of an exchange with parts
   std::vector<std::pair<std::uint32_t, PendingWait>> pending_waits_;  // of these actors
   std::size_t open_loops_ = 0;                                        // with an index
+  // A communicator that a step of a thread has ended, where, and on which ranks.
+  struct Ended {
+    std::uint32_t communicator = 0;
+    std::uint32_t thread = 0;
+    models::RankSet on;
+    models::Place place;
+    bool finalized = false;  // it may be destroyed
+  };
+  std::vector<Ended> ended_;
+  std::optional<Ended> ends_;  // the step being read
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<MadeStep>>
       made_;  // by line, column
   using NamedPlace = std::tuple<std::uint32_t, std::uint32_t, std::string, std::uint32_t>;

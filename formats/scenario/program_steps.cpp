@@ -314,6 +314,8 @@ void ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
   } else if (const auto created = named("create", Role::kCreate)) {
     step.communicator = names_.communicator(*created, false);
     create_later(step.communicator);
+  } else if (const auto aborted = named("abort", Role::kWork)) {
+    ends_.emplace().communicator = names_.communicator(*aborted, false);
   } else if (const auto raised = named("raise", Role::kWork)) {
     actor.name = "raise";
     step.dies = raised->is_scalar() ? std::string(raised->text()) : "an exception";
@@ -342,6 +344,68 @@ void ProgramReader::create_later(std::uint32_t communicator) {
   if (communicator == kNoIndex) return;
   graph_.communicators[communicator].creation.said = true;
   graph_.communicators[communicator].creation.at_first_use = true;
+}
+
+// The host waits for the stream, then the hosts of all ranks meet.
+bool ProgramReader::read_finalize(MapReader& map, ActorTemplate& actor, const Context& context,
+                                  Steps& steps) {
+  const auto value = map.take("finalize");
+  if (!value) return false;
+  const std::uint32_t communicator = names_.communicator(*value, false);
+  StepTemplate& step = *actor.step;
+  step.role = Role::kCalls;
+  actor.name = fmt::format("finalize {}", values_.word(*value).value_or(""));
+  if (communicator == kNoIndex) return true;
+  ends_.emplace().communicator = communicator;
+  ends_->finalized = true;
+  CallTemplate call;
+  call.place = actor.place;
+  call.communicator = communicator;
+  const std::uint32_t stream = names_.stream_of_calls(call);
+  if (!graph_.streams[stream].on_host) {
+    ActorTemplate wait;
+    wait.place = actor.place;
+    wait.name = fmt::format("synchronize {}", graph_.streams[stream].name);
+    wait.launch_overhead = actor.launch_overhead;
+    wait.step.emplace();
+    wait.step->role = Role::kSynchronize;
+    wait.step->streams.push_back(stream);
+    add_step(std::move(wait), {}, context, steps);
+  }
+  call.operation = Operation::kBarrier;
+  call.communicator = names_.hosts_of(communicator);
+  actor.stream = names_.stream_of_calls(call);
+  actor.blocking = true;
+  step.calls.push_back(std::move(call));
+  calls_on_ = {context.on};
+  return true;
+}
+
+// Steps of other threads may come before or after, whatever the order of the file.
+void ProgramReader::check_ended(const ActorTemplate& actor, const Context& context) {
+  const auto check = [&](std::uint32_t communicator, bool destroys) {
+    for (const Ended& ended : ended_) {
+      if (ended.communicator != communicator || ended.thread != context.thread) continue;
+      if ((ended.finalized && destroys) || models::both(ended.on, context.on).empty()) continue;
+      const char* what = ended.finalized ? "finalized" : "aborted";
+      diagnostics()
+          .error(actor.place, models::Code::kUseAfter,
+                 fmt::format("communicator '{}' is used after it was {}",
+                             graph_.communicators[communicator].name, what))
+          .notes.push_back(fmt::format("it is {} in {}", what, models::line_text(ended.place)));
+      return;
+    }
+  };
+  check(actor.step->communicator, false);
+  for (const CallTemplate& call : actor.step->calls) {
+    check(call.communicator, call.operation == Operation::kDestroy);
+  }
+  if (!ends_ || ends_->communicator == kNoIndex) return;
+  check(ends_->communicator, !ends_->finalized);
+  ends_->thread = context.thread;
+  ends_->on = context.on;
+  ends_->place = actor.place;
+  ended_.push_back(*std::exchange(ends_, std::nullopt));
 }
 
 // `device` is all streams of the rank's devices, which no names stand for in the step.
