@@ -245,6 +245,31 @@ TEST_CASE("keys, creations and calls of hosts have the time limit of the store",
                {{1, 3'000, DeathCause::kWatchdog, true}});
 }
 
+// At first use nothing is enqueued, so no watchdog counts: rank 0 connects pp, rank 1 dp.
+TEST_CASE("what ends a host that waits for a first use", "[scenarios][faults]") {
+  const auto found = [](const std::string& guards, const std::string& before) {
+    const std::string reduce = "{all_reduce: dp, bytes: 4KiB, takes: 10us}";
+    return testing::explanation_of(
+        "schema: 1\nranks: 2\ngroups: {pp: all, dp: all}\nguards: {watchdog: 10min, poll: 100ms" +
+        guards + "}\nprograms:\n  - {on: 0, do: [" + before +
+        "{send: pp, to: 1, bytes: 1MiB, takes: 10us}, " + reduce +
+        ", {synchronize: device}]}\n  - {on: 1, do: [" + before + reduce +
+        ", {synchronize: nccl dp}, {recv: pp, from: 0, bytes: 1MiB}, {synchronize: device}]}\n");
+  };
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  const std::string created = "{create: pp}, {create: dp}, ";
+  const auto ends = [](std::int64_t at) {
+    return std::vector<Expected>{{0, at, DeathCause::kTimeout, true},
+                                 {1, at, DeathCause::kTimeout, true}};
+  };
+  // The communicators are there, so connections are made: the heartbeat monitor.
+  check_deaths(found(", heartbeat: 480s, store: 30min", created), ends(480 * kSecond));
+  check_deaths(found(", store: 30min", created), {});
+  // Communicators are initialized through the store.
+  check_deaths(found(", heartbeat: 480s, store: 30min", ""), ends(1800 * kSecond));
+  check_deaths(found(", heartbeat: 480s", ""), {});
+}
+
 TEST_CASE("the launcher ends the ranks of the host, or the job", "[scenarios][faults]") {
   const auto found = [](const std::string& ends) {
     return explanation_of(
