@@ -42,11 +42,13 @@ CheckResult check(const Graph& graph, const CheckOptions& options) {
   const models::ReadingsReport found =
       all_readings ? models::check_readings(of, how, nullptr)
                    : models::one_reading(of, models::check(of, std::move(*lowered), how, nullptr));
+  models::TaskGraph shown = of;  // as in the run that is shown
+  shown.reading = found.shown;
   std::optional<viz::Report> hang;
   if (const models::Simulation* simulation = found.check.hanging()) {
-    hang.emplace(app::report_of_end(of, *simulation, false));
+    hang.emplace(app::report_of_end(shown, *simulation, false));
   }
-  viz::CheckView view{of, found.check};
+  viz::CheckView view{shown, found.check};
   view.hang = hang ? &*hang : nullptr;
   view.max_states = options.max_states;
   view.readings = all_readings ? &found : nullptr;

@@ -319,6 +319,15 @@ class CheckRun {
   bool all_readings() const {
     return !arguments_.has("reading") && models::has_readings(scenario_.graph);
   }
+  // Whether only a reading was asked for that says nothing of what NCCL promises. That of a job
+  // after its first step says nothing of a fresh one, too.
+  bool relies_on_buffers() const {
+    const models::Reading reading = scenario_.graph.reading;
+    if (all_readings() || !models::has_readings(scenario_.graph)) return false;
+    return reading == models::Reading::kReal ||
+           (reading == models::Reading::kCold &&
+            models::is_buffered(readings_.check.usual.lowered.plan));
+  }
   bool has_order() const {
     const sim::Exploration& found = readings_.check.exploration;
     return !found.hang.empty() || found.reading.any();
@@ -359,8 +368,13 @@ class CheckRun {
       judge_any_source(input_, options, readings_, basis_);
       judge_ends(input_, readings_, basis_);
     }
-    if (JobChoices(scenario_).empty()) return;
-    ways_ = check_ways(input_, scenario_, options_.max_ways, options.stop, check_one, readings_);
+    if (!JobChoices(scenario_).empty()) {
+      ways_ = check_ways(input_, scenario_, options_.max_ways, options.stop, check_one, readings_);
+    }
+    if (!all_readings()) return;
+    // That of the run which is shown.
+    scenario_.graph.reading = readings_.shown;
+    if (ways_ && ways_->scenario) ways_->scenario->graph.reading = readings_.shown;
   }
 
   // True where it was printed.
@@ -396,7 +410,8 @@ class CheckRun {
                               std::move(basis_),
                               all_readings() ? &readings_ : nullptr,
                               input_.record() != nullptr && input_.record()->of_dumps(),
-                              ways_ ? std::optional(ways_->view) : std::nullopt};
+                              ways_ ? std::optional(ways_->view) : std::nullopt,
+                              relies_on_buffers()};
     if (options_.html_path) {
       write_page(graph(), view, arguments_.has("all"), made_by(arguments_), *options_.html_path);
     }

@@ -468,7 +468,7 @@ bool is_another(const Explanation& before, const Explanation& after) {
   return after.acts_done > before.acts_done || reason_of(before) != reason_of(after);
 }
 
-// Messages that do not wait for their recvs are other messages, and no runtime's.
+// Messages that do not wait for their recvs, whatever their size: no runtime has such buffers.
 bool becomes_buffered(const TaskGraph& before, const TaskGraph& after) {
   return before.pipeline && after.pipeline && before.pipeline->messages != MessageModel::kDir &&
          after.pipeline->messages == MessageModel::kDir;
@@ -519,9 +519,12 @@ std::optional<Found> Search::found_by(const Changes& changes,
   found.fix.memory = trial->memory;
   found.fix.waits =
       waits.empty() ? removed_waits(graph_, found.graph, report_.explanation.cycle) : waits;
-  if (becomes_buffered(graph_, found.graph)) found.fix.changes.front().alters = true;
   if (known(found.graph) != nullptr) return found;
   explore(trial->graph, trial->run.lowered.plan, explore_options(), found.fix);
+  if (becomes_buffered(graph_, found.graph)) {
+    found.fix.by_buffers = true;
+    found.fix.proved_in.clear();
+  }
   if (can_hang(found.fix.orders)) keep_half(changes, std::move(*trial), &found.fix.orders);
   const bool is_no_use = report_.found != FixCase::kHangs && can_hang(found.fix.orders);
   return is_no_use ? std::nullopt : std::optional(std::move(found));

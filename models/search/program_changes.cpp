@@ -703,7 +703,8 @@ void ProgramChanges::add_schedule() {
   if (!graph_.pipeline) return;
   using Model = MessageModel;
   const std::vector<std::string> names = message_model_names();
-  for (const Model model : {Model::kDirection, Model::kEdge, Model::kPair, Model::kDir}) {
+  // Without kDir, which no runtime does.
+  for (const Model model : {Model::kDirection, Model::kEdge, Model::kPair}) {
     const auto index = static_cast<std::size_t>(model);
     if (model == graph_.pipeline->messages) continue;
     Change change;
@@ -711,7 +712,6 @@ void ProgramChanges::add_schedule() {
     change.from = names[static_cast<std::size_t>(graph_.pipeline->messages)];
     change.to = names[index];
     change.place = graph_.pipeline->place;
-    change.alters = model == Model::kDir;
     add(std::move(change));
   }
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -12,11 +13,6 @@ namespace {
 
 bool hangs(sim::Answer answer) {
   return answer == sim::Answer::kHangPossible || answer == sim::Answer::kHangCertain;
-}
-
-bool is_buffered(const sim::Plan& plan) {
-  return std::any_of(plan.calls.begin(), plan.calls.end(),
-                     [](const sim::Call& call) { return call.steps > 0; });
 }
 
 JobAnswer job_answer_of(sim::Answer answer) {
@@ -115,7 +111,50 @@ bool rests_on_creation(TaskGraph graph, const sim::ExploreOptions& options) {
   return outcome.end == sim::RunEnd::kStuck;
 }
 
+bool has_action(const Schedule& schedule, ActionKind kind) {
+  return std::any_of(schedule.ranks.begin(), schedule.ranks.end(), [&](const Actions& row) {
+    return std::any_of(row.begin(), row.end(),
+                       [&](const Action& action) { return action.kind == kind; });
+  });
+}
+
+bool has_moment(const Pipeline& pipeline, std::initializer_list<StageMoment> moments) {
+  return std::any_of(
+      pipeline.collectives.begin(), pipeline.collectives.end(), [&](const StageCollective& one) {
+        return std::find(moments.begin(), moments.end(), one.moment) != moments.end();
+      });
+}
+
 }  // namespace
+
+bool is_buffered(const sim::Plan& plan) {
+  return std::any_of(plan.calls.begin(), plan.calls.end(),
+                     [](const sim::Call& call) { return call.steps > 0; });
+}
+
+LeftOut left_out(const TaskGraph& graph) {
+  LeftOut result;
+  if (graph.pipeline) {
+    const Pipeline& pipeline = *graph.pipeline;
+    result.endless_buffers = pipeline.messages == MessageModel::kDir;
+    const auto add = [&](ActionKind kind, std::initializer_list<StageMoment> moments) {
+      if (!has_action(pipeline.schedule, kind) || has_moment(pipeline, moments)) return;
+      result.actions.emplace_back(action_word(kind));
+    };
+    add(ActionKind::kUnshard, {StageMoment::kUnshard});
+    add(ActionKind::kReduceGrad,
+        {StageMoment::kGradients, StageMoment::kLastBackward, StageMoment::kStep});
+  }
+  for (const ActorTemplate& actor : graph.actors) {
+    if (!actor.step) continue;
+    for (const CallTemplate& call : actor.step->calls) {
+      if (call.sized || graph.communicators[call.communicator].on_host) continue;
+      if (call.kind == sim::CallKind::kSend) result.sends += actor.on.size();
+      if (has_root(call.operation)) result.rooted += actor.on.size();
+    }
+  }
+  return result;
+}
 
 std::string_view reading_name(Reading reading) {
   switch (reading) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -47,6 +48,18 @@ struct ReadingsReport {
   bool by_empty_calls = false;  // proved because collectives of no bytes wait for nobody
   bool by_creation = false;     // it does not hang because initializations wait for no kernels
 };
+
+/// What a scenario takes to be or leaves out, on which an answer without a hang rests.
+struct LeftOut {
+  bool endless_buffers = false;        // of the messages of a schedule, which no runtime has
+  std::vector<std::string> actions{};  // of its rows, whose collectives are not there
+  std::uint64_t sends = 0;             // without a size, each on each of its ranks
+  std::uint64_t rooted = 0;            // likewise, collectives that ranks can leave early
+};
+LeftOut left_out(const TaskGraph& graph);
+
+/// Whether NCCL's buffers take some of what the plan sends.
+bool is_buffered(const sim::Plan& plan);
 
 /// That of `check`, which is of the reading of `graph`.
 ReadingsReport one_reading(const TaskGraph& graph, CheckReport check);

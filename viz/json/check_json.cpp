@@ -26,6 +26,11 @@ Json rests_on_json(const CheckView& view) {
     rests_on.push_back(empty_calls_text());
   }
   if (view.readings != nullptr && view.readings->by_creation) rests_on.push_back(creation_text());
+  const bool by_buffers =
+      view.readings != nullptr && view.readings->answer == models::JobAnswer::kByBuffers;
+  if (!found.hang_found || by_buffers) {
+    for (std::string& line : left_out_lines(view)) rests_on.push_back(std::move(line));
+  }
   if (found.rests_on.room) rests_on.push_back("rule 5.5: room for collectives");
   if (found.rests_on.queues) rests_on.push_back("rule 5.5: hardware queues");
   if (found.rests_on.launches) rests_on.push_back(launches_text(found));
@@ -67,13 +72,17 @@ std::string check_json(const CheckView& view) {
     json["buffered_bytes"] = view.readings->buffered_bytes;
     for (const models::ReadingAnswer& each : view.readings->readings) {
       json["readings"][std::string(models::reading_name(each.reading))] = {
-          {"answer", answer_text(each.answer)},
+          {"answer", answer_text(*view.readings, each, true)},
           {"verdict", models::verdict_name(each.verdict)},
           {"time_ns", each.time_ns}};
       if (!each.hang) continue;
       json["readings"][std::string(models::reading_name(each.reading))]["why"] =
           summary_text(*each.hang);
     }
+  }
+  if (is_proved_by_buffers(view)) {
+    json["answer"] = "no hang";
+    json["reading"] = models::reading_name(view.graph.reading);
   }
   if (view.ways) {
     json["ways"] = {{"checked", view.ways->checked},

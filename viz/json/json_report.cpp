@@ -11,6 +11,7 @@
 #include "models/graph/rank_set.hpp"
 #include "models/measure/expectation.hpp"
 #include "models/search/jitter.hpp"
+#include "models/search/readings.hpp"
 #include "viz/json_string.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/words.hpp"
@@ -337,6 +338,9 @@ std::string json_report(const Report& report, bool by_class) {
        {"time_ns", explanation.time_ns},
        {"fingerprint", fingerprint_text(explanation.fingerprint)},
        {"acts", {{"done", explanation.acts_done}, {"expected", explanation.acts_expected}}}});
+  if (models::has_readings(report.graph)) {
+    json["reading"] = models::reading_name(report.graph.reading);
+  }
   if (report.jitter.varies()) {
     json["jitter"] = models::jitter_text(report.jitter);
     json["seed"] = report.jitter.seed;

@@ -1,5 +1,6 @@
 #include "viz/text/check_text.hpp"
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <utility>
@@ -156,8 +157,19 @@ std::string headline(sim::Answer answer) {
   return "UNDECIDED: no interleaving was found that hangs";
 }
 
+// Whether `real` hangs as well: then it is not only first use that hangs.
+bool hangs_later(const models::ReadingsReport& readings, bool certainly) {
+  return std::any_of(readings.readings.begin(), readings.readings.end(),
+                     [&](const models::ReadingAnswer& each) {
+                       return each.reading == models::Reading::kReal &&
+                              (each.answer == sim::Answer::kHangCertain ||
+                               (!certainly && each.answer == sim::Answer::kHangPossible));
+                     });
+}
+
 std::string job_headline(const models::ReadingsReport& readings, const TextOptions& options) {
-  const bool cold = readings.shown == models::Reading::kCold;
+  const bool certainly = readings.answer == models::JobAnswer::kHangCertain;
+  const bool cold = readings.shown == models::Reading::kCold && !hangs_later(readings, certainly);
   switch (readings.answer) {
     case models::JobAnswer::kProved:
       return styled(options, ansi::kGreen, headline(sim::Answer::kProved));
@@ -178,7 +190,74 @@ std::string job_headline(const models::ReadingsReport& readings, const TextOptio
   return styled(options, ansi::kYellow, "UNDECIDED");
 }
 
+std::string headline(const CheckView& view, const TextOptions& options) {
+  if (view.readings != nullptr) return job_headline(*view.readings, options);
+  const sim::Answer answer = view.check.exploration.answer;
+  if (!is_proved_by_buffers(view)) return styled(options, colour(answer), headline(answer));
+  return styled(
+      options, ansi::kYellow,
+      fmt::format("NO HANG in the reading '{}'", models::reading_name(view.graph.reading)));
+}
+
+// Of the calls without a size: "2 sends and 1 collective with a root".
+std::string unsized_text(const models::LeftOut& left_out) {
+  std::string text;
+  if (left_out.sends > 0) text = counted(left_out.sends, "send");
+  if (left_out.rooted > 0) {
+    text += fmt::format("{}{} with a root", text.empty() ? "" : " and ",
+                        counted(left_out.rooted, "collective"));
+  }
+  return text;
+}
+
+// Whether nothing hangs, and by contract something could.
+bool runs_by_buffers(const CheckView& view) {
+  return view.readings != nullptr ? view.readings->answer == models::JobAnswer::kByBuffers
+                                  : is_proved_by_buffers(view);
+}
+
 }  // namespace
+
+bool is_proved_by_buffers(const CheckView& view) {
+  return view.by_buffers && view.check.exploration.answer == sim::Answer::kProved;
+}
+
+std::string answer_text(const models::ReadingsReport& all, const models::ReadingAnswer& one,
+                        bool short_form) {
+  const sim::Answer contract = all.readings.front().answer;
+  if (one.answer != sim::Answer::kProved || contract == sim::Answer::kProved) {
+    return answer_text(one.answer);
+  }
+  if (contract == sim::Answer::kUndecided) return "no hang";
+  if (short_form) return answer_text(models::JobAnswer::kByBuffers);
+  return all.buffered_bytes == 0
+             ? "runs, by NCCL's buffers"
+             : fmt::format("runs, by {} of buffers", bytes_text(all.buffered_bytes));
+}
+
+std::vector<std::string> left_out_lines(const CheckView& view) {
+  std::vector<std::string> lines;
+  const models::LeftOut found = models::left_out(view.graph);
+  if (found.endless_buffers) {
+    lines.emplace_back(
+        "messages: dir buffers every message, whatever its size. No runtime does: a job can hang "
+        "where this does not");
+  }
+  if (!found.actions.empty()) {
+    lines.push_back(fmt::format(
+        "the collectives of {} are not in the scenario ('collectives' of a schedule), so their "
+        "order was not checked",
+        fmt::join(found.actions, " and ")));
+  }
+  const std::string unsized = unsized_text(found);
+  if (!unsized.empty() && runs_by_buffers(view)) {
+    lines.push_back(fmt::format(
+        "no size is given for {} ('bytes'; 'message' of a schedule): taken to fit into NCCL's "
+        "buffers",
+        unsized));
+  }
+  return lines;
+}
 
 std::string answer_text(sim::Answer answer) {
   switch (answer) {
@@ -251,6 +330,9 @@ std::vector<std::string> rests_on_lines(const CheckView& view) {
   if (view.readings != nullptr && view.readings->by_creation) add(creation_text());
   const sim::RestsOn& rests_on = view.check.exploration.rests_on;
   const bool hangs = view.check.exploration.hang_found;
+  if (!hangs || runs_by_buffers(view)) {
+    for (std::string& line : left_out_lines(view)) add(std::move(line));
+  }
   if (rests_on.room) {
     add("rule 5.5: a device may be unable to run two collectives at a time, so NCCL's guide "
         "requires one launch order on all ranks; here the orders differ");
@@ -282,14 +364,12 @@ std::string interleavings_text(const CheckView& view) {
 std::string check_text(const CheckView& view, const TextOptions& options) {
   const sim::Exploration& found = view.check.exploration;
   const sim::Plan& plan = view.check.usual.lowered.plan;
-  const std::string head = view.readings == nullptr
-                               ? styled(options, colour(found.answer), headline(found.answer))
-                               : job_headline(*view.readings, options);
-  std::string text = head_line(fmt::format("{}  {}", models::printable(view.graph.name), head),
-                               fmt::format("{}, {}", counted(plan.rank_count, "rank"),
-                                           counted(plan.act_count, "op")),
-                               options.width) +
-                     "\n";
+  std::string text =
+      head_line(
+          fmt::format("{}  {}", models::printable(view.graph.name), headline(view, options)),
+          fmt::format("{}, {}", counted(plan.rank_count, "rank"), counted(plan.act_count, "op")),
+          options.width) +
+      "\n";
   const auto add = [&](std::string_view what, const std::string& line) {
     text += paragraph(fmt::format("{:<15}{}", what, line), options.width, 0, 15);
   };
@@ -297,11 +377,17 @@ std::string check_text(const CheckView& view, const TextOptions& options) {
   if (view.readings != nullptr) {
     for (const models::ReadingAnswer& each : view.readings->readings) {
       add(models::reading_name(each.reading),
-          fmt::format("{}: {}", reading_about(each.reading), answer_text(each.answer)));
+          fmt::format("{}: {}", reading_about(each.reading),
+                      answer_text(*view.readings, each, false)));
     }
     if (view.readings->answer != models::JobAnswer::kProved) {
       text += fmt::format("\nWith --reading {}:\n", models::reading_name(view.readings->shown));
     }
+  }
+  if (is_proved_by_buffers(view)) {
+    add("contract",
+        "not checked: here sends complete into NCCL's buffers, which NCCL does not "
+        "promise. Without --reading, check answers for all three readings");
   }
   add("default timing", run_end_text(view.check.usual.explanation));
   add("interleavings", interleavings_text(view));

@@ -34,13 +34,26 @@ struct CheckView {
   const models::ReadingsReport* readings = nullptr;  // of a program with calls that NCCL does
   bool of_dumps = false;                             // likewise, of a real job: its last calls
   std::optional<WaysView> ways{};                    // of a scenario with choices
+  bool by_buffers = false;  // only one reading was checked, in which NCCL's buffers take messages
 };
+
+/// What an answer without a hang in this one reading is worth: "no hang" rather than "proved",
+/// since NCCL promises no buffers.
+bool is_proved_by_buffers(const CheckView& view);
 
 /// The words for an answer: "proved", "hang possible", "hang certain", "undecided".
 std::string answer_text(sim::Answer answer);
 
 /// Likewise of all readings together: also "runs by buffers".
 std::string answer_text(models::JobAnswer answer);
+
+/// Of one of several readings: without a hang but not by contract, "runs, by 8 KiB of buffers".
+/// `short_form`: as for all together.
+std::string answer_text(const models::ReadingsReport& all, const models::ReadingAnswer& one,
+                        bool short_form);
+
+/// What the scenario leaves out, a line each.
+std::vector<std::string> left_out_lines(const CheckView& view);
 
 /// That ranks leave a broadcast, reduce, gather or scatter before others have come: what rests on
 /// it.

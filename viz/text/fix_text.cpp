@@ -239,9 +239,8 @@ void FixText::add_fix(std::size_t i) {
         10);
   }
   if (fix.by_buffers) {
-    add("note   hides the hang: it relies on NCCL's buffers, and by NCCL's contract it can still "
-        "hang",
-        3, 10);
+    add("note   hides the hang: it relies on buffers, and by NCCL's contract it can still hang", 3,
+        10);
   }
   add(fmt::format("check  {}", sure_text(fix.orders, fix.proved_in)), 3, 10);
   add(fmt::format("time   {}", cost_text(fix)), 3, 10);

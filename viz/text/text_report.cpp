@@ -8,10 +8,12 @@
 #include <fmt/format.h>
 
 #include "models/measure/expectation.hpp"
+#include "models/search/readings.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/styled.hpp"
 #include "viz/summary.hpp"
 #include "viz/table.hpp"
+#include "viz/text/check_text.hpp"
 #include "viz/text/waits_text.hpp"
 #include "viz/words.hpp"
 
@@ -48,6 +50,7 @@ class TextReport {
     if (explanation_.stuck > 0) add_collateral();
     add_lines("How the job ends", end_lines(explanation_), false);
     if (!report_.all_waits.empty()) add_all_waits();
+    add_reading();
     text_ +=
         styled(options_, ansi::kDim, "fingerprint " + fingerprint_text(explanation_.fingerprint)) +
         "\n";
@@ -55,6 +58,15 @@ class TextReport {
       text_ += paragraph(models::printable(report_.made_by), options_.width, 0, 2);
     }
     return std::move(text_);
+  }
+
+  // Of a program whose readings differ, that of this run.
+  void add_reading() {
+    if (!models::has_readings(report_.graph)) return;
+    const models::Reading reading = report_.graph.reading;
+    text_ += paragraph(
+        fmt::format("reading {}: {}", models::reading_name(reading), reading_about(reading)),
+        options_.width, 0, 2);
   }
 
   std::string head() {
