@@ -124,6 +124,17 @@ bool ProgramNames::is_taken(const std::string& name, const RankSet& on) const {
 std::uint32_t ProgramNames::stream(const std::string& name, Place place) {
   const std::uint32_t known = index_of(graph_.streams, name);
   if (known != kNoIndex) return known;
+  if (name.find_first_of("{}") != std::string::npos) {
+    diagnostics_
+        .error(
+            place, models::Code::kBadName,
+            fmt::format("the stream name '{}' has braces, but only the names of steps may contain "
+                        "expressions",
+                        name))
+        .notes.emplace_back(
+            "choose a stream by rank or index: stream: {case: rank, 0: s0, else: s1}");
+    return add_stream(name, place);
+  }
   if (!open_streams_ && name != "compute" && !is_stream_of_calls(name)) {
     models::Diagnostic& error = diagnostics_.error(place, models::Code::kUnknownStream,
                                                    fmt::format("unknown stream '{}'", name));

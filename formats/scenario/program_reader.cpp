@@ -195,7 +195,7 @@ bool ProgramReader::count_visit(Place place) {
 // A step that chooses by rank is a step for each option that some rank takes.
 void ProgramReader::read_step(const YamlValue& value, const Context& context, Steps& steps) {
   const std::optional<std::uint32_t> outer = std::exchange(scope_.chosen_for, std::nullopt);
-  const std::vector<RankSet> parts = ranks_by_choice(value, context.on);
+  const auto [parts, has_choices] = ranks_by_choice(value, context.on);
   const auto is_group = [](const YamlValue::Entry& entry) { return entry.key.text() == "group"; };
   const std::vector<YamlValue::Entry> entries = value.entries();
   if (turns_ && parts.size() > 1 && std::any_of(entries.begin(), entries.end(), is_group)) {
@@ -206,29 +206,33 @@ void ProgramReader::read_step(const YamlValue& value, const Context& context, St
     return;
   }
   for (const RankSet& part : parts) {
-    if (parts.size() > 1) scope_.chosen_for = part[0];
+    if (has_choices && !part.empty()) scope_.chosen_for = part[0];
     read_step_of_some(value, {context.thread, part}, steps);
   }
   scope_.chosen_for = outer;
 }
 
-// The ranks of `on`, together where all choices of the step are the same.
-std::vector<RankSet> ProgramReader::ranks_by_choice(const YamlValue& step, const RankSet& on) {
+// The ranks of `on`, together where all choices of the step are the same. That may be one
+// part although a choice names the rank: the block around the step has left only such ranks.
+ProgramReader::ChoiceParts ProgramReader::ranks_by_choice(const YamlValue& step,
+                                                          const RankSet& on) {
   const auto [choices, is_new] = choices_.try_emplace({step.place().line, step.place().column});
   if (is_new) collect_choices(step, choices->second);
-  std::vector<RankSet> parts = {on};
+  ChoiceParts result{{on}, false};
   for (const YamlValue& choice : choices->second) {
     const std::optional<Value> by = values_.choice_condition(choice);
-    if (!by || by->type == ValueType::kWord || !by->expr.depends_on_rank()) continue;
+    if (!by || by->type == ValueType::kWord) continue;
+    result.has_choices = true;  // even where `rank` is multiplied by 0, or a set is empty
+    if (!by->expr.depends_on_rank()) continue;
     std::vector<RankSet> smaller;
-    for (const RankSet& part : parts) {
+    for (const RankSet& part : result.parts) {
       const auto of_part = values_.by_value(by->expr, part);
-      if (!of_part) return {on};
+      if (!of_part) return {{on}, false};
       for (const auto& [number, ranks] : *of_part) smaller.push_back(ranks);
     }
-    parts = std::move(smaller);
+    result.parts = std::move(smaller);
   }
-  return parts;
+  return result;
 }
 
 void ProgramReader::read_step_of_some(const YamlValue& value, const Context& context,

@@ -49,6 +49,12 @@ class ProgramReader {
     models::ShortList<models::CallTemplate> calls;
   };
 
+  // Ranks on which a step's choices pick the same.
+  struct ChoiceParts {
+    std::vector<models::RankSet> parts;
+    bool has_choices = false;  // by what is not a word, so that they may be by rank
+  };
+
   // A step waits for acts of another, which may come later in the file.
   struct PendingWait {
     models::Place place;
@@ -90,7 +96,7 @@ class ProgramReader {
   void read_step_of_some(const YamlValue& value, const Context& context, Steps& steps);
   void read_known_step(MapReader& map, const YamlValue& value, const Context& context,
                        Steps& steps);
-  std::vector<models::RankSet> ranks_by_choice(const YamlValue& step, const models::RankSet& on);
+  ChoiceParts ranks_by_choice(const YamlValue& step, const models::RankSet& on);
   bool read_block(MapReader& map, const Context& context, Steps& steps);
   void read_repeat(MapReader& map, const YamlValue& times, const Context& context, Steps& steps);
   struct Loop;

@@ -115,12 +115,12 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   if (model) read_model(*model, map);
   if (model && !graph_.logical) return std::nullopt;  // likewise
   read_sizes(map);
-  if (const auto memory = map.take("memory")) {
-    graph_.memory = values_.expr(*memory, ValueType::kBytes);
-  }
   scope_.sets = &scenario_.sets;
   if (grid_) graph_.groups = std::move(grid_->groups);
   read_sets_and_groups(map, values_, scenario_);
+  if (const auto memory = map.take("memory")) {
+    graph_.memory = values_.expr(*memory, ValueType::kBytes);
+  }
   if (cluster) graph_.cluster = read_cluster(*cluster, values_, graph_.ranks);
   if (const auto defaults = map.take("defaults")) read_defaults(*defaults);
   if (const auto threads = map.take("threads")) read_threads(*threads);

@@ -217,6 +217,66 @@ TEST_CASE("a block may be given words and choices", "[formats][program_reader]")
   CHECK(run("{call: b, with: {n: m, t: 0}}", top).acts_expected == 2);
 }
 
+TEST_CASE("a choice by rank may stand where a block has left ranks that choose alike",
+          "[formats][program_reader]") {
+  // Ranks 0 and 2 take the even stream, ranks 1 and 3 the odd one, whatever is around the step.
+  const std::string step =
+      "{compute: a, takes: 1us, stream: {case: rank % 2, 0: even, 1: odd}}, {synchronize: {case: "
+      "rank % 2, 0: even, 1: odd}}";
+  const auto acts = [&](const std::string& steps) {
+    const Explanation found = explanation_of(
+        "schema: 1\nranks: 4\ngroups: {p: {size: 2}, q: "
+        "{size: 2, stride: 2}}\nprograms: {do: [" +
+        steps + "]}\n");
+    CHECK(found.verdict == Verdict::kCompleted);
+    std::vector<std::uint64_t> done;
+    for (const models::RankReport& rank : found.ranks) {
+      std::uint64_t sum = 0;
+      for (const models::ActorCounts& actor : rank.actors) {
+        if (actor.name.rfind("synchronize", 0) != 0) sum += actor.done;
+      }
+      done.push_back(sum);
+    }
+    return done;
+  };
+  using Done = std::vector<std::uint64_t>;
+  CHECK(acts("{on: [0, 2], do: [" + step + "]}") == Done{1, 0, 1, 0});
+  CHECK(acts("{on: 3, do: [" + step + "]}") == Done{0, 0, 0, 1});
+  CHECK(acts("{when: rank % 2 == 1, do: [" + step + "]}") == Done{0, 1, 0, 1});
+  CHECK(acts("{repeat: 2 + rank, do: [" + step + "]}") == Done{2, 3, 4, 5});
+  CHECK(acts("{repeat: 1 + rank, index: i, do: [" + step + "]}") == Done{1, 2, 3, 4});
+  // A choice in an option of another, on ranks that the outer one has left.
+  CHECK(acts("{case: rank < 2, on: {compute: a, stream: {case: rank, 0: x, 1: y}}, off: {on: 3, "
+             "do: [{compute: b, stream: {case: rank, 3: z, else: w}}]}}") == Done{1, 1, 0, 1});
+  CHECK(acts("{case: rank / 2, 0: {case: rank, 0: {compute: a}, 1: ~}, 1: {on: 2, do: {case: "
+             "rank, 2: [{compute: b}, {compute: c}], else: ~}}}") == Done{1, 0, 2, 0});
+  // A condition that names the rank and is the same for all.
+  CHECK(acts("{case: rank * 0, 0: {compute: a}, else: ~}") == Done{1, 1, 1, 1});
+  CHECK(acts("{case: rank > 3, on: {compute: a}, off: ~}") == Done{0, 0, 0, 0});
+  CHECK(acts("{on: rank > 3, do: [{case: rank, 0: {compute: a}, else: ~}]}") == Done{0, 0, 0, 0});
+  // The communicator of a call, on ranks of which all take the same one.
+  CHECK(acts("{on: [0, 2], do: [{all_reduce: {case: rank % 2, 0: q, else: p}}]}") ==
+        Done{1, 0, 1, 0});
+}
+
+TEST_CASE("names of streams have no expressions in them", "[formats][program_reader]") {
+  const std::string found = mistakes("{compute: a, stream: \"s{rank}\"}");
+  CHECK(found.find("the stream name 's{rank}' has braces, but only the names of steps may contain "
+                   "expressions") != std::string::npos);
+  CHECK(found.find("stream: {case: rank, 0: s0, else: s1}") != std::string::npos);
+  CHECK(run("{compute: a, stream: {case: rank, 0: s0, else: s1}}").acts_expected == 2);
+}
+
+TEST_CASE("sets of ranks by name stand in the memory of devices, too",
+          "[formats][program_reader]") {
+  const std::string sets = "sets: {small: [1]}\nmemory: if(rank in small, 2GiB, 4GiB)\n";
+  CHECK(mistakes("{compute: a}", sets).empty());
+  const auto graph = testing::scenario_of(kTwo + sets + "programs: {do: [{compute: a}]}\n").graph;
+  REQUIRE(graph.memory.has_value());
+  CHECK(graph.memory->value(0) == std::int64_t{4} << 30);
+  CHECK(graph.memory->value(1) == std::int64_t{2} << 30);
+}
+
 TEST_CASE("where a list belongs a choice may pick it", "[formats][program_reader]") {
   const std::string top = "params: {p: off}\n";
   CHECK(run("{do: {case: p, on: [{compute: a}], else: []}}, {compute: b}", top).acts_expected == 2);
