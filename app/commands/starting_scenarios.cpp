@@ -226,7 +226,7 @@ params:
   tp: {default: 2, at_least: 1, about: "--tensor-model-parallel-size"}
   dp: {default: 2, at_least: 1, about: "data-parallel replicas"}
   micro_batches: {default: 8, at_least: 1, about: "micro-batches of a step"}
-  layers:  {default: 16, at_least: 1, about: "--num-layers"}
+  layers:  {default: 16, at_least: 4, about: "--num-layers"}
   messages:                        # batch: send_forward_recv_backward is one batch_isend_irecv
     default: batch                 # overlap: --overlap-p2p-communication
     one_of: [batch, overlap, pg, pair, edge]
@@ -279,9 +279,11 @@ constexpr std::string_view kTorchtitan =
 #
 #   pipesim run FILE                     completes
 #   pipesim run FILE --set kind=1f1b     completes, with one stage per rank
+#   pipesim run FILE --set kind=zbv      completes, with gradients of weights put off
+#   pipesim run FILE --set p2p_order=deferred  hangs: all messages of a rank share a communicator
 #   pipesim check FILE                   proves that no timing makes it hang
 #   pipesim draw FILE -o step.svg        draws who did what when
-#   pipesim test FILE                    checks both runs against `expect` at the end
+#   pipesim test FILE                    checks the runs against `expect` at the end
 #
 # docs/reference/schedules.md lists the schedules, docs/reference/scenario-format.md has all keys.
 schema: 1
@@ -293,15 +295,22 @@ params:
   tp:   {default: 2, at_least: 1, about: "tensor_parallel_degree"}
   dp:   {default: 2, at_least: 1, about: "data_parallel_shard_degree"}
   micro_batches: {default: 8, at_least: 1, about: "micro-batches of a step"}
-  layers: {default: 16, at_least: 1, about: "layers of the model"}
+  layers: {default: 16, at_least: 8, about: "layers of the model"}
   kind:
     default: interleaved_1f1b
-    one_of: [gpipe, 1f1b, interleaved_1f1b, looped_bfs]
+    one_of: [gpipe, 1f1b, interleaved_1f1b, looped_bfs, interleaved_zero_bubble, zbv, dualpipe_v]
     about: "pipeline_parallel_schedule"
-  messages: {default: pg, one_of: [pg, direction, edge], about: "communicators of messages"}
+  messages: {default: pg, one_of: [pg, direction, pair, edge], about: "communicators of messages"}
+  p2p_order:
+    default: in_turn
+    one_of: [in_turn, deferred]  # deferred: defer_pp_recv; not with zbv and dualpipe_v
+    about: "order of sends and recvs"
+  network: {default: infiniband, one_of: [infiniband, ethernet], about: "between hosts"}
+  hosts: {default: 2, at_least: 1, about: "hosts, which share the ranks equally"}
 
 # Ranks and groups follow from it: neighbors share the tensors, stages are tp * dp ranks apart.
 parallel: {pipeline: pp, tensor: tp, data: dp}
+cluster: {hosts: hosts, between_hosts: $network}   # times of communication follow from sizes
 
 schedule:
   kind: $kind
@@ -311,22 +320,23 @@ schedule:
   input_grad: 1ms
   weight_grad: 1ms
   message: 32MiB                 # activations that a stage sends for a micro-batch
-  message_takes: 1ms
   messages: $messages
+  message_order: $p2p_order
   collectives:
     # Within each forward and backward, for each layer: the sums of attention and feed-forward.
-    - {call: reduce_scatter, over: tensor, in: forward, times: 2, bytes: 32MiB, takes: 100us}
-    - {call: reduce_scatter, over: tensor, in: backward, times: 2, bytes: 32MiB, takes: 100us}
+    - {call: reduce_scatter, over: tensor, in: forward, times: 2, bytes: 32MiB}
+    - {call: reduce_scatter, over: tensor, in: backward, times: 2, bytes: 32MiB}
     # FSDP2: a stage's weights are gathered ahead of its use, its gradients reduced at the end.
-    - {call: all_gather, over: data, in: unshard, bytes: 512MiB, takes: 4ms}
-    - {call: reduce_scatter, over: data, in: gradients, bytes: 512MiB, takes: 4ms}
+    - {call: all_gather, over: data, in: unshard, bytes: 512MiB}
+    - {call: reduce_scatter, over: data, in: gradients, bytes: 512MiB}
     # The loss, and the norm of the gradients over all stages.
-    - {call: all_reduce, over: pipeline, in: step, bytes: 4B, takes: 30us}
+    - {call: all_reduce, over: pipeline, in: step, bytes: 4B}
 
 # The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
 expect:
   - {verdict: completed}
   - {with: {kind: 1f1b}, verdict: completed}
+  - {with: {p2p_order: deferred}, verdict: deadlock}
 )yaml";
 
 constexpr std::string_view kFsdp =
@@ -442,7 +452,7 @@ blocks:
 # The expected results, for `pipesim test`. Each entry is a test; `with` sets parameters.
 expect:
   - {verdict: completed}
-  - {with: {dummy: off}, verdict: starved, cause: absent member, roots: [6, 7]}
+  - {with: {dummy: off}, verdict: starved, cause: absent member, roots: rank / tp >= dp - idle}
   - {with: {dummy: off, idle: 0}, verdict: completed}
 )yaml";
 

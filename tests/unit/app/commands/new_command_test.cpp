@@ -10,6 +10,7 @@
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/folder.hpp"
+#include "tests/support/scenario.hpp"
 
 using namespace pipesim;
 using testing::command;
@@ -97,6 +98,32 @@ TEST_CASE("each starting scenario does what its comments say", "[app][new]") {
     // Only the model has something suspect in it, and says so.
     CHECK(command({"lint", path}).code == (kind == "model" ? 1 : 0));
     CHECK(contains(content(path), "\nexpect:\n"));
+  }
+}
+
+TEST_CASE("each starting scenario runs with every value that its parameters may have",
+          "[app][new]") {
+  const testing::Folder folder;
+  for (const app::StartingScenario& scenario : app::starting_scenarios()) {
+    const std::string path =
+        folder.write(std::string(scenario.kind) + ".yaml", std::string(scenario.text));
+    for (const formats::Parameter& parameter : testing::load(path).parameters) {
+      std::vector<std::string> values = parameter.options;
+      if (parameter.at_least) {
+        values = {std::to_string(*parameter.at_least),
+                  std::to_string(2 * parameter.value.expr.value(0).value_or(0))};
+      }
+      for (const std::string& value : values) {
+        const std::string setting = parameter.name + "=" + value;
+        const auto result = command({"run", path, "--set", setting});
+        INFO(scenario.kind << " " << setting << "\n" << result.out << result.err);
+        CHECK(result.err.empty());
+        // Of these values only two hang, and the comments say so.
+        const bool hangs = setting == "p2p_order=deferred" || setting == "buffer_stream=forward" ||
+                           setting == "logs=rank0";
+        if (!hangs) CHECK(result.code == 0);
+      }
+    }
   }
 }
 
