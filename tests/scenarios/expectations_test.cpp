@@ -43,6 +43,10 @@ TEST_CASE("jobs of today end in the same way on 1,024 ranks", "[scenarios]") {
       {"rl_weight_sync", {"trainers=512", "generators=512"}, "MISMATCH"},
       {"compiled_recv_first", {"size=1024"}, "DEADLOCK"},
       {"xla_two_streams", {"columns=256", "rows=4"}, "DEADLOCK"},
+      {"megatron_expert_overlap_hang", {"pipeline=32", "expert=32", "layers=127"}, "MISMATCH"},
+      {"megatron_expert_overlap_hang",
+       {"pipeline=32", "expert=32", "layers=127", "groups=two"},
+       "DEADLOCK"},
       {"ray_cross_send", {"actors=1024"}, "DEADLOCK"},
       {"deepep_beside_nccl", {"size=1024"}, "DEADLOCK"}};
   for (const Job& job : jobs) {
@@ -53,6 +57,16 @@ TEST_CASE("jobs of today end in the same way on 1,024 ranks", "[scenarios]") {
     INFO(report.substr(0, 200));
     CHECK(report.find(std::string("  ") + job.verdict + " at ") < 80);
     CHECK(report.find("1,024 ranks") < 160);
+  }
+}
+
+TEST_CASE("an inference engine's expectations follow its size", "[scenarios]") {
+  // The idle engine is the third from the end, whichever sizes there are.
+  for (const char* size : {"engines=3", "engines=4", "tensor=1", "tensor=4", "engines=16"}) {
+    const auto result = testing::command({"run", "scenarios/vllm_idle_rank.yaml", "--set", size});
+    INFO(size << "\n" << result.out << result.err);
+    CHECK(result.code == 1);
+    CHECK(result.out.find("  STARVED at ") < 80);
   }
 }
 

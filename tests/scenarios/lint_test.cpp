@@ -57,6 +57,7 @@ const std::vector<Row>& table() {
       {"launch_queue_of_device",
        {"group-order all_reduce norm", "host-sync synchronize nccl norm"}},
       {"nccl_order_1f1b_send_first", {"send-first send pp"}},
+      {"megatron_expert_overlap_hang", {"collective-order combine gradient1"}},
       {"ninth_small_send", {"send-first send pp"}},
       {"partial_sum_boxing", {"control-credits Repeat", "partial-sum Zeros"}},
       {"pipeline_rendezvous_hang", {"micro-batches", "send-first 0SEND_F"}},
