@@ -307,6 +307,21 @@ TestOptions test_options(const Arguments& arguments) {
   return options;
 }
 
+// Beside others a scenario may lack expectations; a run that tests nothing should not look green.
+void check_for_tests(const Suite& suite) {
+  const bool none = std::all_of(suite.tests.begin(), suite.tests.end(), [](const Test& test) {
+    return test.result.status == TestStatus::kSkipped;
+  });
+  if (!none) return;
+  const std::size_t count = suite.tests.size();
+  throw InputError(models::Code::kNothingToDo,
+                   count == 1 ? "nothing to test: the only scenario has no 'expect'"
+                              : fmt::format("nothing to test: none of the {} scenarios has an "
+                                            "'expect'",
+                                            count),
+                   "say what should happen: 'expect: {verdict: completed}'");
+}
+
 int run_test(const Arguments& arguments, const Console& console) {
   const TestOptions options = test_options(arguments);
   const unsigned threads = jobs(arguments);
@@ -316,6 +331,7 @@ int run_test(const Arguments& arguments, const Console& console) {
     throw InputError(models::Code::kNothingToDo, "no scenarios found: no '*.yaml' with 'schema:'");
   }
   if (suite.tests.empty()) throw InputError(models::Code::kNothingToDo, "--filter matches no test");
+  check_for_tests(suite);
   const bool text = junit_path != "-";
   std::vector<TestResult> results;
   {

@@ -84,6 +84,20 @@ TEST_CASE("nothing to test is a mistake", "[app][test]") {
   const testing::Folder empty;
   CHECK(contains(command({"test", empty.path()}).err, "no scenarios found"));
   CHECK(command({"test", empty.path()}).code == 2);
+  // So is a folder of scenarios of which none expects anything.
+  const testing::Folder folder;
+  folder.write("a.yaml", kHead);
+  const CommandResult one = command({"test", folder.path()});
+  CHECK(contains(one.err,
+                 "nothing to test: the only scenario has no 'expect'\n"
+                 "  help: say what should happen: 'expect: {verdict: completed}'"));
+  CHECK(one.code == 2);
+  folder.write("b.yaml", kHead);
+  const CommandResult two = command({"test", folder.path(), "--junit", folder / "out.xml"});
+  CHECK(contains(two.err, "nothing to test: none of the 2 scenarios has an 'expect'"));
+  CHECK(two.code == 2);
+  folder.write("c.yaml", good("{time: 6us}"));
+  CHECK(command({"test", folder.path()}).code == 0);
 }
 
 TEST_CASE("a filter is a regular expression on names", "[app][test]") {
