@@ -5,6 +5,9 @@
 #include <map>
 #include <sstream>
 #include <string>
+#include <vector>
+
+#include <nlohmann/json.hpp>
 
 #include "formats/torch/schedule_csv.hpp"
 #include "models/schedules/generators.hpp"
@@ -14,6 +17,7 @@
 #include "tests/support/inline_scenario.hpp"
 #include "tests/support/pipeline.hpp"
 #include "tests/support/scenario.hpp"
+#include "tests/support/shared.hpp"
 
 using namespace pipesim;
 using models::Schedule;
@@ -74,7 +78,7 @@ TEST_CASE("schedules are those of their authors' programs, action by action",
     ++counts[kind];
   }
   const std::map<std::string, int> expected = {
-      {"1f1b", 59}, {"interleaved_1f1b", 274}, {"v_half", 67}, {"v_min", 67}, {"zbv_greedy", 133}};
+      {"1f1b", 59}, {"interleaved_1f1b", 274}, {"v_half", 67}, {"v_min", 67}, {"zbv_greedy", 164}};
   CHECK(counts == expected);
 }
 
@@ -104,6 +108,26 @@ TEST_CASE("V-Half keeps about half of the activations of 1F1B, V-Min about a thi
     CHECK(most("v_half") <= ranks + 2);
     CHECK(3 * most("v_min") <= 2 * ranks + 3 * 4);
     CHECK(most("zbv_greedy") <= 2 * ranks);
+  }
+}
+
+// What the rows come to, by a simulation that is not ours, from the authors' generator.
+TEST_CASE("V-Half and V-Min take the time and the memory that others find",
+          "[scenarios][schedules]") {
+  const std::string path = testing::shared_data("schedules/v_half_v_min.json");
+  if (path.empty()) return;
+  const auto table = nlohmann::json::parse(testing::file_text(path));
+  REQUIRE(table["rows"].size() == 18);
+  for (const auto& row : table["rows"]) {
+    INFO(row.dump());
+    const std::string kind = row["schedule"] == "v-half" ? "v_half" : "v_min";
+    const std::string text = testing::scenario_of_shape(
+        shape(kind, row["ranks"].get<std::uint32_t>(), row["micro_batches"].get<std::uint32_t>()),
+        {row["F"].get<std::int64_t>(), row["B"].get<std::int64_t>(), row["W"].get<std::int64_t>()});
+    const testing::Found found = testing::found(text);
+    CHECK(found.makespan == row["makespan"].get<std::int64_t>());
+    CHECK(found.peaks ==
+          row["peak_half_stage_activations_per_rank"].get<std::vector<std::int64_t>>());
   }
 }
 
