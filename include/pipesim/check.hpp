@@ -6,6 +6,7 @@
 #include <string>
 
 #include "pipesim/graph.hpp"
+#include "pipesim/scenario.hpp"
 
 namespace pipesim {
 
@@ -23,6 +24,7 @@ std::string answer_name(Answer answer);
 
 struct CheckOptions {
   std::uint64_t max_states = 200'000;  // branch points that are remembered, of each reading
+  std::uint64_t max_ways = 1000;       // combinations of a scenario's choices that are checked
 };
 
 /// What was found.
@@ -37,8 +39,15 @@ struct CheckResult {
 /// Writes the report: what a test shows of a graph that can hang.
 std::ostream& operator<<(std::ostream& out, const CheckResult& result);
 
-/// Follows every interleaving of `graph`. The same graph gives the same answer, to the bit. Throws
-/// Error where the graph has mistakes.
+/// Follows every interleaving of `graph`. Of the choices of a scenario it has those that were set
+/// when it was read, or the defaults: check_scenario() tries all. The same graph gives the same
+/// answer, to the bit. Throws Error where the graph has mistakes.
 CheckResult check(const Graph& graph, const CheckOptions& options = {});
+
+/// The same for the scenario in the file `path`, as `pipesim check` does it: of each `choice` that
+/// `settings` do not set every way is checked, of each rank or of all ranks, until one hangs. The
+/// report names the settings of the way that it shows.
+CheckResult check_scenario(const std::string& path, const Settings& settings = {},
+                           const CheckOptions& options = {});
 
 }  // namespace pipesim

@@ -6,6 +6,8 @@
 #include "pipesim/catch2.hpp"
 #include "pipesim/pipesim.hpp"
 #include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
+#include "tests/support/folder.hpp"
 
 using namespace pipesim;
 
@@ -28,6 +30,35 @@ TEST_CASE("a graph that hangs is not, and the report says why", "[library][check
   CHECK(result.report.find("HANG POSSIBLE") != std::string::npos);
   CHECK(result.json.find("\"hang possible\"") != std::string::npos);
   CHECK_FALSE(never_hangs().match(result));
+}
+
+TEST_CASE("of a scenario in a file open choices are tried, both ways on each rank",
+          "[library][check]") {
+  const testing::Folder folder;
+  const std::string path = folder.write(
+      "skip.yaml",
+      "schema: 1\nname: skip\nranks: 2\ngroups: {g: all}\n"
+      "params: {skip: {default: off, choice: each_rank}}\n"
+      "programs:\n  do:\n    - {when: not skip, all_reduce: g, bytes: 4KiB, takes: 1us}\n"
+      "    - {synchronize: device}\n");
+  // As it is read nobody skips. Where one rank does, the other waits for it.
+  CHECK(check(load_scenario(path)).proved());
+  const CheckResult all = check_scenario(path);
+  CHECK(all.answer == Answer::kHangPossible);
+  CHECK(all.report.find("skip") != std::string::npos);
+  CHECK(all.report == testing::command({"check", path}).out);
+  CHECK_FALSE(never_hangs().match(all));
+  // What is set is not tried the other way: nobody calls, or nobody leaves out the call.
+  CHECK(check_scenario(path, {{"skip", "on"}}).proved());
+  CHECK(check_scenario(path, {{"skip", "off"}}).proved());
+  CHECK(check_scenario(path, {{"skip", "rank == 1"}}).answer == Answer::kHangCertain);
+  // Fewer ways than there are prove nothing.
+  CheckOptions options;
+  options.max_ways = 1;
+  CHECK(check_scenario(path, {}, options).answer == Answer::kUndecided);
+  // Without choices it is check() of the graph.
+  const std::string other = "scenarios/buffer_on_the_wrong_stream.yaml";
+  CHECK(check_scenario(other).report == check(load_scenario(other)).report);
 }
 
 TEST_CASE("what only timing keeps from hanging does not never hang", "[library][check]") {
