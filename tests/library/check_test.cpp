@@ -46,7 +46,8 @@ TEST_CASE("of a scenario in a file open choices are tried, both ways on each ran
   const CheckResult all = check_scenario(path);
   CHECK(all.answer == Answer::kHangPossible);
   CHECK(all.report.find("skip") != std::string::npos);
-  CHECK(all.report == testing::command({"check", path}).out);
+  // The command adds the line that says what was called.
+  CHECK(testing::command({"check", path}).out.rfind(all.report, 0) == 0);
   CHECK_FALSE(never_hangs().match(all));
   // What is set is not tried the other way: nobody calls, or nobody leaves out the call.
   CHECK(check_scenario(path, {{"skip", "on"}}).proved());

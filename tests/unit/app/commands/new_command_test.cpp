@@ -115,12 +115,17 @@ TEST_CASE("each starting scenario runs with every value that its parameters may 
       }
       for (const std::string& value : values) {
         const std::string setting = parameter.name + "=" + value;
-        const auto result = command({"run", path, "--set", setting});
+        std::vector<std::string> arguments = {"run", path, "--set", setting};
+        // Megatron-LM's own messages have one order only, as the comment beside it says.
+        const bool ordered = scenario.kind == "megatron" && parameter.name == "p2p_order";
+        if (ordered) arguments.insert(arguments.end(), {"--set", "messages=edge"});
+        const auto result = command(arguments);
         INFO(scenario.kind << " " << setting << "\n" << result.out << result.err);
         CHECK(result.err.empty());
-        // Of these values only two hang, and the comments say so.
-        const bool hangs = setting == "p2p_order=deferred" || setting == "buffer_stream=forward" ||
-                           setting == "logs=rank0";
+        // These hang, and the comments say so.
+        const bool deferred = scenario.kind == "torchtitan" && setting == "p2p_order=deferred";
+        const bool hangs =
+            deferred || setting == "buffer_stream=forward" || setting == "logs=rank0";
         if (!hangs) CHECK(result.code == 0);
       }
     }
