@@ -77,12 +77,37 @@ void add_deaths(const std::vector<models::DeathReport>& deaths, bool after_rest,
   }
 }
 
-// Whether one sentence does for both.
-bool same_wait(const models::Root& a, const models::Root& b) {
-  if (a.first.kind == WaitKind::kFailedLink) return a.first.link == b.first.link;
-  return a.party.kind == b.party.kind && a.first.kind == b.first.kind &&
-         a.first.from.act.actor == b.first.from.act.actor &&
-         a.first.from.act.act == b.first.from.act.act;
+std::string missing_text(const models::Root& root) {
+  return root.missing ? act_text(*root.missing) + " " + root.missing->at : "";
+}
+
+// Whether the call that hangs is a later one than that which is missing.
+bool leaves_out(const models::Root& root) {
+  return root.missing &&
+         missing_text(root) != act_text(root.first.from.act) + " " + root.first.from.act.at;
+}
+
+bool is_for_message(const Wait& wait) {
+  return wait.kind == WaitKind::kPeerOfMessage || wait.kind == WaitKind::kFirstMessage;
+}
+
+// What a root says but for its ranks: one sentence does for all roots with the same. What says more
+// of the op that waits is for roots of that op alone.
+std::string sentence_key(const models::Root& root) {
+  const Wait& first = root.first;
+  if (first.kind == WaitKind::kFailedLink) return "link " + first.link;
+  std::string key =
+      fmt::format("{} {} {}\n{}\n", static_cast<int>(root.party.kind), static_cast<int>(first.kind),
+                  act_text(first.from.act), models::printable(first.from.act.at));
+  const bool missing_call =
+      is_for_message(first) ? !first.from.act.from_any : !root.communicator.empty();
+  if (root.party.kind != WaitNodeKind::kRank || !missing_call)
+    return key + fmt::format("{} {}", first.from.rank, first.from.act.actor.value);
+  key += fmt::format("{}\n{}\n{}\n", root.communicator, missing_text(root),
+                     stage_text(first.from.act));
+  // Where one rank waits for several, they may have made more or fewer calls.
+  const bool counts = leaves_out(root);
+  return counts ? key + fmt::format("{} {}", root.made, root.others_made) : key;
 }
 
 // "; made 3 calls on 'dp', the others 4", of ranks that have made as many.
@@ -102,12 +127,33 @@ std::string in_brackets(const std::string& at, const std::string& calls) {
   return fmt::format(" ({}{}{})", at, at.empty() || calls.empty() ? "" : "; ", calls);
 }
 
+// "rank 5 made 2 calls on 'dp', the others 3; the one missing is all_reduce dp.2#1 (train.py:66)".
+std::string left_out_text(const std::vector<const models::Root*>& roots, const std::string& who,
+                          const char* s) {
+  const models::Root& first = *roots.front();
+  const std::string missing =
+      act_text(*first.missing) + in_brackets(models::printable(first.missing->at), "");
+  const std::string calls = calls_text(roots);
+  if (calls.empty()) return fmt::format("{} leave{} out {}", who, s, missing);
+  const bool one = first.made + 1 == first.others_made;
+  return fmt::format("{} {}; {} is {}", who, calls, one ? "the one missing" : "the first missing",
+                     missing);
+}
+
+// "rank 1 all_reduce#1": what waits first, of the first rank of each root.
+std::string first_waiters(const std::vector<const models::Root*>& roots) {
+  std::set<std::uint32_t> ranks;
+  for (const models::Root* root : roots) ranks.insert(root->first.from.rank);
+  return fmt::format("{} {}", ranks_text({ranks.begin(), ranks.end()}),
+                     act_text(roots.front()->first.from.act));
+}
+
 // What is wrong with the other end of `first`, of `ranks` where it is ranks.
 std::string root_text(const std::vector<const models::Root*>& roots,
                       const std::vector<std::uint32_t>& ranks) {
   const Wait& first = roots.front()->first;
   const std::string details = in_brackets(models::printable(first.from.act.at), calls_text(roots));
-  const std::string waiter = party_text(first.from);
+  const std::string waiter = is_for_message(first) ? first_waiters(roots) : party_text(first.from);
   const std::string who = ranks_text(ranks);
   const bool one = ranks.size() == 1;
   const char* s = one ? "s" : "";
@@ -116,6 +162,7 @@ std::string root_text(const std::vector<const models::Root*>& roots,
         "{} {}", waiter,
         first.kind == WaitKind::kHostWait ? "waits for a key that no rank sets" : wait_text(first));
   }
+  if (leaves_out(*roots.front())) return left_out_text(roots, who, s);
   switch (first.kind) {
     case WaitKind::kLock:
       return fmt::format("{} thread '{}' never releases lock '{}'", who, first.holder, first.lock);
@@ -218,22 +265,23 @@ std::vector<AlikeCycles> alike_cycles(const std::vector<Wait>& first,
   return result;
 }
 
-std::string alike_text(const AlikeCycles& cycles) {
-  if (cycles.size() < 2) return "";
+std::string alike_text(const models::CycleClass& cycles) {
+  constexpr std::size_t kMost = 20;
+  const std::size_t count = cycles.ranks.size();
+  if (count < 2) return "";
   std::string text;
-  for (std::size_t i = 1; i < cycles.size(); ++i) {
-    std::set<std::uint32_t> ranks;
-    for (const Wait& wait : *cycles[i]) ranks.insert(wait.from.rank);
-    text += (i == 1 ? "" : "; ") + ranks_text({ranks.begin(), ranks.end()});
+  for (std::size_t i = 1; i < count; ++i) {
+    const bool told = count <= kMost || i < 3 || i + 1 == count;
+    if (told) text += (i == 1 ? "" : "; ") + ranks_text(cycles.ranks[i]);
+    if (!told && i == 3) text += "; ...";
   }
-  return fmt::format("x {}: the same on {}", cycles.size(), text);
+  return fmt::format("x {}: the same on {}", grouped(count), text);
 }
 
 std::string cycle_note(const Explanation& explanation) {
   if (explanation.cycle_groups <= 1) return "";
-  const bool alike = explanation.other_cycles.size() + 1 == explanation.cycle_groups &&
-                     alike_cycles(explanation.cycle, explanation.other_cycles).size() == 1;
-  return fmt::format("{} independent cycles{}", explanation.cycle_groups,
+  const bool alike = explanation.cycle_classes.size() == 1;
+  return fmt::format("{} independent cycles{}", grouped(explanation.cycle_groups),
                      alike
                          ? " that differ only in their ranks; one is shown (--all lists the ranks)."
                          : "; the shortest is shown (--all shows all).");
@@ -288,15 +336,11 @@ std::string roots_heading(const Explanation& explanation) {
 std::vector<std::string> root_lines(const Explanation& explanation) {
   std::vector<std::string> lines;
   std::vector<std::vector<const models::Root*>> groups;
+  std::map<std::string, std::size_t> group_of;
   for (const models::Root& root : explanation.roots) {
-    const auto known = std::find_if(groups.begin(), groups.end(), [&](const auto& group) {
-      return same_wait(*group.front(), root);
-    });
-    if (known == groups.end()) {
-      groups.push_back({&root});
-    } else {
-      known->push_back(&root);
-    }
+    const auto [known, is_new] = group_of.try_emplace(sentence_key(root), groups.size());
+    if (is_new) groups.emplace_back();
+    groups[known->second].push_back(&root);
   }
   for (const auto& group : groups) {
     std::vector<std::uint32_t> ranks;
@@ -322,7 +366,7 @@ std::vector<std::string> root_lines(const Explanation& explanation) {
         most == 1 ? "s" : "", ranks.size() == 1 ? "it" : "each",
         names_waiter
             ? ""
-            : fmt::format(", first {} ({})", party_text(first.from), stage_text(first.from.act))));
+            : fmt::format(", first {} ({})", first_waiters(group), stage_text(first.from.act))));
   }
   return lines;
 }
@@ -351,7 +395,8 @@ std::string remedy_text(const models::Remedy& remedy) {
 }
 
 std::string progress_text(const Progress& progress) {
-  std::string text = fmt::format("{} of {} done", progress.done, progress.expected);
+  std::string text =
+      fmt::format("{} of {} done", grouped(progress.done), grouped(progress.expected));
   if (!progress.stuck) return text;
   if (progress.program) {
     text += fmt::format(", at {}", act_text(*progress.stuck));

@@ -31,8 +31,9 @@ std::string shape_of(const models::Wait& wait);
 std::vector<AlikeCycles> alike_cycles(const std::vector<models::Wait>& first,
                                       const std::vector<std::vector<models::Wait>>& others);
 
-/// "x 3: the same on ranks 2 and 3; ranks 4 and 5", of more than one.
-std::string alike_text(const AlikeCycles& cycles);
+/// "x 3: the same on ranks 2 and 3; ranks 4 and 5", of more than one. Of many the first and the
+/// last.
+std::string alike_text(const models::CycleClass& cycles);
 
 /// How many cycles there are beside the one that is shown; or nothing.
 std::string cycle_note(const models::Explanation& explanation);

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <utility>
 
-#include "models/explain/wait_cycle.hpp"
+#include "models/lowering/missing_call.hpp"
 #include "models/lowering/names.hpp"
 #include "models/lowering/transport.hpp"
-#include "sim/assert.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -20,28 +20,27 @@ using sim::WaitNode;
 using sim::WaitNodeKind;
 
 bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id);
+void say_call(const TaskGraph& graph, const Lowered& lowered, sim::CallId id, ActInfo& act);
 
 bool is_implied(const ActorTemplate& actor) { return actor.step && actor.step->implied; }
 
-// By rank, as how many its acts count; null: as one.
-using Copies = const std::vector<std::uint32_t>*;
-
-std::uint32_t copies_of(const WaitNode& node, Copies copies) {
-  return copies == nullptr ? 1 : (*copies)[node.rank.value];
-}
-
-std::uint32_t stuck_acts(const WaitGraph& waits, Copies copies) {
-  std::uint32_t count = 0;
-  for (const WaitNode& node : waits.nodes) {
-    if (node.kind == WaitNodeKind::kAct) count += copies_of(node, copies);
+// "64 MiB", "1,000 B": exact, so that different sizes never read the same.
+std::string exact_bytes_text(std::int64_t bytes) {
+  const char* const kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (unit + 1 < std::size(kUnits) && bytes != 0 && bytes % 1024 == 0) {
+    bytes /= 1024;
+    ++unit;
   }
-  return count;
+  std::string text = std::to_string(bytes);
+  for (std::size_t at = text.size(); at > 3; at -= 3) text.insert(at - 3, ",");
+  return text + " " + kUnits[unit];
 }
 
 class Explainer {
  public:
   Explainer(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
-            const WaitGraph& waits, Copies copies)
+            const WaitGraph& waits, const std::vector<std::uint32_t>* copies)
       : graph_(graph),
         lowered_(lowered),
         plan_(lowered.plan),
@@ -55,7 +54,8 @@ class Explainer {
 
  private:
   void decide();
-  void count_calls(Root& root) const;
+  void count_calls(Root& root);
+  void find_missing(Root& root, sim::CommunicatorId communicator, sim::CallId waiting);
   void explain_mismatches();
   void explain_deaths();
   std::string what_killed(const sim::RankDeath& death) const;
@@ -88,8 +88,15 @@ class Explainer {
   const sim::Outcome& outcome_;
   const sim::State& state_;
   const WaitGraph& waits_;
-  Copies copies_;
+  const std::vector<std::uint32_t>* copies_;
   Names names_;
+  std::optional<CollectiveCalls> collective_calls_;
+  // By communicator: how many calls ranks have come to, the most first, and the same by rank.
+  std::map<std::uint32_t, std::vector<std::pair<std::uint32_t, std::uint32_t>>> made_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> made_of_rank_;
+  // The last rank whose calls were compared with those of others, on a communicator.
+  std::pair<std::uint32_t, std::uint32_t> waiter_ = {kNoIndex, kNoIndex};
+  CallsOfRank calls_of_waiter_;
   Explanation result_;
 };
 
@@ -191,27 +198,63 @@ bool Explainer::waits_registered(const Wait& wait) const {
   });
 }
 
-// How many collective calls the ranks have come to on the communicator of the one that waits.
-void Explainer::count_calls(Root& root) const {
+// How many collective calls the ranks have come to on the communicator of the one that waits, and
+// which of them is missing.
+void Explainer::count_calls(Root& root) {
   if (root.party.kind != WaitNodeKind::kRank || !root.first.from.act.actor.valid()) return;
-  const auto collective = [&](sim::CallId call) {
-    return plan_.calls[call].kind == sim::CallKind::kCollective;
-  };
   const auto waiting = plan_.calls_of(root.first.from.act.actor);
-  const auto call = std::find_if(waiting.begin(), waiting.end(), collective);
+  const auto call = std::find_if(waiting.begin(), waiting.end(), [&](sim::CallId id) {
+    return plan_.calls[id].kind == sim::CallKind::kCollective;
+  });
   if (call == waiting.end()) return;
   const sim::CommunicatorId communicator = plan_.calls[*call].communicator;
   root.communicator = graph_.communicators[call_template(*call).communicator].name;
-  std::map<std::uint32_t, std::uint32_t> made;  // by rank
-  for (const sim::CallId id : ids_of(plan_.calls)) {
-    if (plan_.calls[id].communicator != communicator || !collective(id)) continue;
-    const ActorId actor = plan_.calls[id].actor;
-    made[plan_.actors[actor].rank.value] += state_.entered(plan_, actor);
+  if (!collective_calls_) collective_calls_.emplace(graph_, lowered_);
+  const auto [made, is_new] = made_.try_emplace(communicator.value);
+  if (is_new) {
+    made->second = collective_calls_->made(
+        communicator, [&](ActorId actor) { return state_.entered(plan_, actor); });
+    std::sort(made->second.begin(), made->second.end(), [](const auto& a, const auto& b) {
+      return a.second != b.second ? a.second > b.second : a.first < b.first;
+    });
+    std::vector<std::uint32_t>& counts = made_of_rank_[communicator.value];
+    counts.assign(plan_.rank_count, 0);
+    for (const auto& [rank, count] : made->second) counts[rank] = count;
   }
-  for (const auto& [rank, count] : made) {
-    if (rank == root.party.rank) root.made = count;
-    if (rank != root.party.rank) root.others_made = std::max(root.others_made, count);
+  root.made = made_of_rank_[communicator.value][root.party.rank];
+  for (const auto& [rank, count] : made->second) {
+    if (rank == root.party.rank) continue;
+    root.others_made = count;
+    break;
   }
+  const sim::WaitKind kind = root.first.kind;
+  const bool message =
+      kind == sim::WaitKind::kPeerOfMessage || kind == sim::WaitKind::kFirstMessage;
+  const bool absent = cause_of(root) == Cause::kAbsentMember;
+  if (absent && !message) find_missing(root, communicator, *call);
+}
+
+void Explainer::find_missing(Root& root, sim::CommunicatorId communicator, sim::CallId waiting) {
+  const std::pair<std::uint32_t, std::uint32_t> waiter(communicator.value, root.first.from.rank);
+  if (waiter != waiter_) calls_of_waiter_ = collective_calls_->of(communicator, waiter.second);
+  waiter_ = waiter;
+  const CallsOfRank& others = calls_of_waiter_;
+  const CallsOfRank own = collective_calls_->of(communicator, root.party.rank);
+  const auto found = missing_call(graph_, lowered_, others, own);
+  if (!found) return;
+  const auto waits_there = [&](const CallOfRank& made) {
+    return made.call == waiting && made.k + 1 == root.first.from.act.act;
+  };
+  // One that would come later than the one that hangs is not its cause.
+  const auto past = others.begin() + static_cast<std::ptrdiff_t>(found->made);
+  if (std::none_of(past, others.end(), waits_there)) return;
+  const auto info = [&](const CallOfRank& made) {
+    ActInfo act = describe_act(graph_, lowered_, state_, plan_.calls[made.call].actor, made.k);
+    say_call(graph_, lowered_, made.call, act);
+    return act;
+  };
+  root.missing = info(others[found->made]);
+  if (found->before < own.size()) root.before = info(own[found->before]);
 }
 
 void Explainer::explain_mismatches() {
@@ -235,7 +278,10 @@ void Explainer::explain_mismatches() {
              operation_name(second.operation));
       differ(a.root != b.root, "root " + std::to_string(a.root), "root " + std::to_string(b.root));
     }
-    differ(a.count != b.count, std::to_string(a.count) + " B", std::to_string(b.count) + " B");
+    if (a.count != b.count) {
+      misfit.sizes = exact_bytes_text(a.count) + " and " + exact_bytes_text(b.count);
+      misfit.differences.push_back(misfit.sizes);
+    }
     differ(a.type != b.type, "type " + or_none(first.type), "type " + or_none(second.type));
     if (found.message) {
       const std::string sent = first.tag_of(misfit.first.rank, found.first_k);
@@ -520,97 +566,7 @@ bool spins(const TaskGraph& graph, const Lowered& lowered, ActorId id) {
   return stream == kNoIndex || !graph.streams[stream].on_host;
 }
 
-using DescribeWait = std::function<Wait(const WaitEdge&)>;
-
-constexpr std::size_t kMaxOtherCycles = 100;
-
-void explain_cycle(const WaitGraph& waits, const WaitCycle& cycle, const DescribeWait& describe,
-                   Explanation& result, Copies copies) {
-  std::vector<std::uint32_t> on_cycle;
-  if (cycle.components > 1) {
-    for (const WaitCycle& other : find_other_cycles(waits, cycle, kMaxOtherCycles)) {
-      std::vector<Wait>& described = result.other_cycles.emplace_back();
-      for (const std::uint32_t edge : other.edges) {
-        described.push_back(describe(waits.edges[edge]));
-        on_cycle.push_back(waits.edges[edge].from);
-      }
-    }
-  }
-  for (const std::uint32_t edge : cycle.edges) {
-    result.cycle.push_back(describe(waits.edges[edge]));
-    on_cycle.push_back(waits.edges[edge].from);
-  }
-  result.cycle_is_shortest = cycle.shortest;
-  result.cycle_groups = cycle.components;
-  result.collateral = result.stuck - static_cast<std::uint32_t>(on_cycle.size());
-  const std::vector<std::uint32_t> distances = distances_to(waits, on_cycle);
-  for (std::size_t i = 0; i < distances.size(); ++i) {
-    const std::uint32_t distance = distances[i];
-    if (distance == 0 || distance == kNoIndex || waits.nodes[i].kind != WaitNodeKind::kAct)
-      continue;
-    if (result.collateral_by_distance.size() < distance) {
-      result.collateral_by_distance.resize(distance, 0);
-    }
-    result.collateral_by_distance[distance - 1] += copies_of(waits.nodes[i], copies);
-  }
-}
-
-// Ranks come before the outside among the nodes, and so do they as roots.
-void explain_roots(const WaitGraph& waits, const DescribeWait& describe, Explanation& result,
-                   Copies copies) {
-  for (std::uint32_t node = 0; node < waits.nodes.size(); ++node) {
-    if (waits.nodes[node].kind == WaitNodeKind::kAct) continue;
-    Root root;
-    const auto first = std::find_if(waits.edges.begin(), waits.edges.end(),
-                                    [&](const WaitEdge& edge) { return edge.to == node; });
-    root.first = describe(*first);
-    root.party = root.first.to;
-    const std::vector<std::uint32_t> distances = distances_to(waits, {node});
-    for (std::size_t i = 0; i < distances.size(); ++i) {
-      const bool waits_for_it = distances[i] != 0 && distances[i] != kNoIndex;
-      if (waits_for_it) root.waiting += copies_of(waits.nodes[i], copies);
-    }
-    result.roots.push_back(std::move(root));
-  }
-}
-
 }  // namespace
-
-void explain_waits(const WaitGraph& waits, const DescribeWait& describe, bool look_for_cycle,
-                   Explanation& result, Copies copies) {
-  result.stuck = stuck_acts(waits, copies);
-  explain_roots(waits, describe, result, copies);
-  result.collateral = result.stuck;
-  const WaitCycle cycle = look_for_cycle ? find_cycle(waits) : WaitCycle();
-  if (!cycle.edges.empty()) {
-    explain_cycle(waits, cycle, describe, result, copies);
-    result.verdict = sim::Verdict::kDeadlock;
-    result.cause = Cause::kCycle;
-    return;
-  }
-  if (result.stuck == 0) {
-    // What is missing is the work of the dead, and nobody waits for it.
-    PIPESIM_CHECK(!result.mismatches.empty() || !result.deaths.empty());
-    result.verdict = sim::Verdict::kCrashed;
-    result.cause = Cause::kDeadRank;
-    return;
-  }
-  // Every chain of waits of a run at rest ends somewhere: in a circle, or at a root.
-  PIPESIM_CHECK(!result.mismatches.empty() || !result.roots.empty(), {"stuck", result.stuck});
-  result.verdict = sim::Verdict::kStarved;
-  result.cause = Cause::kOutsideInput;
-  for (const Root& root : result.roots) result.cause = std::min(result.cause, cause_of(root));
-}
-
-// Causes stand in the order in which they decide.
-Cause cause_of(const Root& root) {
-  if (root.party.kind == WaitNodeKind::kOutside) {
-    const bool message = root.first.kind == sim::WaitKind::kPeerOfMessage;  // from any rank
-    return message ? Cause::kAbsentMember : Cause::kOutsideInput;
-  }
-  if (root.first.kind == sim::WaitKind::kDeadRank) return Cause::kDeadRank;
-  return root.first.kind == sim::WaitKind::kFailedLink ? Cause::kFailedLink : Cause::kAbsentMember;
-}
 
 ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::State& state,
                      ActorId actor, std::uint32_t k) {
@@ -629,6 +585,7 @@ ActInfo describe_act(const TaskGraph& graph, const Lowered& lowered, const sim::
   info.in_program = lowered.plan.threads[from.thread].order == sim::ThreadOrder::kProgram;
   if (const auto& step = names.actor(actor).step) {
     info.at = step->at;
+    info.implied = step->implied;
     if (step->calls.size() == 1) info.call = step->calls.front().kind;
   }
   info.collective = spins(graph, lowered, actor);
@@ -722,7 +679,7 @@ Wait describe_wait(const TaskGraph& graph, const Lowered& lowered, const sim::St
 }
 
 Explanation explain(const TaskGraph& graph, const Lowered& lowered, const sim::Outcome& outcome,
-                    const WaitGraph& waits, Copies copies) {
+                    const WaitGraph& waits, const std::vector<std::uint32_t>* copies) {
   return Explainer(graph, lowered, outcome, waits, copies).run();
 }
 

@@ -32,6 +32,7 @@ struct ActInfo {
   bool in_program = false;            // its thread does a fixed list of acts
   bool collective = false;            // its device waits for peers by polling
   bool on_host = false;               // on no stream
+  bool implied = false;               // a part of what `after` means, which no user wrote
   std::optional<sim::CallKind> call;  // of a step that makes just one, or of the one it is about
   bool from_any = false;              // a recv that takes the message of any rank
   std::string call_name;              // of a call of a group that has a name
@@ -68,7 +69,8 @@ struct Misfit {
   std::vector<std::uint32_t> ranks;  // all whose act differs in the same way, second's first
   /// Of evidence: all whose act is as `first`, where nothing says which side is wrong.
   std::vector<std::uint32_t> other_side;
-  std::vector<std::string> differences;  // "all_reduce and broadcast", "8 B and 4 B"
+  std::vector<std::string> differences;  // "all_reduce and broadcast", "8 MiB and 64 MiB"
+  std::string sizes;                     // that of them which is about sizes
 };
 
 /// That a rank died, and how people would tell it.
@@ -99,6 +101,16 @@ struct Root {
   std::string communicator;
   std::uint32_t made = 0;
   std::uint32_t others_made = 0;
+  // The first call that the rank of `first` makes and this one does not, by their programs: the one
+  // that waits may be a later one that is like it.
+  std::optional<ActInfo> missing;
+  std::optional<ActInfo> before;  // what the rank does in its place; none: nothing more
+};
+
+/// Cycles that differ only in their ranks.
+struct CycleClass {
+  std::vector<Wait> first;                        // the first of them
+  std::vector<std::vector<std::uint32_t>> ranks;  // of each, ascending
 };
 
 /// How far a rank came in one of the phases that its actors name, or in one of its streams.
@@ -172,7 +184,8 @@ struct Explanation {
   std::vector<Wait> cycle;  // each one's `to` is the next one's `from`
   bool cycle_is_shortest = true;
   std::uint32_t cycle_groups = 0;  // groups of acts that wait for each other in circles
-  std::vector<std::vector<Wait>> other_cycles;  // the shortest of each other group, see WaitCycle
+  std::vector<std::vector<Wait>> other_cycles;  // the shortest of other groups, at most 100
+  std::vector<CycleClass> cycle_classes;        // of several groups: of the cycles of all
   std::vector<Root> roots;
   std::vector<Misfit> mismatches;  // in the order in which they were found
   std::vector<DeviceErrorReport> device_errors;
@@ -193,6 +206,9 @@ struct Explanation {
 void explain_waits(const sim::WaitGraph& waits,
                    const std::function<Wait(const sim::WaitEdge&)>& describe, bool look_for_cycle,
                    Explanation& result, const std::vector<std::uint32_t>* copies = nullptr);
+
+/// How many acts of `waits` there are. `copies`: as for explain_waits().
+std::uint32_t stuck_acts(const sim::WaitGraph& waits, const std::vector<std::uint32_t>* copies);
 
 /// Explains the end of a run of `lowered`, made from `graph`. `waits` is the wait-for graph of that
 /// end, empty if the run completed. `copies`: as for explain_waits().

@@ -90,7 +90,9 @@ HangSignature hang_signature(const TaskGraph& graph, const Lowered& lowered,
   for (const Misfit& misfit : explanation.mismatches) {
     std::string text = writer.act(misfit.first) + " against " + writer.act(misfit.second);
     // Ranks among them get other numbers.
-    for (const std::string& it : misfit.differences) text += ": " + without_numbers(it);
+    for (const std::string& it : misfit.differences) {
+      text += ": " + (it == misfit.sizes ? "sizes" : without_numbers(it));
+    }
     result.waits.insert(std::move(text));
   }
   if (!explanation.cycle.empty()) return result;

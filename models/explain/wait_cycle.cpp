@@ -28,20 +28,6 @@ namespace {
 
 using BoostGraph = boost::compressed_sparse_row_graph<boost::directedS>;
 
-// Edges by the node that they lead to, for searches against the arrows.
-struct Incoming {
-  std::vector<std::uint32_t> begin;
-  std::vector<std::uint32_t> edges;
-
-  explicit Incoming(const sim::WaitGraph& graph)
-      : begin(graph.nodes.size() + 1, 0), edges(graph.edges.size()) {
-    for (const sim::WaitEdge& edge : graph.edges) ++begin[edge.to + 1];
-    for (std::size_t i = 0; i + 1 < begin.size(); ++i) begin[i + 1] += begin[i];
-    std::vector<std::uint32_t> next(begin.begin(), begin.end() - 1);
-    for (std::uint32_t i = 0; i < graph.edges.size(); ++i) edges[next[graph.edges[i].to]++] = i;
-  }
-};
-
 class CycleSearch {
  public:
   CycleSearch(const sim::WaitGraph& graph, std::uint32_t exact_limit)
@@ -63,7 +49,7 @@ class CycleSearch {
   }
 
   const sim::WaitGraph& graph_;
-  Incoming incoming_;
+  IncomingWaits incoming_;
   std::uint32_t exact_limit_;
   std::vector<std::uint32_t> component_;       // by node
   std::vector<std::uint32_t> component_size_;  // by component
@@ -246,6 +232,14 @@ std::vector<bool> CycleSearch::circular_nodes() {
 
 }  // namespace
 
+IncomingWaits::IncomingWaits(const sim::WaitGraph& graph)
+    : begin(graph.nodes.size() + 1, 0), edges(graph.edges.size()) {
+  for (const sim::WaitEdge& edge : graph.edges) ++begin[edge.to + 1];
+  for (std::size_t i = 0; i + 1 < begin.size(); ++i) begin[i + 1] += begin[i];
+  std::vector<std::uint32_t> next(begin.begin(), begin.end() - 1);
+  for (std::uint32_t i = 0; i < graph.edges.size(); ++i) edges[next[graph.edges[i].to]++] = i;
+}
+
 std::vector<bool> in_circles(const sim::WaitGraph& graph) {
   return CycleSearch(graph, kLargestExactComponent).circular_nodes();
 }
@@ -261,7 +255,7 @@ WaitCycle find_cycle(const sim::WaitGraph& graph, std::uint32_t exact_limit) {
 
 std::vector<std::uint32_t> distances_to(const sim::WaitGraph& graph,
                                         const std::vector<std::uint32_t>& targets) {
-  const Incoming incoming(graph);
+  const IncomingWaits incoming(graph);
   std::vector<std::uint32_t> distance(graph.nodes.size(), kNoIndex);
   std::vector<std::uint32_t> queue;
   for (const std::uint32_t target : targets) {

@@ -9,6 +9,15 @@
 
 namespace pipesim::models {
 
+/// The edges of a wait-for graph by the node that they lead to, for searches against the arrows:
+/// those to node n are edges[begin[n]] to edges[begin[n + 1] - 1], ascending.
+struct IncomingWaits {
+  std::vector<std::uint32_t> begin;
+  std::vector<std::uint32_t> edges;  // indices in WaitGraph::edges
+
+  explicit IncomingWaits(const sim::WaitGraph& graph);
+};
+
 /// A closed chain of waits: edge i leads from the node of edge i to that of edge i + 1, the last
 /// back to the first.
 struct WaitCycle {

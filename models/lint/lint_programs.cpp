@@ -2,10 +2,12 @@
 // hosts wait between them. lint_messages.cpp has those about sends and receives.
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "models/lint/lint_rules.hpp"
+#include "models/lowering/missing_call.hpp"
 #include "models/lowering/names.hpp"
 
 namespace pipesim::models {
@@ -44,7 +46,11 @@ std::string differences(const sim::Signature& a, const sim::Signature& b) {
 class OrderLint {
  public:
   OrderLint(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings)
-      : graph_(graph), plan_(lowered.plan), names_(graph, lowered), findings_(findings) {}
+      : graph_(graph),
+        lowered_(lowered),
+        plan_(lowered.plan),
+        names_(graph, lowered),
+        findings_(findings) {}
 
   void run() {
     for (const ThreadId id : ids_of(plan_.threads)) read(id);
@@ -70,9 +76,11 @@ class OrderLint {
   }
   const std::string& op(const Made& made) const { return names_.op(plan_.calls[made.call].actor); }
   Place place(const Made& made) const { return names_.actor(plan_.calls[made.call].actor).place; }
+  std::optional<std::size_t> missing_in(const Calls& more, const Calls& fewer) const;
   std::string act(const Calls& calls, std::size_t i) const;
 
   const TaskGraph& graph_;
+  const Lowered& lowered_;
   const sim::Plan& plan_;
   Names names_;
   std::vector<LintFinding>& findings_;
@@ -95,6 +103,17 @@ void OrderLint::read(ThreadId id) {
           {from.communicator, id, call_id, i - thread.program});
     }
   }
+}
+
+// Which of the calls of the one is the first that the other leaves out.
+std::optional<std::size_t> OrderLint::missing_in(const Calls& more, const Calls& fewer) const {
+  const auto listed = [](const Calls& calls) {
+    CallsOfRank result;
+    for (const Made& made : calls) result.push_back({made.call, 0});
+    return result;
+  };
+  const auto missing = missing_call(graph_, lowered_, listed(more), listed(fewer));
+  return missing ? std::optional(missing->made) : std::nullopt;
 }
 
 std::string OrderLint::act(const Calls& calls, std::size_t i) const {
@@ -134,6 +153,9 @@ bool OrderLint::report_branch(std::uint32_t rank, const Calls& calls, std::uint3
          plan_.calls[longer[at].call].signature == plan_.calls[shorter[at].call].signature) {
     ++at;
   }
+  const bool differ = at < shorter.size();
+  // Calls behind the one that is missing may be like it.
+  if (const auto missing = missing_in(longer, shorter)) at = std::min(at, *missing);
   const ActorTemplate& step = names_.actor(plan_.calls[longer[at].call].actor);
   const std::uint32_t without = fewer ? rank : first_rank;
   // The rank may have a step of its own for the same call.
@@ -142,7 +164,7 @@ bool OrderLint::report_branch(std::uint32_t rank, const Calls& calls, std::uint3
     return plan_.calls[made.call].signature == plan_.calls[longer[at].call].signature &&
            !names_.actor(plan_.calls[made.call].actor).on.contains(with);
   });
-  const bool alone = !has_own || at < shorter.size();
+  const bool alone = !has_own || differ;
   if (step.on.contains(without) || !alone) return false;
   LintFinding finding;
   finding.rule = kCollectiveBranch;
@@ -192,11 +214,19 @@ void OrderLint::report_calls(std::uint32_t rank, const Calls& calls, std::uint32
   } else {
     const bool fewer = calls.size() < first.size();
     const Calls& longer = fewer ? first : calls;
+    const std::size_t last = at;
+    if (const auto missing = missing_in(longer, fewer ? calls : first)) at = std::min(at, *missing);
     finding.place = place(longer[at]);
     finding.message = std::to_string(calls.size()) + " calls on communicator " + name + ", and " +
                       std::to_string(first.size()) + " on rank " + std::to_string(first_rank);
     finding.ops = {op(longer[at])};
-    finding.why = act(longer, at) + " waits for a call that its peers never make";
+    finding.why = act(longer, last) + " waits for a call that its peers never make";
+    if (at != last) {
+      finding.why = act(longer, at) +
+                    " is left out, so that each later call is matched with the "
+                    "one before it, and " +
+                    finding.why;
+    }
   }
   finding.ranks = RankSet({rank});
   finding.advice = "make the same calls in the same order on all ranks of a communicator";

@@ -75,6 +75,7 @@ class ProgramChanges {
 
   void add_root(const Root& root);
   void add_missing(const At& made, std::uint32_t rank);
+  void add_skipped(const Root& root);
   void add_rounds(const At& made, std::uint32_t rank);
   void add_copy(const At& made, const RankSet& on, const At& next, bool behind);
   std::optional<At> stands_at(std::uint32_t rank, bool& behind);
@@ -531,8 +532,28 @@ void ProgramChanges::add_root(const Root& root) {
     change.kind = Kind::kCreation;
     add(std::move(change));
   }
+  add_skipped(root);
   const std::optional<At> made = step_of(root.first.from);
   if (made) add_missing(*made, root.party.rank);
+}
+
+// The call that the rank leaves out, of which the one that waits may be a later one.
+void ProgramChanges::add_skipped(const Root& root) {
+  if (!root.missing) return;
+  const std::optional<At> made = step_of(*root.missing, root.missing->rank);
+  if (!made) return;
+  const std::uint32_t rank = root.party.rank;
+  // A condition may hold for the rank in some rounds of a loop only.
+  for (const bool block : {false, true}) {
+    Change change = of(Kind::kEverywhere, *made);
+    change.behind = block;
+    add(std::move(change));
+  }
+  const std::optional<At> next = root.before ? step_of(*root.before, rank) : std::nullopt;
+  if (next && !actor(*made).on.contains(rank)) add_copy(*made, RankSet({rank}), *next, false);
+  Change drop = of(Kind::kDrop, *made);
+  drop.alters = true;
+  add(std::move(drop));
 }
 
 void ProgramChanges::add_missing(const At& made, std::uint32_t rank) {

@@ -165,19 +165,21 @@ Graphviz::Cluster Drawing::cluster(std::uint32_t rank) {
 }
 
 void Drawing::choose_cycles() {
+  std::size_t shape = 0;
   for (const AlikeCycles& alike : alike_cycles(picture_.cycle, picture_.other_cycles)) {
+    const std::size_t count = shape < picture_.alike.size() ? picture_.alike[shape] : alike.size();
+    ++shape;
     if (!picture_.fold) {
       for (const std::vector<Wait>* cycle : alike) cycles_.push_back({cycle});
       continue;
     }
-    cycles_.push_back({alike.front(), alike.size()});
+    cycles_.push_back({alike.front(), count});
     const std::size_t number = cycles_.size();
     if (number > kMaxDrawnCycles) {
       fold_cycles(alike, 0, "more cycles", "more cycles");
     } else if (alike.size() > 1) {
-      fold_cycles(
-          alike, 1, fmt::format("like cycle {}", number),
-          fmt::format("{}\nlike cycle {}", counted(alike.size() - 1, "more cycle"), number));
+      fold_cycles(alike, 1, fmt::format("like cycle {}", number),
+                  fmt::format("{}\nlike cycle {}", counted(count - 1, "more cycle"), number));
     }
   }
   if (picture_.fold && cycles_.size() > kMaxDrawnCycles) {
@@ -425,6 +427,9 @@ WaitPicture wait_picture(std::string title, const models::Explanation& explanati
   picture.title = std::move(title);
   picture.cycle = explanation.cycle;
   picture.other_cycles = explanation.other_cycles;
+  for (const models::CycleClass& it : explanation.cycle_classes) {
+    picture.alike.push_back(it.ranks.size());
+  }
   picture.all_waits = std::move(all_waits);
   picture.fold = fold;
   picture.subtitle = first_reason(explanation);

@@ -20,6 +20,9 @@ struct WaitPicture {
   std::string subtitle;  // below the title
   bool dark = false;
   std::string made_by{};  // below these; may be empty
+  // How many cycles there are of each shape, in the order of the first ones: not all may be among
+  // `other_cycles`. Empty: those that are.
+  std::vector<std::size_t> alike{};
 };
 
 /// With more ranks on the cycle, or as roots, the folded rest is one node for all of them.

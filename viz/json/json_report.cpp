@@ -118,6 +118,7 @@ Json root_json(const models::Root& root) {
     json["calls_made"] = root.made;
     json["calls_of_others"] = root.others_made;
   }
+  if (root.missing) json["missing"] = act_json(*root.missing);
   json["first"] = wait_json(root.first);
   return json;
 }
@@ -355,6 +356,13 @@ std::string json_report(const Report& report, bool by_class) {
       Json waits = Json::array();
       for (const Wait& wait : cycle) waits.push_back(wait_json(wait));
       json["other_cycles"].push_back(std::move(waits));
+    }
+  }
+  if (!explanation.cycle_classes.empty()) {
+    json["cycle_classes"] = Json::array();
+    for (const models::CycleClass& it : explanation.cycle_classes) {
+      json["cycle_classes"].push_back(
+          {{"count", it.ranks.size()}, {"waits", it.first.size()}, {"ranks", it.ranks.front()}});
     }
   }
   if (const auto lines = unmeasured_lines(explanation); !lines.empty()) json["unmeasured"] = lines;

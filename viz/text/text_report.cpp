@@ -141,15 +141,15 @@ void TextReport::add_cycle() {
     return;
   }
   std::size_t number = 1;
-  for (const AlikeCycles& cycles : alike_cycles(explanation_.cycle, explanation_.other_cycles)) {
-    const std::vector<Wait>& cycle = *cycles.front();
+  for (const models::CycleClass& cycles : explanation_.cycle_classes) {
+    const std::vector<Wait>& cycle = cycles.first;
     if (number > 1) {
-      add_heading(fmt::format("Cycle {} of {}: {}", number, explanation_.cycle_groups,
-                              counted(cycle.size(), "wait")));
+      add_heading(fmt::format("Cycle {} of {}: {}", grouped(number),
+                              grouped(explanation_.cycle_groups), counted(cycle.size(), "wait")));
       text_ += waits_text(cycle, true, false, options_);
     }
-    if (cycles.size() > 1) add_paragraph(alike_text(cycles), 2, 4);
-    number += cycles.size();
+    if (cycles.ranks.size() > 1) add_paragraph(alike_text(cycles), 2, 4);
+    number += cycles.ranks.size();
   }
 }
 

@@ -231,6 +231,47 @@ programs:
   CHECK(lint(with(text, "on: rank > 0", "on: all")).empty());
 }
 
+TEST_CASE("collective-branch: the call that is left out, not a later one", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 3
+groups: {dp: all}
+programs:
+  do:
+    - {all_reduce: dp, bytes: 1KiB, name: forward}
+    - {all_reduce: dp, bytes: 1KiB, name: log, on: rank != 1}
+    - {all_reduce: dp, bytes: 1KiB, name: backward}
+)";
+  CHECK(lint(text) == "collective-branch log (1)\n");
+  CHECK(lint(with(text, ", on: rank != 1", "")).empty());
+  // Of a loop, the round in which the condition fails.
+  CHECK(lint(R"(schema: 1
+ranks: 3
+groups: {dp: all}
+programs:
+  do:
+    - repeat: 4
+      index: i
+      do:
+        - {all_reduce: dp, bytes: 1KiB, name: log, when: "rank != 1 or i != 2"}
+        - {all_reduce: dp, bytes: 1KiB, name: backward}
+)") == "collective-branch log.2 (1)\n");
+  // A rank with a loop of its own has fewer rounds.
+  const auto findings = findings_in(R"(schema: 1
+ranks: 2
+groups: {tp: all}
+programs:
+  do:
+    - {on: 1, do: [{repeat: 3, do: [{all_reduce: tp, bytes: 1KiB, name: many}]}]}
+    - {on: 0, do: [{repeat: 2, do: [{all_reduce: tp, bytes: 1KiB, name: few}]}]}
+    - {all_reduce: tp, bytes: 1KiB, name: last}
+)");
+  REQUIRE(findings.size() == 1);
+  CHECK(told(findings) == "collective-order many (1)\n");
+  CHECK(findings[0].why ==
+        "'many#3' is left out, so that each later call is matched with the one before it, and "
+        "'last#1' waits for a call that its peers never make");
+}
+
 TEST_CASE("meeting: some ranks do not split their communicator", "[lint]") {
   const std::string text = R"(schema: 1
 ranks: 3

@@ -1,0 +1,165 @@
+// Where chains of waits end, and how many cycles there are, also where these are many.
+#include <numeric>
+#include <string>
+
+#include <fmt/format.h>
+
+#include "models/explain/explanation.hpp"
+#include "tests/support/catch.hpp"
+#include "tests/support/inline_scenario.hpp"
+#include "viz/report_lines.hpp"
+
+using namespace pipesim;
+using models::Explanation;
+using testing::explanation_of;
+
+namespace {
+
+// Ranks of pairs that both send before they receive; then all wait for all.
+Explanation crossing_pairs(int pairs) {
+  return explanation_of(fmt::format(R"(schema: 1
+reading: contract
+ranks: {}
+groups: {{pp: {{size: 2}}, world: all}}
+programs:
+  do:
+    - {{send: pp, to: rank + 1 - rank % 2 * 2, bytes: 64MiB}}
+    - {{recv: pp, from: rank + 1 - rank % 2 * 2, bytes: 64MiB}}
+    - {{all_reduce: world, bytes: 8B, after: [nccl pp]}}
+)",
+                                    2 * pairs));
+}
+
+// The first rank of each eight does not make the first of two calls that are alike.
+Explanation one_of_eight(int ranks) {
+  return explanation_of(fmt::format(R"(schema: 1
+ranks: {}
+groups: {{tp: {{size: 8}}}}
+programs:
+  do:
+    - {{all_reduce: tp, bytes: 1KiB, on: rank % 8 != 0, at: "a.py:1"}}
+    - {{all_reduce: tp, bytes: 1KiB, at: "a.py:2"}}
+)",
+                                    ranks));
+}
+
+}  // namespace
+
+TEST_CASE("of many cycles none is taken for what is stuck elsewhere", "[models][explain]") {
+  for (const int pairs : {2, 102, 150}) {
+    CAPTURE(pairs);
+    const Explanation found = crossing_pairs(pairs);
+    const auto count = static_cast<std::size_t>(pairs);
+    CHECK(found.cycle_groups == count);
+    REQUIRE(found.cycle_classes.size() == 1);
+    CHECK(found.cycle_classes[0].ranks.size() == count);
+    CHECK(found.cycle_classes[0].ranks[1] == std::vector<std::uint32_t>{2, 3});
+    CHECK(found.other_cycles.size() == std::min<std::size_t>(count - 1, 100));
+    // Each rank's send and recv are on a cycle; all that is stuck beside them waits for one.
+    CHECK(found.collateral == found.stuck - 4 * count);
+    CHECK(std::accumulate(found.collateral_by_distance.begin(), found.collateral_by_distance.end(),
+                          0u) == found.collateral);
+    CHECK(viz::cycle_note(found) ==
+          fmt::format("{} independent cycles that differ only in their ranks; one is shown (--all "
+                      "lists the ranks).",
+                      pairs));
+  }
+  CHECK(viz::alike_text(crossing_pairs(150).cycle_classes[0]) ==
+        "x 150: the same on ranks 2 and 3; ranks 4 and 5; ...; ranks 298 and 299");
+}
+
+TEST_CASE("roots that are alike are one line, however many", "[models][explain]") {
+  const Explanation few = one_of_eight(8);
+  REQUIRE(few.roots.size() == 1);
+  CHECK(few.roots[0].waiting == 7);
+  const auto line = viz::root_lines(few);
+  REQUIRE(line.size() == 1);
+  CHECK(line[0] ==
+        "rank 0 made 1 call on 'tp', the others 2; the one missing is all_reduce tp#1 (a.py:1); 7 "
+        "ops wait for it, first rank 1 all_reduce tp.2#1 (running)");
+  const Explanation many = one_of_eight(8192);
+  CHECK(many.roots.size() == 1024);
+  const auto lines = viz::root_lines(many);
+  REQUIRE(lines.size() == 1);
+  CHECK(lines[0] ==
+        "ranks 0, 8, ... 8184 (every 8th, 1024 ranks) made 1 call on 'tp', the others 2; the one "
+        "missing is all_reduce tp#1 (a.py:1); 7 ops wait for each, first ranks 1, 9, ... 8185 "
+        "(every 8th, 1024 ranks) all_reduce tp.2#1 (running)");
+}
+
+TEST_CASE("roots for which the same ops wait, and others for which more do", "[models][explain]") {
+  // Of two calls of ranks 0 and 1, the first lacks ranks 2 and 3; rank 5 waits for rank 4 alone.
+  const Explanation found = explanation_of(R"(schema: 1
+reading: contract
+ranks: 6
+groups: {g: 0..3, h: [[4, 5]]}
+programs:
+  - {on: 0..1, do: [{all_reduce: g}, {all_reduce: g}]}
+  - {on: 5, do: [{all_reduce: h}]}
+)");
+  REQUIRE(found.roots.size() == 3);
+  CHECK(found.roots[0].party.rank == 2);
+  CHECK(found.roots[0].waiting == 4);
+  CHECK(found.roots[1].party.rank == 3);
+  CHECK(found.roots[1].waiting == 4);
+  CHECK(found.roots[2].party.rank == 4);
+  CHECK(found.roots[2].waiting == 1);
+}
+
+TEST_CASE("the call that a rank leaves out is told, not a later one", "[models][explain]") {
+  const auto missing = [](const Explanation& found) {
+    REQUIRE(found.roots.size() == 1);
+    REQUIRE(found.roots[0].missing.has_value());
+    return fmt::format("{}#{}", std::string(found.roots[0].missing->at),
+                       found.roots[0].missing->act);
+  };
+  const std::string skipped = R"(schema: 1
+ranks: 4
+groups: {dp: all}
+programs:
+  do:
+    - {all_reduce: dp, bytes: 1MiB, at: "60"}
+    - {all_reduce: dp, bytes: 1MiB, on: rank != 2, at: "66"}
+    - {all_reduce: dp, bytes: 1MiB, at: "70"}
+)";
+  const Explanation found = explanation_of(skipped);
+  CHECK(missing(found) == "66#1");
+  CHECK(found.roots[0].first.from.act.at == "70");
+  REQUIRE(found.roots[0].before.has_value());
+  CHECK(found.roots[0].before->at == "70");
+  // In the third round of a loop, which is a step of its own there.
+  CHECK(missing(explanation_of(R"(schema: 1
+ranks: 3
+groups: {dp: all}
+programs:
+  do:
+    - repeat: 4
+      index: i
+      do:
+        - {all_reduce: dp, bytes: 1MiB, when: "rank != 2 or i != 2", at: "12"}
+        - {all_reduce: dp, bytes: 1MiB, at: "66"}
+)")) == "12#1");
+  // Each rank has a program of its own: where they stand in the user's tells calls apart.
+  CHECK(missing(explanation_of(R"(schema: 1
+ranks: 2
+groups: {dp: all}
+programs:
+  - on: 0
+    do:
+      - {all_reduce: dp, bytes: 1MiB, at: "60"}
+      - {all_reduce: dp, bytes: 1MiB, at: "66"}
+      - {all_reduce: dp, bytes: 1MiB, at: "70"}
+  - on: 1
+    do:
+      - {all_reduce: dp, bytes: 1MiB, at: "60"}
+      - {all_reduce: dp, bytes: 1MiB, at: "70"}
+)")) == "66#1");
+  // Without that they are matched as they come: the last is missing.
+  CHECK(missing(explanation_of(R"(schema: 1
+ranks: 2
+groups: {dp: all}
+programs:
+  - {on: 0, do: [{all_reduce: dp, at: "a1"}, {all_reduce: dp, at: "a2"}, {all_reduce: dp, at: "a3"}]}
+  - {on: 1, do: [{all_reduce: dp, at: "b1"}, {all_reduce: dp, at: "b2"}]}
+)")) == "a3#1");
+}
