@@ -23,7 +23,7 @@ using sim::WaitKind;
 // "rank 0's nccl-1998#3 (micro-batch 3)".
 std::string owned(const ActInfo& act) {
   const std::string detail = act_detail(act);
-  return fmt::format("rank {}'s {}{}", act.rank, act_text(act),
+  return fmt::format("rank {}'s {}{}", act.rank, op_text(act),
                      detail.empty() ? "" : fmt::format(" ({})", detail));
 }
 
@@ -49,14 +49,14 @@ std::string reason_on_other_rank(const Wait& crossing, const std::vector<const W
   const bool feeds = last.kind == WaitKind::kData || last.kind == WaitKind::kCreditData ||
                      last.kind == WaitKind::kCreditControl;
   const std::string first =
-      feeds ? act_text(last.to.act)
-            : fmt::format("{}, which {}", act_text(last.from.act), predicate(last));
+      feeds ? op_text(last.to.act)
+            : fmt::format("{}, which {}", op_text(last.from.act), predicate(last));
   return fmt::format(", but rank {} first needs {}", last.from.rank, first);
 }
 
 std::string cycle_of_one_rank(const std::vector<Wait>& cycle) {
   const auto part = [](const Wait& wait) {
-    return fmt::format("{} {}", act_text(wait.from.act), predicate(wait));
+    return fmt::format("{} {}", op_text(wait.from.act), predicate(wait));
   };
   if (cycle.size() == 1) return part(cycle.front());
   const std::string between = cycle.size() == 2 ? "" : "which leads to ";

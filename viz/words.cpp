@@ -288,6 +288,10 @@ std::string act_text(const ActInfo& act) {
   return fmt::format("{}#{}{}", act.op, act.act, call);
 }
 
+std::string op_text(const ActInfo& act) {
+  return act.implied ? fmt::format("'{}'", act_text(act)) : act_text(act);
+}
+
 std::string party_text(const WaitParty& party) {
   switch (party.kind) {
     case WaitNodeKind::kAct:
@@ -406,8 +410,9 @@ namespace {
 
 // The other end of a wait, as seen from this one.
 std::string other_text(const Wait& wait) {
-  const bool same_rank = wait.to.kind == WaitNodeKind::kAct && wait.to.rank == wait.from.rank;
-  return same_rank ? act_text(wait.to.act) : party_text(wait.to);
+  if (wait.to.kind != WaitNodeKind::kAct) return party_text(wait.to);
+  const std::string op = op_text(wait.to.act);
+  return wait.to.rank == wait.from.rank ? op : fmt::format("rank {} {}", wait.to.rank, op);
 }
 
 // What a host waits for, or an op whose host thread is elsewhere.
@@ -547,10 +552,10 @@ std::string wait_text(const Wait& wait) {
   const std::string rank = fmt::format("rank {}", wait.to.rank);
   if (!wait.needed) return text_of(wait, same_call ? rank : other_text(wait));
   return same_call
-             ? fmt::format("{}, which is still at {}", text_of(wait, rank), act_text(wait.to.act))
+             ? fmt::format("{}, which is still at {}", text_of(wait, rank), op_text(wait.to.act))
              : fmt::format("{}, which comes after {}",
-                           text_of(wait, fmt::format("{} {}", rank, act_text(other))),
-                           act_text(wait.to.act));
+                           text_of(wait, fmt::format("{} {}", rank, op_text(other))),
+                           op_text(wait.to.act));
 }
 
 std::string edge_text(const Wait& wait) {

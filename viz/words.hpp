@@ -64,6 +64,10 @@ std::string fingerprint_text(std::uint64_t fingerprint);
 /// "nccl-1998#3".
 std::string act_text(const models::ActInfo& act);
 
+/// The same in a sentence, where the name of what `after` implies is quoted: "'wait for nccl ep
+/// before experts#1'".
+std::string op_text(const models::ActInfo& act);
+
 /// "rank 1 nccl-1998#3", "rank 3", "the outside".
 std::string party_text(const models::WaitParty& party);
 
