@@ -127,7 +127,7 @@ DumpReading read_flight_recorder(const std::vector<std::string>& paths, const Co
   if (versions.size() > 1) {
     reading.notes.emplace_back("The dumps have different versions: are they from one job?");
   }
-  reading.evidence = formats::flight_recorder_evidence(dumps);
+  reading.evidence = formats::flight_recorder_evidence(std::move(dumps));
   return reading;
 }
 

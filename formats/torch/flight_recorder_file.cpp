@@ -37,6 +37,9 @@ constexpr std::size_t kMaxTensors = 4096;
 constexpr std::size_t kMaxDimensions = 64;
 constexpr std::size_t kMaxFrames = 256;
 constexpr std::size_t kMaxEntries = 1'000'000;
+// A pickle holds a text once and refers to it, however often it is used. What is copied in this way
+// may be as much as twice the file, and this: names of groups and types are short.
+constexpr std::size_t kSharedText = std::size_t{1} << 20;
 
 bool looks_like_json(const std::string& bytes) {
   const std::size_t first = bytes.find_first_not_of(" \t\r\n");
@@ -58,7 +61,11 @@ class NoDump {
 
 class DumpReader {
  public:
-  explicit DumpReader(const PlainValue& value) : tree_(value.tree), root_(value.root) {}
+  DumpReader(const PlainValue& value, std::size_t bytes)
+      : tree_(value.tree),
+        root_(value.root),
+        was_read_(value.tree.size(), false),
+        max_shared_(kSharedText + 2 * bytes) {}
 
   FlightRecorderDump run() {
     if (tree_.kind(root_) != Kind::kMap || !tree_.find(root_, "version")) {
@@ -79,9 +86,33 @@ class DumpReader {
   bool has_rank() const { return tree_.find(root_, "rank").has_value(); }
 
  private:
-  models::OutsideText text(Index value) const { return std::string(tree_.text(value)); }
+  // A copy to keep.
+  models::OutsideText text(Index value) {
+    if (was_read_[value]) share(tree_.text(value).size());
+    was_read_[value] = true;
+    return std::string(tree_.text(value));
+  }
 
-  models::OutsideText text(Index map, std::string_view key) const {
+  // One more copy of what the file has once.
+  void share(std::size_t size) {
+    shared_ += size;
+    if (shared_ <= max_shared_) return;
+    throw NoDump(fmt::format("the entries of a dump share texts of at most twice its size, and "
+                             "these are more from {} on: such a dump is damaged, or made to fill "
+                             "memory",
+                             where_),
+                 models::Code::kLimit);
+  }
+
+  // For a look at it.
+  std::string_view view(Index map, std::string_view key) const {
+    const auto found = tree_.find(map, key);
+    if (!found || tree_.kind(*found) == Kind::kNull) return {};
+    if (tree_.kind(*found) == Kind::kText) return tree_.text(*found);
+    throw NoDump(fmt::format("'{}' of {} must be a string", key, where_));
+  }
+
+  models::OutsideText text(Index map, std::string_view key) {
     const auto found = tree_.find(map, key);
     if (!found || tree_.kind(*found) == Kind::kNull) return {};
     if (tree_.kind(*found) == Kind::kText) return text(*found);
@@ -118,24 +149,27 @@ class DumpReader {
                              models::kMaxEvidenceRanks - 1));
   }
 
-  std::vector<std::uint32_t> rank_list(Index map) const;
+  std::vector<std::uint32_t> rank_list(Index map);
   void read_groups();
   void read_status();
   void read_entries();
   void read_entry(Index at);
   void read_name(std::string_view whole, FlightRecorderDump::Entry& entry) const;
   models::TensorSizes sizes(Index entry, std::string_view key) const;
-  std::vector<models::OutsideText> types(Index entry, std::string_view key) const;
+  std::vector<models::OutsideText> types(Index entry, std::string_view key);
   std::string place(Index entry) const;
 
   const PlainTree& tree_;
   Index root_;
   std::string where_;  // for messages
+  std::vector<bool> was_read_;
+  std::size_t shared_ = 0;  // bytes of texts that were copied before
+  std::size_t max_shared_;
   FlightRecorderDump dump_;
 };
 
 // "[0, 1, 2]", or a list.
-std::vector<std::uint32_t> DumpReader::rank_list(Index map) const {
+std::vector<std::uint32_t> DumpReader::rank_list(Index map) {
   std::set<std::uint32_t> ranks;
   const auto found = tree_.find(map, "ranks");
   if (found && tree_.kind(*found) == Kind::kList) {
@@ -219,7 +253,7 @@ models::TensorSizes DumpReader::sizes(Index entry, std::string_view key) const {
   return result;
 }
 
-std::vector<models::OutsideText> DumpReader::types(Index entry, std::string_view key) const {
+std::vector<models::OutsideText> DumpReader::types(Index entry, std::string_view key) {
   std::vector<models::OutsideText> result;
   const auto found = tree_.find(entry, key);
   if (!found) return result;
@@ -242,13 +276,13 @@ std::string DumpReader::place(Index entry) const {
   std::size_t count = 0;
   for (const Index frame : tree_.items(*frames)) {
     if (++count > kMaxFrames || tree_.kind(frame) != Kind::kMap) break;
-    const std::string file = text(frame, "filename");
-    const std::size_t slash = file.rfind('/');
-    std::string told =
-        fmt::format("{}:{} {}", slash == std::string::npos ? file : file.substr(slash + 1),
-                    integral(frame, "line").value_or(0), text(frame, "name"));
-    if (file.find("torch/") == std::string::npos) return told;
-    if (innermost.empty()) innermost = std::move(told);
+    const std::string_view file = view(frame, "filename");
+    const bool is_own = file.find("torch/") == std::string_view::npos;
+    if (!is_own && !innermost.empty()) continue;
+    std::string told = fmt::format("{}:{} {}", file.substr(file.rfind('/') + 1),
+                                   integral(frame, "line").value_or(0), view(frame, "name"));
+    if (is_own) return told;
+    innermost = std::move(told);
   }
   return innermost;
 }
@@ -295,7 +329,7 @@ void DumpReader::read_entry(Index at) {
   entry.group = text(names.front());
   if (names.size() > 1) entry.description = text(names[1]);
   entry.group_id = integral(at, "pg_id").value_or(-1);
-  const std::string name = text(at, "profiling_name");
+  const std::string_view name = view(at, "profiling_name");
   if (name.empty()) throw NoDump(fmt::format("{} has no 'profiling_name'", where_));
   read_name(name, entry);
   entry.messages = truth(at, "is_p2p") || entry.op.message;
@@ -308,7 +342,7 @@ void DumpReader::read_entry(Index at) {
   entry.op.output_sizes = sizes(at, "output_sizes");
   entry.op.input_types = types(at, "input_dtypes");
   entry.op.output_types = types(at, "output_dtypes");
-  const std::string state = text(at, "state");
+  const std::string_view state = view(at, "state");
   if (state == "completed" || truth(at, "retired")) {
     entry.op.state = models::CallState::kCompleted;
   } else if (state == "started") {
@@ -318,6 +352,7 @@ void DumpReader::read_entry(Index at) {
                              where_, state));
   }
   entry.at = place(at);
+  share(entry.op.name.size() + entry.at.size());
   dump_.entries.push_back(std::move(entry));
 }
 
@@ -374,7 +409,7 @@ std::optional<PlainValue> read_plain(const std::string& bytes, Diagnostics& diag
 /// Puts dumps together.
 class Merger {
  public:
-  explicit Merger(const std::vector<FlightRecorderDump>& dumps) : dumps_(dumps) {}
+  explicit Merger(std::vector<FlightRecorderDump> dumps) : dumps_(std::move(dumps)) {}
 
   Evidence run() {
     for (const FlightRecorderDump& dump : dumps_) {
@@ -384,7 +419,7 @@ class Merger {
       }
     }
     find_groups();
-    for (const FlightRecorderDump& dump : dumps_) add(dump);
+    for (FlightRecorderDump& dump : dumps_) add(dump);
     if (!dumps_.empty()) evidence_.format = "Flight Recorder " + dumps_.front().version;
     return std::move(evidence_);
   }
@@ -394,7 +429,7 @@ class Merger {
     if (evidence_.ranks.size() <= rank) evidence_.ranks.resize(rank + 1);
   }
   void find_groups();
-  void add(const FlightRecorderDump& dump);
+  void add(FlightRecorderDump& dump);
   void add_status(const FlightRecorderDump& dump, models::RankEvidence& rank);
   void place_ends(const FlightRecorderDump::Entry& entry, std::uint32_t group,
                   models::RecordedOp& op);
@@ -403,7 +438,7 @@ class Merger {
     return group_of_.at({rank, name});
   }
 
-  const std::vector<FlightRecorderDump>& dumps_;
+  std::vector<FlightRecorderDump> dumps_;
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> group_of_;
   Evidence evidence_;
 };
@@ -479,7 +514,8 @@ void Merger::add_status(const FlightRecorderDump& dump, models::RankEvidence& ra
             [](const auto& a, const auto& b) { return a.group < b.group; });
 }
 
-void Merger::add(const FlightRecorderDump& dump) {
+// Takes the entries out of `dump`: they are most of the memory.
+void Merger::add(FlightRecorderDump& dump) {
   models::RankEvidence& rank = evidence_.ranks[dump.rank];
   rank.has_dump = true;
   rank.source = dump.path;
@@ -488,9 +524,9 @@ void Merger::add(const FlightRecorderDump& dump) {
   add_status(dump, rank);
   for (models::GroupProgress& progress : rank.progress) progress.place = place;
   std::map<std::uint32_t, std::size_t> last;  // of each group its last call
-  for (const auto& entry : dump.entries) {
+  for (FlightRecorderDump::Entry& entry : dump.entries) {
     const std::uint32_t group = group_of(dump.rank, entry.group);
-    models::RecordedOp op = entry.op;
+    models::RecordedOp op = std::move(entry.op);
     if (op.message) place_ends(entry, group, op);
     std::vector<RecordedCall>& calls = evidence_.ranks[dump.rank].calls;
     const auto before = last.find(group);
@@ -509,12 +545,13 @@ void Merger::add(const FlightRecorderDump& dump) {
     call.sequence = entry.sequence;
     if (same_number) call.repeat = calls[before->second].repeat + 1;
     call.state = op.state;
-    call.at = entry.at;
+    call.at = std::move(entry.at);
     call.last_record = op.record;
     call.ops.push_back(std::move(op));
     last[group] = calls.size();
     calls.push_back(std::move(call));
   }
+  dump.entries = {};
 }
 
 // Members are numbered in the group.
@@ -584,7 +621,7 @@ std::optional<FlightRecorderDump> read_flight_recorder(const std::string& bytes,
                                                        Diagnostics& diagnostics) {
   const std::optional<PlainValue> value = read_plain(bytes, diagnostics);
   if (!value) return std::nullopt;
-  DumpReader reader(*value);
+  DumpReader reader(*value, bytes.size());
   try {
     FlightRecorderDump dump = reader.run();
     if (!reader.has_rank()) {
@@ -598,8 +635,8 @@ std::optional<FlightRecorderDump> read_flight_recorder(const std::string& bytes,
   }
 }
 
-Evidence flight_recorder_evidence(const std::vector<FlightRecorderDump>& dumps) {
-  return Merger(dumps).run();
+Evidence flight_recorder_evidence(std::vector<FlightRecorderDump> dumps) {
+  return Merger(std::move(dumps)).run();
 }
 
 }  // namespace pipesim::formats

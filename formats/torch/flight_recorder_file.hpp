@@ -55,6 +55,6 @@ std::optional<FlightRecorderDump> read_flight_recorder(const std::string& bytes,
                                                        models::Diagnostics& diagnostics);
 
 /// What all dumps of a job say together: at most one of each rank.
-models::Evidence flight_recorder_evidence(const std::vector<FlightRecorderDump>& dumps);
+models::Evidence flight_recorder_evidence(std::vector<FlightRecorderDump> dumps);
 
 }  // namespace pipesim::formats

@@ -19,6 +19,7 @@ class DocumentBuilder {
     models::Place place;
     models::Code code;
     std::string message;
+    std::string help{};  // what to do, if it can be said
   };
 
   std::uint32_t file() const { return file_; }

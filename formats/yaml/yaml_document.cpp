@@ -24,9 +24,11 @@ using Kind = YamlValue::Kind;
 
 namespace {
 
-// Values that aliases stand for: what a reader may come to walk through beside what was written,
-// which is bounded by the size of files.
-constexpr std::uint64_t kMaxRepeated = 10'000'000;
+// Values and texts that aliases stand for: what a reader walks through and copies beside what was
+// written. So it is bounded by what was written, and by this where that is little.
+constexpr std::uint64_t kRepeatedValues = 100'000;
+constexpr std::uint64_t kRepeatedText = std::uint64_t{1} << 20;
+constexpr std::uint64_t kBytesPerRepeatedValue = 32;
 
 Place place_of(const YAML::Mark& mark, std::uint32_t file) {
   if (mark.is_null()) return {0, 0, file};
@@ -115,12 +117,15 @@ bool has_tab_before(const std::string& text, Place place) {
 /// What yaml-cpp meets.
 class YamlEvents : public YAML::EventHandler {
  public:
-  explicit YamlEvents(DocumentBuilder& builder) : builder_(builder) {}
+  /// Of a document of `bytes`.
+  YamlEvents(DocumentBuilder& builder, std::size_t bytes)
+      : builder_(builder),
+        max_repeated_({kRepeatedValues + bytes / kBytesPerRepeatedValue, kRepeatedText + bytes}) {}
 
   void OnDocumentStart(const YAML::Mark& /*mark*/) override {}
   void OnDocumentEnd() override {}
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
-    count(builder_.add(Kind::kNull, place(mark)), anchor);
+    count(builder_.add(Kind::kNull, place(mark)), 0, anchor);
   }
   void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     const auto target = anchors_.find(anchor);
@@ -129,18 +134,17 @@ class YamlEvents : public YAML::EventHandler {
                                   "an alias cannot be used inside the value it refers to"};
     }
     builder_.add_alias(place(mark), target->second.node);
-    values_ += target->second.values;
-    repeated_ += target->second.values - 1;
-    if (repeated_ > kMaxRepeated) {
-      throw DocumentBuilder::Stop{
-          place(mark), models::Code::kLimit,
-          fmt::format("the aliases of a scenario stand for at most {} values", kMaxRepeated)};
-    }
+    const Amount& of = target->second.amount;
+    read_ += of;
+    repeated_ += {of.values - 1, of.text};
+    if (repeated_.values > max_repeated_.values) stop_at(mark, max_repeated_.values, "values");
+    if (repeated_.text > max_repeated_.text) stop_at(mark, max_repeated_.text, "bytes of text");
   }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& value) override {
     std::string& text = builder_.text();
-    count(builder_.add_scalar(place(mark), text.size(), value.size(), tag == "!"), anchor);
+    count(builder_.add_scalar(place(mark), text.size(), value.size(), tag == "!"), value.size(),
+          anchor);
     text += value;
   }
   void OnSequenceStart(const YAML::Mark& mark, const std::string& /*tag*/, YAML::anchor_t anchor,
@@ -155,31 +159,51 @@ class YamlEvents : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
  private:
+  struct Amount {
+    std::uint64_t values = 0;
+    std::uint64_t text = 0;  // bytes
+
+    void operator+=(const Amount& other) {
+      values += other.values;
+      text += other.text;
+    }
+  };
+
   struct Open {
     std::uint32_t node;
     YAML::anchor_t anchor;
-    std::uint64_t values_before;
+    Amount before;
   };
 
   struct Anchored {
     std::uint32_t node = 0;
-    std::uint64_t values = 0;  // in it, itself among them
+    Amount amount;  // in it, itself among them
   };
 
   Place place(const YAML::Mark& mark) const { return place_of(mark, builder_.file()); }
 
-  void count(std::uint32_t node, YAML::anchor_t anchor) {
-    ++values_;
-    if (anchor != 0) anchors_[anchor] = {node, 1};
+  [[noreturn]] void stop_at(const YAML::Mark& mark, std::uint64_t max, const char* what) const {
+    throw DocumentBuilder::Stop{
+        place(mark), models::Code::kLimit,
+        fmt::format("the aliases of this file stand for more than {} {}", max, what),
+        "write out what this alias stands for: a file of 128 MiB is read"};
+  }
+
+  void count(std::uint32_t node, std::size_t text, YAML::anchor_t anchor) {
+    read_ += {1, text};
+    if (anchor != 0) anchors_[anchor] = {node, {1, text}};
   }
   void open(Kind kind, const YAML::Mark& mark, YAML::anchor_t anchor) {
-    open_.push_back({builder_.open(kind, place(mark)), anchor, values_});
-    ++values_;
+    open_.push_back({builder_.open(kind, place(mark)), anchor, read_});
+    ++read_.values;
   }
   // An anchor counts once its value is complete, so that nothing can contain itself.
   void close() {
     const Open& last = open_.back();
-    if (last.anchor != 0) anchors_[last.anchor] = {last.node, values_ - last.values_before};
+    if (last.anchor != 0) {
+      anchors_[last.anchor] = {last.node,
+                               {read_.values - last.before.values, read_.text - last.before.text}};
+    }
     open_.pop_back();
     builder_.close();
   }
@@ -187,8 +211,9 @@ class YamlEvents : public YAML::EventHandler {
   DocumentBuilder& builder_;
   std::vector<Open> open_;
   std::map<YAML::anchor_t, Anchored> anchors_;
-  std::uint64_t values_ = 0;    // each alias counted with all it stands for
-  std::uint64_t repeated_ = 0;  // of those what aliases stand for
+  Amount max_repeated_;
+  Amount read_;      // each alias counted with all it stands for
+  Amount repeated_;  // of that what aliases stand for
 };
 
 }  // namespace
@@ -230,7 +255,7 @@ std::optional<YamlValue> YamlDocument::add_yaml(const std::string& text, std::ui
   if (!check_encoding(text, file, diagnostics)) return std::nullopt;
   if (!check_brackets(text, file, diagnostics)) return std::nullopt;
   DocumentBuilder builder(*this, file);
-  YamlEvents events(builder);
+  YamlEvents events(builder, text.size());
   TextBuffer buffer(text);
   std::istream stream(&buffer);
   try {
@@ -243,7 +268,7 @@ std::optional<YamlValue> YamlDocument::add_yaml(const std::string& text, std::ui
     }
     YamlDocument rest;
     DocumentBuilder rest_builder(rest, file);
-    YamlEvents rest_events(rest_builder);
+    YamlEvents rest_events(rest_builder, text.size());
     if (parser.HandleNextDocument(rest_events) && !rest.nodes_.empty()) {
       diagnostics
           .error(rest.root().place(), models::Code::kOneDocument, "a second document in one file")
@@ -267,7 +292,8 @@ std::optional<YamlValue> YamlDocument::add_yaml(const std::string& text, std::ui
     }
     return std::nullopt;
   } catch (const DocumentBuilder::Stop& stop) {
-    diagnostics.error(stop.place, stop.code, stop.message);
+    auto& told = diagnostics.error(stop.place, stop.code, stop.message);
+    if (!stop.help.empty()) told.notes.push_back(stop.help);
     return std::nullopt;
   }
   return YamlValue(this, first);

@@ -8,6 +8,7 @@ Inputs are of small values, which take most. What a small input takes is subtrac
 
 import json
 import os
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -95,6 +96,33 @@ def one_text(count):
     return b"\x80\x02](X" + len(text).to_bytes(4, "little") + text + b"q\x01" + b"h\x01" * count + b"e."
 
 
+def dump(count, description="default_pg"):
+    """As PyTorch pickles it: a text that is there once more is one of those before."""
+    group = ["0", description]
+    entries = [{"record_id": i, "pg_id": 0, "process_group": group, "collective_seq_id": i, "p2p_seq_id": 0, "op_id": i,
+                "profiling_name": "nccl:all_reduce", "time_created_ns": 1732500000000000000 + i, "input_sizes": [[4096]],
+                "input_dtypes": ["Float"], "output_sizes": [[4096]], "output_dtypes": ["Float"], "state": "completed",
+                "retired": True, "timeout_ms": 600000, "is_p2p": False} for i in range(count)]
+    return pickle.dumps({"version": "2.9", "pg_config": {}, "entries": entries}, protocol=2)
+
+
+def shared_texts(count):
+    """Almost as much as is allowed of each entry."""
+    return dump(count, "d" * 120)
+
+
+def aliases(count):
+    """Each line of 45 bytes stands for about as many values as are allowed."""
+    head = "schema: 1\nactors: {a: {source: 1}}\nprograms:\n  do:\n    - &s {compute: k, takes: 1us}\n"
+    return repeated("    - *s  # %(i)034d\n", count, head)
+
+
+def alias_texts(count):
+    """Texts of 60 bytes: about as much as is allowed."""
+    head = "schema: 1\nname: &x %s\nprograms:\n  do:\n" % ("A" * 50)
+    return repeated("    - {compute: *x, takes: %(i)dns}\n", count, head)
+
+
 def stacks(count):
     return repeated('Thread %(i)d (idle): "MainThread"\n    wait (threading.py:320)\n', count)
 
@@ -167,7 +195,7 @@ class Memory(unittest.TestCase):
 
     @unittest.skipIf(SANITIZED, "what a sanitizer takes is its own")
     def test_each_kind(self):
-        dump = ["diagnose", "flight-recorder", "in_0"]
+        dump_of = ["diagnose", "flight-recorder", "in_0"]
         kinds = [
             (actors, SCENARIO, "in_0", ["run", "in_0", "--params"]),
             (actors_in_json, SCENARIO, "in_0", ["run", "in_0", "--params"]),
@@ -177,12 +205,16 @@ class Memory(unittest.TestCase):
             (reads, SCENARIO, "in_0", ["run", "in_0", "--params"]),
             (short_reads, SHORTEST, "in_0", ["run", "in_0", "--params"]),
             (ranks, SCENARIO, "in_0", ["run", "in_0", "--params"]),
-            (numbers, OTHER, "in_0", dump),
-            (json_lists, OTHER, "in_0", dump),
-            (json_texts, OTHER, "in_0", dump),
-            (nothings, OTHER, "in_0", dump),
-            (lists, OTHER, "in_0", dump),
-            (one_text, OTHER, "in_0", dump),
+            (numbers, OTHER, "in_0", dump_of),
+            (json_lists, OTHER, "in_0", dump_of),
+            (json_texts, OTHER, "in_0", dump_of),
+            (nothings, OTHER, "in_0", dump_of),
+            (lists, OTHER, "in_0", dump_of),
+            (one_text, OTHER, "in_0", dump_of),
+            (dump, OTHER, "in_0", dump_of),
+            (shared_texts, OTHER, "in_0", dump_of),
+            (aliases, SHORT, "in_0", ["run", "in_0", "--params"]),
+            (alias_texts, SHORT, "in_0", ["run", "in_0", "--params"]),
             (stacks, OTHER, "in_0", ["diagnose", "stacks", "in_0"]),
             (stacks_in_json, OTHER, "in_0", ["diagnose", "stacks", "in_0"]),
             (ras, OTHER, "in_0", ["diagnose", "ras", "in_0"]),

@@ -120,6 +120,32 @@ TEST_CASE("mistakes of a dump say where", "[formats][flight_recorder_file]") {
         "1:1000001 truncated dump: the file ends too early");
 }
 
+TEST_CASE("a pickle may share texts, but not fill memory with them",
+          "[formats][flight_recorder_file]") {
+  // Entries whose group has a description of `size` bytes, which stands in the file once.
+  const auto shared = [](std::size_t size) {
+    const auto text = [](const std::string& value) {
+      std::string written = "X";
+      for (int shift = 0; shift < 32; shift += 8) {
+        written += static_cast<char>(value.size() >> shift);
+      }
+      return written + value;
+    };
+    std::string entry = "}(" + text("process_group") + "](" + text("0");
+    std::string bytes = "\x80\x02}(" + text("version") + text("2.9") + text("entries") + "](";
+    for (int i = 0; i < 100; ++i) {
+      bytes += entry + (i == 0 ? text(std::string(size, 'x')) + "q\1" : std::string("h\1")) + "e" +
+               text("profiling_name") + text("nccl:all_reduce") + text("state") +
+               text("scheduled") + "u";
+    }
+    return bytes + "eu.";
+  };
+  CHECK(problem(shared(5'000)) == "read");
+  const std::string refused = problem(shared(50'000));
+  CAPTURE(refused);
+  CHECK(refused.find("share texts of at most twice its size") != std::string::npos);
+}
+
 TEST_CASE("no part of a dump, and no changed byte of it, is too much for the reader",
           "[formats][flight_recorder_file]") {
   const std::string folder = "tests/golden/diagnose_cycle/dumps/";
