@@ -170,8 +170,10 @@ class SweepText {
 // ---------------------------------------------------------------------------------------------
 // Data
 
+// Names and values are the user's, and a spreadsheet takes a cell that begins so for a formula.
 std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  const bool is_formula = text.find_first_of("=+-@") == 0;
+  if (!is_formula && text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
   return quoted + "\"";

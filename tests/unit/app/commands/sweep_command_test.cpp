@@ -57,6 +57,15 @@ TEST_CASE("any number of threads gives the same bytes", "[app][sweep]") {
   }
 }
 
+TEST_CASE("no cell of a sweep is a formula to a spreadsheet", "[app][sweep]") {
+  const testing::Folder folder;
+  const std::string path =
+      folder.write("a.yaml", "schema: 1\nparams: {n: 0}\nactors: {a: {source: n + 2}}\n");
+  const std::string csv = command({"sweep", path, "--vary", "n=-1,1", "--csv", "-"}).out;
+  CHECK(contains(csv, "\n\"-1\",0,"));
+  CHECK(contains(csv, "\n1,0,"));
+}
+
 TEST_CASE("a case of a sweep is the run with its settings, jitter and seed", "[app][sweep]") {
   const std::string csv = command({"sweep", kSwin, "--vary", "acc=2..3", "--vary", "jitter=0,50%",
                                    "--seeds", "2", "--first-seed", "8", "--csv", "-"})
