@@ -16,6 +16,7 @@
 #include "app/exit_codes.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
+#include "app/output/read_back.hpp"
 #include "app/output/views.hpp"
 #include "formats/files/order_file.hpp"
 #include "formats/promela/promela_writer.hpp"
@@ -99,7 +100,9 @@ std::string order_text(const ScenarioInput& input, const std::vector<formats::Se
   order.reading = check.exploration.reading;
   const models::Simulation& run = check.hang ? *check.hang : check.usual;
   order.steps = models::describe_order(graph, run.lowered, check.exploration.hang);
-  return formats::write_order(order);
+  std::string text = formats::write_order(order);
+  require_order(text, order);
+  return text;
 }
 
 // The record does not say enough.

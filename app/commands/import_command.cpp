@@ -10,6 +10,7 @@
 #include "app/input/schedule_input.hpp"
 #include "app/output/files.hpp"
 #include "app/output/made_scenario.hpp"
+#include "app/output/read_back.hpp"
 #include "formats/oneflow/oneflow_plan_scenario.hpp"
 #include "formats/scenario/schedule_reader.hpp"
 #include "formats/torch/schedule_csv.hpp"
@@ -25,8 +26,10 @@ std::string import_schedule(const Arguments& arguments, const std::string& path,
                                    .fsdp = arguments.has("fsdp")};
   const models::Schedule schedule =
       input.require(read_schedule_file(input.text(), reading, input.diagnostics()));
-  return arguments.has("csv") ? formats::write_schedule(schedule)
-                              : formats::pipeline_scenario(schedule, scenario_name_of(path));
+  if (!arguments.has("csv")) return formats::pipeline_scenario(schedule, scenario_name_of(path));
+  std::string text = formats::write_schedule(schedule);
+  require_schedule(text, schedule);
+  return text;
 }
 
 std::string import_plan(const std::string& path, const Console& console) {

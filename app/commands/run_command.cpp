@@ -13,6 +13,7 @@
 #include "app/input/until.hpp"
 #include "app/output/files.hpp"
 #include "app/output/progress.hpp"
+#include "app/output/read_back.hpp"
 #include "app/output/views.hpp"
 #include "app/version.hpp"
 #include "formats/files/order_file.hpp"
@@ -178,9 +179,10 @@ int run_run(const Arguments& arguments, const Console& console) {
   input.report();
   // Before anything that takes time, so that the state is saved whatever happens then.
   if (state_path) {
-    const std::string state = input.require(
-        formats::write_state(state_of(input, until, simulation), input.diagnostics()));
-    write_or_print(*state_path, state, console.out);
+    const formats::SavedState state = state_of(input, until, simulation);
+    const std::string text = input.require(formats::write_state(state, input.diagnostics()));
+    require_state(text, state);
+    write_or_print(*state_path, text, console.out);
   }
   return show(scenario.graph, simulation, input.path(), asked, console);
 }
