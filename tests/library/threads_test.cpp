@@ -3,6 +3,7 @@
 #include <thread>
 #include <vector>
 
+#include "pipesim/check.hpp"
 #include "pipesim/pipesim.hpp"
 #include "tests/support/catch.hpp"
 
@@ -34,6 +35,29 @@ std::vector<std::string> reports() {
 }
 
 }  // namespace
+
+TEST_CASE("threads check side by side", "[library][threads]") {
+  // Of each method: by one run, without potential cycles, by exploration and by search.
+  const auto answers = [] {
+    std::vector<std::string> found;
+    for (const char* name : {"pipeline_1f1b", "two_groups_opposite_order", "swin_2x2x2",
+                             "buffer_on_the_right_stream", "buffer_on_the_wrong_stream"}) {
+      CheckOptions options;
+      options.max_states = 2'000;
+      const CheckResult result =
+          check(load_scenario("scenarios/" + std::string(name) + ".yaml"), options);
+      found.push_back(result.report);
+      found.push_back(result.json);
+    }
+    return found;
+  };
+  const std::vector<std::string> alone = answers();
+  std::vector<std::vector<std::string>> found(4);
+  std::vector<std::thread> threads;
+  for (auto& own : found) threads.emplace_back([&] { own = answers(); });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& own : found) CHECK(own == alone);
+}
 
 TEST_CASE("threads run and draw graphs side by side", "[library][threads]") {
   const std::vector<std::string> alone = reports();

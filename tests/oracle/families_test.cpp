@@ -123,6 +123,18 @@ TEST_CASE("philosophers dine as SPIN finds it by hand", "[oracle]") {
   compare("philosophers.pml", cases);
 }
 
+// What the reductions save, without SPIN.
+TEST_CASE("the reductions leave few branch points of these families", "[oracle]") {
+  const sim::Exploration dinner = sim::explore(philosophers(6, 2, true));
+  CHECK(dinner.answer == sim::Answer::kProved);
+  CHECK(dinner.states < 20'000);
+  for (std::uint32_t capacity = 0; capacity <= 2; ++capacity) {
+    const sim::Exploration pipeline = sim::explore(one_f_one_b({4, 6, capacity}));
+    CHECK(pipeline.answer != sim::Answer::kUndecided);
+    CHECK(pipeline.states == 0);
+  }
+}
+
 TEST_CASE("collectives in any order are as SPIN finds it by hand", "[oracle]") {
   std::vector<Case> cases;
   for (const auto& [ranks, count] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{

@@ -25,7 +25,7 @@ import second_reader  # noqa: E402
 PLAN_OF = os.path.abspath(sys.argv.pop(1))
 PROGRAM = os.path.abspath(sys.argv.pop(1))
 FILES = int(os.environ.get("PIPESIM_SECOND_FILES", "200"))
-SEARCHED = max(10, FILES // 4)
+SEARCHED = min(FILES, 150 + FILES // 4)
 FIRST = int(os.environ.get("PIPESIM_SECOND_FIRST_SEED", "1"))
 NAMED = re.compile(r"(operation|connection|type|tag) (:?[^,]*)")
 
