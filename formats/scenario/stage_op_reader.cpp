@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -159,24 +160,27 @@ class LayerOpsReader {
 
   // Each op is there once, behind those that it waits for.
   void check_order(models::Place place) {
+    if (ops_.overlapped.empty()) return;
+    if (auto why = fault_of_order()) {
+      diagnostics_.error(place, Code::kScheduleOrder, std::move(*why));
+    }
+  }
+
+  std::optional<std::string> fault_of_order() const {
     std::vector<char> seen[2];
     seen[0].assign(ops_.backward.size(), 0);
     seen[1].assign(ops_.forward.size(), 0);
-    const auto refuse = [&](std::string why) {
-      diagnostics_.error(place, Code::kScheduleOrder, std::move(why));
-    };
-    if (ops_.overlapped.empty()) return;
     for (const models::OverlappedOp& step : ops_.overlapped) {
       const std::vector<StageOp>& ops = ops_.of(step.forward);
       const char* side = step.forward ? "F" : "B";
       std::vector<char>& done = seen[step.forward ? 1 : 0];
       if (done[step.op] != 0) {
-        return refuse(fmt::format("'overlapped' has op '{}.{}' twice", side, ops[step.op].name));
+        return fmt::format("'overlapped' has op '{}.{}' twice", side, ops[step.op].name);
       }
       for (std::uint32_t i = 0; i < step.op; ++i) {
         if (done[i] != 0 || ops[i].weight_grad) continue;
-        return refuse(fmt::format("'overlapped' has '{0}.{1}' before '{0}.{2}', for which it waits",
-                                  side, ops[step.op].name, ops[i].name));
+        return fmt::format("'overlapped' has '{0}.{1}' before '{0}.{2}', for which it waits", side,
+                           ops[step.op].name, ops[i].name);
       }
       done[step.op] = 1;
     }
@@ -184,10 +188,10 @@ class LayerOpsReader {
       const std::vector<StageOp>& ops = ops_.of(forward);
       for (std::size_t i = 0; i < ops.size(); ++i) {
         if (seen[forward ? 1 : 0][i] != 0) continue;
-        return refuse(
-            fmt::format("'overlapped' lacks op '{}.{}'", forward ? "F" : "B", ops[i].name));
+        return fmt::format("'overlapped' lacks op '{}.{}'", forward ? "F" : "B", ops[i].name);
       }
     }
+    return std::nullopt;
   }
 
   const ValueReader& values_;

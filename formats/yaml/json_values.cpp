@@ -110,6 +110,7 @@ class JsonValues {
     builder_.open(YamlValue::Kind::kList, place_of(at));
     for (auto item : array) {
       ondemand::value value;
+      // NOLINTNEXTLINE(performance-move-const-arg): only that of an rvalue gives a value
       if (std::move(item).get(value) != simdjson::SUCCESS || !add_value(value)) return false;
     }
     builder_.close();

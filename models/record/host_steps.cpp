@@ -138,9 +138,9 @@ class RankSteps {
   void add_kernels(const RecordEntry& from);
   std::size_t add_call(std::size_t i);
   std::size_t add_batch(std::size_t i);
-  void add_splits(const RecordEntry& from, HostStep& step);
+  void add_splits(const RecordEntry& from, HostStep& made);
   HostCall call_of(const RecordEntry& from, bool batched);
-  void add_calls(HostStep step, const RecordEntry& from, const std::vector<std::size_t>& entries);
+  void add_calls(HostStep made, const RecordEntry& from, const std::vector<std::size_t>& entries);
   void add_signal(StepKind kind, const Signal& signal, const RecordEntry& from);
   void add_work_wait(std::int64_t work, const RecordEntry& from, std::size_t i);
   void add_event(const RecordEntry& from, std::size_t i);

@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "models/measure/pipeline_report.hpp"
 #include "models/measure/timeline.hpp"
 #include "models/search/check.hpp"
@@ -168,10 +170,10 @@ TEST_CASE("ops in schedules that split the backward, in pipelines both ways and 
     const bool two = kind != "1f1b" && kind != "zb1p" && kind != "dualpipe";
     const std::string text =
         "schema: 1\nparallel: {pipeline: 4, data: 2, expert: 2}\nschedule:\n" +
-        ("  kind: " + kind.substr(0, kind.find(','))) +
-        (kind.find(',') == std::string::npos ? "\n" : "\n  chunks: 2\n  combined: on\n") +
-        "  micro_batches: 8\n  messages: edge\n  layers: " + (two ? "16" : "8") + "\n" + buckets +
-        kOps.substr(1) + kMegatron;
+        fmt::format("  kind: {}\n{}  micro_batches: 8\n  messages: edge\n  layers: {}\n{}{}{}",
+                    kind.substr(0, kind.find(',')),
+                    kind.find(',') == std::string::npos ? "" : "  chunks: 2\n  combined: on\n",
+                    two ? 16 : 8, buckets, kOps.substr(1), kMegatron);
     const OpsRun run(text);
     CHECK(run.starts("compute", "layer 2 attention of ").size() >= 16);
   }
@@ -181,9 +183,9 @@ TEST_CASE("check proves a job with ops", "[models][stage_ops]") {
   for (const std::string kind : {"1f1b", "dualpipe"}) {
     const models::TaskGraph graph =
         testing::scenario_of(
-            "schema: 1\nparallel: {pipeline: 2, data: 2, expert: 2}\nschedule:\n"
-            "  kind: " +
-            kind + "\n  micro_batches: 4\n  messages: edge\n" + kOps.substr(1) + kMegatron)
+            fmt::format("schema: 1\nparallel: {{pipeline: 2, data: 2, expert: 2}}\nschedule:\n"
+                        "  kind: {}\n  micro_batches: 4\n  messages: edge\n{}{}",
+                        kind, kOps.substr(1), kMegatron))
             .graph;
     models::Diagnostics diagnostics;
     auto lowered = models::lower(graph, diagnostics);
