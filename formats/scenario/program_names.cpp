@@ -287,7 +287,25 @@ std::uint32_t ProgramNames::pair_of(std::uint32_t communicator, std::uint32_t a,
   pair.group = static_cast<std::uint32_t>(graph_.groups.size());
   graph_.groups.push_back(std::move(group));
   graph_.communicators.push_back(std::move(pair));
-  return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
+  const auto index = static_cast<std::uint32_t>(graph_.communicators.size() - 1);
+  pairs_[communicator].push_back(index);
+  return index;
+}
+
+std::vector<std::pair<std::uint32_t, RankSet>> ProgramNames::pair_streams(std::uint32_t stream,
+                                                                          const RankSet& on) const {
+  std::vector<std::pair<std::uint32_t, RankSet>> result;
+  for (const auto& [communicator, pairs] : pairs_) {
+    if (graph_.communicators[communicator].stream != stream) continue;
+    for (const std::uint32_t pair : pairs) {
+      const models::CommunicatorTemplate& of_two = graph_.communicators[pair];
+      std::vector<std::uint32_t> ranks = graph_.groups[of_two.group].lists[0];
+      std::erase_if(ranks, [&](std::uint32_t rank) { return !on.contains(rank); });
+      if (of_two.stream == kNoIndex || ranks.empty()) continue;
+      result.emplace_back(of_two.stream, RankSet(std::move(ranks)));
+    }
+  }
+  return result;
 }
 
 std::uint32_t ProgramNames::event(const YamlValue& value, bool shared) {

@@ -60,6 +60,11 @@ class ProgramNames {
   /// That of two ranks, where PyTorch sends messages of `communicator` over one of their own: of a
   /// group that has no named communicator. Otherwise `communicator`.
   std::uint32_t pair_of(std::uint32_t communicator, std::uint32_t a, std::uint32_t b);
+
+  /// If `stream` is that of a group's calls: the streams of messages that have communicators of two
+  /// ranks of `on` instead, as far as steps have made them, each with its ranks of `on`.
+  std::vector<std::pair<std::uint32_t, models::RankSet>> pair_streams(
+      std::uint32_t stream, const models::RankSet& on) const;
   std::uint32_t event(const YamlValue& value, bool shared);
   std::uint32_t implied_event(const std::string& name, models::Place place);
   std::uint32_t lock(const YamlValue& value);
@@ -89,6 +94,7 @@ class ProgramNames {
   // How often a name was given, on each rank. Most are given once: these steps are in `only_`.
   std::map<std::string, std::vector<std::uint32_t>> copies_;
   ActorIndex only_;
+  std::map<std::uint32_t, std::vector<std::uint32_t>> pairs_;  // by the communicator of a group
   bool on_host_ = false;
   bool barriers_on_device_ = false;
 };

@@ -283,16 +283,39 @@ void ProgramReader::read_known_step(MapReader& map, const YamlValue& value, cons
   const std::vector<PendingWait> waits = read_waits(map, actor);
   const bool by_pairs = defaults_.by_pairs && !map.has("group");
   std::vector<Part> parts = by_pairs ? pairs_of(actor, inner.on) : parts_of(actor, inner.on);
-  if (!by_pairs) read_after(map, actor, {inner.thread, ranks_of(parts)}, steps);
+  const auto after = on_host(actor.step->role) ? std::nullopt : map.take("after");
+  if (after && !by_pairs) read_after(*after, actor, {inner.thread, ranks_of(parts)}, steps);
   map.finish();
+  if (by_pairs && actor.step->role == Role::kSynchronize) {
+    return add_synchronize(actor, inner, steps);
+  }
   for (Part& part : parts) {
     ActorTemplate copy = actor;
     copy.step->calls = std::move(part.calls);
     if (by_pairs && is_of_other_communicator(copy, actor) && !map.has("stream")) {
       copy.stream = names_.stream_of_calls(copy.step->calls.front());
     }
-    if (by_pairs) read_after(map, copy, {inner.thread, part.on}, steps);
+    if (after && by_pairs) read_after(*after, copy, {inner.thread, part.on}, steps);
     add_step(std::move(copy), waits, {inner.thread, std::move(part.on)}, steps);
+  }
+}
+
+// The host waits for the streams of `actor` and, of a group, for those that its messages have
+// instead: a step for each set of these that some rank has.
+void ProgramReader::add_synchronize(const ActorTemplate& actor, const Context& context,
+                                    Steps& steps) {
+  std::map<std::uint32_t, std::vector<std::uint32_t>> more;  // by rank: streams
+  for (const std::uint32_t stream : actor.step->streams) {
+    for (const auto& [pair, on] : names_.pair_streams(stream, context.on)) {
+      for (const std::uint32_t rank : on) more[rank].push_back(pair);
+    }
+  }
+  std::map<std::vector<std::uint32_t>, std::vector<std::uint32_t>> ranks;  // by streams
+  for (const std::uint32_t rank : context.on) ranks[more[rank]].push_back(rank);
+  for (auto& [streams, on] : ranks) {
+    ActorTemplate copy = actor;
+    for (const std::uint32_t stream : streams) copy.step->streams.push_back(stream);
+    add_step(std::move(copy), {}, {context.thread, RankSet(std::move(on))}, steps);
   }
 }
 

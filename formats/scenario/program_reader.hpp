@@ -118,6 +118,7 @@ class ProgramReader {
   models::RankSet read_on(MapReader& map, const models::RankSet& outer);
   std::vector<Part> parts_of(const models::ActorTemplate& actor, const models::RankSet& on) const;
   static models::RankSet ranks_of(const std::vector<Part>& parts);
+  void add_synchronize(const models::ActorTemplate& actor, const Context& context, Steps& steps);
   std::vector<Part> pairs_of(const models::ActorTemplate& actor, const models::RankSet& on);
   bool read_device_step(MapReader& map, models::ActorTemplate& actor, const Context& context);
   void read_host_step(MapReader& map, models::ActorTemplate& actor);
@@ -130,11 +131,14 @@ class ProgramReader {
   void read_tag(const YamlValue& tag, models::CallTemplate& call);
   void read_call_fields(MapReader& map, models::CallTemplate& call);
   bool read_common(MapReader& map, models::ActorTemplate& actor);
-  void read_after(MapReader& map, const models::ActorTemplate& actor, const Context& context,
-                  Steps& steps);
+  void read_after(const YamlValue& after, const models::ActorTemplate& actor,
+                  const Context& context, Steps& steps);
+  void add_wait_for(std::uint32_t stream, models::Place place, const models::ActorTemplate& actor,
+                    const Context& context, Steps& steps);
   std::uint32_t event_before(const std::string& name, models::Place place,
                              const models::RankSet& on);
   void read_times(MapReader& map, models::StepTemplate& step);
+  void read_thread_blocks(const YamlValue& value, models::StepTemplate& step);
   void create_later(std::uint32_t communicator);
   bool read_finalize(MapReader& map, models::ActorTemplate& actor, const Context& context,
                      Steps& steps);

@@ -510,30 +510,38 @@ std::optional<std::string> ProgramReader::read_name(const YamlValue& value) cons
 
 // `after: [S]`: the step's stream first waits for what stream S has been given, as
 // cudaStreamWaitEvent after cudaEventRecord does.
-void ProgramReader::read_after(MapReader& map, const ActorTemplate& actor, const Context& context,
-                               Steps& steps) {
-  if (on_host(actor.step->role)) return;
-  const auto after = map.take("after");
-  if (!after) return;
-  for (const YamlValue& item : listed(*after)) {
+void ProgramReader::read_after(const YamlValue& after, const ActorTemplate& actor,
+                               const Context& context, Steps& steps) {
+  for (const YamlValue& item : listed(after)) {
     const std::optional<std::string> name = values_.word(item);
     if (!name) continue;
     const std::uint32_t awaited = names_.awaited_stream(*name, item);
-    const std::uint32_t index =
-        event_before(fmt::format("{} before {}", *name, actor.name), item.place(), context.on);
-    const std::string event = graph_.events[index].name;
-    for (const Role role : {Role::kRecord, Role::kWait}) {
-      ActorTemplate part;
-      part.place = item.place();
-      part.name = fmt::format("{} {}", role == Role::kRecord ? "record" : "wait for", event);
-      part.stream = role == Role::kRecord ? awaited : actor.stream;
-      part.step.emplace();
-      part.step->implied = true;
-      part.step->role = role;
-      part.step->event = index;
-      part.step->at = actor.step->at;
-      add_step(std::move(part), {}, context, steps);
+    add_wait_for(awaited, item.place(), actor, context, steps);
+    for (auto& [stream, on] : names_.pair_streams(awaited, context.on)) {
+      if (stream != actor.stream) {
+        add_wait_for(stream, item.place(), actor, {context.thread, on}, steps);
+      }
     }
+  }
+}
+
+// The stream of `actor` waits for what is on `stream`.
+void ProgramReader::add_wait_for(std::uint32_t stream, Place place, const ActorTemplate& actor,
+                                 const Context& context, Steps& steps) {
+  const std::uint32_t index = event_before(
+      fmt::format("{} before {}", graph_.streams[stream].name, actor.name), place, context.on);
+  const std::string event = graph_.events[index].name;
+  for (const Role role : {Role::kRecord, Role::kWait}) {
+    ActorTemplate part;
+    part.place = place;
+    part.name = fmt::format("{} {}", role == Role::kRecord ? "record" : "wait for", event);
+    part.stream = role == Role::kRecord ? stream : actor.stream;
+    part.step.emplace();
+    part.step->implied = true;
+    part.step->role = role;
+    part.step->event = index;
+    part.step->at = actor.step->at;
+    add_step(std::move(part), {}, context, steps);
   }
 }
 

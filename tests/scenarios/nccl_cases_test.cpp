@@ -229,6 +229,45 @@ TEST_CASE("cases A7: wait() holds the current stream and not the host", "[scenar
   CHECK(with("{synchronize: nccl pp}, ") == kHangs);  // TORCH_NCCL_BLOCKING_WAIT=1
 }
 
+TEST_CASE("cases A7: streams wait with every backend", "[scenarios][cases]") {
+  // Connected: batched, on its own, and the all_reduce.
+  const auto warm = [](int peer, const std::string& on) {
+    const std::string first = peer == 1 ? send(peer, on) : recv(peer, on);
+    const std::string second = peer == 1 ? recv(peer, on) : send(peer, on);
+    return joined({connect(peer, on), first, second, "{synchronize: device}"});
+  };
+  for (const char* backend :
+       {"nccl2", "nccl2\ndevice_id: on", "nccl-legacy", "nccl-legacy\ndevice_id: on", "nccl-lazy",
+        "nccl-lazy\ndevice_id: on"}) {
+    INFO(backend);
+    const std::string top = "backend: " + std::string(backend) + "\n";
+    const auto with = [&](const std::string& all_reduce, const std::string& wait) {
+      const std::string sends = "{send: pp, to: 1, bytes: 4KiB, after: [compute]}";
+      return answers(scenario({joined({warm(1, "pp"), reduce("dp"), "{synchronize: device}",
+                                       all_reduce, "{compute: makes}", sends}),
+                               joined({warm(0, "pp"), reduce("dp"), "{synchronize: device}",
+                                       recv(0), wait, all_reduce})},
+                              "pp: all, dp: all", top));
+    };
+    // A synchronous collective stands behind what waits for the recv, on the current stream.
+    const std::string synchronous = "{all_reduce: dp, stream: compute}";
+    const std::string uses = "{compute: uses, after: [nccl pp]}";
+    CHECK(with(synchronous, uses) == kHangs);
+    CHECK(with(synchronous, "{compute: other}") == kOk);
+    CHECK(with("{all_reduce: dp}", uses) == kOk);
+    // The host that waits for the recv does not come to the send that the other waits for.
+    const auto waits = [&](const std::string& wait) {
+      return answers(
+          scenario({joined({warm(1, "pp"), warm(1, "qq"), recv(1, "qq"), "{synchronize: nccl qq}",
+                            send(1, "pp")}),
+                    joined({warm(0, "pp"), warm(0, "qq"), recv(0, "pp"), wait, send(0, "qq")})},
+                   "pp: all, qq: all", top));
+    };
+    CHECK(waits("{synchronize: nccl pp}") == kHangs);
+    CHECK(waits("{synchronize: compute}") == kOk);
+  }
+}
+
 TEST_CASE("cases A7: a barrier of NCCL is a call of its communicator", "[scenarios][cases]") {
   // Rank 0's barrier is queued behind its recv, whose send comes only after rank 1's barrier. The
   // hosts alone could meet.

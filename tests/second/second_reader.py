@@ -182,6 +182,7 @@ class Reader:
         self.on_host = self.backend in ("gloo", "mpi")
         self.is_bound = self.value(tree.get("device_id"), None, False)
         self.pairs = set()
+        self.pair_streams = []  # of steps so far: group, ranks, name
         self.by_pairs = self.backend == "nccl-lazy" or (self.backend == "nccl-legacy" and not self.is_bound)
 
     # Values
@@ -299,6 +300,8 @@ class Reader:
     def by_pair(self, given, ranks):
         """The step as it is; with communicators of pairs, a step for each pair."""
         kind = next(iter(given))
+        if self.by_pairs and kind == "synchronize":
+            return self.by_pair_streams(given, ranks)
         if not self.by_pairs or kind not in ("send", "recv"):
             return [(given, ranks)]
         found = {}
@@ -310,7 +313,25 @@ class Reader:
                 self.pairs.add(name)
             found.setdefault(name, []).append(rank)
         order = list(self.groups)
-        return [({**given, kind: name}, found[name]) for name in sorted(found, key=order.index)]
+        names = sorted(found, key=order.index)
+        for name in names:
+            stream = (given[kind], tuple(self.groups[name][0]), self.stream_of_calls(name))
+            if name != given[kind] and "stream" not in given and stream not in self.pair_streams:
+                self.pair_streams.append(stream)
+        return [({**given, kind: name}, found[name]) for name in names]
+
+    def by_pair_streams(self, given, ranks):
+        """The host waits for the streams of a rank's pairs with that of their group."""
+        named = given["synchronize"] if isinstance(given["synchronize"], list) else [given["synchronize"]]
+        found = {}
+        for rank in ranks:
+            more = [number for number, (group, pair, _) in enumerate(self.pair_streams)
+                    if self.stream_of_calls(group) in named and rank in pair]
+            found.setdefault(tuple(more), []).append(rank)
+        if "device" in named or list(found) == [()]:
+            return [(given, ranks)]
+        return [({**given, "synchronize": named + [self.pair_streams[number][2] for number in more]}, found[more])
+                for more in sorted(found)]
 
     def calls_on(self, rank, calls):
         found = []
