@@ -77,8 +77,9 @@ ActorId PlanBuilder::add_actor(const ActorSpec& spec) {
   actor.immediate = spec.immediate;
   actor.blocking = spec.blocking;
   actor.input = spec.input;
+  PIPESIM_CHECK(spec.gang > 0 && spec.room % spec.gang == 0, {"gang", spec.gang});
   actor.room = spec.room;
-  actor.whole = spec.whole;
+  actor.gang = spec.gang;
   return plan_.actors.push_back(actor);
 }
 
@@ -146,8 +147,9 @@ ActorId PlanBuilder::add_step(const StepSpec& spec) {
     recorded_on = spec.stream;
   }
   if (needs_slot(spec.role)) {
+    PIPESIM_CHECK(spec.gang > 0 && spec.room % spec.gang == 0, {"gang", spec.gang});
     actor.room = spec.room;
-    actor.whole = spec.whole;
+    actor.gang = spec.gang;
   }
   return plan_.actors.push_back(actor);
 }

@@ -95,7 +95,7 @@ struct alignas(64) Actor {
   RankId rank;
   std::uint32_t acts = 0;       // how often it acts
   std::uint32_t room = 0;       // kOp, kCalls: slots of its device that it needs [5.3]
-  bool whole = false;           // it takes them together, or none
+  std::uint32_t gang = 1;       // it takes so many at a time, which divides `room`
   bool collects = false;        // kCalls: one of its calls is collective
   SignalId signal;              // kRecord, kWait, kAwait, kSet
   LockId lock;                  // kLock, kUnlock
@@ -445,7 +445,7 @@ struct ActorSpec {
   bool blocking = false;
   OutsideInput input;
   std::uint32_t room = 1;
-  bool whole = false;
+  std::uint32_t gang = 1;
 };
 
 /// A step of a host program, see Role.
@@ -464,7 +464,7 @@ struct StepSpec {
   Duration timeout;  // of a step of the host
   MeetingId meeting;
   std::uint32_t room = 1;  // kCalls
-  bool whole = false;
+  std::uint32_t gang = 1;  // likewise
 };
 
 struct CallSpec {

@@ -61,6 +61,9 @@ constexpr Key kSlotRows[] = {
      "SMs that it takes one by one and holds until it is done, where the `device` says `sms`",
      "0 for kernels; for calls that of their communicators"},
     {"cooperative", "on/off", "on: it takes its SMs only once all of them are free", "off"},
+    {"cluster", "integer 1..",
+     "CTAs of a thread block cluster: it takes its SMs so many at a time (`NCCL_CGA_CLUSTER_SIZE`)",
+     "1"},
 };
 constexpr KeyTable kSlot{"step_waits", "", "Of a kernel or a call", kSlotRows};
 

@@ -578,6 +578,19 @@ std::optional<models::Numbering> ProgramReader::read_numbers(const YamlValue& va
   return std::nullopt;
 }
 
+// How many CTAs start together.
+void ProgramReader::read_thread_blocks(const YamlValue& value, StepTemplate& step) {
+  constexpr std::int64_t kMaxCluster = 16;  // of an H100, where the kernel asks for it; else 8
+  const std::int64_t size = values_.constant(value, ValueType::kNumber).value_or(1);
+  if (size >= 1 && size <= kMaxCluster) {
+    step.cluster = static_cast<std::uint32_t>(size);
+    return;
+  }
+  diagnostics().error(
+      value.place(), models::Code::kOutOfRange,
+      fmt::format("'cluster' must be between 1 and {}, found {}", kMaxCluster, size));
+}
+
 // What a step on a stream waits for there: `behind` a stream, or acts of other steps.
 std::vector<ProgramReader::PendingWait> ProgramReader::read_waits(MapReader& map,
                                                                   ActorTemplate& actor) {
@@ -588,6 +601,7 @@ std::vector<ProgramReader::PendingWait> ProgramReader::read_waits(MapReader& map
   if (const auto cooperative = map.take("cooperative")) {
     actor.step->cooperative = values_.truth(*cooperative).value_or(false);
   }
+  if (const auto cluster = map.take("cluster")) read_thread_blocks(*cluster, *actor.step);
   if (const auto behind = map.take("behind")) {
     const std::optional<std::string> name = values_.word(*behind);
     if (name) actor.behind = names_.awaited_stream(*name, *behind);

@@ -238,6 +238,7 @@ void StepWriter::write_common(YamlNode& map) const {
   if (actor_.numbers) map.add("numbers", numbering(*actor_.numbers));
   if (actor_.step->ctas) map.add("ctas", expression(*actor_.step->ctas, ValueType::kNumber));
   if (actor_.step->cooperative) map.add("cooperative", truth(true));
+  if (actor_.step->cluster != 1) map.add("cluster", number(actor_.step->cluster));
   if (actor_.behind != kNoIndex) {
     map.add("behind", YamlNode::text(graph_.streams[actor_.behind].name));
   }

@@ -266,6 +266,7 @@ struct StepTemplate {
   ShortList<std::uint32_t> streams;        // kSynchronize; none: all of the rank's devices
   bool only_cold = false;                  // kSynchronize: no work unless the reading is cold
   bool cooperative = false;                // kOp, kCalls: all CTAs start together
+  std::uint32_t cluster = 1;               // likewise: else so many start together
   Boxed<Expr> ctas;                        // kOp, kCalls; else 0, or those of the communicators
   std::string dies;                        // kWork: not empty: its rank dies here, of this
   std::optional<std::int64_t> timeout_ns;  // of a step of the host; 0: none

@@ -44,6 +44,7 @@ class Lowering {
   bool launches_nothing(const ActorTemplate& from, std::uint32_t rank) const;
   bool has_sms() const { return graph_.device.sms != Expr(); }
   std::uint32_t room_of(ActorId id);
+  std::uint32_t gang_of(ActorId id, std::uint32_t room);
   void make_actors();
   void check_sizes();
   void check_size_of(ActorId id, const RegisterTemplate& reg, std::int64_t& all);
@@ -289,6 +290,19 @@ std::uint32_t Lowering::room_of(ActorId id) {
   return static_cast<std::uint32_t>(ctas);
 }
 
+// How many of them it takes at a time: those of a cluster of CTAs.
+std::uint32_t Lowering::gang_of(ActorId id, std::uint32_t room) {
+  const ActorTemplate& from = actor(id);
+  if (!has_sms() || !from.step || room == 0) return 1;
+  if (from.step->cooperative) return room;
+  if (room % from.step->cluster == 0) return from.step->cluster;
+  diagnostics_.error_once(from.place, Code::kOutOfRange,
+                          "'" + from.name + "' has " + std::to_string(room) +
+                              " CTAs, which are not a multiple of its clusters of " +
+                              std::to_string(from.step->cluster));
+  return 1;
+}
+
 // NCCL launches nothing for a collective of no elements, and waits for nobody.
 bool Lowering::launches_nothing(const ActorTemplate& from, std::uint32_t rank) const {
   const ShortList<CallTemplate>& calls = from.step->calls;
@@ -334,7 +348,7 @@ void Lowering::make_actors() {
     spec.blocking = from.blocking;
     spec.input = input_of(id);
     spec.room = room_of(id);
-    spec.whole = from.step && from.step->cooperative;
+    spec.gang = gang_of(id, spec.room);
     builder_.add_actor(spec);
     lowered_.actor_template.push_back(placement_.template_of(id));
   }
@@ -351,8 +365,10 @@ void Lowering::make_step(ActorId id, sim::ThreadId thread) {
   sim::StepSpec spec;
   const bool skipped = step.only_cold && graph_.reading != Reading::kCold;
   spec.role = skipped ? sim::Role::kWork : step.role;
-  if (step.role == sim::Role::kCalls) spec.room = room_of(id);
-  spec.whole = step.cooperative;
+  if (step.role == sim::Role::kCalls) {
+    spec.room = room_of(id);
+    spec.gang = gang_of(id, spec.room);
+  }
   spec.thread = thread;
   if (!on_host(step.role)) spec.stream = stream_of(rank, from.stream);
   spec.launch_overhead = {diagnostics_.number(from.launch_overhead, rank, 0, kMaxNs, from.place,

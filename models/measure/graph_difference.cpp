@@ -318,6 +318,9 @@ class Describer {
     for (const std::uint32_t stream : step.streams) {
       keys.emplace_back("synchronize " + graph_.streams[stream].name, truth(true));
     }
+    if (step.ctas) keys.emplace_back("ctas", numbers(*step.ctas, on));
+    if (step.cooperative) keys.emplace_back("cooperative", truth(true));
+    if (step.cluster != 1) keys.emplace_back("cluster", number(step.cluster));
     if (!step.dies.empty()) keys.emplace_back("raise", text(step.dies));
     if (step.timeout_ns) keys.emplace_back("timeout", number(*step.timeout_ns, Unit::kTime));
     for (std::size_t i = 0; i < step.calls.size(); ++i) {

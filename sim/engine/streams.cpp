@@ -370,7 +370,7 @@ bool Engine::may_start(const Device& device, const DeviceState& room, StreamId i
   if (plan_.in_order(device, actor) && room.launch_order.front() != id) return false;
   if (device.resident > 0 && head.room > 0) {
     const std::uint32_t free = device.resident - room.resident;
-    if (free < (head.whole ? head.room : 1)) return false;
+    if (free < head.gang) return false;
   }
   return !held(id);
 }
@@ -411,7 +411,8 @@ void Engine::start_on(DeviceId id, StreamId stream) {
   if (device.resident > 0) {
     std::uint32_t& held = state_.streams[stream].slots;
     const std::uint32_t missing = plan_.actors[actor].room - held;
-    const std::uint32_t taken = std::min(missing, device.resident - room.resident);
+    const std::uint32_t free = device.resident - room.resident;
+    const std::uint32_t taken = std::min(missing, free - free % plan_.actors[actor].gang);
     held += taken;
     room.resident += taken;
     if (taken < missing) return progress();

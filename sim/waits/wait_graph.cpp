@@ -290,7 +290,7 @@ void WaitGraphBuilder::add_room_edges(StreamId id) {
   }
   const Actor& actor = plan_.actors[head];
   if (device.resident == 0 || actor.room == 0) return;
-  if (device.resident - room.resident >= (actor.whole ? actor.room : 1)) return;
+  if (device.resident - room.resident >= actor.gang) return;
   const std::size_t before = edges_.size();
   for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
     const StreamId other = plan_.device_streams[i];

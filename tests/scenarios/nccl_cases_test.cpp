@@ -503,6 +503,27 @@ TEST_CASE("cases C5: kernels that end only delay, and cooperative ones wait for 
   CHECK(with(joined({x, fewer}), joined({fewer, x})) == kOk);
 }
 
+TEST_CASE("cases C5: a kernel of clusters takes no SMs that are less than one",
+          "[scenarios][cases]") {
+  // Beside x, which has 10 of 16 SMs, a kernel of 8 takes the other 6. They are those of z, for
+  // which rank 1 waits before it calls x. As a cluster the kernel waits, and z has room.
+  const auto with = [](const std::string& cluster) {
+    const std::string warm =
+        "{all_reduce: x, ctas: 1}, {synchronize: device}, {all_reduce: z, ctas: 1}, "
+        "{synchronize: device}, ";
+    const std::string x = "{all_reduce: x, ctas: 10}";
+    const std::string z = "{all_reduce: z, ctas: 4}";
+    return answers(scenario(
+        {warm + joined({x, "{compute: gemm, stream: k, ctas: 8, takes: 1us" + cluster + "}", z}),
+         warm + joined({z, "{synchronize: nccl z}", x})},
+        "x: all, z: all", "device: {sms: 16}\n"));
+  };
+  CHECK(with("") == kMayHang);
+  CHECK(with(", cluster: 2") == kMayHang);  // three of four clusters
+  CHECK(with(", cluster: 8") == kOk);
+  CHECK(with(", cooperative: on") == kOk);
+}
+
 TEST_CASE("cases C6: the first use of a kernel waits for the device", "[scenarios][cases]") {
   const std::string warm = joined({reduce("x"), reduce("y"), "{synchronize: device}"});
   const auto with = [&](const std::string& load, const std::string& top) {

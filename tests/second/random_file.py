@@ -119,6 +119,8 @@ class Maker:
     def room(self, step):
         if "sms" in self.tree.get("device", {}) and self.chance(40):
             step["ctas"] = self.pick([0, 1, 8, "rank + 4", 64])
+            if step["ctas"] in (8, 64) and self.chance(40):
+                step["cluster"] = self.pick([2, 4, 8])
         if not self.small and self.chance(5):
             step["cooperative"] = True
         return step

@@ -291,7 +291,7 @@ class Reader:
                 continue
             for step, of in self.by_pair(given, its):
                 item = {"given": step, "on": of, "thread": thread, **self.step(step)}
-                if step is not given:
+                if step is not given and "synchronize" not in given:
                     item["of_group"] = self.stream_of_calls(next(iter(given.values())))
                 for rank in of:
                     self.program_lists.setdefault((rank, thread), []).append(item)
@@ -691,7 +691,8 @@ class Reader:
                 () if "group" in given else ("on", "when"))} for call in calls])
         room = self.room(rank, given, role, calls, in_program)
         text += ", room %d" % room if room != 1 else ""
-        text += ", whole" if given.get("cooperative") else ""
+        gang = self.gang(given, room)
+        text += ", gang %d" % gang if gang != 1 else ""
         return [text] + [self.call_text(rank, call) for call in calls]
 
     def room(self, rank, given, role, calls, in_program):
@@ -699,6 +700,11 @@ class Reader:
             return 1
         usual = 16 * len({next(iter(call.values())) for call in calls})
         return self.value(given.get("ctas"), rank, usual)
+
+    def gang(self, given, room):
+        if given.get("cooperative"):
+            return max(room, 1)
+        return given.get("cluster", 1) if "sms" in self.tree.get("device", {}) and room > 0 else 1
 
     def gated(self, given):
         default = self.defaults.get("messages", "gated" if given.get("collective") else "immediate")

@@ -89,7 +89,7 @@ Actor actor_of(const sim::Plan& plan, const sim::Actor& from) {
   if (actor.role == Role::kOp || actor.role == Role::kCalls) {
     actor.room = static_cast<int>(from.room);
   }
-  actor.whole = from.whole;
+  actor.gang = static_cast<int>(from.gang);
   for (const sim::CallId call : sim::IdRange<sim::CallId>(from.calls, from.calls_end)) {
     actor.calls.push_back(call_of(plan, plan.calls[call]));
   }

@@ -47,7 +47,7 @@ int Machine::free_slots(int d) const {
 /// It needs some.
 bool Machine::can_take_slots(Act act) const {
   const int free = free_slots(at(spec.streams, actor(act.actor).stream).device);
-  return free >= (actor(act.actor).whole ? actor(act.actor).room : 1);
+  return free >= actor(act.actor).gang;
 }
 
 void Machine::join_device(Act act) {
@@ -135,8 +135,10 @@ void Machine::take_slots(Act act) {
   const int d = at(spec.streams, actor(act.actor).stream).device;
   if (needs_slot(act)) {
     int& held = devices.at(static_cast<std::size_t>(d)).holds[act];
-    held = std::min(actor(act.actor).room, held + free_slots(d));
+    const int gangs = free_slots(d) / actor(act.actor).gang;
+    held = std::min(actor(act.actor).room, held + gangs * actor(act.actor).gang);
     if (held < actor(act.actor).room) {
+      if (actor(act.actor).gang > 1) branches.insert("5.3 takes some of its gangs");
       branches.insert("5.3 takes some of its slots");
       last_progress = now;
       return;

@@ -52,7 +52,8 @@ class ProgramGenerator {
       const int most = at(spec_.devices, at(spec_.streams, actor.stream).device).resident;
       if (most == 0) continue;
       actor.room = std::min(most, random_.pick<int>({0, 1, 1, 2, 3, 4}));
-      actor.whole = random_.chance(20);
+      if (actor.room > 1 && random_.chance(20)) actor.gang = actor.room;
+      if (actor.room == 4 && random_.chance(30)) actor.gang = 2;
     }
   }
 

@@ -97,7 +97,7 @@ void write_actor(std::ostream& out, const Spec& spec, int a) {
   }
   if (actor.behind >= 0) out << ", behind stream " << actor.behind;
   if (actor.room != 1) out << ", room " << actor.room;
-  if (actor.whole) out << ", whole";
+  if (actor.gang != 1) out << ", gang " << actor.gang;
   if (actor.dies_at >= 0) out << ", dies at " << actor.dies_at;
   if (actor.fails_at >= 0) out << ", fails at " << actor.fails_at;
   if (actor.timeout > 0) out << ", timeout " << actor.timeout;

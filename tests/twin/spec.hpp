@@ -134,9 +134,9 @@ struct Actor {
   int dies_at = -1;               // an act; -1: never
   int fails_at = -1;              // kOp
   int room = 1;                   // kOp, kCalls: slots [5.3]
-  bool whole = false;
-  std::int64_t timeout = 0;  // of a step of the host; 0: none
-  std::string kind;          // why the generator made it; only statistics and dumps look at it
+  int gang = 1;                   // it takes so many at a time
+  std::int64_t timeout = 0;       // of a step of the host; 0: none
+  std::string kind;               // why the generator made it; only statistics and dumps look at it
 };
 
 /// The registers of an actor are ordered as they stand in Spec::registers.

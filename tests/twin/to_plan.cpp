@@ -22,7 +22,7 @@ sim::ActorSpec actor_spec(const Actor& actor) {
   spec.input.first = sim::Duration{actor.outside.first};
   spec.input.every = sim::Duration{actor.outside.every};
   spec.room = number(actor.room);
-  spec.whole = actor.whole;
+  spec.gang = number(actor.gang);
   return spec;
 }
 
@@ -132,7 +132,7 @@ void add_step(const Actor& actor, sim::PlanBuilder& builder) {
   spec.times = number(actor.times);
   spec.timeout = sim::Duration{actor.timeout};
   spec.room = number(actor.room);
-  spec.whole = actor.whole;
+  spec.gang = number(actor.gang);
   builder.add_step(spec);
   for (const Call& call : actor.calls) builder.add_call(call_spec(call));
   if (actor.role != Role::kSynchronize && actor.role != Role::kMeet) return;

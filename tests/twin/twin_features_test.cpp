@@ -381,6 +381,7 @@ const std::vector<std::string> kFrequent = {
 const std::vector<std::string> kRare = {
     "any set: communicator creation",
     "any set: device room",
+    "5.3 takes some of its gangs",
     "any set: host wait",
     "any set: peer of a collective",
     "any set: peer of a message",

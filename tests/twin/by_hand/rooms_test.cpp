@@ -77,7 +77,7 @@ TEST_CASE("twin by hand: an op takes its slots one by one", "[twin]") {
     const int second = sketch.add_kernel(0, 2, 10);
     const int third = sketch.add_kernel(0, 3, 10);
     sketch.actor(first).room = sketch.actor(second).room = 3;
-    sketch.actor(second).whole = whole;
+    if (whole) sketch.actor(second).gang = 3;
     const Result result = simulate(sketch.spec);
     CHECK(times_of(result, {first, 0}) == Times{0, 0, 10});
     CHECK(times_of(result, {second, 0}) == (whole ? Times{0, 10, 20} : Times{0, 10, 20}));
@@ -85,6 +85,36 @@ TEST_CASE("twin by hand: an op takes its slots one by one", "[twin]") {
   };
   with(false);
   with(true);
+}
+
+// A device with 6 slots, of which a kernel has 3. The next takes its 4 slots so many at a time:
+// one by one 3 of them, and nothing is left; in pairs 2, and a third kernel gets the last; or none,
+// and a fourth gets its 2 as well.
+TEST_CASE("twin by hand: an op takes its slots in gangs", "[twin]") {
+  struct Row {
+    int gang;
+    Times second, third, fourth;
+  };
+  for (const Row& row :
+       {Row{1, {0, 10, 20}, {0, 10, 20}, {0, 20, 30}}, Row{2, {0, 10, 20}, {0, 0, 10}, {0, 10, 20}},
+        Row{4, {0, 10, 20}, {0, 0, 10}, {0, 0, 10}}}) {
+    INFO(row.gang);
+    Sketch sketch = two_ranks();
+    for (int stream = 2; stream < 5; ++stream) sketch.spec.streams.push_back({0, 1024});
+    sketch.add_device(0, {0, 2, 3, 4}, 0, 6, false);
+    const int first = sketch.add_kernel(0, 0, 10);
+    const int second = sketch.add_kernel(0, 2, 10);
+    const int third = sketch.add_kernel(0, 3, 10);
+    const int fourth = sketch.add_kernel(0, 4, 10);
+    sketch.actor(first).room = 3;
+    sketch.actor(second).room = 4;
+    sketch.actor(second).gang = row.gang;
+    sketch.actor(fourth).room = 2;
+    const Result result = simulate(sketch.spec);
+    CHECK(times_of(result, {second, 0}) == row.second);
+    CHECK(times_of(result, {third, 0}) == row.third);
+    CHECK(times_of(result, {fourth, 0}) == row.fourth);
+  }
 }
 
 // Both ranks have 4 slots, and calls of 3 on two communicators in opposite orders: each runs half

@@ -91,6 +91,26 @@ TEST_CASE("acts with numbers are called by them, and read back", "[formats][step
         models::without_places(graph));
 }
 
+TEST_CASE("kernels have clusters of CTAs, of which the CTAs are a multiple",
+          "[formats][step_waits]") {
+  const auto device = [](const std::string& steps) {
+    return kHead + "device: {sms: 16}\nprograms: {do: [" + steps + "]}\n";
+  };
+  const std::string text =
+      device("{compute: a, ctas: 8, cluster: 4}, {all_reduce: g, ctas: 6, cooperative: on}");
+  const models::TaskGraph graph = testing::scenario_of(text).graph;
+  CHECK(graph.actors[0].step->cluster == 4);
+  const std::string written = formats::write_scenario(graph);
+  CHECK(models::without_places(testing::scenario_of(written).graph) ==
+        models::without_places(graph));
+  CHECK(testing::mistakes_in(device("{compute: a, ctas: 10, cluster: 4}")) ==
+        "5:17: 'a' has 10 CTAs, which are not a multiple of its clusters of 4\n");
+  CHECK(testing::mistakes_in(device("{compute: a, ctas: 8, cluster: 0}")) ==
+        "5:48: 'cluster' must be between 1 and 16, found 0\n");
+  // Without SMs, CTAs say nothing.
+  CHECK(mistakes("{compute: a, ctas: 10, cluster: 4}").empty());
+}
+
 TEST_CASE("tags go on with their numbers", "[formats][step_waits]") {
   const auto verdict = [](const std::string& sent, const std::string& received) {
     return explanation_of(
