@@ -85,6 +85,7 @@ const std::vector<LintRule>& lint_rules() {
       {kCollectiveOrder, "ranks of one communicator that do not make the same calls in one order"},
       {kCollectiveBranch, "a collective that some ranks of the communicator never call"},
       {kMeeting, "a split, create or destroy that some ranks of the communicator never call"},
+      {kSplitPending, "a split of a communicator whose earlier calls may not be done"},
       {kSendFirst, "ranks that each send before they receive, in a pair or a ring"},
       {kMessageOrder, "sends and recvs of a communicator that wait for each other in their order"},
       {kMessageSize, "a send and its recv of different sizes"},
@@ -125,6 +126,7 @@ std::optional<std::vector<LintFinding>> lint(const TaskGraph& graph, Diagnostics
   lint_streams(graph, *lowered, findings);
   lint_programs(graph, *lowered, findings);
   lint_orders(graph, *lowered, findings);
+  lint_splits(graph, *lowered, findings);
   lint_messages(graph, *lowered, findings);
   lint_waits(graph, *lowered, findings);
   findings = folded(std::move(findings));

@@ -16,6 +16,7 @@ inline constexpr std::string_view kCollectiveStreams = "collective-streams";
 inline constexpr std::string_view kCollectiveOrder = "collective-order";
 inline constexpr std::string_view kCollectiveBranch = "collective-branch";
 inline constexpr std::string_view kMeeting = "meeting";
+inline constexpr std::string_view kSplitPending = "split-pending";
 inline constexpr std::string_view kSendFirst = "send-first";
 inline constexpr std::string_view kMessageOrder = "message-order";
 inline constexpr std::string_view kMessageSize = "message-size";
@@ -42,6 +43,10 @@ void lint_programs(const TaskGraph& graph, const Lowered& lowered,
 
 /// group-order, of what lint_programs() does not tell, which comes first.
 void lint_orders(const TaskGraph& graph, const Lowered& lowered,
+                 std::vector<LintFinding>& findings);
+
+/// split-pending.
+void lint_splits(const TaskGraph& graph, const Lowered& lowered,
                  std::vector<LintFinding>& findings);
 
 /// send-first, message-order, message-size.

@@ -285,6 +285,46 @@ programs:
   CHECK(lint(with(text, ", on: rank > 0", "")).empty());
 }
 
+TEST_CASE("split-pending: a communicator is split while calls on it are pending", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 2
+groups: {world: all, other: all}
+programs:
+  do:
+    - {all_reduce: world, bytes: 1KiB}
+    - {synchronize: nccl other}
+    - {split: world}
+)";
+  const auto findings = findings_in(text);
+  CHECK(told(findings) == "split-pending split world (0 1)\n");
+  CHECK(findings.front().message ==
+        "'split world' splits communicator 'world' while 'all_reduce world' may not be done");
+  // The host has waited for it: by its stream, by all streams, by an event, or in the call.
+  CHECK(lint(with(text, "nccl other", "nccl world")).empty());
+  CHECK(lint(with(text, "nccl other", "device")).empty());
+  CHECK(lint(with(text, "{synchronize: nccl other}",
+                  "{record: e, stream: nccl world}\n    - {await: e}"))
+            .empty());
+  CHECK(lint(with(text, "bytes: 1KiB", "bytes: 1KiB, blocking: on")).empty());
+  // A stream that waits for the call knows, too.
+  const std::string after = "{compute: k, after: [nccl world]}\n    - {synchronize: compute}";
+  CHECK(lint(with(text, "{synchronize: nccl other}", after)).empty());
+  CHECK(lint(with(with(text, "{synchronize: nccl other}", after), ", after: [nccl world]", "")) ==
+        "split-pending split world (0 1)\n");
+  // Calls on another communicator may be pending, and those of the host are done.
+  CHECK(lint(with(with(text, "{all_reduce: world", "{all_reduce: other"), "nccl other", "compute"))
+            .empty());
+  CHECK(lint(with(text, "programs:",
+                  "communicators: {named: {world: {group: world, host: on}}}\n"
+                  "programs:"))
+            .empty());
+  // A message as well, on the ranks that have it.
+  CHECK(lint(with(text, "{all_reduce: world, bytes: 1KiB}",
+                  "{send: world, to: 1, bytes: 1KiB, on: 0}\n"
+                  "    - {recv: world, from: 0, bytes: 1KiB, on: 1, blocking: on}")) ==
+        "split-pending split world (0)\n");
+}
+
 TEST_CASE("send-first: a pair, and a ring", "[lint]") {
   const std::string text = R"(schema: 1
 ranks: 4
