@@ -157,4 +157,47 @@ void lay_out_meetings(Plan& plan, const std::vector<std::pair<ActorId, MeetingId
   layout.finish();
 }
 
+bool connect_by_size(Plan& plan) {
+  const auto connects = [&](const Call& call) {
+    return call.kind == CallKind::kCollective && plan.communicators[call.communicator].connects;
+  };
+  std::map<std::pair<CommunicatorId, std::uint32_t>, std::int64_t> sizes;  // of connections
+  bool several = false;
+  for (const Call& call : plan.calls) {
+    if (!connects(call)) continue;
+    const std::int64_t size = call.signature.count;
+    several |= sizes.try_emplace({call.communicator, call.connection}, size).first->second != size;
+  }
+  if (!several) return false;
+  std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> numbers;
+  for (Call& call : plan.calls) {
+    if (!connects(call)) continue;
+    const auto next = static_cast<std::uint32_t>(numbers.size());
+    call.connection =
+        numbers.try_emplace({call.connection, call.signature.count}, next).first->second;
+  }
+  // All meetings but those of split, destroy and finalize are laid out anew.
+  std::vector<std::pair<ActorId, MeetingId>> meets;
+  for (const ActorId id : ids_of(plan.actors)) {
+    Actor& actor = plan.actors[id];
+    for (std::uint32_t i = actor.needs; i < actor.needs_end; ++i) {
+      if (plan.needs[i].join == kNoAct) meets.emplace_back(id, plan.needs[i].meeting);
+    }
+    actor.needs = actor.needs_end = 0;
+  }
+  plan.needs.clear();
+  plan.meeting_users.clear();
+  IdVector<MeetingId, Meeting> of_hosts;
+  for (Meeting meeting : plan.meetings) {
+    if (meeting.kind != MeetingKind::kHosts) break;  // the builder opened those of hosts first
+    meeting.users = meeting.users_end = 0;
+    of_hosts.push_back(meeting);
+  }
+  plan.meetings = std::move(of_hosts);
+  plan.meeting_ranks.resize(
+      plan.meetings.empty() ? 0 : plan.meetings[MeetingId{plan.meetings.size() - 1}].ranks_end);
+  lay_out_meetings(plan, meets);
+  return true;
+}
+
 }  // namespace pipesim::sim

@@ -17,4 +17,8 @@ MeetingId open_meeting(Plan& plan, MeetingKind kind, CommunicatorId communicator
 /// actors of role kMeet in `meets` each their own. Linear in calls, but for a sort.
 void lay_out_meetings(Plan& plan, const std::vector<std::pair<ActorId, MeetingId>>& meets);
 
+/// Gives each size of a connection of `plan`, which is laid out, a connection of its own: as if
+/// NCCL used another algorithm for it. False, and nothing is changed, if none has several sizes.
+bool connect_by_size(Plan& plan);
+
 }  // namespace pipesim::sim

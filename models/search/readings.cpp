@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <initializer_list>
+#include <map>
 #include <optional>
+#include <tuple>
 #include <utility>
 
 #include "models/graph/cluster.hpp"
+#include "sim/meeting_layout.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -109,6 +112,51 @@ bool rests_on_creation(TaskGraph graph, const sim::ExploreOptions& options) {
   run.stop = options.stop;
   const sim::Outcome outcome = sim::run(lowered->plan, run);
   return outcome.end == sim::RunEnd::kStuck;
+}
+
+// A call at whose meeting a host of `end` waits, or could: its size is not that of the first call
+// of `connections`, by call, that connects the same.
+LaterSize later_size(const TaskGraph& graph, const Lowered& lowered, const sim::State& end,
+                     const std::vector<std::uint32_t>& connections) {
+  const sim::Plan& plan = lowered.plan;
+  std::optional<LaterSize> result;
+  std::map<std::tuple<sim::CommunicatorId, std::uint32_t, std::uint32_t>, std::int64_t> first;
+  for (const sim::CallId id : ids_of(plan.calls)) {
+    const sim::Call& call = plan.calls[id];
+    if (call.kind != sim::CallKind::kCollective || !plan.communicators[call.communicator].connects)
+      continue;
+    const std::int64_t bytes = call.signature.count;
+    const auto known =
+        first.try_emplace({call.communicator, call.member, connections[id.value]}, bytes).first;
+    if (known->second == bytes) continue;
+    const sim::Actor& actor = plan.actors[call.actor];
+    const sim::ThreadState& thread = end.threads[actor.thread];
+    const bool waits = thread.at == call.actor && thread.step == sim::Step::kConnection;
+    if (result && !waits) continue;
+    result = {graph.actors[lowered.actor_template[call.actor]].name, actor.rank.value, bytes,
+              known->second};
+    if (waits) break;
+  }
+  return result.value_or(LaterSize());
+}
+
+// Whether `graph`, which is proved, hangs if NCCL connects each size of an operation by itself: it
+// chooses an algorithm by size, and nobody says where it takes another.
+std::optional<LaterSize> rests_on_sizes(TaskGraph graph, sim::ExploreOptions options) {
+  constexpr std::uint64_t kMostActs = 1'000'000;
+  constexpr std::uint64_t kMostStates = 2'000;
+  options.max_states = std::min(options.max_states, kMostStates);
+  graph.reading = Reading::kCold;
+  Diagnostics ignored;
+  std::optional<Lowered> lowered = lower(graph, ignored);
+  if (!lowered || lowered->plan.act_count > kMostActs) return std::nullopt;
+  std::vector<std::uint32_t> connections;
+  for (const sim::Call& call : lowered->plan.calls) connections.push_back(call.connection);
+  if (!sim::connect_by_size(lowered->plan)) return std::nullopt;
+  const CheckReport report = check(graph, std::move(*lowered), options);
+  const Simulation* hang = report.hanging();
+  if (hang == nullptr) return std::nullopt;
+  return later_size(graph, hang->lowered, hang->outcome.state, connections);
 }
 
 bool has_action(const Schedule& schedule, ActionKind kind) {
@@ -286,6 +334,7 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
       result.answer == JobAnswer::kProved && rests_on_empty_calls(graph, options);
   const bool goes_well =
       result.answer == JobAnswer::kProved || result.answer == JobAnswer::kByBuffers;
+  if (goes_well) result.by_size = rests_on_sizes(graph, options);
   result.by_creation = goes_well && rests_on_creation(std::move(graph), options);
   return result;
 }

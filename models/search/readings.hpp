@@ -37,6 +37,14 @@ struct ReadingAnswer {
   std::optional<Explanation> hang{};  // of the run that hangs, if one was found
 };
 
+/// A collective call of a size that its operation has not had before on its communicator.
+struct LaterSize {
+  std::string op;
+  std::uint32_t rank = 0;
+  std::int64_t bytes = 0;
+  std::int64_t before = 0;  // the size of the first
+};
+
 struct ReadingsReport {
   JobAnswer answer = JobAnswer::kUndecided;
   std::vector<ReadingAnswer> readings;  // contract, real, cold
@@ -47,6 +55,8 @@ struct ReadingsReport {
   bool by_network = false;  // buffers between hosts may be
   bool by_empty_calls = false;  // proved because collectives of no bytes wait for nobody
   bool by_creation = false;     // it does not hang because initializations wait for no kernels
+  // It does not hang because an operation connects once, and not for each size. This call would.
+  std::optional<LaterSize> by_size{};
 };
 
 /// What a scenario takes to be or leaves out, on which an answer without a hang rests.

@@ -19,6 +19,8 @@
 //   D5 to D7  collectives of a stage    tests/unit/models/schedules/stage_collectives_test.cpp
 //   F   lint                            tests/unit/models/lint/
 //
+// Verdicts that name the rules on which they rest are in rests_on_test.cpp.
+//
 // Not modeled, so without a case: B1 between nodes; and A5, the proxy's pool, in which a host waits
 // for no other rank. docs/explanation/models.md says so.
 #include <string>
@@ -33,7 +35,9 @@
 #include "tests/support/shared.hpp"
 
 using namespace pipesim;
+using testing::connect;
 using testing::group;
+using testing::joined;
 using testing::recv;
 using testing::reduce;
 using testing::scenario;
@@ -76,20 +80,8 @@ constexpr const char* kHangs = "hang hang hang";
 constexpr const char* kMayHang = "may may may";
 constexpr const char* kMismatch = "mismatch mismatch mismatch";
 
-std::string joined(const std::vector<std::string>& steps) {
-  std::string text;
-  for (const std::string& step : steps) text += (text.empty() ? "" : ", ") + step;
-  return text;
-}
-
 std::string on_stream(const std::string& call, const std::string& stream) {
   return call.substr(0, call.size() - 1) + ", stream: " + stream + "}";
-}
-
-// Both directions of `on` with the other of two ranks, and its all_reduce: all connected.
-std::string connect(int peer, const std::string& on = "pp") {
-  return group(send(peer, on) + ", " + recv(peer, on)) + ", " + reduce(on) +
-         ", {synchronize: device}";
 }
 
 }  // namespace
@@ -104,23 +96,6 @@ TEST_CASE("cases A1: an initialization can wait for kernels", "[scenarios][cases
   };
   CHECK(with("off") == kOk);
   CHECK(with("on") == "ok ok hang");
-}
-
-TEST_CASE("a proof rests on initializations that wait for no kernels", "[scenarios][cases]") {
-  // As above. If rank 1 sends before, nothing is on the devices that waits for the first use of dp.
-  const auto rests = [](const std::string& one, const std::string& creation) {
-    const models::ReadingsReport report = models::check_readings(
-        testing::scenario_of(
-            scenario({joined({connect(1), recv(1), reduce("dp")}), joined({connect(0), one})},
-                     "pp: all, dp: all", creation))
-            .graph,
-        {});
-    REQUIRE(report.answer == models::JobAnswer::kProved);
-    return report.by_creation;
-  };
-  CHECK(rests(joined({reduce("dp"), send(0)}), ""));
-  CHECK_FALSE(rests(joined({send(0), reduce("dp")}), ""));
-  CHECK_FALSE(rests(joined({reduce("dp"), send(0)}), "communicators: {creation: start}\n"));
 }
 
 TEST_CASE("cases A2: the backend decides which communicator is made when", "[scenarios][cases]") {
@@ -669,106 +644,4 @@ TEST_CASE("cases of real jobs that were proved or refused wrongly", "[scenarios]
     const Settings settings = name == "fp6_nine_streams" ? Settings{{"queues", "8"}} : Settings();
     CHECK(answers(testing::load(folder + name + ".yaml", settings).graph) == answers_of_it);
   }
-}
-
-// ---------------------------------------------------------------------------------------------
-// A verdict names the rules that decide it and that nobody has measured.
-
-TEST_CASE("a hang of first sends that cross rests on a rule", "[scenarios][cases]") {
-  const auto crosses = [](const std::string& group, const char* reading) {
-    std::vector<std::string> programs = {joined({send(1), recv(1)}), joined({send(0), recv(0)}),
-                                         ""};
-    return testing::explanation_of(
-               scenario(programs, "pp: " + group, "communicators: {creation: start}\n"),
-               {{"reading", reading}})
-        .crossing_first_sends;
-  };
-  CHECK(crosses("[0, 1]", "cold"));
-  CHECK_FALSE(crosses("all", "cold"));         // of three ranks the setup data are not mixed up
-  CHECK_FALSE(crosses("[0, 1]", "contract"));  // they wait for their recvs
-}
-
-TEST_CASE("a hang of registered sends rests on a rule", "[scenarios][cases]") {
-  const auto registered = [](const std::string& bytes, const char* reading) {
-    std::vector<std::string> programs;
-    for (int rank = 0; rank < 2; ++rank) {
-      const std::string peer = std::to_string(1 - rank);
-      programs.push_back(joined(
-          {connect(1 - rank), "{send: pp, to: " + peer + ", bytes: " + bytes + ", registered: on}",
-           recv(1 - rank, "pp", bytes)}));
-    }
-    return testing::explanation_of(scenario(programs, "pp: all"), {{"reading", reading}})
-        .registered_send;
-  };
-  CHECK(registered("4KiB", "real"));
-  CHECK_FALSE(registered("65MiB", "real"));  // which waits in any case
-  CHECK_FALSE(registered("4KiB", "contract"));
-}
-
-TEST_CASE("a hang of ranks that destroy communicators rests on a rule", "[scenarios][cases]") {
-  const auto rests = [](const std::string& first, const std::string& second) {
-    return testing::explanation_of(
-               scenario({joined({first, second}), joined({second, first})}, "x: all, y: all"))
-        .destroys;
-  };
-  CHECK(rests("{destroy: x}", "{destroy: y}"));
-  CHECK_FALSE(rests("{destroy: x}", "{host: leaves}"));  // which completes
-  CHECK_FALSE(rests("{split: x}", "{split: y}"));        // which hangs by the manual
-}
-
-TEST_CASE("what runs by buffers between hosts rests on a rule", "[scenarios][cases]") {
-  const auto rests = [](const std::string& bytes, const std::string& hosts) {
-    std::vector<std::string> programs;
-    for (int rank = 0; rank < 2; ++rank) {
-      programs.push_back(
-          joined({connect(1 - rank), send(1 - rank, "pp", bytes), recv(1 - rank, "pp", bytes)}));
-    }
-    return models::check_readings(
-               testing::scenario_of(
-                   scenario(programs, "pp: all", "cluster: {hosts: " + hosts + "}\n"))
-                   .graph,
-               {})
-        .by_network;
-  };
-  CHECK(rests("1MiB", "2"));
-  CHECK_FALSE(rests("1MiB", "1"));
-  CHECK_FALSE(rests("65MiB", "2"));  // which hangs in any case
-}
-
-TEST_CASE("a proof rests on collectives of no bytes", "[scenarios][cases]") {
-  const auto rests = [](const std::string& zero, const std::string& one) {
-    const models::ReadingsReport report =
-        models::check_readings(testing::scenario_of(scenario({zero, one}, "w: all")).graph, {});
-    REQUIRE(report.answer == models::JobAnswer::kProved);
-    return report.by_empty_calls;
-  };
-  const std::string empty = "{all_reduce: w, bytes: 0B}";
-  CHECK(rests(empty, ""));
-  CHECK(rests(group(joined({empty, send(1, "w")})), recv(0, "w")));
-  CHECK_FALSE(rests(empty, empty));  // which would meet
-  CHECK_FALSE(rests(reduce("w"), reduce("w")));
-}
-
-TEST_CASE("a proof rests on records that hold no queue", "[scenarios][cases]") {
-  const auto rests = [](const std::string& between, const std::string& queues) {
-    const std::string text =
-        scenario({"{recv: down, from: 1}, " + between +
-                      "{compute: makes, stream: k}, {send: up, to: 1, behind: k}",
-                  "{recv: up, from: 0}, {send: down, to: 0, behind: nccl up}"},
-                 "up: all, down: all", "device: {hardware_queues: " + queues + "}\n");
-    models::TaskGraph graph = testing::scenario_of(text).graph;
-    graph.reading = models::Reading::kContract;
-    models::Diagnostics diagnostics;
-    auto lowered = models::lower(graph, diagnostics);
-    const models::CheckReport report = models::check(graph, std::move(*lowered), {});
-    CHECK(report.exploration.answer == sim::Answer::kProved);
-    return report.exploration.rests_on.records;
-  };
-  const std::string record = "{record: received, stream: nccl down}, ";
-  CHECK(rests(record, "1"));
-  CHECK(rests(record, "2"));  // if these two share one
-  CHECK_FALSE(rests("", "1"));
-  CHECK_FALSE(rests(record, "0"));
-  // On the stream of the kernel it waits for nothing.
-  CHECK_FALSE(rests("{record: before, stream: k}, ", "1"));
 }

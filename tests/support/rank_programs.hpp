@@ -31,4 +31,16 @@ inline std::string reduce(const std::string& on) { return "{all_reduce: " + on +
 
 inline std::string group(const std::string& calls) { return "{group: [" + calls + "]}"; }
 
+inline std::string joined(const std::vector<std::string>& steps) {
+  std::string text;
+  for (const std::string& step : steps) text += (text.empty() ? "" : ", ") + step;
+  return text;
+}
+
+/// Both directions of `on` with the other of two ranks, and its all_reduce: all connected.
+inline std::string connect(int peer, const std::string& on = "pp") {
+  return group(send(peer, on) + ", " + recv(peer, on)) + ", " + reduce(on) +
+         ", {synchronize: device}";
+}
+
 }  // namespace pipesim::testing

@@ -26,6 +26,9 @@ Json rests_on_json(const CheckView& view) {
     rests_on.push_back(empty_calls_text());
   }
   if (view.readings != nullptr && view.readings->by_creation) rests_on.push_back(creation_text());
+  if (view.readings != nullptr && view.readings->by_size) {
+    rests_on.push_back(size_text(*view.readings->by_size));
+  }
   const bool by_buffers =
       view.readings != nullptr && view.readings->answer == models::JobAnswer::kByBuffers;
   if (!found.hang_found || by_buffers) {

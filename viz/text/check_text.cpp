@@ -309,6 +309,14 @@ std::string creation_text() {
          "(reported in NVIDIA/nccl#2031, not documented), this hangs (waits_for_device)";
 }
 
+std::string size_text(const models::LaterSize& call) {
+  return fmt::format(
+      "rule 9.7: NCCL chooses an algorithm by size and connects each at its first use; here each "
+      "operation connects once. If rank {} {} of {} needs another algorithm than {} did, it "
+      "connects again, and this can hang (from NCCL's source; not measured)",
+      call.rank, models::printable(call.op), bytes_text(call.bytes), bytes_text(call.before));
+}
+
 std::string records_text() {
   return "rule 5.3: an event record does not hold its hardware queue; if it did, this could hang "
          "(inferred from Megatron-LM's source; not measured)";
@@ -328,6 +336,7 @@ std::vector<std::string> rests_on_lines(const CheckView& view) {
   if (view.readings != nullptr && view.readings->by_network) add(network_text());
   if (view.readings != nullptr && view.readings->by_empty_calls) add(empty_calls_text());
   if (view.readings != nullptr && view.readings->by_creation) add(creation_text());
+  if (view.readings != nullptr && view.readings->by_size) add(size_text(*view.readings->by_size));
   const sim::RestsOn& rests_on = view.check.exploration.rests_on;
   const bool hangs = view.check.exploration.hang_found;
   if (!hangs || runs_by_buffers(view)) {

@@ -68,6 +68,9 @@ std::string empty_calls_text();
 /// That the initialization of a communicator waits for no kernels.
 std::string creation_text();
 
+/// That an operation connects once, and not for each size.
+std::string size_text(const models::LaterSize& call);
+
 /// That a record holds no hardware queue.
 std::string records_text();
 
