@@ -458,6 +458,9 @@ Command check_command() {
       .tables = {{"Verdicts",
                   {{"proved", "no interleaving hangs, by NCCL's contract and in a fresh job"},
                    {"runs by buffers", "it can hang by contract; NCCL's buffers hide the hang"},
+                   {"no hang",
+                    "with --reading real or cold: none hangs, which is no proof if "
+                    "NCCL's buffers hide a hang"},
                    {"hang possible", "an interleaving that hangs was found and is reported"},
                    {"hang certain", "every interleaving hangs"},
                    {"undecided", "no hang was found within the budget"}}}},
@@ -495,7 +498,7 @@ Command check_command() {
                    "pipesim check scenarios/buffer_on_the_wrong_stream.yaml --order order.json",
                    "pipesim run scenarios/buffer_on_the_wrong_stream.yaml --replay order.json"},
       .exit_status =
-          "0 proved, 1 a hang is possible or certain, 2 invalid input or usage, 3 "
+          "0 proved or no hang, 1 a hang is possible or certain, 2 invalid input or usage, 3 "
           "undecided, 74 a file could not be read or written, 130 interrupted",
       .pages = {"docs/explanation/check.md"},
       .run = run_check,

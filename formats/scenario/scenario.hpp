@@ -28,7 +28,8 @@ struct Scenario {
 
 struct ReadOptions {
   bool build_model = true;  // else a model stays one, and faults and expectations are not read
-  std::vector<PatchText> patches{};  // in the order in which they change the scenario
+  std::vector<PatchText> patches{};         // in the order in which they change the scenario
+  std::optional<bool> sends_empty_parts{};  // of an all_to_all, whatever the backend does
 };
 
 /// The scenario in `text` after the patches, with `settings` in place of its defaults (the last of

@@ -505,9 +505,10 @@ void ScenarioReader::read_backend(MapReader& map) {
   const bool bound = device_id && values_.truth(*device_id).value_or(false);
   defaults_.on_host = name == "gloo" || name == "mpi";
   defaults_.by_pairs = name == "nccl-lazy" || (name == "nccl-legacy" && !bound);
-  defaults_.sends_empty = backend && name == "nccl2";
+  defaults_.sends_empty = options_.sends_empty_parts.value_or(backend && name == "nccl2");
   defaults_.of_nccl = backend && !defaults_.on_host;
   if (bound) graph_.creation.said = true;
+  graph_.process_groups = {backend ? name : std::string(), bound, false, defaults_.sends_empty};
 }
 
 // What matters to the calls of programs only.

@@ -194,6 +194,17 @@ struct CreationRule {
   friend bool operator==(const CreationRule&, const CreationRule&) = default;
 };
 
+/// What the scenario says of PyTorch's process groups. Its communicators and calls are what follows
+/// from it, so two graphs do not differ in it.
+struct ProcessGroups {
+  std::string backend;  // empty: not said
+  bool device_id = false;
+  bool has_empty_parts = false;  // some all_to_all has parts of no bytes,
+  bool sends_them = false;       // which are messages, too
+
+  friend bool operator==(const ProcessGroups&, const ProcessGroups&) { return true; }
+};
+
 /// A communicator that several collectives share, one for each list of its group.
 struct CommunicatorTemplate {
   std::string name;
@@ -326,6 +337,7 @@ struct TaskGraph {
   std::optional<Expr> memory;      // bytes that a rank holds all the time; nothing: not said
   Reading reading = Reading::kCold;
   CreationRule creation;  // of communicators without an own rule
+  ProcessGroups process_groups;
   std::vector<Group> groups;
   std::vector<HostThread> threads;
   std::vector<StreamTemplate> streams;

@@ -95,6 +95,10 @@ class Describer {
   Keys top() const {
     Keys keys = {{"ranks", number(graph_.ranks)}, {"micro_batches", number(graph_.micro_batches)}};
     if (graph_.memory) keys.emplace_back("memory", numbers(*graph_.memory, all_, Unit::kBytes));
+    if (!graph_.process_groups.backend.empty()) {
+      keys.emplace_back("backend", text(graph_.process_groups.backend));
+    }
+    if (graph_.process_groups.device_id) keys.emplace_back("device_id", truth(true));
     keys.emplace_back("communicators creation", creation(graph_.creation));
     keys.emplace_back("device hardware_queues", numbers(graph_.hardware_queues(), all_));
     keys.emplace_back("device resident", numbers(graph_.device.resident, all_));

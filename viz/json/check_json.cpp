@@ -87,6 +87,11 @@ std::string check_json(const CheckView& view) {
     json["answer"] = "no hang";
     json["reading"] = models::reading_name(view.graph.reading);
   }
+  if (const models::ProcessGroups& groups = view.graph.process_groups;
+      !groups.backend.empty() || groups.device_id) {
+    json["backend"] = groups.backend.empty() ? Json() : Json(groups.backend);
+    json["device_id"] = groups.device_id;
+  }
   if (view.ways) {
     json["ways"] = {{"checked", view.ways->checked},
                     {"all", view.ways->all ? Json(*view.ways->all) : Json()},

@@ -342,6 +342,11 @@ std::string json_report(const Report& report, bool by_class) {
   if (models::has_readings(report.graph)) {
     json["reading"] = models::reading_name(report.graph.reading);
   }
+  if (const models::ProcessGroups& groups = report.graph.process_groups;
+      !groups.backend.empty() || groups.device_id) {
+    json["backend"] = groups.backend.empty() ? Json() : Json(groups.backend);
+    json["device_id"] = groups.device_id;
+  }
   if (report.jitter.varies()) {
     json["jitter"] = models::jitter_text(report.jitter);
     json["seed"] = report.jitter.seed;
