@@ -157,6 +157,35 @@ void judge_ends(const ScenarioInput& input, models::ReadingsReport& found,
       "nothing hangs up to there; what comes later was not recorded, so nothing is proved");
 }
 
+bool has_hang(const models::ReadingsReport& found) {
+  return found.answer == models::JobAnswer::kHangPossible ||
+         found.answer == models::JobAnswer::kHangCertain;
+}
+
+using CheckOne = std::function<models::ReadingsReport(const models::TaskGraph&)>;
+
+// Of a scenario in which parts of an all_to_all are empty. Whether these are sent depends on
+// PyTorch's version, which was read in its code. Changes the basis of the answer, if that depends
+// on it.
+void judge_empty_parts(const ScenarioInput& input, const std::vector<formats::Setting>& way,
+                       const models::ProcessGroups& groups, const CheckOne& check_one,
+                       const models::ReadingsReport& found, std::vector<std::string>& basis) {
+  if (!groups.has_empty_parts || found.answer == models::JobAnswer::kUndecided) return;
+  const auto other = input.read_with(way, !groups.sends_them);
+  if (!other) return;
+  const models::ReadingsReport of_other = check_one(other->graph);
+  const bool decides =
+      of_other.answer != models::JobAnswer::kUndecided && has_hang(of_other) != has_hang(found);
+  if (!decides) return;
+  basis.push_back(fmt::format(
+      "an empty part of an all_to_all is {}; otherwise this {} (from PyTorch's source; not "
+      "measured)",
+      groups.sends_them ? "sent, and its recv waits for it, as in PyTorch 2.15 and later"
+                        : "not sent, as in PyTorch up to 2.14; nccl2, the default since 2.15, "
+                          "sends it",
+      has_hang(found) ? "does not hang" : "can hang"));
+}
+
 // Writes the page: the run that hangs, or the usual one, is made once more with all its times.
 void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, std::string made_by,
                 const std::string& path) {
@@ -188,11 +217,6 @@ void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, s
                    path);
 }
 
-bool has_hang(const models::ReadingsReport& found) {
-  return found.answer == models::JobAnswer::kHangPossible ||
-         found.answer == models::JobAnswer::kHangCertain;
-}
-
 std::string settings_text(const std::vector<formats::Setting>& settings) {
   std::string text;
   for (const auto& [name, value] : settings) {
@@ -207,8 +231,6 @@ struct Ways {
   std::vector<formats::Setting> settings;     // of the one that is shown
   std::optional<formats::Scenario> scenario;  // likewise, unless it is the usual one
 };
-
-using CheckOne = std::function<models::ReadingsReport(const models::TaskGraph&)>;
 
 // Checks the other ways of `scenario`, whose usual one is `found`, until one hangs. `found` becomes
 // the worst of them.
@@ -374,6 +396,9 @@ class CheckRun {
     if (!JobChoices(scenario_).empty()) {
       ways_ = check_ways(input_, scenario_, options_.max_ways, options.stop, check_one, readings_);
     }
+    const std::vector<formats::Setting> way =
+        ways_ ? ways_->settings : std::vector<formats::Setting>();
+    judge_empty_parts(input_, way, graph().process_groups, check_one, readings_, basis_);
     if (!all_readings()) return;
     // That of the run which is shown.
     scenario_.graph.reading = readings_.shown;

@@ -82,4 +82,13 @@ std::optional<formats::Scenario> ScenarioInput::read_with(
   return formats::read_scenario(text_, settings, ignored, {.patches = patches_});
 }
 
+std::optional<formats::Scenario> ScenarioInput::read_with(const std::vector<formats::Setting>& more,
+                                                          bool sends_empty_parts) const {
+  std::vector<formats::Setting> settings = settings_;
+  settings.insert(settings.end(), more.begin(), more.end());
+  models::Diagnostics ignored;
+  return formats::read_scenario(text_, settings, ignored,
+                                {.patches = patches_, .sends_empty_parts = sends_empty_parts});
+}
+
 }  // namespace pipesim::app

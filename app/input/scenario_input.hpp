@@ -60,6 +60,10 @@ class ScenarioInput : public TextInput {
   std::optional<formats::Scenario> read_with(formats::PatchText patch) const;
   std::optional<formats::Scenario> read_with(const std::vector<formats::Setting>& more) const;
 
+  /// Likewise; empty parts of an all_to_all are messages, or are not.
+  std::optional<formats::Scenario> read_with(const std::vector<formats::Setting>& more,
+                                             bool sends_empty_parts) const;
+
  private:
   std::string path_;
   std::optional<RecordInput> record_;

@@ -2,6 +2,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "app/commands/job_choices.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
@@ -133,4 +135,85 @@ TEST_CASE("a choice is on or off", "[app][check]") {
     CHECK(testing::mistakes_in("schema: 1\nparams: {a: {default: rank == 0" + more +
                                "}}\nprograms: {do: [{compute: a}]}\n") != "");
   }
+}
+
+TEST_CASE("reports say which backend was assumed", "[app][check]") {
+  const testing::Folder folder;
+  const auto job_with = [&](const std::string& top) {
+    return folder.write("backend.yaml", "schema: 1\nname: job\nranks: 2\ngroups: {g: all}\n" + top +
+                                            "programs: {do: [{all_reduce: g, bytes: 4B}, "
+                                            "{synchronize: device}]}\n");
+  };
+  const auto of = [&](const std::string& name, const std::string& path) {
+    return nlohmann::json::parse(command({name, path, "--json"}).out);
+  };
+  for (const char* name : {"run", "check"}) {
+    INFO(name);
+    const auto legacy = of(name, job_with("backend: nccl-legacy\n"));
+    CHECK(legacy["backend"] == "nccl-legacy");
+    CHECK(legacy["device_id"] == false);
+    const auto bound = of(name, job_with("backend: nccl2\ndevice_id: on\n"));
+    CHECK(bound["backend"] == "nccl2");
+    CHECK(bound["device_id"] == true);
+    const auto only_bound = of(name, job_with("device_id: on\n"));
+    CHECK(only_bound["backend"].is_null());
+    CHECK(only_bound["device_id"] == true);
+    const auto neither = of(name, job_with(""));
+    CHECK_FALSE(neither.contains("backend"));
+    CHECK_FALSE(neither.contains("device_id"));
+  }
+}
+
+TEST_CASE("the help of check has all answers", "[app][check]") {
+  const std::string help = command({"help", "check"}).out;
+  for (const char* answer :
+       {"proved", "runs by buffers", "no hang", "hang possible", "hang certain", "undecided"}) {
+    INFO(answer);
+    CHECK(contains(help, "  " + std::string(answer) + "  "));
+  }
+}
+
+// Rank 2 has nothing for rank 0 and gets nothing from it, and comes late: it waits for a message of
+// rank 0, which stands behind rank 0's exchange.
+TEST_CASE("an answer rests on what happens to empty parts", "[app][check]") {
+  const testing::Folder folder;
+  const auto exchange = [&](const std::string& top, const std::string& part) {
+    const std::string before =
+        "{all_to_all: ep, splits: [1KiB, 1KiB, 1KiB]}, {send: pp, to: 2, bytes: 1GiB, on: 0}, "
+        "{recv: pp, from: 0, bytes: 1GiB, on: 2}, {synchronize: device}";
+    const std::string call = "{all_to_all: ep, splits: [\"if(rank == 2, " + part +
+                             ", 1KiB)\", 1KiB, \"if(rank == 0, " + part + ", 1KiB)\"]}";
+    return folder.write(
+        "exchange.yaml",
+        "schema: 1\nname: exchange\nranks: 3\ngroups: {ep: all, pp: [0, 2]}\n" + top +
+            "programs:\n  do:\n    - do: [" + before +
+            "]\n"
+            "    - on: 0\n      do: [" +
+            call +
+            ", {send: pp, to: 2, bytes: 1GiB, after: [nccl ep]}]\n"
+            "    - on: 1\n      do: [" +
+            call +
+            "]\n"
+            "    - on: 2\n      do: [{recv: pp, from: 0, bytes: 1GiB}, {synchronize: nccl pp}, " +
+            call + "]\n    - {synchronize: device}\n");
+  };
+  const auto rests_on = [](const std::string& path, const std::string& answer) {
+    const auto report = nlohmann::json::parse(command({"check", path, "--json"}).out);
+    CHECK(report["answer"] == answer);
+    std::string lines;
+    if (!report.contains("rests_on")) return lines;
+    for (const auto& line : report["rests_on"]) {
+      const auto text = line.get<std::string>();
+      if (contains(text, "all_to_all")) lines += text;
+    }
+    return lines;
+  };
+  CHECK(rests_on(exchange("", "0B"), "proved") ==
+        "an empty part of an all_to_all is not sent, as in PyTorch up to 2.14; nccl2, the default "
+        "since 2.15, sends it; otherwise this can hang (from PyTorch's source; not measured)");
+  CHECK(rests_on(exchange("backend: nccl2\n", "0B"), "hang certain") ==
+        "an empty part of an all_to_all is sent, and its recv waits for it, as in PyTorch 2.15 and "
+        "later; otherwise this does not hang (from PyTorch's source; not measured)");
+  // Where none is empty, all wait for all, by any version.
+  CHECK(rests_on(exchange("", "1B"), "hang certain").empty());
 }
