@@ -140,6 +140,24 @@ LaterSize later_size(const TaskGraph& graph, const Lowered& lowered, const sim::
   return result.value_or(LaterSize());
 }
 
+// Whether NCCL does collectives of several sizes for an operation on a communicator.
+bool has_several_sizes(const TaskGraph& graph) {
+  std::map<std::pair<std::uint32_t, Operation>, const Expr*> sizes;
+  for (const ActorTemplate& actor : graph.actors) {
+    if (!actor.step) continue;
+    for (const CallTemplate& call : actor.step->calls) {
+      const bool is_nccl = !graph.communicators[call.communicator].on_host;
+      if (call.kind != sim::CallKind::kCollective || !is_nccl) continue;
+      const bool barrier = call.operation == Operation::kBarrier;
+      const Operation connects = barrier ? Operation::kAllReduce : call.operation;
+      const Expr* first =
+          sizes.try_emplace({call.communicator, connects}, &call.bytes).first->second;
+      if (!call.bytes.is_constant() || call.bytes != *first) return true;
+    }
+  }
+  return false;
+}
+
 // Whether `graph`, which is proved, hangs if NCCL connects each size of an operation by itself: it
 // chooses an algorithm by size, and nobody says where it takes another.
 std::optional<LaterSize> rests_on_sizes(TaskGraph graph, sim::ExploreOptions options) {
@@ -334,7 +352,7 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
       result.answer == JobAnswer::kProved && rests_on_empty_calls(graph, options);
   const bool goes_well =
       result.answer == JobAnswer::kProved || result.answer == JobAnswer::kByBuffers;
-  if (goes_well) result.by_size = rests_on_sizes(graph, options);
+  if (goes_well && has_several_sizes(graph)) result.by_size = rests_on_sizes(graph, options);
   result.by_creation = goes_well && rests_on_creation(std::move(graph), options);
   return result;
 }
