@@ -78,28 +78,64 @@ std::size_t number_of(std::string_view rule) {
 const std::vector<LintRule>& lint_rules() {
   static const std::vector<LintRule> kRules = {
       {kBufferStream,
-       "an op on a stream with collectives, while its inputs and readers are on other streams"},
-      {kControlCredits, "a control register with fewer slots than the data of the same op"},
-      {kPartialSum, "a partial sum made from a broadcast: a tensor on one rank, zeros on others"},
-      {kCollectiveStreams, "collectives of one group on different streams on different ranks"},
-      {kCollectiveOrder, "ranks of one communicator that do not make the same calls in one order"},
-      {kCollectiveBranch, "a collective that some ranks of the communicator never call"},
-      {kMeeting, "a split, create or destroy that some ranks of the communicator never call"},
-      {kSplitPending, "a split of a communicator whose earlier calls may not be done"},
-      {kSendFirst, "ranks that each send before they receive, in a pair or a ring"},
-      {kMessageOrder, "sends and recvs of a communicator that wait for each other in their order"},
-      {kMessageSize, "a send and its recv of different sizes"},
-      {kGroupOrder, "ranks that make collective calls of two communicators in different orders"},
-      {kHostSync, "a host that waits between collectives of two groups"},
-      {kSendSync, "hosts that wait for their sends before they call each other's recvs"},
-      {kCommunicatorOrder, "calls of two communicators by threads of a rank that nothing orders"},
-      {kDeviceRoom, "more streams with calls that wait for peers than the device has kernel slots"},
-      {kUnused, "a parameter, group, stream or block that nothing uses"},
-      {kShadowedGroup, "a communicator with the name of a group whose ranks are others"},
-      {kMicroBatches, "fewer micro-batches than twice the stages"},
+       "an op on a stream with collectives, while its inputs and readers are on other streams",
+       {"oneflow#8087"}},
+      {kControlCredits,
+       "a control register with fewer slots than the data of the same op",
+       {"oneflow#8226"}},
+      {kPartialSum,
+       "a partial sum made from a broadcast: a tensor on one rank, zeros on others",
+       {"oneflow#8226"}},
+      {kCollectiveStreams,
+       "collectives of one group on different streams on different ranks",
+       {"trl#6798"}},
+      {kCollectiveOrder,
+       "ranks of one communicator that do not make the same calls in one order",
+       {"DeepSpeed#4726", "Megatron-LM#3401", "pytorch#33148"}},
+      {kCollectiveBranch,
+       "a collective that some ranks of the communicator never call",
+       {"vllm#43547", "sglang#24694", "pytorch#77562", "Megatron-LM#1444", "maxdiffusion#426"}},
+      {kMeeting,
+       "a split, create or destroy that some ranks of the communicator never call",
+       {"pytorch#134314", "pytorch#25390"}},
+      {kSplitPending,
+       "a split of a communicator whose earlier calls may not be done",
+       {"api/comms.rst"}},
+      {kSendFirst,
+       "ranks that each send before they receive, in a pair or a ring",
+       {"nccl#479", "nccl#783", "ray#45594", "pytorch#172668", "pytorch#195760", "torch-ccl#72"}},
+      {kMessageOrder,
+       "sends and recvs of a communicator that wait for each other in their order",
+       {"pytorch#109401"}},
+      {kMessageSize,
+       "a send and its recv of different sizes",
+       {"pytorch#113376", "Megatron-LM#1450"}},
+      {kGroupOrder,
+       "ranks that make collective calls of two communicators in different orders",
+       {"torchrec#4149", "nccl#899"}},
+      {kHostSync, "a host that waits between collectives of two groups", {"torchrec#4149"}},
+      {kSendSync,
+       "a host that waits for a message before it calls what the other end comes after",
+       {"Megatron-LM#167", "Megatron-LM#420"}},
+      {kFirstUse,
+       "hosts that block each other in first messages, first collectives and initializations",
+       {"pytorch#94819", "pytorch#108378", "nccl#783", "nccl#750", "Fuser#5855"}},
+      {kCommunicatorOrder,
+       "calls of two communicators by threads of a rank that nothing orders",
+       {"nccl#195", "nccl#208", "nccl#522"}},
+      {kDeviceRoom,
+       "more streams with calls that wait for peers than the device has kernel slots",
+       {"nccl#195", "rccl#2191"}},
+      {kUnused, "a parameter, group, stream or block that nothing uses", {"pytorch#116590"}},
+      {kShadowedGroup,
+       "a communicator with the name of a group whose ranks are others",
+       {"pytorch#116590"}},
+      {kMicroBatches, "fewer micro-batches than twice the stages", {"arXiv:2104.04473"}},
   };
   return kRules;
 }
+
+const LintRule& lint_rule(std::string_view name) { return lint_rules()[number_of(name)]; }
 
 void put_in_order(std::vector<LintFinding>& findings) {
   std::stable_sort(
@@ -129,6 +165,7 @@ std::optional<std::vector<LintFinding>> lint(const TaskGraph& graph, Diagnostics
   lint_splits(graph, *lowered, findings);
   lint_messages(graph, *lowered, findings);
   lint_waits(graph, *lowered, findings);
+  lint_hosts(graph, *lowered, findings);
   findings = folded(std::move(findings));
   put_in_order(findings);
   return findings;

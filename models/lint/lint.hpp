@@ -19,10 +19,15 @@ namespace pipesim::models {
 struct LintRule {
   std::string_view name;   // buffer-stream
   std::string_view about;  // what it names, one line
+  // Public reports of hangs that are its reason ("pytorch#77562"), or what else is.
+  std::vector<std::string_view> reports;
 };
 
 /// All rules, in the order of the documentation.
 const std::vector<LintRule>& lint_rules();
+
+/// The rule of this name, which is one of them.
+const LintRule& lint_rule(std::string_view name);
 
 /// One cause, on all ranks that have it. What stands at one place of the file, such as the ops of a
 /// layer that is there twelve times, is one cause.

@@ -23,6 +23,7 @@ inline constexpr std::string_view kMessageSize = "message-size";
 inline constexpr std::string_view kGroupOrder = "group-order";
 inline constexpr std::string_view kHostSync = "host-sync";
 inline constexpr std::string_view kSendSync = "send-sync";
+inline constexpr std::string_view kFirstUse = "first-use";
 inline constexpr std::string_view kCommunicatorOrder = "communicator-order";
 inline constexpr std::string_view kDeviceRoom = "device-room";
 inline constexpr std::string_view kUnused = "unused";  // formats/edits/unused_names.hpp
@@ -55,6 +56,9 @@ void lint_messages(const TaskGraph& graph, const Lowered& lowered,
 
 /// send-sync, communicator-order, shadowed-group.
 void lint_waits(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings);
+
+/// first-use, send-sync: of what no other rule tells, which come first.
+void lint_hosts(const TaskGraph& graph, const Lowered& lowered, std::vector<LintFinding>& findings);
 
 /// `text` in single quotes.
 inline std::string quoted(const std::string& text) { return "'" + text + "'"; }

@@ -1,11 +1,15 @@
 // What `pipesim lint` says of every shipped scenario. The table was written from what each scenario
 // says about itself, before it was held against the program: docs/reference/scenarios.md has the
 // reasons.
+#include "models/lint/lint.hpp"
+
+#include <set>
 #include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
+#include "tests/support/catalogue.hpp"
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/scenario.hpp"
@@ -50,8 +54,12 @@ const std::vector<Row>& table() {
       {"deepep_beside_nccl", {"group-order dispatch"}},
       {"deepspeed_loss_broadcast", {"collective-order total_loss"}},
       {"first_all_reduce_opposite_order", {"group-order all_reduce ep"}},
+      {"first_batch_of_two_ranks", {"first-use exchange"}},
+      {"first_gradient_blocks_host", {"first-use send pp"}},
+      {"first_send_blocks_host", {"first-use send pp"}},
       {"graph_replay_without_buffers", {"send-first send pp"}},
       {"graphs_in_other_order", {"collective-order reduce draft"}},
+      {"launch_blocking_hangs", {"send-sync send down"}},
       {"launch_blocking_hides", {"device-room all_reduce dp"}},
       {"launch_queue_full", {"group-order all_reduce norm", "host-sync synchronize nccl norm"}},
       {"launch_queue_of_device",
@@ -59,11 +67,12 @@ const std::vector<Row>& table() {
       {"nccl_order_1f1b_send_first", {"send-first send pp"}},
       {"megatron_expert_overlap_hang", {"collective-order combine gradient1"}},
       {"ninth_small_send", {"send-first send pp"}},
+      {"one_thread_two_gpus", {"first-use all_reduce"}},
       {"partial_sum_boxing", {"control-credits Repeat", "partial-sum Zeros"}},
       {"pipeline_rendezvous_hang", {"micro-batches", "send-first 0SEND_F"}},
       {"ray_cross_send", {"send-first send channel"}},
       {"rl_weight_sync", {"host-sync synchronize nccl ep"}},
-      {"split_beside_all_reduce", {"split-pending split world"}},
+      {"split_beside_all_reduce", {"split-pending split world", "first-use all_reduce world"}},
       {"swin_2x2x2", {"control-credits Repeat", "partial-sum Zeros", "buffer-stream BdstBuf"}},
       {"swin_2x2x2_from_model",
        {"partial-sum Zeros-Repeat-block11-gather_nd-bias_table",
@@ -90,6 +99,27 @@ TEST_CASE("lint of every shipped scenario", "[scenarios][lint]") {
     CHECK(lint(path) == expected);
   }
   CHECK(with_findings == table().size());
+}
+
+TEST_CASE("the catalogue names the rules that lint finds in each scenario", "[scenarios][lint]") {
+  std::set<std::string> rules;
+  for (const models::LintRule& rule : models::lint_rules()) rules.emplace(rule.name);
+  const std::vector<testing::CatalogueRow> rows = testing::catalogue();
+  CHECK(rows.size() > 35);
+  for (const testing::CatalogueRow& row : rows) {
+    INFO(row.scenario << ": " << row.lint);
+    std::set<std::string> named;
+    for (const std::string& code : testing::quoted_code(row.lint)) {
+      if (rules.contains(code)) named.insert(code);
+    }
+    std::set<std::string> found;
+    for (const Row& of_table : table()) {
+      if (of_table.scenario != row.scenario) continue;
+      for (const std::string& it : of_table.findings) found.insert(it.substr(0, it.find(' ')));
+    }
+    CHECK(named == found);
+    CHECK(named.empty() == row.lint.starts_with("nothing"));
+  }
 }
 
 TEST_CASE("lint says nothing more of what a setting has put right", "[scenarios][lint]") {

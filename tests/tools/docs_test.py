@@ -36,6 +36,18 @@ class Docs(unittest.TestCase):
         page = read("docs/reference/lint.md").split("## The rules")[1].split("\n## ")[0]
         self.assertEqual(names, re.findall(r"^### ([\w-]+)$", page, re.M))
 
+    def test_the_reports_of_each_rule_of_lint_are_in_its_section(self):
+        table = read("models/lint/lint.cpp").split("kRules = {")[1].split("\n  };")[0]
+        rules = re.findall(r"^      \{k(\w+),.*?\{((?:\"[^\"]+\",?\s*)+)\}\}", table, re.M | re.S)
+        sections = read("docs/reference/lint.md").split("\n### ")[1:]
+        self.assertEqual(len(sections), len(rules))
+        for section, (name, reports) in zip(sections, rules):
+            title, text = section.split("\n", 1)
+            self.assertEqual(title.replace("-", ""), name.lower())
+            for number in re.findall(r"[#:]([\d.]+)\"", reports):
+                with self.subTest(rule=title, report=number):
+                    self.assertRegex(text, rf"(#|arXiv ){re.escape(number)}\b")
+
     def test_every_key_of_json_is_on_its_page(self):
         # What prints JSON for users; pages and traces have formats of their own.
         sources = [path for folder in ("json", "text", "evidence") for path in (ROOT / "viz" / folder).glob("*.cpp")

@@ -19,6 +19,7 @@ std::string lint_json(const std::vector<models::LintFinding>& findings, std::str
     item["ranks"] = std::vector<std::uint32_t>(finding.ranks.begin(), finding.ranks.end());
     item["why"] = finding.why;
     if (!finding.advice.empty()) item["advice"] = finding.advice;
+    item["reports"] = models::lint_rule(finding.rule).reports;
     item["page"] = lint_page(finding.rule);
     json["findings"].push_back(std::move(item));
   }
