@@ -5,6 +5,8 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <string>
+#include <string_view>
 
 #include "models/explain/simulation.hpp"
 #include "models/graph/graph_edit.hpp"
@@ -177,6 +179,29 @@ std::int64_t smallest(std::int64_t least, std::int64_t value, Attempt attempt) {
   return value;
 }
 
+// What stands in for the place in the user's program, of steps that do not say it: that in the
+// scenario. A hang at other lines is another one.
+constexpr std::string_view kLineMark = "\x01";
+
+void mark_lines(TaskGraph& graph) {
+  for (ActorTemplate& actor : graph.actors) {
+    if (!actor.step || !actor.step->at.empty() || actor.place.line == 0) continue;
+    actor.step->at = std::string(kLineMark) + std::to_string(actor.place.file) + ":" +
+                     std::to_string(actor.place.line);
+  }
+}
+
+// True if there was one.
+bool unmark_lines(TaskGraph& graph) {
+  bool any = false;
+  for (ActorTemplate& actor : graph.actors) {
+    if (!actor.step || !actor.step->at.starts_with(kLineMark)) continue;
+    actor.step->at.clear();
+    any = true;
+  }
+  return any;
+}
+
 class Reducer {
  public:
   Reducer(const GraphOf& graph_of, const ReduceOptions& options)
@@ -274,6 +299,7 @@ bool Reducer::accept(TaskGraph candidate, std::uint64_t most_acts) {
 }
 
 bool Reducer::begin(TaskGraph graph, Diagnostics& diagnostics) {
+  mark_lines(graph);
   auto lowered = lower(graph, diagnostics);
   if (!lowered) return false;
   Run run = this->run(graph, std::move(*lowered));
@@ -304,6 +330,7 @@ bool Reducer::try_value(const std::string& name, std::int64_t value) {
   }
   auto graph = graph_of_(values);
   if (!graph) return false;
+  mark_lines(*graph);
   if (result_.after.acts == 0 || !accept(std::move(*graph), result_.after.acts - 1)) return false;
   result_.parameters = std::move(values);
   return true;
@@ -662,6 +689,12 @@ bool Reducer::finish(const ReadBack& read_back, Diagnostics& diagnostics) {
   finishing_ = true;
   const std::set<std::uint32_t> ranks = ranks_of(result_.graph);
   const RankSet kept(std::vector<std::uint32_t>(ranks.begin(), ranks.end()));
+  // What is written has other lines.
+  if (unmark_lines(result_.graph)) {
+    auto lowered = lower(result_.graph, diagnostics);
+    if (!lowered) return false;
+    result_.hang = run(result_.graph, std::move(*lowered)).hang;
+  }
   TaskGraph gathered = result_.graph;
   gather_programs(gathered);
   std::vector<TaskGraph> forms;

@@ -68,6 +68,28 @@ TEST_CASE("what is left of hangs that people have fits on a screen",
   CHECK(hanging >= 48);
 }
 
+// Ranks 2 and 3 hang. Without them, ranks 0 and 1 hang alike, three lines below.
+TEST_CASE("a hang stays at the lines of the file, if the steps say no other",
+          "[app][reduce_command]") {
+  const auto small = command({"reduce", "-"}, R"(schema: 1
+name: two_places
+reading: contract
+ranks: 4
+groups: {pp: all, world: all}
+programs:
+  do:
+    - {on: rank >= 2, do: [{send: pp, to: 5 - rank, bytes: 8MiB}, {recv: pp, from: 5 - rank, bytes: 8MiB}, {synchronize: device}]}
+    - {all_reduce: world, bytes: 8B}
+    - {synchronize: device}
+    - {on: rank < 2, do: [{send: pp, to: 1 - rank, bytes: 4MiB}, {recv: pp, from: 1 - rank, bytes: 4MiB}]}
+)");
+  INFO(small.out << small.err);
+  CHECK(small.code == 0);
+  CHECK(contains(small.out, "bytes: 8MiB"));
+  CHECK_FALSE(contains(small.out, "bytes: 4MiB"));
+  CHECK_FALSE(contains(small.out, "at:"));
+}
+
 TEST_CASE("a long chain of equal layers is kept once", "[app][reduce_command]") {
   const auto small = command({"reduce", "scenarios/swin_2x2x2_from_model.yaml"});
   CHECK(contains(small.out, "# Ops whose names differ only in numbers"));
