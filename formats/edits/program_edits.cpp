@@ -64,6 +64,8 @@ class Editor {
   std::optional<YamlNode> communicator(const Change& change) const;
   std::optional<YamlNode> everywhere(const Change& change) const;
   std::optional<YamlNode> copy(const Change& change) const;
+  std::optional<YamlNode> other_end(const Change& change) const;
+  std::optional<YamlNode> one_order(const Change& change) const;
   std::optional<YamlNode> drop(const Change& change) const;
   std::optional<YamlNode> value(const Change& change) const;
   YamlNode on(const models::RankSet& some) const;
@@ -275,7 +277,30 @@ std::optional<YamlNode> Editor::everywhere(const Change& change) const {
     part.add("do", std::move(inner));
     result.add(std::move(part));
   };
-  if (child(step, "repeat")) return std::nullopt;
+  // A loop stays one, of all ranks.
+  if (child(step, "repeat")) {
+    YamlNode steps = YamlNode::list();
+    const auto add_rest = [&](std::size_t from, std::size_t to) {
+      YamlNode inner = YamlNode::list();
+      for (std::size_t i = from; i < to; ++i) inner.add(copied(items[i]));
+      if (inner.empty()) return;
+      YamlNode part = YamlNode::map();
+      for (const std::string_view key : kConditions) {
+        if (const auto condition = child(step, key)) part.add(key, copied(*condition));
+      }
+      part.add("do", std::move(inner));
+      steps.add(std::move(part));
+    };
+    add_rest(0, here - 1);
+    steps.add(copied(items[here - 1]));
+    add_rest(here, items.size());
+    YamlNode loop = copied_without(step, {"do", "on", "when"});
+    loop.add("do", std::move(steps));
+    result.add(std::move(loop));
+    Path range = block;
+    range.back() = block.back() + ".." + block.back();
+    return below(range, std::move(result));
+  }
   add_part(0, here - 1);
   result.add(copied(items[here - 1]));
   add_part(here, items.size());
@@ -299,10 +324,46 @@ std::optional<YamlNode> Editor::copy(const Change& change) const {
   return below(joined(std::move(list), std::to_string(position) + "+"), std::move(items));
 }
 
+// Sizes and types are those of the other end; where its size depends on the rank, of that rank.
+std::optional<YamlNode> Editor::other_end(const Change& change) const {
+  const std::optional<Path> source = find_place(root_, change.place);
+  const std::optional<Path> target = find_place(root_, change.second);
+  if (!source || !target || target->size() < 2) return std::nullopt;
+  Path list(target->begin(), target->end() - 1);
+  const auto steps = at(root_, list);
+  if (!steps || !steps->is_list() || list.back() == "group") return std::nullopt;
+  const bool is_recv = change.part == "recv";
+  const YamlValue call = *at(root_, *source);
+  const auto communicator = child(call, is_recv ? "send" : "recv");
+  if (!communicator) return std::nullopt;
+  YamlNode step = one(change.part, copied(*communicator));
+  step.add(is_recv ? "from" : "to", number(change.number));
+  for (const std::string_view key : {"bytes", "type", "tag"}) {
+    const auto value = child(call, key);
+    if (!value) continue;
+    // What it is on that rank, only the plan knows.
+    if (!value->is_scalar() || value->text().find("rank") != std::string_view::npos) {
+      return std::nullopt;
+    }
+    step.add(key, copied(*value));
+  }
+  step.add("on", on(change.on));
+  YamlNode items = YamlNode::list();
+  items.add(std::move(step));
+  const std::size_t position = number_of(target->back()) - (change.behind ? 0 : 1);
+  return below(joined(std::move(list), std::to_string(position) + "+"), std::move(items));
+}
+
 std::optional<YamlNode> Editor::drop(const Change& change) const {
   const std::optional<Path> path = find_place(root_, change.place);
   if (!path) return std::nullopt;
-  return below(*path, YamlNode::nothing());
+  if (change.on.empty()) return below(*path, YamlNode::nothing());
+  std::vector<std::uint32_t> left;
+  for (std::uint32_t rank = 0; rank < ranks_; ++rank) {
+    const bool has = change.has.empty() || change.has.contains(rank);
+    if (has && !change.on.contains(rank)) left.push_back(rank);
+  }
+  return below(joined(*path, "on"), on(models::RankSet(std::move(left))));
 }
 
 std::optional<YamlNode> Editor::value(const Change& change) const {
@@ -319,7 +380,7 @@ std::optional<YamlNode> Editor::value(const Change& change) const {
 }
 
 // ---------------------------------------------------------------------------------------------
-// Communicators
+// Several steps
 
 // What a patch says of several places, in their order.
 using PatchKeys = std::vector<std::pair<Path, YamlNode>>;
@@ -338,6 +399,49 @@ YamlNode patch_of(const PatchKeys& keys, std::size_t depth) {
   }
   return map;
 }
+
+// In each list, each step moves ahead of those that it has to come before.
+std::optional<YamlNode> Editor::one_order(const Change& change) const {
+  PatchKeys patch;
+  std::vector<Path> paths;
+  for (const models::Place place : change.places) {
+    if (place.line > 0) {
+      std::optional<Path> path = find_place(root_, place);
+      if (!path || path->size() < 2) return std::nullopt;
+      paths.push_back(std::move(*path));
+      continue;
+    }
+    const Path list(paths.front().begin(), paths.front().end() - 1);
+    std::vector<std::size_t> sorted;
+    for (const Path& path : paths) {
+      if (Path(path.begin(), path.end() - 1) != list) return std::nullopt;
+      sorted.push_back(number_of(path.back()));
+    }
+    paths.clear();
+    const auto steps = at(root_, list);
+    if (!steps || !steps->is_list() || list.back() == "group") return std::nullopt;
+    const auto [from, to] = std::minmax_element(sorted.begin(), sorted.end());
+    std::vector<std::size_t> order;
+    for (std::size_t i = *from; i <= *to; ++i) order.push_back(i);
+    for (std::size_t k = 0; k + 1 < sorted.size(); ++k) {
+      const auto later =
+          std::find_first_of(order.begin(), order.end(),
+                             sorted.begin() + static_cast<std::ptrdiff_t>(k) + 1, sorted.end());
+      const auto moved = std::find(order.begin(), order.end(), sorted[k]);
+      if (later < moved) std::rotate(later, moved, moved + 1);
+    }
+    const std::vector<YamlValue> items = steps->items();
+    YamlNode changed = YamlNode::list();
+    for (const std::size_t i : order) changed.add(copied(items[i - 1]));
+    patch.emplace_back(joined(list, std::to_string(*from) + ".." + std::to_string(*to)),
+                       std::move(changed));
+  }
+  if (patch.empty()) return std::nullopt;
+  return patch_of(patch, 0);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Communicators
 
 std::optional<YamlNode> Editor::communicator(const Change& change) const {
   PatchKeys patch;
@@ -379,6 +483,10 @@ std::optional<YamlNode> Editor::edit(const Change& change) const {
       return everywhere(change);
     case Kind::kCopy:
       return copy(change);
+    case Kind::kOtherEnd:
+      return other_end(change);
+    case Kind::kOneOrder:
+      return one_order(change);
     case Kind::kDrop:
       return drop(change);
     case Kind::kValue:

@@ -11,6 +11,7 @@
 #include "models/measure/memory.hpp"
 #include "models/search/check.hpp"
 #include "models/search/fix_candidates.hpp"
+#include "models/search/order_changes.hpp"
 #include "models/search/program_changes.hpp"
 #include "models/search/readings.hpp"
 
@@ -88,7 +89,8 @@ WorkTable work_of(const TaskGraph& graph, const Lowered& lowered) {
       const CollectiveTemplate& of = *actor.collective;
       add(static_cast<int>(of.operation), of.group, rank, acts, of.bytes);
     }
-    if (!actor.step) continue;
+    // Turns of a thread that drives several ranks are no work.
+    if (!actor.step || actor.step->implied) continue;
     for (const CallTemplate& call : actor.step->calls) {
       const bool collective = call.kind == sim::CallKind::kCollective;
       const bool known = call.communicator < graph.communicators.size();
@@ -645,6 +647,8 @@ int reach_of(const Change& change) {
     case Change::Kind::kMove:
       return change.on.empty() ? 0 : 1;
     case Change::Kind::kCopy:
+    case Change::Kind::kOtherEnd:
+    case Change::Kind::kOneOrder:
     case Change::Kind::kCreation:
     case Change::Kind::kCommunicator:
     case Change::Kind::kMessages:
@@ -734,6 +738,9 @@ std::optional<FixReport> Search::run(const std::vector<Switch>& switches,
     try_candidate(candidate);
   }
   for (const Candidate& candidate : program_candidates(*graph, *lowered_, report_.explanation)) {
+    try_candidate(candidate);
+  }
+  for (const Candidate& candidate : order_candidates(*graph, *lowered_, report_.explanation)) {
     try_candidate(candidate);
   }
   try_pairs();

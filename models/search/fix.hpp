@@ -54,11 +54,14 @@ struct Change {
     kAfter,         // the step at `place` waits for stream `part`
     kBatch,         // the steps at `place` and `second` become one group, where the first is or,
                     // with `behind`, where the second is
+    kOneOrder,      // the steps at `places` come in this order, list by list; no place ends a list
     kMove,          // the step at `place` comes before the one at `second` or, with `behind`, after
     kCommunicator,  // the calls at `places` use a communicator of their own, made like `what`
     kEverywhere,    // the step at `place` or, with `behind`, its whole block is on all ranks
     kCopy,          // a copy of the step at `place` comes before or behind the one at `second`
-    kDrop,          // the step at `place` is not done
+    kOtherEnd,      // the call `part` that the message at `place`, of rank `number`, is matched
+                    // with comes before or behind the step at `second`
+    kDrop,          // the step at `place` is not done; on the ranks `on`, if there are some
     kValue,         // the step at `place` gets `values`; a loop's number may stand there itself
     kLaunchOrder,   // calls start in launch order
     kMessages,      // a schedule does its messages as `to`

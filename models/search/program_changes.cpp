@@ -75,6 +75,7 @@ class ProgramChanges {
 
   void add_root(const Root& root);
   void add_missing(const At& made, std::uint32_t rank);
+  bool add_other_end(const At& made, std::uint32_t rank);
   void add_skipped(const Root& root);
   void add_rounds(const At& made, std::uint32_t rank);
   void add_copy(const At& made, const RankSet& on, const At& next, bool behind);
@@ -556,7 +557,46 @@ void ProgramChanges::add_skipped(const Root& root) {
   add(std::move(drop));
 }
 
+// The rank makes its call of a message behind its last one there, or where it stands.
+bool ProgramChanges::add_other_end(const At& made, std::uint32_t rank) {
+  const auto& all = calls(made);
+  const auto call = std::find_if(all.begin(), all.end(), [&](const CallTemplate& it) {
+    return is_message(it) && it.peer && it.peer->value(made.rank) == rank;
+  });
+  if (call == all.end()) return false;
+  const auto add_at = [&](const At& next, bool behind) {
+    Change change = of(Kind::kOtherEnd, made);
+    change.place = call->place;
+    change.part = call->kind == sim::CallKind::kSend ? "recv" : "send";
+    change.number = made.rank;
+    change.second = actor(next).place;
+    change.second_name = actor(next).name;
+    change.behind = behind;
+    change.on = RankSet({rank});
+    add(change);
+  };
+  std::optional<At> last;
+  for (std::uint32_t thread = 0; thread < graph_.threads.size(); ++thread) {
+    for (const WalkedStep& step : program(rank, thread)) {
+      const At at{rank, step.actor};
+      const auto& made_there = calls(at);
+      if (!made_there.empty() && made_there.front().communicator == call->communicator) last = at;
+    }
+  }
+  bool behind = false;
+  const auto next = stands_at(rank, behind);
+  if (last) add_at(*last, true);
+  if (next) add_at(*next, behind);
+  if (all.size() > 1) return true;
+  Change drop = of(Kind::kDrop, made);
+  drop.alters = true;
+  if (on(made).size() > 1) drop.on = RankSet({made.rank});
+  add(std::move(drop));
+  return true;
+}
+
 void ProgramChanges::add_missing(const At& made, std::uint32_t rank) {
+  if (add_other_end(made, rank) && !on(made).contains(rank)) return;
   if (on(made).contains(rank)) {
     add_rounds(made, rank);
   } else {
@@ -574,8 +614,7 @@ void ProgramChanges::add_missing(const At& made, std::uint32_t rank) {
   add(std::move(drop));
 }
 
-// A rank that makes fewer of the calls: its loop, or that of the others, has too few or too many
-// rounds.
+// A rank that makes fewer of the calls: some loop has too few or too many rounds.
 void ProgramChanges::add_rounds(const At& made, std::uint32_t rank) {
   if (calls(made).empty()) return;
   const std::uint32_t communicator = calls(made).front().communicator;
@@ -717,8 +756,6 @@ void ProgramChanges::add_misfit(const Misfit& misfit) {
   missing(*a, *b, RankSet(misfit.ranks));
   missing(*b, *a, on(*a));
 }
-
-// ---------------------------------------------------------------------------------------------
 
 void ProgramChanges::add_schedule() {
   if (!graph_.pipeline) return;

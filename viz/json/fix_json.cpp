@@ -50,6 +50,10 @@ std::string_view kind_of(Kind kind) {
       return "on all ranks";
     case Kind::kCopy:
       return "add";
+    case Kind::kOtherEnd:
+      return "other end";
+    case Kind::kOneOrder:
+      return "one order";
     case Kind::kDrop:
       return "drop";
     case Kind::kValue:

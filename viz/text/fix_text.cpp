@@ -362,6 +362,13 @@ std::string program_change_text(const Change& change) {
     case Kind::kCopy:
       return fmt::format("{}also calls {}, {} {}", on_text(change), step,
                          change.behind ? "after" : "before", change.second_name);
+    case Kind::kOtherEnd:
+      return fmt::format("{}also calls the {} for {} of rank {}, {} {}", on_text(change),
+                         change.part, step, change.number, change.behind ? "after" : "before",
+                         change.second_name);
+    case Kind::kOneOrder:
+      return fmt::format("one order on all ranks, changed on {}: {}",
+                         ranks_text({change.on.begin(), change.on.end()}), change.what);
     case Kind::kDrop:
       return fmt::format("{}does not call {}", on_text(change), step);
     case Kind::kValue:

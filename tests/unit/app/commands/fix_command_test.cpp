@@ -384,6 +384,107 @@ programs:
   CHECK(contains(result.out, "2  ranks 1 and 3: create tp (init.py:10) before create dp: proved"));
 }
 
+TEST_CASE("fix: a send that nobody receives gets its recv, or is left out", "[app][fix]") {
+  const auto result = command({"fix", "-"}, R"(schema: 1
+name: missing_recv
+reading: contract
+ranks: 2
+groups: {pp: all}
+programs:
+  - on: 0
+    do:
+      - {send: pp, to: 1, bytes: 8MiB, name: first, at: "a.py:1"}
+      - {send: pp, to: 1, bytes: 8MiB, name: second, at: "a.py:2"}
+      - {synchronize: device}
+  - on: 1
+    do:
+      - {recv: pp, from: 0, bytes: 8MiB, at: "b.py:1"}
+      - {synchronize: device}
+)");
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(
+      contains(result.out,
+               "\n1  rank 1: also calls the recv for second (a.py:2) of rank 0, after recv pp\n"));
+  CHECK(contains(result.out, "{recv: pp, from: 0, bytes: 8MiB, on: 1}"));
+  const std::size_t drop =
+      result.out.find("  rank 0: does not call second (a.py:2)\n   note   changes");
+  REQUIRE(drop != std::string::npos);
+  CHECK(result.out.find("also calls the recv") < drop);
+}
+
+TEST_CASE("fix: a recv that nobody sends to gets its send, or is left out on its rank",
+          "[app][fix]") {
+  const auto result = command({"fix", "-"}, R"(schema: 1
+name: missing_send
+reading: contract
+ranks: 4
+groups: {pp: all}
+programs:
+  do:
+    - {on: rank > 0, do: [{recv: pp, from: rank - 1, bytes: 8MiB, at: "b.py:1"}]}
+    - {compute: f, takes: 1ms, after: [nccl pp]}
+    - {on: rank < 2, do: [{send: pp, to: rank + 1, bytes: 8MiB, at: "b.py:3", after: [compute]}]}
+    - {synchronize: device}
+)");
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "rank 2: also calls the send for recv pp (b.py:1) of rank 3, "));
+  CHECK(contains(result.out, "{send: pp, to: 3, bytes: 8MiB, on: 2}"));
+  CHECK(contains(result.out, "  rank 3: does not call recv pp (b.py:1)\n   note   changes"));
+}
+
+// Each rank begins with another communicator: no two calls of one rank that change places help.
+TEST_CASE("fix: one order of three communicators on all ranks", "[app][fix]") {
+  const std::string program = R"(schema: 1
+name: rotated
+reading: contract
+ranks: 3
+groups: {a: all, b: all, c: all}
+programs:
+  - {on: 0, do: [{all_reduce: a, bytes: 8B}, {synchronize: device}, {all_reduce: b, bytes: 8B}, {synchronize: device}, {all_reduce: c, bytes: 8B}]}
+  - {on: 1, do: [{all_reduce: b, bytes: 8B}, {synchronize: device}, {all_reduce: c, bytes: 8B}, {synchronize: device}, {all_reduce: a, bytes: 8B}]}
+  - {on: 2, do: [{all_reduce: c, bytes: 8B}, {synchronize: device}, {all_reduce: a, bytes: 8B}, {synchronize: device}, {all_reduce: b, bytes: 8B}]}
+)";
+  const auto told = [](const std::string& text) {
+    const auto result = command({"fix", "-"}, text);
+    INFO(result.out << result.err);
+    CHECK(result.code == 0);
+    CHECK(contains(result.out, "one order on all ranks, changed on ranks 1 and 2: a, b, c"));
+  };
+  told(program);
+  // In a loop, and in blocks that programs call.
+  std::string loops = program;
+  for (std::size_t at = 0; (at = loops.find("do: [", at)) != std::string::npos; at += 30) {
+    loops.replace(at, 5, "do: [{repeat: 3, do: [");
+    loops.replace(loops.find("}]}", at), 3, "}, {synchronize: device}]}]}");
+  }
+  told(loops);
+  std::string blocks = program + "blocks:\n";
+  for (const char* name : {"x", "y", "z"}) {
+    const std::size_t at = blocks.find("do: [{all");
+    const std::size_t end = blocks.find("}]}", at) + 2;
+    blocks += "  " + std::string(name) + ": " + blocks.substr(at + 4, end - at - 4) + "\n";
+    blocks.replace(at, end - at, "do: [{call: " + std::string(name) + "}]");
+  }
+  told(blocks);
+}
+
+TEST_CASE("fix: a call of a loop that some ranks skip, on all ranks", "[app][fix]") {
+  const auto result = command({"fix", "-"}, R"(schema: 1
+name: skipped_loop
+ranks: 3
+groups: {dp: all}
+programs:
+  do:
+    - {on: rank > 0, repeat: 3, do: [{compute: f, takes: 1us}, {all_reduce: dp, bytes: 8B}, {compute: g, takes: 1us}]}
+    - {synchronize: device}
+)");
+  INFO(result.out << result.err);
+  CHECK(result.code == 0);
+  CHECK(contains(result.out, "all ranks call all_reduce dp"));
+}
+
 // In a ring of four the cycle has a wait for each rank, and steps are the same on all: what changes
 // on some ranks breaks a wait of one of these.
 TEST_CASE("fix: the wait that a change on some ranks breaks is one of theirs", "[app][fix]") {
