@@ -449,7 +449,7 @@ void RankReader::read_entry(Fields& fields) {
   entry.stream = id(fields, "s", streams_, "stream", 0);
   entry.kernels =
       static_cast<std::uint32_t>(fields.integer("k", 0, std::numeric_limits<int>::max(), 0));
-  fields.text("th");
+  if (fields.has("th")) entry.thread = job_.text(fields.text("th", std::nullopt));
   const std::string head = fields.head();
   if (head == "call") {
     read_call(fields, entry);
@@ -498,7 +498,13 @@ void RankReader::read_group_entry(Fields& fields, RecordEntry& entry) {
   if (entry.kind == EntryKind::kDestroy) return;
   entry.number = fields.integer("key", 0, kMaxInteger, -1);
   entry.store_barrier = fields.truth("store_barrier");
-  fields.truth("split");
+  fields.truth("split");  // of records without a parent
+  entry.parent = id(fields, "parent", groups_, "group", kNotSaid);
+  if (entry.parent == kNotSaid) return;
+  const models::RecordGroup& parent = record_.groups[entry.parent];
+  if (parent.position(number_) == kNotSaid) {
+    throw BadLine(fmt::format("rank {} is not in group '{}'", number_, parent.name), "", "parent");
+  }
 }
 
 void RankReader::read_call(Fields& fields, RecordEntry& entry) {

@@ -250,6 +250,9 @@ YamlNode RecordWriter::action(const HostStep& step, const RankSet& on) const {
     case StepKind::kCreate:
       map.add("create", YamlNode::text(channel(step.channel).name));
       break;
+    case StepKind::kSplit:
+      map.add("split", YamlNode::text(channel(step.channel).name));
+      break;
     case StepKind::kSet:
       map.add("set", YamlNode::text(step.name));
       break;
@@ -270,7 +273,7 @@ YamlNode RecordWriter::action(const HostStep& step, const RankSet& on) const {
 YamlNode RecordWriter::step(const HostStep& step, const RankSet& on) const {
   YamlNode map = action(step, on);
   // What belongs to a call, such as the record of its event, is not named.
-  if (step.later && step.kind == StepKind::kCreate) {
+  if (step.later && (step.kind == StepKind::kCreate || step.kind == StepKind::kSplit)) {
     map.add("name", YamlNode::text("later new_group"));
   } else if (step.later && !step.calls.empty()) {
     map.add("name", YamlNode::text("later " + operation_name(step.calls.front().operation)));

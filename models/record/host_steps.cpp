@@ -467,6 +467,11 @@ void RankSteps::add_new_group(const RecordEntry& from) {
     made.channel = programs_.channels.of_group(from.group);
     programs_.channels.all()[made.channel].used = true;
     add(std::move(made));
+  } else if (from.parent != kNotSaid && nccl()) {
+    HostStep made = step(StepKind::kSplit, from);
+    made.channel = programs_.channels.of_group(from.parent);
+    programs_.channels.all()[made.channel].used = true;
+    add(std::move(made));
   }
   if (from.store_barrier) add_store_barrier(from);
 }

@@ -42,6 +42,7 @@ struct HostStep {
     kAwait,
     kSynchronize,  // a stream; an empty one: the device
     kCreate,
+    kSplit,  // the communicator of a channel
     kSet,
     kGet,
     kRaise,
@@ -49,16 +50,17 @@ struct HostStep {
   };
 
   Kind kind = Kind::kCalls;
-  bool later = false;                // nobody recorded it
-  bool blocking = true;              // a call that the host does: the program waits for it
-  bool assumed = false;              // it belongs to a wait that nobody recorded
-  std::uint32_t place = kNotSaid;    // in Record::places
-  std::uint32_t channel = kNotSaid;  // kCreate; or its stream is that of the channel's calls
-  std::uint32_t shared = kNotSaid;   // as HostCall::shared
-  std::uint32_t slot = 0;            // of the channel's events, from 1; 0: `name` is the event's
-  std::int64_t number = 1;           // kCompute: kernels; kGet: how often it was set; kExit
-  std::string name;                  // an event, a key, an exception
-  std::string stream;                // where no channel says it
+  bool later = false;              // nobody recorded it
+  bool blocking = true;            // a call that the host does: the program waits for it
+  bool assumed = false;            // it belongs to a wait that nobody recorded
+  std::uint32_t place = kNotSaid;  // in Record::places
+  std::uint32_t channel =
+      kNotSaid;                     // kCreate, kSplit; or its stream is that of the channel's calls
+  std::uint32_t shared = kNotSaid;  // as HostCall::shared
+  std::uint32_t slot = 0;           // of the channel's events, from 1; 0: `name` is the event's
+  std::int64_t number = 1;          // kCompute: kernels; kGet: how often it was set; kExit
+  std::string name;                 // an event, a key, an exception
+  std::string stream;               // where no channel says it
   std::vector<HostCall> calls;
 };
 

@@ -16,4 +16,17 @@ std::uint32_t RecordGroup::position(std::uint32_t rank) const {
   return found == ranks.end() ? kNotSaid : static_cast<std::uint32_t>(found - ranks.begin());
 }
 
+std::string rank_list_text(const std::vector<std::uint32_t>& ranks) {
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size();) {
+    std::size_t end = i + 1;
+    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
+    if (i > 0) text += ", ";
+    text += std::to_string(ranks[i]);
+    if (end - i > 2) text += ".." + std::to_string(ranks[end - 1]);
+    i = end - i > 2 ? end : i + 1;
+  }
+  return text;
+}
+
 }  // namespace pipesim::models

@@ -28,6 +28,9 @@ struct RecordPlace {
 /// "train.py:20 backward", "schedules.py:141 _communicate > isend".
 std::string place_text(const RecordPlace& place);
 
+/// "rank 3", "ranks 0, 4..7".
+std::string rank_list_text(const std::vector<std::uint32_t>& ranks);
+
 /// A process group. Ranks of different machines name the same one if its name and ranks agree.
 struct RecordGroup {
   OutsideText name;                  // in torch: "0", "11"
@@ -74,6 +77,8 @@ struct RecordEntry {
   std::uint32_t line = 0;                       // in the rank's file
   std::uint32_t place = kNotSaid;               // in Record::places
   std::uint32_t group = kNotSaid;               // in Record::groups
+  std::uint32_t parent = kNotSaid;              // kNewGroup: whose communicator it is split from
+  std::uint32_t thread = kNotSaid;              // not the main one: its name, in Record::texts
   std::uint32_t stream = 0;                     // in RankRecord::streams; 0: the default one
   std::uint32_t event = kNotSaid;               // in RankRecord::events
   std::uint32_t type = kNotSaid;                // of the data, in Record::texts

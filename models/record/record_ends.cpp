@@ -21,13 +21,19 @@ MessageEnds ends_of(std::uint32_t rank, const RecordEntry& entry) {
   return {entry.group, sends ? rank : entry.peer, sends ? entry.peer : rank, entry.tag};
 }
 
+// Whether all members of the parent have to come.
+bool is_split(const RecordEntry& entry) {
+  return entry.kind == EntryKind::kNewGroup && entry.parent != kNotSaid;
+}
+
 bool is_message(const RecordEntry& entry) { return !is_collective(entry.operation); }
 
 // What a rank called: collectives by group and number, and how many messages.
 struct CallsMade {
   std::set<std::pair<std::uint32_t, std::int64_t>> collectives;
   std::map<MessageEnds, std::size_t> messages;
-  std::set<std::uint32_t> groups;  // that it made
+  std::set<std::uint32_t> groups;               // that it made
+  std::map<std::uint32_t, std::size_t> splits;  // of each communicator
 };
 
 std::vector<CallsMade> called_by(const Record& record) {
@@ -35,6 +41,7 @@ std::vector<CallsMade> called_by(const Record& record) {
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     for (const RecordEntry& entry : record.ranks[rank].entries) {
       if (entry.kind == EntryKind::kNewGroup) called[rank].groups.insert(entry.group);
+      if (is_split(entry)) ++called[rank].splits[entry.parent];
       if (entry.kind != EntryKind::kCall) continue;
       if (!is_message(entry)) {
         called[rank].collectives.emplace(entry.group, entry.number);
@@ -81,8 +88,16 @@ std::size_t drop_calls_after_cuts(Record& record) {
   std::size_t dropped = 0;
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     std::map<MessageEnds, std::size_t> before;
+    std::map<std::uint32_t, std::size_t> splits;
     auto& entries = record.ranks[rank].entries;
     const auto ends_here = [&](const RecordEntry& entry) {
+      if (is_split(entry)) {
+        const std::size_t number = ++splits[entry.parent];
+        const std::vector<std::uint32_t>& all = record.groups[entry.parent].ranks;
+        return std::any_of(all.begin(), all.end(), [&](std::uint32_t member) {
+          return is_cut_short(record.ranks[member]) && called[member].splits[entry.parent] < number;
+        });
+      }
       if (entry.kind != EntryKind::kCall) return false;
       if (is_message(entry)) {
         if (entry.peer == rank) return false;
@@ -109,8 +124,18 @@ void add_later_calls(Record& record) {
   const auto waits_for = [&](std::uint32_t rank) { return stands_still(record.ranks[rank]); };
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
     std::map<MessageEnds, std::size_t> before;
+    std::map<std::uint32_t, std::size_t> splits;
     for (const RecordEntry& entry : record.ranks[rank].entries) {
-      if (entry.kind == EntryKind::kNewGroup) {
+      if (is_split(entry)) {
+        const std::size_t number = ++splits[entry.parent];
+        for (const std::uint32_t member : record.groups[entry.parent].ranks) {
+          std::size_t& made = called[member].splits[entry.parent];
+          if (!waits_for(member) || made >= number) continue;
+          made = number;
+          called[member].groups.insert(entry.group);
+          more[member].push_back(later(entry));
+        }
+      } else if (entry.kind == EntryKind::kNewGroup) {
         for (const std::uint32_t member : record.groups[entry.group].ranks) {
           if (!waits_for(member) || !called[member].groups.insert(entry.group).second) continue;
           more[member].push_back(later(entry));

@@ -22,7 +22,7 @@ import torch.multiprocessing
 import torch.optim
 
 from pipesim.recorder.process_group import RecordingGroup
-from pipesim.recorder.rank_recorder import RankRecorder
+from pipesim.recorder.rank_recorder import Group, RankRecorder
 from pipesim.recorder.store import RecordingStore
 
 _WORLD = "pipesim:world"
@@ -73,7 +73,7 @@ def _replace_backends(recorder: RankRecorder) -> None:
             assert group is not None, "a process group is made by _new_process_group_helper only"
             if group.backend == "gloo":  # its constructor connects all members
                 recorder.rendezvous(f"connect:{group.name}", 0, group.ranks)
-            return RecordingGroup(recorder, group, rank, size)
+            return RecordingGroup(recorder, group, rank, size, recorder.device_being_bound)
 
         return Backend(name, (), {"__new__": new, "Options": Options})
 
@@ -106,6 +106,16 @@ def _check_size(recorder: RankRecorder, rank: int, world_size: int) -> None:
         )
 
 
+def _split_source(recorder: RankRecorder, backend: str, given: Any) -> Optional[Group]:
+    """2.x: with `device_id=`, new_group splits the communicator of all ranks. Those that are not
+    members take part whatever the backend of the new group is (_new_process_group_helper)."""
+    world = c10d.GroupMember.WORLD
+    if not isinstance(world, RecordingGroup) or not world.bound_device_id:
+        return None
+    is_member = recorder.rank in given["global_ranks_in_group"]
+    return world.group if world.supports_splitting and (backend == "nccl" or not is_member) else None
+
+
 def _replace_groups(recorder: RankRecorder) -> None:
     original_helper = c10d._new_process_group_helper
     signature = inspect.signature(original_helper)
@@ -120,21 +130,32 @@ def _replace_groups(recorder: RankRecorder) -> None:
         if is_world:  # with `store=`, there was no rendezvous
             _check_size(recorder, given["group_rank"], given["group_size"])
         name = given["group_name"] or str(c10d._group_count)
+        backend = _backend_name(str(given["backend"]), recorder.device)
+        parent = None if is_world else _split_source(recorder, backend, given)
         group = recorder.define_group(
             name,
             range(recorder.world) if is_world else given["global_ranks_in_group"],
-            _backend_name(str(given["backend"]), recorder.device),
+            backend,
             desc=given.get("group_desc") or "",
             eager=given.get("device_id") is not None,
+            parent=parent,
         )
         if is_world:
             recorder.add({"init": group.id})
             recorder.rendezvous(_WORLD, 0, range(recorder.world))
         else:
-            recorder.add({"new_group": group.id, "key": int(name) if name.isdigit() else None})
+            in_store = parent is None and name.isdigit()
+            recorder.add(
+                {
+                    "new_group": group.id,
+                    "key": int(name) if in_store else None,
+                    "parent": parent.id if parent else None,
+                }
+            )
         recorder.group_being_made = group
+        recorder.device_being_bound = given.get("device_id")
         made = original_helper(*args, **kwargs)
-        recorder.group_being_made = None
+        recorder.group_being_made = recorder.device_being_bound = None
         kept.append(made)
         return made
 
@@ -165,6 +186,9 @@ def _replace_groups(recorder: RankRecorder) -> None:
         finally:
             recorder.batch = None
 
+    if hasattr(c10d, "split_group"):
+        replace("split_group", (c10d, dist), _splitter(recorder, original_helper, kept))
+
     for function in (
         _new_process_group_helper,
         _store_based_barrier,
@@ -173,6 +197,77 @@ def _replace_groups(recorder: RankRecorder) -> None:
     ):
         modules = (c10d, dist) if hasattr(dist, function.__name__) else (c10d,)
         replace(function.__name__, modules, function)
+
+
+def _splitter(
+    recorder: RankRecorder, original_helper: Callable[..., Any], kept: list[Any]
+) -> Callable[..., Any]:
+    """`split_group` of 2.6, which makes a C++ group around ProcessGroupNCCL itself."""
+
+    def define(ranks: list[int], parent: Group, desc: str) -> Group:
+        name = str(c10d._world.group_count)
+        group = recorder.define_group(name, ranks, "nccl", desc, eager=True, parent=parent)
+        recorder.add({"new_group": group.id, "parent": parent.id})
+        return group
+
+    @functools.wraps(c10d.split_group)
+    def split_group(
+        parent_pg: Any = None,
+        split_ranks: Any = None,
+        timeout: Any = None,
+        pg_options: Any = None,
+        group_desc: Optional[str] = None,
+    ) -> Any:
+        """All members of the parent call it. Ranks are those in the parent."""
+        if split_ranks is None:
+            raise ValueError("split_ranks cannot be None")
+        world = c10d._get_default_group()
+        parent = parent_pg if parent_pg else world
+        if not world.bound_device_id:
+            raise RuntimeError(
+                "No device associated with the default pg, not safe to split any process groups"
+            )
+        if recorder.rank not in parent.group.ranks:
+            raise ValueError(
+                f"Global rank {recorder.rank} is not part of the parent group {parent_pg}"
+            )
+        if not parent.supports_splitting:
+            raise RuntimeError(
+                "No backend for the parent process group or its backend does not support splitting"
+            )
+        splits = [sorted(ranks) for ranks in split_ranks]
+        if any(len(ranks) == 0 for ranks in splits):
+            raise ValueError("the split group cannot be empty")
+        if any(len(ranks) != len(set(ranks)) for ranks in splits):
+            raise ValueError("the split group cannot have duplicate ranks")
+        members = [[parent.group.ranks[rank] for rank in ranks] for ranks in splits]
+        own = next((ranks for ranks in members if recorder.rank in ranks), None)
+        desc = group_desc or ""
+        if own is None:  # ncclCommSplit waits for it all the same
+            if members:
+                define(members[0], parent.group, desc)
+            return None
+        group = define(own, parent.group, desc)
+        c10d._world.group_count += 1
+        recorder.group_being_made = group
+        recorder.device_being_bound = world.bound_device_id
+        made, _ = original_helper(
+            len(own),
+            own.index(recorder.rank),
+            own,
+            c10d.Backend("nccl"),
+            c10d._world.pg_map[world][1],
+            group.name,
+            timeout=timeout or c10d._get_default_timeout(c10d.Backend("nccl")),
+            device_id=world.bound_device_id,
+            group_desc=desc or None,
+        )
+        recorder.group_being_made = recorder.device_being_bound = None
+        kept.append(made)
+        c10d._world.pg_group_ranks[made] = {rank: index for index, rank in enumerate(own)}
+        return made
+
+    return split_group
 
 
 def _replace_stores(recorder: RankRecorder) -> None:

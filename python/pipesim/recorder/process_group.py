@@ -48,11 +48,14 @@ def _reduce_name(options: Any) -> str:
 class RecordingGroup(dist.ProcessGroup):
     """Records every call. Made in the place of `ProcessGroupGloo` and `ProcessGroupNCCL`."""
 
-    def __init__(self, recorder: RankRecorder, group: Group, rank: int, size: int) -> None:
+    def __init__(
+        self, recorder: RankRecorder, group: Group, rank: int, size: int, device: Any = None
+    ) -> None:
         super().__init__(rank, size)
         self._recorder = recorder
         self.group = group
         self._index = rank
+        self._device = device
 
     # Not "gloo": DDP's logger (reducer.cpp of 1.13) casts a group of that name to ProcessGroupGloo.
     def getBackendName(self) -> str:
@@ -68,10 +71,23 @@ class RecordingGroup(dist.ProcessGroup):
         return self.group.name
 
     @property
-    def bound_device_id(self) -> None:
-        return None
+    def bound_device_id(self) -> Any:
+        """Of `device_id=`: NCCL then makes communicators at once, and splits those of parents."""
+        return self._device
 
-    supports_splitting = supports_coalescing = False
+    supports_coalescing = False
+
+    @property
+    def supports_splitting(self) -> bool:
+        return self.group.backend == "nccl"
+
+    def eager_connect_single_device(self, _: Any) -> None:
+        pass
+
+    # Of a rank that is in none of the new groups: ncclCommSplit waits for it, too. `patches` has
+    # recorded that.
+    def perform_nocolor_split(self, _: Any) -> None:
+        pass
 
     def _get_backend(self, device: Any) -> RecordingGroup:
         return self
@@ -230,7 +246,7 @@ class RecordingGroup(dist.ProcessGroup):
 
     def _channel(self, tag: int) -> tuple[Any, ...]:
         """Messages of one channel match in order. NCCL has no tags."""
-        return (self.group.name, None if self._on_device() else tag)
+        return (self.group.key, None if self._on_device() else tag)
 
     def _on_device(self) -> bool:
         return self._recorder.is_device_group(self.group)
@@ -279,7 +295,7 @@ class RecordingGroup(dist.ProcessGroup):
             def message(call: int) -> m.Collective:
                 return m.Collective(
                     call,
-                    group.name,
+                    group.key,
                     number,
                     group.ranks,
                     signature,

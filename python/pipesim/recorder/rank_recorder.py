@@ -32,6 +32,13 @@ class Group:
     name: str  # in torch
     ranks: tuple[int, ...]
     backend: str
+    split: str = ""  # of a communicator that was split: which split of which
+
+    @property
+    def key(self) -> str:
+        """By which its members find each other. Without a split that is the name alone, a key in
+        torch's store. After one, ranks can have different names for a group."""
+        return f"{self.split} of {list(self.ranks)}" if self.split else self.name
 
 
 @dataclasses.dataclass
@@ -70,6 +77,7 @@ class RankRecorder:
         self.batch: Optional[int] = None  # the number of the batch_isend_irecv that is under way
         self.backward_depth = 0
         self.group_being_made: Optional[Group] = None
+        self.device_being_bound: Any = None  # likewise, of `device_id=`
         self.device = "cpu"
         self.stream: Callable[[], Entry] = dict  # `s` and `k` of an entry; set by `cuda`
         self._connection = connection
@@ -133,10 +141,18 @@ class RankRecorder:
     # Groups
 
     def define_group(
-        self, name: str, ranks: Sequence[int], backend: str, desc: str = "", eager: bool = False
+        self,
+        name: str,
+        ranks: Sequence[int],
+        backend: str,
+        desc: str = "",
+        eager: bool = False,
+        parent: Optional[Group] = None,
     ) -> Group:
-        """A group of which this rank knows, whether it is a member or not."""
-        group = Group(f"g{self._groups}", name, tuple(ranks), backend)
+        """A group of which this rank knows, whether it is a member or not. `parent`: whose
+        communicator NCCL splits for it, a call of all its ranks, in order."""
+        split = f"{parent.split or parent.name}:{self.number(parent.id, 'split')}" if parent else ""
+        group = Group(f"g{self._groups}", name, tuple(ranks), backend, split)
         self._groups += 1
         self._numbers = {key: n for key, n in self._numbers.items() if key[0] != group.id}
         if not self.backend:
@@ -147,7 +163,7 @@ class RankRecorder:
         self.file.define(
             {
                 "def": group.id,
-                "group": name,
+                "group": split or name,
                 "ranks": list(ranks),
                 "backend": None if backend == self.backend else backend,
                 "desc": desc or None,

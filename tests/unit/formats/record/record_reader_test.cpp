@@ -84,6 +84,16 @@ TEST_CASE("a rank calls in its own groups only", "[formats][record_reader]") {
                                            ""})) == "4:21: rank 0 is not in group '1'\n");
 }
 
+TEST_CASE("a rank splits its own groups only", "[formats][record_reader]") {
+  const std::string group = "{\"def\": \"g1\", \"group\": \"1\", \"ranks\": [0]}\n";
+  const std::string split =
+      "{\"def\": \"g2\", \"group\": \"1:1\", \"ranks\": [0]}\n"
+      "{\"new_group\": \"g2\", \"parent\": \"g1\"}\n";
+  CHECK(testing::record_of("nccl", {group + split, ""}).groups.size() == 3);
+  CHECK(testing::contains(mistakes_in(testing::record_files("nccl", {"", group + split})),
+                          "rank 1 is not in group '1'"));
+}
+
 TEST_CASE("many mistakes of a file are not all told", "[formats][record_reader]") {
   std::string lines;
   for (int i = 0; i < 1000; ++i) lines += "{\"step\": -1}\n";

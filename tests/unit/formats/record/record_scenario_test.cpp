@@ -193,6 +193,39 @@ TEST_CASE("a group that is made again has calls of its own", "[formats][record_s
   CHECK_FALSE(is_proved(record_of("gloo", {program, first + end()}), "gloo"));
 }
 
+// ncclCommSplit is a meeting of all ranks of the parent, also of those that get no communicator.
+TEST_CASE("a split waits for all ranks of its parent under NCCL's rules",
+          "[formats][record_scenario]") {
+  const std::string split =
+      "{\"def\": \"g1\", \"group\": \"0:1\", \"ranks\": [0, 1]}\n"
+      "{\"new_group\": \"g1\", \"parent\": \"g0\"}\n";
+  const std::string call = collective("g0", 1, kSync);
+  const std::string inner = collective("g1", 1, kSync);
+  const std::string member = split + inner + call + end();
+  CHECK(is_proved(record_of("nccl", {member, member, split + call + end()}), "nccl"));
+  const auto missing = record_of("nccl", {member, member, call + end()});
+  CHECK_FALSE(is_proved(missing, "nccl"));
+  CHECK(is_proved(missing, "gloo"));
+  CHECK(testing::contains(scenario_of(missing, models::RecordRules::kNccl), "{split: world}"));
+  CHECK_FALSE(testing::contains(scenario_of(missing, models::RecordRules::kGloo), "split"));
+}
+
+// A rank that stands still may come to the split later; one whose record was cut is not missed.
+TEST_CASE("a split of a rank whose record ends before it", "[formats][record_scenario]") {
+  const std::string split =
+      "{\"def\": \"g1\", \"group\": \"0:1\", \"ranks\": [0]}\n"
+      "{\"new_group\": \"g1\", \"parent\": \"g0\"}\n";
+  const auto steps =
+      record_of("nccl", {split + end(), end("\"end\": \"cut\", \"why\": \"steps\"")});
+  CHECK(is_proved(steps, "nccl"));
+  auto rest = record_of("nccl", {split + end(), end("\"end\": \"cut\", \"why\": \"rest\"")});
+  CHECK_FALSE(is_proved(rest, "nccl"));
+  models::add_later_calls(rest);
+  REQUIRE(rest.ranks[1].entries.size() == 1);
+  CHECK(rest.ranks[1].entries[0].later);
+  CHECK(rest.ranks[1].entries[0].parent == rest.ranks[0].entries[0].parent);
+}
+
 TEST_CASE("equal ranks have one program, and repeated steps are loops",
           "[formats][record_scenario]") {
   const auto ring = [](int rank) {
