@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
+#include <iterator>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -23,6 +24,7 @@
 #include "models/record/any_source.hpp"
 #include "models/record/record_checks.hpp"
 #include "models/record/record_ends.hpp"
+#include "models/record/thread_order.hpp"
 #include "models/search/check.hpp"
 #include "models/search/readings.hpp"
 #include "viz/html/check_page.hpp"
@@ -105,18 +107,25 @@ std::string order_text(const ScenarioInput& input, const std::vector<formats::Se
   return text;
 }
 
-// The record does not say enough.
-void undecide(models::ReadingsReport& found) {
+// The record does not say enough, and this is what `check` says of it.
+struct RecordJudgement {
+  std::vector<std::string>& basis;  // of the answer
+  std::string undecided{};          // the headline
+};
+
+void undecide(models::ReadingsReport& found, RecordJudgement& judged, std::string headline) {
   found.answer = models::JobAnswer::kUndecided;
   found.check.exploration.answer = sim::Answer::kUndecided;
+  judged.undecided = std::move(headline);
 }
 
 // Of a record with recvs from any source under gloo's rules: what its script does with a message
 // depends on who sent it, and was recorded for one sender. So a hang that only another sender leads
 // to decides nothing. Changes the basis of the answer.
 void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& options,
-                      models::ReadingsReport& found, std::vector<std::string>& basis) {
+                      models::ReadingsReport& found, RecordJudgement& judged) {
   const models::Record& record = input.record()->record();
+  std::vector<std::string>& basis = judged.basis;
   if (!input.record()->is_gloo(input.rules()) || !models::has_any_source(record)) return;
   if (found.answer == models::JobAnswer::kUndecided) return;
   if (found.answer == models::JobAnswer::kProved) {
@@ -129,7 +138,7 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
     basis.emplace_back(
         "a recv is posted while one from another rank is pending; gloo may serve it first, which "
         "was not tried");
-    return undecide(found);
+    return undecide(found, judged, "recvs may be served in another order");
   }
   const auto scenario = input.read_variant(models::with_recorded_sources(record));
   models::Diagnostics ignored;
@@ -138,7 +147,7 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
   models::CheckReport recorded = models::check(scenario->graph, std::move(*lowered), options);
   if (recorded.exploration.answer != sim::Answer::kProved) return;
   found.check = std::move(recorded);
-  undecide(found);
+  undecide(found, judged, "it hangs only if another sender comes first");
   basis.push_back(
       fmt::format("a recv from any source received from one rank here; with another sender this "
                   "recording can hang, but the script might then behave differently. 'pipesim "
@@ -148,13 +157,36 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
 
 // Of a record that does not say what a rank would have done. Changes the basis of the answer.
 void judge_ends(const ScenarioInput& input, models::ReadingsReport& found,
-                std::vector<std::string>& basis) {
+                RecordJudgement& judged) {
   const models::Record& record = input.record()->record();
   const bool unknown = std::any_of(record.ranks.begin(), record.ranks.end(), models::ends_unknown);
   if (found.answer != models::JobAnswer::kProved || !unknown) return;
-  undecide(found);
-  basis.emplace_back(
+  undecide(found, judged, "nothing hangs before the record ends");
+  judged.basis.emplace_back(
       "nothing hangs up to there; what comes later was not recorded, so nothing is proved");
+}
+
+// Of a record in which several threads of a rank call. They are one program in the scenario, in the
+// recorded order: whatever another order comes to, it was not looked at, and a hang may be one of
+// this program alone.
+void judge_threads(const ScenarioInput& input, models::ReadingsReport& found,
+                   RecordJudgement& judged) {
+  const models::Record& record = input.record()->record();
+  const bool proved = found.answer == models::JobAnswer::kProved;
+  const auto rules = input.record()->is_gloo(input.rules()) ? models::RecordRules::kGloo
+                                                            : models::RecordRules::kNccl;
+  std::vector<std::string> threads =
+      proved ? models::threads_that_race(record, rules) : models::threads_that_call(record);
+  if (threads.empty() || found.answer == models::JobAnswer::kUndecided) return;
+  const bool hangs = found.check.exploration.hang_found;
+  undecide(found, judged, "several threads call, in an unknown order");
+  std::erase(judged.basis, models::kThreadsBasis);
+  judged.basis.insert(judged.basis.end(), std::make_move_iterator(threads.begin()),
+                      std::make_move_iterator(threads.end()));
+  if (!hangs) return;
+  judged.basis.emplace_back(
+      "the hang below is of the recorded order, in which a call waits for those that other threads "
+      "made before it");
 }
 
 bool has_hang(const models::ReadingsReport& found) {
@@ -390,8 +422,11 @@ class CheckRun {
     if (all_readings()) lowered_.reset();  // each reading makes its own
     readings_ = check_one(scenario_.graph);
     if (input_.record() != nullptr) {
-      judge_any_source(input_, options, readings_, basis_);
-      judge_ends(input_, readings_, basis_);
+      RecordJudgement judged{basis_};
+      judge_any_source(input_, options, readings_, judged);
+      judge_ends(input_, readings_, judged);
+      judge_threads(input_, readings_, judged);
+      undecided_ = std::move(judged.undecided);
     }
     if (!JobChoices(scenario_).empty()) {
       ways_ = check_ways(input_, scenario_, options_.max_ways, options.stop, check_one, readings_);
@@ -439,7 +474,8 @@ class CheckRun {
                               all_readings() ? &readings_ : nullptr,
                               input_.record() != nullptr && input_.record()->of_dumps(),
                               ways_ ? std::optional(ways_->view) : std::nullopt,
-                              relies_on_buffers()};
+                              relies_on_buffers(),
+                              undecided_};
     if (options_.html_path) {
       write_page(graph(), view, arguments_.has("all"), made_by(arguments_), *options_.html_path);
     }
@@ -461,6 +497,7 @@ class CheckRun {
   formats::Scenario scenario_;
   std::optional<models::Lowered> lowered_;  // of the usual way, until it is checked
   std::vector<std::string> basis_;
+  std::string undecided_;  // why, where the record does not say enough
   std::optional<Ways> ways_;
   models::ReadingsReport readings_;
 };

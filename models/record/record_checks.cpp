@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "models/record/record_ends.hpp"
+#include "models/record/thread_order.hpp"
 
 namespace pipesim::models {
 namespace {
@@ -16,23 +17,10 @@ using Ranks = std::vector<std::uint32_t>;
 // More findings of a kind say nothing new.
 constexpr std::size_t kMaxFindings = 5;
 
-std::string ranks_text(const Ranks& ranks) {
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  for (std::size_t i = 0; i < ranks.size();) {
-    std::size_t end = i + 1;
-    while (end < ranks.size() && ranks[end] == ranks[end - 1] + 1) ++end;
-    if (i > 0) text += ", ";
-    text += std::to_string(ranks[i]);
-    if (end - i > 2) text += ".." + std::to_string(ranks[end - 1]);
-    i = end - i > 2 ? end : i + 1;
-  }
-  return text;
-}
-
 std::string group_text(const RecordGroup& group) {
   Ranks ranks = group.ranks;
   std::sort(ranks.begin(), ranks.end());
-  return "the group of " + ranks_text(ranks);
+  return "the group of " + rank_list_text(ranks);
 }
 
 // A call of a collective on one rank.
@@ -92,7 +80,7 @@ void check_new_groups(const Record& record, std::vector<RecordFinding>& findings
     if (variants.size() < 2) continue;
     const auto said = [&](const NewGroup& group) {
       const std::string place = record.place_of(group.place);
-      return ranks_text(group.ranks) + (group.ranks.size() == 1 ? " makes " : " make ") +
+      return rank_list_text(group.ranks) + (group.ranks.size() == 1 ? " makes " : " make ") +
              group_text(record.groups[group.group]) + (place.empty() ? "" : " (" + place + ")");
     };
     RecordFinding finding;
@@ -135,7 +123,7 @@ void check_lines(const Record& record, const Meetings& meetings,
     const auto ranks = [](const std::vector<Arrival>& of) {
       Ranks result;
       for (const Arrival& arrival : of) result.push_back(arrival.rank);
-      return ranks_text(result);
+      return rank_list_text(result);
     };
     RecordFinding finding;
     finding.code = Code::kOtherLine;
@@ -264,7 +252,7 @@ std::vector<std::string> record_basis(const Record& record) {
        "the store told ranks which of them came first, in the order of ranks here: with another "
        "order a real run may take another branch"},
       {"time", "the script looked at the clock"},
-      {"threads", "several threads called: their order here is one of many"}};
+      {"threads", kThreadsBasis}};
   for (const auto& [note, count] : notes) {
     const auto known = words.find(note);
     if (note == "made_up" && made_up > 0) continue;
@@ -276,7 +264,7 @@ std::vector<std::string> record_basis(const Record& record) {
       cuts[record.ranks[rank].end.cut].push_back(rank);
   }
   for (const auto& [cut, ranks] : cuts) {
-    basis.push_back("the record of " + ranks_text(ranks) + " ends early: " + cut_text(cut));
+    basis.push_back("the record of " + rank_list_text(ranks) + " ends early: " + cut_text(cut));
   }
   return basis;
 }

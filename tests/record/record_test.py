@@ -300,6 +300,63 @@ class Gpus(unittest.TestCase):
 
         self.assertTrue(record(job, ranks=2).check().hangs)
 
+    @unittest.skipUnless(hasattr(torch.distributed, "split_group"), "torch has no split_group")
+    def test_split_groups_have_a_parent(self):
+        def job(leaves_out):
+            dist, rank = torch.distributed, int(os.environ["RANK"])
+            dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+            half = dist.split_group(split_ranks=[[0, 1], [2, 3]], group_desc="half")
+            assert (dist.get_rank(half), half.size()) == (rank % 2, 2)
+            t = torch.ones(1, device="cuda") * rank
+            dist.all_reduce(t, group=half)
+            assert t.item() == (1 if rank < 2 else 5)
+            if rank < 2:  # ranks of the half, of which rank 0 gets no group
+                assert (dist.split_group(half, [[1]]) is None) == (rank == 0)
+            if not (leaves_out and rank == 3):  # splits the group of all: rank 3 has to come
+                dist.new_group([0, 1, 2])
+            dist.barrier()
+
+        recorded = record(job, ranks=4, args=[False])
+        self.assertEqual({"finished"}, {end.end for end in recorded.ends}, recorded.output)
+        for rank in range(4):
+            found = lines(recorded, rank)
+            groups = {line["def"]: line["group"] for line in found if "group" in line}
+            made = [(groups[x["new_group"]], groups[x["parent"]]) for x in found if "new_group" in x]
+            of_half = [("0:1:1", "0:1")] if rank < 2 else []
+            self.assertEqual([("0:1", "0"), *of_half, ("0:2", "0")], made)
+        self.assertTrue(recorded.check().proved)
+        report = record(job, ranks=4, args=[True]).check()
+        self.assertTrue(report.hangs)
+        self.assertIn("Rank 3 never calls split world", report.text)
+
+    @unittest.skipUnless(hasattr(torch.distributed, "split_group"), "torch has no split_group")
+    def test_a_mesh_splits_the_group_of_all(self):
+        def job():
+            from torch.distributed.device_mesh import init_device_mesh
+
+            dist, rank = torch.distributed, int(os.environ["RANK"])
+            dist.init_process_group("nccl", device_id=torch.device("cuda", rank))
+            mesh = init_device_mesh("cuda", (2, 2), mesh_dim_names=("dp", "tp"))
+            for name in ("dp", "tp"):
+                dist.all_reduce(torch.ones(1, device="cuda"), group=mesh[name].get_group())
+
+        recorded = record(job, ranks=4)
+        self.assertEqual({"finished"}, {end.end for end in recorded.ends}, recorded.output)
+        made = [x for x in lines(recorded, 3) if "new_group" in x]
+        self.assertEqual(["g0", "g0"], [x["parent"] for x in made])
+        self.assertTrue(recorded.check().proved)
+
+    def test_a_group_of_gloo_beside_nccl_has_no_parent(self):
+        def job():
+            torch.distributed.init_process_group("nccl")
+            torch.distributed.new_group([0], backend="gloo")
+            torch.distributed.new_group([1, 0])
+
+        for rank in (0, 1):
+            made = [x for x in lines(record(job, ranks=2), rank) if "new_group" in x]
+            self.assertEqual([1, 2], [x["key"] for x in made])
+            self.assertFalse(any("parent" in x for x in made))
+
     def test_results_are_made_up_where_no_host_would_wait(self):
         recorded = in_fork(PROGRAMS / "gpu.py", 2, "--crossed")
         self.assertEqual({"finished"}, {end.end for end in recorded.ends}, recorded.output)
@@ -455,6 +512,28 @@ class Verdicts(unittest.TestCase):
             for line in sample.replace("...\n", "").splitlines():
                 self.assertIn(line, done.stdout)
         self.assertTrue(in_fork(script, 4, "--fixed").check().proved)
+
+    def test_the_order_of_threads_is_undecided(self):
+        def job(own_group):
+            dist = torch.distributed
+            dist.init_process_group("gloo")
+            group = dist.new_group() if own_group else None
+
+            def save():
+                dist.all_reduce(torch.ones(1), group=group)
+
+            thread = threading.Thread(target=save, name="checkpoint")
+            thread.start()
+            thread.join()
+            dist.all_reduce(torch.ones(1))
+
+        self.assertTrue(record(job, ranks=2, args=[True]).check().proved)
+        for own_group, rules in ((False, "gloo"), (True, "nccl")):
+            report = record(job, ranks=2, args=[own_group]).check(rules=rules)
+            self.assertEqual("undecided", report.answer, report.text)
+            self.assertIn("UNDECIDED: several threads call, in an unknown order", report.text)
+            says = r"^ranks 0, 1: thread 'checkpoint' \(.*all_reduce\) and the main thread"
+            self.assertRegex(report.rests_on[-1], says)
 
     def test_a_rank_that_fails_is_not_proved(self):
         def job():

@@ -191,6 +191,9 @@ std::string job_headline(const models::ReadingsReport& readings, const TextOptio
 }
 
 std::string headline(const CheckView& view, const TextOptions& options) {
+  if (!view.undecided.empty() && view.check.exploration.answer == sim::Answer::kUndecided) {
+    return styled(options, ansi::kYellow, "UNDECIDED: " + view.undecided);
+  }
   if (view.readings != nullptr) return job_headline(*view.readings, options);
   const sim::Answer answer = view.check.exploration.answer;
   if (!is_proved_by_buffers(view)) return styled(options, colour(answer), headline(answer));

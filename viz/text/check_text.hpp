@@ -35,6 +35,7 @@ struct CheckView {
   bool of_dumps = false;                             // likewise, of a real job: its last calls
   std::optional<WaysView> ways{};                    // of a scenario with choices
   bool by_buffers = false;  // only one reading was checked, in which NCCL's buffers take messages
+  std::string undecided{};  // why, where a record does not say enough
 };
 
 /// What an answer without a hang in this one reading is worth: "no hang" rather than "proved",

@@ -1,0 +1,24 @@
+// Calls of several threads of a rank. A record has them in the order in which they came.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/record/channels.hpp"
+#include "models/record/record.hpp"
+
+namespace pipesim::models {
+
+/// What record_basis says of calls of several threads.
+inline constexpr const char* kThreadsBasis =
+    "several threads called: their order here is one of many";
+
+/// Which threads of which ranks make calls of a group, a sentence each without its period.
+std::vector<std::string> threads_that_call(const Record& record);
+
+/// The same of threads of which the order decides what meets what under these rules. gloo matches
+/// the collectives of a group by number, and messages by group, ranks and tag. NCCL runs kernels in
+/// the order of their launches, whatever their groups are.
+std::vector<std::string> threads_that_race(const Record& record, RecordRules rules);
+
+}  // namespace pipesim::models
