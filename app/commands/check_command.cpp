@@ -392,7 +392,13 @@ class CheckRun {
 
   // Reports mistakes, too. True where the model was printed.
   bool write_promela() {
+    // Each reading is lowered by itself; mistakes are the same in all.
+    const models::Reading asked = scenario_.graph.reading;
+    if (all_readings() && !options_.promela_path) {
+      scenario_.graph.reading = models::Reading::kContract;
+    }
     lowered_ = input_.require(models::lower(scenario_.graph, input_.diagnostics()));
+    scenario_.graph.reading = asked;
     input_.report();
     if (!options_.promela_path) return false;
     const std::string obstacle = formats::promela_obstacle(lowered_->plan);
@@ -413,13 +419,15 @@ class CheckRun {
     options.stop = deadline ? deadline->stop() : console_.interrupted;
     options.progress = progress.exploration();
     const CheckOne check_one = [&](const models::TaskGraph& of) {
-      if (all_readings()) return models::check_readings(of, options, progress.run());
+      if (all_readings()) {
+        return models::check_readings(of, options, progress.run(),
+                                      std::exchange(lowered_, std::nullopt));
+      }
       if (!lowered_) lowered_ = input_.require(models::lower(of, input_.diagnostics()));
       models::Lowered lowered = *std::exchange(lowered_, std::nullopt);
       return models::one_reading(of,
                                  models::check(of, std::move(lowered), options, progress.run()));
     };
-    if (all_readings()) lowered_.reset();  // each reading makes its own
     readings_ = check_one(scenario_.graph);
     if (input_.record() != nullptr) {
       RecordJudgement judged{basis_};

@@ -94,24 +94,60 @@ bool rests_on_empty_calls(const TaskGraph& graph, const sim::ExploreOptions& opt
 // Whether `graph`, which is proved, hangs in its own times if the initialization of a communicator
 // waits for the kernels that are on the devices of its ranks. One run: which of many orders would
 // hang is not searched for.
-bool rests_on_creation(TaskGraph graph, const sim::ExploreOptions& options) {
+bool hangs_by_creation(const sim::Plan& plan, const sim::ExploreOptions& options) {
   constexpr std::uint64_t kMostActs = 1'000'000;
+  if (plan.act_count > kMostActs) return false;
+  const auto waits = [](const sim::Communicator& communicator) {
+    return communicator.at_first_use && communicator.waits_for_device;
+  };
+  if (std::none_of(plan.communicators.begin(), plan.communicators.end(), waits)) return false;
+  sim::RunOptions run;
+  run.stop = options.stop;
+  return sim::run(plan, run).end == sim::RunEnd::kStuck;
+}
+
+// The same of the plan of a cold run, which is what it was then. Nothing where the plan does not
+// say which communicators are NCCL's.
+std::optional<bool> rests_on_creation(sim::Plan& cold, const sim::ExploreOptions& options) {
+  const bool says_all = std::all_of(cold.communicators.begin(), cold.communicators.end(),
+                                    [](const sim::Communicator& communicator) {
+                                      return !communicator.at_first_use || communicator.connects;
+                                    });
+  if (!says_all) return std::nullopt;
+  std::vector<bool> before;
+  for (sim::Communicator& communicator : cold.communicators) {
+    before.push_back(communicator.waits_for_device);
+    communicator.waits_for_device = communicator.connects;
+  }
+  const bool rests = hangs_by_creation(cold, options);
+  std::size_t next = 0;
+  for (sim::Communicator& communicator : cold.communicators) {
+    communicator.waits_for_device = before[next++];
+  }
+  return rests;
+}
+
+bool rests_on_creation(TaskGraph graph, const sim::ExploreOptions& options) {
   graph.creation.waits_for_device = true;
   for (CommunicatorTemplate& communicator : graph.communicators) {
     communicator.creation.waits_for_device = !communicator.on_host;
   }
   Diagnostics ignored;
   const std::optional<Lowered> lowered = lower(graph, ignored);
-  if (!lowered || lowered->plan.act_count > kMostActs) return false;
-  const auto waits = [](const sim::Communicator& communicator) {
-    return communicator.at_first_use && communicator.waits_for_device;
-  };
-  const auto& communicators = lowered->plan.communicators;
-  if (std::none_of(communicators.begin(), communicators.end(), waits)) return false;
-  sim::RunOptions run;
-  run.stop = options.stop;
-  const sim::Outcome outcome = sim::run(lowered->plan, run);
-  return outcome.end == sim::RunEnd::kStuck;
+  return lowered && hangs_by_creation(lowered->plan, options);
+}
+
+// Whether there are calls of which NCCL's buffers may take something.
+bool may_be_buffered(const TaskGraph& graph) {
+  if (graph.pipeline) return true;
+  return std::any_of(graph.actors.begin(), graph.actors.end(), [&](const ActorTemplate& actor) {
+    return actor.step &&
+           std::any_of(actor.step->calls.begin(), actor.step->calls.end(),
+                       [&](const CallTemplate& call) {
+                         return (call.kind == sim::CallKind::kSend || has_root(call.operation)) &&
+                                !graph.communicators[call.communicator].on_host;
+                       });
+  });
 }
 
 // A call at whose meeting a host of `end` waits, or could: its size is not that of the first call
@@ -294,7 +330,7 @@ ReadingsReport one_reading(const TaskGraph& graph, CheckReport check) {
 }
 
 ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& options,
-                              sim::RunProgress* progress) {
+                              sim::RunProgress* progress, std::optional<Lowered> contract) {
   constexpr std::array<Reading, 3> kReadings = {Reading::kContract, Reading::kReal, Reading::kCold};
   std::array<CheckReport, 3> reports;
   bool same_as_contract = false;
@@ -303,8 +339,14 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
   ReadingsReport result;
   for (std::size_t i = 0; i < kReadings.size(); ++i) {
     graph.reading = kReadings[i];
+    if (kReadings[i] == Reading::kReal && !may_be_buffered(graph)) {
+      same_as_contract = true;
+      reports[i] = reports[0];
+      continue;
+    }
     Diagnostics ignored;
-    std::optional<Lowered> lowered = lower(graph, ignored);
+    std::optional<Lowered> lowered = std::exchange(contract, std::nullopt);
+    if (!lowered) lowered = lower(graph, ignored);
     if (kReadings[i] == Reading::kReal) same_as_contract = !is_buffered(lowered->plan);
     if (kReadings[i] == Reading::kReal && same_as_contract) {
       reports[i] = reports[0];
@@ -353,7 +395,13 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
   const bool goes_well =
       result.answer == JobAnswer::kProved || result.answer == JobAnswer::kByBuffers;
   if (goes_well && has_several_sizes(graph)) result.by_size = rests_on_sizes(graph, options);
-  result.by_creation = goes_well && rests_on_creation(std::move(graph), options);
+  if (goes_well) {
+    std::optional<bool> rests;
+    if (result.shown == Reading::kCold) {
+      rests = rests_on_creation(result.check.usual.lowered.plan, options);
+    }
+    result.by_creation = rests ? *rests : rests_on_creation(std::move(graph), options);
+  }
   return result;
 }
 
