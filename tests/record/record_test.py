@@ -541,6 +541,58 @@ class Verdicts(unittest.TestCase):
 
         self.assertFalse(record(job, ranks=2).check().proved)
 
+    def verdict_under_nccl(self, script, ranks, *arguments, **options):
+        recorded = in_fork(script, ranks, *arguments, **options)
+        # Programs of gloo, too: what they call is judged as if NCCL did it.
+        report = recorded.check(rules="nccl")
+        stuck = {s.rank: int(s.at.split(":")[1].split()[0]) for s in report.stuck if s.at}
+        return ("hang" if report.hangs else report.answer), stuck
+
+    # By hand, from the rules in docs/explanation/record.md: no host waits for a collective unless
+    # it reads a value, and whoever never calls leaves the others waiting, as with gloo.
+    def test_verdicts_under_the_rules_of_nccl(self):
+        barrier = line_of("ends.py", "dist.barrier()  #")
+        stays = {0: barrier, 2: barrier}
+        crossed = line_of("gpu.py", "all_reduce(t, group=group)")
+        for program, ranks, arguments, verdict, stuck in [
+            # Messages of one size: without tags they match in order. No send has to wait for a
+            # recv that comes behind another send to the same rank.
+            ("collectives.py", 4, [], "proved", {}),
+            ("ends.py", 3, ["none"], "proved", {}),
+            ("ends.py", 3, ["fork"], "proved", {}),
+            ("ends.py", 3, ["raise"], "hang", {**stays, 1: line_of("ends.py", "raise Value")}),
+            ("ends.py", 3, ["exit"], "hang", stays),
+            ("ends.py", 3, ["poll"], "hang", {**stays, 1: line_of("ends.py", "is_completed()")}),
+            ("gpu.py", 2, [], "proved", {}),
+            # The value is read before the other group's call is made.
+            ("gpu.py", 2, ["--crossed"], "hang", {0: crossed, 1: crossed}),
+        ]:
+            with self.subTest(program, arguments=arguments):
+                lines = {rank: int(line.rpartition(":")[2]) for rank, line in stuck.items()}
+                found = self.verdict_under_nccl(PROGRAMS / program, ranks, *arguments)
+                self.assertEqual((verdict, lines), found)
+
+    @unittest.skipUnless(SHARED.is_dir(), "no ../shared/data/record")
+    def test_shared_programs_under_the_rules_of_nccl(self):
+        for program, ranks, arguments, options, verdict, stuck in [
+            ("ddp_toy.py", 4, [], {}, "proved", {}),
+            # Rank 0 waits in an all_reduce, the others in the forward of the next step.
+            ("ddp_toy.py", 4, ["--log-on-rank-0"], {}, "hang", {0: 24, 1: 19, 2: 19, 3: 19}),
+            # All send first, into no buffer that NCCL promises, and connect there at first use.
+            ("stencil.py", 4, ["--order", "send"], {}, "hang", dict.fromkeys(range(4), 24)),
+            ("stencil.py", 4, ["--order", "batch"], {}, "proved", {}),
+            ("stencil.py", 4, ["--order", "edges"], {}, "proved", {}),
+            ("overflow.py", 2, [], {}, "proved", {}),
+            ("overflow.py", 2, ["--alone"], {}, "hang", {0: 30, 1: 32}),
+            ("streams.py", 4, [], {"device": "cuda"}, "proved", {}),
+            # Ranks 1 and 2 read the value of the other group's all_reduce first.
+            ("streams.py", 4, ["--crossed"], {"device": "cuda"}, "hang", dict.fromkeys(range(4), 33)),
+        ]:
+            with self.subTest(program, arguments=arguments):
+                script = SHARED / "programs" / program
+                found = self.verdict_under_nccl(script, ranks, *arguments, **options)
+                self.assertEqual((verdict, stuck), found)
+
     @unittest.skipUnless(SHARED.is_dir(), "no ../shared/data/record")
     def test_programs_with_verdicts_of_real_gloo(self):
         with (SHARED / "CASES.tsv").open() as file:
