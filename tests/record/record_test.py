@@ -346,6 +346,68 @@ class Gpus(unittest.TestCase):
         self.assertEqual(["g0", "g0"], [x["parent"] for x in made])
         self.assertTrue(recorded.check().proved)
 
+    # On GPUs, torch 2.x makes one call of a batch, with one Work.
+    def test_a_batch_of_messages_on_gpus_is_waited_for(self):
+        def job():
+            dist, rank = torch.distributed, int(os.environ["RANK"])
+            dist.init_process_group("nccl")
+            torch.cuda.set_device(rank)
+            mine, other = torch.full((3,), float(rank), device="cuda"), torch.zeros(3, device="cuda")
+            right, left = (rank + 1) % 3, (rank + 2) % 3
+            works = dist.batch_isend_irecv(
+                [dist.P2POp(dist.isend, mine, right), dist.P2POp(dist.irecv, other, left)]
+            )
+            assert works
+            for work in works:
+                work.wait()
+                assert work.is_completed()
+            assert other.tolist() == [left] * 3
+
+        recorded = record(job, ranks=3)
+        self.assertEqual({"finished"}, {end.end for end in recorded.ends}, recorded.output)
+        found = lines(recorded, 1)
+        batch = [x for x in found if "call" in x and "def" not in x]
+        self.assertEqual([1, 1], [x["batch"] for x in batch])
+        waited = [w for x in found if "wait" in x for w in (x["wait"] if isinstance(x["wait"], list) else [x["wait"]])]  # fmt: skip
+        self.assertEqual([x["w"] for x in batch], waited)
+        self.assertTrue(recorded.check().proved)
+
+    @unittest.skipUnless(hasattr(torch.distributed, "split_group"), "an older torch")
+    def test_coalesced_calls_and_pipelines_on_gpus(self):
+        def reductions():
+            dist, rank = torch.distributed, int(os.environ["RANK"])
+            dist.init_process_group("nccl")
+            device = torch.device("cuda", rank)
+            tensors = [torch.ones(2, device=device), torch.ones(3, device=device)]
+            for wait_later in (False, True):
+                manager = dist.distributed_c10d._coalescing_manager
+                with manager(None, device, async_ops=wait_later) as coalesced:
+                    for tensor in tensors:
+                        dist.all_reduce(tensor)
+                if wait_later:
+                    coalesced.wait()
+            assert [t[0].item() for t in tensors] == [16, 16]
+
+        def pipeline():
+            from torch.distributed.pipelining import PipelineStage, Schedule1F1B
+
+            rank = int(os.environ["RANK"])
+            torch.cuda.set_device(rank)
+            torch.distributed.init_process_group("nccl")
+            device = torch.device("cuda", rank)
+            stage = PipelineStage(torch.nn.Linear(8, 8).cuda(), rank, 4, device)
+            schedule = Schedule1F1B(stage, 4, loss_fn=lambda a, b: (a - b).square().mean())
+            x = torch.randn(8, 8, device=device)
+            if rank == 3:
+                schedule.step(target=x, losses=[])
+            else:
+                schedule.step(*([x] if rank == 0 else []))
+
+        for job in (reductions, pipeline):
+            recorded = record(job, ranks=4)
+            self.assertEqual({"finished"}, {end.end for end in recorded.ends}, recorded.output)
+            self.assertTrue(recorded.check().proved)
+
     def test_a_group_of_gloo_beside_nccl_has_no_parent(self):
         def job():
             torch.distributed.init_process_group("nccl")

@@ -113,7 +113,8 @@ def _split_source(recorder: RankRecorder, backend: str, given: Any) -> Optional[
     if not isinstance(world, RecordingGroup) or not world.bound_device_id:
         return None
     is_member = recorder.rank in given["global_ranks_in_group"]
-    return world.group if world.supports_splitting and (backend == "nccl" or not is_member) else None
+    splits = world.supports_splitting and (backend == "nccl" or not is_member)
+    return world.group if splits else None
 
 
 def _replace_groups(recorder: RankRecorder) -> None:

@@ -237,10 +237,11 @@ class RecordingGroup(dist.ProcessGroup):
         return 0
 
     def _start_coalescing(self, *_: Any) -> None:
-        pass
+        self._recorder.start_coalescing()
 
-    def _end_coalescing(self, *_: Any) -> None:
-        pass
+    # 2.x takes the Work; 1.13 gives a list of those that its calls have, and takes nothing.
+    def _end_coalescing(self, *_: Any) -> Work:
+        return self._recorder.end_coalescing()
 
     # How a call is described
 

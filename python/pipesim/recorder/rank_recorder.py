@@ -57,6 +57,15 @@ class Pending:
     handle: Any = None  # the Work: the reference keeps it alive until it is waited for
 
 
+@dataclasses.dataclass
+class Coalesced:
+    """Calls for which torch 2.x has one Work: a batch of messages on GPUs, say."""
+
+    calls: list[Pending]
+    future: torch.futures.Future[Any]
+    handle: Any  # the Work, as above
+
+
 def blocking_wait() -> bool:
     """The script asked NCCL's waits to block the host (ProcessGroupNCCL.hpp)."""
     names = ("TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT")
@@ -87,6 +96,9 @@ class RankRecorder:
         self.messages = 2  # a file for what the user has to see, whatever the rank
         self._places = Places(settings.script_folder)
         self._pending: dict[int, Pending] = {}  # by id() of the Work
+        self._coalescing: Optional[list[Pending]] = None  # since `_start_coalescing`
+        self._coalesced: dict[int, Coalesced] = {}  # by id() of the Work
+        self._batch_of_coalescing = False
         self._sources: dict[int, tuple[Any, int]] = {}  # of recvs from any source, likewise
         self._calls = 0
         self._works = 0
@@ -218,6 +230,8 @@ class RankRecorder:
         pending = Pending(self._calls, self._works, entry, device, receive, future, tensors, native)
         pending.handle = torch._C._distributed_c10d._create_work_from_future(future)
         self._pending[id(pending.handle)] = pending
+        if self._coalescing is not None:
+            self._coalescing.append(pending)
         if native and (
             self._backward_callback_ran or not self._in_bucket_of_backward(filename)
         ):
@@ -227,6 +241,30 @@ class RankRecorder:
         ):
             self._queue_end_of_backward(self.backward_depth)
         return pending.handle
+
+    def start_coalescing(self) -> None:
+        """The calls until `end_coalescing` are one for NCCL."""
+        self._coalescing = []
+        self._batch_of_coalescing = self.batch is None
+        if self._batch_of_coalescing:
+            self.batch = self.next_batch()
+
+    def end_coalescing(self) -> Any:
+        """The Work of all of them."""
+        calls, self._coalescing = self._coalescing or [], None
+        if self._batch_of_coalescing:
+            self.batch = None
+        future: torch.futures.Future[Any] = torch.futures.Future()
+        handle = torch._C._distributed_c10d._create_work_from_future(future)
+        self._coalesced[id(handle)] = Coalesced(calls, future, handle)
+        return handle
+
+    def _wait_for_coalesced(self, work: Any) -> None:
+        coalesced = self._coalesced.pop(id(work), None)
+        if coalesced is None:
+            return
+        self._wait_for([p for p in coalesced.calls if id(p.handle) in self._pending])
+        coalesced.future.set_result([t for p in coalesced.calls for t in p.tensors])
 
     def _in_bucket_of_backward(self, filename: str) -> bool:
         return self.backward_depth > 0 and f"{os.sep}autograd{os.sep}" in filename
@@ -241,7 +279,7 @@ class RankRecorder:
         """`Work.wait`."""
         pending = self._pending.get(id(work))
         if pending is None:
-            return
+            return self._wait_for_coalesced(work)
         from_torch = caller.f_code.co_filename.endswith("distributed_c10d.py")
         if from_torch and self.file.last is pending.entry:
             self._finish_in_call(pending)
@@ -252,6 +290,9 @@ class RankRecorder:
     def poll(self, work: Any) -> bool:
         """`Work.is_completed`. Its answer depends on time, so the verdict rests on it."""
         pending = self._pending.get(id(work))
+        if pending is None and id(work) in self._coalesced:
+            calls = self._coalesced[id(work)].calls
+            pending = next((p for p in reversed(calls) if id(p.handle) in self._pending), None)
         if pending is None:
             return True
         self.note("polls", "is_completed() may decide what is called next")
@@ -264,6 +305,7 @@ class RankRecorder:
         """`Work.get_future`: somebody may wait for it, or chain to it."""
         pending = self._pending.get(id(work))
         if pending is None:
+            self._wait_for_coalesced(work)  # earlier than needed
             return None
         pending.future_taken = True
         if self._backward_callback_ran:
