@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/support/catch.hpp"
+#include "tests/support/command.hpp"
 #include "tests/support/record.hpp"
 
 using namespace pipesim;
