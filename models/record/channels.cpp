@@ -67,12 +67,19 @@ std::uint32_t Channels::store() {
   return store_;
 }
 
-std::string Channels::name_of(const RecordGroup& group) const {
+// What a group is known by: equal texts are one family of groups.
+std::string Channels::source_of(const RecordGroup& group) const {
   const bool described = !group.description.empty() && group.description != "undefined" &&
                          group.description != "default_pg";
-  if (described) return plain_name(group.description);
-  return plain_name(group.place == kNotSaid ? "group_" + group.name
-                                            : name_of_place(record_.places[group.place]));
+  if (described) return group.description;
+  if (group.place == kNotSaid) return "group_" + group.name;
+  return record_.places[group.place].at;
+}
+
+std::string Channels::name_of(const RecordGroup& group) const {
+  const std::string source = source_of(group);
+  const bool is_place = group.place != kNotSaid && source == record_.places[group.place].at;
+  return plain_name(is_place ? name_of_place(record_.places[group.place]) : source);
 }
 
 // Adds `ranks` to the first channel of a family that has none of them, or else to a new one.
@@ -91,13 +98,14 @@ std::uint32_t Channels::add_to_family(std::vector<std::uint32_t>& family, const 
 }
 
 void Channels::find_groups() {
-  std::map<std::string, std::vector<std::uint32_t>> families;  // by name
+  std::map<std::string, std::vector<std::uint32_t>> families;  // names can be cut, so not by them
   bool has_world = false;
   for (const RecordGroup& group : record_.groups) {
     const bool world = !has_world && group.ranks.size() == record_.ranks.size();
     has_world = has_world || world;
     const std::string name = world ? "world" : name_of(group);
-    of_group_.push_back(add_to_family(families[name], name, group.ranks));
+    of_group_.push_back(
+        add_to_family(families[world ? name : source_of(group)], name, group.ranks));
   }
   for (Channel& channel : channels_) std::sort(channel.lists.begin(), channel.lists.end());
 }

@@ -62,6 +62,7 @@ class Channels {
                               const std::vector<std::uint32_t>& ranks);
   void find_groups();
   void find_messages();
+  std::string source_of(const RecordGroup& group) const;
   std::string name_of(const RecordGroup& group) const;
 
   const Record& record_;

@@ -55,6 +55,24 @@ class EventSlots {
   std::set<std::uint32_t> taken_;
 };
 
+// Names of keys in the store. Keys that differ only where word() cuts or replaces stay different.
+class KeyNames {
+ public:
+  const std::string& name(const std::string& key) {
+    const auto [known, is_new] = names_.try_emplace(key);
+    if (is_new) {
+      const std::string plain = "key " + word(key);
+      const std::uint32_t copy = ++copies_[plain];
+      known->second = copy == 1 ? plain : plain + "~" + std::to_string(copy);
+    }
+    return known->second;
+  }
+
+ private:
+  std::unordered_map<std::string, std::string> names_;
+  std::unordered_map<std::string, std::uint32_t> copies_;
+};
+
 class StepNumbers {
  public:
   explicit StepNumbers(std::vector<HostStep>& steps) : steps_(steps) {}
@@ -93,18 +111,24 @@ class StepNumbers {
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
+// What all ranks share.
+struct JobNames {
+  StepNumbers steps;
+  KeyNames keys{};
+};
+
 // One rank's program.
 class RankSteps {
  public:
   RankSteps(const Record& record, std::uint32_t rank, const NewGroupClashes& clashes,
-            const std::set<std::pair<std::uint32_t, std::int64_t>>& split_calls,
-            StepNumbers& numbers, HostPrograms& programs)
+            const std::set<std::pair<std::uint32_t, std::int64_t>>& split_calls, JobNames& names,
+            HostPrograms& programs)
       : record_(record),
         own_(record.ranks[rank]),
         rank_(rank),
         clashes_(clashes),
         split_calls_(split_calls),
-        numbers_(numbers),
+        names_(names),
         programs_(programs) {
     name_streams();
     find_last_uses();
@@ -127,7 +151,7 @@ class RankSteps {
 
   void name_streams();
   void find_last_uses();
-  void add(HostStep step) { steps_.push_back(numbers_.number(std::move(step))); }
+  void add(HostStep step) { steps_.push_back(names_.steps.number(std::move(step))); }
   HostStep step(StepKind kind, const RecordEntry& from) const {
     HostStep result;
     result.kind = kind;
@@ -156,7 +180,7 @@ class RankSteps {
   std::uint32_t rank_;
   const NewGroupClashes& clashes_;
   const std::set<std::pair<std::uint32_t, std::int64_t>>& split_calls_;
-  StepNumbers& numbers_;
+  JobNames& names_;
   HostPrograms& programs_;
   std::vector<std::uint32_t> steps_;
   std::vector<std::string> streams_;                         // their names
@@ -498,7 +522,7 @@ void RankSteps::add_store(std::size_t i) {
   }
   const bool sets = !polls && from.kind != EntryKind::kStoreGet;
   HostStep made = step(sets ? StepKind::kSet : StepKind::kGet, from);
-  made.name = "key " + word(record_.texts[from.text]);
+  made.name = names_.keys.name(record_.texts[from.text]);
   made.number = polls ? from.result : 1;
   add(std::move(made));
 }
@@ -552,10 +576,9 @@ HostPrograms host_programs(const Record& record, RecordRules rules) {
     }
   }
   for (const RecordGroup& group : record.groups) programs.lazy = programs.lazy && !group.eager;
-  StepNumbers numbers(programs.steps);
+  JobNames names{StepNumbers(programs.steps)};
   for (std::uint32_t rank = 0; rank < record.ranks.size(); ++rank) {
-    programs.ranks.push_back(
-        RankSteps(record, rank, clashes, split_calls, numbers, programs).run());
+    programs.ranks.push_back(RankSteps(record, rank, clashes, split_calls, names, programs).run());
   }
   return programs;
 }

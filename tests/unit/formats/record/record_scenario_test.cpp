@@ -193,6 +193,36 @@ TEST_CASE("a group that is made again has calls of its own", "[formats][record_s
   CHECK_FALSE(is_proved(record_of("gloo", {program, first + end()}), "gloo"));
 }
 
+// What YAML names cannot have is replaced, and what is long is cut: never so that names meet.
+TEST_CASE("keys and groups that differ in a character have names of their own",
+          "[formats][record_scenario]") {
+  const auto key = [](const std::string& op, const std::string& name) {
+    return "{\"store\": \"" + op + "\", \"key\": \"" + name + "\"}\n";
+  };
+  const auto proved = [&](const std::string& set, const std::string& asked) {
+    return is_proved(record_of("gloo", {key("set", set) + end(), key("get", asked) + end()}),
+                     "gloo");
+  };
+  const std::string same(300, 'k');
+  CHECK(proved("a:b", "a:b"));
+  CHECK_FALSE(proved("a:b", "a_b"));
+  CHECK(proved(same + "1", same + "1"));
+  CHECK_FALSE(proved(same + "1", same + "2"));
+  CHECK_FALSE(proved("\u03b1", "\u03b2"));
+
+  const auto group = [](const std::string& id, const std::string& name, const std::string& desc,
+                        int rank) {
+    return "{\"def\": \"" + id + "\", \"group\": \"" + name + "\", \"ranks\": [" +
+           std::to_string(rank) + "], \"desc\": \"" + desc + "\"}\n";
+  };
+  const std::string text = scenario_of(
+      record_of("gloo", {group("g1", "1", "\u03b1", 0) + collective("g1", 1, kSync) + end(),
+                         group("g1", "2", "\u03b2", 1) + collective("g1", 1, kSync) + end()}),
+      models::RecordRules::kGloo);
+  CHECK(testing::contains(text, "all_reduce: __,"));
+  CHECK(testing::contains(text, "all_reduce: __ 2,"));
+}
+
 // ncclCommSplit is a meeting of all ranks of the parent, also of those that get no communicator.
 TEST_CASE("a split waits for all ranks of its parent under NCCL's rules",
           "[formats][record_scenario]") {
