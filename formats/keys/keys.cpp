@@ -333,8 +333,10 @@ constexpr Key kScheduleRowsRows[] = {
      "on: the end of a longer schedule, as from a log: what is in no row was done before", "off"},
 };
 constexpr Key kCostRows[] = {
-    {"layers", "integer 1..",
-     "Layers of the model: times and memory are then those of one layer, and stages share them"},
+    {"layers", "integer 1..|[integer 1..]",
+     "Layers of the model, which stages share evenly, or those of each stage, also as an "
+     "expression "
+     "of `stage`. Times and memory are then those of one layer"},
     {"forward", "time|[time|[time]]", "Forward of a stage", "1us"},
     {"input_grad", "time|[time|[time]]", "Gradient of the stage's input", "that of `forward`"},
     {"weight_grad", "time|[time|[time]]", "Gradient of the stage's weights", "that of `forward`"},

@@ -300,8 +300,10 @@ class PipelineReader {
   void read_costs(MapReader& map, const Schedule& schedule,
                   const std::optional<YamlValue>& layers) {
     const std::uint32_t depth = schedule.depth();
-    const std::int64_t share = layers ? layers_per_stage(*layers, depth) : 1;
-    pipeline_.rounds = static_cast<std::uint32_t>(share);
+    if (layers) pipeline_.layers = layers_of_stages(*layers, depth);
+    const auto share = [&](std::uint32_t stage) {
+      return pipeline_.layers.empty() ? 1 : std::int64_t{pipeline_.layers[stage]};
+    };
     const Counts each{depth, schedule.micro_batches};
     if (const auto collectives = map.take("collectives")) read_collectives(*collectives, each);
     const StageAmounts one{{1000}};
@@ -326,7 +328,7 @@ class PipelineReader {
     for (std::uint32_t stage = 0; stage < schedule.stages; ++stage) {
       const std::uint32_t i = stage % depth;
       for (std::uint32_t m = 0; m < columns; ++m) {
-        const auto of = [&](const StageAmounts& all) { return all.of(i, m) * share; };
+        const auto of = [&](const StageAmounts& all) { return all.of(i, m) * share(i); };
         pipeline_.costs.push_back(
             {of(forward), of(input), of(weight), of(activation), of(weights)});
         pipeline_.has_memory = pipeline_.has_memory || of(activation) > 0 || of(weights) > 0;
@@ -334,8 +336,14 @@ class PipelineReader {
     }
     pipeline_.costs_differ = differ;
     pipeline_.overlap_ns = amounts_if_said(map, "overlapped", ValueType::kTime, each);
-    if (pipeline_.overlap_ns) {
-      for (std::int64_t& ns : pipeline_.overlap_ns->values) ns *= share;
+    if (pipeline_.overlap_ns && !pipeline_.layers.empty()) {
+      const StageAmounts of_layer = *std::exchange(pipeline_.overlap_ns, StageAmounts());
+      pipeline_.overlap_ns->micro_batches = of_layer.micro_batches;
+      for (std::uint32_t stage = 0; stage < depth; ++stage) {
+        for (std::uint32_t m = 0; m < of_layer.micro_batches; ++m) {
+          pipeline_.overlap_ns->values.push_back(of_layer.of(stage, m) * share(stage));
+        }
+      }
     }
     const Counts between{std::max(depth, 1U) - 1, schedule.micro_batches, true};
     pipeline_.message_bytes = amounts_if_said(map, "message", ValueType::kBytes, between);
@@ -458,6 +466,39 @@ class PipelineReader {
     return schedule;
   }
 
+  // Those of the model, which stages share evenly, or those of each stage: a list, or an expression
+  // of `stage`. Nothing while it is not known how many stages there are.
+  std::vector<std::uint32_t> layers_of_stages(const YamlValue& value, std::uint32_t stages) {
+    models::Diagnostics unheard;
+    const bool of_model =
+        !value.is_list() &&
+        ValueReader(values_.scope(), unheard).expr(value, ValueType::kNumber).has_value();
+    if (of_model) {
+      return std::vector<std::uint32_t>(
+          stages, static_cast<std::uint32_t>(layers_per_stage(value, stages)));
+    }
+    std::vector<std::uint32_t> layers(stages, 1);
+    std::vector<YamlValue> of_each(stages, value);
+    if (value.is_list() && stages > 0) {
+      of_each = value.items();
+      if (!has_count(value, "layers", of_each.size(), stages, "stage", "stages")) return layers;
+    }
+    const std::size_t errors = diagnostics_.error_count();
+    for (std::uint32_t stage = 0; stage < stages; ++stage) {
+      Named by_stage(values_, {"stage"}, diagnostics_);
+      by_stage.set("stage", stage);
+      const auto found = by_stage.values.constant(of_each[stage], ValueType::kNumber);
+      if (found && (*found < 1 || *found > kMaxStages)) {
+        diagnostics_.error(of_each[stage].place(), models::Code::kOutOfRange,
+                           fmt::format("'layers' of a stage must be between 1 and {}, found {}",
+                                       kMaxStages, *found));
+      }
+      if (diagnostics_.error_count() > errors) break;
+      layers[stage] = static_cast<std::uint32_t>(*found);
+    }
+    return layers;
+  }
+
   std::int64_t layers_per_stage(const YamlValue& value, std::uint32_t stages) {
     const std::size_t errors = diagnostics_.error_count();
     const std::int64_t layers = whole(value, "layers", kMaxStages);
@@ -472,12 +513,22 @@ class PipelineReader {
       diagnostics_
           .error(value.place(), models::Code::kStages,
                  fmt::format("{} layers cannot be divided among {} stages", layers, stages))
-          .notes.emplace_back(
-              "leave out 'layers' and give the costs of each stage, where stages differ: forward: "
-              "[2ms, 3ms]");
+          .notes.push_back(shares_note(layers, stages));
       return 1;
     }
     return layers / stages;
+  }
+
+  // A list that would be right: the first stages have one more.
+  static std::string shares_note(std::int64_t layers, std::uint32_t stages) {
+    constexpr std::uint32_t kMaxShown = 8;
+    if (stages > kMaxShown) {
+      return "where stages differ, give the layers of each: a list, or an expression of 'stage'";
+    }
+    std::vector<std::int64_t> shares(stages, layers / stages);
+    for (std::int64_t i = 0; i < layers % stages; ++i) ++shares[static_cast<std::size_t>(i)];
+    return fmt::format("where stages differ, give the layers of each: layers: [{}]",
+                       fmt::join(shares, ", "));
   }
 
   // By what a collective can differ at this moment.

@@ -103,8 +103,8 @@ struct Pipeline {
   MessageModel messages = MessageModel::kPg;
   bool shape_exchange = false;  // before each group ranks exchange shapes, and the host waits
   std::vector<StageCollective> collectives;
-  std::uint32_t rounds = 1;  // of those within an action: layers of a stage
-  bool has_memory = false;   // sizes of activations or weights are known
+  std::vector<std::uint32_t> layers;  // of each stage; none: one of each
+  bool has_memory = false;            // sizes of activations or weights are known
 
   std::vector<std::uint32_t> row_of_rank;  // empty: rank r does row r
   std::uint32_t stride = 1;                // from the rank of a row to that of the next
@@ -128,6 +128,9 @@ struct Pipeline {
 
   const StageCost& cost(std::uint32_t stage, std::uint32_t micro_batch) const {
     return costs[costs_differ ? schedule.index(stage, micro_batch) : stage];
+  }
+  std::uint32_t layers_of(std::uint32_t stage) const {
+    return layers.empty() ? 1 : layers[stage % schedule.depth()];
   }
   std::int64_t takes(const Action& action) const;
   std::int64_t takes(const Actions& actions, std::size_t slot) const;

@@ -49,6 +49,8 @@ class Programs {
         graph_(graph),
         ranks_of_rows_(pipeline.ranks_of_rows()),
         sorts_(schedule_.stages * kActionKinds),
+        has_layers_(std::any_of(pipeline.layers.begin(), pipeline.layers.end(),
+                                [](std::uint32_t layers) { return layers > 1; })),
         given_groups_(graph.groups.size()) {
     for (std::uint32_t i = 0; i < graph.streams.size(); ++i) {
       streams_.try_emplace(graph.streams[i].name, i);
@@ -337,7 +339,7 @@ class Programs {
     ActionBody body;
     body.action = action;
     body.takes_ns = pipeline_.takes(action);
-    for (std::uint32_t round = 0; round < pipeline_.rounds; ++round) {
+    for (std::uint32_t round = 0; round < pipeline_.layers_of(action.stage); ++round) {
       for (std::size_t one = 0; one < pipeline_.collectives.size(); ++one) {
         const StageCollective& collective = pipeline_.collectives[one];
         if (!is_within(collective.moment, action.kind, is_last)) continue;
@@ -384,11 +386,11 @@ class Programs {
     const ActorTemplate like = started(i, shared);
     const auto first = static_cast<std::uint32_t>(graph_.actors.size());
     std::vector<std::uint32_t> last(slot_end(actions, i) - i, kNoIndex);  // of each action
-    for (const SlotOp& each : ops_of_slot(ops_, actions, i, pipeline_.rounds)) {
+    for (const SlotOp& each : ops_of_slot(ops_, actions, i, pipeline_)) {
       const Action& action = actions[i + each.action];
       const std::string of = " of " + (shared ? like.name : action_text(action));
       const std::string layer =
-          pipeline_.rounds > 1 ? "layer " + std::to_string(each.layer) + " " : std::string();
+          has_layers_ ? "layer " + std::to_string(each.layer) + " " : std::string();
       ActorTemplate actor = like;
       actor.name = layer + each.op->name + of;
       actor.stream = compute_;
@@ -774,6 +776,7 @@ class Programs {
   std::map<const StageCollective*, std::uint32_t> communicator_of_op_;
   std::vector<std::vector<std::uint8_t>> alone_;  // of each row; none without collectives
   std::vector<ActionSort> sorts_;                 // by stage and kind
+  bool has_layers_;                               // some stage has several
   std::vector<std::uint32_t> unshards_ = std::vector<std::uint32_t>(schedule_.stages, 0);  // so far
   std::uint32_t thread_ = kNoIndex;
   std::uint32_t compute_ = kNoIndex;

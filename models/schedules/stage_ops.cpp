@@ -12,6 +12,7 @@ namespace {
 // The ops of one action of a slot, in one layer.
 struct SlotSide {
   std::uint32_t action = 0;
+  std::uint32_t layers = 1;
   bool forward = false;
   std::vector<const StageOp*> ops;
 
@@ -32,11 +33,13 @@ bool op_is_part(const StageOp& op, ActionKind kind) {
   }
 }
 
-std::vector<SlotSide> sides_of(const LayerOps& ops, const Actions& actions, std::size_t begin) {
+std::vector<SlotSide> sides_of(const LayerOps& ops, const Actions& actions, std::size_t begin,
+                               const Pipeline& pipeline) {
   std::vector<SlotSide> sides;
   for (std::size_t i = begin; i < slot_end(actions, begin); ++i) {
     SlotSide side;
     side.action = static_cast<std::uint32_t>(i - begin);
+    side.layers = pipeline.layers_of(actions[i].stage);
     side.forward = actions[i].kind == ActionKind::kForward;
     for (const StageOp& op : ops.of(side.forward)) {
       if (op_is_part(op, actions[i].kind)) side.ops.push_back(&op);
@@ -75,6 +78,8 @@ std::vector<std::pair<const SlotSide*, const StageOp*>> ops_of_layer(
   return result;
 }
 
+bool has_fewer_layers(const SlotSide& a, const SlotSide& b) { return a.layers < b.layers; }
+
 bool any_by_micro_batch(const std::vector<StageOp>& ops) {
   return std::any_of(ops.begin(), ops.end(), [](const StageOp& op) { return op.by_micro_batch(); });
 }
@@ -102,17 +107,25 @@ bool add_pipeline(Pipeline pipeline, TaskGraph& graph, Diagnostics& diagnostics)
 }
 
 std::vector<SlotOp> ops_of_slot(const LayerOps& ops, const Actions& actions, std::size_t begin,
-                                std::uint32_t layers) {
-  const std::vector<SlotSide> sides = sides_of(ops, actions, begin);
-  const auto layer = ops_of_layer(ops, sides);
+                                const Pipeline& pipeline) {
+  std::vector<SlotSide> sides = sides_of(ops, actions, begin, pipeline);
   std::vector<SlotOp> result;
-  for (std::uint32_t round = 0; round < layers; ++round) {
-    for (std::size_t i = 0; i < layer.size(); ++i) {
-      const auto [side, op] = layer[i];
-      const bool more = std::any_of(layer.begin() + static_cast<std::ptrdiff_t>(i) + 1, layer.end(),
-                                    [&, of = side](const auto& next) { return next.first == of; });
-      result.push_back({op, side->action, side->forward ? round + 1 : layers - round, !more});
+  for (std::uint32_t round = 0; !sides.empty();) {
+    const auto layer = ops_of_layer(ops, sides);
+    const std::uint32_t end =
+        std::min_element(sides.begin(), sides.end(), has_fewer_layers)->layers;
+    for (; round < end; ++round) {
+      for (std::size_t i = 0; i < layer.size(); ++i) {
+        const auto [side, op] = layer[i];
+        const bool more =
+            std::any_of(layer.begin() + static_cast<std::ptrdiff_t>(i) + 1, layer.end(),
+                        [&, of = side](const auto& next) { return next.first == of; });
+        const std::uint32_t number = side->forward ? round + 1 : side->layers - round;
+        result.push_back({op, side->action, number, !more});
+      }
     }
+    const auto is_done = [&](const SlotSide& side) { return side.layers == round; };
+    sides.erase(std::remove_if(sides.begin(), sides.end(), is_done), sides.end());
   }
   return result;
 }

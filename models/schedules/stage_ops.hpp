@@ -54,10 +54,11 @@ struct SlotOp {
   bool ends_layer = false;   // the last op of its action in this layer
 };
 
-/// What the slot of `actions` that begins at `begin` does in so many layers, in the order in which
-/// its rank launches it.
+/// What the slot of `actions` that begins at `begin` does in the layers of its stages, in the order
+/// in which its rank launches it. Where these are not equally many, what is left of one action
+/// follows alone, as in Megatron-LM's TransformerModelChunkSchedulePlan.run.
 std::vector<SlotOp> ops_of_slot(const LayerOps& ops, const Actions& actions, std::size_t begin,
-                                std::uint32_t layers);
+                                const Pipeline& pipeline);
 
 /// As above, with the forwards and backwards done op by op.
 bool add_pipeline(Pipeline pipeline, const LayerOps& ops, TaskGraph& graph,

@@ -44,6 +44,28 @@ TEST_CASE("costs are of each stage, or of a layer", "[formats][schedule_reader]"
   CHECK(layers[1].weight_bytes == 15);
 }
 
+TEST_CASE("stages may have different numbers of layers", "[formats][schedule_reader]") {
+  const std::string start = "kind: 1f1b, stages: 3, micro_batches: 4, ";
+  const auto pipeline = [&](const std::string& fields) {
+    return *testing::scenario_of(schedule(start + fields)).graph.pipeline;
+  };
+  const auto list = pipeline("layers: [1, 2, 4], forward: 1us, weights: [5B, 5B, 6B]");
+  CHECK(list.cost(0, 0).forward_ns == 1'000);
+  CHECK(list.cost(1, 0).forward_ns == 2'000);
+  CHECK(list.cost(2, 0).input_grad_ns == 4'000);
+  CHECK(list.cost(1, 0).weight_bytes == 10);
+  CHECK(list.cost(2, 0).weight_bytes == 24);
+  const auto formula = pipeline("layers: 2 + stage, forward: 1us * (1 + stage)");
+  CHECK(formula.cost(0, 0).forward_ns == 2'000);
+  CHECK(formula.cost(2, 0).forward_ns == 12'000);
+  CHECK(mistakes_in(schedule(start + "layers: [1, 2]")) ==
+        "2:61: 'layers' has 2 values, but there are 3 stages\n");
+  CHECK(mistakes_in(schedule(start + "layers: [1, 0, 2]")) ==
+        "2:65: 'layers' of a stage must be between 1 and 16384, found 0\n");
+  CHECK(mistakes_in(schedule(start + "layers: stages")) ==
+        "2:61: unknown parameter 'stages'\n  did you mean 'stage'?\n");
+}
+
 TEST_CASE("costs may differ by micro-batch", "[formats][schedule_reader]") {
   const auto pipeline = [](const std::string& fields) {
     const std::string text = schedule("kind: gpipe, stages: 2, micro_batches: 3, " + fields);
@@ -113,14 +135,22 @@ TEST_CASE("what overlaps may differ by the forward's micro-batch", "[formats][sc
   CHECK(testing::simulate(testing::scenario_of(text).graph).outcome.last_progress.ns == 14'000);
 }
 
+// A forward of stage 1 with two layers and a backward of stage 0 with one: 2 * 5 us. Alone they
+// take 2 and 1 us, and 2 and 4 us.
+TEST_CASE("what overlaps takes as many layers as its forward has", "[formats][schedule_reader]") {
+  const std::string text = schedule(
+      "layers: [1, 2], overlapped: 5us, rows: [\"0F0,1F0,0F1,1B0,(1F1;0B0)OVERLAP_F_B,1B1,0B1\"]");
+  CHECK(testing::simulate(testing::scenario_of(text).graph).outcome.last_progress.ns ==
+        (1 + 2 + 1 + 4 + 10 + 4 + 2) * 1'000);
+}
+
 TEST_CASE("layouts that cannot be are told in one sentence", "[formats][schedule_reader]") {
   const std::string start = "kind: 1f1b, stages: 4, micro_batches: 8, ";
   CHECK(mistakes_in(schedule(start + "layers: 3")) ==
         "2:61: 4 stages cannot share 3 layers: each needs at least one\n");
   CHECK(mistakes_in(schedule(start + "layers: 6")) ==
         "2:61: 6 layers cannot be divided among 4 stages\n"
-        "  leave out 'layers' and give the costs of each stage, where stages differ: forward: "
-        "[2ms, 3ms]\n");
+        "  where stages differ, give the layers of each: layers: [2, 2, 1, 1]\n");
   CHECK(mistakes_in(schedule(start + "chunks: 2")) ==
         "2:61: 1f1b has 1 chunk on each rank, found 2\n");
   CHECK(mistakes_in(schedule(start + "forward: [1us, 2us]")) ==

@@ -20,6 +20,21 @@ std::int64_t makespan_us(const std::string& text) {
   return run.outcome.last_progress.ns / 1000;
 }
 
+// How often each rank calls something on the communicator.
+std::vector<std::uint32_t> calls_over(const std::string& text, const std::string& communicator) {
+  const models::TaskGraph graph = testing::scenario_of(text).graph;
+  std::vector<std::uint32_t> calls(graph.ranks, 0);
+  const models::Simulation run = testing::simulate(graph);
+  for (const sim::ActorId id : ids_of(run.lowered.plan.actors)) {
+    const models::ActorTemplate& actor = graph.actors[run.lowered.actor_template[id]];
+    if (actor.step->calls.empty()) continue;
+    const std::uint32_t index = actor.step->calls.front().communicator;
+    if (graph.communicators[index].name != communicator) continue;
+    calls[run.lowered.plan.actors[id].rank.value] += run.lowered.plan.actors[id].acts;
+  }
+  return calls;
+}
+
 }  // namespace
 
 TEST_CASE("each pipeline of a job has its own messages", "[models][stage_collectives]") {
@@ -73,6 +88,31 @@ schedule:
   messages: dir
   collectives: [{call: all_reduce, over: tensor, in: forward, takes: 1us}]
 )yaml") == 88);
+}
+
+TEST_CASE("a stage has the collectives of its own number of layers",
+          "[models][stage_collectives]") {
+  const std::string text = R"yaml(schema: 1
+parallel: {pipeline: 2, tensor: 2}
+schedule:
+  kind: gpipe
+  micro_batches: 3
+  layers: [1, 3]
+  forward: 1us
+  messages: dir
+  collectives:
+    - {call: all_reduce, over: tensor, in: forward, times: 2, takes: 1us}
+    - {call: all_reduce, over: tensor, in: backward, takes: 1us}
+)yaml";
+  // Calls of a micro-batch: 2 + 1 in the only layer of stage 0, and three times that in stage 1.
+  CHECK(calls_over(text, "tensor") == std::vector<std::uint32_t>{9, 9, 27, 27});
+  // Forwards take 1 + 2 and 3 + 6 us, backwards 2 + 1 and 6 + 3 us: three of each in stage 1, with
+  // one of stage 0 before and one after them.
+  CHECK(makespan_us(text) == 3 + 3 * 9 + 3 * 9 + 3);
+  // Two layers each: 3 * (2 + 1) * 2.
+  std::string even = text;
+  even.replace(even.find("[1, 3]"), 6, "[2, 2]");
+  CHECK(calls_over(even, "tensor") == std::vector<std::uint32_t>{18, 18, 18, 18});
 }
 
 TEST_CASE("collectives may differ by stage and micro-batch", "[models][stage_collectives]") {

@@ -109,6 +109,37 @@ TEST_CASE("ops that overlap start in Megatron's order on both streams", "[models
   CHECK(report->ranks[0].busy_ns == 58'000);
 }
 
+// TransformerModelChunkSchedulePlan.run: layers that both have are run as one, then those that are
+// left of the backward, or of the forward.
+TEST_CASE("stages of a slot may have different numbers of layers", "[models][stage_ops]") {
+  const auto in_slot = [](const OpsRun& run, const std::string& stream, const std::string& forward,
+                          const std::string& backward) {
+    Names names = run.starts(stream);
+    names.erase(std::remove_if(names.begin(), names.end(),
+                               [&](const std::string& name) {
+                                 return !name.starts_with("layer ") ||
+                                        !(name.ends_with(forward) || name.ends_with(backward));
+                               }),
+                names.end());
+    return names;
+  };
+  const std::string rows =
+      "['0F0, 1F0, 0F1, 1B0, (1F1;0B0)OVERLAP_F_B, 0F2, (0F3;1B1)OVERLAP_F_B, 1F2, 1F3, 0B1, 1B2, "
+      "0B2, 1B3, 0B3']\n  layers: [1, 2]";
+  const OpsRun run(kHead + rows + kOps + kMegatron);
+  CHECK(in_slot(run, "compute", "1F1", "0B0") ==
+        Names{"layer 1 attention of 1F1", "layer 1 mlp of 0B0", "layer 1 mlp_dw of 0B0",
+              "layer 1 mlp of 1F1", "layer 1 attention of 0B0", "layer 2 attention of 1F1",
+              "layer 2 mlp of 1F1"});
+  CHECK(in_slot(run, "nccl expert", "1F1", "0B0") ==
+        Names{"layer 1 combine of 0B0", "layer 1 dispatch of 1F1", "layer 1 dispatch of 0B0",
+              "layer 1 combine of 1F1", "layer 2 dispatch of 1F1", "layer 2 combine of 1F1"});
+  CHECK(in_slot(run, "compute", "0F3", "1B1") ==
+        Names{"layer 1 attention of 0F3", "layer 2 mlp of 1B1", "layer 2 mlp_dw of 1B1",
+              "layer 1 mlp of 0F3", "layer 2 attention of 1B1", "layer 1 mlp of 1B1",
+              "layer 1 mlp_dw of 1B1", "layer 1 attention of 1B1"});
+}
+
 TEST_CASE("each layer of a slot is in the same order, the backward's from the last",
           "[models][stage_ops]") {
   const OpsRun three(kHead + kRows + "\n  layers: 3" + kOps + kMegatron);
