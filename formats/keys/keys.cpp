@@ -364,6 +364,8 @@ constexpr Key kCostRows[] = {
      "`overlapped`: see [Schedules](schedules.md#ops-of-a-layer)"},
     {"activation", "size|[size|[size]]", "Memory of a micro-batch in a stage"},
     {"weights", "size|[size]", "Memory that a stage holds all the time"},
+    {"unsharded", "size|[size]",
+     "With FSDP: memory of a stage's gathered weights, from each `UNSHARD` to its `RESHARD`"},
     {"about", "text", "For people"},
 };
 constexpr Key kStageCollectiveRows[] = {

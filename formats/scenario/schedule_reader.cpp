@@ -83,6 +83,13 @@ class PipelineReader {
 
   std::optional<Schedule> with_messages(const Schedule& schedule) {
     if (!check_message_order(schedule)) return std::nullopt;
+    if (unsharded_place_ && schedule.has_messages() && !has_fsdp(schedule)) {
+      diagnostics_
+          .error(*unsharded_place_, models::Code::kConflictingKeys,
+                 "'unsharded' needs UNSHARD in the rows, which have sends and recvs already")
+          .notes.emplace_back("add 0UNSHARD and 0RESHARD there, or leave out the sends and recvs");
+      return std::nullopt;
+    }
     std::optional<Schedule> result = schedule;
     if (!schedule.has_messages()) {
       result = models::add_send_recv(with_its_collectives(schedule), diagnostics_);
@@ -322,6 +329,9 @@ class PipelineReader {
     const StageAmounts activation = amounts(map, "activation", ValueType::kBytes, each, none);
     const Counts all_the_time{depth, 0};
     const StageAmounts weights = amounts(map, "weights", ValueType::kBytes, all_the_time, none);
+    const auto unsharded = map.take("unsharded");
+    if (unsharded) unsharded_place_ = unsharded->place();
+    const StageAmounts gathered = amounts(map, "unsharded", ValueType::kBytes, all_the_time, none);
     const bool differ = forward.by_micro_batch() || input.by_micro_batch() ||
                         weight.by_micro_batch() || activation.by_micro_batch();
     const std::uint32_t columns = differ ? schedule.micro_batches : 1;
@@ -330,8 +340,9 @@ class PipelineReader {
       for (std::uint32_t m = 0; m < columns; ++m) {
         const auto of = [&](const StageAmounts& all) { return all.of(i, m) * share(i); };
         pipeline_.costs.push_back(
-            {of(forward), of(input), of(weight), of(activation), of(weights)});
-        pipeline_.has_memory = pipeline_.has_memory || of(activation) > 0 || of(weights) > 0;
+            {of(forward), of(input), of(weight), of(activation), of(weights), of(gathered)});
+        pipeline_.has_memory =
+            pipeline_.has_memory || of(activation) > 0 || of(weights) > 0 || of(gathered) > 0;
       }
     }
     pipeline_.costs_differ = differ;
@@ -447,23 +458,29 @@ class PipelineReader {
 
   // What collectives need to be asked for in its rows, as PyTorch's passes put it there.
   Schedule with_its_collectives(Schedule schedule) const {
-    const auto any = [&](models::StageMoment moment, models::ActionKind kind) {
-      const bool asked =
-          std::any_of(pipeline_.collectives.begin(), pipeline_.collectives.end(),
-                      [&](const models::StageCollective& one) { return one.moment == moment; });
-      const auto is_there = [&](const models::Actions& row) {
-        return std::any_of(row.begin(), row.end(),
-                           [&](const models::Action& action) { return action.kind == kind; });
-      };
-      return asked && std::none_of(schedule.ranks.begin(), schedule.ranks.end(), is_there);
+    const auto asked = [&](StageMoment moment) {
+      return std::any_of(pipeline_.collectives.begin(), pipeline_.collectives.end(),
+                         [&](const models::StageCollective& one) { return one.moment == moment; });
     };
-    if (any(models::StageMoment::kUnshard, models::ActionKind::kUnshard)) {
+    if ((asked(StageMoment::kUnshard) || unsharded_place_) && !has_fsdp(schedule)) {
       schedule = models::add_unshard_reshard(schedule);
     }
-    if (any(models::StageMoment::kGradients, models::ActionKind::kReduceGrad)) {
+    if (asked(StageMoment::kGradients) && !has_action(schedule, models::ActionKind::kReduceGrad)) {
       schedule = models::add_reduce_grad(schedule);
     }
     return schedule;
+  }
+
+  static bool has_fsdp(const Schedule& schedule) {
+    return has_action(schedule, models::ActionKind::kUnshard) ||
+           has_action(schedule, models::ActionKind::kReshard);
+  }
+
+  static bool has_action(const Schedule& schedule, models::ActionKind kind) {
+    return std::any_of(schedule.ranks.begin(), schedule.ranks.end(), [&](const auto& row) {
+      return std::any_of(row.begin(), row.end(),
+                         [&](const models::Action& action) { return action.kind == kind; });
+    });
   }
 
   // Those of the model, which stages share evenly, or those of each stage: a list, or an expression
@@ -725,6 +742,7 @@ class PipelineReader {
   Pipeline pipeline_;
   MessageOrder order_ = MessageOrder::kInTurn;
   models::Place order_place_;
+  std::optional<models::Place> unsharded_place_;
   std::optional<ScheduleShape> follows_costs_;  // of a schedule that is made once they are known
   bool has_form_ = false;                       // it says which schedule it is, if wrongly
 };

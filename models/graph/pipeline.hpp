@@ -40,6 +40,7 @@ struct StageCost {
   std::int64_t weight_grad_ns = 0;
   std::int64_t activation_bytes = 0;  // of one micro-batch, from its forward to its last gradient
   std::int64_t weight_bytes = 0;      // for the whole time
+  std::int64_t unsharded_bytes = 0;   // from each kUnshard to its kReshard
 
   friend bool operator==(const StageCost&, const StageCost&) = default;
 };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "models/graph/action_set.hpp"
@@ -59,6 +60,39 @@ void visit_held_before(const Pipeline& pipeline, const Actions& row, const Visit
         if (!keeps && !here.has(made)) visit(bytes);
       });
 }
+
+// Which stages of a row have gathered weights.
+class Gathered {
+ public:
+  Gathered(const Pipeline& pipeline, const Actions& row) : pipeline_(pipeline) {
+    std::set<std::uint32_t> seen;
+    for (const Action& action : row) {
+      const bool drops = action.kind == ActionKind::kReshard;
+      if (!drops && action.kind != ActionKind::kUnshard) continue;
+      if (seen.insert(action.stage).second && drops) before_ += set(action.stage, true);
+    }
+  }
+
+  /// Of what the row drops and did not gather: it is there from the start.
+  std::int64_t before() const { return before_; }
+
+  /// How many bytes more are in use with this action.
+  std::int64_t change(const Action& action) {
+    if (action.kind == ActionKind::kUnshard) return set(action.stage, true);
+    return action.kind == ActionKind::kReshard ? set(action.stage, false) : 0;
+  }
+
+ private:
+  std::int64_t set(std::uint32_t stage, bool there) {
+    const bool changes = there ? stages_.insert(stage).second : stages_.erase(stage) > 0;
+    const std::int64_t bytes = changes ? pipeline_.cost(stage, 0).unsharded_bytes : 0;
+    return there ? bytes : -bytes;
+  }
+
+  const Pipeline& pipeline_;
+  std::set<std::uint32_t> stages_;
+  std::int64_t before_ = 0;
+};
 
 class Memory {
  public:
@@ -201,16 +235,31 @@ class Memory {
     visit_held_before(pipeline, row, [&](std::int64_t bytes) {
       changes_.push_back({0, 0, counts_ ? 1 : bytes});
     });
+    Gathered gathered(pipeline, row);
+    if (!counts_ && gathered.before() > 0) changes_.push_back({0, 0, gathered.before()});
+    sim::Time computed;  // the end of what the row computes so far
+    bool is_stuck = false;
     acts_->for_each_slot(rank, [&](std::size_t slot, const SlotActs& acts) {
       const sim::Time start = times(acts.first, acts.k).start;
       const sim::Time end = times(acts.last, acts.k).end;
       const auto turn = kFirstOfRow + static_cast<std::uint32_t>(slot);
+      const bool unshard = row[slot].kind == ActionKind::kUnshard;
+      const sim::Time time = unshard ? std::max(start, computed) : end;
+      const bool is_done = time != sim::kNever && start != sim::kNever && !is_stuck;
+      const std::int64_t weights = gathered.change(row[slot]);
+      if (weights != 0 && !counts_ && is_done) {
+        changes_.push_back({time.ns, turn, weights});
+      }
+      if (is_compute(row[slot].kind) || row[slot].kind == ActionKind::kReshard) {
+        computed = std::max(computed, end);
+        is_stuck = is_stuck || end == sim::kNever;
+      }
       visit_activations(pipeline, row, slot, slot_end(row, slot),
                         [&](bool keeps, const Action&, std::int64_t bytes) {
-                          const sim::Time time = keeps ? start : end;
-                          if (time == sim::kNever) return;
+                          const sim::Time at = keeps ? start : end;
+                          if (at == sim::kNever) return;
                           const std::int64_t size = counts_ ? 1 : bytes;
-                          changes_.push_back({time.ns, turn, keeps ? size : -size});
+                          changes_.push_back({at.ns, turn, keeps ? size : -size});
                         });
     });
   }
@@ -259,15 +308,19 @@ ActivationMemory activation_memory(const Pipeline& pipeline, std::uint32_t rank)
     ++count;
     now += bytes;
   });
+  Gathered gathered(pipeline, row);
+  now += gathered.before();
   result.most = count;
   result.most_bytes = now;
-  visit_activations(pipeline, row, 0, row.size(),
-                    [&](bool keeps, const Action&, std::int64_t bytes) {
-                      count = keeps ? count + 1 : count - 1;
-                      now += keeps ? bytes : -bytes;
-                      result.most = std::max(result.most, count);
-                      result.most_bytes = std::max(result.most_bytes, now);
-                    });
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    now += gathered.change(row[i]);
+    visit_activations(pipeline, row, i, i + 1, [&](bool keeps, const Action&, std::int64_t bytes) {
+      count = keeps ? count + 1 : count - 1;
+      now += keeps ? bytes : -bytes;
+    });
+    result.most = std::max(result.most, count);
+    result.most_bytes = std::max(result.most_bytes, now);
+  }
   return result;
 }
 

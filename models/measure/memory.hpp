@@ -4,6 +4,10 @@
 // credit, until all of its readers have sent their acknowledgements; what a reader hands on in
 // place, until those of that. A register that nobody reads is in use while it is filled. What is
 // given back at a moment can be taken again at that moment.
+//
+// Gathered weights of a schedule are in use from their kUnshard to their kReshard. Gathers run
+// ahead of what is computed, but memory is taken in the order of the row, as PyTorch's allocator
+// does it on the host: not before everything that is computed ahead of the kUnshard is done.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +24,7 @@ namespace pipesim::models {
 /// In bytes.
 struct RankMemory {
   std::int64_t held = 0;      // all the time: TaskGraph::memory, and weights of a schedule
-  std::int64_t reserved = 0;  // that, all slots, and the most that activations of a schedule take
+  std::int64_t reserved = 0;  // that, all slots, and ActivationMemory::most_bytes of a schedule
   std::int64_t peak = 0;      // the most that was in use at one moment, what is held among it
   std::int64_t peak_ns = 0;   // the first such moment
 
@@ -58,10 +62,11 @@ struct MemoryUse {
 MemoryUse memory_over_time(const TaskGraph& graph, const Lowered& lowered,
                            const sim::Outcome& outcome);
 
-/// What the activations of one rank of a schedule take, which follows from the order of its row.
+/// What the activations and gathered weights of one rank of a schedule take, which follows from the
+/// order of its row.
 struct ActivationMemory {
   std::uint32_t most = 0;       // micro-batches of stages between forward and last gradient
-  std::int64_t most_bytes = 0;  // at one moment
+  std::int64_t most_bytes = 0;  // at one moment, of both
 };
 
 ActivationMemory activation_memory(const Pipeline& pipeline, std::uint32_t rank);

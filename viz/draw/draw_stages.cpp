@@ -160,6 +160,7 @@ class PipelineGrid {
       if (span.most > 0) line(name, span.text(bytes_text));
     };
     size("weights", &StageCost::weight_bytes);
+    size("unsharded", &StageCost::unsharded_bytes);
     size("activation", &StageCost::activation_bytes);
     return cell;
   }

@@ -158,6 +158,47 @@ TEST_CASE("a schedule's activations and weights are in the same figure", "[model
                   "reads: [a], takes: 9us}}\n") == "1003 1223 1223 1000; 1003 1013 1013 1000");
 }
 
+TEST_CASE("weights that FSDP gathers are in use until they are resharded", "[models][memory]") {
+  // One rank with four stages, of 1 B each, gathers 100, 200, 300 and 400 B. F 1 us, B 2 us. Three
+  // are gathered ahead (PyTorch's _add_unshard_reshard):
+  //   0U 1U 2U 0F0 | 0R 3U 1F0 2F0 3F0 3B0 | 3R 0U 2B0 | 2R 1B0 | 1R 0B0 | 0R
+  // Activations take 10 B each from F to B.
+  const std::string stages =
+      "schedule: {kind: looped_bfs, stages: 4, chunks: 4, micro_batches: 1, forward: 1us, "
+      "activation: 10B, weights: 1B, unsharded: 100B * (stage + 1)}\n";
+  // From 1 us on 200 + 300 + 400; 3F0 begins at 3 us, with four activations.
+  CHECK(memory_of(stages) == "4 944 944 3000");
+  const TaskGraph graph = testing::scenario_of("schema: 1\n" + stages).graph;
+  const Simulation run = testing::simulate(graph, {.keep_act_times = true});
+  const MemoryUse use = memory_over_time(graph, run.lowered, run.outcome);
+  CHECK(use.ranks.front() == std::vector<MemoryStep>{{0, 4 + 600 + 10},
+                                                     {1'000, 4 + 900 + 20},
+                                                     {2'000, 4 + 900 + 30},
+                                                     {3'000, 4 + 900 + 40},
+                                                     {6'000, 4 + 600 + 30},   // 3B0, 3R, 0U
+                                                     {8'000, 4 + 300 + 20},   // 2B0, 2R
+                                                     {10'000, 4 + 100 + 10},  // 1B0, 1R
+                                                     {12'000, 4}});           // 0B0, 0R
+  // The report of the schedule says the same, and so do gathers that take a time.
+  for (const std::string extra : {"",
+                                  "collectives: [{call: all_gather, over: world, in: unshard, "
+                                  "takes: 500ns}], "}) {
+    const std::string text = "schema: 1\nranks: 1\ngroups: {world: all}\nschedule: {" + extra +
+                             stages.substr(stages.find('{') + 1);
+    const TaskGraph job = testing::scenario_of(text).graph;
+    const Simulation ran = testing::simulate(job, {.keep_act_times = true});
+    CHECK(pipeline_report(job, ran.lowered, ran.outcome)->ranks[0].peak_bytes == 944);
+    CHECK(memory_report(job, ran.lowered, ran.outcome)->front().peak == 944);
+  }
+  // A tail that drops what it did not gather had it from the start.
+  CHECK(memory_of("schedule: {partial: on, rows: ['0B1,0RESHARD'], forward: 1us, unsharded: 5B, "
+                  "activation: 2B}\n") == "0 7 7 0");
+  CHECK(testing::mistakes_in("schema: 1\nschedule:\n  unsharded: 1B\n  rows: ['0F0,0SEND_F0,"
+                             "0RECV_B0,0B0', '1RECV_F0,1F0,1B0,1SEND_B0']\n") ==
+        "3:14: 'unsharded' needs UNSHARD in the rows, which have sends and recvs already\n"
+        "  add 0UNSHARD and 0RESHARD there, or leave out the sends and recvs\n");
+}
+
 TEST_CASE("for schedules that is what their report says", "[models][memory]") {
   for (const char* kind : {"gpipe", "1f1b", "zb1p", "zbv", "dualpipe_v", "dualpipe", "chimera"}) {
     const std::string text = "schema: 1\nschedule: {kind: " + std::string(kind) +
