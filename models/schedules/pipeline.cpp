@@ -12,9 +12,7 @@
 #include "models/graph/pipeline.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <map>
-#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,18 +20,15 @@
 #include "models/graph/by_name.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/schedules/action_body.hpp"
+#include "models/schedules/pipeline_links.hpp"
 #include "models/schedules/schedule_lowering.hpp"
 #include "models/schedules/stage_ops.hpp"
 
 namespace pipesim::models {
 namespace {
 
-// The runtime's own queues hold a whole step here: what a schedule promises is not about them.
-constexpr std::int64_t kLaunchQueue = std::int64_t{1} << 30;
-
 constexpr std::int64_t kShapeBytes = 24;  // three of 8 bytes
 constexpr std::size_t kActionKinds = 12;  // of actions
-constexpr const char* kWorld = "world";   // the group of all ranks
 
 // Why an action shares no actor.
 constexpr std::uint8_t kNotAlone = 0;
@@ -48,24 +43,19 @@ class Programs {
         schedule_(pipeline.schedule),
         graph_(graph),
         ranks_of_rows_(pipeline.ranks_of_rows()),
+        links_(pipeline, graph),
         sorts_(schedule_.stages * kActionKinds),
         has_layers_(std::any_of(pipeline.layers.begin(), pipeline.layers.end(),
-                                [](std::uint32_t layers) { return layers > 1; })),
-        given_groups_(graph.groups.size()) {
-    for (std::uint32_t i = 0; i < graph.streams.size(); ++i) {
-      streams_.try_emplace(graph.streams[i].name, i);
-    }
-  }
+                                [](std::uint32_t layers) { return layers > 1; })) {}
 
   bool run(Diagnostics& diagnostics) {
     if (!has_its_groups(diagnostics) || !find_thread(diagnostics)) return false;
-    compute_ = stream("compute");
+    compute_ = links_.stream("compute");
     for (const StageCollective& one : pipeline_.collectives) {
-      communicator_of_.push_back(communicator_over(one.over));
+      communicator_of_.push_back(links_.over(one.over));
     }
-    for_each_op_call([&](const StageCollective& call) {
-      communicator_of_op_[&call] = communicator_over(call.over);
-    });
+    for_each_op_call(
+        [&](const StageCollective& call) { communicator_of_op_[&call] = links_.over(call.over); });
     for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) find_alone(row);
     for (std::uint32_t row = 0; row < schedule_.ranks.size(); ++row) collect(row);
     for (std::uint32_t stage = 0; stage < schedule_.stages; ++stage)
@@ -125,30 +115,6 @@ class Programs {
     for (const StageCollective& one : pipeline_.collectives) check(one);
     for_each_op_call(check);
     return has_all;
-  }
-
-  // The communicator of this name, or one for the group.
-  std::uint32_t communicator_over(const std::string& name) {
-    std::uint32_t index = index_of(graph_.communicators, name);
-    if (index == kNoIndex) index = add_communicator(index_of(graph_.groups, name));
-    return with_stream(index);
-  }
-
-  // The communicator, whose calls have a stream from here on.
-  std::uint32_t with_stream(std::uint32_t communicator) {
-    CommunicatorTemplate& used = graph_.communicators[communicator];
-    if (used.stream == kNoIndex) used.stream = stream(calls_stream(used.name));
-    return communicator;
-  }
-
-  std::uint32_t add_communicator(std::uint32_t group) {
-    CommunicatorTemplate made;
-    made.name = graph_.groups[group].name;
-    made.place = pipeline_.place;
-    made.group = group;
-    made.creation = graph_.creation;
-    graph_.communicators.push_back(std::move(made));
-    return static_cast<std::uint32_t>(graph_.communicators.size() - 1);
   }
 
   // What of a row has an actor of its own for what is done within it, or what it waits for.
@@ -637,7 +603,7 @@ class Programs {
     const bool forward =
         action.kind == ActionKind::kSendForward || action.kind == ActionKind::kRecvForward;
     call.communicator =
-        send ? communicator(row_, peer, forward) : communicator(peer, row_, forward);
+        send ? links_.between(row_, peer, forward) : links_.between(peer, row_, forward);
     call.peer = rank_of_row(peer);
     const std::uint32_t earlier = std::min(action.stage, other);
     call.bytes = Expr::constant(amount(pipeline_.message_bytes, earlier, action.micro_batch));
@@ -666,99 +632,6 @@ class Programs {
     return Expr::binary(Expr::Op::kAdd, Expr::rank(), Expr::constant(rows * pipeline_.stride));
   }
 
-  // Each of `rows` of each pipeline.
-  std::vector<std::vector<std::uint32_t>> lists_of(const std::vector<std::uint32_t>& rows) const {
-    std::vector<std::vector<std::uint32_t>> lists;
-    for (const std::uint32_t first : ranks_of_rows_.front()) {
-      std::vector<std::uint32_t>& list = lists.emplace_back();
-      for (const std::uint32_t row : rows) list.push_back(first + row * pipeline_.stride);
-    }
-    return lists;
-  }
-
-  // The communicator of messages from one row to another, of forwards or of backwards.
-  std::uint32_t communicator(std::uint32_t from, std::uint32_t to, bool forward) {
-    std::string name;
-    std::vector<std::uint32_t> rows;
-    switch (pipeline_.messages) {
-      case MessageModel::kDir:
-      case MessageModel::kEdge:
-        rows = {from, to};
-        name = std::to_string(from) + " to " + std::to_string(to);
-        break;
-      case MessageModel::kPair:
-        rows = {std::min(from, to), std::max(from, to)};
-        name = std::to_string(rows[0]) + " and " + std::to_string(rows[1]);
-        break;
-      case MessageModel::kDirection:
-        name = forward ? "forward" : "backward";
-        break;
-      case MessageModel::kPg:
-      case MessageModel::kSync:
-      case MessageModel::kBatch:
-        name = "pipeline";
-        break;
-      case MessageModel::kOverlap:
-        // Of two ranks, the second sends over WORLD in Megatron-LM.
-        name = schedule_.ranks.size() == 2 && from == 1 ? kWorld : "pipeline";
-        break;
-    }
-    const auto [found, is_new] = communicators_.try_emplace(name, kNoIndex);
-    if (!is_new) return found->second;
-    if (rows.empty()) {
-      rows.resize(schedule_.ranks.size());
-      std::iota(rows.begin(), rows.end(), 0U);
-    }
-    Group group;
-    group.name = std::move(name);
-    group.place = pipeline_.place;
-    group.lists = lists_of(rows);
-    if (group.name == kWorld) {
-      group.lists.resize(1);
-      group.lists.front().resize(graph_.ranks);
-      std::iota(group.lists.front().begin(), group.lists.front().end(), 0U);
-    }
-    found->second = communicator_of_messages(std::move(group));
-    return found->second;
-  }
-
-  // Made if it is not there: that of the group `pipeline` of a job with more dimensions may be.
-  std::uint32_t communicator_of_messages(Group group) {
-    const auto named = [&](const auto& item) { return item.name == group.name; };
-    const auto given = graph_.groups.begin() + static_cast<std::ptrdiff_t>(given_groups_);
-    const auto known = std::find_if(graph_.groups.begin(), given, [&](const Group& g) {
-      return named(g) && g.lists == group.lists;
-    });
-    auto index = static_cast<std::uint32_t>(known - graph_.groups.begin());
-    if (known != given) {
-      for (std::uint32_t i = 0; i < graph_.communicators.size(); ++i) {
-        const CommunicatorTemplate& other = graph_.communicators[i];
-        if (named(other) && other.group == index) return with_stream(i);
-      }
-    } else {
-      group.index();
-      index = static_cast<std::uint32_t>(graph_.groups.size());
-      graph_.groups.push_back(std::move(group));
-    }
-    index = with_stream(add_communicator(index));
-    if (pipeline_.messages == MessageModel::kDir) {
-      graph_.communicators[index].eager_bytes = std::numeric_limits<std::int64_t>::max();
-    }
-    return index;
-  }
-
-  std::uint32_t stream(const std::string& name) {
-    const auto [known, is_new] =
-        streams_.try_emplace(name, static_cast<std::uint32_t>(graph_.streams.size()));
-    if (!is_new) return known->second;
-    StreamTemplate made;
-    made.name = name;
-    made.place = pipeline_.place;
-    made.launch_queue = Expr::constant(kLaunchQueue);
-    graph_.streams.push_back(std::move(made));
-    return known->second;
-  }
-
   std::uint32_t add(ActorTemplate actor) {
     actor.thread = thread_;
     actor.on = ranks_of_rows_[row_];
@@ -772,6 +645,7 @@ class Programs {
   const Schedule& schedule_;
   TaskGraph& graph_;
   std::vector<RankSet> ranks_of_rows_;
+  PipelineLinks links_;
   std::vector<std::uint32_t> communicator_of_;  // of each collective
   std::map<const StageCollective*, std::uint32_t> communicator_of_op_;
   std::vector<std::vector<std::uint8_t>> alone_;  // of each row; none without collectives
@@ -783,9 +657,6 @@ class Programs {
   std::uint32_t row_ = 0;            // whose program is made
   std::size_t first_of_row_ = 0;     // of its actors
   std::vector<std::uint32_t> list_;  // its actors so far
-  std::size_t given_groups_;         // those from there on are ours
-  std::map<std::string, std::uint32_t> communicators_;
-  std::map<std::string, std::uint32_t> streams_;
 };
 
 }  // namespace
