@@ -369,15 +369,21 @@ constexpr Key kCostRows[] = {
     {"about", "text", "For people"},
 };
 constexpr Key kStageCollectiveRows[] = {
-    {"call", "'all_gather'|'all_reduce'|'all_to_all'|'barrier'|'reduce_scatter'", "The collective",
+    {"call", "'all_gather'|'all_reduce'|'all_to_all'|'barrier'|'reduce_scatter'|'ring_exchange'",
+     "The collective, or `ring_exchange`: each rank sends to the next of its group and receives "
+     "from "
+     "the one before it",
      kRequired},
     {"over", "name", "Its group, or a communicator of `named`", kRequired},
+    {"order", "'batch'|'send_first'|'recv_first'",
+     "Of a `ring_exchange`: its send and recv in one group, or one after the other", "`batch`"},
     {"in", "stage_moment",
      "`forward`, `backward`: within each, which waits for it. `last_backward`: within the last "
      "backward of a stage, which does not. `gradients`: after that. `unshard`: before weights are "
      "used. `step`: after everything that a rank computes",
      kRequired},
-    {"times", "integer 1..", "How often; within an action, for each of the stage's `layers`", "1"},
+    {"times", "integer 1..", "How often; within an action, for each of the stage's `layers`",
+     "1; of a `ring_exchange` one less than the ranks, in a backward as many"},
     {"bytes", "size|[size|[size]]", "Size of the data; with a `cluster`, the time follows from it"},
     {"takes", "time|[time|[time]]", "Duration", "0"},
 };

@@ -23,8 +23,11 @@ constexpr Key kStageComputeRows[] = {
 };
 
 constexpr Key kStageCallRows[] = {
-    {"call", "'all_gather'|'all_reduce'|'all_to_all'|'reduce_scatter'", "The collective"},
+    {"call", "'all_gather'|'all_reduce'|'all_to_all'|'reduce_scatter'|'ring_exchange'",
+     "The collective, or one exchange with the neighbors in a ring, which runs beside the next op"},
     {"over", "name", "Its group, or a communicator of `named`", "required"},
+    {"order", "'batch'|'send_first'|'recv_first'",
+     "Of a `ring_exchange`: its send and recv in one group, or one after the other", "`batch`"},
     {"name", "name", "Name of the op", "that of the call"},
     {"bytes", "size|[size|[size]]", "Size of the data; with a `cluster`, the time follows from it"},
     {"takes", "time|[time|[time]]", "Duration", "0"},

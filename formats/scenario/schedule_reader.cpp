@@ -434,20 +434,20 @@ class PipelineReader {
       MapReader map(item, keys::kStageCollective, diagnostics_);
       models::StageCollective collective;
       collective.place = item.place();
-      const std::vector<std::string> calls = map.words("call");
-      if (const auto call = map.require("call")) {
-        const auto name = values_.one_of(*call, calls);
-        if (name) collective.operation = *models::find_operation(*name);
-      }
-      if (const auto over = map.require("over")) {
-        collective.over = values_.word(*over).value_or("");
-        collective.place = over->place();
-      }
+      read_stage_call(map, values_, collective);
+      const bool ring = collective.ring != models::RingOrder::kNone;
       if (const auto moment = map.require("in")) {
         const auto name = values_.one_of(*moment, models::stage_moment_names());
         if (name) collective.moment = *models::find_stage_moment(*name);
+        if (ring && name && collective.moment != StageMoment::kForward &&
+            collective.moment != StageMoment::kBackward) {
+          diagnostics_
+              .error(moment->place(), models::Code::kConflictingKeys,
+                     "a ring exchange must be within a forward or a backward")
+              .notes.emplace_back("say 'in: forward' or 'in: backward'");
+        }
       }
-      collective.times = static_cast<std::uint32_t>(whole(map, "times", 1, kMaxCalls));
+      collective.times = static_cast<std::uint32_t>(whole(map, "times", ring ? 0 : 1, kMaxCalls));
       const Counts counts = counts_at(collective.moment, each);
       collective.bytes = amounts_if_said(map, "bytes", ValueType::kBytes, counts);
       collective.takes_ns = amounts_if_said(map, "takes", ValueType::kTime, counts);

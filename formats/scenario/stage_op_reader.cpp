@@ -86,15 +86,7 @@ class LayerOpsReader {
   void read_call(MapReader& map, StageOp& op) {
     models::StageCollective& call = op.call.emplace();
     call.place = op.place;
-    const std::vector<std::string> calls = map.words("call");
-    if (const auto operation = map.require("call")) {
-      op.name = values_.one_of(*operation, calls).value_or("");
-      if (!op.name.empty()) call.operation = *models::find_operation(op.name);
-    }
-    if (const auto over = map.require("over")) {
-      call.over = values_.word(*over).value_or("");
-      call.place = over->place();
-    }
+    op.name = read_stage_call(map, values_, call);
     if (const auto name = map.take("name")) op.name = values_.word(*name).value_or("");
     call.bytes = amounts_(map, "bytes", ValueType::kBytes);
     call.takes_ns = amounts_(map, "takes", ValueType::kTime);
@@ -201,6 +193,36 @@ class LayerOpsReader {
 };
 
 }  // namespace
+
+std::string read_stage_call(MapReader& map, const ValueReader& values,
+                            models::StageCollective& call) {
+  std::string name;
+  const std::vector<std::string> calls = map.words("call");
+  if (const auto word = map.require("call")) {
+    name = values.one_of(*word, calls).value_or("");
+    if (const auto operation = models::find_operation(name)) {
+      call.operation = *operation;
+    } else if (!name.empty()) {
+      call.ring = models::RingOrder::kBatch;
+    }
+  }
+  if (const auto over = map.require("over")) {
+    call.over = values.word(*over).value_or("");
+    call.place = over->place();
+  }
+  const auto order = map.take("order");
+  if (!order) return name;
+  const auto found = values.one_of(*order, models::ring_order_names());
+  if (!found || name.empty()) return name;
+  if (call.ring != models::RingOrder::kNone) {
+    call.ring = *models::find_ring_order(*found);
+    return name;
+  }
+  values.diagnostics()
+      .error(order->place(), Code::kConflictingKeys, "'order' needs 'call: ring_exchange'")
+      .notes.emplace_back("a collective has no send and no recv: leave it out");
+  return name;
+}
 
 std::optional<LayerOps> read_layer_ops(const YamlValue& value, const ValueReader& values,
                                        const AmountsReader& amounts) {

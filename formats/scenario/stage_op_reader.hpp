@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "formats/yaml/map_reader.hpp"
 #include "formats/yaml/value_reader.hpp"
@@ -14,6 +15,11 @@ namespace pipesim::formats {
 /// key.
 using AmountsReader = std::function<std::optional<models::StageAmounts>(
     MapReader& map, const char* key, ValueType type)>;
+
+/// Reads `call`, `over` and `order` of a collective, or of exchanges in a ring, into `call`, and
+/// returns the word for it.
+std::string read_stage_call(MapReader& map, const ValueReader& values,
+                            models::StageCollective& call);
 
 /// Nothing where there are mistakes, which are reported.
 std::optional<models::LayerOps> read_layer_ops(const YamlValue& value, const ValueReader& values,

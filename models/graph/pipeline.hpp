@@ -72,17 +72,31 @@ enum class StageMoment : std::uint8_t {
 std::optional<StageMoment> find_stage_moment(std::string_view name);
 std::vector<std::string> stage_moment_names();
 
-/// A collective of the ranks that share a stage. What it is within is computed in parts: one before
-/// the first call, one behind each.
+/// What else than a collective it is: an exchange of each rank with its neighbors in a ring.
+enum class RingOrder : std::uint8_t {
+  kNone,       // a collective
+  kBatch,      // the send and the receive in one group
+  kSendFirst,  // one after the other
+  kRecvFirst,
+};
+
+std::optional<RingOrder> find_ring_order(std::string_view name);
+std::vector<std::string> ring_order_names();
+
+/// A collective of the ranks that share a stage, or exchanges in a ring of them. What it is within
+/// is computed in parts: one before the first call, one behind each. An exchange runs beside the
+/// part behind it, and the next waits for it.
 struct StageCollective {
   Place place;
   Operation operation = Operation::kAllReduce;
   std::string over;  // a communicator, or a group
+  RingOrder ring = RingOrder::kNone;
   StageMoment moment = StageMoment::kForward;
-  std::uint32_t times = 1;            // at that moment
+  std::uint32_t times = 1;            // at that moment; 0: as often as a ring needs it
   std::optional<StageAmounts> bytes;  // of each
   std::optional<StageAmounts> takes_ns;
 
+  std::string name() const;  // of what is called
   bool by_micro_batch() const {
     return (bytes && bytes->by_micro_batch()) || (takes_ns && takes_ns->by_micro_batch());
   }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <vector>
 
@@ -66,16 +67,30 @@ struct ActionSort {
   }
 };
 
+/// A part of what an action computes, and what is called with it.
+struct BodyStep {
+  static constexpr std::size_t kNoCall = std::numeric_limits<std::size_t>::max();
+
+  std::size_t call = kNoCall;  // of Pipeline::collectives
+  bool beside = false;         // it begins with the part rather than behind it
+};
+
 /// An action of a slot with what is done within it.
 struct ActionBody {
   Action action;
-  std::vector<std::size_t> calls;  // of Pipeline::collectives, in their order
-  std::int64_t takes_ns = 0;       // to compute, all parts together
-  std::uint32_t done = 0;          // parts
-  std::uint32_t call = kNoIndex;   // the actor that the next part waits for
+  std::vector<BodyStep> steps;    // a last part follows
+  std::int64_t takes_ns = 0;      // to compute, all parts together
+  std::uint32_t done = 0;         // parts
+  std::uint32_t call = kNoIndex;  // the actor that the next part waits for
+
+  /// Behind one exchange in a ring what came with it is computed before the first of the next.
+  void add(std::size_t one, bool beside, bool first) {
+    if (beside && first && !steps.empty() && steps.back().beside) steps.emplace_back();
+    steps.push_back({one, beside});
+  }
 
   std::int64_t next_part() {
-    const auto parts = static_cast<std::int64_t>(calls.size()) + 1;
+    const auto parts = static_cast<std::int64_t>(steps.size()) + 1;
     const std::int64_t takes = takes_ns / parts + (done < takes_ns % parts ? 1 : 0);
     ++done;
     return takes;

@@ -8,7 +8,8 @@
 //
 // With collectives inside, an action is computed in parts, each an actor, with the calls between
 // them. Slots of several actions take their parts in turn, so that the calls of one run while the
-// other computes. With ops, each op is an actor instead: see stage_ops.hpp.
+// other computes. An exchange in a ring is called ahead of the part that it runs beside. With ops,
+// each op is an actor instead: see stage_ops.hpp.
 #include "models/graph/pipeline.hpp"
 
 #include <algorithm>
@@ -21,6 +22,7 @@
 #include "models/graph/task_graph.hpp"
 #include "models/schedules/action_body.hpp"
 #include "models/schedules/pipeline_links.hpp"
+#include "models/schedules/ring_exchange.hpp"
 #include "models/schedules/schedule_lowering.hpp"
 #include "models/schedules/stage_ops.hpp"
 
@@ -49,7 +51,9 @@ class Programs {
                                 [](std::uint32_t layers) { return layers > 1; })) {}
 
   bool run(Diagnostics& diagnostics) {
-    if (!has_its_groups(diagnostics) || !find_thread(diagnostics)) return false;
+    if (!has_its_groups(diagnostics) || !find_rings(diagnostics) || !find_thread(diagnostics)) {
+      return false;
+    }
     compute_ = links_.stream("compute");
     for (const StageCollective& one : pipeline_.collectives) {
       communicator_of_.push_back(links_.over(one.over));
@@ -114,6 +118,31 @@ class Programs {
     };
     for (const StageCollective& one : pipeline_.collectives) check(one);
     for_each_op_call(check);
+    return has_all;
+  }
+
+  // What those have that exchange in a ring.
+  bool find_rings(Diagnostics& diagnostics) {
+    bool has_all = true;
+    const auto find = [&](const StageCollective& one) {
+      if (one.ring == RingOrder::kNone) return;
+      const std::uint32_t communicator = index_of(graph_.communicators, one.over);
+      const Group& group =
+          graph_.groups[communicator == kNoIndex ? index_of(graph_.groups, one.over)
+                                                 : graph_.communicators[communicator].group];
+      if (auto ring = ring_of(group)) {
+        rings_.emplace(one.over, std::move(*ring));
+        return;
+      }
+      diagnostics
+          .error(
+              one.place, Code::kUnknownGroup,
+              "a ring exchange needs evenly spaced ranks, and those of '" + one.over + "' are not")
+          .notes.emplace_back("use a group of 'parallel', such as 'context'");
+      has_all = false;
+    };
+    for (const StageCollective& one : pipeline_.collectives) find(one);
+    for_each_op_call(find);
     return has_all;
   }
 
@@ -312,7 +341,10 @@ class Programs {
         const bool in_layers = collective.moment != StageMoment::kGradients &&
                                collective.moment != StageMoment::kUnshard;
         if (!in_layers && round > 0) continue;
-        for (std::uint32_t k = 0; k < collective.times; ++k) body.calls.push_back(one);
+        const bool ring = collective.ring != RingOrder::kNone;
+        const std::uint32_t times =
+            ring ? exchanges_of(collective, rings_.at(collective.over)) : collective.times;
+        for (std::uint32_t k = 0; k < times; ++k) body.add(one, ring, k == 0);
       }
     }
     return body;
@@ -324,10 +356,10 @@ class Programs {
     if (!ops_.empty() && is_compute(actions[i].kind)) return add_ops(i, shared);
     const std::size_t end = slot_end(actions, i);
     std::vector<ActionBody> bodies;
-    std::size_t calls = 0;
+    std::size_t steps = 0;
     for (std::size_t part = i; part < end; ++part) {
       bodies.push_back(body_of(part));
-      calls += bodies.back().calls.size();
+      steps += bodies.back().steps.size();
     }
     ActorTemplate head = started(i, shared);
     head.stream = compute_;
@@ -336,14 +368,21 @@ class Programs {
       if ((alone(row_, part) & kFirstAfterUnshard) != 0) wait_for_unshard(actions[part], head);
     }
     const std::int64_t takes_ns = pipeline_.takes(actions, i);
-    if (calls == 0) {
+    if (steps == 0) {
       head.takes = Expr::constant(takes_ns);
       return add(std::move(head));
     }
     if (!is_compute(actions[i].kind)) return add_calls(head, bodies.front());
     share(takes_ns, bodies);
-    return add_parts(head, bodies, calls);
+    return add_parts(head, bodies, steps);
   }
+
+  // The last ops of an action so far.
+  struct LastOps {
+    std::uint32_t op = kNoIndex;        // neither a gradient of weights nor an exchange
+    std::uint32_t arrived = kNoIndex;   // an exchange for which the next one waits
+    std::uint32_t exchange = kNoIndex;  // one that runs beside the next
+  };
 
   // The ops of a slot, as they are launched. Each waits for the one of its action before it. What
   // is behind the slot finds all of it done on stream `compute`, as it does in Megatron-LM.
@@ -351,7 +390,7 @@ class Programs {
     const Actions& actions = schedule_.ranks[row_];
     const ActorTemplate like = started(i, shared);
     const auto first = static_cast<std::uint32_t>(graph_.actors.size());
-    std::vector<std::uint32_t> last(slot_end(actions, i) - i, kNoIndex);  // of each action
+    std::vector<LastOps> all(slot_end(actions, i) - i);  // of each action
     for (const SlotOp& each : ops_of_slot(ops_, actions, i, pipeline_)) {
       const Action& action = actions[i + each.action];
       const std::string of = " of " + (shared ? like.name : action_text(action));
@@ -360,30 +399,45 @@ class Programs {
       ActorTemplate actor = like;
       actor.name = layer + each.op->name + of;
       actor.stream = compute_;
-      if (each.op->call) {
+      LastOps& last = all[each.action];
+      const bool ring = each.op->call && each.op->call->ring != RingOrder::kNone;
+      if (ring) {
+        if (rings_.at(each.op->call->over).size == 1) {
+          if (each.ends_layer) add_buckets(i + each.action, like, layer, of);
+          continue;
+        }
+        actor.stream = graph_.communicators[communicator_of_op_.at(&*each.op->call)].stream;
+      } else if (each.op->call) {
         add_call(*each.op->call, communicator_of_op_.at(&*each.op->call), action, actor);
       } else {
         actor.takes = Expr::constant(
             each.op->takes_ns.of(action.stage % schedule_.depth(), action.micro_batch));
       }
-      std::uint32_t& before = last[each.action];
-      if (before == kNoIndex) {
+      if (last.op == kNoIndex) {
         if (each.op->call) actor.behind = compute_;
         wait_for_input(action, actor);
         if ((alone(row_, i + each.action) & kFirstAfterUnshard) != 0) {
           wait_for_unshard(action, actor);
         }
-      } else if (graph_.actors[before].stream != actor.stream) {
-        actor.after.push_back({before, 0});
       }
-      const std::uint32_t index = add(std::move(actor));
-      if (!each.op->weight_grad) before = index;
+      for (const std::uint32_t before : {last.op, last.arrived, ring ? last.exchange : kNoIndex}) {
+        if (before != kNoIndex) wait_for(before, actor);
+      }
+      if (ring) {
+        last.exchange = add_ring(*each.op->call, communicator_of_op_.at(&*each.op->call), action,
+                                 std::move(actor), layer + each.op->name, of);
+      } else {
+        const std::uint32_t index = add(std::move(actor));
+        if (!each.op->weight_grad) last = {index, std::exchange(last.exchange, kNoIndex), kNoIndex};
+      }
       if (each.ends_layer) add_buckets(i + each.action, like, layer, of);
     }
     ActorTemplate end = like;
     end.stream = compute_;
-    for (const std::uint32_t op : last) {
-      if (op != kNoIndex && graph_.actors[op].stream != compute_) end.after.push_back({op, 0});
+    for (const LastOps& last : all) {
+      for (const std::uint32_t op : {last.op, last.arrived, last.exchange}) {
+        if (op != kNoIndex) wait_for(op, end);
+      }
     }
     const bool none = graph_.actors.size() == first;
     if (!none) end.name.insert(0, "end of ");
@@ -415,12 +469,13 @@ class Programs {
   // Of an action that computes nothing: its calls alone.
   std::uint32_t add_calls(const ActorTemplate& head, const ActionBody& body) {
     const auto first = static_cast<std::uint32_t>(graph_.actors.size());
-    for (std::size_t i = 0; i < body.calls.size(); ++i) {
-      const StageCollective& collective = pipeline_.collectives[body.calls[i]];
+    for (std::size_t i = 0; i < body.steps.size(); ++i) {
+      const std::size_t one = body.steps[i].call;
+      const StageCollective& collective = pipeline_.collectives[one];
       ActorTemplate call = head;
       call.name = head.name + " " + operation_name(collective.operation);
-      if (body.calls.size() > 1) call.name += " " + std::to_string(i + 1);
-      add_call(body.calls[i], body.action, call);
+      if (body.steps.size() > 1) call.name += " " + std::to_string(i + 1);
+      add_call(one, body.action, call);
       // Weights are gathered ahead of what is computed; gradients must have been.
       if (collective.moment == StageMoment::kGradients) call.behind = compute_;
       add(std::move(call));
@@ -436,23 +491,36 @@ class Programs {
 
   // Bodies take turns; of each, a call stands behind a part, and the next part waits for it.
   std::uint32_t add_parts(const ActorTemplate& head, std::vector<ActionBody>& bodies,
-                          std::size_t calls) {
+                          std::size_t steps) {
     const std::string name = head.name;
     ActorTemplate like = head;
     like.after.clear();
     const auto first = static_cast<std::uint32_t>(graph_.actors.size());
     std::uint32_t number = 0;
     std::uint32_t call_number = 0;
-    for (std::size_t turn = 0; turn <= calls; ++turn) {
+    for (std::size_t turn = 0; turn <= steps; ++turn) {
       for (ActionBody& body : bodies) {
-        if (turn > body.calls.size()) continue;
+        if (turn > body.steps.size()) continue;
+        const BodyStep step = turn < body.steps.size() ? body.steps[turn] : BodyStep();
+        std::uint32_t exchange = kNoIndex;
+        if (step.beside) {
+          const StageCollective& ring = pipeline_.collectives[step.call];
+          ActorTemplate call = like;
+          call.stream = graph_.communicators[communicator_of_[step.call]].stream;
+          call.behind = compute_;
+          if (number == 0) call.after = head.after;
+          if (body.call != kNoIndex) wait_for(body.call, call);
+          exchange = add_ring(ring, communicator_of_[step.call], body.action, std::move(call),
+                              ring.name(), " " + std::to_string(++call_number) + " of " + name);
+        }
         ActorTemplate part = ++number == 1 ? head : like;
         if (number > 1) part.name = "part " + std::to_string(number) + " of " + name;
         part.takes = Expr::constant(body.next_part());
-        if (body.call != kNoIndex) part.after.push_back({body.call, 0});
+        if (body.call != kNoIndex) wait_for(body.call, part);
         add(std::move(part));
-        if (turn == body.calls.size()) continue;
-        const std::size_t one = body.calls[turn];
+        body.call = exchange;
+        if (step.beside || step.call == BodyStep::kNoCall) continue;
+        const std::size_t one = step.call;
         ActorTemplate call = like;
         add_call(one, body.action, call);
         call.behind = compute_;
@@ -466,6 +534,41 @@ class Programs {
     return first;
   }
 
+  // On one stream it does so anyway.
+  void wait_for(std::uint32_t before, ActorTemplate& actor) const {
+    if (graph_.actors[before].stream != actor.stream) actor.after.push_back({before, 0});
+  }
+
+  // An exchange on the stream of `like`, which says what it waits for; the last of its actors.
+  std::uint32_t add_ring(const StageCollective& ring, std::uint32_t communicator,
+                         const Action& action, ActorTemplate like, const std::string& name,
+                         const std::string& of) {
+    like.place = ring.place;
+    like.step->role = sim::Role::kCalls;
+    const Ring& ranks = rings_.at(ring.over);
+    std::vector<CallTemplate> calls;
+    for (const bool send : {true, false}) {
+      CallTemplate& call = calls.emplace_back(call_like(ring, communicator, action));
+      call.kind = send ? sim::CallKind::kSend : sim::CallKind::kReceive;
+      call.operation = send ? Operation::kSend : Operation::kReceive;
+      call.peer = send ? ranks.next : ranks.previous;
+    }
+    if (ring.ring == RingOrder::kBatch) {
+      like.name = name + of;
+      for (CallTemplate& call : calls) like.step->calls.push_back(std::move(call));
+      return add(std::move(like));
+    }
+    if (ring.ring == RingOrder::kRecvFirst) std::swap(calls.front(), calls.back());
+    std::uint32_t last = kNoIndex;
+    for (CallTemplate& call : calls) {
+      ActorTemplate one = like;
+      one.name = name + " " + operation_name(call.operation) + of;
+      one.step->calls.push_back(std::move(call));
+      last = add(std::move(one));
+    }
+    return last;
+  }
+
   static bool waits(StageMoment moment) {
     return moment == StageMoment::kForward || moment == StageMoment::kBackward;
   }
@@ -477,6 +580,16 @@ class Programs {
 
   void add_call(const StageCollective& collective, std::uint32_t communicator, const Action& action,
                 ActorTemplate& actor) const {
+    CallTemplate call = call_like(collective, communicator, action);
+    if (has_root(collective.operation)) call.peer = Expr::constant(0);
+    actor.place = collective.place;
+    actor.stream = graph_.communicators[call.communicator].stream;
+    actor.step->role = sim::Role::kCalls;
+    actor.step->calls.push_back(std::move(call));
+  }
+
+  CallTemplate call_like(const StageCollective& collective, std::uint32_t communicator,
+                         const Action& action) const {
     CallTemplate call;
     call.place = collective.place;
     call.operation = collective.operation;
@@ -485,11 +598,7 @@ class Programs {
     call.sized = collective.bytes.has_value();
     call.takes = Expr::constant(amount(collective.takes_ns, action.stage, action.micro_batch));
     call.timed = graph_.cluster && collective.bytes && !collective.takes_ns;
-    if (has_root(collective.operation)) call.peer = Expr::constant(0);
-    actor.place = collective.place;
-    actor.stream = graph_.communicators[call.communicator].stream;
-    actor.step->role = sim::Role::kCalls;
-    actor.step->calls.push_back(std::move(call));
+    return call;
   }
 
   // Behind all that the rank computes.
@@ -648,6 +757,7 @@ class Programs {
   PipelineLinks links_;
   std::vector<std::uint32_t> communicator_of_;  // of each collective
   std::map<const StageCollective*, std::uint32_t> communicator_of_op_;
+  std::map<std::string, Ring> rings_;             // by what they are over
   std::vector<std::vector<std::uint8_t>> alone_;  // of each row; none without collectives
   std::vector<ActionSort> sorts_;                 // by stage and kind
   bool has_layers_;                               // some stage has several

@@ -29,6 +29,12 @@ constexpr WordTable<StageMoment, 6> kMoments = {{
     {"step", StageMoment::kStep},
 }};
 
+constexpr WordTable<RingOrder, 3> kRingOrders = {{
+    {"batch", RingOrder::kBatch},
+    {"send_first", RingOrder::kSendFirst},
+    {"recv_first", RingOrder::kRecvFirst},
+}};
+
 }  // namespace
 
 std::optional<MessageModel> find_message_model(std::string_view name) {
@@ -42,6 +48,16 @@ std::optional<StageMoment> find_stage_moment(std::string_view name) {
 }
 
 std::vector<std::string> stage_moment_names() { return words_of(kMoments); }
+
+std::optional<RingOrder> find_ring_order(std::string_view name) {
+  return find_word(kRingOrders, name);
+}
+
+std::vector<std::string> ring_order_names() { return words_of(kRingOrders); }
+
+std::string StageCollective::name() const {
+  return ring == RingOrder::kNone ? operation_name(operation) : "ring_exchange";
+}
 
 std::vector<RankSet> Pipeline::ranks_of_rows() const {
   std::vector<std::vector<std::uint32_t>> ranks(schedule.ranks.size());

@@ -119,7 +119,7 @@ class PipelineGrid {
     grid_.about.push_back(about + ".");
     std::vector<std::string> collectives;
     for (const models::StageCollective& of : pipeline_.collectives) {
-      add_once(collectives, fmt::format("{} {}", operation_name(of.operation), of.over));
+      add_once(collectives, fmt::format("{} {}", of.name(), of.over));
     }
     if (!collectives.empty()) {
       grid_.about.push_back(fmt::format("Ranks of a stage call {}.", listed(collectives)));
