@@ -63,6 +63,7 @@ class OrderLint {
 
   void read(ThreadId id);
   void check_calls(CommunicatorId id);
+  bool makes(std::uint32_t rank, const Calls& calls) const;
   bool report_branch(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
                      const Calls& first);
   void report_calls(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
@@ -141,6 +142,17 @@ void OrderLint::check_calls(CommunicatorId id) {
   }
 }
 
+// Whether the rank makes the same calls, if by steps of its own.
+bool OrderLint::makes(std::uint32_t rank, const Calls& calls) const {
+  const auto& ranks = calls_[plan_.calls[calls.front().call].communicator.value];
+  const auto found = ranks.find(rank);
+  return found != ranks.end() &&
+         std::equal(calls.begin(), calls.end(), found->second.begin(), found->second.end(),
+                    [&](const Made& a, const Made& b) {
+                      return plan_.calls[a.call].signature == plan_.calls[b.call].signature;
+                    });
+}
+
 // Where the two part, the one with more calls makes one that the other does not have as a step.
 bool OrderLint::report_branch(std::uint32_t rank, const Calls& calls, std::uint32_t first_rank,
                               const Calls& first) {
@@ -174,7 +186,7 @@ bool OrderLint::report_branch(std::uint32_t rank, const Calls& calls, std::uint3
   std::vector<std::uint32_t> never;
   for (std::uint32_t i = communicator.ranks; i < communicator.ranks_end; ++i) {
     const std::uint32_t member = plan_.communicator_ranks[i].value;
-    if (!step.on.contains(member)) never.push_back(member);
+    if (!step.on.contains(member) && !makes(member, longer)) never.push_back(member);
   }
   finding.message = quoted(step.name) + " is never called, a collective of communicator " +
                     quoted(graph_.communicators[longer[at].communicator].name);

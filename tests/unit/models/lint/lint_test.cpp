@@ -239,6 +239,18 @@ programs:
   CHECK(lint(with(text, "on: rank > 0", "on: all")).empty());
 }
 
+TEST_CASE("collective-branch: a rank with a step of its own for the call has it", "[lint]") {
+  const std::string text = R"(schema: 1
+ranks: 4
+groups: {world: all}
+programs:
+  - {on: 0..1, do: [{broadcast: world, root: 0, name: sync}]}
+  - {on: 2..3, do: [{broadcast: world, root: 0, name: sync, on: 2}]}
+)";
+  CHECK(lint(text) == "collective-branch sync (3)\n");
+  CHECK(lint(with(text, "name: sync, on: 2", "name: sync")).empty());
+}
+
 TEST_CASE("collective-branch: the call that is left out, not a later one", "[lint]") {
   const std::string text = R"(schema: 1
 ranks: 3
