@@ -32,8 +32,9 @@ constexpr double kRowOfText = 15;  // the least with text in its bars
 constexpr double kRankGap = 10;    // between ranks
 constexpr double kLabelSize = 11;  // of texts in bars and of names
 constexpr double kMaxNames = 240;
-constexpr double kHangShare = 0.3;      // of the width, for what stands still
-constexpr double kThinnestSlice = 0.7;  // of what is drawn
+constexpr double kHangShare = 0.3;        // of the width, for what stands still
+constexpr double kThinnestSlice = 0.7;    // of what is drawn
+constexpr std::int64_t kLeastShare = 50;  // work of a row: one in so many
 
 /// Ranks that are drawn as one.
 struct RankRows {
@@ -106,13 +107,18 @@ class TimelinePicture {
     return act.on_cycle || (!act.waits.empty() && cyclic_.count(party_text(act.waits[0].from)) > 0);
   }
 
-  // Something works there for a time that can be seen, or stands still for ever.
+  // Something works there for a time that can be seen, if only all of it together, or stands still
+  // for ever.
   bool shows_something(const Lane& lane) const {
     if (!lane.stuck.empty() || timeline_.end_ns == 0) return true;
     const double visible = kThinnestSlice * static_cast<double>(timeline_.end_ns) / style_.width;
-    return std::any_of(lane.slices.begin(), lane.slices.end(), [&](const Slice& slice) {
-      return !slice.done || static_cast<double>(slice.end_ns - slice.work_ns) >= visible;
-    });
+    std::int64_t sum = 0;
+    for (const Slice& slice : lane.slices) {
+      const std::int64_t work = slice.end_ns - slice.work_ns;
+      sum += work;
+      if (!slice.done || static_cast<double>(work) >= visible) return true;
+    }
+    return sum >= timeline_.end_ns / kLeastShare;
   }
 
   // Of too many rows those that compute, or wait in vain.

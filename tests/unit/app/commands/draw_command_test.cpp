@@ -130,6 +130,31 @@ TEST_CASE("copies of a rank are one, unless asked otherwise", "[app][draw]") {
   CHECK_FALSE(contains(some, "Zeros"));
 }
 
+// 1,024 sums of 30 us in each rank, of a step of 108 ms: none of them is a pixel wide.
+TEST_CASE("a row of work too short to see one by one is no row without work", "[app][draw]") {
+  const std::string text = R"yaml(schema: 1
+parallel: {pipeline: 1, tensor: 2}
+schedule:
+  kind: gpipe
+  micro_batches: 32
+  layers: 8
+  forward: 100us
+  collectives:
+    - {call: all_reduce, over: tensor, in: forward, times: 4, takes: TAKES}
+)yaml";
+  const auto picture = [&](const std::string& takes) {
+    const testing::Folder folder;
+    std::string with = text;
+    with.replace(with.find("TAKES"), 5, takes);
+    const std::string path = folder.write("job.yaml", with);
+    REQUIRE(command({"draw", path, "-o", folder / "job.svg"}).code == 0);
+    return testing::file_text(folder / "job.svg");
+  };
+  CHECK(contains(picture("30us"), "nccl tensor"));
+  // Less than a fiftieth of the time.
+  CHECK_FALSE(contains(picture("1us"), "nccl tensor"));
+}
+
 TEST_CASE("a rank that talks to its copy is drawn beside it", "[app][draw]") {
   const std::string picture =
       drawn({"scenarios/nccl_order_1f1b_send_first.yaml", "--what", "tasks"});
