@@ -61,7 +61,16 @@ std::optional<models::RankGrid> read_rank_grid(const YamlValue& value, const Val
   std::string problem;
   std::optional<models::RankGrid> grid = models::make_rank_grid(sizes, problem);
   if (!grid) {
-    diagnostics.error(value.place(), models::Code::kGroupLayout, problem);
+    models::Diagnostic& error =
+        diagnostics.error(value.place(), models::Code::kGroupLayout, problem);
+    models::ParallelSizes whole = sizes;
+    whole.expert_tensor = 1;
+    if (!map.has("expert_tensor") && models::make_rank_grid(whole, problem)) {
+      error.notes.push_back(
+          fmt::format("each expert is shared by {} ranks, as 'tensor' says: for whole experts say "
+                      "'expert_tensor: 1'",
+                      sizes.tensor));
+    }
     return std::nullopt;
   }
   for (models::Group& group : grid->groups) group.place = value.place();

@@ -191,6 +191,11 @@ TEST_CASE("what a layout or a collective cannot be is told in one sentence",
   CHECK(with("pipeline: 2, expert: 2", "") ==
         "2:11: 1 ranks of a stage (tensor x context x data) cannot be divided among 2 (expert x "
         "expert_tensor)\n");
+  CHECK(with("pipeline: 2, tensor: 2, context: 2, expert: 4", "") ==
+        "2:11: 4 ranks of a stage (tensor x context x data) cannot be divided among 8 (expert x "
+        "expert_tensor)\n"
+        "  each expert is shared by 2 ranks, as 'tensor' says: for whole experts say "
+        "'expert_tensor: 1'\n");
   CHECK(with("pipeline: 2, data: 2", "collectives: [{call: all_reduce, over: dta, in: forward}]") ==
         "3:81: unknown group 'dta'\n  did you mean 'data'?\n");
   CHECK(mistakes_in("schema: 1\nranks: 3\nparallel: {pipeline: 2}\n" + schedule + "}\n") ==
