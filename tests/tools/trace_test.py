@@ -11,6 +11,7 @@ import gzip
 import json
 import pathlib
 import re
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,21 @@ SCENARIOS = sorted((ROOT / "scenarios").glob("*.yaml"))
 COMMUNICATION = re.compile(r"(^nccl.*)|(^hip)|(^hccl)|(.*ncclKernel.*)")
 MEMORY = re.compile(r"(^Memcpy)|(^Memset)|(^dma)")
 OF_A_DEVICE = {"kernel", "gpu_memcpy"}
-CATEGORIES = OF_A_DEVICE | {"cpu_op", "cuda_runtime", "wait"}
+CATEGORIES = OF_A_DEVICE | {"cpu_op", "cuda_runtime", "user_annotation", "wait"}
+STEP = "ProfilerStep#1"
+
+# Rank 2 computes for longer than the others before they meet.
+STRAGGLER = """
+schema: 1
+name: straggler
+ranks: 4
+groups: {dp: all}
+streams: [compute, comm]
+programs:
+  do:
+    - {compute: F, takes: {case: rank, 2: 90us, else: 10us}, stream: compute}
+    - {all_reduce: dp, stream: comm, after: [compute], takes: 5us, name: gradients}
+"""
 
 
 def run(*arguments, code=(0, 1)):
@@ -62,6 +77,7 @@ class Checker:
         self.check_nesting()
         self.check_flows()
         self.check_kernels()
+        self.check_launches()
 
     def check_top(self):
         case = self.case
@@ -185,7 +201,61 @@ class Checker:
                 case.assertIn(event["pid"], group["ranks"])
 
 
+    def check_launches(self):
+        """As HTA finds the step of a kernel: by its launch, which is in a step of its rank."""
+        case = self.case
+        slices = [event for lane in self.lanes.values() for _, _, event in lane]
+        steps = {}
+        for event in slices:
+            if event["cat"] != "user_annotation":
+                continue
+            case.assertEqual(STEP, event["name"])
+            case.assertNotIn(event["pid"], steps)
+            steps[event["pid"]] = (ns(event["ts"]), ns(event["ts"]) + ns(event["dur"]))
+        launches = {event["args"]["correlation"]: event for event in slices
+                    if event["cat"] == "cuda_runtime" and "correlation" in event["args"]}
+        for event in slices:
+            if event["cat"] not in OF_A_DEVICE:
+                continue
+            case.assertGreater(event["args"]["stream"], 0)
+            launch = launches[event["args"]["correlation"]]
+            case.assertEqual(event["pid"], launch["pid"])
+            case.assertLessEqual(ns(launch["ts"]), ns(event["ts"]))
+            begin, end = steps[event["pid"]]
+            case.assertTrue(begin <= ns(launch["ts"]) < max(end, begin + 1), launch)
+
+
+def stragglers(traces, count):
+    """What HTA's find_stragglers_with_late_start_comm_kernels does, of one step: the ranks whose
+    last long collective starts last, of the stream and name whose lengths differ most."""
+    last, begin, end = {}, None, None
+    for rank, trace in traces.items():
+        slices = [event for event in trace["traceEvents"] if event["ph"] == "X"]
+        step = next(event for event in slices if event["name"] == STEP)
+        inside = {event["args"]["correlation"] for event in slices
+                  if event["cat"] == "cuda_runtime" and "correlation" in event["args"]
+                  and ns(step["ts"]) <= ns(event["ts"]) < ns(step["ts"]) + ns(step["dur"])}
+        for event in slices:
+            begin = min(ns(event["ts"]), ns(event["ts"]) if begin is None else begin)
+            end = max(ns(event["ts"]) + ns(event["dur"]), end or 0)
+            args = event["args"]
+            if event["name"].startswith("ncclKernel") and args["stream"] > 0 and args["correlation"] in inside:
+                last.setdefault((args["stream"], event["name"]), {})[rank] = event
+    spread = {key: statistics.stdev(ns(event["dur"]) for event in found.values())
+              for key, found in last.items() if len(found) > 1}
+    chosen = last[max(spread, key=spread.get)]
+    return sorted(chosen, key=lambda rank: -ns(chosen[rank]["ts"]))[:count]
+
+
 class Traces(unittest.TestCase):
+    def test_a_straggler_is_found_as_hta_finds_it(self):
+        with tempfile.TemporaryDirectory() as folder:
+            scenario = pathlib.Path(folder) / "straggler.yaml"
+            scenario.write_text(STRAGGLER, "utf-8")
+            run("run", scenario, "--trace", pathlib.Path(folder) / "rank{rank}.json", code=(0,))
+            traces = {rank: load((pathlib.Path(folder) / f"rank{rank}.json").read_bytes()) for rank in range(4)}
+        self.assertEqual([2], stragglers(traces, 1))
+
     def test_every_scenario_keeps_the_rules(self):
         flows, kernels = set(), set()
         for scenario in SCENARIOS:
@@ -268,6 +338,11 @@ class Traces(unittest.TestCase):
             "a collective by another name": lambda t: [event.update(name="x") for event
                                                        in t["traceEvents"]
                                                        if "ncclKernel" in event["name"]],
+            "a kernel that nobody launched": lambda t: remove(t, cat="cuda_runtime", name="cudaLaunchKernel"),
+            "a rank without a step": lambda t: remove(t, cat="user_annotation"),
+            "a stream that HTA takes for the host's": lambda t: [event["args"].update(stream=0) or event.update(tid=0)
+                                                                for event in t["traceEvents"]
+                                                                if event["ph"] == "X" and "stream" in event["args"]],
             "a group that is not there": lambda t: t["distributedInfo"]["pg_config"].pop(),
         }
         for name, change in changes.items():
@@ -293,7 +368,7 @@ class Traces(unittest.TestCase):
                               capture_output=True, check=False)
         self.assertEqual(b"", done.stderr)
         places = [event["args"]["at"] for event in load(done.stdout)["traceEvents"]
-                  if event["ph"] == "X"]
+                  if event["ph"] == "X" and event["cat"] == "kernel"]
         self.assertEqual(['a\tb\\c \u00e9 "d"'], places)
 
     def test_where_it_cannot_be_written(self):

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 namespace pipesim::viz {
 
@@ -25,6 +27,8 @@ TraceIndex::TraceIndex(const models::TaskGraph& graph, const models::Simulation&
   if (timeline.at_rest) end_ns_ += std::min(room, std::max<std::int64_t>(end_ns_ / 10, 1000));
   number_lanes();
   number_acts();
+  collect_launches();
+  collect_lanes();
 }
 
 void TraceIndex::number_lanes() {
@@ -32,7 +36,7 @@ void TraceIndex::number_lanes() {
   for (const sim::ThreadId id : ids_of(plan().threads)) {
     tid_of_thread_.push_back(threads[plan().threads[id].rank.value]++);
   }
-  std::vector<std::uint32_t> streams(plan().rank_count, 0);
+  std::vector<std::uint32_t> streams(plan().rank_count, kFirstStream);
   for (const sim::StreamId id : ids_of(plan().streams)) {
     tid_of_stream_.push_back(streams[plan().streams[id].rank.value]++);
   }
@@ -59,6 +63,50 @@ void TraceIndex::number_acts() {
     set_peer({flow.to, flow.to_k}, {flow.from, flow.from_k});
     if (flow.kind == Flow::Kind::kMessage) set_peer({flow.from, flow.from_k}, {flow.to, flow.to_k});
   }
+}
+
+void TraceIndex::collect_launches() {
+  launches_.resize(plan().threads.size());
+  for (const ActorId id : ids_of(plan().actors)) {
+    if (!on_device(id)) continue;
+    const sim::Actor& actor = plan().actors[id];
+    for (std::uint32_t k = 0; k < actor.acts; ++k) {
+      if (slice(id, k) == nullptr) continue;
+      const sim::ActTimes& times = run_.outcome.act_times.of(id, k);
+      const sim::Time back = actor.blocking ? times.end : times.launch;
+      if (times.enter == sim::kNever || back != times.enter) continue;  // a slice of the timeline
+      launches_[actor.thread.value].push_back({times.enter.ns, {id, k}});
+    }
+  }
+  for (std::vector<Launch>& of_thread : launches_) {
+    std::stable_sort(of_thread.begin(), of_thread.end(),
+                     [](const Launch& a, const Launch& b) { return a.ns < b.ns; });
+  }
+}
+
+void TraceIndex::collect_lanes() {
+  std::vector<std::uint8_t> known(plan().threads.size(), 0);
+  for (const Lane& lane : timeline_.lanes) {
+    if (lane.is_thread) known[lane.id] = 1;
+  }
+  std::vector<std::uint8_t> has_thread(plan().rank_count, 0);
+  for (const sim::ThreadId id : ids_of(plan().threads)) {
+    const std::uint32_t rank = plan().threads[id].rank.value;
+    const bool is_first = has_thread[rank] == 0;
+    has_thread[rank] = 1;
+    if (known[id.value] != 0 || (launches_[id.value].empty() && !is_first)) continue;
+    Lane lane;
+    lane.rank = rank;
+    lane.is_thread = true;
+    lane.id = id.value;
+    lane.name = names_.thread(id);
+    bare_lanes_.push_back(std::move(lane));
+  }
+  for (const Lane& lane : timeline_.lanes) lanes_.push_back(&lane);
+  for (const Lane& lane : bare_lanes_) lanes_.push_back(&lane);
+  std::sort(lanes_.begin(), lanes_.end(), [](const Lane* a, const Lane* b) {
+    return std::tuple(a->rank, !a->is_thread, a->id) < std::tuple(b->rank, !b->is_thread, b->id);
+  });
 }
 
 void TraceIndex::set_peer(const Act& of, const Act& peer) {

@@ -21,6 +21,12 @@ struct Act {
   std::uint32_t k = 0;
 };
 
+/// That a thread launched an act in no time, which a timeline does not show.
+struct Launch {
+  std::int64_t ns = 0;
+  Act act;
+};
+
 /// Where a slice is drawn: the rank, and a number for the stream or thread.
 struct Track {
   std::uint32_t pid = 0;
@@ -31,7 +37,9 @@ struct Track {
 /// outlive it; `timeline` is of all ranks.
 class TraceIndex {
  public:
-  /// Streams of a rank are numbered from 0, its host threads from here.
+  /// Streams of a rank are numbered from 1 (HTA counts only what is above 0 as one of a device),
+  /// its host threads from here.
+  static constexpr std::uint32_t kFirstStream = 1;
   static constexpr std::uint32_t kFirstThread = 1'000'000;
 
   TraceIndex(const models::TaskGraph& graph, const models::Simulation& run,
@@ -42,6 +50,15 @@ class TraceIndex {
   const models::Simulation& run() const { return run_; }
   const models::Timeline& timeline() const { return timeline_; }
   const std::vector<models::Flow>& flows() const { return flows_; }
+
+  /// By rank, threads before streams: those of the timeline, and empty ones of threads that only
+  /// launch. Each rank has at least one thread.
+  const std::vector<const models::Lane*>& lanes() const { return lanes_; }
+
+  /// What a thread launched in no time, in the order of time.
+  const std::vector<Launch>& launches(const models::Lane& of_thread) const {
+    return launches_[of_thread.id];
+  }
   const models::Names& names() const { return names_; }
   const ProcessGroups& groups() const { return groups_; }
   bool on_device(sim::ActorId id) const { return device_.on_device(id); }
@@ -83,6 +100,8 @@ class TraceIndex {
   std::uint64_t index(sim::ActorId id, std::uint32_t k) const { return first_act_[id] + k; }
   void number_lanes();
   void number_acts();
+  void collect_launches();
+  void collect_lanes();
   void set_peer(const Act& of, const Act& peer);
 
   const models::TaskGraph& graph_;
@@ -93,6 +112,9 @@ class TraceIndex {
   models::DeviceTimes device_;
   ProcessGroups groups_;
   std::int64_t end_ns_ = 0;
+  std::vector<models::Lane> bare_lanes_;  // of threads of which the timeline has none
+  std::vector<const models::Lane*> lanes_;
+  std::vector<std::vector<Launch>> launches_;  // by thread
   std::vector<std::uint32_t> tid_of_thread_;
   std::vector<std::uint32_t> tid_of_stream_;
   sim::IdVector<sim::ActorId, std::uint64_t> first_act_;

@@ -79,17 +79,21 @@ class Events {
     for (std::uint32_t rank = 0; rank < of_.plan().rank_count; ++rank) {
       if (!rank_ || *rank_ == rank) write_process(rank);
     }
-    for (auto lane = first; lane != last; ++lane) write_thread_name(*lane);
-    for (auto lane = first; lane != last; ++lane) write_lane(*lane);
+    for (auto lane = first; lane != last; ++lane) write_thread_name(**lane);
+    for (auto lane = first; lane != last; ++lane) {
+      const bool begins_rank = lane == first || (*std::prev(lane))->rank != (*lane)->rank;
+      if (begins_rank) write_step(**lane);
+      write_lane(**lane);
+    }
     if (!rank_) {
       for (const Flow& flow : of_.flows()) write_flow(flow);
     }
-    write_instants(first == last ? Track{rank_.value_or(0), 0} : of_.track(*first));
+    write_instants(first == last ? Track{rank_.value_or(0), 0} : of_.track(**first));
     write_tail();
   }
 
  private:
-  using Lanes = std::vector<Lane>::const_iterator;
+  using Lanes = std::vector<const Lane*>::const_iterator;
 
   template <typename... Arguments>
   void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
@@ -109,9 +113,9 @@ class Events {
   }
 
   std::pair<Lanes, Lanes> lanes() const {
-    const std::vector<Lane>& all = of_.timeline().lanes;
+    const std::vector<const Lane*>& all = of_.lanes();
     if (!rank_) return {all.begin(), all.end()};
-    const auto begins = [](const Lane& lane, std::uint32_t rank) { return lane.rank < rank; };
+    const auto begins = [](const Lane* lane, std::uint32_t rank) { return lane->rank < rank; };
     return {std::lower_bound(all.begin(), all.end(), *rank_, begins),
             std::lower_bound(all.begin(), all.end(), *rank_ + 1, begins)};
   }
@@ -120,8 +124,11 @@ class Events {
   void write_tail();
   void write_process(std::uint32_t rank);
   void write_thread_name(const Lane& lane);
+  void write_step(const Lane& lane);
   void write_lane(const Lane& lane);
   void write_launch(const Slice& slice, const Track& track);
+  void write_launch(const Launch& launch, const Track& track);
+  std::string_view launch_name(ActorId id) const;
   bool has_launch_flow(ActorId id, std::uint32_t k) const;
   void write_flow_end(char which, std::uint64_t id, const char* name, const Track& track,
                       std::int64_t ns);
@@ -210,10 +217,32 @@ void Events::write_thread_name(const Lane& lane) {
   metadata("thread_sort_index", "sort_index", std::to_string(place));
 }
 
+// The step of the training job, as PyTorch's profiler marks it: HTA leaves out what was launched in
+// none. It stands around all that the first thread of a rank does.
+void Events::write_step(const Lane& lane) {
+  if (!lane.is_thread) return;
+  std::int64_t end = of_.end_ns();
+  for (const models::DeathReport& death : of_.run().explanation.deaths) {
+    if (death.rank == lane.rank && !death.after_rest) end = death.time_ns;
+  }
+  begin_slice("user_annotation", "ProfilerStep#1", of_.track(lane), 0, end);
+  add("}}}}");
+}
+
 void Events::write_lane(const Lane& lane) {
   const Track track = of_.track(lane);
   std::int64_t end = 0;
+  std::size_t launched = 0;
+  const auto launch_until = [&](std::int64_t ns) {
+    if (!lane.is_thread) return;
+    const std::vector<Launch>& launches = of_.launches(lane);
+    for (; launched < launches.size() && launches[launched].ns <= ns; ++launched) {
+      write_launch(launches[launched], track);
+      end = std::max(end, launches[launched].ns);
+    }
+  };
   for (const Slice& slice : lane.slices) {
+    launch_until(slice.begin_ns);
     end = of_.end_of(slice);
     if (!lane.is_thread) {
       write_on_stream(slice, track);
@@ -223,6 +252,7 @@ void Events::write_lane(const Lane& lane) {
       write_launch(slice, track);
     }
   }
+  launch_until(of_.end_ns());
   // The lane is idle, and what comes next in it is stuck.
   if (!lane.stuck.empty() && end < of_.end_ns()) {
     const StuckAct& next = lane.stuck.front();
@@ -360,9 +390,7 @@ void Events::write_launch(const Slice& slice, const Track& track) {
   add_act(slice.actor, slice.k);
   add("}}}}");
   if (of_.on_device(slice.actor)) {
-    begin_slice("cuda_runtime",
-                copies(of_.names().actor(slice.actor)) ? "cudaMemcpyAsync" : "cudaLaunchKernel",
-                track, slice.begin_ns, end);
+    begin_slice("cuda_runtime", launch_name(slice.actor), track, slice.begin_ns, end);
     const std::uint64_t correlation = of_.correlation(slice.actor, slice.k);
     add(R"("correlation": {}}}}})", correlation);
     if (has_launch_flow(slice.actor, slice.k)) {
@@ -370,6 +398,16 @@ void Events::write_launch(const Slice& slice, const Track& track) {
     }
   }
   write_stuck_of(slice, track);
+}
+
+// By its correlation HTA knows when a kernel was launched, and so in which step of the job.
+void Events::write_launch(const Launch& launch, const Track& track) {
+  begin_slice("cuda_runtime", launch_name(launch.act.actor), track, launch.ns, launch.ns);
+  add(R"("correlation": {}}}}})", of_.correlation(launch.act.actor, launch.act.k));
+}
+
+std::string_view Events::launch_name(ActorId id) const {
+  return copies(of_.names().actor(id)) ? "cudaMemcpyAsync" : "cudaLaunchKernel";
 }
 
 // A step of the host, by the name that CUDA has for it, if it has one.

@@ -41,11 +41,15 @@ struct Trace {
     whole = Json::parse(text);
   }
 
-  // "rank lane: begin-end category name", a line for each slice, as in the file.
-  std::vector<std::string> slices() const {
+  // "rank lane: begin-end category name", a line for each slice that tells something, as in the
+  // file: the step of each rank and launches in no time have test cases of their own.
+  std::vector<std::string> slices(bool all = false) const {
     std::vector<std::string> found;
     for (const Json& event : whole["traceEvents"]) {
       if (event["ph"] != "X") continue;
+      const bool is_mark = event["cat"] == "user_annotation" ||
+                           (event["cat"] == "cuda_runtime" && event["dur"] == 0.0);
+      if (is_mark && !all) continue;
       const double begin = event["ts"];
       const double end = begin + event["dur"].get<double>();
       found.push_back(event["pid"].dump() + " " + event["tid"].dump() + ": " +
@@ -97,11 +101,11 @@ constexpr const char* kUnevenRanks =
 
 TEST_CASE("a collective is a kernel of NCCL that waits inside", "[viz][trace]") {
   const Trace trace(kUnevenRanks);
-  CHECK(trace.slices() == Lines{"0 0: 0-1 kernel a", "0 0: 1-35 kernel ncclKernel_AllGather g",
-                                "0 0: 1-30 wait waits for rank 1 g", "1 0: 0-30 kernel a",
-                                "1 0: 30-35 kernel ncclKernel_AllGather g"});
+  CHECK(trace.slices() == Lines{"0 1: 0-1 kernel a", "0 1: 1-35 kernel ncclKernel_AllGather g",
+                                "0 1: 1-30 wait waits for rank 1 g", "1 1: 0-30 kernel a",
+                                "1 1: 30-35 kernel ncclKernel_AllGather g"});
   // From who came last, at the moment when it begins.
-  CHECK(trace.flows() == Lines{"collective from 1 0 30000 to 0 0 30000"});
+  CHECK(trace.flows() == Lines{"collective from 1 1 30000 to 0 1 30000"});
   const Json& args = trace.named("ncclKernel_AllGather g")["args"];
   CHECK(args["Collective name"] == "all_gather");
   CHECK(args["dtype"] == "Byte");
@@ -110,14 +114,14 @@ TEST_CASE("a collective is a kernel of NCCL that waits inside", "[viz][trace]") 
   CHECK(args["Group size"] == 2);
   CHECK(args["Process Group Name"] == "tp");
   CHECK(args["Process Group Ranks"] == "[0, 1]");
-  CHECK(args["stream"] == 0);
+  CHECK(args["stream"] == 1);
   CHECK(trace.named("waits for rank 1 g")["args"]["waits_for"] == Json::array({"rank 1 g"}));
   CHECK_FALSE(trace.whole["distributedInfo"].contains("rank"));
 }
 
 TEST_CASE("a trace of one rank has what is on it", "[viz][trace]") {
   const Trace trace(kUnevenRanks, 1);
-  CHECK(trace.slices() == Lines{"1 0: 0-30 kernel a", "1 0: 30-35 kernel ncclKernel_AllGather g"});
+  CHECK(trace.slices() == Lines{"1 1: 0-30 kernel a", "1 1: 30-35 kernel ncclKernel_AllGather g"});
   CHECK(trace.flows().empty());
   const Json& info = trace.whole["distributedInfo"];
   CHECK(info["rank"] == 1);
@@ -135,10 +139,39 @@ TEST_CASE("a launch that takes time leads to its kernel", "[viz][trace]") {
   CHECK(trace.slices() ==
         Lines{on_thread("0-2 cpu_op f"), on_thread("0-2 cuda_runtime cudaLaunchKernel"),
               on_thread("2-4 cpu_op g"), on_thread("2-4 cuda_runtime cudaLaunchKernel"),
-              on_thread("4-10 cuda_runtime cudaDeviceSynchronize"), "0 0: 2-9 kernel f",
-              "0 0: 9-10 kernel g"});
+              on_thread("4-10 cuda_runtime cudaDeviceSynchronize"), "0 1: 2-9 kernel f",
+              "0 1: 9-10 kernel g"});
   CHECK(trace.flows() ==
-        Lines{"ac2g from 0 1000000 0 to 0 0 2000", "ac2g from 0 1000000 2000 to 0 0 9000"});
+        Lines{"ac2g from 0 1000000 0 to 0 1 2000", "ac2g from 0 1000000 2000 to 0 1 9000"});
+}
+
+// The thread takes no time: it launches all at 0 and waits until the device is done at 8 us.
+TEST_CASE("each kernel has a launch, in the step of its rank", "[viz][trace]") {
+  const Trace trace(
+      "schema: 1\nranks: 1\nprograms:\n"
+      "  do: [{compute: f, takes: 7us}, {compute: g, takes: 1us}, {synchronize: device}]\n");
+  CHECK(trace.slices(true) == Lines{"0 1000000: 0-8 user_annotation ProfilerStep#1",
+                                    "0 1000000: 0-0 cuda_runtime cudaLaunchKernel",
+                                    "0 1000000: 0-0 cuda_runtime cudaLaunchKernel",
+                                    "0 1000000: 0-8 cuda_runtime cudaDeviceSynchronize",
+                                    "0 1: 0-7 kernel f", "0 1: 7-8 kernel g"});
+  std::vector<Json> launched;
+  std::vector<Json> ran;
+  for (const Json& event : trace.whole["traceEvents"]) {
+    if (event["ph"] != "X" || !event["args"].contains("correlation")) continue;
+    (event["cat"] == "kernel" ? ran : launched).push_back(event["args"]["correlation"]);
+  }
+  CHECK(launched == ran);
+  CHECK(trace.flows().empty());  // what takes no time encloses no end of a flow
+  // The step of a dead rank ends with it.
+  const Trace dead(
+      "schema: 1\nranks: 2\nfaults: [{rank: 1, dies: power, at: 4us}]\nprograms:\n"
+      "  do: [{compute: f, takes: 30us}]\n");
+  CHECK(dead.slices(true) ==
+        Lines{"0 1000000: 0-33 user_annotation ProfilerStep#1",
+              "0 1000000: 0-0 cuda_runtime cudaLaunchKernel", "0 1: 0-30 kernel f",
+              "1 1000000: 0-4 user_annotation ProfilerStep#1",
+              "1 1000000: 0-0 cuda_runtime cudaLaunchKernel", "1 1: 0-4 kernel f"});
 }
 
 // The message goes into the buffer from 0 to 5 us. The receive, which starts at 1 us, takes it as
@@ -151,9 +184,9 @@ TEST_CASE("a message flows from its send to where it is received", "[viz][trace]
       "    - {on: 0, do: [{send: p, to: 1, name: x, takes: 5us, bytes: 64B, type: bf16}]}\n"
       "    - {on: 1, do: [{host: w, takes: 1us}, {recv: p, from: 0, name: y, takes: 7us, "
       "bytes: 64B, type: bf16}]}\n");
-  CHECK(trace.slices() == Lines{"0 0: 0-5 kernel ncclKernel_SendRecv x", "1 1000000: 0-1 cpu_op w",
-                                "1 0: 1-7 kernel ncclKernel_SendRecv y"});
-  CHECK(trace.flows() == Lines{"p2p from 0 0 1000 to 1 0 1000"});
+  CHECK(trace.slices() == Lines{"0 1: 0-5 kernel ncclKernel_SendRecv x", "1 1000000: 0-1 cpu_op w",
+                                "1 1: 1-7 kernel ncclKernel_SendRecv y"});
+  CHECK(trace.flows() == Lines{"p2p from 0 1 1000 to 1 1 1000"});
   CHECK(trace.named("ncclKernel_SendRecv x")["args"]["Dst Rank"] == 1);
   CHECK(trace.named("ncclKernel_SendRecv y")["args"]["Src Rank"] == 0);
   CHECK(trace.named("ncclKernel_SendRecv y")["args"]["dtype"] == "BFloat16");
@@ -166,9 +199,9 @@ TEST_CASE("what hangs lasts a little longer than the run", "[viz][trace]") {
       "schema: 1\nreading: contract\nranks: 2\ngroups: {tp: all}\nprograms:\n  do:\n"
       "    - {compute: f, takes: 30us}\n"
       "    - {on: 0, do: [{all_reduce: tp, name: late, after: [compute]}]}\n");
-  CHECK(trace.slices() == Lines{"0 0: 0-30 kernel f", "0 1: 0-30 wait wait for compute before late",
-                                "0 1: 30-33 kernel ncclKernel_AllReduce late",
-                                "0 1: 30-33 wait waits for rank 1", "1 0: 0-30 kernel f"});
+  CHECK(trace.slices() == Lines{"0 1: 0-30 kernel f", "0 2: 0-30 wait wait for compute before late",
+                                "0 2: 30-33 kernel ncclKernel_AllReduce late",
+                                "0 2: 30-33 wait waits for rank 1", "1 1: 0-30 kernel f"});
   const Json& end = trace.named("STARVED");
   CHECK(end["ph"] == "i");
   CHECK(end["s"] == "g");
@@ -181,7 +214,7 @@ TEST_CASE("a rank that dies leaves its work where it was", "[viz][trace]") {
   const Trace trace(
       "schema: 1\nranks: 2\nfaults: [{rank: 1, dies: power, at: 4us}]\nprograms:\n"
       "  do: [{compute: f, takes: 30us}]\n");
-  CHECK(trace.slices() == Lines{"0 0: 0-30 kernel f", "1 0: 0-4 kernel f"});
+  CHECK(trace.slices() == Lines{"0 1: 0-30 kernel f", "1 1: 0-4 kernel f"});
   CHECK(trace.named("rank 1 died")["ts"] == 4.0);
   CHECK(trace.named("rank 1 died")["s"] == "p");
 }
