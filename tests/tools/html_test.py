@@ -25,6 +25,10 @@ PAGES = {
     "large": ("scenarios/pipeline_1f1b.yaml", "--set", "stages=64"),
     "dense": ("scenarios/pipeline_1f1b.yaml", "--set", "micro_batches=256"),
     "unfolded": ("scenarios/swin_2x2x2.yaml", "--all"),
+    "chunks": ("scenarios/pipeline_interleaved.yaml",),
+    "guilty": ("tests/pictures/job.yaml", "--set", "skips=5"),
+    "many": ("scenarios/pipeline_1f1b.yaml", "--set", "stages=512", "--set", "micro_batches=8"),
+    "folded": ("tests/pictures/job.yaml", "--set", "pipeline=8", "--set", "data=256"),
     "stopped": ("scenarios/swin_2x2x2.yaml", "--until", "20us"),
 }
 
@@ -143,7 +147,7 @@ class Html(unittest.TestCase):
 
     def test_it_opens_without_errors_and_asks_for_nothing(self):
         for name, path in self.pages.items():
-            self.assertLess(path.stat().st_size, 1_000_000, name)
+            self.assertLess(path.stat().st_size, 3_500_000 if name == "many" else 1_000_000, name)
             for width, height in ((375, 812), *SIZES):
                 for scheme in SCHEMES:
                     with self.subTest(page=name, width=width, scheme=scheme):
@@ -179,7 +183,7 @@ class Html(unittest.TestCase):
         self.assertEqual(["runs by buffers"], self.texts("#verdict"))
         rows = [[cell.strip() for cell in self.texts(f"#readings tbody tr:nth-child({i}) td")] for i in (1, 2, 3)]
         self.assertEqual(["contract", "real", "cold"], [row[0] for row in rows])
-        self.assertEqual(["hang certain", "proved", "proved"], [row[2] for row in rows])
+        self.assertEqual(["hang certain"] + ["runs, by NCCL's buffers"] * 2, [row[2] for row in rows])
         self.assertTrue(rows[0][3].startswith("deadlock at "), rows[0])
         # Who waits for whom, of the one that hangs.
         self.assertIn("rank 1", rows[0][4].lower())
@@ -515,6 +519,59 @@ class Html(unittest.TestCase):
                    ".find((button) => button.textContent === 'All streams').click();")
         browser.frame()
         self.assertIn("nccl 0 to 1", self.texts("#timeline-frame text.lane"))
+
+    def test_each_rank_can_be_reached(self):
+        for width in (400, 1400):
+            prefix = "" if width == 400 else "rank "
+            # 512 ranks of which each does something else, and 16,384 that do few different things.
+            for name, ranks in (("many", 512), ("folded", 16384)):
+                browser = self.open(name, width)
+                for rank in (ranks // 2 + 1, ranks - 1):
+                    browser.type_in("#rank-filter", str(rank))
+                    browser.frame()
+                    self.assertEqual([f"{prefix}{rank}"], self.ranks_of_lanes())
+                    self.assertNotEqual([], self.texts("#timeline-frame .slice"), (name, rank))
+                # By a button all of them come one after the other.
+                browser.js("document.querySelectorAll('#rank-buttons button')[0].click();")
+                seen = []
+                for _ in range(2):
+                    browser.js("document.querySelector('#rank-buttons [aria-label=\"Show the next ranks\"]').click();")
+                    seen.append(browser.js("return document.getElementById('rank-filter').value;"))
+                browser.js("document.querySelector('#rank-buttons [aria-label=\"Show the ranks before\"]').click();")
+                seen.append(browser.js("return document.getElementById('rank-filter').value;"))
+                self.assertEqual(["0-31", "32-63", "0-31"], seen)
+                # And by a search.
+                browser.type_in("#op-search", f"rank {ranks - 3}")
+                browser.press("Enter")
+                browser.frame()
+                self.assertIn(f"{prefix}{ranks - 3}", self.ranks_of_lanes())
+
+    def test_the_timeline_has_what_the_picture_has(self):
+        browser = self.open("chunks", 1400)
+        legend = [text.strip() for text in self.texts("#legend span")]
+        for name in ("forward, chunk 0", "forward, chunk 1", "backward, chunk 0", "backward, chunk 1"):
+            self.assertIn(name, legend)
+        fills = browser.js(
+            "return ['.k-forward:not(.s-1)', '.k-forward.s-1', '.k-backward.s-1'].map((name) =>"
+            " getComputedStyle(document.querySelector(`#timeline-frame ${name}`)).fill);")
+        self.assertEqual(["rgb(90, 169, 221)", "rgb(179, 218, 244)", "rgb(253, 235, 200)"], fills)
+        self.assertEqual(["Idle: bubble 15.8 %."], self.texts("#idle"))
+        browser = self.open("guilty", 1400)
+        self.assertEqual(["rank 5"], self.texts("#timeline-frame text.rank.guilty"))
+        self.assertEqual(["rank 5 never joins"], self.texts("#timeline-frame .label.guilty"))
+        # A stream that only waits for an event is idle.
+        browser.type_in("#rank-filter", "0")
+        browser.frame()
+        self.assertEqual([], [text for text in self.texts("#timeline-frame .label") if text.startswith("wait for")])
+
+    def test_the_graph_fits_a_narrow_window(self):
+        browser = self.open("swin", 400, 812)
+        inside = browser.js("""
+          const frame = document.getElementById("graph-frame").getBoundingClientRect();
+          return [...document.querySelectorAll("#graph-frame g.node")].map((node) => node.getBoundingClientRect())
+              .map((box) => box.left >= frame.left - 1 && box.right <= frame.right + 1);""")
+        self.assertGreater(len(inside), 10)
+        self.assertTrue(all(inside), inside)
 
     def test_light_and_dark(self):
         background = "return getComputedStyle(document.body).backgroundColor;"

@@ -14,6 +14,7 @@
 #include "viz/draw/slice_look.hpp"
 #include "viz/equal_lanes.hpp"
 #include "viz/report_lines.hpp"
+#include "viz/timeline_facts.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -53,13 +54,8 @@ class TimelinePicture {
         begin_ns_(std::min(style.from_ns.value_or(0), timeline.end_ns)),
         end_ns_(std::min(style.to_ns.value_or(timeline.end_ns), timeline.end_ns)),
         look_(graph, run.lowered),
+        guilty_(guilty_ranks(run.explanation)),
         scene_(0, 0, "") {
-    for (const models::Root& root : run.explanation.roots) {
-      const bool is_rank = root.party.kind == sim::WaitNodeKind::kRank;
-      const bool is_cut_off =
-          root.first.kind == sim::WaitKind::kFailedLink;  // it did nothing wrong
-      if (is_rank && !is_cut_off) guilty_.emplace(root.party.rank, &root);
-    }
     for (const std::vector<models::Wait>& cycle : run.explanation.other_cycles) {
       for (const models::Wait& wait : cycle) cyclic_.insert(party_text(wait.from));
     }
@@ -96,12 +92,6 @@ class TimelinePicture {
   }
 
  private:
-  // A stream that is held up until an event has fired has nothing to do: idle, as far as people
-  // see.
-  bool is_idle(const Slice& slice) const {
-    return slice.done && run_.lowered.plan.actors[slice.actor].role == sim::Role::kWait;
-  }
-
   // The cycle of the report, or another.
   bool is_on_cycle(const StuckAct& act) const {
     return act.on_cycle || (!act.waits.empty() && cyclic_.count(party_text(act.waits[0].from)) > 0);
@@ -264,49 +254,6 @@ class TimelinePicture {
     }
   }
 
-  // The share of the time in which the ranks with something to compute did not; of all, the least
-  // and the most. Computing on two streams at once counts once.
-  std::string idle_text() const {
-    if (run_.explanation.verdict != sim::Verdict::kCompleted || timeline_.end_ns == 0) return "";
-    double sum = 0;
-    double least = 1;
-    double most = 0;
-    double count = 0;
-    for (const RankRows& rank : groups_) {
-      const double idle = 1 - busy_share(rank);
-      if (idle == 1) continue;
-      const auto ranks = static_cast<double>(rank.ranks.size());
-      sum += idle * ranks;
-      count += ranks;
-      least = std::min(least, idle);
-      most = std::max(most, idle);
-    }
-    if (count == 0) return "";
-    const char* name = graph_.pipeline ? "bubble" : "without compute";
-    if (most - least < 0.0005) return fmt::format("; {} {:.1f} %", name, 100 * sum / count);
-    return fmt::format("; {} {:.1f} % ({:.1f} to {:.1f} % by rank)", name, 100 * sum / count,
-                       100 * least, 100 * most);
-  }
-
-  double busy_share(const RankRows& rank) const {
-    std::vector<std::pair<std::int64_t, std::int64_t>> busy;
-    for (const Lane* lane : rank.lanes) {
-      for (const Slice& slice : lane->slices) {
-        if (slice.kind <= WorkKind::kOverlapped && slice.work_ns < slice.end_ns) {
-          busy.emplace_back(slice.work_ns, slice.end_ns);
-        }
-      }
-    }
-    std::sort(busy.begin(), busy.end());
-    std::int64_t sum = 0;
-    std::int64_t until = 0;
-    for (const auto& [begin, end] : busy) {
-      sum += std::max<std::int64_t>(0, end - std::max(begin, until));
-      until = std::max(until, end);
-    }
-    return static_cast<double>(sum) / static_cast<double>(timeline_.end_ns);
-  }
-
   void add_head() {
     scene_.add(Scene::Text{kTimelineMargin, 24, headline(graph_, run_.explanation), 17,
                            Scene::Anchor::kStart, true, kInk});
@@ -316,19 +263,21 @@ class TimelinePicture {
     std::string reason = first_reason(run_.explanation);
     if (reason.starts_with("The cycle")) reason.front() = 't';
     if (!reason.empty()) about += "; " + reason;
-    about += idle_text();
+    const std::string idle = idle_text(graph_, run_, timeline_);
+    if (!idle.empty()) about += "; " + idle;
     if (left_out_ > 0) {
       about += fmt::format("; {} without work left out (--all)", counted(left_out_, "row"));
     }
     const double room = style_.width - 2 * kTimelineMargin;
     const double size = fitting_size(about, 12, 9.5, room);
-    about = fitted(about, size, room);
-    scene_.add(Scene::Text{kTimelineMargin, 46, about, size, Scene::Anchor::kStart, false, kInk});
+    const std::string cut = fitted(about, size, room);
+    scene_.add(Scene::Text{kTimelineMargin, 46, cut, size, Scene::Anchor::kStart, false, kInk,
+                           cut == about ? "" : about});
     bool waits = hangs_;
     for (const RankRows& rank : groups_) {
       for (const Lane* lane : rank.lanes) {
         for (const Slice& slice : lane->slices) {
-          waits = waits || (slice.work_ns > slice.begin_ns && !is_idle(slice));
+          waits = waits || (slice.work_ns > slice.begin_ns && !is_idle(run_, slice));
         }
       }
     }
@@ -344,8 +293,9 @@ class TimelinePicture {
       scene_.add(Scene::Text{x + 21, 68, name, kLabelSize, Scene::Anchor::kStart, false, kInk});
       x += width;
     };
-    for (const auto& [colour, name] : look_.legend()) {
-      add_key({.fill = colour.fill, .stroke = kInk, .stroke_width = 0.5}, name);
+    for (const SliceLook::Key& key : look_.legend()) {
+      const SliceColour colour = shaded_colour(key.kind, key.shade);
+      add_key({.fill = colour.fill, .stroke = kInk, .stroke_width = 0.5}, key.name);
     }
     if (waits) {
       add_key({.fill = "#ffffff", .stroke = kGrey, .stroke_width = 0.8, .hatched = true}, "waits");
@@ -365,7 +315,9 @@ class TimelinePicture {
       scene_.add(Scene::Box{
           .x = x, .y = top_ - 8, .width = 1, .height = bottom_ - top_ + 12, .fill = kRule});
       if (hangs_ && x > end_x_ - 40) continue;  // the end has a label of its own
-      scene_.add(Scene::Text{x, bottom_ + 14, time_text(ns), 10,
+      const std::string text = time_text(ns);
+      const double last = style_.width - 2 - text_width(text, 10) / 2;
+      scene_.add(Scene::Text{std::min(x, last), bottom_ + 14, text, 10,
                              after == 0 ? Scene::Anchor::kStart : Scene::Anchor::kMiddle, false,
                              kGreyText});
     }
@@ -377,9 +329,10 @@ class TimelinePicture {
     const double begin = y;
     for (const Lane* lane : rank.lanes) {
       if (has_text()) {
-        scene_.add(Scene::Text{left_ - 8, y + row_ / 2,
-                               fitted(name_of(*lane), kLabelSize, name_width_ - 10), kLabelSize,
-                               Scene::Anchor::kEnd, false, kInk});
+        const std::string name = name_of(*lane);
+        const std::string cut = fitted(name, kLabelSize, name_width_ - 10);
+        scene_.add(Scene::Text{left_ - 8, y + row_ / 2, cut, kLabelSize, Scene::Anchor::kEnd, false,
+                               kInk, cut == name ? "" : name});
         scene_.add(Scene::Box{.x = left_,
                               .y = y + row_ - 0.5,
                               .width = right_ - left_,
@@ -408,9 +361,10 @@ class TimelinePicture {
     const double middle = y + row_ / 2;
     if (name_y_ > 0 && middle < name_y_ + kLeast) return;
     name_y_ = middle;
-    scene_.add(Scene::Text{kTimelineMargin, middle,
-                           fitted(name_of(rank), kLabelSize + 1, (rank_width_ - 8) / 1.1),
-                           kLabelSize + 1, Scene::Anchor::kStart, true, guilty ? kStrong : kInk});
+    const std::string name = name_of(rank);
+    const std::string cut = fitted(name, kLabelSize + 1, (rank_width_ - 8) / 1.1);
+    scene_.add(Scene::Text{kTimelineMargin, middle, cut, kLabelSize + 1, Scene::Anchor::kStart,
+                           true, guilty ? kStrong : kInk, cut == name ? "" : name});
   }
 
   // The rank for which others wait in vain.
@@ -427,7 +381,7 @@ class TimelinePicture {
   void add_lane(const Lane& lane, double y, const models::DeathReport* death) {
     double drawn = left_;  // up to there
     for (const Slice& slice : lane.slices) {
-      if (is_idle(slice) || !is_in_view(slice)) continue;
+      if (is_idle(run_, slice) || !is_in_view(slice)) continue;
       const bool ended = slice.done || death != nullptr;
       const double end = ended ? x_of(slice.end_ns) : still_end(slice);
       // What is thinner than a line, beside what is drawn already, would only hide it.
@@ -436,7 +390,7 @@ class TimelinePicture {
       drawn = end;
     }
     if (lane.stuck.empty() || death != nullptr) return;
-    const bool open = !lane.slices.empty() && !lane.slices.back().done;
+    const bool open = !lane.slices.empty() && !first_open(lane).done;
     if (open) return;  // it says itself what it waits for
     add_still(lane, y);
   }
@@ -475,7 +429,10 @@ class TimelinePicture {
                      .hatched = true};
       box.tip = tip;
       scene_.add(box);
-      if (!slice.done && !died(lane.rank)) add_still_label(wait_of(lane, slice), box);
+      // Of several that are not done the first says it: the others are behind it.
+      if (!slice.done && &slice == &first_open(lane) && !died(lane.rank)) {
+        add_still_label(wait_of(lane, slice), box);
+      }
     }
     if (!works) return;
     const SliceColour colour = look_.colour(slice);
@@ -494,6 +451,12 @@ class TimelinePicture {
     if (box.width < 6 || bar_ < 8) box.stroke_width = 0.2;
     if (box.width < 3 || bar_ < 4) box.stroke.clear();
     scene_.add(std::move(box));
+  }
+
+  static const Slice& first_open(const Lane& lane) {
+    const auto is_open = [](const Slice& slice) { return !slice.done; };
+    const auto found = std::find_if(lane.slices.begin(), lane.slices.end(), is_open);
+    return found == lane.slices.end() ? lane.slices.back() : *found;
   }
 
   std::string wait_of(const Lane& lane, const Slice& slice) const {
@@ -521,7 +484,8 @@ class TimelinePicture {
                           .fill = "#ffffff",
                           .label = cut,
                           .ink = kInk,
-                          .size = kLabelSize});
+                          .size = kLabelSize,
+                          .tip = cut == text ? "" : text});
   }
 
   void add_still(const Lane& lane, double y) {
@@ -565,9 +529,12 @@ class TimelinePicture {
                           .width = 2,
                           .height = bottom_ - top_ + 22,
                           .fill = kStrong});
-    scene_.add(Scene::Text{end_x_ + 5, top_ - 15,
-                           fmt::format("{}: no further progress", time_text(timeline_.end_ns)), 12,
-                           Scene::Anchor::kStart, true, kStrong});
+    const std::string text = fmt::format("{}: no further progress", time_text(timeline_.end_ns));
+    // Bold letters are a little wider. It stands left of its line where right of it is no room.
+    const bool is_right = text_width(text, 12) * 1.15 <= right_ - end_x_ - 5;
+    scene_.add(Scene::Text{is_right ? end_x_ + 5 : end_x_ - 5, top_ - 15,
+                           fitted(text, 12, (is_right ? right_ - end_x_ : end_x_ - 20) / 1.15), 12,
+                           is_right ? Scene::Anchor::kStart : Scene::Anchor::kEnd, true, kStrong});
   }
 
   const models::TaskGraph& graph_;

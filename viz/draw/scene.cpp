@@ -43,6 +43,7 @@ const char* anchor_name(Scene::Anchor anchor) {
 }
 
 void add_svg_text(const Scene::Text& text, std::string& svg) {
+  if (!text.tip.empty()) svg += fmt::format("<g><title>{}</title>", xml_text(text.tip));
   // The middle of small letters is about a third of the size above the base line.
   svg += fmt::format(R"(<text x="{}" y="{}" font-size="{}" fill="{}")", pixels(text.x),
                      pixels(text.y + text.size * 0.35), pixels(text.size), text.ink);
@@ -50,7 +51,7 @@ void add_svg_text(const Scene::Text& text, std::string& svg) {
     svg += fmt::format(R"( text-anchor="{}")", anchor_name(text.anchor));
   }
   if (text.bold) svg += R"( font-weight="bold")";
-  svg += fmt::format(">{}</text>\n", xml_text(text.text));
+  svg += fmt::format(">{}</text>{}\n", xml_text(text.text), text.tip.empty() ? "" : "</g>");
 }
 
 Scene::Text label_of(const Scene::Box& box) {
@@ -85,9 +86,14 @@ void add_svg_box(const Scene::Box& box, std::string& svg) {
     }
     svg += "/>";
   }
-  if (group) svg += "</g>";
-  svg += '\n';
-  if (!box.label.empty()) add_svg_text(label_of(box), svg);
+  // The mouse may be over the letters, too.
+  if (!box.label.empty()) {
+    svg += '\n';
+    add_svg_text(label_of(box), svg);
+    if (group) svg += "</g>\n";
+  } else {
+    svg += group ? "</g>\n" : "\n";
+  }
 }
 
 void add_svg_path(const Scene::Path& path, std::string& svg) {

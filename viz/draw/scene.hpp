@@ -51,6 +51,7 @@ class Scene {
     Anchor anchor = Anchor::kStart;
     bool bold = false;
     std::string ink = "#1d2733";
+    std::string tip = {};  // as of a box
   };
 
   struct Point {

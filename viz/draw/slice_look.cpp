@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -17,7 +18,6 @@ using models::WorkKind;
 
 constexpr double kSliceLabel = 11;
 constexpr double kSmallest = 8;
-constexpr std::uint32_t kShades = 4;
 
 // Of the kinds of a pipeline, by chunk.
 struct Shade {
@@ -37,7 +37,7 @@ constexpr std::array<Shade, kShades> kWeightGrads = {{{"#00705a", "#ffffff"},
                                                       {"#00463a", "#ffffff"},
                                                       {"#4d8f3f", "#ffffff"}}};
 
-const Shade* shade(WorkKind kind, std::uint32_t index) {
+const Shade* shade_of_kind(WorkKind kind, std::uint32_t index) {
   const std::uint32_t at = index % kShades;
   if (kind == WorkKind::kForward) return &kForwards[at];
   if (kind == WorkKind::kBackward) return &kBackwards[at];
@@ -119,8 +119,7 @@ void SliceLook::see(const Slice& slice, double width) {
   for (std::size_t i = 0; i < all.size(); ++i) {
     if (text_width(all[i], kSliceLabel) <= width) ++fit.fitting[i];
   }
-  const std::uint32_t index = shade_of(slice) % kShades;
-  seen_.emplace(std::pair(slice.kind, index), colour(slice));
+  see_colour(slice);
 }
 
 std::pair<std::string, double> SliceLook::label(const Slice& slice, double width) const {
@@ -137,24 +136,28 @@ std::pair<std::string, double> SliceLook::label(const Slice& slice, double width
   return {"", kSliceLabel};
 }
 
-SliceColour SliceLook::colour(const Slice& slice) const {
-  const Shade* of = shade(slice.kind, shade_of(slice));
-  const KindStyle& style = style_of(slice.kind);
+SliceColour shaded_colour(WorkKind kind, std::uint32_t shade) {
+  const Shade* of = shade_of_kind(kind, shade);
+  const KindStyle& style = style_of(kind);
   return of == nullptr ? SliceColour{style.fill, style.text} : SliceColour{of->fill, of->ink};
 }
 
-std::vector<std::pair<SliceColour, std::string>> SliceLook::legend() const {
+SliceColour SliceLook::colour(const Slice& slice) const {
+  return shaded_colour(slice.kind, shade_of(slice));
+}
+
+std::vector<SliceLook::Key> SliceLook::legend() const {
   const bool both_ways = graph_.pipeline && graph_.pipeline->schedule.pipelines > 1;
-  std::vector<std::pair<SliceColour, std::string>> result;
-  for (const auto& [key, colour] : seen_) {
-    std::string name = style_of(key.first).name;
-    if (shades_ > 1 && shade(key.first, 0) != nullptr) {
-      name += fmt::format(", {} {}", both_ways ? "pipeline" : "chunk", key.second);
-      for (std::uint32_t more = key.second + kShades; more < shades_; more += kShades) {
+  std::vector<Key> result;
+  for (const auto& [kind, shade] : seen_) {
+    std::string name = style_of(kind).name;
+    if (shades_ > 1 && shade_of_kind(kind, 0) != nullptr) {
+      name += fmt::format(", {} {}", both_ways ? "pipeline" : "chunk", shade);
+      for (std::uint32_t more = shade + kShades; more < shades_; more += kShades) {
         name += fmt::format(", {}", more);
       }
     }
-    result.emplace_back(colour, name);
+    result.push_back({kind, shade, std::move(name)});
   }
   return result;
 }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,12 @@ struct SliceColour {
   std::string fill;
   std::string ink;
 };
+
+/// Work of so many chunks of a rank, or pipelines, has a colour of its own; then they repeat.
+inline constexpr std::uint32_t kShades = 4;
+
+/// Work of a pipeline, by chunk; of all other kinds the one colour that the kind has.
+SliceColour shaded_colour(models::WorkKind kind, std::uint32_t shade);
 
 /// Names of one kind are cut alike: either all are whole, or none is.
 class SliceLook {
@@ -33,8 +40,20 @@ class SliceLook {
 
   SliceColour colour(const models::Slice& slice) const;
 
+  /// Which of its colours a kind has there, from 0.
+  std::uint32_t shade(const models::Slice& slice) const { return shade_of(slice) % kShades; }
+
+  struct Key {
+    models::WorkKind kind = models::WorkKind::kCompute;
+    std::uint32_t shade = 0;
+    std::string name;
+  };
+
   /// The colours of all that was seen, by kind.
-  std::vector<std::pair<SliceColour, std::string>> legend() const;
+  std::vector<Key> legend() const;
+
+  /// Says that there is something of that colour.
+  void see_colour(const models::Slice& slice) { seen_.emplace(slice.kind, shade(slice)); }
 
  private:
   struct Fit {
@@ -52,7 +71,7 @@ class SliceLook {
   std::vector<std::uint32_t> shade_of_stage_;  // its chunk, or its pipeline of two
   std::uint32_t shades_ = 1;
   std::map<std::uint32_t, Fit> fits_;  // by what is cut alike
-  std::map<std::pair<models::WorkKind, std::uint32_t>, SliceColour> seen_;
+  std::set<std::pair<models::WorkKind, std::uint32_t>> seen_;
 };
 
 }  // namespace pipesim::viz

@@ -3,7 +3,9 @@
 #include "viz/html/html_page.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -17,11 +19,15 @@
 #include "models/measure/memory.hpp"
 #include "models/measure/pipeline_report.hpp"
 #include "viz/draw/palette.hpp"
+#include "viz/draw/slice_look.hpp"
 #include "viz/draw/wait_for_dot.hpp"
 #include "viz/equal_lanes.hpp"
 #include "viz/html/page_frame.hpp"
+#include "viz/html/page_story.hpp"
+#include "viz/html/slice_parts.hpp"
 #include "viz/report_lines.hpp"
 #include "viz/text/text_report.hpp"
+#include "viz/timeline_facts.hpp"
 #include "viz/words.hpp"
 
 namespace pipesim::viz {
@@ -33,77 +39,6 @@ using models::Explanation;
 using models::Wait;
 using sim::Verdict;
 using sim::WaitNodeKind;
-
-// What happened, in the words of somebody who has not read the manual.
-const char* ending(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kCompleted:
-      return "completes";
-    case Verdict::kDeadlock:
-    case Verdict::kStarved:
-      return "hangs";
-    case Verdict::kMismatch:
-      return "goes wrong";
-    case Verdict::kCrashed:
-      return "crashes";
-    case Verdict::kLimit:
-      break;
-  }
-  return "was stopped";
-}
-
-std::vector<std::string> story(const Report& report) {
-  const Explanation& end = report.explanation;
-  const std::string when = time_text(end.time_ns);
-  const std::string done =
-      fmt::format("{} of {} are done", end.acts_done, counted(end.acts_expected, "op"));
-  const auto rest = [&] { return fmt::format("No further progress after {}: {}.", when, done); };
-  std::vector<std::string> result;
-  switch (end.verdict) {
-    case Verdict::kCompleted:
-      result.push_back(fmt::format("Everything is done at {}: {} on {}.", when,
-                                   counted(end.acts_expected, "op"),
-                                   counted(report.graph.ranks, "rank")));
-      break;
-    case Verdict::kDeadlock: {
-      result.push_back(rest());
-      std::set<std::uint32_t> ranks;
-      for (const Wait& wait : end.cycle) ranks.insert(wait.from.rank);
-      const std::string where = ranks_text({ranks.begin(), ranks.end()});
-      result.push_back(
-          end.cycle.size() == 1
-              ? fmt::format("An op of {} waits for itself, so it can never continue.", where)
-              : fmt::format("{} of {} wait for each other in a cycle: each needs the next one to "
-                            "continue first, so none ever does.",
-                            counted(end.cycle.size(), "op"), where));
-      if (end.collateral > 0) {
-        result.push_back(fmt::format("{} {} stuck too; the cycle comes first.",
-                                     counted(end.collateral, "more op"),
-                                     end.collateral == 1 ? "is" : "are"));
-      }
-      break;
-    }
-    case Verdict::kStarved:
-      result.push_back(rest());
-      result.emplace_back(
-          "No ops wait for each other in a cycle: what is stuck waits for something that never "
-          "happens.");
-      break;
-    case Verdict::kMismatch:
-      result.push_back(rest());
-      result.emplace_back("Ranks made mismatched calls.");
-      break;
-    case Verdict::kCrashed:
-      result.push_back(fmt::format("The last progress is at {}: {}.", when, done));
-      break;
-    case Verdict::kLimit:
-      result.push_back(fmt::format("The run was stopped ({}) before it ended. At {}, {}.",
-                                   models::cause_name(end.cause), when, done));
-      break;
-  }
-  if (report.jitter.varies()) result.push_back(timing_text(report.jitter) + ".");
-  return result;
-}
 
 const char* device_text(const models::RankReport& rank, Verdict verdict) {
   if (rank.dead) return "dead";
@@ -123,8 +58,9 @@ class PageData {
         timeline_(timeline),
         limits_(limits),
         kinds_(models::work_kinds(report.graph, run.lowered)),
-        headline_(ending(report.explanation.verdict)),
-        story_(story(report)) {}
+        look_(std::in_place, report.graph, run.lowered),
+        headline_(ending_word(report.explanation.verdict)),
+        story_(page_story(report)) {}
 
   PageData(const Report& report, const models::Simulation& run, const models::Timeline& timeline,
            const CheckPage& check, const PageLimits& limits)
@@ -186,6 +122,17 @@ class PageData {
     }
     json["waits"] = waits();
     json["lanes"] = lanes();
+    json["shades"] = Json::array();
+    if (look_) {
+      for (const SliceLook::Key& key : look_->legend()) {
+        json["shades"].push_back({kind_word(key.kind), key.shade, key.name});
+      }
+    }
+    json["idle"] = run_ == nullptr ? "" : idle_text(report_.graph, *run_, timeline_);
+    json["guilty"] = Json::array();
+    for (const auto& [rank, root] : guilty_ranks(end_)) {
+      json["guilty"].push_back({rank, fmt::format("rank {} never joins", rank)});
+    }
     json["tables"] = tables();
     json["acts"] = std::move(acts_);
     json["words"] = std::move(words_);
@@ -356,45 +303,97 @@ class PageData {
     return result;
   }
 
+  using Slices = std::vector<const models::Slice*>;
+
+  struct PageLane {
+    const models::Lane* lane = nullptr;
+    Slices slices;
+  };
+
+  // By rank. A lane with nothing to show is one only where a rank would have none.
+  std::map<std::uint32_t, std::vector<PageLane>> lanes_to_show() const {
+    std::map<std::uint32_t, std::vector<PageLane>> result;
+    for (const models::Lane& lane : timeline_.lanes) {
+      Slices slices;
+      for (const models::Slice& slice : lane.slices) {
+        if (!is_idle(*run_, slice)) slices.push_back(&slice);
+      }
+      result[lane.rank].push_back({&lane, std::move(slices)});
+    }
+    for (auto& [rank, lanes] : result) {
+      const auto is_empty = [](const PageLane& of) {
+        return of.slices.empty() && of.lane->stuck.empty();
+      };
+      const auto rest = std::remove_if(lanes.begin(), lanes.end(), is_empty);
+      lanes.erase(std::max(rest, lanes.begin() + 1), lanes.end());
+    }
+    return result;
+  }
+
+  // Of a rank that is shown in parts: what tells most of it.
+  static std::vector<PageLane> lanes_that_work(const std::vector<PageLane>& lanes) {
+    std::vector<PageLane> result;
+    std::copy_if(lanes.begin(), lanes.end(), std::back_inserter(result), [](const PageLane& of) {
+      return !of.lane->stuck.empty() ||
+             std::any_of(of.slices.begin(), of.slices.end(), [](const models::Slice* slice) {
+               return slice->kind <= models::WorkKind::kOverlapped;
+             });
+    });
+    if (result.empty()) result.push_back(lanes.front());
+    return result;
+  }
+
+  // Ranks of a hang, then from both ends, have each of their ops; those for which there is no more
+  // room have parts, so that each rank can be found.
   Json lanes() {
     const std::vector<models::RankSet> classes = this->classes();
-    std::map<std::uint32_t, std::size_t> slices_of;  // by rank
-    for (const models::Lane& lane : timeline_.lanes) slices_of[lane.rank] += lane.slices.size();
-    std::map<std::uint32_t, const models::RankSet*> shown;  // by the first rank of each
-    std::size_t ranks = 0;
+    std::map<std::uint32_t, std::vector<PageLane>> lanes_of = lanes_to_show();
+    std::map<std::uint32_t, const models::RankSet*> alike;  // by the first rank of each
+    for (const models::RankSet& ranks : classes) alike.emplace(*ranks.begin(), &ranks);
+    std::set<std::uint32_t> whole;
+    std::size_t whole_ranks = 0;  // with those alike
     std::size_t room = limits_.slices;
     std::size_t most_of_lane = limits_.slices;
     for (const std::size_t index : by_weight(classes)) {
       const std::uint32_t first = *classes[index].begin();
-      const std::size_t needed = slices_of[first];
-      // One rank is always there, if need be with the ends of its lanes alone.
-      if (needed > room && !shown.empty()) break;
+      std::size_t needed = 0;
+      for (const PageLane& lane : lanes_of[first]) needed += lane.slices.size();
+      // One rank is always whole, if need be with the ends of its lanes alone.
+      if (needed > room && !whole.empty()) break;
       if (needed > room) most_of_lane = std::max<std::size_t>(1, limits_.slices / 10);
-      shown.emplace(first, &classes[index]);
-      ranks += classes[index].size();
+      whole.insert(first);
+      whole_ranks += classes[index].size();
       room -= std::min(room, needed);
     }
+    const std::size_t others = std::max<std::size_t>(1, alike.size() - whole.size());
+    const std::size_t parts_of_rank = std::max<std::size_t>(2, limits_.parts / others);
     Json result = Json::array();
     bool cut = false;
-    std::set<std::uint32_t> with_alike;
-    for (const models::Lane& lane : timeline_.lanes) {
-      const auto found = shown.find(lane.rank);
-      if (found == shown.end()) continue;
-      cut |= lane.slices.size() > most_of_lane;
-      result.push_back(lane_json(lane, most_of_lane));
-      const bool several = found->second->size() > 1;
-      if (several && with_alike.insert(lane.rank).second) {
-        result.back()["alike"] =
-            std::vector<std::uint32_t>(found->second->begin(), found->second->end());
+    for (const auto& [rank, ranks] : alike) {
+      const bool is_whole = whole.count(rank) > 0;
+      std::vector<PageLane> lanes =
+          is_whole ? std::move(lanes_of[rank]) : lanes_that_work(lanes_of[rank]);
+      const std::size_t begin = result.size();
+      for (PageLane& lane : lanes) {
+        if (is_whole && lane.slices.size() > most_of_lane) {
+          cut = true;
+          lane.slices.erase(lane.slices.begin(),
+                            lane.slices.end() - static_cast<std::ptrdiff_t>(most_of_lane));
+        }
+        const std::size_t most =
+            is_whole ? lane.slices.size() : std::max<std::size_t>(2, parts_of_rank / lanes.size());
+        result.push_back(lane_json(lane, most, is_whole));
       }
+      if (ranks->size() == 1) continue;
+      result[begin]["alike"] = std::vector<std::uint32_t>(ranks->begin(), ranks->end());
     }
-    if (ranks < slices_of.size()) {
+    if (whole.size() < alike.size()) {
       leave_out("timeline",
-                fmt::format("The timeline has {} of {} ranks, those of a hang first, then from "
-                            "both ends: more would "
-                            "make the page slow. All of them: --trace, or fewer ranks or "
-                            "micro-batches by --set.",
-                            ranks, slices_of.size()));
+                fmt::format("{} of {} ranks are shown op by op, those of a hang first, then from "
+                            "both ends. Of the others, streams that compute are here, with several "
+                            "ops drawn as one. All ops: --trace, or fewer ranks or micro-batches "
+                            "by --set.",
+                            grouped(whole_ranks), grouped(lanes_of.size())));
     }
     if (cut) {
       leave_out("timeline",
@@ -403,19 +402,31 @@ class PageData {
     return result;
   }
 
-  Json lane_json(const models::Lane& lane, std::size_t most) {
+  // A row for each slice: op, begin, how long it waits, how long it takes, whether it is done,
+  // kind; then, unless they are 0 and 1, its shade and of how many ops it is.
+  Json lane_json(const PageLane& of, std::size_t most, bool is_whole) {
+    const models::Lane& lane = *of.lane;
     Json slices = Json::array();
-    const std::size_t first = lane.slices.size() > most ? lane.slices.size() - most : 0;
-    for (std::size_t i = first; i < lane.slices.size(); ++i) {
-      const models::Slice& slice = lane.slices[i];
+    for (const SlicePart& part : slice_parts(of.slices, most)) {
+      const models::Slice& slice = *part.first;
       const std::size_t number = act(
           describe_act(report_.graph, run_->lowered, run_->outcome.state, slice.actor, slice.k));
-      slices.push_back({number, slice.begin_ns, slice.work_ns - slice.begin_ns,
-                        slice.end_ns - slice.begin_ns, slice.done ? 1 : 0,
-                        word(kind_word(slice.kind))});
+      const std::int64_t waits = part.count == 1 ? slice.work_ns - slice.begin_ns : 0;
+      look_->see_colour(*part.looks_like);
+      Json row = {number,
+                  slice.begin_ns,
+                  waits,
+                  part.end_ns - slice.begin_ns,
+                  slice.done ? 1 : 0,
+                  word(kind_word(part.looks_like->kind))};
+      const std::uint32_t shade = look_->shade(*part.looks_like);
+      if (shade > 0 || part.count > 1) row.push_back(shade);
+      if (part.count > 1) row.push_back(part.count);
+      slices.push_back(std::move(row));
     }
     // Those to show first are first; the page counts the others.
-    const std::size_t most_stuck = std::max<std::size_t>(4, limits_.waits / timeline_.lanes.size());
+    const std::size_t most_stuck =
+        is_whole ? std::max<std::size_t>(4, limits_.waits / timeline_.lanes.size()) : 1;
     Json stuck = Json::array();
     for (const models::StuckAct& item : lane.stuck) {
       if (stuck.size() == most_stuck) break;
@@ -620,6 +631,7 @@ class PageData {
   const models::Timeline& timeline_;
   const PageLimits& limits_;
   sim::IdVector<sim::ActorId, models::WorkKind> kinds_;
+  std::optional<SliceLook> look_;
   std::string headline_;
   std::string verdict_;  // empty: that of the explanation
   std::vector<std::string> story_;
@@ -722,7 +734,7 @@ std::string html_page(const Report& report, const models::Simulation& run,
                       const models::Timeline& timeline, bool unfold, const PageLimits& limits) {
   Report text = report;
   text.all_waits.clear();  // of which there may be very many
-  return page_of(report, {ending(report.explanation.verdict), {}, text_report(text, {})},
+  return page_of(report, {ending_word(report.explanation.verdict), {}, text_report(text, {})},
                  html_page_data(report, run, timeline, limits), unfold, limits);
 }
 

@@ -14,7 +14,8 @@ namespace pipesim::viz {
 
 /// How much a page holds at most. What is left out is said on the page, with what to do.
 struct PageLimits {
-  std::size_t slices = 20'000;    // of the timeline: whole ranks are left out
+  std::size_t slices = 20'000;    // of the timeline: other ranks are shown in parts
+  std::size_t parts = 20'000;     // of these: a part stands for several slices
   std::size_t waits = 4'000;      // those of the cycle first
   std::size_t rows = 4'000;       // of a table
   std::size_t graph_nodes = 400;  // of the wait-for graph: it is folded, or else left out

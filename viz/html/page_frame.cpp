@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "viz/draw/palette.hpp"
+#include "viz/draw/slice_look.hpp"
 #include "viz/xml.hpp"
 
 namespace pipesim::viz {
@@ -13,12 +14,19 @@ namespace {
 // The colours of all pictures, as the style of the page knows them.
 std::string palette_style() {
   std::string colours;
+  std::string shades;  // of chunks
   for (int i = 0; i < models::kWorkKindCount; ++i) {
     const auto kind = static_cast<models::WorkKind>(i);
     const KindStyle& style = style_of(kind);
     colours += fmt::format("--{0}: {1}; --on-{0}: {2}; ", kind_word(kind), style.fill, style.text);
+    for (std::uint32_t shade = 1; shade < kShades; ++shade) {
+      const SliceColour colour = shaded_colour(kind, shade);
+      if (colour.fill == style.fill) continue;
+      shades += fmt::format(".k-{0}.s-{1}, .t-{0}.s-{1} {{ --{0}: {2}; --on-{0}: {3}; }}\n",
+                            kind_word(kind), shade, colour.fill, colour.ink);
+    }
   }
-  return fmt::format(":root {{ {}--strong: {}; }}\n", colours, kStrong);
+  return fmt::format(":root {{ {}--strong: {}; }}\n{}", colours, kStrong, shades);
 }
 
 // `text` with each {{name}} replaced. What is put in is not looked at again.

@@ -80,10 +80,11 @@ function readRun(data) {
   const lanes = data.lanes.map((row, index) => {
     // `alike`: ranks with the same lanes, this one among them; the data has it at the first lane of a rank.
     const lane = {index, rank: row.rank, name: word(row.name), thread: row.thread, alike: row.alike || null};
-    lane.slices = row.slices.map(([act, begin, waiting, length, done, kind]) => {
+    // `count`: of how many ops one after the other it is, of which `act` is the first.
+    lane.slices = row.slices.map(([act, begin, waiting, length, done, kind, shade = 0, count = 1]) => {
       const slice = {
         act: acts[act], lane, begin, workBegin: begin + waiting, end: begin + length,
-        done: done === 1, kind: word(kind),
+        done: done === 1, kind: word(kind), shade, count,
       };
       // What hangs goes on after the last that happened, for ever.
       const forEver = data.at_rest && !slice.done && slice.end === data.end_ns;
@@ -119,7 +120,10 @@ function readRun(data) {
     if (before && before.rank === lane.rank) lane.alike = before.alike;
     for (const rank of lane.alike || []) if (rank !== lane.rank) shownBy.set(rank, lane.rank);
   }
-  return {...data, acts, waits, lanes, cycle, shownBy};
+  // Ranks for which others wait in vain; of those that died that is said.
+  const died = new Set(data.deaths.map(([rank]) => rank));
+  const guilty = new Map((data.guilty || []).filter(([rank]) => !died.has(rank)));
+  return {...data, acts, waits, lanes, cycle, shownBy, guilty};
 }
 
 /** Gives a rank that another one stands for lanes of its own, at the end of `run.lanes`. */

@@ -3,6 +3,8 @@
 // Puts the page together. What one part does to others goes through here: what is selected, which
 // ranks are shown, the tooltip, and what is said to who cannot see it.
 
+const SHADES = 4;  // of work of a pipeline
+
 class Page {
   constructor() {
     this.run = readRun(JSON.parse(document.getElementById("run-data").textContent));
@@ -246,13 +248,22 @@ class Page {
     let waits = false;
     for (const lane of this.run.lanes) {
       for (const slice of lane.slices) {
-        if (slice.workBegin < slice.end || slice.workBegin === slice.begin) kinds.add(slice.kind);
+        if (slice.workBegin < slice.end || slice.workBegin === slice.begin) kinds.add(kindClass(slice.kind, slice.shade));
         waits = waits || slice.workBegin > slice.begin;
       }
     }
     const swatch = (inside) => `<svg width="28" height="16" aria-hidden="true">${inside}</svg>`;
-    const parts = Object.keys(KINDS).filter((kind) => kinds.has(kind)).map((kind) =>
-      `<span>${swatch(kindRect(kind, 1, 1, 26, 14))} ${this.run.kinds[kind]}</span>`);
+    // Chunks have names of their own.
+    const names = new Map((this.run.shades || []).map(([kind, shade, name]) => [kindClass(kind, shade), name]));
+    const parts = [];
+    for (const kind of Object.keys(KINDS)) {
+      for (let shade = 0; shade < SHADES; ++shade) {
+        const key = kindClass(kind, shade);
+        if (!kinds.has(key)) continue;
+        const name = names.get(key) || this.run.kinds[kind];
+        parts.push(`<span>${swatch(kindRect(kind, 1, 1, 26, 14, "", shade))} ${escaped(name)}</span>`);
+      }
+    }
     if (waits) {
       parts.push(`<span>${swatch(`<rect class="slice waiting" x="1" y="1" width="26" height="14"/>
         <rect class="overlay" x="1" y="1" width="26" height="14" fill="url(#p-wait)"/>`)} started, but waits</span>`);
@@ -268,7 +279,13 @@ class Page {
     if (this.run.deaths.length > 0) {
       parts.push(`<span>${swatch('<path class="death" d="M9 3l10 10m0 -10l-10 10"/>')} a rank died</span>`);
     }
+    if (this.run.guilty.size > 0) {
+      parts.push(`<span>${swatch('<rect class="guilt" x="1" y="1" width="4" height="14"/>')} others wait for this rank in vain</span>`);
+    }
     this.element("legend").innerHTML = parts.join("");
+    const idle = this.element("idle");
+    idle.hidden = !this.run.idle;
+    idle.textContent = this.run.idle ? `Idle: ${this.run.idle}.` : "";
   }
 
   addGraph() {
@@ -366,6 +383,11 @@ class Page {
       return button;
     };
     add("All", null, "Show all ranks");
+    if (this.run.ranks > MOST_BUTTONS) {
+      for (const [text, by, title] of [["\u2039", -1, "Show the ranks before"], ["\u203a", 1, "Show the next ranks"]]) {
+        add(text, () => this.stepRanks(by), title).setAttribute("aria-label", title);
+      }
+    }
     const onCycle = new Set(this.run.cycle.map((wait) => wait.from.rank));
     if (onCycle.size > 0 && onCycle.size < this.run.ranks) add("Cycle", onCycle, "Show the ranks of the cycle");
     this.rankButtons = [];
@@ -410,8 +432,15 @@ class Page {
       const text = input.value.trim().toLowerCase();
       if (text === "") return;
       const rank = /^rank (\d+)\b/.exec(text);
-      if (rank) this.timeline.giveLanes([Number(rank[1])]);
-      const acts = this.run.acts.filter((act) => act.fullName.toLowerCase().includes(text));
+      const number = rank ? Number(rank[1]) : -1;
+      if (rank) this.timeline.giveLanes([number]);
+      const acts = this.run.acts.filter((act) => (!rank || act.rank === number) && act.fullName.toLowerCase().includes(text));
+      if (acts.length === 0 && rank && number < this.run.ranks) {
+        // Its ops are not all on the page; it is.
+        this.setRanks(new Set([number]));
+        found.textContent = "none; the rank is shown";
+        return;
+      }
       at = text === last ? (at + 1) % Math.max(1, acts.length) : 0;
       last = text;
       found.textContent = acts.length === 0 ? "none" : `${at + 1} of ${acts.length}`;
@@ -436,6 +465,15 @@ class Page {
       const shown = this.tables.reduce((sum, table) => sum + table.shown().length, 0);
       this.element("op-found").textContent = words.length === 0 ? "" : counted(shown, "row");
     });
+  }
+
+  /** The ranks before or behind those that are shown; of all, the last or the first. */
+  stepRanks(by) {
+    const last = Math.ceil(this.run.ranks / RANKS_OF_A_STEP) - 1;
+    const now = this.ranks === null ? (by > 0 ? -1 : last + 1) : Math.floor(Math.min(...this.ranks) / RANKS_OF_A_STEP);
+    const first = Math.max(0, Math.min(last, now + by)) * RANKS_OF_A_STEP;
+    const count = Math.min(RANKS_OF_A_STEP, this.run.ranks - first);
+    this.setRanks(new Set(Array.from({length: count}, (_, i) => first + i)));
   }
 
   toggleRank(rank) {

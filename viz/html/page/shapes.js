@@ -46,11 +46,16 @@ const PATTERNS = `
   <pattern id="p-rest" width="8" height="8" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path d="M0 4H8"/></pattern>
   <marker id="arrow" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0L10 5L0 10z"/></marker>`;
 
-function kindRect(kind, x, y, width, height, more = "") {
+/** The class of work of a kind, whose chunks have colours of their own. */
+function kindClass(kind, shade) {
+  return shade > 0 ? `k-${kind} s-${shade}` : `k-${kind}`;
+}
+
+function kindRect(kind, x, y, width, height, more = "", shade = 0) {
   const pattern = KINDS[kind];
   const overlay = pattern && width >= 6
     ? `<rect class="overlay" x="${x}" y="${y}" width="${width}" height="${height}" fill="url(#p-${pattern})"/>`
     : "";
   const thin = width < 4 ? " thin" : "";  // an outline would hide its colour
-  return `<rect class="slice k-${kind}${thin}" x="${x}" y="${y}" width="${width}" height="${height}" ${more}/>${overlay}`;
+  return `<rect class="slice ${kindClass(kind, shade)}${thin}" x="${x}" y="${y}" width="${width}" height="${height}" ${more}/>${overlay}`;
 }

@@ -8,6 +8,7 @@ const RANK_GAP = 10;  // pixels between ranks
 const AXIS = 40;
 const TINY = 2.5;     // slices narrower than this are drawn together
 const MANY_LANES = 48;
+const RANKS_OF_A_STEP = 32;  // that the buttons beside the filter show
 const WORK = new Set(["forward", "backward", "weight", "overlapped", "compute"]);
 
 class Timeline {
@@ -80,9 +81,10 @@ class Timeline {
   /** Makes the lanes of ranks that others stand for; of very many not all. */
   giveLanes(ranks) {
     const MOST_LANES = 4096;
+    const few = (ranks.size ?? ranks.length) <= RANKS_OF_A_STEP;  // who asks for these gets them
     for (const rank of ranks) {
       if (!this.run.shownBy.has(rank)) continue;
-      if (this.run.lanes.length > MOST_LANES) {
+      if (this.run.lanes.length > MOST_LANES && !few) {
         this.page.tellLeftOut("There are too many ranks to unfold them all: choose some above.");
         break;
       }
@@ -291,12 +293,24 @@ class Timeline {
       : "";
     if (first) {
       const folds = lane.alike && this.ranks === null ? ` data-fold="${lane.index}"` : "";
-      text += `<text class="rank" x="4" y="${y + this.high / 2 + 6}"${folds}>${rank}</text>`;
+      const guilty = this.run.guilty.has(lane.rank) ? " guilty" : "";
+      text += `<text class="rank${guilty}" x="4" y="${y + this.high / 2 + 6}"${folds}>${rank}</text>`;
+      if (guilty) text += this.guiltText(lane, y);
     }
     const name = fitText(lane.thread ? `${lane.name} (host)` : lane.name, this.left - rankWidth - 8);
     text += `<text class="lane" x="${rankWidth}" y="${y + this.high / 2 + 6}">${escaped(name)}</text>`;
     text += `<line class="track" x1="${this.left}" x2="${this.right}" y1="${y + this.high + 3}" y2="${y + this.high + 3}"/>`;
     return text + this.slicesText(lane, y + 2) + this.chipsText(lane, y + 2);
+  }
+
+  // The rank for which others wait in vain.
+  guiltText(lane, y) {
+    const count = this.lanes.filter((other) => other.rank === lane.rank).length;
+    let text = `<rect class="guilt" x="0" y="${y}" width="3" height="${count * this.lane - 4}"/>`;
+    if (lane.stuck.length > 0) return text;
+    const cut = fitText(this.run.guilty.get(lane.rank), this.width - this.right - 18, true);
+    text += `<text class="label guilty" x="${this.right + 14}" y="${y + this.high / 2 + 6}">${escaped(cut)}</text>`;
+    return text;
   }
 
   slicesText(lane, y) {
@@ -310,14 +324,16 @@ class Timeline {
     }
     let text = "";
     let many = null;
-    const add = (slice) =>
-      many.kinds.set(slice.kind, (many.kinds.get(slice.kind) || 0) + slice.drawEnd - slice.begin);
+    const add = (slice) => {
+      const name = kindClass(slice.kind, slice.shade);
+      many.kinds.set(name, (many.kinds.get(name) || 0) + slice.drawEnd - slice.begin);
+    };
     const flush = () => {
       if (!many) return;
       const width = Math.max(1, many.end - many.begin);
       // What takes most of the time gives the colour.
       const kind = [...many.kinds].reduce((a, b) => (b[1] > a[1] ? b : a))[0];
-      text += `<rect class="slice many thin k-${kind}" x="${many.begin}" y="${y}" width="${width}" height="${this.high}"
+      text += `<rect class="slice many thin ${kind}" x="${many.begin}" y="${y}" width="${width}" height="${this.high}"
         data-lane="${lane.index}" data-first="${many.first}" data-count="${many.count}"/>`;
       many = null;
     };
@@ -360,15 +376,16 @@ class Timeline {
         <rect class="overlay" x="${begin}" y="${y}" width="${work - begin}" height="${this.high}" fill="url(#p-wait)"/>`;
     }
     if (end - work > 0.5 || work - begin <= 0.5) {
-      text += kindRect(slice.kind, work, y, Math.max(1, end - work), this.high, more);
+      text += kindRect(slice.kind, work, y, Math.max(1, end - work), this.high, more, slice.shade);
     }
     const widest = end - work >= work - begin ? [work, end] : [begin, work];
     const room = widest[1] - widest[0] - 5;
     const short = slice.act.microBatch > 0 ? `${slice.act.microBatch}` : "";
-    const label = [slice.act.label, short].find((item) => item !== "" && measureText(item) <= room);
+    const forms = slice.count > 1 ? [counted(slice.count, "op"), `${slice.count}`] : [slice.act.label, short];
+    const label = forms.find((item) => item !== "" && measureText(item) <= room);
     if (label) {
       const onWait = widest[1] === work && work > begin;
-      text += `<text class="label ${onWait ? "on-wait" : `t-${slice.kind}`}" x="${(widest[0] + widest[1]) / 2}" y="${y + this.high / 2 + 4}"
+      text += `<text class="label ${onWait ? "on-wait" : `t-${slice.kind}${slice.shade > 0 ? ` s-${slice.shade}` : ""}`}" x="${(widest[0] + widest[1]) / 2}" y="${y + this.high / 2 + 4}"
         text-anchor="middle">${escaped(label)}</text>`;
     }
     return text;
@@ -630,6 +647,10 @@ class Timeline {
 
   tooltip(thing) {
     if (thing.text) return escaped(thing.text);
+    if (thing.slice && thing.slice.count > 1) {
+      const {begin, end, count, act} = thing.slice;
+      return `<b>${counted(count, "op")}</b> from ${timeText(begin)} to ${timeText(end)}, first <b>${escaped(act.name)}</b>: this page has no room for each`;
+    }
     if (thing.slice) return this.page.actTooltip(thing.slice.act, thing.slice);
     if (thing.act) return this.page.actTooltip(thing.act);
     if (thing.folded) {
@@ -641,14 +662,15 @@ class Timeline {
     }
     const from = thing.many[0].begin;
     const to = thing.many[thing.many.length - 1].end;
-    return `<b>${counted(thing.many.length, "op")}</b> from ${timeText(from)} to ${timeText(to)}: zoom in to see them`;
+    const count = thing.many.reduce((sum, slice) => sum + slice.count, 0);
+    return `<b>${counted(count, "op")}</b> from ${timeText(from)} to ${timeText(to)}: zoom in to see them`;
   }
 
   onClick(event) {
     if (this.moved) return;
     const thing = this.thingAt(event.target);
     if (!thing) return;
-    const act = thing.act || (thing.slice && thing.slice.act);
+    const act = thing.act || (thing.slice && thing.slice.count === 1 && thing.slice.act);
     if (act) this.page.select({act});
     if (thing.many) {
       const length = thing.many[thing.many.length - 1].end - thing.many[0].begin;

@@ -147,14 +147,26 @@ TEST_CASE("a page is whole: it names no address, and what is put in ends no elem
   CHECK(page == of.page());
 }
 
-TEST_CASE("a page shows whole ranks, those of the hang first, and says what is left out",
+TEST_CASE("a page has every rank, those of the hang op by op, and says what is left out",
           "[viz][html]") {
   const Made of = made(three_acts_on(10));
   viz::PageLimits limits;
-  limits.slices = 7;  // two ranks of three
+  limits.slices = 7;  // two ranks of three, from both ends
+  limits.parts = 16;  // two of each other rank
   const Json data = of.data(limits);
-  REQUIRE(data["lanes"].size() == 2);
-  CHECK(data["lanes"][0]["slices"].size() == 3);
+  REQUIRE(data["lanes"].size() == 10);
+  for (std::size_t rank = 0; rank < 10; ++rank) {
+    const Json& slices = data["lanes"][rank]["slices"];
+    CHECK(data["lanes"][rank]["rank"] == rank);
+    CHECK(slices.size() == (rank == 0 || rank == 9 ? 3 : 2));
+  }
+  // From 0 to 2 us and from 2 to 3 us: of two ops and of one.
+  const Json& slices = data["lanes"][4]["slices"];
+  CHECK(slices[0].size() == 8);
+  CHECK(slices[0][7] == 2);
+  CHECK(slices[0][3] == 2'000);
+  CHECK(slices[1].size() == 6);
+  CHECK(slices[1][1] == 2'000);
   REQUIRE(left_out(data, "timeline").size() == 1);
   CHECK(contains(left_out(data, "timeline")[0], "2 of 10 ranks"));
 
@@ -167,8 +179,32 @@ TEST_CASE("a page shows whole ranks, those of the hang first, and says what is l
       "{recv: g, from: 17 - rank, bytes: 8B}]}\n");
   limits.slices = 4;
   const Json shown = hang.data(limits);
-  REQUIRE_FALSE(shown["lanes"].empty());
-  for (const Json& lane : shown["lanes"]) CHECK(lane["rank"] >= 8);
+  std::vector<int> ranks;
+  for (const Json& lane : shown["lanes"]) {
+    if (ranks.empty() || ranks.back() != lane["rank"]) ranks.push_back(lane["rank"]);
+  }
+  CHECK(ranks == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+}
+
+TEST_CASE("a page has the chunks, the idle time and the guilty ranks of the picture",
+          "[viz][html]") {
+  const Made chunks = made(
+      "schema: 1\nname: chunks\nschedule: {kind: interleaved_1f1b, stages: 4, chunks: 2, "
+      "micro_batches: 4, forward: 1ms, input_grad: 1ms, weight_grad: 1ms}\n");
+  const Json data = chunks.data();
+  std::vector<std::string> names;
+  for (const Json& shade : data["shades"]) names.push_back(shade[2]);
+  CHECK(names == std::vector<std::string>{"forward, chunk 0", "forward, chunk 1",
+                                          "backward, chunk 0", "backward, chunk 1", "message",
+                                          "host"});
+  CHECK(data["idle"].get<std::string>().rfind("bubble ", 0) == 0);
+  CHECK(data["guilty"].empty());
+
+  const Made hang = made(
+      "schema: 1\nreading: contract\nranks: 3\ngroups: {tp: all}\nprograms:\n  do:\n"
+      "    - {on: [0, 2], do: [{all_reduce: tp, takes: 1us}]}\n");
+  CHECK(hang.data()["guilty"] == Json::parse(R"([[1, "rank 1 never joins"]])"));
+  CHECK(hang.data()["idle"] == "");
 }
 
 TEST_CASE("of a rank that is too much for a page, the ends of its lanes are there", "[viz][html]") {
