@@ -330,10 +330,11 @@ class SchemaWriter {
   }
 
   static std::string choice_between(const std::string& name, bool nothing) {
+    const bool by_rank = name == "step" || name == "steps";
     return fmt::format(
         R"({}{{"type": "object", "required": ["case"], "properties": {{"case": {{"$ref": )"
-        R"("#/definitions/condition"}}}}, "additionalProperties": {{"$ref": "#/definitions/{}"}}}})",
-        nothing ? R"({"type": "null"}, )" : "", name);
+        R"("#/definitions/{}"}}}}, "additionalProperties": {{"$ref": "#/definitions/{}"}}}})",
+        nothing ? R"({"type": "null"}, )" : "", by_rank ? "condition_by_rank" : "condition", name);
   }
 
   static std::string choice_of(std::string_view type, const std::vector<std::string>& words) {

@@ -94,8 +94,7 @@ class ProgramReader {
   bool count_visit(models::Place place);
   void read_step(const YamlValue& value, const Context& context, Steps& steps);
   void read_step_of_some(const YamlValue& value, const Context& context, Steps& steps);
-  void read_known_step(MapReader& map, const YamlValue& value, const Context& inner,
-                       Steps& steps);
+  void read_known_step(MapReader& map, const YamlValue& value, const Context& inner, Steps& steps);
   ChoiceParts ranks_by_choice(const YamlValue& step, const models::RankSet& on);
   bool read_block(MapReader& map, const Context& context, Steps& steps);
   void read_repeat(MapReader& map, const YamlValue& times, const Context& context, Steps& steps);

@@ -18,6 +18,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "models/graph/by_name.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/schedules/action_body.hpp"
@@ -392,46 +394,56 @@ class Programs {
     const auto first = static_cast<std::uint32_t>(graph_.actors.size());
     std::vector<LastOps> all(slot_end(actions, i) - i);  // of each action
     for (const SlotOp& each : ops_of_slot(ops_, actions, i, pipeline_)) {
-      const Action& action = actions[i + each.action];
-      const std::string of = " of " + (shared ? like.name : action_text(action));
+      const std::size_t at = i + each.action;
+      const std::string of = " of " + (shared ? like.name : action_text(actions[at]));
       const std::string layer =
           has_layers_ ? "layer " + std::to_string(each.layer) + " " : std::string();
-      ActorTemplate actor = like;
-      actor.name = layer + each.op->name + of;
-      actor.stream = compute_;
-      LastOps& last = all[each.action];
-      const bool ring = each.op->call && each.op->call->ring != RingOrder::kNone;
-      if (ring) {
-        if (rings_.at(each.op->call->over).size == 1) {
-          if (each.ends_layer) add_buckets(i + each.action, like, layer, of);
-          continue;
-        }
-        actor.stream = graph_.communicators[communicator_of_op_.at(&*each.op->call)].stream;
-      } else if (each.op->call) {
-        add_call(*each.op->call, communicator_of_op_.at(&*each.op->call), action, actor);
-      } else {
-        actor.takes = Expr::constant(
-            each.op->takes_ns.of(action.stage % schedule_.depth(), action.micro_batch));
-      }
-      if (last.op == kNoIndex) {
-        if (each.op->call) actor.behind = compute_;
-        wait_for_input(action, actor);
-        if ((alone(row_, i + each.action) & kFirstAfterUnshard) != 0) {
-          wait_for_unshard(action, actor);
-        }
-      }
-      for (const std::uint32_t before : {last.op, last.arrived, ring ? last.exchange : kNoIndex}) {
-        if (before != kNoIndex) wait_for(before, actor);
-      }
-      if (ring) {
-        last.exchange = add_ring(*each.op->call, communicator_of_op_.at(&*each.op->call), action,
-                                 std::move(actor), layer + each.op->name, of);
-      } else {
-        const std::uint32_t index = add(std::move(actor));
-        if (!each.op->weight_grad) last = {index, std::exchange(last.exchange, kNoIndex), kNoIndex};
-      }
-      if (each.ends_layer) add_buckets(i + each.action, like, layer, of);
+      add_op(at, *each.op, like, layer + each.op->name, of, all[each.action]);
+      if (each.ends_layer) add_buckets(at, like, layer, of);
     }
+    add_end_of_ops(like, all, first);
+    close_slot(first);
+    return first;
+  }
+
+  // One op of the action at `at`, behind the `last` ones of it. Nothing for a ring of one rank.
+  void add_op(std::size_t at, const StageOp& op, const ActorTemplate& like, const std::string& name,
+              const std::string& of, LastOps& last) {
+    const Action& action = schedule_.ranks[row_][at];
+    const bool ring = op.call && op.call->ring != RingOrder::kNone;
+    if (ring && rings_.at(op.call->over).size == 1) return;
+    ActorTemplate actor = like;
+    actor.name = name + of;
+    actor.stream = compute_;
+    if (ring) {
+      actor.stream = graph_.communicators[communicator_of_op_.at(&*op.call)].stream;
+    } else if (op.call) {
+      add_call(*op.call, communicator_of_op_.at(&*op.call), action, actor);
+    } else {
+      actor.takes =
+          Expr::constant(op.takes_ns.of(action.stage % schedule_.depth(), action.micro_batch));
+    }
+    if (last.op == kNoIndex) {
+      if (op.call) actor.behind = compute_;
+      wait_for_input(action, actor);
+      if ((alone(row_, at) & kFirstAfterUnshard) != 0) wait_for_unshard(action, actor);
+    }
+    for (const std::uint32_t before : {last.op, last.arrived, ring ? last.exchange : kNoIndex}) {
+      if (before != kNoIndex) wait_for(before, actor);
+    }
+    if (ring) {
+      last.exchange =
+          add_ring(*op.call, communicator_of_op_.at(&*op.call), action, std::move(actor), name, of);
+      return;
+    }
+    const std::uint32_t index = add(std::move(actor));
+    if (!op.weight_grad) last = {index, std::exchange(last.exchange, kNoIndex), kNoIndex};
+  }
+
+  // An op on stream `compute` behind all of a slot, whose first op is `first`, if the last is not
+  // such a one.
+  void add_end_of_ops(const ActorTemplate& like, const std::vector<LastOps>& all,
+                      std::uint32_t first) {
     ActorTemplate end = like;
     end.stream = compute_;
     for (const LastOps& last : all) {
@@ -442,8 +454,6 @@ class Programs {
     const bool none = graph_.actors.size() == first;
     if (!none) end.name.insert(0, "end of ");
     if (none || !end.after.empty() || graph_.actors.back().stream != compute_) add(std::move(end));
-    close_slot(first);
-    return first;
   }
 
   // What the last backward of a stage starts in a layer, and does not wait for.
@@ -460,7 +470,7 @@ class Programs {
         add_call(one, action, call);
         call.behind = compute_;
         call.name =
-            layer + operation_name(collective.operation) + " " + std::to_string(++number) + of;
+            fmt::format("{}{} {}{}", layer, operation_name(collective.operation), ++number, of);
         add(std::move(call));
       }
     }
