@@ -60,7 +60,7 @@ TEST_CASE("check says of every shipped scenario by which reading it hangs",
 TEST_CASE("check of the scenarios about NCCL, by reading", "[scenarios][readings][check]") {
   // Contract, real, cold.
   const std::map<std::string, std::string> expected = {
-      {"broadcast_root_ahead", "hang certain, proved, proved"},
+      {"broadcast_root_ahead", "hang certain, runs by buffers, runs by buffers"},
       // If both ranks start the all-reduce first, it completes.
       {"cooperative_dispatch", "hang possible, hang possible, hang possible"},
       // Once connected, only the room for two kernels is open.
@@ -70,7 +70,7 @@ TEST_CASE("check of the scenarios about NCCL, by reading", "[scenarios][readings
       {"first_send_blocks_host", "proved, proved, hang certain"},
       {"graph_replay_without_buffers", "hang certain, hang certain, hang certain"},
       {"graphs_in_other_order", "hang certain, hang certain, hang certain"},
-      {"nccl_order_1f1b_send_first", "hang certain, proved, hang certain"},
+      {"nccl_order_1f1b_send_first", "hang certain, runs by buffers, hang certain"},
       {"ninth_small_send", "hang certain, hang certain, hang certain"},
       {"split_beside_all_reduce", "proved, proved, hang certain"},
       {"split_round_skipped", "hang certain, hang certain, hang certain"},

@@ -72,7 +72,7 @@ const std::vector<Row>& table() {
       {"pipeline_rendezvous_hang", {"micro-batches", "send-first 0SEND_F"}},
       {"ray_cross_send", {"send-first send channel"}},
       {"rl_weight_sync", {"host-sync synchronize nccl ep"}},
-      {"split_beside_all_reduce", {"split-pending split world", "first-use all_reduce world"}},
+      {"split_beside_all_reduce", {"first-use all_reduce world", "split-pending split world"}},
       {"swin_2x2x2", {"control-credits Repeat", "partial-sum Zeros", "buffer-stream BdstBuf"}},
       {"swin_2x2x2_from_model",
        {"partial-sum Zeros-Repeat-block11-gather_nd-bias_table",

@@ -649,7 +649,7 @@ class Timeline {
     if (thing.text) return escaped(thing.text);
     if (thing.slice && thing.slice.count > 1) {
       const {begin, end, count, act} = thing.slice;
-      return `<b>${counted(count, "op")}</b> from ${timeText(begin)} to ${timeText(end)}, first <b>${escaped(act.name)}</b>: this page has no room for each`;
+      return `<b>${counted(count, "op")}</b> from ${timeText(begin)} to ${timeText(end)}, first <b>${escaped(act.name)}</b>: too many to show one by one`;
     }
     if (thing.slice) return this.page.actTooltip(thing.slice.act, thing.slice);
     if (thing.act) return this.page.actTooltip(thing.act);
