@@ -18,8 +18,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "models/graph/by_name.hpp"
 #include "models/graph/task_graph.hpp"
 #include "models/schedules/action_body.hpp"
@@ -469,8 +467,9 @@ class Programs {
         ActorTemplate call = like;
         add_call(one, action, call);
         call.behind = compute_;
-        call.name =
-            fmt::format("{}{} {}{}", layer, operation_name(collective.operation), ++number, of);
+        call.name = layer;
+        call.name += operation_name(collective.operation);
+        call.name += " " + std::to_string(++number) + of;
         add(std::move(call));
       }
     }
