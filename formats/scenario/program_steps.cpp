@@ -317,7 +317,8 @@ void ProgramReader::read_host_step(MapReader& map, ActorTemplate& actor) {
     step.communicator = names_.communicator(*created, false);
     create_later(step.communicator);
   } else if (const auto aborted = named("abort", Role::kWork)) {
-    ends_.emplace().communicator = names_.communicator(*aborted, false);
+    ends_ = Ended();
+    ends_->communicator = names_.communicator(*aborted, false);
   } else if (const auto raised = named("raise", Role::kWork)) {
     actor.name = "raise";
     step.dies = raised->is_scalar() ? std::string(raised->text()) : "an exception";
@@ -358,7 +359,8 @@ bool ProgramReader::read_finalize(MapReader& map, ActorTemplate& actor, const Co
   step.role = Role::kCalls;
   actor.name = fmt::format("finalize {}", values_.word(*value).value_or(""));
   if (communicator == kNoIndex) return true;
-  ends_.emplace().communicator = communicator;
+  ends_ = Ended();
+  ends_->communicator = communicator;
   ends_->finalized = true;
   CallTemplate call;
   call.place = actor.place;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "tests/support/catalogue.hpp"
@@ -24,7 +25,7 @@ using Findings = std::vector<std::string>;
 Findings lint(const std::string& path, const testing::Settings& settings = {}) {
   std::vector<std::string> arguments = {"lint", path, "--json"};
   for (const auto& [name, value] : settings) {
-    arguments.insert(arguments.end(), {"--set", name + "=" + value});
+    arguments.insert(arguments.end(), {"--set", fmt::format("{}={}", name, value)});
   }
   const testing::CommandResult result = testing::command(arguments);
   INFO(result.err);
