@@ -85,10 +85,11 @@ void* operator new[](std::size_t size, const std::nothrow_t& /*tag*/) noexcept {
 }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
-#ifdef __cpp_sized_deallocation
+// Libraries that g++ has compiled call these; clang 14 does not declare them.
+void operator delete(void* memory, std::size_t size) noexcept;
+void operator delete[](void* memory, std::size_t size) noexcept;
 void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
-#endif
 // NOLINTEND(readability-inconsistent-declaration-parameter-name)
 
 TEST_CASE("ten times the acts need no allocation more", "[sim][engine]") {
