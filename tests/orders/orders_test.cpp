@@ -6,6 +6,8 @@
 // compared; the presets of CI compare 200.
 #include "tests/orders/orders.hpp"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <optional>
@@ -44,6 +46,14 @@ void make_tight(Spec& spec, Random& random) {
   for (Device& device : spec.devices) {
     if (random.chance(30)) device.resident = 1;
     if (random.chance(20)) device.launch_queue = random.between(1, 2);
+  }
+  // No op needs more room than there is.
+  for (Actor& actor : spec.actors) {
+    if (actor.stream < 0) continue;
+    const int device = spec.streams[static_cast<std::size_t>(actor.stream)].device;
+    if (device < 0 || spec.devices[static_cast<std::size_t>(device)].resident != 1) continue;
+    actor.room = std::min(actor.room, 1);
+    actor.gang = 1;
   }
 }
 
