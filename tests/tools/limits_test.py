@@ -89,7 +89,7 @@ class Limits(unittest.TestCase):
     def test_texts_that_aliases_stand_for(self):
         text = "schema: 1\nname: &x %s\nprograms:\n  do:\n" % ("A" * 4000) + "    - {compute: *x, takes: 1us}\n" * 100_000
         self.scenario_refused("bytes of text", text)
-        self.assertIn("write out what this alias stands for", self.run_it("run", self.write("x.yaml", text)).stderr)
+        self.assertIn(b"write out what this alias stands for", self.run_it("run", self.write("x.yaml", text)).stderr)
 
     def test_names(self):
         name = "x" * (1 << 20)
