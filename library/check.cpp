@@ -5,8 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include <fmt/format.h>
-
 #include "app/commands/job_choices.hpp"
 #include "app/output/views.hpp"
 #include "formats/scenario/scenario.hpp"
@@ -64,33 +62,6 @@ formats::Scenario scenario_in(const Graph& graph, const Settings& settings) {
   return std::move(*scenario);
 }
 
-// As the command names a way.
-std::string settings_text(const std::vector<formats::Setting>& settings) {
-  std::string text;
-  for (const auto& [name, value] : settings) {
-    text += fmt::format("{}--set '{}={}'", text.empty() ? "" : " ", name, value);
-  }
-  return text;
-}
-
-bool hangs(const models::ReadingsReport& found) {
-  return found.answer == models::JobAnswer::kHangPossible ||
-         found.answer == models::JobAnswer::kHangCertain;
-}
-
-int badness(models::JobAnswer answer) {
-  switch (answer) {
-    case models::JobAnswer::kProved:
-      return 0;
-    case models::JobAnswer::kUndecided:
-      return 1;
-    case models::JobAnswer::kByBuffers:
-      return 2;
-    default:
-      return 3;
-  }
-}
-
 }  // namespace
 
 std::string answer_name(Answer answer) {
@@ -111,33 +82,17 @@ CheckResult check_scenario(const std::string& path, const Settings& settings,
   models::ReadingsReport found = readings_of(shown, options);
   app::JobChoices choices(scenario_in(shown, settings));
   if (choices.empty()) return result_of(shown, found, options, std::nullopt);
-  viz::WaysView ways;
-  ways.all = choices.count();
-  ways.shown = settings_text(*choices.next());
-  ways.checked = 1;
-  while (!hangs(found) && ways.checked < options.max_ways) {
-    const auto way = choices.next();
-    if (!way) break;
+  Graph other = shown;
+  const auto check_way = [&](const std::vector<formats::Setting>& way) {
     Settings all = settings;
-    for (const auto& [name, value] : *way) all[name] = value;
-    const Graph other = load_scenario(path, all);
-    models::ReadingsReport of_other = readings_of(other, options);
-    ++ways.checked;
-    if (badness(of_other.answer) <= badness(found.answer)) continue;
-    found = std::move(of_other);
-    shown = other;
-    ways.number = ways.checked;
-    ways.shown = settings_text(*way);
-  }
-  // One way that hangs says nothing of the others, and proofs of some say nothing of the rest.
-  if (found.answer == models::JobAnswer::kHangCertain && ways.all != 1) {
-    found.answer = models::JobAnswer::kHangPossible;
-    found.check.exploration.answer = sim::Answer::kHangPossible;
-  } else if (found.answer == models::JobAnswer::kProved && !ways.complete()) {
-    found.answer = models::JobAnswer::kUndecided;
-    found.check.exploration.answer = sim::Answer::kUndecided;
-  }
-  return result_of(shown, found, options, ways);
+    for (const auto& [name, value] : way) all[name] = value;
+    other = load_scenario(path, all);
+    return readings_of(other, options);
+  };
+  const auto keep = [&] { shown = other; };
+  const app::CheckedWays ways =
+      app::check_ways(std::move(choices), options.max_ways, nullptr, check_way, keep, found);
+  return result_of(shown, found, options, ways.view);
 }
 
 }  // namespace pipesim

@@ -189,11 +189,6 @@ void judge_threads(const ScenarioInput& input, models::ReadingsReport& found,
       "made before it");
 }
 
-bool has_hang(const models::ReadingsReport& found) {
-  return found.answer == models::JobAnswer::kHangPossible ||
-         found.answer == models::JobAnswer::kHangCertain;
-}
-
 using CheckOne = std::function<models::ReadingsReport(const models::TaskGraph&)>;
 
 // Of a scenario in which parts of an all_to_all are empty. Whether these are sent depends on
@@ -249,74 +244,6 @@ void write_page(models::TaskGraph graph, const viz::CheckView& view, bool all, s
                    path);
 }
 
-std::string settings_text(const std::vector<formats::Setting>& settings) {
-  std::string text;
-  for (const auto& [name, value] : settings) {
-    text += fmt::format("{}--set '{}={}'", text.empty() ? "" : " ", name, value);
-  }
-  return text;
-}
-
-// What the ways in which a job can go come to together.
-struct Ways {
-  viz::WaysView view;
-  std::vector<formats::Setting> settings;     // of the one that is shown
-  std::optional<formats::Scenario> scenario;  // likewise, unless it is the usual one
-};
-
-// Checks the other ways of `scenario`, whose usual one is `found`, until one hangs. `found` becomes
-// the worst of them.
-Ways check_ways(ScenarioInput& input, const formats::Scenario& scenario, std::uint64_t max_ways,
-                const std::atomic<bool>* stop, const CheckOne& check_one,
-                models::ReadingsReport& found) {
-  JobChoices choices(scenario);
-  Ways ways;
-  ways.view.all = choices.count();
-  ways.settings = *choices.next();
-  ways.view.checked = 1;
-  const auto rank_of = [](models::JobAnswer answer) {
-    switch (answer) {
-      case models::JobAnswer::kProved:
-        return 0;
-      case models::JobAnswer::kUndecided:
-        return 1;
-      case models::JobAnswer::kByBuffers:
-        return 2;
-      default:
-        return 3;
-    }
-  };
-  while (!has_hang(found) && ways.view.checked < max_ways && !(stop != nullptr && *stop)) {
-    const auto settings = choices.next();
-    if (!settings) break;
-    std::optional<formats::Scenario> other = input.read_with(*settings);
-    if (!other) {
-      input.fail(models::Code::kParameterValue,
-                 fmt::format("with {} the scenario has a mistake, which 'pipesim run' shows",
-                             settings_text(*settings)));
-    }
-    models::ReadingsReport of_other = check_one(other->graph);
-    ++ways.view.checked;
-    if (rank_of(of_other.answer) <= rank_of(found.answer)) continue;
-    found = std::move(of_other);
-    ways.settings = *settings;
-    ways.view.number = ways.view.checked;
-    ways.scenario = std::move(other);
-  }
-  const bool one_way = ways.view.all == 1;
-  if (found.answer == models::JobAnswer::kHangCertain && !one_way) {
-    // Of this way. What the others do is not known.
-    found.answer = models::JobAnswer::kHangPossible;
-    found.check.exploration.answer = sim::Answer::kHangPossible;
-  }
-  if (found.answer == models::JobAnswer::kProved && !ways.view.complete()) {
-    found.answer = models::JobAnswer::kUndecided;
-    found.check.exploration.answer = sim::Answer::kUndecided;
-  }
-  ways.view.shown = settings_text(ways.settings);
-  return ways;
-}
-
 struct CheckOptions {
   std::uint64_t max_states = 0;
   std::uint64_t max_ways = 0;
@@ -368,9 +295,7 @@ class CheckRun {
   }
 
  private:
-  const models::TaskGraph& graph() const {
-    return ways_ && ways_->scenario ? ways_->scenario->graph : scenario_.graph;
-  }
+  const models::TaskGraph& graph() const { return way_ ? way_->graph : scenario_.graph; }
   bool interrupted() const { return console_.interrupted != nullptr && *console_.interrupted; }
   // Else of one reading: where that is asked for, or where there is no difference.
   bool all_readings() const {
@@ -436,16 +361,31 @@ class CheckRun {
       judge_threads(input_, readings_, judged);
       undecided_ = std::move(judged.undecided);
     }
-    if (!JobChoices(scenario_).empty()) {
-      ways_ = check_ways(input_, scenario_, options_.max_ways, options.stop, check_one, readings_);
-    }
+    check_other_ways(check_one, options.stop);
     const std::vector<formats::Setting> way =
         ways_ ? ways_->settings : std::vector<formats::Setting>();
     judge_empty_parts(input_, way, graph().process_groups, check_one, readings_, basis_);
     if (!all_readings()) return;
     // That of the run which is shown.
     scenario_.graph.reading = readings_.shown;
-    if (ways_ && ways_->scenario) ways_->scenario->graph.reading = readings_.shown;
+    if (way_) way_->graph.reading = readings_.shown;
+  }
+
+  void check_other_ways(const CheckOne& check_one, const std::atomic<bool>* stop) {
+    JobChoices choices(scenario_);
+    if (choices.empty()) return;
+    std::optional<formats::Scenario> other;
+    const auto check_way = [&](const std::vector<formats::Setting>& settings) {
+      other = input_.read_with(settings);
+      if (!other) {
+        input_.fail(models::Code::kParameterValue,
+                    fmt::format("with {} the scenario has a mistake, which 'pipesim run' shows",
+                                settings_text(settings)));
+      }
+      return check_one(other->graph);
+    };
+    const auto keep = [&] { way_ = std::move(other); };
+    ways_ = check_ways(std::move(choices), options_.max_ways, stop, check_way, keep, readings_);
   }
 
   // True where it was printed.
@@ -506,7 +446,8 @@ class CheckRun {
   std::optional<models::Lowered> lowered_;  // of the usual way, until it is checked
   std::vector<std::string> basis_;
   std::string undecided_;  // why, where the record does not say enough
-  std::optional<Ways> ways_;
+  std::optional<CheckedWays> ways_;
+  std::optional<formats::Scenario> way_;  // the one that is shown, unless it is the usual one
   models::ReadingsReport readings_;
 };
 

@@ -1,6 +1,7 @@
 #include "app/commands/job_choices.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -20,6 +21,19 @@ std::string condition_text(const std::vector<std::uint32_t>& ranks, std::uint32_
     text += fmt::format("rank {} {}", most ? "!=" : "==", rank);
   }
   return text;
+}
+
+int badness(models::JobAnswer answer) {
+  switch (answer) {
+    case models::JobAnswer::kProved:
+      return 0;
+    case models::JobAnswer::kUndecided:
+      return 1;
+    case models::JobAnswer::kByBuffers:
+      return 2;
+    default:
+      return 3;
+  }
 }
 
 }  // namespace
@@ -64,6 +78,51 @@ std::optional<std::vector<formats::Setting>> JobChoices::next() {
     }
   }
   return settings;
+}
+
+std::string settings_text(const std::vector<formats::Setting>& settings) {
+  std::string text;
+  for (const auto& [name, value] : settings) {
+    text += fmt::format("{}--set '{}={}'", text.empty() ? "" : " ", name, value);
+  }
+  return text;
+}
+
+bool has_hang(const models::ReadingsReport& found) {
+  return found.answer == models::JobAnswer::kHangPossible ||
+         found.answer == models::JobAnswer::kHangCertain;
+}
+
+CheckedWays check_ways(
+    JobChoices choices, std::uint64_t max_ways, const std::atomic<bool>* stop,
+    const std::function<models::ReadingsReport(const std::vector<formats::Setting>&)>& check,
+    const std::function<void()>& keep, models::ReadingsReport& found) {
+  CheckedWays ways;
+  ways.view.all = choices.count();
+  ways.settings = *choices.next();
+  ways.view.checked = 1;
+  while (!has_hang(found) && ways.view.checked < max_ways && !(stop != nullptr && *stop)) {
+    const auto settings = choices.next();
+    if (!settings) break;
+    models::ReadingsReport of_other = check(*settings);
+    ++ways.view.checked;
+    if (badness(of_other.answer) <= badness(found.answer)) continue;
+    found = std::move(of_other);
+    ways.settings = *settings;
+    ways.view.number = ways.view.checked;
+    keep();
+  }
+  // One way that hangs says nothing of the others, and proofs of some say nothing of the rest.
+  if (found.answer == models::JobAnswer::kHangCertain && ways.view.all != 1) {
+    found.answer = models::JobAnswer::kHangPossible;
+    found.check.exploration.answer = sim::Answer::kHangPossible;
+  }
+  if (found.answer == models::JobAnswer::kProved && !ways.view.complete()) {
+    found.answer = models::JobAnswer::kUndecided;
+    found.check.exploration.answer = sim::Answer::kUndecided;
+  }
+  ways.view.shown = settings_text(ways.settings);
+  return ways;
 }
 
 }  // namespace pipesim::app

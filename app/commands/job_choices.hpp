@@ -2,14 +2,18 @@
 // all together.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "formats/scenario/scenario.hpp"
 #include "formats/yaml/settings.hpp"
+#include "models/search/readings.hpp"
+#include "viz/text/check_text.hpp"
 
 namespace pipesim::app {
 
@@ -42,5 +46,24 @@ class JobChoices {
   std::vector<std::uint8_t> turned_;  // beside bits_: made the other way
   bool begun_ = false;
 };
+
+/// As options of a command, `--set 'name=value'`.
+std::string settings_text(const std::vector<formats::Setting>& settings);
+
+bool has_hang(const models::ReadingsReport& found);
+
+/// What the ways in which a job can go come to together.
+struct CheckedWays {
+  viz::WaysView view;
+  std::vector<formats::Setting> settings;  // of the one that is shown
+};
+
+/// Checks the ways of `choices` behind the usual one, whose answer is `found`, until one hangs,
+/// `max_ways` are checked or `stop` is set. `found` becomes the worst of them. `check` is called
+/// with the settings of a way, and `keep` where the way checked last becomes the one that is shown.
+CheckedWays check_ways(
+    JobChoices choices, std::uint64_t max_ways, const std::atomic<bool>* stop,
+    const std::function<models::ReadingsReport(const std::vector<formats::Setting>&)>& check,
+    const std::function<void()>& keep, models::ReadingsReport& found);
 
 }  // namespace pipesim::app

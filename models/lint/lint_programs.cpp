@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "models/lint/lint_rules.hpp"
+#include "models/lint/pending_calls.hpp"
 #include "models/lowering/missing_call.hpp"
 #include "models/lowering/names.hpp"
 
@@ -318,35 +319,21 @@ void OrderLint::check_pair(std::uint32_t a, std::uint32_t b) {
 // ---------------------------------------------------------------------------------------------
 // Where hosts wait
 
-// Walks the program of one rank, each block once: the wait at the end of a training step is no
+// Of the program of one rank, each block once: the wait at the end of a training step is no
 // finding.
 class HostLint {
  public:
   HostLint(const TaskGraph& graph, std::uint32_t rank, std::vector<LintFinding>& findings)
       : graph_(graph), rank_(rank), findings_(findings) {}
 
-  void walk(const std::vector<ProgramStep>& steps) {
-    for (const ProgramStep& step : steps) {
-      if (step.times == 0 || (step.on && !step.on->contains(rank_))) continue;
-      if (step.actor != kNoIndex) do_step(step.actor);
-      for (const std::uint32_t actor : step.list) do_step(actor);
-      walk(step.block);
-    }
-  }
+  void do_step(std::uint32_t index);
 
  private:
-  // The last collective of a group that may not be done, and what waits for it.
-  struct Pending {
-    std::uint32_t actor = kNoIndex;
-    std::set<std::uint32_t> streams;
-    std::set<std::uint32_t> events;
-  };
   struct Waited {
     std::uint32_t collective;
     std::uint32_t wait;
   };
 
-  void do_step(std::uint32_t index);
   void do_calls(std::uint32_t index);
   void do_collective(std::uint32_t index, std::uint32_t group);
   template <typename Waits>
@@ -356,8 +343,8 @@ class HostLint {
   const TaskGraph& graph_;
   std::uint32_t rank_;
   std::vector<LintFinding>& findings_;
-  std::map<std::uint32_t, Pending> pending_;  // by group
-  std::map<std::uint32_t, Waited> waited_;    // by group: the host has waited since
+  PendingCalls pending_;                    // the last collectives, by group
+  std::map<std::uint32_t, Waited> waited_;  // by group: the host has waited since
 };
 
 template <typename Waits>
@@ -376,30 +363,16 @@ void HostLint::do_step(std::uint32_t index) {
   const ActorTemplate& actor = graph_.actors[index];
   if (!actor.on.contains(rank_) || !actor.step) return;
   const StepTemplate& step = *actor.step;
-  const auto all = [](const Pending&) { return true; };
+  const auto all = [](const PendingCall&) { return true; };
   switch (step.role) {
     case sim::Role::kCalls:
       do_calls(index);
       break;
-    case sim::Role::kRecord:
-      for (auto& [group, pending] : pending_) {
-        if (pending.streams.count(actor.stream) > 0) pending.events.insert(step.event);
-      }
-      break;
-    case sim::Role::kWait:
-      for (auto& [group, pending] : pending_) {
-        if (pending.events.count(step.event) > 0) pending.streams.insert(actor.stream);
-      }
-      break;
     case sim::Role::kSynchronize:
-      wait(index, [&](const Pending& pending) {
-        if (step.streams.empty()) return true;
-        return std::any_of(step.streams.begin(), step.streams.end(),
-                           [&](std::uint32_t stream) { return pending.streams.count(stream) > 0; });
-      });
+      wait(index, [&](const PendingCall& call) { return is_synchronized(step, call); });
       break;
     case sim::Role::kAwait:
-      wait(index, [&](const Pending& pending) {
+      wait(index, [&](const PendingCall& pending) {
         return graph_.events[step.event].shared || pending.events.count(step.event) > 0;
       });
       break;
@@ -407,6 +380,8 @@ void HostLint::do_step(std::uint32_t index) {
       wait(index, all);
       break;
     case sim::Role::kOp:
+    case sim::Role::kRecord:
+    case sim::Role::kWait:
     case sim::Role::kWork:
     case sim::Role::kSet:
     case sim::Role::kUnlock:
@@ -414,10 +389,7 @@ void HostLint::do_step(std::uint32_t index) {
     case sim::Role::kMeet:
       break;
   }
-  if (actor.behind == kNoIndex) return;
-  for (auto& [group, pending] : pending_) {
-    if (pending.streams.count(actor.behind) > 0) pending.streams.insert(actor.stream);
-  }
+  follow(actor, pending_);
 }
 
 // A call that the host does is a wait of the host.
@@ -433,7 +405,7 @@ void HostLint::do_calls(std::uint32_t index) {
     const bool collective = call.kind == sim::CallKind::kCollective;
     if (collective && !communicator.on_host) groups.insert(communicator.group);
   }
-  if (by_host) wait(index, [](const Pending&) { return true; });
+  if (by_host) wait(index, [](const PendingCall&) { return true; });
   for (const std::uint32_t group : groups) do_collective(index, group);
 }
 
@@ -465,6 +437,32 @@ void HostLint::do_collective(std::uint32_t index, std::uint32_t group) {
 // ---------------------------------------------------------------------------------------------
 // Meetings of hosts
 
+// The ranks of `communicator` that never come to the meeting `actor`, where others of their list
+// do.
+std::vector<std::uint32_t> ranks_without(const TaskGraph& graph, const ActorTemplate& actor,
+                                         std::uint32_t communicator) {
+  const StepTemplate& step = *actor.step;
+  const auto same = [&](const ActorTemplate& other) {
+    if (!other.step || other.step->role != step.role) return false;
+    if (step.role == sim::Role::kCreate) return other.step->communicator == communicator;
+    return !other.step->calls.empty() && other.step->calls[0].communicator == communicator &&
+           other.step->calls[0].operation == step.calls[0].operation;
+  };
+  std::vector<std::uint32_t> without;
+  const Group& group = graph.groups[graph.communicators[communicator].group];
+  for (const std::vector<std::uint32_t>& list : group.lists) {
+    const bool is_of_list = std::any_of(
+        list.begin(), list.end(), [&](std::uint32_t rank) { return actor.on.contains(rank); });
+    for (const std::uint32_t rank : list) {
+      const bool has = std::any_of(
+          graph.actors.begin(), graph.actors.end(),
+          [&](const ActorTemplate& other) { return same(other) && other.on.contains(rank); });
+      if (is_of_list && !has) without.push_back(rank);
+    }
+  }
+  return without;
+}
+
 // What of a communicator its ranks must all do: split it, make it, destroy it.
 void lint_meetings(const TaskGraph& graph, std::vector<LintFinding>& findings) {
   for (const ActorTemplate& actor : graph.actors) {
@@ -475,24 +473,7 @@ void lint_meetings(const TaskGraph& graph, std::vector<LintFinding>& findings) {
                                                 step.calls[0].operation == Operation::kDestroy);
     if (!creates && !splits) continue;
     const std::uint32_t communicator = creates ? step.communicator : step.calls[0].communicator;
-    const auto same = [&](const ActorTemplate& other) {
-      if (!other.step || other.step->role != step.role) return false;
-      if (creates) return other.step->communicator == communicator;
-      return !other.step->calls.empty() && other.step->calls[0].communicator == communicator &&
-             other.step->calls[0].operation == step.calls[0].operation;
-    };
-    std::vector<std::uint32_t> without;
-    const Group& group = graph.groups[graph.communicators[communicator].group];
-    for (const std::vector<std::uint32_t>& list : group.lists) {
-      const bool is_of_list = std::any_of(
-          list.begin(), list.end(), [&](std::uint32_t rank) { return actor.on.contains(rank); });
-      for (const std::uint32_t rank : list) {
-        const bool has = std::any_of(
-            graph.actors.begin(), graph.actors.end(),
-            [&](const ActorTemplate& other) { return same(other) && other.on.contains(rank); });
-        if (is_of_list && !has) without.push_back(rank);
-      }
-    }
+    std::vector<std::uint32_t> without = ranks_without(graph, actor, communicator);
     if (without.empty()) continue;
     LintFinding finding;
     finding.rule = kMeeting;
@@ -514,12 +495,11 @@ void lint_programs(const TaskGraph& graph, const Lowered& lowered,
                    std::vector<LintFinding>& findings) {
   OrderLint(graph, lowered, findings).run();
   lint_meetings(graph, findings);
-  for (const sim::ThreadId id : ids_of(lowered.plan.threads)) {
-    const std::uint32_t thread = lowered.thread_template[id];
-    if (thread == kNoIndex || graph.threads[thread].program.empty()) continue;
-    HostLint(graph, lowered.plan.threads[id].rank.value, findings)
-        .walk(graph.threads[thread].program);
-  }
+  for_each_program(graph, lowered,
+                   [&](std::uint32_t rank, const std::vector<ProgramStep>& program) {
+                     HostLint lint(graph, rank, findings);
+                     walk(program, rank, [&](std::uint32_t actor) { lint.do_step(actor); });
+                   });
 }
 
 }  // namespace pipesim::models

@@ -1,45 +1,26 @@
 // Splits of communicators on which calls are pending.
-#include <algorithm>
-#include <map>
-#include <set>
-
 #include "models/lint/lint_rules.hpp"
+#include "models/lint/pending_calls.hpp"
 
 namespace pipesim::models {
 namespace {
 
-// Walks the program of one rank, each block once.
+// Of the program of one rank.
 class SplitLint {
  public:
   SplitLint(const TaskGraph& graph, std::uint32_t rank, std::vector<LintFinding>& findings)
       : graph_(graph), rank_(rank), findings_(findings) {}
 
-  void walk(const std::vector<ProgramStep>& steps) {
-    for (const ProgramStep& step : steps) {
-      if (step.times == 0 || (step.on && !step.on->contains(rank_))) continue;
-      if (step.actor != kNoIndex) do_step(step.actor);
-      for (const std::uint32_t actor : step.list) do_step(actor);
-      walk(step.block);
-    }
-  }
+  void do_step(std::uint32_t index);
 
  private:
-  // The last call of a communicator, and what knows that it is done: calls of one communicator end
-  // in their order.
-  struct PendingCall {
-    std::uint32_t actor = kNoIndex;
-    std::set<std::uint32_t> streams;
-    std::set<std::uint32_t> events;
-  };
-
-  void do_step(std::uint32_t index);
   void do_calls(std::uint32_t index);
   void report(std::uint32_t split, std::uint32_t communicator, std::uint32_t call);
 
   const TaskGraph& graph_;
   std::uint32_t rank_;
   std::vector<LintFinding>& findings_;
-  std::map<std::uint32_t, PendingCall> pending_;  // by communicator
+  PendingCalls pending_;  // by communicator
 };
 
 void SplitLint::do_step(std::uint32_t index) {
@@ -50,23 +31,9 @@ void SplitLint::do_step(std::uint32_t index) {
     case sim::Role::kCalls:
       do_calls(index);
       break;
-    case sim::Role::kRecord:
-      for (auto& [communicator, call] : pending_) {
-        if (call.streams.count(actor.stream) > 0) call.events.insert(step.event);
-      }
-      break;
-    case sim::Role::kWait:
-      for (auto& [communicator, call] : pending_) {
-        if (call.events.count(step.event) > 0) call.streams.insert(actor.stream);
-      }
-      break;
     case sim::Role::kSynchronize:
-      std::erase_if(pending_, [&](const auto& entry) {
-        const std::set<std::uint32_t>& reached = entry.second.streams;
-        return step.streams.empty() ||
-               std::any_of(step.streams.begin(), step.streams.end(),
-                           [&](std::uint32_t stream) { return reached.count(stream) > 0; });
-      });
+      std::erase_if(pending_,
+                    [&](const auto& entry) { return is_synchronized(step, entry.second); });
       break;
     case sim::Role::kAwait:
       std::erase_if(pending_,
@@ -75,10 +42,7 @@ void SplitLint::do_step(std::uint32_t index) {
     default:
       break;
   }
-  if (actor.behind == kNoIndex) return;
-  for (auto& [communicator, call] : pending_) {
-    if (call.streams.count(actor.behind) > 0) call.streams.insert(actor.stream);
-  }
+  follow(actor, pending_);
 }
 
 // What the host waits for is done when it goes on.
@@ -125,12 +89,11 @@ void SplitLint::report(std::uint32_t split, std::uint32_t communicator, std::uin
 
 void lint_splits(const TaskGraph& graph, const Lowered& lowered,
                  std::vector<LintFinding>& findings) {
-  for (const sim::ThreadId id : ids_of(lowered.plan.threads)) {
-    const std::uint32_t thread = lowered.thread_template[id];
-    if (thread == kNoIndex || graph.threads[thread].program.empty()) continue;
-    SplitLint(graph, lowered.plan.threads[id].rank.value, findings)
-        .walk(graph.threads[thread].program);
-  }
+  for_each_program(graph, lowered,
+                   [&](std::uint32_t rank, const std::vector<ProgramStep>& program) {
+                     SplitLint lint(graph, rank, findings);
+                     walk(program, rank, [&](std::uint32_t actor) { lint.do_step(actor); });
+                   });
 }
 
 }  // namespace pipesim::models

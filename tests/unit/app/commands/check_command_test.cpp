@@ -2,6 +2,7 @@
 #include <string>
 #include <vector>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "app/commands/job_choices.hpp"
@@ -25,7 +26,7 @@ std::vector<std::string> ways_of(const std::string& params, std::uint32_t ranks)
   while (const auto settings = choices.next()) {
     std::string way;
     for (const auto& [name, value] : *settings) {
-      way += (way.empty() ? "" : ", ") + name + "=" + value;
+      way += fmt::format("{}{}={}", way.empty() ? "" : ", ", name, value);
     }
     ways.push_back(way);
   }
@@ -132,8 +133,9 @@ TEST_CASE("a choice is on or off", "[app][check]") {
         "2:36: expected one of each_rank, all_ranks, found 'rank'\n");
   // Only of a choice of each rank.
   for (const std::string more : {"", ", choice: all_ranks"}) {
-    CHECK(testing::mistakes_in("schema: 1\nparams: {a: {default: rank == 0" + more +
-                               "}}\nprograms: {do: [{compute: a}]}\n") != "");
+    const std::string found = testing::mistakes_in("schema: 1\nparams: {a: {default: rank == 0" +
+                                                   more + "}}\nprograms: {do: [{compute: a}]}\n");
+    CHECK_FALSE(found.empty());
   }
 }
 

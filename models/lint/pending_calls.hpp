@@ -1,0 +1,54 @@
+// Calls of a rank's program that may not be done, for rules that walk the program of each rank.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "models/graph/task_graph.hpp"
+#include "models/lowering/lowering.hpp"
+
+namespace pipesim::models {
+
+/// The last call of a communicator or group, and what knows that it is done: calls of one
+/// communicator end in their order.
+struct PendingCall {
+  std::uint32_t actor = kNoIndex;
+  std::set<std::uint32_t> streams{};
+  std::set<std::uint32_t> events{};
+};
+
+using PendingCalls = std::map<std::uint32_t, PendingCall>;  // by communicator, or by group
+
+/// An event that is recorded behind a call is one of it, and a stream that waits for such an event
+/// or for a stream behind the call is behind it, too.
+void follow(const ActorTemplate& actor, PendingCalls& pending);
+
+/// The host, in `step`, waits for a stream that is behind the call.
+bool is_synchronized(const StepTemplate& step, const PendingCall& call);
+
+/// Calls `do_step` for the actors of the program in the order in which `rank` comes to them, each
+/// block once.
+template <typename DoStep>
+void walk(const std::vector<ProgramStep>& steps, std::uint32_t rank, const DoStep& do_step) {
+  for (const ProgramStep& step : steps) {
+    if (step.times == 0 || (step.on && !step.on->contains(rank))) continue;
+    if (step.actor != kNoIndex) do_step(step.actor);
+    for (const std::uint32_t actor : step.list) do_step(actor);
+    walk(step.block, rank, do_step);
+  }
+}
+
+/// Calls `walk_thread` with the rank and the program of each thread that has one.
+template <typename WalkThread>
+void for_each_program(const TaskGraph& graph, const Lowered& lowered,
+                      const WalkThread& walk_thread) {
+  for (const sim::ThreadId id : ids_of(lowered.plan.threads)) {
+    const std::uint32_t thread = lowered.thread_template[id];
+    if (thread == kNoIndex || graph.threads[thread].program.empty()) continue;
+    walk_thread(lowered.plan.threads[id].rank.value, graph.threads[thread].program);
+  }
+}
+
+}  // namespace pipesim::models
