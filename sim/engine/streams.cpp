@@ -280,6 +280,11 @@ void Engine::end_collective(CollectiveId id) {
 
 // Rule 5.2: an op ends.
 void Engine::end_act(StreamId id) {
+  const Stream& fixed = plan_.streams[id];
+  // In a large run these have left the cache since their last op.
+  for (std::uint32_t i = fixed.dependents; i < fixed.dependents_end; ++i) {
+    __builtin_prefetch(&state_.streams[plan_.dependents[i]]);
+  }
   StreamState& stream = state_.streams[id];
   const Time launch = stream.launch.time;
   const StreamItem item = stream.pop_act();
@@ -291,9 +296,13 @@ void Engine::end_act(StreamId id) {
   progress();
   keep_times(actor_id, k, {launch, stream.head_start, queue_.now()});
   stream.head_start = kNever;
-  const DeviceId device = plan_.streams[id].device;
+  const DeviceId device = fixed.device;
   if (limited(device)) free_room(id, actor_id);
   if (actor.in_lines()) leave_lines(actor);
+  for (std::uint32_t i = fixed.dependents; i < fixed.dependents_end; ++i) {
+    const StreamState& other = state_.streams[plan_.dependents[i]];
+    if (other.held_by == id) __builtin_prefetch(&other.items.front());
+  }
   send_messages(actor_id, k, false);
   if (actor.role == Role::kRecord) fire(actor.signal);
   const LaunchQueue launches = launch_queue(id);

@@ -78,17 +78,16 @@ void FixedOrderRun::make_op(ActorId id) {
   op.afters = actor.afters;
   op.afters_end = actor.afters_end;
   op.takes = actor.takes.ns;
-  op.connects = actor.role == Role::kCalls && actor.needs != actor.needs_end;
   const auto is_made_later = [&](CommunicatorId communicator) {
     return plan_.communicators[communicator].at_first_use;
   };
-  bool creates = actor.role == Role::kCreate;
+  bool creates = actor.communicator.valid() && is_made_later(actor.communicator);
   if (op.is_collective) creates = is_made_later(plan_.collectives[actor.collective].communicator);
   for (const CallId call : plan_.calls_of(id)) {
     creates = creates || is_made_later(plan_.calls[call].communicator);
   }
-  op.plain_entry =
-      !creates && !actor.input.waits && actor.launch_overhead.ns == 0 && !on_host(actor.role);
+  op.joins = creates || (actor.role == Role::kCalls && actor.needs != actor.needs_end);
+  op.plain_entry = !actor.input.waits && actor.launch_overhead.ns == 0 && !on_host(actor.role);
 }
 
 // A channel with one actor at each end carries the n-th act of one to the n-th of the other.
@@ -201,8 +200,11 @@ void FixedOrderRun::go_on(ThreadId id) {
   turn_ = id;
   ThreadRun& thread = threads_[id];
   bool goes_on = true;
+  const std::uint32_t* const program = plan_.program.data();
   while (goes_on && thread.next < thread.end && !failed_) {
-    const ActorId actor{thread.first_actor + plan_.program[thread.next]};
+    // Programs are read once, and too slowly for the hardware to fetch them ahead.
+    __builtin_prefetch(program + std::min(thread.next + kAhead, thread.end - 1));
+    const ActorId actor{thread.first_actor + program[thread.next]};
     Op& op = ops_[actor];
     goes_on =
         op.kind == Short::kNone ? step(id, thread, actor, op) : short_step(id, thread, actor, op);
@@ -213,12 +215,12 @@ void FixedOrderRun::go_on(ThreadId id) {
 // A whole act. If this returns false, nothing has happened but that its host has come to meetings.
 inline bool FixedOrderRun::short_step(ThreadId id, ThreadRun& thread, ActorId actor, Op& op) {
   ActTimes times;
-  if (op.connects) {
-    if (thread.stage == Stage::kEnter) thread.enter = thread.now;
-    thread.stage = Stage::kConnection;
-    if (!connect(id, thread, plan_.actors[actor])) return false;
-    thread.stage = Stage::kEntered;
-    op.connects = false;
+  if (op.joins) {
+    if (thread.stage == Stage::kEnter) {
+      thread.enter = thread.now;
+      thread.stage = Stage::kCreation;
+    }
+    if (!join(id, thread, actor, op)) return false;
   }
   times.enter.ns = thread.stage == Stage::kEnter ? thread.now : thread.enter;
   if (!find_start(thread, op, times.launch.ns, times.start.ns)) return false;
@@ -249,9 +251,9 @@ inline bool FixedOrderRun::short_step(ThreadId id, ThreadRun& thread, ActorId ac
 // One act further. False if the thread has to wait for a time that is not known yet.
 bool FixedOrderRun::step(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& op) {
   if (thread.stage < Stage::kStart) {
-    if (op.plain_entry && !op.connects) {
+    if (op.plain_entry && !op.joins) {
       thread.enter = thread.now;
-    } else if (!enter(id, thread, plan_.actors[actor_id], op)) {
+    } else if (!enter(id, thread, actor_id, op)) {
       return false;
     }
     if (on_host(op.role)) {
@@ -271,7 +273,8 @@ bool FixedOrderRun::step(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& o
 }
 
 // All that precedes the launch queue; all of a step of the host.
-bool FixedOrderRun::enter(ThreadId id, ThreadRun& thread, const Actor& actor, Op& op) {
+bool FixedOrderRun::enter(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& op) {
+  const Actor& actor = plan_.actors[actor_id];
   if (thread.stage == Stage::kEnter) {
     thread.enter = thread.now;
     if (actor.input.waits) {
@@ -283,17 +286,24 @@ bool FixedOrderRun::enter(ThreadId id, ThreadRun& thread, const Actor& actor, Op
     }
     thread.stage = Stage::kCreation;
   }
-  if (thread.stage == Stage::kCreation) {
-    if (!create(id, thread, actor)) return false;
-    thread.stage = Stage::kConnection;
-  }
-  if (thread.stage == Stage::kConnection) {
-    if (op.connects && !connect(id, thread, actor)) return false;
-    op.connects = false;
+  if (thread.stage < Stage::kEntered) {
+    if (op.joins && !join(id, thread, actor_id, op)) return false;
     thread.now = sum(thread.now, actor.launch_overhead.ns);
     thread.stage = Stage::kEntered;
   }
   return !on_host(actor.role) || host_step(id, thread, actor);
+}
+
+// The communicators and connections of its calls, which are there from then on.
+bool FixedOrderRun::join(ThreadId id, ThreadRun& thread, ActorId actor_id, Op& op) {
+  const Actor& actor = plan_.actors[actor_id];
+  if (thread.stage == Stage::kCreation) {
+    if (!create(id, thread, actor)) return false;
+    thread.stage = Stage::kConnection;
+  }
+  if (actor.role == Role::kCalls && !connect(id, thread, actor)) return false;
+  op.joins = false;
+  return true;
 }
 
 bool FixedOrderRun::create(ThreadId id, ThreadRun& thread, const Actor& actor) {
@@ -379,8 +389,7 @@ inline bool FixedOrderRun::find_start(const ThreadRun& thread, const Op& op, std
   const StreamRun& stream = streams_[op.stream];
   launch = thread.now;
   if (stream.queue != kNone) {
-    const std::vector<std::int64_t>& queue = queues_[stream.queue];
-    launch = std::max(launch, queue[stream.acts % queue.size()]);
+    launch = std::max(launch, queues_[stream.queue][stream.slot]);
   }
   if (stream.device_queue != kNone) {
     const DeviceQueueRun& queue = device_queues_[stream.device_queue];
@@ -392,7 +401,7 @@ inline bool FixedOrderRun::find_start(const ThreadRun& thread, const Op& op, std
 }
 
 // False, for good, if what it waits for comes later in the program.
-bool FixedOrderRun::wait_for_acts(const Op& op, std::int64_t& start) {
+inline bool FixedOrderRun::wait_for_acts(const Op& op, std::int64_t& start) {
   for (std::uint32_t i = op.afters; i < op.afters_end; ++i) {
     const After& after = plan_.afters[i];
     KeptEnds& kept = ends_[ops_[after.actor].ends];
@@ -467,7 +476,8 @@ inline void FixedOrderRun::record(ActorId id, Op& op, const ActTimes& times) {
     stream.end = times.end.ns;
     if (stream.queue != kNone) {
       std::vector<std::int64_t>& queue = queues_[stream.queue];
-      queue[stream.acts % queue.size()] = times.end.ns;
+      queue[stream.slot] = times.end.ns;
+      if (++stream.slot == queue.size()) stream.slot = 0;
     }
     if (stream.device_queue != kNone) {
       DeviceQueueRun& queue = device_queues_[stream.device_queue];

@@ -26,14 +26,17 @@ enum class Short : std::uint8_t {
 
 inline constexpr std::uint32_t kNone = 0xffffffff;
 
+// How many acts a thread reads ahead in its program: two cache lines.
+inline constexpr std::uint32_t kAhead = 32;
+
 // What each act needs of its actor, in a cache line.
 struct Op {
   Role role = Role::kOp;
   Short kind = Short::kNone;
   bool blocking = false;
-  bool plain_entry = true;  // nothing comes before its launch but the stream's queue
+  bool plain_entry = true;  // no input and no overhead comes before its launch
   bool is_collective = false;
-  bool connects = false;  // its next act comes to meetings of hosts
+  bool joins = false;  // its next act is the first that may have to wait for hosts of other ranks
   StreamId stream;
   StreamId behind;
   std::uint32_t done = 0;
@@ -68,6 +71,7 @@ struct StreamRun {
   std::int64_t end = 0;  // of the last act
   std::uint32_t acts = 0;
   std::uint32_t queue = kNone;         // where its launch queue is kept, if that can be full
+  std::uint32_t slot = 0;              // of that, for the next act
   std::uint32_t device_queue = kNone;  // likewise, that of its device
 };
 
@@ -162,7 +166,8 @@ class FixedOrderRun {
   void go_on(ThreadId id);
   bool short_step(ThreadId id, ThreadRun& thread, ActorId actor, Op& op);
   bool step(ThreadId id, ThreadRun& thread, ActorId actor, Op& op);
-  bool enter(ThreadId id, ThreadRun& thread, const Actor& actor, Op& op);
+  bool enter(ThreadId id, ThreadRun& thread, ActorId actor, Op& op);
+  bool join(ThreadId id, ThreadRun& thread, ActorId actor, Op& op);
   bool create(ThreadId id, ThreadRun& thread, const Actor& actor);
   bool create(ThreadId id, ThreadRun& thread, CommunicatorId communicator);
   bool connect(ThreadId id, ThreadRun& thread, const Actor& actor);
