@@ -14,6 +14,7 @@
 #include "models/graph/logical_graph.hpp"
 #include "models/passes/pass_pipeline.hpp"
 #include "viz/evidence/boxing_csv.hpp"
+#include "viz/words.hpp"
 
 namespace pipesim::app {
 namespace {
@@ -100,7 +101,8 @@ std::string pass_list(const models::PassRegistry& registry) {
   std::string text;
   for (const auto& [name, pass] : registry.all()) {
     if (!text.empty()) text += '\n';
-    text += fmt::format("{}\n  {}\n", name, pass.about);
+    text += name + "\n";
+    for (const std::string& line : viz::wrapped(pass.about, 78)) text += "  " + line + "\n";
     const auto declared = [](const models::PassOption& option) {
       return fmt::format("{}={}", option.name, type_text(option));
     };
@@ -109,13 +111,16 @@ std::string pass_list(const models::PassRegistry& registry) {
       width = std::max(width, declared(option).size());
     }
     for (const models::PassOption& option : pass.options) {
-      text += fmt::format("    {:{}} {}", declared(option), width, option.about);
+      std::string about = option.about;
       if (option.otherwise && !option.otherwise->empty()) {
-        text += fmt::format(" (default: {})", *option.otherwise);
+        about += fmt::format(" (default: {})", *option.otherwise);
       } else if (option.otherwise) {
-        text += " (optional)";
+        about += " (optional)";
       }
-      text += '\n';
+      std::string head = declared(option);
+      for (const std::string& line : viz::wrapped(about, 75 - width)) {
+        text += fmt::format("    {:{}} {}\n", std::exchange(head, {}), width, line);
+      }
     }
   }
   return text;

@@ -149,7 +149,7 @@ struct ThreadReport {
 
 struct RankReport {
   std::uint32_t rank = 0;
-  bool spins = false;  // a started collective waits for its peers: the device looks 100 % busy
+  bool spins = false;  // a started collective waits for its peers: the device looks 100% busy
   bool dead = false;   // when the run came to rest
   std::optional<std::int64_t> finish_ns;  // of a GOAL file: until when it is busy, if all is done
   std::vector<Progress> progress;

@@ -48,7 +48,8 @@ Outcome Engine::run() {
   return outcome;
 }
 
-// Handles the given events first, each at its time or, if that is past, now; then goes on as usual.
+// Rule 2, after an order of the caller's: handles the given events first, each at its time or, if
+// that is past, now; then goes on as usual.
 RunEnd Engine::run_order() {
   for (const Event event : *options_.order) {
     if (!queue_.contains(event)) break;

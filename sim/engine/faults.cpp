@@ -77,8 +77,7 @@ bool Engine::any_dead(CommunicatorId id) const {
                      [&](RankId rank) { return dead(rank); });
 }
 
-// Rules 10.2 and 10.3: whether a fault keeps the op from ending. So do the next three for what they
-// name.
+// Rules 10.2 and 10.3: whether a fault keeps the op from ending.
 bool Engine::stopped_op(StreamId id) {
   if (!moves(plan_.streams[id].rank)) return true;
   const ActorId actor = state_.streams[id].items.front().actor();
@@ -87,6 +86,7 @@ bool Engine::stopped_op(StreamId id) {
   return true;
 }
 
+// Rules 10.2 and 10.3, of a collective.
 bool Engine::stopped_collective(CollectiveId id) {
   const Collective& collective = plan_.collectives[id];
   const auto begin = plan_.members.begin() + collective.members;
@@ -104,6 +104,7 @@ bool Engine::stopped_collective(CollectiveId id) {
   return any;
 }
 
+// Rules 10.2 and 10.3, of a round of collective calls.
 bool Engine::stopped_round(CommunicatorId id) {
   const Communicator& communicator = plan_.communicators[id];
   bool fatal = false;
@@ -120,6 +121,7 @@ bool Engine::stopped_round(CommunicatorId id) {
   return fatal;
 }
 
+// Rules 10.2 and 10.3, of a send and its recv, or of one of them.
 bool Engine::stopped_calls(std::initializer_list<CallId> calls) {
   bool fatal = false;
   for (const CallId id : calls) {

@@ -92,6 +92,7 @@ void Engine::finish_meeting(MeetingId id) {
   state.blocked.resize(kept);
 }
 
+// Rule 10.2.
 bool Engine::any_dead(const Meeting& meeting) const {
   const auto ranks = plan_.meeting_ranks.begin();
   return std::any_of(ranks + meeting.ranks, ranks + meeting.ranks_end,

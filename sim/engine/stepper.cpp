@@ -4,6 +4,7 @@
 
 namespace pipesim::sim {
 
+// Rule 2, for a stepper: one event at a time, in an order of the caller's.
 void Engine::begin(std::vector<Event>& pending) {
   send_start_messages();
   queue_.drain(pending);

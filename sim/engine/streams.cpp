@@ -207,6 +207,7 @@ inline bool Engine::held(StreamId id, StreamId& by, std::uint32_t& until) const 
   return false;
 }
 
+// Rules 5.4 and 9.3.
 bool Engine::held(StreamId id) const {
   StreamId by;
   std::uint32_t until = 0;
@@ -433,7 +434,8 @@ void Engine::start_on(DeviceId id, StreamId stream) {
   start(stream, actor);
 }
 
-// Unless others have taken all slots by now; then it is offered again when one is free.
+// Rules 5.3 and 5.5: unless others have taken all slots by now; then it is offered again when one
+// is free.
 void Engine::start_offered(StreamId id) {
   const DeviceId device = plan_.streams[id].device;
   state_.streams[id].offered = false;

@@ -76,7 +76,8 @@ bool Engine::run_inbox(ThreadId id) {
   }
 }
 
-// For the stepper: the thread has done one thing. If it can go on, that is an event of its own.
+// Rule 3.2, for the stepper: the thread has done one thing. If it can go on, that is an event of
+// its own.
 bool Engine::pause(ThreadId id) {
   const Thread& thread = plan_.threads[id];
   ThreadState& state = state_.threads[id];

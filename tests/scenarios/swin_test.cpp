@@ -80,7 +80,7 @@ TEST_CASE("the Swin scenario hangs with the end state that was seen on the clust
       CHECK(counts(swin, rank, "H2").done == 2);
     }
   }
-  SECTION("GPUs 0, 6 and 7 stand at 100 %, the others at 0") {
+  SECTION("GPUs 0, 6 and 7 stand at 100%, the others at 0") {
     std::vector<std::uint32_t> spinning;
     for (const models::RankReport& rank : swin.ranks) {
       if (rank.spins) spinning.push_back(rank.rank);

@@ -111,7 +111,7 @@ class Sweep(unittest.TestCase):
         root = xml.etree.ElementTree.parse(self.folder / "odd.svg").getroot()
         self.assertEqual("{http://www.w3.org/2000/svg}svg", root.tag)
         texts = [element.text for element in root.iter("{http://www.w3.org/2000/svg}text")]
-        for text in (name, "n", "1", "2", "3", "0 %", "100 %", 't, w', '1us, x"<y', '1ms, x"<y'):
+        for text in (name, "n", "1", "2", "3", "0%", "100%", 't, w', '1us, x"<y', '1ms, x"<y'):
             self.assertIn(text, texts)
         width, height = (float(root.get(key)) for key in ("width", "height"))
         for element in root.iter("{http://www.w3.org/2000/svg}text"):

@@ -304,7 +304,7 @@ void SweepPlot::add_rates() {
     return top + kMargin + (kPanelHeight - 2 * kMargin) * (1 - share);
   };
   for (int percent = 0; percent <= 100; percent += 25) {
-    add_tick(height_of(percent / 100.0), fmt::format("{} %", percent));
+    add_tick(height_of(percent / 100.0), fmt::format("{}%", percent));
   }
   add_frame(top, "runs that do not complete", false);
   for (std::size_t l = 0; l < lines_.size(); ++l) {

@@ -44,7 +44,7 @@ const char* device_text(const models::RankReport& rank, Verdict verdict) {
   if (rank.dead) return "dead";
   if (verdict == Verdict::kCompleted) return "done";
   if (verdict == Verdict::kLimit) return "still running";
-  return rank.spins ? "100 % (spinning)" : "idle";
+  return rank.spins ? "100% (spinning)" : "idle";
 }
 
 /// Gives acts and words their numbers, and collects what does not fit.

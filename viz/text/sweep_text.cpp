@@ -246,8 +246,8 @@ std::string sweep_run_command(const SweepReport& report, std::uint64_t number) {
 }
 
 std::string share_text(std::uint64_t part, std::uint64_t whole) {
-  if (part == 0) return "0 %";
-  if (part == whole) return "100 %";
+  if (part == 0) return "0%";
+  if (part == whole) return "100%";
   // No sweep has so many runs that this overflows.
   const std::uint64_t permille = (part * 2000 + whole) / (whole * 2);
   if (permille == 0) return "<0.1%";
