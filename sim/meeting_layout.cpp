@@ -157,7 +157,7 @@ void lay_out_meetings(Plan& plan, const std::vector<std::pair<ActorId, MeetingId
   layout.finish();
 }
 
-bool connect_by_size(Plan& plan) {
+std::optional<Connections> connect_by_size(Plan& plan) {
   const auto connects = [&](const Call& call) {
     return call.kind == CallKind::kCollective && plan.communicators[call.communicator].connects;
   };
@@ -168,14 +168,24 @@ bool connect_by_size(Plan& plan) {
     const std::int64_t size = call.signature.count;
     several |= sizes.try_emplace({call.communicator, call.connection}, size).first->second != size;
   }
-  if (!several) return false;
+  if (!several) return std::nullopt;
   std::map<std::pair<std::uint32_t, std::int64_t>, std::uint32_t> numbers;
-  for (Call& call : plan.calls) {
+  Connections before;
+  Connections by_size;
+  for (const Call& call : plan.calls) {
+    before.push_back(call.connection);
+    by_size.push_back(call.connection);
     if (!connects(call)) continue;
     const auto next = static_cast<std::uint32_t>(numbers.size());
-    call.connection =
+    by_size[CallId{by_size.size() - 1}] =
         numbers.try_emplace({call.connection, call.signature.count}, next).first->second;
   }
+  connect_as(plan, by_size);
+  return before;
+}
+
+void connect_as(Plan& plan, const Connections& connections) {
+  for (const CallId id : ids_of(plan.calls)) plan.calls[id].connection = connections[id];
   // All meetings but those of split, destroy and finalize are laid out anew.
   std::vector<std::pair<ActorId, MeetingId>> meets;
   for (const ActorId id : ids_of(plan.actors)) {
@@ -197,7 +207,6 @@ bool connect_by_size(Plan& plan) {
   plan.meeting_ranks.resize(
       plan.meetings.empty() ? 0 : plan.meetings[MeetingId{plan.meetings.size() - 1}].ranks_end);
   lay_out_meetings(plan, meets);
-  return true;
 }
 
 }  // namespace pipesim::sim

@@ -2,6 +2,8 @@
 // which actors come to each.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,8 +19,15 @@ MeetingId open_meeting(Plan& plan, MeetingKind kind, CommunicatorId communicator
 /// actors of role kMeet in `meets` each their own. Linear in calls, but for a sort.
 void lay_out_meetings(Plan& plan, const std::vector<std::pair<ActorId, MeetingId>>& meets);
 
+/// What each call connects, see Call::connection.
+using Connections = IdVector<CallId, std::uint32_t>;
+
 /// Gives each size of a connection of `plan`, which is laid out, a connection of its own: as if
-/// NCCL used another algorithm for it. False, and nothing is changed, if none has several sizes.
-bool connect_by_size(Plan& plan);
+/// NCCL used another algorithm for it. Returns those that it had; nothing, and nothing is changed,
+/// if none has several sizes.
+std::optional<Connections> connect_by_size(Plan& plan);
+
+/// Lays `plan`, which is laid out, out anew with these connections.
+void connect_as(Plan& plan, const Connections& connections);
 
 }  // namespace pipesim::sim

@@ -86,16 +86,21 @@ void Programs::check_counts(const std::vector<std::int64_t>& acts) {
   for (std::uint32_t t = 0; t < graph_.threads.size(); ++t) {
     const HostThread& thread = graph_.threads[t];
     if (thread.order != sim::ThreadOrder::kProgram) continue;
-    Counts counts;
+    Counts own;
+    Counts* counts = &own;
     std::uint32_t counted_rank = kNoIndex;
     for (const ActorId id : placement_.ids()) {
       if (placement_.thread_of(id) != t) continue;
       if (counted_rank != placement_.rank_of(id)) {
         counted_rank = placement_.rank_of(id);
-        counts.clear();
-        count_program(t, counted_rank, counts);
+        const auto known = program_counts_.find({t, counted_rank});
+        counts = known == program_counts_.end() ? &own : &known->second;
+        if (counts == &own) {
+          own.clear();
+          count_program(t, counted_rank, own);
+        }
       }
-      const std::int64_t found = counts[placement_.template_of(id)];
+      const std::int64_t found = (*counts)[placement_.template_of(id)];
       if (found == acts[id.value]) continue;
       diagnostics_.error_once(thread.place, Code::kProgramCount,
                               "the program of thread '" + thread.name + "' has '" +
@@ -104,6 +109,7 @@ void Programs::check_counts(const std::vector<std::int64_t>& acts) {
                                   " times on " + rank_text(placement_.rank_of(id)));
     }
   }
+  program_counts_.clear();  // of a large graph, a map with an entry for each step of each rank
 }
 
 void Programs::check_size(const std::vector<std::int64_t>& acts) {

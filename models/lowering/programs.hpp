@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -33,7 +34,7 @@ class Programs {
   void make(const std::vector<std::vector<sim::ThreadId>>& threads, sim::PlanBuilder& builder);
 
  private:
-  using Counts = std::map<std::uint32_t, std::int64_t>;  // by actor template
+  using Counts = std::unordered_map<std::uint32_t, std::int64_t>;  // by actor template
 
   // The steps of a program that a rank may do. Of a pipeline, each rank has a block of its own.
   class StepsOfRanks {

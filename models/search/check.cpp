@@ -188,8 +188,8 @@ const Simulation* CheckReport::hanging() const {
 CheckReport check(const TaskGraph& graph, Simulation usual, const sim::ExploreOptions& options) {
   CheckReport report;
   report.usual = std::move(usual);
-  const Lowered& lowered = report.usual.lowered;
-  report.exploration = sim::explore(lowered.plan, options, &report.usual.outcome);
+  Lowered& lowered = report.usual.lowered;
+  report.exploration = sim::explore_in_place(lowered.plan, options, &report.usual.outcome);
   const bool as_planned = !report.exploration.reading.any();
   if (report.exploration.hang.empty() && as_planned) return report;
   sim::RunOptions replay;

@@ -43,11 +43,14 @@ std::size_t deciding(const std::array<CheckReport, 3>& reports) {
   return 2;
 }
 
-// Drops what only the report that is shown needs: the plans of all readings would be most of the
-// memory.
+// Drops what only the report that is shown needs: plans and reports of all readings would be most
+// of the memory.
 void keep_answer_only(CheckReport& report) {
-  report.usual.lowered = {};
-  report.usual.outcome = {};
+  Explanation kept;
+  kept.verdict = report.usual.explanation.verdict;
+  kept.time_ns = report.usual.explanation.time_ns;
+  report.usual = {};
+  report.usual.explanation = std::move(kept);
 }
 
 // Whether sends go to buffers on other hosts.
@@ -153,7 +156,7 @@ bool may_be_buffered(const TaskGraph& graph) {
 // A call at whose meeting a host of `end` waits, or could: its size is not that of the first call
 // of `connections`, by call, that connects the same.
 LaterSize later_size(const TaskGraph& graph, const Lowered& lowered, const sim::State& end,
-                     const std::vector<std::uint32_t>& connections) {
+                     const sim::Connections& connections) {
   const sim::Plan& plan = lowered.plan;
   std::optional<LaterSize> result;
   std::map<std::tuple<sim::CommunicatorId, std::uint32_t, std::uint32_t>, std::int64_t> first;
@@ -163,7 +166,7 @@ LaterSize later_size(const TaskGraph& graph, const Lowered& lowered, const sim::
       continue;
     const std::int64_t bytes = call.signature.count;
     const auto known =
-        first.try_emplace({call.communicator, call.member, connections[id.value]}, bytes).first;
+        first.try_emplace({call.communicator, call.member, connections[id]}, bytes).first;
     if (known->second == bytes) continue;
     const sim::Actor& actor = plan.actors[call.actor];
     const sim::ThreadState& thread = end.threads[actor.thread];
@@ -195,22 +198,30 @@ bool has_several_sizes(const TaskGraph& graph) {
 }
 
 // Whether `graph`, which is proved, hangs if NCCL connects each size of an operation by itself: it
-// chooses an algorithm by size, and nobody says where it takes another.
-std::optional<LaterSize> rests_on_sizes(TaskGraph graph, sim::ExploreOptions options) {
+// chooses an algorithm by size, and nobody says where it takes another. `cold`: the graph lowered
+// in that reading, which is what it was then.
+std::optional<LaterSize> rests_on_sizes(const TaskGraph& graph, Lowered& cold,
+                                        sim::ExploreOptions options) {
   constexpr std::uint64_t kMostActs = 1'000'000;
   constexpr std::uint64_t kMostStates = 2'000;
+  sim::Plan& plan = cold.plan;
+  if (plan.act_count > kMostActs) return std::nullopt;
+  const std::optional<sim::Connections> connections = sim::connect_by_size(plan);
+  if (!connections) return std::nullopt;
   options.max_states = std::min(options.max_states, kMostStates);
-  graph.reading = Reading::kCold;
-  Diagnostics ignored;
-  std::optional<Lowered> lowered = lower(graph, ignored);
-  if (!lowered || lowered->plan.act_count > kMostActs) return std::nullopt;
-  std::vector<std::uint32_t> connections;
-  for (const sim::Call& call : lowered->plan.calls) connections.push_back(call.connection);
-  if (!sim::connect_by_size(lowered->plan)) return std::nullopt;
-  const CheckReport report = check(graph, std::move(*lowered), options);
-  const Simulation* hang = report.hanging();
-  if (hang == nullptr) return std::nullopt;
-  return later_size(graph, hang->lowered, hang->outcome.state, connections);
+  sim::RunOptions run;
+  run.stop = options.stop;
+  sim::Outcome end = sim::run(plan, run);
+  const sim::Exploration found = sim::explore_in_place(plan, options, &end);
+  std::optional<LaterSize> result;
+  if (found.hang_found) {
+    if (!found.hang.empty()) run.order = &found.hang;
+    const bool is_usual = found.hang.empty() && !found.reading.any();
+    if (!is_usual) end = sim::run(sim::with_reading(plan, found.reading), run);
+    result = later_size(graph, cold, end.state, *connections);
+  }
+  sim::connect_as(plan, *connections);
+  return result;
 }
 
 bool has_action(const Schedule& schedule, ActionKind kind) {
@@ -394,12 +405,11 @@ ReadingsReport check_readings(TaskGraph graph, const sim::ExploreOptions& option
       result.answer == JobAnswer::kProved && rests_on_empty_calls(graph, options);
   const bool goes_well =
       result.answer == JobAnswer::kProved || result.answer == JobAnswer::kByBuffers;
-  if (goes_well && has_several_sizes(graph)) result.by_size = rests_on_sizes(graph, options);
   if (goes_well) {
-    std::optional<bool> rests;
-    if (result.shown == Reading::kCold) {
-      rests = rests_on_creation(result.check.usual.lowered.plan, options);
-    }
+    CheckReport& cold = result.shown == Reading::kCold ? result.check : reports.back();
+    Lowered& lowered = cold.usual.lowered;
+    if (has_several_sizes(graph)) result.by_size = rests_on_sizes(graph, lowered, options);
+    const std::optional<bool> rests = rests_on_creation(lowered.plan, options);
     result.by_creation = rests ? *rests : rests_on_creation(std::move(graph), options);
   }
   return result;

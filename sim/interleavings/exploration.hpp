@@ -87,6 +87,11 @@ struct Exploration {
 Exploration explore(const Plan& plan, const ExploreOptions& options = {},
                     const Outcome* usual = nullptr);
 
+/// The same without a copy of `plan`, which is changed meanwhile and as before in the end: of large
+/// plans, a copy is most of the memory.
+Exploration explore_in_place(Plan& plan, const ExploreOptions& options = {},
+                             const Outcome* usual = nullptr);
+
 /// The same of the devices as the plan has them.
 Exploration explore_as_planned(const Plan& plan, const ExploreOptions& options = {},
                                const Outcome* usual = nullptr);

@@ -131,21 +131,37 @@ class QueueWays {
   std::vector<std::vector<std::uint32_t>> ways_;  // of each device
 };
 
-Plan with_queues(const Plan& plan, std::uint32_t queues) {
-  Plan changed = plan;
-  for (const DeviceId id : ids_of(plan.devices)) {
-    if (!is_open(plan.devices[id])) continue;
-    changed.devices[id].hardware_queues = queues;
-    for (std::uint32_t i = plan.devices[id].streams; i < plan.devices[id].streams_end; ++i) {
-      changed.streams[plan.device_streams[i]].hardware_queue = 0;
+void set_queues(Plan& plan, std::uint32_t queues) {
+  for (Device& device : plan.devices) {
+    if (!is_open(device)) continue;
+    device.hardware_queues = queues;
+    for (std::uint32_t i = device.streams; i < device.streams_end; ++i) {
+      plan.streams[plan.device_streams[i]].hardware_queue = 0;
     }
   }
-  return changed;
 }
+
+// What readings of a plan change is as before in the end.
+class ChangedDevices {
+ public:
+  explicit ChangedDevices(Plan& plan)
+      : plan_(plan), devices_(plan.devices), streams_(plan.streams) {}
+  ~ChangedDevices() {
+    std::copy(devices_.begin(), devices_.end(), plan_.devices.begin());
+    std::copy(streams_.begin(), streams_.end(), plan_.streams.begin());
+  }
+  ChangedDevices(const ChangedDevices&) = delete;
+  ChangedDevices& operator=(const ChangedDevices&) = delete;
+
+ private:
+  Plan& plan_;
+  IdVector<DeviceId, Device> devices_;
+  IdVector<StreamId, Stream> streams_;
+};
 
 class OpenDevices {
  public:
-  OpenDevices(const Plan& plan, const ExploreOptions& options, Exploration planned)
+  OpenDevices(Plan& plan, const ExploreOptions& options, Exploration planned)
       : plan_(plan), options_(options), result_(std::move(planned)) {}
 
   Exploration run() {
@@ -159,7 +175,9 @@ class OpenDevices {
  private:
   void see_queues() {
     if (hangs(result_)) {
-      if (explore_as_planned(with_queues(plan_, 0), options_).answer == result_.answer) return;
+      const ChangedDevices changed(plan_);
+      set_queues(plan_, 0);
+      if (explore_as_planned(plan_, options_).answer == result_.answer) return;
       // Another way may complete.
       result_.rests_on.queues = true;
       result_.answer = Answer::kHangPossible;
@@ -167,7 +185,7 @@ class OpenDevices {
     }
     if (result_.answer != Answer::kProved) return;
     result_.rests_on.queues = true;
-    if (is_proved(with_queues(plan_, 1))) {
+    if (is_proved_with_one_queue(plan_)) {
       result_.rests_on.all_queue_runs = true;
       return;
     }
@@ -184,8 +202,16 @@ class OpenDevices {
     result_.rests_on.all_queue_runs = !result_.stopped;
   }
 
+  Exploration explored(Plan& plan, const DeviceReading& reading) const {
+    const ChangedDevices changed(plan);
+    plan = with_reading(std::move(plan), reading);
+    return explore_as_planned(plan, options_);
+  }
+
   // Where timing decides nothing, in one run.
-  bool is_proved(const Plan& plan) const {
+  bool is_proved_with_one_queue(Plan& plan) const {
+    const ChangedDevices changed(plan);
+    set_queues(plan, 1);
     return determinacy_obstacle(plan) == nullptr &&
            explore_as_planned(plan, options_).answer == Answer::kProved;
   }
@@ -205,7 +231,7 @@ class OpenDevices {
     DeviceReading reading;
     reading.queues = std::move(queues);
     ++result_.rests_on.queue_runs;
-    return takes(explore_as_planned(with_reading(plan_, reading), options_), reading);
+    return takes(explored(plan_, reading), reading);
   }
 
   void see_room() {
@@ -223,7 +249,7 @@ class OpenDevices {
   // Of what is proved.
   bool stays_proved(const DeviceReading& reading) {
     if (result_.answer != Answer::kProved) return true;
-    const Exploration found = explore_as_planned(with_reading(plan_, reading), options_);
+    const Exploration found = explored(plan_, reading);
     if (takes(found, reading)) return false;
     if (found.answer != Answer::kUndecided) return true;
     result_.answer = Answer::kUndecided;
@@ -235,10 +261,10 @@ class OpenDevices {
   // or where two streams share one.
   void see_records() {
     if (result_.answer != Answer::kProved) return;
-    const std::optional<Plan> with_records = with_records_in_queues(plan_);
-    if (!with_records || is_proved(with_queues(*with_records, 1))) return;
+    std::optional<Plan> with_records = with_records_in_queues(plan_);
+    if (!with_records || is_proved_with_one_queue(*with_records)) return;
     const auto may_hang = [&](const DeviceReading& reading) {
-      return hangs(explore_as_planned(with_reading(*with_records, reading), options_));
+      return hangs(explored(*with_records, reading));
     };
     result_.rests_on.records = may_hang({}) || (has_open_queues(plan_) && any_pair(may_hang));
   }
@@ -273,7 +299,7 @@ class OpenDevices {
     return true;
   }
 
-  const Plan& plan_;
+  Plan& plan_;
   const ExploreOptions& options_;
   Exploration result_;
 };
@@ -281,6 +307,11 @@ class OpenDevices {
 }  // namespace
 
 Exploration explore(const Plan& plan, const ExploreOptions& options, const Outcome* usual) {
+  Plan copy = plan;
+  return explore_in_place(copy, options, usual);
+}
+
+Exploration explore_in_place(Plan& plan, const ExploreOptions& options, const Outcome* usual) {
   Exploration planned = explore_as_planned(plan, options, usual);
   if (!options.open_devices || plan.faulty || planned.stopped) return planned;
   return OpenDevices(plan, options, std::move(planned)).run();
