@@ -3,7 +3,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <functional>
-#include <iterator>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -22,9 +21,6 @@
 #include "formats/files/order_file.hpp"
 #include "formats/promela/promela_writer.hpp"
 #include "models/record/any_source.hpp"
-#include "models/record/record_checks.hpp"
-#include "models/record/record_ends.hpp"
-#include "models/record/thread_order.hpp"
 #include "models/search/check.hpp"
 #include "models/search/readings.hpp"
 #include "viz/html/check_page.hpp"
@@ -107,13 +103,13 @@ std::string order_text(const ScenarioInput& input, const std::vector<formats::Se
   return text;
 }
 
-// The record does not say enough, and this is what `check` says of it.
-struct RecordJudgement {
+// What `check` says of an answer for which the scenario or the record does not say enough.
+struct Judgement {
   std::vector<std::string>& basis;  // of the answer
   std::string undecided{};          // the headline
 };
 
-void undecide(models::ReadingsReport& found, RecordJudgement& judged, std::string headline) {
+void undecide(models::ReadingsReport& found, Judgement& judged, std::string headline) {
   found.answer = models::JobAnswer::kUndecided;
   found.check.exploration.answer = sim::Answer::kUndecided;
   judged.undecided = std::move(headline);
@@ -123,22 +119,16 @@ void undecide(models::ReadingsReport& found, RecordJudgement& judged, std::strin
 // depends on who sent it, and was recorded for one sender. So a hang that only another sender leads
 // to decides nothing. Changes the basis of the answer.
 void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& options,
-                      models::ReadingsReport& found, RecordJudgement& judged) {
+                      models::ReadingsReport& found, Judgement& judged) {
   const models::Record& record = input.record()->record();
-  std::vector<std::string>& basis = judged.basis;
   if (!input.record()->is_gloo(input.rules()) || !models::has_any_source(record)) return;
   if (found.answer == models::JobAnswer::kUndecided) return;
   if (found.answer == models::JobAnswer::kProved) {
-    if (!models::may_overtake_recvs(record)) {
-      basis.emplace_back(
-          "recvs from any source: all possible senders were tried, but the script always continues "
-          "as in this recording");
-      return;
-    }
-    basis.emplace_back(
-        "a recv is posted while one from another rank is pending; gloo may serve it first, which "
-        "was not tried");
-    return undecide(found, judged, "recvs may be served in another order");
+    if (models::may_overtake_recvs(record)) return;
+    judged.basis.emplace_back(
+        "recvs from any source: all possible senders were tried, but the script always continues "
+        "as in this recording");
+    return;
   }
   const auto scenario = input.read_variant(models::with_recorded_sources(record));
   models::Diagnostics ignored;
@@ -148,45 +138,20 @@ void judge_any_source(const ScenarioInput& input, const sim::ExploreOptions& opt
   if (recorded.exploration.answer != sim::Answer::kProved) return;
   found.check = std::move(recorded);
   undecide(found, judged, "it hangs only if another sender comes first");
-  basis.push_back(
+  judged.basis.push_back(
       fmt::format("a recv from any source received from one rank here; with another sender this "
                   "recording can hang, but the script might then behave differently. 'pipesim "
                   "import record {}' writes a scenario in which 'pipesim check' shows this hang",
                   input.path()));
 }
 
-// Of a record that does not say what a rank would have done. Changes the basis of the answer.
-void judge_ends(const ScenarioInput& input, models::ReadingsReport& found,
-                RecordJudgement& judged) {
-  const models::Record& record = input.record()->record();
-  const bool unknown = std::any_of(record.ranks.begin(), record.ranks.end(), models::ends_unknown);
-  if (found.answer != models::JobAnswer::kProved || !unknown) return;
-  undecide(found, judged, "nothing hangs before the record ends");
-  judged.basis.emplace_back(
-      "nothing hangs up to there; what comes later was not recorded, so nothing is proved");
-}
-
-// Of a record in which several threads of a rank call. They are one program in the scenario, in the
-// recorded order: whatever another order comes to, it was not looked at, and a hang may be one of
-// this program alone.
-void judge_threads(const ScenarioInput& input, models::ReadingsReport& found,
-                   RecordJudgement& judged) {
-  const models::Record& record = input.record()->record();
+// Of a scenario that does not say enough for this answer.
+void judge_scenario(const formats::Undecided& undecided, models::ReadingsReport& found,
+                    Judgement& judged) {
+  if (found.answer == models::JobAnswer::kUndecided) return;
   const bool proved = found.answer == models::JobAnswer::kProved;
-  const auto rules = input.record()->is_gloo(input.rules()) ? models::RecordRules::kGloo
-                                                            : models::RecordRules::kNccl;
-  std::vector<std::string> threads =
-      proved ? models::threads_that_race(record, rules) : models::threads_that_call(record);
-  if (threads.empty() || found.answer == models::JobAnswer::kUndecided) return;
-  const bool hangs = found.check.exploration.hang_found;
-  undecide(found, judged, "several threads call, in an unknown order");
-  std::erase(judged.basis, models::kThreadsBasis);
-  judged.basis.insert(judged.basis.end(), std::make_move_iterator(threads.begin()),
-                      std::make_move_iterator(threads.end()));
-  if (!hangs) return;
-  judged.basis.emplace_back(
-      "the hang below is of the recorded order, in which a call waits for those that other threads "
-      "made before it");
+  const std::string& why = proved ? undecided.proved : undecided.hang;
+  if (!why.empty()) undecide(found, judged, why);
 }
 
 using CheckOne = std::function<models::ReadingsReport(const models::TaskGraph&)>;
@@ -354,14 +319,11 @@ class CheckRun {
                                  models::check(of, std::move(lowered), options, progress.run()));
     };
     readings_ = check_one(scenario_.graph);
-    if (input_.record() != nullptr) {
-      RecordJudgement judged{basis_};
-      judge_any_source(input_, options, readings_, judged);
-      judge_ends(input_, readings_, judged);
-      judge_threads(input_, readings_, judged);
-      undecided_ = std::move(judged.undecided);
-    }
+    Judgement judged{basis_};
+    if (input_.record() != nullptr) judge_any_source(input_, options, readings_, judged);
     check_other_ways(check_one, options.stop);
+    judge_scenario(scenario_.undecided, readings_, judged);
+    undecided_ = std::move(judged.undecided);
     const std::vector<formats::Setting> way =
         ways_ ? ways_->settings : std::vector<formats::Setting>();
     judge_empty_parts(input_, way, graph().process_groups, check_one, readings_, basis_);
@@ -445,7 +407,7 @@ class CheckRun {
   formats::Scenario scenario_;
   std::optional<models::Lowered> lowered_;  // of the usual way, until it is checked
   std::vector<std::string> basis_;
-  std::string undecided_;  // why, where the record does not say enough
+  std::string undecided_;  // why, where the scenario or the record does not say enough
   std::optional<CheckedWays> ways_;
   std::optional<formats::Scenario> way_;  // the one that is shown, unless it is the usual one
   models::ReadingsReport readings_;

@@ -17,6 +17,7 @@
 #include "formats/torch/flight_recorder_file.hpp"
 #include "models/postmortem/diagnosis.hpp"
 #include "models/record/record_checks.hpp"
+#include "models/record/record_doubts.hpp"
 #include "models/record/record_ends.hpp"
 #include "models/record/record_of_dumps.hpp"
 #include "viz/text/diagnostic_text.hpp"
@@ -182,12 +183,9 @@ std::string RecordInput::scenario(const std::string& rules) const {
 }
 
 std::string RecordInput::scenario_of(const models::Record& record, const std::string& rules) const {
-  // Under gloo's rules such a recv takes any message in a scenario, and all are tried.
-  std::vector<std::string> rests_on = basis_;
-  if (is_gloo(rules)) std::erase(rests_on, models::kAnySourceBasis);
-  return formats::record_scenario(
-      record, is_gloo(rules) ? models::RecordRules::kGloo : models::RecordRules::kNccl,
-      name_of_record(record_, path_), rests_on);
+  const auto backend = is_gloo(rules) ? models::RecordRules::kGloo : models::RecordRules::kNccl;
+  return formats::record_scenario(record, backend, name_of_record(record_, path_),
+                                  models::record_doubts(record, backend, basis_));
 }
 
 void RecordInput::report_findings(const Console& console) const {

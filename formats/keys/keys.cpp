@@ -30,6 +30,8 @@ constexpr Key kScenarioRows[] = {
     {"rests_on", "[text]",
      "Assumptions behind the answer of `check`, one sentence each, which the report repeats: "
      "made-up values, a record that ends early"},
+    {"undecided", "undecided",
+     "Answers for which the scenario does not say enough: `check` is undecided instead"},
     {"params", "params", "Parameters that `--set` can change"},
     {"ranks", "integer 1..", "Number of ranks", "1, or as many as the schedule or model needs"},
     {"micro_batches", "integer",
@@ -785,7 +787,7 @@ std::vector<const KeyTable*> all_tables() {
       &kModelInput,   &kLayer,           &kOp,           &kGradient,
       &kVariable,     &kSystemCosts,     &kParallel,     &kTrain,
       &kGuards,       &kExpectation,     &kTimeBounds,   &kIdle,
-      &kMemoryBounds, &passes()};
+      &kMemoryBounds, &kUndecided,       &passes()};
   for (const auto& more : {steps(), calls_of_group(), faults()}) {
     tables.insert(tables.end(), more.begin(), more.end());
   }

@@ -12,7 +12,7 @@ namespace pipesim::formats::keys {
 extern const KeyTable kScenario, kRegularGroup, kCluster, kLinkClasses, kLinkClass, kThread,
     kThreadBlock, kStream, kCommunicators, kCommunicator, kDefaults, kDevice, kEvent;
 extern const KeyTable kActor, kRegister, kRead, kCollective, kOutsideInput;
-extern const KeyTable kProgram, kWait;
+extern const KeyTable kProgram, kWait, kUndecided;
 extern const KeyTable kSchedule, kScheduleRows, kStageCollective, kStageOps, kStageCompute,
     kStageCall;
 extern const KeyTable kModel, kModelInput, kLayer, kOp, kGradient, kVariable, kSystemCosts,

@@ -15,6 +15,13 @@ constexpr Key kProgramRows[] = {
     {"about", "text", "For people"},
 };
 
+constexpr Key kUndecidedRows[] = {
+    {"proved", "text",
+     "Why it proves nothing that no interleaving hangs: the record of a rank ends early"},
+    {"hang", "text",
+     "Why a hang decides nothing: calls of several threads, of which a program has one order"},
+};
+
 constexpr Key kWhereRows[] = {
     {"on", "ranks", "Ranks that have it", "all"},
     {"when", "on/off(rank)", "Ranks on which it is off do not have it", "on"},
@@ -326,6 +333,8 @@ constexpr const KeyTable* kSharedBySteps[] = {&kWhere,     &kStep, &kOnStream, &
 }  // namespace
 
 constinit const KeyTable kProgram{"program", "a program", "A host program", kProgramRows};
+constinit const KeyTable kUndecided{
+    "undecided", "'undecided'", "Why `check` is undecided in place of an answer", kUndecidedRows};
 constinit const KeyTable kWait{"wait", "a wait", "A wait for the ops of another step", kWaitRows};
 
 std::span<const KeyTable* const> steps() { return kSteps; }

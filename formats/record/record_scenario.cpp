@@ -38,7 +38,7 @@ class RecordWriter {
   RecordWriter(const Record& record, RecordRules rules)
       : record_(record), programs_(models::host_programs(record, rules)) {}
 
-  std::string run(const std::string& name, const std::vector<std::string>& rests_on);
+  std::string run(const std::string& name, const models::RecordDoubts& doubts);
 
  private:
   bool nccl() const { return programs_.rules == RecordRules::kNccl; }
@@ -66,7 +66,7 @@ class RecordWriter {
   HostPrograms programs_;
 };
 
-std::string RecordWriter::run(const std::string& name, const std::vector<std::string>& rests_on) {
+std::string RecordWriter::run(const std::string& name, const models::RecordDoubts& doubts) {
   YamlNode top = YamlNode::map();
   const auto add = [&top](const char* key, YamlNode value) {
     if (!value.empty()) top.add(key, std::move(value));
@@ -75,14 +75,18 @@ std::string RecordWriter::run(const std::string& name, const std::vector<std::st
   if (!name.empty()) top.add("name", YamlNode::text(name));
   top.add("about", YamlNode::text(about()));
   YamlNode sentences = YamlNode::lines();
-  for (const std::string& each : rests_on) sentences.add(YamlNode::text(each));
+  for (const std::string& each : doubts.rests_on) sentences.add(YamlNode::text(each));
   add("rests_on", std::move(sentences));
+  YamlNode undecided = YamlNode::map();
+  if (!doubts.proved.empty()) undecided.add("proved", YamlNode::text(doubts.proved));
+  if (!doubts.hang.empty()) undecided.add("hang", YamlNode::text(doubts.hang));
+  add("undecided", std::move(undecided));
   add("params", parameters());
   top.add("ranks", number(rank_count()));
   add("groups", groups());
   add("communicators", communicators());
   top.add("programs", programs());
-  return top.document({"rests_on", "params", "groups", "communicators", "programs"});
+  return top.document({"rests_on", "undecided", "params", "groups", "communicators", "programs"});
 }
 
 std::string RecordWriter::about() const {
@@ -387,8 +391,8 @@ YamlNode RecordWriter::peer(const HostCall& call, const RankSet& on) const {
 }  // namespace
 
 std::string record_scenario(const Record& record, RecordRules rules, const std::string& name,
-                            const std::vector<std::string>& rests_on) {
-  return RecordWriter(record, rules).run(name, rests_on);
+                            const models::RecordDoubts& doubts) {
+  return RecordWriter(record, rules).run(name, doubts);
 }
 
 }  // namespace pipesim::formats

@@ -15,11 +15,19 @@
 
 namespace pipesim::formats {
 
+/// Why `check` is undecided in place of an answer, for which a scenario does not say enough. Empty:
+/// it says enough.
+struct Undecided {
+  models::OutsideText proved;
+  models::OutsideText hang;
+};
+
 /// A scenario with its parameters put in.
 struct Scenario {
   models::TaskGraph graph;
   std::string about;
   std::vector<models::OutsideText> rests_on;  // what `check` says of its answer, a sentence each
+  Undecided undecided;
   std::vector<Parameter> parameters;
   RankSets sets;  // and groups
   std::vector<models::Expectation> expectations;

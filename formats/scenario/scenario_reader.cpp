@@ -59,6 +59,7 @@ class ScenarioReader {
   void read_what_names_acts(MapReader& map);
   std::vector<YamlValue> take_items(MapReader& map, const char* key);
   void read_rests_on(MapReader& map);
+  void read_undecided(const YamlValue& value);
   void read_names(MapReader& map);
   void read_parameters(MapReader& map);
   void read_sizes(MapReader& map);
@@ -100,6 +101,7 @@ std::optional<Scenario> ScenarioReader::run(const YamlValue& root) {
   if (const auto name = map.take("name")) graph_.name = values_.word(*name).value_or("");
   scenario_.about = map.take_text("about");
   read_rests_on(map);
+  if (const auto undecided = map.take("undecided")) read_undecided(*undecided);
   read_parameters(map);
   read_reading(map);
   const auto parallel = map.has("model") ? std::nullopt : map.take("parallel");
@@ -213,6 +215,13 @@ void ScenarioReader::read_rests_on(MapReader& map) {
                          fmt::format("must be a sentence, found {}", item.described()));
     }
   }
+}
+
+void ScenarioReader::read_undecided(const YamlValue& value) {
+  MapReader map(value, keys::kUndecided, diagnostics_);
+  scenario_.undecided.proved = map.take_text("proved");
+  scenario_.undecided.hang = map.take_text("hang");
+  map.finish();
 }
 
 // What comes into being where it is first named, for who wants another order.

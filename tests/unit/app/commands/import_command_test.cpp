@@ -3,6 +3,8 @@
 #include <string>
 #include <vector>
 
+#include <nlohmann/json.hpp>
+
 #include "tests/support/catch.hpp"
 #include "tests/support/command.hpp"
 #include "tests/support/folder.hpp"
@@ -114,6 +116,37 @@ TEST_CASE("an imported record says what its answer rests on", "[app][import_comm
   CHECK(contains(command({"check", "-"}, imported.out).out, said));
   CHECK(contains(command({"check", "-", "--json"}, imported.out).out,
                  "\"the record of ranks 0..3 ends early: nothing could be delivered any more\""));
+}
+
+// Of these, some are undecided because the record ends early or because several threads call.
+TEST_CASE("an imported record has the answer of the record", "[app][import_command]") {
+  for (const std::string record :
+       {"check_record_cut/killed", "check_record_threads/race", "check_record_threads/crossing",
+        "check_record_steps/steps", "check_record/gloo", "check_record/nccl"}) {
+    for (const std::string rules : {"gloo", "nccl"}) {
+      CAPTURE(record, rules);
+      const std::string path = "tests/golden/" + record;
+      const CommandResult imported = command({"import", "record", path, "--rules", rules});
+      REQUIRE(imported.code == 0);
+      const CommandResult of_record = command({"check", path, "--rules", rules, "--json"});
+      const CommandResult of_scenario = command({"check", "-", "--json"}, imported.out);
+      CHECK(of_scenario.code == of_record.code);
+      nlohmann::json answer = nlohmann::json::parse(of_scenario.out);
+      answer.emplace("rests_on", nlohmann::json::array());  // which a record always has
+      CHECK(answer == nlohmann::json::parse(of_record.out));
+    }
+  }
+}
+
+TEST_CASE("a scenario that does not say enough is undecided", "[app][import_command]") {
+  const std::string head = "schema: 1\nundecided: {proved: it ends early, hang: threads race}\n";
+  const auto answer = [&](const std::string& programs) {
+    const CommandResult result = command({"check", "-"}, head + programs);
+    CHECK(result.code == 3);
+    return result.out;
+  };
+  CHECK(contains(answer("programs: {do: [{compute: k}]}\n"), "UNDECIDED: it ends early "));
+  CHECK(contains(answer("programs: {do: [{get: k}]}\n"), "UNDECIDED: threads race "));
 }
 
 TEST_CASE("an imported plan of OneFlow runs", "[app][import_command]") {

@@ -1,0 +1,44 @@
+#include "models/record/record_doubts.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "models/record/any_source.hpp"
+#include "models/record/record_checks.hpp"
+#include "models/record/record_ends.hpp"
+#include "models/record/thread_order.hpp"
+
+namespace pipesim::models {
+
+RecordDoubts record_doubts(const Record& record, RecordRules rules,
+                           std::vector<std::string> basis) {
+  RecordDoubts doubts;
+  doubts.rests_on = std::move(basis);
+  // All calls of a rank are one program in the scenario, in the recorded order: whatever another
+  // order comes to is not looked at, and a hang may be one of this program alone.
+  std::vector<std::string> threads = threads_that_race(record, rules);
+  if (!threads.empty()) doubts.proved = "several threads call, in an unknown order";
+  if (threads.empty()) threads = threads_that_call(record);
+  if (!threads.empty()) {
+    doubts.hang = "it hangs if threads call in this order";
+    std::erase(doubts.rests_on, kThreadsBasis);
+    doubts.rests_on.insert(doubts.rests_on.end(), std::make_move_iterator(threads.begin()),
+                           std::make_move_iterator(threads.end()));
+  }
+  if (std::any_of(record.ranks.begin(), record.ranks.end(), ends_unknown)) {
+    doubts.proved = "nothing hangs before the record ends";
+  }
+  if (rules != RecordRules::kGloo) return doubts;
+  // Under gloo's rules such a recv takes any message in a scenario, and all are tried.
+  std::erase(doubts.rests_on, kAnySourceBasis);
+  if (has_any_source(record) && may_overtake_recvs(record)) {
+    doubts.proved = "recvs may be served in another order";
+    doubts.rests_on.emplace_back(
+        "a recv is posted while one from another rank is pending; gloo may serve it first, which "
+        "was not tried");
+  }
+  return doubts;
+}
+
+}  // namespace pipesim::models

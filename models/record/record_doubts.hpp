@@ -1,0 +1,21 @@
+// What a record leaves open, which a scenario made of it says, too.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "models/record/channels.hpp"
+#include "models/record/record.hpp"
+
+namespace pipesim::models {
+
+struct RecordDoubts {
+  std::vector<std::string> rests_on;  // assumptions, a sentence each without its period
+  std::string proved;                 // why nothing is proved, whatever interleavings do; or empty
+  std::string hang;                   // why a hang decides nothing; or empty
+};
+
+/// Those of `record` under these rules. `basis`: what it rests on besides, see record_basis().
+RecordDoubts record_doubts(const Record& record, RecordRules rules, std::vector<std::string> basis);
+
+}  // namespace pipesim::models
