@@ -14,6 +14,7 @@ Twenty programs with fixed seeds; PIPESIM_GLOO_PROGRAMS sets another number (tes
 """
 
 import faulthandler
+import itertools
 import os
 import pathlib
 import random
@@ -125,10 +126,19 @@ def real_rank(folder, ranks, rank, port):
         time.sleep(60)
 
 
+# Below the ports that the system gives to connections: those of other jobs could take one before
+# the store listens there.
+PORTS = itertools.count(10000 + os.getpid() % 20000)
+
+
 def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    for port in PORTS:
+        with socket.socket() as found:
+            try:
+                found.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
 
 
 def start(folder, ranks):
