@@ -252,7 +252,8 @@ std::vector<std::string> record_basis(const Record& record) {
        "the store told ranks which of them came first, in the order of ranks here: with another "
        "order a real run may take another branch"},
       {"time", "the script looked at the clock"},
-      {"threads", kThreadsBasis}};
+      {"threads", kThreadsBasis},
+      {"running_threads", kRunningThreadsBasis}};
   for (const auto& [note, count] : notes) {
     const auto known = words.find(note);
     if (note == "made_up" && made_up > 0) continue;

@@ -26,6 +26,10 @@ RecordDoubts record_doubts(const Record& record, RecordRules rules,
     doubts.rests_on.insert(doubts.rests_on.end(), std::make_move_iterator(threads.begin()),
                            std::make_move_iterator(threads.end()));
   }
+  const std::vector<std::string>& all = doubts.rests_on;
+  if (std::find(all.begin(), all.end(), kRunningThreadsBasis) != all.end()) {
+    doubts.hang = "another thread may end the hang";
+  }
   if (std::any_of(record.ranks.begin(), record.ranks.end(), ends_unknown)) {
     doubts.proved = "nothing hangs before the record ends";
   }

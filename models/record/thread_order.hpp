@@ -13,6 +13,10 @@ namespace pipesim::models {
 inline constexpr const char* kThreadsBasis =
     "several threads called: their order here is one of many";
 
+/// What record_basis says where a rank came to rest in a call of one thread, and another one ran.
+inline constexpr const char* kRunningThreadsBasis =
+    "the record ends while another thread of a rank runs, which may call what others wait for";
+
 /// Which threads of which ranks make calls of a group, a sentence each without its period.
 std::vector<std::string> threads_that_call(const Record& record);
 

@@ -597,6 +597,26 @@ class Verdicts(unittest.TestCase):
             says = r"^ranks 0, 1: thread 'checkpoint' \(.*all_reduce\) and the main thread"
             self.assertRegex(report.rests_on[-1], says)
 
+    def test_a_hang_is_undecided_while_another_thread_runs(self):
+        def job(sends):
+            dist = torch.distributed
+            dist.init_process_group("gloo")
+            one = torch.ones(1)
+            if dist.get_rank() == 1:
+                dist.recv(one, 0)
+                return dist.send(one, 0)
+            thread = threading.Thread(target=dist.recv, args=(torch.ones(1), 1))
+            thread.start()
+            if sends:  # a real job completes
+                time.sleep(0.5)
+                dist.send(one, 1)
+            thread.join()
+
+        report = record(job, ranks=2, args=[True]).check()
+        self.assertEqual("undecided", report.answer, report.text)
+        self.assertIn("UNDECIDED: another thread may end the hang", report.text)
+        self.assertEqual("hang certain", record(job, ranks=2, args=[False]).check().answer)
+
     def test_a_rank_that_fails_is_not_proved(self):
         def job():
             raise ValueError("no data")

@@ -66,6 +66,15 @@ class Coalesced:
     handle: Any  # the Work, as above
 
 
+def _waits_for_thread(frame: Optional[FrameType]) -> bool:
+    """As `join` does, and not `start`."""
+    calls = set()
+    while frame is not None and frame.f_code.co_filename == threading.__file__:
+        calls.add(frame.f_code.co_name)
+        frame = frame.f_back
+    return bool(calls) and "start" not in calls
+
+
 def blocking_wait() -> bool:
     """The script asked NCCL's waits to block the host (ProcessGroupNCCL.hpp)."""
     names = ("TORCH_NCCL_BLOCKING_WAIT", "NCCL_BLOCKING_WAIT")
@@ -482,6 +491,16 @@ class RankRecorder:
                 reply: m.Reply = pickle.loads(self._connection.recv_bytes())
             except (EOFError, OSError):
                 self._leave()
-        if reply.cut is not None:
-            self.finish({"end": "cut", "why": reply.cut}, place=self.place())
+            if reply.cut is not None:
+                if "threads" in self._noted and self._others_run():
+                    self.note("running_threads", "another thread may go on, and call")
+                self.finish({"end": "cut", "why": reply.cut}, place=self.place())
         return reply
+
+    def _others_run(self) -> bool:
+        """Whether a thread of this rank does anything but wait for another, as `join` does. It may
+        also stand before a call, for which this one holds the pipe."""
+        return any(
+            thread != threading.get_ident() and not _waits_for_thread(frame)
+            for thread, frame in sys._current_frames().items()
+        )
